@@ -1,0 +1,142 @@
+//! What a storage engine is: an ordered map of byte strings that takes redo in commit order.
+//!
+//! An engine knows neither binlog nor journal nor SQL. It applies the redo of whole cohorts, without
+//! a log of its own, and says how far what it holds is durable; whoever drives it replays the rest
+//! after a crash.
+//!
+//! Invariants
+//! 1. [`Engine::apply`] is atomic: a reader sees a cohort whole or not at all.
+//! 2. [`Engine::durable_position`] never names a position whose redo, or any redo before it, could
+//!    still be lost.
+//! 3. Applying redo again, in order, from any position at or before the durable one leaves the same
+//!    map (redo is absolute: puts and deletes, no increments).
+//!
+//! Not here: row locks and write sets (`cohort-txn`), row formats (`cohort-sql`).
+
+mod redo;
+
+pub use redo::{Redo, RedoError, RedoOp};
+
+use std::sync::Arc;
+
+/// Which engine of the server a key belongs to; an index into the list the server was opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EngineId(pub u8);
+
+/// A growing mark that the caller gives with each applied cohort and gets back after a crash. The
+/// coordinator passes the end of the cohort's journal record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position(pub u64);
+
+/// Which way a cursor walks its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the lower bound upwards.
+    Forward,
+    /// From the upper bound downwards.
+    Reverse,
+}
+
+/// The keys `lower <= key < upper`, in byte order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    /// First key that belongs to the range.
+    pub lower: Vec<u8>,
+    /// First key behind the range.
+    pub upper: Vec<u8>,
+}
+
+/// One key with its value, borrowed from a cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// The value.
+    pub value: &'a [u8],
+}
+
+/// A read failed below the engine: an I/O error, or damage that the engine found.
+#[derive(Debug, thiserror::Error)]
+#[error("{engine}: read failed: {detail}")]
+pub struct ReadError {
+    /// [`Engine::name`] of the engine.
+    pub engine: &'static str,
+    /// What the engine's library said.
+    pub detail: String,
+}
+
+/// Why an engine could not take or keep what it was given.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// No room on the device. What was applied stays readable and can be made durable later.
+    #[error("{engine}: no space left: {detail}")]
+    NoSpace {
+        /// [`Engine::name`] of the engine.
+        engine: &'static str,
+        /// What the engine's library said.
+        detail: String,
+    },
+    /// The redo is not what [`Redo`] writes: nothing of the cohort was applied.
+    #[error(transparent)]
+    Redo(#[from] RedoError),
+    /// Anything else. The engine must not be written to again before a restart.
+    #[error("{engine}: write failed: {detail}")]
+    Failed {
+        /// [`Engine::name`] of the engine.
+        engine: &'static str,
+        /// What the engine's library said.
+        detail: String,
+    },
+}
+
+/// Walks a range of keys once, in one direction.
+pub trait Cursor: Send {
+    /// The next entry, or `None` behind the last one; after an error the cursor is at its end.
+    fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError>;
+}
+
+/// A view of everything that was applied when it was taken, and nothing later.
+pub trait Snapshot: Send + Sync {
+    /// Puts the value of `key` into `value` (cleared first) and says whether there is one.
+    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError>;
+    /// A cursor over `range` of this view; it keeps the view alive by itself.
+    fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError>;
+}
+
+/// A storage engine below the commit coordinator.
+pub trait Engine: Send + Sync + 'static {
+    /// The name as in `ENGINE=` and in error messages.
+    fn name(&self) -> &'static str;
+
+    /// A view of everything applied so far. Cheap: called once a cohort.
+    fn snapshot(&self) -> Arc<dyn Snapshot>;
+
+    /// The newest applied value of `key`; `value` is cleared first.
+    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError>;
+
+    /// A cursor over everything applied when it was made.
+    fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError>;
+
+    /// Applies one cohort, its members' redo in commit order, atomically together with `position`.
+    /// Not durable afterwards. One caller at a time, positions rising.
+    fn apply(&self, cohort: &[&[u8]], position: Position) -> Result<(), WriteError>;
+
+    /// The position up to which everything applied survives a power cut.
+    fn durable_position(&self) -> Position;
+
+    /// Makes everything applied before the call durable and returns the position then durable. May
+    /// run beside [`Engine::apply`].
+    fn flush(&self) -> Result<Position, WriteError>;
+
+    /// Adds sorted, distinct entries of a key range that no committed data refers to yet, outside of
+    /// the commit order (index builds); durable when it returns. After an error or a crash part of
+    /// them may be there: the caller erases the range.
+    fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError>;
+
+    /// Removes a key range that no committed data refers to any more, outside of the commit order
+    /// (dropped tables and indexes). Not durable: repeating it after a crash is the caller's part.
+    fn erase(&self, range: &KeyRange) -> Result<(), WriteError>;
+
+    /// Named figures for SHOW STATUS and SHOW ENGINE (memory, files, flushes, syncs, …).
+    fn figures(&self) -> Vec<(&'static str, u64)>;
+}
