@@ -1,0 +1,263 @@
+//! TABLE_MAP events: how row events name and describe their table.
+//!
+//! Format of the body, little-endian:
+//!
+//! ```text
+//! table id u48 | flags u16 | schema length u8, schema, 0 | table length u8, table, 0
+//! columns lenenc | type u8 per column | metadata length lenenc, metadata | nullable bitmap
+//! optional metadata: (field u8, length lenenc, value)*
+//! ```
+//!
+//! Bitmaps of the table map proper run from the lowest bit, those of the optional metadata from the
+//! highest.
+
+use super::wire::push_lenenc;
+
+/// Flag of MySQL: the length of BIT columns is exact.
+const BIT_LEN_EXACT: u16 = 1;
+
+/// Fields of the optional metadata.
+pub(super) mod field {
+    pub(in super::super) const SIGNEDNESS: u8 = 1;
+    pub(in super::super) const DEFAULT_CHARSET: u8 = 2;
+    pub(in super::super) const COLUMN_CHARSET: u8 = 3;
+    pub(in super::super) const COLUMN_NAME: u8 = 4;
+    pub(in super::super) const SIMPLE_PRIMARY_KEY: u8 = 8;
+}
+
+/// Column types, MySQL's codes.
+pub(super) mod column_type {
+    pub(in super::super) const TINY: u8 = 1;
+    pub(in super::super) const SHORT: u8 = 2;
+    pub(in super::super) const LONG: u8 = 3;
+    pub(in super::super) const FLOAT: u8 = 4;
+    pub(in super::super) const DOUBLE: u8 = 5;
+    pub(in super::super) const LONGLONG: u8 = 8;
+    pub(in super::super) const INT24: u8 = 9;
+    pub(in super::super) const DATE: u8 = 10;
+    pub(in super::super) const YEAR: u8 = 13;
+    pub(in super::super) const VARCHAR: u8 = 15;
+    pub(in super::super) const BIT: u8 = 16;
+    pub(in super::super) const TIMESTAMP2: u8 = 17;
+    pub(in super::super) const DATETIME2: u8 = 18;
+    pub(in super::super) const TIME2: u8 = 19;
+    pub(in super::super) const JSON: u8 = 245;
+    pub(in super::super) const NEWDECIMAL: u8 = 246;
+    pub(in super::super) const ENUM: u8 = 247;
+    pub(in super::super) const SET: u8 = 248;
+    pub(in super::super) const BLOB: u8 = 252;
+    pub(in super::super) const VAR_STRING: u8 = 253;
+    pub(in super::super) const STRING: u8 = 254;
+}
+
+/// How much of the optional metadata a table map carries (`binlog_row_metadata`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowMetadata {
+    /// Signedness and character sets.
+    #[default]
+    Minimal,
+    /// Column names and the primary key as well.
+    Full,
+}
+
+/// One column, as the row format sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnMeta {
+    /// `MYSQL_TYPE_*` as in row events: 17 for TIMESTAMP, 18 for DATETIME, 252 for every BLOB and TEXT.
+    pub type_code: u8,
+    /// The type's metadata bytes in the order of the event: length of VARCHAR (2, little-endian),
+    /// precision and scale of DECIMAL, length bytes of BLOB, 4 or 8 for FLOAT and DOUBLE, digits of
+    /// TIMESTAMP, DATETIME and TIME; for CHAR and BINARY `[0xfe ^ ((length & 0x300) >> 4), length & 0xff]`,
+    /// the length in bytes. Empty for integers, DATE and YEAR.
+    pub meta: Vec<u8>,
+    /// May hold NULL.
+    pub nullable: bool,
+    /// Numbers only: UNSIGNED.
+    pub unsigned: bool,
+    /// Collation id; 63 for binary strings. Looked at for character types only.
+    pub charset: u16,
+    /// Column name.
+    pub name: String,
+    /// Part of the primary key.
+    pub primary_key: bool,
+}
+
+impl ColumnMeta {
+    fn is_number(&self) -> bool {
+        use column_type::*;
+        matches!(self.type_code, TINY | SHORT | INT24 | LONG | LONGLONG | NEWDECIMAL | FLOAT | DOUBLE)
+    }
+
+    fn is_character(&self) -> bool {
+        use column_type::*;
+        match self.type_code {
+            STRING => !matches!(self.meta.first(), Some(&ENUM | &SET)),
+            VARCHAR | VAR_STRING | BLOB => true,
+            _ => false,
+        }
+    }
+}
+
+/// A table as row events name it, encoded once and copied into every statement that changes the table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TableMap {
+    table_id: u64,
+    columns: usize,
+    /// Body of the TABLE_MAP event.
+    body: Vec<u8>,
+    /// What stands in a row event between table id and flags, and the rows: extra data (none), the
+    /// number of columns, the bitmap of the columns present (all), which an update has twice.
+    present: Vec<u8>,
+    bitmap_bytes: usize,
+}
+
+impl TableMap {
+    /// Describes a table with the minimal metadata.
+    ///
+    /// # Panics
+    /// As [`TableMap::with_metadata`].
+    pub fn new(table_id: u64, schema: &str, table: &str, columns: &[ColumnMeta]) -> TableMap {
+        TableMap::with_metadata(table_id, schema, table, columns, RowMetadata::Minimal)
+    }
+
+    /// Describes a table. `table_id` must be another one after every change of the definition, because
+    /// readers keep table maps by it.
+    ///
+    /// # Panics
+    /// When the id has more than 48 bits or a name more than 255 bytes: the catalog makes neither.
+    pub fn with_metadata(
+        table_id: u64,
+        schema: &str,
+        table: &str,
+        columns: &[ColumnMeta],
+        metadata: RowMetadata,
+    ) -> TableMap {
+        assert!(table_id < 1 << 48, "a table id has 48 bits");
+        let mut body = Vec::with_capacity(64 + columns.len() * 8);
+        body.extend_from_slice(&table_id.to_le_bytes()[..6]);
+        body.extend_from_slice(&BIT_LEN_EXACT.to_le_bytes());
+        push_name(&mut body, schema);
+        push_name(&mut body, table);
+        push_lenenc(&mut body, columns.len() as u64);
+        body.extend(columns.iter().map(|column| column.type_code));
+        push_lenenc(&mut body, columns.iter().map(|column| column.meta.len() as u64).sum());
+        columns.iter().for_each(|column| body.extend_from_slice(&column.meta));
+        let bitmap_bytes = columns.len().div_ceil(8);
+        let nullable_at = body.len();
+        body.resize(nullable_at + bitmap_bytes, 0);
+        for (i, _) in columns.iter().enumerate().filter(|(_, column)| column.nullable) {
+            body[nullable_at + i / 8] |= 1 << (i % 8);
+        }
+        push_signedness(&mut body, columns);
+        push_charsets(&mut body, columns);
+        if metadata == RowMetadata::Full {
+            push_column_names(&mut body, columns);
+            push_primary_key(&mut body, columns);
+        }
+        TableMap { table_id, columns: columns.len(), body, present: present_columns(columns.len()), bitmap_bytes }
+    }
+
+    /// The number row events name the table by.
+    pub fn table_id(&self) -> u64 {
+        self.table_id
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Body of the TABLE_MAP event.
+    pub(super) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// See the field of this name.
+    pub(super) fn present(&self) -> &[u8] {
+        &self.present
+    }
+
+    /// The bitmap of present columns alone.
+    pub(super) fn present_bitmap(&self) -> &[u8] {
+        &self.present[self.present.len() - self.bitmap_bytes..]
+    }
+}
+
+fn push_name(body: &mut Vec<u8>, name: &str) {
+    body.push(u8::try_from(name.len()).expect("a name has at most 255 bytes"));
+    body.extend_from_slice(name.as_bytes());
+    body.push(0);
+}
+
+fn present_columns(columns: usize) -> Vec<u8> {
+    let mut present = vec![2, 0];
+    push_lenenc(&mut present, columns as u64);
+    let bitmap_at = present.len();
+    present.resize(bitmap_at + columns.div_ceil(8), 0xff);
+    if columns % 8 != 0 {
+        present[bitmap_at + columns / 8] = (1 << (columns % 8)) - 1;
+    }
+    present
+}
+
+fn push_field(body: &mut Vec<u8>, field: u8, value: &[u8]) {
+    body.push(field);
+    push_lenenc(body, value.len() as u64);
+    body.extend_from_slice(value);
+}
+
+fn push_signedness(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
+    let mut bits = Vec::new();
+    for (i, column) in columns.iter().filter(|column| column.is_number()).enumerate() {
+        if i % 8 == 0 {
+            bits.push(0);
+        }
+        if column.unsigned {
+            bits[i / 8] |= 0x80 >> (i % 8);
+        }
+    }
+    if !bits.is_empty() {
+        push_field(body, field::SIGNEDNESS, &bits);
+    }
+}
+
+/// Writes either the commonest collation and the columns that differ, or every column's, whichever is
+/// shorter.
+fn push_charsets(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
+    let charsets: Vec<u64> =
+        columns.iter().filter(|column| column.is_character()).map(|column| u64::from(column.charset)).collect();
+    let count = |charset: u64| charsets.iter().filter(|other| **other == charset).count();
+    let Some(default) = charsets.iter().copied().max_by_key(|charset| count(*charset)) else { return };
+    let mut with_default = Vec::new();
+    push_lenenc(&mut with_default, default);
+    for (i, charset) in charsets.iter().enumerate().filter(|(_, charset)| **charset != default) {
+        push_lenenc(&mut with_default, i as u64);
+        push_lenenc(&mut with_default, *charset);
+    }
+    let mut each = Vec::new();
+    charsets.iter().for_each(|charset| push_lenenc(&mut each, *charset));
+    if with_default.len() <= each.len() {
+        push_field(body, field::DEFAULT_CHARSET, &with_default);
+    } else {
+        push_field(body, field::COLUMN_CHARSET, &each);
+    }
+}
+
+fn push_column_names(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
+    let mut names = Vec::new();
+    for column in columns {
+        push_lenenc(&mut names, column.name.len() as u64);
+        names.extend_from_slice(column.name.as_bytes());
+    }
+    push_field(body, field::COLUMN_NAME, &names);
+}
+
+fn push_primary_key(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
+    let mut key = Vec::new();
+    for (i, _) in columns.iter().enumerate().filter(|(_, column)| column.primary_key) {
+        push_lenenc(&mut key, i as u64);
+    }
+    if !key.is_empty() {
+        push_field(body, field::SIMPLE_PRIMARY_KEY, &key);
+    }
+}

@@ -1,0 +1,353 @@
+//! The events of one transaction, collected while its statements run.
+//!
+//! Everything is kept in one buffer of whole events whose positions and checksums are still missing;
+//! [`TransactionEvents::lay_out`](super::layout) fills those in. A row event stays open, without size
+//! and flags, until a row does not belong into it any more.
+//!
+//! Invariants
+//! 1. Each statement's table maps stand in front of its row events, one per table: a reader that meets
+//!    a new table behind the first row event of a statement ignores its rows.
+//! 2. The last row event of each statement carries the end-of-statement flag, and no other does.
+//! 3. [`TransactionEvents::truncate`] leaves what was there at the mark; at most a table map more.
+//! 4. Rows keep the order in which they were written.
+
+use super::checksum::ZeroPositionCrc;
+use super::query::{QueryContext, QueryXid, push_query};
+use super::table_map::TableMap;
+use super::wire::{
+    CRC_BYTES, EventType, FLAG_SUPPRESS_USE, HEADER_BYTES, Origin, begin_event, end_event, lenenc_len,
+};
+
+/// Row-event flag: the statement's last one.
+pub(super) const STATEMENT_END: u16 = 1;
+/// Offset of the flags in a row event: behind header and table id.
+const ROWS_FLAGS_AT: usize = HEADER_BYTES + 6;
+/// From here on an event's checksum is taken when it is complete, outside of the ordered section.
+const EARLY_CRC_BYTES: usize = 2048;
+/// A buffer larger than this is not kept for the next transaction.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// What the events of a server have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventOptions {
+    /// `server_id`.
+    pub server_id: u32,
+    /// The server's version as `major * 10000 + minor * 100 + patch`.
+    pub server_version: u32,
+    /// `binlog_row_event_max_size`: a row event gets no further row that would take it past this many
+    /// bytes; a longer row has an event of its own.
+    pub row_event_bytes_max: usize,
+}
+
+impl Default for EventOptions {
+    fn default() -> EventOptions {
+        EventOptions { server_id: 1, server_version: 80040, row_event_bytes_max: 8192 }
+    }
+}
+
+/// A complete event in the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) start: usize,
+    /// Present for large events.
+    pub(super) early_crc: Option<ZeroPositionCrc>,
+}
+
+/// The row event that takes further rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OpenRows {
+    start: usize,
+    table_id: u64,
+    kind: EventType,
+}
+
+/// The statement that is running; without tables it has not written a row yet.
+#[derive(Clone, Debug, Default)]
+struct Statement {
+    /// Tells statements apart, so that a mark can be checked.
+    serial: u64,
+    tables: Vec<u64>,
+    /// Where the next table map goes.
+    maps_end: usize,
+    open: Option<OpenRows>,
+}
+
+/// A point that [`TransactionEvents::truncate`] goes back to.
+#[derive(Clone, Debug)]
+pub struct EventsMark {
+    len: usize,
+    slots: usize,
+    serial: u64,
+    tables: usize,
+    maps_end: usize,
+    open: Option<OpenRows>,
+}
+
+/// The row or query events of one transaction before it has a position.
+#[derive(Debug)]
+pub struct TransactionEvents {
+    pub(super) options: EventOptions,
+    pub(super) timestamp_s: u32,
+    context: QueryContext,
+    database: String,
+    /// Body of BEGIN for `context` and `database`; empty when it must be built anew.
+    begin_body: Vec<u8>,
+    pub(super) buffer: Vec<u8>,
+    pub(super) slots: Vec<Slot>,
+    statement: Statement,
+    /// Where the commit's number goes, in a transaction that is a single query.
+    pub(super) query_xid_at: Option<usize>,
+}
+
+impl TransactionEvents {
+    /// A transaction without events.
+    pub fn new(options: EventOptions) -> TransactionEvents {
+        TransactionEvents {
+            options,
+            timestamp_s: 0,
+            context: QueryContext::default(),
+            database: String::new(),
+            begin_body: Vec::new(),
+            buffer: Vec::new(),
+            slots: Vec::new(),
+            statement: Statement::default(),
+            query_xid_at: None,
+        }
+    }
+
+    /// Sets what BEGIN and queries say of the session, from the next one on. Cheap when nothing changed.
+    pub fn set_context(&mut self, context: &QueryContext, database: &str) {
+        if self.context != *context {
+            self.context.clone_from(context);
+            self.begin_body.clear();
+        }
+        if self.database != database {
+            self.database.clear();
+            self.database.push_str(database);
+            self.begin_body.clear();
+        }
+    }
+
+    /// Sets the time that the following events carry: seconds since the epoch at the statement's start.
+    pub fn set_timestamp(&mut self, timestamp_s: u32) {
+        self.timestamp_s = timestamp_s;
+    }
+
+    /// An inserted row. Images are a null bitmap over all columns and the values that are not NULL.
+    pub fn write_row(&mut self, table: &TableMap, after: &[u8]) {
+        self.row(EventType::WRITE_ROWS, table, after, &[]);
+    }
+
+    /// A row that became another one.
+    pub fn update_row(&mut self, table: &TableMap, before: &[u8], after: &[u8]) {
+        self.row(EventType::UPDATE_ROWS, table, before, after);
+    }
+
+    /// A deleted row.
+    pub fn delete_row(&mut self, table: &TableMap, before: &[u8]) {
+        self.row(EventType::DELETE_ROWS, table, before, &[]);
+    }
+
+    /// A statement that is a transaction of its own (DDL). A reader selects `database` before it runs
+    /// `sql`; give an empty one for statements that need none, such as CREATE DATABASE.
+    ///
+    /// # Panics
+    /// When there are events already: DDL commits before it begins. When the name is longer than 255
+    /// bytes.
+    pub fn query(&mut self, database: &str, sql: &str) {
+        assert!(self.is_empty(), "a query is the only event of its transaction");
+        let flags = if database.is_empty() { FLAG_SUPPRESS_USE } else { 0 };
+        self.begin(EventType::QUERY, flags);
+        self.query_xid_at =
+            push_query(&mut self.buffer, &self.context, database, sql.as_bytes(), QueryXid::InStatus);
+        end_event(&mut self.buffer, 0);
+        // No early checksum: the commit's number is still to be written into the event.
+        self.slots.push(Slot { start: 0, early_crc: None });
+    }
+
+    /// Ends the running statement. Does nothing when it wrote no row.
+    pub fn end_statement(&mut self) {
+        self.close_rows(STATEMENT_END);
+        self.next_statement();
+    }
+
+    /// Where the events stand now. A mark made while a statement has rows is good until that statement
+    /// ends; any other as long as the transaction.
+    pub fn mark(&self) -> EventsMark {
+        EventsMark {
+            len: self.buffer.len(),
+            slots: self.slots.len(),
+            serial: self.statement.serial,
+            tables: self.statement.tables.len(),
+            maps_end: self.statement.maps_end,
+            open: self.statement.open,
+        }
+    }
+
+    /// Takes back every event after `mark`.
+    ///
+    /// # Panics
+    /// When the mark is not good any more.
+    pub fn truncate(&mut self, mark: EventsMark) {
+        let mut shift = 0;
+        let mut later_maps = 0;
+        if mark.tables == 0 {
+            self.next_statement();
+        } else {
+            let statement = &mut self.statement;
+            assert!(mark.serial == statement.serial, "a mark within a statement is used before its end");
+            shift = statement.maps_end - mark.maps_end;
+            later_maps = statement.tables.len() - mark.tables;
+            statement.open = mark.open.map(|open| OpenRows { start: open.start + shift, ..open });
+        }
+        assert!(mark.len + shift <= self.buffer.len(), "a mark lies within the transaction");
+        self.buffer.truncate(mark.len + shift);
+        self.slots.truncate(mark.slots + later_maps);
+        if self.buffer.is_empty() {
+            self.query_xid_at = None;
+        }
+    }
+
+    /// Forgets every event; session settings stay.
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+        self.buffer.shrink_to(KEPT_BYTES);
+        self.slots.clear();
+        self.next_statement();
+        self.query_xid_at = None;
+    }
+
+    /// True when there is no event.
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// The most bytes the transaction can take in a file if it is sealed now.
+    pub fn byte_len(&self) -> u64 {
+        let events = self.buffer.len() + if self.statement.open.is_some() { CRC_BYTES } else { 0 };
+        events as u64 + super::layout::GTID_EVENT_BYTES_MAX + super::layout::XID_EVENT_BYTES
+    }
+
+    /// Completes the last statement. Called before the transaction joins the commit order;
+    /// [`TransactionEvents::lay_out`] does it otherwise, at the cost of those who wait.
+    pub fn seal(&mut self) {
+        self.end_statement();
+    }
+
+    fn begin(&mut self, event_type: EventType, flags: u16) {
+        let origin = self.origin();
+        begin_event(&mut self.buffer, event_type, flags, origin);
+    }
+
+    pub(super) fn origin(&self) -> Origin {
+        Origin { timestamp_s: self.timestamp_s, server_id: self.options.server_id }
+    }
+
+    #[inline]
+    fn row(&mut self, kind: EventType, table: &TableMap, first: &[u8], second: &[u8]) {
+        let row_bytes = first.len() + second.len();
+        let fits = self.statement.open.is_some_and(|open| {
+            open.table_id == table.table_id()
+                && open.kind == kind
+                && self.buffer.len() - open.start + row_bytes + CRC_BYTES <= self.options.row_event_bytes_max
+        });
+        if !fits {
+            self.open_rows(kind, table, row_bytes);
+        }
+        self.buffer.extend_from_slice(first);
+        self.buffer.extend_from_slice(second);
+    }
+
+    fn open_rows(&mut self, kind: EventType, table: &TableMap, row_bytes: usize) {
+        if self.buffer.is_empty() {
+            self.push_begin();
+        }
+        assert!(self.query_xid_at.is_none(), "a query is the only event of its transaction");
+        self.close_rows(0);
+        if !self.statement.tables.contains(&table.table_id()) {
+            self.insert_table_map(table);
+        }
+        self.buffer.reserve(HEADER_BYTES + 64 + row_bytes);
+        let start = self.buffer.len();
+        self.begin(kind, 0);
+        self.buffer.extend_from_slice(&table.table_id().to_le_bytes()[..6]);
+        self.buffer.extend_from_slice(&[0; 2]);
+        self.buffer.extend_from_slice(table.present());
+        if kind == EventType::UPDATE_ROWS {
+            self.buffer.extend_from_slice(table.present_bitmap());
+        }
+        self.statement.open = Some(OpenRows { start, table_id: table.table_id(), kind });
+    }
+
+    fn close_rows(&mut self, flags: u16) {
+        let Some(OpenRows { start, .. }) = self.statement.open.take() else { return };
+        let flags_at = start + ROWS_FLAGS_AT;
+        self.buffer[flags_at..flags_at + 2].copy_from_slice(&flags.to_le_bytes());
+        self.complete(start);
+    }
+
+    fn push_begin(&mut self) {
+        if self.begin_body.is_empty() {
+            push_query(&mut self.begin_body, &self.context, &self.database, b"BEGIN", QueryXid::InXidEvent);
+        }
+        self.begin(EventType::QUERY, FLAG_SUPPRESS_USE);
+        self.buffer.extend_from_slice(&self.begin_body);
+        self.complete(0);
+    }
+
+    /// Ends the event that begins at `start` and reaches to the end of the buffer.
+    fn complete(&mut self, start: usize) {
+        end_event(&mut self.buffer, start);
+        let event = &self.buffer[start..];
+        let early_crc = (event.len() >= EARLY_CRC_BYTES).then(|| ZeroPositionCrc::of(event));
+        self.slots.push(Slot { start, early_crc });
+    }
+
+    /// Puts a table map behind the statement's others, in front of its row events.
+    fn insert_table_map(&mut self, table: &TableMap) {
+        let end = self.buffer.len();
+        if self.statement.tables.is_empty() {
+            self.statement.maps_end = end;
+        }
+        let at = self.statement.maps_end;
+        self.begin(EventType::TABLE_MAP, 0);
+        self.buffer.extend_from_slice(table.body());
+        self.complete(end);
+        let map_bytes = self.buffer.len() - end;
+        if at < end {
+            self.buffer[at..].rotate_right(map_bytes);
+            self.move_last_slot_to(at, map_bytes);
+        }
+        self.statement.tables.push(table.table_id());
+        self.statement.maps_end = at + map_bytes;
+    }
+
+    fn move_last_slot_to(&mut self, at: usize, map_bytes: usize) {
+        let Some(mut moved) = self.slots.pop() else { return };
+        moved.start = at;
+        let first_behind = self.slots.partition_point(|slot| slot.start < at);
+        for slot in &mut self.slots[first_behind..] {
+            slot.start += map_bytes;
+        }
+        self.slots.insert(first_behind, moved);
+    }
+
+    fn next_statement(&mut self) {
+        self.statement.serial += 1;
+        self.statement.tables.clear();
+        self.statement.open = None;
+    }
+
+    pub(super) fn xid_event_bytes(&self) -> u64 {
+        if self.query_xid_at.is_some() { 0 } else { super::layout::XID_EVENT_BYTES }
+    }
+}
+
+/// Bytes of a transaction that takes `rest` bytes without the length-encoded field for its own length.
+pub(super) fn with_own_length(rest: u64) -> u64 {
+    let mut total = rest + 1;
+    while rest + lenenc_len(total) as u64 != total {
+        total = rest + lenenc_len(total) as u64;
+    }
+    total
+}
