@@ -14,6 +14,7 @@
 //! Not here: row locks and write sets (`cohort-txn`), row formats (`cohort-sql`).
 
 mod redo;
+pub mod rocksdb;
 
 pub use redo::{Redo, RedoError, RedoOp};
 
@@ -27,6 +28,9 @@ pub struct EngineId(pub u8);
 /// coordinator passes the end of the cohort's journal record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
+
+/// A caller's key has at least so many bytes; shorter keys belong to the engines.
+pub const MIN_KEY_LEN: usize = 4;
 
 /// Which way a cursor walks its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,181 @@
+//! [`RocksDb`]: the engine on RocksDB, with its own write-ahead log off.
+//!
+//! Invariants
+//! 1. A cohort and its position go in with one write batch, into the one column family there is, so
+//!    a memtable holds both or neither, and a flush of it makes both durable with one manifest edit.
+//! 2. [`Engine::durable_position`] only moves after a flush that began when the position had already
+//!    been applied, and starts from what the files say at open. Memtables that RocksDB flushes by
+//!    itself may carry more: a position too low costs a longer replay, never a lost change.
+//! 3. Redo at or before the position found at open is in the files already and is skipped, so a
+//!    replay from any earlier position cannot bring an older version of a row back.
+//!
+//! Format: keys and values as given, which is why a caller's key has at least [`MIN_KEY_LEN`] bytes;
+//! shorter keys are the engine's own. There is one: the position key `00`, whose value is a format
+//! version (1 byte) and the position (8 bytes, big-endian). It sorts before every caller's key, so
+//! that the files of a new index overlap with nothing.
+//!
+//! Concurrency: one applier, any number of readers; `flush`, `load` and `erase` may run beside them.
+//! The batch is locked for the length of an apply; `flush` and `erase` take `upkeep`, never both.
+//!
+//! On crash: the memtables are gone and the files are at the durable position or a little behind it.
+//! Files of an unfinished [`Engine::load`] lie in `loading/` and go away at open.
+
+mod figures;
+mod open;
+mod read;
+#[cfg(test)]
+mod tests;
+mod upkeep;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use rust_rocksdb::{DB, ErrorKind, FlushOptions, ReadOptions, WriteBatch, WriteOptions};
+
+pub use open::{OpenError, RocksDbOptions};
+
+use crate::redo::{Redo, RedoError, RedoOp};
+use crate::{Cursor, Direction, Engine, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, WriteError};
+use figures::Events;
+use upkeep::Upkeep;
+
+const NAME: &str = "RocksDB";
+const POSITION_KEY: &[u8] = &[0];
+const FORMAT_VERSION: u8 = 1;
+/// A batch that grew beyond this is dropped after its cohort instead of being reused, bytes.
+const BATCH_KEEP: usize = 4 << 20;
+
+/// An ordered map in a RocksDB directory; see the module.
+pub struct RocksDb {
+    db: Arc<DB>,
+    dir: PathBuf,
+    options: open::Built,
+    read: ReadOptions,
+    write: WriteOptions,
+    batch: Mutex<WriteBatch>,
+    /// What the files held at open; redo up to here is skipped.
+    opened: Position,
+    applied: AtomicU64,
+    durable: AtomicU64,
+    /// A write failed for lack of space since the last one that worked.
+    starved: AtomicBool,
+    upkeep: Mutex<Upkeep>,
+    events: Arc<Events>,
+}
+
+impl Engine for RocksDb {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn snapshot(&self) -> Arc<dyn Snapshot> {
+        Arc::new(read::View::new(self.db.clone()))
+    }
+
+    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError> {
+        read::get(&self.db, &self.read, key, value)
+    }
+
+    fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError> {
+        Ok(Box::new(read::RangeCursor::latest(self.db.clone(), range, direction)))
+    }
+
+    fn apply(&self, cohort: &[&[u8]], position: Position) -> Result<(), WriteError> {
+        if position <= self.opened {
+            return Ok(());
+        }
+        let applied = self.applied.load(Ordering::Acquire);
+        assert!(position.0 > applied, "cohort at {} applied after {applied}", position.0);
+        let mut batch = self.batch.lock();
+        batch.clear();
+        for redo in cohort {
+            fill(&mut batch, redo)?;
+        }
+        batch.put(POSITION_KEY, encode_position(position));
+        self.make_room();
+        self.db.write_opt(&batch, &self.write).map_err(|e| self.write_error(e))?;
+        self.applied.store(position.0, Ordering::Release);
+        if batch.size_in_bytes() > BATCH_KEEP {
+            *batch = WriteBatch::new();
+        }
+        Ok(())
+    }
+
+    fn durable_position(&self) -> Position {
+        Position(self.durable.load(Ordering::Acquire))
+    }
+
+    fn flush(&self) -> Result<Position, WriteError> {
+        let mut upkeep = self.upkeep.lock();
+        let applied = self.applied.load(Ordering::Acquire);
+        self.make_room();
+        let mut options = FlushOptions::default();
+        options.set_wait(true);
+        self.db.flush_opt(&options).map_err(|e| self.write_error(e))?;
+        self.durable.fetch_max(applied, Ordering::AcqRel);
+        upkeep.reclaim(&self.db).map_err(|e| self.write_error(e))?;
+        Ok(self.durable_position())
+    }
+
+    fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
+        self.make_room();
+        upkeep::load(self, entries)
+    }
+
+    fn erase(&self, range: &KeyRange) -> Result<(), WriteError> {
+        self.make_room();
+        upkeep::erase(self, range)
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        figures::read(self)
+    }
+}
+
+impl RocksDb {
+    /// After a write that failed for lack of space: asks RocksDB to take writes again. If there
+    /// still is no room, the write that follows says so.
+    fn make_room(&self) {
+        if self.starved.load(Ordering::Relaxed) && self.db.resume().is_ok() {
+            self.starved.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn write_error(&self, error: rust_rocksdb::Error) -> WriteError {
+        let detail = error.to_string();
+        if is_no_space(&error) {
+            self.starved.store(true, Ordering::Relaxed);
+            return WriteError::NoSpace { engine: NAME, detail };
+        }
+        WriteError::Failed { engine: NAME, detail }
+    }
+}
+
+fn is_no_space(error: &rust_rocksdb::Error) -> bool {
+    error.kind() == ErrorKind::IOError && error.as_ref().contains("No space left on device")
+}
+
+fn fill(batch: &mut WriteBatch, redo: &[u8]) -> Result<(), RedoError> {
+    for op in Redo::ops(redo) {
+        match op? {
+            RedoOp::Put { key, .. } | RedoOp::Delete { key } if key.len() < MIN_KEY_LEN => {
+                return Err(RedoError { what: "key too short", at: 0 });
+            }
+            RedoOp::Put { key, value } => batch.put(key, value),
+            RedoOp::Delete { key } => batch.delete(key),
+        }
+    }
+    Ok(())
+}
+
+fn encode_position(position: Position) -> [u8; 9] {
+    let mut value = [FORMAT_VERSION; 9];
+    value[1..].copy_from_slice(&position.0.to_be_bytes());
+    value
+}
+
+fn read_error(error: rust_rocksdb::Error) -> ReadError {
+    ReadError { engine: NAME, detail: error.into_string() }
+}

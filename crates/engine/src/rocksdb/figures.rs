@@ -1,0 +1,105 @@
+//! What RocksDB does in the background, counted by its event listener, and what it holds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use rust_rocksdb::event_listener::{
+    CompactionJobInfo, DBBackgroundErrorReason, DBWriteStallCondition, EventListener, FlushJobInfo, IngestionInfo,
+    MutableStatus, WriteStallInfo,
+};
+use rust_rocksdb::properties;
+
+use super::RocksDb;
+
+/// Counters that RocksDB's threads raise.
+#[derive(Default)]
+pub(super) struct Events {
+    flushes: AtomicU64,
+    flushed_bytes: AtomicU64,
+    compactions: AtomicU64,
+    compacted_bytes: AtomicU64,
+    ingested_files: AtomicU64,
+    background_errors: AtomicU64,
+    stalls: AtomicU64,
+    stalled_us: AtomicU64,
+    stalled_since: Mutex<Option<Instant>>,
+}
+
+impl Events {
+    pub(super) fn listener(self: &Arc<Events>) -> Listener {
+        Listener(self.clone())
+    }
+
+    fn stalled_us(&self) -> u64 {
+        let running = self.stalled_since.lock().map_or(0, |since| since.elapsed().as_micros() as u64);
+        self.stalled_us.load(Relaxed) + running
+    }
+}
+
+/// The end of [`Events`] that RocksDB owns.
+pub(super) struct Listener(Arc<Events>);
+
+impl EventListener for Listener {
+    fn on_flush_completed(&self, info: &FlushJobInfo) {
+        self.0.flushes.fetch_add(1, Relaxed);
+        self.0.flushed_bytes.fetch_add(info.table_properties().data_size(), Relaxed);
+    }
+
+    fn on_compaction_completed(&self, info: &CompactionJobInfo) {
+        self.0.compactions.fetch_add(1, Relaxed);
+        self.0.compacted_bytes.fetch_add(info.total_output_bytes(), Relaxed);
+    }
+
+    fn on_external_file_ingested(&self, _: &IngestionInfo) {
+        self.0.ingested_files.fetch_add(1, Relaxed);
+    }
+
+    fn on_background_error(&self, _: DBBackgroundErrorReason, _: MutableStatus) {
+        self.0.background_errors.fetch_add(1, Relaxed);
+    }
+
+    fn on_stall_conditions_changed(&self, info: &WriteStallInfo) {
+        let mut since = self.0.stalled_since.lock();
+        match (info.cur(), *since) {
+            (DBWriteStallCondition::KNormal, Some(start)) => {
+                self.0.stalled_us.fetch_add(start.elapsed().as_micros() as u64, Relaxed);
+                *since = None;
+            }
+            (DBWriteStallCondition::KDelayed | DBWriteStallCondition::KStopped, None) => {
+                self.0.stalls.fetch_add(1, Relaxed);
+                *since = Some(Instant::now());
+            }
+            _ => {}
+        }
+    }
+}
+
+pub(super) fn read(engine: &RocksDb) -> Vec<(&'static str, u64)> {
+    let events = &engine.events;
+    let property = |name| engine.db.property_int_value(name).ok().flatten().unwrap_or(0);
+    vec![
+        ("memtable_bytes", property(properties::SIZE_ALL_MEM_TABLES)),
+        ("memtables_waiting", property(properties::NUM_IMMUTABLE_MEM_TABLE)),
+        ("block_cache_bytes", property(properties::BLOCK_CACHE_USAGE)),
+        ("table_reader_bytes", property(properties::ESTIMATE_TABLE_READERS_MEM)),
+        ("sst_bytes", property(properties::TOTAL_SST_FILES_SIZE)),
+        ("live_sst_bytes", property(properties::LIVE_SST_FILES_SIZE)),
+        ("keys_estimated", property(properties::ESTIMATE_NUM_KEYS)),
+        ("snapshots", property(properties::NUM_SNAPSHOTS)),
+        ("flushes", events.flushes.load(Relaxed)),
+        ("flushed_bytes", events.flushed_bytes.load(Relaxed)),
+        ("compactions", events.compactions.load(Relaxed)),
+        ("compacted_bytes", events.compacted_bytes.load(Relaxed)),
+        ("compaction_pending_bytes", property(properties::ESTIMATE_PENDING_COMPACTION_BYTES)),
+        ("ingested_files", events.ingested_files.load(Relaxed)),
+        ("background_errors", events.background_errors.load(Relaxed)),
+        ("write_stalls", events.stalls.load(Relaxed)),
+        ("write_stalled_us", events.stalled_us()),
+        ("write_stopped", property(properties::IS_WRITE_STOPPED)),
+        ("applied_position", engine.applied.load(Relaxed)),
+        ("durable_position", engine.durable.load(Relaxed)),
+        ("erased_ranges_waiting", engine.upkeep.try_lock().map_or(0, |upkeep| upkeep.waiting() as u64)),
+    ]
+}

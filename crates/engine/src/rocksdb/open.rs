@@ -1,0 +1,246 @@
+//! Opening a directory: options, and what may stand in the way.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use parking_lot::Mutex;
+use rust_rocksdb::{
+    BlockBasedOptions, Cache, DB, DBCompressionType, DataBlockIndexType, ErrorKind, FlushOptions, IteratorMode,
+    LogLevel, Options, ReadOptions, WriteBatch, WriteOptions,
+};
+
+use super::figures::Events;
+use super::upkeep::{self, Upkeep};
+use super::{FORMAT_VERSION, POSITION_KEY, RocksDb, encode_position, is_no_space};
+use crate::Position;
+
+/// How much memory and how many threads the engine may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RocksDbOptions {
+    /// Upper limit of the cache of file blocks, bytes; taken as blocks are read.
+    pub cache_bytes: usize,
+    /// Size at which a memtable is flushed, bytes; up to four may exist while flushes lag.
+    pub write_buffer_bytes: usize,
+    /// Threads that flush and compact.
+    pub background_jobs: u8,
+}
+
+impl Default for RocksDbOptions {
+    fn default() -> RocksDbOptions {
+        RocksDbOptions { cache_bytes: 256 << 20, write_buffer_bytes: 64 << 20, background_jobs: 2 }
+    }
+}
+
+/// Why a directory could not be opened; nothing in it was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process, or this one, has it open.
+    #[error("{}: in use by another process", .dir.display())]
+    InUse {
+        /// The engine's directory.
+        dir: PathBuf,
+    },
+    /// There is something in the directory that this engine did not put there.
+    #[error("{}: not a directory of this engine: {detail}", .dir.display())]
+    Foreign {
+        /// The engine's directory.
+        dir: PathBuf,
+        /// What was found.
+        detail: String,
+    },
+    /// Written by a later release.
+    #[error("{}: written by a newer version: {detail}", .dir.display())]
+    Newer {
+        /// The engine's directory.
+        dir: PathBuf,
+        /// What was found.
+        detail: String,
+    },
+    /// The files do not hold what was written to them.
+    #[error("{}: damaged: {detail}", .dir.display())]
+    Damaged {
+        /// The engine's directory.
+        dir: PathBuf,
+        /// What RocksDB said, with the file.
+        detail: String,
+    },
+    /// No room on the device.
+    #[error("{}: no space left: {detail}", .dir.display())]
+    NoSpace {
+        /// The engine's directory.
+        dir: PathBuf,
+        /// What RocksDB said.
+        detail: String,
+    },
+    /// The operating system refused something.
+    #[error("{}: {detail}", .dir.display())]
+    Io {
+        /// The engine's directory.
+        dir: PathBuf,
+        /// What was refused.
+        detail: String,
+    },
+}
+
+/// RocksDB's form of the options; files built beside the database use the same.
+pub(super) type Built = Options;
+
+impl RocksDb {
+    /// Opens the engine's directory, creating it if it is missing or empty.
+    pub fn open(dir: &Path, options: &RocksDbOptions) -> Result<RocksDb, OpenError> {
+        check_directory(dir)?;
+        let events = Arc::new(Events::default());
+        let mut built = build(options);
+        built.add_event_listener(events.listener());
+        let db = DB::open(&built, dir).map_err(|e| open_error(dir, &e))?;
+        let opened = match stored_position(&db, dir)? {
+            Some(position) => position,
+            None => initialise(&db, dir)?,
+        };
+        upkeep::clear_unfinished_loads(dir).map_err(|e| io_error(dir, &e))?;
+        let mut write = WriteOptions::default();
+        write.disable_wal(true);
+        Ok(RocksDb {
+            db: Arc::new(db),
+            dir: dir.to_path_buf(),
+            options: built,
+            read: ReadOptions::default(),
+            write,
+            batch: Mutex::new(WriteBatch::new()),
+            opened,
+            applied: AtomicU64::new(opened.0),
+            durable: AtomicU64::new(opened.0),
+            starved: AtomicBool::new(false),
+            upkeep: Mutex::new(Upkeep::default()),
+            events,
+        })
+    }
+}
+
+/// An empty directory or one with RocksDB's `CURRENT` file may be opened: RocksDB would otherwise
+/// put its files among somebody else's.
+fn check_directory(dir: &Path) -> Result<(), OpenError> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return fs::create_dir_all(dir).map_err(|e| io_error(dir, &e));
+        }
+        Err(error) => return Err(io_error(dir, &error)),
+    };
+    let mut stranger = None;
+    for entry in entries {
+        let name = entry.map_err(|e| io_error(dir, &e))?.file_name();
+        let name = name.to_string_lossy().into_owned();
+        if name == "CURRENT" {
+            return Ok(());
+        }
+        // What RocksDB leaves when it is killed while it creates a database.
+        let known = ["LOCK", "LOG", "IDENTITY", "MANIFEST-", "OPTIONS-"].iter().any(|own| name.starts_with(own))
+            || name.ends_with(".dbtmp")
+            || name.ends_with(".log");
+        if !known {
+            stranger = Some(name);
+        }
+    }
+    match stranger {
+        Some(name) => Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: format!("no CURRENT file, but {name}") }),
+        None => Ok(()),
+    }
+}
+
+fn stored_position(db: &DB, dir: &Path) -> Result<Option<Position>, OpenError> {
+    let Some(value) = db.get(POSITION_KEY).map_err(|e| open_error(dir, &e))? else {
+        return Ok(None);
+    };
+    match value.split_first() {
+        Some((&version, _)) if version > FORMAT_VERSION => {
+            Err(OpenError::Newer { dir: dir.to_path_buf(), detail: format!("format {version}, known up to {FORMAT_VERSION}") })
+        }
+        Some((&FORMAT_VERSION, position)) if position.len() == 8 => {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(position);
+            Ok(Some(Position(u64::from_be_bytes(bytes))))
+        }
+        _ => Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: "its first key is not this engine's".into() }),
+    }
+}
+
+/// Marks a new database as this engine's, durably, before anything else can be in it.
+fn initialise(db: &DB, dir: &Path) -> Result<Position, OpenError> {
+    if db.iterator(IteratorMode::Start).next().is_some() {
+        return Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: "it has keys but no position".into() });
+    }
+    let mut write = WriteOptions::default();
+    write.disable_wal(true);
+    db.put_opt(POSITION_KEY, encode_position(Position(0)), &write).map_err(|e| open_error(dir, &e))?;
+    db.flush_opt(&FlushOptions::default()).map_err(|e| open_error(dir, &e))?;
+    Ok(Position(0))
+}
+
+fn build(options: &RocksDbOptions) -> Options {
+    let mut built = Options::default();
+    built.create_if_missing(true);
+    built.set_write_buffer_size(options.write_buffer_bytes);
+    built.set_max_write_buffer_number(4);
+    built.set_max_background_jobs(i32::from(options.background_jobs));
+    built.set_bytes_per_sync(1 << 20);
+    built.set_avoid_unnecessary_blocking_io(true);
+
+    // One applier writes, so there is never a group of writers to insert side by side.
+    built.set_allow_concurrent_memtable_write(false);
+    // A read of a row that lies in a file skips the memtables.
+    built.set_memtable_prefix_bloom_ratio(0.05);
+    built.set_memtable_whole_key_filtering(true);
+
+    built.set_block_based_table_factory(&table(options));
+    built.set_compression_type(DBCompressionType::Lz4);
+    // The two youngest levels are rewritten soon: compressing them costs more than it saves.
+    built.set_min_level_to_compress(2);
+    built.set_target_file_size_base(64 << 20);
+    built.set_max_bytes_for_level_base(256 << 20);
+
+    built.set_stats_dump_period_sec(0);
+    built.set_stats_persist_period_sec(0);
+    built.set_skip_stats_update_on_db_open(true);
+    built.set_log_level(LogLevel::Warn);
+    built.set_keep_log_file_num(2);
+    built.set_max_log_file_size(4 << 20);
+    built
+}
+
+fn table(options: &RocksDbOptions) -> BlockBasedOptions {
+    let mut table = BlockBasedOptions::default();
+    table.set_block_cache(&Cache::new_lru_cache(options.cache_bytes));
+    table.set_bloom_filter(10.0, false);
+    table.set_whole_key_filtering(true);
+    table.set_optimize_filters_for_memory(true);
+    table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
+    table.set_block_size(8 << 10);
+    table.set_format_version(6);
+    table
+}
+
+fn open_error(dir: &Path, error: &rust_rocksdb::Error) -> OpenError {
+    let dir = dir.to_path_buf();
+    let detail = error.to_string();
+    match error.kind() {
+        ErrorKind::IOError if is_lock_conflict(&detail) => OpenError::InUse { dir },
+        ErrorKind::IOError if is_no_space(error) => OpenError::NoSpace { dir, detail },
+        ErrorKind::NotSupported => OpenError::Newer { dir, detail },
+        ErrorKind::InvalidArgument => OpenError::Foreign { dir, detail },
+        ErrorKind::Corruption => OpenError::Damaged { dir, detail },
+        _ => OpenError::Io { dir, detail },
+    }
+}
+
+fn is_lock_conflict(detail: &str) -> bool {
+    detail.contains("lock hold by current process")
+        || detail.contains("While lock file") && detail.contains("Resource temporarily unavailable")
+}
+
+fn io_error(dir: &Path, error: &io::Error) -> OpenError {
+    OpenError::Io { dir: dir.to_path_buf(), detail: error.to_string() }
+}

@@ -1,0 +1,1 @@
+#[cfg(test)] mod x{}
