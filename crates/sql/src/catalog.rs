@@ -1,0 +1,3 @@
+//! What tables are: their definitions and where those are kept.
+
+pub mod definition;

@@ -1,0 +1,1 @@
+//! How the binlog describes a column.

@@ -1,0 +1,274 @@
+//! The one table from what can go wrong in a statement to MySQL's errno, SQLSTATE and message.
+//!
+//! Outline: [`ErrorCode`] constants carry MySQL's own symbolic names; [`SqlError::new`] fills a
+//! template's `{}` places in order. A [`SqlError`] is one pointer wide, so that `Result<Value, _>`
+//! stays as small as a value.
+//!
+//! Not here: which errors roll a whole transaction back (`exec`), and the wire form of an error packet
+//! (`cohort-server`).
+
+use std::fmt::{self, Display, Write as _};
+use std::ops::Deref;
+
+/// One row of the table: number, state and message template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorCode {
+    /// MySQL's error number.
+    pub errno: u16,
+    /// The SQLSTATE that goes with it.
+    pub sqlstate: &'static str,
+    /// The message, with `{}` where arguments go.
+    pub template: &'static str,
+}
+
+/// What a client is told about a statement that failed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SqlError(Box<ErrorDetail>);
+
+/// The parts of a [`SqlError`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorDetail {
+    /// MySQL's error number.
+    pub errno: u16,
+    /// Five ASCII characters.
+    pub sqlstate: &'static str,
+    /// The message in full.
+    pub message: String,
+}
+
+impl SqlError {
+    /// The error `code` with its template's places filled by `args`, in order. Places without an
+    /// argument stay empty, arguments without a place are dropped.
+    pub fn new(code: ErrorCode, args: &[&dyn Display]) -> SqlError {
+        let mut message = String::with_capacity(code.template.len() + 32);
+        let mut rest = code.template;
+        let mut args = args.iter();
+        while let Some(at) = rest.find("{}") {
+            message.push_str(&rest[..at]);
+            if let Some(arg) = args.next() {
+                // Writing to a String cannot fail.
+                let _ = write!(message, "{arg}");
+            }
+            rest = &rest[at + 2..];
+        }
+        message.push_str(rest);
+        SqlError(Box::new(ErrorDetail { errno: code.errno, sqlstate: code.sqlstate, message }))
+    }
+
+    /// "This version of MySQL doesn't yet support '...'" (1235).
+    pub fn unsupported(what: impl Display) -> SqlError {
+        SqlError::new(ER_NOT_SUPPORTED_YET, &[&what])
+    }
+
+    /// An error that is not the client's doing (1105), with what was found.
+    pub fn internal(what: impl Display) -> SqlError {
+        SqlError::new(ER_UNKNOWN_ERROR, &[&what])
+    }
+
+    /// Whether this is the error that `code` describes.
+    pub fn is(&self, code: ErrorCode) -> bool {
+        self.errno == code.errno
+    }
+}
+
+impl Deref for SqlError {
+    type Target = ErrorDetail;
+    fn deref(&self) -> &ErrorDetail {
+        &self.0
+    }
+}
+
+impl Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ERROR {} ({}): {}", self.errno, self.sqlstate, self.message)
+    }
+}
+
+impl fmt::Debug for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for SqlError {}
+
+macro_rules! error_table {
+    ($($name:ident = $errno:literal, $state:literal, $template:literal;)*) => {
+        $(
+            #[doc = concat!("`", $template, "`")]
+            pub const $name: ErrorCode =
+                ErrorCode { errno: $errno, sqlstate: $state, template: $template };
+        )*
+        /// Every row of the table.
+        pub const ALL: &[(&str, ErrorCode)] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+error_table! {
+    ER_CANT_CREATE_TABLE = 1005, "HY000", "Can't create table '{}' ({})";
+    ER_DB_CREATE_EXISTS = 1007, "HY000", "Can't create database '{}'; database exists";
+    ER_DB_DROP_EXISTS = 1008, "HY000", "Can't drop database '{}'; database doesn't exist";
+    ER_DISK_FULL = 1021, "HY000", "Disk full ({}); waiting for someone to free some space...";
+    ER_DUP_KEY = 1022, "23000", "Can't write; duplicate key in table '{}'";
+    ER_ERROR_ON_READ = 1024, "HY000", "Error reading file '{}' ({})";
+    ER_ERROR_ON_WRITE = 1026, "HY000", "Error writing file '{}' ({})";
+    ER_GET_ERRNO = 1030, "HY000", "Got error {} from storage engine";
+    ER_OPTION_PREVENTS_STATEMENT = 1290, "HY000", "The MySQL server is running with the {} option so it cannot execute this statement";
+    ER_NOT_KEYFILE = 1034, "HY000", "Incorrect key file for table '{}'; try to repair it";
+    ER_OUTOFMEMORY = 1037, "HY001", "Out of memory; restart server and try again (needed {} bytes)";
+    ER_CON_COUNT_ERROR = 1040, "08004", "Too many connections";
+    ER_BAD_HOST_ERROR = 1042, "08S01", "Can't get hostname for your address";
+    ER_HANDSHAKE_ERROR = 1043, "08S01", "Bad handshake";
+    ER_DBACCESS_DENIED_ERROR = 1044, "42000", "Access denied for user '{}'@'{}' to database '{}'";
+    ER_ACCESS_DENIED_ERROR = 1045, "28000", "Access denied for user '{}'@'{}' (using password: {})";
+    ER_NO_DB_ERROR = 1046, "3D000", "No database selected";
+    ER_UNKNOWN_COM_ERROR = 1047, "08S01", "Unknown command";
+    ER_BAD_NULL_ERROR = 1048, "23000", "Column '{}' cannot be null";
+    ER_BAD_DB_ERROR = 1049, "42000", "Unknown database '{}'";
+    ER_TABLE_EXISTS_ERROR = 1050, "42S01", "Table '{}' already exists";
+    ER_BAD_TABLE_ERROR = 1051, "42S02", "Unknown table '{}'";
+    ER_NON_UNIQ_ERROR = 1052, "23000", "Column '{}' in {} is ambiguous";
+    ER_SERVER_SHUTDOWN = 1053, "08S01", "Server shutdown in progress";
+    ER_BAD_FIELD_ERROR = 1054, "42S22", "Unknown column '{}' in '{}'";
+    ER_WRONG_FIELD_WITH_GROUP = 1055, "42000", "Expression #{} of {} is not in GROUP BY clause and contains nonaggregated column '{}' which is not functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by";
+    ER_WRONG_GROUP_FIELD = 1056, "42000", "Can't group on '{}'";
+    ER_TOO_LONG_IDENT = 1059, "42000", "Identifier name '{}' is too long";
+    ER_DUP_FIELDNAME = 1060, "42S21", "Duplicate column name '{}'";
+    ER_DUP_KEYNAME = 1061, "42000", "Duplicate key name '{}'";
+    ER_DUP_ENTRY = 1062, "23000", "Duplicate entry '{}' for key '{}'";
+    ER_WRONG_FIELD_SPEC = 1063, "42000", "Incorrect column specifier for column '{}'";
+    ER_PARSE_ERROR = 1064, "42000", "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use near '{}' at line {}";
+    ER_EMPTY_QUERY = 1065, "42000", "Query was empty";
+    ER_NONUNIQ_TABLE = 1066, "42000", "Not unique table/alias: '{}'";
+    ER_INVALID_DEFAULT = 1067, "42000", "Invalid default value for '{}'";
+    ER_MULTIPLE_PRI_KEY = 1068, "42000", "Multiple primary key defined";
+    ER_TOO_MANY_KEYS = 1069, "42000", "Too many keys specified; max {} keys allowed";
+    ER_TOO_MANY_KEY_PARTS = 1070, "42000", "Too many key parts specified; max {} parts allowed";
+    ER_TOO_LONG_KEY = 1071, "42000", "Specified key was too long; max key length is {} bytes";
+    ER_KEY_COLUMN_DOES_NOT_EXITS = 1072, "42000", "Key column '{}' doesn't exist in table";
+    ER_BLOB_USED_AS_KEY = 1073, "42000", "BLOB column '{}' can't be used in key specification with the used table type";
+    ER_TOO_BIG_FIELDLENGTH = 1074, "42000", "Column length too big for column '{}' (max = {}); use BLOB or TEXT instead";
+    ER_WRONG_AUTO_KEY = 1075, "42000", "Incorrect table definition; there can be only one auto column and it must be defined as a key";
+    ER_WRONG_SUB_KEY = 1089, "HY000", "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or the storage engine doesn't support unique prefix keys";
+    ER_CANT_REMOVE_ALL_FIELDS = 1090, "42000", "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
+    ER_CANT_DROP_FIELD_OR_KEY = 1091, "42000", "Can't DROP '{}'; check that column/key exists";
+    ER_NO_SUCH_THREAD = 1094, "HY000", "Unknown thread id: {}";
+    ER_KILL_DENIED_ERROR = 1095, "HY000", "You are not owner of thread {}";
+    ER_NO_TABLES_USED = 1096, "HY000", "No tables used";
+    ER_BLOB_CANT_HAVE_DEFAULT = 1101, "42000", "BLOB, TEXT, GEOMETRY or JSON column '{}' can't have a default value";
+    ER_WRONG_DB_NAME = 1102, "42000", "Incorrect database name '{}'";
+    ER_WRONG_TABLE_NAME = 1103, "42000", "Incorrect table name '{}'";
+    ER_UNKNOWN_ERROR = 1105, "HY000", "{}";
+    ER_UNKNOWN_PROCEDURE = 1106, "42000", "Unknown procedure '{}'";
+    ER_UNKNOWN_TABLE = 1109, "42S02", "Unknown table '{}' in {}";
+    ER_FIELD_SPECIFIED_TWICE = 1110, "42000", "Column '{}' specified twice";
+    ER_INVALID_GROUP_FUNC_USE = 1111, "HY000", "Invalid use of group function";
+    ER_TABLE_MUST_HAVE_COLUMNS = 1113, "42000", "A table must have at least 1 column";
+    ER_RECORD_FILE_FULL = 1114, "HY000", "The table '{}' is full";
+    ER_UNKNOWN_CHARACTER_SET = 1115, "42000", "Unknown character set: '{}'";
+    ER_TOO_MANY_FIELDS = 1117, "HY000", "Too many columns";
+    ER_TOO_BIG_ROWSIZE = 1118, "42000", "Row size too large. The maximum row size for the used table type, not counting BLOBs, is {}. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
+    ER_WRONG_VALUE_COUNT_ON_ROW = 1136, "21S01", "Column count doesn't match value count at row {}";
+    ER_MIX_OF_GROUP_FUNC_AND_FIELDS = 1140, "42000", "In aggregated query without GROUP BY, expression #{} of {} contains nonaggregated column '{}'; this is incompatible with sql_mode=only_full_group_by";
+    ER_NO_SUCH_TABLE = 1146, "42S02", "Table '{}.{}' doesn't exist";
+    ER_SYNTAX_ERROR = 1149, "42000", "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use";
+    ER_NET_PACKET_TOO_LARGE = 1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes";
+    ER_NET_PACKETS_OUT_OF_ORDER = 1156, "08S01", "Got packets out of order";
+    ER_TOO_LONG_STRING = 1162, "42000", "Result string is longer than 'max_allowed_packet' bytes";
+    ER_WRONG_COLUMN_NAME = 1166, "42000", "Incorrect column name '{}'";
+    ER_WRONG_KEY_COLUMN = 1167, "42000", "The used storage engine can't index column '{}'";
+    ER_BLOB_KEY_WITHOUT_LENGTH = 1170, "42000", "BLOB/TEXT column '{}' used in key specification without a key length";
+    ER_PRIMARY_CANT_HAVE_NULL = 1171, "42000", "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
+    ER_KEY_DOES_NOT_EXITS = 1176, "42000", "Key '{}' doesn't exist in table '{}'";
+    ER_CANT_DO_THIS_DURING_AN_TRANSACTION = 1179, "25000", "You are not allowed to execute this command in a transaction";
+    ER_ERROR_DURING_COMMIT = 1180, "HY000", "Got error {} - '{}' during COMMIT";
+    ER_UNKNOWN_SYSTEM_VARIABLE = 1193, "HY000", "Unknown system variable '{}'";
+    ER_TOO_MANY_USER_CONNECTIONS = 1203, "42000", "User {} already has more than 'max_user_connections' active connections";
+    ER_LOCK_WAIT_TIMEOUT = 1205, "HY000", "Lock wait timeout exceeded; try restarting transaction";
+    ER_WRONG_ARGUMENTS = 1210, "HY000", "Incorrect arguments to {}";
+    ER_LOCK_DEADLOCK = 1213, "40001", "Deadlock found when trying to get lock; try restarting transaction";
+    ER_TABLE_CANT_HANDLE_FT = 1214, "HY000", "The used table type doesn't support FULLTEXT indexes";
+    ER_NO_REFERENCED_ROW = 1216, "23000", "Cannot add or update a child row: a foreign key constraint fails";
+    ER_WRONG_USAGE = 1221, "HY000", "Incorrect usage of {} and {}";
+    ER_SPECIFIC_ACCESS_DENIED_ERROR = 1227, "42000", "Access denied; you need (at least one of) the {} privilege(s) for this operation";
+    ER_LOCAL_VARIABLE = 1228, "HY000", "Variable '{}' is a SESSION variable and can't be used with SET GLOBAL";
+    ER_GLOBAL_VARIABLE = 1229, "HY000", "Variable '{}' is a GLOBAL variable and should be set with SET GLOBAL";
+    ER_NO_DEFAULT = 1230, "42000", "Variable '{}' doesn't have a default value";
+    ER_WRONG_VALUE_FOR_VAR = 1231, "42000", "Variable '{}' can't be set to the value of '{}'";
+    ER_WRONG_TYPE_FOR_VAR = 1232, "42000", "Incorrect argument type to variable '{}'";
+    ER_CANT_USE_OPTION_HERE = 1234, "42000", "Incorrect usage/placement of '{}'";
+    ER_NOT_SUPPORTED_YET = 1235, "42000", "This version of MySQL doesn't yet support '{}'";
+    ER_MASTER_FATAL_ERROR_READING_BINLOG = 1236, "HY000", "Got fatal error {} from source when reading data from binary log: '{}'";
+    ER_INCORRECT_GLOBAL_LOCAL_VAR = 1238, "HY000", "Variable '{}' is a {} variable";
+    ER_OPERAND_COLUMNS = 1241, "21000", "Operand should contain {} column(s)";
+    ER_SUBQUERY_NO_1_ROW = 1242, "21000", "Subquery returns more than 1 row";
+    ER_UNKNOWN_STMT_HANDLER = 1243, "HY000", "Unknown prepared statement handler ({}) given to {}";
+    ER_ILLEGAL_REFERENCE = 1247, "42S22", "Reference '{}' not supported ({})";
+    ER_DERIVED_MUST_HAVE_ALIAS = 1248, "42000", "Every derived table must have its own alias";
+    ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL = 1251, "08004", "Client does not support authentication protocol requested by server; consider upgrading MySQL client";
+    ER_COLLATION_CHARSET_MISMATCH = 1253, "42000", "COLLATION '{}' is not valid for CHARACTER SET '{}'";
+    ER_WARN_DATA_OUT_OF_RANGE = 1264, "22003", "Out of range value for column '{}' at row {}";
+    WARN_DATA_TRUNCATED = 1265, "01000", "Data truncated for column '{}' at row {}";
+    ER_CANT_AGGREGATE_2COLLATIONS = 1267, "HY000", "Illegal mix of collations ({}) and ({}) for operation '{}'";
+    ER_UNKNOWN_COLLATION = 1273, "HY000", "Unknown collation: '{}'";
+    ER_WARN_INVALID_TIMESTAMP = 1299, "HY000", "Invalid TIMESTAMP value in column '{}' at row {}";
+    ER_WRONG_NAME_FOR_INDEX = 1280, "42000", "Incorrect index name '{}'";
+    ER_UNKNOWN_STORAGE_ENGINE = 1286, "42000", "Unknown storage engine '{}'";
+    ER_WARN_DEPRECATED_SYNTAX = 1287, "HY000", "'{}' is deprecated and will be removed in a future release. Please use {} instead";
+    ER_TRUNCATED_WRONG_VALUE = 1292, "22007", "Truncated incorrect {} value: '{}'";
+    ER_WRONG_VALUE_FOR_COLUMN = 1292, "22007", "Incorrect {} value: '{}' for column '{}' at row {}";
+    ER_TOO_MUCH_AUTO_TIMESTAMP_COLS = 1293, "HY000", "Incorrect table definition; there can be only one TIMESTAMP column with CURRENT_TIMESTAMP in DEFAULT or ON UPDATE clause";
+    ER_INVALID_ON_UPDATE = 1294, "HY000", "Invalid ON UPDATE clause for '{}' column";
+    ER_UNSUPPORTED_PS = 1295, "HY000", "This command is not supported in the prepared statement protocol yet";
+    ER_UNKNOWN_TIME_ZONE = 1298, "HY000", "Unknown or incorrect time zone: '{}'";
+    ER_INVALID_CHARACTER_STRING = 1300, "HY000", "Invalid {} character string: '{}'";
+    ER_WARN_ALLOWED_PACKET_OVERFLOWED = 1301, "HY000", "Result of {}() was larger than max_allowed_packet ({}) - truncated";
+    ER_SP_DOES_NOT_EXIST = 1305, "42000", "{} {} does not exist";
+    ER_QUERY_INTERRUPTED = 1317, "70100", "Query execution was interrupted";
+    ER_NO_DEFAULT_FOR_FIELD = 1364, "HY000", "Field '{}' doesn't have a default value";
+    ER_DIVISION_BY_ZERO = 1365, "22012", "Division by 0";
+    ER_TRUNCATED_WRONG_VALUE_FOR_FIELD = 1366, "HY000", "Incorrect {} value: '{}' for column '{}' at row {}";
+    ER_ILLEGAL_VALUE_FOR_TYPE = 1367, "22007", "Illegal {} '{}' value found during parsing";
+    ER_CANNOT_USER = 1396, "HY000", "Operation {} failed for {}";
+    ER_XAER_NOTA = 1397, "XAE04", "XAER_NOTA: Unknown XID";
+    ER_XAER_INVAL = 1398, "XAE05", "XAER_INVAL: Invalid arguments (or unsupported command)";
+    ER_XAER_RMFAIL = 1399, "XAE07", "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {} state";
+    ER_XAER_OUTSIDE = 1400, "XAE09", "XAER_OUTSIDE: Some work is done outside global transaction";
+    ER_XA_RBROLLBACK = 1402, "XA100", "XA_RBROLLBACK: Transaction branch was rolled back";
+    ER_DATA_TOO_LONG = 1406, "22001", "Data too long for column '{}' at row {}";
+    ER_TABLE_DEF_CHANGED = 1412, "HY000", "Table definition has changed, please retry transaction";
+    ER_TOO_BIG_SCALE = 1425, "42000", "Too big scale {} specified for column '{}'. Maximum is {}.";
+    ER_TOO_BIG_PRECISION = 1426, "42000", "Too-big precision {} specified for '{}'. Maximum is {}.";
+    ER_M_BIGGER_THAN_D = 1427, "42000", "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{}').";
+    ER_TOO_BIG_DISPLAYWIDTH = 1439, "42000", "Display width out of range for column '{}' (max = {})";
+    ER_XAER_DUPID = 1440, "XAE08", "XAER_DUPID: The XID already exists";
+    ER_DATETIME_FUNCTION_OVERFLOW = 1441, "22008", "Datetime function: {} field overflow";
+    ER_ROW_IS_REFERENCED_2 = 1451, "23000", "Cannot delete or update a parent row: a foreign key constraint fails ({})";
+    ER_NO_REFERENCED_ROW_2 = 1452, "23000", "Cannot add or update a child row: a foreign key constraint fails ({})";
+    ER_MAX_PREPARED_STMT_COUNT_REACHED = 1461, "42000", "Can't create more than max_prepared_stmt_count statements (current value: {})";
+    ER_NON_GROUPING_FIELD_USED = 1463, "42000", "Non-grouping field '{}' is used in {} clause";
+    ER_AUTOINC_READ_FAILED = 1467, "HY000", "Failed to read auto-increment value from storage engine";
+    ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT = 1582, "42000", "Incorrect parameter count in the call to native function '{}'";
+    ER_WRONG_PARAMETERS_TO_NATIVE_FCT = 1583, "42000", "Incorrect parameters in the call to native function '{}'";
+    ER_DUP_ENTRY_AUTOINCREMENT_CASE = 1569, "23000", "ALTER TABLE causes auto_increment resequencing, resulting in duplicate entry '{}' for key '{}'";
+    ER_BINLOG_LOGGING_IMPOSSIBLE = 1598, "HY000", "Binary logging not possible. Message: {}";
+    ER_VARIABLE_IS_READONLY = 1621, "HY000", "{} variable '{}' is read-only. Use {} to assign the value";
+    ER_DATA_OUT_OF_RANGE = 1690, "22003", "{} value is out of range in '{}'";
+    ER_INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is {} bytes.";
+    ER_INNODB_READ_ONLY = 1874, "HY000", "InnoDB is in read only mode.";
+    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006", "Cannot execute statement in a READ ONLY transaction.";
+    ER_CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001", "Transaction characteristics can't be changed while a transaction is in progress";
+    ER_READ_ONLY_MODE = 1836, "HY000", "Running in read-only mode";
+    ER_GTID_UNSAFE_CREATE_SELECT = 1786, "HY000", "Statement violates GTID consistency: CREATE TABLE ... SELECT.";
+    ER_MUST_CHANGE_PASSWORD = 1820, "HY000", "You must reset your password using ALTER USER statement before executing this statement.";
+    ER_SP_DOES_NOT_EXIST_SAVEPOINT = 1305, "42000", "SAVEPOINT {} does not exist";
+    ER_QUERY_TIMEOUT = 3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded";
+    ER_FIELD_IN_ORDER_NOT_SELECT = 3065, "HY000", "Expression #{} of ORDER BY clause is not in SELECT list, references column '{}' which is not in SELECT list; this is incompatible with {}";
+    ER_ERROR_ON_MODIFYING_GTID_EXECUTED_TABLE = 3129, "HY000", "Please do not modify the {} table. This is a mysql internal system table to store GTIDs for committed transactions.";
+    ER_LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
+    ER_CHARACTER_SET_MISMATCH = 3995, "HY000", "Character set '{}' cannot be used in conjunction with '{}' in call to {}.";
+    ER_CLIENT_INTERACTION_TIMEOUT = 4031, "HY000", "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! What an expression may ask of the statement and session it runs in.
+
+use std::time::Duration;
+
+use crate::error::SqlError;
+use crate::types::SqlMode;
+use crate::types::temporal::TimeZone;
+use crate::value::Value;
+
+/// Which value of a system variable is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariableScope {
+    /// `@@name`: the session's if there is one, else the global one.
+    Any,
+    /// `@@session.name`
+    Session,
+    /// `@@global.name`
+    Global,
+}
+
+/// What the information functions ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Information {
+    Database,
+    User,
+    CurrentUser,
+    Version,
+    ConnectionId,
+    LastInsertId,
+    RowCount,
+    FoundRows,
+}
+
+/// The session as expressions see it. Methods take `&self`: implementors use cells.
+pub trait StatementContext {
+    /// When the statement started, microseconds since 1970 UTC; the same throughout the statement.
+    fn now_us(&self) -> i64;
+    /// The time of this very moment (SYSDATE).
+    fn clock_us(&self) -> i64;
+    /// The session's time zone.
+    fn time_zone(&self) -> TimeZone;
+    /// The session's SQL mode.
+    fn sql_mode(&self) -> SqlMode;
+    /// Takes a warning; an `Err` (usually the same error, where a strict statement writes) ends the statement.
+    fn warn(&self, warning: SqlError) -> Result<(), SqlError>;
+    /// `@name`, NULL if never set. The name is in lower case.
+    fn user_variable(&self, name: &str) -> Value;
+    /// `@name := value`
+    fn set_user_variable(&self, name: &str, value: Value);
+    /// `@@name`; an unknown name is error 1193.
+    fn system_variable(&self, scope: VariableScope, name: &str) -> Result<Value, SqlError>;
+    /// DATABASE(), USER() and so on.
+    fn information(&self, what: Information) -> Value;
+    /// LAST_INSERT_ID(expr)
+    fn set_last_insert_id(&self, id: u64);
+    /// Waits; true if the wait was interrupted by KILL.
+    fn sleep(&self, duration: Duration) -> bool;
+    /// Random bytes (RAND, UUID, RANDOM_BYTES).
+    fn random(&self, bytes: &mut [u8]);
+    /// `max_allowed_packet`: longer results of string functions are NULL with a warning.
+    fn max_allowed_packet(&self) -> usize;
+}
+
+/// What evaluation needs besides the row.
+#[derive(Clone, Copy)]
+pub struct EvalContext<'a> {
+    /// The statement's parameters.
+    pub params: &'a [Value],
+    /// The session.
+    pub statement: &'a dyn StatementContext,
+}

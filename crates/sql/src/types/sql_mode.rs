@@ -1,0 +1,108 @@
+//! The flags of `sql_mode` that change what statements mean.
+
+use crate::error::{ER_WRONG_VALUE_FOR_VAR, SqlError};
+
+/// A set of SQL modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SqlMode(u32);
+
+macro_rules! modes {
+    ($($konst:ident = $bit:literal, $name:literal, $doc:literal;)*) => {
+        impl SqlMode {
+            $(#[doc = $doc] pub const $konst: SqlMode = SqlMode(1 << $bit);)*
+        }
+        const NAMES: &[(SqlMode, &str)] = &[$((SqlMode::$konst, $name)),*];
+    };
+}
+
+modes! {
+    REAL_AS_FLOAT = 0, "REAL_AS_FLOAT", "REAL is FLOAT.";
+    PIPES_AS_CONCAT = 1, "PIPES_AS_CONCAT", "`||` concatenates.";
+    ANSI_QUOTES = 2, "ANSI_QUOTES", "Double quotes quote identifiers.";
+    IGNORE_SPACE = 3, "IGNORE_SPACE", "Spaces may stand before the parenthesis of a built-in function.";
+    ONLY_FULL_GROUP_BY = 5, "ONLY_FULL_GROUP_BY", "Columns outside of GROUP BY must be aggregated.";
+    NO_UNSIGNED_SUBTRACTION = 6, "NO_UNSIGNED_SUBTRACTION", "Differences of unsigned values are signed.";
+    NO_DIR_IN_CREATE = 7, "NO_DIR_IN_CREATE", "Directory options of CREATE TABLE are ignored.";
+    NO_AUTO_VALUE_ON_ZERO = 16, "NO_AUTO_VALUE_ON_ZERO", "0 is stored in an AUTO_INCREMENT column.";
+    NO_BACKSLASH_ESCAPES = 17, "NO_BACKSLASH_ESCAPES", "A backslash in a string is a backslash.";
+    STRICT_TRANS_TABLES = 18, "STRICT_TRANS_TABLES", "A value that does not fit is an error.";
+    STRICT_ALL_TABLES = 19, "STRICT_ALL_TABLES", "A value that does not fit is an error.";
+    NO_ZERO_IN_DATE = 20, "NO_ZERO_IN_DATE", "Dates with a zero month or day are refused.";
+    NO_ZERO_DATE = 21, "NO_ZERO_DATE", "The zero date is refused.";
+    ALLOW_INVALID_DATES = 22, "ALLOW_INVALID_DATES", "Days are only checked to be at most 31.";
+    ERROR_FOR_DIVISION_BY_ZERO = 23, "ERROR_FOR_DIVISION_BY_ZERO", "Division by zero is an error in strict mode.";
+    HIGH_NOT_PRECEDENCE = 25, "HIGH_NOT_PRECEDENCE", "NOT binds as tightly as `!`.";
+    NO_ENGINE_SUBSTITUTION = 26, "NO_ENGINE_SUBSTITUTION", "An unknown engine is an error.";
+    PAD_CHAR_TO_FULL_LENGTH = 27, "PAD_CHAR_TO_FULL_LENGTH", "CHAR values are returned with their padding.";
+    TIME_TRUNCATE_FRACTIONAL = 28, "TIME_TRUNCATE_FRACTIONAL", "Fractional seconds are cut, not rounded.";
+}
+
+impl SqlMode {
+    /// No mode at all.
+    pub const EMPTY: SqlMode = SqlMode(0);
+
+    /// What MySQL 8.0 starts with.
+    pub const DEFAULT: SqlMode = SqlMode(
+        Self::ONLY_FULL_GROUP_BY.0
+            | Self::STRICT_TRANS_TABLES.0
+            | Self::NO_ZERO_IN_DATE.0
+            | Self::NO_ZERO_DATE.0
+            | Self::ERROR_FOR_DIVISION_BY_ZERO.0
+            | Self::NO_ENGINE_SUBSTITUTION.0,
+    );
+
+    /// Whether every mode of `other` is set.
+    pub fn contains(self, other: SqlMode) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether one of the two strict modes is set.
+    pub fn is_strict(self) -> bool {
+        self.0 & (Self::STRICT_TRANS_TABLES.0 | Self::STRICT_ALL_TABLES.0) != 0
+    }
+
+    /// Both sets together.
+    pub fn union(self, other: SqlMode) -> SqlMode {
+        SqlMode(self.0 | other.0)
+    }
+
+    /// Parses a comma-separated list in any case; `TRADITIONAL` and `ANSI` stand for their parts.
+    /// An unknown name is error 1231.
+    pub fn parse(list: &str) -> Result<SqlMode, SqlError> {
+        let mut mode = SqlMode::EMPTY;
+        for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let found = if name.eq_ignore_ascii_case("TRADITIONAL") {
+                SqlMode::DEFAULT.union(SqlMode::STRICT_ALL_TABLES).without(SqlMode::ONLY_FULL_GROUP_BY)
+            } else if name.eq_ignore_ascii_case("ANSI") {
+                SqlMode::REAL_AS_FLOAT
+                    .union(SqlMode::PIPES_AS_CONCAT)
+                    .union(SqlMode::ANSI_QUOTES)
+                    .union(SqlMode::IGNORE_SPACE)
+                    .union(SqlMode::ONLY_FULL_GROUP_BY)
+            } else {
+                let known = NAMES.iter().find(|(_, known)| name.eq_ignore_ascii_case(known));
+                known.ok_or_else(|| SqlError::new(ER_WRONG_VALUE_FOR_VAR, &[&"sql_mode", &name]))?.0
+            };
+            mode = mode.union(found);
+        }
+        Ok(mode)
+    }
+
+    fn without(self, other: SqlMode) -> SqlMode {
+        SqlMode(self.0 & !other.0)
+    }
+}
+
+/// The list as `@@sql_mode` shows it.
+impl std::fmt::Display for SqlMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut separator = "";
+        for (mode, name) in NAMES {
+            if self.contains(*mode) {
+                write!(f, "{separator}{name}")?;
+                separator = ",";
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! One SQL value, as expressions compute it and rows hold it.
+//!
+//! A value carries what its text form needs (a decimal its scale, a temporal value its fractional
+//! digits), so evaluation is by value and not by static type. Strings carry no collation: that belongs
+//! to the expression or the column ([`crate::collation::Collation`]).
+//!
+//! [`Value::Timestamp`] (UTC) exists in rows and keys only; reading a column in an expression turns
+//! it into a [`Value::DateTime`] of the session's time zone.
+//!
+//! Not here: comparison of unlike values and implicit conversion ([`crate::expr`]), conversion into a
+//! column ([`crate::types`]).
+
+use std::sync::Arc;
+
+use crate::types::decimal::Decimal;
+use crate::types::temporal::{Date, DateTime, Time, Timestamp};
+
+/// One SQL value; 24 bytes, cheap to clone (strings are shared).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Value {
+    /// SQL NULL.
+    #[default]
+    Null,
+    /// A signed integer, and the result of a condition (0 or 1).
+    Int(i64),
+    /// An unsigned integer, and a YEAR.
+    UInt(u64),
+    /// What a FLOAT column holds; arithmetic makes it a double.
+    Float(f32),
+    /// A DOUBLE.
+    Double(f64),
+    /// An exact number.
+    Decimal(Decimal),
+    /// Characters.
+    Text(Arc<str>),
+    /// A binary string.
+    Bytes(Arc<[u8]>),
+    /// A calendar date.
+    Date(Date),
+    /// Date and time without a zone.
+    DateTime(DateTime),
+    /// A point in time (rows and keys only).
+    Timestamp(Timestamp),
+    /// A time of day or a span, -838:59:59 to 838:59:59.
+    Time(Time),
+}
+
+const _: () = assert!(size_of::<Value>() <= 32);
+
+impl Value {
+    /// A character string.
+    pub fn text(text: impl Into<Arc<str>>) -> Value {
+        Value::Text(text.into())
+    }
+
+    /// A binary string.
+    pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Value {
+        Value::Bytes(bytes.into())
+    }
+
+    /// 1 for true, 0 for false, as conditions give.
+    pub fn bool(truth: bool) -> Value {
+        Value::Int(truth as i64)
+    }
+
+    /// Whether this is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+}
