@@ -1,0 +1,3 @@
+//! The MySQL protocol server around `cohort-sql`.
+
+pub mod protocol;
