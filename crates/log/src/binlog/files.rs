@@ -1,21 +1,67 @@
-//! The files of the binlog and their index.
+//! The files of the binlog: appended to, rotated, purged, and repaired from the journal after a crash.
+//!
+//! Nothing here is synced on the commit path. Every byte, a new file's first and an old file's last
+//! included, is in the journal before it comes here, so that after a crash [`BinlogFiles::replay`] can
+//! write it again at the place it had.
+//!
+//! Outline of a start: [`BinlogFiles::open`], [`BinlogFiles::replay`] for what the journal holds from its
+//! checkpoint on, [`BinlogFiles::finish_recovery`]; then [`BinlogFiles::append`] takes over.
+//!
+//! Invariants
+//! 1. Bytes are appended at the end only, in one sequence of files without a gap in their numbers.
+//! 2. After a failed write or sync nothing is written any more ([`BinlogError::Sealed`]).
+//! 3. What [`BinlogFiles::sync_all`] names as durable is: data, lengths, names and index.
+//! 4. Bytes the caller has reserved find room ([`BinlogFiles::reserve`]).
+//!
+//! Concurrency: one thread appends at a time. Locks in order: `syncing`, `writer`, `names`, `space`. Only
+//! `syncing` and, in a purge, `names` are held during a sync, so that appending waits for one only when it
+//! rotates in the middle of a purge.
+//!
+//! On crash: bytes not yet synced may be missing or zero, in any order; so may names and lines of the
+//! index. Any other difference from the journal is damage.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cohort_io::{FileSystem, IoError, SyncFigures};
+use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters, SyncFigures};
+use parking_lot::Mutex;
 
+use super::gtid::GtidSet;
+use super::index::{Index, file_name};
 use super::position::BinlogPosition;
-use super::layout::ServerIdentity;
+use super::reader::{BinlogReader, ReadError, ReaderOptions};
+use super::space::{NextFile, Space};
+use super::wire::{FLAG_IN_USE, FLAGS_AT, MAGIC};
+
+mod recovery;
+
+pub use recovery::RecoveredFiles;
+
+/// Where the in-use mark stands in a file.
+const IN_USE_AT: u64 = (MAGIC.len() + FLAGS_AT) as u64;
+/// Ending of a file that is made ready and not begun.
+const NEXT_ENDING: &str = ".next";
 
 /// Where the files are and what they are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BinlogOptions {
-    /// Directory of the files and the index.
+    /// Directory of the files and the index; made when missing.
     pub directory: PathBuf,
     /// `binlog` in `binlog.000001` and `binlog.index`.
     pub base_name: String,
     /// Disk space set aside at a time, bytes.
     pub reserve_step_bytes: u64,
+}
+
+impl BinlogOptions {
+    /// Files called `binlog` in `directory`.
+    pub fn new(directory: impl Into<PathBuf>) -> BinlogOptions {
+        BinlogOptions {
+            directory: directory.into(),
+            base_name: "binlog".to_owned(),
+            reserve_step_bytes: 16 << 20,
+        }
+    }
 }
 
 /// A file of the binlog.
@@ -36,96 +82,393 @@ pub enum BinlogError {
     #[error(transparent)]
     Io(#[from] IoError),
     /// Damage that a crash does not explain.
-    #[error("{path} at byte {offset}: {what}", path = path.display())]
+    #[error("{path} is damaged at byte {offset}: {what}", path = path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// Where in it.
         offset: u64,
-        /// What was found.
+        /// What was found, and what the operator can do.
         what: String,
     },
     /// An earlier write or sync failed: what the files hold is not known any more.
-    #[error("the binlog takes no more writes since an earlier one failed")]
+    #[error(
+        "the binlog takes no more writes because an earlier one failed; restart the server to recover it"
+    )]
     Sealed,
-    /// No such file in the index.
-    #[error("binlog file '{0}' is not in the index")]
-    Unknown(String),
+    /// The index does not list such a file, or it is the current one and cannot be purged.
+    #[error("binlog file {0} is not one of the closed files in the index")]
+    UnknownFile(u64),
 }
 
-/// What [`BinlogFiles::finish_recovery`] found and did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecoveredFiles {
-    /// Bytes written again because a file had lost them.
-    pub rewritten_bytes: u64,
-    /// Bytes cut off behind the last transaction.
-    pub cut_bytes: u64,
-    /// Names of files removed because no transaction reached them, or a purge had been interrupted.
-    pub removed_files: Vec<String>,
+impl BinlogError {
+    /// No room on the device: nothing was written, and freeing space cures it.
+    pub fn is_no_space(&self) -> bool {
+        matches!(self, BinlogError::Io(error) if error.is_no_space())
+    }
+}
+
+/// The file that is appended to.
+struct Current {
+    number: u64,
+    file: Arc<dyn File>,
+    end: u64,
+}
+
+struct Writer {
+    current: Option<Current>,
+    /// Files closed since the last sync, with their lengths.
+    closed: Vec<(Arc<dyn File>, u64)>,
+    data_dirty: bool,
+    names_dirty: bool,
+    sealed: bool,
+}
+
+/// A file that the index lists.
+#[derive(Clone, Copy, Debug)]
+struct Listed {
+    number: u64,
+    /// Length; of the current file as it was when it was opened.
+    bytes: u64,
+}
+
+struct Names {
+    index: Index,
+    files: Vec<Listed>,
 }
 
 /// The files of the binlog.
 pub struct BinlogFiles {
-    _fs: Arc<dyn FileSystem>,
+    fs: Arc<dyn FileSystem>,
+    options: BinlogOptions,
+    counters: Arc<SyncCounters>,
+    syncing: Mutex<()>,
+    writer: Mutex<Writer>,
+    names: Mutex<Names>,
+    space: Mutex<Space>,
+    recovered: Mutex<RecoveredFiles>,
+}
+
+impl std::fmt::Debug for BinlogFiles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BinlogFiles")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
 }
 
 impl BinlogFiles {
-    /// Opens the files that the index names; none at the first start. Takes nothing away yet.
-    pub fn open(_fs: Arc<dyn FileSystem>, _options: BinlogOptions) -> Result<BinlogFiles, BinlogError> {
-        todo!()
-    }
     /// `binlog.000007` for 7.
-    pub fn file_name(&self, _number: u64) -> String {
-        todo!()
+    pub fn file_name(&self, number: u64) -> String {
+        file_name(&self.options.base_name, number)
     }
-    /// The end of the last file; `None` when there is no file.
+
+    /// The path of a file.
+    pub fn path(&self, number: u64) -> PathBuf {
+        self.options.directory.join(self.file_name(number))
+    }
+
+    /// Where the next byte goes; `None` while there is no file.
     pub fn end(&self) -> Option<BinlogPosition> {
-        todo!()
+        self.writer.lock().current.as_ref().map(Current::position)
     }
-    /// At recovery: puts `bytes` at a position where they may already stand, whole, in part or not at all.
-    pub fn replay(&self, _at: BinlogPosition, _bytes: &[u8]) -> Result<(), BinlogError> {
-        todo!()
+
+    /// Sets disk space aside, so that the next `bytes` appended cannot fail for lack of it, in this file or
+    /// after a rotation to a prepared one. To be given back by [`BinlogFiles::release`], whether or not
+    /// they are appended. After an error nothing is set aside.
+    pub fn reserve(&self, bytes: u64) -> Result<(), BinlogError> {
+        Ok(self.space.lock().promise(bytes)?)
     }
-    /// Ends recovery: cuts what lies behind `end` and syncs.
-    pub fn finish_recovery(&self, _end: Option<BinlogPosition>) -> Result<RecoveredFiles, BinlogError> {
-        todo!()
+
+    /// Gives back what [`BinlogFiles::reserve`] took, once the bytes are appended or will not be.
+    pub fn release(&self, bytes: u64) {
+        self.space.lock().take_back(bytes);
     }
-    /// Sets disk space aside so that the next `bytes` appended cannot fail for lack of it.
-    pub fn reserve(&self, _bytes: u64) -> Result<(), BinlogError> {
-        todo!()
-    }
-    /// Gives back what [`BinlogFiles::reserve`] took for bytes that will not be appended.
-    pub fn release(&self, _bytes: u64) {
-        todo!()
-    }
-    /// Off the commit path: makes the next file ready, so that a rotation is a rename.
+
+    /// Makes the next file ready, with space for everything reserved; off the commit path. Does nothing when
+    /// it is ready.
     pub fn prepare_next(&self) -> Result<(), BinlogError> {
-        todo!()
+        let Some(current) = self.end() else {
+            return Ok(());
+        };
+        if self.next_is_ready() {
+            return Ok(());
+        }
+        let number = current.file_number + 1;
+        let path = self
+            .options
+            .directory
+            .join(self.file_name(number) + NEXT_ENDING);
+        let file = self.fs.open(&path, &self.writable(Create::IfMissing))?;
+        file.set_len(0)?;
+        self.names.lock().index.reserve(4096)?;
+        Ok(self
+            .space
+            .lock()
+            .keep_next(NextFile { number, path, file })?)
     }
-    /// Appends at the end; offset 0 of the number after the current one begins that file.
-    pub fn append(&self, _at: BinlogPosition, _bytes: &[u8]) -> Result<(), BinlogError> {
-        todo!()
+
+    /// Whether a rotation finds its file prepared. While it does not, for want of space or because
+    /// [`BinlogFiles::prepare_next`] was not called, the current file should grow on.
+    pub fn next_is_ready(&self) -> bool {
+        self.space.lock().has_next()
     }
-    /// Syncs everything appended before the call; returns the position up to which all is durable.
+
+    /// Appends `bytes`, flushed, not synced. They go to the end of the current file, or, with offset 0 and the
+    /// number behind the current one, begin the next file and close this one; the first file of all may have
+    /// any number.
+    ///
+    /// After an error the binlog is sealed: the journal has the bytes, and a restart brings them back.
+    ///
+    /// # Panics
+    /// When `at` is another place: the order of commits would be broken.
+    pub fn append(&self, at: BinlogPosition, bytes: &[u8]) -> Result<(), BinlogError> {
+        let mut writer = self.writer.lock();
+        if writer.sealed {
+            return Err(BinlogError::Sealed);
+        }
+        let written = if at.offset == 0 {
+            self.begin_file(&mut writer, at.file_number, bytes)
+        } else {
+            self.append_to_current(&mut writer, at, bytes)
+        };
+        writer.sealed |= written.is_err();
+        written
+    }
+
+    /// Syncs everything appended before the call, and returns the position up to which the binlog is durable
+    /// (`None`: there is no file). After an error the binlog is sealed.
     pub fn sync_all(&self) -> Result<Option<BinlogPosition>, BinlogError> {
-        todo!()
+        let _alone = self.syncing.lock();
+        let mut writer = self.writer.lock();
+        if writer.sealed {
+            return Err(BinlogError::Sealed);
+        }
+        let position = writer.current.as_ref().map(Current::position);
+        let closed = std::mem::take(&mut writer.closed);
+        let data = std::mem::take(&mut writer.data_dirty);
+        let current = writer
+            .current
+            .as_ref()
+            .filter(|_| data)
+            .map(|current| Arc::clone(&current.file));
+        let names = std::mem::take(&mut writer.names_dirty);
+        drop(writer);
+        let synced = self.sync_files(&closed, current, names);
+        if synced.is_err() {
+            self.writer.lock().sealed = true;
+        }
+        synced.map(|()| position)
     }
-    /// The files in order (`SHOW BINARY LOGS`).
+
+    /// The files in order, with their lengths (`SHOW BINARY LOGS`).
     pub fn list(&self) -> Vec<BinlogFile> {
-        todo!()
+        let end = self.end();
+        let names = self.names.lock();
+        let length = |file: &Listed| match end {
+            Some(end) if end.file_number == file.number => end.offset,
+            _ => file.bytes,
+        };
+        names
+            .files
+            .iter()
+            .map(|file| BinlogFile {
+                number: file.number,
+                name: self.file_name(file.number),
+                bytes: length(file),
+            })
+            .collect()
     }
-    /// Removes the files before `first_kept`.
-    pub fn purge_before(&self, _first_kept: u64) -> Result<Vec<String>, BinlogError> {
-        todo!()
+
+    /// Removes the files before `first_kept`, which the index must list; first from the index, then from the
+    /// directory. Returns the names removed. What a crash leaves of it goes at the next start.
+    pub fn purge_before(&self, first_kept: u64) -> Result<Vec<String>, BinlogError> {
+        let mut names = self.names.lock();
+        let Some(kept) = names
+            .files
+            .iter()
+            .position(|file| file.number == first_kept)
+        else {
+            return Err(BinlogError::UnknownFile(first_kept));
+        };
+        if kept == 0 {
+            return Ok(Vec::new());
+        }
+        let Names { index, files } = &mut *names;
+        index.replace(
+            &*self.fs,
+            files[kept..].iter().map(|file| file.number),
+            &self.counters,
+        )?;
+        let purged: Vec<Listed> = files.drain(..kept).collect();
+        drop(names);
+        purged
+            .iter()
+            .try_for_each(|file| self.fs.remove(&self.path(file.number)))?;
+        Ok(purged
+            .iter()
+            .map(|file| self.file_name(file.number))
+            .collect())
     }
-    /// Clean shutdown: takes the in-use mark from the current file and syncs.
+
+    /// Takes the in-use mark from the current file and syncs everything: the end of a clean shutdown. Nothing
+    /// may be appended afterwards.
     pub fn close(&self) -> Result<(), BinlogError> {
-        todo!()
+        let mut writer = self.writer.lock();
+        if writer.sealed {
+            return Err(BinlogError::Sealed);
+        }
+        if let Some(current) = &writer.current {
+            mark_in_use(&*current.file, false)?;
+            writer.data_dirty = true;
+        }
+        drop(writer);
+        self.sync_all()?;
+        if let Some(current) = self.writer.lock().current.as_ref() {
+            current.file.set_len(current.end)?;
+        }
+        Ok(())
     }
-    /// Writes and syncs so far.
+
+    /// A reader of one file, the current one included: that is read up to where it ends now.
+    pub fn reader(&self, number: u64, options: ReaderOptions) -> Result<BinlogReader, ReadError> {
+        let end = self
+            .end()
+            .filter(|end| end.file_number == number)
+            .map(|end| end.offset);
+        let options = ReaderOptions {
+            end: options.end.or(end),
+            ..options
+        };
+        BinlogReader::open(&*self.fs, &self.path(number), options)
+    }
+
+    /// The transactions in the files before `number`, as that file's header tells.
+    pub fn previous_gtids(&self, number: u64) -> Result<GtidSet, ReadError> {
+        self.reader(number, ReaderOptions::default())?
+            .previous_gtids()
+    }
+
+    /// Every transaction that was ever written to the binlog: reads the last file.
+    pub fn executed_gtids(&self) -> Result<GtidSet, ReadError> {
+        match self.end() {
+            Some(end) => self
+                .reader(end.file_number, ReaderOptions::default())?
+                .executed_gtids(),
+            None => Ok(GtidSet::new()),
+        }
+    }
+
+    /// Writes and syncs so far, of the files, the index and the directory.
     pub fn figures(&self) -> SyncFigures {
-        todo!()
+        self.counters.figures()
     }
-    /// Who.
-    pub fn _identity(_: ServerIdentity) {}
+
+    fn append_to_current(
+        &self,
+        writer: &mut Writer,
+        at: BinlogPosition,
+        bytes: &[u8],
+    ) -> Result<(), BinlogError> {
+        let current = writer
+            .current
+            .as_mut()
+            .filter(|current| current.position() == at);
+        let current = current.expect("bytes are appended at the end of the binlog");
+        current.file.write_at(at.offset, bytes)?;
+        current.end += bytes.len() as u64;
+        self.space.lock().set_end(current.end);
+        writer.data_dirty = true;
+        Ok(())
+    }
+
+    fn begin_file(
+        &self,
+        writer: &mut Writer,
+        number: u64,
+        header: &[u8],
+    ) -> Result<(), BinlogError> {
+        let follows = writer
+            .current
+            .as_ref()
+            .is_none_or(|current| current.number + 1 == number);
+        assert!(follows, "the next file has the next number");
+        let mut names = self.names.lock();
+        let mut space = self.space.lock();
+        let path = self.path(number);
+        let prepared = space.take_next(number);
+        let (file, reserved_to) = match prepared {
+            Some((next, reserved_to)) => {
+                self.fs.rename(&next.path, &path)?;
+                (next.file, Some(reserved_to))
+            }
+            None => (self.fs.open(&path, &self.writable(Create::New))?, None),
+        };
+        file.write_at(0, header)?;
+        names.index.append(number)?;
+        if let Some(old) = writer.current.take() {
+            mark_in_use(&*old.file, false)?;
+            if let Some(listed) = names.files.last_mut() {
+                listed.bytes = old.end;
+            }
+            writer.closed.push((old.file, old.end));
+        }
+        let end = header.len() as u64;
+        names.files.push(Listed { number, bytes: end });
+        space.set_current(&file, end, reserved_to);
+        writer.current = Some(Current { number, file, end });
+        writer.data_dirty = true;
+        writer.names_dirty = true;
+        Ok(())
+    }
+
+    fn sync_files(
+        &self,
+        closed: &[(Arc<dyn File>, u64)],
+        current: Option<Arc<dyn File>>,
+        names: bool,
+    ) -> Result<(), BinlogError> {
+        for (file, bytes) in closed {
+            // Gives back the space that was set aside behind the end.
+            file.set_len(*bytes)?;
+            file.sync_data()?;
+        }
+        if let Some(file) = current {
+            file.sync_data()?;
+        }
+        if names {
+            let index = Arc::clone(self.names.lock().index.file());
+            index.sync_data()?;
+            self.sync_directory()?;
+        }
+        Ok(())
+    }
+
+    fn sync_directory(&self) -> Result<(), BinlogError> {
+        self.fs.sync_dir(&self.options.directory)?;
+        self.counters.count_sync();
+        Ok(())
+    }
+
+    fn writable(&self, create: Create) -> OpenOptions {
+        OpenOptions::buffered(create).counted(&self.counters)
+    }
 }
+
+impl Current {
+    fn position(&self) -> BinlogPosition {
+        BinlogPosition {
+            file_number: self.number,
+            offset: self.end,
+        }
+    }
+}
+
+/// Sets or takes the in-use mark; the checksum of the format description does not cover it.
+fn mark_in_use(file: &dyn File, in_use: bool) -> Result<(), IoError> {
+    let flags = if in_use { FLAG_IN_USE } else { 0 };
+    file.write_at(IN_USE_AT, &flags.to_le_bytes())
+}
+
+#[cfg(test)]
+mod tests;

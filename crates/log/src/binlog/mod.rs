@@ -21,34 +21,35 @@
 //! bytes (`cohort-sql`), sending events to replicas (`cohort-server`).
 
 mod checksum;
-// mod decode;
+mod decode;
+mod fields;
 mod files;
 mod gtid;
-// mod index;
+mod index;
 mod layout;
 mod position;
 mod query;
-// mod reader;
-// mod row;
-// mod space;
+mod reader;
+mod row;
+mod space;
 mod table_map;
 mod transaction;
 mod wire;
 
 #[cfg(test)]
-mod tests {}
+mod tests;
 
-/*pub use decode::{
-    DecodeError, DecodedColumn, Event, EventBody, FormatDescription, GtidEvent, QueryEvent, RotateEvent, RowsEvent,
-    TableMapEvent,
-};*/
+pub use decode::{
+    DecodeError, DecodedColumn, Event, EventBody, FormatDescription, GtidEvent, QueryEvent,
+    RotateEvent, RowsEvent, TableMapEvent,
+};
 pub use files::{BinlogError, BinlogFile, BinlogFiles, BinlogOptions, RecoveredFiles};
 pub use gtid::{Gtid, GtidParseError, GtidSet, ServerUuid};
 pub use layout::{FileStart, ServerIdentity, Stamp, file_header, rotate_event, rotate_event_len};
 pub use position::BinlogPosition;
 pub use query::QueryContext;
-// pub use reader::{BinlogReader, ReaderOptions, ReadError};
-// pub use row::{Row, RowValue};
+pub use reader::{BinlogReader, ReadError, ReaderOptions};
+pub use row::{Row, RowValue};
 pub use table_map::{ColumnMeta, RowMetadata, TableMap};
 pub use transaction::{EventOptions, EventsMark, TransactionEvents};
 pub use wire::{EventHeader, EventType, FILE_BYTES_MAX, HEADER_BYTES};

@@ -102,7 +102,10 @@ fn push_status(out: &mut Vec<u8>, context: &QueryContext, xid: QueryXid) -> Opti
     out.extend_from_slice(&context.client_charset.to_le_bytes());
     out.extend_from_slice(&context.connection_collation.to_le_bytes());
     out.extend_from_slice(&context.server_collation.to_le_bytes());
-    if let Some(len) = u8::try_from(context.time_zone.len()).ok().filter(|len| *len > 0) {
+    if let Some(len) = u8::try_from(context.time_zone.len())
+        .ok()
+        .filter(|len| *len > 0)
+    {
         out.extend_from_slice(&[TIME_ZONE, len]);
         out.extend_from_slice(context.time_zone.as_bytes());
     }

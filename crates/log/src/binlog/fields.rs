@@ -1,0 +1,112 @@
+//! Takes fields from bytes that nobody has vouched for.
+
+use super::decode::DecodeError;
+
+/// Walks through a slice; every step checks that it stays inside.
+#[derive(Clone, Debug)]
+pub(super) struct Fields<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Fields<'a> {
+        Fields { bytes, at: 0 }
+    }
+
+    /// Bytes taken so far.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    /// An error at the present place.
+    pub(super) fn error(&self, what: &'static str) -> DecodeError {
+        DecodeError { what, at: self.at }
+    }
+
+    pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
+        let end = self
+            .at
+            .checked_add(len)
+            .ok_or_else(|| self.error("length too long"))?;
+        let taken = self
+            .bytes
+            .get(self.at..end)
+            .ok_or_else(|| self.error("bytes cut off"))?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    /// A length-encoded number of bytes, and those.
+    pub(super) fn take_counted(&mut self) -> Result<&'a [u8], DecodeError> {
+        let len = self.lenenc_len()?;
+        self.take(len)
+    }
+
+    pub(super) fn rest(&mut self) -> &'a [u8] {
+        let rest = &self.bytes[self.at..];
+        self.at = self.bytes.len();
+        rest
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N)?);
+        Ok(array)
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8, DecodeError> {
+        Ok(self.take(1)?[0])
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16, DecodeError> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, DecodeError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, DecodeError> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// A little-endian integer of up to eight bytes.
+    pub(super) fn uint_le(&mut self, len: usize) -> Result<u64, DecodeError> {
+        Ok(self
+            .take(len)?
+            .iter()
+            .rev()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    }
+
+    /// A big-endian integer of up to eight bytes.
+    pub(super) fn uint_be(&mut self, len: usize) -> Result<u64, DecodeError> {
+        Ok(self
+            .take(len)?
+            .iter()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    }
+
+    pub(super) fn lenenc(&mut self) -> Result<u64, DecodeError> {
+        match self.u8()? {
+            byte @ 0..=0xfa => Ok(u64::from(byte)),
+            0xfc => self.uint_le(2),
+            0xfd => self.uint_le(3),
+            0xfe => self.uint_le(8),
+            _ => Err(DecodeError {
+                what: "not a length-encoded integer",
+                at: self.at - 1,
+            }),
+        }
+    }
+
+    pub(super) fn lenenc_len(&mut self) -> Result<usize, DecodeError> {
+        let value = self.lenenc()?;
+        usize::try_from(value).map_err(|_| self.error("length too long"))
+    }
+}

@@ -1,0 +1,370 @@
+//! The start of [`BinlogFiles`]: what a crash left is found, completed from the journal, and cut.
+
+use std::sync::Arc;
+
+use cohort_io::{Create, File, FileSystem, IoError, SyncCounters};
+use parking_lot::Mutex;
+
+use super::super::index::{Index, file_number};
+use super::super::position::BinlogPosition;
+use super::super::space::Space;
+use super::{
+    BinlogError, BinlogFiles, BinlogOptions, Current, FLAG_IN_USE, IN_USE_AT, Listed, NEXT_ENDING,
+    Names, Writer, mark_in_use,
+};
+
+/// How much of a file is compared at a time.
+const COMPARE_BYTES: usize = 1 << 20;
+
+/// What [`BinlogFiles::finish_recovery`] found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecoveredFiles {
+    /// Bytes of the journal that were compared with the files.
+    pub replayed_bytes: u64,
+    /// Of these, bytes that a file had lost and got again.
+    pub rewritten_bytes: u64,
+    /// Bytes cut off behind the last transaction.
+    pub cut_bytes: u64,
+    /// Names of files removed: no transaction reached them, or a purge or a rotation was interrupted.
+    pub removed_files: Vec<String>,
+}
+
+impl BinlogFiles {
+    /// Opens the files that the index lists; none at the first start. Nothing but a cut-off last line of the
+    /// index is changed before [`BinlogFiles::replay`].
+    pub fn open(
+        fs: Arc<dyn FileSystem>,
+        options: BinlogOptions,
+    ) -> Result<BinlogFiles, BinlogError> {
+        fs.create_dir_all(&options.directory)?;
+        let counters = Arc::new(SyncCounters::default());
+        let index_path = options
+            .directory
+            .join(format!("{}.index", options.base_name));
+        let (index, numbers) = Index::open(&*fs, index_path, &options.base_name, &counters)?;
+        let space = Mutex::new(Space::new(options.reserve_step_bytes));
+        let writer = Writer {
+            current: None,
+            closed: Vec::new(),
+            data_dirty: false,
+            names_dirty: true,
+            sealed: false,
+        };
+        let files = BinlogFiles {
+            names: Mutex::new(Names {
+                index,
+                files: Vec::with_capacity(numbers.len()),
+            }),
+            fs,
+            options,
+            counters,
+            syncing: Mutex::new(()),
+            writer: Mutex::new(writer),
+            space,
+            recovered: Mutex::new(RecoveredFiles::default()),
+        };
+        for number in numbers {
+            let bytes = files.length_on_disk(number)?;
+            files.names.lock().files.push(Listed { number, bytes });
+        }
+        Ok(files)
+    }
+
+    /// The last file that the index lists and its length, before [`BinlogFiles::finish_recovery`].
+    pub fn found_end(&self) -> Option<BinlogPosition> {
+        let names = self.names.lock();
+        names.files.last().map(|file| BinlogPosition {
+            file_number: file.number,
+            offset: file.bytes,
+        })
+    }
+
+    /// Puts `bytes` at a position where they may already stand, whole, in part, or not at all. Positions are
+    /// those of [`BinlogFiles::append`], in the same order, from any one on.
+    ///
+    /// Bytes that are missing or zero are written again. Any other difference is damage: the error names file
+    /// and offset, and nothing was written over it.
+    pub fn replay(&self, at: BinlogPosition, bytes: &[u8]) -> Result<(), BinlogError> {
+        let mut writer = self.writer.lock();
+        let mut names = self.names.lock();
+        self.go_to_file(&mut writer, &mut names, at)?;
+        let Writer {
+            current,
+            data_dirty,
+            ..
+        } = &mut *writer;
+        let current = current.as_mut().expect("the file was just gone to");
+        if current.end != at.offset {
+            let what = format!("the journal goes on at {} instead", at.offset);
+            return Err(self.damaged(at.file_number, current.end, what));
+        }
+        let found = current.file.len()?;
+        if found < at.offset {
+            let what = format!(
+                "the file ends here, and the journal holds its bytes from {} on only",
+                at.offset
+            );
+            return Err(self.damaged(at.file_number, found, what));
+        }
+        let present = match compare(&*current.file, at.offset, bytes)? {
+            Found::Intact(present) => present,
+            Found::Other(offset) => {
+                let what = "the byte is another one than in the journal; copy the file away, cut it here, and start \
+                            again to have the rest written from the journal";
+                return Err(self.damaged(at.file_number, offset, what.to_owned()));
+            }
+        };
+        current.end = at.offset + bytes.len() as u64;
+        *data_dirty = true;
+        if present < bytes.len() {
+            current
+                .file
+                .write_at(at.offset + present as u64, &bytes[present..])?;
+        }
+        let mut recovered = self.recovered.lock();
+        recovered.replayed_bytes += bytes.len() as u64;
+        recovered.rewritten_bytes += (bytes.len() - present) as u64;
+        Ok(())
+    }
+
+    /// Ends recovery: `end` is where the journal says the binlog ends. Cuts what lies behind it, removes what
+    /// interrupted rotations and purges left, and syncs everything. With `None` the journal knows of no
+    /// binlog, and the files are taken as they are.
+    pub fn finish_recovery(
+        &self,
+        end: Option<BinlogPosition>,
+    ) -> Result<RecoveredFiles, BinlogError> {
+        let mut writer = self.writer.lock();
+        let mut names = self.names.lock();
+        let found = names.files.last().map(|file| BinlogPosition {
+            file_number: file.number,
+            offset: file.bytes,
+        });
+        let end_is_known = end.is_some();
+        let Some(end) = end.or(found) else {
+            drop((writer, names));
+            self.remove_unlisted(false)?;
+            self.sync_all()?;
+            return Ok(self.recovered.lock().clone());
+        };
+        self.cut_files_behind(&mut names, end.file_number)?;
+        self.check_closed_files(&mut writer, &names)?;
+        self.go_to_file(&mut writer, &mut names, end)?;
+        let current = writer.current.as_mut().expect("the file was just gone to");
+        let length = current.file.len()?;
+        if length < end.offset {
+            let what = format!(
+                "the file ends here, and the journal says it ends at {}",
+                end.offset
+            );
+            return Err(self.damaged(end.file_number, length, what));
+        }
+        current.file.set_len(end.offset)?;
+        current.end = end.offset;
+        mark_in_use(&*current.file, true)?;
+        self.recovered.lock().cut_bytes += length - end.offset;
+        self.space
+            .lock()
+            .set_current(&current.file, end.offset, None);
+        if let Some(listed) = names.files.last_mut() {
+            listed.bytes = end.offset;
+        }
+        writer.data_dirty = true;
+        writer.names_dirty = true;
+        drop((writer, names));
+        self.remove_unlisted(end_is_known)?;
+        self.sync_all()?;
+        Ok(self.recovered.lock().clone())
+    }
+
+    /// Makes the file of `at` the current one; begins it when it is the one behind the last.
+    fn go_to_file(
+        &self,
+        writer: &mut Writer,
+        names: &mut Names,
+        at: BinlogPosition,
+    ) -> Result<(), BinlogError> {
+        if writer
+            .current
+            .as_ref()
+            .is_some_and(|current| current.number == at.file_number)
+        {
+            return Ok(());
+        }
+        let listed = names.files.iter().any(|file| file.number == at.file_number);
+        if !listed {
+            let follows = names
+                .files
+                .last()
+                .is_none_or(|last| last.number + 1 == at.file_number);
+            if !follows || at.offset != 0 {
+                let what = "the index does not list this file; put its name back into the index"
+                    .to_owned();
+                return Err(self.damaged(at.file_number, at.offset, what));
+            }
+            names.index.append(at.file_number)?;
+            names.files.push(Listed {
+                number: at.file_number,
+                bytes: 0,
+            });
+            writer.names_dirty = true;
+        }
+        let create = if at.offset == 0 {
+            Create::IfMissing
+        } else {
+            Create::Never
+        };
+        let file = self
+            .fs
+            .open(&self.path(at.file_number), &self.writable(create))?;
+        if let Some(old) = writer.current.take() {
+            self.finish_replayed_file(writer, names, old)?;
+        }
+        writer.current = Some(Current {
+            number: at.file_number,
+            file,
+            end: at.offset,
+        });
+        Ok(())
+    }
+
+    /// A file that replay has left is complete: what lies behind its end was never committed.
+    fn finish_replayed_file(
+        &self,
+        writer: &mut Writer,
+        names: &mut Names,
+        old: Current,
+    ) -> Result<(), BinlogError> {
+        let length = old.file.len()?;
+        if length > old.end {
+            self.recovered.lock().cut_bytes += length - old.end;
+        }
+        if let Some(listed) = names
+            .files
+            .iter_mut()
+            .find(|file| file.number == old.number)
+        {
+            listed.bytes = old.end;
+        }
+        writer.closed.push((old.file, old.end));
+        Ok(())
+    }
+
+    /// Takes files behind `last` from the index; [`BinlogFiles::remove_unlisted`] removes them.
+    fn cut_files_behind(&self, names: &mut Names, last: u64) -> Result<(), BinlogError> {
+        let kept = names.files.partition_point(|file| file.number <= last);
+        if kept == names.files.len() {
+            return Ok(());
+        }
+        let Names { index, files } = names;
+        self.recovered.lock().cut_bytes += files[kept..].iter().map(|file| file.bytes).sum::<u64>();
+        files.truncate(kept);
+        index.replace(
+            &*self.fs,
+            files.iter().map(|file| file.number),
+            &self.counters,
+        )?;
+        Ok(())
+    }
+
+    /// Closed files must be there; a rotation that a crash interrupted may have left one marked as in use.
+    fn check_closed_files(&self, writer: &mut Writer, names: &Names) -> Result<(), BinlogError> {
+        let closed = names.files.len().saturating_sub(1);
+        for listed in &names.files[..closed] {
+            let path = self.path(listed.number);
+            if !self.fs.exists(&path)? {
+                let what = "the index lists this file, and it is missing".to_owned();
+                return Err(self.damaged(listed.number, 0, what));
+            }
+            let file = self.fs.open(&path, &self.writable(Create::Never))?;
+            let mut flags = [0; 2];
+            let got = file.read_at(IN_USE_AT, &mut flags)?;
+            if got == 2 && u16::from_le_bytes(flags) & FLAG_IN_USE != 0 {
+                mark_in_use(&*file, false)?;
+                writer.closed.push((file, listed.bytes));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes prepared files and files that the index does not list: those before its first are left of a
+    /// purge, those behind its last (where `end_is_known`) were begun and never reached.
+    fn remove_unlisted(&self, end_is_known: bool) -> Result<(), BinlogError> {
+        let listed: Vec<u64> = self
+            .names
+            .lock()
+            .files
+            .iter()
+            .map(|file| file.number)
+            .collect();
+        for name in self.fs.list(&self.options.directory)? {
+            let begun = name.strip_suffix(NEXT_ENDING).unwrap_or(&name);
+            let Some(number) = file_number(&self.options.base_name, begun) else {
+                continue;
+            };
+            let prepared = begun.len() < name.len();
+            if !prepared && listed.contains(&number) {
+                continue;
+            }
+            let purged = listed.first().is_some_and(|first| number < *first);
+            if !prepared && !purged && !end_is_known {
+                let what = "neither index nor journal knows this file; move it away, or put its name into the index";
+                return Err(self.damaged(number, 0, what.to_owned()));
+            }
+            self.fs.remove(&self.options.directory.join(&name))?;
+            self.recovered.lock().removed_files.push(name);
+        }
+        Ok(())
+    }
+
+    fn length_on_disk(&self, number: u64) -> Result<u64, IoError> {
+        let path = self.path(number);
+        if !self.fs.exists(&path)? {
+            return Ok(0);
+        }
+        self.fs.open(&path, &cohort_io::OpenOptions::read())?.len()
+    }
+
+    fn damaged(&self, number: u64, offset: u64, what: String) -> BinlogError {
+        BinlogError::Damaged {
+            path: self.path(number),
+            offset,
+            what,
+        }
+    }
+}
+
+/// What stands where the journal's bytes belong.
+enum Found {
+    /// The first so many bytes are there; each one behind them is there, missing, or zero.
+    Intact(usize),
+    /// At this offset there is a byte that is neither the journal's nor zero.
+    Other(u64),
+}
+
+fn compare(file: &dyn File, offset: u64, bytes: &[u8]) -> Result<Found, IoError> {
+    let mut present = None;
+    let mut found = vec![0; COMPARE_BYTES.min(bytes.len())];
+    for (i, chunk) in bytes.chunks(COMPARE_BYTES).enumerate() {
+        let from = i * COMPARE_BYTES;
+        let got = file.read_at(offset + from as u64, &mut found[..chunk.len()])?;
+        if found[..got] == *chunk {
+            continue;
+        }
+        for (j, (there, wanted)) in found[..got].iter().zip(chunk).enumerate() {
+            let at = offset + (from + j) as u64;
+            if there == wanted || (IN_USE_AT..IN_USE_AT + 2).contains(&at) {
+                continue;
+            }
+            if *there != 0 {
+                return Ok(Found::Other(at));
+            }
+            present.get_or_insert(from + j);
+        }
+        if got < chunk.len() {
+            present.get_or_insert(from + got);
+            break;
+        }
+    }
+    Ok(Found::Intact(present.unwrap_or(bytes.len())))
+}
