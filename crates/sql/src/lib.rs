@@ -1,1 +1,31 @@
-//! placeholder
+//! Catalog, types, planning and execution of MySQL statements.
+//!
+//! Outline: [`database::Database`] is the entry: it takes a statement's text or a prepared statement,
+//! finds or makes its plan and runs it in a session's transaction. [`parse`] turns text into [`ast`],
+//! [`plan`] binds names and picks access paths, [`exec`] pulls rows, [`ddl`] changes the [`catalog`].
+//! Below them lie [`expr`], [`types`], [`value`], [`collation`] and the stored forms in [`codec`].
+//!
+//! A server gives what lies outside of statements through [`session::Environment`] and takes rows
+//! through [`session::ResultSink`].
+//!
+//! Not here: sockets, accounts, system variables (`cohort-server`); locks and commit (`cohort-txn`).
+
+pub mod ast;
+pub mod catalog;
+pub mod codec;
+pub mod collation;
+pub mod database;
+mod ddl;
+pub mod error;
+mod exec;
+pub mod expr;
+pub mod parse;
+mod plan;
+pub mod session;
+pub mod types;
+pub mod value;
+
+pub use database::{Database, Prepared};
+pub use error::SqlError;
+pub use session::{Environment, Outcome, ResultColumn, ResultSink, SessionState, StatementResult};
+pub use value::Value;

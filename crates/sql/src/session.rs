@@ -1,0 +1,382 @@
+//! What a statement has around it: the session's state, what the server gives, where rows go.
+//!
+//! Outline: [`SessionState`] lives as long as a connection and is changed by one statement at a time;
+//! [`Environment`] is implemented by the server; [`ResultSink`] takes a result set row by row;
+//! [`Outcome`] is what is left to do and to say when a statement has run.
+//!
+//! A statement never commits its own changes, DDL apart: it hands the transaction to be committed to
+//! its caller in [`Outcome::commit`], together with what to say once that is durable, so that whoever
+//! finishes the commit can send the OK itself.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use cohort_txn::{Isolation, KillHandle, Transaction};
+use parking_lot::Mutex;
+
+use crate::ast::{AccountStatement, AdminCommand, ShowKind};
+use crate::collation::Collation;
+use crate::error::SqlError;
+use crate::expr::VariableScope;
+use crate::types::temporal::TimeZone;
+use crate::types::{ResultType, SqlMode};
+use crate::value::Value;
+
+/// The state of one connection that statements read and change. The server keeps the public fields in
+/// step with its session variables.
+pub struct SessionState {
+    /// The default database.
+    pub database: Option<Arc<str>>,
+    /// `autocommit`
+    pub autocommit: bool,
+    /// `transaction_isolation` of the session.
+    pub isolation: Isolation,
+    /// `transaction_read_only` of the session.
+    pub read_only: bool,
+    /// `sql_mode`
+    pub sql_mode: SqlMode,
+    /// `time_zone`
+    pub time_zone: TimeZone,
+    /// `collation_connection`
+    pub collation: Collation,
+    /// `innodb_lock_wait_timeout`
+    pub row_lock_timeout: Duration,
+    /// `lock_wait_timeout`, for table definitions.
+    pub table_lock_timeout: Duration,
+    /// `sql_log_bin`
+    pub log_to_binlog: bool,
+    /// `auto_increment_increment`, at least 1.
+    pub auto_increment_increment: u64,
+    /// `auto_increment_offset`, at least 1.
+    pub auto_increment_offset: u64,
+    /// `max_allowed_packet` of the session, bytes.
+    pub max_allowed_packet: usize,
+    /// `timestamp`, microseconds since 1970, if it was set.
+    pub fixed_now_us: Option<i64>,
+    /// `insert_id`: the next value an AUTO_INCREMENT column gets, once.
+    pub insert_id: Option<u64>,
+    /// CLIENT_FOUND_ROWS: UPDATE counts rows that were found, not those that changed.
+    pub client_found_rows: bool,
+    /// What LAST_INSERT_ID() gives.
+    pub last_insert_id: Cell<u64>,
+    /// What ROW_COUNT() gives.
+    pub row_count: Cell<i64>,
+    /// What FOUND_ROWS() gives.
+    pub found_rows: Cell<u64>,
+    /// What SHOW WARNINGS shows: of the last statement that may have left some.
+    pub diagnostics: RefCell<Vec<Diagnostic>>,
+    user_variables: RefCell<HashMap<String, Value>>,
+    interrupt: Arc<Interrupt>,
+    pub(crate) transaction: Option<OpenTransaction>,
+    pub(crate) next_isolation: Option<Isolation>,
+    pub(crate) next_read_only: Option<bool>,
+}
+
+/// The transaction a session has open.
+pub(crate) struct OpenTransaction {
+    pub(crate) transaction: Transaction,
+    /// Begun by BEGIN: autocommit rests until it ends.
+    pub(crate) explicit: bool,
+    pub(crate) read_only: bool,
+    pub(crate) savepoints: Vec<(String, cohort_txn::Savepoint)>,
+}
+
+/// One line of SHOW WARNINGS.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    /// How bad.
+    pub level: DiagnosticLevel,
+    /// Number and message.
+    pub error: SqlError,
+}
+
+/// The level SHOW WARNINGS shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum DiagnosticLevel {
+    Note,
+    Warning,
+    Error,
+}
+
+/// Stops what a session is doing, from another thread.
+#[derive(Default)]
+pub struct Interrupt {
+    killed: AtomicBool,
+    waiting: Mutex<Option<KillHandle>>,
+}
+
+impl Interrupt {
+    /// Ends the running statement with error 1317, or the next one if none runs.
+    pub fn kill(&self) {
+        self.killed.store(true, Ordering::SeqCst);
+        if let Some(handle) = &*self.waiting.lock() {
+            handle.kill();
+        }
+    }
+
+    /// Whether [`Interrupt::kill`] was called since the last reset.
+    pub fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Relaxed)
+    }
+
+    /// Forgets a kill, at the start of a statement that it was not meant for.
+    pub fn reset(&self) {
+        if self.killed.swap(false, Ordering::SeqCst)
+            && let Some(handle) = &*self.waiting.lock()
+        {
+            handle.reset();
+        }
+    }
+
+    pub(crate) fn watch(&self, handle: Option<KillHandle>) {
+        *self.waiting.lock() = handle;
+    }
+}
+
+impl Default for SessionState {
+    fn default() -> Self {
+        SessionState::new()
+    }
+}
+
+impl SessionState {
+    /// A session with MySQL's defaults.
+    pub fn new() -> SessionState {
+        SessionState {
+            database: None,
+            autocommit: true,
+            isolation: Isolation::RepeatableRead,
+            read_only: false,
+            sql_mode: SqlMode::DEFAULT,
+            time_zone: TimeZone { offset_seconds: 0 },
+            collation: Collation::DEFAULT,
+            row_lock_timeout: Duration::from_secs(50),
+            table_lock_timeout: Duration::from_secs(31_536_000),
+            log_to_binlog: true,
+            auto_increment_increment: 1,
+            auto_increment_offset: 1,
+            max_allowed_packet: 64 << 20,
+            fixed_now_us: None,
+            insert_id: None,
+            client_found_rows: false,
+            last_insert_id: Cell::new(0),
+            row_count: Cell::new(0),
+            found_rows: Cell::new(0),
+            diagnostics: RefCell::new(Vec::new()),
+            user_variables: RefCell::new(HashMap::new()),
+            interrupt: Arc::default(),
+            transaction: None,
+            next_isolation: None,
+            next_read_only: None,
+        }
+    }
+
+    /// Whether a transaction is open that the next statement will be part of (SERVER_STATUS_IN_TRANS).
+    pub fn in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
+    /// Sets the isolation of the next transaction only (SET TRANSACTION ISOLATION LEVEL).
+    pub fn set_next_isolation(&mut self, isolation: Isolation) {
+        self.next_isolation = Some(isolation);
+    }
+
+    /// Sets whether the next transaction only may write (SET TRANSACTION READ ONLY).
+    pub fn set_next_read_only(&mut self, read_only: bool) {
+        self.next_read_only = Some(read_only);
+    }
+
+    /// Rolls an open transaction back (end of the connection, COM_RESET_CONNECTION).
+    pub fn rollback(&mut self) {
+        self.transaction = None;
+        self.interrupt.watch(None);
+    }
+
+    /// Forgets user variables and the like; the server sets its variables anew (COM_RESET_CONNECTION).
+    pub fn reset(&mut self) {
+        self.rollback();
+        let interrupt = self.interrupt.clone();
+        let database = self.database.take();
+        let client_found_rows = self.client_found_rows;
+        *self = SessionState { interrupt, database, client_found_rows, ..SessionState::new() };
+    }
+
+    /// What stops this session's statements.
+    pub fn interrupt(&self) -> Arc<Interrupt> {
+        self.interrupt.clone()
+    }
+
+    /// `@name`, NULL if never set. The name is in lower case.
+    pub fn user_variable(&self, name: &str) -> Value {
+        self.user_variables.borrow().get(name).cloned().unwrap_or_default()
+    }
+
+    /// `SET @name = value`
+    pub fn set_user_variable(&self, name: &str, value: Value) {
+        self.user_variables.borrow_mut().insert(name.to_owned(), value);
+    }
+
+    /// How many warnings the last statement left, as the OK packet says.
+    pub fn warning_count(&self) -> u16 {
+        self.diagnostics.borrow().len().min(usize::from(u16::MAX)) as u16
+    }
+
+    pub(crate) fn interrupt_ref(&self) -> &Interrupt {
+        &self.interrupt
+    }
+}
+
+/// A result set that the server makes (SHOW VARIABLES and the like).
+#[derive(Clone, Debug, Default)]
+pub struct ShowTable {
+    /// Names and types of the columns.
+    pub columns: Vec<(&'static str, ResultType)>,
+    /// The rows; LIKE and WHERE are applied by the caller.
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// What the server gives to statements.
+pub trait Environment {
+    /// CONNECTION_ID()
+    fn connection_id(&self) -> u64;
+    /// USER(): as the client named itself, with its host.
+    fn user(&self) -> String;
+    /// CURRENT_USER(): the account.
+    fn current_user(&self) -> String;
+    /// `@@name`; an unknown name is error 1193, a scope it does not have 1238. The name is in lower case.
+    fn variable(&self, session: &SessionState, scope: VariableScope, name: &str) -> Result<Value, SqlError>;
+    /// SET; `None` is DEFAULT. [`VariableScope::Any`] never comes here: `SET x` is SESSION, and
+    /// `SET @@transaction_isolation` or SET TRANSACTION without a scope goes to
+    /// [`SessionState::set_next_isolation`] and needs no environment.
+    fn set_variable(
+        &self,
+        session: &mut SessionState,
+        scope: VariableScope,
+        name: &str,
+        value: Option<Value>,
+    ) -> Result<(), SqlError>;
+    /// SET NAMES, SET CHARACTER SET; `None` is DEFAULT.
+    fn set_names(
+        &self,
+        session: &mut SessionState,
+        charset: Option<&str>,
+        collation: Option<&str>,
+    ) -> Result<(), SqlError>;
+    /// The rows of a SHOW that the server answers.
+    fn show(&self, session: &SessionState, what: &ShowKind) -> Result<ShowTable, SqlError>;
+    /// KILL; `query_only` leaves the connection. 1094 if there is none.
+    fn kill(&self, connection_id: u64, target: KillTarget) -> Result<(), SqlError>;
+    /// CREATE USER, GRANT and so on; commits by itself. `sql` is the statement's text.
+    fn account(&self, session: &SessionState, statement: &AccountStatement, sql: &str) -> Result<(), SqlError>;
+    /// FLUSH LOGS, PURGE BINARY LOGS and so on.
+    fn administer(&self, session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError>;
+    /// VERSION()
+    fn version(&self) -> String;
+}
+
+/// What a KILL ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KillTarget {
+    /// The running statement.
+    Query,
+    /// The connection too.
+    Connection,
+}
+
+/// One column of a result set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResultColumn {
+    /// Its name or alias.
+    pub name: Arc<str>,
+    /// The table's alias; empty for expressions.
+    pub table: Arc<str>,
+    /// The column's own name; empty for expressions.
+    pub original_name: Arc<str>,
+    /// The table's own name; empty for expressions.
+    pub original_table: Arc<str>,
+    /// The table's database; empty for expressions.
+    pub database: Arc<str>,
+    /// Type, length and so on.
+    pub result_type: ResultType,
+    /// Whether it is part of the primary key.
+    pub primary_key: bool,
+    /// Whether it is a unique key by itself.
+    pub unique_key: bool,
+    /// Whether it begins a key that is not unique.
+    pub multiple_key: bool,
+    /// AUTO_INCREMENT
+    pub auto_increment: bool,
+}
+
+impl ResultColumn {
+    /// A column that is no table's.
+    pub fn computed(name: impl Into<Arc<str>>, result_type: ResultType) -> ResultColumn {
+        let empty: Arc<str> = Arc::from("");
+        ResultColumn {
+            name: name.into(),
+            table: empty.clone(),
+            original_name: empty.clone(),
+            original_table: empty.clone(),
+            database: empty,
+            result_type,
+            primary_key: false,
+            unique_key: false,
+            multiple_key: false,
+            auto_increment: false,
+        }
+    }
+}
+
+/// Takes a result set. An error (the client is gone, a row is too large) ends the statement.
+pub trait ResultSink {
+    /// The columns; once, before any row.
+    fn columns(&mut self, columns: &[ResultColumn]) -> Result<(), SqlError>;
+    /// One row, as many values as columns.
+    fn row(&mut self, row: &[Value]) -> Result<(), SqlError>;
+}
+
+/// What a statement gave and what is left to do.
+#[must_use = "a transaction may have to be committed"]
+pub struct Outcome {
+    /// What to tell the client.
+    pub result: StatementResult,
+    /// To be committed before the client is told; its failure is the statement's.
+    pub commit: Option<Transaction>,
+    /// Close the connection afterwards (COMMIT RELEASE).
+    pub release: bool,
+}
+
+/// What to tell a client of a statement that succeeded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatementResult {
+    /// The sink has got columns and all rows.
+    Rows,
+    /// An OK packet.
+    Done {
+        /// Rows that changed (or were found).
+        affected: u64,
+        /// First AUTO_INCREMENT value that was made, or LAST_INSERT_ID(expr)'s; 0 for none.
+        last_insert_id: u64,
+        /// `Records: 2  Duplicates: 0  Warnings: 0`; often empty.
+        info: String,
+    },
+}
+
+impl Outcome {
+    pub(crate) fn ok() -> Outcome {
+        Outcome::done(0)
+    }
+
+    pub(crate) fn done(affected: u64) -> Outcome {
+        let result = StatementResult::Done { affected, last_insert_id: 0, info: String::new() };
+        Outcome { result, commit: None, release: false }
+    }
+
+    pub(crate) fn rows() -> Outcome {
+        Outcome { result: StatementResult::Rows, commit: None, release: false }
+    }
+}
