@@ -1,0 +1,32 @@
+//! Runs servers as their users do: as processes, over sockets, with the clients people have.
+//!
+//! Nothing here links a crate of the server, so a test in `tests/` can only see what a client, an
+//! operator or a reader of the files sees. The benchmark uses the same [`Server`] and [`MariaDb`].
+//!
+//! # Outline
+//! * [`server`] starts, kills, stops and restarts the `cohort` binary on a data directory;
+//! * [`mariadb`] starts a private MariaDB, the peer and the judge;
+//! * [`tool`] runs a client program to its end and keeps what it said;
+//! * [`strace`] counts the syncing writes a traced server asked the kernel for;
+//! * [`replica`] rebuilds tables from a binlog with a decoder that is not ours;
+//! * [`rng`] is the seed behind everything random, printed so that a failure can be replayed.
+//!
+//! # Environment
+//! | variable | effect |
+//! | --- | --- |
+//! | `COHORT_BIN` | the server binary to test; otherwise it is built and found next to the tests |
+//! | `COHORT_SEED` | the seed of the random tests; otherwise taken from the clock and printed |
+//! | `COHORT_ROUNDS` | rounds of the kill -9 test |
+
+pub mod mariadb;
+mod process;
+pub mod replica;
+pub mod rng;
+pub mod server;
+pub mod strace;
+pub mod tool;
+
+pub use mariadb::MariaDb;
+pub use process::{free_port, Usage};
+pub use server::{Launch, Refusal, Server};
+pub use tool::{tool, Output};

@@ -1,0 +1,125 @@
+//! A private MariaDB from the system's packages: the peer to be measured against, and the empty
+//! server that a binlog is applied to.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, OptsBuilder};
+use rustix::process::Signal;
+
+use crate::process::{Process, Usage, free_port};
+use crate::strace;
+use crate::tool::tool;
+
+const START_PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running mariadbd of its own data directory, port and socket, reading no configuration file.
+#[derive(Debug)]
+pub struct MariaDb {
+    process: Process,
+    port: u16,
+    socket: PathBuf,
+}
+
+impl MariaDb {
+    /// Where Debian puts the server, if it is installed.
+    pub fn installed() -> Option<PathBuf> {
+        let places = ["/usr/sbin/mariadbd", "/usr/bin/mariadbd", "/usr/sbin/mysqld"];
+        places.iter().map(PathBuf::from).find(|path| path.is_file())
+    }
+
+    /// Creates a data directory under `folder` and starts a server on it with these `options`
+    /// besides its own; anyone may connect as root. With `trace` it runs under strace.
+    pub fn start(folder: &Path, options: &[&str], trace: Option<&Path>) -> Result<MariaDb> {
+        let binary = MariaDb::installed().context("mariadb-server is not installed")?;
+        let datadir = folder.join("data");
+        let datadir_option = format!("--datadir={}", datadir.display());
+        let as_user = ["--no-defaults", "--user=root", datadir_option.as_str()];
+        std::fs::create_dir_all(folder)?;
+        tool("mariadb-install-db", as_user)?.success()?;
+
+        let (port, socket) = (free_port()?, folder.join("s.sock"));
+        let mut command = match trace {
+            Some(file) => strace::traced(&binary, file),
+            None => Command::new(&binary),
+        };
+        command.args(as_user).args(["--skip-grant-tables", "--bind-address=127.0.0.1"]);
+        command.arg(format!("--port={port}"));
+        command.arg(format!("--socket={}", socket.display()));
+        command.arg(format!("--pid-file={}", folder.join("pid").display()));
+        command.args(options);
+        let process = Process::start("mariadbd", &mut command, &folder.join("log"))?;
+        let mut server = MariaDb { process, port, socket };
+        let opts = server.options();
+        server.process.wait_until(START_PATIENCE, || {
+            Conn::new(opts.clone())?.query_drop("SELECT 1")?;
+            Ok(())
+        })?;
+        Ok(server)
+    }
+
+    /// The options of a server that must lose nothing: one sync of each log per commit group, row
+    /// events, and memory enough for the benchmark's tables.
+    pub fn full_durability(folder: &Path) -> Vec<String> {
+        let mut options: Vec<String> = [
+            "--binlog-format=ROW",
+            "--sync-binlog=1",
+            "--server-id=1",
+            "--innodb-flush-log-at-trx-commit=1",
+            "--innodb-buffer-pool-size=2G",
+            "--innodb-log-file-size=512M",
+            "--innodb-flush-method=O_DIRECT",
+            "--max-connections=1024",
+            "--table-open-cache=1024",
+        ]
+        .map(String::from)
+        .to_vec();
+        options.push(format!("--log-bin={}", folder.join("data/binlog").display()));
+        options
+    }
+
+    /// The TCP port it listens on, on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The Unix socket it listens on.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// CPU time and memory it has used.
+    pub fn usage(&self) -> Result<Usage> {
+        self.process.usage()
+    }
+
+    /// Connection options of `root` over TCP.
+    pub fn options(&self) -> Opts {
+        OptsBuilder::new()
+            .ip_or_hostname(Some("127.0.0.1"))
+            .tcp_port(self.port)
+            .prefer_socket(false)
+            .user(Some("root"))
+            .into()
+    }
+
+    /// A connection of `root`.
+    pub fn connect(&self) -> Result<Conn> {
+        Ok(Conn::new(self.options())?)
+    }
+
+    /// Ends the process with SIGTERM and waits for it.
+    pub fn stop(mut self) -> Result<()> {
+        self.process.signal(Signal::TERM)?;
+        self.process.wait(Duration::from_secs(60))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! A server process: its log, its end, and what it has used.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::tool::tail;
+
+/// What a process has used so far, as the kernel counts it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Usage {
+    /// User and system time of all its threads, microseconds.
+    pub cpu_us: u64,
+    /// Resident set size, bytes.
+    pub resident_bytes: u64,
+}
+
+/// A port of 127.0.0.1 that was free a moment ago.
+pub fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// A running server. Dropping it kills it; while a test is failing, its log is printed first.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    name: &'static str,
+    log: PathBuf,
+    ended: Option<ExitStatus>,
+}
+
+impl Process {
+    /// Starts `command` with both its outputs appended to `log`.
+    pub fn start(name: &'static str, command: &mut Command, log: &Path) -> Result<Process> {
+        let file = File::options().create(true).append(true).open(log);
+        let file = file.with_context(|| format!("cannot open {}", log.display()))?;
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        // An interrupt typed at the terminal is for the test or benchmark, not for the server.
+        command.process_group(0);
+        let child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
+        Ok(Process { child, name, log: log.to_owned(), ended: None })
+    }
+
+    /// Tries `ready` until it holds. An error says how the server ended or what it still lacks.
+    pub fn wait_until(&mut self, patience: Duration, ready: impl Fn() -> Result<()>) -> Result<()> {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(status) = self.try_wait()? {
+                bail!("{} ended with {status}:\n{}", self.name, tail(&self.log()?));
+            }
+            match ready() {
+                Ok(()) => return Ok(()),
+                Err(lacking) if Instant::now() > deadline => {
+                    let log = self.log()?;
+                    return Err(lacking.context(format!("{} not ready:\n{}", self.name, tail(&log))));
+                }
+                Err(_) => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Everything it has written so far.
+    pub fn log(&self) -> Result<String> {
+        Ok(String::from_utf8_lossy(&fs::read(&self.log)?).into_owned())
+    }
+
+    /// Sends `signal`, if it still runs.
+    pub fn signal(&mut self, signal: Signal) -> Result<()> {
+        if self.try_wait()?.is_none() {
+            let pid = Pid::from_raw(self.pid() as i32).context("process id 0")?;
+            kill_process(pid, signal)?;
+        }
+        Ok(())
+    }
+
+    /// How it ended, if it did.
+    pub fn try_wait(&mut self) -> Result<Option<ExitStatus>> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait()?;
+        }
+        Ok(self.ended)
+    }
+
+    /// Waits for its end; an error after `patience`.
+    pub fn wait(&mut self, patience: Duration) -> Result<ExitStatus> {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(status) = self.try_wait()? {
+                return Ok(status);
+            }
+            if Instant::now() > deadline {
+                bail!("{} did not end within {patience:?}:\n{}", self.name, tail(&self.log()?));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// CPU time and memory of the process, from /proc.
+    pub fn usage(&self) -> Result<Usage> {
+        usage(self.pid())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let log = self.log().unwrap_or_default();
+            println!("--- log of {} ---\n{}\n--- end ---", self.name, tail(&log));
+        }
+        if matches!(self.try_wait(), Ok(None)) {
+            // Nothing is left to tell if this fails: the process is already gone.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn usage(pid: u32) -> Result<Usage> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    parse_usage(&stat, &status).with_context(|| format!("cannot read the usage of process {pid}"))
+}
+
+/// Reads fields 14 and 15 of `stat` (clock ticks of 10 ms) and `VmRSS` of `status`.
+fn parse_usage(stat: &str, status: &str) -> Option<Usage> {
+    // The second field is a name in brackets that may itself hold spaces and brackets.
+    let fields: Vec<&str> = stat.get(stat.rfind(')')? + 2..)?.split(' ').collect();
+    let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(Usage { cpu_us: ticks * 10_000, resident_bytes: kilobytes * 1024 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_is_read_past_a_name_with_brackets() {
+        let stat = "42 (a (b) c) S 1 42 42 0 -1 4194560 1 2 3 4 150 50 0 0 20 0 9 0 1 2 3";
+        let usage = parse_usage(stat, "Name:\tx\nVmRSS:\t    2048 kB\n").unwrap();
+        assert_eq!(usage, Usage { cpu_us: 2_000_000, resident_bytes: 2048 * 1024 });
+    }
+}

@@ -1,0 +1,256 @@
+//! The `cohort` binary as a process on a data directory.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, OptsBuilder};
+use rustix::process::Signal;
+
+use crate::process::{Process, Usage, free_port};
+use crate::strace;
+
+/// Starting includes recovery, and a debug build on a busy machine is slow at it.
+const START_PATIENCE: Duration = Duration::from_secs(90);
+const STOP_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How to start a server: a data directory and options.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    datadir: PathBuf,
+    options: Vec<String>,
+    trace: Option<PathBuf>,
+}
+
+/// A running `cohort serve`. Dropping it kills it at once, as `kill -9` does.
+#[derive(Debug)]
+pub struct Server {
+    process: Process,
+    port: u16,
+    launch: Launch,
+}
+
+/// A start that ended by itself.
+#[derive(Debug)]
+pub struct Refusal {
+    /// How the process ended.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub log: String,
+}
+
+impl Launch {
+    /// A server on `datadir`, which is created when it is missing.
+    pub fn new(datadir: impl Into<PathBuf>) -> Launch {
+        Launch { datadir: datadir.into(), options: Vec::new(), trace: None }
+    }
+
+    /// Adds an option such as `--sync_binlog=0`.
+    pub fn option(mut self, option: impl Into<String>) -> Launch {
+        self.options.push(option.into());
+        self
+    }
+
+    /// Runs the server under `strace`, which writes its syncing system calls to `file`: see
+    /// [`strace::count_syncs`].
+    pub fn traced(mut self, file: impl Into<PathBuf>) -> Launch {
+        self.trace = Some(file.into());
+        self
+    }
+
+    /// The data directory.
+    pub fn datadir(&self) -> &Path {
+        &self.datadir
+    }
+
+    /// The Unix socket of the server.
+    pub fn socket(&self) -> PathBuf {
+        beside(&self.datadir, "sock")
+    }
+
+    /// The file that takes what the server prints. It stands beside the data directory.
+    pub fn log_file(&self) -> PathBuf {
+        beside(&self.datadir, "log")
+    }
+
+    /// Starts the server and waits until it answers. The error quotes its log.
+    pub fn start(&self) -> Result<Server> {
+        let mut server = self.spawn()?;
+        let opts = server.options();
+        server.process.wait_until(START_PATIENCE, || {
+            Conn::new(opts.clone())?.query_drop("SELECT 1")?;
+            Ok(())
+        })?;
+        Ok(server)
+    }
+
+    /// Starts the server without waiting for anything: it may be killed while it recovers.
+    pub fn spawn(&self) -> Result<Server> {
+        let port = free_port()?;
+        let mut command = self.command(port)?;
+        let process = Process::start("cohort", &mut command, &self.log_file())?;
+        Ok(Server { process, port, launch: self.clone() })
+    }
+
+    /// Starts the server where it must not come up. An error if it does come up.
+    pub fn start_refused(&self) -> Result<Refusal> {
+        let before = std::fs::read_to_string(self.log_file()).unwrap_or_default().len();
+        let mut server = self.spawn()?;
+        let status = server.process.wait(START_PATIENCE).context("it should have refused")?;
+        let log = server.process.log()?.get(before..).unwrap_or_default().to_owned();
+        ensure!(!status.success(), "the server ended as if all were well:\n{log}");
+        Ok(Refusal { status, log })
+    }
+
+    fn command(&self, port: u16) -> Result<Command> {
+        let binary = binary()?;
+        let mut command = match &self.trace {
+            Some(file) => strace::traced(binary, file),
+            None => Command::new(binary),
+        };
+        command.arg("serve");
+        // --defaults-file must stand first, as with mysqld; so the caller's options come first.
+        command.args(&self.options);
+        command.arg(format!("--datadir={}", self.datadir.display()));
+        command.arg(format!("--port={port}")).arg("--bind-address=127.0.0.1");
+        command.arg(format!("--socket={}", self.socket().display()));
+        command.env("RUST_BACKTRACE", "1");
+        Ok(command)
+    }
+}
+
+impl Server {
+    /// The TCP port it listens on, on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The Unix socket it listens on.
+    pub fn socket(&self) -> PathBuf {
+        self.launch.socket()
+    }
+
+    /// The data directory.
+    pub fn datadir(&self) -> &Path {
+        self.launch.datadir()
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Everything it has printed in all its lives on this data directory.
+    pub fn log(&self) -> Result<String> {
+        self.process.log()
+    }
+
+    /// CPU time and memory it has used.
+    pub fn usage(&self) -> Result<Usage> {
+        self.process.usage()
+    }
+
+    /// Connection options of `root` over TCP.
+    pub fn options(&self) -> Opts {
+        self.options_as("root", "")
+    }
+
+    /// Connection options of some account over TCP.
+    pub fn options_as(&self, user: &str, password: &str) -> Opts {
+        OptsBuilder::new()
+            .ip_or_hostname(Some("127.0.0.1"))
+            .tcp_port(self.port)
+            .prefer_socket(false)
+            .user(Some(user))
+            .pass((!password.is_empty()).then_some(password))
+            .tcp_connect_timeout(Some(Duration::from_secs(10)))
+            .into()
+    }
+
+    /// A connection of `root`.
+    pub fn connect(&self) -> Result<Conn> {
+        Ok(Conn::new(self.options())?)
+    }
+
+    /// A connection of `root` with `database` as its default.
+    pub fn connect_to(&self, database: &str) -> Result<Conn> {
+        let mut conn = self.connect()?;
+        conn.query_drop(format!("USE `{database}`"))?;
+        Ok(conn)
+    }
+
+    /// Ends the process with SIGKILL and starts it again on the same data directory.
+    pub fn kill_and_restart(self) -> Result<Server> {
+        self.kill()?.start()
+    }
+
+    /// Ends the process with SIGKILL.
+    pub fn kill(mut self) -> Result<Launch> {
+        self.process.signal(Signal::KILL)?;
+        self.process.wait(STOP_PATIENCE)?;
+        Ok(self.launch.clone())
+    }
+
+    /// Ends the process with SIGTERM and checks that it says all went well.
+    pub fn stop(mut self) -> Result<Launch> {
+        self.process.signal(Signal::TERM)?;
+        let status = self.process.wait(STOP_PATIENCE)?;
+        if !status.success() {
+            bail!("a clean stop ended with {status}:\n{}", self.process.log()?);
+        }
+        Ok(self.launch.clone())
+    }
+
+    /// How it ended, if it did without being asked.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        self.process.try_wait()
+    }
+
+    /// Sends SIGKILL and does not wait: other threads may be talking to it.
+    pub fn signal_kill(&mut self) -> Result<()> {
+        self.process.signal(Signal::KILL)
+    }
+}
+
+/// The server binary: `COHORT_BIN`, or the one cargo builds in the profile of this very code.
+///
+/// It is built once in a process, because cargo does not build another package's binary for a
+/// test, and a stale one would be tested in silence.
+pub fn binary() -> Result<&'static Path> {
+    static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let found = BINARY.get_or_init(|| match env::var_os("COHORT_BIN") {
+        Some(path) => Ok(PathBuf::from(path)),
+        None => build().map_err(|error| format!("{error:#}")),
+    });
+    match found {
+        Ok(path) => Ok(path),
+        Err(reason) => bail!("no server binary: {reason}"),
+    }
+}
+
+fn build() -> Result<PathBuf> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet", "--package", "cohort-server", "--bin", "cohort"]);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+
+    // This code runs from target/<profile>/deps/<test> or target/<profile>/<program>.
+    let here = env::current_exe()?;
+    let candidates = here.ancestors().skip(1).take(2).map(|folder| folder.join("cohort"));
+    let found = candidates.into_iter().find(|path| path.is_file());
+    found.with_context(|| format!("no cohort binary near {}", here.display()))
+}
+
+/// `datadir` with another extension: files that must survive the data directory.
+fn beside(datadir: &Path, extension: &str) -> PathBuf {
+    datadir.with_extension(extension)
+}

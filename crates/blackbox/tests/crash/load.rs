@@ -1,0 +1,260 @@
+//! Transactions that leave a unique token in several tables, and the memory of what became of them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Result;
+use cohort_blackbox::rng::Rng;
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, params};
+
+pub const ACCOUNTS: u64 = 60;
+pub const OPENING_BALANCE: i64 = 1000;
+
+/// Parts of a token in the `ledger` table.
+pub const PART_TRANSFER: u64 = 0;
+pub const PART_TOUCH: u64 = 9;
+pub const PART_UNDONE: u64 = 66;
+
+/// What a transaction writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Moves money between two accounts; the token goes to transfers, labels, ledger and heap.
+    Transfer,
+    /// One statement that inserts three rows of the ledger.
+    Batch,
+    /// Changes an earlier transfer and its indexed columns; the token goes there and to the ledger.
+    Touch,
+    /// CREATE TABLE and CREATE INDEX of a table named by the token.
+    Create,
+    /// DROP TABLE of the table named by the token.
+    Drop,
+}
+
+/// What is known of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The server said OK to its commit.
+    Acknowledged,
+    /// Its commit was sent and the server died: all of it or nothing of it may be there.
+    InDoubt,
+    /// It was rolled back, or the server died before its commit was sent.
+    Absent,
+}
+
+/// Everything every worker did, by token.
+#[derive(Debug, Default)]
+pub struct History {
+    pub fates: BTreeMap<u64, (Kind, Fate)>,
+    transfers: BTreeMap<u64, Vec<u64>>,
+}
+
+impl History {
+    /// Takes over what a worker remembers.
+    pub fn absorb(&mut self, worker: Worker) {
+        for (token, kind, fate) in worker.done {
+            self.fates.insert(token, (kind, fate));
+        }
+        self.transfers.insert(worker.number, worker.transfers);
+    }
+
+    /// Transactions that must be in the server.
+    pub fn acknowledged(&self) -> u64 {
+        self.fates.values().filter(|(_, fate)| *fate == Fate::Acknowledged).count() as u64
+    }
+}
+
+/// One client connection's part of the load in one round.
+pub struct Worker {
+    number: u64,
+    next_token: u64,
+    rng: Rng,
+    done: Vec<(u64, Kind, Fate)>,
+    /// Its own acknowledged transfers, in which it may touch rows later.
+    transfers: Vec<u64>,
+}
+
+/// Why a transaction did not come to its end.
+enum Stop {
+    /// The server refused a statement; the transaction was rolled back.
+    Refused,
+    /// The connection is gone.
+    Lost,
+}
+
+impl Worker {
+    pub fn new(number: u64, round: u64, rng: Rng, history: &History) -> Worker {
+        let transfers = history.transfers.get(&number).cloned().unwrap_or_default();
+        let next_token = (round + 1) << 32 | number << 24;
+        Worker { number, next_token, rng, done: Vec::new(), transfers }
+    }
+
+    /// Runs transactions until the connection is lost. An error is a wrong answer of the server.
+    pub fn run(&mut self, options: Opts, stop: &AtomicBool) -> Result<()> {
+        let Ok(mut conn) = Conn::new(options) else { return Ok(()) };
+        if conn.query_drop("USE crash").is_err() {
+            return Ok(());
+        }
+        while !stop.load(Ordering::Relaxed) {
+            let token = self.next_token;
+            self.next_token += 1;
+            let kind = match self.rng.below(100) {
+                0..20 if self.number == 0 => Kind::Create,
+                0..50 => Kind::Transfer,
+                50..75 => Kind::Batch,
+                _ => Kind::Touch,
+            };
+            let mut fate = Fate::Absent;
+            let outcome = match kind {
+                Kind::Transfer => self.transfer(&mut conn, token, &mut fate),
+                Kind::Batch => self.batch(&mut conn, token, &mut fate),
+                Kind::Touch => self.touch(&mut conn, token, &mut fate),
+                Kind::Create | Kind::Drop => self.create(&mut conn, token, &mut fate),
+            };
+            self.done.push((token, kind, fate));
+            if kind == Kind::Transfer && fate == Fate::Acknowledged {
+                self.transfers.push(token);
+            }
+            match outcome {
+                Ok(()) => {}
+                Err(error) => match classify(error)? {
+                    Stop::Lost => return Ok(()),
+                    Stop::Refused => {
+                        if conn.query_drop("ROLLBACK").is_err() {
+                            return Ok(());
+                        }
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn transfer(&mut self, conn: &mut Conn, token: u64, fate: &mut Fate) -> mysql::Result<()> {
+        let from = self.rng.below(ACCOUNTS);
+        let to = (from + 1 + self.rng.below(ACCOUNTS - 1)) % ACCOUNTS;
+        let amount = self.rng.below(100) as i64;
+        conn.query_drop("BEGIN")?;
+        conn.exec_drop("SELECT balance FROM accounts WHERE id = ? FOR UPDATE", (from,))?;
+        // The two accounts are locked in no fixed order: deadlocks are part of the load.
+        conn.exec_drop("UPDATE accounts SET balance = balance - ? WHERE id = ?", (amount, from))?;
+        conn.exec_drop("UPDATE accounts SET balance = balance + ? WHERE id = ?", (amount, to))?;
+        conn.exec_drop(
+            "INSERT INTO transfers (token, src, dst, amount) VALUES (?, ?, ?, ?)",
+            (token, from, to, amount),
+        )?;
+        if self.rng.chance(20) {
+            conn.query_drop("SAVEPOINT half_way")?;
+            self.ledger(conn, token, PART_UNDONE)?;
+            conn.query_drop("ROLLBACK TO SAVEPOINT half_way")?;
+        }
+        let label = format!("label {token}");
+        conn.exec_drop("INSERT INTO labels (token, label) VALUES (?, ?)", (token, label))?;
+        self.ledger(conn, token, PART_TRANSFER)?;
+        let bytes = if self.rng.chance(2) { 20_000 } else { self.rng.below(200) as usize };
+        let body = self.rng.text(bytes);
+        conn.exec_drop("INSERT INTO heap (token, body) VALUES (?, ?)", (token, body))?;
+        if self.rng.chance(10) {
+            return conn.query_drop("ROLLBACK");
+        }
+        decide(fate, conn.query_drop("COMMIT"))
+    }
+
+    fn batch(&mut self, conn: &mut Conn, token: u64, fate: &mut Fate) -> mysql::Result<()> {
+        let payload = self.rng.text(30).replace('\\', "\\\\").replace('\'', "''");
+        let rows: Vec<String> = (1..=3).map(|part| format!("({token}, {part}, '{payload}')")).collect();
+        let sql = format!("INSERT INTO ledger (token, part, payload) VALUES {}", rows.join(", "));
+        decide(fate, conn.query_drop(sql))
+    }
+
+    fn touch(&mut self, conn: &mut Conn, token: u64, fate: &mut Fate) -> mysql::Result<()> {
+        if self.transfers.is_empty() {
+            return Ok(());
+        }
+        let pick = self.rng.below(self.transfers.len() as u64) as usize;
+        let target = self.transfers[pick];
+        conn.query_drop("START TRANSACTION")?;
+        let change = params! { "token" => token, "shelf" => self.rng.below(9), "target" => target };
+        conn.exec_drop(
+            "UPDATE transfers SET touched_by = :token, shelf = :shelf WHERE token = :target",
+            change,
+        )?;
+        let label = format!("label {target} by {token}");
+        conn.exec_drop("UPDATE labels SET label = ? WHERE token = ?", (label, target))?;
+        self.ledger(conn, token, PART_TOUCH)?;
+        decide(fate, conn.query_drop("COMMIT"))
+    }
+
+    fn create(&mut self, conn: &mut Conn, token: u64, fate: &mut Fate) -> mysql::Result<()> {
+        let create = format!("CREATE TABLE made_{token} (id INT PRIMARY KEY, v VARCHAR(20))");
+        decide(fate, conn.query_drop(create))?;
+        conn.query_drop(format!("INSERT INTO made_{token} VALUES (1, 'one'), (2, 'two')"))?;
+        conn.query_drop(format!("CREATE INDEX by_v ON made_{token} (v)"))?;
+        if self.rng.chance(50) {
+            let drop_token = self.next_token;
+            self.next_token += 1;
+            let mut dropped = Fate::Absent;
+            let outcome = decide(&mut dropped, conn.query_drop(format!("DROP TABLE made_{token}")));
+            self.done.push((drop_token, Kind::Drop, dropped));
+            // The table of an acknowledged drop must be gone; of one in doubt, it may be.
+            *fate = match dropped {
+                Fate::Acknowledged => Fate::Absent,
+                Fate::InDoubt => Fate::InDoubt,
+                _ => *fate,
+            };
+            return outcome;
+        }
+        Ok(())
+    }
+
+    fn ledger(&mut self, conn: &mut Conn, token: u64, part: u64) -> mysql::Result<()> {
+        let payload = self.rng.text(20);
+        let sql = "INSERT INTO ledger (token, part, payload) VALUES (?, ?, ?)";
+        conn.exec_drop(sql, (token, part, payload))
+    }
+}
+
+/// Sets the fate of a transaction from the answer to its commit.
+fn decide(fate: &mut Fate, answer: mysql::Result<()>) -> mysql::Result<()> {
+    *fate = match &answer {
+        Ok(()) => Fate::Acknowledged,
+        Err(mysql::Error::MySqlError(_)) => Fate::Absent,
+        Err(_) => Fate::InDoubt,
+    };
+    answer
+}
+
+/// A lock conflict or a lost connection is part of the load; any other error is a failure.
+fn classify(error: mysql::Error) -> Result<Stop> {
+    match &error {
+        mysql::Error::MySqlError(refusal) if matches!(refusal.code, 1205 | 1213) => Ok(Stop::Refused),
+        // The server may say that it is shutting down, or that the connection was killed.
+        mysql::Error::MySqlError(refusal) if matches!(refusal.code, 1053 | 1927) => Ok(Stop::Lost),
+        mysql::Error::MySqlError(_) => Err(error.into()),
+        _ => Ok(Stop::Lost),
+    }
+}
+
+/// The tables of the load, with every account at its opening balance.
+pub fn create_tables(conn: &mut Conn) -> Result<()> {
+    for statement in [
+        "CREATE DATABASE crash",
+        "USE crash",
+        "CREATE TABLE accounts (id INT PRIMARY KEY, balance BIGINT NOT NULL)",
+        "CREATE TABLE transfers (token BIGINT UNSIGNED PRIMARY KEY, src INT NOT NULL, dst INT NOT NULL, \
+         amount BIGINT NOT NULL, touched_by BIGINT UNSIGNED NOT NULL DEFAULT 0, shelf INT, \
+         KEY by_src (src), KEY by_shelf (shelf, dst))",
+        "CREATE TABLE labels (token BIGINT UNSIGNED PRIMARY KEY, label VARCHAR(80) NOT NULL, \
+         UNIQUE KEY by_label (label))",
+        "CREATE TABLE ledger (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, \
+         token BIGINT UNSIGNED NOT NULL, part INT NOT NULL, payload VARCHAR(100), \
+         UNIQUE KEY by_token (token, part), KEY by_part (part))",
+        "CREATE TABLE heap (token BIGINT UNSIGNED NOT NULL, body TEXT)",
+    ] {
+        conn.query_drop(statement)?;
+    }
+    let rows: Vec<String> =
+        (0..ACCOUNTS).map(|id| format!("({id}, {OPENING_BALANCE})")).collect();
+    conn.query_drop(format!("INSERT INTO accounts VALUES {}", rows.join(", ")))?;
+    Ok(())
+}
