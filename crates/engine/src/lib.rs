@@ -13,6 +13,9 @@
 //!
 //! Not here: row locks and write sets (`cohort-txn`), row formats (`cohort-sql`).
 
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+pub mod memory;
 mod redo;
 pub mod rocksdb;
 

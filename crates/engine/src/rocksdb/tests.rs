@@ -1,1 +1,213 @@
-#[cfg(test)] mod x{}
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::conformance::{self, Rig};
+
+/// Small memtables, so that RocksDB flushes and compacts by itself while a rule runs.
+fn small() -> RocksDbOptions {
+    RocksDbOptions { cache_bytes: 1 << 20, write_buffer_bytes: 64 << 10, background_jobs: 2 }
+}
+
+/// A crash copies the directory as it is while the engine runs and goes on with the copy.
+struct DirectoryRig {
+    dir: TempDir,
+    open: Option<Arc<RocksDb>>,
+}
+
+impl DirectoryRig {
+    fn new() -> DirectoryRig {
+        DirectoryRig { dir: TempDir::new().expect("a directory"), open: None }
+    }
+}
+
+impl Rig for DirectoryRig {
+    fn open(&mut self) -> Arc<dyn Engine> {
+        self.open = None;
+        let engine = Arc::new(RocksDb::open(self.dir.path(), &small()).expect("open"));
+        self.open = Some(engine.clone());
+        engine
+    }
+
+    fn crash(&mut self, engine: Arc<dyn Engine>) {
+        let running = self.open.take().expect("an open engine");
+        running.db.pause_background_work().expect("pause");
+        let after = TempDir::new().expect("a directory");
+        copy_directory(self.dir.path(), after.path());
+        running.db.continue_background_work().expect("continue");
+        drop((engine, running));
+        self.dir = after;
+    }
+}
+
+fn copy_directory(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("read the directory") {
+        let entry = entry.expect("an entry");
+        let copy = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            fs::create_dir(&copy).expect("create");
+            copy_directory(&entry.path(), &copy);
+        } else {
+            fs::copy(entry.path(), copy).expect("copy");
+        }
+    }
+}
+
+crate::engine_conformance!(conformance, DirectoryRig::new());
+
+fn row(index: u32, number: u32) -> Vec<u8> {
+    [index.to_be_bytes(), number.to_be_bytes()].concat()
+}
+
+fn put(key: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut redo = Redo::default();
+    redo.put(key, value);
+    redo.into_bytes()
+}
+
+fn open_error(dir: &Path) -> OpenError {
+    RocksDb::open(dir, &small()).err().expect("an error")
+}
+
+#[test]
+fn a_directory_in_use_is_refused_and_free_again_after_a_drop() {
+    let dir = TempDir::new().unwrap();
+    let engine = RocksDb::open(dir.path(), &small()).unwrap();
+    assert!(matches!(open_error(dir.path()), OpenError::InUse { .. }));
+    drop(engine);
+    RocksDb::open(dir.path(), &small()).unwrap();
+}
+
+#[test]
+fn a_missing_directory_is_created() {
+    let dir = TempDir::new().unwrap();
+    let engine = RocksDb::open(&dir.path().join("a/b"), &small()).unwrap();
+    assert_eq!(engine.durable_position(), Position(0));
+}
+
+#[test]
+fn files_of_somebody_else_are_left_alone() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("letter.txt"), "dear").unwrap();
+    let error = open_error(dir.path());
+    assert!(matches!(&error, OpenError::Foreign { .. }), "{error}");
+    assert!(error.to_string().contains("letter.txt"), "{error}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_database_of_another_program_is_foreign() {
+    let dir = TempDir::new().unwrap();
+    let db = DB::open_default(dir.path()).unwrap();
+    db.put(b"key", b"value").unwrap();
+    drop(db);
+    let error = open_error(dir.path());
+    assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+}
+
+#[test]
+fn a_later_format_is_refused_as_newer() {
+    let dir = TempDir::new().unwrap();
+    drop(RocksDb::open(dir.path(), &small()).unwrap());
+    let db = DB::open_default(dir.path()).unwrap();
+    db.put(POSITION_KEY, [FORMAT_VERSION + 1, 0, 0]).unwrap();
+    drop(db);
+    let error = open_error(dir.path());
+    assert!(matches!(error, OpenError::Newer { .. }), "{error}");
+}
+
+#[test]
+fn a_damaged_manifest_is_named() {
+    let dir = TempDir::new().unwrap();
+    drop(RocksDb::open(dir.path(), &small()).unwrap());
+    let manifest = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.file_name().unwrap().to_string_lossy().starts_with("MANIFEST"))
+        .unwrap();
+    let mut bytes = fs::read(&manifest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x40;
+    fs::write(&manifest, bytes).unwrap();
+    let error = open_error(dir.path());
+    assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn a_damaged_row_file_is_an_error_of_the_read() {
+    let dir = TempDir::new().unwrap();
+    let engine = RocksDb::open(dir.path(), &small()).unwrap();
+    engine.apply(&[&put(&row(20, 1), &[7; 3000])], Position(1)).unwrap();
+    drop(engine);
+    for entry in fs::read_dir(dir.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "sst") {
+            let mut bytes = fs::read(&path).unwrap();
+            bytes[20] ^= 0x40;
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    let outcome = RocksDb::open(dir.path(), &small()).map(|engine| engine.get(&row(20, 1), &mut Vec::new()));
+    match outcome {
+        Ok(Err(ReadError { detail, .. })) => assert!(detail.contains("Corruption") && detail.contains(".sst"), "{detail}"),
+        Ok(Ok(found)) => panic!("damage was not found; row: {found}"),
+        Err(error) => assert!(matches!(error, OpenError::Damaged { .. }), "{error}"),
+    }
+}
+
+#[test]
+fn files_of_an_unfinished_load_are_removed_at_open() {
+    let dir = TempDir::new().unwrap();
+    drop(RocksDb::open(dir.path(), &small()).unwrap());
+    fs::create_dir_all(dir.path().join("loading/3")).unwrap();
+    fs::write(dir.path().join("loading/3/0.sst"), "half").unwrap();
+    let engine = RocksDb::open(dir.path(), &small()).unwrap();
+    assert!(!dir.path().join("loading").exists());
+    engine.load(&mut [(row(20, 1), b"value".to_vec())].into_iter()).unwrap();
+    assert_eq!(fs::read_dir(dir.path().join("loading")).unwrap().count(), 0);
+}
+
+#[test]
+fn files_of_erased_ranges_are_given_back() {
+    let dir = TempDir::new().unwrap();
+    let engine = RocksDb::open(dir.path(), &small()).unwrap();
+    let rows = (0..20_000u32).map(|n| (row(20, n), n.to_be_bytes().map(|byte| byte.wrapping_mul(97)).repeat(30)));
+    engine.load(&mut rows.into_iter()).unwrap();
+    let bytes = |name| engine.figures().into_iter().find(|(figure, _)| *figure == name).unwrap().1;
+    assert!(bytes("sst_bytes") > 300_000, "{}", bytes("sst_bytes"));
+    let view = engine.snapshot();
+    engine.erase(&KeyRange { lower: row(20, 0), upper: row(21, 0) }).unwrap();
+    engine.flush().unwrap();
+    assert_eq!(bytes("erased_ranges_waiting"), 1, "a snapshot may still read them");
+    drop(view);
+    engine.flush().unwrap();
+    assert_eq!(bytes("erased_ranges_waiting"), 0);
+    assert!(bytes("live_sst_bytes") < 100_000, "{}", bytes("live_sst_bytes"));
+}
+
+#[test]
+fn figures_count_flushes_and_memory() {
+    let dir = TempDir::new().unwrap();
+    let engine = RocksDb::open(dir.path(), &small()).unwrap();
+    let figure = |name| engine.figures().into_iter().find(|(figure, _)| *figure == name).unwrap().1;
+    let flushes = figure("flushes");
+    engine.apply(&[&put(&row(20, 1), &[7; 30_000])], Position(77)).unwrap();
+    assert!(figure("memtable_bytes") > 30_000);
+    assert_eq!((figure("applied_position"), figure("durable_position")), (77, 0));
+    engine.flush().unwrap();
+    assert_eq!(figure("flushes"), flushes + 1);
+    assert_eq!(figure("durable_position"), 77);
+    assert_eq!(figure("write_stopped"), 0);
+}
+
+#[test]
+#[should_panic(expected = "applied after")]
+fn a_position_that_does_not_rise_is_a_defect() {
+    let dir = TempDir::new().unwrap();
+    let engine = RocksDb::open(dir.path(), &small()).unwrap();
+    engine.apply(&[], Position(5)).unwrap();
+    let _ = engine.apply(&[], Position(5));
+}

@@ -1,0 +1,241 @@
+//! [`MemoryEngine`]: an engine in memory, for simulators and for tests of whoever drives engines.
+//!
+//! The map is persistent (a version costs only what it changes), so a snapshot, a cursor and the
+//! durable copy are each a version that was current once. [`MemoryEngine::crash`] gives the engine
+//! as a power cut would leave it: with the durable copy and nothing else.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use rpds::RedBlackTreeMapSync;
+
+use crate::redo::{Redo, RedoError, RedoOp};
+use crate::{
+    Cursor, Direction, Engine, Entry, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, WriteError,
+};
+
+const NAME: &str = "MEMORY";
+
+type Map = RedBlackTreeMapSync<Arc<[u8]>, Arc<[u8]>>;
+
+/// An ordered map in memory; see the module.
+#[derive(Default)]
+pub struct MemoryEngine {
+    state: RwLock<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What the durable copy held at the start; redo up to here is skipped.
+    opened: Position,
+    current: Version,
+    durable: Version,
+    flushes: u64,
+}
+
+#[derive(Clone, Default)]
+struct Version {
+    map: Map,
+    position: Position,
+}
+
+impl MemoryEngine {
+    /// An empty engine at position 0.
+    pub fn new() -> MemoryEngine {
+        MemoryEngine::default()
+    }
+
+    /// The engine as it is found after a power cut at this moment. This one can go on being used, as
+    /// if the cut had hit a copy.
+    pub fn crash(&self) -> MemoryEngine {
+        let durable = self.state.read().durable.clone();
+        let opened = durable.position;
+        MemoryEngine { state: RwLock::new(State { opened, current: durable.clone(), durable, flushes: 0 }) }
+    }
+}
+
+impl Engine for MemoryEngine {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn snapshot(&self) -> Arc<dyn Snapshot> {
+        Arc::new(View { map: self.state.read().current.map.clone() })
+    }
+
+    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError> {
+        Ok(get(&self.state.read().current.map, key, value))
+    }
+
+    fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError> {
+        Ok(Box::new(MapCursor::new(self.state.read().current.map.clone(), range, direction)))
+    }
+
+    fn apply(&self, cohort: &[&[u8]], position: Position) -> Result<(), WriteError> {
+        let mut state = self.state.write();
+        if position <= state.opened {
+            return Ok(());
+        }
+        let applied = state.current.position;
+        assert!(position > applied, "cohort at {} applied after {}", position.0, applied.0);
+        let mut map = state.current.map.clone();
+        for redo in cohort {
+            change(&mut map, redo)?;
+        }
+        state.current = Version { map, position };
+        Ok(())
+    }
+
+    fn durable_position(&self) -> Position {
+        self.state.read().durable.position
+    }
+
+    fn flush(&self) -> Result<Position, WriteError> {
+        let mut state = self.state.write();
+        state.durable = state.current.clone();
+        state.flushes += 1;
+        Ok(state.durable.position)
+    }
+
+    fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
+        let entries: Vec<(Arc<[u8]>, Arc<[u8]>)> = entries.map(|(key, value)| (key.into(), value.into())).collect();
+        let mut state = self.state.write();
+        for (key, value) in entries {
+            assert!(key.len() >= MIN_KEY_LEN, "a loaded key has {} bytes", key.len());
+            state.current.map.insert_mut(key.clone(), value.clone());
+            state.durable.map.insert_mut(key, value);
+        }
+        Ok(())
+    }
+
+    fn erase(&self, range: &KeyRange) -> Result<(), WriteError> {
+        let mut state = self.state.write();
+        let mut cursor = MapCursor::new(state.current.map.clone(), range, Direction::Forward);
+        while cursor.step() {
+            if let Some((key, _)) = &cursor.at {
+                state.current.map.remove_mut(key);
+            }
+        }
+        Ok(())
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        let state = self.state.read();
+        vec![
+            ("keys", state.current.map.size() as u64),
+            ("flushes", state.flushes),
+            ("applied_position", state.current.position.0),
+            ("durable_position", state.durable.position.0),
+        ]
+    }
+}
+
+fn get(map: &Map, key: &[u8], value: &mut Vec<u8>) -> bool {
+    value.clear();
+    let found = map.get(key);
+    if let Some(found) = found {
+        value.extend_from_slice(found);
+    }
+    found.is_some()
+}
+
+fn change(map: &mut Map, redo: &[u8]) -> Result<(), RedoError> {
+    for op in Redo::ops(redo) {
+        match op? {
+            RedoOp::Put { key, .. } | RedoOp::Delete { key } if key.len() < MIN_KEY_LEN => {
+                return Err(RedoError { what: "key too short", at: 0 });
+            }
+            RedoOp::Put { key, value } => map.insert_mut(key.into(), value.into()),
+            RedoOp::Delete { key } => {
+                map.remove_mut(key);
+            }
+        }
+    }
+    Ok(())
+}
+
+struct View {
+    map: Map,
+}
+
+impl Snapshot for View {
+    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError> {
+        Ok(get(&self.map, key, value))
+    }
+
+    fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError> {
+        Ok(Box::new(MapCursor::new(self.map.clone(), range, direction)))
+    }
+}
+
+/// Walks a version of the map; it looks its place up again at each step, so it borrows nothing.
+struct MapCursor {
+    map: Map,
+    lower: Bound<Vec<u8>>,
+    upper: Bound<Vec<u8>>,
+    direction: Direction,
+    at: Option<(Arc<[u8]>, Arc<[u8]>)>,
+}
+
+impl MapCursor {
+    fn new(map: Map, range: &KeyRange, direction: Direction) -> MapCursor {
+        let upper = range.upper.clone().max(range.lower.clone());
+        MapCursor {
+            map,
+            lower: Bound::Included(range.lower.clone()),
+            upper: Bound::Excluded(upper),
+            direction,
+            at: None,
+        }
+    }
+
+    fn step(&mut self) -> bool {
+        let bounds = (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice));
+        let mut rest = self.map.range::<[u8], _>(bounds);
+        let found = match self.direction {
+            Direction::Forward => rest.next(),
+            Direction::Reverse => rest.next_back(),
+        };
+        let found = found.map(|(key, value)| (key.clone(), value.clone()));
+        if let Some((key, _)) = &found {
+            match self.direction {
+                Direction::Forward => self.lower = Bound::Excluded(key.to_vec()),
+                Direction::Reverse => self.upper = Bound::Excluded(key.to_vec()),
+            }
+        }
+        self.at = found;
+        self.at.is_some()
+    }
+}
+
+impl Cursor for MapCursor {
+    fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
+        self.step();
+        Ok(self.at.as_ref().map(|(key, value)| Entry { key, value }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::{self, Rig};
+
+    #[derive(Default)]
+    struct MemoryRig {
+        engine: Arc<MemoryEngine>,
+    }
+
+    impl Rig for MemoryRig {
+        fn open(&mut self) -> Arc<dyn Engine> {
+            self.engine.clone()
+        }
+
+        fn crash(&mut self, engine: Arc<dyn Engine>) {
+            drop(engine);
+            self.engine = Arc::new(self.engine.crash());
+        }
+    }
+
+    crate::engine_conformance!(conformance, MemoryRig::default());
+}
