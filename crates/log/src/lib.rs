@@ -3,3 +3,4 @@
 //! Neither knows who writes to it: order, durability and recovery are decided by `cohort-txn`.
 
 pub mod binlog;
+pub mod journal;

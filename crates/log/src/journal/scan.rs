@@ -1,0 +1,439 @@
+//! Reading the journal from its checkpoint, and telling a torn tail from damage.
+//!
+//! A record belongs to the journal if its header names this journal and its own place, its checksums
+//! agree, and it continues the one before: the next number of the same epoch, or number 0 of a later
+//! one, with the checksum of the header before it. The checkpoint file says where the newest epoch
+//! began; from there on only its records count, so that what earlier epochs or earlier uses of a
+//! segment left behind is never taken for a continuation.
+//!
+//! Where no record is found, the journal ends, unless something proves that one was there:
+//!
+//! 1. the place lies before the newest epoch, or before what the checkpoint knew to be durable;
+//! 2. a later header of the newest epoch says that the journal was durable beyond that place when it
+//!    was laid out.
+//!
+//! Then it is damage, and nothing is changed. Otherwise what is behind was never acknowledged as
+//! durable: the tail is cut. Records behind a torn one go with it; several may have been in flight.
+//!
+//! Limits: when the very last record rots, no later one vouches for it, and it is cut as torn.
+//!
+//! Memory is that of one record. A length counts only when its header's checksum agrees and the bytes
+//! lie within the segments.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cohort_io::{BLOCK, IoError};
+
+use super::control::Control;
+use super::record::{Found, HEADER_BYTES, Header, record_bytes};
+use super::upkeep::Tail;
+use super::{Inner, Lsn, OpenError};
+
+/// How much is read ahead, bytes.
+const WINDOW: usize = 1 << 20;
+
+/// Walks the records behind the checkpoint.
+pub struct Scan {
+    reader: Reader,
+    control: Control,
+    at: Lsn,
+    previous: Option<Link>,
+    records: u64,
+    end: Option<ScanEnd>,
+}
+
+/// How the journal ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScanEnd {
+    /// Behind a whole record, or where it was closed.
+    Clean,
+    /// Behind the last whole record lay what a crash in the middle of a write leaves.
+    TornTail {
+        /// Bytes cut, as far as headers tell.
+        bytes: u64,
+        /// What was found.
+        reason: String,
+    },
+    /// The operator had the journal cut at a damaged record.
+    CutByOperator {
+        /// Bytes to the end of the last record behind it, as far as headers tell.
+        bytes: u64,
+        /// What was found.
+        reason: String,
+    },
+}
+
+/// A record that the scan found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    lsn: Lsn,
+    end: Lsn,
+    payload: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Where the record begins.
+    pub fn lsn(&self) -> Lsn {
+        self.lsn
+    }
+
+    /// Where the next one begins.
+    pub fn end(&self) -> Lsn {
+        self.end
+    }
+
+    /// What was laid out.
+    pub fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+}
+
+/// What the next record must continue.
+#[derive(Clone, Copy)]
+struct Link {
+    epoch: u64,
+    sequence: u64,
+    checksum: u32,
+}
+
+/// What is at the place where the next record would be.
+enum Step {
+    Record {
+        link: Link,
+        end: Lsn,
+        payload: Range<usize>,
+    },
+    /// Nothing of this journal's.
+    Nothing,
+    /// Something that should be a record; where its header puts its end, if it is to be believed.
+    Bad {
+        what: &'static str,
+        end: Option<Lsn>,
+    },
+}
+
+/// What lies behind the place where the records end.
+#[derive(Default)]
+struct Behind {
+    /// Whole headers of the newest epoch.
+    headers: u64,
+    /// The end of the last one's record.
+    end: Option<Lsn>,
+    /// One that says the place was durable.
+    witness: Option<Lsn>,
+}
+
+impl Scan {
+    pub(super) fn new(inner: Arc<Inner>, control: Control) -> Scan {
+        let at = control.start;
+        let reader = Reader {
+            inner,
+            window: Vec::new(),
+            window_at: at,
+        };
+        Scan {
+            reader,
+            control,
+            at,
+            previous: None,
+            records: 0,
+            end: None,
+        }
+    }
+
+    /// Where it begins: the checkpoint.
+    pub fn start(&self) -> Lsn {
+        self.control.start
+    }
+
+    /// What the coordinator put into the checkpoint; empty in a new journal.
+    pub fn checkpoint_note(&self) -> &[u8] {
+        &self.control.note
+    }
+
+    /// Records found so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Where the records end; while the scan runs, the end of the last one.
+    pub fn end_lsn(&self) -> Lsn {
+        self.at
+    }
+
+    /// How the journal ended; [`ScanEnd::Clean`] while the scan runs.
+    pub fn end(&self) -> &ScanEnd {
+        self.end.as_ref().unwrap_or(&ScanEnd::Clean)
+    }
+
+    /// Bytes between the checkpoint and the end of the last segment: how far the scan may have to go.
+    pub fn bytes_max(&self) -> u64 {
+        self.reader.end().0 - self.control.start.0
+    }
+
+    /// The next record, or `None` at the end. Before it says `None` for the first time it makes what it
+    /// found durable and begins a new epoch: from then on the journal takes records. After an error the
+    /// directory is as it was, and the journal stays closed.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the record borrows from the scan"
+    )]
+    pub fn next(&mut self) -> Result<Option<Record<'_>>, OpenError> {
+        if self.end.is_some() {
+            return Ok(None);
+        }
+        match self.step()? {
+            Step::Record { link, end, payload } => {
+                let lsn = std::mem::replace(&mut self.at, end);
+                self.previous = Some(link);
+                self.records += 1;
+                let payload = &self.reader.window[payload];
+                Ok(Some(Record { lsn, end, payload }))
+            }
+            Step::Nothing => self.finish(None, None),
+            Step::Bad { what, end } => self.finish(Some(what), end),
+        }
+    }
+
+    fn step(&mut self) -> Result<Step, OpenError> {
+        if self.reader.end() == self.at {
+            return Ok(Step::Nothing);
+        }
+        let (header, checksum, payload_checksum) = match self.reader.header(self.at)? {
+            Found::Other => return Ok(Step::Nothing),
+            Found::Torn => {
+                return Ok(Step::Bad {
+                    what: "the checksum of a record's header is wrong",
+                    end: None,
+                });
+            }
+            Found::Header {
+                header,
+                checksum,
+                payload_checksum,
+            } => (header, checksum, payload_checksum),
+        };
+        if !self.is_epoch_possible(header.epoch) {
+            return Ok(Step::Nothing);
+        }
+        let Some(end) = self.reader.record_end(&header) else {
+            let what = "a record reaches behind the end of the journal";
+            return Ok(Step::Bad { what, end: None });
+        };
+        if !self.continues(&header) {
+            let what = "a record does not continue the one before it";
+            return Ok(Step::Bad {
+                what,
+                end: Some(end),
+            });
+        }
+        let payload = self
+            .reader
+            .bytes(Lsn(self.at.0), HEADER_BYTES + header.payload_bytes as usize)?;
+        let payload = payload.start + HEADER_BYTES..payload.end;
+        let found = crc32c::crc32c_append(checksum, &self.reader.window[payload.clone()]);
+        if found != payload_checksum {
+            let what = "the checksum of a record's payload is wrong";
+            return Ok(Step::Bad {
+                what,
+                end: Some(end),
+            });
+        }
+        let link = Link {
+            epoch: header.epoch,
+            sequence: header.sequence,
+            checksum,
+        };
+        Ok(Step::Record { link, end, payload })
+    }
+
+    fn is_epoch_possible(&self, epoch: u64) -> bool {
+        if self.at >= self.control.epoch_start {
+            epoch == self.control.epoch
+        } else {
+            epoch < self.control.epoch
+        }
+    }
+
+    fn continues(&self, header: &Header) -> bool {
+        let Some(previous) = self.previous else {
+            return true;
+        };
+        let follows = if header.epoch == previous.epoch {
+            header.sequence == previous.sequence + 1
+        } else {
+            header.epoch > previous.epoch && header.sequence == 0
+        };
+        follows && header.previous == previous.checksum
+    }
+
+    /// Decides what the end is and opens the journal there.
+    fn finish(
+        &mut self,
+        bad: Option<&'static str>,
+        bad_end: Option<Lsn>,
+    ) -> Result<Option<Record<'_>>, OpenError> {
+        let behind = self.look_behind()?;
+        let last = behind.end.max(bad_end);
+        let what = bad.unwrap_or("a record is missing");
+        let end = if let Some(proof) = self.proof_of_damage(&behind) {
+            if self.reader.inner.options.cut_at != Some(self.at) {
+                return Err(self.damage(format!("{what}, and {proof}")));
+            }
+            let bytes = last.map_or(0, |last| last.0 - self.at.0);
+            ScanEnd::CutByOperator {
+                bytes,
+                reason: format!("{what}, and {proof}"),
+            }
+        } else if bad.is_some() || behind.headers > 0 {
+            let bytes = last.map_or(BLOCK as u64, |last| last.0 - self.at.0);
+            let more = match behind.headers {
+                0 => String::new(),
+                1 => " with 1 record behind it".to_owned(),
+                count => format!(" with {count} records behind it"),
+            };
+            let reason = format!("{what} at lsn {}{more}", self.at);
+            ScanEnd::TornTail { bytes, reason }
+        } else {
+            ScanEnd::Clean
+        };
+        self.reader.inner.begin_epoch(&Tail {
+            end: self.at,
+            previous: self.previous.map_or(0, |link| link.checksum),
+            has_records: self.records > 0,
+        })?;
+        self.reader.window = Vec::new();
+        self.end = Some(end);
+        Ok(None)
+    }
+
+    fn proof_of_damage(&self, behind: &Behind) -> Option<String> {
+        if self.at < self.control.epoch_start {
+            let until = self.control.epoch_start;
+            return Some(format!(
+                "an earlier start of the server found records up to lsn {until}"
+            ));
+        }
+        if self.at < self.control.durable {
+            let until = self.control.durable;
+            return Some(format!(
+                "the last checkpoint knew records up to lsn {until} to be durable"
+            ));
+        }
+        let witness = behind.witness?;
+        Some(format!("the record at lsn {witness} knew it to be durable"))
+    }
+
+    fn damage(&self, what: String) -> OpenError {
+        let segment = self.reader.inner.segments.holding(self.at);
+        let segment = segment.or_else(|| self.reader.inner.segments.last());
+        match segment {
+            Some(segment) => OpenError::Damaged {
+                path: segment.path.clone(),
+                offset: segment.offset(self.at),
+                lsn: Some(self.at),
+                what,
+            },
+            None => OpenError::Missing {
+                path: self.reader.inner.segments.path_of(1),
+                why: what,
+            },
+        }
+    }
+
+    /// Looks at every block behind the records' end for headers of the newest epoch.
+    fn look_behind(&mut self) -> Result<Behind, OpenError> {
+        let mut behind = Behind::default();
+        if self.control.clean && self.at >= self.control.durable {
+            return Ok(behind);
+        }
+        let mut at = Lsn(self.at.0 + BLOCK as u64);
+        while at < self.reader.end() {
+            if let Found::Header { header, .. } = self.reader.header(at)?
+                && header.epoch == self.control.epoch
+                && let Some(end) = self.reader.record_end(&header)
+            {
+                behind.headers += 1;
+                behind.end = Some(end);
+                if header.durable > self.at {
+                    behind.witness.get_or_insert(at);
+                }
+            }
+            at = Lsn(at.0 + BLOCK as u64);
+        }
+        Ok(behind)
+    }
+}
+
+/// The journal's bytes as one string, read ahead.
+struct Reader {
+    inner: Arc<Inner>,
+    window: Vec<u8>,
+    window_at: Lsn,
+}
+
+impl Reader {
+    /// Behind the last prepared byte.
+    fn end(&self) -> Lsn {
+        Lsn(self.inner.prepared_end.load(Ordering::Acquire))
+    }
+
+    /// The end of a record, if it lies within the journal.
+    fn record_end(&self, header: &Header) -> Option<Lsn> {
+        let end = header
+            .lsn
+            .0
+            .checked_add(record_bytes(header.payload_bytes)?)?;
+        (end <= self.end().0).then_some(Lsn(end))
+    }
+
+    fn header(&mut self, lsn: Lsn) -> Result<Found, OpenError> {
+        let range = self.bytes(lsn, HEADER_BYTES)?;
+        let bytes = self.window[range]
+            .first_chunk()
+            .expect("a header's bytes were asked for");
+        Ok(Header::decode(bytes, self.inner.journal_id, lsn))
+    }
+
+    /// Has `len` bytes from `lsn`, which lie within the journal, in the window, and says where.
+    fn bytes(&mut self, lsn: Lsn, len: usize) -> Result<Range<usize>, OpenError> {
+        let covered = lsn >= self.window_at
+            && lsn.0 + len as u64 <= self.window_at.0 + self.window.len() as u64;
+        if !covered {
+            self.fill(lsn, len)?;
+        }
+        let start = usize::try_from(lsn.0 - self.window_at.0).expect("an offset in the window");
+        Ok(start..start + len)
+    }
+
+    fn fill(&mut self, lsn: Lsn, len: usize) -> Result<(), OpenError> {
+        let left = usize::try_from(self.end().0 - lsn.0).unwrap_or(usize::MAX);
+        self.window.clear();
+        self.window.shrink_to(WINDOW);
+        self.window.resize(len.max(WINDOW).min(left), 0);
+        self.window_at = lsn;
+        let mut filled = 0;
+        while filled < self.window.len() {
+            let at = Lsn(lsn.0 + filled as u64);
+            let segment = self
+                .inner
+                .segments
+                .holding(at)
+                .expect("segments have no gaps");
+            let room = usize::try_from(segment.end().0 - at.0).unwrap_or(usize::MAX);
+            let part = room.min(self.window.len() - filled);
+            let offset = segment.offset(at);
+            let got = segment
+                .buffered
+                .read_at(offset, &mut self.window[filled..filled + part])?;
+            if got < part {
+                let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+                return Err(IoError::at("read", &segment.path, offset + got as u64, source).into());
+            }
+            filled += part;
+        }
+        Ok(())
+    }
+}
