@@ -13,12 +13,12 @@
 //! Not here: what a command does (`session`), and which errors exist (`cohort_sql::error`).
 
 pub mod auth;
-//pub mod columns;
+pub mod columns;
 pub mod constants;
 pub mod decode;
 pub mod encode;
 pub mod handshake;
 pub mod packet;
-//pub mod parameters;
+pub mod parameters;
 pub mod reply;
-//pub mod rows;
+pub mod rows;

@@ -1,0 +1,92 @@
+//! Column definitions: what a client is told of a result's columns.
+
+use cohort_sql::ResultColumn;
+use cohort_sql::collation::Collation;
+use cohort_sql::types::FieldType;
+
+use super::constants::{BINARY_COLLATION, column_flag, column_type};
+use super::encode::put_length_encoded_bytes;
+
+/// Appends the payload of a column definition.
+pub fn encode_column(out: &mut Vec<u8>, column: &ResultColumn) {
+    put_length_encoded_bytes(out, b"def");
+    for name in [&column.database, &column.table, &column.original_table, &column.name, &column.original_name] {
+        put_length_encoded_bytes(out, name.as_bytes());
+    }
+    let result = &column.result_type;
+    let text = is_text(result.field) && result.collation != Collation::Binary;
+    let collation = if text { result.collation.id() } else { BINARY_COLLATION };
+    let length = if text { result.length.saturating_mul(4) } else { result.length };
+    put_fixed_part(out, collation, length, result.field as u8, flags(column), result.decimals);
+}
+
+/// Appends the payload of the definition of a parameter of a prepared statement. Its type is not known
+/// before it is bound: MySQL says a string, as does this.
+pub fn encode_parameter(out: &mut Vec<u8>) {
+    put_length_encoded_bytes(out, b"def");
+    for name in [&b""[..], b"", b"", b"?", b""] {
+        put_length_encoded_bytes(out, name);
+    }
+    put_fixed_part(out, BINARY_COLLATION, 0, column_type::VAR_STRING, column_flag::BINARY, 0);
+}
+
+fn put_fixed_part(out: &mut Vec<u8>, collation: u16, length: u32, field: u8, flags: u16, decimals: u8) {
+    out.push(12);
+    out.extend_from_slice(&collation.to_le_bytes());
+    out.extend_from_slice(&length.to_le_bytes());
+    out.push(field);
+    out.extend_from_slice(&flags.to_le_bytes());
+    out.extend_from_slice(&[decimals, 0, 0]);
+}
+
+fn is_text(field: FieldType) -> bool {
+    matches!(field, FieldType::Blob | FieldType::VarString | FieldType::String)
+}
+
+fn flags(column: &ResultColumn) -> u16 {
+    let result = &column.result_type;
+    let binary = !is_text(result.field) || result.collation == Collation::Binary;
+    let set = [
+        (!result.nullable, column_flag::NOT_NULL),
+        (column.primary_key, column_flag::PRI_KEY),
+        (column.unique_key, column_flag::UNIQUE_KEY),
+        (column.multiple_key, column_flag::MULTIPLE_KEY),
+        (result.field == FieldType::Blob, column_flag::BLOB),
+        (result.unsigned, column_flag::UNSIGNED),
+        (binary, column_flag::BINARY),
+        (column.auto_increment, column_flag::AUTO_INCREMENT),
+    ];
+    set.iter().filter(|(on, _)| *on).fold(0, |flags, (_, flag)| flags | flag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cohort_sql::types::ResultType;
+
+    #[test]
+    fn a_definition_has_the_documented_bytes() {
+        let result_type = ResultType {
+            field: FieldType::VarString,
+            length: 20,
+            decimals: 0,
+            unsigned: false,
+            nullable: false,
+            collation: Collation::Utf8mb4_0900AiCi,
+        };
+        let mut column = ResultColumn::computed("n", result_type);
+        column.database = "d".into();
+        column.table = "t".into();
+        column.original_table = "t".into();
+        column.original_name = "name".into();
+        let mut out = Vec::new();
+        encode_column(&mut out, &column);
+        assert_eq!(out, *b"\x03def\x01d\x01t\x01t\x01n\x04name\x0c\xff\x00\x50\0\0\0\xfd\x01\x00\x00\x00\x00");
+        column.result_type.collation = Collation::Binary;
+        column.result_type.field = FieldType::LongLong;
+        column.result_type.unsigned = true;
+        out.clear();
+        encode_column(&mut out, &column);
+        assert!(out.ends_with(b"\x0c\x3f\x00\x14\0\0\0\x08\xa1\x00\x00\x00\x00"));
+    }
+}

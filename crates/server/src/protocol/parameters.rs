@@ -1,0 +1,195 @@
+//! The parameters of COM_STMT_EXECUTE.
+//!
+//! Format: statement id, flags, iteration count; then, if there are parameters, a bitmap of the NULLs,
+//! a byte that says whether types follow, the types, and the values that are neither NULL nor sent
+//! before by COM_STMT_SEND_LONG_DATA.
+
+use cohort_sql::types::decimal::Decimal;
+use cohort_sql::types::temporal::{Date, DateTime, SECOND_US, Time};
+use cohort_sql::value::Value;
+
+use super::constants::column_type;
+use super::decode::{Decoder, Malformed};
+
+/// Set in the second byte of a parameter's type.
+const UNSIGNED: u8 = 0x80;
+
+/// The head of COM_STMT_EXECUTE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExecuteHead {
+    /// Which statement.
+    pub statement_id: u32,
+    /// Which kind of cursor; 0 for none.
+    pub cursor: u8,
+}
+
+/// The type of a parameter, as bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ParameterType {
+    code: u8,
+    flags: u8,
+}
+
+/// Reads statement id, flags and iteration count.
+pub fn decode_head(input: &mut Decoder<'_>) -> Result<ExecuteHead, Malformed> {
+    let statement_id = input.u32("execute: statement id")?;
+    let flags = input.u8("execute: flags")?;
+    input.u32("execute: iteration count")?;
+    Ok(ExecuteHead { statement_id, cursor: flags })
+}
+
+/// Reads as many parameters as `long_data` has places into `values`, which is cleared first. `types`
+/// keeps what was bound in an earlier execution, for clients that do not repeat it.
+pub fn decode_parameters(
+    input: &mut Decoder<'_>,
+    types: &mut Vec<ParameterType>,
+    long_data: &[Option<Vec<u8>>],
+    values: &mut Vec<Value>,
+) -> Result<(), Malformed> {
+    values.clear();
+    let count = long_data.len();
+    if count == 0 {
+        return Ok(());
+    }
+    let nulls = input.bytes(count.div_ceil(8), "execute: NULL bitmap")?;
+    if input.u8("execute: new types flag")? != 0 {
+        types.clear();
+        for _ in 0..count {
+            types.push(ParameterType { code: input.u8("execute: type")?, flags: input.u8("execute: type")? });
+        }
+    }
+    if types.len() != count {
+        return Err(Malformed("execute: parameters without types"));
+    }
+    for (index, (bound, long)) in types.iter().zip(long_data).enumerate() {
+        let value = match long {
+            Some(bytes) => string(bytes, bound.code),
+            None if nulls[index / 8] & 1 << (index % 8) != 0 => Value::Null,
+            None => decode_value(input, *bound)?,
+        };
+        values.push(value);
+    }
+    if !input.is_empty() {
+        return Err(Malformed("execute: bytes behind the last parameter"));
+    }
+    Ok(())
+}
+
+fn decode_value(input: &mut Decoder<'_>, bound: ParameterType) -> Result<Value, Malformed> {
+    const WHAT: &str = "execute: value";
+    let unsigned = bound.flags & UNSIGNED != 0;
+    Ok(match bound.code {
+        column_type::NULL => Value::Null,
+        column_type::TINY | column_type::BOOL => match input.u8(WHAT)? {
+            byte if unsigned => Value::UInt(byte.into()),
+            byte => Value::Int((byte as i8).into()),
+        },
+        column_type::SHORT | column_type::YEAR => match input.u16(WHAT)? {
+            word if unsigned => Value::UInt(word.into()),
+            word => Value::Int((word as i16).into()),
+        },
+        column_type::LONG | column_type::INT24 => match input.u32(WHAT)? {
+            word if unsigned => Value::UInt(word.into()),
+            word => Value::Int((word as i32).into()),
+        },
+        column_type::LONGLONG => match input.u64(WHAT)? {
+            word if unsigned => Value::UInt(word),
+            word => Value::Int(word as i64),
+        },
+        column_type::FLOAT => Value::Double(f64::from(f32::from_bits(input.u32(WHAT)?))),
+        column_type::DOUBLE => Value::Double(f64::from_bits(input.u64(WHAT)?)),
+        column_type::DATE | column_type::DATETIME | column_type::TIMESTAMP => decode_datetime(input, bound.code)?,
+        column_type::TIME => decode_time(input)?,
+        column_type::DECIMAL | column_type::NEWDECIMAL => {
+            let text = std::str::from_utf8(input.length_encoded_bytes(WHAT)?).ok();
+            Value::Decimal(text.and_then(Decimal::parse).ok_or(Malformed("execute: decimal"))?)
+        }
+        column_type::VARCHAR
+        | column_type::BIT
+        | column_type::JSON
+        | column_type::ENUM..=column_type::GEOMETRY => string(input.length_encoded_bytes(WHAT)?, bound.code),
+        _ => return Err(Malformed("execute: unknown type")),
+    })
+}
+
+/// Characters where they are, bytes where the client says so or they cannot be characters.
+fn string(bytes: &[u8], code: u8) -> Value {
+    let binary = matches!(
+        code,
+        column_type::TINY_BLOB | column_type::MEDIUM_BLOB | column_type::LONG_BLOB | column_type::BLOB | column_type::BIT
+    );
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !binary => Value::text(text),
+        _ => Value::bytes(bytes),
+    }
+}
+
+fn decode_datetime(input: &mut Decoder<'_>, code: u8) -> Result<Value, Malformed> {
+    const WHAT: &str = "execute: date";
+    let length = input.u8(WHAT)?;
+    let mut parts = Decoder::new(input.bytes(usize::from(length), WHAT)?);
+    if !matches!(length, 0 | 4 | 7 | 11) {
+        return Err(Malformed(WHAT));
+    }
+    let mut date = Date::ZERO;
+    if length >= 4 {
+        date = Date { year: parts.u16(WHAT)?, month: parts.u8(WHAT)?, day: parts.u8(WHAT)? };
+    }
+    let mut micros = 0;
+    if length >= 7 {
+        micros = clock_micros(&mut parts, WHAT)?;
+    }
+    let mut fsp = 0;
+    if length == 11 {
+        let fraction = i64::from(parts.u32(WHAT)?);
+        if fraction >= SECOND_US {
+            return Err(Malformed(WHAT));
+        }
+        micros += fraction;
+        fsp = if fraction == 0 { 0 } else { 6 };
+    }
+    if !date.is_valid() {
+        return Err(Malformed(WHAT));
+    }
+    if code == column_type::DATE {
+        return Ok(Value::Date(date));
+    }
+    Ok(Value::DateTime(DateTime::new(date, micros, fsp)))
+}
+
+/// Hours, minutes and seconds of a day as microseconds.
+fn clock_micros(parts: &mut Decoder<'_>, what: &'static str) -> Result<i64, Malformed> {
+    let (hour, minute, second) = (parts.u8(what)?, parts.u8(what)?, parts.u8(what)?);
+    if hour > 23 || minute > 59 || second > 59 {
+        return Err(Malformed(what));
+    }
+    Ok((i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second)) * SECOND_US)
+}
+
+fn decode_time(input: &mut Decoder<'_>) -> Result<Value, Malformed> {
+    const WHAT: &str = "execute: time";
+    let length = input.u8(WHAT)?;
+    let mut parts = Decoder::new(input.bytes(usize::from(length), WHAT)?);
+    if length == 0 {
+        return Ok(Value::Time(Time::clamped(0, 0).0));
+    }
+    if !matches!(length, 8 | 12) {
+        return Err(Malformed(WHAT));
+    }
+    let negative = parts.u8(WHAT)? != 0;
+    let days = i64::from(parts.u32(WHAT)?);
+    let mut micros = days * 86_400 * SECOND_US + clock_micros(&mut parts, WHAT)?;
+    let mut fsp = 0;
+    if length == 12 {
+        let fraction = i64::from(parts.u32(WHAT)?);
+        if fraction >= SECOND_US {
+            return Err(Malformed(WHAT));
+        }
+        micros += fraction;
+        fsp = if fraction == 0 { 0 } else { 6 };
+    }
+    Ok(Value::Time(Time::clamped(if negative { -micros } else { micros }, fsp).0))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! Rows of a result: as text for COM_QUERY, as binary values for COM_STMT_EXECUTE.
+//!
+//! Format: a text row is each value as a length-encoded string, 0xfb for NULL. A binary row is a zero
+//! byte, a bitmap of the NULLs beginning at bit 2, and the values that are not NULL in the column's
+//! own form.
+
+use std::fmt::Display;
+use std::io::Write as _;
+
+use cohort_sql::SqlError;
+use cohort_sql::types::temporal::{DateTime, Time, TimeZone, parse};
+use cohort_sql::types::{FieldType, ResultType};
+use cohort_sql::value::Value;
+
+use super::encode::put_length_encoded_bytes;
+
+const NULL_TEXT: u8 = 0xfb;
+
+/// Appends the payload of a text row.
+pub fn encode_text_row(out: &mut Vec<u8>, row: &[Value]) {
+    for value in row {
+        match value {
+            Value::Null => out.push(NULL_TEXT),
+            value => put_text(out, value),
+        }
+    }
+}
+
+/// Appends the payload of a binary row. Values are brought to their column's type; an error means that
+/// one cannot be, and leaves `out` with a part of the row.
+pub fn encode_binary_row(out: &mut Vec<u8>, row: &[Value], types: &[ResultType]) -> Result<(), SqlError> {
+    out.push(0);
+    let bitmap = out.len();
+    out.resize(bitmap + (row.len() + 9) / 8, 0);
+    for (index, (value, result_type)) in row.iter().zip(types).enumerate() {
+        match value {
+            Value::Null => out[bitmap + (index + 2) / 8] |= 1 << ((index + 2) % 8),
+            value => put_binary(out, value, result_type)?,
+        }
+    }
+    Ok(())
+}
+
+/// Appends the text form of a value with its length. All that is not a string is shorter than 251
+/// bytes, so that its length is one byte.
+fn put_text(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Text(text) => return put_length_encoded_bytes(out, text.as_bytes()),
+        Value::Bytes(bytes) => return put_length_encoded_bytes(out, bytes),
+        _ => {}
+    }
+    let at = out.len();
+    out.push(0);
+    match value {
+        Value::Int(value) => put_digits(out, value.unsigned_abs(), *value < 0),
+        Value::UInt(value) => put_digits(out, *value, false),
+        Value::Float(value) => put_shortest(out, &format!("{value:.5e}")),
+        Value::Double(value) => put_shortest(out, &format!("{value:e}")),
+        Value::Decimal(value) => put_display(out, value),
+        Value::Date(value) => put_display(out, value),
+        Value::DateTime(value) => put_display(out, value),
+        Value::Timestamp(value) => put_display(out, &value.to_datetime(TimeZone::UTC)),
+        Value::Time(value) => put_display(out, value),
+        Value::Null | Value::Text(_) | Value::Bytes(_) => {}
+    }
+    let length = out.len() - at - 1;
+    debug_assert!(length < 251, "{value:?} is longer than its length byte can say");
+    out[at] = length as u8;
+}
+
+fn put_digits(out: &mut Vec<u8>, mut value: u64, negative: bool) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    if negative {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+fn put_display(out: &mut Vec<u8>, value: &impl Display) {
+    // Writing to a vector cannot fail.
+    let _ = write!(out, "{value}");
+}
+
+/// Writes a number given as `digits e exponent` the way MySQL writes floating-point numbers: without
+/// an exponent where that is short enough.
+fn put_shortest(out: &mut Vec<u8>, scientific: &str) {
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let digits = match digits.trim_end_matches('0') {
+        "" => "0",
+        digits => digits,
+    };
+    // The point stands behind this many digits.
+    let point = exponent.parse::<i32>().unwrap_or(0) + 1;
+    out.extend_from_slice(sign.as_bytes());
+    match usize::try_from(point) {
+        Ok(point @ 1..=15) if point >= digits.len() => {
+            put_display(out, &format_args!("{digits}{:0<1$}", "", point - digits.len()));
+        }
+        Ok(point @ 1..=15) => put_display(out, &format_args!("{}.{}", &digits[..point], &digits[point..])),
+        _ if (-14..=0).contains(&point) => put_display(out, &format_args!("0.{:0<1$}{digits}", "", -point as usize)),
+        _ if digits.len() == 1 => put_display(out, &format_args!("{digits}e{}", point - 1)),
+        _ => put_display(out, &format_args!("{}.{}e{}", &digits[..1], &digits[1..], point - 1)),
+    }
+}
+
+fn put_binary(out: &mut Vec<u8>, value: &Value, result_type: &ResultType) -> Result<(), SqlError> {
+    match result_type.field {
+        FieldType::Tiny => out.extend_from_slice(&integer(value)?.to_le_bytes()[..1]),
+        FieldType::Short | FieldType::Year => out.extend_from_slice(&integer(value)?.to_le_bytes()[..2]),
+        FieldType::Long | FieldType::Int24 => out.extend_from_slice(&integer(value)?.to_le_bytes()[..4]),
+        FieldType::LongLong => out.extend_from_slice(&integer(value)?.to_le_bytes()[..8]),
+        FieldType::Float => out.extend_from_slice(&(double(value)? as f32).to_le_bytes()),
+        FieldType::Double => out.extend_from_slice(&double(value)?.to_le_bytes()),
+        FieldType::Date | FieldType::DateTime | FieldType::Timestamp => {
+            put_datetime(out, datetime(value)?, result_type.field == FieldType::Date);
+        }
+        FieldType::Time => put_time(out, time(value)?),
+        FieldType::Null | FieldType::NewDecimal | FieldType::Blob | FieldType::VarString | FieldType::String => {
+            put_text(out, value);
+        }
+    }
+    Ok(())
+}
+
+fn mismatch(value: &Value, what: &str) -> SqlError {
+    SqlError::internal(format_args!("the value {value:?} cannot be sent as {what}"))
+}
+
+fn integer(value: &Value) -> Result<i128, SqlError> {
+    let number = match value {
+        Value::Int(value) => i128::from(*value),
+        Value::UInt(value) => i128::from(*value),
+        Value::Decimal(value) => value.to_i128().0,
+        Value::Float(value) => f64::from(*value).round() as i128,
+        Value::Double(value) => value.round() as i128,
+        Value::Text(text) => text.trim().parse().map_err(|_| mismatch(value, "an integer"))?,
+        _ => return Err(mismatch(value, "an integer")),
+    };
+    if (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number) {
+        return Ok(number);
+    }
+    Err(mismatch(value, "an integer"))
+}
+
+fn double(value: &Value) -> Result<f64, SqlError> {
+    match value {
+        Value::Int(value) => Ok(*value as f64),
+        Value::UInt(value) => Ok(*value as f64),
+        Value::Float(value) => Ok(f64::from(*value)),
+        Value::Double(value) => Ok(*value),
+        Value::Decimal(value) => Ok(value.to_f64()),
+        Value::Text(text) => text.trim().parse().map_err(|_| mismatch(value, "a number")),
+        _ => Err(mismatch(value, "a number")),
+    }
+}
+
+fn datetime(value: &Value) -> Result<DateTime, SqlError> {
+    let parsed = match value {
+        Value::Date(date) => Some(date.at_midnight()),
+        Value::DateTime(datetime) => Some(*datetime),
+        Value::Timestamp(timestamp) => Some(timestamp.to_datetime(TimeZone::UTC)),
+        Value::Text(text) => parse::datetime(text, TimeZone::UTC).map(|parsed| parsed.value),
+        Value::Int(number) => parse::datetime_from_number(*number),
+        _ => None,
+    };
+    parsed.ok_or_else(|| mismatch(value, "a date"))
+}
+
+fn time(value: &Value) -> Result<Time, SqlError> {
+    let parsed = match value {
+        Value::Time(time) => Some(*time),
+        Value::Text(text) => parse::time(text).map(|(parsed, _)| parsed.value),
+        Value::Int(number) => parse::time_from_number(*number).map(|(time, _)| time),
+        _ => None,
+    };
+    parsed.ok_or_else(|| mismatch(value, "a time"))
+}
+
+fn put_datetime(out: &mut Vec<u8>, value: DateTime, date_only: bool) {
+    let date = value.date();
+    let (hour, minute, second, micros) = value.clock();
+    let length = match (date_only, micros, hour | minute | second) {
+        (false, 1.., _) => 11,
+        (false, 0, 1..) => 7,
+        _ if date.is_zero() => 0,
+        _ => 4,
+    };
+    out.push(length);
+    if length >= 4 {
+        out.extend_from_slice(&date.year.to_le_bytes());
+        out.extend_from_slice(&[date.month, date.day]);
+    }
+    if length >= 7 {
+        out.extend_from_slice(&[hour, minute, second]);
+    }
+    if length == 11 {
+        out.extend_from_slice(&micros.to_le_bytes());
+    }
+}
+
+fn put_time(out: &mut Vec<u8>, value: Time) {
+    let (hours, minutes, seconds, micros) = value.parts();
+    let length = match (micros, value.micros) {
+        (1.., _) => 12,
+        (0, 0) => 0,
+        _ => 8,
+    };
+    out.push(length);
+    if length >= 8 {
+        out.push(u8::from(value.micros < 0));
+        out.extend_from_slice(&(hours / 24).to_le_bytes());
+        out.extend_from_slice(&[(hours % 24) as u8, minutes, seconds]);
+    }
+    if length == 12 {
+        out.extend_from_slice(&micros.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;

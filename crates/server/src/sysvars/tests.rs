@@ -1,0 +1,49 @@
+use super::*;
+use cohort_sql::value::Value;
+
+fn row(name: &str) -> &'static SystemVariable {
+    VariableId::of(name).unwrap().row()
+}
+
+#[test]
+fn the_table_is_sorted_and_its_defaults_pass_their_own_check() {
+    assert!(TABLE.is_sorted_by(|left, right| left.name < right.name));
+    Globals::new();
+    for row in TABLE {
+        assert!(row.meaning.ends_with('.'), "{} has no sentence", row.name);
+        assert!(row.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_'));
+    }
+}
+
+#[test]
+fn values_are_checked_as_mysql_does() {
+    assert_eq!(row("autocommit").parse("on"), Ok((Setting::Bool(true), false)));
+    assert_eq!(row("autocommit").check(&Value::Int(2)), Err(SettingError::Value("2".into())));
+    assert_eq!(row("max_allowed_packet").parse("16M"), Ok((Setting::Int(16 << 20), false)));
+    assert_eq!(row("max_allowed_packet").check(&Value::Int(1)), Ok((Setting::Int(1024), true)));
+    assert_eq!(row("max_allowed_packet").check(&Value::text("1024")), Err(SettingError::Type));
+    assert_eq!(row("transaction_isolation").check(&Value::text("read-committed")), Ok((Setting::text("READ-COMMITTED"), false)));
+    assert_eq!(row("binlog_format").check(&Value::text("STATEMENT")), Err(SettingError::Value("STATEMENT".into())));
+    assert_eq!(row("character_set_results").check(&Value::Null), Ok((Setting::Null, false)));
+    assert_eq!(row("character_set_client").check(&Value::Null), Err(SettingError::Value("NULL".into())));
+    assert_eq!(row("innodb_flush_log_at_trx_commit").check(&Value::Int(2)), Ok((Setting::Int(2), false)));
+}
+
+#[test]
+fn a_session_keeps_what_was_global_when_it_began() {
+    let globals = Globals::new();
+    let id = VariableId::of("wait_timeout").unwrap();
+    let mut session = SessionSettings::new(&globals);
+    globals.set(id, Setting::Int(9));
+    assert_eq!(session.get(id), &Setting::Int(28800));
+    session.set(id, Setting::Int(7));
+    assert_eq!((session.get(id), globals.get(id)), (&Setting::Int(7), Setting::Int(9)));
+}
+
+#[test]
+fn a_mistyped_name_is_recognised() {
+    let names = || TABLE.iter().map(|row| row.name);
+    assert_eq!(nearest("sync_binlgo", names()), Some("sync_binlog"));
+    assert_eq!(nearest("max_conections", names()), Some("max_connections"));
+    assert_eq!(nearest("frobnicate_everything", names()), None);
+}
