@@ -17,6 +17,13 @@ use crate::{Access, Create, File, FileLock, FileSystem, IoError, OpenOptions, Sy
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealFs;
 
+impl RealFs {
+    /// The machine's file systems.
+    pub fn new() -> RealFs {
+        RealFs
+    }
+}
+
 struct RealFile {
     file: fs::File,
     path: PathBuf,

@@ -132,6 +132,13 @@ impl SimDisk {
         SimDisk::with_image(image, random)
     }
 
+    /// A disk with the same content as a killed process would leave it; this one goes on.
+    pub fn kill_copy(&self) -> SimDisk {
+        let state = self.state.lock();
+        let random = SeededRandom::new(state.random.below(u64::MAX));
+        SimDisk::with_image(state.image.copy(), random)
+    }
+
     /// Flips the bits of `mask` in one byte, on the disk and in what readers see.
     ///
     /// # Panics

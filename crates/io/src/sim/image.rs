@@ -99,6 +99,15 @@ impl Image {
             .sum()
     }
 
+    /// The same content; the copy's names all count as synced.
+    pub(super) fn copy(&self) -> Image {
+        let copied = |(path, inode): (&PathBuf, &Arc<Mutex<Inode>>)| {
+            (path.clone(), Arc::new(Mutex::new(inode.lock().clone())))
+        };
+        let names: Names = self.names.iter().map(copied).collect();
+        Image { durable_names: names.clone(), names, changes: Vec::new() }
+    }
+
     pub(super) fn after_crash(&mut self, random: &SeededRandom) -> Image {
         let first = self.changes.first().map_or(0, |change| change.group);
         let last = self.changes.last().map_or(0, |change| change.group + 1);
@@ -133,7 +142,7 @@ fn not_found() -> std::io::Error {
 }
 
 /// One file.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Inode {
     content: Vec<u8>,
     durable: Vec<u8>,
@@ -142,6 +151,7 @@ pub(super) struct Inode {
     reserved_bytes: u64,
 }
 
+#[derive(Clone)]
 enum ContentChange {
     Write { offset: usize, bytes: Vec<u8> },
     Length(usize),
