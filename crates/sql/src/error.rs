@@ -174,6 +174,8 @@ error_table! {
     ER_SYNTAX_ERROR = 1149, "42000", "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use";
     ER_NET_PACKET_TOO_LARGE = 1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes";
     ER_NET_PACKETS_OUT_OF_ORDER = 1156, "08S01", "Got packets out of order";
+    ER_NET_READ_INTERRUPTED = 1159, "08S01", "Got timeout reading communication packets";
+    ER_NET_ERROR_ON_WRITE = 1160, "08S01", "Got an error writing communication packets";
     ER_TOO_LONG_STRING = 1162, "42000", "Result string is longer than 'max_allowed_packet' bytes";
     ER_WRONG_COLUMN_NAME = 1166, "42000", "Incorrect column name '{}'";
     ER_WRONG_KEY_COLUMN = 1167, "42000", "The used storage engine can't index column '{}'";
@@ -211,6 +213,7 @@ error_table! {
     WARN_DATA_TRUNCATED = 1265, "01000", "Data truncated for column '{}' at row {}";
     ER_CANT_AGGREGATE_2COLLATIONS = 1267, "HY000", "Illegal mix of collations ({}) and ({}) for operation '{}'";
     ER_UNKNOWN_COLLATION = 1273, "HY000", "Unknown collation: '{}'";
+    ER_CANT_CREATE_THREAD = 1135, "HY000", "Can't create a new thread ({}); if you are not out of available memory, you can consult the manual for a possible OS-dependent bug";
     ER_WARN_INVALID_TIMESTAMP = 1299, "HY000", "Invalid TIMESTAMP value in column '{}' at row {}";
     ER_WRONG_NAME_FOR_INDEX = 1280, "42000", "Incorrect index name '{}'";
     ER_UNKNOWN_STORAGE_ENGINE = 1286, "42000", "Unknown storage engine '{}'";
@@ -257,6 +260,7 @@ error_table! {
     ER_INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is {} bytes.";
     ER_INNODB_READ_ONLY = 1874, "HY000", "InnoDB is in read only mode.";
     ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006", "Cannot execute statement in a READ ONLY transaction.";
+    ER_MALFORMED_PACKET = 1835, "HY000", "Malformed communication packet: {}";
     ER_CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001", "Transaction characteristics can't be changed while a transaction is in progress";
     ER_READ_ONLY_MODE = 1836, "HY000", "Running in read-only mode";
     ER_GTID_UNSAFE_CREATE_SELECT = 1786, "HY000", "Statement violates GTID consistency: CREATE TABLE ... SELECT.";
