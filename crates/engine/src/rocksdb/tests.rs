@@ -51,7 +51,11 @@ fn copy_directory(from: &Path, to: &Path) {
             fs::create_dir(&copy).expect("create");
             copy_directory(&entry.path(), &copy);
         } else {
-            fs::copy(entry.path(), copy).expect("copy");
+            // RocksDB removes files that it no longer needs while we look.
+            match fs::copy(entry.path(), copy) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                copied => drop(copied.expect("copy")),
+            }
         }
     }
 }
