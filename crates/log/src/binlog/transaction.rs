@@ -246,6 +246,11 @@ impl TransactionEvents {
         self.query_xid_at = None;
     }
 
+    /// True for the single statement of [`TransactionEvents::query`], which nothing may run beside.
+    pub fn is_query(&self) -> bool {
+        self.query_xid_at.is_some()
+    }
+
     /// True when there is no event.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
