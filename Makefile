@@ -1,0 +1,72 @@
+# make run    build a release and start the server     PORT=3306 DATADIR=./data
+# make test   every check and test                     TESTS="-p cohort-txn" for a part
+# make bench  measure against MariaDB                  BENCH="--quick" for a short run
+# make build  the release binary, target/release/cohort
+# make fmt    format the code
+# make clean  forget what was built, but for RocksDB
+#
+# Build output goes to a cache folder outside of the checkout, and ./target becomes a link to it,
+# unless CARGO_TARGET_DIR says otherwise or ./target is a folder already. RocksDB is compiled once
+# and kept there too.
+
+SHELL := /bin/sh
+.SHELLFLAGS := -euc
+
+PORT ?= 3306
+DATADIR ?= ./data
+TESTS ?= --workspace
+BENCH ?=
+
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cohort
+OUTPUT := $(abspath $(or $(CARGO_TARGET_DIR),target))
+
+rocksdb_version := $(shell sed -n '/^name = "rust-librocksdb-sys"$$/{n;s/version = "\(.*\)"/\1/p;}' Cargo.lock)
+ifndef ROCKSDB_LIB_DIR
+    rocksdb := $(CACHE)/rocksdb-$(rocksdb_version)-$(shell uname -m)
+    export ROCKSDB_LIB_DIR := $(rocksdb)
+    export ROCKSDB_INCLUDE_DIR := $(rocksdb)/include
+    export ROCKSDB_STATIC := 1
+endif
+
+.PHONY: run build test bench fmt clean tools-build tools-test tools-bench target rocksdb
+.DEFAULT_GOAL := build
+
+run: build
+	exec "$(OUTPUT)/release/cohort" serve --bind-address=127.0.0.1 --port="$(PORT)" --datadir="$(DATADIR)"
+
+build: rocksdb
+	cargo build --release --package cohort-server
+
+# One profile for lints, documentation and tests, so that each crate is compiled once.
+test: tools-test rocksdb
+	@echo "== format"
+	cargo fmt --all --check
+	@echo "== lints"
+	cargo clippy --profile checked --workspace --all-targets -- -D warnings
+	@echo "== documentation"
+	RUSTDOCFLAGS="-D warnings" cargo doc --profile checked --workspace --no-deps --document-private-items
+	@echo "== tests"
+	cargo build --profile checked --package cohort-server
+	COHORT_BIN="$(OUTPUT)/checked/cohort" cargo test --profile checked $(TESTS) --no-fail-fast
+
+bench: tools-bench build
+	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- run $(BENCH)
+
+fmt:
+	cargo fmt --all
+
+clean: target
+	cargo clean --target-dir "$(realpath $(OUTPUT))"
+
+tools-build tools-test tools-bench: tools-%:
+	@scripts/install.sh $*
+
+rocksdb: tools-build target
+ifdef rocksdb
+	@scripts/rocksdb.sh "$(rocksdb)"
+endif
+
+target:
+ifeq ($(CARGO_TARGET_DIR),)
+	@[ -d target ] || { rm -f target; mkdir -p "$(CACHE)/target"; ln -s "$(CACHE)/target" target; }
+endif
