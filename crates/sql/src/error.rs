@@ -264,6 +264,7 @@ error_table! {
     ER_MALFORMED_PACKET = 1835, "HY000", "Malformed communication packet: {}";
     ER_CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001", "Transaction characteristics can't be changed while a transaction is in progress";
     ER_READ_ONLY_MODE = 1836, "HY000", "Running in read-only mode";
+    ER_PLUGIN_IS_NOT_LOADED = 1524, "HY000", "Plugin '{}' is not loaded";
     ER_GTID_UNSAFE_CREATE_SELECT = 1786, "HY000", "Statement violates GTID consistency: CREATE TABLE ... SELECT.";
     ER_MUST_CHANGE_PASSWORD = 1820, "HY000", "You must reset your password using ALTER USER statement before executing this statement.";
     ER_SP_DOES_NOT_EXIST_SAVEPOINT = 1305, "42000", "SAVEPOINT {} does not exist";
