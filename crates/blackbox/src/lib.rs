@@ -27,6 +27,6 @@ pub mod strace;
 pub mod tool;
 
 pub use mariadb::MariaDb;
-pub use process::{free_port, Usage};
+pub use process::{Usage, free_port};
 pub use server::{Launch, Refusal, Server};
-pub use tool::{tool, Output};
+pub use tool::{Output, tool};

@@ -1,0 +1,21 @@
+//! Measures `cohort` side by side with MariaDB, under unmodified sysbench.
+//!
+//! # Outline
+//! 1. [`plan`] says which workloads run with how many clients, and what ratio is asked for;
+//! 2. [`contender`] starts both servers, fully durable, and prepares the same tables in each;
+//! 3. [`schedule`] runs every case on both in turn, round after round, so that whatever the machine
+//!    does meanwhile hits both;
+//! 4. [`syncs`] counts the syncing writes of a commit in runs of their own, under strace;
+//! 5. [`report`] takes medians and writes the table, the JSON and, by [`chart`], the drawings.
+//!
+//! A ratio is the median of the ratios of each round, not the ratio of two medians: a slow minute
+//! of the machine falls on both sides of the same round.
+
+pub mod chart;
+pub mod contender;
+pub mod plan;
+pub mod progress;
+pub mod report;
+pub mod schedule;
+pub mod syncs;
+pub mod sysbench;

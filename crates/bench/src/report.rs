@@ -1,0 +1,306 @@
+//! The result of a run: medians, a table for people, JSON for programs, and the drawings.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use cohort_blackbox::tool;
+use serde::{Deserialize, Serialize};
+
+use crate::chart;
+use crate::contender::Name;
+use crate::plan::{Case, IDLE_TARGET_BYTES, SYNC_TARGETS};
+use crate::schedule::Pair;
+use crate::syncs::SyncCount;
+
+/// Where and how figures were taken.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// UTC, ISO 8601.
+    pub date: String,
+    /// The command line of the benchmark.
+    pub command: String,
+    /// Model of the processor.
+    pub processor: String,
+    /// Number of processors.
+    pub processors: usize,
+    /// Main memory, bytes.
+    pub memory_bytes: u64,
+    /// Kernel name and release.
+    pub kernel: String,
+    /// Version string of our server.
+    pub cohort_version: String,
+    /// Version string of the peer.
+    pub mariadb_version: String,
+    /// Length of one run, seconds.
+    pub seconds: u32,
+    /// Rows of the shared table.
+    pub rows: u64,
+}
+
+/// Medians of one server over all rounds of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Medians {
+    /// Transactions per second.
+    pub throughput: f64,
+    /// 99th percentile of the latency, milliseconds.
+    pub p99_ms: f64,
+    /// CPU time of the server for each transaction, microseconds.
+    pub server_us: f64,
+}
+
+/// A case and how it went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseResult {
+    /// Name of the workload.
+    pub workload: String,
+    /// Connections.
+    pub clients: u32,
+    /// Least ratio asked for.
+    pub target: f64,
+    /// Median over the rounds of our throughput by MariaDB's in the same round.
+    pub ratio: f64,
+    /// Ours.
+    pub cohort: Medians,
+    /// The peer's.
+    pub mariadb: Medians,
+    /// Every round.
+    pub rounds: Vec<Pair>,
+}
+
+/// Resident memory of servers that have served nobody yet, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct IdleMemory {
+    /// Ours.
+    pub cohort_bytes: u64,
+    /// The peer's.
+    pub mariadb_bytes: u64,
+}
+
+/// Everything a run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Where and how.
+    pub setting: Setting,
+    /// Throughput.
+    pub cases: Vec<CaseResult>,
+    /// Syncs of a commit; empty if they were not counted.
+    pub syncs: Vec<SyncCount>,
+    /// Memory before the first client.
+    pub idle: IdleMemory,
+}
+
+impl Setting {
+    /// Looks around on this machine.
+    pub fn here(
+        cohort_version: String,
+        mariadb_version: String,
+        seconds: u32,
+        rows: u64,
+    ) -> Result<Setting> {
+        let processors = fs::read_to_string("/proc/cpuinfo")?;
+        let model = processors
+            .lines()
+            .find_map(|line| line.strip_prefix("model name"));
+        let memory = fs::read_to_string("/proc/meminfo")?;
+        let kilobytes = memory
+            .lines()
+            .find_map(|line| line.strip_prefix("MemTotal:"));
+        let kilobytes =
+            kilobytes.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+        let command: Vec<String> = std::env::args().collect();
+        Ok(Setting {
+            date: tool("date", ["-u", "+%Y-%m-%dT%H:%M:%SZ"])?
+                .success()?
+                .text()
+                .trim()
+                .to_owned(),
+            command: command.join(" "),
+            processor: model
+                .unwrap_or("unknown")
+                .trim_start_matches([' ', '\t', ':'])
+                .to_owned(),
+            processors: std::thread::available_parallelism()?.get(),
+            memory_bytes: kilobytes.context("no MemTotal in /proc/meminfo")? * 1024,
+            kernel: tool("uname", ["-sr"])?.success()?.text().trim().to_owned(),
+            cohort_version,
+            mariadb_version,
+            seconds,
+            rows,
+        })
+    }
+}
+
+impl CaseResult {
+    /// Takes the medians of a case's rounds, of which there must be one at least.
+    pub fn new(case: &Case, rounds: Vec<Pair>) -> CaseResult {
+        let medians = |of: fn(&Pair) -> &crate::schedule::Run| Medians {
+            throughput: median(rounds.iter().map(|pair| of(pair).figures.throughput)),
+            p99_ms: median(rounds.iter().map(|pair| of(pair).figures.p99_ms)),
+            server_us: median(rounds.iter().map(|pair| of(pair).server_us)),
+        };
+        let ratios = rounds
+            .iter()
+            .map(|pair| pair.cohort.figures.throughput / pair.mariadb.figures.throughput);
+        CaseResult {
+            workload: case.workload.name.to_owned(),
+            clients: case.clients,
+            target: case.target,
+            ratio: median(ratios),
+            cohort: medians(|pair| &pair.cohort),
+            mariadb: medians(|pair| &pair.mariadb),
+            rounds,
+        }
+    }
+}
+
+impl Report {
+    /// The table for people.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        self.write_table(&mut text)
+            .expect("writing to a string does not fail");
+        text
+    }
+
+    fn write_table(&self, out: &mut String) -> std::fmt::Result {
+        let Setting {
+            date,
+            processor,
+            processors,
+            memory_bytes,
+            kernel,
+            ..
+        } = &self.setting;
+        let setting = &self.setting;
+        writeln!(
+            out,
+            "{date}  {processor}, {processors} processors, {} GB, {kernel}",
+            memory_bytes >> 30
+        )?;
+        writeln!(
+            out,
+            "Cohort {} against MariaDB {}",
+            setting.cohort_version, setting.mariadb_version
+        )?;
+        writeln!(
+            out,
+            "{} rows, {} s a run, medians of {} rounds; every commit synced on both",
+            setting.rows,
+            setting.seconds,
+            self.cases
+                .iter()
+                .map(|case| case.rounds.len())
+                .max()
+                .unwrap_or(0)
+        )?;
+        writeln!(out, "{}\n", setting.command)?;
+
+        let heads = [
+            "workload",
+            "clients",
+            "Cohort/s",
+            "MariaDB/s",
+            "ratio",
+            "target",
+            "",
+        ];
+        let [workload, clients, ours, theirs, ratio, target, verdict] = heads;
+        writeln!(
+            out,
+            "{workload:<17}{clients:>8}{ours:>11}{theirs:>11}{ratio:>8}{target:>8}  {verdict:<4}\
+             {:>15}{:>15}",
+            "server µs/tx", "p99 ms"
+        )?;
+        for case in &self.cases {
+            writeln!(
+                out,
+                "{:<17}{:>8}{:>11.0}{:>11.0}{:>8.2}{:>8.1}  {:<4}{:>15}{:>15}",
+                case.workload,
+                case.clients,
+                case.cohort.throughput,
+                case.mariadb.throughput,
+                case.ratio,
+                case.target,
+                verdict_of(case.ratio >= case.target),
+                format!(
+                    "{:.0} : {:.0}",
+                    case.cohort.server_us, case.mariadb.server_us
+                ),
+                format!("{:.1} : {:.1}", case.cohort.p99_ms, case.mariadb.p99_ms),
+            )?;
+        }
+        if !self.syncs.is_empty() {
+            writeln!(
+                out,
+                "\nsyncing writes for each commit, counted at the system call"
+            )?;
+        }
+        for count in &self.syncs {
+            let target = SYNC_TARGETS
+                .iter()
+                .find(|(clients, _)| *clients == count.clients);
+            let judged = match target {
+                Some((_, most)) if count.server == Name::Cohort => {
+                    format!("≤ {most}  {}", verdict_of(count.per_commit() <= *most))
+                }
+                _ => String::new(),
+            };
+            let (server, clients, each) = (count.server.title(), count.clients, count.per_commit());
+            writeln!(out, "{server:<17}{clients:>8}{each:>11.3}  {judged}")?;
+        }
+        writeln!(
+            out,
+            "\nidle memory: Cohort {:.0} MB (≤ {} MB  {}), MariaDB {:.0} MB",
+            megabytes(self.idle.cohort_bytes),
+            IDLE_TARGET_BYTES >> 20,
+            verdict_of(self.idle.cohort_bytes <= IDLE_TARGET_BYTES),
+            megabytes(self.idle.mariadb_bytes)
+        )
+    }
+
+    /// Writes `bench.json`, `bench.txt` and the drawings into `folder`.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        fs::write(
+            folder.join("bench.json"),
+            serde_json::to_string_pretty(self)?,
+        )?;
+        fs::write(folder.join("bench.txt"), self.table())?;
+        chart::draw(self, folder)
+    }
+}
+
+fn verdict_of(reached: bool) -> &'static str {
+    if reached { "ok" } else { "MISS" }
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+/// The middle value, or the mean of the two in the middle; there must be one at least.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    assert!(!values.is_empty(), "a median needs values");
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        (values[middle - 1] + values[middle]) / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_stands_in_the_middle() {
+        assert_eq!(median([3.0, 9.0, 1.0].into_iter()), 3.0);
+        assert_eq!(median([4.0, 1.0, 2.0, 9.0].into_iter()), 3.0);
+    }
+}

@@ -1,0 +1,110 @@
+//! Runs sysbench and reads its figures.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use cohort_blackbox::tool;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Workload;
+
+/// What one sysbench run reports.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Transactions that ended.
+    pub transactions: u64,
+    /// Transactions per second.
+    pub throughput: f64,
+    /// 99th percentile of a transaction's latency, milliseconds.
+    pub p99_ms: f64,
+    /// Transactions that were tried again after a deadlock or lock wait timeout.
+    pub retried: u64,
+}
+
+/// A server's socket and the size of the workload's table.
+#[derive(Debug, Clone, Copy)]
+pub struct Bench<'a> {
+    /// Unix socket of the server.
+    pub socket: &'a Path,
+    /// What to run.
+    pub workload: &'a Workload,
+    /// Rows of its table.
+    pub rows: u64,
+}
+
+impl Bench<'_> {
+    /// Creates and fills the table, in place of an older one.
+    pub fn prepare(&self) -> Result<()> {
+        self.sysbench(&["prepare"])?;
+        Ok(())
+    }
+
+    /// Runs the workload for `seconds` with `clients` connections.
+    pub fn run(&self, clients: u32, seconds: u32) -> Result<Figures> {
+        let (threads, time) = (format!("--threads={clients}"), format!("--time={seconds}"));
+        let output = self.sysbench(&[&threads, &time, "--percentile=99", "run"])?;
+        parse(&output).with_context(|| format!("no figures in sysbench's output:\n{output}"))
+    }
+
+    fn sysbench(&self, more: &[&str]) -> Result<String> {
+        let fixed = [
+            self.workload.script.to_owned(),
+            "--db-driver=mysql".to_owned(),
+            "--mysql-user=root".to_owned(),
+            format!("--mysql-socket={}", self.socket.display()),
+            format!("--mysql-db={}", self.workload.database),
+            "--tables=1".to_owned(),
+            format!("--table-size={}", self.rows),
+        ];
+        let arguments = fixed
+            .into_iter()
+            .chain(more.iter().map(|text| text.to_string()));
+        let output = tool("sysbench", arguments)?.success()?.text();
+        // sysbench reports some failures of `prepare` and still ends with 0.
+        ensure!(!output.contains("FATAL"), "sysbench failed:\n{output}");
+        Ok(output)
+    }
+}
+
+fn parse(output: &str) -> Option<Figures> {
+    let field = |name: &str| {
+        let line = output
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(name))?;
+        Some(line.trim().to_owned())
+    };
+    let transactions = field("transactions:")?;
+    let (count, rate) = transactions.split_once('(')?;
+    let retried = field("ignored errors:")?;
+    Some(Figures {
+        transactions: count.trim().parse().ok()?,
+        throughput: rate.split_whitespace().next()?.parse().ok()?,
+        p99_ms: field("99th percentile:")?.parse().ok()?,
+        retried: retried.split_whitespace().next()?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_from_sysbenchs_summary() {
+        let output = "SQL statistics:\n    queries performed:\n        read:   0\n    transactions:   \
+                      12345  (2469.01 per sec.)\n    queries:  12345  (2469.01 per sec.)\n    \
+                      ignored errors:   7      (0.00 per sec.)\n\nLatency (ms):\n         min:  \
+                      0.10\n         99th percentile:  1.82\n";
+        let expected = Figures {
+            transactions: 12345,
+            throughput: 2469.01,
+            p99_ms: 1.82,
+            retried: 7,
+        };
+        assert_eq!(parse(output), Some(expected));
+    }
+
+    #[test]
+    fn half_a_summary_gives_no_figures() {
+        assert_eq!(parse("transactions: 12 (3 per sec.)"), None);
+    }
+}
