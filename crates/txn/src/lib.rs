@@ -1,1 +1,31 @@
-//! placeholder
+//! Transactions and their commit: snapshots, row locks, one log write per cohort, recovery.
+//!
+//! Another database can embed this crate: it brings engines ([`cohort_engine::Engine`]) and its own
+//! row format, and gets ordered, durable commits with a MySQL-format change stream.
+//!
+//! Where to look
+//! - a transaction's reads, locks and writes: [`Transaction`], `locks.rs`, `overlay.rs`, `scan.rs`
+//! - a commit, step by step: `commit.rs`; the same after a crash: `recovery.rs`
+//! - what the log can forget, and when: `checkpoint.rs`
+//!
+//! Not here: SQL, sockets, row formats.
+
+mod checkpoint;
+mod cohort_record;
+mod commit;
+mod figures;
+mod locks;
+mod overlay;
+mod recovery;
+mod scan;
+mod store;
+mod transaction;
+mod write_set;
+
+pub use commit::{CommitError, CommitSettings, Committed, DurabilitySettings, Published, Reply};
+pub use figures::{CommitFigures, Histogram};
+pub use locks::{KillHandle, LockError, LockMode};
+pub use recovery::{RecoverError, RecoveryReport};
+pub use scan::Scan;
+pub use store::{Store, StoreOptions};
+pub use transaction::{Isolation, Read, Savepoint, Transaction};

@@ -1,0 +1,165 @@
+//! When the log may forget: a checkpoint makes engines and binlog durable up to a point of the commit
+//! order, notes that point in the journal, and gives the segments before it back.
+//!
+//! Nothing on the commit path waits for it, unless the journal runs out of room.
+//!
+//! On crash: before the note is durable the older checkpoint counts and recovery replays more; replay
+//! is idempotent.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cohort_log::binlog::{BinlogPosition, GtidSet};
+use parking_lot::{Condvar, Mutex};
+
+use crate::commit::Coordinator;
+
+/// A checkpoint did not happen; the one before still counts.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CheckpointError {
+    #[error(transparent)]
+    Engine(#[from] cohort_engine::WriteError),
+    #[error(transparent)]
+    Binlog(#[from] cohort_log::binlog::BinlogError),
+    #[error(transparent)]
+    Journal(#[from] cohort_log::journal::JournalError),
+}
+
+/// What a checkpoint notes beside its place in the journal: the end of the binlog there, and the GTIDs
+/// executed by then.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub position: BinlogPosition,
+    pub gtids: GtidSet,
+}
+
+/// The note passed its checksum and still says nothing this server understands.
+#[derive(Debug, thiserror::Error)]
+#[error("the journal's checkpoint has a note of {0} bytes that this server cannot read")]
+pub struct NoteError(usize);
+
+impl Note {
+    /// `file number u64 | offset u64 | GTIDs as in a PREVIOUS_GTIDS event`, little-endian.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend_from_slice(&self.position.file_number.to_le_bytes());
+        bytes.extend_from_slice(&self.position.offset.to_le_bytes());
+        self.gtids.encode(&mut bytes);
+        bytes
+    }
+
+    /// The reverse; a new journal has no note, which is an empty binlog.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Note, NoteError> {
+        if bytes.is_empty() {
+            return Ok(Note::default());
+        }
+        let number = |at: usize| bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        let (Some(file_number), Some(offset)) = (number(0), number(8)) else {
+            return Err(NoteError(bytes.len()));
+        };
+        let gtids = GtidSet::decode(&bytes[16..]).map_err(|_| NoteError(bytes.len()))?;
+        Ok(Note { position: BinlogPosition { file_number, offset }, gtids })
+    }
+}
+
+/// Takes a checkpoint of everything applied now.
+pub(crate) fn take(coordinator: &Coordinator) -> Result<(), CheckpointError> {
+    let frontier = coordinator.frontier();
+    for engine in &coordinator.engines {
+        engine.flush()?;
+    }
+    coordinator.binlog.sync_all()?;
+    coordinator.journal.checkpoint(frontier.lsn, &frontier.note.encode())?;
+    Ok(())
+}
+
+/// Takes the checkpoint of a clean shutdown; nothing may be committed afterwards.
+pub(crate) fn take_last(coordinator: &Coordinator) -> Result<(), CheckpointError> {
+    let frontier = coordinator.frontier();
+    for engine in &coordinator.engines {
+        engine.flush()?;
+    }
+    coordinator.binlog.close()?;
+    coordinator.journal.close(frontier.lsn, &frontier.note.encode())?;
+    Ok(())
+}
+
+#[derive(Default)]
+struct State {
+    wanted: bool,
+    stop: bool,
+}
+
+/// The background thread's work: segments ahead of need, the once-a-second sync of the weaker
+/// settings, checkpoints when enough has been written.
+pub(crate) struct Background {
+    state: Mutex<State>,
+    wake: Condvar,
+    /// Journal bytes between checkpoints.
+    pub(crate) checkpoint_bytes: AtomicU64,
+}
+
+const TICK: Duration = Duration::from_secs(1);
+
+impl Background {
+    pub(crate) fn new(checkpoint_bytes: u64) -> Self {
+        Background {
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            checkpoint_bytes: AtomicU64::new(checkpoint_bytes),
+        }
+    }
+
+    /// Asks for a checkpoint soon.
+    pub(crate) fn want_checkpoint(&self) {
+        self.state.lock().wanted = true;
+        self.wake.notify_all();
+    }
+
+    /// Ends [`Background::run`].
+    pub(crate) fn stop(&self) {
+        self.state.lock().stop = true;
+        self.wake.notify_all();
+    }
+
+    /// Runs until stopped.
+    pub(crate) fn run(&self, coordinator: &Arc<Coordinator>) {
+        let mut checkpoint_lsn = coordinator.frontier().lsn;
+        loop {
+            let wanted = {
+                let mut state = self.state.lock();
+                if !state.stop && !state.wanted {
+                    self.wake.wait_for(&mut state, TICK);
+                }
+                if state.stop {
+                    return;
+                }
+                std::mem::take(&mut state.wanted)
+            };
+            if let Err(error) = coordinator.journal.sync() {
+                coordinator.seal(&error.to_string());
+                return;
+            }
+            prepare_ahead(coordinator);
+            let lsn = coordinator.frontier().lsn;
+            let written = lsn.0 - checkpoint_lsn.0;
+            if wanted || written >= self.checkpoint_bytes.load(Ordering::Relaxed) {
+                match take(coordinator) {
+                    Ok(()) => checkpoint_lsn = lsn,
+                    Err(error) => eprintln!("[Warning] no checkpoint, the journal keeps growing: {error}"),
+                }
+            }
+        }
+    }
+}
+
+/// Keeps journal segments and the next binlog file ready, so that the commit path finds them.
+fn prepare_ahead(coordinator: &Coordinator) {
+    if let Err(error) = coordinator.journal.prepare_segments() {
+        eprintln!("[Warning] cannot prepare journal segments ahead: {error}");
+    }
+    if let Err(error) = coordinator.binlog.prepare_next() {
+        eprintln!("[Warning] cannot prepare the next binlog file: {error}");
+    }
+}

@@ -1,0 +1,815 @@
+//! A commit, from joining the queue to waking the session.
+//!
+//! Outline
+//! 1. [`Coordinator::commit`] encodes the transaction's redo and reserves room for its log bytes.
+//! 2. *Join*: entering the queue fixes the order; the versions go into the overlay, the row locks go.
+//! 3. *Lead*: whoever finds no write in flight leads, inline; else a log writer does. The leader takes
+//!    everything queued and lays it out: GTIDs, binlog positions, one journal record ([`Ordered`]).
+//! 4. *Write*: one device write makes the whole cohort durable ([`Durable`]).
+//! 5. *Finish*, in order, one cohort at a time: binlog file, engines, snapshot ([`Visible`]).
+//! 6. *Acknowledge*: every member's reply goes out from this thread; no session is woken for it.
+//!
+//! The stages are owned types: only [`Ordered::write`] makes a [`Durable`], only [`Durable::apply`] a
+//! [`Visible`], and only a [`Visible`] can acknowledge.
+//!
+//! Invariants (I1 to I8 of ARCHITECTURE.md)
+//! 1. Queue order = order of versions in the overlay = order in the record: all three change under
+//!    the queue's mutex, and a cohort is taken from the queue under the section's.
+//! 2. Cohorts finish in the order in which they were laid out, whatever order their writes return in.
+//! 3. After a write failed, nothing laid out at that time or later is acknowledged: the coordinator is
+//!    sealed, and stays so until the server is started again.
+//! 4. The binlog file gets bytes only when the journal record that holds them is durable.
+//!
+//! Concurrency: `section` → `queue`; `finish` and `queue` are never held together. Sessions hold only
+//! `queue`, for a push; device writes happen under no mutex.
+//!
+//! On crash: before 4 nothing of the cohort exists; from 4 on recovery repeats 5 from the record
+//! (see `recovery.rs`).
+//!
+//! Not here: what is in a record (`cohort_record.rs`), when a checkpoint is due (`checkpoint.rs`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
+
+use arc_swap::ArcSwap;
+use cohort_engine::{Engine, EngineId, Position, Snapshot};
+use cohort_io::Clock;
+use cohort_log::binlog::{BinlogFiles, BinlogPosition, FileStart, Gtid, GtidSet, ServerIdentity, ServerUuid, Stamp, TransactionEvents, file_header, rotate_event};
+use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation};
+use parking_lot::{Condvar, Mutex};
+
+use crate::checkpoint::Note;
+use crate::cohort_record::{self, Chunk};
+use crate::figures::{CommitFigures, add};
+use crate::overlay::Overlay;
+use crate::transaction::Transaction;
+use crate::write_set::WriteSet;
+
+/// What an acknowledged commit became.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// Its GTID; none for a transaction without binlog events.
+    pub gtid: Option<Gtid>,
+    /// End of the transaction in the binlog.
+    pub position: BinlogPosition,
+}
+
+/// Why a commit was not acknowledged.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CommitError {
+    /// No room for the transaction's log bytes. It was rolled back; the server goes on.
+    #[error("no space left for the log: {0}")]
+    NoSpace(String),
+    /// The transaction is larger than a log can hold. It was rolled back.
+    #[error("the transaction has {bytes} bytes of log, the most is {max}")]
+    TooLarge {
+        /// Bytes it would need.
+        bytes: u64,
+        /// Bytes it may need.
+        max: u64,
+    },
+    /// A log write failed earlier: the server takes no more writes. The transaction was rolled back.
+    #[error("the server no longer takes writes: {0}")]
+    Sealed(String),
+    /// Writing this transaction's cohort, or one before it, failed. Whether it survives is known only
+    /// after the next start.
+    #[error("the outcome of the commit is unknown: {0}")]
+    Unknown(String),
+    /// The server is shutting down. The transaction was rolled back.
+    #[error("server shutdown in progress")]
+    ShuttingDown,
+}
+
+/// Where the outcome of a commit goes.
+pub trait Reply: Send {
+    /// Called exactly once, by the committing thread or by a log writer. Must not block: every commit
+    /// behind this one waits for it.
+    fn send(self: Box<Self>, outcome: Result<Committed, CommitError>);
+}
+
+/// A prefix of the commit order, readable in every engine.
+pub struct Published {
+    /// Order of the last transaction in it.
+    pub order: u64,
+    /// Where it ends in the binlog.
+    pub position: BinlogPosition,
+    snapshots: Vec<Arc<dyn Snapshot>>,
+}
+
+impl Published {
+    pub(crate) fn engine(&self, engine: EngineId) -> &dyn Snapshot {
+        &*self.snapshots[usize::from(engine.0)]
+    }
+}
+
+/// How durable an acknowledged commit is; the strictest of the two settings wins, since both speak of
+/// the same journal.
+#[derive(Debug)]
+pub struct DurabilitySettings {
+    /// `sync_binlog`: sync every N cohorts, 0 for never.
+    pub sync_binlog: AtomicU32,
+    /// `flush_log_at_trx_commit`: 1 syncs every cohort, 0 and 2 hand it to the operating system.
+    pub flush_log_at_trx_commit: AtomicU32,
+}
+
+/// Settings of the coordinator that may change while it runs.
+#[derive(Debug)]
+pub struct CommitSettings {
+    /// When a cohort is synced.
+    pub durability: DurabilitySettings,
+    /// `max_binlog_size`, bytes: a transaction that would begin behind it begins a new file.
+    pub max_binlog_size: AtomicU64,
+}
+
+/// One transaction in the queue.
+struct Pending {
+    order: u64,
+    writes: WriteSet,
+    redo: Vec<(EngineId, Vec<u8>)>,
+    events: Option<TransactionEvents>,
+    /// A file that begins here; such a member has no events.
+    begins_file: Option<FileStart>,
+    depends_on: Option<u64>,
+    joined: Instant,
+    journal_room: Reservation,
+    binlog_room: u64,
+    reply: Box<dyn Reply>,
+    committed: Option<Committed>,
+}
+
+#[derive(Clone)]
+enum Closed {
+    Sealed(String),
+    ShuttingDown,
+}
+
+impl From<Closed> for CommitError {
+    fn from(closed: Closed) -> Self {
+        match closed {
+            Closed::Sealed(reason) => CommitError::Sealed(reason),
+            Closed::ShuttingDown => CommitError::ShuttingDown,
+        }
+    }
+}
+
+/// Those who wait to be taken into a cohort.
+struct Queue {
+    waiting: Vec<Pending>,
+    next_order: u64,
+    writes_in_flight: usize,
+    /// Members that joined and have no reply yet.
+    unfinished: usize,
+    sleeping_writers: usize,
+    closed: Option<Closed>,
+    stop_writers: bool,
+}
+
+/// What the order determines: held by one leader at a time while it lays a cohort out.
+struct Section {
+    next_cohort: u64,
+    position: BinlogPosition,
+    gtids: GtidSet,
+    /// Those of the cohort being laid out.
+    cohort_gtids: GtidSet,
+    next_gno: u64,
+    /// Logical clock of the current binlog file.
+    sequence_number: u64,
+    unsynced_cohorts: u32,
+    head: Vec<u8>,
+}
+
+impl Section {
+    fn next_gtid(&mut self, uuid: ServerUuid) -> Gtid {
+        let gtid = Gtid { uuid, gno: self.next_gno };
+        self.next_gno += 1;
+        self.gtids.insert(gtid);
+        self.cohort_gtids.insert(gtid);
+        gtid
+    }
+}
+
+/// A cohort whose place in the log is fixed.
+struct Ordered {
+    cohort: u64,
+    members: Vec<Pending>,
+    gtids: GtidSet,
+    chunks: Vec<Chunk<Vec<u8>>>,
+    record: LaidOut,
+    durability: Durability,
+}
+
+/// A cohort on stable storage, or handed to the operating system where the operator asked for that.
+struct Durable(Ordered);
+
+/// A cohort that readers and the binlog file have.
+struct Visible {
+    members: Vec<Pending>,
+}
+
+/// A cohort whose write failed.
+struct Failed {
+    cohort: u64,
+    members: Vec<Pending>,
+    reason: String,
+}
+
+#[derive(Default)]
+struct Finish {
+    next_cohort: u64,
+    written: BTreeMap<u64, Result<Durable, Failed>>,
+    busy: bool,
+}
+
+/// Up to where everything is applied: where a checkpoint may be taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Frontier {
+    pub lsn: Lsn,
+    pub note: Note,
+}
+
+/// How many device writes may be under way at once. Two overlap the device with the next layout;
+/// more gained nothing.
+const WRITES_IN_FLIGHT_MAX: usize = 2;
+
+/// Room for a ROTATE event and the header of a new file with its GTID set, bytes.
+const ROTATION_BYTES_MAX: u64 = 4096;
+
+/// The largest transaction, bytes of binlog or redo: positions in an event are 32 bits wide.
+const TRANSACTION_BYTES_MAX: u64 = 1 << 30;
+
+/// Orders commits, writes them, applies them and answers for them.
+pub(crate) struct Coordinator {
+    pub(crate) engines: Vec<Arc<dyn Engine>>,
+    pub(crate) overlay: Overlay,
+    pub(crate) journal: Journal,
+    pub(crate) binlog: BinlogFiles,
+    pub(crate) settings: CommitSettings,
+    pub(crate) figures: CommitFigures,
+    clock: Arc<dyn Clock>,
+    server_uuid: ServerUuid,
+    identity: ServerIdentity,
+    queue: Mutex<Queue>,
+    writer_wanted: Condvar,
+    drained: Condvar,
+    section: Mutex<Section>,
+    finish: Mutex<Finish>,
+    frontier: Mutex<Frontier>,
+    published: ArcSwap<Published>,
+    sealed: AtomicBool,
+}
+
+/// What a coordinator starts from: the end of recovery.
+pub(crate) struct Start {
+    pub frontier: Frontier,
+    pub next_order: u64,
+}
+
+enum Role {
+    Leader,
+    Follower,
+}
+
+impl Coordinator {
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn new(
+        engines: Vec<Arc<dyn Engine>>,
+        journal: Journal,
+        binlog: BinlogFiles,
+        settings: CommitSettings,
+        clock: Arc<dyn Clock>,
+        server_uuid: ServerUuid,
+        identity: ServerIdentity,
+        start: Start,
+    ) -> Self {
+        let frontier = start.frontier;
+        let published = Published {
+            order: start.next_order - 1,
+            position: frontier.note.position,
+            snapshots: engines.iter().map(|engine| engine.snapshot()).collect(),
+        };
+        Coordinator {
+            overlay: Overlay::new(engines.len()),
+            engines,
+            journal,
+            binlog,
+            settings,
+            figures: CommitFigures::default(),
+            clock,
+            server_uuid,
+            identity,
+            queue: Mutex::new(Queue {
+                waiting: Vec::new(),
+                next_order: start.next_order,
+                writes_in_flight: 0,
+                unfinished: 0,
+                sleeping_writers: 0,
+                closed: None,
+                stop_writers: false,
+            }),
+            writer_wanted: Condvar::new(),
+            drained: Condvar::new(),
+            section: Mutex::new(Section {
+                next_cohort: 0,
+                position: frontier.note.position,
+                next_gno: frontier.note.gtids.last_gno(server_uuid) + 1,
+                gtids: frontier.note.gtids.clone(),
+                cohort_gtids: GtidSet::new(),
+                sequence_number: 0,
+                unsynced_cohorts: 0,
+                head: Vec::new(),
+            }),
+            finish: Mutex::default(),
+            frontier: Mutex::new(frontier),
+            published: ArcSwap::from_pointee(published),
+            sealed: AtomicBool::new(false),
+        }
+    }
+
+    /// The newest snapshot.
+    pub(crate) fn published(&self) -> Arc<Published> {
+        self.published.load_full()
+    }
+
+    pub(crate) fn frontier(&self) -> Frontier {
+        self.frontier.lock().clone()
+    }
+
+    /// Why no more writes are taken, if so.
+    pub(crate) fn closed(&self) -> Option<CommitError> {
+        self.queue.lock().closed.clone().map(CommitError::from)
+    }
+
+    /// Commits `transaction`; `reply` gets the outcome, maybe before this returns.
+    pub(crate) fn commit(&self, mut transaction: Transaction, reply: Box<dyn Reply>) {
+        let writes = std::mem::take(&mut transaction.writes);
+        let events = transaction.take_events();
+        if writes.is_empty() && events.is_none() {
+            drop(transaction);
+            let position = self.published.load().position;
+            return reply.send(Ok(Committed { gtid: None, position }));
+        }
+        let redo: Vec<_> =
+            writes.engines().map(|(engine, keys)| (engine, WriteSet::redo(keys))).collect();
+        let (journal_room, binlog_room) = match self.reserve(&redo, events.as_ref()) {
+            Ok(room) => room,
+            Err(error) => {
+                drop(transaction);
+                return reply.send(Err(error));
+            }
+        };
+        let pending = Pending {
+            order: 0,
+            writes,
+            redo,
+            events,
+            begins_file: None,
+            depends_on: None,
+            joined: Instant::now(),
+            journal_room,
+            binlog_room,
+            reply,
+            committed: None,
+        };
+        self.run(pending, move || drop(transaction));
+    }
+
+    /// Begins a new binlog file behind everything committed so far (server start, FLUSH BINARY LOGS).
+    pub(crate) fn begin_file(&self, start: FileStart, reply: Box<dyn Reply>) {
+        let (journal_room, binlog_room) = match self.reserve(&[], None) {
+            Ok(room) => room,
+            Err(error) => return reply.send(Err(error)),
+        };
+        let pending = Pending {
+            order: 0,
+            writes: WriteSet::default(),
+            redo: Vec::new(),
+            events: None,
+            begins_file: Some(start),
+            depends_on: None,
+            joined: Instant::now(),
+            journal_room,
+            binlog_room,
+            reply,
+            committed: None,
+        };
+        self.run(pending, || ());
+    }
+
+    /// Sets room aside in journal and binlog, so that nothing ordered can fail for lack of it (I8).
+    /// Every member sets aside what a rotation takes, since any of them may cause one.
+    fn reserve(
+        &self,
+        redo: &[(EngineId, Vec<u8>)],
+        events: Option<&TransactionEvents>,
+    ) -> Result<(Reservation, u64), CommitError> {
+        let binlog = events.map_or(0, |events| events.byte_len()) + ROTATION_BYTES_MAX;
+        let redo: u64 = redo.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        let bytes = binlog + redo + cohort_record::HEAD_BYTES_PER_TRANSACTION;
+        if bytes > TRANSACTION_BYTES_MAX {
+            return Err(CommitError::TooLarge { bytes, max: TRANSACTION_BYTES_MAX });
+        }
+        let no_space = |error: &dyn std::error::Error| CommitError::NoSpace(error.to_string());
+        let journal_room = self.journal.reserve(bytes).map_err(|error| no_space(&error))?;
+        self.binlog.reserve(binlog).map_err(|error| no_space(&error))?;
+        Ok((journal_room, binlog))
+    }
+
+    /// Joins the queue, lets the locks go, and leads if nobody else does.
+    fn run(&self, pending: Pending, release_locks: impl FnOnce()) {
+        match self.join(pending) {
+            Err((error, reply)) => {
+                release_locks();
+                reply.send(Err(error));
+            }
+            Ok(Role::Follower) => release_locks(),
+            Ok(Role::Leader) => {
+                release_locks();
+                add(&self.figures.inline_cohorts, 1);
+                self.lead();
+            }
+        }
+    }
+
+    fn join(&self, mut pending: Pending) -> Result<Role, (CommitError, Box<dyn Reply>)> {
+        let mut queue = self.queue.lock();
+        if let Some(closed) = &queue.closed {
+            return Err((closed.clone().into(), pending.reply));
+        }
+        pending.order = queue.next_order;
+        pending.depends_on = self.overlay.insert(&pending.writes, pending.order);
+        queue.next_order += 1;
+        queue.unfinished += 1;
+        queue.waiting.push(pending);
+        if queue.writes_in_flight == 0 {
+            queue.writes_in_flight = 1;
+            return Ok(Role::Leader);
+        }
+        if queue.writes_in_flight < WRITES_IN_FLIGHT_MAX && queue.sleeping_writers > 0 {
+            self.writer_wanted.notify_one();
+        }
+        Ok(Role::Follower)
+    }
+
+    /// Body of a log writer thread; returns when [`Coordinator::stop_writers`] was called.
+    pub(crate) fn write_log(&self) {
+        loop {
+            {
+                let mut queue = self.queue.lock();
+                while queue.waiting.is_empty() || queue.writes_in_flight >= WRITES_IN_FLIGHT_MAX {
+                    if queue.stop_writers {
+                        return;
+                    }
+                    queue.sleeping_writers += 1;
+                    self.writer_wanted.wait(&mut queue);
+                    queue.sleeping_writers -= 1;
+                }
+                queue.writes_in_flight += 1;
+            }
+            self.lead();
+        }
+    }
+
+    /// Steps 3 to 6 for everything queued; the caller counted itself among the writes in flight.
+    ///
+    /// A panic here would leave an ordered cohort without an outcome: it ends the process, and
+    /// recovery finishes or cuts the cohort.
+    fn lead(&self) {
+        let abort_on_panic = AbortOnPanic;
+        let written = self
+            .lay_out_cohort()
+            .map(|ordered| ordered.and_then(|ordered| ordered.write(&self.journal, &self.figures)));
+        self.end_write();
+        if let Some(written) = written {
+            self.finish(written);
+        }
+        std::mem::forget(abort_on_panic);
+    }
+
+    fn end_write(&self) {
+        let mut queue = self.queue.lock();
+        queue.writes_in_flight -= 1;
+        if !queue.waiting.is_empty() && queue.sleeping_writers > 0 {
+            self.writer_wanted.notify_one();
+        }
+    }
+
+    /// Takes everything queued and fixes its GTIDs, positions and place in the journal.
+    fn lay_out_cohort(&self) -> Option<Result<Ordered, Failed>> {
+        let mut section = self.section.lock();
+        let mut members = std::mem::take(&mut self.queue.lock().waiting);
+        let first_order = members.first()?.order;
+        let start = Instant::now();
+        for member in &members {
+            self.figures.queue_us.record(start.duration_since(member.joined).as_micros() as u64);
+        }
+        self.figures.cohort_size.record(members.len() as u64);
+        let cohort = section.next_cohort;
+        section.next_cohort += 1;
+        let durability = self.durability(&mut section);
+        let chunks = self.lay_out_events(&mut section, &mut members, first_order);
+        let gtids = std::mem::take(&mut section.cohort_gtids);
+        let record = self.lay_out_record(&mut section, &members, first_order, &gtids, &chunks);
+        members.iter_mut().for_each(|member| member.journal_room.release());
+        self.figures.layout_us.record_since(start);
+        Some(match record {
+            Ok(record) => Ok(Ordered { cohort, members, gtids, chunks, record, durability }),
+            Err(reason) => Err(Failed { cohort, members, reason }),
+        })
+    }
+
+    fn durability(&self, section: &mut Section) -> Durability {
+        let settings = &self.settings.durability;
+        let sync_binlog = settings.sync_binlog.load(Ordering::Relaxed);
+        let always = settings.flush_log_at_trx_commit.load(Ordering::Relaxed) == 1;
+        section.unsynced_cohorts += 1;
+        if always || (sync_binlog > 0 && section.unsynced_cohorts >= sync_binlog) {
+            section.unsynced_cohorts = 0;
+            return Durability::Sync;
+        }
+        Durability::Flush
+    }
+
+    /// The cohort's binlog bytes: one chunk, more where a file ends within the cohort.
+    fn lay_out_events(
+        &self,
+        section: &mut Section,
+        members: &mut [Pending],
+        first_order: u64,
+    ) -> Vec<Chunk<Vec<u8>>> {
+        let now_us = self.clock.now_us();
+        let mut chunks = vec![Chunk {
+            file: section.position.file_number,
+            offset: section.position.offset,
+            bytes: Vec::new(),
+        }];
+        // Members of one cohort do not depend on each other, except where the overlay saw it.
+        let mut independent_since = section.sequence_number;
+        let mut sequence_numbers = Vec::with_capacity(members.len());
+        let mut transactions = 0;
+        for member in members.iter_mut() {
+            let full = section.position.offset >= self.settings.max_binlog_size.load(Ordering::Relaxed);
+            let rotation = full && member.events.is_some() && self.binlog.next_is_ready();
+            let rotation = rotation.then_some(FileStart::Rotation);
+            if let Some(start) = member.begins_file.or(rotation) {
+                self.lay_out_file_start(section, &mut chunks, start, now_us);
+                independent_since = 0;
+                sequence_numbers.fill(0);
+            }
+            let mut gtid = None;
+            if let Some(events) = &mut member.events {
+                // A DDL statement depends on everything before it, and everything behind on it.
+                let serial = events.is_query();
+                let after = member.depends_on.and_then(|order| order.checked_sub(first_order));
+                let after = after.map_or(0, |at| sequence_numbers[at as usize]);
+                let last_committed =
+                    if serial { section.sequence_number } else { independent_since.max(after) };
+                section.sequence_number += 1;
+                if serial {
+                    independent_since = section.sequence_number;
+                }
+                let stamp = Stamp {
+                    gtid: section.next_gtid(self.server_uuid),
+                    last_committed,
+                    sequence_number: section.sequence_number,
+                    xid: member.order,
+                    commit_time_us: now_us,
+                };
+                let chunk = chunks.last_mut().expect("there is always a chunk");
+                section.position.offset = events.lay_out(&mut chunk.bytes, section.position.offset, &stamp);
+                transactions += 1;
+                gtid = Some(stamp.gtid);
+            }
+            sequence_numbers.push(section.sequence_number);
+            member.committed = Some(Committed { gtid, position: section.position });
+        }
+        let room: u64 = members.iter().map(|member| member.binlog_room).sum();
+        let used: u64 = chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum();
+        self.binlog.release(room - used);
+        add(&self.figures.binlog_commits, transactions);
+        add(&self.figures.binlog_group_commits, u64::from(transactions > 0));
+        chunks
+    }
+
+    /// Begins the next binlog file; on rotation the current one ends by naming it.
+    fn lay_out_file_start(
+        &self,
+        section: &mut Section,
+        chunks: &mut Vec<Chunk<Vec<u8>>>,
+        start: FileStart,
+        now_us: u64,
+    ) {
+        let now_s = (now_us / 1_000_000) as u32;
+        let file = section.position.file_number + 1;
+        if start == FileStart::Rotation {
+            let next = self.binlog.file_name(file);
+            let event = rotate_event(self.identity.server_id, now_s, section.position.offset, &next);
+            let chunk = chunks.last_mut().expect("there is always a chunk");
+            chunk.bytes.extend_from_slice(&event);
+        }
+        let header = file_header(&self.identity, start, now_s, &section.gtids);
+        section.position = BinlogPosition { file_number: file, offset: header.len() as u64 };
+        section.sequence_number = 0;
+        chunks.push(Chunk { file, offset: 0, bytes: header });
+    }
+
+    fn lay_out_record(
+        &self,
+        section: &mut Section,
+        members: &[Pending],
+        first_order: u64,
+        gtids: &GtidSet,
+        chunks: &[Chunk<Vec<u8>>],
+    ) -> Result<LaidOut, String> {
+        let redo = redo_by_engine(members);
+        cohort_record::encode_head(&mut section.head, first_order, members.len() as u32, gtids, chunks, &redo);
+        let mut parts: Vec<&[u8]> = vec![&section.head];
+        parts.extend(chunks.iter().map(|chunk| &chunk.bytes[..]));
+        parts.extend(redo.iter().flat_map(|(_, transactions)| transactions.iter().copied()));
+        self.journal.layout(&parts).map_err(|error| error.to_string())
+    }
+
+    /// Takes part in finishing: cohorts finish in order, one at a time. Whoever finds the turn free
+    /// finishes everything whose turn it is; others leave their cohort to that thread.
+    fn finish(&self, written: Result<Durable, Failed>) {
+        let mut finish = self.finish.lock();
+        let cohort = match &written {
+            Ok(durable) => durable.0.cohort,
+            Err(failed) => failed.cohort,
+        };
+        finish.written.insert(cohort, written);
+        if finish.busy {
+            return;
+        }
+        finish.busy = true;
+        loop {
+            let turn = finish.next_cohort;
+            let Some(written) = finish.written.remove(&turn) else { break };
+            drop(finish);
+            self.finish_cohort(written);
+            finish = self.finish.lock();
+            finish.next_cohort += 1;
+        }
+        finish.busy = false;
+    }
+
+    fn finish_cohort(&self, written: Result<Durable, Failed>) {
+        let members = match written {
+            Ok(durable) if !self.sealed.load(Ordering::SeqCst) => match durable.apply(self) {
+                Ok(visible) => visible.acknowledge(&self.figures),
+                Err(failed) => self.fail(failed),
+            },
+            Ok(Durable(ordered)) => {
+                let reason = "a log write before this one failed".to_owned();
+                self.fail(Failed { cohort: ordered.cohort, members: ordered.members, reason })
+            }
+            Err(failed) => self.fail(failed),
+        };
+        let mut queue = self.queue.lock();
+        queue.unfinished -= members;
+        if queue.unfinished == 0 {
+            self.drained.notify_all();
+        }
+    }
+
+    /// Seals the coordinator and tells every member that its outcome is unknown (I6).
+    fn fail(&self, failed: Failed) -> usize {
+        self.seal(&failed.reason);
+        let count = failed.members.len();
+        for member in failed.members {
+            self.overlay.remove(&member.writes, member.order);
+            member.reply.send(Err(CommitError::Unknown(failed.reason.clone())));
+        }
+        count
+    }
+
+    /// Refuses every later commit.
+    pub(crate) fn seal(&self, reason: &str) {
+        if !self.sealed.swap(true, Ordering::SeqCst) {
+            let mut queue = self.queue.lock();
+            queue.closed = Some(Closed::Sealed(reason.to_owned()));
+        }
+    }
+
+    /// Refuses new commits and waits until those in the queue have their outcome.
+    pub(crate) fn drain(&self) {
+        let mut queue = self.queue.lock();
+        queue.closed.get_or_insert(Closed::ShuttingDown);
+        while queue.unfinished > 0 {
+            self.drained.wait(&mut queue);
+        }
+    }
+
+    /// Ends the log writer threads; call after [`Coordinator::drain`].
+    pub(crate) fn stop_writers(&self) {
+        self.queue.lock().stop_writers = true;
+        self.writer_wanted.notify_all();
+    }
+}
+
+/// Per engine the redo of every member that has some, in commit order.
+fn redo_by_engine(members: &[Pending]) -> Vec<(EngineId, Vec<&[u8]>)> {
+    let mut engines: Vec<(EngineId, Vec<&[u8]>)> = Vec::new();
+    for (engine, bytes) in members.iter().flat_map(|member| &member.redo) {
+        match engines.iter_mut().find(|(known, _)| known == engine) {
+            Some((_, transactions)) => transactions.push(bytes),
+            None => engines.push((*engine, vec![bytes])),
+        }
+    }
+    engines
+}
+
+impl Ordered {
+    /// The one device write of the cohort. After an error the journal is sealed: whether the bytes
+    /// are there is known only to the next start.
+    fn write(self, journal: &Journal, figures: &CommitFigures) -> Result<Durable, Failed> {
+        let start = Instant::now();
+        let written = journal.write(&self.record, self.durability);
+        figures.write_us.record_since(start);
+        match written {
+            Ok(()) => Ok(Durable(self)),
+            Err(error) => {
+                Err(Failed { cohort: self.cohort, members: self.members, reason: error.to_string() })
+            }
+        }
+    }
+}
+
+impl Durable {
+    /// Appends to the binlog file, applies to every engine, publishes the snapshot; nothing of it is
+    /// synced. In cohort order, one at a time.
+    fn apply(self, coordinator: &Coordinator) -> Result<Visible, Failed> {
+        let start = Instant::now();
+        let Ordered { cohort, members, gtids, chunks, record, .. } = self.0;
+        coordinator.journal.mark_durable(record.end());
+        if let Err(reason) = append_and_apply(coordinator, &chunks, &members, record.end()) {
+            return Err(Failed { cohort, members, reason });
+        }
+        publish(coordinator, &members, &gtids, record.end());
+        for member in &members {
+            coordinator.overlay.remove(&member.writes, member.order);
+        }
+        coordinator.figures.apply_us.record_since(start);
+        Ok(Visible { members })
+    }
+}
+
+fn append_and_apply(
+    coordinator: &Coordinator,
+    chunks: &[Chunk<Vec<u8>>],
+    members: &[Pending],
+    end: Lsn,
+) -> Result<(), String> {
+    for chunk in chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
+        let at = BinlogPosition { file_number: chunk.file, offset: chunk.offset };
+        coordinator.binlog.append(at, &chunk.bytes).map_err(|error| error.to_string())?;
+    }
+    for (engine, redo) in redo_by_engine(members) {
+        let engine = &coordinator.engines[usize::from(engine.0)];
+        engine.apply(&redo, Position(end.0)).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn publish(coordinator: &Coordinator, members: &[Pending], gtids: &GtidSet, end: Lsn) {
+    let last = members.last().expect("a cohort has members");
+    let position = last.committed.as_ref().expect("layout filled it in").position;
+    coordinator.published.store(Arc::new(Published {
+        order: last.order,
+        position,
+        snapshots: coordinator.engines.iter().map(|engine| engine.snapshot()).collect(),
+    }));
+    let mut frontier = coordinator.frontier.lock();
+    frontier.lsn = end;
+    frontier.note.position = position;
+    frontier.note.gtids.union(gtids);
+}
+
+impl Visible {
+    /// Hands every member its outcome; returns how many there were.
+    fn acknowledge(self, figures: &CommitFigures) -> usize {
+        let start = Instant::now();
+        let count = self.members.len();
+        add(&figures.commits, count as u64);
+        for member in self.members {
+            let committed = member.committed.expect("layout filled it in");
+            member.reply.send(Ok(committed));
+        }
+        figures.reply_us.record_since(start);
+        count
+    }
+}
+
+/// Ends the process when it is dropped, which only a panic does.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        eprintln!("[ERROR] the commit path panicked; stopping at once, recovery will repair");
+        std::process::abort();
+    }
+}
+
+#[cfg(test)]
+mod tests;

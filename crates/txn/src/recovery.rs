@@ -1,0 +1,246 @@
+//! What happens at start: the journal is read from its checkpoint, and whatever a crash kept from
+//! engines and binlog file is done again.
+//!
+//! Mirrors `commit.rs`:
+//!
+//! | crash | leaves | repaired by |
+//! | --- | --- | --- |
+//! | before the journal write | nothing | – |
+//! | during the write | a torn record at the end, never acknowledged | the scan cuts it |
+//! | after the write, before the binlog append | a whole record | appended byte for byte, applied |
+//! | after the append, before the engines' flush | the binlog has it, an engine's memory is gone | redo past the engine's durable position |
+//! | during a checkpoint | the older checkpoint | replayed again; redo and appends are idempotent |
+//! | during recovery | as before it, or partly repaired | the next recovery starts over |
+//!
+//! Invariants
+//! 1. Every record that the scan yields is applied to binlog and engines whole, in order.
+//! 2. When recovery returns, engines and binlog are durable up to the journal's end and the journal has
+//!    a checkpoint there: a second crash replays nothing twice for longer.
+//! 3. The binlog file never has events that the journal does not have, unless a weaker durability
+//!    setting allowed it; then they are cut and said.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cohort_engine::{Engine, Position};
+use cohort_log::binlog::{BinlogFiles, BinlogPosition, GtidSet};
+use cohort_log::journal::{Journal, Lsn, Scan, ScanEnd};
+
+use crate::checkpoint::{Note, NoteError};
+use crate::cohort_record::{CohortRecord, CohortRecordError};
+use crate::commit::{CommitError, Frontier, Start};
+
+/// Why the server cannot start. Nothing was changed that the next start would not do again.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoverError {
+    /// The journal cannot be opened or read.
+    #[error(transparent)]
+    Journal(#[from] cohort_log::journal::OpenError),
+    /// The checkpoint's note is unreadable.
+    #[error(transparent)]
+    Note(#[from] NoteError),
+    /// Writing the first checkpoint failed.
+    #[error(transparent)]
+    JournalWrite(#[from] cohort_log::journal::JournalError),
+    /// The binlog cannot be opened, or contradicts the journal.
+    #[error(transparent)]
+    Binlog(#[from] cohort_log::binlog::BinlogError),
+    /// A record passed its checksum and says nothing this server understands.
+    #[error("journal record at lsn {lsn}: {source}")]
+    Record {
+        /// Where the record begins.
+        lsn: u64,
+        /// What is wrong.
+        source: CohortRecordError,
+    },
+    /// A record names an engine that the server was not started with.
+    #[error("journal record at lsn {lsn} has changes for engine number {engine}, which is not there")]
+    UnknownEngine {
+        /// Where the record begins.
+        lsn: u64,
+        /// The engine's number.
+        engine: u8,
+    },
+    /// The first binlog file of this run could not be begun.
+    #[error("cannot begin a new binlog file: {0}")]
+    FirstCommit(#[from] CommitError),
+    /// An engine refused redo.
+    #[error(transparent)]
+    Engine(#[from] cohort_engine::WriteError),
+    /// The engine is ahead of the journal: they do not belong together.
+    #[error(
+        "{engine} holds changes up to lsn {durable}, but the journal ends at lsn {end}: \
+         journal and engine do not belong together, or the journal lost its end; restore both from one backup"
+    )]
+    EngineAhead {
+        /// The engine's name.
+        engine: &'static str,
+        /// Its durable position.
+        durable: u64,
+        /// The journal's end.
+        end: u64,
+    },
+}
+
+/// What recovery found and did.
+#[derive(Clone, Debug, Default)]
+pub struct RecoveryReport {
+    /// Where the scan began, as position in the journal.
+    pub checkpoint_lsn: u64,
+    /// Where the journal ends.
+    pub end_lsn: u64,
+    /// Records scanned.
+    pub records: u64,
+    /// Transactions in them: all kept.
+    pub transactions_kept: u64,
+    /// Bytes of a torn tail that were cut.
+    pub bytes_cut: u64,
+    /// Why they were cut.
+    pub cut_reason: Option<String>,
+    /// Per engine, transactions applied again.
+    pub reapplied: Vec<(&'static str, u64)>,
+    /// Binlog bytes that a file had lost and got again.
+    pub binlog_bytes_rewritten: u64,
+    /// Binlog bytes cut because the journal does not have them.
+    pub binlog_bytes_cut: u64,
+    /// Microseconds to scan and apply.
+    pub replay_us: u64,
+    /// Microseconds to make the result durable.
+    pub checkpoint_us: u64,
+}
+
+impl RecoveryReport {
+    /// True when the server had been stopped cleanly.
+    pub fn is_clean(&self) -> bool {
+        self.records == 0 && self.bytes_cut == 0 && self.binlog_bytes_cut == 0
+    }
+}
+
+impl fmt::Display for RecoveryReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "recovery: from lsn {} to {}, {} records, {} transactions kept",
+            self.checkpoint_lsn, self.end_lsn, self.records, self.transactions_kept
+        )?;
+        for (engine, count) in &self.reapplied {
+            write!(f, ", {count} re-applied to {engine}")?;
+        }
+        write!(f, ", {} binlog bytes rewritten", self.binlog_bytes_rewritten)?;
+        if self.bytes_cut > 0 {
+            let why = self.cut_reason.as_deref().unwrap_or("torn write");
+            write!(f, ", {} journal bytes cut ({why}; never acknowledged)", self.bytes_cut)?;
+        }
+        if self.binlog_bytes_cut > 0 {
+            write!(f, ", {} binlog bytes cut (not in the journal)", self.binlog_bytes_cut)?;
+        }
+        write!(f, "; {:.1} ms + {:.1} ms", self.replay_us as f64 / 1e3, self.checkpoint_us as f64 / 1e3)
+    }
+}
+
+/// How often progress is told.
+const PROGRESS_EVERY: Duration = Duration::from_millis(500);
+
+/// Replays `scan` into `binlog` and `engines`; `progress` gets a line now and then.
+pub(crate) fn recover(
+    journal: &Journal,
+    mut scan: Scan,
+    binlog: &BinlogFiles,
+    engines: &[Arc<dyn Engine>],
+    progress: &mut dyn FnMut(&str),
+) -> Result<(Start, RecoveryReport), RecoverError> {
+    let began = Instant::now();
+    let mut told = began;
+    let durable: Vec<Position> = engines.iter().map(|engine| engine.durable_position()).collect();
+    let mut report = RecoveryReport {
+        checkpoint_lsn: scan.start().0,
+        reapplied: engines.iter().map(|engine| (engine.name(), 0)).collect(),
+        ..RecoveryReport::default()
+    };
+    let mut note = Note::decode(scan.checkpoint_note())?;
+    let mut next_order = 1;
+    while let Some(record) = scan.next()? {
+        let lsn = record.lsn();
+        let cohort = CohortRecord::decode(record.payload())
+            .map_err(|source| RecoverError::Record { lsn: lsn.0, source })?;
+        replay_binlog(&cohort, lsn, binlog, &mut note)?;
+        replay_redo(&cohort, lsn, Position(record.end().0), engines, &durable, &mut report)?;
+        next_order = cohort.first_order + u64::from(cohort.members);
+        report.records += 1;
+        report.transactions_kept += u64::from(cohort.members);
+        if told.elapsed() >= PROGRESS_EVERY {
+            told = Instant::now();
+            progress(&format!("recovery: {} transactions, journal at lsn {}", report.transactions_kept, lsn.0));
+        }
+    }
+    let end = scan.end_lsn();
+    if let ScanEnd::TornTail { bytes, reason } = scan.end() {
+        report.bytes_cut = *bytes;
+        report.cut_reason = Some(reason.to_string());
+    }
+    check_engines(engines, end)?;
+    report.end_lsn = end.0;
+    report.replay_us = began.elapsed().as_micros() as u64;
+
+    let end_of_binlog = (note.position.file_number > 0).then_some(note.position);
+    let files = binlog.finish_recovery(end_of_binlog)?;
+    report.binlog_bytes_rewritten = files.rewritten_bytes;
+    report.binlog_bytes_cut = files.cut_bytes;
+    let saving = Instant::now();
+    for engine in engines {
+        engine.flush()?;
+    }
+    journal.checkpoint(end, &note.encode())?;
+    report.checkpoint_us = saving.elapsed().as_micros() as u64;
+    let frontier = Frontier { lsn: end, note };
+    Ok((Start { frontier, next_order }, report))
+}
+
+fn replay_binlog(
+    cohort: &CohortRecord<'_>,
+    lsn: Lsn,
+    binlog: &BinlogFiles,
+    note: &mut Note,
+) -> Result<(), RecoverError> {
+    let gtids = GtidSet::decode(cohort.gtids)
+        .map_err(|error| RecoverError::Record { lsn: lsn.0, source: error.into() })?;
+    note.gtids.union(&gtids);
+    for chunk in cohort.chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
+        let at = BinlogPosition { file_number: chunk.file, offset: chunk.offset };
+        binlog.replay(at, chunk.bytes)?;
+        note.position = BinlogPosition { offset: chunk.offset + chunk.bytes.len() as u64, ..at };
+    }
+    Ok(())
+}
+
+fn replay_redo(
+    cohort: &CohortRecord<'_>,
+    lsn: Lsn,
+    end: Position,
+    engines: &[Arc<dyn Engine>],
+    durable: &[Position],
+    report: &mut RecoveryReport,
+) -> Result<(), RecoverError> {
+    for (id, redo) in &cohort.redo {
+        let at = usize::from(id.0);
+        let engine =
+            engines.get(at).ok_or(RecoverError::UnknownEngine { lsn: lsn.0, engine: id.0 })?;
+        if end > durable[at] {
+            engine.apply(redo, end)?;
+            report.reapplied[at].1 += redo.len() as u64;
+        }
+    }
+    Ok(())
+}
+
+fn check_engines(engines: &[Arc<dyn Engine>], end: Lsn) -> Result<(), RecoverError> {
+    for engine in engines {
+        let durable = engine.durable_position();
+        if durable.0 > end.0 {
+            let engine = engine.name();
+            return Err(RecoverError::EngineAhead { engine, durable: durable.0, end: end.0 });
+        }
+    }
+    Ok(())
+}

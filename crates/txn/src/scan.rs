@@ -1,0 +1,113 @@
+//! A walk over a key range that lays versions not yet in the engine over what the engine has.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cohort_engine::{Cursor, Direction, Entry, ReadError};
+
+use crate::overlay::Version;
+
+/// The entries of one range, in one direction, as a transaction sees them.
+///
+/// It holds its own view: writes made after its start, by this transaction too, do not show in it.
+pub struct Scan {
+    cursor: Box<dyn Cursor>,
+    direction: Direction,
+    /// Versions over the engine's, the next one last.
+    above: Vec<(Arc<[u8]>, Version)>,
+    /// The engine's next entry, read ahead while versions lie above.
+    ahead: Option<(Vec<u8>, Vec<u8>)>,
+    ahead_read: bool,
+    current: (Arc<[u8]>, Arc<[u8]>),
+}
+
+impl std::fmt::Debug for Scan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scan").field("direction", &self.direction).field("above", &self.above.len()).finish()
+    }
+}
+
+enum Source {
+    Above,
+    Engine,
+    End,
+}
+
+impl Scan {
+    /// Lays `layers`, the topmost first, over `cursor`.
+    pub(crate) fn new(
+        cursor: Box<dyn Cursor>,
+        direction: Direction,
+        layers: [Vec<(Arc<[u8]>, Version)>; 2],
+    ) -> Self {
+        let [top, below] = layers;
+        let mut above = if top.is_empty() {
+            below
+        } else if below.is_empty() {
+            top
+        } else {
+            let mut merged: BTreeMap<_, _> = below.into_iter().collect();
+            merged.extend(top);
+            merged.into_iter().collect()
+        };
+        if direction == Direction::Forward {
+            above.reverse();
+        }
+        let empty: Arc<[u8]> = Arc::from([]);
+        Scan { cursor, direction, above, ahead: None, ahead_read: false, current: (empty.clone(), empty) }
+    }
+
+    /// The next entry, or `None` behind the last one.
+    pub fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
+        loop {
+            if self.above.is_empty() && !self.ahead_read {
+                return self.cursor.next();
+            }
+            self.read_ahead()?;
+            match self.pick() {
+                Source::End => return Ok(None),
+                Source::Engine => {
+                    self.ahead_read = false;
+                    return Ok(self.ahead.as_ref().map(|(key, value)| Entry { key, value }));
+                }
+                Source::Above => {
+                    let (key, version) = self.above.pop().expect("the next entry was picked from here");
+                    if let Some(value) = version {
+                        self.current = (key, value);
+                        return Ok(Some(Entry { key: &self.current.0, value: &self.current.1 }));
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_ahead(&mut self) -> Result<(), ReadError> {
+        if !self.ahead_read {
+            self.ahead = self.cursor.next()?.map(|entry| (entry.key.to_vec(), entry.value.to_vec()));
+            self.ahead_read = true;
+        }
+        Ok(())
+    }
+
+    /// Whose entry comes next; a version above hides the engine's entry of the same key.
+    fn pick(&mut self) -> Source {
+        match (self.above.last(), &self.ahead) {
+            (None, None) => Source::End,
+            (None, Some(_)) => Source::Engine,
+            (Some(_), None) => Source::Above,
+            (Some((above, _)), Some((below, _))) => {
+                let order = above[..].cmp(&below[..]);
+                let order = if self.direction == Direction::Forward { order } else { order.reverse() };
+                match order {
+                    Ordering::Less => Source::Above,
+                    Ordering::Greater => Source::Engine,
+                    Ordering::Equal => {
+                        self.ahead_read = false;
+                        Source::Above
+                    }
+                }
+            }
+        }
+    }
+}

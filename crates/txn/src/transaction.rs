@@ -1,0 +1,243 @@
+//! One transaction: its view, its locks, its write set and its binlog events.
+//!
+//! Everything a statement changes passes through here, as redo for the engine and as an event for the
+//! binlog, into the same object; savepoints take both back together.
+//!
+//! Invariants
+//! 1. A version is written only under an exclusive lock of its key: the caller locks first.
+//! 2. Whatever way a transaction ends, its locks are released: dropping it is a rollback.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cohort_engine::{Direction, EngineId, KeyRange, ReadError};
+use cohort_log::binlog::{EventOptions, EventsMark, TransactionEvents};
+
+use crate::commit::Published;
+use crate::locks::{HeldLocks, KillHandle, LockError, LockMode};
+use crate::scan::Scan;
+use crate::store::Store;
+use crate::write_set::WriteSet;
+
+/// When a transaction's snapshot is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Anew for every statement.
+    ReadCommitted,
+    /// Once, at the first snapshot read.
+    RepeatableRead,
+}
+
+/// Which versions a read sees; the transaction's own writes always come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// The durable prefix of the commit order that the transaction's snapshot names.
+    Snapshot,
+    /// The newest ordered version. Meaningful for keys the transaction holds a lock on.
+    Current,
+}
+
+/// A point that [`Transaction::rollback_to`] goes back to.
+#[derive(Clone, Debug)]
+pub struct Savepoint {
+    writes: usize,
+    events: EventsMark,
+}
+
+/// An open transaction of one session.
+pub struct Transaction {
+    store: Arc<Store>,
+    isolation: Isolation,
+    snapshot: Option<Arc<Published>>,
+    lock_wait: Duration,
+    lock_name: Vec<u8>,
+    pub(crate) locks: HeldLocks,
+    pub(crate) writes: WriteSet,
+    pub(crate) events: TransactionEvents,
+    pub(crate) binlog: bool,
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction").field("isolation", &self.isolation).field("locks", &self.locks).finish()
+    }
+}
+
+/// Lock names below this byte are keys of the engine with that number.
+const TABLE_LOCK: u8 = 0xff;
+
+impl Transaction {
+    pub(crate) fn new(store: Arc<Store>, locks: HeldLocks, events: TransactionEvents) -> Self {
+        Transaction {
+            store,
+            isolation: Isolation::RepeatableRead,
+            snapshot: None,
+            lock_wait: Duration::from_secs(50),
+            lock_name: Vec::new(),
+            locks,
+            writes: WriteSet::default(),
+            events,
+            binlog: true,
+        }
+    }
+
+    /// Sets when snapshots are taken; default [`Isolation::RepeatableRead`].
+    pub fn set_isolation(&mut self, isolation: Isolation) {
+        self.isolation = isolation;
+    }
+
+    /// Sets how long a lock wait may take (`innodb_lock_wait_timeout`); default 50 s.
+    pub fn set_lock_wait(&mut self, timeout: Duration) {
+        self.lock_wait = timeout;
+    }
+
+    /// Whether the transaction goes into the binlog (`sql_log_bin`); default true.
+    pub fn set_binlog(&mut self, binlog: bool) {
+        self.binlog = binlog;
+    }
+
+    /// Begins a statement and returns the point to roll back to if it fails. Under
+    /// [`Isolation::ReadCommitted`] the statement gets a snapshot of its own.
+    pub fn start_statement(&mut self) -> Savepoint {
+        if self.isolation == Isolation::ReadCommitted {
+            self.snapshot = None;
+        }
+        self.savepoint()
+    }
+
+    /// The snapshot of this transaction, taken now unless it was before (WITH CONSISTENT SNAPSHOT).
+    pub fn take_snapshot(&mut self) -> &Published {
+        let store = &self.store;
+        self.snapshot.get_or_insert_with(|| store.published())
+    }
+
+    /// Puts the version of `key` into `value` (cleared first) and says whether there is one.
+    pub fn get(
+        &mut self,
+        engine: EngineId,
+        read: Read,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<bool, ReadError> {
+        let above = match self.writes.get(engine, key) {
+            Some(own) => Some(own.clone()),
+            None if read == Read::Current => self.store.overlay().get(engine, key),
+            None => None,
+        };
+        match above {
+            Some(version) => {
+                value.clear();
+                value.extend_from_slice(version.as_deref().unwrap_or_default());
+                Ok(version.is_some())
+            }
+            None if read == Read::Current => self.store.engine(engine).get(key, value),
+            None => self.take_snapshot().engine(engine).get(key, value),
+        }
+    }
+
+    /// Walks the entries of `range`. Own writes made later do not show in it.
+    pub fn scan(
+        &mut self,
+        engine: EngineId,
+        read: Read,
+        range: &KeyRange,
+        direction: Direction,
+    ) -> Result<Scan, ReadError> {
+        let own = self.writes.range(engine, range);
+        // The overlay first, the engine second: see the invariants of `Overlay`.
+        let (in_flight, cursor) = match read {
+            Read::Current => (
+                self.store.overlay().range(engine, range),
+                self.store.engine(engine).cursor(range, direction)?,
+            ),
+            Read::Snapshot => (Vec::new(), self.take_snapshot().engine(engine).cursor(range, direction)?),
+        };
+        Ok(Scan::new(cursor, direction, [own, in_flight]))
+    }
+
+    /// Locks `key` to the end of the transaction, waiting if it must.
+    pub fn lock(&mut self, engine: EngineId, key: &[u8], mode: LockMode) -> Result<(), LockError> {
+        self.name_lock(engine.0, key);
+        self.store.locks().lock(&mut self.locks, &self.lock_name, mode, self.lock_wait)
+    }
+
+    /// Locks `key` if that needs no waiting, and says whether it did (NOWAIT, SKIP LOCKED).
+    pub fn try_lock(&mut self, engine: EngineId, key: &[u8], mode: LockMode) -> bool {
+        self.name_lock(engine.0, key);
+        self.store.locks().try_lock(&mut self.locks, &self.lock_name, mode)
+    }
+
+    /// Locks a table's definition to the end of the transaction: shared to use it, exclusive to
+    /// change it. `timeout` is `lock_wait_timeout`.
+    pub fn lock_table(&mut self, table: u64, mode: LockMode, timeout: Duration) -> Result<(), LockError> {
+        self.name_lock(TABLE_LOCK, &table.to_be_bytes());
+        self.store.locks().lock(&mut self.locks, &self.lock_name, mode, timeout)
+    }
+
+    fn name_lock(&mut self, space: u8, key: &[u8]) {
+        self.lock_name.clear();
+        self.lock_name.push(space);
+        self.lock_name.extend_from_slice(key);
+    }
+
+    /// Sets the value of `key`.
+    pub fn put(&mut self, engine: EngineId, key: &[u8], value: &[u8]) {
+        self.writes.set(engine, key, Some(value.into()));
+    }
+
+    /// Removes `key`.
+    pub fn delete(&mut self, engine: EngineId, key: &[u8]) {
+        self.writes.set(engine, key, None);
+    }
+
+    /// The binlog events so far; every change of a table's rows is added here as it is made.
+    pub fn events(&mut self) -> &mut TransactionEvents {
+        &mut self.events
+    }
+
+    /// True when there is something to commit: changes, or events without changes.
+    pub fn has_writes(&self) -> bool {
+        !self.writes.is_empty() || !self.events.is_empty()
+    }
+
+    /// Marks the present point.
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint { writes: self.writes.mark(), events: self.events.mark() }
+    }
+
+    /// Takes back writes and events after `savepoint`; locks stay.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) {
+        self.writes.undo_to(savepoint.writes);
+        self.events.truncate(savepoint.events.clone());
+    }
+
+    /// A handle that ends a lock wait of this transaction from another thread.
+    pub fn kill_handle(&self) -> KillHandle {
+        self.locks.kill_handle()
+    }
+
+    /// Gives everything up.
+    pub fn rollback(self) {}
+
+    /// What goes into the binlog, complete up to its position; `None` when nothing does.
+    pub(crate) fn take_events(&mut self) -> Option<TransactionEvents> {
+        if !self.binlog || self.events.is_empty() {
+            return None;
+        }
+        let empty = TransactionEvents::new(EventOptions::default());
+        let mut events = std::mem::replace(&mut self.events, empty);
+        events.seal();
+        Some(events)
+    }
+
+    /// Releases the locks, once the order is fixed.
+    pub(crate) fn release_locks(&mut self) {
+        self.store.locks().release_all(&mut self.locks);
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.release_locks();
+    }
+}
