@@ -331,10 +331,10 @@ pub enum Expr {
     Arithmetic(ArithmeticOp, Box<Expr>, Box<Expr>),
     /// A comparison.
     Compare(CompareOp, Box<Expr>, Box<Expr>),
-    /// AND
-    And(Box<Expr>, Box<Expr>),
-    /// OR
-    Or(Box<Expr>, Box<Expr>),
+    /// All of them.
+    And(Vec<Expr>),
+    /// Any of them.
+    Or(Vec<Expr>),
     /// XOR
     Xor(Box<Expr>, Box<Expr>),
     /// NOT

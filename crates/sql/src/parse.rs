@@ -1,9 +1,83 @@
 //! From bytes to syntax trees.
+//!
+//! Outline: [`lexer`] cuts, [`fingerprint`] takes literals out of the statements that are planned, for
+//! which [`front`] then drives the parser library into [`statement`] and [`expression`]. Everything else
+//! (transactions, SET, SHOW, schema changes, accounts) is read by our own recursive descent over the
+//! lexemes: [`cursor`], [`admin`], [`show`], [`schema`], [`account`].
 
+mod account;
+mod admin;
+mod cursor;
+mod expression;
+pub(crate) mod fingerprint;
+mod front;
+mod lexer;
+mod literal;
+mod schema;
+mod show;
+mod statement;
+
+use fingerprint::{Fingerprint, Mark};
+use lexer::{Kind, Lexer};
+
+use crate::ast::Statement;
+use crate::error::{ER_EMPTY_QUERY, ER_PARSE_ERROR, SqlError};
 use crate::types::SqlMode;
 
 /// The first statement of `sql` without its semicolon, and what follows it (empty if nothing but
 /// space and comments does).
-pub fn split_statement(_sql: &[u8], _sql_mode: SqlMode) -> (&[u8], &[u8]) {
-    todo!()
+pub fn split_statement(sql: &[u8], sql_mode: SqlMode) -> (&[u8], &[u8]) {
+    let mut lexer = Lexer::new(sql, sql_mode);
+    match lexer.find(|lexeme| lexeme.kind == Kind::Semicolon) {
+        None => (sql, b""),
+        Some(semicolon) => match lexer.next() {
+            Some(next) => (&sql[..semicolon.start], &sql[next.start..]),
+            None => (&sql[..semicolon.start], b""),
+        },
+    }
+}
+
+/// A statement's tree and how many `?` it has.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) statement: Statement,
+    pub(crate) param_count: usize,
+}
+
+/// Parses a statement whose literals were taken out.
+pub(crate) fn parse_fingerprint(sql: &[u8], fingerprint: &Fingerprint, sql_mode: SqlMode) -> Result<Statement, SqlError> {
+    front::parse_statement(sql, &fingerprint.marks, sql_mode)
+}
+
+/// Parses a statement as it stands; `?` are parameters if `prepare` is set, else a syntax error.
+pub(crate) fn parse(sql: &[u8], sql_mode: SqlMode, prepare: bool) -> Result<Parsed, SqlError> {
+    let mut marks = Vec::new();
+    let mut params = 0;
+    let mut lexer = Lexer::new(sql, sql_mode).peekable();
+    while let Some(lexeme) = lexer.next() {
+        if lexeme.kind == Kind::Semicolon && lexer.peek().is_none() {
+            break;
+        }
+        let param = (lexeme.kind == Kind::Param && prepare).then_some(params);
+        params += u32::from(param.is_some());
+        marks.push(Mark { lexeme, param });
+    }
+    if marks.is_empty() {
+        return Err(SqlError::new(ER_EMPTY_QUERY, &[]));
+    }
+    let statement = admin::parse(sql, &marks, sql_mode)?;
+    Ok(Parsed { statement, param_count: params as usize })
+}
+
+/// A syntax error that quotes the text from `offset`.
+fn near(sql: &[u8], offset: usize) -> SqlError {
+    let offset = offset.min(sql.len());
+    let rest = String::from_utf8_lossy(&sql[offset..]);
+    let quoted: String = rest.chars().take(80).collect();
+    let line = 1 + sql[..offset].iter().filter(|byte| **byte == b'\n').count();
+    syntax_error(&quoted, line)
+}
+
+fn syntax_error(quoted: &str, line: usize) -> SqlError {
+    SqlError::new(ER_PARSE_ERROR, &[&quoted, &line])
 }

@@ -1,0 +1,319 @@
+//! Statements by their first words; transactions, SET and what an operator does.
+
+use cohort_txn::Isolation;
+
+use super::cursor::Cursor;
+use super::expression::{system_variable, user_variable};
+use super::fingerprint::Mark;
+use super::{account, front, schema, show};
+use crate::ast::{AdminCommand, Assignment, Completion, Expr, Statement};
+use crate::error::SqlError;
+use crate::expr::VariableScope;
+use crate::session::KillTarget;
+use crate::types::SqlMode;
+use crate::value::Value;
+
+pub(super) fn parse(sql: &[u8], marks: &[Mark], sql_mode: SqlMode) -> Result<Statement, SqlError> {
+    let mut cursor = Cursor::new(sql, marks, sql_mode);
+    let statement = statement(&mut cursor)?;
+    cursor.end()?;
+    Ok(statement)
+}
+
+fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let unsupported = |what: &str| Err(SqlError::unsupported(what));
+    match cursor.word().as_str() {
+        "SELECT" | "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "WITH" | "TABLE" | "VALUES" => planned(cursor),
+        "" if cursor.sees_operator("(") => planned(cursor),
+        "BEGIN" => {
+            cursor.skip();
+            cursor.takes("WORK");
+            Ok(Statement::Begin { consistent_snapshot: false, read_only: None })
+        }
+        "START" => start(cursor),
+        "COMMIT" => {
+            cursor.skip();
+            completion(cursor).map(Statement::Commit)
+        }
+        "ROLLBACK" => rollback(cursor),
+        "SAVEPOINT" => {
+            cursor.skip();
+            cursor.name().map(Statement::Savepoint)
+        }
+        "RELEASE" => {
+            cursor.expect("RELEASE SAVEPOINT")?;
+            cursor.name().map(Statement::ReleaseSavepoint)
+        }
+        "SET" => set(cursor),
+        "USE" => {
+            cursor.skip();
+            cursor.name().map(Statement::Use)
+        }
+        "SHOW" => show::parse(cursor),
+        "DESCRIBE" | "DESC" | "EXPLAIN" => explain(cursor),
+        "KILL" => kill(cursor),
+        "DO" => {
+            cursor.skip();
+            let mut exprs = vec![cursor.expr(&[])?];
+            while cursor.takes_operator(",") {
+                exprs.push(cursor.expr(&[])?);
+            }
+            Ok(Statement::Do(exprs))
+        }
+        "CREATE" | "ALTER" | "DROP" | "GRANT" | "REVOKE" | "RENAME" if account::sees(cursor) => account::parse(cursor),
+        "CREATE" | "ALTER" | "DROP" | "TRUNCATE" => schema::parse(cursor),
+        "FLUSH" => flush(cursor),
+        "PURGE" => purge(cursor),
+        "RESET" => reset(cursor),
+        "SHUTDOWN" => {
+            cursor.skip();
+            Ok(Statement::Admin(AdminCommand::Shutdown))
+        }
+        "UNLOCK" => {
+            cursor.skip();
+            if !cursor.takes_any(&["TABLES", "TABLE"]) {
+                return Err(cursor.unexpected());
+            }
+            Ok(Statement::Admin(AdminCommand::UnlockTables))
+        }
+        "LOCK" => unsupported("LOCK TABLES"),
+        "XA" => unsupported("XA"),
+        "PREPARE" | "EXECUTE" | "DEALLOCATE" => unsupported("PREPARE as a statement"),
+        "CALL" => unsupported("stored procedures"),
+        "HANDLER" => unsupported("HANDLER"),
+        "LOAD" => unsupported("LOAD DATA"),
+        "RENAME" => unsupported("RENAME TABLE"),
+        "ANALYZE" | "OPTIMIZE" | "CHECK" | "REPAIR" | "CHECKSUM" => unsupported("table maintenance statements"),
+        "CHANGE" | "STOP" => unsupported("replication statements"),
+        "BINLOG" => unsupported("BINLOG"),
+        "INSTALL" | "UNINSTALL" => unsupported("plugins"),
+        _ => Err(cursor.unexpected()),
+    }
+}
+
+/// SELECT and DML go to the parser library.
+fn planned(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let marks = &cursor.marks[cursor.at..];
+    cursor.at = cursor.marks.len();
+    front::parse_statement(cursor.sql, marks, cursor.sql_mode)
+}
+
+fn start(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    if cursor.sees("START SLAVE") || cursor.sees("START REPLICA") {
+        return Err(SqlError::unsupported("replication statements"));
+    }
+    cursor.expect("START TRANSACTION")?;
+    let (mut consistent_snapshot, mut read_only) = (false, None);
+    while !cursor.at_end() {
+        if cursor.takes("WITH CONSISTENT SNAPSHOT") {
+            consistent_snapshot = true;
+        } else if cursor.takes("READ ONLY") && read_only != Some(false) {
+            read_only = Some(true);
+        } else if cursor.takes("READ WRITE") && read_only != Some(true) {
+            read_only = Some(false);
+        } else {
+            return Err(cursor.unexpected());
+        }
+        if !cursor.takes_operator(",") {
+            break;
+        }
+    }
+    Ok(Statement::Begin { consistent_snapshot, read_only })
+}
+
+fn completion(cursor: &mut Cursor<'_>) -> Result<Completion, SqlError> {
+    cursor.takes("WORK");
+    let mut completion = Completion::default();
+    if cursor.takes("AND NO CHAIN") {
+    } else if cursor.takes("AND CHAIN") {
+        completion.chain = true;
+    }
+    if cursor.takes("NO RELEASE") {
+    } else if !completion.chain && cursor.takes("RELEASE") {
+        completion.release = true;
+    }
+    Ok(completion)
+}
+
+fn rollback(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.skip();
+    let at = cursor.at;
+    cursor.takes("WORK");
+    if cursor.takes("TO") {
+        cursor.takes("SAVEPOINT");
+        return cursor.name().map(Statement::RollbackTo);
+    }
+    cursor.at = at;
+    completion(cursor).map(Statement::Rollback)
+}
+
+fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.skip();
+    if cursor.sees("FORMAT") || cursor.sees("ANALYZE") {
+        return Err(SqlError::unsupported("EXPLAIN FORMAT"));
+    }
+    match cursor.word().as_str() {
+        "SELECT" | "INSERT" | "REPLACE" | "UPDATE" | "DELETE" => {
+            planned(cursor).map(|statement| Statement::Explain(Box::new(statement)))
+        }
+        _ => show::describe(cursor),
+    }
+}
+
+fn kill(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.skip();
+    let target = if cursor.takes("QUERY") {
+        KillTarget::Query
+    } else {
+        cursor.takes("CONNECTION");
+        KillTarget::Connection
+    };
+    Ok(Statement::Kill { target, connection: cursor.expr(&[])? })
+}
+
+fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.skip();
+    cursor.takes_any(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
+    let command = if cursor.takes("BINARY LOGS") || cursor.takes("LOGS") {
+        AdminCommand::FlushLogs
+    } else if cursor.takes("PRIVILEGES") {
+        AdminCommand::FlushPrivileges
+    } else if cursor.takes("STATUS") {
+        AdminCommand::FlushStatus
+    } else if cursor.takes("TABLES") || cursor.takes("TABLE") {
+        if cursor.takes("WITH READ LOCK") {
+            AdminCommand::FlushTablesWithReadLock
+        } else {
+            AdminCommand::FlushTables
+        }
+    } else {
+        return Err(cursor.unexpected());
+    };
+    Ok(Statement::Admin(command))
+}
+
+fn purge(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.skip();
+    if !cursor.takes_any(&["BINARY LOGS", "MASTER LOGS"]) {
+        return Err(cursor.unexpected());
+    }
+    let command = if cursor.takes("TO") {
+        AdminCommand::PurgeBinaryLogsTo(cursor.text()?)
+    } else {
+        cursor.expect("BEFORE")?;
+        AdminCommand::PurgeBinaryLogsBefore(cursor.text()?)
+    };
+    Ok(Statement::Admin(command))
+}
+
+fn reset(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    if cursor.takes("RESET MASTER") || cursor.takes("RESET BINARY LOGS AND GTIDS") {
+        return Ok(Statement::Admin(AdminCommand::ResetBinaryLogs));
+    }
+    Err(SqlError::unsupported("RESET of anything but the binary logs"))
+}
+
+fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.skip();
+    if cursor.sees("PASSWORD") {
+        return account::set_password(cursor);
+    }
+    if cursor.sees("ROLE") || cursor.sees("DEFAULT ROLE") {
+        return Err(SqlError::unsupported("roles"));
+    }
+    let mut assignments = vec![assignment(cursor)?];
+    while cursor.takes_operator(",") {
+        assignments.push(assignment(cursor)?);
+    }
+    Ok(Statement::Set(assignments))
+}
+
+fn assignment(cursor: &mut Cursor<'_>) -> Result<Assignment, SqlError> {
+    if let Some(variable) = cursor.variable() {
+        if !cursor.takes_operator("=") {
+            cursor.expect_operator(":=")?;
+        }
+        return match variable.strip_prefix("@@") {
+            Some(name) => {
+                let (scope, name) = system_variable(name)?;
+                Ok(Assignment::System { scope, name, value: set_value(cursor)? })
+            }
+            None => Ok(Assignment::User(user_variable(&variable[1..])?, cursor.expr(&[])?)),
+        };
+    }
+    if cursor.takes("NAMES") {
+        return names(cursor);
+    }
+    if cursor.takes("CHARACTER SET") || cursor.takes("CHARSET") {
+        return names(cursor);
+    }
+    let scope = if cursor.takes("GLOBAL") {
+        Some(VariableScope::Global)
+    } else if cursor.takes_any(&["SESSION", "LOCAL"]) {
+        Some(VariableScope::Session)
+    } else if cursor.takes_any(&["PERSIST", "PERSIST_ONLY"]) {
+        return Err(SqlError::unsupported("SET PERSIST"));
+    } else {
+        None
+    };
+    if cursor.takes("TRANSACTION") {
+        return transaction(cursor, scope.unwrap_or(VariableScope::Any));
+    }
+    let name = cursor.name()?.to_lowercase();
+    if !cursor.takes_operator("=") {
+        cursor.expect_operator(":=")?;
+    }
+    Ok(Assignment::System { scope: scope.unwrap_or(VariableScope::Session), name, value: set_value(cursor)? })
+}
+
+/// The value of a system variable; bare words such as ON, utf8mb4 or binary are strings.
+fn set_value(cursor: &mut Cursor<'_>) -> Result<Option<Expr>, SqlError> {
+    let at = cursor.at;
+    if cursor.takes("DEFAULT") && (cursor.at_end() || cursor.sees_operator(",")) {
+        return Ok(None);
+    }
+    cursor.at = at;
+    let keyword = matches!(cursor.word().as_str(), "NULL" | "TRUE" | "FALSE");
+    if !keyword && let Ok(word) = cursor.name() && (cursor.at_end() || cursor.sees_operator(",")) {
+        return Ok(Some(Expr::Literal(Value::text(word))));
+    }
+    cursor.at = at;
+    cursor.expr(&[]).map(Some)
+}
+
+fn names(cursor: &mut Cursor<'_>) -> Result<Assignment, SqlError> {
+    if cursor.takes("DEFAULT") {
+        return Ok(Assignment::Names { charset: None, collation: None });
+    }
+    let charset = Some(cursor.name_or_text()?);
+    let collation = if cursor.takes("COLLATE") { Some(cursor.name_or_text()?) } else { None };
+    Ok(Assignment::Names { charset, collation })
+}
+
+fn transaction(cursor: &mut Cursor<'_>, scope: VariableScope) -> Result<Assignment, SqlError> {
+    let (mut isolation, mut read_only) = (None, None);
+    loop {
+        if isolation.is_none() && cursor.takes("ISOLATION LEVEL") {
+            isolation = Some(if cursor.takes("READ COMMITTED") {
+                Isolation::ReadCommitted
+            } else if cursor.takes("REPEATABLE READ") {
+                Isolation::RepeatableRead
+            } else if cursor.takes("SERIALIZABLE") {
+                return Err(SqlError::unsupported("SERIALIZABLE"));
+            } else if cursor.takes("READ UNCOMMITTED") {
+                return Err(SqlError::unsupported("READ UNCOMMITTED"));
+            } else {
+                return Err(cursor.unexpected());
+            });
+        } else if read_only.is_none() && cursor.takes("READ ONLY") {
+            read_only = Some(true);
+        } else if read_only.is_none() && cursor.takes("READ WRITE") {
+            read_only = Some(false);
+        } else {
+            return Err(cursor.unexpected());
+        }
+        if !cursor.takes_operator(",") {
+            return Ok(Assignment::Transaction { scope, isolation, read_only });
+        }
+    }
+}

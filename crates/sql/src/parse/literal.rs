@@ -1,0 +1,197 @@
+//! The values that literals stand for.
+
+use crate::error::{ER_PARSE_ERROR, SqlError};
+use crate::types::SqlMode;
+use crate::types::decimal::Decimal;
+use crate::value::Value;
+
+/// The value of a number as written: an integer if it has only digits, exact if it has a point, a
+/// double if it has an exponent or more digits than a decimal holds.
+pub(crate) fn number(digits: &[u8], negative: bool) -> Result<Value, SqlError> {
+    // Numbers are ASCII: the lexer takes nothing else.
+    let text = std::str::from_utf8(digits).map_err(|_| syntax_error(digits))?;
+    if digits.iter().all(u8::is_ascii_digit) {
+        if let Ok(value) = text.parse::<u64>() {
+            return Ok(match (negative, i64::try_from(value)) {
+                (false, Ok(value)) => Value::Int(value),
+                (false, Err(_)) => Value::UInt(value),
+                (true, Ok(value)) => Value::Int(-value),
+                (true, Err(_)) if value == 1 << 63 => Value::Int(i64::MIN),
+                (true, Err(_)) => decimal(text, true)?,
+            });
+        }
+        return decimal(text, negative);
+    }
+    if digits.iter().any(|byte| matches!(byte, b'e' | b'E')) {
+        return double(text, negative);
+    }
+    decimal(text, negative)
+}
+
+fn decimal(text: &str, negative: bool) -> Result<Value, SqlError> {
+    match Decimal::parse(text) {
+        Some(value) => Ok(Value::Decimal(if negative { value.negate() } else { value })),
+        None => double(text, negative),
+    }
+}
+
+fn double(text: &str, negative: bool) -> Result<Value, SqlError> {
+    let value: f64 = text.parse().map_err(|_| syntax_error(text.as_bytes()))?;
+    if !value.is_finite() {
+        return Err(syntax_error(text.as_bytes()));
+    }
+    Ok(Value::Double(if negative { -value } else { value }))
+}
+
+fn syntax_error(near: &[u8]) -> SqlError {
+    SqlError::new(ER_PARSE_ERROR, &[&String::from_utf8_lossy(near), &1])
+}
+
+/// The value of a string literal: one or more quoted runs, the first with an optional introducer.
+/// Bytes that are not UTF-8 make a binary string.
+pub(crate) fn text(literal: &[u8], sql_mode: SqlMode) -> Value {
+    let start = literal.iter().position(|byte| matches!(byte, b'\'' | b'"')).unwrap_or(0);
+    let binary = literal[..start].trim_ascii().eq_ignore_ascii_case(b"_binary");
+    let escapes = !sql_mode.contains(SqlMode::NO_BACKSLASH_ESCAPES);
+    let quoted = &literal[start..];
+    let quote = quoted.first().copied().unwrap_or(b'\'');
+    let closed = quoted.len() >= 2 && quoted[quoted.len() - 1] == quote;
+    let inner = if closed { &quoted[1..quoted.len() - 1] } else { quoted.get(1..).unwrap_or_default() };
+    if !inner.iter().any(|byte| *byte == quote || *byte == b'\\') {
+        return string(inner, binary);
+    }
+    string(&unquote(quoted, escapes), binary)
+}
+
+fn string(bytes: &[u8], binary: bool) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !binary => Value::text(text),
+        _ => Value::bytes(bytes),
+    }
+}
+
+/// The contents of adjacent quoted runs.
+fn unquote(mut quoted: &[u8], escapes: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(quoted.len());
+    while let Some((&quote, rest)) = quoted.split_first() {
+        if !matches!(quote, b'\'' | b'"') {
+            quoted = rest;
+            continue;
+        }
+        let mut at = 0;
+        while at < rest.len() {
+            match rest[at] {
+                byte if byte == quote && rest.get(at + 1) == Some(&quote) => {
+                    out.push(quote);
+                    at += 2;
+                }
+                byte if byte == quote => break,
+                b'\\' if escapes && at + 1 < rest.len() => {
+                    unescape(rest[at + 1], &mut out);
+                    at += 2;
+                }
+                byte => {
+                    out.push(byte);
+                    at += 1;
+                }
+            }
+        }
+        quoted = rest.get(at + 1..).unwrap_or_default();
+    }
+    out
+}
+
+fn unescape(byte: u8, out: &mut Vec<u8>) {
+    let plain = match byte {
+        b'0' => 0,
+        b'n' => b'\n',
+        b't' => b'\t',
+        b'r' => b'\r',
+        b'b' => 8,
+        b'Z' => 26,
+        // LIKE needs them escaped.
+        b'%' | b'_' => {
+            out.push(b'\\');
+            byte
+        }
+        other => other,
+    };
+    out.push(plain);
+}
+
+/// The value of `x'..'`, `0x..`, `b'..'` or `0b..`.
+pub(crate) fn bytes(literal: &[u8]) -> Result<Value, SqlError> {
+    let quoted = literal.get(1) == Some(&b'\'');
+    let hex = matches!(literal[usize::from(!quoted)], b'x' | b'X');
+    let digits = if quoted { &literal[2..literal.len().max(3) - 1] } else { &literal[2..] };
+    let (radix, per_byte) = if hex { (16, 2) } else { (2, 8) };
+    if quoted && (literal.last() != Some(&b'\'') || (hex && digits.len() % 2 == 1)) {
+        return Err(syntax_error(literal));
+    }
+    let mut out = Vec::with_capacity(digits.len() / per_byte + 1);
+    let first = digits.len() % per_byte;
+    let (head, tail) = digits.split_at(first);
+    for chunk in std::iter::once(head).filter(|head| !head.is_empty()).chain(tail.chunks(per_byte)) {
+        let mut byte = 0_u32;
+        for digit in chunk {
+            let digit = char::from(*digit).to_digit(radix).ok_or_else(|| syntax_error(literal))?;
+            byte = byte * radix + digit;
+        }
+        // At most two hexadecimal or eight binary digits.
+        out.push(byte as u8);
+    }
+    Ok(Value::bytes(out))
+}
+
+/// A name without its quotes.
+pub(crate) fn name(quoted: &[u8]) -> Result<String, SqlError> {
+    let (quote, bytes) = match quoted.first() {
+        Some(quote @ (b'`' | b'"' | b'\'')) if quoted.len() >= 2 && quoted.last() == Some(quote) => {
+            (*quote, &quoted[1..quoted.len() - 1])
+        }
+        Some(b'`') => return Err(syntax_error(quoted)),
+        _ => (0, quoted),
+    };
+    let text = std::str::from_utf8(bytes).map_err(|_| syntax_error(quoted))?;
+    if quote != 0 && bytes.contains(&quote) {
+        let quote = char::from(quote).to_string();
+        return Ok(text.replace(&quote.repeat(2), &quote));
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_kind() {
+        assert_eq!(number(b"12", true).unwrap(), Value::Int(-12));
+        assert_eq!(number(b"9223372036854775808", true).unwrap(), Value::Int(i64::MIN));
+        assert_eq!(number(b"18446744073709551615", false).unwrap(), Value::UInt(u64::MAX));
+        assert!(matches!(number(b"1.50", false).unwrap(), Value::Decimal(d) if d.to_string() == "1.50"));
+        assert!(matches!(number(b"18446744073709551616", false).unwrap(), Value::Decimal(_)));
+        assert_eq!(number(b"1.5e1", false).unwrap(), Value::Double(15.0));
+        assert!(number(b"1e999", false).is_err());
+    }
+
+    #[test]
+    fn strings_lose_their_quotes_and_escapes() {
+        let of = |literal: &str| text(literal.as_bytes(), SqlMode::DEFAULT);
+        assert_eq!(of("'a''b'"), Value::text("a'b"));
+        assert_eq!(of(r#""a""b\n\%\x""#), Value::text("a\"b\n\\%x"));
+        assert_eq!(of("'a' 'b'"), Value::text("ab"));
+        assert_eq!(of("_binary 'a'"), Value::bytes(&b"a"[..]));
+        assert_eq!(text(b"'\xff'", SqlMode::DEFAULT), Value::bytes(&b"\xff"[..]));
+        assert_eq!(text(br"'a\'", SqlMode::NO_BACKSLASH_ESCAPES), Value::text("a\\"));
+    }
+
+    #[test]
+    fn binary_literals_are_left_padded() {
+        assert_eq!(bytes(b"0x0af").unwrap(), Value::bytes(&[0, 0xaf][..]));
+        assert_eq!(bytes(b"x'4142'").unwrap(), Value::bytes(&b"AB"[..]));
+        assert_eq!(bytes(b"b'101'").unwrap(), Value::bytes(&[5][..]));
+        assert!(bytes(b"x'414'").is_err());
+        assert!(bytes(b"x'4").is_err());
+    }
+}
