@@ -18,31 +18,21 @@ const FONT: &str = "sans-serif";
 
 /// Writes `throughput.svg` (if a workload ran with several numbers of clients) and `ratios.svg`.
 pub fn draw(report: &Report, folder: &Path) -> Result<()> {
-    let by_clients: Vec<&CaseResult> = report
-        .cases
-        .iter()
-        .filter(|case| case.workload == "update_non_index")
-        .collect();
+    let by_clients: Vec<&CaseResult> = report.cases.iter().filter(|case| case.workload == "update_non_index").collect();
     if by_clients.len() > 1 {
         let file = folder.join("throughput.svg");
         throughput(&by_clients, &caption(report), &file).map_err(|error| anyhow!("{error}"))?;
     }
-    ratios(&report.cases, &caption(report), &folder.join("ratios.svg"))
-        .map_err(|error| anyhow!("{error}"))
+    ratios(&report.cases, &caption(report), &folder.join("ratios.svg")).map_err(|error| anyhow!("{error}"))
 }
 
 fn caption(report: &Report) -> String {
     let setting = &report.setting;
     format!(
-        "{} rows, every commit synced; {} processors; medians of {} rounds; {}",
+        "{} rows, every commit synced; {} processors; medians, rounds: {}; {}",
         setting.rows,
         setting.processors,
-        report
-            .cases
-            .iter()
-            .map(|case| case.rounds.len())
-            .max()
-            .unwrap_or(0),
+        report.cases.iter().map(|case| case.rounds.len()).max().unwrap_or(0),
         setting.date.split('T').next().unwrap_or_default()
     )
 }
@@ -52,14 +42,8 @@ type Drawn = Result<(), Box<dyn std::error::Error>>;
 fn throughput(cases: &[&CaseResult], caption: &str, file: &Path) -> Drawn {
     let root = SVGBackend::new(file, (900, 540)).into_drawing_area();
     root.fill(&WHITE)?;
-    titles(
-        &root,
-        "sysbench oltp_update_non_index: transactions per second",
-        caption,
-    )?;
-    let fastest = cases
-        .iter()
-        .map(|case| case.cohort.throughput.max(case.mariadb.throughput));
+    titles(&root, "sysbench oltp_update_non_index: transactions per second", caption)?;
+    let fastest = cases.iter().map(|case| case.cohort.throughput.max(case.mariadb.throughput));
     let top = fastest.fold(0.0, f64::max) * 1.15;
     let clients: Vec<u32> = cases.iter().map(|case| case.clients).collect();
 
@@ -77,7 +61,7 @@ fn throughput(cases: &[&CaseResult], caption: &str, file: &Path) -> Drawn {
         .light_line_style(WHITE)
         .bold_line_style(FAINT)
         .axis_style(INK)
-        .x_desc("clients (each step doubles)")
+        .x_desc("clients (logarithmic)")
         .y_desc("transactions per second")
         .x_labels(clients.len().max(2))
         .x_label_formatter(&|x| format!("{:.0}", x.exp2()))
@@ -87,42 +71,25 @@ fn throughput(cases: &[&CaseResult], caption: &str, file: &Path) -> Drawn {
         .draw()?;
 
     type Throughput = fn(&CaseResult) -> f64;
-    let servers: [(&str, RGBColor, VPos, Throughput); 2] = [
-        ("Cohort", COHORT, VPos::Bottom, |case| {
-            case.cohort.throughput
-        }),
-        ("MariaDB", MARIADB, VPos::Top, |case| {
-            case.mariadb.throughput
-        }),
-    ];
-    for (name, color, side, of) in servers {
-        let points: Vec<(f64, f64)> = cases
-            .iter()
-            .map(|case| (f64::from(case.clients).log2(), of(case)))
-            .collect();
+    let servers: [(&str, RGBColor, Throughput); 2] =
+        [("Cohort", COHORT, |case| case.cohort.throughput), ("MariaDB", MARIADB, |case| case.mariadb.throughput)];
+    for (name, color, of) in servers {
+        let points: Vec<(f64, f64)> = cases.iter().map(|case| (f64::from(case.clients).log2(), of(case))).collect();
         chart.draw_series(LineSeries::new(points.clone(), color.stroke_width(3)))?;
-        chart.draw_series(
-            points
-                .iter()
-                .map(|&point| Circle::new(point, 5, color.filled())),
-        )?;
-        let shift = if matches!(side, VPos::Bottom) {
-            -10
-        } else {
-            10
-        };
-        let style = (FONT, 14)
-            .into_font()
-            .color(&color)
-            .pos(Pos::new(HPos::Center, side));
+        chart.draw_series(points.iter().map(|&point| Circle::new(point, 5, color.filled())))?;
+        let (side, shift) = if name == "Cohort" { (VPos::Bottom, -10) } else { (VPos::Top, 10) };
+        let label = (FONT, 14).into_font().color(&color);
         chart.draw_series(points.iter().map(|&point| {
-            EmptyElement::at(point) + Text::new(thousands(point.1), (0, shift), style.clone())
+            // Near the axis there is no room below a point, but there is at its left.
+            let (anchor, offset) = if name != "Cohort" && point.1 < top * 0.08 {
+                (Pos::new(HPos::Right, VPos::Center), (-12, 0))
+            } else {
+                (Pos::new(HPos::Center, side), (0, shift))
+            };
+            EmptyElement::at(point) + Text::new(thousands(point.1), offset, label.pos(anchor))
         }))?;
         // The line is named where it ends: no legend to look up.
-        let name_style = (FONT, 17)
-            .into_font()
-            .color(&color)
-            .pos(Pos::new(HPos::Left, VPos::Center));
+        let name_style = (FONT, 17).into_font().color(&color).pos(Pos::new(HPos::Left, VPos::Center));
         if let Some(&last) = points.last() {
             let label = EmptyElement::at(last) + Text::new(name.to_owned(), (34, 0), name_style);
             chart.draw_series([label])?;
@@ -141,33 +108,16 @@ fn ratios(cases: &[CaseResult], caption: &str, file: &Path) -> Drawn {
     let root = SVGBackend::new(file, (900, height as u32)).into_drawing_area();
     root.fill(&WHITE)?;
     titles(&root, "Throughput as a multiple of MariaDB's", caption)?;
-    let longest = cases
-        .iter()
-        .map(|case| case.ratio.max(case.target))
-        .fold(1.0, f64::max)
-        * 1.05;
+    let longest = cases.iter().map(|case| case.ratio.max(case.target)).fold(1.0, f64::max) * 1.05;
     let x = |ratio: f64| LEFT + (ratio / longest * f64::from(WIDTH)) as i32;
 
-    let style = |color: RGBColor, h| {
-        (FONT, 14)
-            .into_font()
-            .color(&color)
-            .pos(Pos::new(h, VPos::Center))
-    };
+    let style = |color: RGBColor, h| (FONT, 14).into_font().color(&color).pos(Pos::new(h, VPos::Center));
     for (index, case) in cases.iter().enumerate() {
         let middle = TOP + ROW * index as i32 + ROW / 2;
         let name = format!("{}, {} clients", case.workload, case.clients);
-        root.draw(&Text::new(
-            name,
-            (LEFT - 12, middle),
-            style(INK, HPos::Right),
-        ))?;
+        root.draw(&Text::new(name, (LEFT - 12, middle), style(INK, HPos::Right)))?;
         let bar = [(LEFT, middle - 9), (x(case.ratio), middle + 9)];
-        let color = if case.ratio >= case.target {
-            COHORT
-        } else {
-            MARIADB
-        };
+        let color = if case.ratio >= case.target { COHORT } else { MARIADB };
         root.draw(&Rectangle::new(bar, color.filled()))?;
         let target = vec![(x(case.target), middle - 13), (x(case.target), middle + 13)];
         root.draw(&PathElement::new(target, INK.stroke_width(3)))?;
@@ -176,35 +126,16 @@ fn ratios(cases: &[CaseResult], caption: &str, file: &Path) -> Drawn {
         root.draw(&Text::new(label, (end, middle), style(color, HPos::Left)))?;
     }
     let bottom = TOP + ROW * cases.len() as i32;
-    root.draw(&PathElement::new(
-        vec![(LEFT, TOP), (LEFT, bottom)],
-        INK.stroke_width(1),
-    ))?;
+    root.draw(&PathElement::new(vec![(LEFT, TOP), (LEFT, bottom)], INK.stroke_width(1)))?;
     let legend = "black mark: the ratio asked for; a brown bar does not reach it";
-    root.draw(&Text::new(
-        legend,
-        (LEFT, bottom + 25),
-        style(INK, HPos::Left),
-    ))?;
+    root.draw(&Text::new(legend, (LEFT, bottom + 25), style(INK, HPos::Left)))?;
     root.present()?;
     Ok(())
 }
 
-fn titles(
-    root: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
-    title: &str,
-    caption: &str,
-) -> Drawn {
-    root.draw(&Text::new(
-        title.to_owned(),
-        (24, 16),
-        (FONT, 22).into_font().color(&INK),
-    ))?;
-    root.draw(&Text::new(
-        caption.to_owned(),
-        (24, 44),
-        (FONT, 14).into_font().color(&INK),
-    ))?;
+fn titles(root: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>, title: &str, caption: &str) -> Drawn {
+    root.draw(&Text::new(title.to_owned(), (24, 16), (FONT, 22).into_font().color(&INK)))?;
+    root.draw(&Text::new(caption.to_owned(), (24, 44), (FONT, 14).into_font().color(&INK)))?;
     Ok(())
 }
 
@@ -229,17 +160,9 @@ struct Doublings {
 
 impl Doublings {
     fn around(clients: &[u32]) -> Doublings {
-        let points: Vec<f64> = clients
-            .iter()
-            .map(|&clients| f64::from(clients).log2())
-            .collect();
-        let (low, high) = points.iter().fold((f64::MAX, 0.0_f64), |(low, high), &at| {
-            (low.min(at), high.max(at))
-        });
-        Doublings {
-            axis: (low - 0.4..high + 0.4).into(),
-            points,
-        }
+        let points: Vec<f64> = clients.iter().map(|&clients| f64::from(clients).log2()).collect();
+        let (low, high) = points.iter().fold((f64::MAX, 0.0_f64), |(low, high), &at| (low.min(at), high.max(at)));
+        Doublings { axis: (low - 0.9..high + 0.4).into(), points }
     }
 }
 

@@ -39,21 +39,12 @@ pub enum Contender {
 
 impl Contender {
     /// Starts a server on a new data directory under `folder`; under strace if `trace` is given.
-    pub fn start(
-        name: Name,
-        folder: &Path,
-        options: &[String],
-        trace: Option<&Path>,
-    ) -> Result<Contender> {
+    pub fn start(name: Name, folder: &Path, options: &[String], trace: Option<&Path>) -> Result<Contender> {
         match name {
             Name::Cohort => {
                 let mut launch = Launch::new(folder.join("cohort"));
-                launch = launch
-                    .option("--sync-binlog=1")
-                    .option("--innodb-flush-log-at-trx-commit=1");
-                launch = options
-                    .iter()
-                    .fold(launch, |launch, option| launch.option(option));
+                launch = launch.option("--sync-binlog=1").option("--innodb-flush-log-at-trx-commit=1");
+                launch = options.iter().fold(launch, |launch, option| launch.option(option));
                 if let Some(file) = trace {
                     launch = launch.traced(file);
                 }
@@ -63,9 +54,7 @@ impl Contender {
                 let folder = folder.join("mariadb");
                 let options = MariaDb::full_durability(&folder);
                 let options: Vec<&str> = options.iter().map(String::as_str).collect();
-                Ok(Contender::MariaDb(MariaDb::start(
-                    &folder, &options, trace,
-                )?))
+                Ok(Contender::MariaDb(MariaDb::start(&folder, &options, trace)?))
             }
         }
     }
@@ -112,10 +101,7 @@ impl Contender {
 
     /// What it answers to `SELECT VERSION()`.
     pub fn version(&self) -> Result<String> {
-        Ok(self
-            .connect()?
-            .query_first("SELECT VERSION()")?
-            .unwrap_or_default())
+        Ok(self.connect()?.query_first("SELECT VERSION()")?.unwrap_or_default())
     }
 
     /// Creates an empty database, in place of an older one.

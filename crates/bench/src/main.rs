@@ -65,8 +65,7 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Run(arguments) => run(&arguments),
         Command::Chart { report } => {
-            let text = std::fs::read_to_string(&report)
-                .with_context(|| format!("cannot read {}", report.display()))?;
+            let text = std::fs::read_to_string(&report).with_context(|| format!("cannot read {}", report.display()))?;
             let folder = report.parent().context("a report without a folder")?;
             cohort_bench::chart::draw(&serde_json::from_str(&text)?, folder)
         }
@@ -75,33 +74,20 @@ fn main() -> Result<()> {
 
 fn run(arguments: &RunArguments) -> Result<()> {
     let effort = if arguments.quick {
-        Effort {
-            seconds: 1,
-            rounds: 1,
-            rows: 1000,
-        }
+        Effort { seconds: 1, rounds: 1, rows: 1000 }
     } else {
-        Effort {
-            seconds: arguments.seconds,
-            rounds: arguments.rounds.max(1),
-            rows: arguments.rows,
-        }
+        Effort { seconds: arguments.seconds, rounds: arguments.rounds.max(1), rows: arguments.rows }
     };
     let cases = plan::cases(arguments.workload.as_deref(), arguments.most_clients);
-    ensure!(
-        !cases.is_empty(),
-        "no workload of that name and number of clients"
-    );
+    ensure!(!cases.is_empty(), "no workload of that name and number of clients");
 
     let folder = tempfile::tempdir()?;
     eprintln!("starting both servers and creating tables");
     let options = &arguments.cohort_options;
     let cohort = Contender::start(Name::Cohort, folder.path(), options, None)?;
     let mariadb = Contender::start(Name::MariaDb, folder.path(), &[], None)?;
-    let idle = IdleMemory {
-        cohort_bytes: cohort.usage()?.resident_bytes,
-        mariadb_bytes: mariadb.usage()?.resident_bytes,
-    };
+    let idle =
+        IdleMemory { cohort_bytes: cohort.usage()?.resident_bytes, mariadb_bytes: mariadb.usage()?.resident_bytes };
     let (ours, theirs) = (cohort.version()?, mariadb.version()?);
     let setting = Setting::here(ours, theirs, effort.seconds, effort.rows)?;
     schedule::prepare(&cohort, &cases, &effort)?;
@@ -110,32 +96,17 @@ fn run(arguments: &RunArguments) -> Result<()> {
     let pairs = schedule::run(&cohort, &mariadb, &cases, &effort)?;
     cohort.stop()?;
     mariadb.stop()?;
-    let cases = cases
-        .iter()
-        .zip(pairs)
-        .map(|(case, rounds)| CaseResult::new(case, rounds))
-        .collect();
+    let cases = cases.iter().zip(pairs).map(|(case, rounds)| CaseResult::new(case, rounds)).collect();
 
     let mut counts = Vec::new();
     if !arguments.skip_syncs {
         let clients: Vec<u32> = SYNC_TARGETS.iter().map(|(clients, _)| *clients).collect();
         for (name, options) in [(Name::Cohort, options.as_slice()), (Name::MariaDb, &[])] {
             eprintln!("counting syncs of {}", name.title());
-            counts.extend(syncs::count(
-                name,
-                options,
-                &clients,
-                effort.seconds.min(4),
-                1000,
-            )?);
+            counts.extend(syncs::count(name, options, &clients, effort.seconds.min(4), 1000)?);
         }
     }
-    let report = Report {
-        setting,
-        cases,
-        syncs: counts,
-        idle,
-    };
+    let report = Report { setting, cases, syncs: counts, idle };
     report.write(&arguments.out)?;
     println!("\n{}", report.table());
     println!("written to {}", arguments.out.display());

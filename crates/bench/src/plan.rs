@@ -80,16 +80,10 @@ pub struct Case {
 
 /// The cases of the workloads whose name contains `filter`, with at most `most_clients`.
 pub fn cases(filter: Option<&str>, most_clients: u32) -> Vec<Case> {
-    let chosen = WORKLOADS
-        .iter()
-        .filter(|workload| filter.is_none_or(|part| workload.name.contains(part)));
+    let chosen = WORKLOADS.iter().filter(|workload| filter.is_none_or(|part| workload.name.contains(part)));
     let cases = chosen.flat_map(|workload| {
         let targets = workload.targets.iter();
-        targets.map(move |&(clients, target)| Case {
-            workload,
-            clients,
-            target,
-        })
+        targets.map(move |&(clients, target)| Case { workload, clients, target })
     });
     cases.filter(|case| case.clients <= most_clients).collect()
 }

@@ -19,17 +19,12 @@ impl Progress {
         let bar = stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
             let template = "{elapsed_precise} [{bar:30}] {pos}/{len}  {wide_msg}";
-            let style =
-                ProgressStyle::with_template(template).expect("the template is well-formed");
+            let style = ProgressStyle::with_template(template).expect("the template is well-formed");
             bar.set_style(style.progress_chars("=> "));
             bar.enable_steady_tick(Duration::from_millis(250));
             bar
         });
-        Progress {
-            bar,
-            total,
-            done: 0,
-        }
+        Progress { bar, total, done: 0 }
     }
 
     /// Says what runs now.

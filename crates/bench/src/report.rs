@@ -93,34 +93,17 @@ pub struct Report {
 
 impl Setting {
     /// Looks around on this machine.
-    pub fn here(
-        cohort_version: String,
-        mariadb_version: String,
-        seconds: u32,
-        rows: u64,
-    ) -> Result<Setting> {
+    pub fn here(cohort_version: String, mariadb_version: String, seconds: u32, rows: u64) -> Result<Setting> {
         let processors = fs::read_to_string("/proc/cpuinfo")?;
-        let model = processors
-            .lines()
-            .find_map(|line| line.strip_prefix("model name"));
+        let model = processors.lines().find_map(|line| line.strip_prefix("model name"));
         let memory = fs::read_to_string("/proc/meminfo")?;
-        let kilobytes = memory
-            .lines()
-            .find_map(|line| line.strip_prefix("MemTotal:"));
-        let kilobytes =
-            kilobytes.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+        let kilobytes = memory.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+        let kilobytes = kilobytes.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
         let command: Vec<String> = std::env::args().collect();
         Ok(Setting {
-            date: tool("date", ["-u", "+%Y-%m-%dT%H:%M:%SZ"])?
-                .success()?
-                .text()
-                .trim()
-                .to_owned(),
+            date: tool("date", ["-u", "+%Y-%m-%dT%H:%M:%SZ"])?.success()?.text().trim().to_owned(),
             command: command.join(" "),
-            processor: model
-                .unwrap_or("unknown")
-                .trim_start_matches([' ', '\t', ':'])
-                .to_owned(),
+            processor: model.unwrap_or("unknown").trim_start_matches([' ', '\t', ':']).to_owned(),
             processors: std::thread::available_parallelism()?.get(),
             memory_bytes: kilobytes.context("no MemTotal in /proc/meminfo")? * 1024,
             kernel: tool("uname", ["-sr"])?.success()?.text().trim().to_owned(),
@@ -140,9 +123,7 @@ impl CaseResult {
             p99_ms: median(rounds.iter().map(|pair| of(pair).figures.p99_ms)),
             server_us: median(rounds.iter().map(|pair| of(pair).server_us)),
         };
-        let ratios = rounds
-            .iter()
-            .map(|pair| pair.cohort.figures.throughput / pair.mariadb.figures.throughput);
+        let ratios = rounds.iter().map(|pair| pair.cohort.figures.throughput / pair.mariadb.figures.throughput);
         CaseResult {
             workload: case.workload.name.to_owned(),
             clients: case.clients,
@@ -159,53 +140,25 @@ impl Report {
     /// The table for people.
     pub fn table(&self) -> String {
         let mut text = String::new();
-        self.write_table(&mut text)
-            .expect("writing to a string does not fail");
+        self.write_table(&mut text).expect("writing to a string does not fail");
         text
     }
 
     fn write_table(&self, out: &mut String) -> std::fmt::Result {
-        let Setting {
-            date,
-            processor,
-            processors,
-            memory_bytes,
-            kernel,
-            ..
-        } = &self.setting;
+        let Setting { date, processor, processors, memory_bytes, kernel, .. } = &self.setting;
         let setting = &self.setting;
+        writeln!(out, "{date}  {processor}, {processors} processors, {} GB, {kernel}", memory_bytes >> 30)?;
+        writeln!(out, "Cohort {} against MariaDB {}", setting.cohort_version, setting.mariadb_version)?;
         writeln!(
             out,
-            "{date}  {processor}, {processors} processors, {} GB, {kernel}",
-            memory_bytes >> 30
-        )?;
-        writeln!(
-            out,
-            "Cohort {} against MariaDB {}",
-            setting.cohort_version, setting.mariadb_version
-        )?;
-        writeln!(
-            out,
-            "{} rows, {} s a run, medians of {} rounds; every commit synced on both",
+            "{} rows, {} s a run, medians, rounds: {}; every commit synced on both",
             setting.rows,
             setting.seconds,
-            self.cases
-                .iter()
-                .map(|case| case.rounds.len())
-                .max()
-                .unwrap_or(0)
+            self.cases.iter().map(|case| case.rounds.len()).max().unwrap_or(0)
         )?;
         writeln!(out, "{}\n", setting.command)?;
 
-        let heads = [
-            "workload",
-            "clients",
-            "Cohort/s",
-            "MariaDB/s",
-            "ratio",
-            "target",
-            "",
-        ];
+        let heads = ["workload", "clients", "Cohort/s", "MariaDB/s", "ratio", "target", ""];
         let [workload, clients, ours, theirs, ratio, target, verdict] = heads;
         writeln!(
             out,
@@ -224,23 +177,15 @@ impl Report {
                 case.ratio,
                 case.target,
                 verdict_of(case.ratio >= case.target),
-                format!(
-                    "{:.0} : {:.0}",
-                    case.cohort.server_us, case.mariadb.server_us
-                ),
+                format!("{:.0} : {:.0}", case.cohort.server_us, case.mariadb.server_us),
                 format!("{:.1} : {:.1}", case.cohort.p99_ms, case.mariadb.p99_ms),
             )?;
         }
         if !self.syncs.is_empty() {
-            writeln!(
-                out,
-                "\nsyncing writes for each commit, counted at the system call"
-            )?;
+            writeln!(out, "\nsyncing writes for each commit, counted at the system call")?;
         }
         for count in &self.syncs {
-            let target = SYNC_TARGETS
-                .iter()
-                .find(|(clients, _)| *clients == count.clients);
+            let target = SYNC_TARGETS.iter().find(|(clients, _)| *clients == count.clients);
             let judged = match target {
                 Some((_, most)) if count.server == Name::Cohort => {
                     format!("≤ {most}  {}", verdict_of(count.per_commit() <= *most))
@@ -262,12 +207,8 @@ impl Report {
 
     /// Writes `bench.json`, `bench.txt` and the drawings into `folder`.
     pub fn write(&self, folder: &Path) -> Result<()> {
-        fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create {}", folder.display()))?;
-        fs::write(
-            folder.join("bench.json"),
-            serde_json::to_string_pretty(self)?,
-        )?;
+        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        fs::write(folder.join("bench.json"), serde_json::to_string_pretty(self)?)?;
         fs::write(folder.join("bench.txt"), self.table())?;
         chart::draw(self, folder)
     }
@@ -287,11 +228,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     assert!(!values.is_empty(), "a median needs values");
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
-    if values.len() % 2 == 1 {
-        values[middle]
-    } else {
-        (values[middle - 1] + values[middle]) / 2.0
-    }
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
 #[cfg(test)]

@@ -47,12 +47,7 @@ pub fn prepare(server: &Contender, cases: &[Case], effort: &Effort) -> Result<()
         if done.insert(case.workload.database) {
             server.new_database(case.workload.database)?;
             let rows = rows(case.workload, effort);
-            Bench {
-                socket: &server.socket(),
-                workload: case.workload,
-                rows,
-            }
-            .prepare()?;
+            Bench { socket: &server.socket(), workload: case.workload, rows }.prepare()?;
         }
     }
     Ok(())
@@ -61,30 +56,18 @@ pub fn prepare(server: &Contender, cases: &[Case], effort: &Effort) -> Result<()
 /// Runs all cases `effort.rounds` times; gives the pairs of each case in the cases' order.
 ///
 /// The server that goes first changes from round to round.
-pub fn run(
-    cohort: &Contender,
-    mariadb: &Contender,
-    cases: &[Case],
-    effort: &Effort,
-) -> Result<Vec<Vec<Pair>>> {
+pub fn run(cohort: &Contender, mariadb: &Contender, cases: &[Case], effort: &Effort) -> Result<Vec<Vec<Pair>>> {
     let mut pairs = vec![Vec::new(); cases.len()];
     let mut progress = Progress::new(cases.len() as u64 * u64::from(effort.rounds) * 2);
     for round in 0..effort.rounds {
         for (case, pairs) in cases.iter().zip(&mut pairs) {
-            let mut measure =
-                |server: &Contender| measured(server, case, effort, round, &mut progress);
+            let mut measure = |server: &Contender| measured(server, case, effort, round, &mut progress);
             let pair = if round % 2 == 0 {
                 let cohort = measure(cohort)?;
-                Pair {
-                    cohort,
-                    mariadb: measure(mariadb)?,
-                }
+                Pair { cohort, mariadb: measure(mariadb)? }
             } else {
                 let mariadb = measure(mariadb)?;
-                Pair {
-                    cohort: measure(cohort)?,
-                    mariadb,
-                }
+                Pair { cohort: measure(cohort)?, mariadb }
             };
             pairs.push(pair);
         }
@@ -93,44 +76,20 @@ pub fn run(
     Ok(pairs)
 }
 
-fn measured(
-    server: &Contender,
-    case: &Case,
-    effort: &Effort,
-    round: u32,
-    progress: &mut Progress,
-) -> Result<Run> {
-    let what = format!(
-        "round {} {} {} clients {}",
-        round + 1,
-        case.workload.name,
-        case.clients,
-        server.name().title()
-    );
+fn measured(server: &Contender, case: &Case, effort: &Effort, round: u32, progress: &mut Progress) -> Result<Run> {
+    let what = format!("round {} {} {} clients {}", round + 1, case.workload.name, case.clients, server.name().title());
     progress.now(&what);
     let (socket, workload) = (server.socket(), case.workload);
-    let bench = Bench {
-        socket: &socket,
-        workload,
-        rows: rows(workload, effort),
-    };
+    let bench = Bench { socket: &socket, workload, rows: rows(workload, effort) };
     if round == 0 {
         // Caches fill and threads start outside of the measured time.
         bench.run(case.clients, 1).with_context(|| what.clone())?;
     }
     let before = server.usage()?;
-    let figures = bench
-        .run(case.clients, effort.seconds)
-        .with_context(|| what.clone())?;
+    let figures = bench.run(case.clients, effort.seconds).with_context(|| what.clone())?;
     let used_us = server.usage()?.cpu_us - before.cpu_us;
-    let run = Run {
-        figures,
-        server_us: used_us as f64 / figures.transactions.max(1) as f64,
-    };
-    let figures = format!(
-        "{:.0} tps, {:.0} µs CPU",
-        run.figures.throughput, run.server_us
-    );
+    let run = Run { figures, server_us: used_us as f64 / figures.transactions.max(1) as f64 };
+    let figures = format!("{:.0} tps, {:.0} µs CPU", run.figures.throughput, run.server_us);
     progress.step(&format!("{what}: {figures}"));
     Ok(run)
 }

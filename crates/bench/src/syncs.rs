@@ -36,24 +36,14 @@ impl SyncCount {
 }
 
 /// Counts the syncs of a server of this kind for each number of `clients`, in runs of `seconds`.
-pub fn count(
-    name: Name,
-    options: &[String],
-    clients: &[u32],
-    seconds: u32,
-    rows: u64,
-) -> Result<Vec<SyncCount>> {
+pub fn count(name: Name, options: &[String], clients: &[u32], seconds: u32, rows: u64) -> Result<Vec<SyncCount>> {
     let folder = tempfile::tempdir()?;
     let trace = folder.path().join("trace");
     let server = Contender::start(name, folder.path(), options, Some(&trace))?;
     let workload = &WORKLOADS[0];
     server.new_database(workload.database)?;
     let (pid, socket) = (server.pid(), server.socket());
-    let bench = Bench {
-        socket: &socket,
-        workload,
-        rows,
-    };
+    let bench = Bench { socket: &socket, workload, rows };
     bench.prepare()?;
 
     let mut runs = Vec::new();
@@ -69,25 +59,12 @@ pub fn count(
     Ok(counts)
 }
 
-fn counts(
-    server: Name,
-    trace: &Path,
-    pid: u32,
-    runs: &[(u32, u64, f64, f64)],
-) -> Result<Vec<SyncCount>> {
+fn counts(server: Name, trace: &Path, pid: u32, runs: &[(u32, u64, f64, f64)]) -> Result<Vec<SyncCount>> {
     let all = strace::read(trace, pid)?;
     let counted = runs.iter().map(|&(clients, commits, from, to)| {
-        let syncs = all
-            .iter()
-            .filter(|sync| sync.at >= from && sync.at <= to)
-            .count() as u64;
+        let syncs = all.iter().filter(|sync| sync.at >= from && sync.at <= to).count() as u64;
         ensure!(syncs > 0, "{} committed without any sync", server.title());
-        Ok(SyncCount {
-            server,
-            clients,
-            commits,
-            syncs,
-        })
+        Ok(SyncCount { server, clients, commits, syncs })
     });
     counted.collect()
 }

@@ -56,9 +56,7 @@ impl Bench<'_> {
             "--tables=1".to_owned(),
             format!("--table-size={}", self.rows),
         ];
-        let arguments = fixed
-            .into_iter()
-            .chain(more.iter().map(|text| text.to_string()));
+        let arguments = fixed.into_iter().chain(more.iter().map(|text| text.to_string()));
         let output = tool("sysbench", arguments)?.success()?.text();
         // sysbench reports some failures of `prepare` and still ends with 0.
         ensure!(!output.contains("FATAL"), "sysbench failed:\n{output}");
@@ -68,9 +66,7 @@ impl Bench<'_> {
 
 fn parse(output: &str) -> Option<Figures> {
     let field = |name: &str| {
-        let line = output
-            .lines()
-            .find_map(|line| line.trim().strip_prefix(name))?;
+        let line = output.lines().find_map(|line| line.trim().strip_prefix(name))?;
         Some(line.trim().to_owned())
     };
     let transactions = field("transactions:")?;
@@ -94,12 +90,7 @@ mod tests {
                       12345  (2469.01 per sec.)\n    queries:  12345  (2469.01 per sec.)\n    \
                       ignored errors:   7      (0.00 per sec.)\n\nLatency (ms):\n         min:  \
                       0.10\n         99th percentile:  1.82\n";
-        let expected = Figures {
-            transactions: 12345,
-            throughput: 2469.01,
-            p99_ms: 1.82,
-            retried: 7,
-        };
+        let expected = Figures { transactions: 12345, throughput: 2469.01, p99_ms: 1.82, retried: 7 };
         assert_eq!(parse(output), Some(expected));
     }
 

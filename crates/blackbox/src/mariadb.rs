@@ -27,11 +27,7 @@ pub struct MariaDb {
 impl MariaDb {
     /// Where Debian puts the server, if it is installed.
     pub fn installed() -> Option<PathBuf> {
-        let places = [
-            "/usr/sbin/mariadbd",
-            "/usr/bin/mariadbd",
-            "/usr/sbin/mysqld",
-        ];
+        let places = ["/usr/sbin/mariadbd", "/usr/bin/mariadbd", "/usr/sbin/mysqld"];
         places.iter().map(PathBuf::from).find(|path| path.is_file())
     }
 
@@ -50,19 +46,13 @@ impl MariaDb {
             Some(file) => strace::traced(&binary, file),
             None => Command::new(&binary),
         };
-        command
-            .args(as_user)
-            .args(["--skip-grant-tables", "--bind-address=127.0.0.1"]);
+        command.args(as_user).args(["--skip-grant-tables", "--bind-address=127.0.0.1"]);
         command.arg(format!("--port={port}"));
         command.arg(format!("--socket={}", socket.display()));
         command.arg(format!("--pid-file={}", folder.join("pid").display()));
         command.args(options);
         let process = Process::start("mariadbd", &mut command, &folder.join("log"))?;
-        let mut server = MariaDb {
-            process,
-            port,
-            socket,
-        };
+        let mut server = MariaDb { process, port, socket };
         let opts = server.options();
         server.process.wait_until(START_PATIENCE, || {
             Conn::new(opts.clone())?.query_drop("SELECT 1")?;
@@ -87,10 +77,7 @@ impl MariaDb {
         ]
         .map(String::from)
         .to_vec();
-        options.push(format!(
-            "--log-bin={}",
-            folder.join("data/binlog").display()
-        ));
+        options.push(format!("--log-bin={}", folder.join("data/binlog").display()));
         options
     }
 

@@ -41,21 +41,11 @@ impl Process {
     pub fn start(name: &'static str, command: &mut Command, log: &Path) -> Result<Process> {
         let file = File::options().create(true).append(true).open(log);
         let file = file.with_context(|| format!("cannot open {}", log.display()))?;
-        command
-            .stdin(Stdio::null())
-            .stdout(file.try_clone()?)
-            .stderr(file);
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         // An interrupt typed at the terminal is for the test or benchmark, not for the server.
         command.process_group(0);
-        let child = command
-            .spawn()
-            .with_context(|| format!("cannot run {command:?}"))?;
-        Ok(Process {
-            child,
-            name,
-            log: log.to_owned(),
-            ended: None,
-        })
+        let child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
+        Ok(Process { child, name, log: log.to_owned(), ended: None })
     }
 
     /// Tries `ready` until it holds. An error says how the server ended or what it still lacks.
@@ -69,11 +59,7 @@ impl Process {
                 Ok(()) => return Ok(()),
                 Err(lacking) if Instant::now() > deadline => {
                     let log = self.log()?;
-                    return Err(lacking.context(format!(
-                        "{} not ready:\n{}",
-                        self.name,
-                        tail(&log)
-                    )));
+                    return Err(lacking.context(format!("{} not ready:\n{}", self.name, tail(&log))));
                 }
                 Err(_) => thread::sleep(Duration::from_millis(10)),
             }
@@ -115,11 +101,7 @@ impl Process {
                 return Ok(status);
             }
             if Instant::now() > deadline {
-                bail!(
-                    "{} did not end within {patience:?}:\n{}",
-                    self.name,
-                    tail(&self.log()?)
-                );
+                bail!("{} did not end within {patience:?}:\n{}", self.name, tail(&self.log()?));
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -156,14 +138,9 @@ fn parse_usage(stat: &str, status: &str) -> Option<Usage> {
     // The second field is a name in brackets that may itself hold spaces and brackets.
     let fields: Vec<&str> = stat.get(stat.rfind(')')? + 2..)?.split(' ').collect();
     let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    Some(Usage {
-        cpu_us: ticks * 10_000,
-        resident_bytes: kilobytes * 1024,
-    })
+    Some(Usage { cpu_us: ticks * 10_000, resident_bytes: kilobytes * 1024 })
 }
 
 #[cfg(test)]
@@ -174,12 +151,6 @@ mod tests {
     fn usage_is_read_past_a_name_with_brackets() {
         let stat = "42 (a (b) c) S 1 42 42 0 -1 4194560 1 2 3 4 150 50 0 0 20 0 9 0 1 2 3";
         let usage = parse_usage(stat, "Name:\tx\nVmRSS:\t    2048 kB\n").unwrap();
-        assert_eq!(
-            usage,
-            Usage {
-                cpu_us: 2_000_000,
-                resident_bytes: 2048 * 1024
-            }
-        );
+        assert_eq!(usage, Usage { cpu_us: 2_000_000, resident_bytes: 2048 * 1024 });
     }
 }

@@ -74,18 +74,13 @@ impl Replica {
         let mut open: Vec<Change> = Vec::new();
         let mut last_sequence_number = 0;
         while let Some(event) = log.next() {
-            let at =
-                |what: &str| format!("{what} in {} after {last_sequence_number}", path.display());
+            let at = |what: &str| format!("{what} in {} after {last_sequence_number}", path.display());
             let event = event.with_context(|| at("bad event"))?;
             let step = self.step(&event, log.reader(), &mut open, last_sequence_number);
             let sequence_number = step.with_context(|| at("wrong event"))?;
             last_sequence_number = sequence_number.unwrap_or(last_sequence_number);
         }
-        ensure!(
-            open.is_empty(),
-            "{} ends inside a transaction",
-            path.display()
-        );
+        ensure!(open.is_empty(), "{} ends inside a transaction", path.display());
         Ok(())
     }
 
@@ -123,14 +118,8 @@ impl Replica {
 
     fn note_gtid(&mut self, gtid: &GtidEvent, last_sequence_number: u64) -> Result<()> {
         let (number, parent) = (gtid.sequence_number(), gtid.last_committed());
-        ensure!(
-            number > last_sequence_number,
-            "sequence_number {number} goes backwards"
-        );
-        ensure!(
-            parent < number,
-            "last_committed {parent} of sequence_number {number}"
-        );
+        ensure!(number > last_sequence_number, "sequence_number {number} goes backwards");
+        ensure!(parent < number, "last_committed {parent} of sequence_number {number}");
         ensure!(self.gtids.insert(gtid.gno()), "GTID {} twice", gtid.gno());
         Ok(())
     }
@@ -141,21 +130,12 @@ impl Replica {
         reader: &EventStreamReader,
         open: &mut Vec<Change>,
     ) -> Result<()> {
-        let map = reader
-            .get_tme(rows.table_id())
-            .context("rows of a table without a map")?;
+        let map = reader.get_tme(rows.table_id()).context("rows of a table without a map")?;
         let table = format!("{}.{}", map.database_name(), map.table_name());
         for images in rows.rows(map) {
             let (before, after) = images?;
-            let (before, after) = (
-                before.map(plain).transpose()?,
-                after.map(plain).transpose()?,
-            );
-            open.push(Change {
-                table: table.clone(),
-                before,
-                after,
-            });
+            let (before, after) = (before.map(plain).transpose()?, after.map(plain).transpose()?);
+            open.push(Change { table: table.clone(), before, after });
         }
         Ok(())
     }
@@ -185,11 +165,7 @@ impl Replica {
         let first: Vec<&str> = words.iter().map(String::as_str).collect();
         match first.as_slice() {
             [a, b, .., name] if is(a, "DROP") && is(b, "TABLE") => {
-                let name = if name.contains('.') {
-                    name.to_string()
-                } else {
-                    format!("{schema}.{name}")
-                };
+                let name = if name.contains('.') { name.to_string() } else { format!("{schema}.{name}") };
                 self.tables.remove(&name);
             }
             [a, b, .., name] if is(a, "DROP") && (is(b, "DATABASE") || is(b, "SCHEMA")) => {
@@ -197,11 +173,7 @@ impl Replica {
                 self.tables.retain(|table, _| !table.starts_with(&prefix));
             }
             [a, .., name] if is(a, "TRUNCATE") => {
-                let name = if name.contains('.') {
-                    name.to_string()
-                } else {
-                    format!("{schema}.{name}")
-                };
+                let name = if name.contains('.') { name.to_string() } else { format!("{schema}.{name}") };
                 self.tables.remove(&name);
             }
             _ => {}
@@ -244,10 +216,9 @@ fn cell(value: BinlogValue<'static>) -> Result<Option<Vec<u8>>> {
         Value::UInt(number) => Some(number.to_string().into_bytes()),
         Value::Float(number) => Some(number.to_string().into_bytes()),
         Value::Double(number) => Some(number.to_string().into_bytes()),
-        Value::Date(year, month, day, hour, minute, second, micros) => Some(
-            format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}")
-                .into_bytes(),
-        ),
+        Value::Date(year, month, day, hour, minute, second, micros) => {
+            Some(format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}").into_bytes())
+        }
         other => bail!("a value of an unexpected kind: {other:?}"),
     })
 }

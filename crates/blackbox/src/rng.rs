@@ -44,21 +44,15 @@ impl Rng {
     /// Printable text of this many bytes.
     pub fn text(&mut self, bytes: usize) -> String {
         const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789'\\ ";
-        (0..bytes)
-            .map(|_| LETTERS[self.below(LETTERS.len() as u64) as usize] as char)
-            .collect()
+        (0..bytes).map(|_| LETTERS[self.below(LETTERS.len() as u64) as usize] as char).collect()
     }
 }
 
 /// `COHORT_SEED`, or one from the clock. Prints it: a failing test's output then names its seed.
 pub fn seed() -> u64 {
-    let given = std::env::var("COHORT_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok());
+    let given = std::env::var("COHORT_SEED").ok().and_then(|text| text.parse().ok());
     let seed = given.unwrap_or_else(|| {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         now.as_nanos() as u64
     });
     println!("seed {seed} (replay with COHORT_SEED={seed})");

@@ -46,11 +46,7 @@ pub struct Refusal {
 impl Launch {
     /// A server on `datadir`, which is created when it is missing.
     pub fn new(datadir: impl Into<PathBuf>) -> Launch {
-        Launch {
-            datadir: datadir.into(),
-            options: Vec::new(),
-            trace: None,
-        }
+        Launch { datadir: datadir.into(), options: Vec::new(), trace: None }
     }
 
     /// Adds an option such as `--sync_binlog=0`.
@@ -97,33 +93,16 @@ impl Launch {
         let port = free_port()?;
         let mut command = self.command(port)?;
         let process = Process::start("cohort", &mut command, &self.log_file())?;
-        Ok(Server {
-            process,
-            port,
-            launch: self.clone(),
-        })
+        Ok(Server { process, port, launch: self.clone() })
     }
 
     /// Starts the server where it must not come up. An error if it does come up.
     pub fn start_refused(&self) -> Result<Refusal> {
-        let before = std::fs::read_to_string(self.log_file())
-            .unwrap_or_default()
-            .len();
+        let before = std::fs::read_to_string(self.log_file()).unwrap_or_default().len();
         let mut server = self.spawn()?;
-        let status = server
-            .process
-            .wait(START_PATIENCE)
-            .context("it should have refused")?;
-        let log = server
-            .process
-            .log()?
-            .get(before..)
-            .unwrap_or_default()
-            .to_owned();
-        ensure!(
-            !status.success(),
-            "the server ended as if all were well:\n{log}"
-        );
+        let status = server.process.wait(START_PATIENCE).context("it should have refused")?;
+        let log = server.process.log()?.get(before..).unwrap_or_default().to_owned();
+        ensure!(!status.success(), "the server ended as if all were well:\n{log}");
         Ok(Refusal { status, log })
     }
 
@@ -137,9 +116,7 @@ impl Launch {
         // --defaults-file must stand first, as with mysqld; so the caller's options come first.
         command.args(&self.options);
         command.arg(format!("--datadir={}", self.datadir.display()));
-        command
-            .arg(format!("--port={port}"))
-            .arg("--bind-address=127.0.0.1");
+        command.arg(format!("--port={port}")).arg("--bind-address=127.0.0.1");
         command.arg(format!("--socket={}", self.socket().display()));
         command.env("RUST_BACKTRACE", "1");
         Ok(command)
@@ -258,30 +235,17 @@ pub fn binary() -> Result<&'static Path> {
 fn build() -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args([
-        "build",
-        "--quiet",
-        "--package",
-        "cohort-server",
-        "--bin",
-        "cohort",
-    ]);
+    command.args(["build", "--quiet", "--package", "cohort-server", "--bin", "cohort"]);
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let status = command
-        .status()
-        .with_context(|| format!("cannot run {command:?}"))?;
+    let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
     ensure!(status.success(), "{command:?} ended with {status}");
 
     // This code runs from target/<profile>/deps/<test> or target/<profile>/<program>.
     let here = env::current_exe()?;
-    let candidates = here
-        .ancestors()
-        .skip(1)
-        .take(2)
-        .map(|folder| folder.join("cohort"));
+    let candidates = here.ancestors().skip(1).take(2).map(|folder| folder.join("cohort"));
     let found = candidates.into_iter().find(|path| path.is_file());
     found.with_context(|| format!("no cohort binary near {}", here.display()))
 }

@@ -31,18 +31,7 @@ pub struct Sync {
 /// A command that runs `binary` traced into `file`.
 pub(crate) fn traced(binary: &Path, file: &Path) -> Command {
     let mut command = Command::new("strace");
-    command.args([
-        "-D", "-q",
-        "-f",
-        "-qq",
-        "-y",
-        "-s",
-        "0",
-        "-ttt",
-        "--seccomp-bpf",
-        "-e",
-        CALLS,
-    ]);
+    command.args(["-D", "-q", "-f", "-y", "-s", "0", "-ttt", "--seccomp-bpf", "-e", CALLS]);
     command.arg("-o").arg(file).arg("--").arg(binary);
     command
 }
@@ -74,13 +63,8 @@ pub fn parse(text: &str) -> Result<Vec<Sync>> {
     let mut unfinished: HashMap<&str, String> = HashMap::new();
     let mut found = Vec::new();
     for line in text.lines() {
-        let (pid, rest) = line
-            .split_once(' ')
-            .context("a line without a process id")?;
-        let (at, call) = rest
-            .trim_start()
-            .split_once(' ')
-            .context("a line without a time")?;
+        let (pid, rest) = line.split_once(' ').context("a line without a process id")?;
+        let (at, call) = rest.trim_start().split_once(' ').context("a line without a time")?;
         if call.starts_with("+++") || call.starts_with("---") {
             continue;
         }
@@ -88,9 +72,7 @@ pub fn parse(text: &str) -> Result<Vec<Sync>> {
             unfinished.insert(pid, start.to_owned());
             continue;
         } else if let Some(rest) = call.strip_prefix("<... ") {
-            let (_, end) = rest
-                .split_once(" resumed>")
-                .context("a resumed call without its end")?;
+            let (_, end) = rest.split_once(" resumed>").context("a resumed call without its end")?;
             let Some(start) = unfinished.remove(pid) else {
                 continue;
             };
@@ -106,12 +88,7 @@ pub fn parse(text: &str) -> Result<Vec<Sync>> {
 }
 
 /// Follows one finished call; `None` if it does not read like one.
-fn note(
-    call: &str,
-    at: f64,
-    syncing: &mut HashMap<u32, bool>,
-    found: &mut Vec<Sync>,
-) -> Option<()> {
+fn note(call: &str, at: f64, syncing: &mut HashMap<u32, bool>, found: &mut Vec<Sync>) -> Option<()> {
     let (name, rest) = call.split_once('(')?;
     let (arguments, result) = rest.rsplit_once(" = ")?;
     if result.starts_with('-') || result.starts_with('?') {
@@ -119,11 +96,7 @@ fn note(
     }
     let first = arguments.split([',', ')']).next()?;
     let (fd, path) = descriptor(first);
-    let synced = |is_write| Sync {
-        at,
-        path: path.to_owned(),
-        is_write,
-    };
+    let synced = |is_write| Sync { at, path: path.to_owned(), is_write };
     match name {
         "openat" | "open" | "creat" => {
             let (fd, _) = descriptor(result);
@@ -179,16 +152,8 @@ mod tests {
     #[test]
     fn writes_count_where_the_descriptor_or_the_call_syncs() {
         let syncs = parse(TRACE).unwrap();
-        let seen: Vec<_> = syncs
-            .iter()
-            .map(|sync| (sync.path.as_str(), sync.is_write))
-            .collect();
-        let expected = [
-            ("/d/j.1", true),
-            ("/d/b", false),
-            ("/d/j.2", true),
-            ("/d/b", true),
-        ];
+        let seen: Vec<_> = syncs.iter().map(|sync| (sync.path.as_str(), sync.is_write)).collect();
+        let expected = [("/d/j.1", true), ("/d/b", false), ("/d/j.2", true), ("/d/b", true)];
         assert_eq!(seen, expected);
     }
 

@@ -65,14 +65,9 @@ where
 {
     let mut command = Command::new(program);
     command.args(arguments);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let shown = format!("{command:?}");
-    let mut child = command
-        .spawn()
-        .with_context(|| format!("cannot run {shown}"))?;
+    let mut child = command.spawn().with_context(|| format!("cannot run {shown}"))?;
 
     let mut stdin = child.stdin.take().context("no standard input")?;
     let mut stdout = child.stdout.take().context("no standard output")?;
@@ -97,12 +92,7 @@ where
     let joined = "a thread that only copies bytes does not panic";
     writer.join().expect(joined);
     let (stdout, stderr) = (out.join().expect(joined)?, err.join().expect(joined)?);
-    Ok(Output {
-        status,
-        stdout,
-        stderr,
-        command: shown,
-    })
+    Ok(Output { status, stdout, stderr, command: shown })
 }
 
 fn collect(source: &mut impl Read) -> Result<Vec<u8>> {
@@ -114,8 +104,6 @@ fn collect(source: &mut impl Read) -> Result<Vec<u8>> {
 /// The last 4000 characters or so: what a failure message can carry.
 pub(crate) fn tail(text: &str) -> &str {
     let start = text.len().saturating_sub(4000);
-    let start = (start..text.len())
-        .find(|&at| text.is_char_boundary(at))
-        .unwrap_or(text.len());
+    let start = (start..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
     &text[start..]
 }

@@ -10,9 +10,7 @@ use cohort_blackbox::{MariaDb, Server, tool};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
 
-use crate::load::{
-    ACCOUNTS, Fate, History, Kind, OPENING_BALANCE, PART_TOUCH, PART_TRANSFER, PART_UNDONE,
-};
+use crate::load::{ACCOUNTS, Fate, History, Kind, OPENING_BALANCE, PART_TOUCH, PART_TRANSFER, PART_UNDONE};
 
 const TABLES: [&str; 5] = ["accounts", "transfers", "labels", "ledger", "heap"];
 
@@ -27,16 +25,8 @@ pub struct Found {
 
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Found {
-            acknowledged,
-            resolved,
-            rows,
-            binlog_files,
-        } = self;
-        write!(
-            f,
-            "{acknowledged} transactions kept, {resolved} in doubt survived, "
-        )?;
+        let Found { acknowledged, resolved, rows, binlog_files } = self;
+        write!(f, "{acknowledged} transactions kept, {resolved} in doubt survived, ")?;
         write!(f, "{rows} rows, {binlog_files} binlog files")
     }
 }
@@ -59,20 +49,11 @@ impl Checker {
         let files = binlog_files(&mut conn)?;
         let replica = self.read_binlog(server.datadir(), &files)?;
         for name in TABLES {
-            same_rows(
-                name,
-                &tables[name],
-                &replica.table(&format!("crash.{name}")),
-            )?;
+            same_rows(name, &tables[name], &replica.table(&format!("crash.{name}")))?;
         }
         let acknowledged = history.acknowledged();
         let rows = tables.values().map(|rows| rows.values().sum::<u64>()).sum();
-        Ok(Found {
-            acknowledged,
-            resolved,
-            rows,
-            binlog_files: files.len(),
-        })
+        Ok(Found { acknowledged, resolved, rows, binlog_files: files.len() })
     }
 
     /// Applies the files not seen closed before; the newest is read anew every time.
@@ -105,46 +86,24 @@ fn transactions_are_whole(
     let mut parts: HashMap<u64, BTreeSet<u64>> = HashMap::new();
     for row in tables["ledger"].keys() {
         let (token, part) = (number(row, 1)?, number(row, 2)?);
-        ensure!(
-            parts.entry(token).or_default().insert(part),
-            "ledger doubles {token}/{part}"
-        );
+        ensure!(parts.entry(token).or_default().insert(part), "ledger doubles {token}/{part}");
     }
-    let made: BTreeSet<String> = conn
-        .query("SHOW TABLES LIKE 'made%'")?
-        .into_iter()
-        .collect();
+    let made: BTreeSet<String> = conn.query("SHOW TABLES LIKE 'made%'")?.into_iter().collect();
     for row in tables["transfers"].keys() {
         let by = number(row, 4)?;
-        let half = by != 0
-            && !parts
-                .get(&by)
-                .is_some_and(|parts| parts.contains(&PART_TOUCH));
-        ensure!(
-            !half,
-            "transaction {by} is in transfers but not in the ledger"
-        );
+        let half = by != 0 && !parts.get(&by).is_some_and(|parts| parts.contains(&PART_TOUCH));
+        ensure!(!half, "transaction {by} is in transfers but not in the ledger");
     }
 
     let mut resolved = 0;
-    let tokens_found = transfers
-        .keys()
-        .chain(labels.keys())
-        .chain(heap.keys())
-        .chain(parts.keys());
+    let tokens_found = transfers.keys().chain(labels.keys()).chain(heap.keys()).chain(parts.keys());
     for token in tokens_found {
-        ensure!(
-            history.fates.contains_key(token),
-            "nobody ever wrote {token}"
-        );
+        ensure!(history.fates.contains_key(token), "nobody ever wrote {token}");
     }
     let none = BTreeSet::new();
     for (&token, (kind, fate)) in &mut history.fates {
         let in_ledger = parts.get(&token).unwrap_or(&none);
-        ensure!(
-            !in_ledger.contains(&PART_UNDONE),
-            "{token} holds what a savepoint undid"
-        );
+        ensure!(!in_ledger.contains(&PART_UNDONE), "{token} holds what a savepoint undid");
         let traces = match kind {
             Kind::Transfer => vec![
                 once(transfers.get(&token))?,
@@ -158,10 +117,7 @@ fn transactions_are_whole(
             Kind::Drop => continue,
         };
         let there = traces[0];
-        ensure!(
-            traces.iter().all(|&trace| trace == there),
-            "{kind:?} {token} is half there: {traces:?}"
-        );
+        ensure!(traces.iter().all(|&trace| trace == there), "{kind:?} {token} is half there: {traces:?}");
         match (*fate, there) {
             (Fate::Acknowledged, false) => bail!("{kind:?} {token} was acknowledged and is gone"),
             (Fate::Absent, true) if *kind == Kind::Touch && in_ledger.is_empty() => {}
@@ -182,20 +138,13 @@ fn money_is_neither_made_nor_lost(tables: &BTreeMap<&'static str, Rows>) -> Resu
     let mut expected: BTreeMap<u64, i64> = (0..ACCOUNTS).map(|id| (id, OPENING_BALANCE)).collect();
     for row in tables["transfers"].keys() {
         let amount = number(row, 3)? as i64;
-        *expected
-            .get_mut(&number(row, 1)?)
-            .context("a transfer from nowhere")? -= amount;
-        *expected
-            .get_mut(&number(row, 2)?)
-            .context("a transfer to nowhere")? += amount;
+        *expected.get_mut(&number(row, 1)?).context("a transfer from nowhere")? -= amount;
+        *expected.get_mut(&number(row, 2)?).context("a transfer to nowhere")? += amount;
     }
     for row in tables["accounts"].keys() {
         let balance: i64 = text(row, 1)?.parse()?;
         let id = number(row, 0)?;
-        ensure!(
-            expected.remove(&id) == Some(balance),
-            "account {id} holds {balance}"
-        );
+        ensure!(expected.remove(&id) == Some(balance), "account {id} holds {balance}");
     }
     ensure!(expected.is_empty(), "accounts are missing: {expected:?}");
     Ok(())
@@ -203,19 +152,12 @@ fn money_is_neither_made_nor_lost(tables: &BTreeMap<&'static str, Rows>) -> Resu
 
 /// Each index finds exactly the rows that a scan of the table finds.
 fn indexes_agree_with_tables(conn: &mut Conn, tables: &BTreeMap<&'static str, Rows>) -> Result<()> {
-    let indexed = [
-        ("transfers", "src", 1),
-        ("transfers", "shelf", 5),
-        ("ledger", "part", 2),
-    ];
+    let indexed = [("transfers", "src", 1), ("transfers", "shelf", 5), ("ledger", "part", 2)];
     for (table, column, at) in indexed {
         let mut scanned: BTreeMap<Option<Vec<u8>>, BTreeSet<u64>> = BTreeMap::new();
         let token_at = if table == "ledger" { 1 } else { 0 };
         for row in tables[table].keys() {
-            scanned
-                .entry(row[at].clone())
-                .or_default()
-                .insert(number(row, token_at)?);
+            scanned.entry(row[at].clone()).or_default().insert(number(row, token_at)?);
         }
         for (value, expected) in scanned {
             let condition = match &value {
@@ -224,26 +166,13 @@ fn indexes_agree_with_tables(conn: &mut Conn, tables: &BTreeMap<&'static str, Ro
             };
             let sql = format!("SELECT token FROM {table} WHERE {column} {condition}");
             let found: Vec<u64> = conn.query(&sql)?;
-            ensure!(
-                found.len() == expected.len(),
-                "{sql}: {} rows, not {}",
-                found.len(),
-                expected.len()
-            );
-            ensure!(
-                found.iter().all(|token| expected.contains(token)),
-                "{sql} finds other rows"
-            );
+            ensure!(found.len() == expected.len(), "{sql}: {} rows, not {}", found.len(), expected.len());
+            ensure!(found.iter().all(|token| expected.contains(token)), "{sql} finds other rows");
         }
     }
     for row in tables["labels"].keys().step_by(37) {
-        let found: Vec<u64> =
-            conn.exec("SELECT token FROM labels WHERE label = ?", (text(row, 1)?,))?;
-        ensure!(
-            found == [number(row, 0)?],
-            "label {:?} finds {found:?}",
-            row[1]
-        );
+        let found: Vec<u64> = conn.exec("SELECT token FROM labels WHERE label = ?", (text(row, 1)?,))?;
+        ensure!(found == [number(row, 0)?], "label {:?} finds {found:?}", row[1]);
     }
     Ok(())
 }
@@ -252,25 +181,10 @@ fn indexes_agree_with_tables(conn: &mut Conn, tables: &BTreeMap<&'static str, Ro
 pub fn binlog_rebuilds_the_tables_elsewhere(server: &Server, folder: &Path) -> Result<()> {
     let mut source = server.connect_to("crash")?;
     let files = binlog_files(&mut source)?;
-    let judge = MariaDb::start(
-        &folder.join("judge"),
-        &["--innodb-flush-log-at-trx-commit=0"],
-        None,
-    )?;
-    let paths = files
-        .iter()
-        .map(|file| server.datadir().join(file).display().to_string());
-    let sql = tool(
-        "mariadb-binlog",
-        ["--no-defaults".to_owned()].into_iter().chain(paths),
-    )?
-    .success()?;
-    let arguments = [
-        "--no-defaults",
-        "-uroot",
-        "-S",
-        &judge.socket().display().to_string(),
-    ];
+    let judge = MariaDb::start(&folder.join("judge"), &["--innodb-flush-log-at-trx-commit=0"], None)?;
+    let paths = files.iter().map(|file| server.datadir().join(file).display().to_string());
+    let sql = tool("mariadb-binlog", ["--no-defaults".to_owned()].into_iter().chain(paths))?.success()?;
+    let arguments = ["--no-defaults", "-uroot", "-S", &judge.socket().display().to_string()];
     cohort_blackbox::tool::tool_with_input("mariadb", arguments, sql.stdout)?.success()?;
 
     let mut copy = judge.connect()?;
@@ -283,27 +197,18 @@ pub fn binlog_rebuilds_the_tables_elsewhere(server: &Server, folder: &Path) -> R
     let copied: Vec<String> = copy.query("SHOW TABLES")?;
     ensure!(names == copied, "tables {names:?} became {copied:?}");
     for name in names.iter().filter(|name| name.starts_with("made")) {
-        same_rows(
-            name,
-            &read_table(&mut source, name)?,
-            &read_table(&mut copy, name)?,
-        )?;
+        same_rows(name, &read_table(&mut source, name)?, &read_table(&mut copy, name)?)?;
     }
     judge.stop()
 }
 
 fn binlog_files(conn: &mut Conn) -> Result<Vec<String>> {
     let rows: Vec<mysql::Row> = conn.query("SHOW BINARY LOGS")?;
-    rows.into_iter()
-        .map(|row| row.get(0).context("SHOW BINARY LOGS without a name"))
-        .collect()
+    rows.into_iter().map(|row| row.get(0).context("SHOW BINARY LOGS without a name")).collect()
 }
 
 fn read_tables(conn: &mut Conn) -> Result<BTreeMap<&'static str, Rows>> {
-    TABLES
-        .iter()
-        .map(|&name| Ok((name, read_table(conn, name)?)))
-        .collect()
+    TABLES.iter().map(|&name| Ok((name, read_table(conn, name)?))).collect()
 }
 
 fn read_table(conn: &mut Conn, name: &str) -> Result<Rows> {
@@ -320,24 +225,13 @@ fn read_table(conn: &mut Conn, name: &str) -> Result<Rows> {
 }
 
 fn same_rows(name: &str, table: &Rows, copy: &Rows) -> Result<()> {
-    let lost = table
-        .iter()
-        .find(|(row, count)| copy.get(*row) != Some(count));
-    let invented = copy
-        .iter()
-        .find(|(row, count)| table.get(*row) != Some(count));
+    let lost = table.iter().find(|(row, count)| copy.get(*row) != Some(count));
+    let invented = copy.iter().find(|(row, count)| table.get(*row) != Some(count));
     if let Some((row, count)) = lost {
-        bail!(
-            "{name} holds {} {count} times, its copy by binlog {:?}",
-            show(row),
-            copy.get(row)
-        );
+        bail!("{name} holds {} {count} times, its copy by binlog {:?}", show(row), copy.get(row));
     }
     if let Some((row, count)) = invented {
-        bail!(
-            "the copy of {name} by binlog holds {} {count} times, the table does not",
-            show(row)
-        );
+        bail!("the copy of {name} by binlog holds {} {count} times, the table does not", show(row));
     }
     Ok(())
 }
@@ -360,11 +254,7 @@ fn once(count: Option<&u64>) -> Result<bool> {
 }
 
 fn text(row: &[Option<Vec<u8>>], column: usize) -> Result<String> {
-    let cell = row
-        .get(column)
-        .context("too few columns")?
-        .clone()
-        .context("NULL")?;
+    let cell = row.get(column).context("too few columns")?.clone().context("NULL")?;
     Ok(String::from_utf8(cell)?)
 }
 

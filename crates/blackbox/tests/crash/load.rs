@@ -60,10 +60,7 @@ impl History {
 
     /// Transactions that must be in the server.
     pub fn acknowledged(&self) -> u64 {
-        self.fates
-            .values()
-            .filter(|(_, fate)| *fate == Fate::Acknowledged)
-            .count() as u64
+        self.fates.values().filter(|(_, fate)| *fate == Fate::Acknowledged).count() as u64
     }
 }
 
@@ -89,13 +86,7 @@ impl Worker {
     pub fn new(number: u64, round: u64, rng: Rng, history: &History) -> Worker {
         let transfers = history.transfers.get(&number).cloned().unwrap_or_default();
         let next_token = (round + 1) << 32 | number << 24;
-        Worker {
-            number,
-            next_token,
-            rng,
-            done: Vec::new(),
-            transfers,
-        }
+        Worker { number, next_token, rng, done: Vec::new(), transfers }
     }
 
     /// Runs transactions until the connection is lost. An error is a wrong answer of the server.
@@ -146,19 +137,10 @@ impl Worker {
         let to = (from + 1 + self.rng.below(ACCOUNTS - 1)) % ACCOUNTS;
         let amount = self.rng.below(100) as i64;
         conn.query_drop("BEGIN")?;
-        conn.exec_drop(
-            "SELECT balance FROM accounts WHERE id = ? FOR UPDATE",
-            (from,),
-        )?;
+        conn.exec_drop("SELECT balance FROM accounts WHERE id = ? FOR UPDATE", (from,))?;
         // The two accounts are locked in no fixed order: deadlocks are part of the load.
-        conn.exec_drop(
-            "UPDATE accounts SET balance = balance - ? WHERE id = ?",
-            (amount, from),
-        )?;
-        conn.exec_drop(
-            "UPDATE accounts SET balance = balance + ? WHERE id = ?",
-            (amount, to),
-        )?;
+        conn.exec_drop("UPDATE accounts SET balance = balance - ? WHERE id = ?", (amount, from))?;
+        conn.exec_drop("UPDATE accounts SET balance = balance + ? WHERE id = ?", (amount, to))?;
         conn.exec_drop(
             "INSERT INTO transfers (token, src, dst, amount) VALUES (?, ?, ?, ?)",
             (token, from, to, amount),
@@ -169,21 +151,11 @@ impl Worker {
             conn.query_drop("ROLLBACK TO SAVEPOINT half_way")?;
         }
         let label = format!("label {token}");
-        conn.exec_drop(
-            "INSERT INTO labels (token, label) VALUES (?, ?)",
-            (token, label),
-        )?;
+        conn.exec_drop("INSERT INTO labels (token, label) VALUES (?, ?)", (token, label))?;
         self.ledger(conn, token, PART_TRANSFER)?;
-        let bytes = if self.rng.chance(2) {
-            20_000
-        } else {
-            self.rng.below(200) as usize
-        };
+        let bytes = if self.rng.chance(2) { 20_000 } else { self.rng.below(200) as usize };
         let body = self.rng.text(bytes);
-        conn.exec_drop(
-            "INSERT INTO heap (token, body) VALUES (?, ?)",
-            (token, body),
-        )?;
+        conn.exec_drop("INSERT INTO heap (token, body) VALUES (?, ?)", (token, body))?;
         if self.rng.chance(10) {
             return conn.query_drop("ROLLBACK");
         }
@@ -192,13 +164,8 @@ impl Worker {
 
     fn batch(&mut self, conn: &mut Conn, token: u64, fate: &mut Fate) -> mysql::Result<()> {
         let payload = self.rng.text(30).replace('\\', "\\\\").replace('\'', "''");
-        let rows: Vec<String> = (1..=3)
-            .map(|part| format!("({token}, {part}, '{payload}')"))
-            .collect();
-        let sql = format!(
-            "INSERT INTO ledger (token, part, payload) VALUES {}",
-            rows.join(", ")
-        );
+        let rows: Vec<String> = (1..=3).map(|part| format!("({token}, {part}, '{payload}')")).collect();
+        let sql = format!("INSERT INTO ledger (token, part, payload) VALUES {}", rows.join(", "));
         decide(fate, conn.query_drop(sql))
     }
 
@@ -210,15 +177,9 @@ impl Worker {
         let target = self.transfers[pick];
         conn.query_drop("START TRANSACTION")?;
         let change = params! { "token" => token, "shelf" => self.rng.below(9), "target" => target };
-        conn.exec_drop(
-            "UPDATE transfers SET touched_by = :token, shelf = :shelf WHERE token = :target",
-            change,
-        )?;
+        conn.exec_drop("UPDATE transfers SET touched_by = :token, shelf = :shelf WHERE token = :target", change)?;
         let label = format!("label {target} by {token}");
-        conn.exec_drop(
-            "UPDATE labels SET label = ? WHERE token = ?",
-            (label, target),
-        )?;
+        conn.exec_drop("UPDATE labels SET label = ? WHERE token = ?", (label, target))?;
         self.ledger(conn, token, PART_TOUCH)?;
         decide(fate, conn.query_drop("COMMIT"))
     }
@@ -226,18 +187,13 @@ impl Worker {
     fn create(&mut self, conn: &mut Conn, token: u64, fate: &mut Fate) -> mysql::Result<()> {
         let create = format!("CREATE TABLE made_{token} (id INT PRIMARY KEY, v VARCHAR(20))");
         decide(fate, conn.query_drop(create))?;
-        conn.query_drop(format!(
-            "INSERT INTO made_{token} VALUES (1, 'one'), (2, 'two')"
-        ))?;
+        conn.query_drop(format!("INSERT INTO made_{token} VALUES (1, 'one'), (2, 'two')"))?;
         conn.query_drop(format!("CREATE INDEX by_v ON made_{token} (v)"))?;
         if self.rng.chance(50) {
             let drop_token = self.next_token;
             self.next_token += 1;
             let mut dropped = Fate::Absent;
-            let outcome = decide(
-                &mut dropped,
-                conn.query_drop(format!("DROP TABLE made_{token}")),
-            );
+            let outcome = decide(&mut dropped, conn.query_drop(format!("DROP TABLE made_{token}")));
             self.done.push((drop_token, Kind::Drop, dropped));
             // The table of an acknowledged drop must be gone; of one in doubt, it may be.
             *fate = match dropped {
@@ -270,9 +226,7 @@ fn decide(fate: &mut Fate, answer: mysql::Result<()>) -> mysql::Result<()> {
 /// A lock conflict or a lost connection is part of the load; any other error is a failure.
 fn classify(error: mysql::Error) -> Result<Stop> {
     match &error {
-        mysql::Error::MySqlError(refusal) if matches!(refusal.code, 1205 | 1213) => {
-            Ok(Stop::Refused)
-        }
+        mysql::Error::MySqlError(refusal) if matches!(refusal.code, 1205 | 1213) => Ok(Stop::Refused),
         // The server may say that it is shutting down, or that the connection was killed.
         mysql::Error::MySqlError(refusal) if matches!(refusal.code, 1053 | 1927) => Ok(Stop::Lost),
         mysql::Error::MySqlError(_) => Err(error.into()),
@@ -298,9 +252,7 @@ pub fn create_tables(conn: &mut Conn) -> Result<()> {
     ] {
         conn.query_drop(statement)?;
     }
-    let rows: Vec<String> = (0..ACCOUNTS)
-        .map(|id| format!("({id}, {OPENING_BALANCE})"))
-        .collect();
+    let rows: Vec<String> = (0..ACCOUNTS).map(|id| format!("({id}, {OPENING_BALANCE})")).collect();
     conn.query_drop(format!("INSERT INTO accounts VALUES {}", rows.join(", ")))?;
     Ok(())
 }

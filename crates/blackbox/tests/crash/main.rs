@@ -27,10 +27,7 @@ const WORKERS: u64 = 8;
 #[test]
 fn every_acknowledged_transaction_survives_kill_9() -> Result<()> {
     let seed = rng::seed();
-    let rounds = std::env::var("COHORT_ROUNDS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(20);
+    let rounds = std::env::var("COHORT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     let folder = tempfile::tempdir()?;
     // Small files: the load crosses several of them, and kills hit rotations as well.
     let launch = Launch::new(folder.path().join("data")).option("--max-binlog-size=1048576");
@@ -49,33 +46,17 @@ fn every_acknowledged_transaction_survives_kill_9() -> Result<()> {
         let found = checker.check(&server, &mut history)?;
         println!("round {round}: killed after {pause:?}; {found}");
     }
-    assert!(
-        history.acknowledged() > rounds,
-        "the load did next to nothing"
-    );
+    assert!(history.acknowledged() > rounds, "the load did next to nothing");
     check::binlog_rebuilds_the_tables_elsewhere(&server, folder.path())?;
     server.stop()?;
     Ok(())
 }
 
 /// Runs the load until the server is killed under it, and starts the server again.
-fn run_and_kill(
-    mut server: Server,
-    round: u64,
-    seed: u64,
-    pause: Duration,
-    history: &mut History,
-) -> Result<Server> {
+fn run_and_kill(mut server: Server, round: u64, seed: u64, pause: Duration, history: &mut History) -> Result<Server> {
     let stop = AtomicBool::new(false);
     let mut workers: Vec<Worker> = (0..WORKERS)
-        .map(|number| {
-            Worker::new(
-                number,
-                round,
-                Rng::stream(seed, round * WORKERS + number),
-                history,
-            )
-        })
+        .map(|number| Worker::new(number, round, Rng::stream(seed, round * WORKERS + number), history))
         .collect();
     let options = server.options();
     let results: Result<Vec<()>> = thread::scope(|scope| {
@@ -89,9 +70,7 @@ fn run_and_kill(
         thread::sleep(pause);
         let killed = server.signal_kill();
         stop.store(true, Ordering::Relaxed);
-        let joined = running
-            .into_iter()
-            .map(|thread| thread.join().expect("a worker panicked"));
+        let joined = running.into_iter().map(|thread| thread.join().expect("a worker panicked"));
         let outcome = joined.collect();
         killed.and(outcome)
     });
@@ -120,9 +99,7 @@ fn a_second_kill_right_after_recovery_loses_nothing() -> Result<()> {
         let mut conn = server.connect_to("d")?;
         conn.query_drop(format!("INSERT INTO t VALUES ({id})"))?;
         server = server.kill_and_restart()?.kill_and_restart()?;
-        let ids: Vec<i32> = server
-            .connect_to("d")?
-            .query("SELECT id FROM t ORDER BY id")?;
+        let ids: Vec<i32> = server.connect_to("d")?.query("SELECT id FROM t ORDER BY id")?;
         assert_eq!(ids, (0..=id).collect::<Vec<_>>());
     }
     Ok(())
