@@ -45,7 +45,7 @@ pub enum Value {
     Time(Time),
 }
 
-const _: () = assert!(size_of::<Value>() <= 32);
+const _: () = assert!(size_of::<Value>() == 24);
 
 impl Value {
     /// A character string.

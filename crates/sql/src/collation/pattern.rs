@@ -1,0 +1,98 @@
+//! LIKE: patterns with `%` and `_`, character by character under a collation.
+
+use std::cmp::Ordering;
+
+use super::{Collation, general_ci, unicode_ai_ci};
+
+/// Whether `text` matches `pattern`. `escape` makes the character behind it literal.
+pub fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<char>) -> bool {
+    if collation == Collation::Binary {
+        let escape = escape.and_then(|c| u8::try_from(c).ok());
+        return matches(text, pattern, escape, |bytes| bytes.first().map(|&byte| (byte, 1)), |byte| u32::from(*byte), |a, b| a == b);
+    }
+    let equal: fn(&char, &char) -> bool = match collation {
+        Collation::Utf8mb4_0900AiCi => |a, b| a == b || equal_ai_ci(*a, *b),
+        Collation::Utf8mb4GeneralCi => |a, b| a == b || general_ci::weight(*a) == general_ci::weight(*b),
+        _ => |a, b| a == b,
+    };
+    matches(text, pattern, escape, next_char, |c| u32::from(*c), equal)
+}
+
+fn equal_ai_ci(a: char, b: char) -> bool {
+    unicode_ai_ci::compare(a.encode_utf8(&mut [0; 4]).as_bytes(), b.encode_utf8(&mut [0; 4]).as_bytes()) == Ordering::Equal
+}
+
+/// The first character and its length; bytes that are no UTF-8 are replacement characters one by one.
+fn next_char(bytes: &[u8]) -> Option<(char, usize)> {
+    let first = *bytes.first()?;
+    if first.is_ascii() {
+        return Some((char::from(first), 1));
+    }
+    let len = match first {
+        0xc0..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        _ => 4,
+    };
+    let c = bytes.get(..len).and_then(|bytes| std::str::from_utf8(bytes).ok()).and_then(|text| text.chars().next());
+    Some(c.map_or((char::REPLACEMENT_CHARACTER, 1), |c| (c, len)))
+}
+
+/// One element of a pattern.
+enum Element<U> {
+    Literal(U),
+    One,
+    Many,
+}
+
+/// Matches greedily: on a mismatch the last `%` takes one more unit. Earlier ones never have to.
+fn matches<U: PartialEq + Copy>(
+    text: &[u8],
+    pattern: &[u8],
+    escape: Option<U>,
+    next: impl Fn(&[u8]) -> Option<(U, usize)>,
+    code: impl Fn(&U) -> u32,
+    equal: impl Fn(&U, &U) -> bool,
+) -> bool {
+    let element = |at: usize| -> Option<(Element<U>, usize)> {
+        let (unit, len) = next(&pattern[at..])?;
+        if escape == Some(unit)
+            && let Some((literal, literal_len)) = next(&pattern[at + len..])
+        {
+            return Some((Element::Literal(literal), at + len + literal_len));
+        }
+        let element = match code(&unit) {
+            0x25 => Element::Many,
+            0x5f => Element::One,
+            _ => Element::Literal(unit),
+        };
+        Some((element, at + len))
+    };
+    let (mut in_text, mut in_pattern) = (0, 0);
+    // Where to go on after a mismatch: behind the last `%`, with the text it has to take at least.
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        let step = element(in_pattern);
+        if let Some((Element::Many, behind)) = step {
+            retry = Some((behind, in_text));
+            in_pattern = behind;
+            continue;
+        }
+        let unit = next(&text[in_text..]);
+        let advanced = match (&step, &unit) {
+            (None, None) => return true,
+            (Some((Element::One, behind)), Some((_, len))) => Some((*behind, *len)),
+            (Some((Element::Literal(literal), behind)), Some((unit, len))) if equal(literal, unit) => Some((*behind, *len)),
+            _ => None,
+        };
+        if let Some((behind, len)) = advanced {
+            in_pattern = behind;
+            in_text += len;
+            continue;
+        }
+        let Some((behind, from)) = retry else { return false };
+        let Some((_, len)) = next(&text[from..]) else { return false };
+        retry = Some((behind, from + len));
+        in_pattern = behind;
+        in_text = from + len;
+    }
+}

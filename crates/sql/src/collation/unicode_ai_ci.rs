@@ -1,0 +1,96 @@
+//! `utf8mb4_0900_ai_ci`: the collation library, with a table for ASCII text.
+//!
+//! In the root collation, ASCII characters take part in no contraction, expansion or compression, so
+//! that the key of an ASCII text is its characters' keys in a row.
+
+use std::cmp::Ordering;
+use std::sync::LazyLock;
+
+use icu_collator::options::{CollatorOptions, Strength};
+use icu_collator::{Collator, CollatorBorrowed};
+
+struct Library {
+    collator: CollatorBorrowed<'static>,
+    /// By ASCII character: the order of its key, 0 for characters that do not count.
+    ranks: [u8; 128],
+    /// By ASCII character: its key, and how many of the bytes are used.
+    keys: [([u8; 2], u8); 128],
+}
+
+static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
+    let mut options = CollatorOptions::default();
+    options.strength = Some(Strength::Primary);
+    let collator = Collator::try_new(Default::default(), options).expect("the root collation is compiled in");
+    let mut all_keys: Vec<Vec<u8>> = Vec::with_capacity(128);
+    let mut keys = [([0; 2], 0); 128];
+    for (byte, slot) in (0u8..).zip(keys.iter_mut()) {
+        let mut key = Vec::new();
+        let Ok(()) = collator.write_sort_key_to(char::from(byte).encode_utf8(&mut [0; 4]), &mut key);
+        assert!(key.len() <= 2, "primary weights of ASCII take at most two bytes");
+        slot.0[..key.len()].copy_from_slice(&key);
+        slot.1 = key.len() as u8;
+        all_keys.push(key);
+    }
+    let mut distinct = all_keys.clone();
+    distinct.push(Vec::new());
+    distinct.sort();
+    distinct.dedup();
+    let mut ranks = [0; 128];
+    for (rank, key) in ranks.iter_mut().zip(&all_keys) {
+        *rank = distinct.binary_search(key).unwrap_or_default() as u8;
+    }
+    Library { collator, ranks, keys }
+});
+
+pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
+    let library = &*LIBRARY;
+    compare_ascii(a, b, &library.ranks).unwrap_or_else(|| library.collator.compare_utf8(a, b))
+}
+
+/// The order, or `None` if a character beyond ASCII has a say in it.
+fn compare_ascii(a: &[u8], b: &[u8], ranks: &[u8; 128]) -> Option<Ordering> {
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b && a.is_ascii()).count();
+    let (mut rest_a, mut rest_b) = (a[same..].iter(), b[same..].iter());
+    loop {
+        let rank_a = next_rank(&mut rest_a, ranks)?;
+        let rank_b = next_rank(&mut rest_b, ranks)?;
+        if rank_a != rank_b || rank_a == 0 {
+            // A mark behind the character could make it another letter: leave that to the library.
+            let plain = |rest: &[u8]| rest.first().is_none_or(u8::is_ascii);
+            return (plain(rest_a.as_slice()) && plain(rest_b.as_slice())).then(|| rank_a.cmp(&rank_b));
+        }
+    }
+}
+
+/// The rank of the next character that counts, 0 at the end; `None` for one beyond ASCII.
+fn next_rank(rest: &mut std::slice::Iter<'_, u8>, ranks: &[u8; 128]) -> Option<u8> {
+    for &byte in rest {
+        let rank = *ranks.get(usize::from(byte))?;
+        if rank != 0 {
+            return Some(rank);
+        }
+    }
+    Some(0)
+}
+
+/// Appends the sort key, which has no zero byte.
+pub fn write_key(text: &[u8], out: &mut Vec<u8>) {
+    let library = &*LIBRARY;
+    if !text.is_ascii() {
+        return write_library_key(text, out);
+    }
+    out.reserve(text.len() + text.len() / 2);
+    for byte in text {
+        let (key, len) = &library.keys[usize::from(*byte)];
+        out.extend_from_slice(&key[..usize::from(*len)]);
+    }
+}
+
+pub(super) fn write_library_key(text: &[u8], out: &mut Vec<u8>) {
+    let Ok(()) = LIBRARY.collator.write_sort_key_utf8_to(text, out);
+}
+
+#[cfg(test)]
+pub(super) fn compare_by_library(a: &[u8], b: &[u8]) -> Ordering {
+    LIBRARY.collator.compare_utf8(a, b)
+}

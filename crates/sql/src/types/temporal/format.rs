@@ -1,0 +1,201 @@
+//! The format language of DATE_FORMAT and STR_TO_DATE.
+
+use std::fmt::Write as _;
+
+use super::calendar::{day_of_year, week, weekday};
+use super::{Date, DateTime, SECOND_US};
+
+const MONTHS: [&str; 12] =
+    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+/// The English name of a month from 1 to 12.
+pub fn month_name(month: u8) -> Option<&'static str> {
+    MONTHS.get(usize::from(month).checked_sub(1)?).copied()
+}
+
+/// The English name of a weekday, 0 for Monday.
+pub fn day_name(weekday: u8) -> &'static str {
+    DAYS[usize::from(weekday % 7)]
+}
+
+/// Writes `value` as `format` says; `None` where it asks for the name of a zero month or the weekday of
+/// an incomplete date.
+pub fn write(value: DateTime, format: &str) -> Option<String> {
+    let date = value.date();
+    let (hour, minute, second, micro) = value.clock();
+    let hour12 = (hour + 11) % 12 + 1;
+    let mut out = String::with_capacity(format.len() + 16);
+    let mut chars = format.chars();
+    while let Some(c) = chars.next() {
+        if c != '%' {
+            out.push(c);
+            continue;
+        }
+        let weekday_of = || (!date.is_incomplete()).then(|| weekday(date.days()));
+        let week_of = |mode| (!date.is_incomplete()).then(|| week(date.year, date.month, date.day, mode));
+        // Writing to a String cannot fail.
+        let _ = match chars.next() {
+            None => out.write_char('%'),
+            Some('a') => out.write_str(&day_name(weekday_of()?)[..3]),
+            Some('b') => out.write_str(&month_name(date.month)?[..3]),
+            Some('c') => write!(out, "{}", date.month),
+            Some('D') => write!(out, "{}{}", date.day, ordinal_suffix(date.day)),
+            Some('d') => write!(out, "{:02}", date.day),
+            Some('e') => write!(out, "{}", date.day),
+            Some('f') => write!(out, "{micro:06}"),
+            Some('H') => write!(out, "{hour:02}"),
+            Some('h' | 'I') => write!(out, "{hour12:02}"),
+            Some('i') => write!(out, "{minute:02}"),
+            Some('j') => write!(out, "{:03}", day_of_year(date.year, date.month, date.day)),
+            Some('k') => write!(out, "{hour}"),
+            Some('l') => write!(out, "{hour12}"),
+            Some('M') => out.write_str(month_name(date.month)?),
+            Some('m') => write!(out, "{:02}", date.month),
+            Some('p') => out.write_str(half_of_day(hour)),
+            Some('r') => write!(out, "{hour12:02}:{minute:02}:{second:02} {}", half_of_day(hour)),
+            Some('S' | 's') => write!(out, "{second:02}"),
+            Some('T') => write!(out, "{hour:02}:{minute:02}:{second:02}"),
+            Some('U') => write!(out, "{:02}", week_of(0)?.1),
+            Some('u') => write!(out, "{:02}", week_of(1)?.1),
+            Some('V') => write!(out, "{:02}", week_of(2)?.1),
+            Some('v') => write!(out, "{:02}", week_of(3)?.1),
+            Some('W') => out.write_str(day_name(weekday_of()?)),
+            Some('w') => write!(out, "{}", (weekday_of()? + 1) % 7),
+            Some('X') => write!(out, "{:04}", week_of(2)?.0),
+            Some('x') => write!(out, "{:04}", week_of(3)?.0),
+            Some('Y') => write!(out, "{:04}", date.year),
+            Some('y') => write!(out, "{:02}", date.year % 100),
+            Some(other) => out.write_char(other),
+        };
+    }
+    Some(out)
+}
+
+fn half_of_day(hour: u8) -> &'static str {
+    if hour < 12 { "AM" } else { "PM" }
+}
+
+fn ordinal_suffix(day: u8) -> &'static str {
+    match (day % 10, day / 10) {
+        (_, 1) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    }
+}
+
+/// What [`read`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The value; parts that the format does not name are zero.
+    pub value: DateTime,
+    /// The format names a part of a date.
+    pub has_date: bool,
+    /// The format names a part of a time.
+    pub has_time: bool,
+}
+
+/// Reads `text` as `format` says (the parts of dates and times; weeks are not supported); `None` if it
+/// does not match or is no date.
+pub fn read(text: &str, format: &str) -> Option<Read> {
+    let mut rest = text.trim_ascii_start();
+    let (mut date, mut has_date, mut has_time) = (Date::ZERO, false, false);
+    let (mut hour, mut minute, mut second, mut micro) = (0, 0, 0, 0);
+    let (mut afternoon, mut twelve_hours, mut fsp) = (false, false, 0);
+    let mut chars = expand(format).into_iter().peekable();
+    while let Some(c) = chars.next() {
+        if c.is_whitespace() {
+            rest = rest.trim_ascii_start();
+            continue;
+        }
+        if c != '%' {
+            rest = rest.strip_prefix(c)?;
+            continue;
+        }
+        let specifier = chars.next()?;
+        match specifier {
+            'Y' | 'y' | 'c' | 'm' | 'd' | 'e' | 'M' | 'b' | 'D' | 'j' => has_date = true,
+            'H' | 'k' | 'h' | 'I' | 'l' | 'i' | 'S' | 's' | 'f' | 'p' => has_time = true,
+            _ => {}
+        }
+        match specifier {
+            'Y' => date.year = number(&mut rest, 4)? as u16,
+            'y' => {
+                let year = number(&mut rest, 2)? as u16;
+                date.year = year + if year < 70 { 2000 } else { 1900 };
+            }
+            'c' | 'm' => date.month = number(&mut rest, 2)? as u8,
+            'd' | 'e' => date.day = number(&mut rest, 2)? as u8,
+            'D' => {
+                date.day = number(&mut rest, 2)? as u8;
+                rest = rest.get(2..)?;
+            }
+            'M' => date.month = name(&mut rest, &MONTHS, usize::MAX)?,
+            'b' => date.month = name(&mut rest, &MONTHS, 3)?,
+            'a' => _ = name(&mut rest, &DAYS, 3)?,
+            'W' => _ = name(&mut rest, &DAYS, usize::MAX)?,
+            'j' => {
+                let day = number(&mut rest, 3)?;
+                date = Date::from_days(Date { year: date.year, month: 1, day: 1 }.days() + i64::from(day) - 1)?;
+            }
+            'H' | 'k' => hour = number(&mut rest, 2)?,
+            'h' | 'I' | 'l' => {
+                hour = number(&mut rest, 2).filter(|hour| (1..=12).contains(hour))? % 12;
+                twelve_hours = true;
+            }
+            'i' => minute = number(&mut rest, 2)?,
+            'S' | 's' => second = number(&mut rest, 2)?,
+            'f' => {
+                let before = rest.len();
+                let digits = number(&mut rest, 6)?;
+                micro = digits * 10u32.pow(6 - (before - rest.len()) as u32);
+                fsp = 6;
+            }
+            'p' => {
+                afternoon = match rest.get(..2)?.to_ascii_uppercase().as_str() {
+                    "AM" => false,
+                    "PM" => true,
+                    _ => return None,
+                };
+                rest = &rest[2..];
+            }
+            '%' => rest = rest.strip_prefix('%')?,
+            _ => return None,
+        }
+    }
+    if twelve_hours && afternoon {
+        hour += 12;
+    }
+    if !date.is_valid() || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
+    let value = DateTime::new(date, seconds * SECOND_US + i64::from(micro), fsp);
+    Some(Read { value, has_date, has_time })
+}
+
+/// Writes out the two specifiers that stand for others.
+fn expand(format: &str) -> Vec<char> {
+    format.replace("%T", "%H:%i:%S").replace("%r", "%I:%i:%S %p").chars().collect()
+}
+
+fn number(rest: &mut &str, most_digits: usize) -> Option<u32> {
+    let len = rest.bytes().take(most_digits).take_while(u8::is_ascii_digit).count();
+    let number = rest.get(..len)?.parse().ok()?;
+    *rest = &rest[len..];
+    Some(number)
+}
+
+/// The place (from 1) of the name that stands here, of which at most `most` letters count.
+fn name(rest: &mut &str, names: &[&str], most: usize) -> Option<u8> {
+    for (place, name) in names.iter().enumerate() {
+        let name = &name[..name.len().min(most)];
+        if rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)) {
+            *rest = &rest[name.len()..];
+            return Some(place as u8 + 1);
+        }
+    }
+    None
+}
