@@ -44,6 +44,14 @@ pub enum ReserveError {
         /// What the system said.
         source: Arc<IoError>,
     },
+    /// More than the journal takes for one transaction: fail the statement.
+    #[error("{needed} bytes of journal for one transaction, the most is {max}")]
+    TooLarge {
+        /// Bytes asked for.
+        needed: u64,
+        /// [`JournalOptions::reservation_bytes_max`](super::JournalOptions::reservation_bytes_max).
+        max: u64,
+    },
     /// The journal takes nothing more.
     #[error(transparent)]
     Journal(#[from] JournalError),

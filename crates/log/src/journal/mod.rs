@@ -100,6 +100,8 @@ pub struct JournalOptions {
     pub spare_segments: usize,
     /// Up to how many segments in all a checkpoint keeps for another use; more are removed.
     pub keep_segments: usize,
+    /// The largest reservation, bytes.
+    pub reservation_bytes_max: u64,
     /// The operator's answer to a damaged record: cut the journal there, and lose what is behind.
     /// Counts only for damage at exactly this place.
     pub cut_at: Option<Lsn>,
@@ -113,6 +115,7 @@ impl Default for JournalOptions {
             segment_bytes: 64 << 20,
             spare_segments: 2,
             keep_segments: 8,
+            reservation_bytes_max: 4 << 30,
             cut_at: None,
             journal_id: None,
         }
@@ -227,12 +230,14 @@ impl Journal {
     /// need be. Returns at once when there is room.
     pub fn reserve(&self, payload_bytes: u64) -> Result<Reservation, ReserveError> {
         self.inner.check()?;
-        let bytes = record_bytes(payload_bytes)
-            .unwrap_or(i64::MAX as u64)
-            .min(i64::MAX as u64);
-        match self.inner.space.take(bytes) {
+        let needed = record_bytes(payload_bytes).unwrap_or(payload_bytes);
+        let max = self.inner.options.reservation_bytes_max;
+        if needed > max {
+            return Err(ReserveError::TooLarge { needed, max });
+        }
+        match self.inner.space.take(needed) {
             Some(reservation) => Ok(reservation),
-            None => self.inner.reserve_with_upkeep(bytes),
+            None => self.inner.reserve_with_upkeep(needed),
         }
     }
 

@@ -1,0 +1,185 @@
+//! Flipped bits: an error that names file and offset, or a tail cut where only a tail can be cut.
+
+use super::*;
+
+/// A journal of several segments whose records are all durable, with a checkpoint behind the first.
+fn journal_on_disk() -> (SimDisk, Vec<(Lsn, Vec<u8>)>) {
+    let disk = SimDisk::new(3);
+    let (journal, _) = open(&disk).unwrap();
+    let mut records = Vec::new();
+    for number in 0..12 {
+        let payload = payload(number, 1 + number * 900);
+        records.push((append(&journal, &payload, Durability::Sync), payload));
+        if number == 1 {
+            records.remove(0);
+            journal.checkpoint(records[0].0, b"note").unwrap();
+        }
+    }
+    journal.prepare_segments().unwrap();
+    (disk.crash(), records)
+}
+
+/// The file and offset of a place, by the layout of [`small`] segments.
+fn place(lsn: Lsn) -> (std::path::PathBuf, u64) {
+    let data = 7 * BLOCK as u64;
+    let path = Path::new(DIR).join(format!("journal.{:06}", lsn.0 / data + 1));
+    (path, lsn.0 % data + BLOCK as u64)
+}
+
+#[test]
+fn a_flip_in_a_record_that_a_later_one_vouches_for_stops_with_file_and_offset() {
+    let (disk, records) = journal_on_disk();
+    let flips: Vec<u64> = (0..72).chain([72, 73, 100]).collect();
+    for (lsn, payload) in &records[..records.len() - 1] {
+        for at in flips.iter().filter(|at| **at < 72 + payload.len() as u64) {
+            let (path, offset) = place(Lsn(lsn.0 + at));
+            disk.corrupt(&path, offset, 0x10);
+            let error = open(&disk.kill_copy()).err().unwrap_or_else(|| panic!("lsn {lsn} byte {at} passed"));
+            let (named, named_offset) = place(*lsn);
+            match &error {
+                OpenError::Damaged { path, offset, lsn: Some(found), .. } => {
+                    assert_eq!((path, *offset, found), (&named, named_offset, lsn), "{error}");
+                }
+                other => panic!("lsn {lsn} byte {at}: {other}"),
+            }
+            assert!(error.to_string().contains(&format!("--journal-cut-at={lsn}")), "{error}");
+            disk.corrupt(&path, offset, 0x10);
+        }
+    }
+    assert_eq!(open(&disk).unwrap().1.records, records);
+}
+
+#[test]
+fn a_flip_in_the_last_record_cuts_it_and_says_so() {
+    let (disk, records) = journal_on_disk();
+    let (lsn, payload) = records.last().unwrap();
+    for at in [0, 8, 20, 30, 50, 60, 64, 68, 72, 71 + payload.len() as u64] {
+        let (path, offset) = place(Lsn(lsn.0 + at));
+        disk.corrupt(&path, offset, 1);
+        let (_, read) = open(&disk.kill_copy()).unwrap();
+        assert_eq!(read.records, records[..records.len() - 1], "byte {at}");
+        if at >= 64 || at == 8 {
+            assert!(matches!(read.end, ScanEnd::TornTail { .. }), "byte {at}: {:?}", read.end);
+        }
+        disk.corrupt(&path, offset, 1);
+    }
+}
+
+#[test]
+fn what_a_checkpoint_or_an_earlier_start_knew_is_not_cut() {
+    let (disk, records) = journal_on_disk();
+    let (lsn, _) = *records.last().unwrap();
+    let (path, offset) = place(lsn);
+    let (journal, _) = open(&disk).unwrap();
+    disk.corrupt(&path, offset + 64, 1);
+    assert!(matches!(open(&disk.kill_copy()), Err(OpenError::Damaged { .. })));
+    disk.corrupt(&path, offset + 64, 1);
+    let last = append(&journal, b"newest", Durability::Sync);
+    journal.checkpoint(records[3].0, b"").unwrap();
+    let (path, offset) = place(last);
+    disk.corrupt(&path, offset + 64, 1);
+    assert!(matches!(open(&disk.kill_copy()), Err(OpenError::Damaged { lsn: Some(lsn), .. }) if lsn == last));
+}
+
+#[test]
+fn the_operator_may_cut_at_the_damage_and_only_there() {
+    let (disk, records) = journal_on_disk();
+    let (lsn, _) = records[4];
+    let (path, offset) = place(lsn);
+    disk.corrupt(&path, offset + 100, 1);
+    let with = |cut_at| {
+        let options = JournalOptions { cut_at: Some(cut_at), ..small() };
+        read_on(Arc::new(disk.clone()), Path::new(DIR), options)
+    };
+    assert!(matches!(with(records[5].0), Err(OpenError::Damaged { .. })));
+    let (journal, read) = with(lsn).unwrap();
+    assert_eq!(read.records, records[..4]);
+    assert!(matches!(read.end, ScanEnd::CutByOperator { .. }));
+    append(&journal, b"instead", Durability::Sync);
+    drop(journal);
+    let (_, read) = open(&disk.crash()).unwrap();
+    assert_eq!((read.records.len(), read.end), (5, ScanEnd::Clean));
+}
+
+#[test]
+fn every_flip_in_segment_headers_and_the_checkpoint_is_found() {
+    let (disk, _) = journal_on_disk();
+    for (name, bytes) in [("journal.000001", 48), ("journal.000003", 48), ("checkpoint", 64 + 4 + 4)] {
+        let path = Path::new(DIR).join(name);
+        for at in 0..bytes {
+            disk.corrupt(&path, at, 0x20);
+            let error = open(&disk.kill_copy()).err().unwrap_or_else(|| panic!("{name} byte {at} passed"));
+            assert!(error.to_string().contains(name), "{error}");
+            disk.corrupt(&path, at, 0x20);
+        }
+    }
+    assert!(open(&disk).is_ok());
+}
+
+#[test]
+fn a_newer_format_is_named_as_such() {
+    let (disk, _) = journal_on_disk();
+    for name in ["journal.000002", "checkpoint"] {
+        let path = Path::new(DIR).join(name);
+        disk.corrupt(&path, 8, 3);
+        let error = open(&disk.kill_copy()).err().unwrap();
+        assert!(matches!(&error, OpenError::Newer { found: 2, supported: 1, .. }), "{error}");
+        disk.corrupt(&path, 8, 3);
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let (disk, _) = journal_on_disk();
+    for name in ["journal.000001", "journal.000002", "checkpoint"] {
+        let disk = disk.kill_copy();
+        disk.remove(&Path::new(DIR).join(name)).unwrap();
+        let error = open(&disk).err().unwrap();
+        assert!(matches!(&error, OpenError::Missing { .. }), "{error}");
+        assert!(error.to_string().contains(name), "{error}");
+    }
+}
+
+#[test]
+fn random_garbage_never_panics() {
+    let random = cohort_io::SeededRandom::new(9);
+    let (clean, records) = journal_on_disk();
+    for _ in 0..500 {
+        let disk = clean.kill_copy();
+        for _ in 0..1 + random.below(3) {
+            let lsn = Lsn(random.below(records.last().unwrap().0.0 + 3 * BLOCK as u64));
+            let (path, offset) = place(lsn);
+            disk.corrupt(&path, offset, 1 << random.below(8));
+        }
+        if let Ok((_, read)) = open(&disk) {
+            assert_eq!(read.records, records[..read.records.len()]);
+            assert!(read.records.len() >= records.len() - 1);
+        }
+    }
+}
+
+#[test]
+fn a_payload_that_imitates_a_record_is_not_believed() {
+    let disk = SimDisk::new(1);
+    let (journal, _) = open(&disk).unwrap();
+    append(&journal, b"first", Durability::Sync);
+    let imitation = Header {
+        flags: 0,
+        previous: 0,
+        journal_id: 78,
+        epoch: 1,
+        lsn: Lsn(3 * BLOCK as u64),
+        sequence: 9,
+        durable: Lsn(3 * BLOCK as u64),
+        payload_bytes: 10,
+    };
+    let mut payload = vec![0; 2 * BLOCK - HEADER_BYTES];
+    payload.extend_from_slice(&imitation.encode().0);
+    payload.resize(3 * BLOCK, 0);
+    let record = lay_out(&journal, &payload);
+    assert_eq!(record.lsn(), Lsn(BLOCK as u64));
+    journal.write(&record, Durability::Sync).unwrap();
+    disk.corrupt(&place(record.lsn()).0, place(record.lsn()).1 + 80, 1);
+    let (_, read) = open(&disk.crash()).unwrap();
+    assert_eq!(read.records.len(), 1);
+}
