@@ -220,7 +220,7 @@ fn present_columns(columns: usize) -> Vec<u8> {
     push_lenenc(&mut present, columns as u64);
     let bitmap_at = present.len();
     present.resize(bitmap_at + columns.div_ceil(8), 0xff);
-    if columns % 8 != 0 {
+    if !columns.is_multiple_of(8) {
         present[bitmap_at + columns / 8] = (1 << (columns % 8)) - 1;
     }
     present

@@ -423,3 +423,20 @@ fn a_closed_binlog_is_not_in_use_and_goes_on_at_the_next_start() {
     let found = std::fs::read(files.path(3)).expect("readable");
     assert_eq!(found[IN_USE_AT as usize], 1);
 }
+
+#[test]
+fn a_torn_last_line_of_the_index_is_written_again() {
+    let chunks = three_files();
+    for kept in 15 * 2..15 * 3 + 2 {
+        let disk = SimDisk::new(1);
+        let (files, _) = recover(&disk, &[]).expect("a new binlog");
+        append_all(&files, &chunks.chunks).expect("appended");
+        files.sync_all().expect("synced");
+        let disk = disk.kill();
+        let mut text = b"./binlog.000001\n./binlog.000002\n./binlog.000003\n"[..kept].to_vec();
+        text.resize(100, 0);
+        set_index(&disk, &text);
+        let (files, _) = recover(&disk, &chunks.chunks).expect("recovered");
+        assert_holds(&disk, &files, &chunks);
+    }
+}
