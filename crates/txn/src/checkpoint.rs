@@ -155,7 +155,7 @@ impl Background {
 }
 
 /// Keeps journal segments and the next binlog file ready, so that the commit path finds them.
-fn prepare_ahead(coordinator: &Coordinator) {
+pub(crate) fn prepare_ahead(coordinator: &Coordinator) {
     if let Err(error) = coordinator.journal.prepare_segments() {
         eprintln!("[Warning] cannot prepare journal segments ahead: {error}");
     }

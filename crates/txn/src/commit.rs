@@ -37,7 +37,7 @@ use arc_swap::ArcSwap;
 use cohort_engine::{Engine, EngineId, Position, Snapshot};
 use cohort_io::Clock;
 use cohort_log::binlog::{BinlogFiles, BinlogPosition, FileStart, Gtid, GtidSet, ServerIdentity, ServerUuid, Stamp, TransactionEvents, file_header, rotate_event};
-use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation};
+use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
 use parking_lot::{Condvar, Mutex};
 
 use crate::checkpoint::Note;
@@ -410,10 +410,21 @@ impl Coordinator {
         if bytes > TRANSACTION_BYTES_MAX {
             return Err(CommitError::TooLarge { bytes, max: TRANSACTION_BYTES_MAX });
         }
-        let no_space = |error: &dyn std::error::Error| CommitError::NoSpace(error.to_string());
-        let journal_room = self.journal.reserve(bytes).map_err(|error| no_space(&error))?;
-        self.binlog.reserve(binlog).map_err(|error| no_space(&error))?;
+        let journal_room = self.journal.reserve(bytes).map_err(|error| match error {
+            ReserveError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
+            ReserveError::TooLarge { .. } => CommitError::TooLarge { bytes, max: TRANSACTION_BYTES_MAX },
+            ReserveError::Journal(error) => self.refused(&error),
+        })?;
+        self.binlog.reserve(binlog).map_err(|error| match error.is_no_space() {
+            true => CommitError::NoSpace(error.to_string()),
+            false => self.refused(&error),
+        })?;
         Ok((journal_room, binlog))
+    }
+
+    /// What to say when a log refuses room for another reason than space.
+    fn refused(&self, error: &dyn std::error::Error) -> CommitError {
+        self.closed().unwrap_or_else(|| CommitError::Sealed(error.to_string()))
     }
 
     /// Joins the queue, lets the locks go, and leads if nobody else does.

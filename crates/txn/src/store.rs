@@ -65,29 +65,43 @@ impl Store {
         engines: Vec<Arc<dyn Engine>>,
         progress: &mut dyn FnMut(&str),
     ) -> Result<(Arc<Store>, RecoveryReport), RecoverError> {
+        let (store, report) = Store::recover(options, fs, clock, engines, progress)?;
+        store.start_threads();
+        Ok((store, report))
+    }
+
+    /// [`Store::open`] without threads: every commit is written by its session, and checkpoints are
+    /// taken by hand.
+    pub(crate) fn recover(
+        options: StoreOptions,
+        fs: Arc<dyn FileSystem>,
+        clock: Arc<dyn Clock>,
+        engines: Vec<Arc<dyn Engine>>,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(Arc<Store>, RecoveryReport), RecoverError> {
         let (journal, scan) = Journal::open(fs.clone(), &options.journal_dir, options.journal)?;
         let binlog = BinlogFiles::open(fs, options.binlog)?;
         let (start, report) = recovery::recover(&journal, scan, &binlog, &engines, progress)?;
-        let coordinator = Arc::new(Coordinator::new(
+        let event_options =
+            EventOptions { server_id: options.identity.server_id, ..EventOptions::default() };
+        let coordinator = Coordinator::new(
             engines,
             journal,
             binlog,
             options.settings,
             clock,
             options.server_uuid,
-            options.identity.clone(),
+            options.identity,
             start,
-        ));
-        let background = Arc::new(Background::new(options.checkpoint_bytes));
+        );
         let store = Arc::new(Store {
-            coordinator,
-            background,
+            coordinator: Arc::new(coordinator),
+            background: Arc::new(Background::new(options.checkpoint_bytes)),
             locks: LockManager::new(),
             next_transaction: AtomicU64::new(1),
-            event_options: EventOptions { server_id: options.identity.server_id, ..EventOptions::default() },
+            event_options,
             threads: Mutex::default(),
         });
-        store.start_threads();
         store.begin_file(FileStart::ServerStart)?;
         Ok((store, report))
     }
@@ -213,6 +227,11 @@ impl Store {
                 checkpoint::take_last(&self.coordinator).map_err(|error| error.to_string())
             }
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn coordinator(&self) -> &Coordinator {
+        &self.coordinator
     }
 
     pub(crate) fn engine(&self, engine: EngineId) -> &dyn Engine {

@@ -1,1 +1,491 @@
-//! placeholder
+//! Commits and recoveries on the simulated disk: crashed and failed at every operation in turn.
+
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::thread;
+use std::time::Duration;
+
+use cohort_engine::memory::MemoryEngine;
+use cohort_engine::{Direction, KeyRange};
+use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
+use cohort_log::binlog::{
+    BinlogOptions, BinlogReader, ColumnMeta, EventBody, ReaderOptions, RowValue, TableMap,
+};
+use cohort_log::journal::JournalOptions;
+
+use super::*;
+use crate::checkpoint;
+use crate::recovery::{RecoverError, RecoveryReport};
+use crate::store::{Store, StoreOptions};
+use crate::transaction::Read;
+use crate::{Isolation, LockMode};
+
+const ENGINES: [EngineId; 2] = [EngineId(0), EngineId(1)];
+const COUNTER: &[u8] = b"counter";
+const BINLOG: &str = "/data";
+/// A transaction whose record reaches over several segments.
+const LARGE: u64 = 8;
+
+/// A server's disk and engines: what a power cut takes down together.
+struct Machine {
+    disk: SimDisk,
+    engines: [Arc<MemoryEngine>; 2],
+}
+
+impl Machine {
+    fn new(seed: u64) -> Self {
+        Machine { disk: SimDisk::new(seed), engines: std::array::from_fn(|_| Arc::new(MemoryEngine::new())) }
+    }
+
+    /// The machine when power is back.
+    fn crash(&self) -> Machine {
+        let engines = self.engines.each_ref().map(|engine| Arc::new(engine.crash()));
+        Machine { disk: self.disk.crash(), engines }
+    }
+
+    fn options(durability: u32) -> StoreOptions {
+        StoreOptions {
+            journal_dir: "/data/journal".into(),
+            journal: JournalOptions {
+                segment_bytes: 4 * 4096,
+                spare_segments: 1,
+                keep_segments: 3,
+                ..JournalOptions::default()
+            },
+            binlog: BinlogOptions { reserve_step_bytes: 8192, ..BinlogOptions::new(BINLOG) },
+            identity: ServerIdentity { server_id: 1, server_version: "8.0.40-test".to_owned() },
+            server_uuid: "11111111-2222-3333-4444-555555555555".parse().expect("a UUID"),
+            settings: CommitSettings {
+                durability: DurabilitySettings {
+                    sync_binlog: AtomicU32::new(durability),
+                    flush_log_at_trx_commit: AtomicU32::new(durability),
+                },
+                max_binlog_size: AtomicU64::new(700),
+            },
+            checkpoint_bytes: 1 << 20,
+        }
+    }
+
+    fn engines(&self) -> Vec<Arc<dyn Engine>> {
+        self.engines.iter().map(|engine| engine.clone() as Arc<dyn Engine>).collect()
+    }
+
+    fn recover(&self) -> Result<(Arc<Store>, RecoveryReport), RecoverError> {
+        let (disk, clock) = (Arc::new(self.disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
+        Store::recover(Machine::options(1), disk, clock, self.engines(), &mut |_| ())
+    }
+
+    fn open(&self) -> Arc<Store> {
+        let (disk, clock) = (Arc::new(self.disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
+        let opened = Store::open(Machine::options(1), disk, clock, self.engines(), &mut |_| ());
+        opened.expect("a disk without faults").0
+    }
+}
+
+fn table() -> TableMap {
+    let id = ColumnMeta {
+        type_code: 8,
+        meta: Vec::new(),
+        nullable: false,
+        unsigned: false,
+        charset: 63,
+        name: "id".to_owned(),
+        primary_key: true,
+    };
+    TableMap::new(7, "bank", "transfers", &[id])
+}
+
+fn key(id: u64) -> Vec<u8> {
+    [b"transfer", &id.to_be_bytes()[..]].concat()
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+}
+
+/// One transaction: a row in both engines, an event with its id, and one more in the counter.
+fn transfer(store: &Arc<Store>, id: u64) -> Result<Committed, CommitError> {
+    store.commit_and_wait(write_transfer(store, id))
+}
+
+fn write_transfer(store: &Arc<Store>, id: u64) -> Transaction {
+    let mut transaction = store.begin();
+    transaction.lock(ENGINES[0], COUNTER, LockMode::Exclusive).expect("a lock that everyone gives back");
+    let mut value = Vec::new();
+    let there = transaction.get(ENGINES[0], Read::Current, COUNTER, &mut value).expect("memory can be read");
+    let count = if there { number(&value) } else { 0 };
+    transaction.put(ENGINES[0], COUNTER, &(count + 1).to_le_bytes());
+    let payload = vec![id as u8; if id == LARGE { 40_000 } else { 10 }];
+    for engine in ENGINES {
+        transaction.put(engine, &key(id), &payload);
+    }
+    let image = [&[0u8][..], &(id as i64).to_le_bytes()].concat();
+    transaction.events().write_row(&table(), &image);
+    transaction.events().end_statement();
+    transaction
+}
+
+/// Runs transfers one after the other, with checkpoints and rotations between; returns the ids that
+/// were acknowledged.
+fn run(machine: &Machine, first: u64, last: u64) -> Vec<u64> {
+    let mut acknowledged = Vec::new();
+    let Ok((store, _)) = machine.recover() else { return acknowledged };
+    for id in first..=last {
+        match transfer(&store, id) {
+            Ok(_) => acknowledged.push(id),
+            // Rolled back, nothing ordered: the server goes on.
+            Err(CommitError::NoSpace(_)) => break,
+            Err(_) => break,
+        }
+        if id % 5 == 0 && checkpoint::take(store.coordinator()).is_err() {
+            break;
+        }
+        if id % 3 == 0 {
+            checkpoint::prepare_ahead(store.coordinator());
+        }
+    }
+    acknowledged
+}
+
+/// Everything a recovered machine says about which transfers there are, from each side.
+struct Found {
+    rows: [Vec<u64>; 2],
+    counter: u64,
+    binlog: Vec<u64>,
+    gtids: String,
+}
+
+fn found(machine: &Machine, store: &Store) -> Found {
+    let published = store.published();
+    let mut rows = [Vec::new(), Vec::new()];
+    for (engine, rows) in ENGINES.iter().zip(&mut rows) {
+        let range = KeyRange { lower: key(0), upper: key(u64::MAX) };
+        let mut cursor = published.engine(*engine).cursor(&range, Direction::Forward).expect("a cursor");
+        while let Some(entry) = cursor.next().expect("an entry") {
+            rows.push(u64::from_be_bytes(entry.key[8..].try_into().expect("a key")));
+        }
+    }
+    let mut value = Vec::new();
+    let there = published.engine(ENGINES[0]).get(COUNTER, &mut value).expect("a read");
+    Found {
+        rows,
+        counter: if there { number(&value) } else { 0 },
+        binlog: binlog_ids(machine, store),
+        gtids: store.executed().1.to_string(),
+    }
+}
+
+fn binlog_ids(machine: &Machine, store: &Store) -> Vec<u64> {
+    let mut ids = Vec::new();
+    for file in store.binlog().list() {
+        let path = Path::new(BINLOG).join(&file.name);
+        let mut reader = BinlogReader::open(&machine.disk, &path, ReaderOptions::default()).expect("a binlog file");
+        let mut map = None;
+        while let Some(event) = reader.next_event().expect("a whole event") {
+            match event.decode().expect("a known event") {
+                EventBody::TableMap(table) => map = Some(table),
+                EventBody::Rows(rows) => {
+                    for row in rows.rows(map.as_ref().expect("a table map comes first")) {
+                        match row.expect("a row").after.as_deref() {
+                            Some([RowValue::Int(id)]) => ids.push(*id as u64),
+                            other => panic!("unexpected row {other:?}"),
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    ids
+}
+
+/// I1 to I3 and I5: what is there is a prefix of the order, the same prefix in both engines, the
+/// counter, the binlog and the GTIDs, and it has everything acknowledged.
+fn check(found: &Found, acknowledged: &[u64], context: &str) {
+    let there = found.rows[0].len() as u64;
+    let prefix: Vec<u64> = (1..=there).collect();
+    assert_eq!(found.rows[0], prefix, "{context}: a hole in engine 0");
+    assert_eq!(found.rows[1], prefix, "{context}: the engines differ");
+    assert_eq!(found.counter, there, "{context}: a half transaction");
+    assert_eq!(found.binlog, prefix, "{context}: binlog and engines differ");
+    let gtids = match there {
+        0 => String::new(),
+        1 => "11111111-2222-3333-4444-555555555555:1".to_owned(),
+        _ => format!("11111111-2222-3333-4444-555555555555:1-{there}"),
+    };
+    assert_eq!(found.gtids, gtids, "{context}");
+    let lost = acknowledged.iter().find(|id| **id > there);
+    assert_eq!(lost, None, "{context}: acknowledged and lost");
+}
+
+const TRANSFERS: u64 = 17;
+
+#[test]
+fn a_run_without_faults_commits_everything() {
+    let machine = Machine::new(1);
+    let acknowledged = run(&machine, 1, TRANSFERS);
+    assert_eq!(acknowledged.len() as u64, TRANSFERS);
+    let machine = machine.crash();
+    let (store, report) = machine.recover().expect("a recovery");
+    check(&found(&machine, &store), &acknowledged, "no fault");
+    assert!(report.transactions_kept > 0, "the last checkpoint does not hold everything");
+    assert!(store.binlog().list().len() > 3, "rotations happened");
+}
+
+/// Crashes at operation 0, 1, 2 … until a run ends without reaching it. Every other recovery is itself
+/// crashed on the way, and must come to the same.
+#[test]
+fn a_crash_at_any_operation_loses_nothing_acknowledged() {
+    let mut seed = 0;
+    for operation in 0.. {
+        seed += 1;
+        let machine = Machine::new(seed);
+        machine.disk.set_fault(operation, Fault::PowerCut);
+        let acknowledged = run(&machine, 1, TRANSFERS);
+        let finished = machine.disk.operations() <= operation;
+        let mut machine = machine.crash();
+        if operation % 2 == 1 {
+            machine.disk.set_fault(operation / 2 % 40, Fault::PowerCut);
+            drop(machine.recover());
+            machine = machine.crash();
+        }
+        let context = format!("crash at operation {operation}");
+        let (store, _) = machine.recover().unwrap_or_else(|error| panic!("{context}: {error}"));
+        let there = found(&machine, &store);
+        check(&there, &acknowledged, &context);
+        let next = there.counter + 1;
+        transfer(&store, next).unwrap_or_else(|error| panic!("{context}: the server does not go on: {error}"));
+        check(&found(&machine, &store), &[next], &context);
+        if finished {
+            assert_eq!(acknowledged.len() as u64, TRANSFERS);
+            assert!(operation > 60, "the sweep reached the log's writes");
+            return;
+        }
+    }
+}
+
+/// I6 and I8: whatever fails, no acknowledged transaction is lost and none is half there; a full disk
+/// fails the statement that needs room and nothing else.
+#[test]
+fn an_error_at_any_operation_loses_nothing_acknowledged() {
+    for fault in [Fault::Error, Fault::NoSpace] {
+        for operation in 0.. {
+            let machine = Machine::new(operation + 1);
+            machine.disk.set_fault(operation, fault);
+            let acknowledged = run(&machine, 1, TRANSFERS);
+            let finished = machine.disk.operations() <= operation;
+            let machine = machine.crash();
+            let context = format!("{fault:?} at operation {operation}");
+            let (store, _) = machine.recover().unwrap_or_else(|error| panic!("{context}: {error}"));
+            check(&found(&machine, &store), &acknowledged, &context);
+            if finished {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn after_a_failed_write_nothing_is_acknowledged_until_restart() {
+    // The first operations of a commit may prepare a segment; the one that fails must be the log write.
+    for skipped in 0..40 {
+        let machine = Machine::new(3);
+        let (store, _) = machine.recover().expect("a new store");
+        transfer(&store, 1).expect("a commit");
+        machine.disk.set_fault(machine.disk.operations() + skipped, Fault::Error);
+        if !matches!(transfer(&store, 2), Err(CommitError::Unknown(_))) {
+            continue;
+        }
+        assert!(matches!(transfer(&store, 3), Err(CommitError::Sealed(_))));
+        let mut reader = store.begin();
+        let mut value = Vec::new();
+        assert!(reader.get(ENGINES[0], Read::Snapshot, &key(1), &mut value).expect("reads go on"));
+        assert!(!reader.get(ENGINES[0], Read::Current, &key(2), &mut value).expect("reads go on"));
+        return;
+    }
+    panic!("no log write was reached");
+}
+
+#[test]
+fn a_full_disk_fails_the_statement_and_not_the_server() {
+    let machine = Machine::new(4);
+    let (store, _) = machine.recover().expect("a new store");
+    transfer(&store, 1).expect("room for one");
+    machine.disk.set_capacity(100_000);
+    let mut id = 2;
+    let error = loop {
+        match transfer(&store, id) {
+            Ok(_) => id += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, CommitError::NoSpace(_)), "{error}");
+    machine.disk.set_capacity(u64::MAX);
+    transfer(&store, id).expect("room again");
+    check(&found(&machine, &store), &[id], "after the disk was full");
+}
+
+/// Many sessions at once with log writers and checkpoints; the power goes at some moment.
+#[test]
+fn concurrent_sessions_lose_nothing_acknowledged() {
+    for round in 0..30 {
+        let machine = Machine::new(round);
+        let store = machine.open();
+        machine.disk.set_fault(machine.disk.operations() + 20 + round * 3, Fault::PowerCut);
+        let acknowledged = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    for _ in 0..30 {
+                        // The id is the counter's new value: it is only known under the lock.
+                        let mut transaction = store.begin();
+                        transaction.lock(ENGINES[0], COUNTER, LockMode::Exclusive).expect("a lock");
+                        let mut value = Vec::new();
+                        let there = transaction
+                            .get(ENGINES[0], Read::Current, COUNTER, &mut value)
+                            .expect("memory can be read");
+                        let id = if there { number(&value) + 1 } else { 1 };
+                        transaction.put(ENGINES[0], COUNTER, &id.to_le_bytes());
+                        for engine in ENGINES {
+                            transaction.put(engine, &key(id), b"row");
+                        }
+                        let image = [&[0u8][..], &(id as i64).to_le_bytes()].concat();
+                        transaction.events().write_row(&table(), &image);
+                        transaction.events().end_statement();
+                        match store.commit_and_wait(transaction) {
+                            Ok(_) => acknowledged.lock().push(id),
+                            Err(_) => return,
+                        }
+                        store.want_checkpoint();
+                    }
+                });
+            }
+        });
+        let machine = machine.crash();
+        drop(store.close());
+        let context = format!("round {round}");
+        let (store, _) = machine.recover().unwrap_or_else(|error| panic!("{context}: {error}"));
+        check(&found(&machine, &store), &acknowledged.into_inner(), &context);
+    }
+}
+
+#[test]
+fn a_clean_stop_leaves_nothing_to_replay() {
+    let machine = Machine::new(5);
+    let store = machine.open();
+    (1..=5).for_each(|id| drop(transfer(&store, id).expect("a commit")));
+    store.close().expect("a last checkpoint");
+    assert!(matches!(transfer(&store, 6), Err(CommitError::ShuttingDown)));
+    let machine = machine.crash();
+    let (store, report) = machine.recover().expect("a recovery");
+    assert!(report.is_clean(), "{report}");
+    check(&found(&machine, &store), &[1, 2, 3, 4, 5], "clean stop");
+}
+
+#[test]
+fn a_snapshot_is_what_was_durable_when_it_was_taken() {
+    let machine = Machine::new(6);
+    let (store, _) = machine.recover().expect("a new store");
+    transfer(&store, 1).expect("a commit");
+    let (mut repeatable, mut committed) = (store.begin(), store.begin());
+    committed.set_isolation(Isolation::ReadCommitted);
+    let mut value = Vec::new();
+    let mut sees = |reader: &mut Transaction, id| {
+        reader.start_statement();
+        reader.get(ENGINES[1], Read::Snapshot, &key(id), &mut value).expect("a read")
+    };
+    assert!(sees(&mut repeatable, 1) && sees(&mut committed, 1));
+    transfer(&store, 2).expect("a commit");
+    assert!(!sees(&mut repeatable, 2), "REPEATABLE READ keeps its snapshot");
+    assert!(sees(&mut committed, 2), "READ COMMITTED sees what is committed when the statement begins");
+}
+
+#[test]
+fn locks_go_at_ordering_and_current_reads_see_the_ordered_version() {
+    let machine = Machine::new(7);
+    let (store, _) = machine.recover().expect("a new store");
+    let first = write_transfer(&store, 1);
+    let mut queue = store.coordinator().queue.lock();
+    // A write in flight: the next committer is a follower and returns before its record is written.
+    queue.writes_in_flight = 1;
+    drop(queue);
+    let outcome: Arc<Mutex<Option<Result<Committed, CommitError>>>> = Arc::default();
+    struct Keep(Arc<Mutex<Option<Result<Committed, CommitError>>>>);
+    impl Reply for Keep {
+        fn send(self: Box<Self>, outcome: Result<Committed, CommitError>) {
+            *self.0.lock() = Some(outcome);
+        }
+    }
+    store.commit(first, Box::new(Keep(outcome.clone())));
+    assert!(outcome.lock().is_none(), "not written, not acknowledged");
+
+    let mut second = store.begin();
+    second.lock(ENGINES[0], COUNTER, LockMode::Exclusive).expect("the lock is free");
+    let mut value = Vec::new();
+    assert!(second.get(ENGINES[0], Read::Current, COUNTER, &mut value).expect("a read"));
+    assert_eq!(number(&value), 1, "the ordered version");
+    assert!(!second.get(ENGINES[0], Read::Snapshot, COUNTER, &mut value).expect("a read"), "I4: not durable");
+    let range = KeyRange { lower: key(0), upper: key(9) };
+    let mut scan = second.scan(ENGINES[0], Read::Current, &range, Direction::Forward).expect("a scan");
+    assert_eq!(scan.next().expect("an entry").map(|entry| entry.key.to_vec()), Some(key(1)));
+    drop(second);
+
+    store.coordinator().lead();
+    assert!(matches!(*outcome.lock(), Some(Ok(_))), "written, applied, acknowledged");
+}
+
+#[test]
+fn members_of_a_cohort_depend_on_each_other_only_where_they_wrote_the_same_key() {
+    let machine = Machine::new(8);
+    let (store, _) = machine.recover().expect("a new store");
+    transfer(&store, 1).expect("a commit");
+    store.coordinator().queue.lock().writes_in_flight = 1;
+    struct Ignore;
+    impl Reply for Ignore {
+        fn send(self: Box<Self>, _: Result<Committed, CommitError>) {}
+    }
+    for key in [b"independent 1", b"independent 2", b"independent 1"] {
+        let mut transaction = store.begin();
+        transaction.put(ENGINES[0], key, b"value");
+        transaction.events().write_row(&table(), &[0; 9]);
+        transaction.events().end_statement();
+        store.commit(transaction, Box::new(Ignore));
+    }
+    store.coordinator().lead();
+    let file = store.binlog().list().last().expect("a file").name.clone();
+    let path = Path::new(BINLOG).join(file);
+    let mut reader = BinlogReader::open(&machine.disk, &path, ReaderOptions::default()).expect("a file");
+    let mut clocks = Vec::new();
+    while let Some(event) = reader.next_event().expect("an event") {
+        if let EventBody::Gtid(gtid) = event.decode().expect("a known event") {
+            clocks.push((gtid.last_committed, gtid.sequence_number));
+        }
+    }
+    assert_eq!(clocks, [(0, 1), (1, 2), (1, 3), (2, 4)]);
+}
+
+#[test]
+fn damage_in_the_middle_of_the_journal_stops_the_start() {
+    let machine = Machine::new(9);
+    run(&machine, 1, 4);
+    let machine = machine.crash();
+    let dir = Path::new("/data/journal");
+    let names = machine.disk.list(dir).expect("a directory");
+    let segment = names.iter().find(|name| name.starts_with("journal.")).expect("a segment");
+    machine.disk.corrupt(&dir.join(segment), 4096 + 200, 0x40);
+    let error = machine.recover().err().expect("damage is found").to_string();
+    assert!(error.contains(segment.as_str()) && error.contains("byte"), "{error}");
+}
+
+#[test]
+fn a_lock_wait_is_bounded_by_its_timeout() {
+    let machine = Machine::new(10);
+    let (store, _) = machine.recover().expect("a new store");
+    let (mut holder, mut waiter) = (store.begin(), store.begin());
+    holder.lock(ENGINES[0], b"row", LockMode::Exclusive).expect("a free lock");
+    waiter.set_lock_wait(Duration::from_millis(10));
+    let waited = waiter.lock(ENGINES[0], b"row", LockMode::Exclusive);
+    assert_eq!(waited, Err(crate::LockError::Timeout));
+    drop(holder);
+    waiter.lock(ENGINES[0], b"row", LockMode::Exclusive).expect("dropping a transaction frees its locks");
+}
