@@ -170,6 +170,7 @@ error_table! {
     ER_TOO_BIG_ROWSIZE = 1118, "42000", "Row size too large. The maximum row size for the used table type, not counting BLOBs, is {}. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
     ER_WRONG_VALUE_COUNT_ON_ROW = 1136, "21S01", "Column count doesn't match value count at row {}";
     ER_MIX_OF_GROUP_FUNC_AND_FIELDS = 1140, "42000", "In aggregated query without GROUP BY, expression #{} of {} contains nonaggregated column '{}'; this is incompatible with sql_mode=only_full_group_by";
+    ER_NONEXISTING_GRANT = 1141, "42000", "There is no such grant defined for user '{}' on host '{}'";
     ER_NO_SUCH_TABLE = 1146, "42S02", "Table '{}.{}' doesn't exist";
     ER_SYNTAX_ERROR = 1149, "42000", "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use";
     ER_NET_PACKET_TOO_LARGE = 1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes";
@@ -233,6 +234,7 @@ error_table! {
     ER_DIVISION_BY_ZERO = 1365, "22012", "Division by 0";
     ER_TRUNCATED_WRONG_VALUE_FOR_FIELD = 1366, "HY000", "Incorrect {} value: '{}' for column '{}' at row {}";
     ER_ILLEGAL_VALUE_FOR_TYPE = 1367, "22007", "Illegal {} '{}' value found during parsing";
+    ER_UNKNOWN_TARGET_BINLOG = 1373, "HY000", "Target log not found in binlog index";
     ER_CANNOT_USER = 1396, "HY000", "Operation {} failed for {}";
     ER_XAER_NOTA = 1397, "XAE04", "XAER_NOTA: Unknown XID";
     ER_XAER_INVAL = 1398, "XAE05", "XAER_INVAL: Invalid arguments (or unsupported command)";
