@@ -1,6 +1,9 @@
 //! The type of an expression's result, as a client's column metadata and conversions need it.
 
+use super::{ColumnType, IntWidth, LobSize};
+use super::decimal::MAX_PRECISION;
 use crate::collation::Collation;
+use crate::value::Value;
 
 /// The field types of the wire protocol and the binlog; the discriminants are MySQL's codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +37,8 @@ pub const NOT_FIXED_DECIMALS: u8 = 31;
 pub struct ResultType {
     /// The field type.
     pub field: FieldType,
-    /// The widest text form: characters of strings (times 4 on the wire for utf8mb4), digits and sign of numbers.
+    /// The widest text form: characters of strings (bytes of binary ones), digits and sign of numbers. On the wire,
+    /// characters of utf8mb4 count four times.
     pub length: u32,
     /// Digits behind the point or of fractional seconds; [`NOT_FIXED_DECIMALS`] if not fixed.
     pub decimals: u8,
@@ -44,4 +48,238 @@ pub struct ResultType {
     pub nullable: bool,
     /// Collation of strings, [`Collation::Binary`] for everything else.
     pub collation: Collation,
+}
+
+/// The families of values that operators and functions convert to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// Only NULL.
+    Null,
+    /// Integers.
+    Integer,
+    /// Exact numbers.
+    Decimal,
+    /// Approximate numbers.
+    Real,
+    /// Dates and times.
+    Temporal,
+    /// Strings.
+    String,
+}
+
+impl ResultType {
+    fn number(field: FieldType, length: u32, decimals: u8, unsigned: bool) -> ResultType {
+        ResultType { field, length, decimals, unsigned, nullable: true, collation: Collation::Binary }
+    }
+
+    /// A signed BIGINT of at most `length` characters.
+    pub fn integer(length: u32) -> ResultType {
+        Self::number(FieldType::LongLong, length, 0, false)
+    }
+
+    /// An unsigned BIGINT of at most `length` digits.
+    pub fn unsigned(length: u32) -> ResultType {
+        Self::number(FieldType::LongLong, length, 0, true)
+    }
+
+    /// A condition: 0 or 1.
+    pub fn boolean() -> ResultType {
+        Self::integer(1)
+    }
+
+    /// A DOUBLE.
+    pub fn double() -> ResultType {
+        Self::number(FieldType::Double, 23, NOT_FIXED_DECIMALS, false)
+    }
+
+    /// A DECIMAL; more than 65 digits are cut to 65.
+    pub fn decimal(precision: u32, scale: u8) -> ResultType {
+        let precision = precision.clamp(u32::from(scale).max(1), u32::from(MAX_PRECISION).max(u32::from(scale)));
+        // One place for the sign, one for the point.
+        Self::number(FieldType::NewDecimal, precision + 1 + u32::from(scale > 0), scale, false)
+    }
+
+    /// A string of at most `chars` characters.
+    pub fn string(chars: u32, collation: Collation) -> ResultType {
+        ResultType { collation, ..Self::number(FieldType::VarString, chars, NOT_FIXED_DECIMALS, false) }
+    }
+
+    /// A date or time.
+    pub fn temporal(field: FieldType, fsp: u8) -> ResultType {
+        let fraction = if fsp > 0 { u32::from(fsp) + 1 } else { 0 };
+        let length = match field {
+            FieldType::Date => 10,
+            FieldType::Time => 10 + fraction,
+            _ => 19 + fraction,
+        };
+        Self::number(field, length, fsp, false)
+    }
+
+    /// The type of NULL.
+    pub fn null() -> ResultType {
+        Self::number(FieldType::Null, 0, 0, false)
+    }
+
+    /// The same type, with or without NULL.
+    pub fn nullable(self, nullable: bool) -> ResultType {
+        ResultType { nullable, ..self }
+    }
+
+    /// The type of a column.
+    pub fn of_column(column_type: &ColumnType, nullable: bool) -> ResultType {
+        let base = match column_type {
+            ColumnType::Int { width, unsigned, display_width } => {
+                let (field, signed_len, unsigned_len) = match width {
+                    IntWidth::Tiny => (FieldType::Tiny, 4, 3),
+                    IntWidth::Small => (FieldType::Short, 6, 5),
+                    IntWidth::Medium => (FieldType::Int24, 9, 8),
+                    IntWidth::Int => (FieldType::Long, 11, 10),
+                    IntWidth::Big => (FieldType::LongLong, 20, 20),
+                };
+                let length = display_width.map_or(if *unsigned { unsigned_len } else { signed_len }, u32::from);
+                Self::number(field, length, 0, *unsigned)
+            }
+            ColumnType::Decimal { precision, scale, unsigned } => {
+                let length = u32::from(*precision) + u32::from(*scale > 0) + u32::from(!unsigned);
+                Self::number(FieldType::NewDecimal, length, *scale, *unsigned)
+            }
+            ColumnType::Float { unsigned, digits } => {
+                let (length, decimals) = digits.map_or((12, NOT_FIXED_DECIMALS), |(m, d)| (u32::from(m), d));
+                Self::number(FieldType::Float, length, decimals, *unsigned)
+            }
+            ColumnType::Double { unsigned, digits } => {
+                let (length, decimals) = digits.map_or((22, NOT_FIXED_DECIMALS), |(m, d)| (u32::from(m), d));
+                Self::number(FieldType::Double, length, decimals, *unsigned)
+            }
+            ColumnType::Char { chars, collation } => {
+                ResultType { field: FieldType::String, decimals: 0, ..Self::string(u32::from(*chars), *collation) }
+            }
+            ColumnType::VarChar { chars, collation } => {
+                ResultType { decimals: 0, ..Self::string(u32::from(*chars), *collation) }
+            }
+            ColumnType::Binary { bytes } => ResultType {
+                field: FieldType::String,
+                decimals: 0,
+                ..Self::string(u32::from(*bytes), Collation::Binary)
+            },
+            ColumnType::VarBinary { bytes } => {
+                ResultType { decimals: 0, ..Self::string(u32::from(*bytes), Collation::Binary) }
+            }
+            ColumnType::Text { size, collation } => ResultType {
+                field: FieldType::Blob,
+                decimals: 0,
+                ..Self::string(u32::try_from(size.max_bytes()).unwrap_or(u32::MAX) / 4, *collation)
+            },
+            ColumnType::Blob { size } => ResultType {
+                field: FieldType::Blob,
+                decimals: 0,
+                ..Self::string(u32::try_from(size.max_bytes()).unwrap_or(u32::MAX), Collation::Binary)
+            },
+            ColumnType::Date => Self::temporal(FieldType::Date, 0),
+            ColumnType::DateTime { fsp } => Self::temporal(FieldType::DateTime, *fsp),
+            ColumnType::Timestamp { fsp } => Self::temporal(FieldType::Timestamp, *fsp),
+            ColumnType::Time { fsp } => Self::temporal(FieldType::Time, *fsp),
+            ColumnType::Year => Self::number(FieldType::Year, 4, 0, true),
+        };
+        base.nullable(nullable)
+    }
+
+    /// The type that just holds `value`.
+    pub fn of_value(value: &Value) -> ResultType {
+        let base = match value {
+            Value::Null => return Self::null(),
+            Value::Int(int) => Self::integer((int.unsigned_abs().checked_ilog10().unwrap_or(0) + 1 + u32::from(*int < 0)).max(2)),
+            Value::UInt(int) => Self::unsigned(int.checked_ilog10().unwrap_or(0) + 1),
+            Value::Float(_) => Self::number(FieldType::Float, 12, NOT_FIXED_DECIMALS, false),
+            Value::Double(_) => Self::double(),
+            Value::Decimal(decimal) => Self::decimal(u32::from(decimal.precision()), decimal.scale()),
+            Value::Text(text) => Self::string(text.chars().count().try_into().unwrap_or(u32::MAX), Collation::DEFAULT),
+            Value::Bytes(bytes) => Self::string(bytes.len().try_into().unwrap_or(u32::MAX), Collation::Binary),
+            Value::Date(_) => Self::temporal(FieldType::Date, 0),
+            Value::DateTime(value) => Self::temporal(FieldType::DateTime, value.fsp()),
+            Value::Timestamp(value) => Self::temporal(FieldType::Timestamp, value.fsp),
+            Value::Time(value) => Self::temporal(FieldType::Time, value.fsp),
+        };
+        base.nullable(false)
+    }
+
+    /// Which family the values are of.
+    pub fn family(&self) -> Family {
+        match self.field {
+            FieldType::Null => Family::Null,
+            FieldType::Tiny | FieldType::Short | FieldType::Int24 | FieldType::Long | FieldType::LongLong | FieldType::Year => {
+                Family::Integer
+            }
+            FieldType::NewDecimal => Family::Decimal,
+            FieldType::Float | FieldType::Double => Family::Real,
+            FieldType::Date | FieldType::Time | FieldType::DateTime | FieldType::Timestamp => Family::Temporal,
+            FieldType::Blob | FieldType::VarString | FieldType::String => Family::String,
+        }
+    }
+
+    /// Digits before the point of a number.
+    pub fn integer_digits(&self) -> u32 {
+        match self.family() {
+            Family::Decimal => {
+                let sign_and_point = u32::from(!self.unsigned) + u32::from(self.decimals > 0);
+                self.length.saturating_sub(sign_and_point + u32::from(self.decimals))
+            }
+            _ => self.length.saturating_sub(u32::from(!self.unsigned)).max(1),
+        }
+    }
+
+    /// The type of a value that is of either type (CASE, IF, COALESCE, UNION).
+    pub fn unify(self, other: ResultType) -> ResultType {
+        let nullable = self.nullable || other.nullable;
+        let joined = match (self.family(), other.family()) {
+            (Family::Null, _) => other,
+            (_, Family::Null) => self,
+            (a, b) if a == b && a == Family::String => self.unify_strings(other),
+            (Family::Integer, Family::Integer) if self.unsigned == other.unsigned => {
+                ResultType { field: FieldType::LongLong, length: self.length.max(other.length), ..self }
+            }
+            (Family::Integer, Family::Integer) if self.length.max(other.length) < 19 => {
+                ResultType { unsigned: false, ..ResultType::integer(self.length.max(other.length) + 1) }
+            }
+            (Family::Integer | Family::Decimal, Family::Integer | Family::Decimal) => {
+                let scale = self.decimals.max(other.decimals);
+                Self::decimal(self.integer_digits().max(other.integer_digits()) + u32::from(scale), scale)
+            }
+            (Family::Integer | Family::Decimal | Family::Real, Family::Integer | Family::Decimal | Family::Real) => Self::double(),
+            (Family::Temporal, Family::Temporal) if self.field == other.field => {
+                Self::temporal(self.field, self.decimals.max(other.decimals))
+            }
+            (Family::Temporal, Family::Temporal) => Self::temporal(FieldType::DateTime, self.decimals.max(other.decimals)),
+            (Family::String, _) => ResultType { length: self.length.max(other.length), ..self },
+            (_, Family::String) => ResultType { length: self.length.max(other.length), ..other },
+            _ => Self::string(self.length.max(other.length), Collation::DEFAULT),
+        };
+        joined.nullable(nullable)
+    }
+
+    fn unify_strings(self, other: ResultType) -> ResultType {
+        let collation = match (self.collation, other.collation) {
+            (Collation::Binary, _) | (_, Collation::Binary) => Collation::Binary,
+            (own, _) => own,
+        };
+        let field = if self.field == FieldType::Blob || other.field == FieldType::Blob { FieldType::Blob } else { FieldType::VarString };
+        ResultType { field, decimals: NOT_FIXED_DECIMALS, ..Self::string(self.length.max(other.length), collation) }
+    }
+}
+
+impl LobSize {
+    /// Most bytes of a value.
+    pub fn max_bytes(self) -> u64 {
+        (1 << (8 * self.length_bytes())) - 1
+    }
+
+    /// Bytes of the length in a row image.
+    pub fn length_bytes(self) -> usize {
+        match self {
+            LobSize::Tiny => 1,
+            LobSize::Normal => 2,
+            LobSize::Medium => 3,
+            LobSize::Long => 4,
+        }
+    }
 }
