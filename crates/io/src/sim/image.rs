@@ -284,7 +284,9 @@ fn sectors(offset: usize, bytes: &[u8]) -> Vec<(usize, &[u8])> {
 fn put(content: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
     let end = offset + bytes.len();
     if content.len() < end {
-        content.resize(end, 0);
+        content.resize(offset, 0);
+        content.extend_from_slice(bytes);
+    } else {
+        content[offset..end].copy_from_slice(bytes);
     }
-    content[offset..end].copy_from_slice(bytes);
 }

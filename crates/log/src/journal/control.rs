@@ -41,12 +41,7 @@ pub(super) fn path(dir: &Path) -> PathBuf {
 }
 
 impl Control {
-    pub(super) fn write(
-        &self,
-        fs: &dyn FileSystem,
-        dir: &Path,
-        counters: &Arc<SyncCounters>,
-    ) -> Result<(), IoError> {
+    pub(super) fn write(&self, fs: &dyn FileSystem, dir: &Path, counters: &Arc<SyncCounters>) -> Result<(), IoError> {
         replace_whole(fs, &path(dir), &self.encode(), Some(counters))
     }
 
@@ -61,13 +56,7 @@ impl Control {
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
         bytes.extend_from_slice(&(if self.clean { CLEAN } else { 0 }).to_le_bytes());
-        let numbers = [
-            self.journal_id,
-            self.epoch,
-            self.epoch_start.0,
-            self.start.0,
-            self.durable.0,
-        ];
+        let numbers = [self.journal_id, self.epoch, self.epoch_start.0, self.start.0, self.durable.0];
         for number in numbers.into_iter().chain([self.note.len() as u64]) {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
@@ -86,19 +75,14 @@ impl Control {
         let Some((head, _)) = bytes.split_first_chunk::<NOTE_AT>() else {
             return Err(damaged(0, "it is cut short"));
         };
-        let u32_at =
-            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
         if head[..8] != MAGIC {
             return Err(damaged(0, "it is not a journal's checkpoint"));
         }
         if u32_at(8) > FORMAT_VERSION {
             let (found, supported) = (u32_at(8), FORMAT_VERSION);
-            return Err(OpenError::Newer {
-                path: path.to_path_buf(),
-                found,
-                supported,
-            });
+            return Err(OpenError::Newer { path: path.to_path_buf(), found, supported });
         }
         let (body, checksum) = bytes.split_at(bytes.len() - 4);
         if crc32c::crc32c(body).to_le_bytes() != checksum {

@@ -50,10 +50,7 @@ impl Modes {
     fn add_unsynced(&mut self, range: Range) {
         self.unsynced = Some(match self.unsynced {
             None => range,
-            Some(known) => Range {
-                from: known.from.min(range.from),
-                to: known.to.max(range.to),
-            },
+            Some(known) => Range { from: known.from.min(range.from), to: known.to.max(range.to) },
         });
     }
 
@@ -165,20 +162,11 @@ impl Progress {
             }
         }
         let unsynced = match (modes.unsynced, modes.syncing) {
-            (Some(one), Some(other)) => Some(Range {
-                from: one.from.min(other.from),
-                to: one.to.max(other.to),
-            }),
+            (Some(one), Some(other)) => Some(Range { from: one.from.min(other.from), to: one.to.max(other.to) }),
             (one, other) => one.or(other),
         };
         let sync_first = unsynced.filter(|_| durability == Durability::Sync);
-        Turn {
-            progress: self,
-            range: Range { from, to },
-            durability,
-            sync_first,
-            done: false,
-        }
+        Turn { progress: self, range: Range { from, to }, durability, sync_first, done: false }
     }
 
     /// The journal is sealed: nobody needs to wait any longer.

@@ -215,11 +215,7 @@ impl Journal {
     /// Opens the journal in `dir`, a new one if the directory is empty or missing. Nothing is written
     /// to an existing journal before the scan has reached its end, and every call but this fails until
     /// then ([`JournalError::NotRecovered`]).
-    pub fn open(
-        fs: Arc<dyn FileSystem>,
-        dir: &Path,
-        options: JournalOptions,
-    ) -> Result<(Journal, Scan), OpenError> {
+    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path, options: JournalOptions) -> Result<(Journal, Scan), OpenError> {
         let (inner, control) = upkeep::open(fs, dir, options)?;
         let inner = Arc::new(inner);
         let scan = Scan::new(Arc::clone(&inner), control);
@@ -275,13 +271,7 @@ impl Journal {
         }
         buffer.pad_to_block();
         let (buffer, inner) = (Mutex::new(buffer), Arc::clone(inner));
-        Ok(LaidOut {
-            lsn,
-            end,
-            payload_bytes,
-            buffer,
-            inner,
-        })
+        Ok(LaidOut { lsn, end, payload_bytes, buffer, inner })
     }
 
     /// Writes a record. Any thread, records in any order, once each. When it returns an error the
@@ -296,9 +286,7 @@ impl Journal {
             inner.sync_before(unsynced)?;
         }
         inner.check()?;
-        inner
-            .put(record.lsn, &buffer, turn.durability())
-            .map_err(|error| inner.seal(error))?;
+        inner.put(record.lsn, &buffer, turn.durability()).map_err(|error| inner.seal(error))?;
         turn.done();
         Ok(())
     }
@@ -351,10 +339,7 @@ impl Journal {
     /// Whether synced writes go past the page cache; false where the file system refuses `O_DIRECT`,
     /// which the operator should hear about.
     pub fn is_direct(&self) -> bool {
-        self.inner
-            .segments
-            .last()
-            .is_none_or(|segment| segment.direct.is_direct())
+        self.inner.segments.last().is_none_or(|segment| segment.direct.is_direct())
     }
 
     /// The figures now.
@@ -414,10 +399,7 @@ impl Inner {
         let mut at = lsn;
         let mut rest = bytes;
         while !rest.is_empty() {
-            let segment = self
-                .segments
-                .holding(at)
-                .expect("a laid-out record has its segments");
+            let segment = self.segments.holding(at).expect("a laid-out record has its segments");
             let room = usize::try_from(segment.end().0 - at.0).unwrap_or(usize::MAX);
             let (part, behind) = rest.split_at(rest.len().min(room));
             let file = match durability {

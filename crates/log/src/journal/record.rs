@@ -32,11 +32,7 @@ pub(super) struct Header {
 #[derive(Debug)]
 pub(super) enum Found {
     /// A header that belongs here, with its checksum and that of the payload.
-    Header {
-        header: Header,
-        checksum: u32,
-        payload_checksum: u32,
-    },
+    Header { header: Header, checksum: u32, payload_checksum: u32 },
     /// It claims to be of this journal and place, and its checksum disagrees.
     Torn,
     /// Zeros, or what an earlier use of the segment left.
@@ -45,9 +41,7 @@ pub(super) enum Found {
 
 /// Bytes that a record with such a payload takes in the journal.
 pub(super) fn record_bytes(payload_bytes: u64) -> Option<u64> {
-    payload_bytes
-        .checked_add(HEADER_BYTES as u64)?
-        .checked_next_multiple_of(BLOCK as u64)
+    payload_bytes.checked_add(HEADER_BYTES as u64)?.checked_next_multiple_of(BLOCK as u64)
 }
 
 impl Header {
@@ -89,11 +83,7 @@ impl Header {
         if crc32c::crc32c(&bytes[..HEADER_CRC_AT]) != checksum {
             return Found::Torn;
         }
-        Found::Header {
-            header,
-            checksum,
-            payload_checksum: u32_at(PAYLOAD_CRC_AT),
-        }
+        Found::Header { header, checksum, payload_checksum: u32_at(PAYLOAD_CRC_AT) }
     }
 }
 

@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cohort_io::{BLOCK, IoError};
+use cohort_io::{AlignedBuf, BLOCK, IoError};
 
 use super::control::Control;
 use super::record::{Found, HEADER_BYTES, Header, record_bytes};
@@ -128,19 +128,8 @@ struct Behind {
 impl Scan {
     pub(super) fn new(inner: Arc<Inner>, control: Control) -> Scan {
         let at = control.start;
-        let reader = Reader {
-            inner,
-            window: Vec::new(),
-            window_at: at,
-        };
-        Scan {
-            reader,
-            control,
-            at,
-            previous: None,
-            records: 0,
-            end: None,
-        }
+        let reader = Reader { inner, window: AlignedBuf::new(), window_at: at };
+        Scan { reader, control, at, previous: None, records: 0, end: None }
     }
 
     /// Where it begins: the checkpoint.
@@ -176,10 +165,7 @@ impl Scan {
     /// The next record, or `None` at the end. Before it says `None` for the first time it makes what it
     /// found durable and begins a new epoch: from then on the journal takes records. After an error the
     /// directory is as it was, and the journal stays closed.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "the record borrows from the scan"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "the record borrows from the scan")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, OpenError> {
         if self.end.is_some() {
             return Ok(None);
@@ -204,16 +190,9 @@ impl Scan {
         let (header, checksum, payload_checksum) = match self.reader.header(self.at)? {
             Found::Other => return Ok(Step::Nothing),
             Found::Torn => {
-                return Ok(Step::Bad {
-                    what: "the checksum of a record's header is wrong",
-                    end: None,
-                });
+                return Ok(Step::Bad { what: "the checksum of a record's header is wrong", end: None });
             }
-            Found::Header {
-                header,
-                checksum,
-                payload_checksum,
-            } => (header, checksum, payload_checksum),
+            Found::Header { header, checksum, payload_checksum } => (header, checksum, payload_checksum),
         };
         if !self.is_epoch_possible(header.epoch) {
             return Ok(Step::Nothing);
@@ -224,37 +203,21 @@ impl Scan {
         };
         if !self.continues(&header) {
             let what = "a record does not continue the one before it";
-            return Ok(Step::Bad {
-                what,
-                end: Some(end),
-            });
+            return Ok(Step::Bad { what, end: Some(end) });
         }
-        let payload = self
-            .reader
-            .bytes(Lsn(self.at.0), HEADER_BYTES + header.payload_bytes as usize)?;
+        let payload = self.reader.bytes(Lsn(self.at.0), HEADER_BYTES + header.payload_bytes as usize)?;
         let payload = payload.start + HEADER_BYTES..payload.end;
         let found = crc32c::crc32c_append(checksum, &self.reader.window[payload.clone()]);
         if found != payload_checksum {
             let what = "the checksum of a record's payload is wrong";
-            return Ok(Step::Bad {
-                what,
-                end: Some(end),
-            });
+            return Ok(Step::Bad { what, end: Some(end) });
         }
-        let link = Link {
-            epoch: header.epoch,
-            sequence: header.sequence,
-            checksum,
-        };
+        let link = Link { epoch: header.epoch, sequence: header.sequence, checksum };
         Ok(Step::Record { link, end, payload })
     }
 
     fn is_epoch_possible(&self, epoch: u64) -> bool {
-        if self.at >= self.control.epoch_start {
-            epoch == self.control.epoch
-        } else {
-            epoch < self.control.epoch
-        }
+        if self.at >= self.control.epoch_start { epoch == self.control.epoch } else { epoch < self.control.epoch }
     }
 
     fn continues(&self, header: &Header) -> bool {
@@ -270,11 +233,7 @@ impl Scan {
     }
 
     /// Decides what the end is and opens the journal there.
-    fn finish(
-        &mut self,
-        bad: Option<&'static str>,
-        bad_end: Option<Lsn>,
-    ) -> Result<Option<Record<'_>>, OpenError> {
+    fn finish(&mut self, bad: Option<&'static str>, bad_end: Option<Lsn>) -> Result<Option<Record<'_>>, OpenError> {
         let behind = self.look_behind()?;
         let last = behind.end.max(bad_end);
         let what = bad.unwrap_or("a record is missing");
@@ -283,10 +242,7 @@ impl Scan {
                 return Err(self.damage(format!("{what}, and {proof}")));
             }
             let bytes = last.map_or(0, |last| last.0 - self.at.0);
-            ScanEnd::CutByOperator {
-                bytes,
-                reason: format!("{what}, and {proof}"),
-            }
+            ScanEnd::CutByOperator { bytes, reason: format!("{what}, and {proof}") }
         } else if bad.is_some() || behind.headers > 0 {
             let bytes = last.map_or(BLOCK as u64, |last| last.0 - self.at.0);
             let more = match behind.headers {
@@ -304,7 +260,7 @@ impl Scan {
             previous: self.previous.map_or(0, |link| link.checksum),
             has_records: self.records > 0,
         })?;
-        self.reader.window = Vec::new();
+        self.reader.window = AlignedBuf::new();
         self.end = Some(end);
         Ok(None)
     }
@@ -312,15 +268,11 @@ impl Scan {
     fn proof_of_damage(&self, behind: &Behind) -> Option<String> {
         if self.at < self.control.epoch_start {
             let until = self.control.epoch_start;
-            return Some(format!(
-                "an earlier start of the server found records up to lsn {until}"
-            ));
+            return Some(format!("an earlier start of the server found records up to lsn {until}"));
         }
         if self.at < self.control.durable {
             let until = self.control.durable;
-            return Some(format!(
-                "the last checkpoint knew records up to lsn {until} to be durable"
-            ));
+            return Some(format!("the last checkpoint knew records up to lsn {until} to be durable"));
         }
         let witness = behind.witness?;
         Some(format!("the record at lsn {witness} knew it to be durable"))
@@ -336,10 +288,7 @@ impl Scan {
                 lsn: Some(self.at),
                 what,
             },
-            None => OpenError::Missing {
-                path: self.reader.inner.segments.path_of(1),
-                why: what,
-            },
+            None => OpenError::Missing { path: self.reader.inner.segments.path_of(1), why: what },
         }
     }
 
@@ -370,7 +319,7 @@ impl Scan {
 /// The journal's bytes as one string, read ahead.
 struct Reader {
     inner: Arc<Inner>,
-    window: Vec<u8>,
+    window: AlignedBuf,
     window_at: Lsn,
 }
 
@@ -382,25 +331,19 @@ impl Reader {
 
     /// The end of a record, if it lies within the journal.
     fn record_end(&self, header: &Header) -> Option<Lsn> {
-        let end = header
-            .lsn
-            .0
-            .checked_add(record_bytes(header.payload_bytes)?)?;
+        let end = header.lsn.0.checked_add(record_bytes(header.payload_bytes)?)?;
         (end <= self.end().0).then_some(Lsn(end))
     }
 
     fn header(&mut self, lsn: Lsn) -> Result<Found, OpenError> {
         let range = self.bytes(lsn, HEADER_BYTES)?;
-        let bytes = self.window[range]
-            .first_chunk()
-            .expect("a header's bytes were asked for");
+        let bytes = self.window[range].first_chunk().expect("a header's bytes were asked for");
         Ok(Header::decode(bytes, self.inner.journal_id, lsn))
     }
 
     /// Has `len` bytes from `lsn`, which lie within the journal, in the window, and says where.
     fn bytes(&mut self, lsn: Lsn, len: usize) -> Result<Range<usize>, OpenError> {
-        let covered = lsn >= self.window_at
-            && lsn.0 + len as u64 <= self.window_at.0 + self.window.len() as u64;
+        let covered = lsn >= self.window_at && lsn.0 + len as u64 <= self.window_at.0 + self.window.len() as u64;
         if !covered {
             self.fill(lsn, len)?;
         }
@@ -411,23 +354,19 @@ impl Reader {
     fn fill(&mut self, lsn: Lsn, len: usize) -> Result<(), OpenError> {
         let left = usize::try_from(self.end().0 - lsn.0).unwrap_or(usize::MAX);
         self.window.clear();
-        self.window.shrink_to(WINDOW);
-        self.window.resize(len.max(WINDOW).min(left), 0);
+        if self.window.capacity() > WINDOW + BLOCK {
+            self.window = AlignedBuf::new();
+        }
+        self.window.resize(len.max(WINDOW).min(left));
         self.window_at = lsn;
         let mut filled = 0;
         while filled < self.window.len() {
             let at = Lsn(lsn.0 + filled as u64);
-            let segment = self
-                .inner
-                .segments
-                .holding(at)
-                .expect("segments have no gaps");
+            let segment = self.inner.segments.holding(at).expect("segments have no gaps");
             let room = usize::try_from(segment.end().0 - at.0).unwrap_or(usize::MAX);
             let part = room.min(self.window.len() - filled);
             let offset = segment.offset(at);
-            let got = segment
-                .buffered
-                .read_at(offset, &mut self.window[filled..filled + part])?;
+            let got = segment.buffered.read_at(offset, &mut self.window[filled..filled + part])?;
             if got < part {
                 let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
                 return Err(IoError::at("read", &segment.path, offset + got as u64, source).into());

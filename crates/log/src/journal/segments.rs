@@ -73,11 +73,7 @@ pub(super) enum AddError {
 
 impl AddError {
     fn new(error: IoError) -> AddError {
-        if error.is_no_space() {
-            AddError::NoSpace(error)
-        } else {
-            AddError::Failed(error)
-        }
+        if error.is_no_space() { AddError::NoSpace(error) } else { AddError::Failed(error) }
     }
 }
 
@@ -90,8 +86,7 @@ pub(super) fn number_of(name: &str) -> Option<u64> {
 
 /// A segment that was not complete when the server died.
 pub(super) fn is_leftover(name: &str) -> bool {
-    name.strip_suffix(FRESH)
-        .is_some_and(|name| number_of(name).is_some())
+    name.strip_suffix(FRESH).is_some_and(|name| number_of(name).is_some())
 }
 
 fn file_name(number: u64) -> String {
@@ -108,15 +103,7 @@ impl Segments {
         upkeep: Arc<SyncCounters>,
     ) -> Segments {
         let list = RwLock::default();
-        Segments {
-            fs,
-            dir: dir.to_path_buf(),
-            journal_id,
-            segment_bytes,
-            log,
-            upkeep,
-            list,
-        }
+        Segments { fs, dir: dir.to_path_buf(), journal_id, segment_bytes, log, upkeep, list }
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -130,12 +117,7 @@ impl Segments {
     /// Opens an existing segment and checks its header; it is not in the list yet.
     pub(super) fn open_existing(&self, number: u64) -> Result<Arc<Segment>, OpenError> {
         let path = self.path_of(number);
-        let damaged = |offset: u64, what: String| OpenError::Damaged {
-            path: path.clone(),
-            offset,
-            lsn: None,
-            what,
-        };
+        let damaged = |offset: u64, what: String| OpenError::Damaged { path: path.clone(), offset, lsn: None, what };
         let file = self.fs.open(&path, &OpenOptions::read())?;
         let mut block = [0; HEADER_BYTES];
         if file.read_at(0, &mut block)? < HEADER_BYTES {
@@ -145,11 +127,7 @@ impl Segments {
             Ok(header) => header,
             Err(HeaderError::Newer(found)) => {
                 let supported = FORMAT_VERSION;
-                return Err(OpenError::Newer {
-                    path: path.clone(),
-                    found,
-                    supported,
-                });
+                return Err(OpenError::Newer { path: path.clone(), found, supported });
             }
             Err(HeaderError::Damaged(what)) => return Err(damaged(0, what.to_owned())),
         };
@@ -157,44 +135,20 @@ impl Segments {
             return Err(damaged(16, "it belongs to another journal".to_owned()));
         }
         if header.number != number {
-            return Err(damaged(
-                24,
-                format!("it is segment {} by its content", header.number),
-            ));
+            return Err(damaged(24, format!("it is segment {} by its content", header.number)));
         }
         let len = file.len()?;
-        if header
-            .data_bytes
-            .checked_add(BLOCK as u64)
-            .is_none_or(|whole| whole > len)
-        {
+        if header.data_bytes.checked_add(BLOCK as u64).is_none_or(|whole| whole > len) {
             return Err(damaged(len, "it is cut short".to_owned()));
         }
         Ok(self.open_handles(number, header.first, header.data_bytes)?)
     }
 
-    fn open_handles(
-        &self,
-        number: u64,
-        first: Lsn,
-        data_bytes: u64,
-    ) -> Result<Arc<Segment>, IoError> {
+    fn open_handles(&self, number: u64, first: Lsn, data_bytes: u64) -> Result<Arc<Segment>, IoError> {
         let path = self.path_of(number);
-        let direct = self
-            .fs
-            .open(&path, &OpenOptions::direct_sync().counted(&self.log))?;
-        let buffered = self.fs.open(
-            &path,
-            &OpenOptions::buffered(Create::Never).counted(&self.log),
-        )?;
-        Ok(Arc::new(Segment {
-            number,
-            first,
-            data_bytes,
-            path,
-            direct,
-            buffered,
-        }))
+        let direct = self.fs.open(&path, &OpenOptions::direct_sync().counted(&self.log))?;
+        let buffered = self.fs.open(&path, &OpenOptions::buffered(Create::Never).counted(&self.log))?;
+        Ok(Arc::new(Segment { number, first, data_bytes, path, direct, buffered }))
     }
 
     /// Puts an opened segment at the list's end.
@@ -204,22 +158,10 @@ impl Segments {
 
     /// Makes the next segment, out of `used` if it fits, and returns how many bytes it adds. `number`
     /// and `first` are its place when the list is empty.
-    pub(super) fn add(
-        &self,
-        used: Option<Arc<Segment>>,
-        number: u64,
-        first: Lsn,
-    ) -> Result<u64, AddError> {
-        let (number, first) = self
-            .last()
-            .map_or((number, first), |last| (last.number + 1, last.end()));
+    pub(super) fn add(&self, used: Option<Arc<Segment>>, number: u64, first: Lsn) -> Result<u64, AddError> {
+        let (number, first) = self.last().map_or((number, first), |last| (last.number + 1, last.end()));
         let data_bytes = self.segment_bytes - BLOCK as u64;
-        let header = SegmentHeader {
-            journal_id: self.journal_id,
-            number,
-            first,
-            data_bytes,
-        };
+        let header = SegmentHeader { journal_id: self.journal_id, number, first, data_bytes };
         let fresh = self.dir.join(file_name(number) + FRESH);
         let made = match used {
             Some(used) => self.reuse(&used, &fresh, &header),
@@ -231,9 +173,7 @@ impl Segments {
             return Err(AddError::new(error));
         }
         self.sync_dir().map_err(AddError::Failed)?;
-        let segment = self
-            .open_handles(number, first, data_bytes)
-            .map_err(AddError::Failed)?;
+        let segment = self.open_handles(number, first, data_bytes).map_err(AddError::Failed)?;
         self.push(segment);
         Ok(data_bytes)
     }
@@ -250,9 +190,7 @@ impl Segments {
         zeros.resize(ZEROS.min(usize::try_from(header.data_bytes).unwrap_or(ZEROS)));
         let mut at = BLOCK as u64;
         while at < self.segment_bytes {
-            let len = zeros
-                .len()
-                .min(usize::try_from(self.segment_bytes - at).unwrap_or(ZEROS));
+            let len = zeros.len().min(usize::try_from(self.segment_bytes - at).unwrap_or(ZEROS));
             file.write_at(at, &zeros[..len])?;
             at += len as u64;
         }
@@ -283,10 +221,7 @@ impl Segments {
     /// Takes segments that end at or before `lsn` out of the list, oldest first.
     pub(super) fn retire_before(&self, lsn: Lsn) -> Vec<Arc<Segment>> {
         let mut list = self.list.write();
-        let count = list
-            .iter()
-            .take_while(|segment| segment.end() <= lsn)
-            .count();
+        let count = list.iter().take_while(|segment| segment.end() <= lsn).count();
         list.drain(..count).collect()
     }
 
@@ -294,9 +229,7 @@ impl Segments {
     pub(super) fn holding(&self, lsn: Lsn) -> Option<Arc<Segment>> {
         let list = self.list.read();
         let index = list.partition_point(|segment| segment.end() <= lsn);
-        list.get(index)
-            .filter(|segment| segment.first <= lsn)
-            .cloned()
+        list.get(index).filter(|segment| segment.first <= lsn).cloned()
     }
 
     /// Every segment with bytes of `from..to`.
@@ -314,19 +247,12 @@ impl Segments {
     /// How many there are, and how many begin at or behind `lsn`.
     pub(super) fn count(&self, lsn: Lsn) -> (usize, usize) {
         let list = self.list.read();
-        (
-            list.len(),
-            list.iter().filter(|segment| segment.first >= lsn).count(),
-        )
+        (list.len(), list.iter().filter(|segment| segment.first >= lsn).count())
     }
 
     /// Bytes on disk.
     pub(super) fn disk_bytes(&self) -> u64 {
-        self.list
-            .read()
-            .iter()
-            .map(|segment| segment.file_bytes())
-            .sum()
+        self.list.read().iter().map(|segment| segment.file_bytes()).sum()
     }
 }
 
@@ -380,11 +306,6 @@ impl SegmentHeader {
         if !fits || !first.is_aligned() || !Lsn(data_bytes).is_aligned() || data_bytes == 0 {
             return Err(HeaderError::Damaged("its header has impossible numbers"));
         }
-        Ok(SegmentHeader {
-            journal_id: u64_at(16),
-            number: u64_at(24),
-            first,
-            data_bytes,
-        })
+        Ok(SegmentHeader { journal_id: u64_at(16), number: u64_at(24), first, data_bytes })
     }
 }

@@ -12,14 +12,9 @@ impl Space {
     pub(super) fn take(self: &Arc<Space>, bytes: u64) -> Option<Reservation> {
         let wanted = signed(bytes);
         self.0
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| {
-                (free >= wanted).then(|| free - wanted)
-            })
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| (free >= wanted).then(|| free - wanted))
             .ok()?;
-        Some(Reservation {
-            space: Arc::clone(self),
-            bytes,
-        })
+        Some(Reservation { space: Arc::clone(self), bytes })
     }
 
     pub(super) fn add(&self, bytes: u64) {

@@ -41,12 +41,7 @@ fn read_on(fs: Arc<dyn FileSystem>, dir: &Path, options: JournalOptions) -> Resu
         records.push((record.lsn(), record.payload().to_vec()));
     }
     assert!(scan.next()?.is_none());
-    let read = Read {
-        start: scan.start(),
-        note: scan.checkpoint_note().to_vec(),
-        records,
-        end: scan.end().clone(),
-    };
+    let read = Read { start: scan.start(), note: scan.checkpoint_note().to_vec(), records, end: scan.end().clone() };
     Ok((journal, read))
 }
 
@@ -55,7 +50,10 @@ fn open(disk: &SimDisk) -> Result<(Journal, Read), OpenError> {
 }
 
 fn payload(number: usize, bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|at| (number * 31 + at * 7) as u8).collect()
+    let pattern: Vec<u8> = (0..251).map(|at| (number * 31 + at * 7) as u8).collect();
+    let mut payload = pattern.repeat(bytes / pattern.len() + 1);
+    payload.truncate(bytes);
+    payload
 }
 
 /// Lays out, with a reservation that goes back at once.
@@ -111,8 +109,7 @@ fn a_lone_small_record_is_one_block_and_one_synced_write() {
 #[test]
 fn the_scan_must_end_before_anything_is_laid_out() {
     let disk = SimDisk::new(1);
-    let (journal, mut scan) =
-        Journal::open(Arc::new(disk.clone()), Path::new(DIR), small()).unwrap();
+    let (journal, mut scan) = Journal::open(Arc::new(disk.clone()), Path::new(DIR), small()).unwrap();
     assert!(matches!(journal.layout(&[]), Err(JournalError::NotRecovered)));
     assert!(journal.reserve(1).is_err());
     assert!(scan.next().unwrap().is_none());
@@ -296,8 +293,7 @@ fn another_segment_size_takes_over_at_the_next_start() {
     let (journal, _) = open(&disk).unwrap();
     append(&journal, &payload(1, 50_000), Durability::Sync);
     for segment_blocks in [3, 20, 2] {
-        let options =
-            JournalOptions { segment_bytes: segment_blocks * BLOCK as u64, ..small() };
+        let options = JournalOptions { segment_bytes: segment_blocks * BLOCK as u64, ..small() };
         let fs = Arc::new(disk.clone());
         let (journal, read) = read_on(fs, Path::new(DIR), options).unwrap();
         assert_eq!(read.records.last().unwrap().1, payload(1, 50_000));
@@ -335,8 +331,7 @@ fn many_threads_write_and_every_acknowledged_record_comes_back() {
                         journal.layout(&[&payload]).unwrap()
                     };
                     room.release();
-                    let durability =
-                        if round % 3 == 0 { Durability::Flush } else { Durability::Sync };
+                    let durability = if round % 3 == 0 { Durability::Flush } else { Durability::Sync };
                     journal.write(&record, durability).unwrap();
                     while turn.load(Ordering::SeqCst) != record.lsn().0 {
                         std::thread::yield_now();

@@ -53,21 +53,14 @@ pub(super) fn open(
     let log = Arc::new(SyncCounters::default());
     let upkeep_counters = Arc::new(SyncCounters::default());
     fs.create_dir_all(dir)?;
-    let mut numbers: Vec<u64> = fs
-        .list(dir)?
-        .iter()
-        .filter_map(|name| segments::number_of(name))
-        .collect();
+    let mut numbers: Vec<u64> = fs.list(dir)?.iter().filter_map(|name| segments::number_of(name)).collect();
     numbers.sort_unstable();
     let control = if fs.exists(&control::path(dir))? {
         Control::read(&*fs, dir)?
     } else {
         if !numbers.is_empty() {
             let why = "there are segments of a journal".to_owned();
-            return Err(OpenError::Missing {
-                path: control::path(dir),
-                why,
-            });
+            return Err(OpenError::Missing { path: control::path(dir), why });
         }
         let control = new_control(options.journal_id);
         control.write(&*fs, dir, &upkeep_counters)?;
@@ -90,10 +83,7 @@ pub(super) fn open(
         options,
         log,
         upkeep_counters,
-        upkeep: Mutex::new(Upkeep {
-            control: control.clone(),
-            retired,
-        }),
+        upkeep: Mutex::new(Upkeep { control: control.clone(), retired }),
         layout: Mutex::default(),
         progress: Progress::default(),
         space: Arc::new(Space::default()),
@@ -118,11 +108,7 @@ fn new_control(journal_id: Option<u64>) -> Control {
 }
 
 /// Opens segments from the newest down to the one with the checkpoint; the older ones are retired.
-fn open_segments(
-    segments: &Segments,
-    numbers: &[u64],
-    control: &Control,
-) -> Result<Vec<Arc<Segment>>, OpenError> {
+fn open_segments(segments: &Segments, numbers: &[u64], control: &Control) -> Result<Vec<Arc<Segment>>, OpenError> {
     let mut live: Vec<Arc<Segment>> = Vec::new();
     let mut retired = Vec::new();
     for number in numbers.iter().rev() {
@@ -152,25 +138,13 @@ fn open_segments(
     let first = live.last().map_or(control.start, |segment| segment.first);
     let end = live.first().map_or(control.start, |segment| segment.end());
     if first > control.start || end < needed {
-        let next = live
-            .first()
-            .or(retired.first())
-            .map_or(1, |newest| newest.number + 1);
-        let missing = if first > control.start {
-            live.last()
-                .map_or(1, |oldest| oldest.number.saturating_sub(1))
-        } else {
-            next
-        };
+        let next = live.first().or(retired.first()).map_or(1, |newest| newest.number + 1);
+        let missing =
+            if first > control.start { live.last().map_or(1, |oldest| oldest.number.saturating_sub(1)) } else { next };
         let why = format!("the checkpoint needs lsn {} to {needed}", control.start);
-        return Err(OpenError::Missing {
-            path: segments.path_of(missing),
-            why,
-        });
+        return Err(OpenError::Missing { path: segments.path_of(missing), why });
     }
-    live.into_iter()
-        .rev()
-        .for_each(|segment| segments.push(segment));
+    live.into_iter().rev().for_each(|segment| segments.push(segment));
     Ok(retired)
 }
 
@@ -189,17 +163,11 @@ impl Inner {
         if let Some(reason) = self.sealed.get() {
             return Err(JournalError::Sealed(Arc::clone(reason)).into());
         }
-        self.settle(tail, &control)
-            .map_err(|error| self.seal(error))?;
-        *self.layout.lock() = LayoutState {
-            epoch: control.epoch,
-            next: tail.end,
-            previous: tail.previous,
-            ..LayoutState::default()
-        };
+        self.settle(tail, &control).map_err(|error| self.seal(error))?;
+        *self.layout.lock() =
+            LayoutState { epoch: control.epoch, next: tail.end, previous: tail.previous, ..LayoutState::default() };
         self.progress.start_at(tail.end, control.start);
-        self.space
-            .add(self.prepared_end.load(Ordering::Acquire) - tail.end.0);
+        self.space.add(self.prepared_end.load(Ordering::Acquire) - tail.end.0);
         upkeep.control = control;
         self.recovered.store(true, Ordering::Release);
         Ok(())
@@ -230,8 +198,7 @@ impl Inner {
             if let Some(reservation) = self.space.take(bytes) {
                 return Ok(reservation);
             }
-            self.add_segment(&mut upkeep)
-                .map_err(|error| self.reserve_error(error, bytes))?;
+            self.add_segment(&mut upkeep).map_err(|error| self.reserve_error(error, bytes))?;
         }
     }
 
@@ -245,8 +212,7 @@ impl Inner {
                 return Ok(());
             }
             let bytes = self.options.segment_bytes;
-            self.add_segment(&mut upkeep)
-                .map_err(|error| self.reserve_error(error, bytes))?;
+            self.add_segment(&mut upkeep).map_err(|error| self.reserve_error(error, bytes))?;
         }
     }
 
@@ -254,14 +220,9 @@ impl Inner {
         // Behind every known one, so that the numbers tell the order.
         let newest = upkeep.retired.iter().map(|segment| segment.number).max();
         let number = newest.map_or(1, |newest| newest + 1);
-        let fitting = upkeep
-            .retired
-            .iter()
-            .position(|used| self.segments.fits(used));
+        let fitting = upkeep.retired.iter().position(|used| self.segments.fits(used));
         let used = fitting.map(|at| upkeep.retired.swap_remove(at));
-        let added =
-            self.segments
-                .add(used, number, Lsn(self.prepared_end.load(Ordering::Acquire)))?;
+        let added = self.segments.add(used, number, Lsn(self.prepared_end.load(Ordering::Acquire)))?;
         self.prepared_end.fetch_add(added, Ordering::AcqRel);
         self.space.add(added);
         Ok(())
@@ -269,24 +230,13 @@ impl Inner {
 
     fn reserve_error(&self, error: AddError, needed: u64) -> ReserveError {
         match error {
-            AddError::NoSpace(source) => ReserveError::NoSpace {
-                needed,
-                source: Arc::new(source),
-            },
+            AddError::NoSpace(source) => ReserveError::NoSpace { needed, source: Arc::new(source) },
             AddError::Failed(error) => ReserveError::Journal(self.seal(error)),
         }
     }
 
-    pub(super) fn checkpoint(
-        &self,
-        start: Lsn,
-        note: &[u8],
-        clean: bool,
-    ) -> Result<(), JournalError> {
-        assert!(
-            note.len() <= NOTE_BYTES_MAX,
-            "the note of a checkpoint has a limit"
-        );
+    pub(super) fn checkpoint(&self, start: Lsn, note: &[u8], clean: bool) -> Result<(), JournalError> {
+        assert!(note.len() <= NOTE_BYTES_MAX, "the note of a checkpoint has a limit");
         let mut upkeep = self.upkeep.lock();
         self.check()?;
         let completed = self.progress.completed();
@@ -296,11 +246,7 @@ impl Inner {
         );
         let control = Control {
             start,
-            durable: if clean {
-                completed
-            } else {
-                self.progress.durable().max(start)
-            },
+            durable: if clean { completed } else { self.progress.durable().max(start) },
             clean,
             note: note.to_vec(),
             ..upkeep.control.clone()
@@ -325,9 +271,7 @@ impl Inner {
     /// Gives segments before the checkpoint another use; removes those that are too many or of
     /// another size.
     fn recycle(&self, upkeep: &mut Upkeep) -> Result<(), AddError> {
-        upkeep
-            .retired
-            .extend(self.segments.retire_before(upkeep.control.start));
+        upkeep.retired.extend(self.segments.retire_before(upkeep.control.start));
         while upkeep.retired.iter().any(|used| self.segments.fits(used))
             && self.segments.count(Lsn(0)).0 < self.options.keep_segments.max(1)
         {

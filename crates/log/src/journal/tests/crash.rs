@@ -5,11 +5,11 @@ use cohort_io::Fault;
 use super::*;
 
 /// What the workload was told and what it asked for.
-#[derive(Default)]
 struct Story {
     laid_out: Vec<(Lsn, Vec<u8>)>,
     /// Ends of records whose durability was reported.
     acknowledged: Lsn,
+    /// The one that counts, then those that may.
     checkpoints: Vec<(Lsn, Vec<u8>)>,
     /// Whether a call that may leave things open has failed.
     failed: bool,
@@ -105,11 +105,9 @@ impl Story {
     /// What was read is a prefix of what was laid out, from a checkpoint that was asked for, and has
     /// everything that was reported durable. What it lacks was never there.
     fn check(&mut self, read: &Read) {
-        let known = read.start == Lsn(0) && read.note.is_empty() && self.checkpoints.first().is_none_or(|_| true);
-        let known = known || self.checkpoints.contains(&(read.start, read.note.clone()));
-        assert!(known, "checkpoint {} was never asked for", read.start);
-        let expected: Vec<&(Lsn, Vec<u8>)> =
-            self.laid_out.iter().filter(|(lsn, _)| *lsn >= read.start).collect();
+        let checkpoint = (read.start, read.note.clone());
+        assert!(self.checkpoints.contains(&checkpoint), "{checkpoint:?} is none of {:?}", self.checkpoints);
+        let expected: Vec<&(Lsn, Vec<u8>)> = self.laid_out.iter().filter(|(lsn, _)| *lsn >= read.start).collect();
         assert!(read.records.len() <= expected.len(), "records that were never laid out");
         for (found, expected) in read.records.iter().zip(&expected) {
             assert_eq!(&found, expected);
@@ -135,7 +133,8 @@ fn records_end(journal: &Journal) -> Lsn {
 fn one(mode: Mode, fault: Fault, in_run: usize, at: u64, seed: u64) -> bool {
     let context = format!("{mode:?} {fault:?} run {in_run} call {at} seed {seed}");
     let mut disk = SimDisk::new(seed);
-    let mut story = Story::default();
+    let mut story =
+        Story { laid_out: Vec::new(), acknowledged: Lsn(0), checkpoints: vec![(Lsn(0), Vec::new())], failed: false };
     let mut reached = false;
     for run in 0..3 {
         if run == in_run {
@@ -145,7 +144,7 @@ fn one(mode: Mode, fault: Fault, in_run: usize, at: u64, seed: u64) -> bool {
         if run == in_run {
             reached = disk.operations() > at;
         }
-        disk = if seed % 3 == 2 && fault != Fault::PowerCut && !story.failed { disk.kill() } else { disk.crash() };
+        disk = if seed == 1 && fault != Fault::PowerCut && !story.failed { disk.kill() } else { disk.crash() };
         story.failed = false;
     }
     let (_, read) = open(&disk).unwrap_or_else(|error| panic!("{context}: {error}"));
@@ -156,7 +155,7 @@ fn one(mode: Mode, fault: Fault, in_run: usize, at: u64, seed: u64) -> bool {
 fn sweep(fault: Fault) {
     for mode in MODES {
         for in_run in 0..2 {
-            for seed in 0..3 {
+            for seed in 0..2 {
                 let mut at = 0;
                 while one(mode, fault, in_run, at, seed) {
                     at += 1;
