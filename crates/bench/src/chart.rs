@@ -77,14 +77,15 @@ fn throughput(cases: &[&CaseResult], caption: &str, file: &Path) -> Drawn {
         let points: Vec<(f64, f64)> = cases.iter().map(|case| (f64::from(case.clients).log2(), of(case))).collect();
         chart.draw_series(LineSeries::new(points.clone(), color.stroke_width(3)))?;
         chart.draw_series(points.iter().map(|&point| Circle::new(point, 5, color.filled())))?;
-        let (side, shift) = if name == "Cohort" { (VPos::Bottom, -10) } else { (VPos::Top, 10) };
         let label = (FONT, 14).into_font().color(&color);
         chart.draw_series(points.iter().map(|&point| {
-            // Near the axis there is no room below a point, but there is at its left.
-            let (anchor, offset) = if name != "Cohort" && point.1 < top * 0.08 {
+            // The rising lines leave room above at the left and below; near the axis, at the left only.
+            let (anchor, offset) = if name == "Cohort" {
+                (Pos::new(HPos::Right, VPos::Bottom), (-4, -8))
+            } else if point.1 < top * 0.08 {
                 (Pos::new(HPos::Right, VPos::Center), (-12, 0))
             } else {
-                (Pos::new(HPos::Center, side), (0, shift))
+                (Pos::new(HPos::Center, VPos::Top), (0, 10))
             };
             EmptyElement::at(point) + Text::new(thousands(point.1), offset, label.pos(anchor))
         }))?;
