@@ -20,6 +20,8 @@ const DEFAULT_COLLATION_FOR_UTF8MB4: u8 = 18;
 
 /// Collation id of `utf8mb4_0900_ai_ci`.
 const UTF8MB4_0900_AI_CI: u16 = 255;
+/// Collation id of `utf8mb4_general_ci`.
+const UTF8MB4_GENERAL_CI: u16 = 45;
 
 /// The settings of a session that go with its statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,13 +101,10 @@ fn push_status(out: &mut Vec<u8>, context: &QueryContext, xid: QueryXid) -> Opti
     out.extend_from_slice(&[CATALOG, 3]);
     out.extend_from_slice(b"std");
     out.push(CHARSET);
-    out.extend_from_slice(&context.client_charset.to_le_bytes());
-    out.extend_from_slice(&context.connection_collation.to_le_bytes());
-    out.extend_from_slice(&context.server_collation.to_le_bytes());
-    if let Some(len) = u8::try_from(context.time_zone.len())
-        .ok()
-        .filter(|len| *len > 0)
-    {
+    for collation in [context.client_charset, context.connection_collation, context.server_collation] {
+        out.extend_from_slice(&known_everywhere(collation).to_le_bytes());
+    }
+    if let Some(len) = u8::try_from(context.time_zone.len()).ok().filter(|len| *len > 0) {
         out.extend_from_slice(&[TIME_ZONE, len]);
         out.extend_from_slice(context.time_zone.as_bytes());
     }
@@ -118,4 +117,11 @@ fn push_status(out: &mut Vec<u8>, context: &QueryContext, xid: QueryXid) -> Opti
     out.push(DEFAULT_COLLATION_FOR_UTF8MB4);
     out.extend_from_slice(&UTF8MB4_0900_AI_CI.to_le_bytes());
     xid_at
+}
+
+/// The collation to write for a session's: MariaDB and MySQL before 8.0 refuse a whole statement for a
+/// collation they do not know, so those of the 0900 family, all utf8mb4, become `utf8mb4_general_ci`. That
+/// also gives a table whose character set is not spelt out the same bytes per character there.
+fn known_everywhere(collation: u16) -> u16 {
+    if collation >= UTF8MB4_0900_AI_CI { UTF8MB4_GENERAL_CI } else { collation }
 }
