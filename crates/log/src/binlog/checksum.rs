@@ -28,10 +28,7 @@ impl ZeroPositionCrc {
         let checked = &event[..event.len() - CRC_BYTES];
         debug_assert_eq!(checked[LOG_POS_AT..LOG_POS_AT + 4], [0; 4]);
         let bits = (checked.len() - LOG_POS_AT) as u64 * 8;
-        ZeroPositionCrc {
-            crc: crc32fast::hash(checked),
-            shift: power_of_x(bits),
-        }
+        ZeroPositionCrc { crc: crc32fast::hash(checked), shift: power_of_x(bits) }
     }
 
     /// The checksum of the same event with `log_pos` in its header.
@@ -84,18 +81,12 @@ mod tests {
     #[test]
     fn corrected_checksum_equals_one_taken_over_the_position() {
         for len in [19 + 4, 20 + 4, 64, 8192, 100_003, 1 << 20] {
-            let mut event: Vec<u8> = (0..len)
-                .map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
-                .collect();
+            let mut event: Vec<u8> = (0..len).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
             event[LOG_POS_AT..LOG_POS_AT + 4].fill(0);
             let early = ZeroPositionCrc::of(&event);
             for log_pos in [0, 1, 4, 0x1234_5678, u32::MAX] {
                 event[LOG_POS_AT..LOG_POS_AT + 4].copy_from_slice(&log_pos.to_le_bytes());
-                assert_eq!(
-                    early.at(log_pos),
-                    crc32fast::hash(&event[..event.len() - CRC_BYTES]),
-                    "{len} {log_pos}"
-                );
+                assert_eq!(early.at(log_pos), crc32fast::hash(&event[..event.len() - CRC_BYTES]), "{len} {log_pos}");
             }
         }
     }

@@ -159,9 +159,7 @@ impl<'a> Event<'a> {
     pub fn decode(&self) -> Result<EventBody<'a>, DecodeError> {
         let mut fields = Fields::new(self.body);
         match self.header.event_type {
-            EventType::FORMAT_DESCRIPTION => {
-                decode_format_description(&mut fields).map(EventBody::FormatDescription)
-            }
+            EventType::FORMAT_DESCRIPTION => decode_format_description(&mut fields).map(EventBody::FormatDescription),
             EventType::PREVIOUS_GTIDS => match GtidSet::decode(self.body) {
                 Ok(set) => Ok(EventBody::PreviousGtids(set)),
                 Err(_) => Err(fields.error("not a GTID set")),
@@ -181,10 +179,7 @@ impl<'a> Event<'a> {
 
 impl<'a> RowsEvent<'a> {
     /// The rows, with the table map of this table. An error ends them.
-    pub fn rows<'t>(
-        &self,
-        table: &'t TableMapEvent,
-    ) -> impl Iterator<Item = Result<Row, DecodeError>> + use<'a, 't> {
+    pub fn rows<'t>(&self, table: &'t TableMapEvent) -> impl Iterator<Item = Result<Row, DecodeError>> + use<'a, 't> {
         Rows::new(self, table)
     }
 }
@@ -208,11 +203,7 @@ fn decode_format_description(fields: &mut Fields<'_>) -> Result<FormatDescriptio
 
 fn split_last<'a>(fields: &mut Fields<'a>) -> Result<(&'a [u8], u8), DecodeError> {
     let missing = fields.error("checksum algorithm missing");
-    fields
-        .rest()
-        .split_last()
-        .map(|(last, rest)| (rest, *last))
-        .ok_or(missing)
+    fields.rest().split_last().map(|(last, rest)| (rest, *last)).ok_or(missing)
 }
 
 fn decode_gtid(fields: &mut Fields<'_>) -> Result<GtidEvent, DecodeError> {
@@ -249,21 +240,12 @@ fn decode_query<'a>(fields: &mut Fields<'a>) -> Result<QueryEvent<'a>, DecodeErr
     let status = fields.take(status_len)?;
     let database = fields.take(database_len)?;
     fields.u8()?;
-    Ok(QueryEvent {
-        thread_id,
-        error,
-        status,
-        database,
-        sql: fields.rest(),
-    })
+    Ok(QueryEvent { thread_id, error, status, database, sql: fields.rest() })
 }
 
 fn decode_rotate(fields: &mut Fields<'_>) -> Result<RotateEvent, DecodeError> {
     let position = fields.u64()?;
-    Ok(RotateEvent {
-        position,
-        file_name: decode_name(fields.rest()),
-    })
+    Ok(RotateEvent { position, file_name: decode_name(fields.rest()) })
 }
 
 fn decode_rows<'a>(kind: EventType, fields: &mut Fields<'a>) -> Result<RowsEvent<'a>, DecodeError> {
@@ -327,12 +309,7 @@ fn decode_table_map(fields: &mut Fields<'_>) -> Result<TableMapEvent, DecodeErro
         let mut value = Fields::new(fields.take_counted()?);
         decode_optional(field, &mut value, &mut columns)?;
     }
-    Ok(TableMapEvent {
-        table_id,
-        schema,
-        table,
-        columns,
-    })
+    Ok(TableMapEvent { table_id, schema, table, columns })
 }
 
 fn meta_bytes(type_code: u8) -> usize {
@@ -354,39 +331,22 @@ impl DecodedColumn {
     }
 }
 
-fn decode_optional(
-    field: u8,
-    value: &mut Fields<'_>,
-    columns: &mut [DecodedColumn],
-) -> Result<(), DecodeError> {
+fn decode_optional(field: u8, value: &mut Fields<'_>, columns: &mut [DecodedColumn]) -> Result<(), DecodeError> {
     match field {
         field::SIGNEDNESS => {
             let bits = value.rest();
-            for (i, column) in columns
-                .iter_mut()
-                .filter(|column| column.is_number())
-                .enumerate()
-            {
-                let byte = bits
-                    .get(i / 8)
-                    .ok_or_else(|| value.error("signedness cut off"))?;
+            for (i, column) in columns.iter_mut().filter(|column| column.is_number()).enumerate() {
+                let byte = bits.get(i / 8).ok_or_else(|| value.error("signedness cut off"))?;
                 column.unsigned = byte & 0x80 >> (i % 8) != 0;
             }
         }
         field::DEFAULT_CHARSET => {
-            let mut charsets: Vec<_> = columns
-                .iter_mut()
-                .filter(|column| column.is_character())
-                .collect();
+            let mut charsets: Vec<_> = columns.iter_mut().filter(|column| column.is_character()).collect();
             let default = value.lenenc()?;
-            charsets
-                .iter_mut()
-                .for_each(|column| column.charset = Some(default));
+            charsets.iter_mut().for_each(|column| column.charset = Some(default));
             while !value.is_at_end() {
                 let i = value.lenenc_len()?;
-                let column = charsets
-                    .get_mut(i)
-                    .ok_or_else(|| value.error("no such character column"))?;
+                let column = charsets.get_mut(i).ok_or_else(|| value.error("no such character column"))?;
                 column.charset = Some(value.lenenc()?);
             }
         }
@@ -403,10 +363,7 @@ fn decode_optional(
         field::SIMPLE_PRIMARY_KEY => {
             while !value.is_at_end() {
                 let i = value.lenenc_len()?;
-                columns
-                    .get_mut(i)
-                    .ok_or_else(|| value.error("no such column"))?
-                    .primary_key = true;
+                columns.get_mut(i).ok_or_else(|| value.error("no such column"))?.primary_key = true;
             }
         }
         _ => {}

@@ -29,14 +29,8 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
-        let end = self
-            .at
-            .checked_add(len)
-            .ok_or_else(|| self.error("length too long"))?;
-        let taken = self
-            .bytes
-            .get(self.at..end)
-            .ok_or_else(|| self.error("bytes cut off"))?;
+        let end = self.at.checked_add(len).ok_or_else(|| self.error("length too long"))?;
+        let taken = self.bytes.get(self.at..end).ok_or_else(|| self.error("bytes cut off"))?;
         self.at = end;
         Ok(taken)
     }
@@ -77,19 +71,12 @@ impl<'a> Fields<'a> {
 
     /// A little-endian integer of up to eight bytes.
     pub(super) fn uint_le(&mut self, len: usize) -> Result<u64, DecodeError> {
-        Ok(self
-            .take(len)?
-            .iter()
-            .rev()
-            .fold(0, |value, byte| value << 8 | u64::from(*byte)))
+        Ok(self.take(len)?.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
     /// A big-endian integer of up to eight bytes.
     pub(super) fn uint_be(&mut self, len: usize) -> Result<u64, DecodeError> {
-        Ok(self
-            .take(len)?
-            .iter()
-            .fold(0, |value, byte| value << 8 | u64::from(*byte)))
+        Ok(self.take(len)?.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
     pub(super) fn lenenc(&mut self) -> Result<u64, DecodeError> {
@@ -98,10 +85,7 @@ impl<'a> Fields<'a> {
             0xfc => self.uint_le(2),
             0xfd => self.uint_le(3),
             0xfe => self.uint_le(8),
-            _ => Err(DecodeError {
-                what: "not a length-encoded integer",
-                at: self.at - 1,
-            }),
+            _ => Err(DecodeError { what: "not a length-encoded integer", at: self.at - 1 }),
         }
     }
 

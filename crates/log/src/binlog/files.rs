@@ -56,11 +56,7 @@ pub struct BinlogOptions {
 impl BinlogOptions {
     /// Files called `binlog` in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> BinlogOptions {
-        BinlogOptions {
-            directory: directory.into(),
-            base_name: "binlog".to_owned(),
-            reserve_step_bytes: 16 << 20,
-        }
+        BinlogOptions { directory: directory.into(), base_name: "binlog".to_owned(), reserve_step_bytes: 16 << 20 }
     }
 }
 
@@ -92,9 +88,7 @@ pub enum BinlogError {
         what: String,
     },
     /// An earlier write or sync failed: what the files hold is not known any more.
-    #[error(
-        "the binlog takes no more writes because an earlier one failed; restart the server to recover it"
-    )]
+    #[error("the binlog takes no more writes because an earlier one failed; restart the server to recover it")]
     Sealed,
     /// The index does not list such a file, or it is the current one and cannot be purged.
     #[error("binlog file {0} is not one of the closed files in the index")]
@@ -151,9 +145,7 @@ pub struct BinlogFiles {
 
 impl std::fmt::Debug for BinlogFiles {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BinlogFiles")
-            .field("options", &self.options)
-            .finish_non_exhaustive()
+        f.debug_struct("BinlogFiles").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
@@ -195,17 +187,11 @@ impl BinlogFiles {
             return Ok(());
         }
         let number = current.file_number + 1;
-        let path = self
-            .options
-            .directory
-            .join(self.file_name(number) + NEXT_ENDING);
+        let path = self.options.directory.join(self.file_name(number) + NEXT_ENDING);
         let file = self.fs.open(&path, &self.writable(Create::IfMissing))?;
         file.set_len(0)?;
         self.names.lock().index.reserve(4096)?;
-        Ok(self
-            .space
-            .lock()
-            .keep_next(NextFile { number, path, file })?)
+        Ok(self.space.lock().keep_next(NextFile { number, path, file })?)
     }
 
     /// Whether a rotation finds its file prepared. While it does not, for want of space or because
@@ -247,11 +233,7 @@ impl BinlogFiles {
         let position = writer.current.as_ref().map(Current::position);
         let closed = std::mem::take(&mut writer.closed);
         let data = std::mem::take(&mut writer.data_dirty);
-        let current = writer
-            .current
-            .as_ref()
-            .filter(|_| data)
-            .map(|current| Arc::clone(&current.file));
+        let current = writer.current.as_ref().filter(|_| data).map(|current| Arc::clone(&current.file));
         let names = std::mem::take(&mut writer.names_dirty);
         drop(writer);
         let synced = self.sync_files(&closed, current, names);
@@ -272,11 +254,7 @@ impl BinlogFiles {
         names
             .files
             .iter()
-            .map(|file| BinlogFile {
-                number: file.number,
-                name: self.file_name(file.number),
-                bytes: length(file),
-            })
+            .map(|file| BinlogFile { number: file.number, name: self.file_name(file.number), bytes: length(file) })
             .collect()
     }
 
@@ -284,31 +262,18 @@ impl BinlogFiles {
     /// directory. Returns the names removed. What a crash leaves of it goes at the next start.
     pub fn purge_before(&self, first_kept: u64) -> Result<Vec<String>, BinlogError> {
         let mut names = self.names.lock();
-        let Some(kept) = names
-            .files
-            .iter()
-            .position(|file| file.number == first_kept)
-        else {
+        let Some(kept) = names.files.iter().position(|file| file.number == first_kept) else {
             return Err(BinlogError::UnknownFile(first_kept));
         };
         if kept == 0 {
             return Ok(Vec::new());
         }
         let Names { index, files } = &mut *names;
-        index.replace(
-            &*self.fs,
-            files[kept..].iter().map(|file| file.number),
-            &self.counters,
-        )?;
+        index.replace(&*self.fs, files[kept..].iter().map(|file| file.number), &self.counters)?;
         let purged: Vec<Listed> = files.drain(..kept).collect();
         drop(names);
-        purged
-            .iter()
-            .try_for_each(|file| self.fs.remove(&self.path(file.number)))?;
-        Ok(purged
-            .iter()
-            .map(|file| self.file_name(file.number))
-            .collect())
+        purged.iter().try_for_each(|file| self.fs.remove(&self.path(file.number)))?;
+        Ok(purged.iter().map(|file| self.file_name(file.number)).collect())
     }
 
     /// Takes the in-use mark from the current file and syncs everything: the end of a clean shutdown. Nothing
@@ -332,29 +297,20 @@ impl BinlogFiles {
 
     /// A reader of one file, the current one included: that is read up to where it ends now.
     pub fn reader(&self, number: u64, options: ReaderOptions) -> Result<BinlogReader, ReadError> {
-        let end = self
-            .end()
-            .filter(|end| end.file_number == number)
-            .map(|end| end.offset);
-        let options = ReaderOptions {
-            end: options.end.or(end),
-            ..options
-        };
+        let end = self.end().filter(|end| end.file_number == number).map(|end| end.offset);
+        let options = ReaderOptions { end: options.end.or(end), ..options };
         BinlogReader::open(&*self.fs, &self.path(number), options)
     }
 
     /// The transactions in the files before `number`, as that file's header tells.
     pub fn previous_gtids(&self, number: u64) -> Result<GtidSet, ReadError> {
-        self.reader(number, ReaderOptions::default())?
-            .previous_gtids()
+        self.reader(number, ReaderOptions::default())?.previous_gtids()
     }
 
     /// Every transaction that was ever written to the binlog: reads the last file.
     pub fn executed_gtids(&self) -> Result<GtidSet, ReadError> {
         match self.end() {
-            Some(end) => self
-                .reader(end.file_number, ReaderOptions::default())?
-                .executed_gtids(),
+            Some(end) => self.reader(end.file_number, ReaderOptions::default())?.executed_gtids(),
             None => Ok(GtidSet::new()),
         }
     }
@@ -364,16 +320,8 @@ impl BinlogFiles {
         self.counters.figures()
     }
 
-    fn append_to_current(
-        &self,
-        writer: &mut Writer,
-        at: BinlogPosition,
-        bytes: &[u8],
-    ) -> Result<(), BinlogError> {
-        let current = writer
-            .current
-            .as_mut()
-            .filter(|current| current.position() == at);
+    fn append_to_current(&self, writer: &mut Writer, at: BinlogPosition, bytes: &[u8]) -> Result<(), BinlogError> {
+        let current = writer.current.as_mut().filter(|current| current.position() == at);
         let current = current.expect("bytes are appended at the end of the binlog");
         current.file.write_at(at.offset, bytes)?;
         current.end += bytes.len() as u64;
@@ -382,16 +330,8 @@ impl BinlogFiles {
         Ok(())
     }
 
-    fn begin_file(
-        &self,
-        writer: &mut Writer,
-        number: u64,
-        header: &[u8],
-    ) -> Result<(), BinlogError> {
-        let follows = writer
-            .current
-            .as_ref()
-            .is_none_or(|current| current.number + 1 == number);
+    fn begin_file(&self, writer: &mut Writer, number: u64, header: &[u8]) -> Result<(), BinlogError> {
+        let follows = writer.current.as_ref().is_none_or(|current| current.number + 1 == number);
         assert!(follows, "the next file has the next number");
         let mut names = self.names.lock();
         let mut space = self.space.lock();
@@ -457,10 +397,7 @@ impl BinlogFiles {
 
 impl Current {
     fn position(&self) -> BinlogPosition {
-        BinlogPosition {
-            file_number: self.number,
-            offset: self.end,
-        }
+        BinlogPosition { file_number: self.number, offset: self.end }
     }
 }
 

@@ -82,10 +82,7 @@ impl FromStr for Gtid {
             return Err(GtidParseError::Uuid(text.to_owned()));
         };
         refuse_tag(gno)?;
-        Ok(Gtid {
-            uuid: uuid.trim_end().parse()?,
-            gno: parse_gno(gno)?,
-        })
+        Ok(Gtid { uuid: uuid.trim_end().parse()?, gno: parse_gno(gno)? })
     }
 }
 
@@ -123,9 +120,7 @@ pub struct GtidSet {
 impl GtidSet {
     /// The empty set.
     pub const fn new() -> GtidSet {
-        GtidSet {
-            servers: BTreeMap::new(),
-        }
+        GtidSet { servers: BTreeMap::new() }
     }
 
     /// True when it holds no transaction.
@@ -138,13 +133,7 @@ impl GtidSet {
         let intervals = self.servers.entry(gtid.uuid).or_default();
         match intervals.last_mut() {
             Some(last) if last.last.checked_add(1) == Some(gtid.gno) => last.last = gtid.gno,
-            _ => add(
-                intervals,
-                Interval {
-                    first: gtid.gno,
-                    last: gtid.gno,
-                },
-            ),
+            _ => add(intervals, Interval { first: gtid.gno, last: gtid.gno }),
         }
     }
 
@@ -154,9 +143,7 @@ impl GtidSet {
             return false;
         };
         let i = intervals.partition_point(|interval| interval.last < gtid.gno);
-        intervals
-            .get(i)
-            .is_some_and(|interval| interval.first <= gtid.gno)
+        intervals.get(i).is_some_and(|interval| interval.first <= gtid.gno)
     }
 
     /// Adds every transaction of `other`.
@@ -188,19 +175,12 @@ impl GtidSet {
 
     /// The highest number of a server's transactions, or 0: the next commit there gets one more.
     pub fn last_gno(&self, uuid: ServerUuid) -> u64 {
-        self.servers
-            .get(&uuid)
-            .and_then(|intervals| intervals.last())
-            .map_or(0, |interval| interval.last)
+        self.servers.get(&uuid).and_then(|intervals| intervals.last()).map_or(0, |interval| interval.last)
     }
 
     /// How many transactions it holds.
     pub fn count(&self) -> u64 {
-        self.servers
-            .values()
-            .flatten()
-            .map(|interval| interval.last - interval.first + 1)
-            .sum()
+        self.servers.values().flatten().map(|interval| interval.last - interval.first + 1).sum()
     }
 
     /// Appends the binary form.
@@ -233,28 +213,15 @@ impl GtidSet {
                 if first <= floor || behind <= first || behind > GNO_MAX + 1 {
                     return Err(GtidParseError::Binary(at));
                 }
-                add(
-                    intervals,
-                    Interval {
-                        first,
-                        last: behind - 1,
-                    },
-                );
+                add(intervals, Interval { first, last: behind - 1 });
             }
         }
-        if at == bytes.len() {
-            Ok(set)
-        } else {
-            Err(GtidParseError::Binary(at))
-        }
+        if at == bytes.len() { Ok(set) } else { Err(GtidParseError::Binary(at)) }
     }
 }
 
 fn take<const N: usize>(bytes: &[u8], at: &mut usize) -> Result<[u8; N], GtidParseError> {
-    let field = bytes
-        .get(*at..)
-        .and_then(|rest| rest.first_chunk::<N>())
-        .ok_or(GtidParseError::Binary(*at))?;
+    let field = bytes.get(*at..).and_then(|rest| rest.first_chunk::<N>()).ok_or(GtidParseError::Binary(*at))?;
     *at += N;
     Ok(*field)
 }
@@ -266,9 +233,7 @@ fn take_u64(bytes: &[u8], at: &mut usize) -> Result<u64, GtidParseError> {
 /// Adds an interval and joins it with those it touches.
 fn add(intervals: &mut Vec<Interval>, new: Interval) {
     let from = intervals.partition_point(|interval| interval.last.saturating_add(1) < new.first);
-    let to = from
-        + intervals[from..]
-            .partition_point(|interval| interval.first <= new.last.saturating_add(1));
+    let to = from + intervals[from..].partition_point(|interval| interval.first <= new.last.saturating_add(1));
     let mut joined = new;
     if let [first, ..] = &intervals[from..to] {
         joined.first = joined.first.min(first.first);
@@ -284,23 +249,14 @@ fn difference(ours: &[Interval], theirs: &[Interval]) -> Vec<Interval> {
     for interval in ours {
         let mut first = interval.first;
         let from = theirs.partition_point(|hole| hole.last < interval.first);
-        for hole in theirs[from..]
-            .iter()
-            .take_while(|hole| hole.first <= interval.last)
-        {
+        for hole in theirs[from..].iter().take_while(|hole| hole.first <= interval.last) {
             if first < hole.first {
-                left.push(Interval {
-                    first,
-                    last: hole.first - 1,
-                });
+                left.push(Interval { first, last: hole.first - 1 });
             }
             first = hole.last + 1;
         }
         if first <= interval.last {
-            left.push(Interval {
-                first,
-                last: interval.last,
-            });
+            left.push(Interval { first, last: interval.last });
         }
     }
     left
@@ -328,11 +284,7 @@ impl FromStr for GtidSet {
     /// any order, overlapping or empty (`5-3`).
     fn from_str(text: &str) -> Result<GtidSet, GtidParseError> {
         let mut set = GtidSet::new();
-        for server in text
-            .split(',')
-            .map(str::trim)
-            .filter(|server| !server.is_empty())
-        {
+        for server in text.split(',').map(str::trim).filter(|server| !server.is_empty()) {
             let mut parts = server.split(':').map(str::trim);
             let uuid: ServerUuid = parts.next().unwrap_or_default().parse()?;
             let mut intervals = Vec::new();
@@ -349,9 +301,7 @@ impl FromStr for GtidSet {
                 }
             }
             let ours = set.servers.entry(uuid).or_default();
-            intervals
-                .into_iter()
-                .for_each(|interval| add(ours, interval));
+            intervals.into_iter().for_each(|interval| add(ours, interval));
             if ours.is_empty() {
                 set.servers.remove(&uuid);
             }
@@ -362,22 +312,15 @@ impl FromStr for GtidSet {
 
 fn refuse_tag(part: &str) -> Result<(), GtidParseError> {
     match part.trim_start().bytes().next() {
-        Some(b'a'..=b'z' | b'A'..=b'Z' | b'_') => {
-            Err(GtidParseError::Tagged(part.trim().to_owned()))
-        }
+        Some(b'a'..=b'z' | b'A'..=b'Z' | b'_') => Err(GtidParseError::Tagged(part.trim().to_owned())),
         _ => Ok(()),
     }
 }
 
 fn parse_gno(text: &str) -> Result<u64, GtidParseError> {
     let digits = text.trim();
-    let number = digits
-        .parse()
-        .ok()
-        .filter(|gno| (1..=GNO_MAX).contains(gno));
-    number
-        .filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
-        .ok_or(GtidParseError::Number(digits.to_owned()))
+    let number = digits.parse().ok().filter(|gno| (1..=GNO_MAX).contains(gno));
+    number.filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit())).ok_or(GtidParseError::Number(digits.to_owned()))
 }
 
 #[cfg(test)]

@@ -7,9 +7,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cohort_io::{
-    Create, File, FileSystem, IoError, OpenOptions, SyncCounters, read_whole, replace_whole,
-};
+use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters, read_whole, replace_whole};
 
 use super::files::BinlogError;
 
@@ -32,21 +30,11 @@ impl Index {
         base_name: &str,
         counters: &Arc<SyncCounters>,
     ) -> Result<(Index, Vec<u64>), BinlogError> {
-        let file = fs.open(
-            &path,
-            &OpenOptions::buffered(Create::IfMissing).counted(counters),
-        )?;
+        let file = fs.open(&path, &OpenOptions::buffered(Create::IfMissing).counted(counters))?;
         let text = read_whole(fs, &path, INDEX_BYTES_MAX)?;
-        let mut index = Index {
-            path,
-            base_name: base_name.to_owned(),
-            file,
-            bytes: 0,
-        };
+        let mut index = Index { path, base_name: base_name.to_owned(), file, bytes: 0 };
         let mut numbers = Vec::new();
-        while let Some(number) =
-            index.line(&text[index.bytes as usize..], numbers.last().copied())?
-        {
+        while let Some(number) = index.line(&text[index.bytes as usize..], numbers.last().copied())? {
             numbers.push(number.0);
             index.bytes += number.1;
         }
@@ -66,14 +54,10 @@ impl Index {
         if line.contains(&0) {
             return Ok(None);
         }
-        let name = std::str::from_utf8(line)
-            .ok()
-            .map(|line| line.rsplit('/').next().unwrap_or(line).trim_end());
+        let name = std::str::from_utf8(line).ok().map(|line| line.rsplit('/').next().unwrap_or(line).trim_end());
         let number = name.and_then(|name| file_number(&self.base_name, name));
         match number {
-            Some(number) if previous.is_none_or(|previous| previous < number) => {
-                Ok(Some((number, len as u64 + 1)))
-            }
+            Some(number) if previous.is_none_or(|previous| previous < number) => Ok(Some((number, len as u64 + 1))),
             _ => Err(BinlogError::Damaged {
                 path: self.path.clone(),
                 offset: self.bytes,
@@ -105,14 +89,9 @@ impl Index {
         numbers: impl Iterator<Item = u64>,
         counters: &Arc<SyncCounters>,
     ) -> Result<(), IoError> {
-        let text: String = numbers
-            .map(|number| format!("./{}\n", file_name(&self.base_name, number)))
-            .collect();
+        let text: String = numbers.map(|number| format!("./{}\n", file_name(&self.base_name, number))).collect();
         replace_whole(fs, &self.path, text.as_bytes(), Some(counters))?;
-        self.file = fs.open(
-            &self.path,
-            &OpenOptions::buffered(Create::Never).counted(counters),
-        )?;
+        self.file = fs.open(&self.path, &OpenOptions::buffered(Create::Never).counted(counters))?;
         self.bytes = text.len() as u64;
         Ok(())
     }

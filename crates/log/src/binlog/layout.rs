@@ -7,8 +7,8 @@
 use super::gtid::{Gtid, GtidSet};
 use super::transaction::{TransactionEvents, with_own_length};
 use super::wire::{
-    CRC_BYTES, EventType, FILE_BYTES_MAX, FLAG_IGNORABLE, FLAG_IN_USE, FLAGS_AT, HEADER_BYTES,
-    LOG_POS_AT, MAGIC, Origin, SIZE_AT, begin_event, end_event, place_event, push_lenenc, u32_at,
+    CRC_BYTES, EventType, FILE_BYTES_MAX, FLAG_IGNORABLE, FLAG_IN_USE, FLAGS_AT, HEADER_BYTES, LOG_POS_AT, MAGIC,
+    Origin, SIZE_AT, begin_event, end_event, place_event, push_lenenc, u32_at,
 };
 
 /// Bytes of a GTID event without its transaction length.
@@ -31,8 +31,8 @@ pub(super) const SERVER_VERSION_BYTES: usize = 50;
 pub(super) const CHECKSUM_CRC32: u8 = 1;
 /// Length of the fixed part of each event type's body, from type 1 on, as MySQL 8.0 gives them.
 pub(super) const POST_HEADER_BYTES: [u8; 41] = [
-    0, 13, 0, 8, 0, 0, 0, 0, 4, 0, 4, 0, 0, 0, 98, 0, 4, 26, 8, 0, 0, 0, 8, 8, 8, 2, 0, 0, 0, 10,
-    10, 10, 42, 42, 0, 18, 52, 0, 10, 40, 0,
+    0, 13, 0, 8, 0, 0, 0, 0, 4, 0, 4, 0, 0, 0, 98, 0, 4, 26, 8, 0, 0, 0, 8, 8, 8, 2, 0, 0, 0, 10, 10, 10, 42, 42, 0,
+    18, 52, 0, 10, 40, 0,
 ];
 
 /// What the order gives a transaction.
@@ -83,10 +83,7 @@ impl TransactionEvents {
     /// When there is no event, or the transaction would end behind [`FILE_BYTES_MAX`]: the caller rotates
     /// first, and refuses a transaction that fits no file.
     pub fn lay_out(&mut self, out: &mut Vec<u8>, at: u64, stamp: &Stamp) -> u64 {
-        assert!(
-            !self.is_empty(),
-            "a transaction that is laid out has events"
-        );
+        assert!(!self.is_empty(), "a transaction that is laid out has events");
         self.seal();
         let bytes = self.laid_out_len();
         assert!(at + bytes <= FILE_BYTES_MAX, "a transaction fits its file");
@@ -114,11 +111,7 @@ impl TransactionEvents {
     fn push_gtid(&self, out: &mut Vec<u8>, transaction_bytes: u64, stamp: &Stamp) {
         let start = out.len();
         begin_event(out, EventType::GTID, 0, self.origin());
-        out.push(if self.query_xid_at.is_some() {
-            MAY_HAVE_STATEMENTS
-        } else {
-            0
-        });
+        out.push(if self.query_xid_at.is_some() { MAY_HAVE_STATEMENTS } else { 0 });
         out.extend_from_slice(stamp.gtid.uuid.as_bytes());
         out.extend_from_slice(&stamp.gtid.gno.to_le_bytes());
         out.push(LOGICAL_TIMESTAMPS);
@@ -153,16 +146,8 @@ impl TransactionEvents {
 ///
 /// # Panics
 /// When the server's version is longer than 50 bytes.
-pub fn file_header(
-    identity: &ServerIdentity,
-    start: FileStart,
-    timestamp_s: u32,
-    previous: &GtidSet,
-) -> Vec<u8> {
-    let origin = Origin {
-        timestamp_s,
-        server_id: identity.server_id,
-    };
+pub fn file_header(identity: &ServerIdentity, start: FileStart, timestamp_s: u32, previous: &GtidSet) -> Vec<u8> {
+    let origin = Origin { timestamp_s, server_id: identity.server_id };
     let mut out = MAGIC.to_vec();
     push_format_description(&mut out, identity, start, origin);
     let start = out.len();
@@ -174,23 +159,14 @@ pub fn file_header(
     out
 }
 
-fn push_format_description(
-    out: &mut Vec<u8>,
-    identity: &ServerIdentity,
-    start: FileStart,
-    origin: Origin,
-) {
+fn push_format_description(out: &mut Vec<u8>, identity: &ServerIdentity, start: FileStart, origin: Origin) {
     let begin = out.len();
     begin_event(out, EventType::FORMAT_DESCRIPTION, 0, origin);
     out.extend_from_slice(&BINLOG_VERSION.to_le_bytes());
     let mut version = [0; SERVER_VERSION_BYTES];
     version[..identity.server_version.len()].copy_from_slice(identity.server_version.as_bytes());
     out.extend_from_slice(&version);
-    let created_s = if start == FileStart::ServerStart {
-        origin.timestamp_s
-    } else {
-        0
-    };
+    let created_s = if start == FileStart::ServerStart { origin.timestamp_s } else { 0 };
     out.extend_from_slice(&created_s.to_le_bytes());
     out.push(HEADER_BYTES as u8);
     out.extend_from_slice(&POST_HEADER_BYTES);
@@ -208,15 +184,7 @@ fn push_format_description(
 /// When it would end behind [`FILE_BYTES_MAX`]; a file is rotated long before.
 pub fn rotate_event(server_id: u32, timestamp_s: u32, at: u64, next_file: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(rotate_event_len(next_file) as usize);
-    begin_event(
-        &mut out,
-        EventType::ROTATE,
-        0,
-        Origin {
-            timestamp_s,
-            server_id,
-        },
-    );
+    begin_event(&mut out, EventType::ROTATE, 0, Origin { timestamp_s, server_id });
     out.extend_from_slice(&(MAGIC.len() as u64).to_le_bytes());
     out.extend_from_slice(next_file.as_bytes());
     end_event(&mut out, 0);

@@ -40,8 +40,8 @@ mod wire;
 mod tests;
 
 pub use decode::{
-    DecodeError, DecodedColumn, Event, EventBody, FormatDescription, GtidEvent, QueryEvent,
-    RotateEvent, RowsEvent, TableMapEvent,
+    DecodeError, DecodedColumn, Event, EventBody, FormatDescription, GtidEvent, QueryEvent, RotateEvent, RowsEvent,
+    TableMapEvent,
 };
 pub use files::{BinlogError, BinlogFile, BinlogFiles, BinlogOptions, RecoveredFiles};
 pub use gtid::{Gtid, GtidParseError, GtidSet, ServerUuid};

@@ -31,10 +31,7 @@ pub struct ReaderOptions {
 impl Default for ReaderOptions {
     /// Events of up to 1 GiB and a bit, as long as a row with `max_allowed_packet` at its maximum.
     fn default() -> ReaderOptions {
-        ReaderOptions {
-            event_bytes_max: (1 << 30) + (1 << 20),
-            end: None,
-        }
+        ReaderOptions { event_bytes_max: (1 << 30) + (1 << 20), end: None }
     }
 }
 
@@ -102,11 +99,7 @@ pub struct BinlogReader {
 
 impl BinlogReader {
     /// Opens a file at its first event.
-    pub fn open(
-        fs: &dyn FileSystem,
-        path: &Path,
-        options: ReaderOptions,
-    ) -> Result<BinlogReader, ReadError> {
+    pub fn open(fs: &dyn FileSystem, path: &Path, options: ReaderOptions) -> Result<BinlogReader, ReadError> {
         let file = fs.open(path, &OpenOptions::read())?;
         let end = match options.end {
             Some(end) => end,
@@ -115,9 +108,7 @@ impl BinlogReader {
         let mut magic = [0; MAGIC.len()];
         let got = file.read_at(0, &mut magic)?;
         if got < magic.len() || magic != MAGIC {
-            return Err(ReadError::NotBinlog {
-                path: path.to_path_buf(),
-            });
+            return Err(ReadError::NotBinlog { path: path.to_path_buf() });
         }
         let mut reader = BinlogReader {
             file,
@@ -168,27 +159,15 @@ impl BinlogReader {
         let bytes = &self.buffer[from..from + size];
         let header = header_of(bytes);
         if let Some(what) = fault(bytes, &header, offset) {
-            return Err(ReadError::Damaged {
-                path: self.path.clone(),
-                offset,
-                what,
-            });
+            return Err(ReadError::Damaged { path: self.path.clone(), offset, what });
         }
         self.at = offset + size as u64;
-        Ok(Some(Event {
-            offset,
-            header,
-            body: &bytes[HEADER_BYTES..size - CRC_BYTES],
-        }))
+        Ok(Some(Event { offset, header, body: &bytes[HEADER_BYTES..size - CRC_BYTES] }))
     }
 
     /// An error about an event of this file whose body could not be decoded.
     pub fn damaged(&self, offset: u64, error: DecodeError) -> ReadError {
-        ReadError::Damaged {
-            path: self.path.clone(),
-            offset,
-            what: error.to_string(),
-        }
+        ReadError::Damaged { path: self.path.clone(), offset, what: error.to_string() }
     }
 
     /// The transactions in the files before this one. Leaves the reader behind the event that says so.
@@ -201,20 +180,12 @@ impl BinlogReader {
                 Ok(EventBody::FormatDescription(_)) => {}
                 Ok(_) => break,
                 Err(error) => {
-                    return Err(ReadError::Damaged {
-                        path,
-                        offset,
-                        what: error.to_string(),
-                    });
+                    return Err(ReadError::Damaged { path, offset, what: error.to_string() });
                 }
             }
         }
         let what = "the event with the GTIDs of the files before is missing".to_owned();
-        Err(ReadError::Damaged {
-            path,
-            offset: self.at,
-            what,
-        })
+        Err(ReadError::Damaged { path, offset: self.at, what })
     }
 
     /// The transactions in this file and those before it. Reads to the end.
@@ -229,11 +200,7 @@ impl BinlogReader {
                 Ok(EventBody::Gtid(gtid)) => set.insert(gtid.gtid),
                 Ok(_) => {}
                 Err(error) => {
-                    return Err(ReadError::Damaged {
-                        path,
-                        offset: event.offset,
-                        what: error.to_string(),
-                    });
+                    return Err(ReadError::Damaged { path, offset: event.offset, what: error.to_string() });
                 }
             }
         }
@@ -251,40 +218,25 @@ impl BinlogReader {
         if header.event_type != EventType::FORMAT_DESCRIPTION || size < HEADER_BYTES + CRC_BYTES {
             return Err(not_binlog());
         }
-        let event = Event {
-            offset: self.at,
-            header,
-            body: &bytes[HEADER_BYTES..size - CRC_BYTES],
-        };
+        let event = Event { offset: self.at, header, body: &bytes[HEADER_BYTES..size - CRC_BYTES] };
         match event.decode() {
             Ok(EventBody::FormatDescription(description)) => {
                 if description.checksum_algorithm != CHECKSUM_CRC32 {
                     return Err(ReadError::NoChecksums { path });
                 }
                 if let Some(what) = fault(bytes, &header, self.at) {
-                    return Err(ReadError::Damaged {
-                        path,
-                        offset: self.at,
-                        what,
-                    });
+                    return Err(ReadError::Damaged { path, offset: self.at, what });
                 }
                 Ok(description)
             }
             Ok(_) => Err(not_binlog()),
-            Err(error) => Err(ReadError::Damaged {
-                path,
-                offset: self.at,
-                what: error.to_string(),
-            }),
+            Err(error) => Err(ReadError::Damaged { path, offset: self.at, what: error.to_string() }),
         }
     }
 
     /// Length of the event at the present offset, checked against file and limit.
     fn event_size(&mut self) -> Result<usize, ReadError> {
-        let cut_off = ReadError::CutOff {
-            path: self.path.clone(),
-            offset: self.at,
-        };
+        let cut_off = ReadError::CutOff { path: self.path.clone(), offset: self.at };
         let left = self.end.saturating_sub(self.at);
         if left < HEADER_BYTES as u64 {
             return Err(cut_off);
@@ -294,20 +246,13 @@ impl BinlogReader {
         let what = if (size as usize) < HEADER_BYTES + CRC_BYTES {
             "the event is shorter than its header".to_owned()
         } else if size > self.event_bytes_max {
-            format!(
-                "the event has {size} bytes, more than the {} allowed",
-                self.event_bytes_max
-            )
+            format!("the event has {size} bytes, more than the {} allowed", self.event_bytes_max)
         } else if u64::from(size) > left {
             return Err(cut_off);
         } else {
             return Ok(size as usize);
         };
-        Err(ReadError::Damaged {
-            path: self.path.clone(),
-            offset: self.at,
-            what,
-        })
+        Err(ReadError::Damaged { path: self.path.clone(), offset: self.at, what })
     }
 
     /// Brings `bytes` from the present offset into the buffer; they lie before the end.
@@ -324,10 +269,7 @@ impl BinlogReader {
         let got = self.file.read_at(self.at, &mut self.buffer)?;
         self.buffer.truncate(got);
         if got < bytes {
-            return Err(ReadError::CutOff {
-                path: self.path.clone(),
-                offset: self.at,
-            });
+            return Err(ReadError::CutOff { path: self.path.clone(), offset: self.at });
         }
         Ok(())
     }
@@ -335,10 +277,7 @@ impl BinlogReader {
 
 impl std::fmt::Debug for BinlogReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BinlogReader")
-            .field("path", &self.path)
-            .field("at", &self.at)
-            .finish_non_exhaustive()
+        f.debug_struct("BinlogReader").field("path", &self.path).field("at", &self.at).finish_non_exhaustive()
     }
 }
 
@@ -356,10 +295,7 @@ fn fault(bytes: &[u8], header: &EventHeader, offset: u64) -> Option<String> {
     }
     let behind = offset + bytes.len() as u64;
     if u64::from(header.log_pos) != behind {
-        return Some(format!(
-            "the event says that it ends at {} and ends at {behind}",
-            header.log_pos
-        ));
+        return Some(format!("the event says that it ends at {} and ends at {behind}", header.log_pos));
     }
     None
 }

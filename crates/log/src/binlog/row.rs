@@ -109,26 +109,14 @@ impl Iterator for Rows<'_, '_> {
     }
 }
 
-fn image(
-    fields: &mut Fields<'_>,
-    table: &TableMapEvent,
-    present: &[u8],
-) -> Result<Vec<RowValue>, DecodeError> {
-    let is_present = |i: &usize| {
-        present
-            .get(i / 8)
-            .is_some_and(|byte| byte & 1 << (i % 8) != 0)
-    };
+fn image(fields: &mut Fields<'_>, table: &TableMapEvent, present: &[u8]) -> Result<Vec<RowValue>, DecodeError> {
+    let is_present = |i: &usize| present.get(i / 8).is_some_and(|byte| byte & 1 << (i % 8) != 0);
     let count = (0..table.columns.len()).filter(is_present).count();
     let nulls = fields.take(count.div_ceil(8))?;
     let mut values = Vec::with_capacity(count);
     for (bit, i) in (0..table.columns.len()).filter(is_present).enumerate() {
         let null = nulls[bit / 8] & 1 << (bit % 8) != 0;
-        values.push(if null {
-            RowValue::Null
-        } else {
-            value(fields, &table.columns[i])?
-        });
+        values.push(if null { RowValue::Null } else { value(fields, &table.columns[i])? });
     }
     Ok(values)
 }
@@ -156,11 +144,7 @@ fn value(fields: &mut Fields<'_>, column: &DecodedColumn) -> Result<RowValue, De
         }
         DATE => {
             let packed = fields.uint_le(3)?;
-            Ok(RowValue::Date(
-                (packed >> 9) as u16,
-                (packed >> 5 & 15) as u8,
-                (packed & 31) as u8,
-            ))
+            Ok(RowValue::Date((packed >> 9) as u16, (packed >> 5 & 15) as u8, (packed & 31) as u8))
         }
         YEAR => Ok(RowValue::Unsigned(match u64::from(fields.u8()?) {
             0 => 0,
@@ -183,11 +167,7 @@ fn value(fields: &mut Fields<'_>, column: &DecodedColumn) -> Result<RowValue, De
     }
 }
 
-fn integer(
-    fields: &mut Fields<'_>,
-    column: &DecodedColumn,
-    bytes: usize,
-) -> Result<RowValue, DecodeError> {
+fn integer(fields: &mut Fields<'_>, column: &DecodedColumn, bytes: usize) -> Result<RowValue, DecodeError> {
     let value = fields.uint_le(bytes)?;
     if column.unsigned {
         return Ok(RowValue::Unsigned(value));
@@ -226,16 +206,8 @@ fn datetime(fields: &mut Fields<'_>, digits: u8) -> Result<RowValue, DecodeError
     let packed = fields.uint_be(5)?.wrapping_sub(1 << 39);
     let months = packed >> 22 & 0x1_ffff;
     Ok(RowValue::DateTime {
-        date: (
-            (months / 13) as u16,
-            (months % 13) as u8,
-            (packed >> 17 & 31) as u8,
-        ),
-        time: (
-            (packed >> 12 & 31) as u8,
-            (packed >> 6 & 63) as u8,
-            (packed & 63) as u8,
-        ),
+        date: ((months / 13) as u16, (months % 13) as u8, (packed >> 17 & 31) as u8),
+        time: ((packed >> 12 & 31) as u8, (packed >> 6 & 63) as u8, (packed & 63) as u8),
         micros: fraction(fields, digits)?,
     })
 }
@@ -258,17 +230,12 @@ fn time(fields: &mut Fields<'_>, digits: u8) -> Result<RowValue, DecodeError> {
 /// Nine digits take four bytes; the rest of the digits takes fewer.
 const DECIMAL_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 
-fn decimal(
-    fields: &mut Fields<'_>,
-    precision: usize,
-    scale: usize,
-) -> Result<RowValue, DecodeError> {
+fn decimal(fields: &mut Fields<'_>, precision: usize, scale: usize) -> Result<RowValue, DecodeError> {
     if precision == 0 || precision > 65 || scale > precision {
         return Err(fields.error("impossible precision of a DECIMAL"));
     }
     let integer = precision - scale;
-    let bytes =
-        integer / 9 * 4 + DECIMAL_BYTES[integer % 9] + scale / 9 * 4 + DECIMAL_BYTES[scale % 9];
+    let bytes = integer / 9 * 4 + DECIMAL_BYTES[integer % 9] + scale / 9 * 4 + DECIMAL_BYTES[scale % 9];
     let mut digits = fields.take(bytes)?.to_vec();
     let negative = digits.first().is_some_and(|byte| byte & 0x80 == 0);
     if let Some(first) = digits.first_mut() {
@@ -284,11 +251,7 @@ fn decimal(
         push_digits(&mut text, &mut groups, 9)?;
     }
     let leading = text.trim_start_matches('0');
-    let mut text = if leading.is_empty() {
-        "0".to_owned()
-    } else {
-        leading.to_owned()
-    };
+    let mut text = if leading.is_empty() { "0".to_owned() } else { leading.to_owned() };
     if scale > 0 {
         text.push('.');
         for _ in 0..scale / 9 {
@@ -302,11 +265,7 @@ fn decimal(
     Ok(RowValue::Decimal(text))
 }
 
-fn push_digits(
-    text: &mut String,
-    groups: &mut Fields<'_>,
-    count: usize,
-) -> Result<(), DecodeError> {
+fn push_digits(text: &mut String, groups: &mut Fields<'_>, count: usize) -> Result<(), DecodeError> {
     use fmt::Write;
     if count == 0 {
         return Ok(());
@@ -338,29 +297,15 @@ impl fmt::Display for RowValue {
                 }
             },
             RowValue::Date(year, month, day) => write!(f, "'{year:04}-{month:02}-{day:02}'"),
-            RowValue::DateTime {
-                date: (year, month, day),
-                time: (hour, minute, second),
-                micros,
-            } => {
-                write!(
-                    f,
-                    "'{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}'"
-                )
+            RowValue::DateTime { date: (year, month, day), time: (hour, minute, second), micros } => {
+                write!(f, "'{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}'")
             }
             RowValue::Timestamp(seconds, micros) => write!(f, "{seconds}.{micros:06}"),
             RowValue::Time(micros) => {
                 let sign = if *micros < 0 { "-" } else { "" };
-                let (seconds, micros) = (
-                    micros.unsigned_abs() / 1_000_000,
-                    micros.unsigned_abs() % 1_000_000,
-                );
+                let (seconds, micros) = (micros.unsigned_abs() / 1_000_000, micros.unsigned_abs() % 1_000_000);
                 let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-                write!(
-                    f,
-                    "'{sign}{hours:02}:{minutes:02}:{:02}.{micros:06}'",
-                    seconds % 60
-                )
+                write!(f, "'{sign}{hours:02}:{minutes:02}:{:02}.{micros:06}'", seconds % 60)
             }
         }
     }

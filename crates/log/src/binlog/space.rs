@@ -58,12 +58,7 @@ pub(super) struct Space {
 
 impl Space {
     pub(super) fn new(step: u64) -> Space {
-        Space {
-            step,
-            promised: 0,
-            current: None,
-            next: None,
-        }
+        Space { step, promised: 0, current: None, next: None }
     }
 
     /// Promises `bytes` more. After an error nothing more is promised than before.
@@ -84,10 +79,7 @@ impl Space {
     /// # Panics
     /// When more is taken back than was promised.
     pub(super) fn take_back(&mut self, bytes: u64) {
-        self.promised = self
-            .promised
-            .checked_sub(bytes)
-            .expect("only promised space is given back");
+        self.promised = self.promised.checked_sub(bytes).expect("only promised space is given back");
     }
 
     /// The current file grew to `end`.
@@ -100,20 +92,12 @@ impl Space {
     /// Goes on in another file, whose space is the prepared one's if it is that.
     pub(super) fn set_current(&mut self, file: &Arc<dyn File>, end: u64, prepared: Option<u64>) {
         let reserved_to = prepared.unwrap_or(end);
-        self.current = Some(Room {
-            file: Arc::clone(file),
-            end,
-            reserved_to,
-        });
+        self.current = Some(Room { file: Arc::clone(file), end, reserved_to });
     }
 
     /// Keeps a prepared file, with room for everything promised.
     pub(super) fn keep_next(&mut self, next: NextFile) -> Result<(), IoError> {
-        let mut room = Room {
-            file: Arc::clone(&next.file),
-            end: 0,
-            reserved_to: 0,
-        };
+        let mut room = Room { file: Arc::clone(&next.file), end: 0, reserved_to: 0 };
         room.ensure(self.promised, self.step)?;
         self.next = Some((next, room));
         Ok(())

@@ -51,10 +51,7 @@ pub(super) mod column_type {
 
     /// Has a bit in the signedness field.
     pub(in super::super) fn is_number(type_code: u8) -> bool {
-        matches!(
-            type_code,
-            TINY | SHORT | INT24 | LONG | LONGLONG | NEWDECIMAL | FLOAT | DOUBLE
-        )
+        matches!(type_code, TINY | SHORT | INT24 | LONG | LONGLONG | NEWDECIMAL | FLOAT | DOUBLE)
     }
 
     /// Has an entry in the character set fields.
@@ -151,21 +148,12 @@ impl TableMap {
         push_name(&mut body, table);
         push_lenenc(&mut body, columns.len() as u64);
         body.extend(columns.iter().map(|column| column.type_code));
-        push_lenenc(
-            &mut body,
-            columns.iter().map(|column| column.meta.len() as u64).sum(),
-        );
-        columns
-            .iter()
-            .for_each(|column| body.extend_from_slice(&column.meta));
+        push_lenenc(&mut body, columns.iter().map(|column| column.meta.len() as u64).sum());
+        columns.iter().for_each(|column| body.extend_from_slice(&column.meta));
         let bitmap_bytes = columns.len().div_ceil(8);
         let nullable_at = body.len();
         body.resize(nullable_at + bitmap_bytes, 0);
-        for (i, _) in columns
-            .iter()
-            .enumerate()
-            .filter(|(_, column)| column.nullable)
-        {
+        for (i, _) in columns.iter().enumerate().filter(|(_, column)| column.nullable) {
             body[nullable_at + i / 8] |= 1 << (i % 8);
         }
         push_signedness(&mut body, columns);
@@ -174,13 +162,7 @@ impl TableMap {
             push_column_names(&mut body, columns);
             push_primary_key(&mut body, columns);
         }
-        TableMap {
-            table_id,
-            columns: columns.len(),
-            body,
-            present: present_columns(columns.len()),
-            bitmap_bytes,
-        }
+        TableMap { table_id, columns: columns.len(), body, present: present_columns(columns.len()), bitmap_bytes }
     }
 
     /// The number row events name the table by.
@@ -234,11 +216,7 @@ fn push_field(body: &mut Vec<u8>, field: u8, value: &[u8]) {
 
 fn push_signedness(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
     let mut bits = Vec::new();
-    for (i, column) in columns
-        .iter()
-        .filter(|column| column.is_number())
-        .enumerate()
-    {
+    for (i, column) in columns.iter().filter(|column| column.is_number()).enumerate() {
         if i % 8 == 0 {
             bits.push(0);
         }
@@ -254,33 +232,20 @@ fn push_signedness(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
 /// Writes either the commonest collation and the columns that differ, or every column's, whichever is
 /// shorter.
 fn push_charsets(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
-    let charsets: Vec<u64> = columns
-        .iter()
-        .filter(|column| column.is_character())
-        .map(|column| u64::from(column.charset))
-        .collect();
+    let charsets: Vec<u64> =
+        columns.iter().filter(|column| column.is_character()).map(|column| u64::from(column.charset)).collect();
     let count = |charset: u64| charsets.iter().filter(|other| **other == charset).count();
-    let Some(default) = charsets
-        .iter()
-        .copied()
-        .max_by_key(|charset| count(*charset))
-    else {
+    let Some(default) = charsets.iter().copied().max_by_key(|charset| count(*charset)) else {
         return;
     };
     let mut with_default = Vec::new();
     push_lenenc(&mut with_default, default);
-    for (i, charset) in charsets
-        .iter()
-        .enumerate()
-        .filter(|(_, charset)| **charset != default)
-    {
+    for (i, charset) in charsets.iter().enumerate().filter(|(_, charset)| **charset != default) {
         push_lenenc(&mut with_default, i as u64);
         push_lenenc(&mut with_default, *charset);
     }
     let mut each = Vec::new();
-    charsets
-        .iter()
-        .for_each(|charset| push_lenenc(&mut each, *charset));
+    charsets.iter().for_each(|charset| push_lenenc(&mut each, *charset));
     if with_default.len() <= each.len() {
         push_field(body, field::DEFAULT_CHARSET, &with_default);
     } else {
@@ -299,11 +264,7 @@ fn push_column_names(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
 
 fn push_primary_key(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
     let mut key = Vec::new();
-    for (i, _) in columns
-        .iter()
-        .enumerate()
-        .filter(|(_, column)| column.primary_key)
-    {
+    for (i, _) in columns.iter().enumerate().filter(|(_, column)| column.primary_key) {
         push_lenenc(&mut key, i as u64);
     }
     if !key.is_empty() {

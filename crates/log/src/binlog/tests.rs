@@ -17,35 +17,20 @@ use super::*;
 const UUID: ServerUuid = ServerUuid::from_bytes(*b"cohort test uuid");
 
 fn identity() -> ServerIdentity {
-    ServerIdentity {
-        server_id: 7,
-        server_version: "8.0.40-cohort".to_owned(),
-    }
+    ServerIdentity { server_id: 7, server_version: "8.0.40-cohort".to_owned() }
 }
 
 fn new_events() -> TransactionEvents {
-    let options = EventOptions {
-        server_id: 7,
-        ..EventOptions::default()
-    };
+    let options = EventOptions { server_id: 7, ..EventOptions::default() };
     let mut events = TransactionEvents::new(options);
     events.set_timestamp(1_700_000_000);
-    events.set_context(
-        &QueryContext {
-            thread_id: 42,
-            ..QueryContext::default()
-        },
-        "shop",
-    );
+    events.set_context(&QueryContext { thread_id: 42, ..QueryContext::default() }, "shop");
     events
 }
 
 fn stamp(number: u64) -> Stamp {
     Stamp {
-        gtid: Gtid {
-            uuid: UUID,
-            gno: number,
-        },
+        gtid: Gtid { uuid: UUID, gno: number },
         last_committed: number - 1,
         sequence_number: number,
         xid: 1000 + number,
@@ -62,12 +47,7 @@ struct FileUnderTest {
 impl FileUnderTest {
     fn new() -> FileUnderTest {
         FileUnderTest {
-            bytes: file_header(
-                &identity(),
-                FileStart::ServerStart,
-                1_700_000_000,
-                &GtidSet::new(),
-            ),
+            bytes: file_header(&identity(), FileStart::ServerStart, 1_700_000_000, &GtidSet::new()),
             transactions: 0,
         }
     }
@@ -103,14 +83,8 @@ struct OwnedEvent {
 
 impl OwnedEvent {
     fn decode(&self) -> EventBody<'_> {
-        let event = Event {
-            offset: self.offset,
-            header: self.header,
-            body: &self.body,
-        };
-        event
-            .decode()
-            .expect("an event that was written can be decoded")
+        let event = Event { offset: self.offset, header: self.header, body: &self.body };
+        event.decode().expect("an event that was written can be decoded")
     }
 }
 
@@ -118,11 +92,7 @@ fn read_events(path: &Path) -> Vec<OwnedEvent> {
     let mut reader = BinlogReader::open(&RealFs, path, ReaderOptions::default()).expect("opens");
     let mut events = Vec::new();
     while let Some(event) = reader.next_event().expect("an undamaged event") {
-        events.push(OwnedEvent {
-            offset: event.offset,
-            header: event.header,
-            body: event.body.to_vec(),
-        });
+        events.push(OwnedEvent { offset: event.offset, header: event.header, body: event.body.to_vec() });
     }
     events
 }
@@ -141,10 +111,7 @@ fn column(name: &str, type_code: u8, meta: &[u8]) -> ColumnMeta {
 
 /// A table `(id INT, text VARCHAR(1000))`, and an image of a row of it.
 fn simple_table(id: u64) -> Arc<TableMap> {
-    let columns = [
-        column("id", 3, &[]),
-        column("text", 15, &1000u16.to_le_bytes()),
-    ];
+    let columns = [column("id", 3, &[]), column("text", 15, &1000u16.to_le_bytes())];
     Arc::new(TableMap::new(id, "shop", &format!("t{id}"), &columns))
 }
 

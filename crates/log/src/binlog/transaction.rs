@@ -14,10 +14,7 @@
 use super::checksum::ZeroPositionCrc;
 use super::query::{QueryContext, QueryXid, push_query};
 use super::table_map::TableMap;
-use super::wire::{
-    CRC_BYTES, EventType, FLAG_SUPPRESS_USE, HEADER_BYTES, Origin, begin_event, end_event,
-    lenenc_len,
-};
+use super::wire::{CRC_BYTES, EventType, FLAG_SUPPRESS_USE, HEADER_BYTES, Origin, begin_event, end_event, lenenc_len};
 
 /// Row-event flag: the statement's last one.
 pub(super) const STATEMENT_END: u16 = 1;
@@ -42,11 +39,7 @@ pub struct EventOptions {
 
 impl Default for EventOptions {
     fn default() -> EventOptions {
-        EventOptions {
-            server_id: 1,
-            server_version: 80040,
-            row_event_bytes_max: 8192,
-        }
+        EventOptions { server_id: 1, server_version: 80040, row_event_bytes_max: 8192 }
     }
 }
 
@@ -160,29 +153,13 @@ impl TransactionEvents {
     /// When there are events already: DDL commits before it begins. When the name is longer than 255
     /// bytes.
     pub fn query(&mut self, database: &str, sql: &str) {
-        assert!(
-            self.is_empty(),
-            "a query is the only event of its transaction"
-        );
-        let flags = if database.is_empty() {
-            FLAG_SUPPRESS_USE
-        } else {
-            0
-        };
+        assert!(self.is_empty(), "a query is the only event of its transaction");
+        let flags = if database.is_empty() { FLAG_SUPPRESS_USE } else { 0 };
         self.begin(EventType::QUERY, flags);
-        self.query_xid_at = push_query(
-            &mut self.buffer,
-            &self.context,
-            database,
-            sql.as_bytes(),
-            QueryXid::InStatus,
-        );
+        self.query_xid_at = push_query(&mut self.buffer, &self.context, database, sql.as_bytes(), QueryXid::InStatus);
         end_event(&mut self.buffer, 0);
         // No early checksum: the commit's number is still to be written into the event.
-        self.slots.push(Slot {
-            start: 0,
-            early_crc: None,
-        });
+        self.slots.push(Slot { start: 0, early_crc: None });
     }
 
     /// Ends the running statement. Does nothing when it wrote no row.
@@ -215,21 +192,12 @@ impl TransactionEvents {
             self.next_statement();
         } else {
             let statement = &mut self.statement;
-            assert!(
-                mark.serial == statement.serial,
-                "a mark within a statement is used before its end"
-            );
+            assert!(mark.serial == statement.serial, "a mark within a statement is used before its end");
             shift = statement.maps_end - mark.maps_end;
             later_maps = statement.tables.len() - mark.tables;
-            statement.open = mark.open.map(|open| OpenRows {
-                start: open.start + shift,
-                ..open
-            });
+            statement.open = mark.open.map(|open| OpenRows { start: open.start + shift, ..open });
         }
-        assert!(
-            mark.len + shift <= self.buffer.len(),
-            "a mark lies within the transaction"
-        );
+        assert!(mark.len + shift <= self.buffer.len(), "a mark lies within the transaction");
         self.buffer.truncate(mark.len + shift);
         self.slots.truncate(mark.slots + later_maps);
         if self.buffer.is_empty() {
@@ -258,12 +226,7 @@ impl TransactionEvents {
 
     /// The most bytes the transaction can take in a file if it is sealed now.
     pub fn byte_len(&self) -> u64 {
-        let events = self.buffer.len()
-            + if self.statement.open.is_some() {
-                CRC_BYTES
-            } else {
-                0
-            };
+        let events = self.buffer.len() + if self.statement.open.is_some() { CRC_BYTES } else { 0 };
         events as u64 + super::layout::GTID_EVENT_BYTES_MAX + super::layout::XID_EVENT_BYTES
     }
 
@@ -279,10 +242,7 @@ impl TransactionEvents {
     }
 
     pub(super) fn origin(&self) -> Origin {
-        Origin {
-            timestamp_s: self.timestamp_s,
-            server_id: self.options.server_id,
-        }
+        Origin { timestamp_s: self.timestamp_s, server_id: self.options.server_id }
     }
 
     #[inline]
@@ -291,8 +251,7 @@ impl TransactionEvents {
         let fits = self.statement.open.is_some_and(|open| {
             open.table_id == table.table_id()
                 && open.kind == kind
-                && self.buffer.len() - open.start + row_bytes + CRC_BYTES
-                    <= self.options.row_event_bytes_max
+                && self.buffer.len() - open.start + row_bytes + CRC_BYTES <= self.options.row_event_bytes_max
         });
         if !fits {
             self.open_rows(kind, table, row_bytes);
@@ -305,10 +264,7 @@ impl TransactionEvents {
         if self.buffer.is_empty() {
             self.push_begin();
         }
-        assert!(
-            self.query_xid_at.is_none(),
-            "a query is the only event of its transaction"
-        );
+        assert!(self.query_xid_at.is_none(), "a query is the only event of its transaction");
         self.close_rows(0);
         if !self.statement.tables.contains(&table.table_id()) {
             self.insert_table_map(table);
@@ -316,18 +272,13 @@ impl TransactionEvents {
         self.buffer.reserve(HEADER_BYTES + 64 + row_bytes);
         let start = self.buffer.len();
         self.begin(kind, 0);
-        self.buffer
-            .extend_from_slice(&table.table_id().to_le_bytes()[..6]);
+        self.buffer.extend_from_slice(&table.table_id().to_le_bytes()[..6]);
         self.buffer.extend_from_slice(&[0; 2]);
         self.buffer.extend_from_slice(table.present());
         if kind == EventType::UPDATE_ROWS {
             self.buffer.extend_from_slice(table.present_bitmap());
         }
-        self.statement.open = Some(OpenRows {
-            start,
-            table_id: table.table_id(),
-            kind,
-        });
+        self.statement.open = Some(OpenRows { start, table_id: table.table_id(), kind });
     }
 
     fn close_rows(&mut self, flags: u16) {
@@ -341,13 +292,7 @@ impl TransactionEvents {
 
     fn push_begin(&mut self) {
         if self.begin_body.is_empty() {
-            push_query(
-                &mut self.begin_body,
-                &self.context,
-                &self.database,
-                b"BEGIN",
-                QueryXid::InXidEvent,
-            );
+            push_query(&mut self.begin_body, &self.context, &self.database, b"BEGIN", QueryXid::InXidEvent);
         }
         self.begin(EventType::QUERY, FLAG_SUPPRESS_USE);
         self.buffer.extend_from_slice(&self.begin_body);
@@ -400,11 +345,7 @@ impl TransactionEvents {
     }
 
     pub(super) fn xid_event_bytes(&self) -> u64 {
-        if self.query_xid_at.is_some() {
-            0
-        } else {
-            super::layout::XID_EVENT_BYTES
-        }
+        if self.query_xid_at.is_some() { 0 } else { super::layout::XID_EVENT_BYTES }
     }
 }
 

@@ -9,8 +9,8 @@ use super::super::index::{Index, file_number};
 use super::super::position::BinlogPosition;
 use super::super::space::Space;
 use super::{
-    BinlogError, BinlogFiles, BinlogOptions, Current, FLAG_IN_USE, IN_USE_AT, Listed, NEXT_ENDING,
-    Names, Writer, mark_in_use,
+    BinlogError, BinlogFiles, BinlogOptions, Current, FLAG_IN_USE, IN_USE_AT, Listed, NEXT_ENDING, Names, Writer,
+    mark_in_use,
 };
 
 /// How much of a file is compared at a time.
@@ -32,29 +32,15 @@ pub struct RecoveredFiles {
 impl BinlogFiles {
     /// Opens the files that the index lists; none at the first start. Nothing but a cut-off last line of the
     /// index is changed before [`BinlogFiles::replay`].
-    pub fn open(
-        fs: Arc<dyn FileSystem>,
-        options: BinlogOptions,
-    ) -> Result<BinlogFiles, BinlogError> {
+    pub fn open(fs: Arc<dyn FileSystem>, options: BinlogOptions) -> Result<BinlogFiles, BinlogError> {
         fs.create_dir_all(&options.directory)?;
         let counters = Arc::new(SyncCounters::default());
-        let index_path = options
-            .directory
-            .join(format!("{}.index", options.base_name));
+        let index_path = options.directory.join(format!("{}.index", options.base_name));
         let (index, numbers) = Index::open(&*fs, index_path, &options.base_name, &counters)?;
         let space = Mutex::new(Space::new(options.reserve_step_bytes));
-        let writer = Writer {
-            current: None,
-            closed: Vec::new(),
-            data_dirty: false,
-            names_dirty: true,
-            sealed: false,
-        };
+        let writer = Writer { current: None, closed: Vec::new(), data_dirty: false, names_dirty: true, sealed: false };
         let files = BinlogFiles {
-            names: Mutex::new(Names {
-                index,
-                files: Vec::with_capacity(numbers.len()),
-            }),
+            names: Mutex::new(Names { index, files: Vec::with_capacity(numbers.len()) }),
             fs,
             options,
             counters,
@@ -73,10 +59,7 @@ impl BinlogFiles {
     /// The last file that the index lists and its length, before [`BinlogFiles::finish_recovery`].
     pub fn found_end(&self) -> Option<BinlogPosition> {
         let names = self.names.lock();
-        names.files.last().map(|file| BinlogPosition {
-            file_number: file.number,
-            offset: file.bytes,
-        })
+        names.files.last().map(|file| BinlogPosition { file_number: file.number, offset: file.bytes })
     }
 
     /// Puts `bytes` at a position where they may already stand, whole, in part, or not at all. Positions are
@@ -88,11 +71,7 @@ impl BinlogFiles {
         let mut writer = self.writer.lock();
         let mut names = self.names.lock();
         self.go_to_file(&mut writer, &mut names, at)?;
-        let Writer {
-            current,
-            data_dirty,
-            ..
-        } = &mut *writer;
+        let Writer { current, data_dirty, .. } = &mut *writer;
         let current = current.as_mut().expect("the file was just gone to");
         if current.end != at.offset {
             let what = format!("the journal goes on at {} instead", at.offset);
@@ -100,10 +79,7 @@ impl BinlogFiles {
         }
         let found = current.file.len()?;
         if found < at.offset {
-            let what = format!(
-                "the file ends here, and the journal holds its bytes from {} on only",
-                at.offset
-            );
+            let what = format!("the file ends here, and the journal holds its bytes from {} on only", at.offset);
             return Err(self.damaged(at.file_number, found, what));
         }
         let present = match compare(&*current.file, at.offset, bytes)? {
@@ -117,9 +93,7 @@ impl BinlogFiles {
         current.end = at.offset + bytes.len() as u64;
         *data_dirty = true;
         if present < bytes.len() {
-            current
-                .file
-                .write_at(at.offset + present as u64, &bytes[present..])?;
+            current.file.write_at(at.offset + present as u64, &bytes[present..])?;
         }
         let mut recovered = self.recovered.lock();
         recovered.replayed_bytes += bytes.len() as u64;
@@ -130,16 +104,10 @@ impl BinlogFiles {
     /// Ends recovery: `end` is where the journal says the binlog ends. Cuts what lies behind it, removes what
     /// interrupted rotations and purges left, and syncs everything. With `None` the journal knows of no
     /// binlog, and the files are taken as they are.
-    pub fn finish_recovery(
-        &self,
-        end: Option<BinlogPosition>,
-    ) -> Result<RecoveredFiles, BinlogError> {
+    pub fn finish_recovery(&self, end: Option<BinlogPosition>) -> Result<RecoveredFiles, BinlogError> {
         let mut writer = self.writer.lock();
         let mut names = self.names.lock();
-        let found = names.files.last().map(|file| BinlogPosition {
-            file_number: file.number,
-            offset: file.bytes,
-        });
+        let found = names.files.last().map(|file| BinlogPosition { file_number: file.number, offset: file.bytes });
         let end_is_known = end.is_some();
         let Some(end) = end.or(found) else {
             drop((writer, names));
@@ -153,19 +121,14 @@ impl BinlogFiles {
         let current = writer.current.as_mut().expect("the file was just gone to");
         let length = current.file.len()?;
         if length < end.offset {
-            let what = format!(
-                "the file ends here, and the journal says it ends at {}",
-                end.offset
-            );
+            let what = format!("the file ends here, and the journal says it ends at {}", end.offset);
             return Err(self.damaged(end.file_number, length, what));
         }
         current.file.set_len(end.offset)?;
         current.end = end.offset;
         mark_in_use(&*current.file, true)?;
         self.recovered.lock().cut_bytes += length - end.offset;
-        self.space
-            .lock()
-            .set_current(&current.file, end.offset, None);
+        self.space.lock().set_current(&current.file, end.offset, None);
         if let Some(listed) = names.files.last_mut() {
             listed.bytes = end.offset;
         }
@@ -178,72 +141,37 @@ impl BinlogFiles {
     }
 
     /// Makes the file of `at` the current one; begins it when it is the one behind the last.
-    fn go_to_file(
-        &self,
-        writer: &mut Writer,
-        names: &mut Names,
-        at: BinlogPosition,
-    ) -> Result<(), BinlogError> {
-        if writer
-            .current
-            .as_ref()
-            .is_some_and(|current| current.number == at.file_number)
-        {
+    fn go_to_file(&self, writer: &mut Writer, names: &mut Names, at: BinlogPosition) -> Result<(), BinlogError> {
+        if writer.current.as_ref().is_some_and(|current| current.number == at.file_number) {
             return Ok(());
         }
         let listed = names.files.iter().any(|file| file.number == at.file_number);
         if !listed {
-            let follows = names
-                .files
-                .last()
-                .is_none_or(|last| last.number + 1 == at.file_number);
+            let follows = names.files.last().is_none_or(|last| last.number + 1 == at.file_number);
             if !follows || at.offset != 0 {
-                let what = "the index does not list this file; put its name back into the index"
-                    .to_owned();
+                let what = "the index does not list this file; put its name back into the index".to_owned();
                 return Err(self.damaged(at.file_number, at.offset, what));
             }
             names.index.append(at.file_number)?;
-            names.files.push(Listed {
-                number: at.file_number,
-                bytes: 0,
-            });
+            names.files.push(Listed { number: at.file_number, bytes: 0 });
             writer.names_dirty = true;
         }
-        let create = if at.offset == 0 {
-            Create::IfMissing
-        } else {
-            Create::Never
-        };
-        let file = self
-            .fs
-            .open(&self.path(at.file_number), &self.writable(create))?;
+        let create = if at.offset == 0 { Create::IfMissing } else { Create::Never };
+        let file = self.fs.open(&self.path(at.file_number), &self.writable(create))?;
         if let Some(old) = writer.current.take() {
             self.finish_replayed_file(writer, names, old)?;
         }
-        writer.current = Some(Current {
-            number: at.file_number,
-            file,
-            end: at.offset,
-        });
+        writer.current = Some(Current { number: at.file_number, file, end: at.offset });
         Ok(())
     }
 
     /// A file that replay has left is complete: what lies behind its end was never committed.
-    fn finish_replayed_file(
-        &self,
-        writer: &mut Writer,
-        names: &mut Names,
-        old: Current,
-    ) -> Result<(), BinlogError> {
+    fn finish_replayed_file(&self, writer: &mut Writer, names: &mut Names, old: Current) -> Result<(), BinlogError> {
         let length = old.file.len()?;
         if length > old.end {
             self.recovered.lock().cut_bytes += length - old.end;
         }
-        if let Some(listed) = names
-            .files
-            .iter_mut()
-            .find(|file| file.number == old.number)
-        {
+        if let Some(listed) = names.files.iter_mut().find(|file| file.number == old.number) {
             listed.bytes = old.end;
         }
         writer.closed.push((old.file, old.end));
@@ -259,11 +187,7 @@ impl BinlogFiles {
         let Names { index, files } = names;
         self.recovered.lock().cut_bytes += files[kept..].iter().map(|file| file.bytes).sum::<u64>();
         files.truncate(kept);
-        index.replace(
-            &*self.fs,
-            files.iter().map(|file| file.number),
-            &self.counters,
-        )?;
+        index.replace(&*self.fs, files.iter().map(|file| file.number), &self.counters)?;
         Ok(())
     }
 
@@ -290,13 +214,7 @@ impl BinlogFiles {
     /// Removes prepared files and files that the index does not list: those before its first are left of a
     /// purge, those behind its last (where `end_is_known`) were begun and never reached.
     fn remove_unlisted(&self, end_is_known: bool) -> Result<(), BinlogError> {
-        let listed: Vec<u64> = self
-            .names
-            .lock()
-            .files
-            .iter()
-            .map(|file| file.number)
-            .collect();
+        let listed: Vec<u64> = self.names.lock().files.iter().map(|file| file.number).collect();
         for name in self.fs.list(&self.options.directory)? {
             let begun = name.strip_suffix(NEXT_ENDING).unwrap_or(&name);
             let Some(number) = file_number(&self.options.base_name, begun) else {
@@ -326,11 +244,7 @@ impl BinlogFiles {
     }
 
     fn damaged(&self, number: u64, offset: u64, what: String) -> BinlogError {
-        BinlogError::Damaged {
-            path: self.path(number),
-            offset,
-            what,
-        }
+        BinlogError::Damaged { path: self.path(number), offset, what }
     }
 }
 

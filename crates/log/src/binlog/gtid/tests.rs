@@ -14,17 +14,11 @@ fn parse(text: &str) -> GtidSet {
 
 #[test]
 fn text_is_taken_as_mysql_takes_it_and_given_in_its_normal_form() {
-    let set = parse(&format!(
-        " {B_TEXT}:3 , ,\n{A_TEXT} : 5-7:1-3 :4:9-8, {}:11",
-        A_TEXT.to_uppercase()
-    ));
+    let set = parse(&format!(" {B_TEXT}:3 , ,\n{A_TEXT} : 5-7:1-3 :4:9-8, {}:11", A_TEXT.to_uppercase()));
     assert_eq!(set.to_string(), format!("{A_TEXT}:1-7:11,\n{B_TEXT}:3"));
     assert_eq!(parse(""), GtidSet::new());
     assert_eq!(parse(&set.to_string()), set);
-    assert_eq!(
-        parse(&A_TEXT.replace('-', "").as_str().to_owned().add_interval()).to_string(),
-        format!("{A_TEXT}:1")
-    );
+    assert_eq!(parse(&A_TEXT.replace('-', "").as_str().to_owned().add_interval()).to_string(), format!("{A_TEXT}:1"));
 }
 
 trait AddInterval {
@@ -40,34 +34,12 @@ impl AddInterval for String {
 #[test]
 fn what_is_no_set_is_refused() {
     let tagged = format!("{A_TEXT}:audit:1-5");
-    assert_eq!(
-        tagged.parse::<GtidSet>(),
-        Err(GtidParseError::Tagged("audit".to_owned()))
-    );
-    assert_eq!(
-        format!("{A_TEXT}:audit:1").parse::<Gtid>(),
-        Err(GtidParseError::Tagged("audit:1".to_owned()))
-    );
-    for text in [
-        "x",
-        "x:1",
-        A_TEXT,
-        &format!("{A_TEXT}:"),
-        &format!("{A_TEXT}:1::2"),
-    ] {
+    assert_eq!(tagged.parse::<GtidSet>(), Err(GtidParseError::Tagged("audit".to_owned())));
+    assert_eq!(format!("{A_TEXT}:audit:1").parse::<Gtid>(), Err(GtidParseError::Tagged("audit:1".to_owned())));
+    for text in ["x", "x:1", A_TEXT, &format!("{A_TEXT}:"), &format!("{A_TEXT}:1::2")] {
         assert!(text.parse::<GtidSet>().is_err(), "{text}");
     }
-    for number in [
-        "0",
-        "-1",
-        "+1",
-        "1-",
-        "-",
-        "0-5",
-        "1-2-3",
-        "9223372036854775807",
-        "99999999999999999999",
-    ] {
+    for number in ["0", "-1", "+1", "1-", "-", "0-5", "1-2-3", "9223372036854775807", "99999999999999999999"] {
         let text = format!("{A_TEXT}:{number}");
         assert!(text.parse::<GtidSet>().is_err(), "{text}");
     }
@@ -106,17 +78,12 @@ fn model() -> impl Strategy<Value = Model> {
 }
 
 fn gtid(server: u8, gno: u64) -> Gtid {
-    Gtid {
-        uuid: ServerUuid::from_bytes([server; 16]),
-        gno,
-    }
+    Gtid { uuid: ServerUuid::from_bytes([server; 16]), gno }
 }
 
 fn set_of<'a>(model: impl IntoIterator<Item = &'a (u8, u64)>) -> GtidSet {
     let mut set = GtidSet::new();
-    model
-        .into_iter()
-        .for_each(|(server, gno)| set.insert(gtid(*server, *gno)));
+    model.into_iter().for_each(|(server, gno)| set.insert(gtid(*server, *gno)));
     set
 }
 

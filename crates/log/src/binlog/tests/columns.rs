@@ -19,108 +19,39 @@ pub(super) struct Sample {
 }
 
 fn cell(image: impl Into<Vec<u8>>, value: RowValue, printed: impl Into<String>) -> Cell {
-    Cell {
-        image: image.into(),
-        value,
-        printed: printed.into(),
-    }
+    Cell { image: image.into(), value, printed: printed.into() }
 }
 
 /// One column of every kind.
 pub(super) fn samples() -> Vec<Sample> {
     let mut samples = Vec::new();
-    for (name, type_code, bytes) in [
-        ("tiny", 1, 1),
-        ("small", 2, 2),
-        ("medium", 9, 3),
-        ("int", 3, 4),
-        ("big", 8, 8),
-    ] {
+    for (name, type_code, bytes) in [("tiny", 1, 1), ("small", 2, 2), ("medium", 9, 3), ("int", 3, 4), ("big", 8, 8)] {
         samples.push(signed(name, type_code, bytes));
         samples.push(unsigned(name, type_code, bytes));
     }
-    samples.extend([
-        decimal(20, 6),
-        decimal(10, 0),
-        decimal(65, 30),
-        decimal(5, 5),
-        decimal(18, 9),
-    ]);
+    samples.extend([decimal(20, 6), decimal(10, 0), decimal(65, 30), decimal(5, 5), decimal(18, 9)]);
     samples.push(Sample {
         column: column("float", 4, &[4]),
-        cells: [0.0f32, -1.5, 3.25]
-            .map(|v| cell(v.to_le_bytes(), RowValue::Float(v), format!("{v}")))
-            .to_vec(),
+        cells: [0.0f32, -1.5, 3.25].map(|v| cell(v.to_le_bytes(), RowValue::Float(v), format!("{v}"))).to_vec(),
     });
     samples.push(Sample {
         column: column("double", 5, &[8]),
-        cells: [0.0f64, -2.5, 1e100]
-            .map(|v| cell(v.to_le_bytes(), RowValue::Double(v), ""))
-            .to_vec(),
+        cells: [0.0f64, -2.5, 1e100].map(|v| cell(v.to_le_bytes(), RowValue::Double(v), "")).to_vec(),
     });
-    samples.push(strings(
-        "char30",
-        column("char30", 254, &[0xfe, 120]),
-        1,
-        &["", "abc", "grüße"],
-    ));
+    samples.push(strings("char30", column("char30", 254, &[0xfe, 120]), 1, &["", "abc", "grüße"]));
     let long = "x".repeat(300);
     let high_bits = 0xfe ^ ((1020u16 & 0x300) >> 4) as u8;
-    samples.push(strings(
-        "char255",
-        column("char255", 254, &[high_bits, (1020 & 0xff) as u8]),
-        2,
-        &["", "abc", &long],
-    ));
-    samples.push(strings(
-        "varchar_1",
-        column("v", 15, &200u16.to_le_bytes()),
-        1,
-        &["", "it", "é"],
-    ));
-    samples.push(strings(
-        "varchar_2",
-        column("v", 15, &4000u16.to_le_bytes()),
-        2,
-        &["", "it", &long],
-    ));
-    for (len_bytes, name) in [
-        (1, "tinytext"),
-        (2, "text"),
-        (3, "mediumtext"),
-        (4, "longtext"),
-    ] {
-        samples.push(strings(
-            name,
-            column(name, 252, &[len_bytes]),
-            len_bytes.into(),
-            &["", "t", "ü"],
-        ));
-        let blob = ColumnMeta {
-            charset: 63,
-            ..column("blob", 252, &[len_bytes])
-        };
-        samples.push(strings(
-            "blob",
-            blob,
-            len_bytes.into(),
-            &["", "\u{1}\u{2}", "b"],
-        ));
+    samples.push(strings("char255", column("char255", 254, &[high_bits, (1020 & 0xff) as u8]), 2, &["", "abc", &long]));
+    samples.push(strings("varchar_1", column("v", 15, &200u16.to_le_bytes()), 1, &["", "it", "é"]));
+    samples.push(strings("varchar_2", column("v", 15, &4000u16.to_le_bytes()), 2, &["", "it", &long]));
+    for (len_bytes, name) in [(1, "tinytext"), (2, "text"), (3, "mediumtext"), (4, "longtext")] {
+        samples.push(strings(name, column(name, 252, &[len_bytes]), len_bytes.into(), &["", "t", "ü"]));
+        let blob = ColumnMeta { charset: 63, ..column("blob", 252, &[len_bytes]) };
+        samples.push(strings("blob", blob, len_bytes.into(), &["", "\u{1}\u{2}", "b"]));
     }
-    let binary = ColumnMeta {
-        charset: 63,
-        ..column("binary", 254, &[0xfe, 16])
-    };
-    samples.push(strings(
-        "binary",
-        binary,
-        1,
-        &["", "\u{0}\u{1}", "0123456789abcdef"],
-    ));
-    let varbinary = ColumnMeta {
-        charset: 63,
-        ..column("varbinary", 15, &300u16.to_le_bytes())
-    };
+    let binary = ColumnMeta { charset: 63, ..column("binary", 254, &[0xfe, 16]) };
+    samples.push(strings("binary", binary, 1, &["", "\u{0}\u{1}", "0123456789abcdef"]));
+    let varbinary = ColumnMeta { charset: 63, ..column("varbinary", 15, &300u16.to_le_bytes()) };
     samples.push(strings("varbinary", varbinary, 2, &["", "\u{0}", "zz"]));
     samples.push(Sample {
         column: column("date", 10, &[]),
@@ -128,11 +59,7 @@ pub(super) fn samples() -> Vec<Sample> {
             .map(|(y, m, d)| {
                 let packed = u32::from(y) << 9 | u32::from(m) << 5 | u32::from(d);
                 let image = &packed.to_le_bytes()[..3];
-                cell(
-                    image,
-                    RowValue::Date(y, m, d),
-                    format!("'{y:04}:{m:02}:{d:02}'"),
-                )
+                cell(image, RowValue::Date(y, m, d), format!("'{y:04}:{m:02}:{d:02}'"))
             })
             .to_vec(),
     });
@@ -144,38 +71,21 @@ fn signed(name: &str, type_code: u8, bytes: usize) -> Sample {
     let max = i64::MAX >> (64 - 8 * bytes);
     let cells = [0, max, -max - 1, -1].map(|v: i64| {
         let unsigned = v as u64 & (u64::MAX >> (64 - 8 * bytes));
-        let printed = if v < 0 {
-            format!("{v} ({unsigned})")
-        } else {
-            v.to_string()
-        };
+        let printed = if v < 0 { format!("{v} ({unsigned})") } else { v.to_string() };
         cell(&v.to_le_bytes()[..bytes], RowValue::Int(v), printed)
     });
-    Sample {
-        column: column(name, type_code, &[]),
-        cells: cells.to_vec(),
-    }
+    Sample { column: column(name, type_code, &[]), cells: cells.to_vec() }
 }
 
 fn unsigned(name: &str, type_code: u8, bytes: usize) -> Sample {
     let max = u64::MAX >> (64 - 8 * bytes);
-    let column = ColumnMeta {
-        unsigned: true,
-        ..column(&format!("u{name}"), type_code, &[])
-    };
+    let column = ColumnMeta { unsigned: true, ..column(&format!("u{name}"), type_code, &[]) };
     let cells = [0, max, max / 2, 1].map(|v| {
         let signed = (v << (64 - 8 * bytes)) as i64 >> (64 - 8 * bytes);
-        let printed = if signed < 0 {
-            format!("{signed} ({v})")
-        } else {
-            v.to_string()
-        };
+        let printed = if signed < 0 { format!("{signed} ({v})") } else { v.to_string() };
         cell(&v.to_le_bytes()[..bytes], RowValue::Unsigned(v), printed)
     });
-    Sample {
-        column,
-        cells: cells.to_vec(),
-    }
+    Sample { column, cells: cells.to_vec() }
 }
 
 fn strings(name: &str, column: ColumnMeta, len_bytes: usize, texts: &[&str]) -> Sample {
@@ -184,27 +94,11 @@ fn strings(name: &str, column: ColumnMeta, len_bytes: usize, texts: &[&str]) -> 
         image.extend_from_slice(text.as_bytes());
         let printed: String = text
             .chars()
-            .map(|c| {
-                if c.is_control() {
-                    format!("\\x{:02x}", u32::from(c))
-                } else {
-                    c.to_string()
-                }
-            })
+            .map(|c| if c.is_control() { format!("\\x{:02x}", u32::from(c)) } else { c.to_string() })
             .collect();
-        cell(
-            image,
-            RowValue::Bytes(text.as_bytes().to_vec()),
-            format!("'{printed}'"),
-        )
+        cell(image, RowValue::Bytes(text.as_bytes().to_vec()), format!("'{printed}'"))
     });
-    Sample {
-        cells: cells.collect(),
-        column: ColumnMeta {
-            name: name.to_owned(),
-            ..column
-        },
-    }
+    Sample { cells: cells.collect(), column: ColumnMeta { name: name.to_owned(), ..column } }
 }
 
 fn decimal(precision: usize, scale: usize) -> Sample {
@@ -212,67 +106,33 @@ fn decimal(precision: usize, scale: usize) -> Sample {
     let integer = precision - scale;
     let texts = [
         with_point("0", &"0".repeat(scale)),
-        with_point(
-            if integer == 0 {
-                "0".to_owned()
-            } else {
-                nines(integer)
-            }
-            .as_str(),
-            &nines(scale),
-        ),
+        with_point(if integer == 0 { "0".to_owned() } else { nines(integer) }.as_str(), &nines(scale)),
         format!(
             "-{}",
-            with_point(
-                if integer == 0 { "0" } else { "1" },
-                &format!("{}5", "0".repeat(scale.max(1) - 1))[..scale]
-            )
+            with_point(if integer == 0 { "0" } else { "1" }, &format!("{}5", "0".repeat(scale.max(1) - 1))[..scale])
         ),
     ];
-    let cells = texts.map(|text| {
-        cell(
-            decimal_image(&text, precision, scale),
-            RowValue::Decimal(text.clone()),
-            text.clone(),
-        )
-    });
-    Sample {
-        column: column("decimal", 246, &[precision as u8, scale as u8]),
-        cells: cells.to_vec(),
-    }
+    let cells =
+        texts.map(|text| cell(decimal_image(&text, precision, scale), RowValue::Decimal(text.clone()), text.clone()));
+    Sample { column: column("decimal", 246, &[precision as u8, scale as u8]), cells: cells.to_vec() }
 }
 
 fn with_point(integer: &str, fraction: &str) -> String {
-    if fraction.is_empty() {
-        integer.to_owned()
-    } else {
-        format!("{integer}.{fraction}")
-    }
+    if fraction.is_empty() { integer.to_owned() } else { format!("{integer}.{fraction}") }
 }
 
 fn decimal_image(text: &str, precision: usize, scale: usize) -> Vec<u8> {
     let negative = text.starts_with('-');
-    let (integer, fraction) = text
-        .trim_start_matches('-')
-        .split_once('.')
-        .unwrap_or((text.trim_start_matches('-'), ""));
+    let (integer, fraction) =
+        text.trim_start_matches('-').split_once('.').unwrap_or((text.trim_start_matches('-'), ""));
     let integer_digits = precision - scale;
-    let integer = format!(
-        "{integer:0>width$}",
-        width = integer_digits.max(integer.len())
-    );
+    let integer = format!("{integer:0>width$}", width = integer_digits.max(integer.len()));
     let integer = &integer[integer.len() - integer_digits..];
     let mut image = Vec::new();
     let (head, groups) = integer.split_at(integer_digits % 9);
     push_group(&mut image, head);
-    groups
-        .as_bytes()
-        .chunks(9)
-        .for_each(|group| push_group(&mut image, std::str::from_utf8(group).unwrap()));
-    fraction
-        .as_bytes()
-        .chunks(9)
-        .for_each(|group| push_group(&mut image, std::str::from_utf8(group).unwrap()));
+    groups.as_bytes().chunks(9).for_each(|group| push_group(&mut image, std::str::from_utf8(group).unwrap()));
+    fraction.as_bytes().chunks(9).for_each(|group| push_group(&mut image, std::str::from_utf8(group).unwrap()));
     if negative {
         image.iter_mut().for_each(|byte| *byte = !*byte);
     }
@@ -302,11 +162,7 @@ fn cut(micros: u32, digits: u8) -> u32 {
 }
 
 fn fraction_text(micros: u32, digits: u8) -> String {
-    if digits == 0 {
-        String::new()
-    } else {
-        format!(".{}", &format!("{micros:06}")[..usize::from(digits)])
-    }
+    if digits == 0 { String::new() } else { format!(".{}", &format!("{micros:06}")[..usize::from(digits)]) }
 }
 
 fn datetime(digits: u8) -> Sample {
@@ -334,52 +190,24 @@ fn datetime(digits: u8) -> Sample {
         );
         cell(image, RowValue::DateTime { date, time, micros }, printed)
     });
-    Sample {
-        column: column("datetime", 18, &[digits]),
-        cells: cells.to_vec(),
-    }
+    Sample { column: column("datetime", 18, &[digits]), cells: cells.to_vec() }
 }
 
 fn timestamp(digits: u8) -> Sample {
-    let cells = [
-        (1_700_000_000u32, 654_321),
-        (1, 0),
-        (i32::MAX as u32, 999_999),
-    ]
-    .map(|(seconds, micros)| {
+    let cells = [(1_700_000_000u32, 654_321), (1, 0), (i32::MAX as u32, 999_999)].map(|(seconds, micros)| {
         let micros = cut(micros, digits);
         let mut image = seconds.to_be_bytes().to_vec();
         fraction_image(&mut image, micros, digits);
-        cell(
-            image,
-            RowValue::Timestamp(seconds, micros),
-            format!("{seconds}{}", fraction_text(micros, digits)),
-        )
+        cell(image, RowValue::Timestamp(seconds, micros), format!("{seconds}{}", fraction_text(micros, digits)))
     });
-    Sample {
-        column: column("timestamp", 17, &[digits]),
-        cells: cells.to_vec(),
-    }
+    Sample { column: column("timestamp", 17, &[digits]), cells: cells.to_vec() }
 }
 
 /// Rows over all samples: each column's values in turn, then one row of NULLs. `None` is NULL.
 pub(super) fn rows(samples: &[Sample]) -> Vec<Vec<Option<Cell>>> {
-    let count = samples
-        .iter()
-        .map(|sample| sample.cells.len())
-        .max()
-        .unwrap_or(0);
-    let row = |i: usize| {
-        samples
-            .iter()
-            .map(|s| Some(s.cells[i % s.cells.len()].clone()))
-            .collect()
-    };
-    let mixed = samples
-        .iter()
-        .enumerate()
-        .map(|(i, s)| (i % 3 != 1).then(|| s.cells[0].clone()))
-        .collect();
+    let count = samples.iter().map(|sample| sample.cells.len()).max().unwrap_or(0);
+    let row = |i: usize| samples.iter().map(|s| Some(s.cells[i % s.cells.len()].clone())).collect();
+    let mixed = samples.iter().enumerate().map(|(i, s)| (i % 3 != 1).then(|| s.cells[0].clone())).collect();
     let mut rows: Vec<Vec<Option<Cell>>> = (0..count).map(row).collect();
     rows.push(vec![None; samples.len()]);
     rows.push(mixed);
@@ -392,18 +220,11 @@ pub(super) fn image(row: &[Option<Cell>]) -> Vec<u8> {
     for (i, _) in row.iter().enumerate().filter(|(_, cell)| cell.is_none()) {
         image[i / 8] |= 1 << (i % 8);
     }
-    row.iter()
-        .flatten()
-        .for_each(|cell| image.extend_from_slice(&cell.image));
+    row.iter().flatten().for_each(|cell| image.extend_from_slice(&cell.image));
     image
 }
 
 /// The values of a row.
 pub(super) fn values(row: &[Option<Cell>]) -> Vec<RowValue> {
-    row.iter()
-        .map(|cell| {
-            cell.as_ref()
-                .map_or(RowValue::Null, |cell| cell.value.clone())
-        })
-        .collect()
+    row.iter().map(|cell| cell.as_ref().map_or(RowValue::Null, |cell| cell.value.clone())).collect()
 }

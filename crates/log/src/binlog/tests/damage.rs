@@ -41,10 +41,7 @@ fn a_file_cut_off_anywhere_says_where() {
     let file = some_file();
     let (_directory, path) = file.write();
     let whole = read_events(&path);
-    let boundaries: Vec<u64> = whole
-        .iter()
-        .map(|event| u64::from(event.header.log_pos))
-        .collect();
+    let boundaries: Vec<u64> = whole.iter().map(|event| u64::from(event.header.log_pos)).collect();
     for len in 0..file.bytes.len() {
         std::fs::write(&path, &file.bytes[..len]).expect("written");
         let result = read_all(&path);
@@ -56,11 +53,7 @@ fn a_file_cut_off_anywhere_says_where() {
         match error {
             ReadError::NotBinlog { .. } => assert!(len < 4),
             ReadError::CutOff { offset, .. } => {
-                let expected = boundaries
-                    .iter()
-                    .rev()
-                    .find(|end| **end <= len as u64)
-                    .unwrap_or(&4);
+                let expected = boundaries.iter().rev().find(|end| **end <= len as u64).unwrap_or(&4);
                 assert_eq!(offset, *expected);
             }
             other => panic!("cut at {len}: {other}"),
@@ -114,11 +107,7 @@ fn a_body_that_passes_the_checksum_is_still_not_believed() {
 }
 
 fn decode_all(event: &OwnedEvent, body: &[u8], map: &TableMapEvent) {
-    let event = Event {
-        offset: event.offset,
-        header: event.header,
-        body,
-    };
+    let event = Event { offset: event.offset, header: event.header, body };
     if let Ok(EventBody::Rows(rows)) = event.decode() {
         assert!(rows.rows(map).count() <= body.len() + 1);
     }
@@ -128,15 +117,9 @@ fn decode_all(event: &OwnedEvent, body: &[u8], map: &TableMapEvent) {
 fn an_event_longer_than_allowed_is_refused_before_memory_is_asked_for() {
     let file = some_file();
     let (_directory, path) = file.write();
-    let options = ReaderOptions {
-        event_bytes_max: 60,
-        end: None,
-    };
+    let options = ReaderOptions { event_bytes_max: 60, end: None };
     let error = BinlogReader::open(&RealFs, &path, options).expect_err("too long");
-    assert!(
-        error.to_string().contains("more than the 60 allowed"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("more than the 60 allowed"), "{error}");
 }
 
 #[test]
@@ -145,10 +128,7 @@ fn a_live_file_is_read_up_to_the_given_end() {
     let (_directory, path) = file.write();
     let whole = read_events(&path);
     let end = u64::from(whole[5].header.log_pos);
-    let options = ReaderOptions {
-        end: Some(end),
-        ..ReaderOptions::default()
-    };
+    let options = ReaderOptions { end: Some(end), ..ReaderOptions::default() };
     let mut reader = BinlogReader::open(&RealFs, &path, options).expect("opens");
     let mut count = 0;
     while reader.next_event().expect("whole events").is_some() {

@@ -28,12 +28,7 @@ fn outline(events: &mut TransactionEvents) -> Vec<String> {
                     })
                     .collect();
                 let end = if rows.statement_end { " end" } else { "" };
-                format!(
-                    "{} t{} {}{end}",
-                    rows.kind.name(),
-                    rows.table_id,
-                    ids.join(",")
-                )
+                format!("{} t{} {}{end}", rows.kind.name(), rows.table_id, ids.join(","))
             }
             other => format!("{other:?}"),
         });
@@ -125,15 +120,7 @@ fn what_was_taken_back_leaves_no_trace() {
     events.end_statement();
     events.truncate(between);
     events.write_row(&two, &simple_row(8, b""));
-    let expected = [
-        "gtid 1",
-        "BEGIN",
-        "map t1",
-        "Write_rows t1 1 end",
-        "map t2",
-        "Write_rows t2 8 end",
-        "xid",
-    ];
+    let expected = ["gtid 1", "BEGIN", "map t1", "Write_rows t1 1 end", "map t2", "Write_rows t2 8 end", "xid"];
     assert_eq!(outline(&mut events), expected);
 }
 
@@ -150,15 +137,7 @@ fn a_mark_within_a_statement_brings_its_open_event_back() {
     events.truncate(within);
     events.write_row(&one, &simple_row(99, b""));
     events.delete_row(&two, &simple_row(6, b""));
-    let expected = [
-        "gtid 1",
-        "BEGIN",
-        "map t1",
-        "map t2",
-        "Write_rows t1 0,1,2,99",
-        "Delete_rows t2 6 end",
-        "xid",
-    ];
+    let expected = ["gtid 1", "BEGIN", "map t1", "map t2", "Write_rows t1 0,1,2,99", "Delete_rows t2 6 end", "xid"];
     assert_eq!(outline(&mut events), expected);
 }
 
@@ -174,10 +153,7 @@ fn everything_taken_back_is_no_transaction() {
     events.query("shop", "DROP TABLE t1");
     events.truncate(start);
     events.write_row(&table, &simple_row(2, b"a"));
-    assert_eq!(
-        outline(&mut events),
-        ["gtid 1", "BEGIN", "map t1", "Write_rows t1 2 end", "xid"]
-    );
+    assert_eq!(outline(&mut events), ["gtid 1", "BEGIN", "map t1", "Write_rows t1 2 end", "xid"]);
 }
 
 #[test]
@@ -207,49 +183,29 @@ fn header_says_in_use_and_its_checksum_is_of_a_closed_file() {
     for bytes in [bytes, closed] {
         std::fs::write(&path, &bytes).expect("written");
         let events = read_events(&path);
-        let EventBody::FormatDescription(description) = events[0].decode() else {
-            panic!("no description")
-        };
+        let EventBody::FormatDescription(description) = events[0].decode() else { panic!("no description") };
         assert_eq!(description.server_version, "8.0.40-cohort");
         assert_eq!((description.binlog_version, description.created_s), (4, 0));
-        assert_eq!(
-            events[1].decode(),
-            EventBody::PreviousGtids(previous.clone())
-        );
-        let mut reader =
-            BinlogReader::open(&RealFs, &path, ReaderOptions::default()).expect("opens");
+        assert_eq!(events[1].decode(), EventBody::PreviousGtids(previous.clone()));
+        let mut reader = BinlogReader::open(&RealFs, &path, ReaderOptions::default()).expect("opens");
         assert_eq!(reader.previous_gtids().expect("there"), previous);
     }
 }
 
 #[test]
 fn optional_metadata_names_columns_keys_and_character_sets() {
-    let binary = ColumnMeta {
-        charset: 63,
-        ..column("data", 15, &[200, 0])
-    };
+    let binary = ColumnMeta { charset: 63, ..column("data", 15, &[200, 0]) };
     let mut columns = vec![
-        ColumnMeta {
-            unsigned: true,
-            primary_key: true,
-            nullable: false,
-            ..column("id", 8, &[])
-        },
+        ColumnMeta { unsigned: true, primary_key: true, nullable: false, ..column("id", 8, &[]) },
         column("name", 15, &[200, 0]),
         binary,
-        ColumnMeta {
-            charset: 46,
-            ..column("code", 254, &[0xfe, 40])
-        },
+        ColumnMeta { charset: 46, ..column("code", 254, &[0xfe, 40]) },
         column("price", 246, &[10, 2]),
     ];
     for variant in 0..2 {
         if variant == 1 {
             columns.truncate(3);
-            columns.extend((0..9).map(|i| ColumnMeta {
-                charset: 45 + i,
-                ..column(&format!("c{i}"), 252, &[2])
-            }));
+            columns.extend((0..9).map(|i| ColumnMeta { charset: 45 + i, ..column(&format!("c{i}"), 252, &[2]) }));
         }
         let table = TableMap::with_metadata(77, "shop", "goods", &columns, RowMetadata::Full);
         let mut file = FileUnderTest::new();
@@ -264,22 +220,14 @@ fn optional_metadata_names_columns_keys_and_character_sets() {
             _ => None,
         });
         let map = map.expect("a table map");
-        assert_eq!(
-            (map.table_id, map.schema.as_str(), map.table.as_str()),
-            (77, "shop", "goods")
-        );
+        assert_eq!((map.table_id, map.schema.as_str(), map.table.as_str()), (77, "shop", "goods"));
         for (found, given) in map.columns.iter().zip(&columns) {
             assert_eq!(found.name.as_ref(), Some(&given.name));
             assert_eq!(found.unsigned, given.unsigned);
             assert_eq!(found.nullable, given.nullable);
             assert_eq!(found.primary_key, given.primary_key);
             let character = matches!(given.type_code, 15 | 252 | 254);
-            assert_eq!(
-                found.charset,
-                character.then_some(u64::from(given.charset)),
-                "{}",
-                given.name
-            );
+            assert_eq!(found.charset, character.then_some(u64::from(given.charset)), "{}", given.name);
         }
     }
 }

@@ -37,8 +37,7 @@ struct Change {
 /// Everything `mysql_common` finds in a file: the rows, and the other events in words.
 fn mysql_common(path: &Path) -> (Vec<Change>, Vec<String>) {
     let file = std::io::BufReader::new(std::fs::File::open(path).expect("opens"));
-    let mut binlog =
-        mysql_common::binlog::BinlogFile::new(BinlogVersion::Version4, file).expect("a binlog");
+    let mut binlog = mysql_common::binlog::BinlogFile::new(BinlogVersion::Version4, file).expect("a binlog");
     let (mut changes, mut others) = (Vec::new(), Vec::new());
     while let Some(event) = binlog.next() {
         let event = event.expect("an event");
@@ -46,10 +45,7 @@ fn mysql_common(path: &Path) -> (Vec<Change>, Vec<String>) {
         if let Ok(Some(algorithm)) = description.footer().get_checksum_alg() {
             let flags = event.header().flags_raw();
             if flags == 0 || event.header().event_type_raw() != 15 {
-                assert_eq!(
-                    event.checksum(),
-                    Some(event.calc_checksum(algorithm).to_le_bytes())
-                );
+                assert_eq!(event.checksum(), Some(event.calc_checksum(algorithm).to_le_bytes()));
             }
         }
         match event.read_data().expect("known data").expect("known data") {
@@ -70,13 +66,10 @@ fn mysql_common(path: &Path) -> (Vec<Change>, Vec<String>) {
                 others.push(format!("query {} {}", query.schema(), query.query()));
             }
             EventData::XidEvent(xid) => others.push(format!("xid {}", xid.xid)),
-            EventData::RotateEvent(rotate) => {
-                others.push(format!("rotate {} {}", rotate.name(), rotate.position()))
+            EventData::RotateEvent(rotate) => others.push(format!("rotate {} {}", rotate.name(), rotate.position())),
+            EventData::FormatDescriptionEvent(fde) => {
+                others.push(format!("server {}", fde.server_version().trim_end_matches('\0')))
             }
-            EventData::FormatDescriptionEvent(fde) => others.push(format!(
-                "server {}",
-                fde.server_version().trim_end_matches('\0')
-            )),
             EventData::PreviousGtidsEvent(_) => others.push("previous".to_owned()),
             EventData::TableMapEvent(_) => {}
             other => panic!("unexpected event {other:?}"),
@@ -85,14 +78,8 @@ fn mysql_common(path: &Path) -> (Vec<Change>, Vec<String>) {
     (changes, others)
 }
 
-fn rows_of<T: std::io::BufRead>(
-    data: &RowsEventData<'_>,
-    binlog: &mysql_common::binlog::BinlogFile<T>,
-) -> Vec<Change> {
-    let map = binlog
-        .reader()
-        .get_tme(data.table_id())
-        .expect("a table map in front of the rows");
+fn rows_of<T: std::io::BufRead>(data: &RowsEventData<'_>, binlog: &mysql_common::binlog::BinlogFile<T>) -> Vec<Change> {
+    let map = binlog.reader().get_tme(data.table_id()).expect("a table map in front of the rows");
     data.rows(map)
         .map(|row| {
             let (before, after) = row.expect("a row");
@@ -133,9 +120,7 @@ fn as_theirs(value: &RowValue) -> Value {
         RowValue::DateTime { date, time, micros } => {
             Value::Date(date.0, date.1, date.2, time.0, time.1, time.2, *micros)
         }
-        RowValue::Timestamp(seconds, micros) => {
-            Value::Bytes(format!("{seconds}.{micros:06}").into_bytes())
-        }
+        RowValue::Timestamp(seconds, micros) => Value::Bytes(format!("{seconds}.{micros:06}").into_bytes()),
         RowValue::Time(_) => unreachable!("no sample has it"),
     }
 }
@@ -174,15 +159,11 @@ fn every_type_reads_the_same_everywhere() {
         let table = TableMap::with_metadata(5, "shop", "every_type", &columns, metadata);
         let mut file = FileUnderTest::new();
         let mut events = new_events();
-        rows.iter()
-            .for_each(|row| events.write_row(&table, &image(row)));
+        rows.iter().for_each(|row| events.write_row(&table, &image(row)));
         events.end_statement();
-        rows.iter()
-            .zip(rows.iter().rev())
-            .for_each(|(a, b)| events.update_row(&table, &image(a), &image(b)));
+        rows.iter().zip(rows.iter().rev()).for_each(|(a, b)| events.update_row(&table, &image(a), &image(b)));
         events.end_statement();
-        rows.iter()
-            .for_each(|row| events.delete_row(&table, &image(row)));
+        rows.iter().for_each(|row| events.delete_row(&table, &image(row)));
         file.commit(&mut events);
         let (_directory, path) = file.write();
         our_reader_agrees(&path, &rows);
@@ -216,36 +197,16 @@ fn our_reader_agrees(path: &Path, expected: &[Vec<Option<Cell>>]) {
     }
     assert_eq!(found.len(), expected.len() * 3);
     for (i, row) in expected.iter().enumerate() {
-        assert_eq!(
-            found[i],
-            Row {
-                before: None,
-                after: Some(values(row))
-            }
-        );
+        assert_eq!(found[i], Row { before: None, after: Some(values(row)) });
         let other = values(&expected[expected.len() - 1 - i]);
-        assert_eq!(
-            found[expected.len() + i],
-            Row {
-                before: Some(values(row)),
-                after: Some(other)
-            }
-        );
-        assert_eq!(
-            found[expected.len() * 2 + i],
-            Row {
-                before: Some(values(row)),
-                after: None
-            }
-        );
+        assert_eq!(found[expected.len() + i], Row { before: Some(values(row)), after: Some(other) });
+        assert_eq!(found[expected.len() * 2 + i], Row { before: Some(values(row)), after: None });
     }
 }
 
 /// The lines `###   @n=value` of the inserts must be what the samples say.
 fn mariadb_prints(output: &str, rows: &[Vec<Option<Cell>>]) {
-    let mut lines = output
-        .lines()
-        .filter_map(|line| line.strip_prefix("###   @"));
+    let mut lines = output.lines().filter_map(|line| line.strip_prefix("###   @"));
     for row in rows {
         for (i, cell) in row.iter().enumerate() {
             let line = lines.next().expect("a line per value");
@@ -312,10 +273,7 @@ fn transactions_statements_and_rotation_read_the_same_everywhere() {
     let mut events = new_events();
     events.query("", "CREATE DATABASE shop");
     file.commit(&mut events);
-    events.query(
-        "shop",
-        "CREATE TABLE t3 (id INT, text VARCHAR(250)) /* grüße */",
-    );
+    events.query("shop", "CREATE TABLE t3 (id INT, text VARCHAR(250)) /* grüße */");
     file.commit(&mut events);
     events.write_row(&table, &simple_row(1, b"one"));
     file.commit(&mut events);
@@ -327,46 +285,20 @@ fn transactions_statements_and_rotation_read_the_same_everywhere() {
     assert_eq!(changes.len(), 1);
     assert_eq!(changes[0].table, "shop.t3");
     let texts: Vec<&str> = others.iter().map(String::as_str).collect();
-    let [
-        server,
-        previous,
-        _,
-        create_database,
-        gtid,
-        create_table,
-        _,
-        begin,
-        xid,
-        rotate,
-    ] = texts[..]
-    else {
+    let [server, previous, _, create_database, gtid, create_table, _, begin, xid, rotate] = texts[..] else {
         panic!("other events: {texts:?}")
     };
     assert_eq!([server, previous], ["server 8.0.40-cohort", "previous"]);
     assert_eq!(create_database, "query  CREATE DATABASE shop");
-    assert!(
-        gtid.starts_with("gtid 2 1 2 1700000000123456 ") && gtid.ends_with(" 80040"),
-        "{gtid}"
-    );
-    assert_eq!(
-        create_table,
-        "query shop CREATE TABLE t3 (id INT, text VARCHAR(250)) /* grüße */"
-    );
+    assert!(gtid.starts_with("gtid 2 1 2 1700000000123456 ") && gtid.ends_with(" 80040"), "{gtid}");
+    assert_eq!(create_table, "query shop CREATE TABLE t3 (id INT, text VARCHAR(250)) /* grüße */");
     assert_eq!([begin, xid], ["query shop BEGIN", "xid 1003"]);
     assert_eq!(rotate, "rotate binlog.000002 4");
     let printed = mariadb_binlog(&path);
-    for expected in [
-        "CREATE DATABASE shop",
-        "use `shop`",
-        "CREATE TABLE t3",
-        "BEGIN",
-        "Rotate to binlog.000002",
-        "COMMIT",
-    ] {
-        assert!(
-            printed.contains(expected),
-            "{expected} is missing in\n{printed}"
-        );
+    for expected in
+        ["CREATE DATABASE shop", "use `shop`", "CREATE TABLE t3", "BEGIN", "Rotate to binlog.000002", "COMMIT"]
+    {
+        assert!(printed.contains(expected), "{expected} is missing in\n{printed}");
     }
 }
 
