@@ -129,9 +129,7 @@ fn all_in(view: &dyn Snapshot) -> Expected {
 pub fn reads_back_what_was_applied(rig: &mut dyn Rig) {
     let engine = rig.open();
     let (a, b, c) = (key(20, 1), key(20, 2), key(20, 3));
-    engine
-        .apply(&[&put(&a, b"first"), &put(&b, b"second"), &put(&a, b"first again")], Position(10))
-        .expect("apply");
+    engine.apply(&[&put(&a, b"first"), &put(&b, b"second"), &put(&a, b"first again")], Position(10)).expect("apply");
     assert_eq!(get(&*engine, &a).as_deref(), Some(&b"first again"[..]));
     assert_eq!(get(&*engine, &b).as_deref(), Some(&b"second"[..]));
     assert_eq!(get(&*engine, &c), None);

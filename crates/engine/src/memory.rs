@@ -11,13 +11,12 @@ use parking_lot::RwLock;
 use rpds::RedBlackTreeMapSync;
 
 use crate::redo::{Redo, RedoError, RedoOp};
-use crate::{
-    Cursor, Direction, Engine, Entry, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, WriteError,
-};
+use crate::{Cursor, Direction, Engine, Entry, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, WriteError};
 
 const NAME: &str = "MEMORY";
 
-type Map = RedBlackTreeMapSync<Arc<[u8]>, Arc<[u8]>>;
+type Bytes = Arc<[u8]>;
+type Map = RedBlackTreeMapSync<Bytes, Bytes>;
 
 /// An ordered map in memory; see the module.
 #[derive(Default)]
@@ -99,7 +98,7 @@ impl Engine for MemoryEngine {
     }
 
     fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
-        let entries: Vec<(Arc<[u8]>, Arc<[u8]>)> = entries.map(|(key, value)| (key.into(), value.into())).collect();
+        let entries: Vec<(Bytes, Bytes)> = entries.map(|(key, value)| (key.into(), value.into())).collect();
         let mut state = self.state.write();
         for (key, value) in entries {
             assert!(key.len() >= MIN_KEY_LEN, "a loaded key has {} bytes", key.len());
@@ -175,7 +174,7 @@ struct MapCursor {
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
     direction: Direction,
-    at: Option<(Arc<[u8]>, Arc<[u8]>)>,
+    at: Option<(Bytes, Bytes)>,
 }
 
 impl MapCursor {

@@ -77,7 +77,8 @@ enum Done {
 /// Whatever the order of cohorts, flushes, crashes with replay, erases and snapshots, the engine
 /// holds what a map holds.
 pub fn follows_the_model(rig: &mut dyn Rig) {
-    let mut runner = TestRunner::new(Config { cases: 20, max_shrink_iters: 200, failure_persistence: None, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { cases: 20, max_shrink_iters: 200, failure_persistence: None, ..Config::default() });
     let rig = RefCell::new(rig);
     let outcome = runner.run(&vec(action(), 1..60), |actions| {
         let mut rig = rig.borrow_mut();

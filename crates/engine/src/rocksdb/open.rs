@@ -146,7 +146,9 @@ fn check_directory(dir: &Path) -> Result<(), OpenError> {
         }
     }
     match stranger {
-        Some(name) => Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: format!("no CURRENT file, but {name}") }),
+        Some(name) => {
+            Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: format!("no CURRENT file, but {name}") })
+        }
         None => Ok(()),
     }
 }
@@ -156,9 +158,10 @@ fn stored_position(db: &DB, dir: &Path) -> Result<Option<Position>, OpenError> {
         return Ok(None);
     };
     match value.split_first() {
-        Some((&version, _)) if version > FORMAT_VERSION => {
-            Err(OpenError::Newer { dir: dir.to_path_buf(), detail: format!("format {version}, known up to {FORMAT_VERSION}") })
-        }
+        Some((&version, _)) if version > FORMAT_VERSION => Err(OpenError::Newer {
+            dir: dir.to_path_buf(),
+            detail: format!("format {version}, known up to {FORMAT_VERSION}"),
+        }),
         Some((&FORMAT_VERSION, position)) if position.len() == 8 => {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(position);

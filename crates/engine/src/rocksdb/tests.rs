@@ -156,7 +156,9 @@ fn a_damaged_row_file_is_an_error_of_the_read() {
     }
     let outcome = RocksDb::open(dir.path(), &small()).map(|engine| engine.get(&row(20, 1), &mut Vec::new()));
     match outcome {
-        Ok(Err(ReadError { detail, .. })) => assert!(detail.contains("Corruption") && detail.contains(".sst"), "{detail}"),
+        Ok(Err(ReadError { detail, .. })) => {
+            assert!(detail.contains("Corruption") && detail.contains(".sst"), "{detail}")
+        }
         Ok(Ok(found)) => panic!("damage was not found; row: {found}"),
         Err(error) => assert!(matches!(error, OpenError::Damaged { .. }), "{error}"),
     }
