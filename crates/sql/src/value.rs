@@ -10,13 +10,21 @@
 //! Not here: comparison of unlike values and implicit conversion ([`crate::expr`]), conversion into a
 //! column ([`crate::types`]).
 
+mod stored;
+mod text;
+
+pub use text::{write_double, write_float};
+
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::types::decimal::Decimal;
 use crate::types::temporal::{Date, DateTime, Time, Timestamp};
 
 /// One SQL value; 24 bytes, cheap to clone (strings are shared).
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "stored::StoredValue", try_from = "stored::StoredValue")]
 pub enum Value {
     /// SQL NULL.
     #[default]
@@ -60,11 +68,33 @@ impl Value {
 
     /// 1 for true, 0 for false, as conditions give.
     pub fn bool(truth: bool) -> Value {
-        Value::Int(truth as i64)
+        Value::Int(i64::from(truth))
     }
 
     /// Whether this is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
+
+    /// Whether this is a date or time.
+    pub fn is_temporal(&self) -> bool {
+        matches!(self, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_))
+    }
+
+    /// Whether this is a string.
+    pub fn is_string(&self) -> bool {
+        matches!(self, Value::Text(_) | Value::Bytes(_))
+    }
+
+    /// The bytes of a string.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Value::Text(text) => Some(text.as_bytes()),
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,22 @@
-//! What a table is made of, how that is stored and how SHOW CREATE TABLE writes it.
+//! What a table is made of, and how that is stored.
+//!
+//! Format: a definition is stored as a JSON document `{"format": 1, "table": {...}}`. Readers refuse other
+//! formats.
+
+mod show_create;
+
 use serde::{Deserialize, Serialize};
 
+use crate::codec::KeyPart;
 use crate::collation::Collation;
 use crate::error::SqlError;
-use crate::types::ColumnType;
+use crate::types::{ColumnType, ResultType};
 use crate::value::Value;
 
+const FORMAT: u32 = 1;
+
 /// A table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TableDef {
     /// Never reused; also the table id of the binlog's table maps.
     pub id: u64,
@@ -32,7 +41,7 @@ pub struct TableDef {
 }
 
 /// What a column gets when a statement names no value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum DefaultValue {
     /// Nothing: NULL if it may be NULL, else error 1364.
     None,
@@ -43,7 +52,7 @@ pub enum DefaultValue {
 }
 
 /// A column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnDef {
     /// Its name.
     pub name: String,
@@ -57,7 +66,8 @@ pub struct ColumnDef {
     pub on_update_now: bool,
     /// AUTO_INCREMENT.
     pub auto_increment: bool,
-    /// The [`TableDef::schema_version`] that first had the column.
+    /// The [`TableDef::schema_version`] that first had the column. Columns that came later stand behind
+    /// the others.
     pub since_version: u32,
     /// COMMENT.
     pub comment: String,
@@ -98,23 +108,68 @@ pub struct IndexColumn {
     pub prefix: Option<u16>,
 }
 
+#[derive(Serialize, Deserialize)]
+struct Document<T> {
+    format: u32,
+    table: T,
+}
+
 impl TableDef {
     /// The primary key.
     pub fn primary_key(&self) -> Option<&IndexDef> {
         self.indexes.first().filter(|index| index.kind == IndexKind::Primary)
     }
+
     /// The place of the column called `name` (in any case).
     pub fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
     }
+
     /// The place of the AUTO_INCREMENT column.
     pub fn auto_increment_column(&self) -> Option<usize> {
         self.columns.iter().position(|column| column.auto_increment)
     }
-    /// The stored form, a versioned JSON document.
-    pub fn to_bytes(&self) -> Vec<u8> { todo!() }
-    /// Reads what [`TableDef::to_bytes`] wrote.
-    pub fn from_bytes(_bytes: &[u8]) -> Result<TableDef, SqlError> { todo!() }
-    /// The statement that SHOW CREATE TABLE shows; `next_auto_increment` is shown if above 1.
-    pub fn show_create(&self, _next_auto_increment: Option<u64>) -> String { todo!() }
+
+    /// How the columns of an index of this table are encoded in its keys.
+    pub fn key_parts(&self, index: &IndexDef) -> Vec<KeyPart> {
+        let part = |part: &IndexColumn| {
+            let column = &self.columns[part.column];
+            KeyPart { column_type: column.column_type.clone(), nullable: column.nullable, prefix: part.prefix }
+        };
+        index.columns.iter().map(part).collect()
+    }
+
+    /// The stored form.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(&Document { format: FORMAT, table: self }).expect("a definition has only string keys")
+    }
+
+    /// Reads what [`TableDef::to_bytes`] wrote; anything else, and what contradicts itself, is an error.
+    pub fn from_bytes(bytes: &[u8]) -> Result<TableDef, SqlError> {
+        let damaged = |detail: String| SqlError::internal(format_args!("damaged table definition: {detail}"));
+        let format: Document<serde::de::IgnoredAny> = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+        if format.format != FORMAT {
+            return Err(damaged(format!("format {} is not known to this version", format.format)));
+        }
+        let document: Document<TableDef> = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+        let table = document.table;
+        let mut parts = table.indexes.iter().flat_map(|index| &index.columns);
+        if parts.any(|part| part.column >= table.columns.len()) {
+            return Err(damaged(format!("an index of `{}` names a column that is not there", table.name)));
+        }
+        if !table.columns.is_sorted_by_key(|column| column.since_version) {
+            return Err(damaged(format!("the columns of `{}` are out of order", table.name)));
+        }
+        Ok(table)
+    }
 }
+
+impl ColumnDef {
+    /// The type as a result's metadata gives it.
+    pub fn result_type(&self) -> ResultType {
+        ResultType::of_column(&self.column_type, self.nullable)
+    }
+}
+
+#[cfg(test)]
+mod tests;
