@@ -5,6 +5,7 @@
 //! column of a result to a client.
 
 pub mod decimal;
+pub mod number_text;
 pub mod result_type;
 pub mod sql_mode;
 pub mod store;

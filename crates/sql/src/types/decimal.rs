@@ -228,7 +228,12 @@ impl Decimal {
         }
     }
 
-    /// The number without its fraction.
+    /// The coefficient, without the scale; zero if it is beyond 128 bits.
+    pub fn to_i128_unscaled(&self) -> i128 {
+        self.small().unwrap_or_default()
+    }
+
+    /// The number without its fraction; see [`Decimal::to_i128`].
     pub fn truncate_to_i128(&self) -> (i128, bool) {
         self.truncate_to(0).to_i128()
     }
