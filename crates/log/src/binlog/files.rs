@@ -165,14 +165,14 @@ impl BinlogFiles {
         self.writer.lock().current.as_ref().map(Current::position)
     }
 
-    /// Sets disk space aside, so that the next `bytes` appended cannot fail for lack of it, in this file or
-    /// after a rotation to a prepared one. To be given back by [`BinlogFiles::release`], whether or not
-    /// they are appended. After an error nothing is set aside.
+    /// Sets disk space aside, so that the next `bytes` appended cannot fail for lack of it, in this
+    /// file or after a rotation to a prepared one. [`BinlogFiles::append`] uses it up; what will not be
+    /// appended goes back by [`BinlogFiles::release`]. After an error nothing is set aside.
     pub fn reserve(&self, bytes: u64) -> Result<(), BinlogError> {
         Ok(self.space.lock().promise(bytes)?)
     }
 
-    /// Gives back what [`BinlogFiles::reserve`] took, once the bytes are appended or will not be.
+    /// Gives back what [`BinlogFiles::reserve`] took for bytes that will not be appended.
     pub fn release(&self, bytes: u64) {
         self.space.lock().take_back(bytes);
     }
@@ -219,6 +219,7 @@ impl BinlogFiles {
             self.append_to_current(&mut writer, at, bytes)
         };
         writer.sealed |= written.is_err();
+        self.space.lock().use_up(bytes.len() as u64);
         written
     }
 

@@ -1,7 +1,7 @@
 //! Disk space set aside for bytes that will be appended, in the current file and in the next one.
 //!
 //! Invariants
-//! 1. The current file has room behind its end for every byte promised and not yet given back, whatever
+//! 1. The current file has room behind its end for every byte promised and neither appended nor given back, whatever
 //!    else fills the disk; so has the next file, once it is prepared.
 
 use std::path::PathBuf;
@@ -74,12 +74,23 @@ impl Space {
         Ok(())
     }
 
-    /// Takes back a promise, kept or not.
+    /// Takes back a promise that will not be used.
     ///
     /// # Panics
     /// When more is taken back than was promised.
     pub(super) fn take_back(&mut self, bytes: u64) {
         self.promised = self.promised.checked_sub(bytes).expect("only promised space is given back");
+    }
+
+    /// So many bytes were appended. Those that nobody had promised used no promise up.
+    pub(super) fn use_up(&mut self, bytes: u64) {
+        self.promised = self.promised.saturating_sub(bytes);
+    }
+
+    /// What is promised and neither used nor given back.
+    #[cfg(test)]
+    pub(super) fn promised(&self) -> u64 {
+        self.promised
     }
 
     /// The current file grew to `end`.

@@ -100,7 +100,6 @@ fn append_all(files: &BinlogFiles, chunks: &[(BinlogPosition, Vec<u8>)]) -> Resu
     for (at, bytes) in chunks {
         files.reserve(bytes.len() as u64)?;
         files.append(*at, bytes)?;
-        files.release(bytes.len() as u64);
     }
     Ok(())
 }
@@ -177,7 +176,6 @@ fn run(disk: &SimDisk, chunks: &Chunks, journalled: &mut usize, synced: &mut usi
         }
         files.reserve(bytes.len() as u64)?;
         files.append(*at, bytes)?;
-        files.release(bytes.len() as u64);
         if i % 7 == 6 {
             files.sync_all()?;
             *synced = i + 1;
@@ -394,7 +392,9 @@ fn a_full_disk_refuses_the_reservation_and_not_the_append() {
     for (at, bytes) in &chunks.chunks[done..] {
         files.append(*at, bytes).expect("room was set aside");
     }
-    files.release(20_000);
+    let appended: usize = chunks.chunks[done..].iter().map(|(_, bytes)| bytes.len()).sum();
+    files.release(20_000 - appended as u64);
+    assert_eq!(files.space.lock().promised(), 0);
     disk.set_capacity(u64::MAX);
     files.reserve(1 << 20).expect("there is room again");
     assert_holds(&disk, &files, &chunks);
