@@ -1,7 +1,29 @@
-//! The MySQL protocol server around `cohort-sql`.
+//! The MySQL protocol server around `cohort-sql`: the program `cohort`.
+//!
+//! Outline: [`options`] turns the command line into [`sysvars::Globals`]; [`startup`] opens the data
+//! directory; [`server`] listens, starts a thread per connection and stops everything; `session` is one
+//! connection, on top of [`protocol`]. [`accounts`], [`processlist`] and [`status`] are shared by all.
 
+pub mod accounts;
+pub mod operator_log;
+pub mod options;
+pub mod processlist;
 pub mod protocol;
+pub mod server;
+pub mod session;
+pub mod socket;
+pub mod startup;
+pub mod status;
 pub mod sysvars;
+
+use cohort_io::{OsRandom, Randomness};
 
 /// What `VERSION()` gives: the MySQL version whose behaviour clients may expect.
 pub const VERSION: &str = "8.0.40-cohort";
+
+/// Random bytes from the operating system, for challenges, salts and UUIDs.
+fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    OsRandom.fill(&mut bytes);
+    bytes
+}

@@ -1,3 +1,55 @@
-//! placeholder
+//! The program `cohort`.
 
-fn main(){}
+use std::process::ExitCode;
+
+use cohort_server::options::{self, Request};
+use cohort_server::{VERSION, operator_log, startup};
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+const USAGE: &str = "\
+Usage: cohort <COMMAND>
+
+Commands:
+  serve      Start the server (cohort serve --help lists its options)
+  version    Print the version
+  help       Print this
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.split_first() {
+        Some((command, rest)) if command == "serve" => serve(rest),
+        Some((command, _)) if matches!(command.as_str(), "version" | "--version" | "-V") => {
+            println!("cohort {} (speaks as MySQL {VERSION})", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+        Some((command, _)) if matches!(command.as_str(), "help" | "--help" | "-h") => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        Some((command, _)) => fail(format_args!("unknown command '{command}'\n\n{USAGE}")),
+        None => fail(format_args!("a command is missing\n\n{USAGE}")),
+    }
+}
+
+fn serve(arguments: &[String]) -> ExitCode {
+    match options::parse(arguments) {
+        Ok(Request::Help) => print!("{}", options::help()),
+        Ok(Request::PrintDefaults(globals)) => print!("{}", options::print_defaults(&globals)),
+        Ok(Request::Serve(globals, warnings)) => {
+            if let Err(error) = startup::serve(globals, warnings) {
+                operator_log::error(error);
+                return ExitCode::FAILURE;
+            }
+        }
+        Err(error) => return fail(format_args!("{error}\nTry: cohort serve --help")),
+    }
+    ExitCode::SUCCESS
+}
+
+fn fail(message: std::fmt::Arguments<'_>) -> ExitCode {
+    eprintln!("cohort: {message}");
+    ExitCode::FAILURE
+}

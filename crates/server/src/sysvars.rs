@@ -19,9 +19,10 @@ pub mod table;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use cohort_sql::value::Value;
 use parking_lot::RwLock;
 
-pub use parse::{SettingError, nearest};
+pub use parse::{SettingError, charset, nearest};
 pub use table::TABLE;
 
 /// Where a variable has values.
@@ -71,6 +72,8 @@ pub enum Kind {
     Word(&'static [&'static str]),
     /// Only this value: the feature that it would turn on or off is not there.
     Only(&'static str),
+    /// As [`Kind::Only`], of a variable that is ON or OFF.
+    OnlyFlag(bool),
     /// Any text.
     Text,
     /// Any text, or NULL.
@@ -104,6 +107,27 @@ pub struct SystemVariable {
     pub change: Change,
     /// What it does, for `--help`.
     pub meaning: &'static str,
+}
+
+impl SystemVariable {
+    /// The value it starts with.
+    pub fn default_setting(&self) -> Setting {
+        self.parse(self.default).map(|(setting, _)| setting).expect("the table's defaults pass their own check")
+    }
+
+    /// One of its values as an expression sees it.
+    pub fn value(&self, setting: &Setting) -> Value {
+        match setting {
+            Setting::Null => Value::Null,
+            Setting::Bool(on) => Value::bool(*on),
+            Setting::Int(value) => Value::UInt(*value),
+            Setting::Double(value) => Value::Double(*value),
+            Setting::Text(text) => match (self.kind, text.parse()) {
+                (Kind::Only(_), Ok(number)) => Value::UInt(number),
+                _ => Value::Text(text.clone()),
+            },
+        }
+    }
 }
 
 /// A place in the table.
@@ -186,11 +210,7 @@ impl Default for Globals {
 impl Globals {
     /// Every variable at its default.
     pub fn new() -> Globals {
-        let default = |id: VariableId| {
-            let row = id.row();
-            row.parse(row.default).map(|(setting, _)| setting).expect("the table's defaults pass their own check")
-        };
-        Globals { values: RwLock::new(VariableId::all().map(default).collect()) }
+        Globals { values: RwLock::new(VariableId::all().map(|id| id.row().default_setting()).collect()) }
     }
 
     /// The value of a variable.

@@ -104,10 +104,9 @@ fn decode_value(input: &mut Decoder<'_>, bound: ParameterType) -> Result<Value, 
             let text = std::str::from_utf8(input.length_encoded_bytes(WHAT)?).ok();
             Value::Decimal(text.and_then(Decimal::parse).ok_or(Malformed("execute: decimal"))?)
         }
-        column_type::VARCHAR
-        | column_type::BIT
-        | column_type::JSON
-        | column_type::ENUM..=column_type::GEOMETRY => string(input.length_encoded_bytes(WHAT)?, bound.code),
+        column_type::VARCHAR | column_type::BIT | column_type::JSON | column_type::ENUM..=column_type::GEOMETRY => {
+            string(input.length_encoded_bytes(WHAT)?, bound.code)
+        }
         _ => return Err(Malformed("execute: unknown type")),
     })
 }
@@ -116,7 +115,11 @@ fn decode_value(input: &mut Decoder<'_>, bound: ParameterType) -> Result<Value, 
 fn string(bytes: &[u8], code: u8) -> Value {
     let binary = matches!(
         code,
-        column_type::TINY_BLOB | column_type::MEDIUM_BLOB | column_type::LONG_BLOB | column_type::BLOB | column_type::BIT
+        column_type::TINY_BLOB
+            | column_type::MEDIUM_BLOB
+            | column_type::LONG_BLOB
+            | column_type::BLOB
+            | column_type::BIT
     );
     match std::str::from_utf8(bytes) {
         Ok(text) if !binary => Value::text(text),

@@ -68,8 +68,8 @@ impl SystemVariable {
             }
             (Kind::Word(_), Value::UInt(place)) => self.word_at(*place, &place.to_string()),
             (Kind::SqlMode, Value::Int(0) | Value::UInt(0)) => self.word(""),
-            (Kind::Only(_), Value::Int(value)) => self.word(&value.to_string()),
-            (Kind::Only(_), Value::UInt(value)) => self.word(&value.to_string()),
+            (Kind::Only(_) | Kind::OnlyFlag(_), Value::Int(value)) => self.word(&value.to_string()),
+            (Kind::Only(_) | Kind::OnlyFlag(_), Value::UInt(value)) => self.word(&value.to_string()),
             (_, Value::Text(text)) => self.word(text),
             (_, Value::Bytes(bytes)) => match std::str::from_utf8(bytes) {
                 Ok(text) => self.word(text),
@@ -121,10 +121,15 @@ impl SystemVariable {
                 }
                 Setting::text(only)
             }
+            Kind::OnlyFlag(only) => match parse_bool(text) {
+                Some(on) if on == only => Setting::Bool(on),
+                _ => return Err(wrong()),
+            },
             Kind::Text | Kind::TextOrNull => Setting::text(text),
             Kind::SqlMode => Setting::text(SqlMode::parse(text).map_err(|_| wrong())?.to_string()),
             Kind::TimeZone => {
-                cohort_sql::types::temporal::TimeZone::parse(text).map_err(|_| SettingError::TimeZone(text.to_owned()))?;
+                cohort_sql::types::temporal::TimeZone::parse(text)
+                    .map_err(|_| SettingError::TimeZone(text.to_owned()))?;
                 Setting::text(if text.eq_ignore_ascii_case("SYSTEM") { "SYSTEM" } else { text })
             }
             Kind::Charset | Kind::CharsetOrNull => {

@@ -22,11 +22,16 @@ fn values_are_checked_as_mysql_does() {
     assert_eq!(row("max_allowed_packet").parse("16M"), Ok((Setting::Int(16 << 20), false)));
     assert_eq!(row("max_allowed_packet").check(&Value::Int(1)), Ok((Setting::Int(1024), true)));
     assert_eq!(row("max_allowed_packet").check(&Value::text("1024")), Err(SettingError::Type));
-    assert_eq!(row("transaction_isolation").check(&Value::text("read-committed")), Ok((Setting::text("READ-COMMITTED"), false)));
+    assert_eq!(
+        row("transaction_isolation").check(&Value::text("read-committed")),
+        Ok((Setting::text("READ-COMMITTED"), false))
+    );
     assert_eq!(row("binlog_format").check(&Value::text("STATEMENT")), Err(SettingError::Value("STATEMENT".into())));
     assert_eq!(row("character_set_results").check(&Value::Null), Ok((Setting::Null, false)));
     assert_eq!(row("character_set_client").check(&Value::Null), Err(SettingError::Value("NULL".into())));
     assert_eq!(row("innodb_flush_log_at_trx_commit").check(&Value::Int(2)), Ok((Setting::Int(2), false)));
+    assert_eq!(row("sql_safe_updates").check(&Value::Int(1)), Err(SettingError::Value("1".into())));
+    assert_eq!(row("sql_safe_updates").check(&Value::Int(0)), Ok((Setting::Bool(false), false)));
 }
 
 #[test]

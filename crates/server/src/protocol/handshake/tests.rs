@@ -2,7 +2,11 @@ use super::*;
 
 /// A response as libmariadb sends it: root, no password, database `test`, attributes.
 fn response() -> Vec<u8> {
-    let wanted = PROTOCOL_41 | SECURE_CONNECTION | CONNECT_WITH_DB | PLUGIN_AUTH | CONNECT_ATTRS
+    let wanted = PROTOCOL_41
+        | SECURE_CONNECTION
+        | CONNECT_WITH_DB
+        | PLUGIN_AUTH
+        | CONNECT_ATTRS
         | PLUGIN_AUTH_LENENC_CLIENT_DATA;
     let mut out = wanted.to_le_bytes().to_vec();
     out.extend_from_slice(&(1u32 << 30).to_le_bytes());
@@ -58,7 +62,8 @@ fn change_user_is_read_with_and_without_its_optional_end() {
 
 #[test]
 fn challenges_have_no_byte_that_ends_a_c_string() {
-    let random: [u8; 20] = std::array::from_fn(|index| (index as u8).wrapping_mul(128).wrapping_add(b'$' * (index as u8 % 2)));
+    let random: [u8; 20] =
+        std::array::from_fn(|index| (index as u8).wrapping_mul(128).wrapping_add(b'$' * (index as u8 % 2)));
     assert!(challenge_from(random).iter().all(|byte| !matches!(byte, 0 | b'$' | 0x80..)));
 }
 

@@ -61,8 +61,16 @@ fn nulls_are_marked_in_both_forms() {
 #[test]
 fn binary_values_have_their_columns_width() {
     let mut out = Vec::new();
-    let row = [Value::Int(-2), Value::Int(300), Value::Int(70_000), Value::UInt(u64::MAX), Value::Double(1.5), Value::Float(2.5)];
-    let types = [FieldType::Tiny, FieldType::Short, FieldType::Long, FieldType::LongLong, FieldType::Double, FieldType::Float];
+    let row = [
+        Value::Int(-2),
+        Value::Int(300),
+        Value::Int(70_000),
+        Value::UInt(u64::MAX),
+        Value::Double(1.5),
+        Value::Float(2.5),
+    ];
+    let types =
+        [FieldType::Tiny, FieldType::Short, FieldType::Long, FieldType::LongLong, FieldType::Double, FieldType::Float];
     encode_binary_row(&mut out, &row, &types.map(column)).unwrap();
     let mut expected = vec![0, 0, 0xfe, 0x2c, 1, 0x70, 0x11, 1, 0];
     expected.extend_from_slice(&[0xff; 8]);
@@ -80,8 +88,14 @@ fn binary_dates_and_times_leave_out_their_zero_ends() {
         out[2..].to_vec()
     };
     assert_eq!(encode(Value::DateTime(date.at_midnight()), FieldType::DateTime), [4, 0xe8, 7, 2, 29]);
-    assert_eq!(encode(Value::DateTime(DateTime::new(date, 61 * SECOND_US, 0)), FieldType::DateTime), [7, 0xe8, 7, 2, 29, 0, 1, 1]);
-    assert_eq!(encode(Value::DateTime(DateTime::new(date, 5, 6)), FieldType::DateTime), [11, 0xe8, 7, 2, 29, 0, 0, 0, 5, 0, 0, 0]);
+    assert_eq!(
+        encode(Value::DateTime(DateTime::new(date, 61 * SECOND_US, 0)), FieldType::DateTime),
+        [7, 0xe8, 7, 2, 29, 0, 1, 1]
+    );
+    assert_eq!(
+        encode(Value::DateTime(DateTime::new(date, 5, 6)), FieldType::DateTime),
+        [11, 0xe8, 7, 2, 29, 0, 0, 0, 5, 0, 0, 0]
+    );
     assert_eq!(encode(Value::DateTime(Date::ZERO.at_midnight()), FieldType::DateTime), [0]);
     assert_eq!(encode(Value::Date(date), FieldType::Date), [4, 0xe8, 7, 2, 29]);
     assert_eq!(encode(Value::Time(Time::clamped(0, 0).0), FieldType::Time), [0]);

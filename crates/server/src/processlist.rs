@@ -1,0 +1,191 @@
+//! Who is connected and does what; KILL.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cohort_sql::session::{Interrupt, KillTarget};
+use parking_lot::{Condvar, Mutex};
+
+use crate::socket::Socket;
+
+/// Bytes of a statement that the list keeps.
+const INFO_LEN: usize = 1024;
+
+/// What a connection does, as the process list shows it.
+#[derive(Clone, Debug)]
+pub struct Activity {
+    /// The account's name.
+    pub user: Arc<str>,
+    /// The default database.
+    pub database: Option<Arc<str>>,
+    /// The command: "Sleep", "Query" and so on.
+    pub command: &'static str,
+    /// What exactly it is doing.
+    pub state: &'static str,
+    /// The statement, cut.
+    pub info: Vec<u8>,
+    /// Since when.
+    pub since: Instant,
+}
+
+/// One connection.
+pub struct Process {
+    /// CONNECTION_ID()
+    pub id: u32,
+    /// Host and port of the client.
+    pub host: String,
+    socket: Arc<Socket>,
+    interrupt: Arc<Interrupt>,
+    killed: AtomicBool,
+    activity: Mutex<Activity>,
+}
+
+impl std::fmt::Debug for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "connection {} from {}", self.id, self.host)
+    }
+}
+
+impl Process {
+    /// What the connection does now.
+    pub fn activity(&self) -> Activity {
+        self.activity.lock().clone()
+    }
+
+    /// Whether the connection has been told to end.
+    pub fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Relaxed)
+    }
+
+    /// Notes who has logged in.
+    pub fn set_user(&self, user: &str) {
+        self.activity.lock().user = user.into();
+    }
+
+    /// Notes the default database.
+    pub fn set_database(&self, database: Option<Arc<str>>) {
+        self.activity.lock().database = database;
+    }
+
+    /// Notes that a command begins.
+    pub fn begin(&self, command: &'static str, state: &'static str, info: &[u8]) {
+        let mut activity = self.activity.lock();
+        activity.command = command;
+        activity.state = state;
+        activity.since = Instant::now();
+        activity.info.clear();
+        activity.info.extend_from_slice(&info[..info.len().min(INFO_LEN)]);
+    }
+
+    /// Notes a new state of the running command.
+    pub fn set_state(&self, state: &'static str) {
+        self.activity.lock().state = state;
+    }
+
+    /// Notes that the command has ended, and says how long it took.
+    pub fn end(&self) -> Duration {
+        let mut activity = self.activity.lock();
+        let took = activity.since.elapsed();
+        activity.command = "Sleep";
+        activity.state = "";
+        activity.info.clear();
+        took
+    }
+
+    /// Ends the running statement, or the connection.
+    pub fn kill(&self, target: KillTarget) {
+        if target == KillTarget::Connection {
+            self.killed.store(true, Ordering::SeqCst);
+            self.socket.close_input();
+        }
+        self.interrupt.kill();
+    }
+
+    /// Ends the connection although it may be busy sending.
+    pub fn disconnect(&self) {
+        self.kill(KillTarget::Connection);
+        self.socket.close();
+    }
+}
+
+/// Every connection.
+#[derive(Debug, Default)]
+pub struct ProcessList {
+    next_id: AtomicU64,
+    processes: Mutex<BTreeMap<u32, Arc<Process>>>,
+    left: Condvar,
+}
+
+impl ProcessList {
+    /// Adds a connection, unless there are `max` already.
+    pub fn join(&self, socket: Arc<Socket>, interrupt: Arc<Interrupt>, max: usize) -> Option<Arc<Process>> {
+        let mut processes = self.processes.lock();
+        if processes.len() >= max {
+            return None;
+        }
+        let id = loop {
+            let id = self.next_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1) as u32;
+            if id != 0 && !processes.contains_key(&id) {
+                break id;
+            }
+        };
+        let activity = Activity {
+            user: "unauthenticated user".into(),
+            database: None,
+            command: "Connect",
+            state: "login",
+            info: Vec::new(),
+            since: Instant::now(),
+        };
+        let process = Arc::new(Process {
+            id,
+            host: socket.peer().host_and_port(),
+            socket,
+            interrupt,
+            killed: AtomicBool::new(false),
+            activity: Mutex::new(activity),
+        });
+        processes.insert(id, process.clone());
+        Some(process)
+    }
+
+    /// Removes a connection.
+    pub fn leave(&self, id: u32) {
+        self.processes.lock().remove(&id);
+        self.left.notify_all();
+    }
+
+    /// The connection with that id.
+    pub fn find(&self, id: u64) -> Option<Arc<Process>> {
+        self.processes.lock().get(&u32::try_from(id).ok()?).cloned()
+    }
+
+    /// Every connection, oldest first.
+    pub fn list(&self) -> Vec<Arc<Process>> {
+        self.processes.lock().values().cloned().collect()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.processes.lock().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Waits until there are none, at most `timeout`; false if there still are.
+    pub fn wait_until_empty(&self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        let mut processes = self.processes.lock();
+        while !processes.is_empty() {
+            if self.left.wait_until(&mut processes, deadline).timed_out() {
+                return processes.is_empty();
+            }
+        }
+        true
+    }
+}

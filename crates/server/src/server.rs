@@ -1,0 +1,267 @@
+//! The running server: what all sessions share, its listeners, its end.
+//!
+//! Outline: [`Server::listen`] starts a thread per listening socket; each accepted connection is
+//! admitted or refused and gets a thread of its own (`session::run`). [`Server::stop`] ends it all.
+//!
+//! Concurrency: listener threads never wait for a client. `stop` waits for sessions, sessions for
+//! their commits, commits for the log writers, which `Store::close` ends last.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use cohort_sql::ast::AdminCommand;
+use cohort_sql::error::{ER_CANT_CREATE_THREAD, ER_CON_COUNT_ERROR, ER_ERROR_ON_READ};
+use cohort_sql::session::SessionState;
+use cohort_sql::{Database, SqlError};
+use cohort_txn::Store;
+use parking_lot::Mutex;
+
+use crate::accounts::Accounts;
+use crate::operator_log;
+use crate::processlist::ProcessList;
+use crate::protocol::packet::PacketBuffer;
+use crate::protocol::reply::encode_error;
+use crate::session::errors::commit_error;
+use crate::session::{self, Admitted, show};
+use crate::socket::Socket;
+use crate::status::{Counters, count, uncount};
+use crate::sysvars::Globals;
+
+/// How long sessions may take to end before their sockets are closed under them.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Why the server ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// SIGTERM or SIGINT.
+    Signal,
+    /// The statement SHUTDOWN.
+    Statement,
+}
+
+/// What all sessions share.
+pub struct Server {
+    /// Catalog, plans and the store.
+    pub database: Arc<Database>,
+    /// Global system variables.
+    pub globals: Globals,
+    /// Status counters.
+    pub counters: Arc<Counters>,
+    /// Who is connected.
+    pub processes: ProcessList,
+    /// Who may connect.
+    pub accounts: Accounts,
+    stopping: AtomicBool,
+    stop: Mutex<Sender<StopReason>>,
+    listeners: Mutex<Vec<(Listener, JoinHandle<()>)>>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Server")
+    }
+}
+
+/// A listening socket.
+enum Listener {
+    Tcp(Arc<TcpListener>),
+    Unix(Arc<UnixListener>, PathBuf),
+}
+
+impl Server {
+    /// A server that does not listen yet. `stop` gets a message when a client asks for the end.
+    pub fn new(database: Arc<Database>, globals: Globals, accounts: Accounts, stop: Sender<StopReason>) -> Arc<Server> {
+        Arc::new(Server {
+            database,
+            globals,
+            counters: Arc::default(),
+            processes: ProcessList::default(),
+            accounts,
+            stopping: AtomicBool::new(false),
+            stop: Mutex::new(stop),
+            listeners: Mutex::default(),
+        })
+    }
+
+    /// The store below the database.
+    pub fn store(&self) -> &Store {
+        self.database.store()
+    }
+
+    /// Accepts connections of `listener` from now on; says at which address.
+    pub fn listen_tcp(self: &Arc<Self>, listener: TcpListener) -> io::Result<SocketAddr> {
+        let address = listener.local_addr()?;
+        let listener = Arc::new(listener);
+        let (server, accepting) = (self.clone(), listener.clone());
+        let thread = std::thread::Builder::new().name("accept-tcp".to_owned()).spawn(move || {
+            server.accept_all(|| Socket::from_tcp(accepting.accept()?.0));
+        })?;
+        self.listeners.lock().push((Listener::Tcp(listener), thread));
+        Ok(address)
+    }
+
+    /// Accepts connections of the Unix socket at `path` from now on.
+    pub fn listen_unix(self: &Arc<Self>, listener: UnixListener, path: &Path) -> io::Result<()> {
+        let listener = Arc::new(listener);
+        let (server, accepting) = (self.clone(), listener.clone());
+        let thread = std::thread::Builder::new().name("accept-unix".to_owned()).spawn(move || {
+            server.accept_all(|| Ok(Socket::from_unix(accepting.accept()?.0)));
+        })?;
+        self.listeners.lock().push((Listener::Unix(listener, path.to_owned()), thread));
+        Ok(())
+    }
+
+    fn accept_all(self: &Arc<Self>, accept: impl Fn() -> io::Result<Socket>) {
+        while !self.stopping.load(Ordering::SeqCst) {
+            match accept() {
+                Ok(socket) => self.admit(Arc::new(socket)),
+                Err(_) if self.stopping.load(Ordering::SeqCst) => return,
+                Err(error) => {
+                    // Out of file descriptors, or the client has already gone.
+                    operator_log::warning(format_args!("a connection could not be accepted: {error}"));
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            }
+        }
+    }
+
+    /// Gives a connection its thread, or tells it why not.
+    fn admit(self: &Arc<Self>, socket: Arc<Socket>) {
+        count(&self.counters.connections);
+        let state = SessionState::new();
+        let max = self.globals.int("max_connections") as usize;
+        let Some(process) = self.processes.join(socket.clone(), state.interrupt(), max) else {
+            count(&self.counters.refused_max_connections);
+            return refuse(&socket, &SqlError::new(ER_CON_COUNT_ERROR, &[]));
+        };
+        count(&self.counters.threads_connected);
+        count(&self.counters.threads_created);
+        let connected = self.counters.threads_connected.load(Ordering::Relaxed);
+        self.counters.max_used_connections.fetch_max(connected, Ordering::Relaxed);
+        let id = process.id;
+        let admitted = Admitted { server: self.clone(), socket: socket.clone(), process, state };
+        let thread = std::thread::Builder::new()
+            .name(format!("session-{id}"))
+            .stack_size(self.globals.int("thread_stack") as usize)
+            .spawn(move || session::run(admitted));
+        if let Err(error) = thread {
+            count(&self.counters.internal_errors);
+            uncount(&self.counters.threads_connected);
+            self.processes.leave(id);
+            refuse(&socket, &SqlError::new(ER_CANT_CREATE_THREAD, &[&error]));
+        }
+    }
+
+    /// Ends listeners and sessions, finishes queued commits and closes the store. An error says what
+    /// the next start will have to repair.
+    pub fn stop(&self) -> Result<(), String> {
+        self.stopping.store(true, Ordering::SeqCst);
+        for (listener, thread) in self.listeners.lock().drain(..) {
+            listener.close();
+            // A panic in a listener has been reported and leaves nothing behind.
+            let _ = thread.join();
+        }
+        for process in self.processes.list() {
+            process.kill(cohort_sql::session::KillTarget::Connection);
+        }
+        if !self.processes.wait_until_empty(PATIENCE) {
+            for process in self.processes.list() {
+                operator_log::warning(format_args!("{process:?} does not end: its socket is closed"));
+                process.disconnect();
+            }
+            self.processes.wait_until_empty(PATIENCE);
+        }
+        self.store().close()
+    }
+
+    /// FLUSH, PURGE, SHUTDOWN and so on.
+    pub fn administer(&self, command: &AdminCommand) -> Result<(), SqlError> {
+        match command {
+            AdminCommand::FlushLogs => {
+                self.store().rotate_binlog().map_err(|error| commit_error(&error))?;
+                Ok(())
+            }
+            AdminCommand::FlushTables | AdminCommand::FlushPrivileges | AdminCommand::UnlockTables => Ok(()),
+            AdminCommand::FlushStatus => Err(SqlError::unsupported("FLUSH STATUS")),
+            AdminCommand::FlushTablesWithReadLock => Err(SqlError::unsupported("FLUSH TABLES WITH READ LOCK")),
+            AdminCommand::PurgeBinaryLogsTo(name) => self.purge_binlog_to(name),
+            AdminCommand::PurgeBinaryLogsBefore(_) => Err(SqlError::unsupported("PURGE BINARY LOGS BEFORE")),
+            AdminCommand::ResetBinaryLogs => Err(SqlError::unsupported("RESET MASTER")),
+            AdminCommand::Shutdown => {
+                // Nobody listening means that the server is already stopping.
+                let _ = self.stop.lock().send(StopReason::Statement);
+                Ok(())
+            }
+        }
+    }
+
+    fn purge_binlog_to(&self, name: &str) -> Result<(), SqlError> {
+        let binlog = self.store().binlog();
+        let file = binlog.list().into_iter().find(|file| file.name == name);
+        let file = file.ok_or_else(|| SqlError::new(cohort_sql::error::ER_UNKNOWN_TARGET_BINLOG, &[]))?;
+        let first_needed = self.store().executed().0.file_number;
+        binlog
+            .purge_before(file.number.min(first_needed))
+            .map_err(|error| SqlError::new(ER_ERROR_ON_READ, &[&name, &error]))?;
+        Ok(())
+    }
+
+    /// GTIDs that are no longer in the binlog: those executed before the oldest file.
+    pub fn gtid_purged(&self) -> String {
+        let binlog = self.store().binlog();
+        let oldest = binlog.list().first().map(|file| file.number);
+        let purged = oldest.and_then(|number| binlog.previous_gtids(number).ok());
+        purged.map(|gtids| gtids.to_string()).unwrap_or_default()
+    }
+
+    /// Figures of the commit path and below, for SHOW STATUS.
+    pub fn store_figures(&self) -> Vec<(String, String)> {
+        show::store_figures(self)
+    }
+
+    /// The line that COM_STATISTICS answers.
+    pub fn statistics(&self) -> String {
+        let counters = &self.counters;
+        let questions = counters.questions.load(Ordering::Relaxed);
+        let uptime = counters.uptime_s();
+        format!(
+            "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: 0  Flush tables: 0  Open tables: 0  Queries per second avg: {:.3}",
+            counters.threads_connected.load(Ordering::Relaxed),
+            counters.slow_queries.load(Ordering::Relaxed),
+            questions as f64 / uptime.max(1) as f64,
+        )
+    }
+}
+
+impl Listener {
+    /// Wakes the thread that accepts, with an error.
+    fn close(&self) {
+        let fd = match self {
+            Listener::Tcp(listener) => listener.as_fd(),
+            Listener::Unix(listener, path) => {
+                // A socket file that cannot be removed is replaced by the next start.
+                let _ = std::fs::remove_file(path);
+                listener.as_fd()
+            }
+        };
+        // On Linux this makes a blocked accept return; nothing else can fail here.
+        let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Both);
+    }
+}
+
+/// Tells a client why it is not served, without waiting for it.
+fn refuse(socket: &Socket, error: &SqlError) {
+    let mut out = PacketBuffer::default();
+    encode_error(out.begin(), error.errno, error.sqlstate, &error.message);
+    out.end();
+    socket.write_now_or_close(out.bytes());
+    socket.close_output();
+}

@@ -1,0 +1,202 @@
+//! The two directions of a connection: packets in, packets out.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use cohort_sql::SqlError;
+use cohort_sql::error::ER_NET_ERROR_ON_WRITE;
+
+use crate::protocol::constants::capability;
+use crate::protocol::packet::{PacketBuffer, PacketReader, ReadPacketError, Source};
+use crate::protocol::reply::{OkFields, encode_end_of_rows, encode_eof, encode_error, encode_ok};
+use crate::socket::Socket;
+use crate::status::{Counters, add};
+
+/// Most bytes of an oversized packet that are read and dropped, so that its sender gets to read why.
+const DRAIN_MAX: usize = 1 << 30;
+
+/// The input side.
+pub struct Input {
+    reader: PacketReader,
+    source: SocketSource,
+}
+
+struct SocketSource {
+    socket: Arc<Socket>,
+    counters: Arc<Counters>,
+    deadline: Option<Instant>,
+}
+
+impl Source for SocketSource {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let count = self.socket.read(buffer)?;
+        add(&self.counters.bytes_received, count as u64);
+        Ok(count)
+    }
+}
+
+impl Input {
+    /// Reads from `socket`.
+    pub fn new(socket: Arc<Socket>, counters: Arc<Counters>) -> Input {
+        Input { reader: PacketReader::default(), source: SocketSource { socket, counters, deadline: None } }
+    }
+
+    /// Reads as a whole may not take longer than to `deadline`.
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.source.deadline = deadline;
+    }
+
+    /// The first packet of a command. After a time-out with nothing begun it can be called again.
+    pub fn command(&mut self, max_len: usize) -> Result<&[u8], ReadPacketError> {
+        self.reader.set_sequence(0);
+        self.reader.read(&mut self.source, max_len)
+    }
+
+    /// A packet that answers one of ours, which must have ended with number `sequence - 1`.
+    pub fn answer(&mut self, sequence: u8, max_len: usize) -> Result<&[u8], ReadPacketError> {
+        self.reader.set_sequence(sequence);
+        self.reader.read(&mut self.source, max_len)
+    }
+
+    /// The number of the next packet.
+    pub fn sequence(&self) -> u8 {
+        self.reader.sequence()
+    }
+
+    /// Reads the rest of a packet that was too large and drops it, within reason.
+    pub fn drain(&mut self, unread: usize, more: bool) {
+        let mut scratch = vec![0; 64 << 10];
+        let mut left = unread;
+        let mut drained = 0;
+        // Parts that follow are not told apart: their sender stops when it has sent all.
+        while drained < DRAIN_MAX && (left > 0 || more) {
+            let want = if more { scratch.len() } else { left.min(scratch.len()) };
+            match self.source.read(&mut scratch[..want]) {
+                Ok(0) | Err(_) => return,
+                Ok(count) => {
+                    left = left.saturating_sub(count);
+                    drained += count;
+                    if more && left == 0 && count < scratch.len() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The output side.
+pub struct Output {
+    socket: Arc<Socket>,
+    counters: Arc<Counters>,
+    packets: PacketBuffer,
+    /// What the client agreed to.
+    pub capabilities: u32,
+    broken: bool,
+}
+
+impl Output {
+    /// Writes to `socket`.
+    pub fn new(socket: Arc<Socket>, counters: Arc<Counters>) -> Output {
+        Output {
+            socket,
+            counters,
+            packets: PacketBuffer::default(),
+            capabilities: capability::PROTOCOL_41,
+            broken: false,
+        }
+    }
+
+    /// Whether the client agreed to a capability.
+    pub fn has(&self, capability: u32) -> bool {
+        self.capabilities & capability != 0
+    }
+
+    /// Numbers the next packet, as the answer to a command.
+    pub fn begin_reply(&mut self, sequence: u8) {
+        self.packets.set_sequence(sequence);
+    }
+
+    /// The number of the next packet.
+    pub fn sequence(&self) -> u8 {
+        self.packets.sequence()
+    }
+
+    /// Adds a packet whose payload `fill` appends.
+    pub fn packet(&mut self, fill: impl FnOnce(&mut Vec<u8>)) {
+        fill(self.packets.begin());
+        self.packets.end();
+    }
+
+    /// As [`Output::packet`]; adds nothing when `fill` fails.
+    pub fn try_packet<E>(&mut self, fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        match fill(self.packets.begin()) {
+            Ok(()) => {
+                self.packets.end();
+                Ok(())
+            }
+            Err(error) => {
+                self.packets.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    /// Adds an OK packet.
+    pub fn ok(&mut self, fields: &OkFields<'_>) {
+        let capabilities = self.capabilities;
+        self.packet(|out| encode_ok(out, fields, capabilities));
+    }
+
+    /// Adds the packet behind the last row.
+    pub fn end_of_rows(&mut self, fields: &OkFields<'_>) {
+        let capabilities = self.capabilities;
+        self.packet(|out| encode_end_of_rows(out, fields, capabilities));
+    }
+
+    /// Adds the packet behind column definitions, for clients that want one.
+    pub fn end_of_columns(&mut self, status: u16) {
+        if !self.has(capability::DEPRECATE_EOF) {
+            self.packet(|out| encode_eof(out, 0, status));
+        }
+    }
+
+    /// Adds an ERR packet.
+    pub fn error(&mut self, error: &SqlError) {
+        self.packet(|out| encode_error(out, error.errno, error.sqlstate, &error.message));
+    }
+
+    /// Packets that wait to be written, framed.
+    pub fn pending(&self) -> &[u8] {
+        self.packets.bytes()
+    }
+
+    /// Forgets the packets that wait: somebody else writes them.
+    pub fn give_away(&mut self) {
+        self.packets.clear();
+    }
+
+    /// Writes what waits. An error is final: see [`Output::is_broken`].
+    pub fn flush(&mut self) -> Result<(), SqlError> {
+        if self.packets.is_empty() {
+            return Ok(());
+        }
+        let bytes = self.packets.bytes();
+        add(&self.counters.bytes_sent, bytes.len() as u64);
+        let written = self.socket.write_all(bytes);
+        self.packets.clear();
+        written.map_err(|_| {
+            self.broken = true;
+            SqlError::new(ER_NET_ERROR_ON_WRITE, &[])
+        })
+    }
+
+    /// Whether a write failed: the client is gone.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+}

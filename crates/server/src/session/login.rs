@@ -1,0 +1,218 @@
+//! From the greeting to a known identity.
+//!
+//! Outline: the server greets with a challenge for its default plugin; the client responds; if its
+//! account wants another plugin, a new challenge follows; `caching_sha2_password` needs the password
+//! itself, over the Unix socket, until its account's digest is known.
+
+use cohort_sql::SqlError;
+use cohort_sql::error::{
+    ER_ACCESS_DENIED_ERROR, ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, ER_HANDSHAKE_ERROR, ER_MALFORMED_PACKET,
+    ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED,
+};
+
+use crate::accounts::{Credential, Identity};
+use crate::protocol::auth::{AuthPlugin, Sha2Digest, Sha2Hash};
+use crate::protocol::constants::capability;
+use crate::protocol::handshake::{
+    Challenge, Greeting, Login, LoginError, challenge_from, encode_auth_more, encode_auth_switch,
+};
+use crate::protocol::packet::ReadPacketError;
+use crate::random_bytes;
+use crate::server::Server;
+use crate::session::connection::{Input, Output};
+use crate::socket::Peer;
+
+/// The longest packet of a client that has not logged in, bytes.
+const LOGIN_PACKET_MAX: usize = 64 << 10;
+
+/// `caching_sha2_password`: the response is right.
+const FAST_AUTH_SUCCESS: u8 = 3;
+/// `caching_sha2_password`: send the password.
+const FULL_AUTH: u8 = 4;
+
+/// Why nobody was let in.
+pub enum LoginFailure {
+    /// The client is to be told.
+    Refused(SqlError),
+    /// There is nobody to tell.
+    Gone,
+}
+
+impl From<SqlError> for LoginFailure {
+    fn from(error: SqlError) -> Self {
+        LoginFailure::Refused(error)
+    }
+}
+
+impl From<ReadPacketError> for LoginFailure {
+    fn from(error: ReadPacketError) -> Self {
+        match error {
+            ReadPacketError::Closed | ReadPacketError::Truncated | ReadPacketError::Io(_) => LoginFailure::Gone,
+            ReadPacketError::TimedOut { .. } => SqlError::new(ER_NET_READ_INTERRUPTED, &[]).into(),
+            ReadPacketError::OutOfOrder { .. } => SqlError::new(ER_NET_PACKETS_OUT_OF_ORDER, &[]).into(),
+            ReadPacketError::TooLarge { .. } => SqlError::new(ER_HANDSHAKE_ERROR, &[]).into(),
+        }
+    }
+}
+
+/// One connection that logs in.
+pub struct LoginExchange<'a> {
+    /// The server.
+    pub server: &'a Server,
+    /// From the client.
+    pub input: &'a mut Input,
+    /// To the client.
+    pub output: &'a mut Output,
+    /// Where the client is.
+    pub peer: &'a Peer,
+}
+
+impl LoginExchange<'_> {
+    /// Greets, and reads who wants in.
+    pub fn handshake(&mut self, connection_id: u32, status: u16) -> Result<(Login, Identity), LoginFailure> {
+        let challenge = challenge_from(random_bytes());
+        let plugin = self.default_plugin();
+        let greeting = Greeting {
+            version: crate::VERSION,
+            connection_id,
+            challenge: &challenge,
+            capabilities: capability::OFFERED,
+            collation: 255,
+            status,
+            plugin: plugin.name(),
+        };
+        self.output.begin_reply(0);
+        self.output.packet(|out| greeting.encode(out));
+        self.output.flush()?;
+        let payload = self.input.answer(1, LOGIN_PACKET_MAX)?;
+        let login = match Login::decode(payload) {
+            Ok(login) => login,
+            Err(error) => {
+                self.output.begin_reply(2);
+                return Err(match error {
+                    LoginError::TooOld => SqlError::new(ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, &[]).into(),
+                    LoginError::TlsNotOffered => SqlError::new(ER_HANDSHAKE_ERROR, &[]).into(),
+                    LoginError::Malformed(_) => SqlError::new(ER_HANDSHAKE_ERROR, &[]).into(),
+                });
+            }
+        };
+        self.output.begin_reply(self.input.sequence());
+        self.output.capabilities = login.capabilities;
+        let identity = self.authenticate(&login, plugin, &challenge)?;
+        Ok((login, identity))
+    }
+
+    /// Logs in anew (COM_CHANGE_USER). The client's response is to a challenge it no longer has: it is
+    /// always asked again.
+    pub fn change_user(&mut self, login: &Login) -> Result<Identity, LoginFailure> {
+        let stale = challenge_from(random_bytes());
+        self.authenticate(login, self.default_plugin(), &stale)
+    }
+
+    fn default_plugin(&self) -> AuthPlugin {
+        let name = self.server.globals.text("default_authentication_plugin");
+        AuthPlugin::from_name(&name).unwrap_or(AuthPlugin::CachingSha2)
+    }
+
+    /// Checks the response in `login`, made for `plugin` and `challenge` unless it says otherwise.
+    fn authenticate(
+        &mut self,
+        login: &Login,
+        plugin: AuthPlugin,
+        challenge: &Challenge,
+    ) -> Result<Identity, LoginFailure> {
+        let user = String::from_utf8_lossy(&login.user).into_owned();
+        let found = self.server.accounts.find(&user, self.peer);
+        let Some((identity, credential)) = found else {
+            return Err(self.denied(&user, !login.auth_response.is_empty()));
+        };
+        let Some(wanted) = credential.plugin() else {
+            return match login.auth_response.as_slice() {
+                [] | [0] => Ok(identity),
+                _ => Err(self.denied(&user, true)),
+            };
+        };
+        let offered = match &login.plugin {
+            Some(name) => std::str::from_utf8(name).ok().and_then(AuthPlugin::from_name),
+            None => Some(AuthPlugin::NativePassword),
+        };
+        let usable = offered == Some(wanted) && plugin == wanted && !login.auth_response.is_empty();
+        let switched;
+        let (response, challenge) = if usable {
+            (login.auth_response.as_slice(), *challenge)
+        } else {
+            if !login.has(capability::PLUGIN_AUTH) {
+                return Err(SqlError::new(ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, &[]).into());
+            }
+            let fresh = challenge_from(random_bytes());
+            switched = self.switch_plugin(wanted, &fresh)?;
+            (switched.as_slice(), fresh)
+        };
+        let accepted = match &credential {
+            Credential::Empty => false,
+            Credential::Native(hash) => hash.accepts(&challenge, response),
+            Credential::Sha2(hash, digest) => {
+                return self.authenticate_sha2(identity, hash, digest.as_ref(), &challenge, response);
+            }
+        };
+        match accepted {
+            true => Ok(identity),
+            false => Err(self.denied(&user, !response.is_empty())),
+        }
+    }
+
+    fn switch_plugin(&mut self, plugin: AuthPlugin, challenge: &Challenge) -> Result<Vec<u8>, LoginFailure> {
+        self.output.packet(|out| encode_auth_switch(out, plugin.name(), challenge));
+        self.read_answer()
+    }
+
+    fn read_answer(&mut self) -> Result<Vec<u8>, LoginFailure> {
+        self.output.flush()?;
+        let answer = self.input.answer(self.output.sequence(), LOGIN_PACKET_MAX)?.to_vec();
+        self.output.begin_reply(self.input.sequence());
+        Ok(answer)
+    }
+
+    fn authenticate_sha2(
+        &mut self,
+        identity: Identity,
+        hash: &Sha2Hash,
+        digest: Option<&Sha2Digest>,
+        challenge: &Challenge,
+        response: &[u8],
+    ) -> Result<Identity, LoginFailure> {
+        if response.is_empty() || response == [0] {
+            return Err(self.denied(&identity.user, false));
+        }
+        if let Some(digest) = digest {
+            if !digest.accepts(challenge, response) {
+                return Err(self.denied(&identity.user, true));
+            }
+            self.output.packet(|out| encode_auth_more(out, &[FAST_AUTH_SUCCESS]));
+            return Ok(identity);
+        }
+        self.output.packet(|out| encode_auth_more(out, &[FULL_AUTH]));
+        let answer = self.read_answer()?;
+        let password = self.clear_password(&answer, challenge)?;
+        if !hash.accepts(&password) {
+            return Err(self.denied(&identity.user, true));
+        }
+        self.server.accounts.remember(&identity, hash, Sha2Digest::of(&password));
+        Ok(identity)
+    }
+
+    /// The password that a client sends when it is asked for it: in clear where nobody can listen.
+    fn clear_password(&mut self, answer: &[u8], challenge: &Challenge) -> Result<Vec<u8>, LoginFailure> {
+        let malformed = || SqlError::new(ER_MALFORMED_PACKET, &[&"password"]);
+        if *self.peer == Peer::Local {
+            return Ok(answer.strip_suffix(&[0]).ok_or_else(malformed)?.to_vec());
+        }
+        let _ = challenge;
+        Err(malformed().into())
+    }
+
+    fn denied(&self, user: &str, with_password: bool) -> LoginFailure {
+        let using = if with_password { "YES" } else { "NO" };
+        SqlError::new(ER_ACCESS_DENIED_ERROR, &[&user, &self.peer.host(), &using]).into()
+    }
+}

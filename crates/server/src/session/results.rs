@@ -1,0 +1,87 @@
+//! Result sets on their way to a client.
+
+use cohort_sql::session::{ResultColumn, ResultSink};
+use cohort_sql::types::ResultType;
+use cohort_sql::{SqlError, Value};
+
+use crate::protocol::columns::encode_column;
+use crate::protocol::encode::put_length_encoded_int;
+use crate::protocol::rows::{encode_binary_row, encode_text_row};
+use crate::session::connection::Output;
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowForm {
+    /// As text (COM_QUERY).
+    Text,
+    /// In the columns' own form (COM_STMT_EXECUTE).
+    Binary,
+}
+
+/// Encodes a result set as it is made, and writes whenever enough has come together.
+pub struct ResultWriter<'a> {
+    output: &'a mut Output,
+    form: RowForm,
+    /// Status flags for the packet behind the columns.
+    status: u16,
+    /// Bytes to collect before writing.
+    flush_at: usize,
+    types: Vec<ResultType>,
+    started: bool,
+}
+
+impl<'a> ResultWriter<'a> {
+    /// Writes to `output`.
+    pub fn new(output: &'a mut Output, form: RowForm, status: u16, flush_at: usize) -> ResultWriter<'a> {
+        ResultWriter { output, form, status, flush_at, types: Vec::new(), started: false }
+    }
+
+    /// Whether columns have been sent.
+    pub fn has_started(&self) -> bool {
+        self.started
+    }
+}
+
+impl ResultSink for ResultWriter<'_> {
+    fn columns(&mut self, columns: &[ResultColumn]) -> Result<(), SqlError> {
+        self.started = true;
+        self.output.packet(|out| put_length_encoded_int(out, columns.len() as u64));
+        for column in columns {
+            self.output.packet(|out| encode_column(out, column));
+        }
+        self.output.end_of_columns(self.status);
+        if self.form == RowForm::Binary {
+            self.types.extend(columns.iter().map(|column| column.result_type));
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[Value]) -> Result<(), SqlError> {
+        match self.form {
+            RowForm::Text => self.output.packet(|out| encode_text_row(out, row)),
+            RowForm::Binary => self.output.try_packet(|out| encode_binary_row(out, row, &self.types))?,
+        }
+        if self.output.pending().len() >= self.flush_at {
+            self.output.flush()?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes only the columns (COM_FIELD_LIST).
+#[derive(Default)]
+pub struct ColumnCollector {
+    /// What came.
+    pub columns: Vec<ResultColumn>,
+}
+
+impl ResultSink for ColumnCollector {
+    fn columns(&mut self, columns: &[ResultColumn]) -> Result<(), SqlError> {
+        self.columns = columns.to_vec();
+        Ok(())
+    }
+
+    fn row(&mut self, _: &[Value]) -> Result<(), SqlError> {
+        Ok(())
+    }
+}

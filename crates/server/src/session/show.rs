@@ -1,0 +1,334 @@
+//! The SHOW statements that the server itself answers.
+
+use std::sync::atomic::Ordering;
+
+use cohort_sql::ast::ShowKind;
+use cohort_sql::collation::Collation;
+use cohort_sql::expr::VariableScope;
+use cohort_sql::session::{SessionState, ShowTable};
+use cohort_sql::types::{FieldType, ResultType};
+use cohort_sql::{SqlError, Value};
+
+use crate::protocol::auth::AuthPlugin;
+use crate::server::Server;
+use crate::session::environment::SessionEnvironment;
+use crate::session::variables;
+use crate::sysvars::VariableId;
+
+const fn text(chars: u32) -> ResultType {
+    ResultType {
+        field: FieldType::VarString,
+        length: chars,
+        decimals: 0,
+        unsigned: false,
+        nullable: true,
+        collation: Collation::Utf8mb4_0900AiCi,
+    }
+}
+
+const fn number() -> ResultType {
+    ResultType {
+        field: FieldType::LongLong,
+        length: 20,
+        decimals: 0,
+        unsigned: true,
+        nullable: false,
+        collation: Collation::Binary,
+    }
+}
+
+fn texts<const N: usize>(row: [&str; N]) -> Vec<Value> {
+    row.into_iter().map(Value::text).collect()
+}
+
+/// The rows of `what`; 1235 for what is not there.
+pub fn table(environment: &SessionEnvironment, session: &SessionState, what: &ShowKind) -> Result<ShowTable, SqlError> {
+    let server = &*environment.server;
+    Ok(match what {
+        ShowKind::Variables(scope) => variables_table(environment, session, *scope),
+        ShowKind::Status(_) => status_table(server),
+        ShowKind::ProcessList { full } => process_table(server, *full),
+        ShowKind::BinaryLogs => binary_logs(server),
+        ShowKind::BinaryLogStatus => binary_log_status(server),
+        ShowKind::Engines => engines(),
+        ShowKind::Engine { name, what } => engine(server, name, what)?,
+        ShowKind::Collation => collations(),
+        ShowKind::CharacterSet => character_sets(),
+        ShowKind::Plugins => plugins(),
+        ShowKind::Privileges => privileges(),
+        ShowKind::Grants { account } => {
+            grants(environment, account.as_ref().map(|name| (name.user.as_str(), name.host.as_str())))?
+        }
+        ShowKind::ReplicaStatus => ShowTable { columns: vec![("Replica_IO_State", text(14))], rows: Vec::new() },
+        ShowKind::Replicas => {
+            let columns = vec![
+                ("Server_Id", number()),
+                ("Host", text(60)),
+                ("Port", number()),
+                ("Source_Id", number()),
+                ("Replica_UUID", text(36)),
+            ];
+            ShowTable { columns, rows: Vec::new() }
+        }
+    })
+}
+
+fn variables_table(environment: &SessionEnvironment, session: &SessionState, scope: VariableScope) -> ShowTable {
+    let global = scope == VariableScope::Global;
+    let listed = VariableId::all().filter_map(|id| {
+        // SHOW SESSION VARIABLES lists global ones as well, SHOW GLOBAL VARIABLES no session ones.
+        let scope = if global { VariableScope::Global } else { VariableScope::Any };
+        Some((id, variables::reads_global(id.row(), scope).ok()?))
+    });
+    let mut rows = Vec::new();
+    for (id, global) in listed {
+        let value = environment.shown(session, id, global);
+        rows.push((id.row().name, value.clone()));
+        rows.extend(id.row().alias.map(|alias| (alias, value)));
+    }
+    rows.sort();
+    let rows = rows.into_iter().map(|(name, value)| vec![Value::text(name), Value::text(value)]).collect();
+    ShowTable { columns: vec![("Variable_name", text(64)), ("Value", text(2048))], rows }
+}
+
+fn status_table(server: &Server) -> ShowTable {
+    let mut list: Vec<(String, String)> =
+        server.counters.list().into_iter().map(|(name, value)| (name, value.to_string())).collect();
+    list.extend(server.store_figures());
+    list.sort();
+    list.dedup_by(|later, earlier| later.0 == earlier.0);
+    let rows = list.into_iter().map(|(name, value)| vec![Value::text(name), Value::text(value)]).collect();
+    ShowTable { columns: vec![("Variable_name", text(64)), ("Value", text(2048))], rows }
+}
+
+fn process_table(server: &Server, full: bool) -> ShowTable {
+    let rows = server.processes.list().into_iter().map(|process| {
+        let activity = process.activity();
+        let shown = if full { activity.info.len() } else { activity.info.len().min(100) };
+        let info = match &activity.info[..shown] {
+            [] => Value::Null,
+            info => Value::text(String::from_utf8_lossy(info)),
+        };
+        vec![
+            Value::UInt(u64::from(process.id)),
+            Value::Text(activity.user),
+            Value::text(process.host.as_str()),
+            activity.database.map_or(Value::Null, Value::Text),
+            Value::text(if process.is_killed() { "Killed" } else { activity.command }),
+            Value::UInt(activity.since.elapsed().as_secs()),
+            Value::text(activity.state),
+            info,
+        ]
+    });
+    let columns = vec![
+        ("Id", number()),
+        ("User", text(32)),
+        ("Host", text(261)),
+        ("db", text(64)),
+        ("Command", text(16)),
+        ("Time", number()),
+        ("State", text(30)),
+        ("Info", text(1024)),
+    ];
+    ShowTable { columns, rows: rows.collect() }
+}
+
+fn binary_logs(server: &Server) -> ShowTable {
+    let files = server.store().binlog().list();
+    let current = server.store().executed().0;
+    let rows = files.into_iter().map(|file| {
+        // Beyond this position the current file has space set aside, not events.
+        let bytes = if file.number == current.file_number { current.offset } else { file.bytes };
+        vec![Value::text(file.name), Value::UInt(bytes), Value::text("No")]
+    });
+    let columns = vec![("Log_name", text(255)), ("File_size", number()), ("Encrypted", text(3))];
+    ShowTable { columns, rows: rows.collect() }
+}
+
+fn binary_log_status(server: &Server) -> ShowTable {
+    let (position, gtids) = server.store().executed();
+    let file = server.store().binlog().file_name(position.file_number);
+    let row = vec![
+        Value::text(file),
+        Value::UInt(position.offset),
+        Value::text(""),
+        Value::text(""),
+        Value::text(gtids.to_string()),
+    ];
+    let columns = vec![
+        ("File", text(255)),
+        ("Position", number()),
+        ("Binlog_Do_DB", text(255)),
+        ("Binlog_Ignore_DB", text(255)),
+        ("Executed_Gtid_Set", text(2048)),
+    ];
+    ShowTable { columns, rows: vec![row] }
+}
+
+fn engines() -> ShowTable {
+    let columns = vec![
+        ("Engine", text(64)),
+        ("Support", text(8)),
+        ("Comment", text(80)),
+        ("Transactions", text(3)),
+        ("XA", text(3)),
+        ("Savepoints", text(3)),
+    ];
+    let rows = vec![
+        texts(["InnoDB", "DEFAULT", "The name under which tables ask for RocksDB", "YES", "NO", "YES"]),
+        texts(["RocksDB", "YES", "Log-structured tables, made durable by the journal", "YES", "NO", "YES"]),
+    ];
+    ShowTable { columns, rows }
+}
+
+fn engine(server: &Server, name: &str, what: &str) -> Result<ShowTable, SqlError> {
+    let known = ["innodb", "rocksdb"].iter().any(|known| name.eq_ignore_ascii_case(known));
+    if !known || !what.eq_ignore_ascii_case("STATUS") {
+        return Err(SqlError::unsupported(format_args!("SHOW ENGINE {name} {what}")));
+    }
+    let mut lines = String::new();
+    for engine in server.store().engines() {
+        for (figure, value) in engine.figures() {
+            lines.push_str(&format!("{}.{figure} {value}\n", engine.name()));
+        }
+    }
+    let columns = vec![("Type", text(10)), ("Name", text(512)), ("Status", text(65535))];
+    Ok(ShowTable { columns, rows: vec![texts(["RocksDB", "", lines.as_str()])] })
+}
+
+const COLLATIONS: &[Collation] = &[
+    Collation::Binary,
+    Collation::Utf8mb4_0900AiCi,
+    Collation::Utf8mb4_0900Bin,
+    Collation::Utf8mb4Bin,
+    Collation::Utf8mb4GeneralCi,
+];
+
+fn collations() -> ShowTable {
+    let rows = COLLATIONS.iter().map(|collation| {
+        let default = matches!(collation, Collation::Binary | Collation::Utf8mb4_0900AiCi);
+        let pads = matches!(collation, Collation::Utf8mb4Bin | Collation::Utf8mb4GeneralCi);
+        vec![
+            Value::text(collation.name()),
+            Value::text(collation.charset()),
+            Value::UInt(u64::from(collation.id())),
+            Value::text(if default { "Yes" } else { "" }),
+            Value::text("Yes"),
+            Value::UInt(if *collation == Collation::Utf8mb4_0900AiCi { 0 } else { 1 }),
+            Value::text(if pads { "PAD SPACE" } else { "NO PAD" }),
+        ]
+    });
+    let columns = vec![
+        ("Collation", text(64)),
+        ("Charset", text(64)),
+        ("Id", number()),
+        ("Default", text(3)),
+        ("Compiled", text(3)),
+        ("Sortlen", number()),
+        ("Pad_attribute", text(9)),
+    ];
+    ShowTable { columns, rows: rows.collect() }
+}
+
+fn character_sets() -> ShowTable {
+    let columns =
+        vec![("Charset", text(64)), ("Description", text(2048)), ("Default collation", text(64)), ("Maxlen", number())];
+    let row = |name: &str, description: &str, collation: Collation, bytes| {
+        vec![Value::text(name), Value::text(description), Value::text(collation.name()), Value::UInt(bytes)]
+    };
+    let rows = vec![
+        row("binary", "Binary pseudo charset", Collation::Binary, 1),
+        row("utf8mb4", "UTF-8 Unicode", Collation::DEFAULT, 4),
+    ];
+    ShowTable { columns, rows }
+}
+
+fn plugins() -> ShowTable {
+    let columns = vec![
+        ("Name", text(64)),
+        ("Status", text(10)),
+        ("Type", text(80)),
+        ("Library", text(64)),
+        ("License", text(80)),
+    ];
+    let row = |name: &str, kind: &str| {
+        vec![Value::text(name), Value::text("ACTIVE"), Value::text(kind), Value::Null, Value::text("Apache-2.0")]
+    };
+    let rows = vec![
+        row("binlog", "STORAGE ENGINE"),
+        row(AuthPlugin::NativePassword.name(), "AUTHENTICATION"),
+        row(AuthPlugin::CachingSha2.name(), "AUTHENTICATION"),
+        row("InnoDB", "STORAGE ENGINE"),
+        row("RocksDB", "STORAGE ENGINE"),
+    ];
+    ShowTable { columns, rows }
+}
+
+fn privileges() -> ShowTable {
+    let columns = vec![("Privilege", text(32)), ("Context", text(64)), ("Comment", text(255))];
+    ShowTable { columns, rows: vec![texts(["All", "Server Admin", "Every account may do everything"])] }
+}
+
+fn grants(environment: &SessionEnvironment, account: Option<(&str, &str)>) -> Result<ShowTable, SqlError> {
+    let identity = environment.identity();
+    let (user, host) = account.unwrap_or((&identity.user, &identity.account_host));
+    if !environment.server.accounts.contains(user, host) {
+        return Err(SqlError::new(cohort_sql::error::ER_NONEXISTING_GRANT, &[&user, &host]));
+    }
+    let row = format!("GRANT ALL PRIVILEGES ON *.* TO `{user}`@`{host}` WITH GRANT OPTION");
+    Ok(ShowTable { columns: vec![("Grants", text(1024))], rows: vec![vec![Value::text(row)]] })
+}
+
+/// The figures of commit path, journal, engines and plan cache, by their status variable's name.
+pub fn store_figures(server: &Server) -> Vec<(String, String)> {
+    let store = server.store();
+    let mut list: Vec<(String, String)> = Vec::new();
+    let mut put = |name: &str, value: u64| list.push((name.to_owned(), value.to_string()));
+    let commit = store.commit_figures();
+    put("Binlog_commits", commit.binlog_commits.load(Ordering::Relaxed));
+    put("Binlog_group_commits", commit.binlog_group_commits.load(Ordering::Relaxed));
+    put("Handler_commit", commit.commits.load(Ordering::Relaxed));
+    put("Cohort_inline_cohorts", commit.inline_cohorts.load(Ordering::Relaxed));
+    let [waits, deadlocks, timeouts] = store.lock_figures();
+    put("Innodb_row_lock_waits", waits);
+    put("Cohort_deadlocks", deadlocks);
+    put("Cohort_lock_wait_timeouts", timeouts);
+    let plans = server.database.figures();
+    put("Cohort_plan_cache_hits", plans.plan_cache_hits);
+    put("Cohort_plan_cache_misses", plans.plan_cache_misses);
+    put("Cohort_plan_cache_entries", plans.plan_cache_entries);
+    let journal = store.journal().figures();
+    put("Journal_records", journal.records);
+    put("Journal_writes", journal.log.writes);
+    put("Journal_bytes", journal.log.bytes);
+    put("Journal_syncs", journal.log.syncs);
+    put("Journal_upkeep_writes", journal.upkeep.writes);
+    put("Journal_upkeep_syncs", journal.upkeep.syncs);
+    put("Journal_segments", journal.segments);
+    put("Journal_disk_bytes", journal.disk_bytes);
+    put("Journal_next_lsn", journal.next_lsn);
+    put("Journal_durable_lsn", journal.durable_lsn);
+    put("Journal_checkpoint_lsn", journal.checkpoint_lsn);
+    let binlog = store.binlog().figures();
+    put("Binlog_file_writes", binlog.writes);
+    put("Binlog_file_bytes", binlog.bytes);
+    put("Binlog_file_syncs", binlog.syncs);
+    for engine in store.engines() {
+        for (figure, value) in engine.figures() {
+            put(&format!("{}_{figure}", engine.name()), value);
+        }
+    }
+    for (name, histogram) in [
+        ("Cohort_size", &commit.cohort_size),
+        ("Commit_queue_us", &commit.queue_us),
+        ("Commit_layout_us", &commit.layout_us),
+        ("Commit_write_us", &commit.write_us),
+        ("Commit_apply_us", &commit.apply_us),
+        ("Commit_reply_us", &commit.reply_us),
+    ] {
+        list.push((format!("{name}_count"), histogram.count().to_string()));
+        list.push((format!("{name}_sum"), histogram.sum().to_string()));
+        list.push((format!("{name}_histogram"), histogram.to_line()));
+    }
+    list
+}

@@ -1,0 +1,132 @@
+//! A client's socket, TCP or Unix, as sessions and log writers use it.
+//!
+//! Concurrency: one thread reads; any thread may write, but never two at a time: a session hands the
+//! right to write over with its commit and takes it back when that has been replied to
+//! (`session::handover`).
+
+use std::io;
+use std::net::{IpAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::net::sockopt::{Timeout, set_socket_keepalive, set_socket_timeout, set_tcp_nodelay};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+
+/// Where a client is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// On this machine, through the Unix socket.
+    Local,
+    /// At an address.
+    Remote(IpAddr, u16),
+}
+
+impl Peer {
+    /// The host as accounts name it.
+    pub fn host(&self) -> String {
+        match self {
+            Peer::Local => "localhost".to_owned(),
+            Peer::Remote(address, _) => address.to_canonical().to_string(),
+        }
+    }
+
+    /// The host as the process list shows it.
+    pub fn host_and_port(&self) -> String {
+        match self {
+            Peer::Local => "localhost".to_owned(),
+            Peer::Remote(_, port) => format!("{}:{port}", self.host()),
+        }
+    }
+
+    /// Whether the client is on this machine.
+    pub fn is_loopback(&self) -> bool {
+        match self {
+            Peer::Local => true,
+            Peer::Remote(address, _) => address.to_canonical().is_loopback(),
+        }
+    }
+}
+
+/// A connected socket; closed when the last owner drops it.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+    peer: Peer,
+}
+
+impl Socket {
+    /// Takes over an accepted TCP connection.
+    pub fn from_tcp(stream: TcpStream) -> io::Result<Socket> {
+        let address = stream.peer_addr()?;
+        let fd = OwnedFd::from(stream);
+        set_tcp_nodelay(&fd, true)?;
+        set_socket_keepalive(&fd, true)?;
+        Ok(Socket { fd, peer: Peer::Remote(address.ip(), address.port()) })
+    }
+
+    /// Takes over an accepted connection of the Unix socket.
+    pub fn from_unix(stream: UnixStream) -> Socket {
+        Socket { fd: OwnedFd::from(stream), peer: Peer::Local }
+    }
+
+    /// Where the client is.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// How long a read waits before it fails with [`io::ErrorKind::WouldBlock`].
+    pub fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
+        Ok(set_socket_timeout(&self.fd, Timeout::Recv, Some(timeout))?)
+    }
+
+    /// How long a write waits for the client to take something.
+    pub fn set_write_timeout(&self, timeout: Duration) -> io::Result<()> {
+        Ok(set_socket_timeout(&self.fd, Timeout::Send, Some(timeout))?)
+    }
+
+    /// Reads at least one byte; 0 at the end.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (count, _) = recv(&self.fd, buffer, RecvFlags::empty())?;
+        Ok(count)
+    }
+
+    /// Writes all bytes, waiting for the client to take them. After an error the connection is useless.
+    pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match send(&self.fd, bytes, SendFlags::NOSIGNAL) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all bytes at once or closes the connection: never waits. A client that has not read its
+    /// earlier replies is not worth waiting for.
+    pub fn write_now_or_close(&self, bytes: &[u8]) -> bool {
+        let sent = send(&self.fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        if sent == Ok(bytes.len()) {
+            return true;
+        }
+        self.close();
+        false
+    }
+
+    /// Ends both directions; whoever reads or writes wakes up.
+    pub fn close(&self) {
+        // Already closed by the client: the same result.
+        let _ = shutdown(&self.fd, Shutdown::Both);
+    }
+
+    /// Wakes a reader with the end of the stream; writes still go out.
+    pub fn close_input(&self) {
+        let _ = shutdown(&self.fd, Shutdown::Read);
+    }
+
+    /// Tells the client that nothing more comes.
+    pub fn close_output(&self) {
+        let _ = shutdown(&self.fd, Shutdown::Write);
+    }
+}

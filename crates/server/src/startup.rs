@@ -1,0 +1,326 @@
+//! From settings to an open data directory, and the start and end of the process.
+//!
+//! Format of a data directory: `cohort.format` says that it is one and in which form, `cohort.lock` that
+//! it is in use, `auto.cnf` holds the server's UUID; `journal/`, `rocksdb/` and the binlog files belong to
+//! their crates.
+//!
+//! Invariants
+//! 1. Nothing is written to a directory that is neither empty nor ours.
+//! 2. The lock is held until the process ends.
+
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::mpsc;
+
+use cohort_engine::Engine;
+use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
+use cohort_io::{FileLock, FileSystem, RealFs, SystemClock, read_whole, replace_whole};
+use cohort_log::binlog::{BinlogOptions, ServerIdentity, ServerUuid};
+use cohort_log::journal::JournalOptions;
+use cohort_sql::Database;
+use cohort_txn::{CommitSettings, DurabilitySettings, Store, StoreOptions};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::accounts::Accounts;
+use crate::operator_log;
+use crate::server::{Server, StopReason};
+use crate::session::variables::{apply_commit_settings, durability_warnings};
+use crate::sysvars::{Globals, Setting};
+
+/// Why the server could not start: one line that says what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StartError(String);
+
+impl StartError {
+    fn new(message: impl std::fmt::Display) -> StartError {
+        StartError(message.to_string())
+    }
+}
+
+/// What the format file begins with.
+const FORMAT_TITLE: &str = "cohort data directory, format ";
+const FORMAT_VERSION: u32 = 1;
+
+/// Starts the server, serves until it is told to end, and ends it.
+pub fn serve(globals: Globals, warnings: Vec<String>) -> Result<(), StartError> {
+    for warning in warnings.into_iter().chain(durability_warnings(&globals)) {
+        operator_log::warning(warning);
+    }
+    let (stop, stopped) = mpsc::channel();
+    // Before any thread starts: a signal during recovery ends the process at once, as it should.
+    let dir = DataDir::open(&globals)?;
+    let server = open_server(&dir, globals, stop.clone())?;
+    listen(&server, &dir)?;
+    let signals = watch_signals(&server, stop)?;
+    let reason = stopped.recv().unwrap_or(StopReason::Signal);
+    operator_log::note(format_args!(
+        "stopping ({})",
+        match reason {
+            StopReason::Signal => "signal",
+            StopReason::Statement => "SHUTDOWN",
+        }
+    ));
+    let closed = server.stop();
+    signals.close();
+    match closed {
+        Ok(()) => operator_log::note("stopped"),
+        Err(reason) => operator_log::error(format_args!("stopped, but the next start must recover: {reason}")),
+    }
+    Ok(())
+}
+
+/// A data directory that is ours and locked.
+struct DataDir {
+    path: PathBuf,
+    fs: Arc<dyn FileSystem>,
+    uuid: ServerUuid,
+    _lock: FileLock,
+}
+
+impl DataDir {
+    fn open(globals: &Globals) -> Result<DataDir, StartError> {
+        let path = PathBuf::from(globals.text("datadir"));
+        let shown = path.display();
+        let fs: Arc<dyn FileSystem> = Arc::new(RealFs::new());
+        let cannot = |error: &dyn std::fmt::Display| {
+            StartError::new(format_args!(
+                "cannot use the data directory {shown}: {error}; check its path and permissions, or choose another with --datadir"
+            ))
+        };
+        fs.create_dir_all(&path).map_err(|error| cannot(&error))?;
+        let path = std::fs::canonicalize(&path).map_err(|error| cannot(&error))?;
+        check_format(&*fs, &path)?;
+        let lock = fs.lock_exclusive(&path.join("cohort.lock")).map_err(|error| {
+            if error.is_locked() {
+                StartError::new(format_args!("the data directory {shown} is in use by another process; stop that server, or choose another directory with --datadir"))
+            } else {
+                cannot(&error)
+            }
+        })?;
+        let format = format!("{FORMAT_TITLE}{FORMAT_VERSION}\n");
+        let format_path = path.join("cohort.format");
+        if !fs.exists(&format_path).map_err(|error| cannot(&error))? {
+            replace_whole(&*fs, &format_path, format.as_bytes(), None).map_err(|error| cannot(&error))?;
+        }
+        let uuid = server_uuid(&*fs, &path.join("auto.cnf")).map_err(|error| cannot(&error))?;
+        Ok(DataDir { path, fs, uuid, _lock: lock })
+    }
+}
+
+/// Refuses a directory with other things in it, and one of a later format.
+fn check_format(fs: &dyn FileSystem, path: &Path) -> Result<(), StartError> {
+    let shown = path.display();
+    let format_path = path.join("cohort.format");
+    let found = fs.exists(&format_path).map_err(StartError::new)?;
+    if !found {
+        let names = fs.list(path).map_err(StartError::new)?;
+        // What an interrupted first start leaves behind.
+        let foreign =
+            names.iter().find(|name| !matches!(name.as_str(), "cohort.lock" | "cohort.format.new" | "lost+found"));
+        return match foreign {
+            None => Ok(()),
+            Some(name) => Err(StartError::new(format_args!(
+                "the directory {shown} is no data directory of cohort and not empty (it has {name}); choose an empty one with --datadir"
+            ))),
+        };
+    }
+    let text = read_whole(fs, &format_path, 4096).map_err(StartError::new)?;
+    let text = String::from_utf8_lossy(&text);
+    let version = text.trim_end().strip_prefix(FORMAT_TITLE).and_then(|version| version.parse::<u32>().ok());
+    match version {
+        Some(version) if version <= FORMAT_VERSION => Ok(()),
+        Some(version) => Err(StartError::new(format_args!(
+            "the data directory {shown} has format {version}, this program knows up to {FORMAT_VERSION}: use the newer version that wrote it"
+        ))),
+        None => Err(StartError::new(format_args!(
+            "{} is damaged; if the rest of the directory is intact, write '{FORMAT_TITLE}{FORMAT_VERSION}' into it",
+            format_path.display()
+        ))),
+    }
+}
+
+/// The server's UUID from `auto.cnf`, made on first use.
+fn server_uuid(fs: &dyn FileSystem, path: &Path) -> Result<ServerUuid, StartError> {
+    if fs.exists(path).map_err(StartError::new)? {
+        let text = read_whole(fs, path, 4096).map_err(StartError::new)?;
+        let text = String::from_utf8_lossy(&text);
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("server-uuid="));
+        let uuid = line.and_then(|uuid| uuid.trim().parse().ok());
+        return uuid.ok_or_else(|| StartError::new(format_args!("{} has no valid server-uuid", path.display())));
+    }
+    let uuid = uuid::Builder::from_random_bytes(crate::random_bytes()).into_uuid();
+    let text = format!("[auto]\nserver-uuid={uuid}\n");
+    replace_whole(fs, path, text.as_bytes(), None).map_err(StartError::new)?;
+    Ok(ServerUuid::from_bytes(uuid.into_bytes()))
+}
+
+fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) -> Result<Arc<Server>, StartError> {
+    let engine_options = RocksDbOptions {
+        cache_bytes: globals.int("innodb_buffer_pool_size") as usize,
+        write_buffer_bytes: globals.int("write_buffer_size") as usize,
+        ..RocksDbOptions::default()
+    };
+    let engine = RocksDb::open(&dir.path.join("rocksdb"), &engine_options).map_err(StartError::new)?;
+    let engines: Vec<Arc<dyn Engine>> = vec![Arc::new(engine)];
+    let settings = CommitSettings {
+        durability: DurabilitySettings { sync_binlog: AtomicU32::new(1), flush_log_at_trx_commit: AtomicU32::new(1) },
+        max_binlog_size: AtomicU64::new(0),
+    };
+    apply_commit_settings(&settings, &globals);
+    let options = StoreOptions {
+        journal_dir: dir.path.join("journal"),
+        journal: JournalOptions { segment_bytes: globals.int("journal_segment_size"), ..JournalOptions::default() },
+        binlog: BinlogOptions::new(&dir.path),
+        identity: ServerIdentity {
+            server_id: globals.int("server_id") as u32,
+            server_version: crate::VERSION.to_owned(),
+        },
+        server_uuid: dir.uuid,
+        settings,
+        checkpoint_bytes: globals.int("checkpoint_bytes"),
+    };
+    let mut progress = |line: &str| operator_log::note(line);
+    let clock = Arc::new(SystemClock);
+    let (store, report) =
+        Store::open(options, dir.fs.clone(), clock, engines, &mut progress).map_err(StartError::new)?;
+    if !report.is_clean() {
+        operator_log::note(&report);
+    }
+    let database =
+        Database::open(store).map_err(|error| StartError::new(format_args!("cannot read the catalog: {error}")))?;
+    let accounts = Accounts::load(&database)
+        .map_err(|error| StartError::new(format_args!("cannot read the accounts: {error}")))?;
+    for account in accounts.without_password() {
+        operator_log::warning(format_args!("account {account} has no password; set one with ALTER USER"));
+    }
+    tell_facts(&globals, dir);
+    Ok(Server::new(database, globals, accounts, stop))
+}
+
+/// Fills in the variables that tell how things are.
+fn tell_facts(globals: &Globals, dir: &DataDir) {
+    let path = |name: &str| Setting::text(dir.path.join(name).display().to_string());
+    globals.set_named("datadir", Setting::text(format!("{}/", dir.path.display())));
+    globals.set_named("log_bin_basename", path("binlog"));
+    globals.set_named("log_bin_index", path("binlog.index"));
+    globals.set_named("server_uuid", Setting::text(dir.uuid.to_string()));
+    let host = rustix::system::uname();
+    globals.set_named("hostname", Setting::text(host.nodename().to_string_lossy()));
+    if let Some(base) = std::env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_owned)) {
+        globals.set_named("basedir", Setting::text(base.display().to_string()));
+    }
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    globals.set_named("open_files_limit", Setting::Int(files.current.unwrap_or(u64::MAX)));
+}
+
+/// Opens the sockets and tells how to connect.
+fn listen(server: &Arc<Server>, dir: &DataDir) -> Result<(), StartError> {
+    let globals = &server.globals;
+    let mut ways = Vec::new();
+    if !globals.flag("skip_networking") {
+        let host = globals.text("bind_address");
+        let port = globals.int("port") as u16;
+        let address = match host.as_str() {
+            "*" => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            host => {
+                host.parse().map_err(|_| StartError::new(format_args!("--bind-address={host} is no IP address")))?
+            }
+        };
+        let cannot = |error| {
+            StartError::new(format_args!(
+                "cannot listen on {address} port {port}: {error}; is another server running there? Choose another port with --port"
+            ))
+        };
+        let listener = TcpListener::bind((address, port)).map_err(cannot)?;
+        let bound = server.listen_tcp(listener).map_err(cannot)?;
+        globals.set_named("port", Setting::Int(u64::from(bound.port())));
+        let reached = if address.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address };
+        ways.push(format!("mysql -h{reached} -P{} -uroot", bound.port()));
+    }
+    let socket = globals.text("socket");
+    if !socket.is_empty() {
+        let path = dir.path.join(&socket);
+        match bind_unix(&path) {
+            Ok(listener) => {
+                let cannot = |error| StartError::new(format_args!("cannot listen on {}: {error}", path.display()));
+                server.listen_unix(listener, &path).map_err(cannot)?;
+                globals.set_named("socket", Setting::text(path.display().to_string()));
+                ways.push(format!("mysql -S {} -uroot", path.display()));
+            }
+            Err(error) => {
+                return Err(StartError::new(format_args!(
+                    "cannot listen on the Unix socket {}: {error}; choose another path with --socket, or none with --socket=",
+                    path.display()
+                )));
+            }
+        }
+    }
+    if ways.is_empty() {
+        return Err(StartError::new("nothing to listen on: --skip-networking and no --socket"));
+    }
+    write_pid_file(globals)?;
+    operator_log::note(format_args!(
+        "ready for connections, version {}, data in {}",
+        crate::VERSION,
+        dir.path.display()
+    ));
+    for way in ways {
+        operator_log::note(format_args!("connect with: {way}"));
+    }
+    Ok(())
+}
+
+/// Binds the socket file, replacing one that a dead server has left behind.
+fn bind_unix(path: &Path) -> std::io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            if UnixStream::connect(path).is_ok() {
+                return Err(error);
+            }
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)
+        }
+        bound => bound,
+    }
+}
+
+fn write_pid_file(globals: &Globals) -> Result<(), StartError> {
+    let path = globals.text("pid_file");
+    if path.is_empty() {
+        return Ok(());
+    }
+    let written = std::fs::write(&path, format!("{}\n", std::process::id()));
+    written.map_err(|error| StartError::new(format_args!("cannot write the pid file {path}: {error}")))
+}
+
+/// Sends a stop message for SIGTERM and SIGINT, and begins a new binlog file for SIGHUP.
+fn watch_signals(
+    server: &Arc<Server>,
+    stop: mpsc::Sender<StopReason>,
+) -> Result<signal_hook::iterator::Handle, StartError> {
+    let cannot = |error| StartError::new(format_args!("cannot watch for signals: {error}"));
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(cannot)?;
+    let handle = signals.handle();
+    let server = Arc::downgrade(server);
+    let watch = move || {
+        for signal in signals.forever() {
+            match (signal, server.upgrade()) {
+                (SIGHUP, Some(server)) => {
+                    if let Err(error) = server.store().rotate_binlog() {
+                        operator_log::error(format_args!("no new binlog file: {error}"));
+                    }
+                }
+                (SIGHUP, None) => {}
+                // Nobody listening means that the server is already stopping.
+                _ => drop(stop.send(StopReason::Signal)),
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(watch).map_err(cannot)?;
+    Ok(handle)
+}

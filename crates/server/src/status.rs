@@ -1,0 +1,254 @@
+//! Status counters of connections and statements: one table that SHOW STATUS reads.
+//!
+//! Not here: what the commit path, the journal and the engines count (`Store`); they are listed beside
+//! these by `session::show`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+macro_rules! counters {
+    ($($field:ident = $name:literal, $meaning:literal;)*) => {
+        /// Counters and levels; all are plain atomics.
+        #[derive(Debug)]
+        pub struct Counters {
+            $(#[doc = $meaning] pub $field: AtomicU64,)*
+            /// Statements by kind, in the order of [`STATEMENT_KINDS`].
+            pub statements: [AtomicU64; STATEMENT_KINDS.len()],
+            start: Instant,
+        }
+
+        impl Counters {
+            /// All zero; the uptime counts from now.
+            pub fn new() -> Counters {
+                Counters {
+                    $($field: AtomicU64::new(0),)*
+                    statements: std::array::from_fn(|_| AtomicU64::new(0)),
+                    start: Instant::now(),
+                }
+            }
+
+            /// Names and values.
+            pub fn list(&self) -> Vec<(String, u64)> {
+                let mut list = vec![$(($name.to_owned(), self.$field.load(Ordering::Relaxed))),*];
+                for (kind, count) in STATEMENT_KINDS.iter().zip(&self.statements) {
+                    list.push((format!("Com_{}", kind.name), count.load(Ordering::Relaxed)));
+                }
+                list.push(("Uptime".to_owned(), self.uptime_s()));
+                list
+            }
+        }
+    };
+}
+
+counters! {
+    aborted_clients = "Aborted_clients", "Connections that ended without COM_QUIT.";
+    aborted_connects = "Aborted_connects", "Connections that did not get past the handshake.";
+    bytes_received = "Bytes_received", "Bytes from all clients.";
+    bytes_sent = "Bytes_sent", "Bytes to all clients.";
+    connections = "Connections", "Connections accepted or refused.";
+    refused_max_connections = "Connection_errors_max_connections", "Connections refused with error 1040.";
+    internal_errors = "Connection_errors_internal", "Connections refused because no thread could be started.";
+    handed_over = "Cohort_replies_handed_over", "OKs of commits given to the commit path to send.";
+    lost_replies = "Cohort_replies_lost", "Replies of commits that the client did not take.";
+    panics = "Cohort_session_panics", "Connections ended because of a defect of the server.";
+    max_used_connections = "Max_used_connections", "Most connections at a time.";
+    prepared_statements = "Prepared_stmt_count", "Prepared statements that are open.";
+    queries = "Queries", "Statements, those inside of the server included.";
+    questions = "Questions", "Statements from clients.";
+    slow_queries = "Slow_queries", "Statements that took longer than long_query_time.";
+    threads_connected = "Threads_connected", "Connections that are open.";
+    threads_created = "Threads_created", "Threads started for connections.";
+    threads_running = "Threads_running", "Connections that execute something.";
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Counters::new()
+    }
+}
+
+impl Counters {
+    /// Seconds since the start.
+    pub fn uptime_s(&self) -> u64 {
+        self.start.elapsed().as_secs()
+    }
+}
+
+/// Adds one.
+pub fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Adds `amount`.
+pub fn add(counter: &AtomicU64, amount: u64) {
+    counter.fetch_add(amount, Ordering::Relaxed);
+}
+
+/// Takes one from a level.
+pub fn uncount(level: &AtomicU64) {
+    level.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// A kind of statement or command that `Com_...` counts.
+#[derive(Debug)]
+pub struct StatementKind {
+    /// What follows `Com_`.
+    pub name: &'static str,
+    /// The words a statement begins with; empty for commands of the protocol.
+    words: &'static [&'static str],
+}
+
+const fn kind(name: &'static str, words: &'static [&'static str]) -> StatementKind {
+    StatementKind { name, words }
+}
+
+/// Every kind; of two that fit, the first counts.
+#[rustfmt::skip]
+pub const STATEMENT_KINDS: &[StatementKind] = &[
+    kind("select", &["select"]),
+    kind("update", &["update"]),
+    kind("insert", &["insert"]),
+    kind("delete", &["delete"]),
+    kind("replace", &["replace"]),
+    kind("begin", &["begin"]),
+    kind("commit", &["commit"]),
+    kind("rollback_to_savepoint", &["rollback", "to"]),
+    kind("rollback", &["rollback"]),
+    kind("begin", &["start"]),
+    kind("savepoint", &["savepoint"]),
+    kind("release_savepoint", &["release"]),
+    kind("set_option", &["set"]),
+    kind("change_db", &["use"]),
+    kind("create_table", &["create", "table"]),
+    kind("create_db", &["create", "database"]),
+    kind("create_db", &["create", "schema"]),
+    kind("create_user", &["create", "user"]),
+    kind("create_index", &["create"]),
+    kind("drop_table", &["drop", "table"]),
+    kind("drop_db", &["drop", "database"]),
+    kind("drop_db", &["drop", "schema"]),
+    kind("drop_user", &["drop", "user"]),
+    kind("drop_index", &["drop"]),
+    kind("alter_user", &["alter", "user"]),
+    kind("alter_table", &["alter"]),
+    kind("truncate", &["truncate"]),
+    kind("show", &["show"]),
+    kind("explain", &["explain"]),
+    kind("kill", &["kill"]),
+    kind("flush", &["flush"]),
+    kind("grant", &["grant"]),
+    kind("lock_tables", &["lock"]),
+    kind("unlock_tables", &["unlock"]),
+    kind("other", &[]),
+    kind("stmt_prepare", &[]),
+    kind("stmt_execute", &[]),
+    kind("stmt_close", &[]),
+    kind("stmt_reset", &[]),
+    kind("stmt_send_long_data", &[]),
+];
+
+/// A place in [`STATEMENT_KINDS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KindIndex(usize);
+
+impl KindIndex {
+    /// The kind of a statement, by its first words.
+    pub fn of_statement(sql: &[u8]) -> KindIndex {
+        let mut words = Words(sql);
+        let first = words.next().unwrap_or_default();
+        let second = words.next().unwrap_or_default();
+        let fits = |kind: &StatementKind| match kind.words {
+            [] => kind.name == "other",
+            [one] => first.eq_ignore_ascii_case(one.as_bytes()),
+            [one, two, ..] => first.eq_ignore_ascii_case(one.as_bytes()) && second.eq_ignore_ascii_case(two.as_bytes()),
+        };
+        let index = STATEMENT_KINDS.iter().position(fits).unwrap_or(0);
+        // Two rows with one name count into the first of them.
+        KindIndex::named(STATEMENT_KINDS[index].name)
+    }
+
+    /// The first kind called `name`, which the compiler finds.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub const fn named(name: &str) -> KindIndex {
+        let mut index = 0;
+        while !same(STATEMENT_KINDS[index].name.as_bytes(), name.as_bytes()) {
+            index += 1;
+        }
+        KindIndex(index)
+    }
+
+    /// Counts one.
+    pub fn count(self, counters: &Counters) {
+        count(&counters.statements[self.0]);
+    }
+}
+
+const fn same(left: &[u8], right: &[u8]) -> bool {
+    if left.len() != right.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < left.len() {
+        if left[index] != right[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}
+
+/// The words of a statement; comments and space lie between them.
+struct Words<'a>(&'a [u8]);
+
+impl<'a> Words<'a> {
+    fn skip_space(&mut self) {
+        loop {
+            self.0 = self.0.trim_ascii_start();
+            let end = match self.0 {
+                [b'/', b'*', b'!', ..] => return,
+                [b'/', b'*', rest @ ..] => rest.windows(2).position(|two| two == b"*/").map(|at| at + 4),
+                [b'#', ..] | [b'-', b'-', ..] => self.0.iter().position(|byte| *byte == b'\n'),
+                [b'(', ..] => Some(1),
+                _ => return,
+            };
+            self.0 = end.map_or(&[], |end| &self.0[end..]);
+        }
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.skip_space();
+        let end = self.0.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(self.0.len());
+        let (word, rest) = self.0.split_at(end);
+        self.0 = rest;
+        Some(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_known_by_their_first_words() {
+        for (sql, name) in [
+            (&b"select 1"[..], "select"),
+            (b" /* c */ UPDATE t", "update"),
+            (b"(SELECT 1)", "select"),
+            (b"-- c\nrollback to s", "rollback_to_savepoint"),
+            (b"ROLLBACK", "rollback"),
+            (b"START TRANSACTION", "begin"),
+            (b"create unique index", "create_index"),
+            (b"CREATE SCHEMA x", "create_db"),
+            (b"", "other"),
+            (b"/* open", "other"),
+            (b"\xff\xfe", "other"),
+        ] {
+            assert_eq!(KindIndex::of_statement(sql), KindIndex::named(name), "{}", name);
+        }
+    }
+}
