@@ -1,0 +1,305 @@
+//! The binlog as other programs read it: `mariadb-binlog` and a decoder that is not ours.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result, ensure};
+use cohort_blackbox::replica::{Replica, Rows};
+use cohort_blackbox::{Launch, Server, tool};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Value};
+
+fn files(server: &Server) -> Result<Vec<PathBuf>> {
+    let rows: Vec<mysql::Row> = server.connect()?.query("SHOW BINARY LOGS")?;
+    let names = rows.iter().map(|row| row.get::<String, _>(0).context("no name"));
+    names.map(|name| Ok(server.datadir().join(name?))).collect()
+}
+
+/// Decodes every file with `mariadb-binlog`, verifying checksums; gives its text.
+fn mariadb_binlog(server: &Server) -> Result<String> {
+    let mut text = String::new();
+    for file in files(server)? {
+        let file = file.display().to_string();
+        let arguments = ["--no-defaults", "-vv", "--base64-output=decode-rows", "--verify-binlog-checksum", &file];
+        let output = tool("mariadb-binlog", arguments)?.success()?;
+        ensure!(!output.complaints().contains("ERROR"), "{file}: {}", output.complaints());
+        text += &output.text();
+    }
+    Ok(text)
+}
+
+fn replica(server: &Server) -> Result<Replica> {
+    let mut replica = Replica::default();
+    for file in files(server)? {
+        replica.apply_file(&file)?;
+    }
+    Ok(replica)
+}
+
+fn rows(conn: &mut Conn, sql: &str) -> Result<Rows> {
+    let mut rows = Rows::new();
+    for row in conn.query_iter(sql)? {
+        let cells = row?.unwrap().into_iter().map(|value| match value {
+            Value::NULL => None,
+            Value::Bytes(bytes) => Some(bytes),
+            other => panic!("a text row holds {other:?}"),
+        });
+        *rows.entry(cells.collect()).or_default() += 1;
+    }
+    Ok(rows)
+}
+
+/// Column type, literal, the value as `mariadb-binlog -vv` shows it, as the other decoder gives it.
+const VALUES: &[(&str, &str, &str, &str)] = &[
+    ("TINYINT", "-128", "-128 (128)", "-128"),
+    ("TINYINT UNSIGNED", "255", "-1 (255)", "255"),
+    ("SMALLINT", "-32768", "-32768 (32768)", "-32768"),
+    ("SMALLINT UNSIGNED", "65535", "-1 (65535)", "65535"),
+    ("MEDIUMINT", "-8388608", "-8388608 (8388608)", "-8388608"),
+    ("INT", "-2147483648", "-2147483648 (2147483648)", "-2147483648"),
+    ("INT UNSIGNED", "4294967295", "-1 (4294967295)", "4294967295"),
+    ("BIGINT", "-9223372036854775808", "-9223372036854775808 (9223372036854775808)", "-9223372036854775808"),
+    ("BIGINT UNSIGNED", "18446744073709551615", "-1 (18446744073709551615)", "18446744073709551615"),
+    ("DECIMAL(20,6)", "-12345678901234.567890", "-12345678901234.567890", "-12345678901234.567890"),
+    (
+        "DECIMAL(65,30)",
+        "0.000000000000000000000000000001",
+        "0.000000000000000000000000000001",
+        "0.000000000000000000000000000001",
+    ),
+    ("DECIMAL(5,0)", "99999", "99999", "99999"),
+    ("FLOAT", "1.5", "1.5", "1.5"),
+    ("DOUBLE", "-2.5e100", "-2.5e+100", "-25"),
+    ("CHAR(10)", "'né'", "'né'", "né"),
+    ("VARCHAR(10)", "''", "''", ""),
+    ("VARCHAR(300)", "'It''s 漢字 🦀'", r"'It\x27s 漢字 🦀'", "It's 漢字 🦀"),
+    ("TEXT", "'line\\nline'", r"'line\x0aline'", "line\nline"),
+    ("VARBINARY(20)", "'a'", "'a'", "a"),
+    ("BLOB", "'blob'", "'blob'", "blob"),
+    ("DATE", "'2024-02-29'", "'2024:02:29'", "2024-02-29 00:00:00.000000"),
+    ("DATETIME", "'9999-12-31 23:59:59'", "'9999-12-31 23:59:59'", "9999-12-31 23:59:59.000000"),
+    ("DATETIME(3)", "'2024-02-29 12:34:56.789'", "'2024-02-29 12:34:56.789'", "2024-02-29 12:34:56.789000"),
+    ("DATETIME(6)", "'1000-01-01 00:00:00.000001'", "'1000-01-01 00:00:00.000001'", "1000-01-01 00:00:00.000001"),
+    ("TIMESTAMP", "'2024-02-29 12:34:56'", "1709210096", "1709210096"),
+    ("TIMESTAMP(2)", "'2024-02-29 12:34:56.78'", "1709210096.78", "1709210096.780000"),
+    ("TIMESTAMP(6)", "'2038-01-19 03:14:07.999999'", "2147483647.999999", "2147483647.999999"),
+];
+
+#[test]
+fn every_column_type_and_null_is_decoded_as_it_was_written() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("USE d")?;
+    conn.query_drop("SET time_zone = '+00:00'")?;
+    let columns: Vec<String> = VALUES.iter().enumerate().map(|(at, (kind, ..))| format!("c{at} {kind} NULL")).collect();
+    conn.query_drop(format!("CREATE TABLE t (id INT PRIMARY KEY, {})", columns.join(", ")))?;
+    let literals: Vec<&str> = VALUES.iter().map(|(_, literal, ..)| *literal).collect();
+    let nulls = vec!["NULL"; VALUES.len()].join(", ");
+    conn.query_drop(format!("INSERT INTO t VALUES (1, {}), (2, {nulls})", literals.join(", ")))?;
+
+    let text = mariadb_binlog(&server)?;
+    let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("###   @")).collect();
+    assert_eq!(shown.len(), 2 * (VALUES.len() + 1), "{text}");
+    for (at, (kind, _, expected, _)) in VALUES.iter().enumerate() {
+        let cell = |row: usize| {
+            let line = shown[row * (VALUES.len() + 1) + at + 1];
+            let (_, value) = line.split_once('=').expect("a cell has a value");
+            value.split(" /* ").next().unwrap_or_default().trim()
+        };
+        assert_eq!(cell(0), *expected, "{kind}");
+        assert_eq!(cell(1), "NULL", "{kind}");
+    }
+
+    let copy = replica(&server)?.table("d.t");
+    for row in copy.keys() {
+        let first = row[0].as_deref() == Some(b"1");
+        for ((kind, _, _, expected), cell) in VALUES.iter().zip(&row[1..]) {
+            let cell = cell.as_ref().map(|bytes| String::from_utf8_lossy(bytes));
+            match (first, cell) {
+                (true, Some(cell)) => assert!(cell.starts_with(expected), "{kind}: {cell}"),
+                (false, None) => {}
+                (_, other) => panic!("{kind}: {other:?}"),
+            }
+        }
+    }
+    assert_eq!(copy.len(), 2);
+    Ok(())
+}
+
+#[test]
+fn updates_and_deletes_carry_both_images_in_order() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    for statement in [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(10), KEY (v))",
+        "CREATE TABLE u (v INT)",
+        "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, NULL)",
+        "INSERT INTO u VALUES (1), (1), (2)",
+        "BEGIN",
+        "UPDATE t SET v = 'c' WHERE id <= 2",
+        "DELETE FROM u WHERE v = 1",
+        "UPDATE t SET id = 10 WHERE id = 3",
+        "COMMIT",
+        "REPLACE INTO t VALUES (1, 'z')",
+        "INSERT INTO t VALUES (2, 'x') ON DUPLICATE KEY UPDATE v = 'y'",
+    ] {
+        conn.query_drop(statement)?;
+    }
+    let text = mariadb_binlog(&server)?;
+    let changes: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("### "))
+        .map(|line| line.split(" /*").next().unwrap_or(line).trim())
+        .filter(|line| line.starts_with("UPDATE") || line.starts_with("DELETE") || line.starts_with("@"))
+        .collect();
+    let both = "UPDATE `d`.`t` @1=1 @2='a' @1=1 @2='c' UPDATE `d`.`t` @1=2 @2='b' @1=2 @2='c'";
+    assert!(changes.join(" ").contains(both), "{changes:?}");
+    let heap = "DELETE FROM `d`.`u` @1=1 DELETE FROM `d`.`u` @1=1 UPDATE `d`.`t` @1=3 @2=NULL @1=10 @2=NULL";
+    assert!(changes.join(" ").contains(heap), "{changes:?}");
+    let copy = replica(&server)?;
+    for table in ["t", "u"] {
+        let table_rows = rows(&mut conn, &format!("SELECT * FROM {table}"))?;
+        assert_eq!(copy.table(&format!("d.{table}")), table_rows, "{table}");
+    }
+    Ok(())
+}
+
+#[test]
+fn rows_of_many_megabytes_come_through_whole() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).option("--max-allowed-packet=67108864").start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY, body LONGBLOB)")?;
+    let mut expected = BTreeMap::new();
+    for (id, bytes) in [(1, 3 << 20), (2, (16 << 20) + 5), (3, (1 << 24) - 1)] {
+        let body: Vec<u8> = (0..bytes).map(|at: usize| (at * 31 + at / 251) as u8).collect();
+        conn.exec_drop("INSERT INTO d.t VALUES (?, ?)", (id, &body))?;
+        expected.insert(id, body);
+    }
+    let mut found: BTreeMap<i32, Vec<u8>> = conn.query("SELECT id, body FROM d.t")?.into_iter().collect();
+    assert!(found == expected, "the table holds other bytes");
+    conn.query_drop("UPDATE d.t SET id = 4 WHERE id = 1")?;
+    let first = expected.remove(&1).context("row 1")?;
+    expected.insert(4, first);
+
+    found.clear();
+    for row in replica(&server)?.table("d.t").into_keys() {
+        let mut cells = row.into_iter().flatten();
+        let id = String::from_utf8(cells.next().context("id")?)?.parse()?;
+        found.insert(id, cells.next().context("body")?);
+    }
+    assert!(found == expected, "the binlog holds other bytes");
+    mariadb_binlog(&server)?;
+    let server = server.kill_and_restart()?;
+    let kept: BTreeMap<i32, Vec<u8>> = server.connect()?.query("SELECT id, body FROM d.t")?.into_iter().collect();
+    assert!(kept == expected, "recovery found other bytes");
+    Ok(())
+}
+
+#[test]
+fn the_live_file_is_readable_under_load_and_files_rotate() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).option("--max-binlog-size=65536").start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200))")?;
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| -> Result<()> {
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let mut conn = server.connect()?;
+                let stop = &stop;
+                Ok(scope.spawn(move || -> mysql::Result<()> {
+                    while !stop.load(Ordering::Relaxed) {
+                        let text = "x".repeat(100 + writer);
+                        conn.exec_drop("INSERT INTO d.t (v) VALUES (?)", (text,))?;
+                    }
+                    Ok(())
+                }))
+            })
+            .collect::<Result<_>>()?;
+        let read = (0..5).try_for_each(|_| mariadb_binlog(&server).map(drop));
+        stop.store(true, Ordering::Relaxed);
+        for writer in writers {
+            writer.join().expect("a writer panicked")?;
+        }
+        read
+    })?;
+
+    mariadb_binlog(&server)?;
+    let files = files(&server)?;
+    assert!(files.len() >= 3, "no rotation: {files:?}");
+    let names: Vec<String> =
+        files.iter().filter_map(|file| Some(file.file_name()?.to_string_lossy().into_owned())).collect();
+    let numbered: Vec<String> = (1..=names.len()).map(|number| format!("binlog.{number:06}")).collect();
+    assert_eq!(names, numbered);
+    let index = fs::read_to_string(server.datadir().join("binlog.index"))?;
+    let listed: Vec<&str> = index.lines().map(|line| line.trim_start_matches("./")).collect();
+    assert!(listed.iter().zip(&names).all(|(line, name)| line.ends_with(name.as_str())), "{index}");
+    for file in &files[..files.len() - 1] {
+        let size = fs::metadata(file)?.len();
+        assert!((65536..200_000).contains(&size), "{} has {size} bytes", file.display());
+    }
+    let copy = replica(&server)?.table("d.t");
+    assert_eq!(copy, rows(&mut conn, "SELECT * FROM d.t")?);
+    Ok(())
+}
+
+#[test]
+fn gtid_executed_counts_every_transaction_and_survives_restarts() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY)")?;
+    for id in 0..10 {
+        conn.query_drop(format!("INSERT INTO d.t VALUES ({id})"))?;
+    }
+    conn.query_drop("BEGIN")?;
+    conn.query_drop("INSERT INTO d.t VALUES (100), (101)")?;
+    conn.query_drop("ROLLBACK")?;
+    conn.query_drop("UPDATE d.t SET id = id WHERE id = 5")?;
+    let auto = fs::read_to_string(server.datadir().join("auto.cnf"))?;
+    let uuid = auto.lines().find_map(|line| line.trim().strip_prefix("server-uuid=")).context("no UUID")?;
+    let executed = |conn: &mut Conn| -> Result<String> {
+        Ok(conn.query_first("SELECT @@global.gtid_executed")?.unwrap_or_default())
+    };
+    assert_eq!(executed(&mut conn)?, format!("{uuid}:1-12"));
+    server = server.kill_and_restart()?;
+    conn = server.connect()?;
+    assert_eq!(executed(&mut conn)?, format!("{uuid}:1-12"));
+    conn.query_drop("INSERT INTO d.t VALUES (200)")?;
+    server = server.stop()?.start()?;
+    conn = server.connect()?;
+    assert_eq!(executed(&mut conn)?, format!("{uuid}:1-13"));
+    assert_eq!(replica(&server)?.gtids().len(), 13);
+    Ok(())
+}
+
+#[test]
+fn sql_log_bin_off_writes_rows_but_no_binlog() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY)")?;
+    conn.query_drop("SET SESSION sql_log_bin = 0")?;
+    conn.query_drop("INSERT INTO d.t VALUES (1)")?;
+    conn.query_drop("SET SESSION sql_log_bin = 1")?;
+    conn.query_drop("INSERT INTO d.t VALUES (2)")?;
+    let server = server.kill_and_restart()?;
+    let ids: Vec<i32> = server.connect()?.query("SELECT id FROM d.t ORDER BY id")?;
+    assert_eq!(ids, [1, 2]);
+    let logged: Vec<_> = replica(&server)?.table("d.t").into_keys().collect();
+    assert_eq!(logged, [vec![Some(b"2".to_vec())]]);
+    Ok(())
+}
