@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use cohort_blackbox::{Launch, MariaDb, Server, Usage};
+use cohort_blackbox::{Launch, MariaDb, Server, SystemTables, Usage};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,17 @@ impl Name {
     }
 }
 
+/// How a server is started.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    /// Options of our server besides those of full durability.
+    pub cohort_options: &'a [String],
+    /// Where strace writes what the server asks of the kernel, if it is to be traced.
+    pub trace: Option<&'a Path>,
+    /// Whether MariaDB gets its system tables, which take some seconds.
+    pub system_tables: SystemTables,
+}
+
 /// A running server of either kind, durable at every commit.
 #[derive(Debug)]
 pub enum Contender {
@@ -38,14 +49,14 @@ pub enum Contender {
 }
 
 impl Contender {
-    /// Starts a server on a new data directory under `folder`; under strace if `trace` is given.
-    pub fn start(name: Name, folder: &Path, options: &[String], trace: Option<&Path>) -> Result<Contender> {
+    /// Starts a server on a new data directory under `folder`.
+    pub fn start(name: Name, folder: &Path, start: &Start<'_>) -> Result<Contender> {
         match name {
             Name::Cohort => {
                 let mut launch = Launch::new(folder.join("cohort"));
                 launch = launch.option("--sync-binlog=1").option("--innodb-flush-log-at-trx-commit=1");
-                launch = options.iter().fold(launch, |launch, option| launch.option(option));
-                if let Some(file) = trace {
+                launch = start.cohort_options.iter().fold(launch, |launch, option| launch.option(option));
+                if let Some(file) = start.trace {
                     launch = launch.traced(file);
                 }
                 Ok(Contender::Cohort(launch.start()?))
@@ -54,7 +65,7 @@ impl Contender {
                 let folder = folder.join("mariadb");
                 let options = MariaDb::full_durability(&folder);
                 let options: Vec<&str> = options.iter().map(String::as_str).collect();
-                Ok(Contender::MariaDb(MariaDb::start(&folder, &options, trace)?))
+                Ok(Contender::MariaDb(MariaDb::start(&folder, start.system_tables, &options, start.trace)?))
             }
         }
     }

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
 
-use cohort_bench::contender::{Contender, Name};
+use cohort_bench::contender::{Contender, Name, Start};
 use cohort_bench::plan::{self, SYNC_TARGETS};
 use cohort_bench::report::{CaseResult, IdleMemory, Report, Setting};
 use cohort_bench::schedule::{self, Effort};
 use cohort_bench::syncs;
+use cohort_blackbox::SystemTables;
 
 /// Measures cohort side by side with MariaDB, every commit synced on both.
 #[derive(Parser)]
@@ -83,9 +84,10 @@ fn run(arguments: &RunArguments) -> Result<()> {
 
     let folder = tempfile::tempdir()?;
     eprintln!("starting both servers and creating tables");
-    let options = &arguments.cohort_options;
-    let cohort = Contender::start(Name::Cohort, folder.path(), options, None)?;
-    let mariadb = Contender::start(Name::MariaDb, folder.path(), &[], None)?;
+    let system_tables = if arguments.quick { SystemTables::Absent } else { SystemTables::Installed };
+    let start = Start { cohort_options: &arguments.cohort_options, trace: None, system_tables };
+    let cohort = Contender::start(Name::Cohort, folder.path(), &start)?;
+    let mariadb = Contender::start(Name::MariaDb, folder.path(), &start)?;
     let idle =
         IdleMemory { cohort_bytes: cohort.usage()?.resident_bytes, mariadb_bytes: mariadb.usage()?.resident_bytes };
     let (ours, theirs) = (cohort.version()?, mariadb.version()?);
@@ -101,9 +103,9 @@ fn run(arguments: &RunArguments) -> Result<()> {
     let mut counts = Vec::new();
     if !arguments.skip_syncs {
         let clients: Vec<u32> = SYNC_TARGETS.iter().map(|(clients, _)| *clients).collect();
-        for (name, options) in [(Name::Cohort, options.as_slice()), (Name::MariaDb, &[])] {
+        for name in [Name::Cohort, Name::MariaDb] {
             eprintln!("counting syncs of {}", name.title());
-            counts.extend(syncs::count(name, options, &clients, effort.seconds.min(4), 1000)?);
+            counts.extend(syncs::count(name, &start, &clients, effort.seconds.min(4), 1000)?);
         }
     }
     let report = Report { setting, cases, syncs: counts, idle };

@@ -11,7 +11,7 @@ use anyhow::{Result, ensure};
 use cohort_blackbox::strace;
 use serde::{Deserialize, Serialize};
 
-use crate::contender::{Contender, Name};
+use crate::contender::{Contender, Name, Start};
 use crate::plan::WORKLOADS;
 use crate::sysbench::Bench;
 
@@ -36,10 +36,10 @@ impl SyncCount {
 }
 
 /// Counts the syncs of a server of this kind for each number of `clients`, in runs of `seconds`.
-pub fn count(name: Name, options: &[String], clients: &[u32], seconds: u32, rows: u64) -> Result<Vec<SyncCount>> {
+pub fn count(name: Name, start: &Start<'_>, clients: &[u32], seconds: u32, rows: u64) -> Result<Vec<SyncCount>> {
     let folder = tempfile::tempdir()?;
     let trace = folder.path().join("trace");
-    let server = Contender::start(name, folder.path(), options, Some(&trace))?;
+    let server = Contender::start(name, folder.path(), &Start { trace: Some(&trace), ..*start })?;
     let workload = &WORKLOADS[0];
     server.new_database(workload.database)?;
     let (pid, socket) = (server.pid(), server.socket());

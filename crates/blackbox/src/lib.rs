@@ -26,7 +26,7 @@ pub mod server;
 pub mod strace;
 pub mod tool;
 
-pub use mariadb::MariaDb;
+pub use mariadb::{MariaDb, SystemTables};
 pub use process::{Usage, free_port};
 pub use server::{Launch, Refusal, Server};
 pub use tool::{Output, tool};

@@ -24,6 +24,15 @@ pub struct MariaDb {
     socket: PathBuf,
 }
 
+/// Whether a server gets the tables of its own schema, which take some seconds to install.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SystemTables {
+    /// As on a real installation, with table statistics: for measurements.
+    Installed,
+    /// None: enough to take and give rows.
+    Absent,
+}
+
 impl MariaDb {
     /// Where Debian puts the server, if it is installed.
     pub fn installed() -> Option<PathBuf> {
@@ -33,13 +42,15 @@ impl MariaDb {
 
     /// Creates a data directory under `folder` and starts a server on it with these `options`
     /// besides its own; anyone may connect as root. With `trace` it runs under strace.
-    pub fn start(folder: &Path, options: &[&str], trace: Option<&Path>) -> Result<MariaDb> {
+    pub fn start(folder: &Path, tables: SystemTables, options: &[&str], trace: Option<&Path>) -> Result<MariaDb> {
         let binary = MariaDb::installed().context("mariadb-server is not installed")?;
         let datadir = folder.join("data");
         let datadir_option = format!("--datadir={}", datadir.display());
         let as_user = ["--no-defaults", "--user=root", datadir_option.as_str()];
-        std::fs::create_dir_all(folder)?;
-        tool("mariadb-install-db", as_user)?.success()?;
+        std::fs::create_dir_all(&datadir)?;
+        if tables == SystemTables::Installed {
+            tool("mariadb-install-db", as_user)?.success()?;
+        }
 
         let (port, socket) = (free_port()?, folder.join("s.sock"));
         let mut command = match trace {

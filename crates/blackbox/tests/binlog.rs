@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::replica::{Replica, Rows};
@@ -72,7 +73,7 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
     ),
     ("DECIMAL(5,0)", "99999", "99999", "99999"),
     ("FLOAT", "1.5", "1.5", "1.5"),
-    ("DOUBLE", "-2.5e100", "-2.5e+100", "-25"),
+    ("DOUBLE", "-2.5e100", "-2.4999999999999999426e+100", "-25"),
     ("CHAR(10)", "'né'", "'né'", "né"),
     ("VARCHAR(10)", "''", "''", ""),
     ("VARCHAR(300)", "'It''s 漢字 🦀'", r"'It\x27s 漢字 🦀'", "It's 漢字 🦀"),
@@ -227,7 +228,11 @@ fn the_live_file_is_readable_under_load_and_files_rotate() -> Result<()> {
                 }))
             })
             .collect::<Result<_>>()?;
-        let read = (0..5).try_for_each(|_| mariadb_binlog(&server).map(drop));
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let mut read = mariadb_binlog(&server).map(drop);
+        while read.is_ok() && files(&server)?.len() < 4 && Instant::now() < deadline {
+            read = mariadb_binlog(&server).map(drop);
+        }
         stop.store(true, Ordering::Relaxed);
         for writer in writers {
             writer.join().expect("a writer panicked")?;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use cohort_blackbox::replica::{Replica, Rows, show};
-use cohort_blackbox::{MariaDb, Server, tool};
+use cohort_blackbox::{MariaDb, Server, SystemTables, tool};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
 
@@ -181,7 +181,8 @@ fn indexes_agree_with_tables(conn: &mut Conn, tables: &BTreeMap<&'static str, Ro
 pub fn binlog_rebuilds_the_tables_elsewhere(server: &Server, folder: &Path) -> Result<()> {
     let mut source = server.connect_to("crash")?;
     let files = binlog_files(&mut source)?;
-    let judge = MariaDb::start(&folder.join("judge"), &["--innodb-flush-log-at-trx-commit=0"], None)?;
+    let judge =
+        MariaDb::start(&folder.join("judge"), SystemTables::Absent, &["--innodb-flush-log-at-trx-commit=0"], None)?;
     let paths = files.iter().map(|file| server.datadir().join(file).display().to_string());
     let sql = tool("mariadb-binlog", ["--no-defaults".to_owned()].into_iter().chain(paths))?.success()?;
     let arguments = ["--no-defaults", "-uroot", "-S", &judge.socket().display().to_string()];
