@@ -274,8 +274,9 @@ impl Journal {
         Ok(LaidOut { lsn, end, payload_bytes, buffer, inner })
     }
 
-    /// Writes a record. Any thread, records in any order, once each. When it returns an error the
-    /// journal is sealed: whether the record is there is known only to the next start.
+    /// Writes a record. Any thread, records in any order, once each; a synced write waits for older
+    /// flushed ones in flight. When it returns an error the journal is sealed: whether the record is
+    /// there is known only to the next start.
     pub fn write(&self, record: &LaidOut, durability: Durability) -> Result<(), JournalError> {
         let inner = &self.inner;
         inner.check()?;
