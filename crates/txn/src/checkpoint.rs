@@ -104,11 +104,7 @@ const TICK: Duration = Duration::from_secs(1);
 
 impl Background {
     pub(crate) fn new(checkpoint_bytes: u64) -> Self {
-        Background {
-            state: Mutex::default(),
-            wake: Condvar::new(),
-            checkpoint_bytes: AtomicU64::new(checkpoint_bytes),
-        }
+        Background { state: Mutex::default(), wake: Condvar::new(), checkpoint_bytes: AtomicU64::new(checkpoint_bytes) }
     }
 
     /// Asks for a checkpoint soon.

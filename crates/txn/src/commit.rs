@@ -36,7 +36,10 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use cohort_engine::{Engine, EngineId, Position, Snapshot};
 use cohort_io::Clock;
-use cohort_log::binlog::{BinlogFiles, BinlogPosition, FileStart, Gtid, GtidSet, ServerIdentity, ServerUuid, Stamp, TransactionEvents, file_header, rotate_event};
+use cohort_log::binlog::{
+    BinlogFiles, BinlogPosition, FileStart, Gtid, GtidSet, ServerIdentity, ServerUuid, Stamp, TransactionEvents,
+    file_header, rotate_event,
+};
 use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
 use parking_lot::{Condvar, Mutex};
 
@@ -350,8 +353,7 @@ impl Coordinator {
             let position = self.published.load().position;
             return reply.send(Ok(Committed { gtid: None, position }));
         }
-        let redo: Vec<_> =
-            writes.engines().map(|(engine, keys)| (engine, WriteSet::redo(keys))).collect();
+        let redo: Vec<_> = writes.engines().map(|(engine, keys)| (engine, WriteSet::redo(keys))).collect();
         let (journal_room, binlog_room) = match self.reserve(&redo, events.as_ref()) {
             Ok(room) => room,
             Err(error) => {
@@ -543,18 +545,10 @@ impl Coordinator {
     }
 
     /// The cohort's binlog bytes: one chunk, more where a file ends within the cohort.
-    fn lay_out_events(
-        &self,
-        section: &mut Section,
-        members: &mut [Pending],
-        first_order: u64,
-    ) -> Vec<Chunk<Vec<u8>>> {
+    fn lay_out_events(&self, section: &mut Section, members: &mut [Pending], first_order: u64) -> Vec<Chunk<Vec<u8>>> {
         let now_us = self.clock.now_us();
-        let mut chunks = vec![Chunk {
-            file: section.position.file_number,
-            offset: section.position.offset,
-            bytes: Vec::new(),
-        }];
+        let mut chunks =
+            vec![Chunk { file: section.position.file_number, offset: section.position.offset, bytes: Vec::new() }];
         // Members of one cohort do not depend on each other, except where the overlay saw it.
         let mut independent_since = section.sequence_number;
         let mut sequence_numbers = Vec::with_capacity(members.len());
@@ -574,8 +568,7 @@ impl Coordinator {
                 let serial = events.is_query();
                 let after = member.depends_on.and_then(|order| order.checked_sub(first_order));
                 let after = after.map_or(0, |at| sequence_numbers[at as usize]);
-                let last_committed =
-                    if serial { section.sequence_number } else { independent_since.max(after) };
+                let last_committed = if serial { section.sequence_number } else { independent_since.max(after) };
                 section.sequence_number += 1;
                 if serial {
                     independent_since = section.sequence_number;
@@ -740,9 +733,7 @@ impl Ordered {
         figures.write_us.record_since(start);
         match written {
             Ok(()) => Ok(Durable(self)),
-            Err(error) => {
-                Err(Failed { cohort: self.cohort, members: self.members, reason: error.to_string() })
-            }
+            Err(error) => Err(Failed { cohort: self.cohort, members: self.members, reason: error.to_string() }),
         }
     }
 }

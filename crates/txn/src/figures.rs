@@ -50,8 +50,7 @@ impl Histogram {
 
     /// As one line of text, `<=bound:count` pairs with blanks between.
     pub fn to_line(&self) -> String {
-        let pairs: Vec<String> =
-            self.buckets().iter().map(|(bound, count)| format!("<={bound}:{count}")).collect();
+        let pairs: Vec<String> = self.buckets().iter().map(|(bound, count)| format!("<={bound}:{count}")).collect();
         pairs.join(" ")
     }
 }

@@ -277,13 +277,7 @@ impl LockManager {
         Attempt::Granted { new: held.is_none().then(|| lock.name.clone()) }
     }
 
-    fn wait(
-        &self,
-        held: &HeldLocks,
-        hash: u64,
-        name: &Arc<[u8]>,
-        timeout: Duration,
-    ) -> Result<(), LockError> {
+    fn wait(&self, held: &HeldLocks, hash: u64, name: &Arc<[u8]>, timeout: Duration) -> Result<(), LockError> {
         {
             let mut waits_for = self.waits_for.lock();
             waits_for.insert(held.id, (hash, name.clone()));

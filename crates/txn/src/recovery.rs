@@ -94,10 +94,12 @@ pub struct RecoveryReport {
     pub records: u64,
     /// Transactions in them: all kept.
     pub transactions_kept: u64,
-    /// Bytes of a torn tail that were cut.
+    /// Journal bytes that were cut off.
     pub bytes_cut: u64,
     /// Why they were cut.
     pub cut_reason: Option<String>,
+    /// The operator asked for the cut: committed transactions may be lost.
+    pub cut_by_operator: bool,
     /// Per engine, transactions applied again.
     pub reapplied: Vec<(&'static str, u64)>,
     /// Binlog bytes that a file had lost and got again.
@@ -130,7 +132,8 @@ impl fmt::Display for RecoveryReport {
         write!(f, ", {} binlog bytes rewritten", self.binlog_bytes_rewritten)?;
         if self.bytes_cut > 0 {
             let why = self.cut_reason.as_deref().unwrap_or("torn write");
-            write!(f, ", {} journal bytes cut ({why}; never acknowledged)", self.bytes_cut)?;
+            let whose = if self.cut_by_operator { "as the operator asked" } else { "torn tail, never synced" };
+            write!(f, ", {} journal bytes cut ({whose}: {why})", self.bytes_cut)?;
         }
         if self.binlog_bytes_cut > 0 {
             write!(f, ", {} binlog bytes cut (not in the journal)", self.binlog_bytes_cut)?;
@@ -162,8 +165,8 @@ pub(crate) fn recover(
     let mut next_order = 1;
     while let Some(record) = scan.next()? {
         let lsn = record.lsn();
-        let cohort = CohortRecord::decode(record.payload())
-            .map_err(|source| RecoverError::Record { lsn: lsn.0, source })?;
+        let cohort =
+            CohortRecord::decode(record.payload()).map_err(|source| RecoverError::Record { lsn: lsn.0, source })?;
         replay_binlog(&cohort, lsn, binlog, &mut note)?;
         replay_redo(&cohort, lsn, Position(record.end().0), engines, &durable, &mut report)?;
         next_order = cohort.first_order + u64::from(cohort.members);
@@ -175,9 +178,10 @@ pub(crate) fn recover(
         }
     }
     let end = scan.end_lsn();
-    if let ScanEnd::TornTail { bytes, reason } = scan.end() {
+    if let ScanEnd::TornTail { bytes, reason } | ScanEnd::CutByOperator { bytes, reason } = scan.end() {
         report.bytes_cut = *bytes;
-        report.cut_reason = Some(reason.to_string());
+        report.cut_reason = Some(reason.clone());
+        report.cut_by_operator = matches!(scan.end(), ScanEnd::CutByOperator { .. });
     }
     check_engines(engines, end)?;
     report.end_lsn = end.0;
@@ -203,8 +207,8 @@ fn replay_binlog(
     binlog: &BinlogFiles,
     note: &mut Note,
 ) -> Result<(), RecoverError> {
-    let gtids = GtidSet::decode(cohort.gtids)
-        .map_err(|error| RecoverError::Record { lsn: lsn.0, source: error.into() })?;
+    let gtids =
+        GtidSet::decode(cohort.gtids).map_err(|error| RecoverError::Record { lsn: lsn.0, source: error.into() })?;
     note.gtids.union(&gtids);
     for chunk in cohort.chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
         let at = BinlogPosition { file_number: chunk.file, offset: chunk.offset };
@@ -224,8 +228,7 @@ fn replay_redo(
 ) -> Result<(), RecoverError> {
     for (id, redo) in &cohort.redo {
         let at = usize::from(id.0);
-        let engine =
-            engines.get(at).ok_or(RecoverError::UnknownEngine { lsn: lsn.0, engine: id.0 })?;
+        let engine = engines.get(at).ok_or(RecoverError::UnknownEngine { lsn: lsn.0, engine: id.0 })?;
         if end > durable[at] {
             engine.apply(redo, end)?;
             report.reapplied[at].1 += redo.len() as u64;

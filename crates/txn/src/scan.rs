@@ -36,11 +36,7 @@ enum Source {
 
 impl Scan {
     /// Lays `layers`, the topmost first, over `cursor`.
-    pub(crate) fn new(
-        cursor: Box<dyn Cursor>,
-        direction: Direction,
-        layers: [Vec<(Arc<[u8]>, Version)>; 2],
-    ) -> Self {
+    pub(crate) fn new(cursor: Box<dyn Cursor>, direction: Direction, layers: [Vec<(Arc<[u8]>, Version)>; 2]) -> Self {
         let [top, below] = layers;
         let mut above = if top.is_empty() {
             below

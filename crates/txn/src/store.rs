@@ -7,7 +7,10 @@ use std::thread::JoinHandle;
 
 use cohort_engine::{Engine, EngineId, KeyRange, WriteError};
 use cohort_io::{Clock, FileSystem};
-use cohort_log::binlog::{BinlogFiles, BinlogOptions, BinlogPosition, EventOptions, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents};
+use cohort_log::binlog::{
+    BinlogFiles, BinlogOptions, BinlogPosition, EventOptions, FileStart, GtidSet, ServerIdentity, ServerUuid,
+    TransactionEvents,
+};
 use cohort_log::journal::{Journal, JournalOptions};
 use parking_lot::{Condvar, Mutex};
 
@@ -82,8 +85,7 @@ impl Store {
         let (journal, scan) = Journal::open(fs.clone(), &options.journal_dir, options.journal)?;
         let binlog = BinlogFiles::open(fs, options.binlog)?;
         let (start, report) = recovery::recover(&journal, scan, &binlog, &engines, progress)?;
-        let event_options =
-            EventOptions { server_id: options.identity.server_id, ..EventOptions::default() };
+        let event_options = EventOptions { server_id: options.identity.server_id, ..EventOptions::default() };
         let coordinator = Coordinator::new(
             engines,
             journal,
@@ -102,6 +104,7 @@ impl Store {
             event_options,
             threads: Mutex::default(),
         });
+        checkpoint::prepare_ahead(&store.coordinator);
         store.begin_file(FileStart::ServerStart)?;
         Ok((store, report))
     }
@@ -223,9 +226,7 @@ impl Store {
         }
         match self.coordinator.closed() {
             Some(CommitError::Sealed(reason)) => Err(reason),
-            _ => {
-                checkpoint::take_last(&self.coordinator).map_err(|error| error.to_string())
-            }
+            _ => checkpoint::take_last(&self.coordinator).map_err(|error| error.to_string()),
         }
     }
 

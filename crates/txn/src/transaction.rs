@@ -112,13 +112,7 @@ impl Transaction {
     }
 
     /// Puts the version of `key` into `value` (cleared first) and says whether there is one.
-    pub fn get(
-        &mut self,
-        engine: EngineId,
-        read: Read,
-        key: &[u8],
-        value: &mut Vec<u8>,
-    ) -> Result<bool, ReadError> {
+    pub fn get(&mut self, engine: EngineId, read: Read, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError> {
         let above = match self.writes.get(engine, key) {
             Some(own) => Some(own.clone()),
             None if read == Read::Current => self.store.overlay().get(engine, key),
@@ -146,10 +140,9 @@ impl Transaction {
         let own = self.writes.range(engine, range);
         // The overlay first, the engine second: see the invariants of `Overlay`.
         let (in_flight, cursor) = match read {
-            Read::Current => (
-                self.store.overlay().range(engine, range),
-                self.store.engine(engine).cursor(range, direction)?,
-            ),
+            Read::Current => {
+                (self.store.overlay().range(engine, range), self.store.engine(engine).cursor(range, direction)?)
+            }
             Read::Snapshot => (Vec::new(), self.take_snapshot().engine(engine).cursor(range, direction)?),
         };
         Ok(Scan::new(cursor, direction, [own, in_flight]))

@@ -13,10 +13,7 @@ struct Party {
 
 fn parties<const N: usize>() -> [Party; N] {
     let manager = Arc::new(LockManager::new());
-    std::array::from_fn(|n| Party {
-        manager: manager.clone(),
-        held: HeldLocks::new(TransactionId(n as u64 + 1)),
-    })
+    std::array::from_fn(|n| Party { manager: manager.clone(), held: HeldLocks::new(TransactionId(n as u64 + 1)) })
 }
 
 impl Party {
