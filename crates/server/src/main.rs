@@ -38,8 +38,8 @@ fn serve(arguments: &[String]) -> ExitCode {
     match options::parse(arguments) {
         Ok(Request::Help) => print!("{}", options::help()),
         Ok(Request::PrintDefaults(globals)) => print!("{}", options::print_defaults(&globals)),
-        Ok(Request::Serve(globals, warnings)) => {
-            if let Err(error) = startup::serve(globals, warnings) {
+        Ok(Request::Serve(globals)) => {
+            if let Err(error) = startup::serve(globals) {
                 operator_log::error(error);
                 return ExitCode::FAILURE;
             }

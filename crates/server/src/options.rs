@@ -15,8 +15,8 @@ const GROUPS: &[&str] = &["mysqld", "cohort", "server"];
 /// What the command line of `cohort serve` asks for.
 #[derive(Debug)]
 pub enum Request {
-    /// Start with these settings; the lines are warnings about them.
-    Serve(Globals, Vec<String>),
+    /// Start with these settings.
+    Serve(Globals),
     /// `--help`
     Help,
     /// `--print-defaults` with these settings.
@@ -38,7 +38,7 @@ pub enum OptionError {
     #[error("option --{0} needs a value")]
     NoValue(String),
     /// The option exists, but its value is wrong.
-    #[error("option --{name}: {source}{}", hint(.name))]
+    #[error("option --{}: {source}{}", .name.replace('_', "-"), hint(.name))]
     Value {
         /// The variable.
         name: &'static str,
@@ -46,7 +46,7 @@ pub enum OptionError {
         source: SettingError,
     },
     /// The server tells this value; it cannot be told it.
-    #[error("option --{0} cannot be set: the server determines it")]
+    #[error("option --{} cannot be set: the server determines it", .0.replace('_', "-"))]
     NotSettable(&'static str),
     /// A word that is no option.
     #[error("unexpected argument '{0}': options begin with --")]
@@ -89,7 +89,6 @@ fn hint(name: &str) -> String {
 /// Reads the arguments behind `cohort serve`.
 pub fn parse(arguments: &[String]) -> Result<Request, OptionError> {
     let globals = Globals::new();
-    let mut warnings = Vec::new();
     let mut print_defaults = false;
     let mut options = Vec::new();
     let mut rest = arguments.iter().peekable();
@@ -121,17 +120,17 @@ pub fn parse(arguments: &[String]) -> Result<Request, OptionError> {
     for (name, value) in &options {
         if name == "defaults_file" {
             let path = value.as_ref().ok_or_else(|| OptionError::NoValue("defaults-file".to_owned()))?;
-            read_file(Path::new(path), &globals, &mut warnings)?;
+            read_file(Path::new(path), &globals)?;
         }
     }
     for (name, value) in &options {
         if name != "defaults_file" {
-            set(&globals, name, value.as_deref(), &mut warnings)?;
+            set(&globals, name, value.as_deref())?;
         }
     }
     match print_defaults {
         true => Ok(Request::PrintDefaults(globals)),
-        false => Ok(Request::Serve(globals, warnings)),
+        false => Ok(Request::Serve(globals)),
     }
 }
 
@@ -143,7 +142,7 @@ fn takes_next_argument(name: &str) -> bool {
     }
 }
 
-fn set(globals: &Globals, name: &str, value: Option<&str>, warnings: &mut Vec<String>) -> Result<(), OptionError> {
+fn set(globals: &Globals, name: &str, value: Option<&str>) -> Result<(), OptionError> {
     let (id, value) = match (VariableId::of(name), name.strip_prefix("skip_").and_then(VariableId::of)) {
         (Some(id), _) => (id, value),
         (None, Some(id)) if is_flag(id) => (id, Some("OFF")),
@@ -163,7 +162,7 @@ fn set(globals: &Globals, name: &str, value: Option<&str>, warnings: &mut Vec<St
     };
     let (setting, adjusted) = row.parse(value).map_err(|source| OptionError::Value { name: row.name, source })?;
     if adjusted {
-        warnings.push(format!("option --{}: {value} is out of range, {} is used", row.name, setting.to_text()));
+        return Err(OptionError::Value { name: row.name, source: SettingError::Value(value.to_owned()) });
     }
     globals.set(id, setting);
     Ok(())
@@ -173,7 +172,7 @@ fn is_flag(id: VariableId) -> bool {
     matches!(id.row().kind, Kind::Bool | Kind::OnlyFlag(_))
 }
 
-fn read_file(path: &Path, globals: &Globals, warnings: &mut Vec<String>) -> Result<(), OptionError> {
+fn read_file(path: &Path, globals: &Globals) -> Result<(), OptionError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| OptionError::File { path: path.to_owned(), reason: error.to_string() })?;
     let mut ours = false;
@@ -196,7 +195,7 @@ fn read_file(path: &Path, globals: &Globals, warnings: &mut Vec<String>) -> Resu
             None => (line, None),
         };
         let name = name.replace('-', "_").to_ascii_lowercase();
-        set(globals, &name, value.as_deref(), warnings).map_err(|error| wrong(error.to_string()))?;
+        set(globals, &name, value.as_deref()).map_err(|error| wrong(error.to_string()))?;
     }
     Ok(())
 }
@@ -235,22 +234,24 @@ pub fn help() -> String {
     let mut text = String::from(
         "Usage: cohort serve [OPTIONS]\n\n\
          Starts the server. Every option can also stand in an option file, below [mysqld], [cohort] or\n\
-         [server]; dashes and underscores are the same. --name=value, --name value, --skip-name.\n\n\
-         \x20 --defaults-file=PATH\n\x20     Read options from this file first.\n\
-         \x20 --print-defaults\n\x20     Print the effective configuration and end.\n\
-         \x20 --help\n\x20     Print this and end.\n\n",
+         [server]; dashes and underscores are the same. --name=value, --name value, --skip-name.\n\
+         (start) marks what cannot be changed with SET GLOBAL later.\n\n",
     );
+    let mut lines = vec![
+        ("--defaults-file=PATH".to_owned(), "Read options from this file first.".to_owned()),
+        ("--print-defaults".to_owned(), "Print the effective configuration and end.".to_owned()),
+        ("--help".to_owned(), "Print this and end.".to_owned()),
+    ];
     for id in VariableId::all().filter(|id| is_option(*id)) {
         let row = id.row();
         let alias = row.alias.map(|alias| format!(", --{}", alias.replace('_', "-"))).unwrap_or_default();
-        let set = if row.change == Change::Anytime { "" } else { " Only at the start." };
-        let _ = writeln!(
-            text,
-            "  --{}{alias} ({})\n      {}{set}",
-            row.name.replace('_', "-"),
-            row.default_setting().to_text(),
-            row.meaning
-        );
+        let start = if row.change == Change::Anytime { "" } else { " (start)" };
+        let name = format!("--{}={}{alias}", row.name.replace('_', "-"), row.default_setting().to_text());
+        lines.push((name, format!("{}{start}", row.meaning)));
+    }
+    for (name, meaning) in lines {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {name:<44} {meaning}");
     }
     text
 }
@@ -262,7 +263,7 @@ mod tests {
     fn serve(arguments: &[&str]) -> Result<Globals, OptionError> {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         match parse(&arguments)? {
-            Request::Serve(globals, _) => Ok(globals),
+            Request::Serve(globals) => Ok(globals),
             other => panic!("{other:?}"),
         }
     }
@@ -293,9 +294,14 @@ mod tests {
         assert_eq!(error.to_string(), "unknown option --max-conections (did you mean --max-connections?)");
         assert_eq!(serve(&["--port"]).unwrap_err(), OptionError::NoValue("port".into()));
         assert_eq!(serve(&["--version=5"]).unwrap_err(), OptionError::NotSettable("version"));
+        let error = serve(&["--port=700000"]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("option --port: can't be set to the value of '700000'; it takes a number"),
+            "{error}"
+        );
         assert_eq!(serve(&["x"]).unwrap_err(), OptionError::NoOption("x".into()));
         let error = serve(&["--binlog-format=MIXED"]).unwrap_err().to_string();
-        assert_eq!(error, "option --binlog_format: can't be set to the value of 'MIXED'; only ROW is supported");
+        assert_eq!(error, "option --binlog-format: can't be set to the value of 'MIXED'; only ROW is supported");
     }
 
     #[test]

@@ -11,9 +11,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -30,6 +30,7 @@ use crate::processlist::ProcessList;
 use crate::protocol::packet::PacketBuffer;
 use crate::protocol::reply::encode_error;
 use crate::session::errors::commit_error;
+use crate::session::password_key::PasswordKey;
 use crate::session::{self, Admitted, show};
 use crate::socket::Socket;
 use crate::status::{Counters, count, uncount};
@@ -59,6 +60,7 @@ pub struct Server {
     pub processes: ProcessList,
     /// Who may connect.
     pub accounts: Accounts,
+    password_key: OnceLock<Option<PasswordKey>>,
     stopping: AtomicBool,
     stop: Mutex<Sender<StopReason>>,
     listeners: Mutex<Vec<(Listener, JoinHandle<()>)>>,
@@ -85,6 +87,7 @@ impl Server {
             counters: Arc::default(),
             processes: ProcessList::default(),
             accounts,
+            password_key: OnceLock::new(),
             stopping: AtomicBool::new(false),
             stop: Mutex::new(stop),
             listeners: Mutex::default(),
@@ -99,6 +102,7 @@ impl Server {
     /// Accepts connections of `listener` from now on; says at which address.
     pub fn listen_tcp(self: &Arc<Self>, listener: TcpListener) -> io::Result<SocketAddr> {
         let address = listener.local_addr()?;
+        rustix::net::listen(&listener, self.globals.int("back_log") as i32)?;
         let listener = Arc::new(listener);
         let (server, accepting) = (self.clone(), listener.clone());
         let thread = std::thread::Builder::new().name("accept-tcp".to_owned()).spawn(move || {
@@ -110,6 +114,7 @@ impl Server {
 
     /// Accepts connections of the Unix socket at `path` from now on.
     pub fn listen_unix(self: &Arc<Self>, listener: UnixListener, path: &Path) -> io::Result<()> {
+        rustix::net::listen(&listener, self.globals.int("back_log") as i32)?;
         let listener = Arc::new(listener);
         let (server, accepting) = (self.clone(), listener.clone());
         let thread = std::thread::Builder::new().name("accept-unix".to_owned()).spawn(move || {
@@ -212,6 +217,12 @@ impl Server {
             .purge_before(file.number.min(first_needed))
             .map_err(|error| SqlError::new(ER_ERROR_ON_READ, &[&name, &error]))?;
         Ok(())
+    }
+
+    /// The key that passwords are encrypted with on their way; made when it is first asked for.
+    pub fn password_key(&self) -> Result<&PasswordKey, &'static str> {
+        let key = self.password_key.get_or_init(PasswordKey::generate);
+        key.as_ref().ok_or("no RSA key could be made")
     }
 
     /// GTIDs that are no longer in the binlog: those executed before the oldest file.

@@ -21,6 +21,7 @@ pub mod environment;
 pub mod errors;
 pub mod handover;
 pub mod login;
+pub mod password_key;
 pub mod results;
 pub mod show;
 pub mod variables;
@@ -144,8 +145,11 @@ fn use_database(database: &Database, state: &mut SessionState, name: &[u8]) -> R
 fn serve_commands(socket: &Socket, input: &mut Input, session: &mut Session) -> bool {
     let mut idle = IdleClock::default();
     loop {
-        if session.environment.take_timeouts_changed() && idle.set(socket, &session.environment).is_err() {
-            return false;
+        if session.environment.take_settings_changed() {
+            session.refresh();
+            if idle.set(socket, &session.environment).is_err() {
+                return false;
+            }
         }
         match input.command(session.max_packet()) {
             Ok([]) => {
@@ -206,6 +210,7 @@ fn leave(input: &mut Input, session: &mut Session, error: ReadPacketError) -> bo
 #[derive(Default)]
 struct IdleClock {
     tick: Duration,
+    write: Duration,
     limit: Duration,
     idle: Duration,
 }
@@ -215,9 +220,13 @@ impl IdleClock {
     fn set(&mut self, socket: &Socket, environment: &SessionEnvironment) -> std::io::Result<()> {
         let seconds = |name| Duration::from_secs(environment.int(name));
         self.limit = seconds("wait_timeout");
-        self.tick = seconds("net_read_timeout").min(self.limit);
-        socket.set_read_timeout(self.tick)?;
-        socket.set_write_timeout(seconds("net_write_timeout"))
+        let (tick, write) = (seconds("net_read_timeout").min(self.limit), seconds("net_write_timeout"));
+        if (tick, write) != (self.tick, self.write) {
+            socket.set_read_timeout(tick)?;
+            socket.set_write_timeout(write)?;
+        }
+        (self.tick, self.write) = (tick, write);
+        Ok(())
     }
 
     fn reset(&mut self) {

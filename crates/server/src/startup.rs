@@ -46,8 +46,8 @@ const FORMAT_TITLE: &str = "cohort data directory, format ";
 const FORMAT_VERSION: u32 = 1;
 
 /// Starts the server, serves until it is told to end, and ends it.
-pub fn serve(globals: Globals, warnings: Vec<String>) -> Result<(), StartError> {
-    for warning in warnings.into_iter().chain(durability_warnings(&globals)) {
+pub fn serve(globals: Globals) -> Result<(), StartError> {
+    for warning in durability_warnings(&globals) {
         operator_log::warning(warning);
     }
     let (stop, stopped) = mpsc::channel();

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cohort_sql::error::{
-    ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_NO_SUCH_THREAD, ER_PARSE_ERROR, ER_UNKNOWN_COM_ERROR,
-    ER_UNKNOWN_STMT_HANDLER,
+    ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_NET_PACKET_TOO_LARGE, ER_NO_SUCH_THREAD,
+    ER_PARSE_ERROR, ER_UNKNOWN_COM_ERROR, ER_UNKNOWN_STMT_HANDLER,
 };
 use cohort_sql::parse::split_statement;
 use cohort_sql::session::{Interrupt, KillTarget, Outcome, SessionState, StatementResult};
@@ -71,8 +72,12 @@ pub struct Session {
     changes: Vec<u8>,
     /// The default database that process list and client know of.
     known_database: Option<Arc<str>>,
+    /// Settings that every command needs.
     max_packet: usize,
     flush_at: usize,
+    slow_from: Duration,
+    /// Number of the first packet of the running command's answer.
+    reply_sequence: u8,
     multi_statements: bool,
 }
 
@@ -100,6 +105,8 @@ impl Session {
             known_database: None,
             max_packet: 0,
             flush_at: 0,
+            slow_from: Duration::MAX,
+            reply_sequence: 0,
         };
         session.begin();
         session
@@ -107,11 +114,17 @@ impl Session {
 
     /// Takes over the settings of a session that begins.
     fn begin(&mut self) {
-        self.max_packet = self.environment.int("max_allowed_packet") as usize;
-        self.flush_at = self.environment.int("net_buffer_length") as usize;
+        self.refresh();
         self.known_database.clone_from(&self.state.database);
         self.environment.process.set_database(self.state.database.clone());
         self.environment.process.end();
+    }
+
+    /// Takes over changed settings.
+    pub fn refresh(&mut self) {
+        self.max_packet = self.environment.int("max_allowed_packet") as usize;
+        self.flush_at = self.environment.int("net_buffer_length") as usize;
+        self.slow_from = self.environment.long_query_time();
     }
 
     /// The longest command the client may send, bytes.
@@ -144,6 +157,7 @@ impl Session {
     pub fn execute(&mut self, sequence: u8, payload: &[u8]) -> Next {
         let server = self.server.clone();
         let _running = Running::new(&server);
+        self.reply_sequence = sequence;
         self.output.begin_reply(sequence);
         self.interrupt.reset();
         let (code, body) = payload.split_first().map_or((0, payload), |(code, body)| (*code, body));
@@ -152,7 +166,7 @@ impl Session {
         if matches!(code, command::QUERY | command::STMT_EXECUTE | command::STMT_PREPARE) {
             count(&server.counters.questions);
             count(&server.counters.queries);
-            if self.environment.process.end() >= self.environment.long_query_time() {
+            if self.environment.process.end() >= self.slow_from {
                 count(&server.counters.slow_queries);
             }
         }
@@ -335,7 +349,7 @@ impl Session {
                 Ok(()) => Ran::Succeeded,
                 Err(error) => {
                     self.output.give_away();
-                    self.output.begin_reply(1);
+                    self.output.begin_reply(self.reply_sequence);
                     self.output.error(&error);
                     Ran::Failed
                 }
@@ -429,7 +443,11 @@ impl Session {
             self.output.error(&malformed_error(malformed));
             return Next::Command;
         }
-        long_data.iter_mut().for_each(|data| *data = None);
+        let longest = long_data.iter_mut().filter_map(Option::take).map(|data| data.len()).max();
+        if longest > Some(self.max_packet) {
+            self.output.error(&SqlError::new(ER_NET_PACKET_TOO_LARGE, &[]));
+            return Next::Command;
+        }
         self.environment.process.begin("Execute", "executing", text);
         kind.count(&self.server.counters);
         let flags = status_flags(&self.state, false);
@@ -455,7 +473,7 @@ impl Session {
         let (Ok(id), Ok(index)) = (input.u32("long data: statement"), input.u16("long data: parameter")) else {
             return;
         };
-        let max = self.state.max_allowed_packet;
+        let max = self.max_packet;
         let Some(statement) = self.statements.get_mut(&id) else { return };
         let Some(data) = statement.long_data.get_mut(usize::from(index)) else { return };
         let data = data.get_or_insert_default();

@@ -32,7 +32,7 @@ pub struct SessionEnvironment {
     /// State changes for the next OK packet, encoded.
     changes: RefCell<Vec<u8>>,
     tracks_changes: Cell<bool>,
-    timeouts_changed: Cell<bool>,
+    settings_changed: Cell<bool>,
 }
 
 impl SessionEnvironment {
@@ -46,7 +46,7 @@ impl SessionEnvironment {
             settings: RefCell::new(settings),
             changes: RefCell::default(),
             tracks_changes: Cell::new(false),
-            timeouts_changed: Cell::new(true),
+            settings_changed: Cell::new(true),
         }
     }
 
@@ -62,7 +62,7 @@ impl SessionEnvironment {
         variables::apply_all(session, &settings);
         self.settings.replace(settings);
         self.changes.borrow_mut().clear();
-        self.timeouts_changed.set(true);
+        self.settings_changed.set(true);
     }
 
     /// As [`SessionEnvironment::begin`] for whoever is logged in.
@@ -75,7 +75,7 @@ impl SessionEnvironment {
     pub fn use_interactive_timeout(&self) {
         let timeout = self.int("interactive_timeout");
         self.settings.borrow_mut().set(named("wait_timeout"), Setting::Int(timeout));
-        self.timeouts_changed.set(true);
+        self.settings_changed.set(true);
     }
 
     /// Who is logged in.
@@ -93,9 +93,9 @@ impl SessionEnvironment {
         out.append(&mut self.changes.borrow_mut());
     }
 
-    /// Whether time-outs may have changed since the last call.
-    pub fn take_timeouts_changed(&self) -> bool {
-        self.timeouts_changed.replace(false)
+    /// Whether settings may have changed since the last call.
+    pub fn take_settings_changed(&self) -> bool {
+        self.settings_changed.replace(false)
     }
 
     /// An integer setting of the session.
@@ -141,9 +141,7 @@ impl SessionEnvironment {
     fn set_in_session(&self, session: &mut SessionState, id: VariableId, setting: Setting) {
         let row = id.row();
         variables::apply(session, row, &setting);
-        if row.name.ends_with("_timeout") {
-            self.timeouts_changed.set(true);
-        }
+        self.settings_changed.set(true);
         self.track(row, &setting);
         let follower = variables::follower(row, &setting);
         self.settings.borrow_mut().set(id, setting);

@@ -2,7 +2,7 @@
 //!
 //! Outline: the server greets with a challenge for its default plugin; the client responds; if its
 //! account wants another plugin, a new challenge follows; `caching_sha2_password` needs the password
-//! itself, over the Unix socket, until its account's digest is known.
+//! itself, in clear over the Unix socket or encrypted over TCP, until its account's digest is known.
 
 use cohort_sql::SqlError;
 use cohort_sql::error::{
@@ -29,6 +29,9 @@ const LOGIN_PACKET_MAX: usize = 64 << 10;
 const FAST_AUTH_SUCCESS: u8 = 3;
 /// `caching_sha2_password`: send the password.
 const FULL_AUTH: u8 = 4;
+
+/// `caching_sha2_password`: a client wants the key to encrypt its password with.
+const REQUEST_KEY: u8 = 2;
 
 /// Why nobody was let in.
 pub enum LoginFailure {
@@ -201,14 +204,22 @@ impl LoginExchange<'_> {
         Ok(identity)
     }
 
-    /// The password that a client sends when it is asked for it: in clear where nobody can listen.
+    /// The password that a client sends when it is asked for it: in clear where nobody can listen, else
+    /// encrypted with the key it asks for.
     fn clear_password(&mut self, answer: &[u8], challenge: &Challenge) -> Result<Vec<u8>, LoginFailure> {
         let malformed = || SqlError::new(ER_MALFORMED_PACKET, &[&"password"]);
         if *self.peer == Peer::Local {
             return Ok(answer.strip_suffix(&[0]).ok_or_else(malformed)?.to_vec());
         }
-        let _ = challenge;
-        Err(malformed().into())
+        let key = self.server.password_key().map_err(SqlError::internal)?;
+        let encrypted = match answer {
+            [REQUEST_KEY] => {
+                self.output.packet(|out| encode_auth_more(out, key.public_pem().as_bytes()));
+                self.read_answer()?
+            }
+            _ => answer.to_vec(),
+        };
+        Ok(key.decrypt(&encrypted, challenge).ok_or_else(malformed)?)
     }
 
     fn denied(&self, user: &str, with_password: bool) -> LoginFailure {
