@@ -8,7 +8,7 @@ mod model;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub use model::follows_the_model;
 
@@ -36,6 +36,7 @@ macro_rules! engine_conformance {
             cursors_outlive_what_made_them
             readers_see_cohorts_whole
             keeps_what_was_flushed
+            syncs_the_log_first
             skips_redo_it_already_holds
             keeps_what_was_loaded
             erases_only_the_range
@@ -320,6 +321,30 @@ pub fn keeps_what_was_flushed(rig: &mut dyn Rig) {
         assert!(all(&*engine) == *expected, "not what was applied up to {durable:?}");
         at = durable.0;
     }
+}
+
+/// Nothing is found after a crash that was applied after the caller's log was last made durable.
+pub fn syncs_the_log_first(rig: &mut dyn Rig) {
+    let engine = rig.open();
+    let written = Arc::new(AtomicU64::new(0));
+    let synced = Arc::new(AtomicU64::new(0));
+    let sync_log = {
+        let (written, synced) = (written.clone(), synced.clone());
+        move || synced.store(written.load(Ordering::SeqCst), Ordering::SeqCst)
+    };
+    engine.sync_log_first(Box::new(sync_log));
+    for position in 1..=300 {
+        written.store(position, Ordering::SeqCst);
+        apply(&*engine, &put(&key(20, position as u32), &[7; 2000]), position);
+        if position == 100 {
+            assert_eq!(engine.flush().expect("flush"), Position(100));
+            assert!(synced.load(Ordering::SeqCst) >= 100);
+        }
+    }
+    rig.crash(engine);
+    let synced = Position(synced.load(Ordering::SeqCst));
+    let durable = rig.open().durable_position();
+    assert!(Position(100) <= durable && durable <= synced, "{durable:?} is durable, the log up to {synced:?}");
 }
 
 /// A replay that begins before the durable position leaves what was there, even if it ends early.

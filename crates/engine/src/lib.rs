@@ -125,7 +125,9 @@ pub trait Engine: Send + Sync + 'static {
     fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError>;
 
     /// Applies one cohort, its members' redo in commit order, atomically together with `position`.
-    /// Not durable afterwards. One caller at a time, positions rising.
+    /// Not durable afterwards. One caller at a time, positions rising; redo at or before the position
+    /// that was durable at open is skipped. After an error nothing of the cohort is applied; after
+    /// [`WriteError::NoSpace`] the same call works once there is room.
     fn apply(&self, cohort: &[&[u8]], position: Position) -> Result<(), WriteError>;
 
     /// The position up to which everything applied survives a power cut.
@@ -134,6 +136,16 @@ pub trait Engine: Send + Sync + 'static {
     /// Makes everything applied before the call durable and returns the position then durable. May
     /// run beside [`Engine::apply`].
     fn flush(&self) -> Result<Position, WriteError>;
+
+    /// Says whether [`Engine::apply`] would be taken now, without trying: after a failed write in the
+    /// background it would not. Cheap enough to ask before a transaction gets its place in the order.
+    fn ready(&self) -> Result<(), WriteError>;
+
+    /// Has `sync_log` called before the engine makes anything durable that was applied after the last
+    /// call, also when it does so by itself. The caller makes its log durable in it: where not every
+    /// log write is synced, the engine could otherwise outlive the log after a power cut. Called on
+    /// threads of the engine; must not call the engine. Set once, before the first [`Engine::apply`].
+    fn sync_log_first(&self, sync_log: Box<dyn Fn() + Send + Sync>);
 
     /// Adds sorted, distinct entries of a key range that no committed data refers to yet, outside of
     /// the commit order (index builds); durable when it returns. After an error or a crash part of

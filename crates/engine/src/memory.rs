@@ -5,7 +5,7 @@
 //! as a power cut would leave it: with the durable copy and nothing else.
 
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 use rpds::RedBlackTreeMapSync;
@@ -22,6 +22,7 @@ type Map = RedBlackTreeMapSync<Bytes, Bytes>;
 #[derive(Default)]
 pub struct MemoryEngine {
     state: RwLock<State>,
+    sync_log: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Default)]
@@ -50,7 +51,8 @@ impl MemoryEngine {
     pub fn crash(&self) -> MemoryEngine {
         let durable = self.state.read().durable.clone();
         let opened = durable.position;
-        MemoryEngine { state: RwLock::new(State { opened, current: durable.clone(), durable, flushes: 0 }) }
+        let state = State { opened, current: durable.clone(), durable, flushes: 0 };
+        MemoryEngine { state: RwLock::new(state), sync_log: OnceLock::new() }
     }
 }
 
@@ -91,10 +93,22 @@ impl Engine for MemoryEngine {
     }
 
     fn flush(&self) -> Result<Position, WriteError> {
+        let flushed = self.state.read().current.clone();
+        if let Some(sync_log) = self.sync_log.get() {
+            sync_log();
+        }
         let mut state = self.state.write();
-        state.durable = state.current.clone();
+        state.durable = flushed;
         state.flushes += 1;
         Ok(state.durable.position)
+    }
+
+    fn ready(&self) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn sync_log_first(&self, sync_log: Box<dyn Fn() + Send + Sync>) {
+        assert!(self.sync_log.set(sync_log).is_ok(), "set once");
     }
 
     fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {

@@ -17,6 +17,10 @@
 //! Concurrency: one applier, any number of readers; `flush`, `load` and `erase` may run beside them.
 //! The batch is locked for the length of an apply; `flush` and `erase` take `upkeep`, never both.
 //!
+//! A full disk: RocksDB refuses writes from the flush that found no room until it has found room
+//! again, for which it looks every five seconds; [`Engine::ready`] says which it is. It is never told
+//! to try earlier: a second failure would be final for it.
+//!
 //! On crash: the memtables are gone and the files are at the durable position or a little behind it.
 //! Files of an unfinished [`Engine::load`] lie in `loading/` and go away at open.
 
@@ -29,7 +33,7 @@ mod upkeep;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use rust_rocksdb::{DB, ErrorKind, FlushOptions, ReadOptions, WriteBatch, WriteOptions};
@@ -59,8 +63,6 @@ pub struct RocksDb {
     opened: Position,
     applied: AtomicU64,
     durable: AtomicU64,
-    /// A write failed for lack of space since the last one that worked.
-    starved: AtomicBool,
     upkeep: Mutex<Upkeep>,
     events: Arc<Events>,
 }
@@ -94,8 +96,7 @@ impl Engine for RocksDb {
             fill(&mut batch, redo)?;
         }
         batch.put(POSITION_KEY, encode_position(position));
-        self.make_room();
-        self.db.write_opt(&batch, &self.write).map_err(|e| self.write_error(e))?;
+        self.db.write_opt(&batch, &self.write).map_err(|e| write_error(&e))?;
         self.applied.store(position.0, Ordering::Release);
         if batch.size_in_bytes() > BATCH_KEEP {
             *batch = WriteBatch::new();
@@ -110,22 +111,27 @@ impl Engine for RocksDb {
     fn flush(&self) -> Result<Position, WriteError> {
         let mut upkeep = self.upkeep.lock();
         let applied = self.applied.load(Ordering::Acquire);
-        self.make_room();
         let mut options = FlushOptions::default();
         options.set_wait(true);
-        self.db.flush_opt(&options).map_err(|e| self.write_error(e))?;
+        self.db.flush_opt(&options).map_err(|e| write_error(&e))?;
         self.durable.fetch_max(applied, Ordering::AcqRel);
-        upkeep.reclaim(&self.db).map_err(|e| self.write_error(e))?;
+        upkeep.reclaim(&self.db).map_err(|e| write_error(&e))?;
         Ok(self.durable_position())
     }
 
+    fn ready(&self) -> Result<(), WriteError> {
+        self.events.ready()
+    }
+
+    fn sync_log_first(&self, sync_log: Box<dyn Fn() + Send + Sync>) {
+        self.events.sync_log_first(sync_log);
+    }
+
     fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
-        self.make_room();
         upkeep::load(self, entries)
     }
 
     fn erase(&self, range: &KeyRange) -> Result<(), WriteError> {
-        self.make_room();
         upkeep::erase(self, range)
     }
 
@@ -134,21 +140,11 @@ impl Engine for RocksDb {
     }
 }
 
-impl RocksDb {
-    /// After a write that failed for lack of space: asks RocksDB to take writes again. If there
-    /// still is no room, the write that follows says so.
-    fn make_room(&self) {
-        if self.starved.load(Ordering::Relaxed) && self.db.resume().is_ok() {
-            self.starved.store(false, Ordering::Relaxed);
-        }
-    }
-
-    fn write_error(&self, error: rust_rocksdb::Error) -> WriteError {
-        let detail = error.to_string();
-        if is_no_space(&error) {
-            self.starved.store(true, Ordering::Relaxed);
-            return WriteError::NoSpace { engine: NAME, detail };
-        }
+fn write_error(error: &rust_rocksdb::Error) -> WriteError {
+    let detail = error.to_string();
+    if is_no_space(error) {
+        WriteError::NoSpace { engine: NAME, detail }
+    } else {
         WriteError::Failed { engine: NAME, detail }
     }
 }

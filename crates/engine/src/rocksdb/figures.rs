@@ -1,19 +1,21 @@
-//! What RocksDB does in the background, counted by its event listener, and what it holds.
+//! What RocksDB does in the background, as its event listener hears it, and what it holds.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use parking_lot::Mutex;
 use rust_rocksdb::event_listener::{
-    CompactionJobInfo, DBBackgroundErrorReason, DBWriteStallCondition, EventListener, FlushJobInfo, IngestionInfo,
-    MutableStatus, WriteStallInfo,
+    BackgroundErrorRecoveryInfo, CompactionJobInfo, DBBackgroundErrorReason, DBWriteStallCondition, EventListener,
+    FlushJobInfo, IngestionInfo, MutableStatus, StatusSeverity, WriteStallInfo,
 };
 use rust_rocksdb::properties;
 
-use super::RocksDb;
+use super::{RocksDb, write_error};
+use crate::WriteError;
 
-/// Counters that RocksDB's threads raise.
+/// What RocksDB's threads told.
 #[derive(Default)]
 pub(super) struct Events {
     flushes: AtomicU64,
@@ -25,11 +27,31 @@ pub(super) struct Events {
     stalls: AtomicU64,
     stalled_us: AtomicU64,
     stalled_since: Mutex<Option<Instant>>,
+    /// Writes are refused; `refusal` says why.
+    refusing: AtomicBool,
+    refusal: Mutex<Option<rust_rocksdb::Error>>,
+    sync_log: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Events {
     pub(super) fn listener(self: &Arc<Events>) -> Listener {
         Listener(self.clone())
+    }
+
+    pub(super) fn ready(&self) -> Result<(), WriteError> {
+        if !self.refusing.load(Acquire) {
+            return Ok(());
+        }
+        self.refusal.lock().as_ref().map_or(Ok(()), |error| Err(write_error(error)))
+    }
+
+    pub(super) fn sync_log_first(&self, sync_log: Box<dyn Fn() + Send + Sync>) {
+        assert!(self.sync_log.set(sync_log).is_ok(), "set once");
+    }
+
+    fn refuse(&self, error: Option<&rust_rocksdb::Error>) {
+        *self.refusal.lock() = error.cloned();
+        self.refusing.store(error.is_some(), Release);
     }
 
     fn stalled_us(&self) -> u64 {
@@ -42,6 +64,13 @@ impl Events {
 pub(super) struct Listener(Arc<Events>);
 
 impl EventListener for Listener {
+    /// The memtables of the flush are sealed: whatever is in them is in the caller's log by now.
+    fn on_flush_begin(&self, _: &FlushJobInfo) {
+        if let Some(sync_log) = self.0.sync_log.get() {
+            sync_log();
+        }
+    }
+
     fn on_flush_completed(&self, info: &FlushJobInfo) {
         self.0.flushes.fetch_add(1, Relaxed);
         self.0.flushed_bytes.fetch_add(info.table_properties().data_size(), Relaxed);
@@ -56,8 +85,15 @@ impl EventListener for Listener {
         self.0.ingested_files.fetch_add(1, Relaxed);
     }
 
-    fn on_background_error(&self, _: DBBackgroundErrorReason, _: MutableStatus) {
+    fn on_background_error(&self, _: DBBackgroundErrorReason, status: MutableStatus) {
         self.0.background_errors.fetch_add(1, Relaxed);
+        if !matches!(status.severity(), StatusSeverity::KNoError | StatusSeverity::KSoftError) {
+            self.0.refuse(status.result().as_ref().err());
+        }
+    }
+
+    fn on_error_recovery_end(&self, info: &BackgroundErrorRecoveryInfo) {
+        self.0.refuse(info.new_bg_error().result().as_ref().err());
     }
 
     fn on_stall_conditions_changed(&self, info: &WriteStallInfo) {
@@ -97,6 +133,7 @@ pub(super) fn read(engine: &RocksDb) -> Vec<(&'static str, u64)> {
         ("background_errors", events.background_errors.load(Relaxed)),
         ("write_stalls", events.stalls.load(Relaxed)),
         ("write_stalled_us", events.stalled_us()),
+        ("write_refused", u64::from(events.refusing.load(Relaxed))),
         ("write_stopped", property(properties::IS_WRITE_STOPPED)),
         ("applied_position", engine.applied.load(Relaxed)),
         ("durable_position", engine.durable.load(Relaxed)),

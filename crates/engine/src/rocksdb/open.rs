@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use rust_rocksdb::{
@@ -113,7 +113,6 @@ impl RocksDb {
             opened,
             applied: AtomicU64::new(opened.0),
             durable: AtomicU64::new(opened.0),
-            starved: AtomicBool::new(false),
             upkeep: Mutex::new(Upkeep::default()),
             events,
         })

@@ -1,6 +1,9 @@
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -216,4 +219,64 @@ fn a_position_that_does_not_rise_is_a_defect() {
     let engine = RocksDb::open(dir.path(), &small()).unwrap();
     engine.apply(&[], Position(5)).unwrap();
     let _ = engine.apply(&[], Position(5));
+}
+
+/// A small file system of its own, if this user may have one.
+struct SmallDisk {
+    dir: TempDir,
+}
+
+impl SmallDisk {
+    fn mount(mebibytes: u32) -> Option<SmallDisk> {
+        let dir = TempDir::new().unwrap();
+        let size = format!("size={mebibytes}m");
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir.path()).output().ok()?;
+        mounted.status.success().then_some(SmallDisk { dir })
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.dir.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_cohorts_until_there_is_room() {
+    let Some(disk) = SmallDisk::mount(24) else {
+        eprintln!("skipped: this user may not mount a file system");
+        return;
+    };
+    let filler = disk.dir.path().join("filler");
+    fs::write(&filler, vec![0; 12 << 20]).unwrap();
+    let options = RocksDbOptions { write_buffer_bytes: 1 << 20, ..RocksDbOptions::default() };
+    let engine = RocksDb::open(&disk.dir.path().join("db"), &options).unwrap();
+    let noise: Vec<u8> = (0..50_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let cohort = |position: u64| put(&row(20, position as u32), &noise[..(20_000 + position as usize)]);
+
+    let mut position = 0;
+    let refused = loop {
+        position += 1;
+        assert!(position < 2000, "the disk is never full");
+        if let Err(error) = engine.apply(&[&cohort(position)], Position(position)) {
+            break error;
+        }
+    };
+    assert!(matches!(refused, WriteError::NoSpace { .. }), "{refused}");
+    assert!(matches!(engine.ready(), Err(WriteError::NoSpace { .. })));
+    assert!(engine.durable_position().0 < position);
+    for applied in 1..position {
+        let mut value = Vec::new();
+        assert!(engine.get(&row(20, applied as u32), &mut value).unwrap(), "cohort {applied} is not readable");
+    }
+
+    fs::remove_file(&filler).unwrap();
+    let since = Instant::now();
+    while let Err(error) = engine.apply(&[&cohort(position)], Position(position)) {
+        assert!(since.elapsed() < Duration::from_secs(30), "still refused: {error}");
+        thread::sleep(Duration::from_millis(100));
+    }
+    engine.ready().unwrap();
+    assert_eq!(engine.flush().unwrap(), Position(position));
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use rust_rocksdb::{DB, IngestExternalFileOptions, SstFileWriter, WriteBatch};
 
 use super::read::RangeCursor;
-use super::{NAME, RocksDb};
+use super::{NAME, RocksDb, write_error};
 use crate::{Cursor, Direction, KeyRange, MIN_KEY_LEN, WriteError};
 
 /// Where files are built that are not part of the database yet.
@@ -83,7 +83,7 @@ pub(super) fn erase(engine: &RocksDb, range: &KeyRange) -> Result<(), WriteError
         batch.delete_range(&range.lower, &range.upper);
     }
     let mut upkeep = engine.upkeep.lock();
-    engine.db.write_opt(&batch, &engine.write).map_err(|e| engine.write_error(e))?;
+    engine.db.write_opt(&batch, &engine.write).map_err(|e| write_error(&e))?;
     if !all {
         let sequence = engine.db.latest_sequence_number();
         upkeep.erased.push(Erased { range, sequence });
@@ -124,7 +124,7 @@ fn load_into(
     entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>,
     dir: &Path,
 ) -> Result<(), WriteError> {
-    let failed = |e| engine.write_error(e);
+    let failed = |e| write_error(&e);
     let mut files = Vec::new();
     let mut entries = entries.peekable();
     while entries.peek().is_some() {
