@@ -216,11 +216,12 @@ error_table! {
     ER_CANT_AGGREGATE_2COLLATIONS = 1267, "HY000", "Illegal mix of collations ({}) and ({}) for operation '{}'";
     ER_UNKNOWN_COLLATION = 1273, "HY000", "Unknown collation: '{}'";
     ER_CANT_CREATE_THREAD = 1135, "HY000", "Can't create a new thread ({}); if you are not out of available memory, you can consult the manual for a possible OS-dependent bug";
-    ER_WARN_INVALID_TIMESTAMP = 1299, "HY000", "Invalid TIMESTAMP value in column '{}' at row {}";
+
     ER_WRONG_NAME_FOR_INDEX = 1280, "42000", "Incorrect index name '{}'";
     ER_UNKNOWN_STORAGE_ENGINE = 1286, "42000", "Unknown storage engine '{}'";
     ER_WARN_DEPRECATED_SYNTAX = 1287, "HY000", "'{}' is deprecated and will be removed in a future release. Please use {} instead";
     ER_TRUNCATED_WRONG_VALUE = 1292, "22007", "Truncated incorrect {} value: '{}'";
+    ER_WRONG_VALUE = 1292, "22007", "Incorrect {} value: '{}'";
     ER_WRONG_VALUE_FOR_COLUMN = 1292, "22007", "Incorrect {} value: '{}' for column '{}' at row {}";
     ER_TOO_MUCH_AUTO_TIMESTAMP_COLS = 1293, "HY000", "Incorrect table definition; there can be only one TIMESTAMP column with CURRENT_TIMESTAMP in DEFAULT or ON UPDATE clause";
     ER_INVALID_ON_UPDATE = 1294, "HY000", "Invalid ON UPDATE clause for '{}' column";
@@ -273,6 +274,7 @@ error_table! {
     ER_QUERY_TIMEOUT = 3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded";
     ER_FIELD_IN_ORDER_NOT_SELECT = 3065, "HY000", "Expression #{} of ORDER BY clause is not in SELECT list, references column '{}' which is not in SELECT list; this is incompatible with {}";
     ER_ERROR_ON_MODIFYING_GTID_EXECUTED_TABLE = 3129, "HY000", "Please do not modify the {} table. This is a mysql internal system table to store GTIDs for committed transactions.";
+    ER_INVALID_ARGUMENT_FOR_LOGARITHM = 3020, "2201E", "Invalid argument for logarithm";
     ER_LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     ER_CHARACTER_SET_MISMATCH = 3995, "HY000", "Character set '{}' cannot be used in conjunction with '{}' in call to {}.";
     ER_CLIENT_INTERACTION_TIMEOUT = 4031, "HY000", "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";

@@ -13,14 +13,26 @@
 //! Not here: names (the planner resolves them), subqueries.
 
 pub mod aggregate;
+mod arithmetic;
+mod build;
+mod cast;
+mod coercion;
+mod compare;
 pub mod context;
+mod convert;
+mod display;
+mod evaluate;
+mod functions;
+mod interval;
+mod result;
 
+pub use compare::{compare_values, order_values, write_group_key};
 pub use context::{EvalContext, Information, StatementContext, VariableScope};
+pub use functions::Call;
 
 use std::sync::Arc;
 
 use crate::collation::Collation;
-use crate::error::SqlError;
 use crate::types::ResultType;
 use crate::value::Value;
 
@@ -100,7 +112,7 @@ pub enum Expr {
         /// IS NOT.
         negated: bool,
     },
-    /// CASE, IF, IFNULL, NULLIF, COALESCE.
+    /// CASE, IF.
     Case(Box<Case>),
     /// CAST, CONVERT.
     Cast(Box<Expr>, CastType),
@@ -108,6 +120,10 @@ pub enum Expr {
     Collate(Box<Expr>, Collation),
     /// A built-in function.
     Call(Box<Call>),
+    /// `EXTRACT(unit FROM date)`.
+    Extract(IntervalUnit, Box<Expr>),
+    /// `TIMESTAMPDIFF(unit, from, to)`.
+    TimestampDiff(IntervalUnit, Box<Expr>, Box<Expr>),
     /// `date + INTERVAL amount unit` and the like.
     DateAdd {
         /// date
@@ -226,62 +242,20 @@ pub enum IntervalUnit {
     YearMonth,
 }
 
-/// The conditional expressions.
+/// CASE.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Case {}
-
-/// A call of a built-in function.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Call {}
-
-impl Expr {
-    /// A reference to a place of the row.
-    pub fn column(slot: usize, name: impl Into<Arc<str>>, result_type: ResultType) -> Expr {
-        Expr::Column(ColumnRef { slot, name: name.into(), result_type })
-    }
-    /// `left op right`; the collation is settled from both sides (1267 if they contradict).
-    pub fn compare(_op: CompareOp, _left: Expr, _right: Expr) -> Result<Expr, SqlError> { todo!() }
-    /// `left op right`
-    pub fn arithmetic(_op: ArithmeticOp, _left: Expr, _right: Expr) -> Result<Expr, SqlError> { todo!() }
-    /// `x [NOT] BETWEEN low AND high`
-    pub fn between(_operand: Expr, _low: Expr, _high: Expr, _negated: bool) -> Result<Expr, SqlError> { todo!() }
-    /// `x [NOT] IN (list)`
-    pub fn in_list(_operand: Expr, _list: Vec<Expr>, _negated: bool) -> Result<Expr, SqlError> { todo!() }
-    /// `x [NOT] LIKE pattern [ESCAPE e]`; pass `Some('\\')` where the statement has no ESCAPE.
-    pub fn like(_operand: Expr, _pattern: Expr, _escape: Option<char>, _negated: bool) -> Result<Expr, SqlError> { todo!() }
-    /// CASE [operand] WHEN ... THEN ... [ELSE ...] END
-    pub fn case(_operand: Option<Expr>, _branches: Vec<(Expr, Expr)>, _otherwise: Option<Expr>) -> Result<Expr, SqlError> { todo!() }
-    /// A call of the built-in function `name` (in any case; IF, IFNULL, COALESCE, MOD and so on included).
-    /// 1305 if there is none, 1582 if it takes another number of arguments. Functions with a syntax of their own are
-    /// built as: `TRIM(LEADING x FROM s)` = `call("trim_leading", [s, x])` (`trim_trailing`, `trim_both`),
-    /// `POSITION(a IN b)` = `locate(a, b)`, `EXTRACT(unit FROM d)` = [`Expr::extract`], `TIMESTAMPDIFF` and
-    /// `TIMESTAMPADD` = [`Expr::timestamp_diff`] and [`Expr::DateAdd`].
-    pub fn call(_name: &str, _args: Vec<Expr>) -> Result<Expr, SqlError> { todo!() }
-    /// `EXTRACT(unit FROM date)`
-    pub fn extract(_unit: IntervalUnit, _date: Expr) -> Expr { todo!() }
-    /// `TIMESTAMPDIFF(unit, from, to)`
-    pub fn timestamp_diff(_unit: IntervalUnit, _from: Expr, _to: Expr) -> Expr { todo!() }
-
-    /// The value for one row. What MySQL warns of goes to [`StatementContext::warn`].
-    pub fn eval(&self, _row: &[Value], _cx: &EvalContext<'_>) -> Result<Value, SqlError> { todo!() }
-    /// The value as a condition; `None` is unknown (NULL).
-    pub fn condition(&self, _row: &[Value], _cx: &EvalContext<'_>) -> Result<Option<bool>, SqlError> { todo!() }
-    /// The type of the result, given the parameters (missing ones are taken for strings).
-    pub fn result_type(&self, _params: &[Value]) -> ResultType { todo!() }
-    /// The collation under which the result is compared, sorted and grouped.
-    pub fn collation(&self) -> Collation { todo!() }
-    /// Whether two evaluations over the same row may differ (RAND, UUID, SLEEP, variables' assignments).
-    pub fn is_volatile(&self) -> bool { todo!() }
-    /// Calls `visit` for this expression and all below it.
-    pub fn walk(&self, _visit: &mut dyn FnMut(&Expr)) { todo!() }
-    /// Calls `visit` for this expression and all below it, which it may replace (children first).
-    pub fn walk_mut(&mut self, _visit: &mut dyn FnMut(&mut Expr)) { todo!() }
+pub struct Case {
+    /// What the branches' conditions are compared with, if there is one.
+    pub operand: Option<Expr>,
+    /// WHEN and THEN.
+    pub branches: Vec<(Expr, Expr)>,
+    /// ELSE; NULL without one.
+    pub otherwise: Option<Expr>,
+    /// Under which the operand is compared.
+    pub collation: Collation,
+    /// The type of the result, where no parameter has a say in it.
+    unified: Option<ResultType>,
 }
 
-/// Compares two non-NULL values as `<` and `=` do, strings under `collation`; `None` if one is NULL. Used by ORDER BY,
-/// MIN, MAX and joins; values of one column never need a conversion that could warn.
-pub fn compare_values(_a: &Value, _b: &Value, _collation: Collation) -> Option<std::cmp::Ordering> { todo!() }
-/// The order of ORDER BY: as [`compare_values`], NULL first.
-pub fn order_values(_a: &Value, _b: &Value, _collation: Collation) -> std::cmp::Ordering { todo!() }
-/// Appends bytes that are equal exactly for values that GROUP BY, DISTINCT and hash joins hold to be equal.
-pub fn write_group_key(_value: &Value, _collation: Collation, _out: &mut Vec<u8>) { todo!() }
+#[cfg(test)]
+mod tests;

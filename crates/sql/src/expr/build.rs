@@ -1,0 +1,240 @@
+//! Constructors: they check arguments and settle the collation under which strings meet.
+
+use std::sync::Arc;
+
+use super::coercion::{Coercibility, settle};
+use super::functions::{self, Call};
+use super::{ArithmeticOp, Case, ColumnRef, CompareOp, Expr, IntervalUnit};
+use crate::error::SqlError;
+use crate::types::ResultType;
+
+impl Expr {
+    /// A reference to a place of the row.
+    pub fn column(slot: usize, name: impl Into<Arc<str>>, result_type: ResultType) -> Expr {
+        Expr::Column(ColumnRef { slot, name: name.into(), result_type })
+    }
+
+    /// `left op right`; the collation is settled from both sides (1267 if they contradict).
+    pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
+        let collation = settle(&[&left, &right], op.symbol())?;
+        Ok(Expr::Compare(op, Box::new(left), Box::new(right), collation))
+    }
+
+    /// `left op right`
+    pub fn arithmetic(op: ArithmeticOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
+        Ok(Expr::Arithmetic(op, Box::new(left), Box::new(right)))
+    }
+
+    /// `x [NOT] BETWEEN low AND high`
+    pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr, SqlError> {
+        let collation = settle(&[&operand, &low, &high], "between")?;
+        Ok(Expr::Between { operand: Box::new(operand), low: Box::new(low), high: Box::new(high), negated, collation })
+    }
+
+    /// `x [NOT] IN (list)`
+    pub fn in_list(operand: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlError> {
+        let sides: Vec<&Expr> = std::iter::once(&operand).chain(&list).collect();
+        let collation = settle(&sides, " IN ")?;
+        Ok(Expr::In { operand: Box::new(operand), list, negated, collation })
+    }
+
+    /// `x [NOT] LIKE pattern [ESCAPE e]`; pass `Some('\\')` where the statement has no ESCAPE.
+    pub fn like(operand: Expr, pattern: Expr, escape: Option<char>, negated: bool) -> Result<Expr, SqlError> {
+        let collation = settle(&[&operand, &pattern], "like")?;
+        Ok(Expr::Like { operand: Box::new(operand), pattern: Box::new(pattern), escape, negated, collation })
+    }
+
+    /// `CASE [operand] WHEN … THEN … [ELSE …] END`
+    pub fn case(operand: Option<Expr>, branches: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Result<Expr, SqlError> {
+        let compared: Vec<&Expr> = operand.iter().chain(branches.iter().filter(|_| operand.is_some()).map(|(when, _)| when)).collect();
+        let collation = settle(&compared, "case")?;
+        let mut case = Case { operand, branches, otherwise, collation, unified: None };
+        settle(&case.results(), "case")?;
+        if case.results().iter().all(|result| !result.has_params()) {
+            case.unified = Some(case.result_type(&[]));
+        }
+        Ok(Expr::Case(Box::new(case)))
+    }
+
+    /// A call of the built-in function `name` (in any case; IF, IFNULL, COALESCE, MOD and so on
+    /// included). 1305 if there is none, 1582 if it takes another number of arguments. Functions with a
+    /// syntax of their own are built as: `TRIM(LEADING x FROM s)` = `call("trim_leading", [s, x])`
+    /// (`trim_trailing`, `trim_both`), `POSITION(a IN b)` = `locate(a, b)`, `EXTRACT(unit FROM d)` =
+    /// [`Expr::extract`], `TIMESTAMPDIFF` and `TIMESTAMPADD` = [`Expr::timestamp_diff`] and
+    /// [`Expr::DateAdd`].
+    pub fn call(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
+        functions::build(name, args)
+    }
+
+    /// `EXTRACT(unit FROM date)`
+    pub fn extract(unit: IntervalUnit, date: Expr) -> Expr {
+        Expr::Extract(unit, Box::new(date))
+    }
+
+    /// `TIMESTAMPDIFF(unit, from, to)`
+    pub fn timestamp_diff(unit: IntervalUnit, from: Expr, to: Expr) -> Expr {
+        Expr::TimestampDiff(unit, Box::new(from), Box::new(to))
+    }
+
+    /// Whether two evaluations over the same row may differ, or have an effect (RAND, UUID, SLEEP,
+    /// assignments of variables).
+    pub fn is_volatile(&self) -> bool {
+        let mut volatile = false;
+        self.walk(&mut |expr| {
+            volatile |= match expr {
+                Expr::AssignUserVariable(..) | Expr::UserVariable(_) => true,
+                Expr::Call(call) => call.is_volatile(),
+                _ => false,
+            };
+        });
+        volatile
+    }
+
+    /// Whether a parameter has a say in the value.
+    pub(super) fn has_params(&self) -> bool {
+        let mut found = false;
+        self.walk(&mut |expr| found |= matches!(expr, Expr::Param(_)));
+        found
+    }
+
+    /// Whether it names a place of the row.
+    pub fn has_columns(&self) -> bool {
+        let mut found = false;
+        self.walk(&mut |expr| found |= matches!(expr, Expr::Column(_)));
+        found
+    }
+
+    /// Calls `visit` for this expression and all below it.
+    pub fn walk(&self, visit: &mut dyn FnMut(&Expr)) {
+        visit(self);
+        self.children(&mut |child| child.walk(visit));
+    }
+
+    /// Calls `visit` for this expression and all below it, which it may replace (children first).
+    pub fn walk_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        self.children_mut(&mut |child| child.walk_mut(visit));
+        visit(self);
+    }
+
+    fn children(&self, visit: &mut dyn FnMut(&Expr)) {
+        match self {
+            Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) | Expr::UserVariable(_) | Expr::SystemVariable(..) => {}
+            Expr::Unary(_, a)
+            | Expr::Not(a)
+            | Expr::IsNull { operand: a, .. }
+            | Expr::IsTruth { operand: a, .. }
+            | Expr::Cast(a, _)
+            | Expr::Collate(a, _)
+            | Expr::Extract(_, a)
+            | Expr::AssignUserVariable(_, a) => visit(a),
+            Expr::Arithmetic(_, a, b)
+            | Expr::Compare(_, a, b, _)
+            | Expr::Xor(a, b)
+            | Expr::Like { operand: a, pattern: b, .. }
+            | Expr::DateAdd { date: a, amount: b, .. }
+            | Expr::TimestampDiff(_, a, b) => {
+                visit(a);
+                visit(b);
+            }
+            Expr::Between { operand, low, high, .. } => {
+                visit(operand);
+                visit(low);
+                visit(high);
+            }
+            Expr::And(all) | Expr::Or(all) => all.iter().for_each(visit),
+            Expr::In { operand, list, .. } => {
+                visit(operand);
+                list.iter().for_each(visit);
+            }
+            Expr::Case(case) => {
+                case.operand.iter().for_each(&mut *visit);
+                for (when, then) in &case.branches {
+                    visit(when);
+                    visit(then);
+                }
+                case.otherwise.iter().for_each(visit);
+            }
+            Expr::Call(call) => call.args.iter().for_each(visit),
+        }
+    }
+
+    fn children_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) | Expr::UserVariable(_) | Expr::SystemVariable(..) => {}
+            Expr::Unary(_, a)
+            | Expr::Not(a)
+            | Expr::IsNull { operand: a, .. }
+            | Expr::IsTruth { operand: a, .. }
+            | Expr::Cast(a, _)
+            | Expr::Collate(a, _)
+            | Expr::Extract(_, a)
+            | Expr::AssignUserVariable(_, a) => visit(a),
+            Expr::Arithmetic(_, a, b)
+            | Expr::Compare(_, a, b, _)
+            | Expr::Xor(a, b)
+            | Expr::Like { operand: a, pattern: b, .. }
+            | Expr::DateAdd { date: a, amount: b, .. }
+            | Expr::TimestampDiff(_, a, b) => {
+                visit(a);
+                visit(b);
+            }
+            Expr::Between { operand, low, high, .. } => {
+                visit(operand);
+                visit(low);
+                visit(high);
+            }
+            Expr::And(all) | Expr::Or(all) => all.iter_mut().for_each(visit),
+            Expr::In { operand, list, .. } => {
+                visit(operand);
+                list.iter_mut().for_each(visit);
+            }
+            Expr::Case(case) => {
+                case.operand.iter_mut().for_each(&mut *visit);
+                for (when, then) in &mut case.branches {
+                    visit(when);
+                    visit(then);
+                }
+                case.otherwise.iter_mut().for_each(visit);
+            }
+            Expr::Call(call) => call.args.iter_mut().for_each(visit),
+        }
+    }
+}
+
+impl Case {
+    /// The THEN and ELSE expressions.
+    pub(super) fn results(&self) -> Vec<&Expr> {
+        self.branches.iter().map(|(_, then)| then).chain(&self.otherwise).collect()
+    }
+
+    /// The type that all results fit.
+    pub(super) fn result_type(&self, params: &[crate::value::Value]) -> ResultType {
+        if let Some(unified) = self.unified {
+            return unified;
+        }
+        let types = self.results().into_iter().map(|result| result.result_type(params));
+        let joined = types.reduce(ResultType::unify).unwrap_or_else(ResultType::null);
+        let joined = joined.nullable(joined.nullable || self.otherwise.is_none());
+        super::coercion::with_collation(joined, &self.results())
+    }
+}
+
+impl Call {
+    /// Whether the function's result may differ from call to call.
+    fn is_volatile(&self) -> bool {
+        self.function.volatile
+    }
+}
+
+impl Coercibility {
+    /// As messages name it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Coercibility::Explicit => "EXPLICIT",
+            Coercibility::Implicit => "IMPLICIT",
+            Coercibility::System => "SYSCONST",
+            Coercibility::Coercible => "COERCIBLE",
+            Coercibility::Numeric => "NUMERIC",
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! CAST and CONVERT.
+
+use std::fmt;
+
+use super::convert::{local, now, to_bytes, to_datetime, to_decimal, to_f64, to_integer, to_time, truncated};
+use super::{CastType, EvalContext};
+use crate::codec::key::first_chars;
+use crate::error::SqlError;
+use crate::types::decimal::Decimal;
+use crate::types::number_text;
+use crate::types::{FieldType, ResultType};
+use crate::value::Value;
+
+/// `CAST(value AS to)`
+pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    let value = &local(value, cx);
+    Ok(match to {
+        CastType::Signed => Value::Int(to_i64_wrapping(value, cx)?),
+        CastType::Unsigned => Value::UInt(to_u64_wrapping(value, cx)?),
+        CastType::Decimal { precision, scale } => {
+            let number = to_decimal(value, cx)?.round_to(*scale);
+            if number.fits(*precision, *scale) {
+                Value::Decimal(number)
+            } else {
+                cx.statement.warn(truncated("DECIMAL", value))?;
+                Value::Decimal(Decimal::largest(*precision, *scale, number.is_negative()))
+            }
+        }
+        CastType::Float => Value::Float(to_f64(value, cx)?.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32),
+        CastType::Double => Value::Double(to_f64(value, cx)?),
+        CastType::Char { chars, .. } => {
+            let text = match value {
+                Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
+                    Ok(text) => text.to_owned(),
+                    // What is no text in the character set is none at all.
+                    Err(_) => {
+                        cx.statement.warn(SqlError::new(crate::error::ER_INVALID_CHARACTER_STRING, &[&"utf8mb4", value]))?;
+                        return Ok(Value::Null);
+                    }
+                },
+                other => other.to_string(),
+            };
+            let kept = chars.map_or(&*text, |chars| first_chars(&text, chars as usize));
+            if kept.len() < text.len() {
+                cx.statement.warn(truncated("CHAR", value))?;
+            }
+            Value::text(kept)
+        }
+        CastType::Binary { bytes: len } => {
+            let bytes = to_bytes(value);
+            let Some(len) = *len else { return Ok(Value::bytes(&*bytes)) };
+            let mut kept = bytes.into_owned();
+            if kept.len() > len as usize {
+                cx.statement.warn(truncated("BINARY", value))?;
+            } else if len as usize > cx.statement.max_allowed_packet() {
+                return Ok(Value::Null);
+            }
+            kept.resize(len as usize, 0);
+            Value::bytes(kept)
+        }
+        CastType::Date => to_datetime(value, cx)?.map_or(Value::Null, |value| Value::Date(value.date())),
+        CastType::DateTime { fsp } => to_datetime(value, cx)?.map_or(Value::Null, |value| Value::DateTime(value.round(*fsp))),
+        CastType::Time { fsp } => to_time(value, cx)?.map_or(Value::Null, |time| Value::Time(time.round(*fsp))),
+        CastType::Year => {
+            let year = match value {
+                Value::Date(date) => i64::from(date.year),
+                Value::DateTime(value) => i64::from(value.date().year),
+                Value::Time(_) => i64::from(now(cx, 0).date().year),
+                other => to_integer(other, cx)?.clamp(-1, 10_000) as i64,
+            };
+            match year {
+                0 => Value::UInt(0),
+                1..=69 => Value::UInt(year as u64 + 2000),
+                70..=99 => Value::UInt(year as u64 + 1900),
+                1901..=2155 => Value::UInt(year as u64),
+                _ => {
+                    cx.statement.warn(truncated("YEAR", value))?;
+                    Value::Null
+                }
+            }
+        }
+    })
+}
+
+/// CAST AS SIGNED: text beyond the range of 64 bits is cut to it with a warning, an unsigned number keeps
+/// its bits.
+fn to_i64_wrapping(value: &Value, cx: &EvalContext<'_>) -> Result<i64, SqlError> {
+    if let Value::UInt(int) = value {
+        return Ok(*int as i64);
+    }
+    let integer = integer_of(value, cx)?;
+    let cut = integer.clamp(i128::from(i64::MIN), i128::from(u64::MAX));
+    if cut != integer || (!value.is_string() && cut > i128::from(i64::MAX)) {
+        cx.statement.warn(truncated(kind_of(value), value))?;
+        return Ok(cut.min(i128::from(i64::MAX)) as i64);
+    }
+    Ok(cut as u64 as i64)
+}
+
+/// CAST AS UNSIGNED: negative numbers keep their bits.
+fn to_u64_wrapping(value: &Value, cx: &EvalContext<'_>) -> Result<u64, SqlError> {
+    if let Value::Int(int) = value {
+        return Ok(*int as u64);
+    }
+    let integer = integer_of(value, cx)?;
+    let cut = integer.clamp(i128::from(i64::MIN), i128::from(u64::MAX));
+    if cut != integer || (matches!(value, Value::Decimal(_)) && cut < 0) {
+        cx.statement.warn(truncated(kind_of(value), value))?;
+        return Ok(if matches!(value, Value::Decimal(_)) { cut.max(0) as u64 } else { cut as u64 });
+    }
+    Ok(cut as u64)
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Decimal(_) => "DECIMAL",
+        Value::Double(_) | Value::Float(_) => "DOUBLE",
+        _ => "INTEGER",
+    }
+}
+
+fn integer_of(value: &Value, cx: &EvalContext<'_>) -> Result<i128, SqlError> {
+    let Some(bytes) = value.as_bytes() else { return to_integer(value, cx) };
+    let read = number_text::integer(bytes);
+    if !read.complete {
+        cx.statement.warn(truncated("INTEGER", value))?;
+    }
+    Ok(read.value)
+}
+
+impl CastType {
+    /// The type of the result, for an argument of type `from`.
+    pub(super) fn result_type(&self, from: ResultType) -> ResultType {
+        let base = match self {
+            CastType::Signed => ResultType::integer(21),
+            CastType::Unsigned => ResultType::unsigned(21),
+            CastType::Decimal { precision, scale } => ResultType::decimal(u32::from(*precision), *scale),
+            CastType::Float => ResultType { field: FieldType::Float, length: 12, ..ResultType::double() },
+            CastType::Double => ResultType::double(),
+            CastType::Char { chars, collation } => ResultType::string(chars.unwrap_or(from.length), *collation),
+            CastType::Binary { bytes } => ResultType::string(bytes.unwrap_or(from.length), crate::collation::Collation::Binary),
+            CastType::Date => ResultType::temporal(FieldType::Date, 0),
+            CastType::DateTime { fsp } => ResultType::temporal(FieldType::DateTime, *fsp),
+            CastType::Time { fsp } => ResultType::temporal(FieldType::Time, *fsp),
+            CastType::Year => ResultType { field: FieldType::Year, length: 4, ..ResultType::unsigned(4) },
+        };
+        base.nullable(true)
+    }
+}
+
+impl fmt::Display for CastType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CastType::Signed => f.write_str("signed"),
+            CastType::Unsigned => f.write_str("unsigned"),
+            CastType::Decimal { precision, scale } => write!(f, "decimal({precision},{scale})"),
+            CastType::Float => f.write_str("float"),
+            CastType::Double => f.write_str("double"),
+            CastType::Char { chars: Some(chars), .. } => write!(f, "char({chars})"),
+            CastType::Char { .. } => f.write_str("char"),
+            CastType::Binary { bytes: Some(bytes) } => write!(f, "binary({bytes})"),
+            CastType::Binary { .. } => f.write_str("binary"),
+            CastType::Date => f.write_str("date"),
+            CastType::DateTime { fsp } => write!(f, "datetime({fsp})"),
+            CastType::Time { fsp } => write!(f, "time({fsp})"),
+            CastType::Year => f.write_str("year"),
+        }
+    }
+}

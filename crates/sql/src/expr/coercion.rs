@@ -1,0 +1,107 @@
+//! Which collation wins where strings of several meet: COLLATE beats columns, columns beat literals.
+
+use super::Expr;
+use crate::collation::Collation;
+use crate::error::{ER_CANT_AGGREGATE_2COLLATIONS, SqlError};
+use crate::types::{Family, ResultType};
+use crate::value::Value;
+
+/// How strongly an expression holds to its collation, strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Coercibility {
+    /// COLLATE.
+    Explicit,
+    /// A column or variable.
+    Implicit,
+    /// USER(), VERSION() and so on.
+    System,
+    /// A literal or parameter.
+    Coercible,
+    /// A number or date: no say.
+    Numeric,
+}
+
+impl Expr {
+    /// The collation under which the result is compared, sorted and grouped.
+    pub fn collation(&self) -> Collation {
+        self.own_collation().0
+    }
+
+    pub(super) fn own_collation(&self) -> (Collation, Coercibility) {
+        const NUMERIC: (Collation, Coercibility) = (Collation::DEFAULT, Coercibility::Numeric);
+        match self {
+            Expr::Literal(Value::Text(_)) => (Collation::DEFAULT, Coercibility::Coercible),
+            Expr::Literal(Value::Bytes(_)) => (Collation::Binary, Coercibility::Coercible),
+            Expr::Param(_) => (Collation::DEFAULT, Coercibility::Coercible),
+            Expr::Column(column) if column.result_type.family() == Family::String => {
+                (column.result_type.collation, Coercibility::Implicit)
+            }
+            Expr::Collate(_, collation) => (*collation, Coercibility::Explicit),
+            Expr::UserVariable(_) => (Collation::DEFAULT, Coercibility::Implicit),
+            Expr::SystemVariable(..) => (Collation::DEFAULT, Coercibility::System),
+            Expr::AssignUserVariable(_, value) => value.own_collation(),
+            Expr::Cast(_, super::CastType::Char { collation, .. }) => (*collation, Coercibility::Implicit),
+            Expr::Cast(_, super::CastType::Binary { .. }) => (Collation::Binary, Coercibility::Implicit),
+            Expr::Case(case) => strongest(&case.results()).unwrap_or(NUMERIC),
+            Expr::Call(call) if call.function.keeps_collation => strongest(&call.args.iter().collect::<Vec<_>>()).unwrap_or(NUMERIC),
+            Expr::Call(call) if self.result_type(&[]).family() == Family::String => {
+                let derived = call.derive(&[]);
+                (if derived.collation == Collation::Binary { Collation::Binary } else { Collation::DEFAULT }, Coercibility::Coercible)
+            }
+            _ => NUMERIC,
+        }
+    }
+}
+
+/// The collation that wins, without a complaint about contradictions.
+fn strongest(sides: &[&Expr]) -> Option<(Collation, Coercibility)> {
+    sides.iter().map(|side| side.own_collation()).reduce(|a, b| join(a, b).unwrap_or(a))
+}
+
+/// The collation of two sides; `None` if they contradict each other.
+fn join(a: (Collation, Coercibility), b: (Collation, Coercibility)) -> Option<(Collation, Coercibility)> {
+    if a.0 == b.0 || a.1 != b.1 {
+        return Some(if b.1 < a.1 { b } else { a });
+    }
+    if matches!(a.1, Coercibility::Coercible | Coercibility::Numeric) && a.0 != Collation::Binary && b.0 != Collation::Binary {
+        return Some(a);
+    }
+    let rank = |collation: Collation| match collation {
+        Collation::Binary => 2,
+        Collation::Utf8mb4Bin | Collation::Utf8mb4_0900Bin => 1,
+        _ => 0,
+    };
+    match rank(a.0).cmp(&rank(b.0)) {
+        _ if a.1 == Coercibility::Explicit => None,
+        std::cmp::Ordering::Equal => None,
+        std::cmp::Ordering::Greater => Some(a),
+        std::cmp::Ordering::Less => Some(b),
+    }
+}
+
+/// The collation under which `sides` meet; error 1267 if two of them contradict each other.
+pub(super) fn settle(sides: &[&Expr], operation: &str) -> Result<Collation, SqlError> {
+    let mut joined: Option<(Collation, Coercibility)> = None;
+    for side in sides {
+        let own = side.own_collation();
+        joined = Some(match joined {
+            None => own,
+            Some(joined) => join(joined, own).ok_or_else(|| {
+                let shown = |side: (Collation, Coercibility)| format!("{},{}", side.0.name(), side.1.name());
+                SqlError::new(ER_CANT_AGGREGATE_2COLLATIONS, &[&shown(joined), &shown(own), &operation])
+            })?,
+        });
+    }
+    Ok(joined.map_or(Collation::DEFAULT, |joined| joined.0))
+}
+
+/// A string type with the collation that wins among `sides`, any other type as it is.
+pub(super) fn with_collation(result_type: ResultType, sides: &[&Expr]) -> ResultType {
+    if result_type.family() != Family::String || result_type.collation == Collation::Binary {
+        return result_type;
+    }
+    match strongest(sides) {
+        Some((collation, level)) if level < Coercibility::Numeric => ResultType { collation, ..result_type },
+        _ => ResultType { collation: Collation::DEFAULT, ..result_type },
+    }
+}

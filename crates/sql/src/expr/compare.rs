@@ -1,0 +1,170 @@
+//! Comparison of values of any two kinds.
+//!
+//! Strings compare under a collation, exact numbers exactly, dates as dates; a string beside a date is
+//! read as one, a string beside a number as a double.
+
+use std::cmp::Ordering;
+
+use super::convert::{Number, local, to_datetime, to_time};
+use super::{CompareOp, EvalContext};
+use crate::codec::ordered_f64;
+use crate::collation::Collation;
+use crate::error::SqlError;
+use crate::types::temporal::TimeZone;
+use crate::value::Value;
+
+impl CompareOp {
+    /// Whether the operator holds for two values in this order.
+    pub fn holds(self, order: Ordering) -> bool {
+        match self {
+            CompareOp::Equal | CompareOp::NullSafeEqual => order.is_eq(),
+            CompareOp::NotEqual => order.is_ne(),
+            CompareOp::Less => order.is_lt(),
+            CompareOp::LessOrEqual => order.is_le(),
+            CompareOp::Greater => order.is_gt(),
+            CompareOp::GreaterOrEqual => order.is_ge(),
+        }
+    }
+
+    /// The operator with its sides exchanged.
+    pub fn flipped(self) -> CompareOp {
+        match self {
+            CompareOp::Less => CompareOp::Greater,
+            CompareOp::LessOrEqual => CompareOp::GreaterOrEqual,
+            CompareOp::Greater => CompareOp::Less,
+            CompareOp::GreaterOrEqual => CompareOp::LessOrEqual,
+            same => same,
+        }
+    }
+}
+
+/// The order of two values with implicit conversion; `None` if it is unknown (a NULL, or text beside a
+/// date that is no date).
+pub(super) fn compare(a: &Value, b: &Value, collation: Collation, cx: &EvalContext<'_>) -> Result<Option<Ordering>, SqlError> {
+    if let Some(order) = compare_alike(a, b, collation) {
+        return Ok(Some(order));
+    }
+    if a.is_null() || b.is_null() {
+        return Ok(None);
+    }
+    if matches!(a, Value::Timestamp(_)) || matches!(b, Value::Timestamp(_)) {
+        return compare(&local(a, cx), &local(b, cx), collation, cx);
+    }
+    let time_of_day = |value: &Value| matches!(value, Value::Time(_));
+    if (time_of_day(a) && b.is_string()) || (a.is_string() && time_of_day(b)) {
+        let (Some(a), Some(b)) = (to_time(a, cx)?, to_time(b, cx)?) else { return Ok(None) };
+        return Ok(Some(a.cmp(&b)));
+    }
+    if (a.is_temporal() && (b.is_temporal() || b.is_string())) || (a.is_string() && b.is_temporal()) {
+        let (Some(a), Some(b)) = (to_datetime(a, cx)?, to_datetime(b, cx)?) else { return Ok(None) };
+        return Ok(Some(a.cmp(&b)));
+    }
+    Ok(Some(Number::of(a, cx)?.compare(&Number::of(b, cx)?)))
+}
+
+/// The order of two values that need no conversion; `None` if they do, or if one is NULL.
+fn compare_alike(a: &Value, b: &Value, collation: Collation) -> Option<Ordering> {
+    Some(match (a, b) {
+        (Value::Int(a), Value::Int(b)) => a.cmp(b),
+        (Value::UInt(a), Value::UInt(b)) => a.cmp(b),
+        (Value::Int(a), Value::UInt(b)) => i128::from(*a).cmp(&i128::from(*b)),
+        (Value::UInt(a), Value::Int(b)) => i128::from(*a).cmp(&i128::from(*b)),
+        (Value::Text(a), Value::Text(b)) => collation.compare(a.as_bytes(), b.as_bytes()),
+        (Value::Decimal(a), Value::Decimal(b)) => a.cmp(b),
+        (Value::Double(a), Value::Double(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+        (Value::Date(a), Value::Date(b)) => a.cmp(b),
+        (Value::DateTime(a), Value::DateTime(b)) => a.cmp(b),
+        (Value::Date(a), Value::DateTime(b)) => a.at_midnight().cmp(b),
+        (Value::DateTime(a), Value::Date(b)) => a.cmp(&b.at_midnight()),
+        (Value::Time(a), Value::Time(b)) => a.cmp(b),
+        (Value::Timestamp(a), Value::Timestamp(b)) => a.micros.cmp(&b.micros),
+        _ => collation.compare(a.as_bytes()?, b.as_bytes()?),
+    })
+}
+
+/// Compares two values as `<` and `=` do, strings under `collation`; `None` if one is NULL. Used by
+/// ORDER BY, MIN, MAX and joins. Values of one column never need a conversion; values of other mixtures are
+/// compared as numbers, text that is none counting as 0.
+pub fn compare_values(a: &Value, b: &Value, collation: Collation) -> Option<Ordering> {
+    if a.is_null() || b.is_null() {
+        return None;
+    }
+    Some(compare_alike(a, b, collation).unwrap_or_else(|| {
+        use crate::types::number_text;
+        let number = |value: &Value| match value {
+            Value::Int(int) => Number::Int(*int),
+            Value::UInt(int) => Number::UInt(*int),
+            Value::Decimal(decimal) => Number::Decimal(decimal.clone()),
+            Value::Double(double) => Number::Double(*double),
+            Value::Float(float) => Number::Double(f64::from(*float)),
+            Value::Date(date) => Number::Int(date.to_number() * 1_000_000),
+            Value::DateTime(value) => Number::Int(value.to_number()),
+            Value::Timestamp(value) => Number::Int(value.to_datetime(TimeZone::UTC).to_number()),
+            Value::Time(value) => Number::Int(value.to_number()),
+            text => Number::Double(number_text::double(text.as_bytes().unwrap_or_default()).value),
+        };
+        number(a).compare(&number(b))
+    }))
+}
+
+/// The order of ORDER BY: as [`compare_values`], NULL first.
+pub fn order_values(a: &Value, b: &Value, collation: Collation) -> Ordering {
+    compare_values(a, b, collation).unwrap_or_else(|| b.is_null().cmp(&a.is_null()))
+}
+
+/// Appends bytes that are equal exactly for values that GROUP BY, DISTINCT and hash joins hold to be
+/// equal, among values of one kind (as the values of one expression are). Each value's bytes end by
+/// themselves.
+pub fn write_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) {
+    // Integers of either sign share a tag, as equal ones are equal.
+    let tag = |tag: u8, out: &mut Vec<u8>| out.push(tag);
+    match value {
+        Value::Null => tag(0, out),
+        Value::Int(int) => {
+            tag(1, out);
+            out.extend_from_slice(&i128::from(*int).to_be_bytes()[7..]);
+        }
+        Value::UInt(int) => {
+            tag(1, out);
+            out.extend_from_slice(&i128::from(*int).to_be_bytes()[7..]);
+        }
+        Value::Float(float) => {
+            tag(2, out);
+            out.extend_from_slice(&ordered_f64(f64::from(*float)).to_be_bytes());
+        }
+        Value::Double(double) => {
+            tag(2, out);
+            out.extend_from_slice(&ordered_f64(*double).to_be_bytes());
+        }
+        Value::Decimal(decimal) => {
+            tag(3, out);
+            out.extend_from_slice(decimal.normalized().to_string().as_bytes());
+            out.push(0);
+        }
+        Value::Text(text) => {
+            tag(4, out);
+            collation.write_key(text.as_bytes(), out);
+        }
+        Value::Bytes(bytes) => {
+            tag(4, out);
+            collation.write_key(bytes, out);
+        }
+        Value::Date(date) => {
+            tag(5, out);
+            out.extend_from_slice(&date.at_midnight().packed().to_be_bytes());
+        }
+        Value::DateTime(value) => {
+            tag(5, out);
+            out.extend_from_slice(&value.packed().to_be_bytes());
+        }
+        Value::Timestamp(value) => {
+            tag(6, out);
+            out.extend_from_slice(&value.micros.to_be_bytes());
+        }
+        Value::Time(value) => {
+            tag(7, out);
+            out.extend_from_slice(&value.micros.to_be_bytes());
+        }
+    }
+}

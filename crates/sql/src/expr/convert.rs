@@ -1,0 +1,322 @@
+//! Implicit conversion of values to the kind that an operator or function works on.
+//!
+//! Text that is not wholly a number converts as far as it is one and warns (1292); what is no date
+//! warns and becomes NULL.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::EvalContext;
+use crate::error::{ER_TRUNCATED_WRONG_VALUE, SqlError};
+use crate::types::decimal::Decimal;
+use crate::types::number_text;
+use crate::types::store::{datetime_to_decimal, time_to_decimal};
+use crate::types::temporal::{DAY_US, Date, DateTime, Time, parse};
+use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
+use crate::value::Value;
+
+/// A value as a number.
+#[derive(Clone, Debug)]
+pub(super) enum Number {
+    /// Signed.
+    Int(i64),
+    /// Unsigned.
+    UInt(u64),
+    /// Exact.
+    Decimal(Decimal),
+    /// Approximate.
+    Double(f64),
+}
+
+impl Number {
+    /// The number of a value that is not NULL: text is a double, dates and times are their digits.
+    pub fn of(value: &Value, cx: &EvalContext<'_>) -> Result<Number, SqlError> {
+        Ok(match value {
+            Value::Int(int) => Number::Int(*int),
+            Value::UInt(int) => Number::UInt(*int),
+            Value::Decimal(decimal) => Number::Decimal(decimal.clone()),
+            Value::Date(date) => Number::Int(date.to_number()),
+            Value::DateTime(value) if value.fsp() == 0 => Number::Int(value.to_number()),
+            Value::DateTime(value) => Number::Decimal(datetime_to_decimal(*value)),
+            Value::Time(value) if value.fsp == 0 => Number::Int(value.to_number()),
+            Value::Time(value) => Number::Decimal(time_to_decimal(*value)),
+            other => Number::Double(to_f64(other, cx)?),
+        })
+    }
+
+    /// The nearest double.
+    pub fn to_f64(&self) -> f64 {
+        match self {
+            Number::Int(int) => *int as f64,
+            Number::UInt(int) => *int as f64,
+            Number::Decimal(decimal) => decimal.to_f64(),
+            Number::Double(double) => *double,
+        }
+    }
+
+    /// The exact number; doubles by their shortest digits.
+    pub fn to_decimal(&self) -> Decimal {
+        match self {
+            Number::Int(int) => Decimal::from(*int),
+            Number::UInt(int) => Decimal::from(*int),
+            Number::Decimal(decimal) => decimal.clone(),
+            Number::Double(double) => Decimal::from_f64(*double).unwrap_or(Decimal::ZERO),
+        }
+    }
+
+    /// Order of two numbers: as doubles if one is, else exactly.
+    pub fn compare(&self, other: &Number) -> Ordering {
+        match (self, other) {
+            (Number::Int(a), Number::Int(b)) => a.cmp(b),
+            (Number::UInt(a), Number::UInt(b)) => a.cmp(b),
+            (Number::Int(a), Number::UInt(b)) => i128::from(*a).cmp(&i128::from(*b)),
+            (Number::UInt(a), Number::Int(b)) => i128::from(*a).cmp(&i128::from(*b)),
+            (Number::Double(_), _) | (_, Number::Double(_)) => self.to_f64().partial_cmp(&other.to_f64()).unwrap_or(Ordering::Equal),
+            _ => self.to_decimal().cmp(&other.to_decimal()),
+        }
+    }
+}
+
+impl From<Number> for Value {
+    fn from(number: Number) -> Value {
+        match number {
+            Number::Int(int) => Value::Int(int),
+            Number::UInt(int) => Value::UInt(int),
+            Number::Decimal(decimal) => Value::Decimal(decimal),
+            Number::Double(double) => Value::Double(double),
+        }
+    }
+}
+
+/// Warning 1292.
+pub(super) fn truncated(kind: &str, value: &Value) -> SqlError {
+    SqlError::new(ER_TRUNCATED_WRONG_VALUE, &[&kind, value])
+}
+
+/// The value as a double; NULL is 0.
+pub(super) fn to_f64(value: &Value, cx: &EvalContext<'_>) -> Result<f64, SqlError> {
+    Ok(match value {
+        Value::Null => 0.0,
+        Value::Int(int) => *int as f64,
+        Value::UInt(int) => *int as f64,
+        Value::Float(float) => f64::from(*float),
+        Value::Double(double) => *double,
+        Value::Decimal(decimal) => decimal.to_f64(),
+        Value::Text(_) | Value::Bytes(_) => {
+            let read = number_text::double(value.as_bytes().unwrap_or_default());
+            if !read.complete {
+                cx.statement.warn(truncated("DOUBLE", value))?;
+            }
+            read.value
+        }
+        other => Number::of(&local(other, cx), cx)?.to_f64(),
+    })
+}
+
+/// The value as an exact number; NULL is 0.
+pub(super) fn to_decimal(value: &Value, cx: &EvalContext<'_>) -> Result<Decimal, SqlError> {
+    match value {
+        Value::Null => Ok(Decimal::ZERO),
+        Value::Decimal(decimal) => Ok(decimal.clone()),
+        Value::Text(_) | Value::Bytes(_) => {
+            let read = number_text::decimal(value.as_bytes().unwrap_or_default());
+            if !read.complete {
+                cx.statement.warn(truncated("DECIMAL", value))?;
+            }
+            Ok(read.value)
+        }
+        Value::Float(_) => Ok(number_text::decimal(value.to_string().as_bytes()).value),
+        other => Ok(Number::of(&local(other, cx), cx)?.to_decimal()),
+    }
+}
+
+/// The value as an integer of up to 128 bits, rounded; text as far as it is digits. NULL is 0.
+pub(super) fn to_integer(value: &Value, cx: &EvalContext<'_>) -> Result<i128, SqlError> {
+    Ok(match value {
+        Value::Int(int) => i128::from(*int),
+        Value::UInt(int) => i128::from(*int),
+        Value::Double(double) => double.round_ties_even() as i128,
+        Value::Float(float) => f64::from(*float).round_ties_even() as i128,
+        Value::Text(_) | Value::Bytes(_) => {
+            let read = number_text::integer(value.as_bytes().unwrap_or_default());
+            if !read.complete {
+                cx.statement.warn(truncated("INTEGER", value))?;
+            }
+            read.value
+        }
+        other => to_decimal(other, cx)?.to_i128().0,
+    })
+}
+
+/// The value as an argument that counts something, cut to 64 bits.
+pub(super) fn to_i64(value: &Value, cx: &EvalContext<'_>) -> Result<i64, SqlError> {
+    Ok(to_integer(value, cx)?.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+}
+
+/// The value as 64 bits, for bit operators.
+pub(super) fn to_bits(value: &Value, cx: &EvalContext<'_>) -> Result<u64, SqlError> {
+    let integer = to_integer(value, cx)?;
+    Ok(if integer < 0 { integer.max(i128::from(i64::MIN)) as i64 as u64 } else { integer.min(i128::from(u64::MAX)) as u64 })
+}
+
+/// The truth of a value; `None` for NULL.
+pub(super) fn to_bool(value: &Value, cx: &EvalContext<'_>) -> Result<Option<bool>, SqlError> {
+    Ok(match value {
+        Value::Null => None,
+        Value::Int(int) => Some(*int != 0),
+        Value::UInt(int) => Some(*int != 0),
+        Value::Decimal(decimal) => Some(!decimal.is_zero()),
+        other => Some(to_f64(other, cx)? != 0.0),
+    })
+}
+
+/// A timestamp as a datetime of the session's time zone, anything else as it is.
+pub(super) fn local(value: &Value, cx: &EvalContext<'_>) -> Value {
+    match value {
+        Value::Timestamp(timestamp) => Value::DateTime(timestamp.to_datetime(cx.statement.time_zone())),
+        other => other.clone(),
+    }
+}
+
+/// The bytes of the value's text form.
+pub(super) fn to_bytes(value: &Value) -> Cow<'_, [u8]> {
+    match value {
+        Value::Text(text) => Cow::Borrowed(text.as_bytes()),
+        Value::Bytes(bytes) => Cow::Borrowed(bytes),
+        Value::Null => Cow::Borrowed(&[]),
+        other => Cow::Owned(other.to_string().into_bytes()),
+    }
+}
+
+/// The value's text form; of binary strings what can be read of them.
+pub(super) fn to_text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::Text(text) => Cow::Borrowed(text),
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes),
+        Value::Null => Cow::Borrowed(""),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+/// Today in the session's time zone.
+pub(super) fn today(cx: &EvalContext<'_>) -> Date {
+    now(cx, 0).date()
+}
+
+/// The statement's time in the session's time zone, cut to `fsp` fractional digits.
+pub(super) fn now(cx: &EvalContext<'_>, fsp: u8) -> DateTime {
+    at(cx.statement.now_us(), cx, fsp)
+}
+
+/// A point in time in the session's time zone, cut to `fsp` fractional digits.
+pub(super) fn at(micros: i64, cx: &EvalContext<'_>, fsp: u8) -> DateTime {
+    let local = micros + i64::from(cx.statement.time_zone().offset_seconds) * 1_000_000;
+    let unit = crate::types::temporal::fraction_unit(fsp);
+    DateTime::from_micros(local.div_euclid(unit) * unit, fsp).unwrap_or_else(|| Date::ZERO.at_midnight())
+}
+
+/// The value as date and time; `None`, with a warning, if it is neither.
+pub(super) fn to_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<DateTime>, SqlError> {
+    let found = match value {
+        Value::Null => return Ok(None),
+        Value::Date(date) => Some(date.at_midnight()),
+        Value::DateTime(value) => Some(*value),
+        Value::Timestamp(value) => Some(value.to_datetime(cx.statement.time_zone())),
+        Value::Time(time) => DateTime::from_micros(today(cx).days() * DAY_US + time.micros, time.fsp),
+        Value::Text(_) | Value::Bytes(_) => {
+            let parsed = parse::datetime(&to_text(value), cx.statement.time_zone());
+            if parsed.is_some_and(|parsed| parsed.cut) {
+                cx.statement.warn(truncated("datetime", value))?;
+            }
+            parsed.map(|parsed| parsed.value)
+        }
+        number => {
+            let number = Number::of(number, cx)?.to_decimal();
+            let whole = number.truncate_to(0).to_i128().0;
+            let value = i64::try_from(whole).ok().and_then(parse::datetime_from_number);
+            let fraction = number.round_to(6).remainder(&Decimal::new(1, 0)).map_or(0, |rest| rest.to_i128_unscaled());
+            match value {
+                Some(value) if fraction > 0 => DateTime::from_micros(value.micros() + fraction as i64, number.scale().min(6)),
+                other => other,
+            }
+        }
+    };
+    if found.is_none() {
+        cx.statement.warn(incorrect("datetime", value))?;
+    }
+    Ok(found)
+}
+
+/// The value as a time; `None`, with a warning, if it is not one.
+pub(super) fn to_time(value: &Value, cx: &EvalContext<'_>) -> Result<Option<Time>, SqlError> {
+    let found = match value {
+        Value::Null => return Ok(None),
+        Value::Time(time) => Some(*time),
+        Value::Date(_) => Some(Time { micros: 0, fsp: 0 }),
+        Value::DateTime(value) => Some(Time { micros: value.micros_of_day(), fsp: value.fsp() }),
+        Value::Timestamp(_) => return to_time(&local(value, cx), cx),
+        Value::Text(_) | Value::Bytes(_) => {
+            let parsed = parse::time(&to_text(value));
+            if parsed.is_some_and(|(parsed, clamped)| parsed.cut || clamped) {
+                cx.statement.warn(truncated("time", value))?;
+            }
+            parsed.map(|(parsed, _)| parsed.value)
+        }
+        number => {
+            let number = Number::of(number, cx)?.to_decimal();
+            let whole = i64::try_from(number.truncate_to(0).to_i128().0).ok();
+            let fraction = number.round_to(6).remainder(&Decimal::new(1, 0)).map_or(0, |rest| rest.to_i128_unscaled());
+            whole.and_then(parse::time_from_number).map(|(time, _)| Time {
+                micros: time.micros + fraction as i64,
+                fsp: number.scale().min(6),
+            })
+        }
+    };
+    if found.is_none() {
+        cx.statement.warn(incorrect("time", value))?;
+    }
+    Ok(found)
+}
+
+/// Warning 1292 of a value that is no date or time at all.
+pub(super) fn incorrect(kind: &str, value: &Value) -> SqlError {
+    SqlError::new(crate::error::ER_WRONG_VALUE, &[&kind, value])
+}
+
+/// The value as one of type `to`: what CASE, COALESCE and the like make of their branches, so that all
+/// rows of a result column are of one kind.
+pub(super) fn to_result_type(value: Value, to: &ResultType, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+    if value.is_null() {
+        return Ok(value);
+    }
+    Ok(match to.family() {
+        Family::Null => value,
+        Family::Integer => match value {
+            Value::Int(int) if to.unsigned && int >= 0 => Value::UInt(int as u64),
+            Value::UInt(int) if !to.unsigned && int <= i64::MAX as u64 => Value::Int(int as i64),
+            other => other,
+        },
+        Family::Decimal => match value {
+            Value::Decimal(decimal) if decimal.scale() == to.decimals => Value::Decimal(decimal),
+            other => Value::Decimal(to_decimal(&other, cx)?.round_to(to.decimals)),
+        },
+        Family::Real => match value {
+            Value::Float(float) if to.field == FieldType::Float => Value::Float(float),
+            other => Value::Double(to_f64(&other, cx)?),
+        },
+        Family::Temporal => match (to.field, value) {
+            (FieldType::Date, Value::DateTime(value)) => Value::Date(value.date()),
+            (FieldType::DateTime | FieldType::Timestamp, other) => match to_datetime(&other, cx)? {
+                Some(value) if to.decimals < NOT_FIXED_DECIMALS => Value::DateTime(value.with_fsp(to.decimals)),
+                Some(value) => Value::DateTime(value),
+                None => Value::Null,
+            },
+            (FieldType::Time, other) => to_time(&other, cx)?.map_or(Value::Null, |time| Value::Time(Time { fsp: to.decimals, ..time })),
+            (_, other) => other,
+        },
+        Family::String => match value {
+            Value::Text(_) | Value::Bytes(_) => value,
+            other => Value::text(local(&other, cx).to_string()),
+        },
+    })
+}

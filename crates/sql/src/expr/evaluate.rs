@@ -1,0 +1,174 @@
+//! Evaluating an expression for one row.
+
+use std::borrow::Cow;
+
+use super::compare::compare;
+use super::convert::{local, to_bits, to_bool, to_bytes, to_result_type};
+use super::{Case, CompareOp, EvalContext, Expr, UnaryOp, arithmetic, cast, interval};
+use crate::collation::{self, Collation};
+use crate::error::SqlError;
+use crate::value::Value;
+
+impl Expr {
+    /// The value for one row. What MySQL warns of goes to
+    /// [`StatementContext::warn`](super::StatementContext::warn), which may end the evaluation.
+    pub fn eval(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+        match self {
+            Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) => self.get(row, cx).map(Cow::into_owned),
+            Expr::Compare(..)
+            | Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Xor(..)
+            | Expr::Not(_)
+            | Expr::Between { .. }
+            | Expr::In { .. }
+            | Expr::Like { .. }
+            | Expr::IsNull { .. }
+            | Expr::IsTruth { .. } => Ok(self.condition(row, cx)?.map_or(Value::Null, Value::bool)),
+            Expr::Unary(UnaryOp::Negate, a) => arithmetic::negate(&*a.get(row, cx)?, self, cx),
+            Expr::Unary(UnaryOp::BitNot, a) => {
+                let value = a.get(row, cx)?;
+                if value.is_null() { Ok(Value::Null) } else { Ok(Value::UInt(!to_bits(&value, cx)?)) }
+            }
+            Expr::Arithmetic(op, a, b) => arithmetic::evaluate(*op, &*a.get(row, cx)?, &*b.get(row, cx)?, self, cx),
+            Expr::Case(case) => case.eval(row, cx),
+            Expr::Cast(a, to) => cast::cast(&*a.get(row, cx)?, to, cx),
+            Expr::Collate(a, collation) => Ok(collate(a.eval(row, cx)?, *collation)),
+            Expr::Call(call) => call.eval(row, cx),
+            Expr::Extract(unit, date) => interval::extract(*unit, &*date.get(row, cx)?, cx),
+            Expr::TimestampDiff(unit, from, to) => interval::difference(*unit, &*from.get(row, cx)?, &*to.get(row, cx)?, cx),
+            Expr::DateAdd { date, amount, unit, negated } => {
+                interval::add(&*date.get(row, cx)?, &*amount.get(row, cx)?, *unit, *negated, cx)
+            }
+            Expr::UserVariable(name) => Ok(cx.statement.user_variable(name)),
+            Expr::AssignUserVariable(name, a) => {
+                let value = a.eval(row, cx)?;
+                cx.statement.set_user_variable(name, value.clone());
+                Ok(value)
+            }
+            Expr::SystemVariable(scope, name) => cx.statement.system_variable(*scope, name),
+        }
+    }
+
+    /// The value, borrowed where it is a literal, a parameter or a place of the row.
+    pub(super) fn get<'a>(&'a self, row: &'a [Value], cx: &EvalContext<'a>) -> Result<Cow<'a, Value>, SqlError> {
+        Ok(match self {
+            Expr::Literal(value) => Cow::Borrowed(value),
+            Expr::Param(at) => match cx.params.get(*at) {
+                Some(value) => Cow::Borrowed(value),
+                None => return Err(SqlError::internal(format_args!("parameter {at} is not given"))),
+            },
+            Expr::Column(column) => match row.get(column.slot) {
+                Some(value @ Value::Timestamp(_)) => Cow::Owned(local(value, cx)),
+                Some(value) => Cow::Borrowed(value),
+                None => return Err(SqlError::internal(format_args!("the row has no place {} for `{}`", column.slot, column.name))),
+            },
+            other => Cow::Owned(other.eval(row, cx)?),
+        })
+    }
+
+    /// The value as a condition; `None` is unknown (NULL).
+    pub fn condition(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Option<bool>, SqlError> {
+        match self {
+            Expr::Compare(op, a, b, collation) => {
+                let (a, b) = (a.get(row, cx)?, b.get(row, cx)?);
+                if *op == CompareOp::NullSafeEqual && (a.is_null() || b.is_null()) {
+                    return Ok(Some(a.is_null() && b.is_null()));
+                }
+                Ok(compare(&a, &b, *collation, cx)?.map(|order| op.holds(order)))
+            }
+            Expr::And(all) => all_of(all, row, cx, true),
+            Expr::Or(any) => Ok(all_of(any, row, cx, false)?.map(|none| !none)),
+            Expr::Xor(a, b) => {
+                let (a, b) = (a.condition(row, cx)?, b.condition(row, cx)?);
+                Ok(a.zip(b).map(|(a, b)| a != b))
+            }
+            Expr::Not(a) => Ok(a.condition(row, cx)?.map(|truth| !truth)),
+            Expr::Between { operand, low, high, negated, collation } => {
+                let operand = operand.get(row, cx)?;
+                let above = compare(&operand, &*low.get(row, cx)?, *collation, cx)?.map(|order| order.is_ge());
+                if above == Some(false) {
+                    return Ok(Some(*negated));
+                }
+                let below = compare(&operand, &*high.get(row, cx)?, *collation, cx)?.map(|order| order.is_le());
+                let within = if below == Some(false) { Some(false) } else { above.zip(below).map(|_| true) };
+                Ok(within.map(|within| within != *negated))
+            }
+            Expr::In { operand, list, negated, collation } => {
+                let operand = operand.get(row, cx)?;
+                if operand.is_null() {
+                    return Ok(None);
+                }
+                let mut unknown = false;
+                for item in list {
+                    match compare(&operand, &*item.get(row, cx)?, *collation, cx)? {
+                        Some(order) if order.is_eq() => return Ok(Some(!negated)),
+                        Some(_) => {}
+                        None => unknown = true,
+                    }
+                }
+                Ok(if unknown { None } else { Some(*negated) })
+            }
+            Expr::Like { operand, pattern, escape, negated, collation } => {
+                let (text, pattern) = (operand.get(row, cx)?, pattern.get(row, cx)?);
+                if text.is_null() || pattern.is_null() {
+                    return Ok(None);
+                }
+                let matches = collation::like(*collation, &to_bytes(&text), &to_bytes(&pattern), *escape);
+                Ok(Some(matches != *negated))
+            }
+            Expr::IsNull { operand, negated } => Ok(Some(operand.get(row, cx)?.is_null() != *negated)),
+            Expr::IsTruth { operand, truth, negated } => Ok(Some((operand.condition(row, cx)? == Some(*truth)) != *negated)),
+            other => to_bool(&*other.get(row, cx)?, cx),
+        }
+    }
+}
+
+/// Whether every condition is `goal`: false as soon as one is not, unknown if one is unknown.
+fn all_of(conditions: &[Expr], row: &[Value], cx: &EvalContext<'_>, goal: bool) -> Result<Option<bool>, SqlError> {
+    let mut unknown = false;
+    for condition in conditions {
+        match condition.condition(row, cx)? {
+            Some(truth) if truth == goal => {}
+            Some(_) => return Ok(Some(false)),
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(true) })
+}
+
+/// A string under another collation; a binary one becomes text if it can.
+fn collate(value: Value, collation: Collation) -> Value {
+    match value {
+        Value::Bytes(bytes) if collation.is_character() => match std::str::from_utf8(&bytes) {
+            Ok(text) => Value::text(text),
+            Err(_) => Value::Bytes(bytes),
+        },
+        Value::Text(text) if collation == Collation::Binary => Value::bytes(text.as_bytes()),
+        other => other,
+    }
+}
+
+impl Case {
+    fn eval(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+        let result = match self.chosen(row, cx)? {
+            Some(chosen) => chosen.eval(row, cx)?,
+            None => return Ok(Value::Null),
+        };
+        to_result_type(result, &self.result_type(cx.params), cx)
+    }
+
+    fn chosen(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Option<&Expr>, SqlError> {
+        let operand = self.operand.as_ref().map(|operand| operand.get(row, cx)).transpose()?;
+        for (when, then) in &self.branches {
+            let holds = match &operand {
+                Some(operand) => compare(operand, &*when.get(row, cx)?, self.collation, cx)?.is_some_and(|order| order.is_eq()),
+                None => when.condition(row, cx)? == Some(true),
+            };
+            if holds {
+                return Ok(Some(then));
+            }
+        }
+        Ok(self.otherwise.as_ref())
+    }
+}

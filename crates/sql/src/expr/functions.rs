@@ -1,0 +1,195 @@
+//! Built-in functions: one table a subject, and how a call is evaluated.
+//!
+//! A function gets its arguments' values. Unless it [takes NULL](Function::takes_null), a NULL among them
+//! makes the result NULL without a call.
+
+mod digest;
+mod information;
+mod numeric;
+mod string;
+mod temporal;
+
+use crate::collation::Collation;
+use crate::error::{ER_SP_DOES_NOT_EXIST, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, SqlError};
+use crate::types::ResultType;
+use crate::value::Value;
+
+use super::coercion::{settle, with_collation};
+use super::convert::to_result_type;
+use super::{ArithmeticOp, EvalContext, Expr, IntervalUnit};
+
+/// No limit on the number of arguments.
+const MANY: u8 = u8::MAX;
+
+/// A built-in function.
+#[derive(Debug)]
+pub(super) struct Function {
+    /// Lower case.
+    pub(super) name: &'static str,
+    /// Least and greatest number of arguments.
+    arity: (u8, u8),
+    evaluate: fn(&Arguments<'_, '_>) -> Result<Value, SqlError>,
+    derive: fn(&[ResultType]) -> ResultType,
+    /// Gets called with NULL arguments too.
+    takes_null: bool,
+    /// Does not give the same for the same arguments, or has an effect.
+    pub(super) volatile: bool,
+    /// The result is (made of) its arguments, and compares as they do.
+    pub(super) keeps_collation: bool,
+    /// The result is one of the arguments, of a type that all of them fit.
+    unifies: bool,
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Function) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Function {
+    const fn new(
+        name: &'static str,
+        least: u8,
+        greatest: u8,
+        evaluate: fn(&Arguments<'_, '_>) -> Result<Value, SqlError>,
+        derive: fn(&[ResultType]) -> ResultType,
+    ) -> Function {
+        Function {
+            name,
+            arity: (least, greatest),
+            evaluate,
+            derive,
+            takes_null: false,
+            volatile: false,
+            keeps_collation: false,
+            unifies: false,
+        }
+    }
+
+    const fn takes_null(self) -> Function {
+        Function { takes_null: true, ..self }
+    }
+
+    const fn volatile(self) -> Function {
+        Function { volatile: true, ..self }
+    }
+
+    const fn keeps_collation(self) -> Function {
+        Function { keeps_collation: true, ..self }
+    }
+
+    const fn unifies(self) -> Function {
+        Function { unifies: true, keeps_collation: true, ..self }
+    }
+}
+
+/// What a function works on.
+struct Arguments<'a, 'b> {
+    values: &'a [Value],
+    /// Under which strings among the arguments meet.
+    collation: Collation,
+    cx: &'a EvalContext<'b>,
+}
+
+impl std::ops::Deref for Arguments<'_, '_> {
+    type Target = [Value];
+    fn deref(&self) -> &[Value] {
+        self.values
+    }
+}
+
+/// A call of a built-in function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    pub(super) function: &'static Function,
+    /// The arguments.
+    pub args: Vec<Expr>,
+    collation: Collation,
+}
+
+impl Call {
+    /// The function's name, in lower case.
+    pub fn name(&self) -> &'static str {
+        self.function.name
+    }
+
+    pub(super) fn eval(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+        let mut values = Vec::with_capacity(self.args.len());
+        for arg in &self.args {
+            let value = arg.eval(row, cx)?;
+            if value.is_null() && !self.function.takes_null {
+                return Ok(Value::Null);
+            }
+            values.push(value);
+        }
+        let result = (self.function.evaluate)(&Arguments { values: &values, collation: self.collation, cx })?;
+        if self.function.unifies {
+            return to_result_type(result, &self.derive(cx.params), cx);
+        }
+        Ok(result)
+    }
+
+    pub(super) fn derive(&self, params: &[Value]) -> ResultType {
+        let types: Vec<ResultType> = self.args.iter().map(|arg| arg.result_type(params)).collect();
+        let derived = (self.function.derive)(&types);
+        if self.function.keeps_collation {
+            return with_collation(derived, &self.args.iter().collect::<Vec<_>>());
+        }
+        derived
+    }
+}
+
+/// Every function, by subject.
+const TABLES: &[&[Function]] = &[string::FUNCTIONS, numeric::FUNCTIONS, temporal::FUNCTIONS, information::FUNCTIONS, digest::FUNCTIONS];
+
+pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
+    let lower = name.to_ascii_lowercase();
+    let wrong_count = || SqlError::new(ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name]);
+    match (lower.as_str(), args.len()) {
+        ("if", 3) => {
+            let otherwise = args.pop();
+            let branches = args.drain(..).collect::<Vec<_>>();
+            return match <[Expr; 2]>::try_from(branches) {
+                Ok([when, then]) => Expr::case(None, vec![(when, then)], otherwise),
+                Err(_) => Err(wrong_count()),
+            };
+        }
+        ("mod", 2) => return two(args, |a, b| Expr::arithmetic(ArithmeticOp::Modulo, a, b)),
+        ("isnull", 1) => {
+            let operand = Box::new(args.remove(0));
+            return Ok(Expr::IsNull { operand, negated: false });
+        }
+        ("year" | "quarter" | "month" | "day" | "dayofmonth" | "hour" | "minute" | "second" | "microsecond", 1) => {
+            let unit = if lower == "dayofmonth" { Some(IntervalUnit::Day) } else { IntervalUnit::from_name(&lower) };
+            if let Some(unit) = unit {
+                return Ok(Expr::extract(unit, args.remove(0)));
+            }
+        }
+        ("if" | "mod" | "isnull" | "year" | "quarter" | "month" | "day" | "dayofmonth" | "hour" | "minute" | "second" | "microsecond", _) => {
+            return Err(wrong_count());
+        }
+        // Days are the unit of the forms without INTERVAL.
+        ("adddate" | "subdate", 2) => {
+            let negated = lower == "subdate";
+            return two(args, |date, amount| {
+                Ok(Expr::DateAdd { date: Box::new(date), amount: Box::new(amount), unit: IntervalUnit::Day, negated })
+            });
+        }
+        _ => {}
+    }
+    let known = TABLES.iter().flat_map(|table| table.iter()).find(|function| function.name == lower);
+    let function = known.ok_or_else(|| SqlError::new(ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]))?;
+    let (least, greatest) = function.arity;
+    if args.len() < usize::from(least) || (greatest != MANY && args.len() > usize::from(greatest)) {
+        return Err(wrong_count());
+    }
+    let collation = settle(&args.iter().collect::<Vec<_>>(), function.name)?;
+    Ok(Expr::Call(Box::new(Call { function, args, collation })))
+}
+
+fn two(args: Vec<Expr>, make: impl FnOnce(Expr, Expr) -> Result<Expr, SqlError>) -> Result<Expr, SqlError> {
+    match <[Expr; 2]>::try_from(args) {
+        Ok([a, b]) => make(a, b),
+        Err(_) => Err(SqlError::internal("two arguments were expected")),
+    }
+}

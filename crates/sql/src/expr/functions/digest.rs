@@ -1,0 +1,35 @@
+//! Checksums of strings.
+
+use sha1::Sha1;
+use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
+
+use super::super::convert::{to_bytes, to_i64};
+use super::string::hex_of;
+use super::{Arguments, Function};
+use crate::collation::Collation;
+use crate::error::SqlError;
+use crate::types::ResultType;
+use crate::value::Value;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("md5", 1, 1, |a| Ok(Value::text(hex_of(&md5::Md5::digest(to_bytes(&a[0]))))), |_| digits(32)),
+    Function::new("sha1", 1, 1, |a| Ok(Value::text(hex_of(&Sha1::digest(to_bytes(&a[0]))))), |_| digits(40)),
+    Function::new("sha", 1, 1, |a| Ok(Value::text(hex_of(&Sha1::digest(to_bytes(&a[0]))))), |_| digits(40)),
+    Function::new("sha2", 2, 2, sha2_of, |_| digits(128)),
+];
+
+fn digits(count: u32) -> ResultType {
+    ResultType::string(count, Collation::DEFAULT)
+}
+
+fn sha2_of(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let bytes = to_bytes(&args[0]);
+    let digest = match to_i64(&args[1], args.cx)? {
+        224 => Sha224::digest(&bytes).to_vec(),
+        0 | 256 => Sha256::digest(&bytes).to_vec(),
+        384 => Sha384::digest(&bytes).to_vec(),
+        512 => Sha512::digest(&bytes).to_vec(),
+        _ => return Ok(Value::Null),
+    };
+    Ok(Value::text(hex_of(&digest)))
+}

@@ -1,0 +1,93 @@
+//! Functions about the session, and those that have an effect on it.
+
+use std::time::Duration;
+
+use super::super::context::Information;
+use super::super::convert::{to_f64, to_i64, to_text};
+use super::string::hex_of;
+use super::{Arguments, Function};
+use crate::collation::Collation;
+use crate::error::{ER_QUERY_INTERRUPTED, ER_WRONG_ARGUMENTS, SqlError};
+use crate::types::ResultType;
+use crate::value::Value;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("version", 0, 0, |a| Ok(a.cx.statement.information(Information::Version)), |_| name(60)),
+    Function::new("database", 0, 0, |a| Ok(a.cx.statement.information(Information::Database)), |_| name(64)),
+    Function::new("schema", 0, 0, |a| Ok(a.cx.statement.information(Information::Database)), |_| name(64)),
+    Function::new("user", 0, 0, |a| Ok(a.cx.statement.information(Information::User)), |_| name(288)),
+    Function::new("session_user", 0, 0, |a| Ok(a.cx.statement.information(Information::User)), |_| name(288)),
+    Function::new("system_user", 0, 0, |a| Ok(a.cx.statement.information(Information::User)), |_| name(288)),
+    Function::new("current_user", 0, 0, |a| Ok(a.cx.statement.information(Information::CurrentUser)), |_| name(288)),
+    Function::new("connection_id", 0, 0, |a| Ok(a.cx.statement.information(Information::ConnectionId)), |_| ResultType::unsigned(21)),
+    Function::new("last_insert_id", 0, 1, last_insert_id, |_| ResultType::unsigned(21)).takes_null().volatile(),
+    Function::new("row_count", 0, 0, |a| Ok(a.cx.statement.information(Information::RowCount)), |_| ResultType::integer(21)),
+    Function::new("found_rows", 0, 0, |a| Ok(a.cx.statement.information(Information::FoundRows)), |_| ResultType::integer(21)),
+    Function::new("charset", 1, 1, |a| Ok(Value::text(collation_of(a).charset())), |_| name(64)).takes_null(),
+    Function::new("collation", 1, 1, |a| Ok(Value::text(collation_of(a).name())), |_| name(64)).takes_null(),
+    Function::new("uuid", 0, 0, uuid, |_| name(36)).volatile(),
+    Function::new("random_bytes", 1, 1, random_bytes, |_| ResultType::string(1024, Collation::Binary)).volatile(),
+    Function::new("sleep", 1, 1, sleep, |_| ResultType::integer(21)).takes_null().volatile(),
+    Function::new("any_value", 1, 1, |a| Ok(a[0].clone()), |a| a[0]).takes_null().keeps_collation(),
+];
+
+fn name(chars: u32) -> ResultType {
+    ResultType::string(chars, Collation::DEFAULT)
+}
+
+fn last_insert_id(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    match args.first() {
+        None => Ok(args.cx.statement.information(Information::LastInsertId)),
+        Some(Value::Null) => {
+            args.cx.statement.set_last_insert_id(0);
+            Ok(Value::Null)
+        }
+        Some(id) => {
+            let id = to_i64(id, args.cx)? as u64;
+            args.cx.statement.set_last_insert_id(id);
+            Ok(Value::UInt(id))
+        }
+    }
+}
+
+/// Strings have a collation, everything else is binary.
+fn collation_of(args: &Arguments<'_, '_>) -> Collation {
+    match &args[0] {
+        Value::Text(_) => args.collation,
+        _ => Collation::Binary,
+    }
+}
+
+/// A random UUID (version 4).
+fn uuid(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let mut bytes = [0; 16];
+    args.cx.statement.random(&mut bytes);
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let digits = hex_of(&bytes);
+    let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+    Ok(Value::text(parts.join("-")))
+}
+
+fn random_bytes(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let len = to_i64(&args[0], args.cx)?;
+    if !(1..=1024).contains(&len) {
+        return Err(SqlError::new(ER_WRONG_ARGUMENTS, &[&"random_bytes"]));
+    }
+    let mut bytes = vec![0; len as usize];
+    args.cx.statement.random(&mut bytes);
+    Ok(Value::bytes(bytes))
+}
+
+fn sleep(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let wrong = || SqlError::new(ER_WRONG_ARGUMENTS, &[&"sleep."]);
+    if args[0].is_null() {
+        return Err(wrong());
+    }
+    let seconds = to_f64(&args[0], args.cx)?;
+    let duration = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
+    if args.cx.statement.sleep(duration) {
+        return Err(SqlError::new(ER_QUERY_INTERRUPTED, &[&to_text(&args[0])]));
+    }
+    Ok(Value::Int(0))
+}

@@ -1,0 +1,252 @@
+//! Functions of numbers, and those that choose among values.
+
+use super::super::compare::compare;
+use super::super::convert::{Number, to_bits, to_bytes, to_decimal, to_f64, to_i64};
+use super::{Arguments, Function, MANY};
+use crate::error::{ER_DATA_OUT_OF_RANGE, ER_DIVISION_BY_ZERO, SqlError};
+use crate::types::decimal::{Decimal, MAX_SCALE};
+use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
+use crate::value::Value;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("abs", 1, 1, abs, same),
+    Function::new("sign", 1, 1, |a| Ok(Value::Int(sign(&Number::of(&a[0], a.cx)?))), |_| ResultType::integer(17)),
+    Function::new("ceil", 1, 1, |a| to_whole(a, f64::ceil, Decimal::ceil), whole),
+    Function::new("ceiling", 1, 1, |a| to_whole(a, f64::ceil, Decimal::ceil), whole),
+    Function::new("floor", 1, 1, |a| to_whole(a, f64::floor, Decimal::floor), whole),
+    Function::new("round", 1, 2, |a| round(a, false), rounded),
+    Function::new("truncate", 2, 2, |a| round(a, true), rounded),
+    Function::new("pow", 2, 2, power, double),
+    Function::new("power", 2, 2, power, double),
+    Function::new("sqrt", 1, 1, |a| unary(a, "sqrt", |x| (x >= 0.0).then(|| x.sqrt())), double),
+    Function::new("exp", 1, 1, |a| unary(a, "exp", |x| Some(x.exp())), double),
+    Function::new("ln", 1, 1, |a| unary(a, "ln", |x| (x > 0.0).then(|| x.ln())), double),
+    Function::new("log", 1, 2, logarithm, double),
+    Function::new("log2", 1, 1, |a| unary(a, "log2", |x| (x > 0.0).then(|| x.log2())), double),
+    Function::new("log10", 1, 1, |a| unary(a, "log10", |x| (x > 0.0).then(|| x.log10())), double),
+    Function::new("sin", 1, 1, |a| unary(a, "sin", |x| Some(x.sin())), double),
+    Function::new("cos", 1, 1, |a| unary(a, "cos", |x| Some(x.cos())), double),
+    Function::new("tan", 1, 1, |a| unary(a, "tan", |x| Some(x.tan())), double),
+    Function::new("cot", 1, 1, |a| unary(a, "cot", |x| Some(1.0 / x.tan())), double),
+    Function::new("asin", 1, 1, |a| unary(a, "asin", |x| (x.abs() <= 1.0).then(|| x.asin())), double),
+    Function::new("acos", 1, 1, |a| unary(a, "acos", |x| (x.abs() <= 1.0).then(|| x.acos())), double),
+    Function::new("atan", 1, 2, arc_tangent, double),
+    Function::new("atan2", 2, 2, arc_tangent, double),
+    Function::new("degrees", 1, 1, |a| unary(a, "degrees", |x| Some(x.to_degrees())), double),
+    Function::new("radians", 1, 1, |a| unary(a, "radians", |x| Some(x.to_radians())), double),
+    Function::new("pi", 0, 0, |_| Ok(Value::Double(std::f64::consts::PI)), |_| ResultType { length: 8, decimals: 6, ..ResultType::double() }),
+    Function::new("rand", 0, 1, random, double).takes_null().volatile(),
+    Function::new("crc32", 1, 1, |a| Ok(Value::UInt(crc32fast::hash(&to_bytes(&a[0])).into())), |_| ResultType::unsigned(10)),
+    Function::new("bit_count", 1, 1, |a| Ok(Value::Int(to_bits(&a[0], a.cx)?.count_ones().into())), |_| ResultType::integer(2)),
+    Function::new("greatest", 2, MANY, |a| extreme(a, true), unified).unifies(),
+    Function::new("least", 2, MANY, |a| extreme(a, false), unified).unifies(),
+    Function::new("coalesce", 1, MANY, coalesce, unified).takes_null().unifies(),
+    Function::new("ifnull", 2, 2, coalesce, unified).takes_null().unifies(),
+    Function::new("nullif", 2, 2, null_if, |a| a[0].nullable(true)).takes_null().keeps_collation(),
+    Function::new("interval", 2, MANY, interval, |_| ResultType::integer(2)).takes_null(),
+];
+
+fn double(_: &[ResultType]) -> ResultType {
+    ResultType::double()
+}
+
+fn unified(args: &[ResultType]) -> ResultType {
+    args.iter().copied().reduce(ResultType::unify).unwrap_or_else(ResultType::null)
+}
+
+fn same(args: &[ResultType]) -> ResultType {
+    match args[0].family() {
+        Family::Integer | Family::Decimal => args[0].nullable(true),
+        _ => ResultType::double(),
+    }
+}
+
+fn whole(args: &[ResultType]) -> ResultType {
+    match args[0].family() {
+        Family::Integer => args[0].nullable(true),
+        Family::Decimal if args[0].integer_digits() < 18 => ResultType::integer(args[0].integer_digits() + 2),
+        Family::Decimal => ResultType::decimal(args[0].integer_digits() + 1, 0),
+        _ => ResultType::double(),
+    }
+}
+
+/// The number of digits is an argument, which the type does not know: a decimal keeps its own.
+fn rounded(args: &[ResultType]) -> ResultType {
+    match args[0].family() {
+        Family::Integer => args[0].nullable(true),
+        Family::Decimal if args.len() == 1 => ResultType::decimal(args[0].integer_digits() + 1, 0),
+        Family::Decimal => ResultType::decimal(args[0].integer_digits() + 1 + u32::from(args[0].decimals), args[0].decimals),
+        _ if args.len() == 1 => ResultType { decimals: 0, ..ResultType::double() },
+        _ => ResultType { decimals: NOT_FIXED_DECIMALS, ..ResultType::double() },
+    }
+}
+
+fn out_of_range(function: &str) -> SqlError {
+    SqlError::new(ER_DATA_OUT_OF_RANGE, &[&"DOUBLE", &function])
+}
+
+fn abs(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    Ok(match Number::of(&args[0], args.cx)? {
+        Number::Int(int) => {
+            let absolute = int.checked_abs();
+            Value::Int(absolute.ok_or_else(|| SqlError::new(ER_DATA_OUT_OF_RANGE, &[&"BIGINT", &format_args!("abs({int})")]))?)
+        }
+        Number::UInt(int) => Value::UInt(int),
+        Number::Decimal(decimal) => Value::Decimal(decimal.abs()),
+        Number::Double(double) => Value::Double(double.abs()),
+    })
+}
+
+fn sign(number: &Number) -> i64 {
+    number.compare(&Number::Int(0)) as i64
+}
+
+fn to_whole(args: &Arguments<'_, '_>, of_double: fn(f64) -> f64, of_decimal: fn(&Decimal) -> Decimal) -> Result<Value, SqlError> {
+    Ok(match Number::of(&args[0], args.cx)? {
+        Number::Decimal(decimal) => {
+            let whole = of_decimal(&decimal);
+            match i64::try_from(whole.to_i128().0) {
+                Ok(int) if decimal.integer_digits() < 18 => Value::Int(int),
+                _ => Value::Decimal(whole),
+            }
+        }
+        Number::Double(double) => Value::Double(of_double(double)),
+        integer => integer.into(),
+    })
+}
+
+/// ROUND and TRUNCATE to a number of digits, negative ones before the point.
+fn round(args: &Arguments<'_, '_>, truncate: bool) -> Result<Value, SqlError> {
+    let digits = args.get(1).map_or(Ok(0), |digits| to_i64(digits, args.cx))?.clamp(-100, 100);
+    let exact = |decimal: &Decimal| {
+        if digits < 0 {
+            decimal.round_before_point(digits.unsigned_abs() as u32, truncate)
+        } else {
+            let scale = (digits as u8).min(decimal.scale()).min(MAX_SCALE);
+            if truncate { decimal.truncate_to(scale) } else { decimal.round_to(scale) }
+        }
+    };
+    Ok(match Number::of(&args[0], args.cx)? {
+        Number::Int(int) if digits < 0 => match i64::try_from(exact(&Decimal::from(int)).to_i128().0) {
+            Ok(rounded) => Value::Int(rounded),
+            Err(_) => return Err(SqlError::new(ER_DATA_OUT_OF_RANGE, &[&"BIGINT", &format_args!("round({int},{digits})")])),
+        },
+        Number::UInt(int) if digits < 0 => match u64::try_from(exact(&Decimal::from(int)).to_i128().0) {
+            Ok(rounded) => Value::UInt(rounded),
+            Err(_) => return Err(SqlError::new(ER_DATA_OUT_OF_RANGE, &[&"BIGINT UNSIGNED", &format_args!("round({int},{digits})")])),
+        },
+        Number::Decimal(decimal) => {
+            let rounded = exact(&decimal);
+            // With a second argument a column of results keeps the argument's scale.
+            let scale = if args.len() > 1 { decimal.scale() } else { 0 };
+            Value::Decimal(rounded.round_to(scale.max(rounded.scale())))
+        }
+        Number::Double(double) => Value::Double(round_double(double, digits as i32, truncate)),
+        integer => integer.into(),
+    })
+}
+
+fn round_double(double: f64, digits: i32, truncate: bool) -> f64 {
+    let unit = 10f64.powi(digits.abs());
+    let scaled = if digits < 0 { double / unit } else { double * unit };
+    if !scaled.is_finite() {
+        return if digits < 0 { 0.0 } else { double };
+    }
+    let rounded = if truncate { scaled.trunc() } else { scaled.round_ties_even() };
+    if digits < 0 { rounded * unit } else { rounded / unit }
+}
+
+fn unary(args: &Arguments<'_, '_>, name: &str, function: impl Fn(f64) -> Option<f64>) -> Result<Value, SqlError> {
+    match function(to_f64(&args[0], args.cx)?) {
+        None => {
+            if name.starts_with('l') {
+                args.cx.statement.warn(SqlError::new(crate::error::ER_INVALID_ARGUMENT_FOR_LOGARITHM, &[]))?;
+            }
+            Ok(Value::Null)
+        }
+        Some(result) if result.is_finite() => Ok(Value::Double(result)),
+        Some(_) => Err(out_of_range(name)),
+    }
+}
+
+fn power(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let result = to_f64(&args[0], args.cx)?.powf(to_f64(&args[1], args.cx)?);
+    if result.is_finite() { Ok(Value::Double(result)) } else { Err(out_of_range("pow")) }
+}
+
+fn logarithm(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let Some(of) = args.get(1) else { return unary(args, "ln", |x| (x > 0.0).then(|| x.ln())) };
+    let (base, of) = (to_f64(&args[0], args.cx)?, to_f64(of, args.cx)?);
+    if base <= 0.0 || of <= 0.0 {
+        args.cx.statement.warn(SqlError::new(crate::error::ER_INVALID_ARGUMENT_FOR_LOGARITHM, &[]))?;
+        return Ok(Value::Null);
+    }
+    if base == 1.0 {
+        args.cx.statement.warn(SqlError::new(ER_DIVISION_BY_ZERO, &[]))?;
+        return Ok(Value::Null);
+    }
+    Ok(Value::Double(of.ln() / base.ln()))
+}
+
+fn arc_tangent(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let first = to_f64(&args[0], args.cx)?;
+    Ok(Value::Double(match args.get(1) {
+        Some(second) => first.atan2(to_f64(second, args.cx)?),
+        None => first.atan(),
+    }))
+}
+
+/// RAND() is uniform in 0..1; RAND(seed) gives the same for the same seed.
+fn random(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let mut bytes = [0; 8];
+    match args.first() {
+        None => args.cx.statement.random(&mut bytes),
+        Some(seed) => {
+            // The two generators of MySQL's RAND(N), one step.
+            const MODULUS: u64 = 0x3fff_ffff;
+            let seed = if seed.is_null() { 0 } else { to_i64(seed, args.cx)? as u64 & 0xffff_ffff };
+            let first = (seed * 0x10001 + 55_555_555) & 0xffff_ffff;
+            let second = (seed * 0x1000_0001) & 0xffff_ffff;
+            let (first, second) = (first % MODULUS, second % MODULUS);
+            return Ok(Value::Double((((first * 3 + second) % MODULUS) as f64) / MODULUS as f64));
+        }
+    }
+    Ok(Value::Double((u64::from_le_bytes(bytes) >> 11) as f64 / (1u64 << 53) as f64))
+}
+
+fn extreme(args: &Arguments<'_, '_>, greatest: bool) -> Result<Value, SqlError> {
+    let mut best = &args[0];
+    for value in &args[1..] {
+        if let Some(order) = compare(value, best, args.collation, args.cx)?
+            && if greatest { order.is_gt() } else { order.is_lt() }
+        {
+            best = value;
+        }
+    }
+    Ok(best.clone())
+}
+
+fn coalesce(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    Ok(args.iter().find(|value| !value.is_null()).cloned().unwrap_or_default())
+}
+
+fn null_if(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let equal = compare(&args[0], &args[1], args.collation, args.cx)?.is_some_and(|order| order.is_eq());
+    Ok(if equal { Value::Null } else { args[0].clone() })
+}
+
+/// INTERVAL(n, a, b, …): how many of the rising numbers are not above n.
+fn interval(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    if args[0].is_null() {
+        return Ok(Value::Int(-1));
+    }
+    let wanted = to_decimal(&args[0], args.cx)?;
+    let mut count = 0;
+    for bound in &args[1..] {
+        if !bound.is_null() && to_decimal(bound, args.cx)? > wanted {
+            break;
+        }
+        count += 1;
+    }
+    Ok(Value::Int(count))
+}

@@ -1,0 +1,482 @@
+//! Functions of strings.
+//!
+//! They count characters, or bytes if one of the strings is binary; then the result is binary too.
+//! Positions start at 1.
+
+use std::borrow::Cow;
+
+use super::super::compare::compare;
+use super::super::convert::{local, to_bits, to_bytes, to_decimal, to_f64, to_i64, to_text};
+use super::{Arguments, Function, MANY};
+use crate::collation::Collation;
+use crate::error::{ER_WARN_ALLOWED_PACKET_OVERFLOWED, SqlError};
+use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
+use crate::value::Value;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("concat", 1, MANY, concat, joined).keeps_collation(),
+    Function::new("concat_ws", 2, MANY, concat_ws, joined).takes_null().keeps_collation(),
+    Function::new("length", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64)), |_| ResultType::integer(10)),
+    Function::new("octet_length", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64)), |_| ResultType::integer(10)),
+    Function::new("bit_length", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64 * 8)), |_| ResultType::integer(11)),
+    Function::new("char_length", 1, 1, char_length, |_| ResultType::integer(10)),
+    Function::new("character_length", 1, 1, char_length, |_| ResultType::integer(10)),
+    Function::new("upper", 1, 1, upper, first).keeps_collation(),
+    Function::new("ucase", 1, 1, upper, first).keeps_collation(),
+    Function::new("lower", 1, 1, lower, first).keeps_collation(),
+    Function::new("lcase", 1, 1, lower, first).keeps_collation(),
+    Function::new("substring", 2, 3, substring, first).keeps_collation(),
+    Function::new("substr", 2, 3, substring, first).keeps_collation(),
+    Function::new("mid", 3, 3, substring, first).keeps_collation(),
+    Function::new("left", 2, 2, left, first).keeps_collation(),
+    Function::new("right", 2, 2, right, first).keeps_collation(),
+    Function::new("substring_index", 3, 3, substring_index, first).keeps_collation(),
+    Function::new("trim", 1, 1, |a| trim(a, true, true), first).keeps_collation(),
+    Function::new("trim_both", 2, 2, |a| trim(a, true, true), first).keeps_collation(),
+    Function::new("trim_leading", 1, 2, |a| trim(a, true, false), first).keeps_collation(),
+    Function::new("trim_trailing", 1, 2, |a| trim(a, false, true), first).keeps_collation(),
+    Function::new("ltrim", 1, 1, |a| trim(a, true, false), first).keeps_collation(),
+    Function::new("rtrim", 1, 1, |a| trim(a, false, true), first).keeps_collation(),
+    Function::new("replace", 3, 3, replace, long_string).keeps_collation(),
+    Function::new("repeat", 2, 2, repeat, long_string).keeps_collation(),
+    Function::new("space", 1, 1, space, long_string),
+    Function::new("lpad", 3, 3, |a| pad(a, true), long_string).keeps_collation(),
+    Function::new("rpad", 3, 3, |a| pad(a, false), long_string).keeps_collation(),
+    Function::new("instr", 2, 2, |a| locate(a, &a[0], &a[1], 1), |_| ResultType::integer(11)),
+    Function::new("locate", 2, 3, locate_from, |_| ResultType::integer(11)),
+    Function::new("position", 2, 2, locate_from, |_| ResultType::integer(11)),
+    Function::new("reverse", 1, 1, reverse, first).keeps_collation(),
+    Function::new("ascii", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).first().copied().unwrap_or(0).into())), |_| ResultType::integer(3)),
+    Function::new("ord", 1, 1, ord, |_| ResultType::integer(21)),
+    Function::new("char", 1, MANY, char_of, |a| ResultType::string(4 * a.len() as u32, Collation::Binary)).takes_null(),
+    Function::new("hex", 1, 1, hex, |a| ResultType::string(a[0].length.saturating_mul(8), Collation::DEFAULT)),
+    Function::new("unhex", 1, 1, unhex, |a| ResultType::string(a[0].length / 2 + 1, Collation::Binary)),
+    Function::new("strcmp", 2, 2, strcmp, |_| ResultType::integer(2)),
+    Function::new("field", 2, MANY, field, |_| ResultType::integer(3)).takes_null(),
+    Function::new("elt", 2, MANY, elt, |a| joined(&a[1..])).takes_null().keeps_collation(),
+    Function::new("find_in_set", 2, 2, find_in_set, |_| ResultType::integer(3)),
+    Function::new("insert", 4, 4, insert, long_string).keeps_collation(),
+    Function::new("quote", 1, 1, quote, long_string).takes_null().keeps_collation(),
+    Function::new("format", 2, 3, format, |_| ResultType::string(100, Collation::DEFAULT)),
+    Function::new("bin", 1, 1, |a| Ok(Value::text(format!("{:b}", to_bits(&a[0], a.cx)?))), |_| ResultType::string(64, Collation::DEFAULT)),
+    Function::new("oct", 1, 1, |a| Ok(Value::text(format!("{:o}", to_bits(&a[0], a.cx)?))), |_| ResultType::string(64, Collation::DEFAULT)),
+];
+
+fn joined(args: &[ResultType]) -> ResultType {
+    let length = args.iter().fold(0u32, |sum, arg| sum.saturating_add(arg.length));
+    let binary = args.iter().any(is_binary);
+    ResultType::string(length, if binary { Collation::Binary } else { Collation::DEFAULT })
+}
+
+fn is_binary(arg: &ResultType) -> bool {
+    arg.family() == Family::String && arg.collation == Collation::Binary
+}
+
+fn first(args: &[ResultType]) -> ResultType {
+    joined(&args[..1])
+}
+
+fn long_string(args: &[ResultType]) -> ResultType {
+    let binary = args.iter().any(is_binary);
+    ResultType::string(16_383, if binary { Collation::Binary } else { Collation::DEFAULT })
+}
+
+impl Arguments<'_, '_> {
+    /// Whether one of the strings is binary.
+    fn is_binary(&self) -> bool {
+        self.iter().any(|value| matches!(value, Value::Bytes(_)))
+    }
+
+    /// A string result, or NULL with a warning if it is longer than a packet may be.
+    fn string(&self, bytes: Vec<u8>, function: &str) -> Result<Value, SqlError> {
+        if bytes.len() > self.cx.statement.max_allowed_packet() {
+            return self.too_long(function);
+        }
+        Ok(make(bytes, self.is_binary()))
+    }
+
+    fn too_long(&self, function: &str) -> Result<Value, SqlError> {
+        let limit = self.cx.statement.max_allowed_packet();
+        self.cx.statement.warn(SqlError::new(ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&function, &limit]))?;
+        Ok(Value::Null)
+    }
+}
+
+/// A string of bytes; text that is cut within a character loses it.
+fn make(bytes: Vec<u8>, binary: bool) -> Value {
+    if binary {
+        return Value::bytes(bytes);
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Value::text(text),
+        Err(error) => Value::text(String::from_utf8_lossy(error.as_bytes()).as_ref()),
+    }
+}
+
+/// Starts of the units of a string: of its characters, or of its bytes if it is binary; and its end.
+fn unit_starts(bytes: &[u8], binary: bool) -> Vec<usize> {
+    let starts = (0..bytes.len()).filter(|&at| binary || bytes[at] & 0xc0 != 0x80);
+    starts.chain([bytes.len()]).collect()
+}
+
+fn unit_count(bytes: &[u8], binary: bool) -> usize {
+    if binary { bytes.len() } else { bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() }
+}
+
+/// The units from `from` (0 is the first) to before `to`, cut to what there is.
+fn slice(bytes: &[u8], binary: bool, from: usize, to: usize) -> &[u8] {
+    if binary || bytes.is_ascii() {
+        let to = to.min(bytes.len());
+        return &bytes[from.min(to)..to];
+    }
+    let starts = unit_starts(bytes, binary);
+    let at = |unit: usize| starts[unit.min(starts.len() - 1)];
+    &bytes[at(from.min(to))..at(to)]
+}
+
+fn concat(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let mut bytes = Vec::new();
+    for arg in args.iter() {
+        bytes.extend_from_slice(&to_bytes(arg));
+    }
+    args.string(bytes, "concat")
+}
+
+fn concat_ws(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    if args[0].is_null() {
+        return Ok(Value::Null);
+    }
+    let parts: Vec<Cow<'_, [u8]>> = args[1..].iter().filter(|value| !value.is_null()).map(to_bytes).collect();
+    args.string(parts.join(&*to_bytes(&args[0])), "concat_ws")
+}
+
+fn char_length(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    Ok(Value::Int(unit_count(&to_bytes(&args[0]), args.is_binary()) as i64))
+}
+
+fn upper(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    change_case(args, |c| {
+        let mut upper = c.to_uppercase();
+        if upper.len() == 1 { upper.next().unwrap_or(c) } else { c }
+    })
+}
+
+fn lower(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    change_case(args, |c| {
+        let mut lower = c.to_lowercase();
+        if lower.len() == 1 { lower.next().unwrap_or(c) } else { c }
+    })
+}
+
+/// One character for one, as MySQL does it. Binary strings have no case.
+fn change_case(args: &Arguments<'_, '_>, change: impl Fn(char) -> char) -> Result<Value, SqlError> {
+    if args.is_binary() {
+        return Ok(args[0].clone());
+    }
+    Ok(Value::text(to_text(&args[0]).chars().map(change).collect::<String>()))
+}
+
+fn substring(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (bytes, binary) = (to_bytes(&args[0]), matches!(args[0], Value::Bytes(_)));
+    let position = to_i64(&args[1], args.cx)?;
+    let count = args.get(2).map_or(Ok(i64::MAX), |count| to_i64(count, args.cx))?;
+    let units = unit_count(&bytes, binary) as i64;
+    let from = if position > 0 { position - 1 } else { units.saturating_add(position) };
+    if position == 0 || from < 0 || count <= 0 {
+        return Ok(make(Vec::new(), binary));
+    }
+    let to = from.saturating_add(count).min(units);
+    Ok(make(slice(&bytes, binary, from.min(units) as usize, to as usize).to_vec(), binary))
+}
+
+fn left(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (bytes, binary) = (to_bytes(&args[0]), matches!(args[0], Value::Bytes(_)));
+    let count = to_i64(&args[1], args.cx)?.max(0) as usize;
+    Ok(make(slice(&bytes, binary, 0, count).to_vec(), binary))
+}
+
+fn right(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (bytes, binary) = (to_bytes(&args[0]), matches!(args[0], Value::Bytes(_)));
+    let count = to_i64(&args[1], args.cx)?.max(0) as usize;
+    let units = unit_count(&bytes, binary);
+    Ok(make(slice(&bytes, binary, units.saturating_sub(count), units).to_vec(), binary))
+}
+
+fn substring_index(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (text, delimiter) = (to_bytes(&args[0]), to_bytes(&args[1]));
+    let count = to_i64(&args[2], args.cx)?;
+    if count == 0 || delimiter.is_empty() {
+        return Ok(make(Vec::new(), args.is_binary()));
+    }
+    let mut ends = Vec::new();
+    let mut at = 0;
+    while let Some(found) = find(&text[at..], &delimiter) {
+        ends.push(at + found);
+        at += found + delimiter.len();
+    }
+    let kept = if count > 0 {
+        ends.get(count as usize - 1).map_or(&text[..], |&end| &text[..end])
+    } else {
+        let from_end = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+        ends.len().checked_sub(from_end).map_or(&text[..], |at| &text[ends[at] + delimiter.len()..])
+    };
+    Ok(make(kept.to_vec(), args.is_binary()))
+}
+
+fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    if wanted.is_empty() {
+        return Some(0);
+    }
+    text.windows(wanted.len()).position(|window| window == wanted)
+}
+
+fn trim(args: &Arguments<'_, '_>, leading: bool, trailing: bool) -> Result<Value, SqlError> {
+    let text = to_bytes(&args[0]);
+    let wanted = args.get(1).map_or(Cow::Borrowed(&b" "[..]), to_bytes);
+    let mut kept = &*text;
+    if !wanted.is_empty() {
+        while let Some(rest) = kept.strip_prefix(&*wanted).filter(|_| leading) {
+            kept = rest;
+        }
+        while let Some(rest) = kept.strip_suffix(&*wanted).filter(|_| trailing) {
+            kept = rest;
+        }
+    }
+    Ok(make(kept.to_vec(), args.is_binary()))
+}
+
+fn replace(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (text, from, to) = (to_bytes(&args[0]), to_bytes(&args[1]), to_bytes(&args[2]));
+    if from.is_empty() {
+        return Ok(make(text.into_owned(), args.is_binary()));
+    }
+    let limit = args.cx.statement.max_allowed_packet();
+    let mut result = Vec::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(at) = find(rest, &from) {
+        result.extend_from_slice(&rest[..at]);
+        result.extend_from_slice(&to);
+        rest = &rest[at + from.len()..];
+        if result.len() > limit {
+            break;
+        }
+    }
+    result.extend_from_slice(rest);
+    args.string(result, "replace")
+}
+
+fn repeat(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let text = to_bytes(&args[0]);
+    let count = to_i64(&args[1], args.cx)?.max(0) as usize;
+    if text.len().saturating_mul(count) > args.cx.statement.max_allowed_packet() {
+        return args.too_long("repeat");
+    }
+    args.string(text.repeat(count), "repeat")
+}
+
+fn space(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let count = to_i64(&args[0], args.cx)?.max(0) as usize;
+    if count > args.cx.statement.max_allowed_packet() {
+        return args.too_long("space");
+    }
+    Ok(Value::text(" ".repeat(count)))
+}
+
+fn pad(args: &Arguments<'_, '_>, before: bool) -> Result<Value, SqlError> {
+    let (text, binary) = (to_bytes(&args[0]), args.is_binary());
+    let wanted = to_i64(&args[1], args.cx)?;
+    let filler = to_bytes(&args[2]);
+    if wanted < 0 {
+        return Ok(Value::Null);
+    }
+    let (wanted, units) = (wanted as usize, unit_count(&text, binary));
+    if wanted <= units {
+        return Ok(make(slice(&text, binary, 0, wanted).to_vec(), binary));
+    }
+    if wanted > args.cx.statement.max_allowed_packet() {
+        return args.too_long(if before { "lpad" } else { "rpad" });
+    }
+    let filler_units = unit_count(&filler, binary);
+    if filler_units == 0 {
+        return Ok(make(Vec::new(), binary));
+    }
+    let missing = wanted - units;
+    let mut padding = filler.repeat(missing / filler_units);
+    padding.extend_from_slice(slice(&filler, binary, 0, missing % filler_units));
+    let bytes = if before { [&padding[..], &text].concat() } else { [&text[..], &padding].concat() };
+    args.string(bytes, "lpad")
+}
+
+fn locate_from(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let from = args.get(2).map_or(Ok(1), |from| to_i64(from, args.cx))?;
+    locate(args, &args[1], &args[0], from)
+}
+
+/// The place of `wanted` in `text` from the `from`-th unit on, under the collation; 0 if it is not there.
+fn locate(args: &Arguments<'_, '_>, text: &Value, wanted: &Value, from: i64) -> Result<Value, SqlError> {
+    let (text, wanted, binary) = (to_bytes(text), to_bytes(wanted), args.is_binary());
+    let starts = unit_starts(&text, binary);
+    let Some(from) = usize::try_from(from).ok().and_then(|from| from.checked_sub(1)).filter(|from| *from < starts.len()) else {
+        return Ok(Value::Int(0));
+    };
+    if wanted.is_empty() {
+        return Ok(Value::Int(from as i64 + 1));
+    }
+    let units = unit_count(&wanted, binary);
+    let exact = binary || !matches!(args.collation, Collation::Utf8mb4_0900AiCi | Collation::Utf8mb4GeneralCi);
+    for unit in from..starts.len() - 1 {
+        let Some(&end) = starts.get(unit + units) else { break };
+        let window = &text[starts[unit]..end];
+        if window == &*wanted || (!exact && Collation::Utf8mb4_0900AiCi.equal(window, &wanted)) {
+            return Ok(Value::Int(unit as i64 + 1));
+        }
+    }
+    Ok(Value::Int(0))
+}
+
+fn reverse(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (bytes, binary) = (to_bytes(&args[0]), args.is_binary());
+    let starts = unit_starts(&bytes, binary);
+    let units = starts.windows(2).rev().flat_map(|unit| &bytes[unit[0]..unit[1]]);
+    Ok(make(units.copied().collect(), binary))
+}
+
+fn ord(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (bytes, binary) = (to_bytes(&args[0]), args.is_binary());
+    let first = slice(&bytes, binary, 0, 1);
+    Ok(Value::Int(first.iter().fold(0, |code, byte| code << 8 | i64::from(*byte))))
+}
+
+fn char_of(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let mut bytes = Vec::new();
+    for arg in args.iter().filter(|value| !value.is_null()) {
+        let code = to_bits(arg, args.cx)? as u32;
+        let all = code.to_be_bytes();
+        let skip = (code.leading_zeros() / 8).min(3) as usize;
+        bytes.extend_from_slice(&all[skip..]);
+    }
+    Ok(Value::bytes(bytes))
+}
+
+fn hex(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let text = match &args[0] {
+        Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) | Value::Float(_) => {
+            format!("{:X}", to_bits(&args[0], args.cx)?)
+        }
+        other => hex_of(&to_bytes(other)).to_ascii_uppercase(),
+    };
+    Ok(Value::text(text))
+}
+
+/// Lower-case hexadecimal digits.
+pub(super) fn hex_of(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+}
+
+fn unhex(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let text = to_bytes(&args[0]);
+    let mut digits = Vec::with_capacity(text.len() + 1);
+    if text.len() % 2 == 1 {
+        digits.push(0);
+    }
+    for byte in text.iter() {
+        let Some(digit) = char::from(*byte).to_digit(16) else { return Ok(Value::Null) };
+        digits.push(digit as u8);
+    }
+    Ok(Value::bytes(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect::<Vec<u8>>()))
+}
+
+fn strcmp(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    Ok(Value::Int(args.collation.compare(&to_bytes(&args[0]), &to_bytes(&args[1])) as i64))
+}
+
+fn field(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    if args[0].is_null() {
+        return Ok(Value::Int(0));
+    }
+    for (at, candidate) in args[1..].iter().enumerate() {
+        if compare(&args[0], candidate, args.collation, args.cx)?.is_some_and(|order| order.is_eq()) {
+            return Ok(Value::Int(at as i64 + 1));
+        }
+    }
+    Ok(Value::Int(0))
+}
+
+fn elt(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    if args[0].is_null() {
+        return Ok(Value::Null);
+    }
+    let at = usize::try_from(to_i64(&args[0], args.cx)?).unwrap_or(0);
+    match args[1..].get(at.wrapping_sub(1)) {
+        None | Some(Value::Null) => Ok(Value::Null),
+        Some(chosen) if chosen.is_string() => Ok(chosen.clone()),
+        Some(chosen) => Ok(Value::text(local(chosen, args.cx).to_string())),
+    }
+}
+
+fn find_in_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (wanted, set) = (to_bytes(&args[0]), to_bytes(&args[1]));
+    if set.is_empty() || wanted.contains(&b',') {
+        return Ok(Value::Int(0));
+    }
+    let found = set.split(|&byte| byte == b',').position(|item| args.collation.equal(item, &wanted));
+    Ok(Value::Int(found.map_or(0, |at| at as i64 + 1)))
+}
+
+fn insert(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (text, new, binary) = (to_bytes(&args[0]), to_bytes(&args[3]), args.is_binary());
+    let (position, len) = (to_i64(&args[1], args.cx)?, to_i64(&args[2], args.cx)?);
+    let units = unit_count(&text, binary) as i64;
+    if position < 1 || position > units {
+        return Ok(make(text.into_owned(), binary));
+    }
+    let from = (position - 1) as usize;
+    let to = if len < 0 { units } else { (position - 1).saturating_add(len).min(units) } as usize;
+    let head = slice(&text, binary, 0, from);
+    let tail = slice(&text, binary, to, units as usize);
+    args.string([head, &new, tail].concat(), "insert")
+}
+
+fn quote(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    if args[0].is_null() {
+        return Ok(Value::text("NULL"));
+    }
+    let mut quoted = vec![b'\''];
+    for byte in to_bytes(&args[0]).iter() {
+        match byte {
+            b'\'' | b'\\' => quoted.extend_from_slice(&[b'\\', *byte]),
+            0 => quoted.extend_from_slice(b"\\0"),
+            0x1a => quoted.extend_from_slice(b"\\Z"),
+            other => quoted.push(*other),
+        }
+    }
+    quoted.push(b'\'');
+    args.string(quoted, "quote")
+}
+
+/// FORMAT(number, digits): groups of three digits, as in the locale en_US.
+fn format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let digits = to_i64(&args[1], args.cx)?.clamp(0, 30) as u8;
+    let text = match &args[0] {
+        Value::Double(_) | Value::Float(_) | Value::Text(_) | Value::Bytes(_) => {
+            format!("{:.*}", usize::from(digits.min(NOT_FIXED_DECIMALS)), to_f64(&args[0], args.cx)?)
+        }
+        exact => to_decimal(exact, args.cx)?.round_to(digits).to_string(),
+    };
+    let (sign, text) = text.strip_prefix('-').map_or(("", &*text), |rest| ("-", rest));
+    let (integer, fraction) = text.split_once('.').map_or((text, None), |(integer, fraction)| (integer, Some(fraction)));
+    let mut grouped = String::from(sign);
+    for (at, digit) in integer.chars().enumerate() {
+        if at > 0 && (integer.len() - at) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        grouped.push('.');
+        grouped.push_str(fraction);
+    }
+    Ok(Value::text(grouped))
+}

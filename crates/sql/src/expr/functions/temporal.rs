@@ -1,0 +1,292 @@
+//! Functions of dates and times. "Now" is when the statement started, except in SYSDATE.
+
+use super::super::convert::{at, incorrect, now, to_datetime, to_decimal, to_i64, to_text, to_time, today};
+use super::{Arguments, Function};
+use crate::collation::Collation;
+use crate::error::SqlError;
+use crate::types::decimal::Decimal;
+use crate::types::temporal::calendar::{EPOCH_TO_DAYS, day_of_year, days_in_month, week, weekday};
+use crate::types::temporal::{DAY_US, Date, DateTime, MAX_TIMESTAMP_US, SECOND_US, Time, TimeZone, format};
+use crate::types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
+use crate::value::Value;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("now", 0, 1, statement_time, datetime),
+    Function::new("current_timestamp", 0, 1, statement_time, datetime),
+    Function::new("localtime", 0, 1, statement_time, datetime),
+    Function::new("localtimestamp", 0, 1, statement_time, datetime),
+    Function::new("sysdate", 0, 1, |a| Ok(Value::DateTime(at(a.cx.statement.clock_us(), a.cx, a.fsp(0)?))), datetime).volatile(),
+    Function::new("utc_timestamp", 0, 1, |a| a.utc().map(Value::DateTime), datetime),
+    Function::new("utc_date", 0, 0, |a| a.utc().map(|value| Value::Date(value.date())), |_| date()),
+    Function::new("utc_time", 0, 1, |a| a.utc().map(of_day), |_| time(0)),
+    Function::new("curdate", 0, 0, |a| Ok(Value::Date(today(a.cx))), |_| date()),
+    Function::new("current_date", 0, 0, |a| Ok(Value::Date(today(a.cx))), |_| date()),
+    Function::new("curtime", 0, 1, |a| Ok(of_day(now(a.cx, a.fsp(0)?))), |_| time(0)),
+    Function::new("current_time", 0, 1, |a| Ok(of_day(now(a.cx, a.fsp(0)?))), |_| time(0)),
+    Function::new("date", 1, 1, |a| a.datetime(0, |value| Value::Date(value.date())), |_| date()),
+    Function::new("time", 1, 1, |a| Ok(to_time(&a[0], a.cx)?.map_or(Value::Null, Value::Time)), |a| time(fraction(&a[0]))),
+    Function::new("timestamp", 1, 2, timestamp, |a| ResultType::temporal(FieldType::DateTime, fraction(&a[0]))),
+    Function::new("datediff", 2, 2, date_difference, |_| ResultType::integer(7)),
+    Function::new("timediff", 2, 2, time_difference, |a| time(fraction(&a[0]).max(fraction(&a[1])))),
+    Function::new("addtime", 2, 2, |a| add_time(a, 1), |_| text(29)),
+    Function::new("subtime", 2, 2, |a| add_time(a, -1), |_| text(29)),
+    Function::new("date_format", 2, 2, date_format, |a| text(a[1].length.saturating_mul(10))),
+    Function::new("time_format", 2, 2, time_format, |a| text(a[1].length.saturating_mul(10))),
+    Function::new("str_to_date", 2, 2, str_to_date, |_| ResultType::temporal(FieldType::DateTime, 0)),
+    Function::new("unix_timestamp", 0, 1, unix_timestamp, |a| a.first().map_or(ResultType::integer(11), |arg| seconds_type(fraction(arg)))),
+    Function::new("from_unixtime", 1, 2, from_unixtime, from_unixtime_type),
+    Function::new("dayname", 1, 1, |a| a.day(|day| Value::text(format::day_name(weekday(day.days())))), |_| text(9)),
+    Function::new("monthname", 1, 1, |a| a.datetime(0, |v| format::month_name(v.date().month).map_or(Value::Null, Value::text)), |_| text(9)),
+    Function::new("dayofweek", 1, 1, |a| a.day(|day| Value::Int(i64::from((weekday(day.days()) + 1) % 7 + 1))), |_| ResultType::integer(1)),
+    Function::new("weekday", 1, 1, |a| a.day(|day| Value::Int(weekday(day.days()).into())), |_| ResultType::integer(1)),
+    Function::new("dayofyear", 1, 1, |a| a.day(|day| Value::Int(day_of_year(day.year, day.month, day.day).into())), |_| ResultType::integer(3)),
+    Function::new("week", 1, 2, week_of, |_| ResultType::integer(2)),
+    Function::new("weekofyear", 1, 1, |a| a.day(|day| Value::Int(week(day.year, day.month, day.day, 3).1.into())), |_| ResultType::integer(2)),
+    Function::new("yearweek", 1, 2, year_week, |_| ResultType::integer(6)),
+    Function::new("last_day", 1, 1, last_day, |_| date()),
+    Function::new("to_days", 1, 1, |a| a.day(|day| Value::Int(day.days() + EPOCH_TO_DAYS)), |_| ResultType::integer(6)),
+    Function::new("to_seconds", 1, 1, to_seconds, |_| ResultType::integer(12)),
+    Function::new("from_days", 1, 1, from_days, |_| date()),
+    Function::new("makedate", 2, 2, make_date, |_| date()),
+    Function::new("maketime", 3, 3, make_time, |_| time(0)),
+    Function::new("sec_to_time", 1, 1, sec_to_time, |a| time(fraction(&a[0]))),
+    Function::new("time_to_sec", 1, 1, |a| Ok(to_time(&a[0], a.cx)?.map_or(Value::Null, |t| Value::Int(t.micros / SECOND_US))), |_| ResultType::integer(10)),
+    Function::new("convert_tz", 3, 3, convert_tz, |a| ResultType::temporal(FieldType::DateTime, fraction(&a[0]))),
+];
+
+fn date() -> ResultType {
+    ResultType::temporal(FieldType::Date, 0)
+}
+
+fn time(fsp: u8) -> ResultType {
+    ResultType::temporal(FieldType::Time, fsp)
+}
+
+fn datetime(_: &[ResultType]) -> ResultType {
+    // How many fractional digits there are is in the value of the argument.
+    ResultType::temporal(FieldType::DateTime, 0)
+}
+
+fn text(chars: u32) -> ResultType {
+    ResultType::string(chars, Collation::DEFAULT)
+}
+
+/// Fractional digits that a result made of an argument has.
+fn fraction(arg: &ResultType) -> u8 {
+    if arg.decimals == NOT_FIXED_DECIMALS { 6 } else { arg.decimals.min(6) }
+}
+
+fn seconds_type(fsp: u8) -> ResultType {
+    if fsp == 0 { ResultType::integer(11) } else { ResultType::decimal(11 + u32::from(fsp), fsp) }
+}
+
+fn from_unixtime_type(args: &[ResultType]) -> ResultType {
+    match args {
+        [arg] => ResultType::temporal(FieldType::DateTime, fraction(arg)),
+        _ => text(100),
+    }
+}
+
+fn of_day(value: DateTime) -> Value {
+    Value::Time(Time { micros: value.micros_of_day(), fsp: value.fsp() })
+}
+
+impl Arguments<'_, '_> {
+    /// The fractional digits that argument `at` asks for.
+    fn fsp(&self, at: usize) -> Result<u8, SqlError> {
+        let Some(arg) = self.get(at) else { return Ok(0) };
+        let fsp = to_i64(arg, self.cx)?;
+        u8::try_from(fsp).ok().filter(|fsp| *fsp <= 6).ok_or_else(|| {
+            SqlError::new(crate::error::ER_TOO_BIG_PRECISION, &[&fsp, &"now", &6])
+        })
+    }
+
+    fn utc(&self) -> Result<DateTime, SqlError> {
+        let fsp = self.fsp(0)?;
+        let unit = crate::types::temporal::fraction_unit(fsp);
+        let micros = self.cx.statement.now_us().div_euclid(unit) * unit;
+        DateTime::from_micros(micros, fsp).ok_or_else(|| SqlError::internal("the clock is outside of the calendar"))
+    }
+
+    /// Of argument `at` as date and time; NULL if it is neither.
+    fn datetime(&self, arg: usize, make: impl FnOnce(DateTime) -> Value) -> Result<Value, SqlError> {
+        Ok(to_datetime(&self[arg], self.cx)?.map_or(Value::Null, make))
+    }
+
+    /// Of the first argument as a date of the calendar; NULL if it is none or incomplete.
+    fn day(&self, make: impl FnOnce(Date) -> Value) -> Result<Value, SqlError> {
+        let date = to_datetime(&self[0], self.cx)?.map(DateTime::date);
+        Ok(date.filter(|date| !date.is_incomplete()).map_or(Value::Null, make))
+    }
+}
+
+fn statement_time(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    Ok(Value::DateTime(now(args.cx, args.fsp(0)?)))
+}
+
+fn timestamp(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let Some(value) = to_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
+    let Some(added) = args.get(1) else { return Ok(Value::DateTime(value)) };
+    let Some(added) = to_time(added, args.cx)? else { return Ok(Value::Null) };
+    let sum = DateTime::from_micros(value.micros() + added.micros, value.fsp().max(added.fsp));
+    Ok(sum.map_or(Value::Null, Value::DateTime))
+}
+
+fn date_difference(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (a, b) = (to_datetime(&args[0], args.cx)?, to_datetime(&args[1], args.cx)?);
+    let (Some(a), Some(b)) = (a.map(DateTime::date), b.map(DateTime::date)) else { return Ok(Value::Null) };
+    if a.is_incomplete() || b.is_incomplete() {
+        return Ok(Value::Null);
+    }
+    Ok(Value::Int(a.days() - b.days()))
+}
+
+fn time_difference(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let is_time = |value: &Value| matches!(value, Value::Time(_)) || (value.is_string() && !to_text(value).contains('-'));
+    let (difference, fsp) = if is_time(&args[0]) && is_time(&args[1]) {
+        let (Some(a), Some(b)) = (to_time(&args[0], args.cx)?, to_time(&args[1], args.cx)?) else { return Ok(Value::Null) };
+        (a.micros - b.micros, a.fsp.max(b.fsp))
+    } else if is_time(&args[0]) != is_time(&args[1]) {
+        return Ok(Value::Null);
+    } else {
+        let (Some(a), Some(b)) = (to_datetime(&args[0], args.cx)?, to_datetime(&args[1], args.cx)?) else { return Ok(Value::Null) };
+        (a.micros() - b.micros(), a.fsp().max(b.fsp()))
+    };
+    Ok(Value::Time(Time::clamped(difference, fsp).0))
+}
+
+fn add_time(args: &Arguments<'_, '_>, sign: i64) -> Result<Value, SqlError> {
+    let Some(added) = to_time(&args[1], args.cx)? else { return Ok(Value::Null) };
+    let is_time = matches!(args[0], Value::Time(_)) || (args[0].is_string() && !to_text(&args[0]).trim_start_matches('-').contains('-'));
+    let sum = if is_time {
+        let Some(start) = to_time(&args[0], args.cx)? else { return Ok(Value::Null) };
+        Value::Time(Time::clamped(start.micros + sign * added.micros, start.fsp.max(added.fsp)).0)
+    } else {
+        let Some(start) = to_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
+        let sum = DateTime::from_micros(start.micros() + sign * added.micros, start.fsp().max(added.fsp));
+        sum.map_or(Value::Null, Value::DateTime)
+    };
+    Ok(if sum.is_null() { sum } else { Value::text(sum.to_string()) })
+}
+
+fn date_format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let Some(value) = to_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
+    Ok(format::write(value, &to_text(&args[1])).map_or(Value::Null, Value::text))
+}
+
+fn time_format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let Some(time) = to_time(&args[0], args.cx)? else { return Ok(Value::Null) };
+    let of_day = DateTime::new(Date::ZERO, time.micros.rem_euclid(DAY_US), time.fsp);
+    Ok(format::write(of_day, &to_text(&args[1])).map_or(Value::Null, Value::text))
+}
+
+fn str_to_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let Some(read) = format::read(&to_text(&args[0]), &to_text(&args[1])) else {
+        args.cx.statement.warn(incorrect("datetime", &args[0]))?;
+        return Ok(Value::Null);
+    };
+    Ok(match (read.has_date, read.has_time) {
+        (true, false) => Value::Date(read.value.date()),
+        (false, true) => of_day(read.value),
+        _ => Value::DateTime(read.value),
+    })
+}
+
+fn unix_timestamp(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let Some(arg) = args.first() else { return Ok(Value::Int(args.cx.statement.now_us() / SECOND_US)) };
+    let Some(value) = to_datetime(arg, args.cx)? else { return Ok(Value::Int(0)) };
+    let Some(timestamp) = value.to_timestamp(args.cx.statement.time_zone()) else { return Ok(Value::Int(0)) };
+    if value.fsp() == 0 {
+        return Ok(Value::Int(timestamp.micros / SECOND_US));
+    }
+    Ok(Value::Decimal(Decimal::new(timestamp.micros.into(), 6).truncate_to(value.fsp())))
+}
+
+fn from_unixtime(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let seconds = to_decimal(&args[0], args.cx)?;
+    let scale = seconds.scale().min(6);
+    let micros = seconds.round_to(6).to_i128_unscaled();
+    if seconds.is_negative() || micros > i128::from(MAX_TIMESTAMP_US) || (micros == 0 && !seconds.is_zero()) {
+        return Ok(Value::Null);
+    }
+    let value = at(micros as i64, args.cx, scale);
+    let Some(wanted) = args.get(1) else { return Ok(Value::DateTime(value)) };
+    Ok(format::write(value, &to_text(wanted)).map_or(Value::Null, Value::text))
+}
+
+fn week_of(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let mode = args.get(1).map_or(Ok(0), |mode| to_i64(mode, args.cx))?;
+    args.day(|day| Value::Int(week(day.year, day.month, day.day, (mode & 7) as u8).1.into()))
+}
+
+fn year_week(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let mode = args.get(1).map_or(Ok(0), |mode| to_i64(mode, args.cx))?;
+    args.day(|day| {
+        let (year, week) = week(day.year, day.month, day.day, (mode & 7) as u8 | 2);
+        Value::Int(i64::from(year) * 100 + i64::from(week))
+    })
+}
+
+fn last_day(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    args.datetime(0, |value| {
+        let date = value.date();
+        if date.month == 0 {
+            return Value::Null;
+        }
+        Value::Date(Date { day: days_in_month(date.year, date.month), ..date })
+    })
+}
+
+fn to_seconds(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    args.datetime(0, |value| {
+        if value.date().is_incomplete() {
+            return Value::Null;
+        }
+        Value::Int(EPOCH_TO_DAYS * 86_400 + value.micros().div_euclid(SECOND_US))
+    })
+}
+
+fn from_days(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let days = to_i64(&args[0], args.cx)?;
+    Ok(Value::Date(days.checked_sub(EPOCH_TO_DAYS).filter(|_| days > 365).and_then(Date::from_days).unwrap_or(Date::ZERO)))
+}
+
+fn make_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (year, day) = (to_i64(&args[0], args.cx)?, to_i64(&args[1], args.cx)?);
+    let year = match year {
+        0..=69 => year + 2000,
+        70..=99 => year + 1900,
+        _ => year,
+    };
+    let (Ok(year), true) = (u16::try_from(year), day > 0) else { return Ok(Value::Null) };
+    let first = Date { year, month: 1, day: 1 };
+    Ok(first.days().checked_add(day - 1).filter(|_| year <= 9999).and_then(Date::from_days).map_or(Value::Null, Value::Date))
+}
+
+fn make_time(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (hours, minutes) = (to_i64(&args[0], args.cx)?, to_i64(&args[1], args.cx)?);
+    let seconds = to_decimal(&args[2], args.cx)?;
+    let micros = i64::try_from(seconds.round_to(6).to_i128_unscaled()).unwrap_or(-1);
+    if !(0..60).contains(&minutes) || !(0..60 * SECOND_US).contains(&micros) {
+        return Ok(Value::Null);
+    }
+    let span = (hours.unsigned_abs().min(10_000) as i64 * 3600 + minutes * 60) * SECOND_US + micros;
+    Ok(Value::Time(Time::clamped(if hours < 0 { -span } else { span }, seconds.scale().min(6)).0))
+}
+
+fn sec_to_time(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let seconds = to_decimal(&args[0], args.cx)?;
+    let fsp = seconds.scale().min(6);
+    let micros = seconds.round_to(6).to_i128_unscaled().clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+    Ok(Value::Time(Time::clamped(micros, fsp).0))
+}
+
+fn convert_tz(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let zones = (TimeZone::parse(&to_text(&args[1])), TimeZone::parse(&to_text(&args[2])));
+    // Unknown zones give NULL.
+    let (Ok(from), Ok(to)) = zones else { return Ok(Value::Null) };
+    let Some(value) = to_datetime(&args[0], args.cx)?.filter(|value| !value.date().is_incomplete()) else { return Ok(Value::Null) };
+    // Beyond the range of TIMESTAMP nothing is converted.
+    let Some(point) = value.to_timestamp(from) else { return Ok(Value::DateTime(value)) };
+    Ok(Value::DateTime(point.to_datetime(to)))
+}

@@ -1,0 +1,261 @@
+//! INTERVAL arithmetic, EXTRACT and TIMESTAMPDIFF.
+
+use std::fmt;
+
+use super::convert::{Number, to_datetime, to_i64, to_text, to_time};
+use super::{EvalContext, IntervalUnit};
+use crate::error::{ER_DATETIME_FUNCTION_OVERFLOW, SqlError};
+use crate::types::temporal::calendar::{days_in_month, week};
+use crate::types::temporal::{DAY_US, Date, DateTime, SECOND_US, Time, parse};
+use crate::value::Value;
+
+/// An amount of time: months change the calendar's fields, the rest is a span.
+struct Interval {
+    months: i64,
+    micros: i128,
+}
+
+const MINUTE_US: i128 = 60 * SECOND_US as i128;
+const HOUR_US: i128 = 60 * MINUTE_US;
+
+/// `date + INTERVAL amount unit`, or minus if `negated`. A text date gives text, a date with a unit below
+/// days a datetime, a time a time. Leaving the calendar gives NULL with a warning.
+pub(super) fn add(date: &Value, amount: &Value, unit: IntervalUnit, negated: bool, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+    if date.is_null() || amount.is_null() {
+        return Ok(Value::Null);
+    }
+    let Some(mut interval) = Interval::read(amount, unit, cx)? else { return overflow(cx) };
+    if negated {
+        interval = Interval { months: -interval.months, micros: -interval.micros };
+    }
+    let fraction = if interval.micros % i128::from(SECOND_US) != 0 || unit.has_micros() { 6 } else { 0 };
+    if let Value::Time(time) = date
+        && interval.months == 0
+    {
+        let total = i128::from(time.micros) + interval.micros;
+        let (sum, in_range) = Time::clamped(i64::try_from(total).unwrap_or(i64::MAX), time.fsp.max(fraction));
+        return if in_range { Ok(Value::Time(sum)) } else { overflow(cx) };
+    }
+    let Some(start) = to_datetime(date, cx)? else { return Ok(Value::Null) };
+    if start.date().is_incomplete() {
+        return Ok(Value::Null);
+    }
+    let Some(sum) = interval.add_to(start, fraction) else { return overflow(cx) };
+    let was_date = match date {
+        Value::Date(_) => true,
+        Value::Text(_) | Value::Bytes(_) => parse::datetime(&to_text(date), cx.statement.time_zone()).is_some_and(|parsed| !parsed.has_time),
+        _ => false,
+    };
+    let sum = if was_date && unit.is_of_days() { Value::Date(sum.date()) } else { Value::DateTime(sum) };
+    Ok(if date.is_string() { Value::text(sum.to_string()) } else { sum })
+}
+
+fn overflow(cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+    cx.statement.warn(SqlError::new(ER_DATETIME_FUNCTION_OVERFLOW, &[&"datetime"]))?;
+    Ok(Value::Null)
+}
+
+impl Interval {
+    /// `None` if the amount is beyond all calendars.
+    fn read(amount: &Value, unit: IntervalUnit, cx: &EvalContext<'_>) -> Result<Option<Interval>, SqlError> {
+        if let Some(units) = unit.parts() {
+            return Ok(Interval::read_parts(&to_text(amount), units));
+        }
+        if unit == IntervalUnit::Second {
+            // Seconds are the one unit with a fraction.
+            let micros = match Number::of(amount, cx)? {
+                Number::Int(int) => i128::from(int) * i128::from(SECOND_US),
+                other => {
+                    let scaled = other.to_decimal().multiply(&crate::types::decimal::Decimal::from(SECOND_US));
+                    scaled.map_or(i128::MAX, |scaled| scaled.to_i128().0)
+                }
+            };
+            return Ok(Some(Interval { months: 0, micros }));
+        }
+        Ok(Interval::of(unit, to_i64(amount, cx)?))
+    }
+
+    fn of(unit: IntervalUnit, count: i64) -> Option<Interval> {
+        let micros_each = match unit {
+            IntervalUnit::Microsecond => 1,
+            IntervalUnit::Second => i128::from(SECOND_US),
+            IntervalUnit::Minute => MINUTE_US,
+            IntervalUnit::Hour => HOUR_US,
+            IntervalUnit::Day => i128::from(DAY_US),
+            IntervalUnit::Week => 7 * i128::from(DAY_US),
+            IntervalUnit::Month => return Some(Interval { months: count, micros: 0 }),
+            IntervalUnit::Quarter => return Some(Interval { months: count.checked_mul(3)?, micros: 0 }),
+            _ => return Some(Interval { months: count.checked_mul(12)?, micros: 0 }),
+        };
+        Some(Interval { months: 0, micros: i128::from(count) * micros_each })
+    }
+
+    /// `'1:30'` and the like: numbers between any punctuation, for the last units if there are fewer.
+    fn read_parts(text: &str, units: &[IntervalUnit]) -> Option<Interval> {
+        let text = text.trim();
+        let (sign, body) = match text.strip_prefix('-') {
+            Some(rest) => (-1, rest),
+            None => (1, text),
+        };
+        let numbers: Vec<&str> = body.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty()).collect();
+        let mut total = Interval { months: 0, micros: 0 };
+        let count = numbers.len().min(units.len());
+        for (number, unit) in numbers.iter().zip(&units[units.len() - count..]) {
+            let mut value: i64 = number.parse().ok()?;
+            if *unit == IntervalUnit::Microsecond && number.len() < 6 {
+                // The last part is a fraction: `1.5` is 500000 microseconds.
+                value *= 10i64.pow(6 - number.len() as u32);
+            }
+            let part = Interval::of(*unit, value)?;
+            total = Interval { months: total.months.checked_add(part.months)?, micros: total.micros + part.micros };
+        }
+        Some(Interval { months: sign * total.months, micros: i128::from(sign) * total.micros })
+    }
+
+    fn add_to(&self, start: DateTime, fraction: u8) -> Option<DateTime> {
+        let mut date = start.date();
+        if self.months != 0 {
+            let months = (i64::from(date.year) * 12 + i64::from(date.month) - 1).checked_add(self.months)?;
+            let year = u16::try_from(months.div_euclid(12)).ok().filter(|year| *year <= 9999)?;
+            let month = months.rem_euclid(12) as u8 + 1;
+            date = Date { year, month, day: date.day.min(days_in_month(year, month)) };
+        }
+        let total = i128::from(date.days()) * i128::from(DAY_US) + i128::from(start.micros_of_day()) + self.micros;
+        DateTime::from_micros(i64::try_from(total).ok()?, start.fsp().max(fraction)).filter(|sum| !sum.date().is_zero())
+    }
+}
+
+impl IntervalUnit {
+    /// By name, in any case.
+    pub fn from_name(name: &str) -> Option<IntervalUnit> {
+        NAMES.iter().find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(unit, _)| *unit)
+    }
+
+    /// The units of a compound one, from the largest.
+    fn parts(self) -> Option<&'static [IntervalUnit]> {
+        use IntervalUnit::{Day, Hour, Microsecond, Minute, Month, Second, Year};
+        const ALL: [IntervalUnit; 5] = [Day, Hour, Minute, Second, Microsecond];
+        Some(match self {
+            IntervalUnit::SecondMicrosecond => &ALL[3..],
+            IntervalUnit::MinuteMicrosecond => &ALL[2..],
+            IntervalUnit::MinuteSecond => &ALL[2..4],
+            IntervalUnit::HourMicrosecond => &ALL[1..],
+            IntervalUnit::HourSecond => &ALL[1..4],
+            IntervalUnit::HourMinute => &ALL[1..3],
+            IntervalUnit::DayMicrosecond => &ALL,
+            IntervalUnit::DaySecond => &ALL[..4],
+            IntervalUnit::DayMinute => &ALL[..3],
+            IntervalUnit::DayHour => &ALL[..2],
+            IntervalUnit::YearMonth => &[Year, Month],
+            _ => return None,
+        })
+    }
+
+    fn has_micros(self) -> bool {
+        self == IntervalUnit::Microsecond || self.parts().is_some_and(|parts| parts.contains(&IntervalUnit::Microsecond))
+    }
+
+    /// Whether adding it to a date leaves a date.
+    pub(super) fn is_of_days(self) -> bool {
+        use IntervalUnit::{Day, Month, Quarter, Week, Year, YearMonth};
+        matches!(self, Day | Week | Month | Quarter | Year | YearMonth)
+    }
+
+    /// Whether it is about the time of day only.
+    pub(super) fn is_of_time(self) -> bool {
+        !self.is_of_days() && !self.parts().is_some_and(|parts| parts[0] == IntervalUnit::Day)
+    }
+}
+
+/// `EXTRACT(unit FROM date)`: compound units are written as one number (`DAY_HOUR` of the 7th, 15 h is 715).
+pub(super) fn extract(unit: IntervalUnit, date: &Value, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+    let (date, clock, sign) = if unit.is_of_time() {
+        let Some(time) = to_time(date, cx)? else { return Ok(Value::Null) };
+        let (hours, minutes, seconds, micros) = time.parts();
+        let clock = (i64::from(hours), i64::from(minutes), i64::from(seconds), i64::from(micros));
+        (Date::ZERO, clock, if time.micros < 0 { -1 } else { 1 })
+    } else {
+        let Some(value) = to_datetime(date, cx)? else { return Ok(Value::Null) };
+        let (hour, minute, second, micro) = value.clock();
+        (value.date(), (i64::from(hour), i64::from(minute), i64::from(second), i64::from(micro)), 1)
+    };
+    let (hour, minute, second, micro) = clock;
+    let (year, month, day) = (i64::from(date.year), i64::from(date.month), i64::from(date.day));
+    let number = match unit {
+        IntervalUnit::Microsecond => micro,
+        IntervalUnit::Second => second,
+        IntervalUnit::Minute => minute,
+        IntervalUnit::Hour => hour,
+        IntervalUnit::Day => day,
+        IntervalUnit::Week if date.is_incomplete() => return Ok(Value::Null),
+        IntervalUnit::Week => i64::from(week(date.year, date.month, date.day, 0).1),
+        IntervalUnit::Month => month,
+        IntervalUnit::Quarter => (month + 2) / 3,
+        IntervalUnit::Year => year,
+        IntervalUnit::SecondMicrosecond => second * 1_000_000 + micro,
+        IntervalUnit::MinuteMicrosecond => (minute * 100 + second) * 1_000_000 + micro,
+        IntervalUnit::MinuteSecond => minute * 100 + second,
+        IntervalUnit::HourMicrosecond => ((hour * 100 + minute) * 100 + second) * 1_000_000 + micro,
+        IntervalUnit::HourSecond => (hour * 100 + minute) * 100 + second,
+        IntervalUnit::HourMinute => hour * 100 + minute,
+        IntervalUnit::DayMicrosecond => (((day * 100 + hour) * 100 + minute) * 100 + second) * 1_000_000 + micro,
+        IntervalUnit::DaySecond => ((day * 100 + hour) * 100 + minute) * 100 + second,
+        IntervalUnit::DayMinute => (day * 100 + hour) * 100 + minute,
+        IntervalUnit::DayHour => day * 100 + hour,
+        IntervalUnit::YearMonth => year * 100 + month,
+    };
+    Ok(Value::Int(sign * number))
+}
+
+/// `TIMESTAMPDIFF(unit, from, to)`: whole units between the two.
+pub(super) fn difference(unit: IntervalUnit, from: &Value, to: &Value, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+    let (Some(from), Some(to)) = (to_datetime(from, cx)?, to_datetime(to, cx)?) else { return Ok(Value::Null) };
+    if from.date().is_incomplete() || to.date().is_incomplete() {
+        return Ok(Value::Null);
+    }
+    let micros = to.micros() - from.micros();
+    let months_each = match unit {
+        IntervalUnit::Month => 1,
+        IntervalUnit::Quarter => 3,
+        IntervalUnit::Year => 12,
+        other => {
+            let each = Interval::of(other, 1).map_or(1, |one| one.micros.max(1));
+            return Ok(Value::Int((i128::from(micros) / each) as i64));
+        }
+    };
+    let (early, late) = if micros < 0 { (to, from) } else { (from, to) };
+    let month_of = |value: DateTime| i64::from(value.date().year) * 12 + i64::from(value.date().month);
+    let into_month = |value: DateTime| i64::from(value.date().day) * DAY_US + value.micros_of_day();
+    let months = month_of(late) - month_of(early) - i64::from(into_month(late) < into_month(early));
+    Ok(Value::Int(micros.signum() * (months / months_each)))
+}
+
+const NAMES: &[(IntervalUnit, &str)] = &[
+    (IntervalUnit::Microsecond, "microsecond"),
+    (IntervalUnit::Second, "second"),
+    (IntervalUnit::Minute, "minute"),
+    (IntervalUnit::Hour, "hour"),
+    (IntervalUnit::Day, "day"),
+    (IntervalUnit::Week, "week"),
+    (IntervalUnit::Month, "month"),
+    (IntervalUnit::Quarter, "quarter"),
+    (IntervalUnit::Year, "year"),
+    (IntervalUnit::SecondMicrosecond, "second_microsecond"),
+    (IntervalUnit::MinuteMicrosecond, "minute_microsecond"),
+    (IntervalUnit::MinuteSecond, "minute_second"),
+    (IntervalUnit::HourMicrosecond, "hour_microsecond"),
+    (IntervalUnit::HourSecond, "hour_second"),
+    (IntervalUnit::HourMinute, "hour_minute"),
+    (IntervalUnit::DayMicrosecond, "day_microsecond"),
+    (IntervalUnit::DaySecond, "day_second"),
+    (IntervalUnit::DayMinute, "day_minute"),
+    (IntervalUnit::DayHour, "day_hour"),
+    (IntervalUnit::YearMonth, "year_month"),
+];
+
+impl fmt::Display for IntervalUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = NAMES.iter().find(|(unit, _)| unit == self).map_or("", |(_, name)| name);
+        f.write_str(name)
+    }
+}

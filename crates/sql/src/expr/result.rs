@@ -1,0 +1,111 @@
+//! The types of results.
+
+use super::arithmetic::DIVISION_DIGITS;
+use super::{ArithmeticOp, Expr, UnaryOp};
+use crate::collation::Collation;
+use crate::types::decimal::MAX_SCALE;
+use crate::types::{Family, FieldType, ResultType};
+use crate::value::Value;
+
+/// Characters that a string of unknown length is declared with.
+const UNKNOWN_CHARS: u32 = 16_383;
+
+impl Expr {
+    /// The type of the result, given the parameters (missing ones are taken for strings).
+    pub fn result_type(&self, params: &[Value]) -> ResultType {
+        match self {
+            Expr::Literal(value) => ResultType::of_value(value),
+            Expr::Param(at) => match params.get(*at) {
+                Some(value) => ResultType::of_value(value),
+                None => ResultType::string(UNKNOWN_CHARS, Collation::DEFAULT),
+            },
+            Expr::Column(column) => column.result_type,
+            Expr::Compare(..)
+            | Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Xor(..)
+            | Expr::Not(_)
+            | Expr::Between { .. }
+            | Expr::In { .. }
+            | Expr::Like { .. } => ResultType::boolean(),
+            Expr::IsNull { .. } | Expr::IsTruth { .. } => ResultType::boolean().nullable(false),
+            Expr::Unary(UnaryOp::BitNot, _) => ResultType::unsigned(21),
+            Expr::Unary(UnaryOp::Negate, a) => negated(a.result_type(params)),
+            Expr::Arithmetic(op, a, b) => arithmetic(*op, a.result_type(params), b.result_type(params)),
+            Expr::Case(case) => case.result_type(params),
+            Expr::Cast(a, to) => to.result_type(a.result_type(params)),
+            Expr::Collate(a, collation) => ResultType { collation: *collation, ..a.result_type(params) },
+            Expr::Call(call) => call.derive(params),
+            Expr::Extract(..) | Expr::TimestampDiff(..) => ResultType::integer(21),
+            Expr::DateAdd { date, unit, .. } => {
+                let from = date.result_type(params);
+                match from.field {
+                    FieldType::Date if unit.is_of_days() => ResultType::temporal(FieldType::Date, 0),
+                    FieldType::Date | FieldType::DateTime | FieldType::Timestamp => ResultType::temporal(FieldType::DateTime, from.decimals),
+                    FieldType::Time if !unit.is_of_days() => ResultType::temporal(FieldType::Time, from.decimals),
+                    _ => ResultType::string(29, Collation::DEFAULT),
+                }
+            }
+            Expr::UserVariable(_) => ResultType::string(UNKNOWN_CHARS, Collation::DEFAULT),
+            Expr::AssignUserVariable(_, a) => a.result_type(params),
+            Expr::SystemVariable(..) => ResultType::string(UNKNOWN_CHARS, Collation::DEFAULT),
+        }
+    }
+}
+
+/// The number that an operand of arithmetic is taken for.
+fn as_number(operand: ResultType) -> ResultType {
+    match operand.family() {
+        Family::Temporal if operand.decimals == 0 => ResultType::integer(14),
+        Family::Temporal => ResultType::decimal(14 + u32::from(operand.decimals), operand.decimals),
+        Family::String => ResultType::double(),
+        Family::Null => ResultType::integer(1),
+        _ => operand,
+    }
+}
+
+fn negated(operand: ResultType) -> ResultType {
+    let number = as_number(operand);
+    match number.family() {
+        Family::Integer => ResultType::integer(number.length + 1),
+        Family::Real => ResultType::double(),
+        _ => number,
+    }
+}
+
+fn arithmetic(op: ArithmeticOp, a: ResultType, b: ResultType) -> ResultType {
+    use ArithmeticOp::{Add, BitAnd, BitOr, BitXor, Divide, IntDivide, Modulo, Multiply, ShiftLeft, ShiftRight, Subtract};
+    if matches!(op, BitAnd | BitOr | BitXor | ShiftLeft | ShiftRight) {
+        return ResultType::unsigned(21);
+    }
+    let (a, b) = (as_number(a), as_number(b));
+    let unsigned = a.unsigned || b.unsigned;
+    if op == IntDivide {
+        return ResultType { unsigned, ..ResultType::integer(21) };
+    }
+    if a.family() == Family::Real || b.family() == Family::Real {
+        return ResultType::double();
+    }
+    let both_integers = a.family() == Family::Integer && b.family() == Family::Integer;
+    match op {
+        Divide => {
+            let scale = (a.decimals + DIVISION_DIGITS).min(MAX_SCALE);
+            ResultType::decimal(a.integer_digits() + u32::from(b.decimals) + u32::from(scale), scale)
+        }
+        Modulo if both_integers => ResultType { unsigned: a.unsigned, ..ResultType::integer(a.length.max(b.length)) },
+        Modulo => {
+            let scale = a.decimals.max(b.decimals);
+            ResultType::decimal(a.integer_digits().max(b.integer_digits()) + u32::from(scale), scale)
+        }
+        Multiply if both_integers => ResultType { unsigned, ..ResultType::integer((a.length + b.length).min(21)) },
+        Multiply => {
+            let scale = (a.decimals + b.decimals).min(MAX_SCALE);
+            ResultType::decimal(a.integer_digits() + b.integer_digits() + u32::from(scale), scale)
+        }
+        Add | Subtract if both_integers => ResultType { unsigned, ..ResultType::integer((a.length.max(b.length) + 1).min(21)) },
+        _ => {
+            let scale = a.decimals.max(b.decimals);
+            ResultType::decimal(a.integer_digits().max(b.integer_digits()) + 1 + u32::from(scale), scale)
+        }
+    }
+}
