@@ -1,0 +1,5 @@
+//! The server at the level of packets.
+
+mod client;
+mod golden_bytes;
+mod hostile_packets;
