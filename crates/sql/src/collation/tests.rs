@@ -1,0 +1,133 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn key(collation: Collation, text: &str) -> Vec<u8> {
+    let mut key = Vec::new();
+    collation.write_key(text.as_bytes(), &mut key);
+    key
+}
+
+fn equal(collation: Collation, a: &str, b: &str) -> bool {
+    collation.equal(a.as_bytes(), b.as_bytes())
+}
+
+#[test]
+fn default_collation_ignores_case_and_accents_and_counts_spaces() {
+    let ai_ci = Collation::Utf8mb4_0900AiCi;
+    assert!(equal(ai_ci, "Straße", "STRASSE"));
+    assert!(equal(ai_ci, "é", "E"));
+    assert!(equal(ai_ci, "e\u{301}", "é"));
+    assert!(!equal(ai_ci, "a", "a "));
+    assert!(!equal(ai_ci, "a-b", "ab"));
+    assert_eq!(ai_ci.compare(b"a", b"B"), Ordering::Less);
+    assert_eq!(ai_ci.compare(b"_", b"1"), Ordering::Less);
+    assert_eq!(ai_ci.compare("z".as_bytes(), "я".as_bytes()), Ordering::Less);
+}
+
+#[test]
+fn general_collation_pads_and_weighs_one_character_for_one() {
+    let general = Collation::Utf8mb4GeneralCi;
+    assert!(equal(general, "é", "E"));
+    assert!(equal(general, "ß", "s"));
+    assert!(equal(general, "a", "a  "));
+    assert!(equal(general, "\u{1f600}", "\u{1f601}"));
+    assert!(!equal(general, "e\u{301}", "é"));
+    assert_eq!(general.compare(b"a", b"_"), Ordering::Less);
+    assert_eq!(general.compare(b"a\t", b"a"), Ordering::Less);
+}
+
+#[test]
+fn binary_collations_differ_in_padding() {
+    assert!(equal(Collation::Utf8mb4Bin, "a", "a "));
+    assert!(!equal(Collation::Utf8mb4_0900Bin, "a", "a "));
+    assert!(!equal(Collation::Binary, "a", "A"));
+}
+
+#[test]
+fn names_and_ids_lead_back() {
+    for collation in Collation::ALL {
+        assert_eq!(Collation::from_name(&collation.name().to_uppercase()), Some(collation));
+        assert_eq!(Collation::from_id(collation.id()), Some(collation));
+    }
+    assert_eq!(Collation::of_charset("UTF8MB4"), Some(Collation::DEFAULT));
+    assert_eq!(Collation::from_name("latin1_swedish_ci"), None);
+}
+
+#[test]
+fn patterns_match_under_the_collation() {
+    let like = |text: &str, pattern: &str| like(Collation::DEFAULT, text.as_bytes(), pattern.as_bytes(), Some('\\'));
+    assert!(like("Hello", "h%O"));
+    assert!(like("hello", "_____"));
+    assert!(!like("hello", "____"));
+    assert!(like("", "%"));
+    assert!(!like("", "_"));
+    assert!(like("50%", "50\\%"));
+    assert!(!like("500", "50\\%"));
+    assert!(like("aXbXc", "%x%x%"));
+    assert!(like("é", "_"));
+    assert!(like("Café au lait", "%fe au%"));
+    assert!(!like("a ", "a"));
+    assert!(like("abcabd", "%abd"));
+    assert!(super::like(Collation::Binary, b"\xff\x00a", b"_%a", None));
+    assert!(!super::like(Collation::Utf8mb4Bin, b"A", b"a", None));
+}
+
+/// Text of characters with something to them: case, accents, marks, spaces, controls, other scripts.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[ -~]{0,12}",
+        "[a-cA-C \\t\\x00\\x01é-]{0,6}",
+        "[a-eßéÉ\u{300}-\u{305}ａ日本я한\u{1f600}\u{1f601} ]{0,8}",
+        "\\PC{0,8}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn keys_are_in_the_order_of_comparison(a in text(), b in text()) {
+        for collation in Collation::ALL {
+            let order = collation.compare(a.as_bytes(), b.as_bytes());
+            prop_assert_eq!(key(collation, &a).cmp(&key(collation, &b)), order, "{}", collation.name());
+            prop_assert_eq!(collation.compare(b.as_bytes(), a.as_bytes()), order.reverse());
+        }
+    }
+
+    #[test]
+    fn keys_end_by_themselves(a in text(), rest in proptest::collection::vec(any::<u8>(), 0..4)) {
+        for collation in Collation::ALL {
+            let mut bytes = key(collation, &a);
+            let len = bytes.len();
+            bytes.extend_from_slice(&rest);
+            prop_assert_eq!(collation.key_len(&bytes), Some(len), "{}", collation.name());
+            prop_assert_eq!(collation.key_len(&bytes[..len - 1]), None, "{}", collation.name());
+        }
+    }
+
+    #[test]
+    fn table_for_ascii_gives_what_the_library_gives(a in text(), b in text(), plain in "[\\x00-\\x7f]{0,16}") {
+        prop_assert_eq!(unicode_ai_ci::compare(a.as_bytes(), b.as_bytes()), unicode_ai_ci::compare_by_library(a.as_bytes(), b.as_bytes()));
+        prop_assert_eq!(unicode_ai_ci::compare(a.as_bytes(), plain.as_bytes()), unicode_ai_ci::compare_by_library(a.as_bytes(), plain.as_bytes()));
+        let (mut table, mut library) = (Vec::new(), Vec::new());
+        unicode_ai_ci::write_key(plain.as_bytes(), &mut table);
+        unicode_ai_ci::write_library_key(plain.as_bytes(), &mut library);
+        prop_assert_eq!(table, library);
+    }
+
+    #[test]
+    fn binary_keys_read_back(bytes in proptest::collection::vec(prop_oneof![Just(0u8), Just(0xff), any::<u8>()], 0..12)) {
+        let mut key = Vec::new();
+        Collation::Binary.write_key(&bytes, &mut key);
+        prop_assert_eq!(read_escaped_key(&key), Some(bytes));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_do_not_panic(a in proptest::collection::vec(any::<u8>(), 0..12), b in proptest::collection::vec(any::<u8>(), 0..12)) {
+        for collation in Collation::ALL {
+            let _ = (collation.compare(&a, &b), like(collation, &a, &b, Some('\\')), collation.key_len(&a));
+            collation.write_key(&a, &mut Vec::new());
+        }
+    }
+}

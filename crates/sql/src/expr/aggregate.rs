@@ -41,6 +41,7 @@ pub struct Aggregate {
 /// The state of one aggregate over the rows of one group.
 #[derive(Debug)]
 pub struct Accumulator {
+    function: AggregateFunction,
     /// Keys of the values seen, for DISTINCT.
     seen: Option<HashSet<Vec<u8>>>,
     /// Rows that counted.
@@ -135,7 +136,7 @@ impl Aggregate {
 
     /// A fresh state.
     pub fn accumulator(&self) -> Accumulator {
-        Accumulator { seen: self.distinct.then(HashSet::new), count: 0, sum: Sum::Integer(0), best: Value::Null }
+        Accumulator { function: self.function, seen: self.distinct.then(HashSet::new), count: 0, sum: Sum::Integer(0), best: Value::Null }
     }
 }
 
@@ -184,8 +185,8 @@ impl Accumulator {
     }
 
     /// The result over the rows taken so far.
-    pub fn finish(&self, aggregate: &Aggregate) -> Result<Value, SqlError> {
-        Ok(match aggregate.function {
+    pub fn finish(&self) -> Value {
+        match self.function {
             AggregateFunction::CountRows | AggregateFunction::Count => Value::Int(self.count),
             AggregateFunction::Min | AggregateFunction::Max => self.best.clone(),
             _ if self.count == 0 => Value::Null,
@@ -198,12 +199,12 @@ impl Accumulator {
                 let sum = match &self.sum {
                     Sum::Integer(sum) => Decimal::new(*sum, 0),
                     Sum::Decimal(sum) => sum.clone(),
-                    Sum::Double(sum) => return Ok(Value::Double(sum / self.count as f64)),
+                    Sum::Double(sum) => return Value::Double(sum / self.count as f64),
                 };
-                let average = sum.divide(&Decimal::from(self.count), DIVISION_DIGITS).map_err(|overflow| out_of_range(overflow, "avg"))?;
-                average.map_or(Value::Null, Value::Decimal)
+                // A quotient by one or more has no more digits before the point than the sum, which fits.
+                sum.divide(&Decimal::from(self.count), DIVISION_DIGITS).ok().flatten().map_or(Value::Null, Value::Decimal)
             }
-        })
+        }
     }
 }
 

@@ -1,0 +1,121 @@
+use proptest::prelude::*;
+
+use super::calendar::{week, weekday};
+use super::*;
+
+fn read(text: &str) -> String {
+    parse::datetime(text, TimeZone::UTC).map_or("none".to_owned(), |parsed| format!("{}{}", parsed.value, if parsed.cut { " cut" } else { "" }))
+}
+
+#[test]
+fn datetimes_are_read_as_mysql_reads_them() {
+    assert_eq!(read("2020-01-02 03:04:05"), "2020-01-02 03:04:05");
+    assert_eq!(read("2020-1-2"), "2020-01-02 00:00:00");
+    assert_eq!(read("2020/01/02T03:04"), "2020-01-02 03:04:00");
+    assert_eq!(read("20-1-2"), "2020-01-02 00:00:00");
+    assert_eq!(read("70-1-2"), "1970-01-02 00:00:00");
+    assert_eq!(read("20200102030405"), "2020-01-02 03:04:05");
+    assert_eq!(read("20200102"), "2020-01-02 00:00:00");
+    assert_eq!(read("200102"), "2020-01-02 00:00:00");
+    assert_eq!(read("2020-01-02 03:04:05.1234567"), "2020-01-02 03:04:05.123457");
+    assert_eq!(read("2020-12-31 23:59:59.9999999"), "2021-01-01 00:00:00.000000");
+    assert_eq!(read("2020-01-02 03:04:05xyz"), "2020-01-02 03:04:05 cut");
+    assert_eq!(read("2020-01-02 03:04:05+02:00"), "2020-01-02 01:04:05");
+    assert_eq!(read("0000-00-00"), "0000-00-00 00:00:00");
+    for text in ["2020-13-01", "2020-02-30", "2019-02-29", "abc", "", "2020-01-01 24:00:00"] {
+        assert_eq!(read(text), "none", "{text}");
+    }
+}
+
+#[test]
+fn numbers_are_dates() {
+    assert_eq!(parse::datetime_from_number(20200102).unwrap().to_string(), "2020-01-02 00:00:00");
+    assert_eq!(parse::datetime_from_number(700102).unwrap().to_string(), "1970-01-02 00:00:00");
+    assert_eq!(parse::datetime_from_number(20200102030405).unwrap().to_string(), "2020-01-02 03:04:05");
+    assert!(parse::datetime_from_number(20201302).is_none());
+}
+
+#[test]
+fn times_are_read_as_mysql_reads_them() {
+    let read = |text: &str| parse::time(text).map(|(parsed, clamped)| (parsed.value.to_string(), clamped));
+    assert_eq!(read("10:11:12"), Some(("10:11:12".into(), false)));
+    assert_eq!(read("10:11"), Some(("10:11:00".into(), false)));
+    assert_eq!(read("101112"), Some(("10:11:12".into(), false)));
+    assert_eq!(read("12"), Some(("00:00:12".into(), false)));
+    assert_eq!(read("-2 03:00:01.5"), Some(("-51:00:01.5".into(), false)));
+    assert_eq!(read("900:00:00"), Some(("838:59:59".into(), true)));
+    assert_eq!(read("10:61:00"), None);
+    assert_eq!(read("2020-01-02 03:04:05"), Some(("03:04:05".into(), false)));
+}
+
+#[test]
+fn rounding_carries_into_the_date() {
+    let value = parse::datetime("1999-12-31 23:59:59.6", TimeZone::UTC).unwrap().value;
+    assert_eq!(value.round(0).to_string(), "2000-01-01 00:00:00");
+    assert_eq!(value.round(3).to_string(), "1999-12-31 23:59:59.600");
+}
+
+#[test]
+fn timestamps_have_a_range() {
+    let at = |text: &str| parse::datetime(text, TimeZone::UTC).unwrap().value.to_timestamp(TimeZone::UTC);
+    assert!(at("1970-01-01 00:00:00").is_none());
+    assert_eq!(at("1970-01-01 00:00:01").unwrap().micros, SECOND_US);
+    assert!(at("2038-01-19 03:14:07").is_some());
+    assert!(at("2038-01-19 03:14:08").is_none());
+    let zone = TimeZone::parse("+02:00").unwrap();
+    let point = parse::datetime("2020-01-01 00:00:00", zone).unwrap().value.to_timestamp(zone).unwrap();
+    assert_eq!(point.to_datetime(TimeZone::UTC).to_string(), "2019-12-31 22:00:00");
+}
+
+#[test]
+fn zones_are_offsets() {
+    assert_eq!(TimeZone::parse("-05:30").unwrap().to_string(), "-05:30");
+    assert_eq!(TimeZone::parse("SYSTEM"), Ok(TimeZone::UTC));
+    for name in ["Europe/Berlin", "+14:01", "-14:00", "+1:60", "+é:00", ""] {
+        assert_eq!(TimeZone::parse(name).unwrap_err().errno, 1298, "{name}");
+    }
+}
+
+#[test]
+fn formats_are_written_and_read() {
+    let value = parse::datetime("2021-03-04 15:06:07.08", TimeZone::UTC).unwrap().value;
+    let written = format::write(value, "%W %a %M %b %e %D %d %j %H %h %l %i %s %f %p %r %T %y %Y %% %U %u %V %v %X %x").unwrap();
+    assert_eq!(written, "Thursday Thu March Mar 4 4th 04 063 15 03 3 06 07 080000 PM 03:06:07 PM 15:06:07 21 2021 % 09 09 09 09 2021 2021");
+    let read = |text, wanted| format::read(text, wanted).map(|read| read.value.to_string());
+    assert_eq!(read("4 Mar 2021", "%e %b %Y").unwrap(), "2021-03-04 00:00:00");
+    assert_eq!(read("03:06 PM", "%h:%i %p").unwrap(), "0000-00-00 15:06:00");
+    assert_eq!(read("2021-02-30", "%Y-%m-%d"), None);
+    assert_eq!(read("x", "%Y"), None);
+}
+
+#[test]
+fn weeks_follow_the_eight_modes() {
+    // From MySQL: SELECT WEEK('2008-02-20', m), WEEK('2000-01-01', m), WEEK('2008-12-31', m).
+    let weeks = |y, m, d| (0..8).map(|mode| week(y, m, d, mode).1).collect::<Vec<_>>();
+    assert_eq!(weeks(2008, 2, 20), [7, 8, 7, 8, 8, 7, 8, 7]);
+    assert_eq!(weeks(2000, 1, 1), [0, 0, 52, 52, 0, 0, 52, 52]);
+    assert_eq!(weeks(2008, 12, 31), [52, 53, 52, 1, 53, 52, 53, 52]);
+}
+
+proptest! {
+    #[test]
+    fn days_and_dates_are_each_others_inverse(days in -719_528i64..2_932_896) {
+        let date = Date::from_days(days).unwrap();
+        prop_assert!(date.is_valid() && !date.is_incomplete());
+        prop_assert_eq!(date.days(), days);
+        prop_assert_eq!(weekday(days + 7), weekday(days));
+    }
+
+    #[test]
+    fn packed_form_keeps_the_order(a in -62_167_219_200_000_000i64..253_402_300_800_000_000, b in -62_167_219_200_000_000i64..253_402_300_800_000_000) {
+        let (x, y) = (DateTime::from_micros(a, 6).unwrap(), DateTime::from_micros(b, 6).unwrap());
+        prop_assert_eq!(x.packed().cmp(&y.packed()), a.cmp(&b));
+        prop_assert_eq!(x.micros(), a);
+        prop_assert_eq!(DateTime::from_packed(x.packed(), 6), Some(x));
+    }
+
+    #[test]
+    fn reading_never_panics(text in "\\PC{0,30}", digits in "[-+0-9:. T/]{0,30}") {
+        let _ = (read(&text), read(&digits), parse::time(&text), parse::time(&digits), format::read(&digits, &text));
+    }
+}
