@@ -26,19 +26,22 @@
 //! On crash: before 4 nothing of the cohort exists; from 4 on recovery repeats 5 from the record
 //! (see `recovery.rs`).
 //!
-//! Not here: what is in a record (`cohort_record.rs`), when a checkpoint is due (`checkpoint.rs`).
+//! Not here: how events and record are stamped (`commit/layout.rs`), what is in a record
+//! (`cohort_record.rs`), when a checkpoint is due (`checkpoint.rs`).
+
+mod layout;
+mod outcome;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use cohort_engine::{Engine, EngineId, Position, Snapshot};
 use cohort_io::Clock;
 use cohort_log::binlog::{
-    BinlogFiles, BinlogPosition, FileStart, Gtid, GtidSet, ServerIdentity, ServerUuid, Stamp, TransactionEvents,
-    file_header, rotate_event,
+    BinlogFiles, BinlogPosition, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents,
 };
 use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
 use parking_lot::{Condvar, Mutex};
@@ -49,48 +52,9 @@ use crate::figures::{CommitFigures, add};
 use crate::overlay::Overlay;
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
+use layout::redo_by_engine;
 
-/// What an acknowledged commit became.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Committed {
-    /// Its GTID; none for a transaction without binlog events.
-    pub gtid: Option<Gtid>,
-    /// End of the transaction in the binlog.
-    pub position: BinlogPosition,
-}
-
-/// Why a commit was not acknowledged.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum CommitError {
-    /// No room for the transaction's log bytes. It was rolled back; the server goes on.
-    #[error("no space left for the log: {0}")]
-    NoSpace(String),
-    /// The transaction is larger than a log can hold. It was rolled back.
-    #[error("the transaction has {bytes} bytes of log, the most is {max}")]
-    TooLarge {
-        /// Bytes it would need.
-        bytes: u64,
-        /// Bytes it may need.
-        max: u64,
-    },
-    /// A log write failed earlier: the server takes no more writes. The transaction was rolled back.
-    #[error("the server no longer takes writes: {0}")]
-    Sealed(String),
-    /// Writing this transaction's cohort, or one before it, failed. Whether it survives is known only
-    /// after the next start.
-    #[error("the outcome of the commit is unknown: {0}")]
-    Unknown(String),
-    /// The server is shutting down. The transaction was rolled back.
-    #[error("server shutdown in progress")]
-    ShuttingDown,
-}
-
-/// Where the outcome of a commit goes.
-pub trait Reply: Send {
-    /// Called exactly once, by the committing thread or by a log writer. Must not block: every commit
-    /// behind this one waits for it.
-    fn send(self: Box<Self>, outcome: Result<Committed, CommitError>);
-}
+pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Reply};
 
 /// A prefix of the commit order, readable in every engine.
 pub struct Published {
@@ -105,25 +69,6 @@ impl Published {
     pub(crate) fn engine(&self, engine: EngineId) -> &dyn Snapshot {
         &*self.snapshots[usize::from(engine.0)]
     }
-}
-
-/// How durable an acknowledged commit is; the strictest of the two settings wins, since both speak of
-/// the same journal.
-#[derive(Debug)]
-pub struct DurabilitySettings {
-    /// `sync_binlog`: sync every N cohorts, 0 for never.
-    pub sync_binlog: AtomicU32,
-    /// `flush_log_at_trx_commit`: 1 syncs every cohort, 0 and 2 hand it to the operating system.
-    pub flush_log_at_trx_commit: AtomicU32,
-}
-
-/// Settings of the coordinator that may change while it runs.
-#[derive(Debug)]
-pub struct CommitSettings {
-    /// When a cohort is synced.
-    pub durability: DurabilitySettings,
-    /// `max_binlog_size`, bytes: a transaction that would begin behind it begins a new file.
-    pub max_binlog_size: AtomicU64,
 }
 
 /// One transaction in the queue.
@@ -181,16 +126,6 @@ struct Section {
     sequence_number: u64,
     unsynced_cohorts: u32,
     head: Vec<u8>,
-}
-
-impl Section {
-    fn next_gtid(&mut self, uuid: ServerUuid) -> Gtid {
-        let gtid = Gtid { uuid, gno: self.next_gno };
-        self.next_gno += 1;
-        self.gtids.insert(gtid);
-        self.cohort_gtids.insert(gtid);
-        gtid
-    }
 }
 
 /// A cohort whose place in the log is fixed.
@@ -532,108 +467,6 @@ impl Coordinator {
         })
     }
 
-    fn durability(&self, section: &mut Section) -> Durability {
-        let settings = &self.settings.durability;
-        let sync_binlog = settings.sync_binlog.load(Ordering::Relaxed);
-        let always = settings.flush_log_at_trx_commit.load(Ordering::Relaxed) == 1;
-        section.unsynced_cohorts += 1;
-        if always || (sync_binlog > 0 && section.unsynced_cohorts >= sync_binlog) {
-            section.unsynced_cohorts = 0;
-            return Durability::Sync;
-        }
-        Durability::Flush
-    }
-
-    /// The cohort's binlog bytes: one chunk, more where a file ends within the cohort.
-    fn lay_out_events(&self, section: &mut Section, members: &mut [Pending], first_order: u64) -> Vec<Chunk<Vec<u8>>> {
-        let now_us = self.clock.now_us();
-        let mut chunks =
-            vec![Chunk { file: section.position.file_number, offset: section.position.offset, bytes: Vec::new() }];
-        // Members of one cohort do not depend on each other, except where the overlay saw it.
-        let mut independent_since = section.sequence_number;
-        let mut sequence_numbers = Vec::with_capacity(members.len());
-        let mut transactions = 0;
-        for member in members.iter_mut() {
-            let full = section.position.offset >= self.settings.max_binlog_size.load(Ordering::Relaxed);
-            let rotation = full && member.events.is_some() && self.binlog.next_is_ready();
-            let rotation = rotation.then_some(FileStart::Rotation);
-            if let Some(start) = member.begins_file.or(rotation) {
-                self.lay_out_file_start(section, &mut chunks, start, now_us);
-                independent_since = 0;
-                sequence_numbers.fill(0);
-            }
-            let mut gtid = None;
-            if let Some(events) = &mut member.events {
-                // A DDL statement depends on everything before it, and everything behind on it.
-                let serial = events.is_query();
-                let after = member.depends_on.and_then(|order| order.checked_sub(first_order));
-                let after = after.map_or(0, |at| sequence_numbers[at as usize]);
-                let last_committed = if serial { section.sequence_number } else { independent_since.max(after) };
-                section.sequence_number += 1;
-                if serial {
-                    independent_since = section.sequence_number;
-                }
-                let stamp = Stamp {
-                    gtid: section.next_gtid(self.server_uuid),
-                    last_committed,
-                    sequence_number: section.sequence_number,
-                    xid: member.order,
-                    commit_time_us: now_us,
-                };
-                let chunk = chunks.last_mut().expect("there is always a chunk");
-                section.position.offset = events.lay_out(&mut chunk.bytes, section.position.offset, &stamp);
-                transactions += 1;
-                gtid = Some(stamp.gtid);
-            }
-            sequence_numbers.push(section.sequence_number);
-            member.committed = Some(Committed { gtid, position: section.position });
-        }
-        let room: u64 = members.iter().map(|member| member.binlog_room).sum();
-        let used: u64 = chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum();
-        self.binlog.release(room - used);
-        add(&self.figures.binlog_commits, transactions);
-        add(&self.figures.binlog_group_commits, u64::from(transactions > 0));
-        chunks
-    }
-
-    /// Begins the next binlog file; on rotation the current one ends by naming it.
-    fn lay_out_file_start(
-        &self,
-        section: &mut Section,
-        chunks: &mut Vec<Chunk<Vec<u8>>>,
-        start: FileStart,
-        now_us: u64,
-    ) {
-        let now_s = (now_us / 1_000_000) as u32;
-        let file = section.position.file_number + 1;
-        if start == FileStart::Rotation {
-            let next = self.binlog.file_name(file);
-            let event = rotate_event(self.identity.server_id, now_s, section.position.offset, &next);
-            let chunk = chunks.last_mut().expect("there is always a chunk");
-            chunk.bytes.extend_from_slice(&event);
-        }
-        let header = file_header(&self.identity, start, now_s, &section.gtids);
-        section.position = BinlogPosition { file_number: file, offset: header.len() as u64 };
-        section.sequence_number = 0;
-        chunks.push(Chunk { file, offset: 0, bytes: header });
-    }
-
-    fn lay_out_record(
-        &self,
-        section: &mut Section,
-        members: &[Pending],
-        first_order: u64,
-        gtids: &GtidSet,
-        chunks: &[Chunk<Vec<u8>>],
-    ) -> Result<LaidOut, String> {
-        let redo = redo_by_engine(members);
-        cohort_record::encode_head(&mut section.head, first_order, members.len() as u32, gtids, chunks, &redo);
-        let mut parts: Vec<&[u8]> = vec![&section.head];
-        parts.extend(chunks.iter().map(|chunk| &chunk.bytes[..]));
-        parts.extend(redo.iter().flat_map(|(_, transactions)| transactions.iter().copied()));
-        self.journal.layout(&parts).map_err(|error| error.to_string())
-    }
-
     /// Takes part in finishing: cohorts finish in order, one at a time. Whoever finds the turn free
     /// finishes everything whose turn it is; others leave their cohort to that thread.
     fn finish(&self, written: Result<Durable, Failed>) {
@@ -710,18 +543,6 @@ impl Coordinator {
         self.queue.lock().stop_writers = true;
         self.writer_wanted.notify_all();
     }
-}
-
-/// Per engine the redo of every member that has some, in commit order.
-fn redo_by_engine(members: &[Pending]) -> Vec<(EngineId, Vec<&[u8]>)> {
-    let mut engines: Vec<(EngineId, Vec<&[u8]>)> = Vec::new();
-    for (engine, bytes) in members.iter().flat_map(|member| &member.redo) {
-        match engines.iter_mut().find(|(known, _)| known == engine) {
-            Some((_, transactions)) => transactions.push(bytes),
-            None => engines.push((*engine, vec![bytes])),
-        }
-    }
-    engines
 }
 
 impl Ordered {

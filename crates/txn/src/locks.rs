@@ -162,12 +162,15 @@ enum Attempt {
 
 const SHARDS: usize = 64;
 
+/// The lock each parked transaction waits for, with its hash.
+type WaitsFor = HashMap<TransactionId, (u64, Arc<[u8]>)>;
+
 /// All locks of a server.
 #[derive(Debug)]
 pub(crate) struct LockManager {
     hasher: DefaultHashBuilder,
     shards: Vec<Mutex<HashTable<Lock>>>,
-    waits_for: Mutex<HashMap<TransactionId, (u64, Arc<[u8]>)>>,
+    waits_for: Mutex<WaitsFor>,
     waits: AtomicU64,
     deadlocks: AtomicU64,
     timeouts: AtomicU64,
@@ -319,13 +322,7 @@ impl LockManager {
     /// True when somebody whom `start` waits for waits, at any remove, for `start`.
     ///
     /// Earlier waiters of a lock wait for that lock's holders, so only holders lead further.
-    fn closes_cycle(
-        &self,
-        waits_for: &HashMap<TransactionId, (u64, Arc<[u8]>)>,
-        start: TransactionId,
-        hash: u64,
-        name: &Arc<[u8]>,
-    ) -> bool {
+    fn closes_cycle(&self, waits_for: &WaitsFor, start: TransactionId, hash: u64, name: &Arc<[u8]>) -> bool {
         let mut seen = HashSet::new();
         let mut open = vec![(start, hash, name.clone())];
         while let Some((waiting, hash, name)) = open.pop() {

@@ -58,7 +58,7 @@ impl Overlay {
     pub(crate) fn remove(&self, writes: &WriteSet, order: u64) {
         for (engine, keys) in writes.engines() {
             let mut versions = self.engines[usize::from(engine.0)].write();
-            for (key, _) in keys {
+            for key in keys.keys() {
                 if versions.get(key).is_some_and(|entry| entry.order == order) {
                     versions.remove(key);
                 }

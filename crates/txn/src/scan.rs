@@ -55,6 +55,7 @@ impl Scan {
     }
 
     /// The next entry, or `None` behind the last one.
+    #[expect(clippy::should_implement_trait, reason = "the entry borrows from the scan")]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
         loop {
             if self.above.is_empty() && !self.ahead_read {

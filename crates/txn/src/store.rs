@@ -133,7 +133,7 @@ impl Store {
 
     /// Commits and waits for the outcome.
     pub fn commit_and_wait(&self, transaction: Transaction) -> Result<Committed, CommitError> {
-        let (reply, outcome) = WaitingReply::new();
+        let (reply, outcome) = WaitingReply::with_outcome();
         self.coordinator.commit(transaction, reply);
         outcome.wait()
     }
@@ -144,7 +144,7 @@ impl Store {
     }
 
     fn begin_file(&self, start: FileStart) -> Result<Committed, CommitError> {
-        let (reply, outcome) = WaitingReply::new();
+        let (reply, outcome) = WaitingReply::with_outcome();
         self.coordinator.begin_file(start, reply);
         outcome.wait()
     }
@@ -275,7 +275,7 @@ impl Outcome {
 struct WaitingReply(Arc<Outcome>);
 
 impl WaitingReply {
-    fn new() -> (Box<dyn Reply>, Arc<Outcome>) {
+    fn with_outcome() -> (Box<dyn Reply>, Arc<Outcome>) {
         let outcome = Arc::<Outcome>::default();
         (Box::new(WaitingReply(outcome.clone())), outcome)
     }

@@ -1,7 +1,7 @@
 //! Commits and recoveries on the simulated disk: crashed and failed at every operation in turn.
 
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::thread;
 use std::time::Duration;
 
@@ -371,7 +371,9 @@ fn concurrent_sessions_lose_nothing_acknowledged() {
 fn a_clean_stop_leaves_nothing_to_replay() {
     let machine = Machine::new(5);
     let store = machine.open();
-    (1..=5).for_each(|id| drop(transfer(&store, id).expect("a commit")));
+    for id in 1..=5 {
+        transfer(&store, id).expect("a commit");
+    }
     store.close().expect("a last checkpoint");
     assert!(matches!(transfer(&store, 6), Err(CommitError::ShuttingDown)));
     let machine = machine.crash();
@@ -471,7 +473,7 @@ fn damage_in_the_middle_of_the_journal_stops_the_start() {
     let names = machine.disk.list(dir).expect("a directory");
     let segment = names.iter().find(|name| name.starts_with("journal.")).expect("a segment");
     machine.disk.corrupt(&dir.join(segment), 4096 + 200, 0x40);
-    let error = machine.recover().err().expect("damage is found").to_string();
+    let error = machine.recover().expect_err("damage is found").to_string();
     assert!(error.contains(segment.as_str()) && error.contains("byte"), "{error}");
 }
 

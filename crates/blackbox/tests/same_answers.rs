@@ -1,0 +1,215 @@
+//! The same statements on this server and on MariaDB must give the same answers.
+//!
+//! Scripts in `testdata/sql`, one rule each: statements end with `;` at the end of a line. Each runs on
+//! both servers, over the text protocol and, where it takes no part in a transaction, prepared as well;
+//! compared are column names, every value as text, affected rows, insert ids and error numbers.
+//!
+//! Comments steer: `-- unordered` compares the next result as a set, `-- mysql ERRNO` and
+//! `-- mysql RESULT` state what MySQL 8 answers where MariaDB answers something else (values parted by
+//! `|`, rows by ` / `), `-- status` compares only whether the statement succeeds.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use cohort_blackbox::{Launch, MariaDb, SystemTables};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Value};
+
+/// What a statement gave, as text.
+#[derive(Clone, Debug, PartialEq)]
+enum Answer {
+    Rows { columns: Vec<String>, rows: Vec<Vec<String>> },
+    Done { affected: u64, insert_id: u64 },
+    Refused { errno: u16, message: String },
+}
+
+#[derive(Default)]
+struct Statement {
+    sql: String,
+    line: usize,
+    unordered: bool,
+    status_only: bool,
+    mysql: Option<String>,
+}
+
+fn parse(script: &str) -> Vec<Statement> {
+    let mut statements = Vec::new();
+    let mut next = Statement::default();
+    for (number, line) in script.lines().enumerate() {
+        if let Some(comment) = line.strip_prefix("-- ").filter(|_| next.sql.is_empty()) {
+            match comment.split_once(' ') {
+                Some(("mysql", answer)) => next.mysql = Some(answer.to_owned()),
+                _ if comment == "unordered" => next.unordered = true,
+                _ if comment == "status" => next.status_only = true,
+                _ => {}
+            }
+            continue;
+        }
+        if next.sql.is_empty() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            next.line = number + 1;
+        } else {
+            next.sql.push('\n');
+        }
+        next.sql.push_str(line);
+        if let Some(sql) = next.sql.strip_suffix(';') {
+            next.sql = sql.to_owned();
+            statements.push(std::mem::take(&mut next));
+        }
+    }
+    assert!(next.sql.is_empty(), "the last statement has no semicolon: {}", next.sql);
+    statements
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::NULL => "NULL".to_owned(),
+        Value::Bytes(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => format!("{:02x?}", error.as_bytes()),
+        },
+        Value::Float(float) => float.to_string(),
+        Value::Double(double) => double.to_string(),
+        other => other.as_sql(true).trim_matches('\'').to_owned(),
+    }
+}
+
+fn ask(conn: &mut Conn, sql: &str) -> Result<Answer> {
+    let mut result = match conn.query_iter(sql) {
+        Ok(result) => result,
+        Err(mysql::Error::MySqlError(error)) => {
+            return Ok(Answer::Refused { errno: error.code, message: error.message });
+        }
+        Err(error) => return Err(error).with_context(|| sql.to_owned()),
+    };
+    let columns: Vec<String> =
+        result.columns().as_ref().iter().map(|column| column.name_str().into_owned()).collect();
+    if columns.is_empty() {
+        return Ok(Answer::Done { affected: result.affected_rows(), insert_id: result.last_insert_id().unwrap_or(0) });
+    }
+    let mut rows = Vec::new();
+    for row in result.by_ref() {
+        match row {
+            Ok(row) => rows.push(row.unwrap().into_iter().map(text).collect()),
+            Err(mysql::Error::MySqlError(error)) => {
+                return Ok(Answer::Refused { errno: error.code, message: error.message });
+            }
+            Err(error) => return Err(error).with_context(|| sql.to_owned()),
+        }
+    }
+    Ok(Answer::Rows { columns, rows })
+}
+
+/// The rows of `sql` through the binary protocol.
+fn ask_prepared(conn: &mut Conn, sql: &str) -> Result<Vec<Vec<String>>> {
+    let statement = conn.prep(sql).with_context(|| format!("preparing {sql}"))?;
+    let rows: Vec<mysql::Row> = conn.exec(&statement, ()).with_context(|| format!("executing {sql}"))?;
+    conn.close(statement)?;
+    Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect()).collect())
+}
+
+/// Says how `ours` differs from what it should be, if it does.
+fn difference(statement: &Statement, ours: &Answer, theirs: &Answer) -> Option<String> {
+    if let Some(expected) = &statement.mysql {
+        let found = match ours {
+            Answer::Refused { errno, .. } => errno.to_string(),
+            Answer::Done { affected, .. } => affected.to_string(),
+            Answer::Rows { rows, .. } => {
+                rows.iter().map(|row| row.join("|")).collect::<Vec<_>>().join(" / ")
+            }
+        };
+        return (found != *expected).then(|| format!("expected {expected}, got {ours:?}"));
+    }
+    let same = match (ours, theirs) {
+        (Answer::Refused { errno: ours, .. }, Answer::Refused { errno: theirs, .. }) => ours == theirs,
+        _ if statement.status_only => {
+            matches!(ours, Answer::Refused { .. }) == matches!(theirs, Answer::Refused { .. })
+        }
+        (Answer::Rows { columns: a, rows: ours }, Answer::Rows { columns: b, rows: theirs })
+            if statement.unordered =>
+        {
+            let (mut ours, mut theirs) = (ours.clone(), theirs.clone());
+            ours.sort();
+            theirs.sort();
+            a == b && ours == theirs
+        }
+        _ => ours == theirs,
+    };
+    (!same).then(|| format!("\n    ours   {ours:?}\n    theirs {theirs:?}"))
+}
+
+/// Transactions and session state would be disturbed by running a SELECT twice; plain reads are not.
+fn may_run_prepared(statement: &Statement) -> bool {
+    statement.sql.starts_with("SELECT") && !statement.status_only && !statement.sql.contains('@')
+}
+
+fn run_script(path: &Path, ours: &mut Conn, theirs: &mut Conn) -> Result<String> {
+    let mut report = String::new();
+    for conn in [&mut *ours, &mut *theirs] {
+        conn.query_drop("DROP DATABASE IF EXISTS same")?;
+        conn.query_drop("CREATE DATABASE same")?;
+        conn.query_drop("USE same")?;
+        conn.query_drop("SET SESSION time_zone = '+00:00'")?;
+    }
+    for statement in parse(&std::fs::read_to_string(path)?) {
+        let (mine, reference) = (ask(ours, &statement.sql)?, ask(theirs, &statement.sql)?);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if let Some(difference) = difference(&statement, &mine, &reference) {
+            writeln!(report, "{name}:{}: {}\n  {difference}", statement.line, statement.sql)?;
+        }
+        if let Answer::Rows { rows, .. } = &mine
+            && may_run_prepared(&statement)
+        {
+            let (mut rows, mut prepared) = (rows.clone(), ask_prepared(ours, &statement.sql)?);
+            if statement.unordered {
+                rows.sort();
+                prepared.sort();
+            }
+            // Floating point goes over the binary protocol in full, as text in short.
+            let same = rows.len() == prepared.len()
+                && rows.iter().flatten().zip(prepared.iter().flatten()).all(|(a, b)| alike(a, b));
+            if !same {
+                writeln!(
+                    report,
+                    "{name}:{}: {}\n    text     {rows:?}\n    prepared {prepared:?}",
+                    statement.line, statement.sql
+                )?;
+            }
+        }
+    }
+    Ok(report)
+}
+
+fn alike(a: &str, b: &str) -> bool {
+    let trimmed = |text: &str| text.trim_end_matches(".000000").to_owned();
+    a == b
+        || trimmed(a) == trimmed(b)
+        || match (a.parse::<f64>(), b.parse::<f64>()) {
+            (Ok(a), Ok(b)) => (a - b).abs() <= 1e-6 * a.abs().max(b.abs()),
+            _ => false,
+        }
+}
+
+#[test]
+fn statements_give_the_answers_of_mariadb() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let options = ["--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci"];
+    let peer = MariaDb::start(&folder.path().join("peer"), SystemTables::Absent, &options, None)?;
+    let mut report = String::new();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/sql");
+    let only = std::env::var("COHORT_SCRIPT").unwrap_or_default();
+    let mut scripts: Vec<_> =
+        std::fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    scripts.sort();
+    for script in scripts.iter().filter(|path| path.to_string_lossy().contains(&only)) {
+        let (mut ours, mut theirs) = (server.connect()?, peer.connect()?);
+        let ran = run_script(script, &mut ours, &mut theirs);
+        report += &ran.with_context(|| format!("{}", script.display()))?;
+    }
+    ensure!(report.is_empty(), "answers differ:\n{report}");
+    Ok(())
+}

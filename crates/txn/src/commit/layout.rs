@@ -1,0 +1,146 @@
+//! Laying a cohort out: GTIDs, logical clocks, binlog positions, and the parts of its journal record.
+//!
+//! All of it runs in the ordered section, one cohort at a time, so it only stamps and copies: events and
+//! redo were encoded by their sessions.
+
+use std::sync::atomic::Ordering;
+
+use cohort_engine::EngineId;
+use cohort_log::binlog::{BinlogPosition, FileStart, Gtid, GtidSet, ServerUuid, Stamp, file_header, rotate_event};
+use cohort_log::journal::{Durability, LaidOut};
+
+use super::{Committed, Coordinator, Pending, Section};
+use crate::cohort_record::{self, Chunk};
+use crate::figures::add;
+
+impl Section {
+    fn next_gtid(&mut self, uuid: ServerUuid) -> Gtid {
+        let gtid = Gtid { uuid, gno: self.next_gno };
+        self.next_gno += 1;
+        self.gtids.insert(gtid);
+        self.cohort_gtids.insert(gtid);
+        gtid
+    }
+}
+
+impl Coordinator {
+    /// Whether this cohort is synced: the strictest of the two settings wins.
+    pub(super) fn durability(&self, section: &mut Section) -> Durability {
+        let settings = &self.settings.durability;
+        let sync_binlog = settings.sync_binlog.load(Ordering::Relaxed);
+        let always = settings.flush_log_at_trx_commit.load(Ordering::Relaxed) == 1;
+        section.unsynced_cohorts += 1;
+        if always || (sync_binlog > 0 && section.unsynced_cohorts >= sync_binlog) {
+            section.unsynced_cohorts = 0;
+            return Durability::Sync;
+        }
+        Durability::Flush
+    }
+
+    /// The cohort's binlog bytes: one chunk, more where a file ends within the cohort.
+    pub(super) fn lay_out_events(
+        &self,
+        section: &mut Section,
+        members: &mut [Pending],
+        first_order: u64,
+    ) -> Vec<Chunk<Vec<u8>>> {
+        let now_us = self.clock.now_us();
+        let mut chunks =
+            vec![Chunk { file: section.position.file_number, offset: section.position.offset, bytes: Vec::new() }];
+        // Members of one cohort do not depend on each other, except where the overlay saw it.
+        let mut independent_since = section.sequence_number;
+        let mut sequence_numbers = Vec::with_capacity(members.len());
+        let mut transactions = 0;
+        for member in members.iter_mut() {
+            let full = section.position.offset >= self.settings.max_binlog_size.load(Ordering::Relaxed);
+            let rotation = full && member.events.is_some() && self.binlog.next_is_ready();
+            let rotation = rotation.then_some(FileStart::Rotation);
+            if let Some(start) = member.begins_file.or(rotation) {
+                self.lay_out_file_start(section, &mut chunks, start, now_us);
+                independent_since = 0;
+                sequence_numbers.fill(0);
+            }
+            let mut gtid = None;
+            if let Some(events) = &mut member.events {
+                // A DDL statement depends on everything before it, and everything behind on it.
+                let serial = events.is_query();
+                let after = member.depends_on.and_then(|order| order.checked_sub(first_order));
+                let after = after.map_or(0, |at| sequence_numbers[at as usize]);
+                let last_committed = if serial { section.sequence_number } else { independent_since.max(after) };
+                section.sequence_number += 1;
+                if serial {
+                    independent_since = section.sequence_number;
+                }
+                let stamp = Stamp {
+                    gtid: section.next_gtid(self.server_uuid),
+                    last_committed,
+                    sequence_number: section.sequence_number,
+                    xid: member.order,
+                    commit_time_us: now_us,
+                };
+                let chunk = chunks.last_mut().expect("there is always a chunk");
+                section.position.offset = events.lay_out(&mut chunk.bytes, section.position.offset, &stamp);
+                transactions += 1;
+                gtid = Some(stamp.gtid);
+            }
+            sequence_numbers.push(section.sequence_number);
+            member.committed = Some(Committed { gtid, position: section.position });
+        }
+        let room: u64 = members.iter().map(|member| member.binlog_room).sum();
+        let used: u64 = chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum();
+        self.binlog.release(room - used);
+        add(&self.figures.binlog_commits, transactions);
+        add(&self.figures.binlog_group_commits, u64::from(transactions > 0));
+        chunks
+    }
+
+    /// Begins the next binlog file; on rotation the current one ends by naming it.
+    fn lay_out_file_start(
+        &self,
+        section: &mut Section,
+        chunks: &mut Vec<Chunk<Vec<u8>>>,
+        start: FileStart,
+        now_us: u64,
+    ) {
+        let now_s = (now_us / 1_000_000) as u32;
+        let file = section.position.file_number + 1;
+        if start == FileStart::Rotation {
+            let next = self.binlog.file_name(file);
+            let event = rotate_event(self.identity.server_id, now_s, section.position.offset, &next);
+            let chunk = chunks.last_mut().expect("there is always a chunk");
+            chunk.bytes.extend_from_slice(&event);
+        }
+        let header = file_header(&self.identity, start, now_s, &section.gtids);
+        section.position = BinlogPosition { file_number: file, offset: header.len() as u64 };
+        section.sequence_number = 0;
+        chunks.push(Chunk { file, offset: 0, bytes: header });
+    }
+
+    pub(super) fn lay_out_record(
+        &self,
+        section: &mut Section,
+        members: &[Pending],
+        first_order: u64,
+        gtids: &GtidSet,
+        chunks: &[Chunk<Vec<u8>>],
+    ) -> Result<LaidOut, String> {
+        let redo = redo_by_engine(members);
+        cohort_record::encode_head(&mut section.head, first_order, members.len() as u32, gtids, chunks, &redo);
+        let mut parts: Vec<&[u8]> = vec![&section.head];
+        parts.extend(chunks.iter().map(|chunk| &chunk.bytes[..]));
+        parts.extend(redo.iter().flat_map(|(_, transactions)| transactions.iter().copied()));
+        self.journal.layout(&parts).map_err(|error| error.to_string())
+    }
+}
+
+/// Per engine the redo of every member that has some, in commit order.
+pub(super) fn redo_by_engine(members: &[Pending]) -> Vec<(EngineId, Vec<&[u8]>)> {
+    let mut engines: Vec<(EngineId, Vec<&[u8]>)> = Vec::new();
+    for (engine, bytes) in members.iter().flat_map(|member| &member.redo) {
+        match engines.iter_mut().find(|(known, _)| known == engine) {
+            Some((_, transactions)) => transactions.push(bytes),
+            None => engines.push((*engine, vec![bytes])),
+        }
+    }
+    engines
+}

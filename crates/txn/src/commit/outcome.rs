@@ -1,0 +1,66 @@
+//! What a caller gives to a commit and gets back.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use cohort_log::binlog::{BinlogPosition, Gtid};
+
+/// What an acknowledged commit became.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// Its GTID; none for a transaction without binlog events.
+    pub gtid: Option<Gtid>,
+    /// End of the transaction in the binlog.
+    pub position: BinlogPosition,
+}
+
+/// Why a commit was not acknowledged.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CommitError {
+    /// No room for the transaction's log bytes. It was rolled back; the server goes on.
+    #[error("no space left for the log: {0}")]
+    NoSpace(String),
+    /// The transaction is larger than a log can hold. It was rolled back.
+    #[error("the transaction has {bytes} bytes of log, the most is {max}")]
+    TooLarge {
+        /// Bytes it would need.
+        bytes: u64,
+        /// Bytes it may need.
+        max: u64,
+    },
+    /// A log write failed earlier: the server takes no more writes. The transaction was rolled back.
+    #[error("the server no longer takes writes: {0}")]
+    Sealed(String),
+    /// Writing this transaction's cohort, or one before it, failed. Whether it survives is known only
+    /// after the next start.
+    #[error("the outcome of the commit is unknown: {0}")]
+    Unknown(String),
+    /// The server is shutting down. The transaction was rolled back.
+    #[error("server shutdown in progress")]
+    ShuttingDown,
+}
+
+/// Where the outcome of a commit goes.
+pub trait Reply: Send {
+    /// Called exactly once, by the committing thread or by a log writer. Must not block: every commit
+    /// behind this one waits for it.
+    fn send(self: Box<Self>, outcome: Result<Committed, CommitError>);
+}
+
+/// How durable an acknowledged commit is; the strictest of the two settings wins, since both speak of
+/// the same journal.
+#[derive(Debug)]
+pub struct DurabilitySettings {
+    /// `sync_binlog`: sync every N cohorts, 0 for never.
+    pub sync_binlog: AtomicU32,
+    /// `flush_log_at_trx_commit`: 1 syncs every cohort, 0 and 2 hand it to the operating system.
+    pub flush_log_at_trx_commit: AtomicU32,
+}
+
+/// Settings of the coordinator that may change while it runs.
+#[derive(Debug)]
+pub struct CommitSettings {
+    /// When a cohort is synced.
+    pub durability: DurabilitySettings,
+    /// `max_binlog_size`, bytes: a transaction that would begin behind it begins a new file.
+    pub max_binlog_size: AtomicU64,
+}
