@@ -198,6 +198,20 @@ fn files_of_erased_ranges_are_given_back() {
 }
 
 #[test]
+fn a_file_that_ends_with_the_next_index_is_kept() {
+    let dir = TempDir::new().unwrap();
+    let engine = RocksDb::open(dir.path(), &small()).unwrap();
+    let next = 21u32.to_be_bytes().to_vec();
+    let rows = (0..5000u32).map(|n| (row(20, n), vec![1; 40])).chain([(next.clone(), b"kept".to_vec())]);
+    engine.load(&mut rows.into_iter()).unwrap();
+    engine.erase(&KeyRange { lower: 20u32.to_be_bytes().to_vec(), upper: next.clone() }).unwrap();
+    engine.flush().unwrap();
+    let mut value = Vec::new();
+    assert!(engine.get(&next, &mut value).unwrap());
+    assert!(!engine.get(&row(20, 7), &mut value).unwrap());
+}
+
+#[test]
 fn figures_count_flushes_and_memory() {
     let dir = TempDir::new().unwrap();
     let engine = RocksDb::open(dir.path(), &small()).unwrap();
