@@ -1,0 +1,276 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::collation::Collation;
+use crate::types::temporal::{Date, DateTime, MAX_TIME_US, MAX_TIMESTAMP_US, Time, Timestamp};
+use crate::types::{IntWidth, LobSize};
+
+pub(crate) fn column(column_type: ColumnType) -> ColumnDef {
+    ColumnDef {
+        name: "c".into(),
+        column_type,
+        nullable: true,
+        default: DefaultValue::None,
+        on_update_now: false,
+        auto_increment: false,
+        since_version: 1,
+        comment: String::new(),
+    }
+}
+
+fn int(width: IntWidth, unsigned: bool) -> ColumnType {
+    ColumnType::Int { width, unsigned, display_width: None }
+}
+
+fn varchar(chars: u16) -> ColumnType {
+    ColumnType::VarChar { chars, collation: Collation::DEFAULT }
+}
+
+/// Every type with a strategy for values that a column of it stores.
+fn typed_value() -> impl Strategy<Value = (ColumnType, Value)> {
+    let widths = prop_oneof![
+        Just(IntWidth::Tiny),
+        Just(IntWidth::Small),
+        Just(IntWidth::Medium),
+        Just(IntWidth::Int),
+        Just(IntWidth::Big)
+    ];
+    let integers = (widths, any::<bool>(), any::<i64>(), any::<bool>()).prop_map(|(width, unsigned, seed, extreme)| {
+        let (least, greatest) = width.range(unsigned);
+        let number = if extreme { if seed < 0 { least } else { greatest } } else { least + i128::from(seed as u64) % (greatest - least + 1) };
+        (int(width, unsigned), if unsigned { Value::UInt(number as u64) } else { Value::Int(number as i64) })
+    });
+    let fsp = 0u8..=6;
+    let micros = |fsp: u8, micros: i64| micros - micros % crate::types::temporal::fraction_unit(fsp);
+    let datetimes = (fsp.clone(), -62_167_219_200_000_000i64..253_402_300_800_000_000).prop_map(move |(fsp, at)| {
+        let at = at - at.rem_euclid(crate::types::temporal::fraction_unit(fsp));
+        (ColumnType::DateTime { fsp }, Value::DateTime(DateTime::from_micros(at, fsp).unwrap()))
+    });
+    let timestamps = (fsp.clone(), 0..=MAX_TIMESTAMP_US)
+        .prop_map(move |(fsp, at)| (ColumnType::Timestamp { fsp }, Value::Timestamp(Timestamp { micros: micros(fsp, at), fsp })));
+    let times = (fsp, -MAX_TIME_US..=MAX_TIME_US)
+        .prop_map(move |(fsp, at)| (ColumnType::Time { fsp }, Value::Time(Time { micros: micros(fsp, at), fsp })));
+    prop_oneof![
+        integers,
+        (0i64..10_i64.pow(12), any::<bool>()).prop_map(|(n, negative)| {
+            let number = Decimal::new(if negative { -i128::from(n) } else { i128::from(n) }, 4);
+            (ColumnType::Decimal { precision: 12, scale: 4, unsigned: false }, Value::Decimal(number))
+        }),
+        any::<f32>().prop_filter("no NaN", |f| !f.is_nan()).prop_map(|f| (ColumnType::Float { unsigned: false, digits: None }, Value::Float(f))),
+        any::<f64>().prop_filter("no NaN", |f| !f.is_nan()).prop_map(|f| (ColumnType::Double { unsigned: false, digits: None }, Value::Double(f))),
+        "\\PC{0,20}".prop_map(|text| (varchar(20), Value::text(text))),
+        "\\PC{0,80}".prop_map(|text| (varchar(80), Value::text(text))),
+        "[a-z]{0,9}".prop_map(|text| (ColumnType::Char { chars: 255, collation: Collation::DEFAULT }, Value::text(text))),
+        "\\PC{0,80}".prop_map(|text| (ColumnType::Text { size: LobSize::Medium, collation: Collation::DEFAULT }, Value::text(text))),
+        proptest::collection::vec(any::<u8>(), 8).prop_map(|bytes| (ColumnType::Binary { bytes: 8 }, Value::bytes(bytes))),
+        proptest::collection::vec(0u8..2, 0..8).prop_map(|bytes| (ColumnType::VarBinary { bytes: 300 }, Value::bytes(bytes))),
+        proptest::collection::vec(any::<u8>(), 0..300).prop_map(|bytes| (ColumnType::Blob { size: LobSize::Long }, Value::bytes(bytes))),
+        (0i64..3_652_424).prop_map(|days| (ColumnType::Date, Value::Date(Date::from_days(days - 719_528).unwrap()))),
+        (1901u64..2156).prop_map(|year| (ColumnType::Year, Value::UInt(year))),
+        datetimes,
+        timestamps,
+        times,
+    ]
+}
+
+fn typed_row() -> impl Strategy<Value = (Vec<ColumnDef>, Vec<Value>)> {
+    proptest::collection::vec((typed_value(), any::<bool>()), 1..12).prop_map(|columns| {
+        let defs = columns.iter().map(|((column_type, _), _)| column(column_type.clone())).collect();
+        let values = columns.into_iter().map(|((_, value), null)| if null { Value::Null } else { value }).collect();
+        (defs, values)
+    })
+}
+
+fn read_all(codec: &RowCodec, stored: &[u8], columns: usize) -> Result<Vec<Value>, DamagedBytes> {
+    let mut offsets = RowOffsets::default();
+    let reader = codec.open(stored, &mut offsets)?;
+    (0..columns).map(|column| reader.get(column)).collect()
+}
+
+/// A row as sysbench has it.
+pub(crate) fn sysbench() -> (RowCodec, Vec<Value>) {
+    let text = |chars| ColumnType::Char { chars, collation: Collation::DEFAULT };
+    let columns = [int(IntWidth::Int, false), int(IntWidth::Int, false), text(120), text(60)].map(column);
+    let values = vec![Value::Int(1), Value::Int(-2), Value::text("08566691963-".repeat(10)), Value::text("67847967377-".repeat(5))];
+    (RowCodec::new(&columns, 1), values)
+}
+
+#[test]
+fn image_is_the_binlogs() {
+    let columns = [int(IntWidth::Int, false), varchar(10), ColumnType::DateTime { fsp: 3 }, ColumnType::Time { fsp: 2 }, varchar(100)].map(column);
+    let codec = RowCodec::new(&columns, 200);
+    let values = [
+        Value::Int(-2),
+        Value::text("ab"),
+        Value::DateTime(DateTime::new(Date { year: 2020, month: 1, day: 2 }, 10_000_123_000, 3)),
+        Value::Time(Time { micros: -100_000, fsp: 2 }),
+        Value::Null,
+    ];
+    let mut stored = Vec::new();
+    codec.encode(&values, &mut stored).unwrap();
+    assert_eq!(stored[..2], [0xc8, 0x01], "version 200");
+    let expected: &[u8] = &[
+        0b1_0000, // the last column is NULL
+        0xfe, 0xff, 0xff, 0xff, // INT
+        2, b'a', b'b', // VARCHAR of at most 40 bytes
+        0x99, 0xa5, 0x44, 0x2b, 0xa8, 0x04, 0xce, // 2020-01-02 02:46:40.123
+        0x7f, 0xff, 0xff, 0xf6, // -00:00:00.10, as MySQL's my_time_packed_to_binary gives it
+    ];
+    assert_eq!(codec.image(&stored).unwrap(), expected);
+}
+
+#[test]
+fn rows_of_older_versions_get_defaults() {
+    let old = [column(int(IntWidth::Int, false))];
+    let mut stored = Vec::new();
+    RowCodec::new(&old, 1).encode(&[Value::Int(7)], &mut stored).unwrap();
+    let mut added: Vec<ColumnDef> = (0..9).map(|_| ColumnDef { since_version: 2, ..column(varchar(5)) }).collect();
+    added[0].default = DefaultValue::Literal(Value::text("x"));
+    added[1].nullable = false;
+    let codec = RowCodec::new(&[&old[..], &added].concat(), 3);
+    let row = read_all(&codec, &stored, 10).unwrap();
+    assert_eq!(row[..4], [Value::Int(7), Value::text("x"), Value::text(""), Value::Null]);
+    let mut offsets = RowOffsets::default();
+    let reader = codec.open(&stored, &mut offsets).unwrap();
+    assert!(!reader.is_current());
+    assert!(codec.image(&stored).is_err());
+    let mut upgraded = Vec::new();
+    reader.write_changed(&[(3, Value::text("new"))], &mut upgraded).unwrap();
+    assert!(codec.image(&upgraded).is_ok());
+    assert_eq!(read_all(&codec, &upgraded, 4).unwrap()[3], Value::text("new"));
+    assert!(RowCodec::new(&old, 1).open(&upgraded, &mut RowOffsets::default()).is_err(), "a newer row is refused");
+}
+
+#[test]
+fn values_of_another_type_are_refused() {
+    let codec = RowCodec::new(&[column(int(IntWidth::Int, false))], 1);
+    let mut out = vec![9];
+    assert_eq!(codec.encode(&[Value::text("1")], &mut out).unwrap_err().errno, 1105);
+    assert_eq!(codec.encode(&[], &mut out).unwrap_err().errno, 1105);
+    assert_eq!(out, [9]);
+}
+
+proptest! {
+    #[test]
+    fn rows_read_back((columns, values) in typed_row()) {
+        let codec = RowCodec::new(&columns, 1);
+        let mut stored = Vec::new();
+        codec.encode(&values, &mut stored).unwrap();
+        prop_assert_eq!(read_all(&codec, &stored, columns.len()).unwrap(), values);
+    }
+
+    #[test]
+    fn changed_rows_are_what_encoding_anew_gives((columns, values) in typed_row(), picks in proptest::collection::vec(any::<bool>(), 12)) {
+        let codec = RowCodec::new(&columns, 1);
+        let mut before = Vec::new();
+        codec.encode(&vec![Value::Null; columns.len()], &mut before).unwrap();
+        // Through a row of NULLs and back, column by column as picked.
+        let mut changed = values.clone();
+        let mut full = Vec::new();
+        codec.encode(&values, &mut full).unwrap();
+        let changes: Vec<(usize, Value)> = (0..columns.len()).filter(|&at| picks[at]).map(|at| (at, Value::Null)).collect();
+        changes.iter().for_each(|(at, value)| changed[*at] = value.clone());
+        let mut expected = Vec::new();
+        codec.encode(&changed, &mut expected).unwrap();
+        let mut offsets = RowOffsets::default();
+        let mut out = Vec::new();
+        codec.open(&full, &mut offsets).unwrap().write_changed(&changes, &mut out).unwrap();
+        prop_assert_eq!(&out, &expected);
+        let back: Vec<(usize, Value)> = changes.iter().map(|(at, _)| (*at, values[*at].clone())).collect();
+        let mut again = Vec::new();
+        codec.open(&out, &mut offsets).unwrap().write_changed(&back, &mut again).unwrap();
+        prop_assert_eq!(again, full);
+    }
+
+    #[test]
+    fn damage_is_an_error_or_another_row_never_a_panic((columns, values) in typed_row(), at in any::<prop::sample::Index>(), flip in 1u8..) {
+        let codec = RowCodec::new(&columns, 1);
+        let mut stored = Vec::new();
+        codec.encode(&values, &mut stored).unwrap();
+        for len in 0..stored.len() {
+            prop_assert!(read_all(&codec, &stored[..len], columns.len()).is_err());
+        }
+        let at = at.index(stored.len());
+        stored[at] ^= flip;
+        let _ = read_all(&codec, &stored, columns.len());
+    }
+
+    #[test]
+    fn key_order_is_value_order((column_type, a) in typed_value(), (_, b) in typed_value(), (other_type, c) in typed_value()) {
+        use super::super::key::{self, KeyPart};
+        let part = KeyPart { column_type: column_type.clone(), nullable: true, prefix: None };
+        let encode = |part: &KeyPart, value: &Value| {
+            let mut out = Vec::new();
+            key::encode(part, value, &mut out).map(|()| out)
+        };
+        let first = encode(&part, &a).unwrap();
+        if let Ok(second) = encode(&part, &b) {
+            let collation = column_type.collation().unwrap_or(Collation::Binary);
+            let small_enough = |value: &Value| RowCodec::new(&[column(column_type.clone())], 1).encode(std::slice::from_ref(value), &mut Vec::new()).is_ok();
+            let in_range = |value: &Value| match (&column_type, value) {
+                (ColumnType::Int { width, unsigned, .. }, Value::Int(n)) => { let (l, g) = width.range(*unsigned); (l..=g).contains(&i128::from(*n)) }
+                (ColumnType::Int { width, unsigned, .. }, Value::UInt(n)) => { let (l, g) = width.range(*unsigned); (l..=g).contains(&i128::from(*n)) }
+                (ColumnType::Year, _) => matches!(value, Value::UInt(1901..=2155)),
+                (ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } | ColumnType::Time { fsp }, Value::DateTime(_) | Value::Time(_) | Value::Timestamp(_)) => {
+                    matches!(value, Value::DateTime(v) if v.fsp() <= *fsp) || matches!(value, Value::Time(v) if v.fsp <= *fsp) || matches!(value, Value::Timestamp(v) if v.fsp <= *fsp)
+                }
+                _ => true,
+            };
+            if small_enough(&b) && in_range(&b) {
+                prop_assert_eq!(first.cmp(&second), crate::expr::order_values(&a, &b, collation));
+            }
+        }
+        prop_assert!(encode(&part, &Value::Null).unwrap() < first);
+        // Parts end by themselves, and fixed ones read back.
+        let mut both = first.clone();
+        let other = KeyPart { column_type: other_type, nullable: false, prefix: None };
+        both.extend(encode(&other, &c).unwrap());
+        prop_assert_eq!(key::part_len(&part, &both).unwrap(), first.len());
+        prop_assert_eq!(key::part_len(&other, &both[first.len()..]).unwrap(), both.len() - first.len());
+        if let Some(back) = key::decode(&part, &both).unwrap() {
+            prop_assert_eq!(crate::expr::order_values(&back, &a, Collation::Binary), std::cmp::Ordering::Equal);
+        }
+        for len in 0..first.len() {
+            prop_assert!(key::part_len(&part, &first[..len]).is_err());
+            let _ = key::decode(&part, &first[..len]);
+        }
+    }
+}
+
+/// Prints what a row costs; run with `--release --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_a_row() {
+    let (codec, values) = sysbench();
+    let mut stored = Vec::new();
+    codec.encode(&values, &mut stored).unwrap();
+    let rounds = 1_000_000u32;
+    let mut out = Vec::with_capacity(512);
+    let measure = |name: &str, body: &mut dyn FnMut()| {
+        let start = std::time::Instant::now();
+        (0..rounds).for_each(|_| body());
+        println!("{name}: {:?}", start.elapsed() / rounds);
+    };
+    measure("encode", &mut || {
+        out.clear();
+        codec.encode(std::hint::black_box(&values), &mut out).unwrap();
+    });
+    let mut offsets = RowOffsets::default();
+    let mut row = vec![Value::Null; 4];
+    measure("read all", &mut || codec.open(std::hint::black_box(&stored), &mut offsets).unwrap().read(&[0, 1, 2, 3], &mut row).unwrap());
+    measure("read c", &mut || codec.open(std::hint::black_box(&stored), &mut offsets).unwrap().read(&[2], &mut row).unwrap());
+    let change = [(2, values[2].clone())];
+    measure("change c", &mut || {
+        out.clear();
+        codec.open(std::hint::black_box(&stored), &mut offsets).unwrap().write_changed(&change, &mut out).unwrap();
+    });
+    let (a, b) = (Value::text("08566691963-".repeat(10)), Value::text("08566691963-".repeat(9) + "18566691963-"));
+    measure("compare 120 digits", &mut || {
+        std::hint::black_box(crate::expr::order_values(std::hint::black_box(&a), &b, Collation::DEFAULT));
+    });
+    let mut key = Vec::with_capacity(512);
+    measure("key of 120 digits", &mut || {
+        key.clear();
+        crate::expr::write_group_key(std::hint::black_box(&a), Collation::DEFAULT, &mut key);
+    });
+}
