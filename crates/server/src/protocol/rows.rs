@@ -4,7 +4,6 @@
 //! byte, a bitmap of the NULLs beginning at bit 2, and the values that are not NULL in the column's
 //! own form.
 
-use std::fmt::Display;
 use std::io::Write as _;
 
 use cohort_sql::SqlError;
@@ -54,14 +53,8 @@ fn put_text(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Int(value) => put_digits(out, value.unsigned_abs(), *value < 0),
         Value::UInt(value) => put_digits(out, *value, false),
-        Value::Float(value) => put_shortest(out, &format!("{value:.5e}")),
-        Value::Double(value) => put_shortest(out, &format!("{value:e}")),
-        Value::Decimal(value) => put_display(out, value),
-        Value::Date(value) => put_display(out, value),
-        Value::DateTime(value) => put_display(out, value),
-        Value::Timestamp(value) => put_display(out, &value.to_datetime(TimeZone::UTC)),
-        Value::Time(value) => put_display(out, value),
-        Value::Null | Value::Text(_) | Value::Bytes(_) => {}
+        // Writing to a vector cannot fail.
+        other => drop(write!(out, "{other}")),
     }
     let length = out.len() - at - 1;
     debug_assert!(length < 251, "{value:?} is longer than its length byte can say");
@@ -83,35 +76,6 @@ fn put_digits(out: &mut Vec<u8>, mut value: u64, negative: bool) {
         out.push(b'-');
     }
     out.extend_from_slice(&digits[at..]);
-}
-
-fn put_display(out: &mut Vec<u8>, value: &impl Display) {
-    // Writing to a vector cannot fail.
-    let _ = write!(out, "{value}");
-}
-
-/// Writes a number given as `digits e exponent` the way MySQL writes floating-point numbers: without
-/// an exponent where that is short enough.
-fn put_shortest(out: &mut Vec<u8>, scientific: &str) {
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let digits = match digits.trim_end_matches('0') {
-        "" => "0",
-        digits => digits,
-    };
-    // The point stands behind this many digits.
-    let point = exponent.parse::<i32>().unwrap_or(0) + 1;
-    out.extend_from_slice(sign.as_bytes());
-    match usize::try_from(point) {
-        Ok(point @ 1..=15) if point >= digits.len() => {
-            put_display(out, &format_args!("{digits}{:0<1$}", "", point - digits.len()));
-        }
-        Ok(point @ 1..=15) => put_display(out, &format_args!("{}.{}", &digits[..point], &digits[point..])),
-        _ if (-14..=0).contains(&point) => put_display(out, &format_args!("0.{:0<1$}{digits}", "", -point as usize)),
-        _ if digits.len() == 1 => put_display(out, &format_args!("{digits}e{}", point - 1)),
-        _ => put_display(out, &format_args!("{}.{}e{}", &digits[..1], &digits[1..], point - 1)),
-    }
 }
 
 fn put_binary(out: &mut Vec<u8>, value: &Value, result_type: &ResultType) -> Result<(), SqlError> {

@@ -87,7 +87,7 @@ fn a_command_that_is_not_there_is_an_error() {
 fn several_statements_answer_one_after_the_other_and_stop_at_the_first_error() {
     let (_folder, server) = server();
     let mut wire = Wire::log_in(server.port(), CAPABILITIES);
-    wire.command(0x03, b"SET @a = 1; SELECT @a; ; SELECT nothing; SELECT 2");
+    wire.command(0x03, b"SET @a = 1; SELECT @a; SELECT nothing; SELECT 2");
     let answer = wire.read_answer(7);
     assert_eq!(answer[0], [0, 0, 0, 0x0a, 0, 0, 0]);
     assert_eq!(answer[5], [0xfe, 0, 0, 0x0a, 0]);
