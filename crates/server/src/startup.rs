@@ -30,7 +30,7 @@ use crate::server::{Server, StopReason};
 use crate::session::variables::{apply_commit_settings, durability_warnings};
 use crate::sysvars::{Globals, Setting};
 
-/// Why the server could not start: one line that says what to do.
+/// Why the server could not start, or not stop cleanly: one line that says what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct StartError(String);
@@ -50,8 +50,8 @@ pub fn serve(globals: Globals) -> Result<(), StartError> {
     for warning in durability_warnings(&globals) {
         operator_log::warning(warning);
     }
+    raise_file_limit();
     let (stop, stopped) = mpsc::channel();
-    // Before any thread starts: a signal during recovery ends the process at once, as it should.
     let dir = DataDir::open(&globals)?;
     let server = open_server(&dir, globals, stop.clone())?;
     listen(&server, &dir)?;
@@ -66,11 +66,19 @@ pub fn serve(globals: Globals) -> Result<(), StartError> {
     ));
     let closed = server.stop();
     signals.close();
-    match closed {
-        Ok(()) => operator_log::note("stopped"),
-        Err(reason) => operator_log::error(format_args!("stopped, but the next start must recover: {reason}")),
-    }
+    closed.map_err(|reason| StartError::new(format_args!("stopped, but the next start must recover: {reason}")))?;
+    operator_log::note("stopped");
     Ok(())
+}
+
+/// Every connection needs a file descriptor, and so do the engine's files: takes as many as the system
+/// allows.
+fn raise_file_limit() {
+    let resource = rustix::process::Resource::Nofile;
+    let limit = rustix::process::getrlimit(resource);
+    let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
+    // The old limit stays; open_files_limit tells it.
+    let _ = rustix::process::setrlimit(resource, raised);
 }
 
 /// A data directory that is ours and locked.

@@ -10,7 +10,7 @@ use cohort_sql::error::{
 };
 use cohort_sql::parse::split_statement;
 use cohort_sql::session::{Interrupt, KillTarget, Outcome, SessionState, StatementResult};
-use cohort_sql::types::SqlMode;
+use cohort_sql::types::{ResultType, SqlMode};
 use cohort_sql::{Prepared, SqlError, Value};
 use cohort_txn::Transaction;
 
@@ -68,6 +68,8 @@ pub struct Session {
     last_statement_id: u32,
     /// Parameters of the running execution; kept for its memory.
     params: Vec<Value>,
+    /// Column types of the running execution; kept for its memory.
+    types: Vec<ResultType>,
     /// State changes for the next OK; kept for its memory.
     changes: Vec<u8>,
     /// The default database that process list and client know of.
@@ -101,6 +103,7 @@ impl Session {
             statements: HashMap::new(),
             last_statement_id: 0,
             params: Vec::new(),
+            types: Vec::new(),
             changes: Vec::new(),
             known_database: None,
             max_packet: 0,
@@ -291,7 +294,7 @@ impl Session {
         self.environment.process.begin("Query", "executing", sql);
         KindIndex::of_statement(sql).count(&self.server.counters);
         let flags = self.status_flags(more);
-        let mut sink = ResultWriter::new(&mut self.output, RowForm::Text, flags, self.flush_at);
+        let mut sink = ResultWriter::new(&mut self.output, &mut self.types, RowForm::Text, flags, self.flush_at);
         let outcome = self.server.database.execute(&mut self.state, &self.environment, sql, &mut sink);
         self.finish(outcome, more)
     }
@@ -451,7 +454,7 @@ impl Session {
         self.environment.process.begin("Execute", "executing", text);
         kind.count(&self.server.counters);
         let flags = status_flags(&self.state, false);
-        let mut sink = ResultWriter::new(&mut self.output, RowForm::Binary, flags, self.flush_at);
+        let mut sink = ResultWriter::new(&mut self.output, &mut self.types, RowForm::Binary, flags, self.flush_at);
         let outcome = self.server.database.execute_prepared(
             &mut self.state,
             &self.environment,

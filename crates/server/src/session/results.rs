@@ -26,25 +26,26 @@ pub struct ResultWriter<'a> {
     status: u16,
     /// Bytes to collect before writing.
     flush_at: usize,
-    types: Vec<ResultType>,
-    started: bool,
+    /// The columns' types, for binary rows; lent for its memory.
+    types: &'a mut Vec<ResultType>,
 }
 
 impl<'a> ResultWriter<'a> {
     /// Writes to `output`.
-    pub fn new(output: &'a mut Output, form: RowForm, status: u16, flush_at: usize) -> ResultWriter<'a> {
-        ResultWriter { output, form, status, flush_at, types: Vec::new(), started: false }
-    }
-
-    /// Whether columns have been sent.
-    pub fn has_started(&self) -> bool {
-        self.started
+    pub fn new(
+        output: &'a mut Output,
+        types: &'a mut Vec<ResultType>,
+        form: RowForm,
+        status: u16,
+        flush_at: usize,
+    ) -> ResultWriter<'a> {
+        types.clear();
+        ResultWriter { output, form, status, flush_at, types }
     }
 }
 
 impl ResultSink for ResultWriter<'_> {
     fn columns(&mut self, columns: &[ResultColumn]) -> Result<(), SqlError> {
-        self.started = true;
         self.output.packet(|out| put_length_encoded_int(out, columns.len() as u64));
         for column in columns {
             self.output.packet(|out| encode_column(out, column));
@@ -59,7 +60,7 @@ impl ResultSink for ResultWriter<'_> {
     fn row(&mut self, row: &[Value]) -> Result<(), SqlError> {
         match self.form {
             RowForm::Text => self.output.packet(|out| encode_text_row(out, row)),
-            RowForm::Binary => self.output.try_packet(|out| encode_binary_row(out, row, &self.types))?,
+            RowForm::Binary => self.output.try_packet(|out| encode_binary_row(out, row, self.types))?,
         }
         if self.output.pending().len() >= self.flush_at {
             self.output.flush()?;

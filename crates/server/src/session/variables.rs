@@ -70,21 +70,13 @@ pub fn check_value(session: &SessionState, row: &SystemVariable, value: &Value) 
         let error = SqlError::new(ER_TRUNCATED_WRONG_VALUE, &[&row.name, &shown]);
         session.diagnostics.borrow_mut().push(Diagnostic { level: DiagnosticLevel::Warning, error });
     }
-    refuse_unsupported(row, &setting)?;
     Ok(setting)
-}
-
-/// Values that the table knows, since tools name them, but that nothing here implements.
-fn refuse_unsupported(row: &SystemVariable, setting: &Setting) -> Result<(), SqlError> {
-    if row.name == "transaction_isolation" && *setting == Setting::text("SERIALIZABLE") {
-        return Err(SqlError::unsupported("isolation level SERIALIZABLE"));
-    }
-    Ok(())
 }
 
 fn setting_error(row: &SystemVariable, error: &SettingError) -> SqlError {
     match error {
         SettingError::Value(value) => SqlError::new(ER_WRONG_VALUE_FOR_VAR, &[&row.name, value]),
+        SettingError::Unsupported(value) => SqlError::unsupported(format_args!("{}={value}", row.name)),
         SettingError::Type => SqlError::new(ER_WRONG_TYPE_FOR_VAR, &[&row.name]),
         SettingError::Charset(name) => SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[name]),
         SettingError::Collation(name) => SqlError::new(ER_UNKNOWN_COLLATION, &[name]),

@@ -12,6 +12,9 @@ pub enum SettingError {
     /// The variable does not take this value (1231).
     #[error("can't be set to the value of '{0}'")]
     Value(String),
+    /// The value exists, but nothing here implements it (1235).
+    #[error("does not support the value '{0}' yet")]
+    Unsupported(String),
     /// The variable does not take values of this type (1232).
     #[error("incorrect argument type")]
     Type,
@@ -102,7 +105,7 @@ impl SystemVariable {
         // Words that are numbers themselves (0, 1, 2) mean themselves.
         let word = words.iter().find(|word| **word == text);
         let word = word.or_else(|| words.get(usize::try_from(place).ok()?));
-        word.map(|word| (Setting::text(*word), false)).ok_or_else(|| SettingError::Value(text.to_owned()))
+        self.word(word.ok_or_else(|| SettingError::Value(text.to_owned()))?)
     }
 
     fn word(&self, text: &str) -> Result<(Setting, Adjusted), SettingError> {
@@ -111,7 +114,11 @@ impl SystemVariable {
             Kind::Bool => Setting::Bool(parse_bool(text).ok_or_else(wrong)?),
             Kind::Word(words) => {
                 let word = words.iter().find(|word| word.eq_ignore_ascii_case(text));
-                Setting::text(*word.ok_or_else(wrong)?)
+                let word = *word.ok_or_else(wrong)?;
+                if word == "SERIALIZABLE" {
+                    return Err(SettingError::Unsupported(word.to_owned()));
+                }
+                Setting::text(word)
             }
             Kind::Only(only) => {
                 let same = only.eq_ignore_ascii_case(text)
