@@ -96,7 +96,6 @@ fn status_table(server: &Server) -> ShowTable {
         server.counters.list().into_iter().map(|(name, value)| (name, value.to_string())).collect();
     list.extend(server.store_figures());
     list.sort();
-    list.dedup_by(|later, earlier| later.0 == earlier.0);
     let rows = list.into_iter().map(|(name, value)| vec![Value::text(name), Value::text(value)]).collect();
     ShowTable { columns: vec![("Variable_name", text(64)), ("Value", text(2048))], rows }
 }

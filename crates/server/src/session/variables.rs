@@ -89,7 +89,7 @@ pub fn live_value(session: &SessionState, connection_id: u64, name: &str) -> Opt
     Some(match name {
         "timestamp" => Value::Double(session.fixed_now_us.unwrap_or_else(now_us) as f64 / 1e6),
         "last_insert_id" | "identity" => Value::UInt(session.last_insert_id.get()),
-        "insert_id" => Value::UInt(session.insert_id.unwrap_or(0)),
+        "insert_id" => Value::UInt(session.insert_id.get().unwrap_or(0)),
         "pseudo_thread_id" => Value::UInt(connection_id),
         "warning_count" => Value::UInt(u64::from(session.warning_count())),
         "error_count" => {
@@ -150,7 +150,7 @@ pub fn apply(session: &mut SessionState, row: &SystemVariable, setting: &Setting
         ("timestamp", Setting::Double(seconds)) => {
             session.fixed_now_us = (*seconds != 0.0).then_some((seconds * 1e6) as i64);
         }
-        ("insert_id", Setting::Int(value)) => session.insert_id = (*value != 0).then_some(*value),
+        ("insert_id", Setting::Int(value)) => session.insert_id.set((*value != 0).then_some(*value)),
         ("last_insert_id" | "identity", Setting::Int(value)) => session.last_insert_id.set(*value),
         _ => {}
     }
