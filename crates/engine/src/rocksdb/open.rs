@@ -30,7 +30,7 @@ pub struct RocksDbOptions {
 
 impl Default for RocksDbOptions {
     fn default() -> RocksDbOptions {
-        RocksDbOptions { cache_bytes: 256 << 20, write_buffer_bytes: 64 << 20, background_jobs: 2 }
+        RocksDbOptions { cache_bytes: 256 << 20, write_buffer_bytes: 32 << 20, background_jobs: 2 }
     }
 }
 
@@ -194,7 +194,7 @@ fn build(options: &RocksDbOptions) -> Options {
     // One applier writes, so there is never a group of writers to insert side by side.
     built.set_allow_concurrent_memtable_write(false);
     // A read of a row that lies in a file skips the memtables.
-    built.set_memtable_prefix_bloom_ratio(0.05);
+    built.set_memtable_prefix_bloom_ratio(0.02);
     built.set_memtable_whole_key_filtering(true);
 
     built.set_block_based_table_factory(&table(options));
