@@ -151,7 +151,13 @@ fn serve_commands(socket: &Socket, input: &mut Input, session: &mut Session) -> 
                 return false;
             }
         }
-        match input.command(session.max_packet()) {
+        let command = input.command(session.max_packet());
+        // A killed session takes no command, not even one that arrived at the same moment.
+        if session.environment.process.is_killed() {
+            session.handover.wait();
+            return false;
+        }
+        match command {
             Ok([]) => {
                 session.refuse(input.sequence(), &SqlError::new(cohort_sql::error::ER_UNKNOWN_COM_ERROR, &[]));
             }
@@ -176,10 +182,6 @@ fn serve_commands(socket: &Socket, input: &mut Input, session: &mut Session) -> 
                 session.handover.wait();
                 return leave(input, session, error);
             }
-        }
-        if session.environment.process.is_killed() {
-            session.handover.wait();
-            return false;
         }
     }
 }

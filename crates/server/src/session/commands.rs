@@ -14,7 +14,7 @@ use cohort_sql::types::{ResultType, SqlMode};
 use cohort_sql::{Prepared, SqlError, Value};
 use cohort_txn::Transaction;
 
-use super::connection::{Input, Output};
+use super::connection::{Input, Output, OutputMark};
 use super::environment::SessionEnvironment;
 use super::errors::commit_error;
 use super::handover::Handover;
@@ -294,17 +294,20 @@ impl Session {
         self.environment.process.begin("Query", "executing", sql);
         KindIndex::of_statement(sql).count(&self.server.counters);
         let flags = self.status_flags(more);
+        let start = self.output.mark();
         let mut sink = ResultWriter::new(&mut self.output, &mut self.types, RowForm::Text, flags, self.flush_at);
         let outcome = self.server.database.execute(&mut self.state, &self.environment, sql, &mut sink);
-        self.finish(outcome, more)
+        self.finish(outcome, start, more)
     }
 
-    /// Commits what a statement left to commit, and answers.
-    fn finish(&mut self, outcome: Result<Outcome, SqlError>, more: bool) -> Ran {
+    /// Commits what a statement left to commit, and answers. An error takes the place of a result that
+    /// began at `start`, or follows what has been sent of it.
+    fn finish(&mut self, outcome: Result<Outcome, SqlError>, start: OutputMark, more: bool) -> Ran {
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => {
                 self.note_database();
+                self.output.undo(start);
                 self.output.error(&error);
                 return Ran::Failed;
             }
@@ -330,6 +333,7 @@ impl Session {
                 if let Some(transaction) = commit
                     && let Err(error) = self.commit_and_wait(transaction)
                 {
+                    self.output.undo(start);
                     self.output.error(&error);
                     return Ran::Failed;
                 }
@@ -454,6 +458,7 @@ impl Session {
         self.environment.process.begin("Execute", "executing", text);
         kind.count(&self.server.counters);
         let flags = status_flags(&self.state, false);
+        let start = self.output.mark();
         let mut sink = ResultWriter::new(&mut self.output, &mut self.types, RowForm::Binary, flags, self.flush_at);
         let outcome = self.server.database.execute_prepared(
             &mut self.state,
@@ -462,7 +467,7 @@ impl Session {
             &self.params,
             &mut sink,
         );
-        match self.finish(outcome, false) {
+        match self.finish(outcome, start, false) {
             Ran::Release => Next::Close,
             Ran::Succeeded | Ran::Failed => Next::Command,
         }

@@ -97,6 +97,16 @@ pub struct Output {
     /// What the client agreed to.
     pub capabilities: u32,
     broken: bool,
+    /// How often packets have left the buffer.
+    flushes: u64,
+}
+
+/// A place between two packets that [`Output::undo`] goes back to.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputMark {
+    len: usize,
+    sequence: u8,
+    flushes: u64,
 }
 
 impl Output {
@@ -108,6 +118,7 @@ impl Output {
             packets: PacketBuffer::default(),
             capabilities: capability::PROTOCOL_41,
             broken: false,
+            flushes: 0,
         }
     }
 
@@ -175,8 +186,21 @@ impl Output {
         self.packets.bytes()
     }
 
+    /// Marks the end of the packets so far.
+    pub fn mark(&self) -> OutputMark {
+        OutputMark { len: self.packets.len(), sequence: self.packets.sequence(), flushes: self.flushes }
+    }
+
+    /// Takes the packets behind `mark` back, unless some have been written since.
+    pub fn undo(&mut self, mark: OutputMark) {
+        if mark.flushes == self.flushes {
+            self.packets.truncate(mark.len, mark.sequence);
+        }
+    }
+
     /// Forgets the packets that wait: somebody else writes them.
     pub fn give_away(&mut self) {
+        self.flushes += 1;
         self.packets.clear();
     }
 
@@ -188,6 +212,7 @@ impl Output {
         let bytes = self.packets.bytes();
         add(&self.counters.bytes_sent, bytes.len() as u64);
         let written = self.socket.write_all(bytes);
+        self.flushes += 1;
         self.packets.clear();
         written.map_err(|_| {
             self.broken = true;

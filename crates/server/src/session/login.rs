@@ -101,15 +101,14 @@ impl LoginExchange<'_> {
         };
         self.output.begin_reply(self.input.sequence());
         self.output.capabilities = login.capabilities;
-        let identity = self.authenticate(&login, plugin, &challenge)?;
+        let identity = self.authenticate(&login, Some((plugin, challenge)))?;
         Ok((login, identity))
     }
 
     /// Logs in anew (COM_CHANGE_USER). The client's response is to a challenge it no longer has: it is
     /// always asked again.
     pub fn change_user(&mut self, login: &Login) -> Result<Identity, LoginFailure> {
-        let stale = challenge_from(random_bytes());
-        self.authenticate(login, self.default_plugin(), &stale)
+        self.authenticate(login, None)
     }
 
     fn default_plugin(&self) -> AuthPlugin {
@@ -117,12 +116,12 @@ impl LoginExchange<'_> {
         AuthPlugin::from_name(&name).unwrap_or(AuthPlugin::CachingSha2)
     }
 
-    /// Checks the response in `login`, made for `plugin` and `challenge` unless it says otherwise.
+    /// Checks the response in `login` to `asked`, the plugin and challenge that it answers, and asks again
+    /// where that is not what the account wants.
     fn authenticate(
         &mut self,
         login: &Login,
-        plugin: AuthPlugin,
-        challenge: &Challenge,
+        asked: Option<(AuthPlugin, Challenge)>,
     ) -> Result<Identity, LoginFailure> {
         let user = String::from_utf8_lossy(&login.user).into_owned();
         let found = self.server.accounts.find(&user, self.peer);
@@ -139,23 +138,22 @@ impl LoginExchange<'_> {
             Some(name) => std::str::from_utf8(name).ok().and_then(AuthPlugin::from_name),
             None => Some(AuthPlugin::NativePassword),
         };
-        let usable = offered == Some(wanted) && plugin == wanted && !login.auth_response.is_empty();
-        let switched;
-        let (response, challenge) = if usable {
-            (login.auth_response.as_slice(), *challenge)
-        } else {
-            if !login.has(capability::PLUGIN_AUTH) {
+        let asked = asked.filter(|(plugin, _)| *plugin == wanted && offered == Some(wanted));
+        let (response, challenge) = match asked {
+            Some((_, challenge)) if !login.auth_response.is_empty() => (login.auth_response.clone(), challenge),
+            _ if !login.has(capability::PLUGIN_AUTH) => {
                 return Err(SqlError::new(ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, &[]).into());
             }
-            let fresh = challenge_from(random_bytes());
-            switched = self.switch_plugin(wanted, &fresh)?;
-            (switched.as_slice(), fresh)
+            _ => {
+                let fresh = challenge_from(random_bytes());
+                (self.switch_plugin(wanted, &fresh)?, fresh)
+            }
         };
         let accepted = match &credential {
             Credential::Empty => false,
-            Credential::Native(hash) => hash.accepts(&challenge, response),
+            Credential::Native(hash) => hash.accepts(&challenge, &response),
             Credential::Sha2(hash, digest) => {
-                return self.authenticate_sha2(identity, hash, digest.as_ref(), &challenge, response);
+                return self.authenticate_sha2(identity, hash, digest.as_ref(), &challenge, &response);
             }
         };
         match accepted {
