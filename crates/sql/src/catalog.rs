@@ -1,3 +1,8 @@
-//! What tables are: their definitions and where those are kept.
+//! What tables are: their definitions, where those are kept, and what statements use of them.
+//!
+//! [`definition`] is what is stored, [`table`] a definition made ready for use, [`store`] the keys the
+//! catalog is kept under and the version in memory that statements read.
 
 pub mod definition;
+pub(crate) mod store;
+pub(crate) mod table;

@@ -1,20 +1,57 @@
 //! The entry: statements in, results and transactions to commit out.
+//!
+//! Outline of [`Database::execute`]: take the literals out of the statement; find its plan by what is
+//! left, or parse and plan it; open the session's transaction if none is; lock the tables; run; on an
+//! error take back what the statement did. Statements that are not planned go through
+//! [`Database::run_tree`]; the ones about transactions are in [`transactions`].
+//!
+//! Invariants
+//! 1. A plan runs only against the catalog version it was made for: that is looked at again once the
+//!    tables are locked, and the statement is planned anew if it changed.
+//! 2. A statement that fails leaves no change. After 1213 the whole transaction is gone.
+
+mod plans;
+mod transactions;
 
 use std::sync::Arc;
 
-use cohort_txn::Store;
+use cohort_engine::Direction;
+use cohort_log::binlog::QueryContext;
+use cohort_txn::{Isolation, LockMode, Read, Store};
 
-use crate::error::SqlError;
-use crate::session::{Environment, Outcome, ResultColumn, ResultSink, SessionState};
+use crate::ast::{ShowSchema, Statement as Tree};
+use crate::catalog::store::{CATALOG_ENGINE, CatalogStore, system_key};
+use crate::catalog::table::prefix_range;
+use crate::codec::RowOffsets;
+use crate::ddl::{self, DdlRun};
+use crate::error::{
+    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_INVALID_CHARACTER_STRING, ER_LOCK_DEADLOCK, ER_TABLE_DEF_CHANGED,
+    ER_WRONG_ARGUMENTS, SqlError,
+};
+use crate::exec::context::{Statement, push};
+use crate::exec::failure::{commit_failed, lock_failed, read_failed};
+use crate::exec::{self, Run, explain, show, tree};
+use crate::parse;
+use crate::parse::fingerprint::{self, Fingerprint};
+use crate::plan::{self, Plan, PlanContext, PlanKind};
+use crate::session::{
+    DiagnosticLevel, Environment, Outcome, ResultColumn, ResultSink, SessionState, StatementResult,
+};
 use crate::value::Value;
+use plans::PlanCache;
 
 /// The databases of one data directory: catalog, plans and the store below.
 pub struct Database {
     store: Arc<Store>,
+    catalog: CatalogStore,
+    plans: PlanCache,
 }
 
 /// A prepared statement; it outlives changes of the schema (it is planned anew when needed).
 pub struct Prepared {
+    plan: arc_swap::ArcSwap<Plan>,
+    sql: Arc<[u8]>,
+    database: Option<Arc<str>>,
     param_count: usize,
     columns: Vec<ResultColumn>,
 }
@@ -25,7 +62,7 @@ impl Prepared {
         self.param_count
     }
 
-    /// The columns of its result; empty if it gives none.
+    /// The columns of its result as it was prepared; empty if it gives none or they are not known yet.
     pub fn columns(&self) -> &[ResultColumn] {
         &self.columns
     }
@@ -42,10 +79,25 @@ pub struct DatabaseFigures {
     pub plan_cache_entries: u64,
 }
 
+/// The parameters of one run.
+#[derive(Clone, Copy)]
+struct Params<'a> {
+    values: &'a [Value],
+    rows: usize,
+    row_params: usize,
+}
+
+impl<'a> Params<'a> {
+    fn of(values: &'a [Value]) -> Params<'a> {
+        Params { values, rows: 1, row_params: 0 }
+    }
+}
+
 impl Database {
     /// Reads the catalog of `store` and erases what a crash left behind.
-    pub fn open(_store: Arc<Store>) -> Result<Arc<Database>, SqlError> {
-        todo!()
+    pub fn open(store: Arc<Store>) -> Result<Arc<Database>, SqlError> {
+        let catalog = CatalogStore::open(store.clone())?;
+        Ok(Arc::new(Database { store, catalog, plans: PlanCache::default() }))
     }
 
     /// The store below.
@@ -57,64 +109,440 @@ impl Database {
     /// statement's changes are taken back; after 1213 the transaction is too.
     pub fn execute(
         &self,
-        _session: &mut SessionState,
-        _env: &dyn Environment,
-        _sql: &[u8],
-        _sink: &mut dyn ResultSink,
+        session: &mut SessionState,
+        env: &dyn Environment,
+        sql: &[u8],
+        sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
-        todo!()
+        let mut scratch = std::mem::take(&mut session.scratch);
+        let outcome = self.execute_with(&mut scratch, session, env, sql, sink);
+        session.scratch = scratch;
+        note_error(session, outcome)
+    }
+
+    fn execute_with(
+        &self,
+        scratch: &mut Fingerprint,
+        session: &mut SessionState,
+        env: &dyn Environment,
+        sql: &[u8],
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome, SqlError> {
+        plans::begin_key(session, &mut scratch.key);
+        if !fingerprint::take(sql, session.sql_mode, scratch)? {
+            let parsed = parse::parse(sql, session.sql_mode, false)?;
+            return self.run_tree(&parsed.statement, &[], session, env, sql, sink);
+        }
+        session.diagnostics.get_mut().clear();
+        let params = Params { values: &scratch.params, rows: scratch.rows, row_params: scratch.row_params };
+        let mut known = self.plans.find(&scratch.key, self.catalog.version());
+        loop {
+            let plan = match known.take() {
+                Some(plan) => plan,
+                None => {
+                    let statement = parse::parse_fingerprint(sql, scratch, session.sql_mode)?;
+                    let plan = self.plan(statement, scratch.params.len(), session)?;
+                    self.plans.keep(&scratch.key, &plan);
+                    plan
+                }
+            };
+            if let Some(outcome) = self.run_plan(&plan, params, session, env, sink)? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    fn plan(&self, statement: Tree, param_count: usize, session: &SessionState) -> Result<Arc<Plan>, SqlError> {
+        let catalog = self.catalog.current();
+        let cx = PlanContext { catalog: &catalog, database: session.database.as_deref(), sql_mode: session.sql_mode };
+        plan::plan(statement, param_count, &cx).map(Arc::new)
     }
 
     /// Parses and plans a statement with `?` parameters.
     pub fn prepare(
         &self,
-        _session: &mut SessionState,
-        _env: &dyn Environment,
-        _sql: &[u8],
+        session: &mut SessionState,
+        env: &dyn Environment,
+        sql: &[u8],
     ) -> Result<Prepared, SqlError> {
-        todo!()
+        let prepared = self.prepare_quietly(session, env, sql);
+        if let Err(error) = &prepared {
+            session.diagnostics.get_mut().clear();
+            push(session, DiagnosticLevel::Error, error.clone());
+        }
+        prepared
+    }
+
+    fn prepare_quietly(
+        &self,
+        session: &SessionState,
+        env: &dyn Environment,
+        sql: &[u8],
+    ) -> Result<Prepared, SqlError> {
+        let parsed = parse::parse(sql, session.sql_mode, true)?;
+        let plan = self.plan(parsed.statement, parsed.param_count, session)?;
+        let columns = match &plan.kind {
+            PlanKind::Tree(statement) => self.tree_columns(statement, session, env),
+            _ => plan.columns.clone(),
+        };
+        Ok(Prepared {
+            sql: Arc::from(sql),
+            database: session.database.clone(),
+            param_count: parsed.param_count,
+            columns,
+            plan: arc_swap::ArcSwap::new(plan),
+        })
+    }
+
+    /// The result columns of a statement that is not planned: those it gives now.
+    fn tree_columns(&self, statement: &Tree, session: &SessionState, env: &dyn Environment) -> Vec<ResultColumn> {
+        let shown = match statement {
+            Tree::ShowSchema { what, .. } => self.show_schema(what, session),
+            Tree::Show { what, .. } => env.show(session, what).map(show::Shown::from),
+            Tree::Explain(inner) => self.plan((**inner).clone(), 0, session).map(|plan| explain::rows(&plan.kind)),
+            _ => return Vec::new(),
+        };
+        // What cannot be shown now is an error when it runs.
+        shown.map_or_else(
+            |_| Vec::new(),
+            |shown| shown.columns.iter().map(|(name, of)| ResultColumn::computed(name.as_str(), *of)).collect(),
+        )
     }
 
     /// Runs a prepared statement; 1210 if the number of parameters is wrong.
     pub fn execute_prepared(
         &self,
-        _session: &mut SessionState,
-        _env: &dyn Environment,
-        _prepared: &Prepared,
-        _params: &[Value],
-        _sink: &mut dyn ResultSink,
+        session: &mut SessionState,
+        env: &dyn Environment,
+        prepared: &Prepared,
+        params: &[Value],
+        sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
-        todo!()
+        let outcome = self.execute_prepared_quietly(session, env, prepared, params, sink);
+        note_error(session, outcome)
+    }
+
+    fn execute_prepared_quietly(
+        &self,
+        session: &mut SessionState,
+        env: &dyn Environment,
+        prepared: &Prepared,
+        params: &[Value],
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome, SqlError> {
+        if params.len() != prepared.param_count {
+            return Err(SqlError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]));
+        }
+        let mut plan = prepared.plan.load_full();
+        if let PlanKind::Tree(statement) = &plan.kind {
+            return self.run_tree(statement, params, session, env, &prepared.sql, sink);
+        }
+        session.diagnostics.get_mut().clear();
+        loop {
+            if plan.catalog_version != self.catalog.version() {
+                self.plans.count_miss();
+                let parsed = parse::parse(&prepared.sql, session.sql_mode, true)?;
+                // Names mean what they meant when it was prepared.
+                let catalog = self.catalog.current();
+                let database = prepared.database.as_deref();
+                let cx = PlanContext { catalog: &catalog, database, sql_mode: session.sql_mode };
+                plan = Arc::new(plan::plan(parsed.statement, parsed.param_count, &cx)?);
+                prepared.plan.store(plan.clone());
+            } else {
+                self.plans.count_hit();
+            }
+            if let Some(outcome) = self.run_plan(&plan, Params::of(params), session, env, sink)? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Runs a plan in the session's transaction. `None` if the catalog changed before the tables were
+    /// locked: nothing was done.
+    fn run_plan(
+        &self,
+        plan: &Plan,
+        params: Params<'_>,
+        session: &mut SessionState,
+        env: &dyn Environment,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Option<Outcome>, SqlError> {
+        if let PlanKind::Tree(_) = &plan.kind {
+            return Err(SqlError::internal("a statement without a plan was run as one"));
+        }
+        let mut open = self.open_transaction(session)?;
+        if plan.kind.writes() && open.read_only {
+            session.transaction = Some(open);
+            return Err(SqlError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
+        }
+        let savepoint = open.transaction.start_statement();
+        let result = self.run_locked(plan, params, &mut open, session, env, sink);
+        match result {
+            Ok(Some(result)) => {
+                open.transaction.events().end_statement();
+                Ok(Some(self.end_statement(open, result, session)))
+            }
+            Ok(None) => {
+                session.transaction = Some(open);
+                Ok(None)
+            }
+            Err(error) => {
+                if error.is(ER_LOCK_DEADLOCK) {
+                    session.interrupt_ref().watch(None);
+                    return Err(error);
+                }
+                open.transaction.rollback_to(&savepoint);
+                if open.explicit || !session.autocommit {
+                    session.transaction = Some(open);
+                } else {
+                    session.interrupt_ref().watch(None);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn run_locked(
+        &self,
+        plan: &Plan,
+        params: Params<'_>,
+        open: &mut crate::session::OpenTransaction,
+        session: &SessionState,
+        env: &dyn Environment,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Option<StatementResult>, SqlError> {
+        let transaction = &mut open.transaction;
+        for table in plan.kind.tables() {
+            transaction.lock_table(table.def.id, LockMode::Shared, session.table_lock_timeout).map_err(lock_failed)?;
+        }
+        if plan.catalog_version != self.catalog.version() {
+            return Ok(None);
+        }
+        for table in plan.kind.tables().filter(|table| table.since_order > 0) {
+            if transaction.take_snapshot().order < table.since_order {
+                return Err(SqlError::new(ER_TABLE_DEF_CHANGED, &[]));
+            }
+        }
+        let statement = Statement::new(session, env, plan.kind.writes() && !ignores(&plan.kind));
+        if plan.kind.writes() && session.log_to_binlog {
+            use crate::expr::StatementContext;
+            let seconds = statement.now_us() / 1_000_000;
+            let events = transaction.events();
+            events.set_timestamp(u32::try_from(seconds).unwrap_or(u32::MAX));
+            if events.is_empty() {
+                events.set_context(&query_context(session, env), session.database.as_deref().unwrap_or(""));
+            }
+        }
+        let mut run = Run {
+            transaction,
+            session,
+            statement: &statement,
+            params: params.values,
+            rows: params.rows,
+            row_params: params.row_params,
+            offsets: RowOffsets::default(),
+        };
+        exec::run(plan, &mut run, sink).map(Some)
+    }
+
+    /// Runs a statement that is not planned.
+    fn run_tree(
+        &self,
+        statement: &Tree,
+        params: &[Value],
+        session: &mut SessionState,
+        env: &dyn Environment,
+        sql: &[u8],
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome, SqlError> {
+        if !matches!(statement, Tree::ShowDiagnostics { .. }) {
+            session.diagnostics.get_mut().clear();
+            session.row_count.set(0);
+        }
+        match statement {
+            Tree::Begin { consistent_snapshot, read_only } => self.begin(*consistent_snapshot, *read_only, session),
+            Tree::Commit(completion) => self.commit(*completion, session),
+            Tree::Rollback(completion) => self.rollback(*completion, session),
+            Tree::Savepoint(name) => self.savepoint(name, session),
+            Tree::RollbackTo(name) => self.rollback_to(name, session),
+            Tree::ReleaseSavepoint(name) => self.release_savepoint(name, session),
+            Tree::Set(assignments) => {
+                let autocommit = session.autocommit;
+                tree::set(assignments, params, session, env)?;
+                Ok(self.after_set(autocommit, session))
+            }
+            Tree::Use(name) => self.use_database(session, name).map(|()| Outcome::ok()),
+            Tree::Kill { target, connection } => {
+                tree::kill(*target, connection, params, session, env).map(|()| Outcome::ok())
+            }
+            Tree::Do(exprs) => {
+                for expr in exprs {
+                    tree::evaluate(expr, params, session, env)?;
+                }
+                Ok(Outcome::ok())
+            }
+            Tree::Ddl(ddl) => {
+                let sql = text(sql)?;
+                self.commit_open(session)?;
+                let query_context = query_context(session, env);
+                let run =
+                    DdlRun { store: &self.store, catalog: &self.catalog, session, query_context: &query_context, sql };
+                let affected = ddl::run(ddl, &run);
+                session.interrupt_ref().watch(None);
+                let affected = affected?;
+                if let crate::ast::Ddl::DropDatabase { name, .. } = &**ddl
+                    && session.database.as_deref() == Some(name)
+                {
+                    session.database = None;
+                }
+                Ok(Outcome::done(affected))
+            }
+            Tree::ShowSchema { what, filter } => {
+                let shown = self.show_schema(what, session)?;
+                tree::filtered(shown, filter.as_ref(), params, session, env, sink).map(|()| Outcome::rows())
+            }
+            Tree::Show { what, filter } => {
+                let shown = env.show(session, what)?.into();
+                tree::filtered(shown, filter.as_ref(), params, session, env, sink).map(|()| Outcome::rows())
+            }
+            Tree::ShowDiagnostics { errors_only, count, limit } => {
+                tree::diagnostics(*errors_only, *count, *limit, session, sink).map(|()| Outcome::rows())
+            }
+            Tree::Explain(inner) => {
+                let plan = self.plan((**inner).clone(), params.len(), session)?;
+                tree::filtered(explain::rows(&plan.kind), None, params, session, env, sink).map(|()| Outcome::rows())
+            }
+            Tree::Account(account) => {
+                let sql = text(sql)?;
+                self.commit_open(session)?;
+                env.account(session, account, sql).map(|()| Outcome::ok())
+            }
+            Tree::Admin(command) => {
+                self.commit_open(session)?;
+                env.administer(session, command).map(|()| Outcome::ok())
+            }
+            Tree::Nothing => {
+                self.commit_open(session)?;
+                Ok(Outcome::ok())
+            }
+            Tree::Select(_) | Tree::Insert(_) | Tree::Update(_) | Tree::Delete(_) => {
+                let plan = self.plan(statement.clone(), params.len(), session)?;
+                match self.run_plan(&plan, Params::of(params), session, env, sink)? {
+                    Some(outcome) => Ok(outcome),
+                    None => self.run_tree(statement, params, session, env, sql, sink),
+                }
+            }
+        }
+    }
+
+    fn show_schema(&self, what: &ShowSchema, session: &SessionState) -> Result<show::Shown, SqlError> {
+        show::schema(what, &self.catalog.current(), &self.catalog, &self.store, session)
     }
 
     /// Makes `name` the default database (COM_INIT_DB, a database in the handshake); 1049 if unknown.
-    pub fn use_database(&self, _session: &mut SessionState, _name: &str) -> Result<(), SqlError> {
-        todo!()
+    pub fn use_database(&self, session: &mut SessionState, name: &str) -> Result<(), SqlError> {
+        self.catalog.current().database(name)?;
+        session.database = Some(Arc::from(name));
+        Ok(())
     }
 
     /// Figures for SHOW STATUS.
     pub fn figures(&self) -> DatabaseFigures {
-        todo!()
+        self.plans.figures()
     }
 
     /// The value of a key of the system area (accounts and the like), newest version.
-    pub fn system_get(&self, _key: &[u8]) -> Result<Option<Vec<u8>>, SqlError> {
-        todo!()
+    pub fn system_get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, SqlError> {
+        let mut value = Vec::new();
+        let mut transaction = self.store.begin();
+        let found = transaction.get(CATALOG_ENGINE, Read::Current, &system_key(key), &mut value).map_err(read_failed)?;
+        Ok(found.then_some(value))
     }
 
     /// All entries of the system area whose key starts with `prefix`, in key order.
-    pub fn system_scan(&self, _prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, SqlError> {
-        todo!()
+    pub fn system_scan(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, SqlError> {
+        let mut transaction = self.store.begin();
+        let range = prefix_range(&system_key(prefix));
+        let mut scan =
+            transaction.scan(CATALOG_ENGINE, Read::Current, &range, Direction::Forward).map_err(read_failed)?;
+        let skipped = system_key(b"").len();
+        let mut entries = Vec::new();
+        while let Some(entry) = scan.next().map_err(read_failed)? {
+            entries.push((entry.key[skipped..].to_vec(), entry.value.to_vec()));
+        }
+        Ok(entries)
     }
 
     /// Sets (`Some`) or removes keys of the system area in one transaction and waits until that is
     /// durable. With `statement` the change is a QUERY event of the binlog, else it is not in it.
     pub fn system_put(
         &self,
-        _session: &SessionState,
-        _changes: &[(Vec<u8>, Option<Vec<u8>>)],
-        _statement: Option<&str>,
+        session: &SessionState,
+        changes: &[(Vec<u8>, Option<Vec<u8>>)],
+        statement: Option<&str>,
     ) -> Result<(), SqlError> {
-        todo!()
+        let mut transaction = self.store.begin();
+        for (key, value) in changes {
+            let key = system_key(key);
+            transaction.lock(CATALOG_ENGINE, &key, LockMode::Exclusive).map_err(lock_failed)?;
+            match value {
+                Some(value) => transaction.put(CATALOG_ENGINE, &key, value),
+                None => transaction.delete(CATALOG_ENGINE, &key),
+            }
+        }
+        let statement = statement.filter(|_| session.log_to_binlog);
+        transaction.set_binlog(statement.is_some());
+        if let Some(statement) = statement {
+            let now_us = crate::exec::context::clock_us();
+            let events = transaction.events();
+            events.set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
+            events.query(session.database.as_deref().unwrap_or(""), statement);
+        }
+        self.store.commit_and_wait(transaction).map(|_| ()).map_err(|error| commit_failed(&error))
     }
 }
+
+/// Keeps the error of a failed statement for SHOW WARNINGS and SHOW ERRORS.
+fn note_error(session: &mut SessionState, outcome: Result<Outcome, SqlError>) -> Result<Outcome, SqlError> {
+    if let Err(error) = &outcome {
+        session.row_count.set(-1);
+        push(session, DiagnosticLevel::Error, error.clone());
+    }
+    outcome
+}
+
+/// Whether the statement turns errors of single rows into warnings.
+fn ignores(kind: &PlanKind) -> bool {
+    match kind {
+        PlanKind::Insert(insert) => insert.ignore,
+        PlanKind::Update(update) => update.ignore,
+        _ => false,
+    }
+}
+
+/// The text of a statement that goes into the binlog.
+fn text(sql: &[u8]) -> Result<&str, SqlError> {
+    std::str::from_utf8(sql).map_err(|error| {
+        let bad = sql.get(error.valid_up_to()).copied().unwrap_or_default();
+        SqlError::new(ER_INVALID_CHARACTER_STRING, &[&"utf8mb4", &format_args!("\\x{bad:02X}")])
+    })
+}
+
+/// What a replica must know of the session to run its statements alike.
+fn query_context(session: &SessionState, env: &dyn Environment) -> QueryContext {
+    QueryContext {
+        // The protocol has four bytes for it.
+        thread_id: env.connection_id() as u32,
+        sql_mode: session.sql_mode.bits(),
+        connection_collation: session.collation.id(),
+        ..QueryContext::default()
+    }
+}
+
+/// Whether the session's next transaction is under this isolation; used where one begins.
+fn isolation_of(session: &mut SessionState) -> Isolation {
+    session.next_isolation.take().unwrap_or(session.isolation)
+}
+
+#[cfg(test)]
+mod tests;

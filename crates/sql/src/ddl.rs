@@ -1,1 +1,404 @@
-//! placeholder
+//! Runs the statements that change the schema.
+//!
+//! Outline: each statement is one transaction of catalog keys and a QUERY event, committed like any
+//! other, so that a crash leaves all of it or nothing. [`definition`] makes a table's definition from its
+//! syntax, [`index_build`] fills a new index.
+//!
+//! Order: the session's open transaction was committed before; an exclusive table lock keeps others out;
+//! a new index is filled under an id nothing refers to; the change commits and is published while the
+//! table is still locked; what is no longer named is erased last.
+//!
+//! On crash: before the commit, ids that were filled are unnamed and erased at the next start; behind it,
+//! what should have been erased is unnamed too.
+
+mod definition;
+mod index_build;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cohort_engine::EngineId;
+use cohort_log::binlog::QueryContext;
+use cohort_txn::{LockMode, Store, Transaction};
+
+use crate::ast::{AlterAction, Ddl, IndexSpec, KeySpec, TableName};
+use crate::catalog::definition::{IndexDef, TableDef};
+use crate::catalog::store::{CatalogStore, Change, DatabaseEntry, database_or};
+use crate::catalog::table::{Counters, Table, prefix_range};
+use crate::collation::Collation;
+use crate::error::{
+    ER_BAD_TABLE_ERROR, ER_CANT_DROP_FIELD_OR_KEY, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS,
+    ER_TABLE_EXISTS_ERROR, ER_TOO_LONG_IDENT, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, SqlError,
+};
+use crate::exec::context::{clock_us, push};
+use crate::exec::failure::{commit_failed, lock_failed};
+use crate::session::{DiagnosticLevel, SessionState};
+
+/// Most characters of a name.
+const MAX_NAME_CHARS: usize = 64;
+
+/// What a schema change works with.
+pub(crate) struct DdlRun<'a> {
+    pub(crate) store: &'a Arc<Store>,
+    pub(crate) catalog: &'a CatalogStore,
+    pub(crate) session: &'a SessionState,
+    pub(crate) query_context: &'a QueryContext,
+    /// The statement as the client sent it.
+    pub(crate) sql: &'a str,
+}
+
+/// Runs a schema change and says how many objects it removed.
+pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<u64, SqlError> {
+    match ddl {
+        Ddl::CreateDatabase { name, if_not_exists, collation } => run.create_database(name, *if_not_exists, *collation),
+        Ddl::DropDatabase { name, if_exists } => run.drop_database(name, *if_exists),
+        Ddl::CreateTable(table) => run.create_table(&table.name, table.if_not_exists, |run, change, name, database| {
+            definition::table(table, name, database, run, change)
+        }),
+        Ddl::CreateTableLike { name, like, if_not_exists } => {
+            let (database, table) = run.resolve(like)?;
+            let model = run.catalog.current().table(&database, &table)?.clone();
+            run.create_table(name, *if_not_exists, |run, change, name, _| {
+                let mut def = fresh_ids(&model.def, change);
+                def.id = change.take_table_id();
+                def.database = run.database_of(name)?.to_owned();
+                def.name.clone_from(&name.table);
+                Ok((def, 1))
+            })
+        }
+        Ddl::DropTables { names, if_exists } => run.drop_tables(names, *if_exists),
+        Ddl::Truncate(name) => run.truncate(name),
+        Ddl::AlterTable { name, actions } => run.alter(name, actions),
+    }
+}
+
+/// The definition with ids of its own for all that is stored.
+fn fresh_ids(model: &TableDef, change: &Change<'_>) -> TableDef {
+    let mut def = model.clone();
+    let row_index = def.row_index_id;
+    for index in &mut def.indexes {
+        let primary = index.index_id == row_index;
+        index.index_id = change.take_index_id();
+        if primary {
+            def.row_index_id = index.index_id;
+        }
+    }
+    if def.row_index_id == row_index {
+        def.row_index_id = change.take_index_id();
+    }
+    def
+}
+
+fn check_name(name: &str, wrong: crate::error::ErrorCode) -> Result<(), SqlError> {
+    if name.is_empty() || name.ends_with(' ') || name.contains(['\0', '/', '\\']) {
+        return Err(SqlError::new(wrong, &[&name]));
+    }
+    if name.chars().count() > MAX_NAME_CHARS {
+        return Err(SqlError::new(ER_TOO_LONG_IDENT, &[&name]));
+    }
+    Ok(())
+}
+
+impl DdlRun<'_> {
+    fn database_of<'n>(&'n self, name: &'n TableName) -> Result<&'n str, SqlError> {
+        database_or(name.database.as_deref(), self.session.database.as_deref())
+    }
+
+    fn resolve(&self, name: &TableName) -> Result<(String, String), SqlError> {
+        Ok((self.database_of(name)?.to_owned(), name.table.clone()))
+    }
+
+    fn note(&self, error: SqlError) {
+        push(self.session, DiagnosticLevel::Note, error);
+    }
+
+    /// A transaction that holds the right to change a table, or to drop it.
+    fn exclusive(&self, tables: &[Arc<Table>]) -> Result<Transaction, SqlError> {
+        let mut guard = self.store.begin();
+        self.session.interrupt_ref().watch(Some(guard.kill_handle()));
+        let mut ids: Vec<u64> = tables.iter().map(|table| table.def.id).collect();
+        // In one order for all, so that schema changes do not wait for each other in a circle.
+        ids.sort_unstable();
+        for id in ids {
+            guard.lock_table(id, LockMode::Exclusive, self.session.table_lock_timeout).map_err(lock_failed)?;
+        }
+        Ok(guard)
+    }
+
+    /// Locks the table `name` for changing it; it may have changed until the lock was there.
+    fn locked_table(&self, name: &TableName) -> Result<(Transaction, Arc<Table>), SqlError> {
+        let (database, table_name) = self.resolve(name)?;
+        loop {
+            let table = self.catalog.current().table(&database, &table_name)?.clone();
+            let guard = self.exclusive(std::slice::from_ref(&table))?;
+            let now = self.catalog.current().table(&database, &table_name)?.clone();
+            if Arc::ptr_eq(&table, &now) {
+                return Ok((guard, table));
+            }
+        }
+    }
+
+    /// Commits the catalog's change together with the statement's event.
+    fn commit(&self, mut transaction: Transaction, database: &str) -> Result<(), SqlError> {
+        transaction.set_binlog(self.session.log_to_binlog);
+        if self.session.log_to_binlog {
+            let now_us = self.session.fixed_now_us.unwrap_or_else(clock_us);
+            let events = transaction.events();
+            events.set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
+            events.set_context(self.query_context, database);
+            events.query(database, self.sql);
+        }
+        self.store.commit_and_wait(transaction).map(|_| ()).map_err(|error| commit_failed(&error))
+    }
+
+    /// The default database as the event names it.
+    fn event_database(&self) -> &str {
+        self.session.database.as_deref().unwrap_or("")
+    }
+
+    fn erase(&self, table: &Table) {
+        for range in table.key_ranges() {
+            // The next start erases what is left: nothing names it any more.
+            let _ = self.store.erase(table.engine, &range);
+        }
+    }
+
+    fn create_database(&self, name: &str, if_not_exists: bool, collation: Option<Collation>) -> Result<u64, SqlError> {
+        check_name(name, ER_WRONG_DB_NAME)?;
+        let change = self.catalog.change();
+        if self.catalog.current().databases.contains_key(name) {
+            let error = SqlError::new(ER_DB_CREATE_EXISTS, &[&name]);
+            if !if_not_exists {
+                return Err(error);
+            }
+            self.note(error);
+            return Ok(1);
+        }
+        let collation = collation.unwrap_or(Collation::DEFAULT);
+        let mut transaction = self.store.begin();
+        change.put_database(&mut transaction, name, collation)?;
+        self.commit(transaction, "")?;
+        change.publish(|databases| {
+            databases.insert(name.to_owned(), DatabaseEntry { collation, tables: BTreeMap::new() });
+        });
+        Ok(1)
+    }
+
+    fn drop_database(&self, name: &str, if_exists: bool) -> Result<u64, SqlError> {
+        loop {
+            let current = self.catalog.current();
+            let Some(entry) = current.databases.get(name) else {
+                let error = SqlError::new(ER_DB_DROP_EXISTS, &[&name]);
+                if !if_exists {
+                    return Err(error);
+                }
+                self.note(error);
+                return Ok(0);
+            };
+            let tables: Vec<Arc<Table>> = entry.tables.values().cloned().collect();
+            let version = current.version;
+            drop(current);
+            let guard = self.exclusive(&tables)?;
+            let change = self.catalog.change();
+            if self.catalog.version() != version {
+                continue;
+            }
+            let mut transaction = self.store.begin();
+            for table in &tables {
+                change.delete_table(&mut transaction, table.def.id);
+            }
+            change.delete_database(&mut transaction, name);
+            self.commit(transaction, "")?;
+            change.publish(|databases| {
+                databases.remove(name);
+            });
+            drop((change, guard));
+            tables.iter().for_each(|table| self.erase(table));
+            return Ok(tables.len() as u64);
+        }
+    }
+
+    /// Creates the table that `make` defines, with its first AUTO_INCREMENT value.
+    fn create_table(
+        &self,
+        name: &TableName,
+        if_not_exists: bool,
+        make: impl FnOnce(&Self, &Change<'_>, &TableName, &DatabaseEntry) -> Result<(TableDef, u64), SqlError>,
+    ) -> Result<u64, SqlError> {
+        check_name(&name.table, ER_WRONG_TABLE_NAME)?;
+        let database = self.database_of(name)?;
+        let change = self.catalog.change();
+        let current = self.catalog.current();
+        let entry = current.database(database)?;
+        if entry.tables.contains_key(&name.table) {
+            let error = SqlError::new(ER_TABLE_EXISTS_ERROR, &[&name.table]);
+            if !if_not_exists {
+                return Err(error);
+            }
+            self.note(error);
+            return Ok(0);
+        }
+        let (def, floor) = make(self, &change, name, entry)?;
+        let engine = self.catalog.engine(&def.engine)?;
+        let mut transaction = self.store.begin();
+        change.put_table(&mut transaction, &def)?;
+        if floor > 1 {
+            change.put_floor(&mut transaction, def.id, floor);
+        }
+        self.commit(transaction, self.event_database())?;
+        self.publish_table(&change, def, engine, Arc::new(Counters::starting_at(floor)));
+        Ok(0)
+    }
+
+    fn publish_table(&self, change: &Change<'_>, def: TableDef, engine: EngineId, counters: Arc<Counters>) {
+        let table = Arc::new(Table::new(def, engine, counters, self.store.published().order));
+        change.publish(|databases| {
+            if let Some(entry) = databases.get_mut(&table.def.database) {
+                entry.tables.insert(table.def.name.clone(), table);
+            }
+        });
+    }
+
+    fn drop_tables(&self, names: &[TableName], if_exists: bool) -> Result<u64, SqlError> {
+        loop {
+            let current = self.catalog.current();
+            let mut tables: Vec<Arc<Table>> = Vec::new();
+            let mut missing = Vec::new();
+            for name in names {
+                let database = self.database_of(name)?;
+                match current.databases.get(database).and_then(|entry| entry.tables.get(&name.table)) {
+                    Some(table) => tables.push(table.clone()),
+                    None => missing.push(format!("{database}.{}", name.table)),
+                }
+            }
+            let version = current.version;
+            drop(current);
+            if !missing.is_empty() {
+                let error = SqlError::new(ER_BAD_TABLE_ERROR, &[&missing.join(",")]);
+                if !if_exists {
+                    return Err(error);
+                }
+                self.note(error);
+            }
+            if tables.is_empty() {
+                return Ok(0);
+            }
+            let guard = self.exclusive(&tables)?;
+            let change = self.catalog.change();
+            if self.catalog.version() != version {
+                // Another change came first: its notes are given again.
+                self.session.diagnostics.borrow_mut().clear();
+                continue;
+            }
+            let mut transaction = self.store.begin();
+            for table in &tables {
+                change.delete_table(&mut transaction, table.def.id);
+            }
+            self.commit(transaction, self.event_database())?;
+            change.publish(|databases| {
+                for table in &tables {
+                    if let Some(entry) = databases.get_mut(&table.def.database) {
+                        entry.tables.remove(&table.def.name);
+                    }
+                }
+            });
+            drop((change, guard));
+            tables.iter().for_each(|table| self.erase(table));
+            return Ok(0);
+        }
+    }
+
+    fn truncate(&self, name: &TableName) -> Result<u64, SqlError> {
+        let (guard, table) = self.locked_table(name)?;
+        let change = self.catalog.change();
+        let def = fresh_ids(&table.def, &change);
+        let mut transaction = self.store.begin();
+        change.put_table(&mut transaction, &def)?;
+        change.put_floor(&mut transaction, def.id, 1);
+        self.commit(transaction, self.event_database())?;
+        self.publish_table(&change, def, table.engine, Arc::new(Counters::starting_at(1)));
+        drop((change, guard));
+        self.erase(&table);
+        Ok(0)
+    }
+
+    fn alter(&self, name: &TableName, actions: &[AlterAction]) -> Result<u64, SqlError> {
+        let (guard, table) = self.locked_table(name)?;
+        let change = self.catalog.change();
+        let mut def = table.def.clone();
+        let (mut built, mut dropped) = (Vec::new(), Vec::new());
+        let result = self.apply(actions, &table, &mut def, &change, &mut built, &mut dropped).and_then(|floor| {
+            let mut transaction = self.store.begin();
+            change.put_table(&mut transaction, &def)?;
+            if let Some(floor) = floor {
+                change.put_floor(&mut transaction, def.id, floor);
+            }
+            self.commit(transaction, self.event_database())?;
+            Ok(floor)
+        });
+        let floor = match result {
+            Ok(floor) => floor,
+            Err(error) => {
+                for id in built {
+                    let _ = self.store.erase(table.engine, &prefix_range(&u32::to_be_bytes(id)));
+                }
+                return Err(error);
+            }
+        };
+        let counters = match floor {
+            Some(floor) => Arc::new(Counters::starting_at(floor)),
+            None => table.counters.clone(),
+        };
+        self.publish_table(&change, def, table.engine, counters);
+        drop((change, guard));
+        for id in dropped {
+            let _ = self.store.erase(table.engine, &prefix_range(&u32::to_be_bytes(id)));
+        }
+        Ok(0)
+    }
+
+    /// Applies the actions to `def`, fills new indexes, and returns a new AUTO_INCREMENT floor.
+    fn apply(
+        &self,
+        actions: &[AlterAction],
+        table: &Table,
+        def: &mut TableDef,
+        change: &Change<'_>,
+        built: &mut Vec<u32>,
+        dropped: &mut Vec<u32>,
+    ) -> Result<Option<u64>, SqlError> {
+        let mut floor = None;
+        for action in actions {
+            match action {
+                AlterAction::AddIndex(spec) => {
+                    let index = self.add_index(spec, def, change)?;
+                    built.push(index.index_id);
+                    index_build::fill(self.store, table, def, &index, self.session)?;
+                }
+                AlterAction::DropIndex(name) => {
+                    let at = def.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name));
+                    let at = at.ok_or_else(|| SqlError::new(ER_CANT_DROP_FIELD_OR_KEY, &[name]))?;
+                    if def.indexes[at].index_id == def.row_index_id {
+                        return Err(SqlError::unsupported("ALTER TABLE ... DROP PRIMARY KEY"));
+                    }
+                    dropped.push(def.indexes.remove(at).index_id);
+                    definition::check_auto_increment(def)?;
+                }
+                AlterAction::AutoIncrement(next) => floor = Some(*next),
+                AlterAction::Comment(comment) => def.comment.clone_from(comment),
+            }
+        }
+        Ok(floor)
+    }
+
+    fn add_index(&self, spec: &IndexSpec, def: &mut TableDef, change: &Change<'_>) -> Result<IndexDef, SqlError> {
+        if spec.kind == KeySpec::Primary {
+            return Err(SqlError::unsupported("ALTER TABLE ... ADD PRIMARY KEY"));
+        }
+        let mut index = definition::index(spec, def)?;
+        index.index_id = change.take_index_id();
+        def.indexes.push(index.clone());
+        definition::sort_indexes(def);
+        Ok(index)
+    }
+}

@@ -214,6 +214,7 @@ error_table! {
     ER_WARN_DATA_OUT_OF_RANGE = 1264, "22003", "Out of range value for column '{}' at row {}";
     WARN_DATA_TRUNCATED = 1265, "01000", "Data truncated for column '{}' at row {}";
     ER_CANT_AGGREGATE_2COLLATIONS = 1267, "HY000", "Illegal mix of collations ({}) and ({}) for operation '{}'";
+    ER_WARN_USING_OTHER_HANDLER = 1266, "HY000", "Using storage engine {} for table '{}'";
     ER_UNKNOWN_COLLATION = 1273, "HY000", "Unknown collation: '{}'";
     ER_CANT_CREATE_THREAD = 1135, "HY000", "Can't create a new thread ({}); if you are not out of available memory, you can consult the manual for a possible OS-dependent bug";
 

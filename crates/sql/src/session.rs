@@ -21,6 +21,7 @@ use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::expr::VariableScope;
+use crate::parse::fingerprint::Fingerprint;
 use crate::types::temporal::TimeZone;
 use crate::types::{ResultType, SqlMode};
 use crate::value::Value;
@@ -57,7 +58,7 @@ pub struct SessionState {
     /// `timestamp`, microseconds since 1970, if it was set.
     pub fixed_now_us: Option<i64>,
     /// `insert_id`: the next value an AUTO_INCREMENT column gets, once.
-    pub insert_id: Option<u64>,
+    pub insert_id: Cell<Option<u64>>,
     /// CLIENT_FOUND_ROWS: UPDATE counts rows that were found, not those that changed.
     pub client_found_rows: bool,
     /// What LAST_INSERT_ID() gives.
@@ -73,6 +74,8 @@ pub struct SessionState {
     pub(crate) transaction: Option<OpenTransaction>,
     pub(crate) next_isolation: Option<Isolation>,
     pub(crate) next_read_only: Option<bool>,
+    /// Reused from statement to statement.
+    pub(crate) scratch: Fingerprint,
 }
 
 /// The transaction a session has open.
@@ -161,7 +164,7 @@ impl SessionState {
             auto_increment_offset: 1,
             max_allowed_packet: 64 << 20,
             fixed_now_us: None,
-            insert_id: None,
+            insert_id: Cell::new(None),
             client_found_rows: false,
             last_insert_id: Cell::new(0),
             row_count: Cell::new(0),
@@ -172,6 +175,7 @@ impl SessionState {
             transaction: None,
             next_isolation: None,
             next_read_only: None,
+            scratch: Fingerprint::default(),
         }
     }
 

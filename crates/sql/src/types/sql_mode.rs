@@ -51,6 +51,11 @@ impl SqlMode {
             | Self::NO_ENGINE_SUBSTITUTION.0,
     );
 
+    /// The set as MySQL's bit mask, as binlog events carry it.
+    pub fn bits(self) -> u64 {
+        u64::from(self.0)
+    }
+
     /// Whether every mode of `other` is set.
     pub fn contains(self, other: SqlMode) -> bool {
         self.0 & other.0 == other.0

@@ -1,0 +1,311 @@
+//! Where definitions are kept, and the version of them that statements read.
+//!
+//! Format: keys in engine 0 under index ids below 16, which no table uses.
+//!
+//! ```text
+//! 1 | database name                        -> JSON { collation }
+//! 2 | table id, 8 bytes big-endian         -> TableDef::to_bytes
+//! 3                                        -> JSON { next_table_id, next_index_id }
+//! 4 | table id, 8 bytes big-endian         -> least AUTO_INCREMENT value, 8 bytes big-endian
+//! 5 | key of the system area               -> its value
+//! ```
+//!
+//! Invariants
+//! 1. Table and index ids are never used again: those taken by a DDL statement are counted in the same
+//!    transaction as its change. Ids taken by one that did not commit are counted again only after a
+//!    restart, which erases what lies under them first.
+//!
+//! Concurrency: readers take the current version without a lock; DDL holds [`CatalogStore::change`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use cohort_engine::{Direction, EngineId, KeyRange};
+use cohort_txn::{Read, Store, Transaction};
+use parking_lot::{Mutex, MutexGuard};
+use serde::{Deserialize, Serialize};
+
+use super::definition::TableDef;
+use super::table::{Counters, Table, prefix_range};
+use crate::collation::Collation;
+use crate::error::{ER_BAD_DB_ERROR, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_UNKNOWN_STORAGE_ENGINE, SqlError};
+use crate::exec::failure::read_failed;
+
+/// The engine that the catalog is in.
+pub(crate) const CATALOG_ENGINE: EngineId = EngineId(0);
+
+const DATABASES: u32 = 1;
+const TABLES: u32 = 2;
+const COUNTERS: u32 = 3;
+const AUTO_INCREMENT_FLOORS: u32 = 4;
+const SYSTEM: u32 = 5;
+/// The first index id that a table may have.
+const FIRST_INDEX_ID: u32 = 16;
+
+/// One version of all definitions.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    /// Rises with each change.
+    pub(crate) version: u64,
+    pub(crate) databases: BTreeMap<String, DatabaseEntry>,
+}
+
+/// A database.
+#[derive(Clone)]
+pub(crate) struct DatabaseEntry {
+    pub(crate) collation: Collation,
+    pub(crate) tables: BTreeMap<String, Arc<Table>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DatabaseDoc {
+    collation: Collation,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CountersDoc {
+    next_table_id: u64,
+    next_index_id: u32,
+}
+
+impl Catalog {
+    /// The database `name`, 1049 if there is none.
+    pub(crate) fn database(&self, name: &str) -> Result<&DatabaseEntry, SqlError> {
+        self.databases.get(name).ok_or_else(|| SqlError::new(ER_BAD_DB_ERROR, &[&name]))
+    }
+
+    /// The table `name` of `database`; 1049, 1146.
+    pub(crate) fn table(&self, database: &str, name: &str) -> Result<&Arc<Table>, SqlError> {
+        let entry = self.database(database)?;
+        entry.tables.get(name).ok_or_else(|| SqlError::new(ER_NO_SUCH_TABLE, &[&database, &name]))
+    }
+}
+
+/// The catalog of a store.
+pub(crate) struct CatalogStore {
+    store: Arc<Store>,
+    current: ArcSwap<Catalog>,
+    version: AtomicU64,
+    changing: Mutex<()>,
+    next_table_id: AtomicU64,
+    next_index_id: AtomicU32,
+}
+
+/// The right to change the catalog; dropping it ends the change.
+pub(crate) struct Change<'a> {
+    catalog: &'a CatalogStore,
+    _guard: MutexGuard<'a, ()>,
+}
+
+fn catalog_key(kind: u32, rest: &[u8]) -> Vec<u8> {
+    let mut key = kind.to_be_bytes().to_vec();
+    key.extend_from_slice(rest);
+    key
+}
+
+/// The key of the system area's `key`.
+pub(crate) fn system_key(key: &[u8]) -> Vec<u8> {
+    catalog_key(SYSTEM, key)
+}
+
+fn entries(transaction: &mut Transaction, range: &KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8>)>, SqlError> {
+    let mut scan =
+        transaction.scan(CATALOG_ENGINE, Read::Current, range, Direction::Forward).map_err(read_failed)?;
+    let mut entries = Vec::new();
+    while let Some(entry) = scan.next().map_err(read_failed)? {
+        entries.push((entry.key.to_vec(), entry.value.to_vec()));
+    }
+    Ok(entries)
+}
+
+fn unreadable(what: &str) -> SqlError {
+    SqlError::internal(format_args!("the catalog's {what} is damaged"))
+}
+
+impl CatalogStore {
+    /// Reads the catalog, and erases what lies under ids it does not name.
+    pub(crate) fn open(store: Arc<Store>) -> Result<CatalogStore, SqlError> {
+        let mut transaction = store.begin();
+        let mut catalog = Catalog::default();
+        for (key, value) in entries(&mut transaction, &prefix_range(&DATABASES.to_be_bytes()))? {
+            let name = String::from_utf8(key[4..].to_vec()).map_err(|_| unreadable("list of databases"))?;
+            let doc: DatabaseDoc = serde_json::from_slice(&value).map_err(|_| unreadable("list of databases"))?;
+            catalog.databases.insert(name, DatabaseEntry { collation: doc.collation, tables: BTreeMap::new() });
+        }
+        let mut floors = BTreeMap::new();
+        for (key, value) in entries(&mut transaction, &prefix_range(&AUTO_INCREMENT_FLOORS.to_be_bytes()))? {
+            let id = key[4..].try_into().map(u64::from_be_bytes);
+            let floor = value.as_slice().try_into().map(u64::from_be_bytes);
+            let (Ok(id), Ok(floor)) = (id, floor) else { return Err(unreadable("list of counters")) };
+            floors.insert(id, floor);
+        }
+        let mut next = CountersDoc { next_table_id: 1, next_index_id: FIRST_INDEX_ID };
+        let mut stored = Vec::new();
+        let key = catalog_key(COUNTERS, b"");
+        if transaction.get(CATALOG_ENGINE, Read::Current, &key, &mut stored).map_err(read_failed)? {
+            next = serde_json::from_slice(&stored).map_err(|_| unreadable("list of ids"))?;
+        }
+        let tables = entries(&mut transaction, &prefix_range(&TABLES.to_be_bytes()))?;
+        drop(transaction);
+        let catalog_store = CatalogStore {
+            store,
+            current: ArcSwap::default(),
+            version: AtomicU64::new(1),
+            changing: Mutex::new(()),
+            next_table_id: AtomicU64::new(next.next_table_id),
+            next_index_id: AtomicU32::new(next.next_index_id),
+        };
+        for (_, value) in tables {
+            let def = TableDef::from_bytes(&value)?;
+            let engine = catalog_store.engine(&def.engine)?;
+            let counters = Arc::new(Counters::starting_at(floors.get(&def.id).copied().unwrap_or(1)));
+            let database = catalog.databases.get_mut(&def.database).ok_or_else(|| unreadable("list of tables"))?;
+            let table = Arc::new(Table::new(def, engine, counters, 0));
+            database.tables.insert(table.def.name.clone(), table);
+        }
+        catalog.version = 1;
+        catalog_store.erase_unnamed(&catalog)?;
+        catalog_store.current.store(Arc::new(catalog));
+        Ok(catalog_store)
+    }
+
+    /// Erases what a crash left under ids that no table names.
+    fn erase_unnamed(&self, catalog: &Catalog) -> Result<(), SqlError> {
+        for number in 0..self.store.engines().len() {
+            let engine = EngineId(u8::try_from(number).map_err(SqlError::internal)?);
+            let mut named: Vec<u32> = catalog
+                .databases
+                .values()
+                .flat_map(|database| database.tables.values())
+                .filter(|table| table.engine == engine)
+                .flat_map(|table| table.indexes.iter().map(|index| index.id).chain([table.def.row_index_id]))
+                .collect();
+            named.sort_unstable();
+            named.dedup();
+            let mut lower = FIRST_INDEX_ID;
+            for end in named.into_iter().chain([u32::MAX]) {
+                if lower < end {
+                    let gap = KeyRange { lower: lower.to_be_bytes().to_vec(), upper: end.to_be_bytes().to_vec() };
+                    self.erase_if_used(engine, &gap)?;
+                }
+                lower = end.saturating_add(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn erase_if_used(&self, engine: EngineId, range: &KeyRange) -> Result<(), SqlError> {
+        let mut transaction = self.store.begin();
+        let mut scan =
+            transaction.scan(engine, Read::Current, range, Direction::Forward).map_err(read_failed)?;
+        if scan.next().map_err(read_failed)?.is_none() {
+            return Ok(());
+        }
+        drop(scan);
+        self.store.erase(engine, range).map_err(SqlError::internal)
+    }
+
+    /// The current version.
+    pub(crate) fn current(&self) -> arc_swap::Guard<Arc<Catalog>> {
+        self.current.load()
+    }
+
+    /// The number of the current version.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The engine called `name`; the names MySQL knows stand for the first engine. 1286 for others.
+    pub(crate) fn engine(&self, name: &str) -> Result<EngineId, SqlError> {
+        let found = self.store.engines().iter().position(|engine| engine.name().eq_ignore_ascii_case(name));
+        if let Some(number) = found {
+            return Ok(EngineId(u8::try_from(number).map_err(SqlError::internal)?));
+        }
+        if is_known_elsewhere(name) {
+            return Ok(CATALOG_ENGINE);
+        }
+        Err(SqlError::new(ER_UNKNOWN_STORAGE_ENGINE, &[&name]))
+    }
+
+    /// The engine's own name.
+    pub(crate) fn engine_name(&self, engine: EngineId) -> &'static str {
+        self.store.engines()[usize::from(engine.0)].name()
+    }
+
+    /// Waits for the right to change the catalog.
+    pub(crate) fn change(&self) -> Change<'_> {
+        Change { catalog: self, _guard: self.changing.lock() }
+    }
+}
+
+/// Engines of MySQL and MariaDB that this server stands in for.
+pub(crate) fn is_known_elsewhere(name: &str) -> bool {
+    const KNOWN: [&str; 11] = [
+        "InnoDB", "MyISAM", "Aria", "MEMORY", "HEAP", "RocksDB", "TokuDB", "XtraDB", "ARCHIVE", "NDB", "NDBCLUSTER",
+    ];
+    KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+impl Change<'_> {
+    /// A table id never used before.
+    pub(crate) fn take_table_id(&self) -> u64 {
+        self.catalog.next_table_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// An index id never used before.
+    pub(crate) fn take_index_id(&self) -> u32 {
+        self.catalog.next_index_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Stores a database.
+    pub(crate) fn put_database(&self, transaction: &mut Transaction, name: &str, collation: Collation) -> Result<(), SqlError> {
+        let doc = serde_json::to_vec(&DatabaseDoc { collation }).map_err(SqlError::internal)?;
+        transaction.put(CATALOG_ENGINE, &catalog_key(DATABASES, name.as_bytes()), &doc);
+        Ok(())
+    }
+
+    /// Removes a database.
+    pub(crate) fn delete_database(&self, transaction: &mut Transaction, name: &str) {
+        transaction.delete(CATALOG_ENGINE, &catalog_key(DATABASES, name.as_bytes()));
+    }
+
+    /// Stores a table, with the ids taken so far.
+    pub(crate) fn put_table(&self, transaction: &mut Transaction, def: &TableDef) -> Result<(), SqlError> {
+        transaction.put(CATALOG_ENGINE, &catalog_key(TABLES, &def.id.to_be_bytes()), &def.to_bytes());
+        let next = CountersDoc {
+            next_table_id: self.catalog.next_table_id.load(Ordering::Relaxed),
+            next_index_id: self.catalog.next_index_id.load(Ordering::Relaxed),
+        };
+        let next = serde_json::to_vec(&next).map_err(SqlError::internal)?;
+        transaction.put(CATALOG_ENGINE, &catalog_key(COUNTERS, b""), &next);
+        Ok(())
+    }
+
+    /// Removes a table.
+    pub(crate) fn delete_table(&self, transaction: &mut Transaction, id: u64) {
+        transaction.delete(CATALOG_ENGINE, &catalog_key(TABLES, &id.to_be_bytes()));
+        transaction.delete(CATALOG_ENGINE, &catalog_key(AUTO_INCREMENT_FLOORS, &id.to_be_bytes()));
+    }
+
+    /// Stores the least AUTO_INCREMENT value of a table.
+    pub(crate) fn put_floor(&self, transaction: &mut Transaction, id: u64, floor: u64) {
+        transaction.put(CATALOG_ENGINE, &catalog_key(AUTO_INCREMENT_FLOORS, &id.to_be_bytes()), &floor.to_be_bytes());
+    }
+
+    /// Makes a changed copy of the current version the current one. Call it when the change is durable.
+    pub(crate) fn publish(&self, change: impl FnOnce(&mut BTreeMap<String, DatabaseEntry>)) {
+        let current = self.catalog.current.load();
+        let mut databases = current.databases.clone();
+        change(&mut databases);
+        let version = current.version + 1;
+        self.catalog.current.store(Arc::new(Catalog { version, databases }));
+        self.catalog.version.store(version, Ordering::Release);
+    }
+}
+
+/// The database a name without one means: the session's, 1046 if it has none.
+pub(crate) fn database_or<'a>(named: Option<&'a str>, default: Option<&'a str>) -> Result<&'a str, SqlError> {
+    named.or(default).ok_or_else(|| SqlError::new(ER_NO_DB_ERROR, &[]))
+}

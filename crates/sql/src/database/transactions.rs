@@ -1,0 +1,155 @@
+//! When a session's transaction begins and ends.
+
+use cohort_txn::Transaction;
+
+use super::{Database, isolation_of};
+use crate::ast::Completion;
+use crate::error::{ER_SP_DOES_NOT_EXIST_SAVEPOINT, SqlError};
+use crate::exec::failure::commit_failed;
+use crate::session::{OpenTransaction, Outcome, SessionState, StatementResult};
+
+impl Database {
+    /// Takes the session's transaction, or begins one.
+    pub(super) fn open_transaction(&self, session: &mut SessionState) -> Result<OpenTransaction, SqlError> {
+        if let Some(mut open) = session.transaction.take() {
+            open.transaction.set_lock_wait(session.row_lock_timeout);
+            return Ok(open);
+        }
+        Ok(self.new_transaction(session, false, None))
+    }
+
+    fn new_transaction(&self, session: &mut SessionState, explicit: bool, read_only: Option<bool>) -> OpenTransaction {
+        let mut transaction = self.store.begin();
+        transaction.set_isolation(isolation_of(session));
+        transaction.set_lock_wait(session.row_lock_timeout);
+        transaction.set_binlog(session.log_to_binlog);
+        session.interrupt_ref().watch(Some(transaction.kill_handle()));
+        let next_read_only = session.next_read_only.take();
+        let read_only = read_only.or(next_read_only).unwrap_or(session.read_only);
+        OpenTransaction { transaction, explicit, read_only, savepoints: Vec::new() }
+    }
+
+    /// Ends a statement that went well: its transaction goes on, is handed out to be committed, or had
+    /// nothing to commit.
+    pub(super) fn end_statement(
+        &self,
+        open: OpenTransaction,
+        result: StatementResult,
+        session: &mut SessionState,
+    ) -> Outcome {
+        let mut outcome = Outcome { result, commit: None, release: false };
+        if open.explicit || !session.autocommit {
+            session.transaction = Some(open);
+        } else {
+            session.interrupt_ref().watch(None);
+            outcome.commit = to_commit(open);
+        }
+        outcome
+    }
+
+    /// Commits the open transaction before a statement that cannot be part of one.
+    pub(super) fn commit_open(&self, session: &mut SessionState) -> Result<(), SqlError> {
+        match end(session) {
+            Some(transaction) => {
+                self.store.commit_and_wait(transaction).map(|_| ()).map_err(|error| commit_failed(&error))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// BEGIN commits what was open.
+    pub(super) fn begin(
+        &self,
+        consistent_snapshot: bool,
+        read_only: Option<bool>,
+        session: &mut SessionState,
+    ) -> Result<Outcome, SqlError> {
+        if consistent_snapshot {
+            // The new snapshot must have in it what is committed here.
+            self.commit_open(session)?;
+        }
+        let commit = end(session);
+        let mut open = self.new_transaction(session, true, read_only);
+        if consistent_snapshot {
+            open.transaction.take_snapshot();
+        }
+        session.transaction = Some(open);
+        Ok(Outcome { commit, ..Outcome::ok() })
+    }
+
+    /// COMMIT
+    pub(super) fn commit(&self, completion: Completion, session: &mut SessionState) -> Result<Outcome, SqlError> {
+        let read_only = session.transaction.as_ref().map(|open| open.read_only);
+        let commit = end(session);
+        self.complete(completion, read_only, session);
+        Ok(Outcome { commit, release: completion.release, ..Outcome::ok() })
+    }
+
+    /// ROLLBACK
+    pub(super) fn rollback(&self, completion: Completion, session: &mut SessionState) -> Result<Outcome, SqlError> {
+        let read_only = session.transaction.as_ref().map(|open| open.read_only);
+        session.rollback();
+        self.complete(completion, read_only, session);
+        Ok(Outcome { release: completion.release, ..Outcome::ok() })
+    }
+
+    fn complete(&self, completion: Completion, read_only: Option<bool>, session: &mut SessionState) {
+        if completion.chain {
+            let open = self.new_transaction(session, true, read_only);
+            session.transaction = Some(open);
+        }
+    }
+
+    /// SAVEPOINT; a name that is taken moves. Outside of a transaction it marks nothing.
+    pub(super) fn savepoint(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
+        if session.autocommit && session.transaction.is_none() {
+            return Ok(Outcome::ok());
+        }
+        let mut open = self.open_transaction(session)?;
+        open.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        let point = open.transaction.savepoint();
+        open.savepoints.push((name.to_owned(), point));
+        session.transaction = Some(open);
+        Ok(Outcome::ok())
+    }
+
+    /// ROLLBACK TO; later savepoints are gone, the named one stays.
+    pub(super) fn rollback_to(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
+        let (open, at) = find_savepoint(name, session)?;
+        open.savepoints.truncate(at + 1);
+        let (_, point) = &open.savepoints[at];
+        open.transaction.rollback_to(point);
+        Ok(Outcome::ok())
+    }
+
+    /// RELEASE SAVEPOINT; later savepoints go with it.
+    pub(super) fn release_savepoint(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
+        let (open, at) = find_savepoint(name, session)?;
+        open.savepoints.truncate(at);
+        Ok(Outcome::ok())
+    }
+
+    /// Turning autocommit on commits what is open.
+    pub(super) fn after_set(&self, autocommit_before: bool, session: &mut SessionState) -> Outcome {
+        let turned_on = session.autocommit && !autocommit_before;
+        let commit = if turned_on { end(session) } else { None };
+        Outcome { commit, ..Outcome::ok() }
+    }
+}
+
+fn find_savepoint<'s>(name: &str, session: &'s mut SessionState) -> Result<(&'s mut OpenTransaction, usize), SqlError> {
+    let missing = || SqlError::new(ER_SP_DOES_NOT_EXIST_SAVEPOINT, &[&name]);
+    let open = session.transaction.as_mut().ok_or_else(missing)?;
+    let at = open.savepoints.iter().position(|(known, _)| known.eq_ignore_ascii_case(name)).ok_or_else(missing)?;
+    Ok((open, at))
+}
+
+/// Ends the session's transaction; what it wrote is to be committed.
+fn end(session: &mut SessionState) -> Option<Transaction> {
+    session.interrupt_ref().watch(None);
+    session.transaction.take().and_then(to_commit)
+}
+
+fn to_commit(open: OpenTransaction) -> Option<Transaction> {
+    open.transaction.has_writes().then_some(open.transaction)
+}

@@ -1,0 +1,328 @@
+//! From the syntax of CREATE TABLE to a definition, with MySQL's rules.
+
+use super::{DdlRun, MAX_NAME_CHARS};
+use crate::ast::{ColumnSpec, CreateTable, Expr, IndexSpec, KeySpec, TableName};
+use crate::catalog::definition::{ColumnDef, DefaultValue, IndexColumn, IndexDef, IndexKind, TableDef};
+use crate::catalog::store::{Change, DatabaseEntry, is_known_elsewhere};
+use crate::codec::KeyPart;
+use crate::codec::key::MAX_KEY_BYTES;
+use crate::collation::Collation;
+use crate::error::{
+    ER_BLOB_CANT_HAVE_DEFAULT, ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_INVALID_DEFAULT,
+    ER_INVALID_ON_UPDATE, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_MULTIPLE_PRI_KEY, ER_PRIMARY_CANT_HAVE_NULL,
+    ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_IDENT, ER_TOO_LONG_KEY, ER_TOO_MANY_FIELDS,
+    ER_TOO_MANY_KEYS, ER_TOO_MANY_KEY_PARTS, ER_WARN_USING_OTHER_HANDLER, ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME,
+    ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY, SqlError,
+};
+use crate::exec::context::push;
+use crate::session::DiagnosticLevel;
+use crate::types::{ColumnType, SqlMode, StoreContext, store};
+use crate::value::Value;
+
+const MAX_COLUMNS: usize = 4096;
+const MAX_INDEXES: usize = 64;
+const MAX_KEY_PARTS: usize = 16;
+/// Bytes of a row without its BLOB and TEXT columns.
+const MAX_ROW_BYTES: u64 = 65_535;
+
+/// The definition of a new table, and its first AUTO_INCREMENT value.
+pub(super) fn table(
+    spec: &CreateTable,
+    name: &TableName,
+    database: &DatabaseEntry,
+    run: &DdlRun<'_>,
+    change: &Change<'_>,
+) -> Result<(TableDef, u64), SqlError> {
+    let engine = engine(spec, name, run)?;
+    let collation = spec.collation.unwrap_or(database.collation);
+    let mut def = TableDef {
+        id: change.take_table_id(),
+        database: run.database_of(name)?.to_owned(),
+        name: name.table.clone(),
+        engine,
+        collation,
+        columns: Vec::with_capacity(spec.columns.len()),
+        indexes: Vec::new(),
+        row_index_id: 0,
+        schema_version: 1,
+        comment: spec.comment.clone(),
+    };
+    for column in &spec.columns {
+        let column = self::column(column, collation, run)?;
+        if def.column_index(&column.name).is_some() {
+            return Err(SqlError::new(ER_DUP_FIELDNAME, &[&column.name]));
+        }
+        def.columns.push(column);
+    }
+    check_columns(&def)?;
+    for index in keys(spec) {
+        if index.kind == KeySpec::Primary {
+            primary_columns_are_not_null(&index, spec, &mut def)?;
+        }
+        let index = self::index(&index, &def)?;
+        def.indexes.push(index);
+    }
+    sort_indexes(&mut def);
+    check_auto_increment(&def)?;
+    for index in &mut def.indexes {
+        index.index_id = change.take_index_id();
+    }
+    def.row_index_id = match def.primary_key() {
+        Some(primary) => primary.index_id,
+        None => change.take_index_id(),
+    };
+    Ok((def, spec.auto_increment.unwrap_or(1).max(1)))
+}
+
+/// The engine's name; another server's engine is replaced, with MySQL's warning unless it is the usual one.
+fn engine(spec: &CreateTable, name: &TableName, run: &DdlRun<'_>) -> Result<String, SqlError> {
+    let Some(asked) = &spec.engine else {
+        return Ok(run.catalog.engine_name(crate::catalog::store::CATALOG_ENGINE).to_owned());
+    };
+    let own = match run.catalog.engine(asked) {
+        Ok(engine) => run.catalog.engine_name(engine),
+        Err(error) if run.session.sql_mode.contains(SqlMode::NO_ENGINE_SUBSTITUTION) => return Err(error),
+        Err(error) => {
+            push(run.session, DiagnosticLevel::Warning, error);
+            run.catalog.engine_name(crate::catalog::store::CATALOG_ENGINE)
+        }
+    };
+    let usual = asked.eq_ignore_ascii_case("InnoDB") || asked.eq_ignore_ascii_case(own);
+    if !usual && is_known_elsewhere(asked) {
+        let warning = SqlError::new(ER_WARN_USING_OTHER_HANDLER, &[&own, &name.table]);
+        push(run.session, DiagnosticLevel::Warning, warning);
+    }
+    Ok(own.to_owned())
+}
+
+/// All keys, those written at columns too.
+fn keys(spec: &CreateTable) -> Vec<IndexSpec> {
+    let at_column = |column: &ColumnSpec, kind| IndexSpec {
+        name: None,
+        kind,
+        columns: vec![(column.name.clone(), None)],
+        comment: String::new(),
+    };
+    let mut keys = Vec::new();
+    for column in &spec.columns {
+        if column.primary_key {
+            keys.push(at_column(column, KeySpec::Primary));
+        }
+        if column.unique {
+            keys.push(at_column(column, KeySpec::Unique));
+        }
+    }
+    keys.extend(spec.indexes.iter().cloned());
+    keys
+}
+
+fn column(spec: &ColumnSpec, collation: Collation, run: &DdlRun<'_>) -> Result<ColumnDef, SqlError> {
+    if spec.name.is_empty() || spec.name.ends_with(' ') {
+        return Err(SqlError::new(ER_WRONG_COLUMN_NAME, &[&spec.name]));
+    }
+    if spec.name.chars().count() > MAX_NAME_CHARS {
+        return Err(SqlError::new(ER_TOO_LONG_IDENT, &[&spec.name]));
+    }
+    let mut column_type = spec.column_type.clone();
+    if !spec.own_collation {
+        with_collation(&mut column_type, collation);
+    }
+    let nullable = spec.nullable.unwrap_or(!spec.auto_increment) && !spec.primary_key;
+    let temporal = matches!(column_type, ColumnType::DateTime { .. } | ColumnType::Timestamp { .. });
+    if spec.on_update_now && !temporal {
+        return Err(SqlError::new(ER_INVALID_ON_UPDATE, &[&spec.name]));
+    }
+    if spec.auto_increment
+        && (spec.default.is_some()
+            || !matches!(column_type, ColumnType::Int { .. } | ColumnType::Float { .. } | ColumnType::Double { .. }))
+    {
+        let code = if spec.default.is_some() { ER_INVALID_DEFAULT } else { ER_WRONG_FIELD_SPEC };
+        return Err(SqlError::new(code, &[&spec.name]));
+    }
+    Ok(ColumnDef {
+        name: spec.name.clone(),
+        default: default(spec, &column_type, nullable, temporal, run)?,
+        column_type,
+        nullable,
+        on_update_now: spec.on_update_now,
+        auto_increment: spec.auto_increment,
+        since_version: 1,
+        comment: spec.comment.clone(),
+    })
+}
+
+fn with_collation(column_type: &mut ColumnType, with: Collation) {
+    match column_type {
+        ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. } | ColumnType::Text { collation, .. } => {
+            // Tables of the binary character set hold text that compares by its bytes.
+            *collation = if with == Collation::Binary { Collation::Utf8mb4Bin } else { with };
+        }
+        _ => {}
+    }
+}
+
+fn default(
+    spec: &ColumnSpec,
+    column_type: &ColumnType,
+    nullable: bool,
+    temporal: bool,
+    run: &DdlRun<'_>,
+) -> Result<DefaultValue, SqlError> {
+    let invalid = || SqlError::new(ER_INVALID_DEFAULT, &[&spec.name]);
+    let value = match &spec.default {
+        None => return Ok(DefaultValue::None),
+        Some(Expr::Call { .. }) if temporal => return Ok(DefaultValue::CurrentTimestamp),
+        Some(Expr::Literal(value)) => value.clone(),
+        Some(_) => return Err(invalid()),
+    };
+    if value.is_null() {
+        return if nullable { Ok(DefaultValue::Literal(Value::Null)) } else { Err(invalid()) };
+    }
+    if matches!(column_type, ColumnType::Text { .. } | ColumnType::Blob { .. }) {
+        return Err(SqlError::new(ER_BLOB_CANT_HAVE_DEFAULT, &[&spec.name]));
+    }
+    let mut complained = false;
+    let mut cx = StoreContext {
+        column: &spec.name,
+        row: 1,
+        sql_mode: run.session.sql_mode,
+        time_zone: run.session.time_zone,
+        warnings: &mut |_| complained = true,
+    };
+    let stored = store(value, column_type, &mut cx).map_err(|_| invalid())?;
+    if complained { Err(invalid()) } else { Ok(DefaultValue::Literal(stored)) }
+}
+
+fn check_columns(def: &TableDef) -> Result<(), SqlError> {
+    if def.columns.is_empty() {
+        return Err(SqlError::new(ER_TABLE_MUST_HAVE_COLUMNS, &[]));
+    }
+    if def.columns.len() > MAX_COLUMNS {
+        return Err(SqlError::new(ER_TOO_MANY_FIELDS, &[]));
+    }
+    let in_row = def.columns.iter().filter(|column| !matches!(column.column_type, ColumnType::Text { .. } | ColumnType::Blob { .. }));
+    let bytes: u64 = in_row
+        .map(|column| match column.column_type {
+            ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => 4 * u64::from(chars),
+            ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => u64::from(bytes),
+            _ => 8,
+        })
+        .sum();
+    if bytes > MAX_ROW_BYTES {
+        return Err(SqlError::new(ER_TOO_BIG_ROWSIZE, &[&MAX_ROW_BYTES]));
+    }
+    Ok(())
+}
+
+fn primary_columns_are_not_null(index: &IndexSpec, spec: &CreateTable, def: &mut TableDef) -> Result<(), SqlError> {
+    for (name, _) in &index.columns {
+        let Some(at) = def.column_index(name) else {
+            return Err(SqlError::new(ER_KEY_COLUMN_DOES_NOT_EXITS, &[name]));
+        };
+        if spec.columns[at].nullable == Some(true) {
+            return Err(SqlError::new(ER_PRIMARY_CANT_HAVE_NULL, &[]));
+        }
+        let column = &mut def.columns[at];
+        if column.default == DefaultValue::Literal(Value::Null) {
+            return Err(SqlError::new(ER_INVALID_DEFAULT, &[name]));
+        }
+        column.nullable = false;
+    }
+    Ok(())
+}
+
+/// The definition of one index of `def`, without an id yet.
+pub(super) fn index(spec: &IndexSpec, def: &TableDef) -> Result<IndexDef, SqlError> {
+    if spec.columns.len() > MAX_KEY_PARTS {
+        return Err(SqlError::new(ER_TOO_MANY_KEY_PARTS, &[&MAX_KEY_PARTS]));
+    }
+    if def.indexes.len() >= MAX_INDEXES {
+        return Err(SqlError::new(ER_TOO_MANY_KEYS, &[&MAX_INDEXES]));
+    }
+    let kind = match spec.kind {
+        KeySpec::Primary => IndexKind::Primary,
+        KeySpec::Unique => IndexKind::Unique,
+        KeySpec::Plain => IndexKind::Secondary,
+    };
+    if kind == IndexKind::Primary && def.primary_key().is_some() {
+        return Err(SqlError::new(ER_MULTIPLE_PRI_KEY, &[]));
+    }
+    let mut columns: Vec<IndexColumn> = Vec::with_capacity(spec.columns.len());
+    for (name, prefix) in &spec.columns {
+        let column = def.column_index(name).ok_or_else(|| SqlError::new(ER_KEY_COLUMN_DOES_NOT_EXITS, &[name]))?;
+        if columns.iter().any(|known| known.column == column) {
+            return Err(SqlError::new(ER_DUP_FIELDNAME, &[name]));
+        }
+        let prefix = self::prefix(*prefix, &def.columns[column])?;
+        columns.push(IndexColumn { column, prefix });
+    }
+    let index = IndexDef { index_id: 0, name: name(spec, kind, def)?, kind, columns, comment: spec.comment.clone() };
+    let bytes: usize = def.key_parts(&index).iter().map(KeyPart::declared_bytes).sum();
+    if bytes > MAX_KEY_BYTES {
+        return Err(SqlError::new(ER_TOO_LONG_KEY, &[&MAX_KEY_BYTES]));
+    }
+    Ok(index)
+}
+
+/// The prefix length of a key part; none if it covers the whole column.
+fn prefix(prefix: Option<u16>, column: &ColumnDef) -> Result<Option<u16>, SqlError> {
+    let whole = match &column.column_type {
+        ColumnType::Text { .. } | ColumnType::Blob { .. } => {
+            return match prefix {
+                Some(1..) => Ok(prefix),
+                _ => Err(SqlError::new(ER_BLOB_KEY_WITHOUT_LENGTH, &[&column.name])),
+            };
+        }
+        ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => Some(*chars),
+        ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => Some(*bytes),
+        _ => None,
+    };
+    match (prefix, whole) {
+        (None, _) => Ok(None),
+        (Some(prefix), Some(whole)) if prefix == whole => Ok(None),
+        (Some(prefix @ 1..), Some(whole)) if prefix < whole => Ok(Some(prefix)),
+        _ => Err(SqlError::new(ER_WRONG_SUB_KEY, &[])),
+    }
+}
+
+fn name(spec: &IndexSpec, kind: IndexKind, def: &TableDef) -> Result<String, SqlError> {
+    let taken = |name: &str| def.indexes.iter().any(|index| index.name.eq_ignore_ascii_case(name));
+    if kind == IndexKind::Primary {
+        return Ok("PRIMARY".to_owned());
+    }
+    match &spec.name {
+        Some(name) if name.eq_ignore_ascii_case("PRIMARY") || name.is_empty() => {
+            Err(SqlError::new(ER_WRONG_NAME_FOR_INDEX, &[name]))
+        }
+        Some(name) if taken(name) => Err(SqlError::new(ER_DUP_KEYNAME, &[name])),
+        Some(name) if name.chars().count() > MAX_NAME_CHARS => Err(SqlError::new(ER_TOO_LONG_IDENT, &[name])),
+        Some(name) => Ok(name.clone()),
+        None => {
+            let first = &spec.columns[0].0;
+            let numbered = (2..).map(|number| format!("{first}_{number}"));
+            let mut names = std::iter::once(first.clone()).chain(numbered);
+            // Among one more name than there are indexes one is free.
+            Ok(names.find(|name| !taken(name)).unwrap_or_default())
+        }
+    }
+}
+
+/// The primary key first, then unique keys, then the rest.
+pub(super) fn sort_indexes(def: &mut TableDef) {
+    def.indexes.sort_by_key(|index| match index.kind {
+        IndexKind::Primary => 0,
+        IndexKind::Unique => 1,
+        IndexKind::Secondary => 2,
+    });
+}
+
+/// There may be one AUTO_INCREMENT column, and it must begin a key.
+pub(super) fn check_auto_increment(def: &TableDef) -> Result<(), SqlError> {
+    let count = def.columns.iter().filter(|column| column.auto_increment).count();
+    let Some(column) = def.auto_increment_column() else { return Ok(()) };
+    let leads = def.indexes.iter().any(|index| index.columns.first().is_some_and(|first| first.column == column));
+    if count > 1 || !leads {
+        return Err(SqlError::new(ER_WRONG_AUTO_KEY, &[]));
+    }
+    Ok(())
+}

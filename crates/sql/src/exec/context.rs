@@ -1,0 +1,150 @@
+//! The session as the expressions of one statement see it.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::error::SqlError;
+use crate::expr::{Information, StatementContext, VariableScope};
+use crate::session::{Diagnostic, DiagnosticLevel, Environment, SessionState};
+use crate::types::SqlMode;
+use crate::types::temporal::TimeZone;
+use crate::value::Value;
+
+/// Most warnings that are kept.
+const MAX_DIAGNOSTICS: usize = 1024;
+
+/// One running statement.
+pub(crate) struct Statement<'a> {
+    pub(crate) session: &'a SessionState,
+    pub(crate) env: &'a dyn Environment,
+    now_us: i64,
+    /// A conversion that loses something is an error.
+    strict: bool,
+    /// LAST_INSERT_ID(expr), if it was called.
+    pub(crate) explicit_last_insert_id: Cell<Option<u64>>,
+    random: Cell<u64>,
+}
+
+/// The present, microseconds since 1970.
+pub(crate) fn clock_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+impl<'a> Statement<'a> {
+    /// A statement that starts now; `writes` rows strictly if the SQL mode says so and it lacks IGNORE.
+    pub(crate) fn new(session: &'a SessionState, env: &'a dyn Environment, writes: bool) -> Statement<'a> {
+        let now_us = session.fixed_now_us.unwrap_or_else(clock_us);
+        Statement {
+            session,
+            env,
+            now_us,
+            strict: writes && session.sql_mode.is_strict(),
+            explicit_last_insert_id: Cell::new(None),
+            random: Cell::new((now_us as u64) ^ (&raw const *session as u64).rotate_left(32)),
+        }
+    }
+
+    /// Keeps a warning.
+    pub(crate) fn push_warning(&self, error: SqlError) {
+        push(self.session, DiagnosticLevel::Warning, error);
+    }
+}
+
+/// Keeps a diagnostic for SHOW WARNINGS.
+pub(crate) fn push(session: &SessionState, level: DiagnosticLevel, error: SqlError) {
+    let mut diagnostics = session.diagnostics.borrow_mut();
+    if diagnostics.len() < MAX_DIAGNOSTICS {
+        diagnostics.push(Diagnostic { level, error });
+    }
+}
+
+impl StatementContext for Statement<'_> {
+    fn now_us(&self) -> i64 {
+        self.now_us
+    }
+
+    fn clock_us(&self) -> i64 {
+        clock_us()
+    }
+
+    fn time_zone(&self) -> TimeZone {
+        self.session.time_zone
+    }
+
+    fn sql_mode(&self) -> SqlMode {
+        self.session.sql_mode
+    }
+
+    fn warn(&self, warning: SqlError) -> Result<(), SqlError> {
+        if self.strict {
+            return Err(warning);
+        }
+        self.push_warning(warning);
+        Ok(())
+    }
+
+    fn user_variable(&self, name: &str) -> Value {
+        self.session.user_variable(name)
+    }
+
+    fn set_user_variable(&self, name: &str, value: Value) {
+        self.session.set_user_variable(name, value);
+    }
+
+    fn system_variable(&self, scope: VariableScope, name: &str) -> Result<Value, SqlError> {
+        self.env.variable(self.session, scope, name)
+    }
+
+    fn information(&self, what: Information) -> Value {
+        match what {
+            Information::Database => self.session.database.as_ref().map_or(Value::Null, |name| Value::Text(name.clone())),
+            Information::User => Value::text(self.env.user()),
+            Information::CurrentUser => Value::text(self.env.current_user()),
+            Information::Version => Value::text(self.env.version()),
+            Information::ConnectionId => Value::UInt(self.env.connection_id()),
+            Information::LastInsertId => Value::UInt(self.session.last_insert_id.get()),
+            Information::RowCount => Value::Int(self.session.row_count.get()),
+            Information::FoundRows => Value::UInt(self.session.found_rows.get()),
+        }
+    }
+
+    fn set_last_insert_id(&self, id: u64) {
+        self.explicit_last_insert_id.set(Some(id));
+        self.session.last_insert_id.set(id);
+    }
+
+    fn sleep(&self, duration: Duration) -> bool {
+        const STEP: Duration = Duration::from_millis(20);
+        let until = Instant::now().checked_add(duration);
+        loop {
+            if self.session.interrupt_ref().is_killed() {
+                return true;
+            }
+            let left = match until {
+                Some(until) => until.saturating_duration_since(Instant::now()),
+                None => STEP,
+            };
+            if left.is_zero() {
+                return false;
+            }
+            std::thread::sleep(left.min(STEP));
+        }
+    }
+
+    /// A splitmix sequence: good enough for RAND and UUID, not for secrets.
+    fn random(&self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8) {
+            let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+            self.random.set(state);
+            let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^= mixed >> 31;
+            chunk.copy_from_slice(&mixed.to_le_bytes()[..chunk.len()]);
+        }
+    }
+
+    fn max_allowed_packet(&self) -> usize {
+        self.session.max_allowed_packet
+    }
+}

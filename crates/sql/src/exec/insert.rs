@@ -1,0 +1,379 @@
+//! INSERT and REPLACE.
+
+use std::sync::Arc;
+
+use super::row_change::{self, Changed, Conflict, duplicate, find_conflict, new_row_key};
+use super::{Run, failure, select};
+use crate::catalog::definition::{ColumnDef, DefaultValue};
+use crate::catalog::table::Table;
+use crate::error::{ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD, SqlError};
+use crate::expr::StatementContext;
+use crate::plan::{InsertPlan, InsertRows, InsertValue};
+use crate::session::StatementResult;
+use crate::types::temporal::Timestamp;
+use crate::types::{ColumnType, IntWidth, SqlMode, StoreContext, store};
+use crate::value::Value;
+
+/// Stores a value in a column's type; `row` counts from 1.
+pub(super) fn store_column(
+    value: Value,
+    column: &ColumnDef,
+    row: u64,
+    ignore: bool,
+    run: &Run<'_>,
+) -> Result<Value, SqlError> {
+    match (&column.column_type, &value) {
+        (ColumnType::Int { width: IntWidth::Int, unsigned: false, .. }, Value::Int(number))
+            if i32::try_from(*number).is_ok() =>
+        {
+            return Ok(value);
+        }
+        _ => {}
+    }
+    let statement = run.statement;
+    let sql_mode = if ignore { SqlMode::EMPTY } else { run.session.sql_mode };
+    let mut cx = StoreContext {
+        column: &column.name,
+        row,
+        sql_mode,
+        time_zone: run.session.time_zone,
+        warnings: &mut |warning| statement.push_warning(warning),
+    };
+    store(value, &column.column_type, &mut cx)
+}
+
+/// What a column without a default gets where the SQL mode lets that pass.
+pub(super) fn implicit_default(column: &ColumnDef) -> Value {
+    let empty = || Value::Text(Arc::from(""));
+    let none = || Value::Bytes(Arc::from(&b""[..]));
+    match &column.column_type {
+        ColumnType::Int { unsigned: true, .. } | ColumnType::Year => Value::UInt(0),
+        ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => empty(),
+        ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => none(),
+        _ => Value::Int(0),
+    }
+}
+
+/// The statement's own time, as a value of any temporal column.
+fn now(run: &Run<'_>) -> Value {
+    Value::DateTime(Timestamp { micros: run.statement.now_us(), fsp: 6 }.to_datetime(run.session.time_zone))
+}
+
+/// The value of DEFAULT for a column.
+pub(super) fn default_value(column: &ColumnDef, row: u64, ignore: bool, run: &Run<'_>) -> Result<Value, SqlError> {
+    match &column.default {
+        DefaultValue::Literal(value) => Ok(value.clone()),
+        DefaultValue::CurrentTimestamp => current_timestamp(column, row, run),
+        DefaultValue::None if column.nullable || column.auto_increment => Ok(Value::Null),
+        DefaultValue::None => {
+            let error = SqlError::new(ER_NO_DEFAULT_FOR_FIELD, &[&column.name]);
+            if run.session.sql_mode.is_strict() && !ignore {
+                return Err(error);
+            }
+            run.statement.push_warning(error);
+            store_column(implicit_default(column), column, row, true, run)
+        }
+    }
+}
+
+/// The statement's time in a column; cut to its digits, not rounded into the future.
+pub(super) fn current_timestamp(column: &ColumnDef, row: u64, run: &Run<'_>) -> Result<Value, SqlError> {
+    let fsp = match &column.column_type {
+        ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => *fsp,
+        _ => 0,
+    };
+    let unit = crate::types::temporal::fraction_unit(fsp);
+    let micros = run.statement.now_us() / unit * unit;
+    match &column.column_type {
+        ColumnType::Timestamp { .. } => Ok(Value::Timestamp(Timestamp { micros, fsp })),
+        ColumnType::DateTime { .. } => {
+            Ok(Value::DateTime(Timestamp { micros, fsp }.to_datetime(run.session.time_zone)))
+        }
+        _ => store_column(now(run), column, row, true, run),
+    }
+}
+
+/// Whether NULL or zero makes an AUTO_INCREMENT value here.
+fn wants_auto_increment(value: &Value, sql_mode: SqlMode) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Int(0) | Value::UInt(0) => !sql_mode.contains(SqlMode::NO_AUTO_VALUE_ON_ZERO),
+        Value::Double(zero) => *zero == 0.0 && !sql_mode.contains(SqlMode::NO_AUTO_VALUE_ON_ZERO),
+        Value::Float(zero) => *zero == 0.0 && !sql_mode.contains(SqlMode::NO_AUTO_VALUE_ON_ZERO),
+        _ => false,
+    }
+}
+
+/// One INSERT while it runs.
+struct Inserting<'p> {
+    plan: &'p InsertPlan,
+    table: &'p Table,
+    /// The row being made; behind it, for ON DUPLICATE KEY UPDATE, room for the row it meets.
+    row: Vec<Value>,
+    number: u64,
+    affected: u64,
+    duplicates: u64,
+    first_generated: Option<u64>,
+    /// The value given for the AUTO_INCREMENT column of the last row, if it was not made.
+    last_given: u64,
+}
+
+pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResult, SqlError> {
+    let warnings = run.session.diagnostics.borrow().len();
+    let mut inserting = Inserting {
+        plan,
+        table: &plan.table,
+        row: vec![Value::Null; plan.table.def.columns.len()],
+        number: 0,
+        affected: 0,
+        duplicates: 0,
+        first_generated: None,
+        last_given: 0,
+    };
+    let mut records = 0_u64;
+    match &plan.source {
+        InsertRows::Values(rows) => {
+            let all = run.params;
+            for repeat in 0..run.rows {
+                run.params = all.get(repeat * run.row_params..).unwrap_or_default();
+                for row in rows {
+                    inserting.values(row, run)?;
+                    records += 1;
+                }
+                if repeat % 256 == 255 {
+                    run.check_killed()?;
+                }
+            }
+            run.params = all;
+        }
+        InsertRows::Select(source) => {
+            // The rows are read before the first is written: the table may be its own source.
+            let mut rows = Vec::new();
+            select::run(source, run, &mut |row| {
+                rows.push(row.to_vec());
+                Ok(())
+            })?;
+            for row in rows {
+                inserting.given(row, run)?;
+                records += 1;
+            }
+        }
+    }
+    let id = inserting.first_generated;
+    if let Some(id) = id {
+        run.session.last_insert_id.set(id);
+    }
+    let explicit = run.statement.explicit_last_insert_id.get();
+    run.session.row_count.set(i64::try_from(inserting.affected).unwrap_or(i64::MAX));
+    let many = records > 1 || matches!(plan.source, InsertRows::Select(_));
+    let warnings = run.session.diagnostics.borrow().len() - warnings;
+    let info = if many {
+        format!("Records: {records}  Duplicates: {}  Warnings: {warnings}", inserting.duplicates)
+    } else {
+        String::new()
+    };
+    let last_insert_id = id.or(explicit).unwrap_or(inserting.last_given);
+    Ok(StatementResult::Done { affected: inserting.affected, last_insert_id, info })
+}
+
+impl Inserting<'_> {
+    fn column(&self, column: usize) -> &ColumnDef {
+        &self.table.def.columns[column]
+    }
+
+    /// Fills the columns that the statement does not name.
+    fn defaults(&mut self, run: &Run<'_>) -> Result<(), SqlError> {
+        self.number += 1;
+        for column in &self.plan.defaults {
+            self.row[*column] = default_value(self.column(*column), self.number, self.plan.ignore, run)?;
+        }
+        Ok(())
+    }
+
+    /// Inserts a row of VALUES.
+    fn values(&mut self, values: &[InsertValue], run: &mut Run<'_>) -> Result<(), SqlError> {
+        self.defaults(run)?;
+        for (column, value) in self.plan.targets.iter().zip(values) {
+            let value = match value {
+                InsertValue::Default => default_value(self.column(*column), self.number, self.plan.ignore, run)?,
+                InsertValue::Expr(expr) => {
+                    let value = expr.eval(&self.row, &run.eval())?;
+                    store_column(value, self.column(*column), self.number, self.plan.ignore, run)?
+                }
+            };
+            self.row[*column] = value;
+        }
+        self.finish(run)
+    }
+
+    /// Inserts a row that SELECT gave.
+    fn given(&mut self, values: Vec<Value>, run: &mut Run<'_>) -> Result<(), SqlError> {
+        self.defaults(run)?;
+        for (column, value) in self.plan.targets.iter().zip(values) {
+            self.row[*column] = store_column(value, self.column(*column), self.number, self.plan.ignore, run)?;
+        }
+        self.finish(run)
+    }
+
+    /// Checks the row that is made and writes it.
+    fn finish(&mut self, run: &mut Run<'_>) -> Result<(), SqlError> {
+        if let Some(column) = self.table.auto_increment {
+            self.auto_increment(column, run)?;
+        }
+        self.check_nulls(run)?;
+        for _ in 0..2 + self.table.indexes.len() {
+            let row_key = new_row_key(self.table, &self.row, run)?;
+            let Some(conflict) = find_conflict(self.table, &self.row, &row_key, run)? else {
+                row_change::insert(self.table, &self.row, &row_key, run)?;
+                self.affected += 1;
+                return Ok(());
+            };
+            if !self.plan.on_duplicate.is_empty() {
+                self.duplicates += 1;
+                return self.update_conflicting(&conflict, run);
+            }
+            if self.plan.replace {
+                self.duplicates += 1;
+                self.delete_conflicting(&conflict, run)?;
+                continue;
+            }
+            let error = duplicate(self.table, conflict.index, &self.row, run.session.time_zone);
+            if self.plan.ignore {
+                self.duplicates += 1;
+                run.statement.push_warning(error);
+                return Ok(());
+            }
+            return Err(error);
+        }
+        Err(SqlError::internal("a row has more doubles than its table has keys"))
+    }
+
+    fn auto_increment(&mut self, column: usize, run: &mut Run<'_>) -> Result<(), SqlError> {
+        let session = run.session;
+        if !wants_auto_increment(&self.row[column], session.sql_mode) {
+            let given = match &self.row[column] {
+                Value::Int(given) => u64::try_from(*given).unwrap_or(0),
+                Value::UInt(given) => *given,
+                Value::Double(given) => given.max(0.0) as u64,
+                Value::Float(given) => given.max(0.0) as u64,
+                _ => 0,
+            };
+            self.last_given = given;
+            return self.table.pass_auto_increment(run.transaction, given);
+        }
+        let fixed = if self.first_generated.is_none() { session.insert_id.take() } else { None };
+        let id = match fixed {
+            Some(id) => {
+                self.table.pass_auto_increment(run.transaction, id)?;
+                id
+            }
+            None => {
+                let (increment, offset) = (session.auto_increment_increment.max(1), session.auto_increment_offset.max(1));
+                self.table.take_auto_increment(run.transaction, increment, offset)?
+            }
+        };
+        self.first_generated.get_or_insert(id);
+        self.row[column] = store_column(Value::UInt(id), self.column(column), self.number, false, run)?;
+        Ok(())
+    }
+
+    fn check_nulls(&mut self, run: &Run<'_>) -> Result<(), SqlError> {
+        for (at, column) in self.table.def.columns.iter().enumerate() {
+            if column.nullable || !self.row[at].is_null() {
+                continue;
+            }
+            let error = SqlError::new(ER_BAD_NULL_ERROR, &[&column.name]);
+            let lenient = self.plan.ignore || (self.number > 1 && !run.session.sql_mode.is_strict());
+            if !lenient {
+                return Err(error);
+            }
+            run.statement.push_warning(error);
+            self.row[at] = store_column(implicit_default(column), column, self.number, true, run)?;
+        }
+        Ok(())
+    }
+
+    /// Locks the row in the way and reads it; `None` if it is gone by then.
+    fn conflicting(&self, conflict: &Conflict, run: &mut Run<'_>) -> Result<Option<(Vec<u8>, Vec<Value>)>, SqlError> {
+        let engine = self.table.engine;
+        let locked = run.transaction.lock(engine, &conflict.row_key, cohort_txn::LockMode::Exclusive);
+        locked.map_err(failure::lock_failed)?;
+        let mut stored = Vec::new();
+        let there = run.transaction.get(engine, cohort_txn::Read::Current, &conflict.row_key, &mut stored);
+        if !there.map_err(failure::read_failed)? {
+            return Ok(None);
+        }
+        let mut row = vec![Value::Null; self.table.def.columns.len()];
+        self.table.read_row(&stored, &mut run.offsets, &mut row)?;
+        Ok(Some((stored, row)))
+    }
+
+    /// REPLACE: the row in the way goes.
+    fn delete_conflicting(&mut self, conflict: &Conflict, run: &mut Run<'_>) -> Result<(), SqlError> {
+        if let Some((stored, row)) = self.conflicting(conflict, run)? {
+            row_change::delete(self.table, &row, &conflict.row_key, &stored, run)?;
+            self.affected += 1;
+        }
+        Ok(())
+    }
+
+    /// ON DUPLICATE KEY UPDATE: the row in the way is changed.
+    fn update_conflicting(&mut self, conflict: &Conflict, run: &mut Run<'_>) -> Result<(), SqlError> {
+        let Some((stored, before)) = self.conflicting(conflict, run)? else {
+            return Err(SqlError::internal("the row of a unique key is gone while the key is locked"));
+        };
+        let count = before.len();
+        let mut slots = before.clone();
+        slots.extend_from_slice(&self.row);
+        let assigned = |column: usize| self.plan.on_duplicate.iter().any(|(known, _)| *known == column);
+        for (column, expr) in &self.plan.on_duplicate {
+            let value = expr.eval(&slots, &run.eval())?;
+            slots[*column] = assign(value, self.column(*column), self.number, self.plan.ignore, run)?;
+        }
+        let differs = |slots: &[Value]| (0..count).any(|at| slots[at] != before[at]);
+        if !differs(&slots) {
+            self.affected += u64::from(run.session.client_found_rows);
+            return Ok(());
+        }
+        for (at, column) in self.table.def.columns.iter().enumerate() {
+            if column.on_update_now && !assigned(at) {
+                slots[at] = current_timestamp(column, self.number, run)?;
+            }
+        }
+        let columns: Vec<(usize, Value)> =
+            (0..count).filter(|at| slots[*at] != before[*at]).map(|at| (at, slots[at].clone())).collect();
+        if let Some(column) = self.table.auto_increment
+            && let Some((_, value)) = columns.iter().find(|(at, _)| *at == column)
+            && let Value::Int(id) = value
+        {
+            self.table.pass_auto_increment(run.transaction, u64::try_from(*id).unwrap_or(0))?;
+        }
+        let changed = Changed { columns: &columns, before: &before, after: &slots[..count] };
+        match row_change::update(self.table, &changed, &conflict.row_key, &stored, run)? {
+            None => self.affected += 2,
+            Some(other) => return Err(duplicate(self.table, other.index, &slots, run.session.time_zone)),
+        }
+        // MySQL gives the id of the row that was changed.
+        if let Some(column) = self.table.auto_increment
+            && self.first_generated.is_none()
+            && let Value::Int(id) = &before[column]
+        {
+            self.last_given = u64::try_from(*id).unwrap_or(0);
+        }
+        Ok(())
+    }
+}
+
+/// Stores an assigned value; NULL where there may be none is error 1048 in strict mode.
+pub(super) fn assign(value: Value, column: &ColumnDef, row: u64, ignore: bool, run: &Run<'_>) -> Result<Value, SqlError> {
+    let stored = store_column(value, column, row, ignore, run)?;
+    if !stored.is_null() || column.nullable {
+        return Ok(stored);
+    }
+    let error = SqlError::new(ER_BAD_NULL_ERROR, &[&column.name]);
+    if run.session.sql_mode.is_strict() && !ignore {
+        return Err(error);
+    }
+    run.statement.push_warning(error);
+    store_column(implicit_default(column), column, row, true, run)
+}

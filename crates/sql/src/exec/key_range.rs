@@ -1,0 +1,236 @@
+//! From the terms of an access path to ranges of keys.
+//!
+//! A term's value may have another type than its column. It is usable if some value of the column's type
+//! is exactly it; then keys order as the comparison does. If none is, no row can be equal; a bound that
+//! is not usable is left out, which only widens the range.
+
+use std::cmp::Ordering;
+
+use cohort_engine::KeyRange;
+
+use super::Run;
+use crate::catalog::table::{Index, Table, prefix_range};
+use crate::codec::{KeyPart, key};
+use crate::collation::Collation;
+use crate::error::SqlError;
+use crate::expr::{Expr, StatementContext, compare_values};
+use crate::plan::access::{Access, Tail};
+use crate::types::{ColumnType, IntWidth, SqlMode, StoreContext, store};
+use crate::value::Value;
+
+/// Where to look for rows.
+#[derive(Debug)]
+pub(super) enum Keys {
+    /// Nowhere: no row can match.
+    Nothing,
+    /// At the one key of a unique index.
+    Point(Vec<u8>),
+    /// In these ranges, in key order and apart from each other.
+    Ranges(Vec<KeyRange>),
+    /// Everywhere: the path cannot be used with these values.
+    Everything,
+}
+
+/// A term's value as a column's.
+enum Fit {
+    /// This value of the column is it.
+    Exact(Value),
+    /// No value of the column is equal to it.
+    Never,
+    /// Comparing it with the column does not follow the order of keys.
+    Unusable,
+}
+
+/// Finds the keys of an access path.
+pub(super) fn keys(access: &Access, table: &Table, run: &Run<'_>) -> Result<Keys, SqlError> {
+    let Some(index) = access.key(table) else {
+        return Ok(Keys::Ranges(vec![prefix_range(&table.row_prefix())]));
+    };
+    let mut prefix = Vec::with_capacity(32);
+    prefix.extend_from_slice(&index.prefix());
+    let mut any_null = false;
+    for (part, term) in index.parts.iter().zip(&access.equal) {
+        let value = term.eval(&[], &run.eval())?;
+        any_null |= value.is_null();
+        match fit(part, value, run) {
+            Fit::Exact(value) if value.is_null() && !part.nullable => return Ok(Keys::Nothing),
+            Fit::Exact(value) => {
+                if key::encode(part, &value, &mut prefix).is_err() {
+                    return Ok(Keys::Everything);
+                }
+            }
+            Fit::Never => return Ok(Keys::Nothing),
+            Fit::Unusable => return Ok(Keys::Everything),
+        }
+    }
+    if access.is_point(table) && !any_null {
+        return Ok(Keys::Point(prefix));
+    }
+    tail(access, index, prefix, run)
+}
+
+fn tail(access: &Access, index: &Index, prefix: Vec<u8>, run: &Run<'_>) -> Result<Keys, SqlError> {
+    let Some(part) = index.parts.get(access.equal.len()) else {
+        return Ok(Keys::Ranges(vec![prefix_range(&prefix)]));
+    };
+    match &access.tail {
+        Tail::Open => Ok(Keys::Ranges(vec![prefix_range(&prefix)])),
+        Tail::In(list) => in_list(part, list, &prefix, run),
+        Tail::Range { low, high } => {
+            let mut range = prefix_range(&prefix);
+            if let Some((low, included)) = low {
+                match bound(part, low, &prefix, run)? {
+                    Bound::Key(mut key) => {
+                        if !*included && part.prefix.is_none() && !key::successor(&mut key) {
+                            return Ok(Keys::Nothing);
+                        }
+                        range.lower = key;
+                    }
+                    Bound::Null => return Ok(Keys::Nothing),
+                    Bound::Open => {}
+                }
+            }
+            if let Some((high, included)) = high {
+                match bound(part, high, &prefix, run)? {
+                    Bound::Key(mut key) => {
+                        let up_to = *included || part.prefix.is_some();
+                        if !up_to || key::successor(&mut key) {
+                            range.upper = key;
+                        }
+                    }
+                    Bound::Null => return Ok(Keys::Nothing),
+                    Bound::Open => {}
+                }
+            }
+            Ok(if range.lower < range.upper { Keys::Ranges(vec![range]) } else { Keys::Nothing })
+        }
+    }
+}
+
+enum Bound {
+    Key(Vec<u8>),
+    /// A comparison with NULL is never true.
+    Null,
+    /// The bound cannot be used.
+    Open,
+}
+
+fn bound(part: &KeyPart, term: &Expr, prefix: &[u8], run: &Run<'_>) -> Result<Bound, SqlError> {
+    let value = term.eval(&[], &run.eval())?;
+    if value.is_null() {
+        return Ok(Bound::Null);
+    }
+    Ok(match fit(part, value, run) {
+        Fit::Exact(value) => {
+            let mut key = prefix.to_vec();
+            match key::encode(part, &value, &mut key) {
+                Ok(()) => Bound::Key(key),
+                Err(_) => Bound::Open,
+            }
+        }
+        Fit::Never | Fit::Unusable => Bound::Open,
+    })
+}
+
+fn in_list(part: &KeyPart, list: &[Expr], prefix: &[u8], run: &Run<'_>) -> Result<Keys, SqlError> {
+    let mut ranges = Vec::with_capacity(list.len());
+    for term in list {
+        let value = term.eval(&[], &run.eval())?;
+        if value.is_null() {
+            continue;
+        }
+        match fit(part, value, run) {
+            Fit::Exact(value) => {
+                let mut key = prefix.to_vec();
+                if key::encode(part, &value, &mut key).is_err() {
+                    return Ok(Keys::Everything);
+                }
+                ranges.push(prefix_range(&key));
+            }
+            Fit::Never => {}
+            Fit::Unusable => return Ok(Keys::Everything),
+        }
+    }
+    ranges.sort_unstable_by(|a, b| a.lower.cmp(&b.lower));
+    ranges.dedup();
+    Ok(if ranges.is_empty() { Keys::Nothing } else { Keys::Ranges(ranges) })
+}
+
+fn fit(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
+    match (&part.column_type, &value) {
+        (_, Value::Null) => Fit::Exact(value),
+        (ColumnType::Int { width: IntWidth::Int, unsigned: false, .. }, Value::Int(number)) => {
+            if i32::try_from(*number).is_ok() { Fit::Exact(value) } else { Fit::Never }
+        }
+        (ColumnType::Int { width: IntWidth::Big, unsigned: false, .. }, Value::Int(_)) => Fit::Exact(value),
+        (ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. }, Value::Text(_)) => {
+            string(part, value, run)
+        }
+        (ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. }, Value::Text(_) | Value::Bytes(_)) => {
+            string(part, value, run)
+        }
+        (
+            ColumnType::Int { .. }
+            | ColumnType::Decimal { .. }
+            | ColumnType::Float { .. }
+            | ColumnType::Double { .. }
+            | ColumnType::Year,
+            Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) | Value::Float(_),
+        ) => {
+            let Some(stored) = stored(part, value.clone(), run) else { return Fit::Unusable };
+            match compare_values(&stored, &value, Collation::Binary) {
+                Some(Ordering::Equal) => Fit::Exact(stored),
+                _ => Fit::Never,
+            }
+        }
+        (ColumnType::Int { .. }, Value::Text(text)) => match text.parse::<i64>() {
+            Ok(number) => fit(part, Value::Int(number), run),
+            Err(_) => Fit::Unusable,
+        },
+        (
+            ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. },
+            Value::Text(_) | Value::Date(_) | Value::DateTime(_),
+        ) => temporal(part, value, run),
+        (ColumnType::Time { .. }, Value::Time(_)) => temporal(part, value, run),
+        _ => Fit::Unusable,
+    }
+}
+
+/// A string longer than the column can be equal to nothing in it, but is still a bound.
+fn string(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
+    match stored(part, value, run) {
+        Some(stored) => Fit::Exact(stored),
+        None => Fit::Unusable,
+    }
+}
+
+fn temporal(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
+    let fine_type = match part.column_type {
+        ColumnType::Time { .. } => ColumnType::Time { fsp: 6 },
+        ColumnType::Timestamp { .. } => ColumnType::Timestamp { fsp: 6 },
+        _ => ColumnType::DateTime { fsp: 6 },
+    };
+    let fine = KeyPart { column_type: fine_type, ..part.clone() };
+    let (Some(exact), Some(stored)) = (stored(&fine, value.clone(), run), stored(part, value, run)) else {
+        return Fit::Unusable;
+    };
+    let same = match (&exact, &stored) {
+        (Value::DateTime(exact), Value::Date(date)) => *exact == date.at_midnight(),
+        (exact, stored) => exact == stored,
+    };
+    if same { Fit::Exact(stored) } else { Fit::Never }
+}
+
+/// The value as the column would store it, if it does without complaint.
+fn stored(part: &KeyPart, value: Value, run: &Run<'_>) -> Option<Value> {
+    let mut complained = false;
+    let mut cx = StoreContext {
+        column: "",
+        row: 1,
+        sql_mode: SqlMode::STRICT_ALL_TABLES,
+        time_zone: run.statement.time_zone(),
+        warnings: &mut |_| complained = true,
+    };
+    let stored = store(value, &part.column_type, &mut cx).ok()?;
+    (!complained).then_some(stored)
+}

@@ -1,0 +1,242 @@
+//! The SHOW statements that the catalog answers.
+
+use cohort_txn::Store;
+
+use crate::ast::{ShowSchema, TableName};
+use crate::catalog::definition::{ColumnDef, DefaultValue, IndexKind};
+use crate::catalog::store::{Catalog, CatalogStore, database_or};
+use crate::catalog::table::Table;
+use crate::collation::Collation;
+use crate::error::SqlError;
+use crate::session::{SessionState, ShowTable};
+use crate::types::ResultType;
+use crate::value::Value;
+use std::sync::Arc;
+
+/// A result set to be filtered.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) columns: Vec<(String, ResultType)>,
+    pub(crate) rows: Vec<Vec<Value>>,
+}
+
+impl From<ShowTable> for Shown {
+    fn from(table: ShowTable) -> Shown {
+        let columns = table.columns.into_iter().map(|(name, result_type)| (name.to_owned(), result_type));
+        Shown { columns: columns.collect(), rows: table.rows }
+    }
+}
+
+/// The type of a column of text.
+pub(crate) fn text_type(chars: u32) -> ResultType {
+    ResultType::string(chars, Collation::DEFAULT).nullable(true)
+}
+
+fn texts(names: &[&str]) -> Vec<(String, ResultType)> {
+    names.iter().map(|name| ((*name).to_owned(), text_type(256))).collect()
+}
+
+fn yes_no(yes: bool) -> Value {
+    Value::text(if yes { "YES" } else { "NO" })
+}
+
+/// Makes the rows of a SHOW.
+pub(crate) fn schema(
+    what: &ShowSchema,
+    catalog: &Catalog,
+    catalog_store: &CatalogStore,
+    store: &Arc<Store>,
+    session: &SessionState,
+) -> Result<Shown, SqlError> {
+    let default = session.database.as_deref();
+    let table = |name: &TableName| -> Result<Arc<Table>, SqlError> {
+        catalog.table(database_or(name.database.as_deref(), default)?, &name.table).cloned()
+    };
+    match what {
+        ShowSchema::Databases => Ok(Shown {
+            columns: texts(&["Database"]),
+            rows: catalog.databases.keys().map(|name| vec![Value::text(name.as_str())]).collect(),
+        }),
+        ShowSchema::Tables { full, database } => tables(catalog, database_or(database.as_deref(), default)?, *full),
+        ShowSchema::TableStatus { database } => {
+            table_status(catalog, catalog_store, database_or(database.as_deref(), default)?)
+        }
+        ShowSchema::Columns { full, table: name } => Ok(columns(&*table(name)?, *full)),
+        ShowSchema::Index { table: name } => Ok(indexes(&*table(name)?)),
+        ShowSchema::CreateTable { table: name } => {
+            let table = table(name)?;
+            let next = match table.auto_increment {
+                Some(_) => Some(table.peek_auto_increment(&mut store.begin())?),
+                None => None,
+            };
+            let text = table.def.show_create(next);
+            Ok(Shown {
+                columns: texts(&["Table", "Create Table"]),
+                rows: vec![vec![Value::text(table.def.name.as_str()), Value::text(text)]],
+            })
+        }
+        ShowSchema::CreateDatabase { name, if_not_exists } => {
+            let entry = catalog.database(name)?;
+            let condition = if *if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+            let text = format!(
+                "CREATE DATABASE {condition}`{}` /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */ /*!80016 DEFAULT ENCRYPTION='N' */",
+                name.replace('`', "``"),
+                entry.collation.charset(),
+                entry.collation.name(),
+            );
+            Ok(Shown {
+                columns: texts(&["Database", "Create Database"]),
+                rows: vec![vec![Value::text(name.as_str()), Value::text(text)]],
+            })
+        }
+    }
+}
+
+fn tables(catalog: &Catalog, database: &str, full: bool) -> Result<Shown, SqlError> {
+    let entry = catalog.database(database)?;
+    let mut columns = texts(&[&format!("Tables_in_{database}")]);
+    if full {
+        columns.extend(texts(&["Table_type"]));
+    }
+    let rows = entry.tables.keys().map(|name| {
+        let mut row = vec![Value::text(name.as_str())];
+        if full {
+            row.push(Value::text("BASE TABLE"));
+        }
+        row
+    });
+    Ok(Shown { columns, rows: rows.collect() })
+}
+
+fn table_status(catalog: &Catalog, catalog_store: &CatalogStore, database: &str) -> Result<Shown, SqlError> {
+    let entry = catalog.database(database)?;
+    let columns = texts(&[
+        "Name", "Engine", "Version", "Row_format", "Rows", "Avg_row_length", "Data_length", "Max_data_length",
+        "Index_length", "Data_free", "Auto_increment", "Create_time", "Update_time", "Check_time", "Collation", "Checksum",
+        "Create_options", "Comment",
+    ]);
+    let rows = entry.tables.values().map(|table| {
+        let mut row = vec![Value::Null; 18];
+        row[0] = Value::text(table.def.name.as_str());
+        row[1] = Value::text(catalog_store.engine_name(table.engine));
+        row[2] = Value::text("10");
+        row[3] = Value::text("Dynamic");
+        row[14] = Value::text(table.def.collation.name());
+        row[16] = Value::text("");
+        row[17] = Value::text(table.def.comment.as_str());
+        row
+    });
+    Ok(Shown { columns, rows: rows.collect() })
+}
+
+/// `PRI`, `UNI`, `MUL` or nothing.
+fn key_mark(table: &Table, column: usize) -> &'static str {
+    let leading = |kind: IndexKind| {
+        table.indexes.iter().filter(move |index| index.kind == kind && index.columns.first() == Some(&column))
+    };
+    if table.primary.is_some_and(|primary| table.indexes[primary].columns.contains(&column)) {
+        "PRI"
+    } else if leading(IndexKind::Unique).any(|index| index.columns.len() == 1) {
+        "UNI"
+    } else if leading(IndexKind::Unique).next().is_some() || leading(IndexKind::Secondary).next().is_some() {
+        "MUL"
+    } else {
+        ""
+    }
+}
+
+fn default_text(column: &ColumnDef) -> Value {
+    match &column.default {
+        DefaultValue::None => Value::Null,
+        DefaultValue::Literal(Value::Null) => Value::Null,
+        DefaultValue::Literal(value) => {
+            let mut text = Vec::new();
+            value.write_text(31, &mut text);
+            Value::text(String::from_utf8_lossy(&text).into_owned())
+        }
+        DefaultValue::CurrentTimestamp => Value::text(format!("CURRENT_TIMESTAMP{}", fraction(column))),
+    }
+}
+
+/// `(6)` for a column with fractional seconds.
+fn fraction(column: &ColumnDef) -> String {
+    use crate::types::ColumnType;
+    match column.column_type {
+        ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } if fsp > 0 => format!("({fsp})"),
+        _ => String::new(),
+    }
+}
+
+fn extra(column: &ColumnDef) -> String {
+    let mut parts = Vec::new();
+    if column.auto_increment {
+        parts.push("auto_increment".to_owned());
+    }
+    if column.default == DefaultValue::CurrentTimestamp {
+        parts.push("DEFAULT_GENERATED".to_owned());
+    }
+    if column.on_update_now {
+        parts.push(format!("on update CURRENT_TIMESTAMP{}", fraction(column)));
+    }
+    parts.join(" ")
+}
+
+fn columns(table: &Table, full: bool) -> Shown {
+    let names: &[&str] = if full {
+        &["Field", "Type", "Collation", "Null", "Key", "Default", "Extra", "Privileges", "Comment"]
+    } else {
+        &["Field", "Type", "Null", "Key", "Default", "Extra"]
+    };
+    let rows = table.def.columns.iter().enumerate().map(|(at, column)| {
+        let mut row = vec![Value::text(column.name.as_str()), Value::text(column.column_type.to_string())];
+        if full {
+            let collation = column.column_type.collation().filter(|own| *own != Collation::Binary).map(|collation| Value::text(collation.name()));
+            row.push(collation.unwrap_or_default());
+        }
+        row.extend([
+            yes_no(column.nullable),
+            Value::text(key_mark(table, at)),
+            default_text(column),
+            Value::text(extra(column)),
+        ]);
+        if full {
+            row.extend([Value::text("select,insert,update,references"), Value::text(column.comment.as_str())]);
+        }
+        row
+    });
+    Shown { columns: texts(names), rows: rows.collect() }
+}
+
+fn indexes(table: &Table) -> Shown {
+    let mut columns = texts(&[
+        "Table", "Non_unique", "Key_name", "Seq_in_index", "Column_name", "Collation", "Cardinality", "Sub_part", "Packed",
+        "Null", "Index_type", "Comment", "Index_comment", "Visible", "Expression",
+    ]);
+    for number in [1, 3, 6, 7] {
+        columns[number].1 = ResultType::integer(21).nullable(true);
+    }
+    let mut rows = Vec::new();
+    for index in &table.def.indexes {
+        for (at, part) in index.columns.iter().enumerate() {
+            let column = &table.def.columns[part.column];
+            rows.push(vec![
+                Value::text(table.def.name.as_str()),
+                Value::Int(i64::from(index.kind == IndexKind::Secondary)),
+                Value::text(index.name.as_str()),
+                Value::UInt(at as u64 + 1),
+                Value::text(column.name.as_str()),
+                Value::text("A"),
+                Value::UInt(0),
+                part.prefix.map_or(Value::Null, |prefix| Value::UInt(prefix.into())),
+                Value::Null,
+                Value::text(if column.nullable { "YES" } else { "" }),
+                Value::text("BTREE"),
+                Value::text(""),
+                Value::text(index.comment.as_str()),
+                Value::text("YES"),
+                Value::Null,
+            ]);
+        }
+    }
+    Shown { columns, rows }
+}

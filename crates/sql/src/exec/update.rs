@@ -1,0 +1,154 @@
+//! UPDATE and DELETE.
+
+use cohort_txn::LockMode;
+
+use super::insert::{assign, current_timestamp};
+use super::limit::count_or_all;
+use super::row_change::{self, Changed, duplicate};
+use super::select::SortedRows;
+use super::source::{RowLocks, RowSource, TableRows};
+use super::Run;
+use crate::ast::RowWait;
+use crate::catalog::table::Table;
+use crate::error::SqlError;
+use crate::plan::{DeletePlan, SortKey, UpdatePlan};
+use crate::session::StatementResult;
+use crate::value::Value;
+
+const LOCKS: RowLocks = RowLocks { mode: LockMode::Exclusive, wait: RowWait::Wait };
+
+/// A row that was found and locked.
+struct Found {
+    key: Vec<u8>,
+    stored: Vec<u8>,
+}
+
+/// Whether rows must all be found before the first is changed: to be sorted.
+fn sorts(sort: &[SortKey], rows: &TableRows<'_>, ordered: bool) -> bool {
+    !sort.is_empty() && !(ordered && rows.as_planned)
+}
+
+/// Gives each locked row to `change`, at most `limit`, in the order of `sort`.
+fn each_row(
+    table: &Table,
+    rows: &mut TableRows<'_>,
+    sort: &[SortKey],
+    sorting: bool,
+    limit: u64,
+    run: &mut Run<'_>,
+    change: &mut dyn FnMut(&mut Run<'_>, &mut Vec<Value>, &[u8], &[u8]) -> Result<(), SqlError>,
+) -> Result<(), SqlError> {
+    let mut row = vec![Value::Null; table.def.columns.len()];
+    let mut done = 0;
+    if !sorting {
+        while done < limit && rows.next(run, &mut row)? {
+            change(run, &mut row, &rows.row_key, &rows.stored)?;
+            done += 1;
+        }
+        return Ok(());
+    }
+    let mut found = SortedRows::new();
+    while rows.next(run, &mut row)? {
+        found.add(sort, &row, Found { key: rows.row_key.clone(), stored: rows.stored.clone() }, run)?;
+    }
+    for Found { key, stored } in found.sorted(sort).take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+        table.read_row(&stored, &mut run.offsets, &mut row)?;
+        change(run, &mut row, &key, &stored)?;
+    }
+    Ok(())
+}
+
+pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementResult, SqlError> {
+    let table = &*plan.table;
+    let limit = count_or_all(plan.limit.as_ref(), run)?;
+    let warnings = run.session.diagnostics.borrow().len();
+    let (mut matched, mut changed) = (0_u64, 0_u64);
+    let mut rows = TableRows::open(table, &plan.access, &plan.wanted, Some((LOCKS, plan.filter.as_ref())), run)?;
+    let sorting = sorts(&plan.sort, &rows, plan.access.ordered);
+    let mut columns: Vec<(usize, Value)> = Vec::with_capacity(plan.assignments.len());
+    let mut before = vec![Value::Null; table.def.columns.len()];
+    let mut change = |run: &mut Run<'_>, row: &mut Vec<Value>, key: &[u8], stored: &[u8]| {
+        matched += 1;
+        for column in &plan.wanted {
+            before[*column] = row[*column].clone();
+        }
+        // Left to right: a later assignment sees what an earlier one set.
+        for (column, expr) in &plan.assignments {
+            let value = expr.eval(row, &run.eval())?;
+            row[*column] = assign(value, &table.def.columns[*column], matched, plan.ignore, run)?;
+        }
+        collect_changes(plan.assignments.iter().map(|(column, _)| *column), &before, row, &mut columns);
+        if columns.is_empty() {
+            return Ok(());
+        }
+        for column in &plan.touched {
+            row[*column] = current_timestamp(&table.def.columns[*column], matched, run)?;
+        }
+        if !plan.touched.is_empty() {
+            let all = plan.assignments.iter().map(|(column, _)| *column).chain(plan.touched.iter().copied());
+            collect_changes(all, &before, row, &mut columns);
+        }
+        pass_auto_increment(table, &columns, run)?;
+        let change = Changed { columns: &columns, before: &before, after: row };
+        match row_change::update(table, &change, key, stored, run)? {
+            None => changed += 1,
+            Some(conflict) => {
+                let error = duplicate(table, conflict.index, row, run.session.time_zone);
+                if !plan.ignore {
+                    return Err(error);
+                }
+                run.statement.push_warning(error);
+            }
+        }
+        Ok(())
+    };
+    each_row(table, &mut rows, &plan.sort, sorting, limit, run, &mut change)?;
+    let affected = if run.session.client_found_rows { matched } else { changed };
+    run.session.row_count.set(i64::try_from(affected).unwrap_or(i64::MAX));
+    let warnings = run.session.diagnostics.borrow().len() - warnings;
+    let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
+    let last_insert_id = run.statement.explicit_last_insert_id.get().unwrap_or(0);
+    Ok(StatementResult::Done { affected, last_insert_id, info })
+}
+
+/// The columns that differ, sorted, each once.
+fn collect_changes(
+    assigned: impl Iterator<Item = usize>,
+    before: &[Value],
+    after: &[Value],
+    columns: &mut Vec<(usize, Value)>,
+) {
+    columns.clear();
+    for column in assigned {
+        if before[column] != after[column] && !columns.iter().any(|(known, _)| *known == column) {
+            columns.push((column, after[column].clone()));
+        }
+    }
+    columns.sort_by_key(|(column, _)| *column);
+}
+
+fn pass_auto_increment(table: &Table, columns: &[(usize, Value)], run: &mut Run<'_>) -> Result<(), SqlError> {
+    let given = columns.iter().find(|(column, _)| Some(*column) == table.auto_increment);
+    match given {
+        Some((_, Value::Int(given))) => table.pass_auto_increment(run.transaction, u64::try_from(*given).unwrap_or(0)),
+        Some((_, Value::UInt(given))) => table.pass_auto_increment(run.transaction, *given),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn delete(plan: &DeletePlan, run: &mut Run<'_>) -> Result<StatementResult, SqlError> {
+    let table = &*plan.table;
+    let limit = count_or_all(plan.limit.as_ref(), run)?;
+    // Index entries are removed by their keys, which any column may be part of.
+    let wanted: Vec<usize> = (0..table.def.columns.len()).collect();
+    let mut affected = 0_u64;
+    let mut rows = TableRows::open(table, &plan.access, &wanted, Some((LOCKS, plan.filter.as_ref())), run)?;
+    let sorting = sorts(&plan.sort, &rows, plan.access.ordered);
+    let mut change = |run: &mut Run<'_>, row: &mut Vec<Value>, key: &[u8], stored: &[u8]| {
+        affected += 1;
+        row_change::delete(table, row, key, stored, run)
+    };
+    each_row(table, &mut rows, &plan.sort, sorting, limit, run, &mut change)?;
+    run.session.row_count.set(i64::try_from(affected).unwrap_or(i64::MAX));
+    Ok(StatementResult::Done { affected, last_insert_id: 0, info: String::new() })
+}

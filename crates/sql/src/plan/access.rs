@@ -1,0 +1,325 @@
+//! Chooses how the rows of a table are found.
+//!
+//! The conjuncts of WHERE that compare a column with something the row does not change become terms; an
+//! index is the better the longer its leading columns are fixed by terms. The whole condition is
+//! evaluated again for each row, so a path may give more rows than match but never fewer.
+//!
+//! Not here: the values of the terms, which are known when the statement runs (`exec::key_range`).
+
+use crate::ast::{IndexHint, IndexHintKind};
+use crate::catalog::definition::IndexKind;
+use crate::catalog::table::Table;
+use crate::collation::Collation;
+use crate::error::{ER_KEY_DOES_NOT_EXITS, SqlError};
+use crate::expr::{CompareOp, Expr};
+use crate::types::ColumnType;
+use crate::value::Value;
+
+use super::SortKey;
+
+/// How rows are found.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Access {
+    /// Which index; `None` are the rows themselves in their own order.
+    pub(crate) index: Option<usize>,
+    /// Values that the leading columns of the index must have.
+    pub(crate) equal: Vec<Expr>,
+    /// What the column behind those must be.
+    pub(crate) tail: Tail,
+    /// Every row of the index is read from its end.
+    pub(crate) reverse: bool,
+    /// Rows come in the order that the statement wants.
+    pub(crate) ordered: bool,
+    /// The condition is constant and never true.
+    pub(crate) nothing: bool,
+}
+
+/// What is asked of the first column of an index that is not fixed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Tail {
+    /// Nothing.
+    Open,
+    /// One of these.
+    In(Vec<Expr>),
+    /// Between bounds; the flag says whether the bound belongs to the range.
+    Range {
+        low: Option<(Expr, bool)>,
+        high: Option<(Expr, bool)>,
+    },
+}
+
+impl Access {
+    /// Every row, in the order they are stored.
+    pub(crate) fn scan() -> Access {
+        Access { index: None, equal: Vec::new(), tail: Tail::Open, reverse: false, ordered: false, nothing: false }
+    }
+
+    /// The index that the rows are kept in or that leads to them.
+    pub(crate) fn key<'t>(&self, table: &'t Table) -> Option<&'t crate::catalog::table::Index> {
+        self.index.map(|index| &table.indexes[index])
+    }
+
+    /// Whether at most one row is found, by its whole key.
+    pub(crate) fn is_point(&self, table: &Table) -> bool {
+        self.key(table).is_some_and(|index| {
+            index.is_unique()
+                && self.equal.len() == index.columns.len()
+                && index.parts.iter().all(|part| part.prefix.is_none())
+                && !self.equal.contains(&Expr::Literal(Value::Null))
+        })
+    }
+}
+
+/// What a conjunct asks of one column.
+struct Term {
+    column: usize,
+    ask: Ask,
+}
+
+enum Ask {
+    Equal(Expr),
+    In(Vec<Expr>),
+    Low(Expr, bool),
+    High(Expr, bool),
+}
+
+/// Chooses the access path for `filter`, `sort` and whether there is a LIMIT.
+pub(crate) fn choose(
+    table: &Table,
+    hints: &[IndexHint],
+    filter: Option<&Expr>,
+    sort: &[SortKey],
+    limited: bool,
+) -> Result<Access, SqlError> {
+    let allowed = allowed_indexes(table, hints)?;
+    let mut terms = Vec::new();
+    if let Some(filter) = filter {
+        collect_terms(table, filter, &mut terms);
+    }
+    let mut best: Option<(u32, Access)> = None;
+    for index in (0..table.indexes.len()).filter(|index| allowed[*index]) {
+        let (mut score, mut access) = candidate(table, index, &terms);
+        if score == 0 {
+            continue;
+        }
+        order(table, &mut access, sort);
+        // Among equals, the one that saves sorting, then the rows' own order.
+        score = score * 4 + u32::from(access.ordered) * 2 + u32::from(table.primary == Some(index));
+        if best.as_ref().is_none_or(|(known, _)| score > *known) {
+            best = Some((score, access));
+        }
+    }
+    if let Some((_, access)) = best {
+        return Ok(access);
+    }
+    let mut scan = Access::scan();
+    scan.index = table.primary;
+    order(table, &mut scan, sort);
+    if scan.ordered || sort.is_empty() || !limited {
+        return Ok(scan);
+    }
+    // The first few rows in the order of some index are found without sorting all.
+    for index in (0..table.indexes.len()).filter(|index| allowed[*index]) {
+        let mut access = Access { index: Some(index), ..Access::scan() };
+        order(table, &mut access, sort);
+        if access.ordered {
+            return Ok(access);
+        }
+    }
+    Ok(scan)
+}
+
+fn allowed_indexes(table: &Table, hints: &[IndexHint]) -> Result<Vec<bool>, SqlError> {
+    let restricted = hints.iter().any(|hint| hint.kind != IndexHintKind::Ignore);
+    let mut allowed = vec![!restricted; table.indexes.len()];
+    for hint in hints {
+        for name in &hint.indexes {
+            let found = table.def.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name));
+            let Some(found) = found else {
+                return Err(SqlError::new(ER_KEY_DOES_NOT_EXITS, &[name, &table.def.name]));
+            };
+            allowed[found] = hint.kind != IndexHintKind::Ignore;
+        }
+    }
+    Ok(allowed)
+}
+
+/// Whether an expression is the same for every row of the statement.
+fn is_fixed(expr: &Expr) -> bool {
+    let mut fixed = !expr.is_volatile();
+    expr.walk(&mut |part| fixed &= !matches!(part, Expr::Column(_) | Expr::AssignUserVariable(..)));
+    fixed
+}
+
+/// The column of the table that `expr` is.
+fn table_column(table: &Table, expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Column(column) if column.slot < table.def.columns.len() => Some(column.slot),
+        _ => None,
+    }
+}
+
+/// Whether a comparison under `collation` orders a column as its keys do.
+fn collation_fits(column_type: &ColumnType, collation: Collation) -> bool {
+    match column_type {
+        ColumnType::Char { collation: own, .. }
+        | ColumnType::VarChar { collation: own, .. }
+        | ColumnType::Text { collation: own, .. } => *own == collation,
+        _ => true,
+    }
+}
+
+fn collect_terms(table: &Table, filter: &Expr, terms: &mut Vec<Term>) {
+    let fits = |column: usize, collation| collation_fits(&table.def.columns[column].column_type, collation);
+    match filter {
+        Expr::And(parts) => parts.iter().for_each(|part| collect_terms(table, part, terms)),
+        Expr::Compare(op, left, right, collation) => {
+            let (column, value, op) = match (table_column(table, left), table_column(table, right)) {
+                (Some(column), None) if is_fixed(right) => (column, right, *op),
+                (None, Some(column)) if is_fixed(left) => (column, left, flipped(*op)),
+                _ => return,
+            };
+            if !fits(column, *collation) {
+                return;
+            }
+            let value = (**value).clone();
+            let ask = match op {
+                CompareOp::Equal => Ask::Equal(value),
+                CompareOp::Less => Ask::High(value, false),
+                CompareOp::LessOrEqual => Ask::High(value, true),
+                CompareOp::Greater => Ask::Low(value, false),
+                CompareOp::GreaterOrEqual => Ask::Low(value, true),
+                CompareOp::NotEqual | CompareOp::NullSafeEqual => return,
+            };
+            terms.push(Term { column, ask });
+        }
+        Expr::Between { operand, low, high, negated: false, collation } => {
+            if let Some(column) = table_column(table, operand)
+                && fits(column, *collation)
+            {
+                if is_fixed(low) {
+                    terms.push(Term { column, ask: Ask::Low((**low).clone(), true) });
+                }
+                if is_fixed(high) {
+                    terms.push(Term { column, ask: Ask::High((**high).clone(), true) });
+                }
+            }
+        }
+        Expr::In { operand, list, negated: false, collation } => {
+            if let Some(column) = table_column(table, operand)
+                && fits(column, *collation)
+                && list.iter().all(is_fixed)
+            {
+                let ask = match list.as_slice() {
+                    [single] => Ask::Equal(single.clone()),
+                    _ => Ask::In(list.clone()),
+                };
+                terms.push(Term { column, ask });
+            }
+        }
+        Expr::IsNull { operand, negated: false } => {
+            if let Some(column) = table_column(table, operand) {
+                terms.push(Term { column, ask: Ask::Equal(Expr::Literal(Value::Null)) });
+            }
+        }
+        _ => {}
+    }
+}
+
+fn flipped(op: CompareOp) -> CompareOp {
+    match op {
+        CompareOp::Less => CompareOp::Greater,
+        CompareOp::LessOrEqual => CompareOp::GreaterOrEqual,
+        CompareOp::Greater => CompareOp::Less,
+        CompareOp::GreaterOrEqual => CompareOp::LessOrEqual,
+        same => same,
+    }
+}
+
+/// What an index can do with the terms, and how good that is (0: nothing).
+fn candidate(table: &Table, at: usize, terms: &[Term]) -> (u32, Access) {
+    let index = &table.indexes[at];
+    let mut access = Access { index: Some(at), ..Access::scan() };
+    let mut score = 0;
+    for column in &index.columns {
+        let asked = |pick: fn(&Ask) -> Option<&Expr>| {
+            terms.iter().filter(|term| term.column == *column).find_map(|term| pick(&term.ask))
+        };
+        let equal = asked(|ask| match ask {
+            Ask::Equal(value) => Some(value),
+            _ => None,
+        });
+        if let Some(value) = equal {
+            access.equal.push(value.clone());
+            score += 10;
+            continue;
+        }
+        access.tail = tail(*column, terms);
+        score += match &access.tail {
+            Tail::Open => 0,
+            Tail::In(_) => 8,
+            Tail::Range { low: Some(_), high: Some(_) } => 5,
+            Tail::Range { .. } => 3,
+        };
+        break;
+    }
+    if access.is_point(table) {
+        score += if index.kind == IndexKind::Primary { 1000 } else { 900 };
+    }
+    (score, access)
+}
+
+fn tail(column: usize, terms: &[Term]) -> Tail {
+    let (mut low, mut high) = (None, None);
+    for term in terms.iter().filter(|term| term.column == column) {
+        match &term.ask {
+            Ask::In(list) => return Tail::In(list.clone()),
+            // The first bound is used; others are left to the condition.
+            Ask::Low(value, included) if low.is_none() => low = Some((value.clone(), *included)),
+            Ask::High(value, included) if high.is_none() => high = Some((value.clone(), *included)),
+            _ => {}
+        }
+    }
+    if low.is_none() && high.is_none() { Tail::Open } else { Tail::Range { low, high } }
+}
+
+/// Finds out whether the path gives rows in the order of `sort`, forwards or backwards.
+fn order(table: &Table, access: &mut Access, sort: &[SortKey]) {
+    if sort.is_empty() {
+        return;
+    }
+    if access.is_point(table) {
+        access.ordered = true;
+        return;
+    }
+    let Some(index) = access.key(table) else { return };
+    if index.parts[..access.equal.len()].iter().any(|part| part.prefix.is_some()) {
+        return;
+    }
+    // Rows under equal keys of a secondary index come in the order of the primary key.
+    let behind = table.primary.filter(|primary| Some(*primary) != access.index);
+    let behind = behind.map(|primary| &table.indexes[primary]);
+    let mut columns = index
+        .columns
+        .iter()
+        .zip(&index.parts)
+        .chain(behind.iter().flat_map(|primary| primary.columns.iter().zip(&primary.parts)))
+        .skip(access.equal.len());
+    let fixed = &index.columns[..access.equal.len()];
+    let mut descending = None;
+    for key in sort {
+        let Some(column) = table_column(table, &key.expr) else { return };
+        if fixed.contains(&column) {
+            continue;
+        }
+        match columns.next() {
+            Some((next, part)) if *next == column && part.prefix.is_none() => {}
+            _ => return,
+        }
+        if *descending.get_or_insert(key.descending) != key.descending {
+            return;
+        }
+    }
+    access.ordered = true;
+    access.reverse = descending.unwrap_or(false);
+}

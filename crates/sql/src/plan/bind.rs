@@ -1,0 +1,219 @@
+//! Binds the names of an expression to places of the row.
+
+use std::sync::Arc;
+
+use crate::ast;
+use crate::catalog::definition::{ColumnDef, DefaultValue};
+use crate::catalog::table::Table;
+use crate::error::{ER_BAD_FIELD_ERROR, ER_INVALID_GROUP_FUNC_USE, ER_NO_DEFAULT_FOR_FIELD, SqlError};
+use crate::expr::aggregate::Aggregate;
+use crate::expr::Expr;
+use crate::value::Value;
+
+/// The names that expressions of one statement may use.
+pub(crate) struct Scope<'a> {
+    /// The table, with the name it goes by.
+    pub(crate) table: Option<(&'a Table, &'a str)>,
+    /// Where the new row of an INSERT lies, for VALUES(c).
+    pub(crate) new_row: Option<usize>,
+    /// `AS new(a, b)` of an INSERT: its name and its columns' names, by column.
+    pub(crate) row_alias: Option<(&'a str, Vec<&'a str>)>,
+    /// Items of the select list that ORDER BY, GROUP BY and HAVING may name.
+    pub(crate) aliases: Vec<(&'a str, Expr)>,
+    /// Whether those come before columns.
+    pub(crate) aliases_first: bool,
+    /// Aggregates are allowed and collected here.
+    pub(crate) aggregates: Option<&'a mut Vec<Aggregate>>,
+    /// The clause, for messages.
+    pub(crate) clause: &'static str,
+}
+
+impl<'a> Scope<'a> {
+    /// A scope over one table or none.
+    pub(crate) fn new(table: Option<(&'a Table, &'a str)>, clause: &'static str) -> Scope<'a> {
+        Scope {
+            table,
+            new_row: None,
+            row_alias: None,
+            aliases: Vec::new(),
+            aliases_first: false,
+            aggregates: None,
+            clause,
+        }
+    }
+
+    fn slots(&self) -> usize {
+        self.table.map_or(0, |(table, _)| table.def.columns.len())
+    }
+
+    /// The table's column of this name.
+    pub(crate) fn table_column(&self, name: &ast::ColumnName) -> Option<usize> {
+        let (table, known_as) = self.table?;
+        let named = match (&name.database, &name.table) {
+            (_, None) => true,
+            (None, Some(qualifier)) => qualifier == known_as,
+            (Some(database), Some(qualifier)) => *database == table.def.database && qualifier == known_as,
+        };
+        if named { table.def.column_index(&name.column) } else { None }
+    }
+
+    fn column(&self, name: &ast::ColumnName) -> Result<Expr, SqlError> {
+        if self.aliases_first && let Some(aliased) = self.alias(name) {
+            return Ok(aliased);
+        }
+        if let Some(column) = self.table_column(name)
+            && let Some((table, _)) = self.table
+        {
+            return Ok(column_expr(&table.def.columns[column], column));
+        }
+        if let Some(column) = self.new_row_column(name) {
+            return Ok(column);
+        }
+        if let Some(aliased) = self.alias(name) {
+            return Ok(aliased);
+        }
+        let written = match &name.table {
+            Some(table) => format!("{table}.{}", name.column),
+            None => name.column.clone(),
+        };
+        Err(SqlError::new(ER_BAD_FIELD_ERROR, &[&written, &self.clause]))
+    }
+
+    fn alias(&self, name: &ast::ColumnName) -> Option<Expr> {
+        if name.table.is_some() {
+            return None;
+        }
+        let found = self.aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(&name.column));
+        found.map(|(_, expr)| expr.clone())
+    }
+
+    /// A column of the new row by its row alias.
+    fn new_row_column(&self, name: &ast::ColumnName) -> Option<Expr> {
+        let (alias, columns) = self.row_alias.as_ref()?;
+        if name.table.as_ref().is_some_and(|table| table != alias) {
+            return None;
+        }
+        let (table, _) = self.table?;
+        let column = columns.iter().position(|column| column.eq_ignore_ascii_case(&name.column))?;
+        Some(column_expr(&table.def.columns[column], self.new_row? + column))
+    }
+
+    /// Binds an expression.
+    pub(crate) fn bind(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
+        Ok(match expr {
+            ast::Expr::Literal(value) => Expr::Literal(value.clone()),
+            ast::Expr::Param(index) => Expr::Param(*index),
+            ast::Expr::Column(name) => self.column(name)?,
+            ast::Expr::Unary(op, operand) => Expr::Unary(*op, Box::new(self.bind(operand)?)),
+            ast::Expr::Arithmetic(op, left, right) => Expr::arithmetic(*op, self.bind(left)?, self.bind(right)?)?,
+            ast::Expr::Compare(op, left, right) => Expr::compare(*op, self.bind(left)?, self.bind(right)?)?,
+            ast::Expr::And(parts) => Expr::And(self.bind_all(parts)?),
+            ast::Expr::Or(parts) => Expr::Or(self.bind_all(parts)?),
+            ast::Expr::Xor(left, right) => Expr::Xor(Box::new(self.bind(left)?), Box::new(self.bind(right)?)),
+            ast::Expr::Not(operand) => Expr::Not(Box::new(self.bind(operand)?)),
+            ast::Expr::Between { operand, low, high, negated } => {
+                Expr::between(self.bind(operand)?, self.bind(low)?, self.bind(high)?, *negated)?
+            }
+            ast::Expr::In { operand, list, negated } => {
+                Expr::in_list(self.bind(operand)?, self.bind_all(list)?, *negated)?
+            }
+            ast::Expr::Like { operand, pattern, escape, negated } => {
+                Expr::like(self.bind(operand)?, self.bind(pattern)?, *escape, *negated)?
+            }
+            ast::Expr::IsNull { operand, negated } => {
+                Expr::IsNull { operand: Box::new(self.bind(operand)?), negated: *negated }
+            }
+            ast::Expr::IsTruth { operand, truth, negated } => {
+                Expr::IsTruth { operand: Box::new(self.bind(operand)?), truth: *truth, negated: *negated }
+            }
+            ast::Expr::Case { operand, branches, otherwise } => {
+                let operand = operand.as_ref().map(|operand| self.bind(operand)).transpose()?;
+                let branches = branches
+                    .iter()
+                    .map(|(when, then)| Ok((self.bind(when)?, self.bind(then)?)))
+                    .collect::<Result<_, SqlError>>()?;
+                let otherwise = otherwise.as_ref().map(|otherwise| self.bind(otherwise)).transpose()?;
+                Expr::case(operand, branches, otherwise)?
+            }
+            ast::Expr::Cast(operand, target) => Expr::Cast(Box::new(self.bind(operand)?), *target),
+            ast::Expr::Collate(operand, collation) => Expr::Collate(Box::new(self.bind(operand)?), *collation),
+            ast::Expr::Call { name, args, distinct } => self.call(name, args, *distinct)?,
+            ast::Expr::DateAdd { date, amount, unit, negated } => Expr::DateAdd {
+                date: Box::new(self.bind(date)?),
+                amount: Box::new(self.bind(amount)?),
+                unit: *unit,
+                negated: *negated,
+            },
+            ast::Expr::Extract(unit, date) => Expr::extract(*unit, self.bind(date)?),
+            ast::Expr::TimestampDiff(unit, from, to) => Expr::timestamp_diff(*unit, self.bind(from)?, self.bind(to)?),
+            ast::Expr::UserVariable(name) => Expr::UserVariable(Arc::from(name.as_str())),
+            ast::Expr::AssignUserVariable(name, value) => {
+                Expr::AssignUserVariable(Arc::from(name.as_str()), Box::new(self.bind(value)?))
+            }
+            ast::Expr::SystemVariable(scope, name) => Expr::SystemVariable(*scope, Arc::from(name.as_str())),
+            ast::Expr::Values(name) => self.values(name)?,
+            ast::Expr::Default(name) => self.default(name.as_ref())?,
+        })
+    }
+
+    fn bind_all(&mut self, exprs: &[ast::Expr]) -> Result<Vec<Expr>, SqlError> {
+        exprs.iter().map(|expr| self.bind(expr)).collect()
+    }
+
+    fn call(&mut self, name: &str, args: &[ast::Expr], distinct: bool) -> Result<Expr, SqlError> {
+        if !Aggregate::is_aggregate(name) {
+            if distinct {
+                return Err(SqlError::unsupported(format_args!("DISTINCT inside of {name}()")));
+            }
+            return Expr::call(name, self.bind_all(args)?);
+        }
+        // An aggregate of an aggregate has no meaning.
+        let collected = self.aggregates.take().ok_or_else(|| SqlError::new(ER_INVALID_GROUP_FUNC_USE, &[]))?;
+        let args = self.bind_all(args);
+        let place = self.slots() + collected.len();
+        let aggregate = Aggregate::new(name, args?, distinct)?;
+        let slot = match collected.iter().position(|known| *known == aggregate) {
+            Some(known) => self.slots() + known,
+            None => {
+                collected.push(aggregate.clone());
+                place
+            }
+        };
+        self.aggregates = Some(collected);
+        Ok(Expr::column(slot, name, aggregate.result_type(&[])))
+    }
+
+    fn values(&self, name: &ast::ColumnName) -> Result<Expr, SqlError> {
+        let unknown = || SqlError::new(ER_BAD_FIELD_ERROR, &[&name.column, &self.clause]);
+        let column = self.table_column(name).ok_or_else(unknown)?;
+        let (table, _) = self.table.ok_or_else(unknown)?;
+        match self.new_row {
+            Some(first) => Ok(column_expr(&table.def.columns[column], first + column)),
+            // Outside of ON DUPLICATE KEY UPDATE it is NULL.
+            None => Ok(Expr::Literal(Value::Null)),
+        }
+    }
+
+    fn default(&self, name: Option<&ast::ColumnName>) -> Result<Expr, SqlError> {
+        let Some(name) = name else { return Err(SqlError::unsupported("DEFAULT in an expression")) };
+        let unknown = || SqlError::new(ER_BAD_FIELD_ERROR, &[&name.column, &self.clause]);
+        let column = self.table_column(name).ok_or_else(unknown)?;
+        let (table, _) = self.table.ok_or_else(unknown)?;
+        default_expr(&table.def.columns[column])
+    }
+}
+
+/// A reference to a table's column that lies at `slot`.
+pub(crate) fn column_expr(column: &ColumnDef, slot: usize) -> Expr {
+    Expr::column(slot, column.name.as_str(), column.result_type())
+}
+
+/// What DEFAULT means for a column; 1364 if it has none.
+pub(crate) fn default_expr(column: &ColumnDef) -> Result<Expr, SqlError> {
+    match &column.default {
+        DefaultValue::Literal(value) => Ok(Expr::Literal(value.clone())),
+        DefaultValue::CurrentTimestamp => Expr::call("NOW", vec![Expr::Literal(Value::Int(6))]),
+        DefaultValue::None if column.nullable => Ok(Expr::Literal(Value::Null)),
+        DefaultValue::None => Err(SqlError::new(ER_NO_DEFAULT_FOR_FIELD, &[&column.name])),
+    }
+}
