@@ -49,7 +49,7 @@ pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
 
 /// The order, or `None` if a character beyond ASCII has a say in it.
 fn compare_ascii(a: &[u8], b: &[u8], ranks: &[u8; 128]) -> Option<Ordering> {
-    let same = a.iter().zip(b).take_while(|(a, b)| a == b && a.is_ascii()).count();
+    let same = equal_ascii_len(a, b);
     let (mut rest_a, mut rest_b) = (a[same..].iter(), b[same..].iter());
     loop {
         let rank_a = next_rank(&mut rest_a, ranks)?;
@@ -60,6 +60,15 @@ fn compare_ascii(a: &[u8], b: &[u8], ranks: &[u8; 128]) -> Option<Ordering> {
             return (plain(rest_a.as_slice()) && plain(rest_b.as_slice())).then(|| rank_a.cmp(&rank_b));
         }
     }
+}
+
+/// How many bytes at the start are the same and ASCII, give or take a few.
+fn equal_ascii_len(a: &[u8], b: &[u8]) -> usize {
+    const WORD: usize = size_of::<u64>();
+    const NOT_ASCII: u64 = 0x8080_8080_8080_8080;
+    let word = |bytes: &[u8]| <[u8; WORD]>::try_from(bytes).map(u64::from_ne_bytes).unwrap_or(NOT_ASCII);
+    let words = a.chunks_exact(WORD).zip(b.chunks_exact(WORD)).map(|(a, b)| (word(a), word(b)));
+    words.take_while(|(a, b)| a == b && a & NOT_ASCII == 0).count() * WORD
 }
 
 /// The rank of the next character that counts, 0 at the end; `None` for one beyond ASCII.
@@ -79,10 +88,18 @@ pub fn write_key(text: &[u8], out: &mut Vec<u8>) {
     if !text.is_ascii() {
         return write_library_key(text, out);
     }
-    out.reserve(text.len() + text.len() / 2);
-    for byte in text {
-        let (key, len) = &library.keys[usize::from(*byte)];
-        out.extend_from_slice(&key[..usize::from(*len)]);
+    // Through a buffer with room for the longest keys, so that no byte needs a check of its own.
+    const CHUNK: usize = 64;
+    let mut buffer = [0; 2 * CHUNK + 1];
+    for chunk in text.chunks(CHUNK) {
+        let mut filled = 0;
+        for byte in chunk {
+            let (key, len) = &library.keys[usize::from(byte & 0x7f)];
+            buffer[filled] = key[0];
+            buffer[filled + 1] = key[1];
+            filled += usize::from(*len);
+        }
+        out.extend_from_slice(&buffer[..filled]);
     }
 }
 

@@ -142,6 +142,12 @@ impl Call {
 /// Every function, by subject.
 const TABLES: &[&[Function]] = &[string::FUNCTIONS, numeric::FUNCTIONS, temporal::FUNCTIONS, information::FUNCTIONS, digest::FUNCTIONS];
 
+/// The names of all functions.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TABLES.iter().flat_map(|table| table.iter()).map(|function| function.name)
+}
+
 pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
     let lower = name.to_ascii_lowercase();
     let wrong_count = || SqlError::new(ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name]);

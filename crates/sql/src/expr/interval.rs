@@ -26,7 +26,7 @@ pub(super) fn add(date: &Value, amount: &Value, unit: IntervalUnit, negated: boo
     }
     let Some(mut interval) = Interval::read(amount, unit, cx)? else { return overflow(cx) };
     if negated {
-        interval = Interval { months: -interval.months, micros: -interval.micros };
+        interval = Interval { months: interval.months.saturating_neg(), micros: -interval.micros };
     }
     let fraction = if interval.micros % i128::from(SECOND_US) != 0 || unit.has_micros() { 6 } else { 0 };
     if let Value::Time(time) = date
@@ -70,6 +70,8 @@ impl Interval {
                     scaled.map_or(i128::MAX, |scaled| scaled.to_i128().0)
                 }
             };
+            // Beyond every calendar, but not beyond further arithmetic.
+            let micros = micros.clamp(-(1 << 100), 1 << 100);
             return Ok(Some(Interval { months: 0, micros }));
         }
         Ok(Interval::of(unit, to_i64(amount, cx)?))
@@ -228,6 +230,12 @@ pub(super) fn difference(unit: IntervalUnit, from: &Value, to: &Value, cx: &Eval
     let into_month = |value: DateTime| i64::from(value.date().day) * DAY_US + value.micros_of_day();
     let months = month_of(late) - month_of(early) - i64::from(into_month(late) < into_month(early));
     Ok(Value::Int(micros.signum() * (months / months_each)))
+}
+
+/// The units by number.
+#[cfg(test)]
+pub(super) fn unit_at(number: usize) -> Option<IntervalUnit> {
+    NAMES.get(number).map(|(unit, _)| *unit)
 }
 
 const NAMES: &[(IntervalUnit, &str)] = &[

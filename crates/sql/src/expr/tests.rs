@@ -1,0 +1,149 @@
+//! Expressions are built and evaluated; expected texts are MySQL's.
+
+mod functions;
+mod operators;
+mod types;
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use super::*;
+use crate::error::SqlError;
+use crate::types::SqlMode;
+use crate::types::decimal::Decimal;
+use crate::types::temporal::{TimeZone, parse};
+
+/// A session in which it is 2024-02-29 12:30:45.678901 UTC.
+struct Session {
+    zone: TimeZone,
+    sql_mode: SqlMode,
+    strict: bool,
+    warnings: RefCell<Vec<u16>>,
+    variable: RefCell<Value>,
+}
+
+const NOW_US: i64 = 1_709_209_845_678_901;
+
+impl Session {
+    fn new() -> Session {
+        Session {
+            zone: TimeZone::UTC,
+            sql_mode: SqlMode::DEFAULT,
+            strict: false,
+            warnings: RefCell::default(),
+            variable: RefCell::default(),
+        }
+    }
+}
+
+impl StatementContext for Session {
+    fn now_us(&self) -> i64 {
+        NOW_US
+    }
+    fn clock_us(&self) -> i64 {
+        NOW_US + 1_000_000
+    }
+    fn time_zone(&self) -> TimeZone {
+        self.zone
+    }
+    fn sql_mode(&self) -> SqlMode {
+        self.sql_mode
+    }
+    fn warn(&self, warning: SqlError) -> Result<(), SqlError> {
+        if self.strict {
+            return Err(warning);
+        }
+        self.warnings.borrow_mut().push(warning.errno);
+        Ok(())
+    }
+    fn user_variable(&self, _name: &str) -> Value {
+        self.variable.borrow().clone()
+    }
+    fn set_user_variable(&self, _name: &str, value: Value) {
+        *self.variable.borrow_mut() = value;
+    }
+    fn system_variable(&self, _scope: VariableScope, name: &str) -> Result<Value, SqlError> {
+        Err(SqlError::new(crate::error::ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]))
+    }
+    fn information(&self, what: Information) -> Value {
+        match what {
+            Information::ConnectionId => Value::UInt(7),
+            Information::Database => Value::text("db"),
+            _ => Value::Null,
+        }
+    }
+    fn set_last_insert_id(&self, _id: u64) {}
+    fn sleep(&self, _duration: Duration) -> bool {
+        false
+    }
+    fn random(&self, bytes: &mut [u8]) {
+        bytes.fill(0x55);
+    }
+    fn max_allowed_packet(&self) -> usize {
+        1000
+    }
+}
+
+fn int(int: i64) -> Expr {
+    Expr::Literal(Value::Int(int))
+}
+
+fn uint(int: u64) -> Expr {
+    Expr::Literal(Value::UInt(int))
+}
+
+fn text(text: &str) -> Expr {
+    Expr::Literal(Value::text(text))
+}
+
+fn bytes(bytes: &[u8]) -> Expr {
+    Expr::Literal(Value::bytes(bytes))
+}
+
+fn null() -> Expr {
+    Expr::Literal(Value::Null)
+}
+
+fn double(double: f64) -> Expr {
+    Expr::Literal(Value::Double(double))
+}
+
+fn decimal(text: &str) -> Expr {
+    Expr::Literal(Value::Decimal(Decimal::parse(text).unwrap()))
+}
+
+fn datetime(text: &str) -> Expr {
+    Expr::Literal(Value::DateTime(parse::datetime(text, TimeZone::UTC).unwrap().value))
+}
+
+fn date(text: &str) -> Expr {
+    Expr::Literal(Value::Date(parse::datetime(text, TimeZone::UTC).unwrap().value.date()))
+}
+
+fn time(text: &str) -> Expr {
+    Expr::Literal(Value::Time(parse::time(text).unwrap().0.value))
+}
+
+fn call<const N: usize>(name: &str, args: [Expr; N]) -> Expr {
+    Expr::call(name, args.to_vec()).unwrap()
+}
+
+fn eval_in(session: &Session, expr: &Expr) -> Result<Value, SqlError> {
+    expr.eval(&[], &EvalContext { params: &[], statement: session })
+}
+
+/// The value's text, with an `!` and the number behind it for each warning; or the error's number.
+fn shown(expr: &Expr) -> String {
+    let session = Session::new();
+    let value = eval_in(&session, expr);
+    let mut shown = value.map_or_else(|error| format!("error {}", error.errno), |value| value.to_string());
+    for errno in session.warnings.borrow().iter() {
+        shown.push_str(&format!(" !{errno}"));
+    }
+    shown
+}
+
+#[track_caller]
+fn check(expr: Expr, expected: &str) {
+    assert_eq!(shown(&expr), expected, "{expr}");
+}

@@ -84,7 +84,9 @@ pub fn datetime_from_number(number: i64) -> Option<DateTime> {
 /// flag of the result says whether the value had to be cut to the range of TIME.
 pub fn time(text: &str) -> Option<(Parsed<Time>, bool)> {
     let text = text.trim_ascii();
-    if text.len() >= 12
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let dated = digits >= 12 || (digits > 0 && matches!(text.as_bytes().get(digits), Some(b'-' | b'/')));
+    if dated
         && let Some(parsed) = datetime(text, TimeZone::UTC).filter(|parsed| parsed.has_time)
     {
         let value = Time { micros: parsed.value.micros_of_day(), fsp: parsed.value.fsp() };

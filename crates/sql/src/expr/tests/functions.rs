@@ -1,0 +1,258 @@
+use super::*;
+
+#[test]
+fn strings() {
+    check(call("concat", [text("a"), int(1), decimal("1.50")]), "a11.50");
+    check(call("concat", [text("a"), null()]), "NULL");
+    check(call("concat_ws", [text(","), text("a"), null(), text("b")]), "a,b");
+    check(call("length", [text("é")]), "2");
+    check(call("char_length", [text("é")]), "1");
+    check(call("char_length", [bytes("é".as_bytes())]), "2");
+    check(call("upper", [text("aé")]), "AÉ");
+    check(call("lower", [text("AÉ")]), "aé");
+    check(call("substring", [text("Quadratically"), int(5)]), "ratically");
+    check(call("substring", [text("Quadratically"), int(5), int(6)]), "ratica");
+    check(call("substr", [text("Sakila"), int(-3)]), "ila");
+    check(call("substr", [text("Sakila"), int(-5), int(3)]), "aki");
+    check(call("substr", [text("abc"), int(0)]), "");
+    check(call("substr", [text("abc"), int(-9)]), "");
+    check(call("left", [text("éàü"), int(2)]), "éà");
+    check(call("right", [text("éàü"), int(2)]), "àü");
+    check(call("substring_index", [text("www.mysql.com"), text("."), int(2)]), "www.mysql");
+    check(call("substring_index", [text("www.mysql.com"), text("."), int(-2)]), "mysql.com");
+    check(call("substring_index", [text("a"), text("."), int(-9)]), "a");
+    check(call("trim", [text("  bar ")]), "bar");
+    check(call("trim_leading", [text("xxbarxx"), text("x")]), "barxx");
+    check(call("trim_trailing", [text("barxyz"), text("xyz")]), "bar");
+    check(call("trim_both", [text("xxbarxx"), text("x")]), "bar");
+    check(call("replace", [text("www.mysql.com"), text("w"), text("Ww")]), "WwWwWw.mysql.com");
+    check(call("repeat", [text("ab"), int(3)]), "ababab");
+    check(call("repeat", [text("ab"), int(501)]), "NULL !1301");
+    check(call("space", [int(3)]), "   ");
+    check(call("lpad", [text("hi"), int(5), text("?!")]), "?!?hi");
+    check(call("rpad", [text("hi"), int(1), text("?")]), "h");
+    check(call("lpad", [text("hi"), int(-1), text("?")]), "NULL");
+    check(call("instr", [text("foobarbar"), text("BAR")]), "4");
+    check(call("locate", [text("bar"), text("foobarbar"), int(5)]), "7");
+    check(call("locate", [text("x"), text("foobar")]), "0");
+    check(call("reverse", [text("abé")]), "éba");
+    check(call("insert", [text("Quadratic"), int(3), int(4), text("What")]), "QuWhattic");
+    check(call("ascii", [text("2")]), "50");
+    check(call("ord", [text("é")]), "50089");
+    check(call("char", [int(77), int(121), text("83")]), "MyS");
+    check(call("strcmp", [text("a"), text("B")]), "-1");
+    check(call("field", [text("Bb"), text("Aa"), text("bb")]), "2");
+    check(call("elt", [int(2), text("a"), text("b")]), "b");
+    check(call("find_in_set", [text("b"), text("a,b,c")]), "2");
+    check(call("quote", [text("Don't!")]), "'Don\\'t!'");
+    check(call("format", [decimal("12332.123456"), int(4)]), "12,332.1235");
+    check(call("format", [int(-1234567), int(0)]), "-1,234,567");
+    check(call("bin", [int(12)]), "1100");
+}
+
+#[test]
+fn digits_and_digests() {
+    check(call("hex", [int(255)]), "FF");
+    check(call("hex", [text("abc")]), "616263");
+    check(call("unhex", [text("4D7953514C")]), "MySQL");
+    check(call("unhex", [text("GG")]), "NULL");
+    check(call("md5", [text("testing")]), "ae2b1fca515949e5d54fb22b8ed95575");
+    check(call("sha1", [text("abc")]), "a9993e364706816aba3e25717850c26c9cd0d89d");
+    check(call("sha2", [text("abc"), int(224)]), "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7");
+    check(call("sha2", [text("abc"), int(1)]), "NULL");
+    check(call("crc32", [text("MySQL")]), "3259397556");
+    check(call("bit_count", [int(29)]), "4");
+}
+
+#[test]
+fn numbers() {
+    check(call("abs", [int(-32)]), "32");
+    check(call("abs", [int(i64::MIN)]), "error 1690");
+    check(call("sign", [text("-3")]), "-1");
+    check(call("ceil", [decimal("1.23")]), "2");
+    check(call("floor", [decimal("-1.23")]), "-2");
+    check(call("ceiling", [double(1.5)]), "2");
+    check(call("round", [decimal("-1.58")]), "-2");
+    check(call("round", [decimal("1.298"), int(1)]), "1.300");
+    check(call("round", [int(125), int(-1)]), "130");
+    check(call("round", [double(2.5)]), "2");
+    check(call("truncate", [double(1.999), int(1)]), "1.9");
+    check(call("truncate", [int(122), int(-2)]), "100");
+    check(call("mod", [int(29), int(9)]), "2");
+    check(call("pow", [int(2), int(-2)]), "0.25");
+    check(call("pow", [int(10), int(1000)]), "error 1690");
+    check(call("sqrt", [int(-16)]), "NULL");
+    check(call("ln", [int(0)]), "NULL !3020");
+    check(call("log", [int(2), int(65536)]), "16");
+    check(call("interval", [int(23), int(1), int(15), int(30)]), "2");
+    check(call("rand", []), "0.33333333333333326");
+}
+
+#[test]
+fn the_present_is_the_statements() {
+    check(call("now", []), "2024-02-29 12:30:45");
+    check(call("now", [int(3)]), "2024-02-29 12:30:45.678");
+    check(call("sysdate", [int(6)]), "2024-02-29 12:30:46.678901");
+    check(call("curdate", []), "2024-02-29");
+    check(call("curtime", []), "12:30:45");
+    check(call("unix_timestamp", []), "1709209845");
+    check(call("now", [int(7)]), "error 1426");
+    let session = Session { zone: TimeZone::parse("-13:00").unwrap(), ..Session::new() };
+    assert_eq!(eval_in(&session, &call("curdate", [])).unwrap().to_string(), "2024-02-28");
+    assert_eq!(eval_in(&session, &call("utc_timestamp", [])).unwrap().to_string(), "2024-02-29 12:30:45");
+}
+
+#[test]
+fn dates() {
+    check(call("date", [text("2003-12-31 01:02:03")]), "2003-12-31");
+    check(call("time", [text("2003-12-31 01:02:03.4")]), "01:02:03.4");
+    check(call("datediff", [text("2007-12-31 23:59:59"), text("2007-12-30")]), "1");
+    check(call("timediff", [text("10:00:00"), text("11:30:00")]), "-01:30:00");
+    check(call("date_format", [text("2009-10-04 22:23:00"), text("%W %M %Y")]), "Sunday October 2009");
+    check(call("str_to_date", [text("01,5,2013"), text("%d,%m,%Y")]), "2013-05-01");
+    check(call("str_to_date", [text("x"), text("%d")]), "NULL !1292");
+    check(call("unix_timestamp", [text("2015-11-13 10:20:19.012")]), "1447410019.012");
+    check(call("from_unixtime", [int(1447430881)]), "2015-11-13 16:08:01");
+    check(call("from_unixtime", [int(-1)]), "NULL");
+    check(call("dayname", [text("2007-02-03")]), "Saturday");
+    check(call("monthname", [text("2008-02-03")]), "February");
+    check(call("dayofweek", [text("2007-02-03")]), "7");
+    check(call("weekday", [text("2008-02-03 22:23:00")]), "6");
+    check(call("dayofyear", [text("2007-02-03")]), "34");
+    check(call("week", [text("2008-02-20"), int(1)]), "8");
+    check(call("yearweek", [text("1987-01-01")]), "198652");
+    check(call("last_day", [text("2003-02-05")]), "2003-02-28");
+    check(call("to_days", [text("2007-10-07")]), "733321");
+    check(call("from_days", [int(730669)]), "2000-07-03");
+    check(call("makedate", [int(2011), int(32)]), "2011-02-01");
+    check(call("maketime", [int(12), int(15), int(30)]), "12:15:30");
+    check(call("sec_to_time", [int(2378)]), "00:39:38");
+    check(call("time_to_sec", [text("22:23:00")]), "80580");
+    check(call("convert_tz", [text("2004-01-01 12:00:00"), text("+00:00"), text("+10:00")]), "2004-01-01 22:00:00");
+    check(call("convert_tz", [text("2001-01-01 01:00:00"), text("UTC"), text("UTC")]), "2001-01-01 01:00:00");
+    check(call("convert_tz", [text("2004-01-01 12:00:00"), text("MET"), text("UTC")]), "NULL");
+    check(call("year", [text("1987-01-01")]), "1987");
+    check(call("hour", [text("272:59:59")]), "272");
+    check(call("microsecond", [text("12:00:00.123456")]), "123456");
+    check(call("month", [text("2008-02-00")]), "2");
+    check(call("date", [text("nonsense")]), "NULL !1292");
+}
+
+#[test]
+fn intervals() {
+    use IntervalUnit::{Day, DaySecond, Hour, HourMinute, Microsecond, Minute, Month, Second, Week, Year, YearMonth};
+    let add = |date: Expr, amount: Expr, unit| Expr::DateAdd { date: Box::new(date), amount: Box::new(amount), unit, negated: false };
+    let subtract = |date: Expr, amount: Expr, unit| Expr::DateAdd { date: Box::new(date), amount: Box::new(amount), unit, negated: true };
+    check(add(text("2018-05-01"), int(1), Day), "2018-05-02");
+    check(subtract(text("2018-05-01"), int(1), Year), "2017-05-01");
+    check(add(text("2020-12-31 23:59:59"), int(1), Second), "2021-01-01 00:00:00");
+    check(add(text("2100-12-31 23:59:59"), text("1:1"), IntervalUnit::MinuteSecond), "2101-01-01 00:01:00");
+    check(subtract(text("2025-01-01 00:00:00"), text("1 1:1:1"), DaySecond), "2024-12-30 22:58:59");
+    check(add(text("1900-01-01 00:00:00"), text("-1 10"), IntervalUnit::DayHour), "1899-12-30 14:00:00");
+    check(add(date("2024-01-31"), int(1), Month), "2024-02-29");
+    check(add(date("2024-01-31"), int(1), Hour), "2024-01-31 01:00:00");
+    check(add(date("2024-01-31"), text("1-1"), YearMonth), "2025-02-28");
+    check(add(text("1992-12-31 23:59:59.000002"), text("1.999999"), IntervalUnit::SecondMicrosecond), "1993-01-01 00:00:01.000001");
+    check(add(time("10:00:00"), int(90), Minute), "11:30:00");
+    check(add(time("10:00:00"), text("1:30"), HourMinute), "11:30:00");
+    check(add(date("9999-12-31"), int(1), Day), "NULL !1441");
+    check(add(date("2024-01-31"), int(i64::MAX), Year), "NULL !1441");
+    check(add(date("2024-01-31"), int(i64::MIN), Week), "NULL !1441");
+    check(add(date("2024-01-31"), int(1), Microsecond), "2024-01-31 00:00:00.000001");
+    check(add(date("2024-01-31"), null(), Day), "NULL");
+    check(call("adddate", [text("2008-01-02"), int(31)]), "2008-02-02");
+    check(Expr::extract(YearMonth, text("2019-07-02 01:02:03")), "201907");
+    check(Expr::extract(IntervalUnit::DayMinute, text("2019-07-02 01:02:03")), "20102");
+    check(Expr::timestamp_diff(Month, text("2003-02-01"), text("2003-05-01")), "3");
+    check(Expr::timestamp_diff(Year, text("2002-05-01"), text("2001-01-01")), "-1");
+    check(Expr::timestamp_diff(Minute, text("2003-02-01"), text("2003-05-01 12:05:55")), "128885");
+}
+
+#[test]
+fn the_session() {
+    check(call("connection_id", []), "7");
+    check(call("database", []), "db");
+    check(call("uuid", []), "55555555-5555-4555-9555-555555555555");
+    check(call("sleep", [int(0)]), "0");
+    check(call("sleep", [int(-1)]), "error 1210");
+    let session = Session::new();
+    let assign = Expr::AssignUserVariable("a".into(), Box::new(int(5)));
+    assert_eq!(eval_in(&session, &assign).unwrap(), Value::Int(5));
+    assert_eq!(eval_in(&session, &Expr::UserVariable("a".into())).unwrap(), Value::Int(5));
+    assert!(assign.is_volatile() && call("rand", []).is_volatile() && !call("now", []).is_volatile());
+}
+
+#[test]
+fn unknown_functions_and_wrong_counts_are_errors() {
+    let errno = |name, args: Vec<Expr>| Expr::call(name, args).unwrap_err().errno;
+    assert_eq!(errno("no_such_function", vec![]), 1305);
+    assert_eq!(errno("concat", vec![]), 1582);
+    assert_eq!(errno("left", vec![int(1)]), 1582);
+    assert_eq!(errno("if", vec![int(1)]), 1582);
+    assert_eq!(errno("year", vec![]), 1582);
+    assert_eq!(errno("mod", vec![int(1)]), 1582);
+    assert_eq!(Expr::call("nope", vec![]).unwrap_err().message, "FUNCTION nope does not exist");
+}
+
+#[test]
+fn no_function_panics_whatever_it_gets() {
+    let values = [
+        Value::Null,
+        Value::Int(i64::MIN),
+        Value::Int(-1),
+        Value::Int(0),
+        Value::Int(i64::MAX),
+        Value::UInt(u64::MAX),
+        Value::Double(f64::MAX),
+        Value::Double(f64::NAN),
+        Value::Double(-1e-300),
+        Value::Decimal(Decimal::largest(65, 30, true)),
+        Value::Decimal(Decimal::largest(65, 0, false)),
+        Value::text(""),
+        Value::text("é-1:2.3"),
+        Value::text("9999-12-31 23:59:59.999999"),
+        Value::text("%Y%é%"),
+        Value::bytes(vec![0xff, 0, 0x25]),
+        Value::Date(crate::types::temporal::Date::ZERO),
+        Value::DateTime(parse::datetime("9999-12-31 23:59:59", TimeZone::UTC).unwrap().value),
+        Value::Time(crate::types::temporal::Time { micros: -crate::types::temporal::MAX_TIME_US, fsp: 6 }),
+    ];
+    let session = Session::new();
+    for name in super::super::functions::names() {
+        for count in 0..=4usize {
+            let places: Vec<Expr> = (0..count).map(Expr::Param).collect();
+            let Ok(expr) = Expr::call(name, places) else { continue };
+            // Every pair of values in the first two places, the others following along.
+            for (i, first) in values.iter().enumerate() {
+                for (j, second) in values.iter().enumerate() {
+                    let params = [first.clone(), second.clone(), values[(i + j) % values.len()].clone(), values[(i * 7 + j) % values.len()].clone()];
+                    let cx = EvalContext { params: &params, statement: &session };
+                    let _ = expr.eval(&[], &cx);
+                    let _ = expr.result_type(&params[..count]);
+                    if count < 2 {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    for unit in (0..).map_while(super::super::interval::unit_at) {
+        for (first, second) in values.iter().flat_map(|a| values.iter().map(move |b| (a.clone(), b.clone()))) {
+            let (a, b) = (Box::new(Expr::Literal(first.clone())), Box::new(Expr::Literal(second)));
+            for expr in [Expr::DateAdd { date: a.clone(), amount: b.clone(), unit, negated: true }, Expr::TimestampDiff(unit, a.clone(), b), Expr::Extract(unit, a)] {
+                let _ = eval_in(&session, &expr);
+            }
+        }
+    }
+    use ArithmeticOp::{Add, BitAnd, Divide, IntDivide, Modulo, Multiply, ShiftLeft, Subtract};
+    for (first, second) in values.iter().flat_map(|a| values.iter().map(move |b| (a, b))) {
+        let (a, b) = (Expr::Literal(first.clone()), Expr::Literal(second.clone()));
+        for op in [Add, BitAnd, Divide, IntDivide, Modulo, Multiply, ShiftLeft, Subtract] {
+            let _ = eval_in(&session, &Expr::arithmetic(op, a.clone(), b.clone()).unwrap());
+        }
+        let _ = eval_in(&session, &Expr::compare(CompareOp::Less, a.clone(), b).unwrap());
+        for to in [CastType::Signed, CastType::Unsigned, CastType::Decimal { precision: 10, scale: 2 }, CastType::Date, CastType::Time { fsp: 3 }, CastType::Year] {
+            let _ = eval_in(&session, &Expr::Cast(Box::new(a.clone()), to));
+        }
+    }
+}

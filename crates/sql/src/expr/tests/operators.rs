@@ -1,0 +1,231 @@
+use super::*;
+
+fn arithmetic(op: ArithmeticOp, a: Expr, b: Expr) -> Expr {
+    Expr::arithmetic(op, a, b).unwrap()
+}
+
+fn compare(op: CompareOp, a: Expr, b: Expr) -> Expr {
+    Expr::compare(op, a, b).unwrap()
+}
+
+#[test]
+fn integers_are_exact_and_do_not_wrap() {
+    use ArithmeticOp::{Add, Multiply, Subtract};
+    check(arithmetic(Add, int(1), int(2)), "3");
+    check(arithmetic(Add, int(i64::MAX), int(1)), "error 1690");
+    check(arithmetic(Add, uint(u64::MAX), int(-1)), "18446744073709551614");
+    check(arithmetic(Subtract, uint(1), int(2)), "error 1690");
+    check(arithmetic(Multiply, int(1 << 62), int(2)), "error 1690");
+    check(arithmetic(Multiply, uint(u64::MAX), uint(u64::MAX)), "error 1690");
+    let error = eval_in(&Session::new(), &arithmetic(Subtract, uint(1), int(2))).unwrap_err();
+    assert_eq!(error.message, "BIGINT UNSIGNED value is out of range in '(1 - 2)'");
+}
+
+#[test]
+fn text_counts_as_a_double() {
+    use ArithmeticOp::Add;
+    check(arithmetic(Add, text("5"), int(1)), "6");
+    check(arithmetic(Add, text("1a"), int(1)), "2 !1292");
+    check(arithmetic(Add, text(""), int(1)), "1 !1292");
+    check(arithmetic(Add, text(" 1.5e1 "), int(1)), "16");
+    check(arithmetic(Add, date("2020-01-01"), int(1)), "20200102");
+    check(arithmetic(Add, null(), int(1)), "NULL");
+}
+
+#[test]
+fn division_is_exact() {
+    use ArithmeticOp::{Divide, IntDivide, Modulo};
+    check(arithmetic(Divide, int(5), int(2)), "2.5000");
+    check(arithmetic(Divide, int(1), int(0)), "NULL !1365");
+    check(arithmetic(Divide, double(1.0), int(3)), "0.3333333333333333");
+    check(arithmetic(Divide, decimal("1.00"), int(3)), "0.333333");
+    check(arithmetic(IntDivide, int(-7), int(2)), "-3");
+    check(arithmetic(IntDivide, decimal("7.9"), decimal("2")), "3");
+    check(arithmetic(IntDivide, int(i64::MIN), int(-1)), "error 1690");
+    check(arithmetic(Modulo, int(-7), int(3)), "-1");
+    check(arithmetic(Modulo, decimal("7.5"), int(2)), "1.5");
+    check(arithmetic(Modulo, int(7), int(0)), "NULL !1365");
+}
+
+#[test]
+fn warnings_end_a_strict_statement() {
+    let session = Session { strict: true, ..Session::new() };
+    let division = arithmetic(ArithmeticOp::Divide, int(1), int(0));
+    assert_eq!(eval_in(&session, &division).unwrap_err().errno, 1365);
+    let condition = compare(CompareOp::Equal, int(1), text("1a"));
+    assert_eq!(eval_in(&session, &condition).unwrap_err().errno, 1292);
+}
+
+#[test]
+fn bits_are_of_64() {
+    use ArithmeticOp::{BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight};
+    check(arithmetic(BitAnd, int(-1), int(5)), "5");
+    check(arithmetic(BitOr, int(1), text("6")), "7");
+    check(arithmetic(BitXor, int(1), int(3)), "2");
+    check(arithmetic(ShiftLeft, int(1), int(63)), "9223372036854775808");
+    check(arithmetic(ShiftLeft, int(1), int(64)), "0");
+    check(arithmetic(ShiftRight, int(-1), int(60)), "15");
+    check(Expr::Unary(UnaryOp::BitNot, Box::new(int(0))), "18446744073709551615");
+    check(Expr::Unary(UnaryOp::Negate, Box::new(uint(1 << 63))), "-9223372036854775808");
+    check(Expr::Unary(UnaryOp::Negate, Box::new(text("1.5"))), "-1.5");
+}
+
+#[test]
+fn comparison_converts_to_the_stronger_kind() {
+    use CompareOp::{Equal, Greater, Less};
+    check(compare(Equal, text("a"), text("A")), "1");
+    check(compare(Equal, text("a"), text("a ")), "0");
+    check(compare(Equal, bytes(b"a"), text("A")), "0");
+    check(compare(Equal, text("01"), int(1)), "1");
+    check(compare(Equal, text("x"), int(0)), "1 !1292");
+    check(compare(Less, int(-1), uint(u64::MAX)), "1");
+    check(compare(Equal, decimal("1.10"), decimal("1.1")), "1");
+    check(compare(Equal, int(i64::MAX), decimal("9223372036854775807.5")), "0");
+    check(compare(Greater, date("2020-01-02"), text("2020-1-1")), "1");
+    check(compare(Equal, date("2020-01-02"), text("junk")), "NULL !1292");
+    check(compare(Equal, date("2020-01-02"), datetime("2020-01-02 00:00:00")), "1");
+    check(compare(Equal, datetime("2020-01-02 00:00:00"), int(20200102000000)), "1");
+    check(compare(Equal, time("10:00:00"), text("10:00")), "1");
+    check(compare(Equal, null(), null()), "NULL");
+    check(compare(CompareOp::NullSafeEqual, null(), null()), "1");
+    check(compare(CompareOp::NullSafeEqual, int(1), null()), "0");
+}
+
+#[test]
+fn logic_knows_the_unknown() {
+    let and = |a, b| Expr::And(vec![a, b]);
+    let or = |a, b| Expr::Or(vec![a, b]);
+    check(and(int(0), null()), "0");
+    check(and(int(1), null()), "NULL");
+    check(or(int(1), null()), "1");
+    check(or(int(0), null()), "NULL");
+    check(or(int(0), int(0)), "0");
+    check(Expr::Xor(Box::new(int(1)), Box::new(int(0))), "1");
+    check(Expr::Xor(Box::new(int(1)), Box::new(null())), "NULL");
+    check(Expr::Not(Box::new(null())), "NULL");
+    check(Expr::Not(Box::new(text("0"))), "1");
+    let is = |truth, negated| Expr::IsTruth { operand: Box::new(null()), truth, negated };
+    check(is(true, false), "0");
+    check(is(false, true), "1");
+    check(Expr::IsNull { operand: Box::new(null()), negated: true }, "0");
+}
+
+#[test]
+fn between_and_in() {
+    check(Expr::between(int(2), int(1), int(3), false).unwrap(), "1");
+    check(Expr::between(int(2), int(3), int(1), false).unwrap(), "0");
+    check(Expr::between(int(2), int(3), null(), true).unwrap(), "1");
+    check(Expr::between(int(2), int(1), null(), false).unwrap(), "NULL");
+    check(Expr::between(int(2), null(), int(1), false).unwrap(), "0");
+    check(Expr::in_list(int(2), vec![int(1), text("2")], false).unwrap(), "1");
+    check(Expr::in_list(int(2), vec![int(1), null()], false).unwrap(), "NULL");
+    check(Expr::in_list(int(2), vec![int(1), null(), int(2)], true).unwrap(), "0");
+    check(Expr::in_list(text("B"), vec![text("a"), text("b")], false).unwrap(), "1");
+    check(Expr::like(text("abc"), text("A%"), Some('\\'), false).unwrap(), "1");
+    check(Expr::like(text("a%c"), text("a|%c"), Some('|'), false).unwrap(), "1");
+    check(Expr::like(int(123), text("1%"), Some('\\'), true).unwrap(), "0");
+    check(Expr::like(null(), text("1%"), Some('\\'), true).unwrap(), "NULL");
+}
+
+#[test]
+fn branches_become_one_type() {
+    let case = |branches, otherwise| Expr::case(None, branches, otherwise).unwrap();
+    check(case(vec![(int(0), int(1))], Some(decimal("2.50"))), "2.50");
+    check(case(vec![(int(1), int(1))], Some(decimal("2.50"))), "1.00");
+    check(case(vec![(int(1), int(1))], Some(text("x"))), "1");
+    check(case(vec![(int(0), int(1))], None), "NULL");
+    check(Expr::case(Some(text("B")), vec![(text("b"), int(7))], None).unwrap(), "7");
+    check(call("if", [null(), int(1), int(2)]), "2");
+    check(call("ifnull", [null(), int(2)]), "2");
+    check(call("coalesce", [null(), null(), decimal("1.5")]), "1.5");
+    check(call("nullif", [int(1), text("1")]), "NULL");
+    check(call("greatest", [int(1), decimal("2.25"), int(2)]), "2.25");
+    check(call("least", [text("b"), text("A")]), "A");
+    check(call("greatest", [int(1), null()]), "NULL");
+}
+
+#[test]
+fn casts() {
+    let cast = |expr: Expr, to| Expr::Cast(Box::new(expr), to);
+    let to_char = |chars| CastType::Char { chars, collation: Collation::DEFAULT };
+    check(cast(text("12abc"), CastType::Signed), "12 !1292");
+    check(cast(double(1.5), CastType::Signed), "2");
+    check(cast(int(-1), CastType::Unsigned), "18446744073709551615");
+    check(cast(uint(u64::MAX), CastType::Signed), "-1");
+    check(cast(text("-1"), CastType::Unsigned), "18446744073709551615");
+    check(cast(decimal("1.55"), CastType::Decimal { precision: 5, scale: 1 }), "1.6");
+    check(cast(int(1000), CastType::Decimal { precision: 3, scale: 1 }), "99.9 !1292");
+    check(cast(int(123), to_char(Some(2))), "12 !1292");
+    check(cast(bytes(b"ab"), to_char(None)), "ab");
+    check(cast(text("a"), CastType::Binary { bytes: Some(2) }), "a\0");
+    check(cast(text("2020-01-02 03:04:05"), CastType::Date), "2020-01-02");
+    check(cast(text("2020-01-02 03:04:05.678"), CastType::DateTime { fsp: 1 }), "2020-01-02 03:04:05.7");
+    check(cast(text("x"), CastType::Date), "NULL !1292");
+    check(cast(text("10:11"), CastType::Time { fsp: 0 }), "10:11:00");
+    check(cast(int(70), CastType::Year), "1970");
+    check(cast(text("1.5"), CastType::Double), "1.5");
+}
+
+#[test]
+fn columns_beat_literals_and_contradictions_are_refused() {
+    let column = |collation| {
+        Expr::column(0, "c", ResultType::string(10, collation))
+    };
+    let with_literal = compare(CompareOp::Equal, column(Collation::Utf8mb4Bin), text("a"));
+    assert!(matches!(with_literal, Expr::Compare(_, _, _, Collation::Utf8mb4Bin)));
+    let binary_wins = compare(CompareOp::Equal, column(Collation::DEFAULT), column(Collation::Utf8mb4Bin));
+    assert!(matches!(binary_wins, Expr::Compare(_, _, _, Collation::Utf8mb4Bin)));
+    let both = Expr::compare(CompareOp::Equal, column(Collation::DEFAULT), column(Collation::Utf8mb4GeneralCi));
+    assert_eq!(both.unwrap_err().errno, 1267);
+    let explicit = Expr::Collate(Box::new(column(Collation::DEFAULT)), Collation::Utf8mb4GeneralCi);
+    let settled = compare(CompareOp::Equal, explicit, column(Collation::DEFAULT));
+    assert!(matches!(settled, Expr::Compare(_, _, _, Collation::Utf8mb4GeneralCi)));
+    let upper = call("upper", [column(Collation::Utf8mb4Bin)]);
+    assert_eq!(upper.collation(), Collation::Utf8mb4Bin);
+}
+
+#[test]
+fn timestamps_are_seen_in_the_sessions_zone() {
+    let point = parse::datetime("2020-01-01 00:00:00", TimeZone::UTC).unwrap().value.to_timestamp(TimeZone::UTC).unwrap();
+    let session = Session { zone: TimeZone::parse("+02:00").unwrap(), ..Session::new() };
+    let column_type = crate::types::ColumnType::Timestamp { fsp: 0 };
+    let column = Expr::column(0, "t", ResultType::of_column(&column_type, true));
+    let row = [Value::Timestamp(point)];
+    let cx = EvalContext { params: &[], statement: &session };
+    assert_eq!(column.eval(&row, &cx).unwrap().to_string(), "2020-01-01 02:00:00");
+    let condition = compare(CompareOp::Equal, column, text("2020-01-01 02:00:00"));
+    assert_eq!(condition.condition(&row, &cx).unwrap(), Some(true));
+}
+
+#[test]
+fn rows_and_parameters_that_are_missing_are_errors() {
+    let session = Session::new();
+    let column = Expr::column(3, "c", ResultType::boolean());
+    assert_eq!(eval_in(&session, &column).unwrap_err().errno, 1105);
+    assert_eq!(eval_in(&session, &Expr::Param(0)).unwrap_err().errno, 1105);
+    check(Expr::SystemVariable(VariableScope::Any, "nope".into()), "error 1193");
+}
+
+#[test]
+fn group_keys_are_equal_for_equal_values() {
+    let key = |value: &Value| {
+        let mut key = Vec::new();
+        write_group_key(value, Collation::DEFAULT, &mut key);
+        key
+    };
+    let number = |text| Value::Decimal(Decimal::parse(text).unwrap());
+    assert_eq!(key(&number("1.10")), key(&number("1.1")));
+    assert_ne!(key(&number("1.10")), key(&number("11")));
+    assert_eq!(key(&Value::Int(5)), key(&Value::UInt(5)));
+    assert_ne!(key(&Value::Int(-1)), key(&Value::UInt(u64::MAX)));
+    assert_eq!(key(&Value::text("É")), key(&Value::text("e")));
+    assert_eq!(key(&Value::Double(0.0)), key(&Value::Double(-0.0)));
+    assert_ne!(key(&Value::Null), key(&Value::text("")));
+}
+
+#[test]
+fn nulls_come_first() {
+    assert!(order_values(&Value::Null, &Value::Int(i64::MIN), Collation::DEFAULT).is_lt());
+    assert!(order_values(&Value::Int(1), &Value::Null, Collation::DEFAULT).is_gt());
+    assert!(order_values(&Value::Null, &Value::Null, Collation::DEFAULT).is_eq());
+}

@@ -1,0 +1,123 @@
+use super::aggregate::{Accumulator, Aggregate};
+use super::*;
+use crate::types::{ColumnType, FieldType, IntWidth};
+
+fn int_column() -> Expr {
+    let column_type = ColumnType::Int { width: IntWidth::Int, unsigned: false, display_width: None };
+    Expr::column(0, "a", ResultType::of_column(&column_type, false))
+}
+
+fn decimal_column() -> Expr {
+    Expr::column(0, "d", ResultType::of_column(&ColumnType::Decimal { precision: 10, scale: 2, unsigned: false }, true))
+}
+
+/// Field, decimals, unsigned.
+fn kind(expr: &Expr) -> (FieldType, u8, bool) {
+    let result = expr.result_type(&[]);
+    (result.field, result.decimals, result.unsigned)
+}
+
+#[test]
+fn arithmetic_has_mysqls_types() {
+    let arithmetic = |op, a, b| kind(&Expr::arithmetic(op, a, b).unwrap());
+    assert_eq!(arithmetic(ArithmeticOp::Add, int_column(), int(1)), (FieldType::LongLong, 0, false));
+    assert_eq!(arithmetic(ArithmeticOp::Add, int_column(), uint(1)), (FieldType::LongLong, 0, true));
+    assert_eq!(arithmetic(ArithmeticOp::Divide, int_column(), int(2)), (FieldType::NewDecimal, 4, false));
+    assert_eq!(arithmetic(ArithmeticOp::Multiply, decimal_column(), decimal_column()), (FieldType::NewDecimal, 4, false));
+    assert_eq!(arithmetic(ArithmeticOp::Add, text("1"), int(1)), (FieldType::Double, 31, false));
+    assert_eq!(arithmetic(ArithmeticOp::BitOr, int(1), int(1)), (FieldType::LongLong, 0, true));
+}
+
+#[test]
+fn branches_have_a_common_type() {
+    let case = |a, b| kind(&Expr::case(None, vec![(int(1), a)], Some(b)).unwrap());
+    assert_eq!(case(int(1), decimal_column()).0, FieldType::NewDecimal);
+    assert_eq!(case(int(1), decimal_column()).1, 2);
+    assert_eq!(case(int(1), text("a")).0, FieldType::VarString);
+    assert_eq!(case(date("2020-01-01"), datetime("2020-01-01 00:00:00")).0, FieldType::DateTime);
+    assert_eq!(case(null(), int(1)).0, FieldType::LongLong);
+}
+
+#[test]
+fn values_are_of_the_declared_type() {
+    let session = Session::new();
+    let params = [Value::Int(1), Value::Decimal(Decimal::parse("2.50").unwrap())];
+    let cx = EvalContext { params: &params, statement: &session };
+    let case = Expr::case(None, vec![(int(1), Expr::Param(0))], Some(Expr::Param(1))).unwrap();
+    assert_eq!(case.result_type(&params).decimals, 2);
+    assert_eq!(case.eval(&[], &cx).unwrap().to_string(), "1.00");
+}
+
+#[test]
+fn columns_keep_their_metadata() {
+    let text = ResultType::of_column(&ColumnType::VarChar { chars: 10, collation: Collation::Utf8mb4Bin }, true);
+    assert_eq!((text.field, text.length, text.collation), (FieldType::VarString, 10, Collation::Utf8mb4Bin));
+    let tiny = ResultType::of_column(&ColumnType::Int { width: IntWidth::Tiny, unsigned: false, display_width: Some(1) }, false);
+    assert_eq!((tiny.field, tiny.length, tiny.nullable), (FieldType::Tiny, 1, false));
+}
+
+fn run(name: &str, arg: Expr, distinct: bool, values: &[Value]) -> (String, ResultType) {
+    let session = Session::new();
+    let cx = EvalContext { params: &[], statement: &session };
+    let aggregate = Aggregate::new(name, vec![arg], distinct).unwrap();
+    let mut state: Accumulator = aggregate.accumulator();
+    for value in values {
+        state.add(&aggregate, std::slice::from_ref(value), &cx).unwrap();
+    }
+    (state.finish().to_string(), aggregate.result_type(&[]))
+}
+
+#[test]
+fn aggregates() {
+    let ints = [Value::Int(1), Value::Null, Value::Int(2), Value::Int(2)];
+    assert_eq!(run("count", int_column(), false, &ints).0, "3");
+    assert_eq!(run("count", int_column(), true, &ints).0, "2");
+    let (sum, sum_type) = run("SUM", int_column(), false, &ints);
+    assert_eq!((sum.as_str(), sum_type.field, sum_type.decimals), ("5", FieldType::NewDecimal, 0));
+    assert_eq!(run("sum", int_column(), true, &ints).0, "3");
+    let (avg, avg_type) = run("avg", int_column(), false, &ints);
+    assert_eq!((avg.as_str(), avg_type.field, avg_type.decimals), ("1.6667", FieldType::NewDecimal, 4));
+    assert_eq!(run("min", int_column(), false, &ints).0, "1");
+    assert_eq!(run("max", int_column(), false, &ints).0, "2");
+    assert_eq!(run("sum", int_column(), false, &[Value::Null]).0, "NULL");
+    assert_eq!(run("count", int_column(), false, &[]).0, "0");
+    let most = [Value::Int(i64::MAX), Value::UInt(u64::MAX)];
+    assert_eq!(run("sum", int_column(), false, &most).0, "27670116110564327422");
+    let decimals = ["1.10", "2.25"].map(|text| Value::Decimal(Decimal::parse(text).unwrap()));
+    assert_eq!(run("sum", decimal_column(), false, &decimals).0, "3.35");
+    assert_eq!(run("avg", decimal_column(), false, &decimals).0, "1.675000");
+    let texts = [Value::text("b"), Value::text("A"), Value::text("B")];
+    let column = || Expr::column(0, "t", ResultType::string(10, Collation::DEFAULT));
+    assert_eq!(run("min", column(), false, &texts).0, "A");
+    assert_eq!(run("max", column(), false, &texts).0, "b");
+    assert_eq!(run("count", column(), true, &texts).0, "2");
+}
+
+#[test]
+fn aggregates_that_are_not_supported_say_so() {
+    assert!(Aggregate::is_aggregate("Group_Concat") && Aggregate::is_aggregate("COUNT") && !Aggregate::is_aggregate("concat"));
+    assert_eq!(Aggregate::new("group_concat", vec![int(1)], false).unwrap_err().errno, 1235);
+    assert_eq!(Aggregate::new("sum", vec![], false).unwrap_err().errno, 1582);
+    assert_eq!(Aggregate::new("sum", vec![int(1), int(2)], false).unwrap_err().errno, 1582);
+}
+
+#[test]
+fn expressions_can_be_walked_and_rewritten() {
+    let mut expr = Expr::between(int_column(), Expr::Param(0), call("abs", [int_column()]), false).unwrap();
+    let mut columns = 0;
+    expr.walk(&mut |part| columns += usize::from(matches!(part, Expr::Column(_))));
+    assert_eq!(columns, 2);
+    expr.walk_mut(&mut |part| {
+        if let Expr::Column(column) = part {
+            column.slot = 5;
+        }
+    });
+    let mut slots = Vec::new();
+    expr.walk(&mut |part| {
+        if let Expr::Column(column) = part {
+            slots.push(column.slot);
+        }
+    });
+    assert_eq!(slots, [5, 5]);
+    assert!(expr.has_columns());
+}
