@@ -1,6 +1,6 @@
 //! From the greeting to a known identity.
 //!
-//! Outline: the server greets with a challenge for its default plugin; the client responds; if its
+//! Outline: the server greets with a challenge for the oldest plugin; the client responds; if its
 //! account wants another plugin, a new challenge follows; `caching_sha2_password` needs the password
 //! itself, in clear over the Unix socket or encrypted over TCP, until its account's digest is known.
 
@@ -24,6 +24,10 @@ use crate::socket::Peer;
 
 /// The longest packet of a client that has not logged in, bytes.
 const LOGIN_PACKET_MAX: usize = 64 << 10;
+
+/// The plugin that the greeting names. Every client has this one built in or says that it has another;
+/// several threads of one libmariadb client that load another at once disturb each other's handshakes.
+const GREETING_PLUGIN: AuthPlugin = AuthPlugin::NativePassword;
 
 /// `caching_sha2_password`: the response is right.
 const FAST_AUTH_SUCCESS: u8 = 3;
@@ -74,7 +78,6 @@ impl LoginExchange<'_> {
     /// Greets, and reads who wants in.
     pub fn handshake(&mut self, connection_id: u32, status: u16) -> Result<(Login, Identity), LoginFailure> {
         let challenge = challenge_from(random_bytes());
-        let plugin = self.default_plugin();
         let greeting = Greeting {
             version: crate::VERSION,
             connection_id,
@@ -82,7 +85,7 @@ impl LoginExchange<'_> {
             capabilities: capability::OFFERED,
             collation: 255,
             status,
-            plugin: plugin.name(),
+            plugin: GREETING_PLUGIN.name(),
         };
         self.output.begin_reply(0);
         self.output.packet(|out| greeting.encode(out));
@@ -101,7 +104,7 @@ impl LoginExchange<'_> {
         };
         self.output.begin_reply(self.input.sequence());
         self.output.capabilities = login.capabilities;
-        let identity = self.authenticate(&login, Some((plugin, challenge)))?;
+        let identity = self.authenticate(&login, Some((GREETING_PLUGIN, challenge)))?;
         Ok((login, identity))
     }
 
@@ -109,11 +112,6 @@ impl LoginExchange<'_> {
     /// always asked again.
     pub fn change_user(&mut self, login: &Login) -> Result<Identity, LoginFailure> {
         self.authenticate(login, None)
-    }
-
-    fn default_plugin(&self) -> AuthPlugin {
-        let name = self.server.globals.text("default_authentication_plugin");
-        AuthPlugin::from_name(&name).unwrap_or(AuthPlugin::CachingSha2)
     }
 
     /// Checks the response in `login` to `asked`, the plugin and challenge that it answers, and asks again
