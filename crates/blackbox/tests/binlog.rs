@@ -76,7 +76,7 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
     ("DOUBLE", "-2.5e100", "-2.4999999999999999426e+100", "-25"),
     ("CHAR(10)", "'né'", "'né'", "né"),
     ("VARCHAR(10)", "''", "''", ""),
-    ("VARCHAR(300)", "'It''s 漢字 🦀'", r"'It\x27s 漢字 🦀'", "It's 漢字 🦀"),
+    ("VARCHAR(300)", "'It''s 漢字 🦀'", "'It's 漢字 🦀'", "It's 漢字 🦀"),
     ("TEXT", "'line\\nline'", r"'line\x0aline'", "line\nline"),
     ("VARBINARY(20)", "'a'", "'a'", "a"),
     ("BLOB", "'blob'", "'blob'", "blob"),
