@@ -11,7 +11,7 @@ mod temporal;
 
 use crate::collation::Collation;
 use crate::error::{ER_SP_DOES_NOT_EXIST, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, SqlError};
-use crate::types::ResultType;
+use crate::types::{NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 use super::coercion::{settle, with_collation};
@@ -38,6 +38,8 @@ pub(super) struct Function {
     pub(super) keeps_collation: bool,
     /// The result is one of the arguments, of a type that all of them fit.
     unifies: bool,
+    /// The argument that says how many digits the result has behind the point.
+    digits_at: Option<u8>,
 }
 
 impl PartialEq for Function {
@@ -63,6 +65,7 @@ impl Function {
             volatile: false,
             keeps_collation: false,
             unifies: false,
+            digits_at: None,
         }
     }
 
@@ -76,6 +79,10 @@ impl Function {
 
     const fn keeps_collation(self) -> Function {
         Function { keeps_collation: true, ..self }
+    }
+
+    const fn digits_at(self, arg: u8) -> Function {
+        Function { digits_at: Some(arg), ..self }
     }
 
     const fn unifies(self) -> Function {
@@ -131,11 +138,30 @@ impl Call {
 
     pub(super) fn derive(&self, params: &[Value]) -> ResultType {
         let types: Vec<ResultType> = self.args.iter().map(|arg| arg.result_type(params)).collect();
-        let derived = (self.function.derive)(&types);
+        let mut derived = (self.function.derive)(&types);
+        if let Some(digits) = self.known_digits(params) {
+            derived = derived.with_decimals(digits);
+        }
         if self.function.keeps_collation {
             return with_collation(derived, &self.args.iter().collect::<Vec<_>>());
         }
         derived
+    }
+}
+
+impl Call {
+    /// How many digits the result has, where an argument says so that is known before evaluation.
+    fn known_digits(&self, params: &[Value]) -> Option<u8> {
+        let value = match self.args.get(usize::from(self.function.digits_at?))? {
+            Expr::Literal(value) => value,
+            Expr::Param(at) => params.get(*at)?,
+            _ => return None,
+        };
+        match value {
+            Value::Int(int) => Some((*int).clamp(0, i64::from(NOT_FIXED_DECIMALS)) as u8),
+            Value::UInt(int) => Some((*int).min(u64::from(NOT_FIXED_DECIMALS)) as u8),
+            _ => None,
+        }
     }
 }
 

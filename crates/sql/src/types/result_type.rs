@@ -125,6 +125,21 @@ impl ResultType {
         ResultType { nullable, ..self }
     }
 
+    /// The same type with that many digits behind the point; a decimal gets no more than it has, an
+    /// integer none.
+    pub fn with_decimals(self, decimals: u8) -> ResultType {
+        let same = match self.family() {
+            Family::Decimal => {
+                let decimals = decimals.min(self.decimals);
+                ResultType::decimal(self.integer_digits() + u32::from(decimals), decimals)
+            }
+            Family::Temporal if self.field != FieldType::Date => ResultType::temporal(self.field, decimals.min(6)),
+            Family::Real => ResultType { decimals, ..self },
+            _ => self,
+        };
+        same.nullable(self.nullable)
+    }
+
     /// The type of a column.
     pub fn of_column(column_type: &ColumnType, nullable: bool) -> ResultType {
         let base = match column_type {

@@ -14,8 +14,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("ceil", 1, 1, |a| to_whole(a, f64::ceil, Decimal::ceil), whole),
     Function::new("ceiling", 1, 1, |a| to_whole(a, f64::ceil, Decimal::ceil), whole),
     Function::new("floor", 1, 1, |a| to_whole(a, f64::floor, Decimal::floor), whole),
-    Function::new("round", 1, 2, |a| round(a, false), rounded),
-    Function::new("truncate", 2, 2, |a| round(a, true), rounded),
+    Function::new("round", 1, 2, |a| round(a, false), rounded).digits_at(1),
+    Function::new("truncate", 2, 2, |a| round(a, true), rounded).digits_at(1),
     Function::new("pow", 2, 2, power, double),
     Function::new("power", 2, 2, power, double),
     Function::new("sqrt", 1, 1, |a| unary(a, "sqrt", |x| (x >= 0.0).then(|| x.sqrt())), double),
@@ -70,7 +70,7 @@ fn whole(args: &[ResultType]) -> ResultType {
     }
 }
 
-/// The number of digits is an argument, which the type does not know: a decimal keeps its own.
+/// A decimal keeps its digits where the argument that says how many is not known.
 fn rounded(args: &[ResultType]) -> ResultType {
     match args[0].family() {
         Family::Integer => args[0].nullable(true),
@@ -135,12 +135,7 @@ fn round(args: &Arguments<'_, '_>, truncate: bool) -> Result<Value, SqlError> {
             Ok(rounded) => Value::UInt(rounded),
             Err(_) => return Err(SqlError::new(ER_DATA_OUT_OF_RANGE, &[&"BIGINT UNSIGNED", &format_args!("round({int},{digits})")])),
         },
-        Number::Decimal(decimal) => {
-            let rounded = exact(&decimal);
-            // With a second argument a column of results keeps the argument's scale.
-            let scale = if args.len() > 1 { decimal.scale() } else { 0 };
-            Value::Decimal(rounded.round_to(scale.max(rounded.scale())))
-        }
+        Number::Decimal(decimal) => Value::Decimal(exact(&decimal)),
         Number::Double(double) => Value::Double(round_double(double, digits as i32, truncate)),
         integer => integer.into(),
     })

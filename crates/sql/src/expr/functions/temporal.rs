@@ -11,18 +11,18 @@ use crate::types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("now", 0, 1, statement_time, datetime),
-    Function::new("current_timestamp", 0, 1, statement_time, datetime),
-    Function::new("localtime", 0, 1, statement_time, datetime),
-    Function::new("localtimestamp", 0, 1, statement_time, datetime),
-    Function::new("sysdate", 0, 1, |a| Ok(Value::DateTime(at(a.cx.statement.clock_us(), a.cx, a.fsp(0)?))), datetime).volatile(),
-    Function::new("utc_timestamp", 0, 1, |a| a.utc().map(Value::DateTime), datetime),
+    Function::new("now", 0, 1, statement_time, datetime).digits_at(0),
+    Function::new("current_timestamp", 0, 1, statement_time, datetime).digits_at(0),
+    Function::new("localtime", 0, 1, statement_time, datetime).digits_at(0),
+    Function::new("localtimestamp", 0, 1, statement_time, datetime).digits_at(0),
+    Function::new("sysdate", 0, 1, |a| Ok(Value::DateTime(at(a.cx.statement.clock_us(), a.cx, a.fsp(0)?))), datetime).digits_at(0).volatile(),
+    Function::new("utc_timestamp", 0, 1, |a| a.utc().map(Value::DateTime), datetime).digits_at(0),
     Function::new("utc_date", 0, 0, |a| a.utc().map(|value| Value::Date(value.date())), |_| date()),
-    Function::new("utc_time", 0, 1, |a| a.utc().map(of_day), |_| time(0)),
+    Function::new("utc_time", 0, 1, |a| a.utc().map(of_day), |_| time(0)).digits_at(0),
     Function::new("curdate", 0, 0, |a| Ok(Value::Date(today(a.cx))), |_| date()),
     Function::new("current_date", 0, 0, |a| Ok(Value::Date(today(a.cx))), |_| date()),
-    Function::new("curtime", 0, 1, |a| Ok(of_day(now(a.cx, a.fsp(0)?))), |_| time(0)),
-    Function::new("current_time", 0, 1, |a| Ok(of_day(now(a.cx, a.fsp(0)?))), |_| time(0)),
+    Function::new("curtime", 0, 1, |a| Ok(of_day(now(a.cx, a.fsp(0)?))), |_| time(0)).digits_at(0),
+    Function::new("current_time", 0, 1, |a| Ok(of_day(now(a.cx, a.fsp(0)?))), |_| time(0)).digits_at(0),
     Function::new("date", 1, 1, |a| a.datetime(0, |value| Value::Date(value.date())), |_| date()),
     Function::new("time", 1, 1, |a| Ok(to_time(&a[0], a.cx)?.map_or(Value::Null, Value::Time)), |a| time(fraction(&a[0]))),
     Function::new("timestamp", 1, 2, timestamp, |a| ResultType::temporal(FieldType::DateTime, fraction(&a[0]))),
@@ -63,7 +63,6 @@ fn time(fsp: u8) -> ResultType {
 }
 
 fn datetime(_: &[ResultType]) -> ResultType {
-    // How many fractional digits there are is in the value of the argument.
     ResultType::temporal(FieldType::DateTime, 0)
 }
 

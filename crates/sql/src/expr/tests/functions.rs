@@ -73,7 +73,7 @@ fn numbers() {
     check(call("floor", [decimal("-1.23")]), "-2");
     check(call("ceiling", [double(1.5)]), "2");
     check(call("round", [decimal("-1.58")]), "-2");
-    check(call("round", [decimal("1.298"), int(1)]), "1.300");
+    check(call("round", [decimal("1.298"), int(1)]), "1.3");
     check(call("round", [int(125), int(-1)]), "130");
     check(call("round", [double(2.5)]), "2");
     check(call("truncate", [double(1.999), int(1)]), "1.9");

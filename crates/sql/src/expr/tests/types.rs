@@ -49,6 +49,16 @@ fn values_are_of_the_declared_type() {
 }
 
 #[test]
+fn digits_that_an_argument_names_are_in_the_type() {
+    assert_eq!(kind(&call("now", [int(3)])), (FieldType::DateTime, 3, false));
+    assert_eq!(kind(&call("now", [])), (FieldType::DateTime, 0, false));
+    assert_eq!(kind(&call("round", [decimal_column(), int(1)])), (FieldType::NewDecimal, 1, false));
+    assert_eq!(kind(&call("round", [decimal_column(), int_column()])), (FieldType::NewDecimal, 2, false));
+    assert_eq!(kind(&call("round", [double(1.5), int(2)])), (FieldType::Double, 2, false));
+    assert_eq!(kind(&call("round", [int_column(), int(1)])), (FieldType::Long, 0, false));
+}
+
+#[test]
 fn columns_keep_their_metadata() {
     let text = ResultType::of_column(&ColumnType::VarChar { chars: 10, collation: Collation::Utf8mb4Bin }, true);
     assert_eq!((text.field, text.length, text.collation), (FieldType::VarString, 10, Collation::Utf8mb4Bin));
