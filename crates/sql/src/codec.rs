@@ -10,5 +10,5 @@ mod scalar;
 
 pub use column_meta::binlog_column_meta;
 pub use key::KeyPart;
-pub(crate) use scalar::ordered_f64;
 pub use row_image::{DamagedBytes, RowCodec, RowOffsets, RowReader};
+pub(crate) use scalar::ordered_f64;

@@ -203,16 +203,28 @@ pub enum CompareOp {
 pub enum CastType {
     Signed,
     Unsigned,
-    Decimal { precision: u8, scale: u8 },
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
     Float,
     Double,
     /// CHAR(n); `None` without a length.
-    Char { chars: Option<u32>, collation: Collation },
+    Char {
+        chars: Option<u32>,
+        collation: Collation,
+    },
     /// BINARY(n)
-    Binary { bytes: Option<u32> },
+    Binary {
+        bytes: Option<u32>,
+    },
     Date,
-    DateTime { fsp: u8 },
-    Time { fsp: u8 },
+    DateTime {
+        fsp: u8,
+    },
+    Time {
+        fsp: u8,
+    },
     Year,
 }
 

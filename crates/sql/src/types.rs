@@ -169,10 +169,12 @@ impl ColumnType {
     /// [`Collation::Binary`].
     pub fn collation(&self) -> Option<Collation> {
         match self {
-            ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. } | ColumnType::Text { collation, .. } => {
-                Some(*collation)
+            ColumnType::Char { collation, .. }
+            | ColumnType::VarChar { collation, .. }
+            | ColumnType::Text { collation, .. } => Some(*collation),
+            ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => {
+                Some(Collation::Binary)
             }
-            ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => Some(Collation::Binary),
             _ => None,
         }
     }

@@ -147,7 +147,8 @@ impl TableDef {
     /// Reads what [`TableDef::to_bytes`] wrote; anything else, and what contradicts itself, is an error.
     pub fn from_bytes(bytes: &[u8]) -> Result<TableDef, SqlError> {
         let damaged = |detail: String| SqlError::internal(format_args!("damaged table definition: {detail}"));
-        let format: Document<serde::de::IgnoredAny> = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+        let format: Document<serde::de::IgnoredAny> =
+            serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
         if format.format != FORMAT {
             return Err(damaged(format!("format {} is not known to this version", format.format)));
         }

@@ -67,7 +67,9 @@ pub fn encode(part: &KeyPart, value: &Value, out: &mut Vec<u8>) -> Result<(), Sq
             out.extend_from_slice(&int.to_be_bytes()[8 - width.bytes()..]);
         }
         (ColumnType::Year, Value::UInt(year)) => out.push(year.saturating_sub(1900) as u8),
-        (ColumnType::Float { .. }, Value::Float(float)) => out.extend_from_slice(&scalar::ordered_f32(*float).to_be_bytes()),
+        (ColumnType::Float { .. }, Value::Float(float)) => {
+            out.extend_from_slice(&scalar::ordered_f32(*float).to_be_bytes())
+        }
         (ColumnType::Double { .. }, Value::Double(double)) => {
             out.extend_from_slice(&scalar::ordered_f64(*double).to_be_bytes());
         }
@@ -146,7 +148,9 @@ pub fn decode(part: &KeyPart, key: &[u8]) -> Result<Option<Value>, DamagedBytes>
         ColumnType::Timestamp { fsp } => Value::Timestamp(scalar::read_timestamp(bytes, *fsp).ok_or_else(invalid)?),
         ColumnType::Time { fsp } => Value::Time(scalar::read_time(bytes, *fsp).ok_or_else(invalid)?),
         _ if part.prefix.is_some() => return Ok(None),
-        ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. } | ColumnType::Text { collation, .. } => {
+        ColumnType::Char { collation, .. }
+        | ColumnType::VarChar { collation, .. }
+        | ColumnType::Text { collation, .. } => {
             if *collation != Collation::Utf8mb4_0900Bin {
                 return Ok(None);
             }

@@ -56,19 +56,38 @@ struct Column {
 /// How a column's values are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    Int { len: u8, unsigned: bool },
+    Int {
+        len: u8,
+        unsigned: bool,
+    },
     Year,
     Float,
     Double,
-    Decimal { precision: u8, scale: u8 },
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
     Date,
-    DateTime { fsp: u8 },
-    Timestamp { fsp: u8 },
-    Time { fsp: u8 },
-    Text { length_bytes: u8 },
-    Bytes { length_bytes: u8 },
+    DateTime {
+        fsp: u8,
+    },
+    Timestamp {
+        fsp: u8,
+    },
+    Time {
+        fsp: u8,
+    },
+    Text {
+        length_bytes: u8,
+    },
+    Bytes {
+        length_bytes: u8,
+    },
     /// BINARY(n): stored without trailing zero bytes.
-    Padded { length_bytes: u8, len: u16 },
+    Padded {
+        length_bytes: u8,
+        len: u16,
+    },
 }
 
 /// Where the columns of one stored row lie; reused from row to row.
@@ -105,7 +124,11 @@ impl RowCodec {
         out.resize(bitmap_at + self.bitmap_len, 0);
         if values.len() != self.columns.len() {
             out.truncate(start);
-            return Err(SqlError::internal(format_args!("a row of {} columns got {} values", self.columns.len(), values.len())));
+            return Err(SqlError::internal(format_args!(
+                "a row of {} columns got {} values",
+                self.columns.len(),
+                values.len()
+            )));
         }
         for (at, (column, value)) in self.columns.iter().zip(values).enumerate() {
             if value.is_null() {
@@ -306,12 +329,16 @@ impl Form {
             (Form::Year, Value::UInt(year)) => out.push(year.saturating_sub(1900) as u8),
             (Form::Float, Value::Float(float)) => out.extend_from_slice(&float.to_le_bytes()),
             (Form::Double, Value::Double(double)) => out.extend_from_slice(&double.to_le_bytes()),
-            (Form::Decimal { precision, scale }, Value::Decimal(decimal)) => decimal.write_binary(precision, scale, out),
+            (Form::Decimal { precision, scale }, Value::Decimal(decimal)) => {
+                decimal.write_binary(precision, scale, out)
+            }
             (Form::Date, Value::Date(date)) => out.extend_from_slice(&scalar::date_bits(*date).to_le_bytes()[..3]),
             (Form::DateTime { fsp }, Value::DateTime(value)) => scalar::write_datetime(*value, fsp, out),
             (Form::Timestamp { fsp }, Value::Timestamp(value)) => scalar::write_timestamp(*value, fsp, out),
             (Form::Time { fsp }, Value::Time(value)) => scalar::write_time(*value, fsp, out),
-            (Form::Text { length_bytes }, Value::Text(text)) => return write_string(text.as_bytes(), length_bytes, out),
+            (Form::Text { length_bytes }, Value::Text(text)) => {
+                return write_string(text.as_bytes(), length_bytes, out);
+            }
             (Form::Bytes { length_bytes }, Value::Bytes(bytes)) => return write_string(bytes, length_bytes, out),
             (Form::Padded { length_bytes, .. }, Value::Bytes(bytes)) => {
                 let len = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |at| at + 1);

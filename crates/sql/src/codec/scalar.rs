@@ -90,7 +90,7 @@ pub fn time_len(fsp: u8) -> usize {
 pub fn write_time(value: Time, fsp: u8, out: &mut Vec<u8>) {
     let (hours, minutes, seconds, micros) = value.parts();
     let clock = i64::from(hours) << 12 | i64::from(minutes) << 6 | i64::from(seconds);
-    let number = clock << (8 * fraction_len(fsp)) | i64::from(micros) / pair_unit(fsp);
+    let number = (clock << (8 * fraction_len(fsp))) | (i64::from(micros) / pair_unit(fsp));
     let len = time_len(fsp);
     let sign = 1i64 << (8 * len - 1);
     write_be((sign + if value.micros < 0 { -number } else { number }) as u64, len, out);

@@ -8,7 +8,14 @@ use super::{Collation, general_ci, unicode_ai_ci};
 pub fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<char>) -> bool {
     if collation == Collation::Binary {
         let escape = escape.and_then(|c| u8::try_from(c).ok());
-        return matches(text, pattern, escape, |bytes| bytes.first().map(|&byte| (byte, 1)), |byte| u32::from(*byte), |a, b| a == b);
+        return matches(
+            text,
+            pattern,
+            escape,
+            |bytes| bytes.first().map(|&byte| (byte, 1)),
+            |byte| u32::from(*byte),
+            |a, b| a == b,
+        );
     }
     let equal: fn(&char, &char) -> bool = match collation {
         Collation::Utf8mb4_0900AiCi => |a, b| a == b || equal_ai_ci(*a, *b),
@@ -19,7 +26,8 @@ pub fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<ch
 }
 
 fn equal_ai_ci(a: char, b: char) -> bool {
-    unicode_ai_ci::compare(a.encode_utf8(&mut [0; 4]).as_bytes(), b.encode_utf8(&mut [0; 4]).as_bytes()) == Ordering::Equal
+    unicode_ai_ci::compare(a.encode_utf8(&mut [0; 4]).as_bytes(), b.encode_utf8(&mut [0; 4]).as_bytes())
+        == Ordering::Equal
 }
 
 /// The first character and its length; bytes that are no UTF-8 are replacement characters one by one.
@@ -81,7 +89,9 @@ fn matches<U: PartialEq + Copy>(
         let advanced = match (&step, &unit) {
             (None, None) => return true,
             (Some((Element::One, behind)), Some((_, len))) => Some((*behind, *len)),
-            (Some((Element::Literal(literal), behind)), Some((unit, len))) if equal(literal, unit) => Some((*behind, *len)),
+            (Some((Element::Literal(literal), behind)), Some((unit, len))) if equal(literal, unit) => {
+                Some((*behind, *len))
+            }
             _ => None,
         };
         if let Some((behind, len)) = advanced {

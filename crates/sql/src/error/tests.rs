@@ -11,7 +11,10 @@ fn templates_are_filled_in_order() {
 #[test]
 fn every_row_has_a_state_of_five_characters() {
     for (name, code) in ALL {
-        assert!(code.sqlstate.len() == 5 && code.sqlstate.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit()), "{name}");
+        assert!(
+            code.sqlstate.len() == 5 && code.sqlstate.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit()),
+            "{name}"
+        );
         assert!(code.errno >= 1000 && !code.template.is_empty(), "{name}");
     }
 }

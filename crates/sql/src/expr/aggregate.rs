@@ -99,7 +99,9 @@ impl Aggregate {
         let function = function_of(name).ok_or_else(|| SqlError::unsupported(name))?;
         let wrong_count = || SqlError::new(ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name]);
         match (function, args.len()) {
-            (AggregateFunction::Count, 0) if !distinct => Ok(Aggregate { function: AggregateFunction::CountRows, args, distinct }),
+            (AggregateFunction::Count, 0) if !distinct => {
+                Ok(Aggregate { function: AggregateFunction::CountRows, args, distinct })
+            }
             (_, 1) => {
                 // The least of distinct values is the least of all.
                 let distinct = distinct && !matches!(function, AggregateFunction::Min | AggregateFunction::Max);
@@ -136,7 +138,13 @@ impl Aggregate {
 
     /// A fresh state.
     pub fn accumulator(&self) -> Accumulator {
-        Accumulator { function: self.function, seen: self.distinct.then(HashSet::new), count: 0, sum: Sum::Integer(0), best: Value::Null }
+        Accumulator {
+            function: self.function,
+            seen: self.distinct.then(HashSet::new),
+            count: 0,
+            sum: Sum::Integer(0),
+            best: Value::Null,
+        }
     }
 }
 
@@ -170,7 +178,13 @@ impl Accumulator {
     }
 
     /// Whether DISTINCT lets the values of the row count.
-    fn is_new(&mut self, aggregate: &Aggregate, first: &Value, row: &[Value], cx: &EvalContext<'_>) -> Result<bool, SqlError> {
+    fn is_new(
+        &mut self,
+        aggregate: &Aggregate,
+        first: &Value,
+        row: &[Value],
+        cx: &EvalContext<'_>,
+    ) -> Result<bool, SqlError> {
         let Some(seen) = &mut self.seen else { return Ok(true) };
         let mut key = Vec::new();
         write_group_key(first, aggregate.args[0].collation(), &mut key);
@@ -202,7 +216,10 @@ impl Accumulator {
                     Sum::Double(sum) => return Value::Double(sum / self.count as f64),
                 };
                 // A quotient by one or more has no more digits before the point than the sum, which fits.
-                sum.divide(&Decimal::from(self.count), DIVISION_DIGITS).ok().flatten().map_or(Value::Null, Value::Decimal)
+                sum.divide(&Decimal::from(self.count), DIVISION_DIGITS)
+                    .ok()
+                    .flatten()
+                    .map_or(Value::Null, Value::Decimal)
             }
         }
     }

@@ -15,12 +15,22 @@ use crate::value::Value;
 pub(super) const DIVISION_DIGITS: u8 = 4;
 
 /// `a op b`; `whole` is the expression, for messages.
-pub(super) fn evaluate(op: ArithmeticOp, a: &Value, b: &Value, whole: &Expr, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+pub(super) fn evaluate(
+    op: ArithmeticOp,
+    a: &Value,
+    b: &Value,
+    whole: &Expr,
+    cx: &EvalContext<'_>,
+) -> Result<Value, SqlError> {
     if a.is_null() || b.is_null() {
         return Ok(Value::Null);
     }
     match op {
-        ArithmeticOp::BitAnd | ArithmeticOp::BitOr | ArithmeticOp::BitXor | ArithmeticOp::ShiftLeft | ArithmeticOp::ShiftRight => {
+        ArithmeticOp::BitAnd
+        | ArithmeticOp::BitOr
+        | ArithmeticOp::BitXor
+        | ArithmeticOp::ShiftLeft
+        | ArithmeticOp::ShiftRight => {
             return bits(op, to_bits(a, cx)?, to_bits(b, cx)?);
         }
         _ => {}
@@ -49,7 +59,13 @@ fn out_of_range(kind: &str, whole: &Expr) -> SqlError {
     SqlError::new(ER_DATA_OUT_OF_RANGE, &[&kind, whole])
 }
 
-fn add_or_multiply(op: ArithmeticOp, a: &Number, b: &Number, whole: &Expr, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+fn add_or_multiply(
+    op: ArithmeticOp,
+    a: &Number,
+    b: &Number,
+    whole: &Expr,
+    cx: &EvalContext<'_>,
+) -> Result<Value, SqlError> {
     if let (Some((a, a_unsigned)), Some((b, b_unsigned))) = (integer(a), integer(b)) {
         let result = match op {
             ArithmeticOp::Add => a + b,

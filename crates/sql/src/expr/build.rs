@@ -46,7 +46,8 @@ impl Expr {
 
     /// `CASE [operand] WHEN … THEN … [ELSE …] END`
     pub fn case(operand: Option<Expr>, branches: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Result<Expr, SqlError> {
-        let compared: Vec<&Expr> = operand.iter().chain(branches.iter().filter(|_| operand.is_some()).map(|(when, _)| when)).collect();
+        let compared: Vec<&Expr> =
+            operand.iter().chain(branches.iter().filter(|_| operand.is_some()).map(|(when, _)| when)).collect();
         let collation = settle(&compared, "case")?;
         let mut case = Case { operand, branches, otherwise, collation, unified: None };
         settle(&case.results(), "case")?;

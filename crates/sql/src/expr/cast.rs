@@ -37,7 +37,8 @@ pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result
                     Ok(text) => text.to_owned(),
                     // What is no text in the character set is none at all.
                     Err(_) => {
-                        cx.statement.warn(SqlError::new(crate::error::ER_INVALID_CHARACTER_STRING, &[&"utf8mb4", value]))?;
+                        cx.statement
+                            .warn(SqlError::new(crate::error::ER_INVALID_CHARACTER_STRING, &[&"utf8mb4", value]))?;
                         return Ok(Value::Null);
                     }
                 },
@@ -62,7 +63,9 @@ pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result
             Value::bytes(kept)
         }
         CastType::Date => to_datetime(value, cx)?.map_or(Value::Null, |value| Value::Date(value.date())),
-        CastType::DateTime { fsp } => to_datetime(value, cx)?.map_or(Value::Null, |value| Value::DateTime(value.round(*fsp))),
+        CastType::DateTime { fsp } => {
+            to_datetime(value, cx)?.map_or(Value::Null, |value| Value::DateTime(value.round(*fsp)))
+        }
         CastType::Time { fsp } => to_time(value, cx)?.map_or(Value::Null, |time| Value::Time(time.round(*fsp))),
         CastType::Year => {
             let year = match value {
@@ -141,7 +144,9 @@ impl CastType {
             CastType::Float => ResultType { field: FieldType::Float, length: 12, ..ResultType::double() },
             CastType::Double => ResultType::double(),
             CastType::Char { chars, collation } => ResultType::string(chars.unwrap_or(from.length), *collation),
-            CastType::Binary { bytes } => ResultType::string(bytes.unwrap_or(from.length), crate::collation::Collation::Binary),
+            CastType::Binary { bytes } => {
+                ResultType::string(bytes.unwrap_or(from.length), crate::collation::Collation::Binary)
+            }
             CastType::Date => ResultType::temporal(FieldType::Date, 0),
             CastType::DateTime { fsp } => ResultType::temporal(FieldType::DateTime, *fsp),
             CastType::Time { fsp } => ResultType::temporal(FieldType::Time, *fsp),

@@ -43,10 +43,15 @@ impl Expr {
             Expr::Cast(_, super::CastType::Char { collation, .. }) => (*collation, Coercibility::Implicit),
             Expr::Cast(_, super::CastType::Binary { .. }) => (Collation::Binary, Coercibility::Implicit),
             Expr::Case(case) => strongest(&case.results()).unwrap_or(NUMERIC),
-            Expr::Call(call) if call.function.keeps_collation => strongest(&call.args.iter().collect::<Vec<_>>()).unwrap_or(NUMERIC),
+            Expr::Call(call) if call.function.keeps_collation => {
+                strongest(&call.args.iter().collect::<Vec<_>>()).unwrap_or(NUMERIC)
+            }
             Expr::Call(call) if self.result_type(&[]).family() == Family::String => {
                 let derived = call.derive(&[]);
-                (if derived.collation == Collation::Binary { Collation::Binary } else { Collation::DEFAULT }, Coercibility::Coercible)
+                (
+                    if derived.collation == Collation::Binary { Collation::Binary } else { Collation::DEFAULT },
+                    Coercibility::Coercible,
+                )
             }
             _ => NUMERIC,
         }
@@ -63,7 +68,10 @@ fn join(a: (Collation, Coercibility), b: (Collation, Coercibility)) -> Option<(C
     if a.0 == b.0 || a.1 != b.1 {
         return Some(if b.1 < a.1 { b } else { a });
     }
-    if matches!(a.1, Coercibility::Coercible | Coercibility::Numeric) && a.0 != Collation::Binary && b.0 != Collation::Binary {
+    if matches!(a.1, Coercibility::Coercible | Coercibility::Numeric)
+        && a.0 != Collation::Binary
+        && b.0 != Collation::Binary
+    {
         return Some(a);
     }
     let rank = |collation: Collation| match collation {

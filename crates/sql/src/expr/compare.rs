@@ -40,7 +40,12 @@ impl CompareOp {
 
 /// The order of two values with implicit conversion; `None` if it is unknown (a NULL, or text beside a
 /// date that is no date).
-pub(super) fn compare(a: &Value, b: &Value, collation: Collation, cx: &EvalContext<'_>) -> Result<Option<Ordering>, SqlError> {
+pub(super) fn compare(
+    a: &Value,
+    b: &Value,
+    collation: Collation,
+    cx: &EvalContext<'_>,
+) -> Result<Option<Ordering>, SqlError> {
     if let Some(order) = compare_alike(a, b, collation) {
         return Ok(Some(order));
     }

@@ -71,7 +71,9 @@ impl Number {
             (Number::UInt(a), Number::UInt(b)) => a.cmp(b),
             (Number::Int(a), Number::UInt(b)) => i128::from(*a).cmp(&i128::from(*b)),
             (Number::UInt(a), Number::Int(b)) => i128::from(*a).cmp(&i128::from(*b)),
-            (Number::Double(_), _) | (_, Number::Double(_)) => self.to_f64().partial_cmp(&other.to_f64()).unwrap_or(Ordering::Equal),
+            (Number::Double(_), _) | (_, Number::Double(_)) => {
+                self.to_f64().partial_cmp(&other.to_f64()).unwrap_or(Ordering::Equal)
+            }
             _ => self.to_decimal().cmp(&other.to_decimal()),
         }
     }
@@ -156,7 +158,11 @@ pub(super) fn to_i64(value: &Value, cx: &EvalContext<'_>) -> Result<i64, SqlErro
 /// The value as 64 bits, for bit operators.
 pub(super) fn to_bits(value: &Value, cx: &EvalContext<'_>) -> Result<u64, SqlError> {
     let integer = to_integer(value, cx)?;
-    Ok(if integer < 0 { integer.max(i128::from(i64::MIN)) as i64 as u64 } else { integer.min(i128::from(u64::MAX)) as u64 })
+    Ok(if integer < 0 {
+        integer.max(i128::from(i64::MIN)) as i64 as u64
+    } else {
+        integer.min(i128::from(u64::MAX)) as u64
+    })
 }
 
 /// The truth of a value; `None` for NULL.
@@ -236,7 +242,9 @@ pub(super) fn to_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<
             let value = i64::try_from(whole).ok().and_then(parse::datetime_from_number);
             let fraction = number.round_to(6).remainder(&Decimal::new(1, 0)).map_or(0, |rest| rest.to_i128_unscaled());
             match value {
-                Some(value) if fraction > 0 => DateTime::from_micros(value.micros() + fraction as i64, number.scale().min(6)),
+                Some(value) if fraction > 0 => {
+                    DateTime::from_micros(value.micros() + fraction as i64, number.scale().min(6))
+                }
                 other => other,
             }
         }
@@ -266,10 +274,9 @@ pub(super) fn to_time(value: &Value, cx: &EvalContext<'_>) -> Result<Option<Time
             let number = Number::of(number, cx)?.to_decimal();
             let whole = i64::try_from(number.truncate_to(0).to_i128().0).ok();
             let fraction = number.round_to(6).remainder(&Decimal::new(1, 0)).map_or(0, |rest| rest.to_i128_unscaled());
-            whole.and_then(parse::time_from_number).map(|(time, _)| Time {
-                micros: time.micros + fraction as i64,
-                fsp: number.scale().min(6),
-            })
+            whole
+                .and_then(parse::time_from_number)
+                .map(|(time, _)| Time { micros: time.micros + fraction as i64, fsp: number.scale().min(6) })
         }
     };
     if found.is_none() {
@@ -311,7 +318,9 @@ pub(super) fn to_result_type(value: Value, to: &ResultType, cx: &EvalContext<'_>
                 Some(value) => Value::DateTime(value),
                 None => Value::Null,
             },
-            (FieldType::Time, other) => to_time(&other, cx)?.map_or(Value::Null, |time| Value::Time(Time { fsp: to.decimals, ..time })),
+            (FieldType::Time, other) => {
+                to_time(&other, cx)?.map_or(Value::Null, |time| Value::Time(Time { fsp: to.decimals, ..time }))
+            }
             (_, other) => other,
         },
         Family::String => match value {

@@ -57,7 +57,9 @@ impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let not = |negated: &bool| if *negated { "not " } else { "" };
         match self {
-            Expr::Literal(value @ (Value::Text(_) | Value::Date(_) | Value::DateTime(_) | Value::Time(_))) => write!(f, "'{value}'"),
+            Expr::Literal(value @ (Value::Text(_) | Value::Date(_) | Value::DateTime(_) | Value::Time(_))) => {
+                write!(f, "'{value}'")
+            }
             Expr::Literal(value) => write!(f, "{value}"),
             Expr::Param(_) => f.write_str("?"),
             Expr::Column(column) => write!(f, "`{}`", column.name),
@@ -69,8 +71,12 @@ impl fmt::Display for Expr {
             Expr::Or(all) => write!(f, "({})", List(all, " or ")),
             Expr::Xor(a, b) => write!(f, "({a} xor {b})"),
             Expr::Not(a) => write!(f, "(not({a}))"),
-            Expr::Between { operand, low, high, negated, .. } => write!(f, "({operand} {}between {low} and {high})", not(negated)),
-            Expr::In { operand, list, negated, .. } => write!(f, "({operand} {}in ({}))", not(negated), List(list, ",")),
+            Expr::Between { operand, low, high, negated, .. } => {
+                write!(f, "({operand} {}between {low} and {high})", not(negated))
+            }
+            Expr::In { operand, list, negated, .. } => {
+                write!(f, "({operand} {}in ({}))", not(negated), List(list, ","))
+            }
             Expr::Like { operand, pattern, negated, .. } => write!(f, "({operand} {}like {pattern})", not(negated)),
             Expr::IsNull { operand, negated } => write!(f, "({operand} is {}null)", not(negated)),
             Expr::IsTruth { operand, truth, negated } => {

@@ -36,7 +36,9 @@ impl Expr {
             Expr::Collate(a, collation) => Ok(collate(a.eval(row, cx)?, *collation)),
             Expr::Call(call) => call.eval(row, cx),
             Expr::Extract(unit, date) => interval::extract(*unit, &*date.get(row, cx)?, cx),
-            Expr::TimestampDiff(unit, from, to) => interval::difference(*unit, &*from.get(row, cx)?, &*to.get(row, cx)?, cx),
+            Expr::TimestampDiff(unit, from, to) => {
+                interval::difference(*unit, &*from.get(row, cx)?, &*to.get(row, cx)?, cx)
+            }
             Expr::DateAdd { date, amount, unit, negated } => {
                 interval::add(&*date.get(row, cx)?, &*amount.get(row, cx)?, *unit, *negated, cx)
             }
@@ -61,7 +63,12 @@ impl Expr {
             Expr::Column(column) => match row.get(column.slot) {
                 Some(value @ Value::Timestamp(_)) => Cow::Owned(local(value, cx)),
                 Some(value) => Cow::Borrowed(value),
-                None => return Err(SqlError::internal(format_args!("the row has no place {} for `{}`", column.slot, column.name))),
+                None => {
+                    return Err(SqlError::internal(format_args!(
+                        "the row has no place {} for `{}`",
+                        column.slot, column.name
+                    )));
+                }
             },
             other => Cow::Owned(other.eval(row, cx)?),
         })
@@ -118,7 +125,9 @@ impl Expr {
                 Ok(Some(matches != *negated))
             }
             Expr::IsNull { operand, negated } => Ok(Some(operand.get(row, cx)?.is_null() != *negated)),
-            Expr::IsTruth { operand, truth, negated } => Ok(Some((operand.condition(row, cx)? == Some(*truth)) != *negated)),
+            Expr::IsTruth { operand, truth, negated } => {
+                Ok(Some((operand.condition(row, cx)? == Some(*truth)) != *negated))
+            }
             other => to_bool(&*other.get(row, cx)?, cx),
         }
     }
@@ -162,7 +171,9 @@ impl Case {
         let operand = self.operand.as_ref().map(|operand| operand.get(row, cx)).transpose()?;
         for (when, then) in &self.branches {
             let holds = match &operand {
-                Some(operand) => compare(operand, &*when.get(row, cx)?, self.collation, cx)?.is_some_and(|order| order.is_eq()),
+                Some(operand) => {
+                    compare(operand, &*when.get(row, cx)?, self.collation, cx)?.is_some_and(|order| order.is_eq())
+                }
                 None => when.condition(row, cx)? == Some(true),
             };
             if holds {

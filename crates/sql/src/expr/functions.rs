@@ -166,7 +166,8 @@ impl Call {
 }
 
 /// Every function, by subject.
-const TABLES: &[&[Function]] = &[string::FUNCTIONS, numeric::FUNCTIONS, temporal::FUNCTIONS, information::FUNCTIONS, digest::FUNCTIONS];
+const TABLES: &[&[Function]] =
+    &[string::FUNCTIONS, numeric::FUNCTIONS, temporal::FUNCTIONS, information::FUNCTIONS, digest::FUNCTIONS];
 
 /// The names of all functions.
 #[cfg(test)]
@@ -180,8 +181,7 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
     match (lower.as_str(), args.len()) {
         ("if", 3) => {
             let otherwise = args.pop();
-            let branches = args.drain(..).collect::<Vec<_>>();
-            return match <[Expr; 2]>::try_from(branches) {
+            return match <[Expr; 2]>::try_from(args) {
                 Ok([when, then]) => Expr::case(None, vec![(when, then)], otherwise),
                 Err(_) => Err(wrong_count()),
             };
@@ -197,7 +197,11 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
                 return Ok(Expr::extract(unit, args.remove(0)));
             }
         }
-        ("if" | "mod" | "isnull" | "year" | "quarter" | "month" | "day" | "dayofmonth" | "hour" | "minute" | "second" | "microsecond", _) => {
+        (
+            "if" | "mod" | "isnull" | "year" | "quarter" | "month" | "day" | "dayofmonth" | "hour" | "minute"
+            | "second" | "microsecond",
+            _,
+        ) => {
             return Err(wrong_count());
         }
         // Days are the unit of the forms without INTERVAL.

@@ -20,7 +20,13 @@ const HOUR_US: i128 = 60 * MINUTE_US;
 
 /// `date + INTERVAL amount unit`, or minus if `negated`. A text date gives text, a date with a unit below
 /// days a datetime, a time a time. Leaving the calendar gives NULL with a warning.
-pub(super) fn add(date: &Value, amount: &Value, unit: IntervalUnit, negated: bool, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+pub(super) fn add(
+    date: &Value,
+    amount: &Value,
+    unit: IntervalUnit,
+    negated: bool,
+    cx: &EvalContext<'_>,
+) -> Result<Value, SqlError> {
     if date.is_null() || amount.is_null() {
         return Ok(Value::Null);
     }
@@ -43,7 +49,9 @@ pub(super) fn add(date: &Value, amount: &Value, unit: IntervalUnit, negated: boo
     let Some(sum) = interval.add_to(start, fraction) else { return overflow(cx) };
     let was_date = match date {
         Value::Date(_) => true,
-        Value::Text(_) | Value::Bytes(_) => parse::datetime(&to_text(date), cx.statement.time_zone()).is_some_and(|parsed| !parsed.has_time),
+        Value::Text(_) | Value::Bytes(_) => {
+            parse::datetime(&to_text(date), cx.statement.time_zone()).is_some_and(|parsed| !parsed.has_time)
+        }
         _ => false,
     };
     let sum = if was_date && unit.is_of_days() { Value::Date(sum.date()) } else { Value::DateTime(sum) };
@@ -154,7 +162,8 @@ impl IntervalUnit {
     }
 
     fn has_micros(self) -> bool {
-        self == IntervalUnit::Microsecond || self.parts().is_some_and(|parts| parts.contains(&IntervalUnit::Microsecond))
+        self == IntervalUnit::Microsecond
+            || self.parts().is_some_and(|parts| parts.contains(&IntervalUnit::Microsecond))
     }
 
     /// Whether adding it to a date leaves a date.
@@ -210,7 +219,12 @@ pub(super) fn extract(unit: IntervalUnit, date: &Value, cx: &EvalContext<'_>) ->
 }
 
 /// `TIMESTAMPDIFF(unit, from, to)`: whole units between the two.
-pub(super) fn difference(unit: IntervalUnit, from: &Value, to: &Value, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+pub(super) fn difference(
+    unit: IntervalUnit,
+    from: &Value,
+    to: &Value,
+    cx: &EvalContext<'_>,
+) -> Result<Value, SqlError> {
     let (Some(from), Some(to)) = (to_datetime(from, cx)?, to_datetime(to, cx)?) else { return Ok(Value::Null) };
     if from.date().is_incomplete() || to.date().is_incomplete() {
         return Ok(Value::Null);

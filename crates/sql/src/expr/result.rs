@@ -41,7 +41,9 @@ impl Expr {
                 let from = date.result_type(params);
                 match from.field {
                     FieldType::Date if unit.is_of_days() => ResultType::temporal(FieldType::Date, 0),
-                    FieldType::Date | FieldType::DateTime | FieldType::Timestamp => ResultType::temporal(FieldType::DateTime, from.decimals),
+                    FieldType::Date | FieldType::DateTime | FieldType::Timestamp => {
+                        ResultType::temporal(FieldType::DateTime, from.decimals)
+                    }
                     FieldType::Time if !unit.is_of_days() => ResultType::temporal(FieldType::Time, from.decimals),
                     _ => ResultType::string(29, Collation::DEFAULT),
                 }
@@ -74,7 +76,9 @@ fn negated(operand: ResultType) -> ResultType {
 }
 
 fn arithmetic(op: ArithmeticOp, a: ResultType, b: ResultType) -> ResultType {
-    use ArithmeticOp::{Add, BitAnd, BitOr, BitXor, Divide, IntDivide, Modulo, Multiply, ShiftLeft, ShiftRight, Subtract};
+    use ArithmeticOp::{
+        Add, BitAnd, BitOr, BitXor, Divide, IntDivide, Modulo, Multiply, ShiftLeft, ShiftRight, Subtract,
+    };
     if matches!(op, BitAnd | BitOr | BitXor | ShiftLeft | ShiftRight) {
         return ResultType::unsigned(21);
     }
@@ -102,7 +106,9 @@ fn arithmetic(op: ArithmeticOp, a: ResultType, b: ResultType) -> ResultType {
             let scale = (a.decimals + b.decimals).min(MAX_SCALE);
             ResultType::decimal(a.integer_digits() + b.integer_digits() + u32::from(scale), scale)
         }
-        Add | Subtract if both_integers => ResultType { unsigned, ..ResultType::integer((a.length.max(b.length) + 1).min(21)) },
+        Add | Subtract if both_integers => {
+            ResultType { unsigned, ..ResultType::integer((a.length.max(b.length) + 1).min(21)) }
+        }
         _ => {
             let scale = a.decimals.max(b.decimals);
             ResultType::decimal(a.integer_digits().max(b.integer_digits()) + 1 + u32::from(scale), scale)

@@ -196,7 +196,10 @@ impl Decimal {
             let magnitude = BigInt::parse_bytes(&digits, 10).unwrap_or_default();
             Self::from_big(if negative { -magnitude } else { magnitude }, scale as u8)
         };
-        number.round_to(scale.min(MAX_SCALE as i64) as u8).limited().unwrap_or_else(|DecimalOverflow| Self::largest(MAX_PRECISION, 0, negative))
+        number
+            .round_to(scale.min(MAX_SCALE as i64) as u8)
+            .limited()
+            .unwrap_or_else(|DecimalOverflow| Self::largest(MAX_PRECISION, 0, negative))
     }
 
     /// The number with the shortest digits that give `double` back; `None` for infinities and NaN, the

@@ -41,7 +41,9 @@ pub fn integer(text: &[u8]) -> Prefix<i128> {
         _ => (false, body),
     };
     let len = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let magnitude = digits[..len].iter().fold(0i128, |value, digit| value.saturating_mul(10).saturating_add(i128::from(digit - b'0')));
+    let magnitude = digits[..len]
+        .iter()
+        .fold(0i128, |value, digit| value.saturating_mul(10).saturating_add(i128::from(digit - b'0')));
     Prefix {
         value: if negative { -magnitude } else { magnitude },
         complete: len > 0 && digits[len..].trim_ascii().is_empty(),

@@ -1,7 +1,7 @@
 //! The type of an expression's result, as a client's column metadata and conversions need it.
 
-use super::{ColumnType, IntWidth, LobSize};
 use super::decimal::MAX_PRECISION;
+use super::{ColumnType, IntWidth, LobSize};
 use crate::collation::Collation;
 use crate::value::Value;
 
@@ -203,7 +203,9 @@ impl ResultType {
     pub fn of_value(value: &Value) -> ResultType {
         let base = match value {
             Value::Null => return Self::null(),
-            Value::Int(int) => Self::integer((int.unsigned_abs().checked_ilog10().unwrap_or(0) + 1 + u32::from(*int < 0)).max(2)),
+            Value::Int(int) => {
+                Self::integer((int.unsigned_abs().checked_ilog10().unwrap_or(0) + 1 + u32::from(*int < 0)).max(2))
+            }
             Value::UInt(int) => Self::unsigned(int.checked_ilog10().unwrap_or(0) + 1),
             Value::Float(_) => Self::number(FieldType::Float, 12, NOT_FIXED_DECIMALS, false),
             Value::Double(_) => Self::double(),
@@ -222,9 +224,12 @@ impl ResultType {
     pub fn family(&self) -> Family {
         match self.field {
             FieldType::Null => Family::Null,
-            FieldType::Tiny | FieldType::Short | FieldType::Int24 | FieldType::Long | FieldType::LongLong | FieldType::Year => {
-                Family::Integer
-            }
+            FieldType::Tiny
+            | FieldType::Short
+            | FieldType::Int24
+            | FieldType::Long
+            | FieldType::LongLong
+            | FieldType::Year => Family::Integer,
             FieldType::NewDecimal => Family::Decimal,
             FieldType::Float | FieldType::Double => Family::Real,
             FieldType::Date | FieldType::Time | FieldType::DateTime | FieldType::Timestamp => Family::Temporal,
@@ -260,11 +265,15 @@ impl ResultType {
                 let scale = self.decimals.max(other.decimals);
                 Self::decimal(self.integer_digits().max(other.integer_digits()) + u32::from(scale), scale)
             }
-            (Family::Integer | Family::Decimal | Family::Real, Family::Integer | Family::Decimal | Family::Real) => Self::double(),
+            (Family::Integer | Family::Decimal | Family::Real, Family::Integer | Family::Decimal | Family::Real) => {
+                Self::double()
+            }
             (Family::Temporal, Family::Temporal) if self.field == other.field => {
                 Self::temporal(self.field, self.decimals.max(other.decimals))
             }
-            (Family::Temporal, Family::Temporal) => Self::temporal(FieldType::DateTime, self.decimals.max(other.decimals)),
+            (Family::Temporal, Family::Temporal) => {
+                Self::temporal(FieldType::DateTime, self.decimals.max(other.decimals))
+            }
             (Family::String, _) => ResultType { length: self.length.max(other.length), ..self },
             (_, Family::String) => ResultType { length: self.length.max(other.length), ..other },
             _ => Self::string(self.length.max(other.length), Collation::DEFAULT),
@@ -277,7 +286,11 @@ impl ResultType {
             (Collation::Binary, _) | (_, Collation::Binary) => Collation::Binary,
             (own, _) => own,
         };
-        let field = if self.field == FieldType::Blob || other.field == FieldType::Blob { FieldType::Blob } else { FieldType::VarString };
+        let field = if self.field == FieldType::Blob || other.field == FieldType::Blob {
+            FieldType::Blob
+        } else {
+            FieldType::VarString
+        };
         ResultType { field, decimals: NOT_FIXED_DECIMALS, ..Self::string(self.length.max(other.length), collation) }
     }
 }

@@ -9,8 +9,8 @@ use super::temporal::{Date, DateTime, Time, TimeZone, Timestamp, parse};
 use super::{ColumnType, IntWidth, SqlMode};
 use crate::codec::key::first_chars;
 use crate::error::{
-    ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_COLUMN, ErrorCode,
-    SqlError, WARN_DATA_TRUNCATED,
+    ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_COLUMN,
+    ErrorCode, SqlError, WARN_DATA_TRUNCATED,
 };
 use crate::value::Value;
 
@@ -42,7 +42,9 @@ pub fn store(value: Value, column_type: &ColumnType, cx: &mut StoreContext<'_>) 
             let double = store_double(&value, f64::from(f32::MAX), *unsigned, *digits, cx)?;
             Ok(Value::Float(double as f32))
         }
-        ColumnType::Double { unsigned, digits } => Ok(Value::Double(store_double(&value, f64::MAX, *unsigned, *digits, cx)?)),
+        ColumnType::Double { unsigned, digits } => {
+            Ok(Value::Double(store_double(&value, f64::MAX, *unsigned, *digits, cx)?))
+        }
         ColumnType::Char { chars, .. } => store_text(value, usize::from(*chars), true, cx),
         ColumnType::VarChar { chars, .. } => store_text(value, usize::from(*chars), false, cx),
         ColumnType::Text { size, .. } => store_long_text(value, size.max_bytes(), cx),
@@ -166,7 +168,13 @@ pub fn time_to_decimal(value: Time) -> Decimal {
     Decimal::new(i128::from(value.to_number()) * 1_000_000 + micros, 6).truncate_to(value.fsp)
 }
 
-fn store_decimal(value: &Value, precision: u8, scale: u8, unsigned: bool, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+fn store_decimal(
+    value: &Value,
+    precision: u8,
+    scale: u8,
+    unsigned: bool,
+    cx: &mut StoreContext<'_>,
+) -> Result<Value, SqlError> {
     let (number, complete) = to_decimal(value, cx.time_zone);
     if !complete {
         cx.reject_value(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "decimal", value)?;
@@ -183,7 +191,13 @@ fn store_decimal(value: &Value, precision: u8, scale: u8, unsigned: bool, cx: &m
     Ok(Value::Decimal(rounded))
 }
 
-fn store_double(value: &Value, limit: f64, unsigned: bool, digits: Option<(u8, u8)>, cx: &mut StoreContext<'_>) -> Result<f64, SqlError> {
+fn store_double(
+    value: &Value,
+    limit: f64,
+    unsigned: bool,
+    digits: Option<(u8, u8)>,
+    cx: &mut StoreContext<'_>,
+) -> Result<f64, SqlError> {
     let mut double = match value {
         Value::Double(double) => *double,
         Value::Float(float) => f64::from(*float),
@@ -260,7 +274,12 @@ fn store_long_text(value: Value, max_bytes: u64, cx: &mut StoreContext<'_>) -> R
     Ok(Value::text(&text[..end]))
 }
 
-fn store_bytes(value: Value, max_bytes: u64, pad_to: Option<usize>, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+fn store_bytes(
+    value: Value,
+    max_bytes: u64,
+    pad_to: Option<usize>,
+    cx: &mut StoreContext<'_>,
+) -> Result<Value, SqlError> {
     let bytes: std::sync::Arc<[u8]> = match value {
         Value::Bytes(bytes) => bytes,
         Value::Text(text) => text.as_bytes().into(),
@@ -324,7 +343,11 @@ fn store_datetime(value: &Value, kind: &str, fsp: u8, cx: &mut StoreContext<'_>)
     if kind == "date" {
         return Ok(found.with_fsp(0));
     }
-    Ok(if cx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL) { cut_fraction(found, fsp) } else { found.round(fsp) })
+    Ok(if cx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL) {
+        cut_fraction(found, fsp)
+    } else {
+        found.round(fsp)
+    })
 }
 
 fn cut_fraction(value: DateTime, fsp: u8) -> DateTime {

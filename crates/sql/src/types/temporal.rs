@@ -96,7 +96,10 @@ impl Date {
 
     /// Whether month and day exist in the calendar (zeros included).
     pub fn is_valid(self) -> bool {
-        self.year <= 9999 && self.month <= 12 && self.day <= 31 && (self.month == 0 || self.day <= days_in_month(self.year, self.month))
+        self.year <= 9999
+            && self.month <= 12
+            && self.day <= 31
+            && (self.month == 0 || self.day <= days_in_month(self.year, self.month))
     }
 
     /// Midnight of the date.
@@ -117,7 +120,7 @@ impl DateTime {
         let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
         let ymd = (i64::from(date.year) * 13 + i64::from(date.month)) << 5 | i64::from(date.day);
         let hms = hour << 12 | minute << 6 | second;
-        DateTime { packed: (ymd << 17 | hms) << 24 | micros_of_day % SECOND_US, fsp }
+        DateTime { packed: (((ymd << 17) | hms) << 24) | (micros_of_day % SECOND_US), fsp }
     }
 
     /// From microseconds since 1970 on the clock it shows; `None` outside of the years 0 to 9999.
@@ -131,7 +134,13 @@ impl DateTime {
         let value = DateTime { packed, fsp };
         let date = value.date();
         let (hour, minute, second, micro) = value.clock();
-        let ok = packed >= 0 && date.year <= 9999 && date.day <= 31 && hour < 24 && minute < 60 && second < 60 && micro < 1_000_000;
+        let ok = packed >= 0
+            && date.year <= 9999
+            && date.day <= 31
+            && hour < 24
+            && minute < 60
+            && second < 60
+            && micro < 1_000_000;
         ok.then_some(value)
     }
 
@@ -181,10 +190,11 @@ impl DateTime {
         if fraction == 0 {
             return self.with_fsp(fsp);
         }
-        if fraction * 2 >= unit && !self.date().is_incomplete() {
-            if let Some(up) = DateTime::from_micros(self.micros() - fraction + unit, fsp) {
-                return up;
-            }
+        if fraction * 2 >= unit
+            && !self.date().is_incomplete()
+            && let Some(up) = DateTime::from_micros(self.micros() - fraction + unit, fsp)
+        {
+            return up;
         }
         DateTime::new(self.date(), self.micros_of_day() - fraction, fsp)
     }

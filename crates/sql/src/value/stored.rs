@@ -59,7 +59,9 @@ impl TryFrom<StoredValue> for Value {
                 let date = Date { year, month, day };
                 Value::Date(if date.is_valid() { date } else { return Err("not a date") })
             }
-            StoredValue::DateTime(packed, fsp) => Value::DateTime(DateTime::from_packed(packed, fsp).ok_or("not a datetime")?),
+            StoredValue::DateTime(packed, fsp) => {
+                Value::DateTime(DateTime::from_packed(packed, fsp).ok_or("not a datetime")?)
+            }
             StoredValue::Timestamp(micros, fsp) => Value::Timestamp(Timestamp { micros, fsp }),
             StoredValue::Time(micros, fsp) => Value::Time(Time { micros, fsp }),
         })

@@ -22,7 +22,7 @@ fn numbers_are_written_as_mysql_writes_them() {
         assert_eq!(shown(Value::Double(double), 31), text);
     }
     assert_eq!(shown(Value::Double(1.5), 2), "1.50");
-    assert_eq!(shown(Value::Float(3.141_592_7), 31), "3.14159");
+    assert_eq!(shown(Value::Float(2.718_281_7), 31), "2.71828");
     assert_eq!(shown(Value::Float(0.1), 31), "0.1");
     assert_eq!(shown(Value::Float(1e10), 31), "10000000000");
     assert_eq!(shown(Value::UInt(u64::MAX), 0), "18446744073709551615");

@@ -40,7 +40,8 @@ impl TableDef {
     pub fn show_create(&self, next_auto_increment: Option<u64>) -> String {
         let mut lines: Vec<String> = self.columns.iter().map(|column| self.column_line(column)).collect();
         lines.extend(self.indexes.iter().map(|index| self.index_line(index)));
-        let mut text = format!("CREATE TABLE {} (\n  {}\n) ENGINE={}", Quoted(&self.name), lines.join(",\n  "), self.engine);
+        let mut text =
+            format!("CREATE TABLE {} (\n  {}\n) ENGINE={}", Quoted(&self.name), lines.join(",\n  "), self.engine);
         // Writing to a String cannot fail.
         if let Some(next) = next_auto_increment.filter(|next| *next > 1) {
             let _ = write!(text, " AUTO_INCREMENT={next}");
@@ -65,7 +66,9 @@ impl TableDef {
             line.push_str(" NULL");
         }
         match &column.default {
-            DefaultValue::None | DefaultValue::Literal(Value::Null) if column.nullable && !column.column_type.is_lob() => {
+            DefaultValue::None | DefaultValue::Literal(Value::Null)
+                if column.nullable && !column.column_type.is_lob() =>
+            {
                 line.push_str(" DEFAULT NULL");
             }
             DefaultValue::None | DefaultValue::Literal(Value::Null) => {}
@@ -116,7 +119,9 @@ struct CurrentTimestamp<'a>(&'a ColumnType);
 impl fmt::Display for CurrentTimestamp<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } if *fsp > 0 => write!(f, "CURRENT_TIMESTAMP({fsp})"),
+            ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } if *fsp > 0 => {
+                write!(f, "CURRENT_TIMESTAMP({fsp})")
+            }
             _ => f.write_str("CURRENT_TIMESTAMP"),
         }
     }

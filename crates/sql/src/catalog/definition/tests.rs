@@ -31,7 +31,11 @@ fn table() -> TableDef {
         columns: vec![
             ColumnDef { nullable: false, auto_increment: true, ..column("id", int()) },
             ColumnDef { nullable: false, default: DefaultValue::Literal(Value::Int(0)), ..column("k", int()) },
-            ColumnDef { default: DefaultValue::Literal(Value::text("it's\\")), comment: "a 'c'".into(), ..column("v", text(Collation::DEFAULT)) },
+            ColumnDef {
+                default: DefaultValue::Literal(Value::text("it's\\")),
+                comment: "a 'c'".into(),
+                ..column("v", text(Collation::DEFAULT))
+            },
             column("b", text(Collation::Utf8mb4Bin)),
             column("n", ColumnType::Decimal { precision: 10, scale: 2, unsigned: true }),
             ColumnDef {
@@ -59,7 +63,13 @@ fn table() -> TableDef {
                 columns: vec![IndexColumn { column: 1, prefix: None }, IndexColumn { column: 7, prefix: Some(5) }],
                 comment: String::new(),
             },
-            IndexDef { index_id: 18, name: "k".into(), kind: IndexKind::Secondary, columns: vec![IndexColumn { column: 1, prefix: None }], comment: "c".into() },
+            IndexDef {
+                index_id: 18,
+                name: "k".into(),
+                kind: IndexKind::Secondary,
+                columns: vec![IndexColumn { column: 1, prefix: None }],
+                comment: "c".into(),
+            },
         ],
         row_index_id: 16,
         schema_version: 1,

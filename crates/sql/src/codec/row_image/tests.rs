@@ -37,7 +37,11 @@ fn typed_value() -> impl Strategy<Value = (ColumnType, Value)> {
     ];
     let integers = (widths, any::<bool>(), any::<i64>(), any::<bool>()).prop_map(|(width, unsigned, seed, extreme)| {
         let (least, greatest) = width.range(unsigned);
-        let number = if extreme { if seed < 0 { least } else { greatest } } else { least + i128::from(seed as u64) % (greatest - least + 1) };
+        let number = if extreme {
+            if seed < 0 { least } else { greatest }
+        } else {
+            least + i128::from(seed as u64) % (greatest - least + 1)
+        };
         (int(width, unsigned), if unsigned { Value::UInt(number as u64) } else { Value::Int(number as i64) })
     });
     let fsp = 0u8..=6;
@@ -46,8 +50,9 @@ fn typed_value() -> impl Strategy<Value = (ColumnType, Value)> {
         let at = at - at.rem_euclid(crate::types::temporal::fraction_unit(fsp));
         (ColumnType::DateTime { fsp }, Value::DateTime(DateTime::from_micros(at, fsp).unwrap()))
     });
-    let timestamps = (fsp.clone(), 0..=MAX_TIMESTAMP_US)
-        .prop_map(move |(fsp, at)| (ColumnType::Timestamp { fsp }, Value::Timestamp(Timestamp { micros: micros(fsp, at), fsp })));
+    let timestamps = (fsp.clone(), 0..=MAX_TIMESTAMP_US).prop_map(move |(fsp, at)| {
+        (ColumnType::Timestamp { fsp }, Value::Timestamp(Timestamp { micros: micros(fsp, at), fsp }))
+    });
     let times = (fsp, -MAX_TIME_US..=MAX_TIME_US)
         .prop_map(move |(fsp, at)| (ColumnType::Time { fsp }, Value::Time(Time { micros: micros(fsp, at), fsp })));
     prop_oneof![
@@ -56,15 +61,26 @@ fn typed_value() -> impl Strategy<Value = (ColumnType, Value)> {
             let number = Decimal::new(if negative { -i128::from(n) } else { i128::from(n) }, 4);
             (ColumnType::Decimal { precision: 12, scale: 4, unsigned: false }, Value::Decimal(number))
         }),
-        any::<f32>().prop_filter("no NaN", |f| !f.is_nan()).prop_map(|f| (ColumnType::Float { unsigned: false, digits: None }, Value::Float(f))),
-        any::<f64>().prop_filter("no NaN", |f| !f.is_nan()).prop_map(|f| (ColumnType::Double { unsigned: false, digits: None }, Value::Double(f))),
+        any::<f32>()
+            .prop_filter("no NaN", |f| !f.is_nan())
+            .prop_map(|f| (ColumnType::Float { unsigned: false, digits: None }, Value::Float(f))),
+        any::<f64>()
+            .prop_filter("no NaN", |f| !f.is_nan())
+            .prop_map(|f| (ColumnType::Double { unsigned: false, digits: None }, Value::Double(f))),
         "\\PC{0,20}".prop_map(|text| (varchar(20), Value::text(text))),
         "\\PC{0,80}".prop_map(|text| (varchar(80), Value::text(text))),
-        "[a-z]{0,9}".prop_map(|text| (ColumnType::Char { chars: 255, collation: Collation::DEFAULT }, Value::text(text))),
-        "\\PC{0,80}".prop_map(|text| (ColumnType::Text { size: LobSize::Medium, collation: Collation::DEFAULT }, Value::text(text))),
-        proptest::collection::vec(any::<u8>(), 8).prop_map(|bytes| (ColumnType::Binary { bytes: 8 }, Value::bytes(bytes))),
-        proptest::collection::vec(0u8..2, 0..8).prop_map(|bytes| (ColumnType::VarBinary { bytes: 300 }, Value::bytes(bytes))),
-        proptest::collection::vec(any::<u8>(), 0..300).prop_map(|bytes| (ColumnType::Blob { size: LobSize::Long }, Value::bytes(bytes))),
+        "[a-z]{0,9}"
+            .prop_map(|text| (ColumnType::Char { chars: 255, collation: Collation::DEFAULT }, Value::text(text))),
+        "\\PC{0,80}".prop_map(|text| (
+            ColumnType::Text { size: LobSize::Medium, collation: Collation::DEFAULT },
+            Value::text(text)
+        )),
+        proptest::collection::vec(any::<u8>(), 8)
+            .prop_map(|bytes| (ColumnType::Binary { bytes: 8 }, Value::bytes(bytes))),
+        proptest::collection::vec(0u8..2, 0..8)
+            .prop_map(|bytes| (ColumnType::VarBinary { bytes: 300 }, Value::bytes(bytes))),
+        proptest::collection::vec(any::<u8>(), 0..300)
+            .prop_map(|bytes| (ColumnType::Blob { size: LobSize::Long }, Value::bytes(bytes))),
         (0i64..3_652_424).prop_map(|days| (ColumnType::Date, Value::Date(Date::from_days(days - 719_528).unwrap()))),
         (1901u64..2156).prop_map(|year| (ColumnType::Year, Value::UInt(year))),
         datetimes,
@@ -91,13 +107,25 @@ fn read_all(codec: &RowCodec, stored: &[u8], columns: usize) -> Result<Vec<Value
 pub(crate) fn sysbench() -> (RowCodec, Vec<Value>) {
     let text = |chars| ColumnType::Char { chars, collation: Collation::DEFAULT };
     let columns = [int(IntWidth::Int, false), int(IntWidth::Int, false), text(120), text(60)].map(column);
-    let values = vec![Value::Int(1), Value::Int(-2), Value::text("08566691963-".repeat(10)), Value::text("67847967377-".repeat(5))];
+    let values = vec![
+        Value::Int(1),
+        Value::Int(-2),
+        Value::text("08566691963-".repeat(10)),
+        Value::text("67847967377-".repeat(5)),
+    ];
     (RowCodec::new(&columns, 1), values)
 }
 
 #[test]
 fn image_is_the_binlogs() {
-    let columns = [int(IntWidth::Int, false), varchar(10), ColumnType::DateTime { fsp: 3 }, ColumnType::Time { fsp: 2 }, varchar(100)].map(column);
+    let columns = [
+        int(IntWidth::Int, false),
+        varchar(10),
+        ColumnType::DateTime { fsp: 3 },
+        ColumnType::Time { fsp: 2 },
+        varchar(100),
+    ]
+    .map(column);
     let codec = RowCodec::new(&columns, 200);
     let values = [
         Value::Int(-2),
@@ -257,8 +285,12 @@ fn cost_of_a_row() {
     });
     let mut offsets = RowOffsets::default();
     let mut row = vec![Value::Null; 4];
-    measure("read all", &mut || codec.open(std::hint::black_box(&stored), &mut offsets).unwrap().read(&[0, 1, 2, 3], &mut row).unwrap());
-    measure("read c", &mut || codec.open(std::hint::black_box(&stored), &mut offsets).unwrap().read(&[2], &mut row).unwrap());
+    measure("read all", &mut || {
+        codec.open(std::hint::black_box(&stored), &mut offsets).unwrap().read(&[0, 1, 2, 3], &mut row).unwrap()
+    });
+    measure("read c", &mut || {
+        codec.open(std::hint::black_box(&stored), &mut offsets).unwrap().read(&[2], &mut row).unwrap()
+    });
     let change = [(2, values[2].clone())];
     measure("change c", &mut || {
         out.clear();

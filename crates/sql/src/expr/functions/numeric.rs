@@ -34,10 +34,28 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("atan2", 2, 2, arc_tangent, double),
     Function::new("degrees", 1, 1, |a| unary(a, "degrees", |x| Some(x.to_degrees())), double),
     Function::new("radians", 1, 1, |a| unary(a, "radians", |x| Some(x.to_radians())), double),
-    Function::new("pi", 0, 0, |_| Ok(Value::Double(std::f64::consts::PI)), |_| ResultType { length: 8, decimals: 6, ..ResultType::double() }),
+    Function::new(
+        "pi",
+        0,
+        0,
+        |_| Ok(Value::Double(std::f64::consts::PI)),
+        |_| ResultType { length: 8, decimals: 6, ..ResultType::double() },
+    ),
     Function::new("rand", 0, 1, random, double).takes_null().volatile(),
-    Function::new("crc32", 1, 1, |a| Ok(Value::UInt(crc32fast::hash(&to_bytes(&a[0])).into())), |_| ResultType::unsigned(10)),
-    Function::new("bit_count", 1, 1, |a| Ok(Value::Int(to_bits(&a[0], a.cx)?.count_ones().into())), |_| ResultType::integer(2)),
+    Function::new(
+        "crc32",
+        1,
+        1,
+        |a| Ok(Value::UInt(crc32fast::hash(&to_bytes(&a[0])).into())),
+        |_| ResultType::unsigned(10),
+    ),
+    Function::new(
+        "bit_count",
+        1,
+        1,
+        |a| Ok(Value::Int(to_bits(&a[0], a.cx)?.count_ones().into())),
+        |_| ResultType::integer(2),
+    ),
     Function::new("greatest", 2, MANY, |a| extreme(a, true), unified).unifies(),
     Function::new("least", 2, MANY, |a| extreme(a, false), unified).unifies(),
     Function::new("coalesce", 1, MANY, coalesce, unified).takes_null().unifies(),
@@ -75,7 +93,9 @@ fn rounded(args: &[ResultType]) -> ResultType {
     match args[0].family() {
         Family::Integer => args[0].nullable(true),
         Family::Decimal if args.len() == 1 => ResultType::decimal(args[0].integer_digits() + 1, 0),
-        Family::Decimal => ResultType::decimal(args[0].integer_digits() + 1 + u32::from(args[0].decimals), args[0].decimals),
+        Family::Decimal => {
+            ResultType::decimal(args[0].integer_digits() + 1 + u32::from(args[0].decimals), args[0].decimals)
+        }
         _ if args.len() == 1 => ResultType { decimals: 0, ..ResultType::double() },
         _ => ResultType { decimals: NOT_FIXED_DECIMALS, ..ResultType::double() },
     }
@@ -89,7 +109,10 @@ fn abs(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     Ok(match Number::of(&args[0], args.cx)? {
         Number::Int(int) => {
             let absolute = int.checked_abs();
-            Value::Int(absolute.ok_or_else(|| SqlError::new(ER_DATA_OUT_OF_RANGE, &[&"BIGINT", &format_args!("abs({int})")]))?)
+            Value::Int(
+                absolute
+                    .ok_or_else(|| SqlError::new(ER_DATA_OUT_OF_RANGE, &[&"BIGINT", &format_args!("abs({int})")]))?,
+            )
         }
         Number::UInt(int) => Value::UInt(int),
         Number::Decimal(decimal) => Value::Decimal(decimal.abs()),
@@ -101,7 +124,11 @@ fn sign(number: &Number) -> i64 {
     number.compare(&Number::Int(0)) as i64
 }
 
-fn to_whole(args: &Arguments<'_, '_>, of_double: fn(f64) -> f64, of_decimal: fn(&Decimal) -> Decimal) -> Result<Value, SqlError> {
+fn to_whole(
+    args: &Arguments<'_, '_>,
+    of_double: fn(f64) -> f64,
+    of_decimal: fn(&Decimal) -> Decimal,
+) -> Result<Value, SqlError> {
     Ok(match Number::of(&args[0], args.cx)? {
         Number::Decimal(decimal) => {
             let whole = of_decimal(&decimal);
@@ -129,11 +156,18 @@ fn round(args: &Arguments<'_, '_>, truncate: bool) -> Result<Value, SqlError> {
     Ok(match Number::of(&args[0], args.cx)? {
         Number::Int(int) if digits < 0 => match i64::try_from(exact(&Decimal::from(int)).to_i128().0) {
             Ok(rounded) => Value::Int(rounded),
-            Err(_) => return Err(SqlError::new(ER_DATA_OUT_OF_RANGE, &[&"BIGINT", &format_args!("round({int},{digits})")])),
+            Err(_) => {
+                return Err(SqlError::new(ER_DATA_OUT_OF_RANGE, &[&"BIGINT", &format_args!("round({int},{digits})")]));
+            }
         },
         Number::UInt(int) if digits < 0 => match u64::try_from(exact(&Decimal::from(int)).to_i128().0) {
             Ok(rounded) => Value::UInt(rounded),
-            Err(_) => return Err(SqlError::new(ER_DATA_OUT_OF_RANGE, &[&"BIGINT UNSIGNED", &format_args!("round({int},{digits})")])),
+            Err(_) => {
+                return Err(SqlError::new(
+                    ER_DATA_OUT_OF_RANGE,
+                    &[&"BIGINT UNSIGNED", &format_args!("round({int},{digits})")],
+                ));
+            }
         },
         Number::Decimal(decimal) => Value::Decimal(exact(&decimal)),
         Number::Double(double) => Value::Double(round_double(double, digits as i32, truncate)),

@@ -18,7 +18,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("concat_ws", 2, MANY, concat_ws, joined).takes_null().keeps_collation(),
     Function::new("length", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64)), |_| ResultType::integer(10)),
     Function::new("octet_length", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64)), |_| ResultType::integer(10)),
-    Function::new("bit_length", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64 * 8)), |_| ResultType::integer(11)),
+    Function::new(
+        "bit_length",
+        1,
+        1,
+        |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64 * 8)),
+        |_| ResultType::integer(11),
+    ),
     Function::new("char_length", 1, 1, char_length, |_| ResultType::integer(10)),
     Function::new("character_length", 1, 1, char_length, |_| ResultType::integer(10)),
     Function::new("upper", 1, 1, upper, first).keeps_collation(),
@@ -46,7 +52,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("locate", 2, 3, locate_from, |_| ResultType::integer(11)),
     Function::new("position", 2, 2, locate_from, |_| ResultType::integer(11)),
     Function::new("reverse", 1, 1, reverse, first).keeps_collation(),
-    Function::new("ascii", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).first().copied().unwrap_or(0).into())), |_| ResultType::integer(3)),
+    Function::new(
+        "ascii",
+        1,
+        1,
+        |a| Ok(Value::Int(to_bytes(&a[0]).first().copied().unwrap_or(0).into())),
+        |_| ResultType::integer(3),
+    ),
     Function::new("ord", 1, 1, ord, |_| ResultType::integer(21)),
     Function::new("char", 1, MANY, char_of, |a| ResultType::string(4 * a.len() as u32, Collation::Binary)).takes_null(),
     Function::new("hex", 1, 1, hex, |a| ResultType::string(a[0].length.saturating_mul(8), Collation::DEFAULT)),
@@ -58,8 +70,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("insert", 4, 4, insert, long_string).keeps_collation(),
     Function::new("quote", 1, 1, quote, long_string).takes_null().keeps_collation(),
     Function::new("format", 2, 3, format, |_| ResultType::string(100, Collation::DEFAULT)),
-    Function::new("bin", 1, 1, |a| Ok(Value::text(format!("{:b}", to_bits(&a[0], a.cx)?))), |_| ResultType::string(64, Collation::DEFAULT)),
-    Function::new("oct", 1, 1, |a| Ok(Value::text(format!("{:o}", to_bits(&a[0], a.cx)?))), |_| ResultType::string(64, Collation::DEFAULT)),
+    Function::new(
+        "bin",
+        1,
+        1,
+        |a| Ok(Value::text(format!("{:b}", to_bits(&a[0], a.cx)?))),
+        |_| ResultType::string(64, Collation::DEFAULT),
+    ),
+    Function::new(
+        "oct",
+        1,
+        1,
+        |a| Ok(Value::text(format!("{:o}", to_bits(&a[0], a.cx)?))),
+        |_| ResultType::string(64, Collation::DEFAULT),
+    ),
 ];
 
 fn joined(args: &[ResultType]) -> ResultType {
@@ -316,7 +340,9 @@ fn locate_from(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 fn locate(args: &Arguments<'_, '_>, text: &Value, wanted: &Value, from: i64) -> Result<Value, SqlError> {
     let (text, wanted, binary) = (to_bytes(text), to_bytes(wanted), args.is_binary());
     let starts = unit_starts(&text, binary);
-    let Some(from) = usize::try_from(from).ok().and_then(|from| from.checked_sub(1)).filter(|from| *from < starts.len()) else {
+    let Some(from) =
+        usize::try_from(from).ok().and_then(|from| from.checked_sub(1)).filter(|from| *from < starts.len())
+    else {
         return Ok(Value::Int(0));
     };
     if wanted.is_empty() {
@@ -466,7 +492,8 @@ fn format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
         exact => to_decimal(exact, args.cx)?.round_to(digits).to_string(),
     };
     let (sign, text) = text.strip_prefix('-').map_or(("", &*text), |rest| ("-", rest));
-    let (integer, fraction) = text.split_once('.').map_or((text, None), |(integer, fraction)| (integer, Some(fraction)));
+    let (integer, fraction) =
+        text.split_once('.').map_or((text, None), |(integer, fraction)| (integer, Some(fraction)));
     let mut grouped = String::from(sign);
     for (at, digit) in integer.chars().enumerate() {
         if at > 0 && (integer.len() - at) % 3 == 0 {

@@ -15,7 +15,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("current_timestamp", 0, 1, statement_time, datetime).digits_at(0),
     Function::new("localtime", 0, 1, statement_time, datetime).digits_at(0),
     Function::new("localtimestamp", 0, 1, statement_time, datetime).digits_at(0),
-    Function::new("sysdate", 0, 1, |a| Ok(Value::DateTime(at(a.cx.statement.clock_us(), a.cx, a.fsp(0)?))), datetime).digits_at(0).volatile(),
+    Function::new("sysdate", 0, 1, |a| Ok(Value::DateTime(at(a.cx.statement.clock_us(), a.cx, a.fsp(0)?))), datetime)
+        .digits_at(0)
+        .volatile(),
     Function::new("utc_timestamp", 0, 1, |a| a.utc().map(Value::DateTime), datetime).digits_at(0),
     Function::new("utc_date", 0, 0, |a| a.utc().map(|value| Value::Date(value.date())), |_| date()),
     Function::new("utc_time", 0, 1, |a| a.utc().map(of_day), |_| time(0)).digits_at(0),
@@ -24,7 +26,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("curtime", 0, 1, |a| Ok(of_day(now(a.cx, a.fsp(0)?))), |_| time(0)).digits_at(0),
     Function::new("current_time", 0, 1, |a| Ok(of_day(now(a.cx, a.fsp(0)?))), |_| time(0)).digits_at(0),
     Function::new("date", 1, 1, |a| a.datetime(0, |value| Value::Date(value.date())), |_| date()),
-    Function::new("time", 1, 1, |a| Ok(to_time(&a[0], a.cx)?.map_or(Value::Null, Value::Time)), |a| time(fraction(&a[0]))),
+    Function::new(
+        "time",
+        1,
+        1,
+        |a| Ok(to_time(&a[0], a.cx)?.map_or(Value::Null, Value::Time)),
+        |a| time(fraction(&a[0])),
+    ),
     Function::new("timestamp", 1, 2, timestamp, |a| ResultType::temporal(FieldType::DateTime, fraction(&a[0]))),
     Function::new("datediff", 2, 2, date_difference, |_| ResultType::integer(7)),
     Function::new("timediff", 2, 2, time_difference, |a| time(fraction(&a[0]).max(fraction(&a[1])))),
@@ -33,15 +41,41 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("date_format", 2, 2, date_format, |a| text(a[1].length.saturating_mul(10))),
     Function::new("time_format", 2, 2, time_format, |a| text(a[1].length.saturating_mul(10))),
     Function::new("str_to_date", 2, 2, str_to_date, |_| ResultType::temporal(FieldType::DateTime, 0)),
-    Function::new("unix_timestamp", 0, 1, unix_timestamp, |a| a.first().map_or(ResultType::integer(11), |arg| seconds_type(fraction(arg)))),
+    Function::new("unix_timestamp", 0, 1, unix_timestamp, |a| {
+        a.first().map_or(ResultType::integer(11), |arg| seconds_type(fraction(arg)))
+    }),
     Function::new("from_unixtime", 1, 2, from_unixtime, from_unixtime_type),
     Function::new("dayname", 1, 1, |a| a.day(|day| Value::text(format::day_name(weekday(day.days())))), |_| text(9)),
-    Function::new("monthname", 1, 1, |a| a.datetime(0, |v| format::month_name(v.date().month).map_or(Value::Null, Value::text)), |_| text(9)),
-    Function::new("dayofweek", 1, 1, |a| a.day(|day| Value::Int(i64::from((weekday(day.days()) + 1) % 7 + 1))), |_| ResultType::integer(1)),
+    Function::new(
+        "monthname",
+        1,
+        1,
+        |a| a.datetime(0, |v| format::month_name(v.date().month).map_or(Value::Null, Value::text)),
+        |_| text(9),
+    ),
+    Function::new(
+        "dayofweek",
+        1,
+        1,
+        |a| a.day(|day| Value::Int(i64::from((weekday(day.days()) + 1) % 7 + 1))),
+        |_| ResultType::integer(1),
+    ),
     Function::new("weekday", 1, 1, |a| a.day(|day| Value::Int(weekday(day.days()).into())), |_| ResultType::integer(1)),
-    Function::new("dayofyear", 1, 1, |a| a.day(|day| Value::Int(day_of_year(day.year, day.month, day.day).into())), |_| ResultType::integer(3)),
+    Function::new(
+        "dayofyear",
+        1,
+        1,
+        |a| a.day(|day| Value::Int(day_of_year(day.year, day.month, day.day).into())),
+        |_| ResultType::integer(3),
+    ),
     Function::new("week", 1, 2, week_of, |_| ResultType::integer(2)),
-    Function::new("weekofyear", 1, 1, |a| a.day(|day| Value::Int(week(day.year, day.month, day.day, 3).1.into())), |_| ResultType::integer(2)),
+    Function::new(
+        "weekofyear",
+        1,
+        1,
+        |a| a.day(|day| Value::Int(week(day.year, day.month, day.day, 3).1.into())),
+        |_| ResultType::integer(2),
+    ),
     Function::new("yearweek", 1, 2, year_week, |_| ResultType::integer(6)),
     Function::new("last_day", 1, 1, last_day, |_| date()),
     Function::new("to_days", 1, 1, |a| a.day(|day| Value::Int(day.days() + EPOCH_TO_DAYS)), |_| ResultType::integer(6)),
@@ -50,7 +84,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("makedate", 2, 2, make_date, |_| date()),
     Function::new("maketime", 3, 3, make_time, |_| time(0)),
     Function::new("sec_to_time", 1, 1, sec_to_time, |a| time(fraction(&a[0]))),
-    Function::new("time_to_sec", 1, 1, |a| Ok(to_time(&a[0], a.cx)?.map_or(Value::Null, |t| Value::Int(t.micros / SECOND_US))), |_| ResultType::integer(10)),
+    Function::new(
+        "time_to_sec",
+        1,
+        1,
+        |a| Ok(to_time(&a[0], a.cx)?.map_or(Value::Null, |t| Value::Int(t.micros / SECOND_US))),
+        |_| ResultType::integer(10),
+    ),
     Function::new("convert_tz", 3, 3, convert_tz, |a| ResultType::temporal(FieldType::DateTime, fraction(&a[0]))),
 ];
 
@@ -95,9 +135,10 @@ impl Arguments<'_, '_> {
     fn fsp(&self, at: usize) -> Result<u8, SqlError> {
         let Some(arg) = self.get(at) else { return Ok(0) };
         let fsp = to_i64(arg, self.cx)?;
-        u8::try_from(fsp).ok().filter(|fsp| *fsp <= 6).ok_or_else(|| {
-            SqlError::new(crate::error::ER_TOO_BIG_PRECISION, &[&fsp, &"now", &6])
-        })
+        u8::try_from(fsp)
+            .ok()
+            .filter(|fsp| *fsp <= 6)
+            .ok_or_else(|| SqlError::new(crate::error::ER_TOO_BIG_PRECISION, &[&fsp, &"now", &6]))
     }
 
     fn utc(&self) -> Result<DateTime, SqlError> {
@@ -141,14 +182,19 @@ fn date_difference(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 }
 
 fn time_difference(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let is_time = |value: &Value| matches!(value, Value::Time(_)) || (value.is_string() && !to_text(value).contains('-'));
+    let is_time =
+        |value: &Value| matches!(value, Value::Time(_)) || (value.is_string() && !to_text(value).contains('-'));
     let (difference, fsp) = if is_time(&args[0]) && is_time(&args[1]) {
-        let (Some(a), Some(b)) = (to_time(&args[0], args.cx)?, to_time(&args[1], args.cx)?) else { return Ok(Value::Null) };
+        let (Some(a), Some(b)) = (to_time(&args[0], args.cx)?, to_time(&args[1], args.cx)?) else {
+            return Ok(Value::Null);
+        };
         (a.micros - b.micros, a.fsp.max(b.fsp))
     } else if is_time(&args[0]) != is_time(&args[1]) {
         return Ok(Value::Null);
     } else {
-        let (Some(a), Some(b)) = (to_datetime(&args[0], args.cx)?, to_datetime(&args[1], args.cx)?) else { return Ok(Value::Null) };
+        let (Some(a), Some(b)) = (to_datetime(&args[0], args.cx)?, to_datetime(&args[1], args.cx)?) else {
+            return Ok(Value::Null);
+        };
         (a.micros() - b.micros(), a.fsp().max(b.fsp()))
     };
     Ok(Value::Time(Time::clamped(difference, fsp).0))
@@ -156,7 +202,8 @@ fn time_difference(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 
 fn add_time(args: &Arguments<'_, '_>, sign: i64) -> Result<Value, SqlError> {
     let Some(added) = to_time(&args[1], args.cx)? else { return Ok(Value::Null) };
-    let is_time = matches!(args[0], Value::Time(_)) || (args[0].is_string() && !to_text(&args[0]).trim_start_matches('-').contains('-'));
+    let is_time = matches!(args[0], Value::Time(_))
+        || (args[0].is_string() && !to_text(&args[0]).trim_start_matches('-').contains('-'));
     let sum = if is_time {
         let Some(start) = to_time(&args[0], args.cx)? else { return Ok(Value::Null) };
         Value::Time(Time::clamped(start.micros + sign * added.micros, start.fsp.max(added.fsp)).0)
@@ -247,7 +294,9 @@ fn to_seconds(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 
 fn from_days(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let days = to_i64(&args[0], args.cx)?;
-    Ok(Value::Date(days.checked_sub(EPOCH_TO_DAYS).filter(|_| days > 365).and_then(Date::from_days).unwrap_or(Date::ZERO)))
+    Ok(Value::Date(
+        days.checked_sub(EPOCH_TO_DAYS).filter(|_| days > 365).and_then(Date::from_days).unwrap_or(Date::ZERO),
+    ))
 }
 
 fn make_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -259,7 +308,12 @@ fn make_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     };
     let (Ok(year), true) = (u16::try_from(year), day > 0) else { return Ok(Value::Null) };
     let first = Date { year, month: 1, day: 1 };
-    Ok(first.days().checked_add(day - 1).filter(|_| year <= 9999).and_then(Date::from_days).map_or(Value::Null, Value::Date))
+    Ok(first
+        .days()
+        .checked_add(day - 1)
+        .filter(|_| year <= 9999)
+        .and_then(Date::from_days)
+        .map_or(Value::Null, Value::Date))
 }
 
 fn make_time(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -284,7 +338,9 @@ fn convert_tz(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let zones = (TimeZone::parse(&to_text(&args[1])), TimeZone::parse(&to_text(&args[2])));
     // Unknown zones give NULL.
     let (Ok(from), Ok(to)) = zones else { return Ok(Value::Null) };
-    let Some(value) = to_datetime(&args[0], args.cx)?.filter(|value| !value.date().is_incomplete()) else { return Ok(Value::Null) };
+    let Some(value) = to_datetime(&args[0], args.cx)?.filter(|value| !value.date().is_incomplete()) else {
+        return Ok(Value::Null);
+    };
     // Beyond the range of TIMESTAMP nothing is converted.
     let Some(point) = value.to_timestamp(from) else { return Ok(Value::DateTime(value)) };
     Ok(Value::DateTime(point.to_datetime(to)))

@@ -141,8 +141,18 @@ fn dates() {
 #[test]
 fn intervals() {
     use IntervalUnit::{Day, DaySecond, Hour, HourMinute, Microsecond, Minute, Month, Second, Week, Year, YearMonth};
-    let add = |date: Expr, amount: Expr, unit| Expr::DateAdd { date: Box::new(date), amount: Box::new(amount), unit, negated: false };
-    let subtract = |date: Expr, amount: Expr, unit| Expr::DateAdd { date: Box::new(date), amount: Box::new(amount), unit, negated: true };
+    let add = |date: Expr, amount: Expr, unit| Expr::DateAdd {
+        date: Box::new(date),
+        amount: Box::new(amount),
+        unit,
+        negated: false,
+    };
+    let subtract = |date: Expr, amount: Expr, unit| Expr::DateAdd {
+        date: Box::new(date),
+        amount: Box::new(amount),
+        unit,
+        negated: true,
+    };
     check(add(text("2018-05-01"), int(1), Day), "2018-05-02");
     check(subtract(text("2018-05-01"), int(1), Year), "2017-05-01");
     check(add(text("2020-12-31 23:59:59"), int(1), Second), "2021-01-01 00:00:00");
@@ -152,7 +162,10 @@ fn intervals() {
     check(add(date("2024-01-31"), int(1), Month), "2024-02-29");
     check(add(date("2024-01-31"), int(1), Hour), "2024-01-31 01:00:00");
     check(add(date("2024-01-31"), text("1-1"), YearMonth), "2025-02-28");
-    check(add(text("1992-12-31 23:59:59.000002"), text("1.999999"), IntervalUnit::SecondMicrosecond), "1993-01-01 00:00:01.000001");
+    check(
+        add(text("1992-12-31 23:59:59.000002"), text("1.999999"), IntervalUnit::SecondMicrosecond),
+        "1993-01-01 00:00:01.000001",
+    );
     check(add(time("10:00:00"), int(90), Minute), "11:30:00");
     check(add(time("10:00:00"), text("1:30"), HourMinute), "11:30:00");
     check(add(date("9999-12-31"), int(1), Day), "NULL !1441");
@@ -225,7 +238,12 @@ fn no_function_panics_whatever_it_gets() {
             // Every pair of values in the first two places, the others following along.
             for (i, first) in values.iter().enumerate() {
                 for (j, second) in values.iter().enumerate() {
-                    let params = [first.clone(), second.clone(), values[(i + j) % values.len()].clone(), values[(i * 7 + j) % values.len()].clone()];
+                    let params = [
+                        first.clone(),
+                        second.clone(),
+                        values[(i + j) % values.len()].clone(),
+                        values[(i * 7 + j) % values.len()].clone(),
+                    ];
                     let cx = EvalContext { params: &params, statement: &session };
                     let _ = expr.eval(&[], &cx);
                     let _ = expr.result_type(&params[..count]);
@@ -239,7 +257,11 @@ fn no_function_panics_whatever_it_gets() {
     for unit in (0..).map_while(super::super::interval::unit_at) {
         for (first, second) in values.iter().flat_map(|a| values.iter().map(move |b| (a.clone(), b.clone()))) {
             let (a, b) = (Box::new(Expr::Literal(first.clone())), Box::new(Expr::Literal(second)));
-            for expr in [Expr::DateAdd { date: a.clone(), amount: b.clone(), unit, negated: true }, Expr::TimestampDiff(unit, a.clone(), b), Expr::Extract(unit, a)] {
+            for expr in [
+                Expr::DateAdd { date: a.clone(), amount: b.clone(), unit, negated: true },
+                Expr::TimestampDiff(unit, a.clone(), b),
+                Expr::Extract(unit, a),
+            ] {
                 let _ = eval_in(&session, &expr);
             }
         }
@@ -251,7 +273,14 @@ fn no_function_panics_whatever_it_gets() {
             let _ = eval_in(&session, &Expr::arithmetic(op, a.clone(), b.clone()).unwrap());
         }
         let _ = eval_in(&session, &Expr::compare(CompareOp::Less, a.clone(), b).unwrap());
-        for to in [CastType::Signed, CastType::Unsigned, CastType::Decimal { precision: 10, scale: 2 }, CastType::Date, CastType::Time { fsp: 3 }, CastType::Year] {
+        for to in [
+            CastType::Signed,
+            CastType::Unsigned,
+            CastType::Decimal { precision: 10, scale: 2 },
+            CastType::Date,
+            CastType::Time { fsp: 3 },
+            CastType::Year,
+        ] {
             let _ = eval_in(&session, &Expr::Cast(Box::new(a.clone()), to));
         }
     }

@@ -168,9 +168,7 @@ fn casts() {
 
 #[test]
 fn columns_beat_literals_and_contradictions_are_refused() {
-    let column = |collation| {
-        Expr::column(0, "c", ResultType::string(10, collation))
-    };
+    let column = |collation| Expr::column(0, "c", ResultType::string(10, collation));
     let with_literal = compare(CompareOp::Equal, column(Collation::Utf8mb4Bin), text("a"));
     assert!(matches!(with_literal, Expr::Compare(_, _, _, Collation::Utf8mb4Bin)));
     let binary_wins = compare(CompareOp::Equal, column(Collation::DEFAULT), column(Collation::Utf8mb4Bin));
@@ -186,7 +184,8 @@ fn columns_beat_literals_and_contradictions_are_refused() {
 
 #[test]
 fn timestamps_are_seen_in_the_sessions_zone() {
-    let point = parse::datetime("2020-01-01 00:00:00", TimeZone::UTC).unwrap().value.to_timestamp(TimeZone::UTC).unwrap();
+    let point =
+        parse::datetime("2020-01-01 00:00:00", TimeZone::UTC).unwrap().value.to_timestamp(TimeZone::UTC).unwrap();
     let session = Session { zone: TimeZone::parse("+02:00").unwrap(), ..Session::new() };
     let column_type = crate::types::ColumnType::Timestamp { fsp: 0 };
     let column = Expr::column(0, "t", ResultType::of_column(&column_type, true));

@@ -23,7 +23,10 @@ fn arithmetic_has_mysqls_types() {
     assert_eq!(arithmetic(ArithmeticOp::Add, int_column(), int(1)), (FieldType::LongLong, 0, false));
     assert_eq!(arithmetic(ArithmeticOp::Add, int_column(), uint(1)), (FieldType::LongLong, 0, true));
     assert_eq!(arithmetic(ArithmeticOp::Divide, int_column(), int(2)), (FieldType::NewDecimal, 4, false));
-    assert_eq!(arithmetic(ArithmeticOp::Multiply, decimal_column(), decimal_column()), (FieldType::NewDecimal, 4, false));
+    assert_eq!(
+        arithmetic(ArithmeticOp::Multiply, decimal_column(), decimal_column()),
+        (FieldType::NewDecimal, 4, false)
+    );
     assert_eq!(arithmetic(ArithmeticOp::Add, text("1"), int(1)), (FieldType::Double, 31, false));
     assert_eq!(arithmetic(ArithmeticOp::BitOr, int(1), int(1)), (FieldType::LongLong, 0, true));
 }
@@ -62,7 +65,10 @@ fn digits_that_an_argument_names_are_in_the_type() {
 fn columns_keep_their_metadata() {
     let text = ResultType::of_column(&ColumnType::VarChar { chars: 10, collation: Collation::Utf8mb4Bin }, true);
     assert_eq!((text.field, text.length, text.collation), (FieldType::VarString, 10, Collation::Utf8mb4Bin));
-    let tiny = ResultType::of_column(&ColumnType::Int { width: IntWidth::Tiny, unsigned: false, display_width: Some(1) }, false);
+    let tiny = ResultType::of_column(
+        &ColumnType::Int { width: IntWidth::Tiny, unsigned: false, display_width: Some(1) },
+        false,
+    );
     assert_eq!((tiny.field, tiny.length, tiny.nullable), (FieldType::Tiny, 1, false));
 }
 
@@ -105,7 +111,11 @@ fn aggregates() {
 
 #[test]
 fn aggregates_that_are_not_supported_say_so() {
-    assert!(Aggregate::is_aggregate("Group_Concat") && Aggregate::is_aggregate("COUNT") && !Aggregate::is_aggregate("concat"));
+    assert!(
+        Aggregate::is_aggregate("Group_Concat")
+            && Aggregate::is_aggregate("COUNT")
+            && !Aggregate::is_aggregate("concat")
+    );
     assert_eq!(Aggregate::new("group_concat", vec![int(1)], false).unwrap_err().errno, 1235);
     assert_eq!(Aggregate::new("sum", vec![], false).unwrap_err().errno, 1582);
     assert_eq!(Aggregate::new("sum", vec![int(1), int(2)], false).unwrap_err().errno, 1582);

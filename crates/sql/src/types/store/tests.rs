@@ -9,7 +9,8 @@ fn both(value: Value, column_type: &ColumnType) -> (Result<String, u16>, (String
         let mut warning = None;
         let mut note = |error: SqlError| warning = Some(error.errno);
         let mut cx = StoreContext { column: "c", row: 1, sql_mode, time_zone: TimeZone::UTC, warnings: &mut note };
-        let stored = store(value.clone(), column_type, &mut cx).map(|value| value.to_string()).map_err(|error| error.errno);
+        let stored =
+            store(value.clone(), column_type, &mut cx).map(|value| value.to_string()).map_err(|error| error.errno);
         (stored, warning)
     };
     let (strict, none) = run(SqlMode::DEFAULT);
@@ -136,6 +137,12 @@ fn zero_dates_are_up_to_the_mode() {
 
 #[test]
 fn null_stays_null() {
-    let mut cx = StoreContext { column: "c", row: 1, sql_mode: SqlMode::DEFAULT, time_zone: TimeZone::UTC, warnings: &mut |_| {} };
+    let mut cx = StoreContext {
+        column: "c",
+        row: 1,
+        sql_mode: SqlMode::DEFAULT,
+        time_zone: TimeZone::UTC,
+        warnings: &mut |_| {},
+    };
     assert_eq!(store(Value::Null, &ColumnType::Date, &mut cx).unwrap(), Value::Null);
 }

@@ -5,7 +5,7 @@ pub const EPOCH_TO_DAYS: i64 = 719_528;
 
 /// Whether `year` has a 29th of February.
 pub fn is_leap(year: u16) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
 /// Days of a month from 1 to 12.

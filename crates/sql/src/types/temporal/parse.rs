@@ -4,7 +4,7 @@
 //! only (`20200102030405`); two-digit years are 1970 to 2069. What follows a complete value is
 //! reported as a cut, which a strict statement refuses and others warn of.
 
-use super::{Date, DateTime, Time, TimeZone, DAY_US, SECOND_US};
+use super::{DAY_US, Date, DateTime, SECOND_US, Time, TimeZone};
 
 /// What was read, and whether something behind it was left over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +26,8 @@ pub fn datetime(text: &str, zone: TimeZone) -> Option<Parsed<DateTime>> {
     let mut reader = Reader { bytes, at: 0 };
     let digits = reader.digits_ahead();
     let mut parts = [0u32; 6];
-    let count;
-    if digits >= 5 && !matches!(bytes.get(digits), Some(b'-' | b'/' | b':')) {
-        count = reader.compact(digits, &mut parts)?;
-    } else {
-        count = reader.delimited(&mut parts)?;
-    }
+    let is_compact = digits >= 5 && !matches!(bytes.get(digits), Some(b'-' | b'/' | b':'));
+    let count = if is_compact { reader.compact(digits, &mut parts)? } else { reader.delimited(&mut parts)? };
     if count < 3 {
         return None;
     }
@@ -40,7 +36,11 @@ pub fn datetime(text: &str, zone: TimeZone) -> Option<Parsed<DateTime>> {
     if count == 6 {
         (micros, fsp) = reader.fraction();
     }
-    let date = Date { year: u16::try_from(parts[0]).ok()?, month: u8::try_from(parts[1]).ok()?, day: u8::try_from(parts[2]).ok()? };
+    let date = Date {
+        year: u16::try_from(parts[0]).ok()?,
+        month: u8::try_from(parts[1]).ok()?,
+        day: u8::try_from(parts[2]).ok()?,
+    };
     if !date.is_valid() || parts[3] > 23 || parts[4] > 59 || parts[5] > 59 {
         return None;
     }
@@ -51,9 +51,7 @@ pub fn datetime(text: &str, zone: TimeZone) -> Option<Parsed<DateTime>> {
     } else {
         DateTime::new(date, of_day + micros, fsp)
     };
-    if has_time
-        && let Some(offset) = reader.offset()
-    {
+    if has_time && let Some(offset) = reader.offset() {
         let utc = value.micros() - i64::from(offset.offset_seconds) * SECOND_US;
         value = DateTime::from_micros(utc + i64::from(zone.offset_seconds) * SECOND_US, fsp)?;
     }
@@ -86,9 +84,7 @@ pub fn time(text: &str) -> Option<(Parsed<Time>, bool)> {
     let text = text.trim_ascii();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let dated = digits >= 12 || (digits > 0 && matches!(text.as_bytes().get(digits), Some(b'-' | b'/')));
-    if dated
-        && let Some(parsed) = datetime(text, TimeZone::UTC).filter(|parsed| parsed.has_time)
-    {
+    if dated && let Some(parsed) = datetime(text, TimeZone::UTC).filter(|parsed| parsed.has_time) {
         let value = Time { micros: parsed.value.micros_of_day(), fsp: parsed.value.fsp() };
         return Some((Parsed { value, cut: parsed.cut, has_time: true }, false));
     }
@@ -160,7 +156,8 @@ impl Reader<'_> {
         if len == 0 {
             return None;
         }
-        let number = self.bytes[self.at..self.at + len].iter().fold(0i64, |number, digit| number * 10 + i64::from(digit - b'0'));
+        let number =
+            self.bytes[self.at..self.at + len].iter().fold(0i64, |number, digit| number * 10 + i64::from(digit - b'0'));
         self.at += len;
         Some(number)
     }

@@ -4,7 +4,8 @@ use super::calendar::{week, weekday};
 use super::*;
 
 fn read(text: &str) -> String {
-    parse::datetime(text, TimeZone::UTC).map_or("none".to_owned(), |parsed| format!("{}{}", parsed.value, if parsed.cut { " cut" } else { "" }))
+    parse::datetime(text, TimeZone::UTC)
+        .map_or("none".to_owned(), |parsed| format!("{}{}", parsed.value, if parsed.cut { " cut" } else { "" }))
 }
 
 #[test]
@@ -79,8 +80,12 @@ fn zones_are_offsets() {
 #[test]
 fn formats_are_written_and_read() {
     let value = parse::datetime("2021-03-04 15:06:07.08", TimeZone::UTC).unwrap().value;
-    let written = format::write(value, "%W %a %M %b %e %D %d %j %H %h %l %i %s %f %p %r %T %y %Y %% %U %u %V %v %X %x").unwrap();
-    assert_eq!(written, "Thursday Thu March Mar 4 4th 04 063 15 03 3 06 07 080000 PM 03:06:07 PM 15:06:07 21 2021 % 09 09 09 09 2021 2021");
+    let written =
+        format::write(value, "%W %a %M %b %e %D %d %j %H %h %l %i %s %f %p %r %T %y %Y %% %U %u %V %v %X %x").unwrap();
+    assert_eq!(
+        written,
+        "Thursday Thu March Mar 4 4th 04 063 15 03 3 06 07 080000 PM 03:06:07 PM 15:06:07 21 2021 % 09 09 09 09 2021 2021"
+    );
     let read = |text, wanted| format::read(text, wanted).map(|read| read.value.to_string());
     assert_eq!(read("4 Mar 2021", "%e %b %Y").unwrap(), "2021-03-04 00:00:00");
     assert_eq!(read("03:06 PM", "%h:%i %p").unwrap(), "0000-00-00 15:06:00");
