@@ -141,7 +141,7 @@ impl Database {
                 Some(plan) => plan,
                 None => {
                     let statement = parse::parse_fingerprint(sql, scratch, session.sql_mode)?;
-                    let plan = self.plan(statement, scratch.params.len(), session)?;
+                    let plan = self.plan(statement, session)?;
                     self.plans.keep(&scratch.key, &plan);
                     plan
                 }
@@ -152,10 +152,10 @@ impl Database {
         }
     }
 
-    fn plan(&self, statement: Tree, param_count: usize, session: &SessionState) -> Result<Arc<Plan>, SqlError> {
+    fn plan(&self, statement: Tree, session: &SessionState) -> Result<Arc<Plan>, SqlError> {
         let catalog = self.catalog.current();
         let cx = PlanContext { catalog: &catalog, database: session.database.as_deref(), sql_mode: session.sql_mode };
-        plan::plan(statement, param_count, &cx).map(Arc::new)
+        plan::plan(statement, &cx).map(Arc::new)
     }
 
     /// Parses and plans a statement with `?` parameters.
@@ -180,7 +180,7 @@ impl Database {
         sql: &[u8],
     ) -> Result<Prepared, SqlError> {
         let parsed = parse::parse(sql, session.sql_mode, true)?;
-        let plan = self.plan(parsed.statement, parsed.param_count, session)?;
+        let plan = self.plan(parsed.statement, session)?;
         let columns = match &plan.kind {
             PlanKind::Tree(statement) => self.tree_columns(statement, session, env),
             _ => plan.columns.clone(),
@@ -199,7 +199,7 @@ impl Database {
         let shown = match statement {
             Tree::ShowSchema { what, .. } => self.show_schema(what, session),
             Tree::Show { what, .. } => env.show(session, what).map(show::Shown::from),
-            Tree::Explain(inner) => self.plan((**inner).clone(), 0, session).map(|plan| explain::rows(&plan.kind)),
+            Tree::Explain(inner) => self.plan((**inner).clone(), session).map(|plan| explain::rows(&plan.kind)),
             _ => return Vec::new(),
         };
         // What cannot be shown now is an error when it runs.
@@ -246,7 +246,7 @@ impl Database {
                 let catalog = self.catalog.current();
                 let database = prepared.database.as_deref();
                 let cx = PlanContext { catalog: &catalog, database, sql_mode: session.sql_mode };
-                plan = Arc::new(plan::plan(parsed.statement, parsed.param_count, &cx)?);
+                plan = Arc::new(plan::plan(parsed.statement, &cx)?);
                 prepared.plan.store(plan.clone());
             } else {
                 self.plans.count_hit();
@@ -409,7 +409,7 @@ impl Database {
                 tree::diagnostics(*errors_only, *count, *limit, session, sink).map(|()| Outcome::rows())
             }
             Tree::Explain(inner) => {
-                let plan = self.plan((**inner).clone(), params.len(), session)?;
+                let plan = self.plan((**inner).clone(), session)?;
                 tree::filtered(explain::rows(&plan.kind), None, params, session, env, sink).map(|()| Outcome::rows())
             }
             Tree::Account(account) => {
@@ -426,7 +426,7 @@ impl Database {
                 Ok(Outcome::ok())
             }
             Tree::Select(_) | Tree::Insert(_) | Tree::Update(_) | Tree::Delete(_) => {
-                let plan = self.plan(statement.clone(), params.len(), session)?;
+                let plan = self.plan(statement.clone(), session)?;
                 match self.run_plan(&plan, Params::of(params), session, env, sink)? {
                     Some(outcome) => Ok(outcome),
                     None => self.run_tree(statement, params, session, env, sql, sink),

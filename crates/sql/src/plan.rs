@@ -46,8 +46,6 @@ pub(crate) struct Plan {
     pub(crate) catalog_version: u64,
     /// The columns of its result; empty if it gives none.
     pub(crate) columns: Vec<ResultColumn>,
-    /// How many parameters it takes.
-    pub(crate) param_count: usize,
 }
 
 /// What a plan does.
@@ -176,8 +174,8 @@ pub(crate) struct DeletePlan {
     pub(crate) limit: Option<Expr>,
 }
 
-/// Plans a statement; `param_count` is how many parameters its text has.
-pub(crate) fn plan(statement: Statement, param_count: usize, cx: &PlanContext<'_>) -> Result<Plan, SqlError> {
+/// Plans a statement.
+pub(crate) fn plan(statement: Statement, cx: &PlanContext<'_>) -> Result<Plan, SqlError> {
     let (kind, columns) = match statement {
         Statement::Select(select) => {
             let (plan, columns) = select::plan(&select, cx)?;
@@ -188,7 +186,7 @@ pub(crate) fn plan(statement: Statement, param_count: usize, cx: &PlanContext<'_
         Statement::Delete(delete) => (PlanKind::Delete(change::delete(&delete, cx)?), Vec::new()),
         other => (PlanKind::Tree(other), Vec::new()),
     };
-    Ok(Plan { kind, catalog_version: cx.catalog.version, columns, param_count })
+    Ok(Plan { kind, catalog_version: cx.catalog.version, columns })
 }
 
 /// The table's columns that `exprs` read, in order.

@@ -1,1 +1,268 @@
+//! Statements against a database in memory: golden scripts, one file a rule, and what needs two threads.
 
+mod golden;
+mod waiting;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use cohort_engine::Engine;
+use cohort_engine::memory::MemoryEngine;
+use cohort_io::{SimDisk, SystemClock};
+use cohort_log::binlog::{BinlogOptions, ServerIdentity};
+use cohort_log::journal::JournalOptions;
+use cohort_txn::{CommitSettings, DurabilitySettings, Store, StoreOptions};
+
+use super::*;
+use crate::ast::{AccountStatement, AdminCommand, ShowKind};
+use crate::error::{ER_NO_SUCH_THREAD, ER_UNKNOWN_SYSTEM_VARIABLE};
+use crate::expr::VariableScope;
+use crate::session::{KillTarget, ShowTable};
+
+/// A data directory in memory that can be opened again.
+pub(super) struct Disk {
+    disk: SimDisk,
+    engine: Arc<MemoryEngine>,
+}
+
+impl Disk {
+    pub(super) fn new() -> Disk {
+        Disk { disk: SimDisk::new(7), engine: Arc::new(MemoryEngine::new()) }
+    }
+
+    pub(super) fn open(&self) -> Arc<Database> {
+        let options = StoreOptions {
+            journal_dir: "/data/journal".into(),
+            journal: JournalOptions { segment_bytes: 1 << 20, ..JournalOptions::default() },
+            binlog: BinlogOptions::new("/data"),
+            identity: ServerIdentity { server_id: 1, server_version: "8.0.40-test".to_owned() },
+            server_uuid: "11111111-2222-3333-4444-555555555555".parse().expect("a UUID"),
+            settings: CommitSettings {
+                durability: DurabilitySettings {
+                    sync_binlog: AtomicU32::new(1),
+                    flush_log_at_trx_commit: AtomicU32::new(1),
+                },
+                max_binlog_size: AtomicU64::new(1 << 30),
+            },
+            checkpoint_bytes: 1 << 30,
+        };
+        let engines: Vec<Arc<dyn Engine>> = vec![self.engine.clone()];
+        let opened = Store::open(options, Arc::new(self.disk.clone()), Arc::new(SystemClock), engines, &mut |_| {});
+        Database::open(opened.expect("the store opens").0).expect("the catalog opens")
+    }
+}
+
+/// An environment that knows a few variables.
+pub(super) struct TestEnvironment;
+
+impl Environment for TestEnvironment {
+    fn connection_id(&self) -> u64 {
+        7
+    }
+    fn user(&self) -> String {
+        "tester@localhost".to_owned()
+    }
+    fn current_user(&self) -> String {
+        "tester@%".to_owned()
+    }
+    fn variable(&self, session: &SessionState, _scope: VariableScope, name: &str) -> Result<Value, SqlError> {
+        match name {
+            "autocommit" => Ok(Value::bool(session.autocommit)),
+            "sql_mode" => Ok(Value::text(session.sql_mode.to_string())),
+            "version_comment" => Ok(Value::text("test")),
+            _ => Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
+        }
+    }
+    fn set_variable(
+        &self,
+        session: &mut SessionState,
+        _scope: VariableScope,
+        name: &str,
+        value: Option<Value>,
+    ) -> Result<(), SqlError> {
+        match (name, value) {
+            ("autocommit", Some(Value::Int(on))) => session.autocommit = on != 0,
+            ("autocommit", Some(Value::Text(on))) => session.autocommit = on.eq_ignore_ascii_case("ON"),
+            ("sql_mode", Some(Value::Text(mode))) => session.sql_mode = crate::types::SqlMode::parse(&mode)?,
+            ("insert_id", Some(Value::Int(id))) => session.insert_id.set(u64::try_from(id).ok()),
+            ("transaction_isolation", Some(Value::Text(level))) if &*level == "READ-COMMITTED" => {
+                session.isolation = Isolation::ReadCommitted;
+            }
+            ("transaction_isolation", Some(_)) => session.isolation = Isolation::RepeatableRead,
+            _ => return Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
+        }
+        Ok(())
+    }
+    fn set_names(&self, _: &mut SessionState, _: Option<&str>, _: Option<&str>) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn show(&self, _session: &SessionState, what: &ShowKind) -> Result<ShowTable, SqlError> {
+        let text = show::text_type(64);
+        match what {
+            ShowKind::Variables(_) => Ok(ShowTable {
+                columns: vec![("Variable_name", text), ("Value", text)],
+                rows: [["autocommit", "ON"], ["port", "3306"], ["portal", "x"]]
+                    .map(|row| row.map(Value::text).to_vec())
+                    .to_vec(),
+            }),
+            _ => Err(SqlError::unsupported("this SHOW")),
+        }
+    }
+    fn kill(&self, connection_id: u64, _target: KillTarget) -> Result<(), SqlError> {
+        Err(SqlError::new(ER_NO_SUCH_THREAD, &[&connection_id]))
+    }
+    fn account(&self, _: &SessionState, _: &AccountStatement, _: &str) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn administer(&self, _: &mut SessionState, _: &AdminCommand) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn version(&self) -> String {
+        "8.0.40-test".to_owned()
+    }
+}
+
+/// Keeps a result set as text.
+#[derive(Default)]
+pub(super) struct Lines(pub(super) Vec<String>);
+
+impl ResultSink for Lines {
+    fn columns(&mut self, columns: &[ResultColumn]) -> Result<(), SqlError> {
+        self.0.push(columns.iter().map(|column| &*column.name).collect::<Vec<_>>().join(" | "));
+        Ok(())
+    }
+    fn row(&mut self, row: &[Value]) -> Result<(), SqlError> {
+        self.0.push(row.iter().map(Value::to_string).collect::<Vec<_>>().join(" | "));
+        Ok(())
+    }
+}
+
+/// One client of a database.
+pub(super) struct Client {
+    pub(super) database: Arc<Database>,
+    pub(super) session: SessionState,
+}
+
+impl Client {
+    pub(super) fn new(database: &Arc<Database>) -> Client {
+        Client { database: database.clone(), session: SessionState::new() }
+    }
+
+    /// Runs a statement, commits what it hands out, and says what a client would see.
+    pub(super) fn run(&mut self, sql: &str) -> Vec<String> {
+        let mut lines = Lines::default();
+        let outcome = self.database.execute(&mut self.session, &TestEnvironment, sql.as_bytes(), &mut lines);
+        self.finish(outcome, lines)
+    }
+
+    /// As [`Client::run`], prepared.
+    pub(super) fn run_prepared(&mut self, prepared: &Prepared, params: &[Value]) -> Vec<String> {
+        let mut lines = Lines::default();
+        let database = self.database.clone();
+        let outcome = database.execute_prepared(&mut self.session, &TestEnvironment, prepared, params, &mut lines);
+        self.finish(outcome, lines)
+    }
+
+    pub(super) fn prepare(&mut self, sql: &str) -> Prepared {
+        self.database.clone().prepare(&mut self.session, &TestEnvironment, sql.as_bytes()).expect(sql)
+    }
+
+    fn finish(&self, outcome: Result<Outcome, SqlError>, mut lines: Lines) -> Vec<String> {
+        let outcome = match outcome {
+            Err(error) => return vec![error.to_string()],
+            Ok(outcome) => outcome,
+        };
+        if let Some(transaction) = outcome.commit {
+            self.database.store().commit_and_wait(transaction).expect("the commit is acknowledged");
+        }
+        if let StatementResult::Done { affected, last_insert_id, info } = outcome.result {
+            let mut line = format!("ok {affected}");
+            if last_insert_id > 0 {
+                line += &format!(" id {last_insert_id}");
+            }
+            if !info.is_empty() {
+                line += &format!(" ({info})");
+            }
+            lines.0.push(line);
+        }
+        lines.0
+    }
+
+    /// Runs a statement that must not fail.
+    pub(super) fn ok(&mut self, sql: &str) {
+        let lines = self.run(sql);
+        assert!(!lines.first().is_some_and(|line| line.starts_with("ERROR")), "{sql}: {lines:?}");
+    }
+}
+
+
+#[test]
+fn tables_rows_and_counters_survive_a_restart() {
+    let disk = Disk::new();
+    let database = disk.open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(10), KEY (v))");
+    client.ok("INSERT INTO t (v) VALUES ('a'), ('b')");
+    drop(client);
+    database.store().close().expect("the store closes");
+    drop(database);
+    let database = disk.open();
+    let mut client = Client::new(&database);
+    client.ok("USE d");
+    assert_eq!(client.run("SELECT id FROM t WHERE v = 'b'"), ["id", "2"]);
+    assert_eq!(client.run("INSERT INTO t (v) VALUES ('c')"), ["ok 1 id 3"]);
+}
+
+#[test]
+fn statements_that_differ_in_literals_share_a_plan() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+    client.ok("INSERT INTO t VALUES (1, 1)");
+    let before = database.figures();
+    for value in 2..12 {
+        client.ok(&format!("UPDATE t SET v = {value} WHERE id = 1"));
+    }
+    let after = database.figures();
+    assert_eq!(after.plan_cache_misses - before.plan_cache_misses, 1);
+    assert_eq!(after.plan_cache_hits - before.plan_cache_hits, 9);
+}
+
+#[test]
+fn a_prepared_statement_follows_a_change_of_its_table() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+    client.ok("INSERT INTO t VALUES (1, 10), (2, 20)");
+    let select = client.prepare("SELECT id, v FROM t WHERE v = ? LIMIT ?");
+    assert_eq!(select.param_count(), 2);
+    assert_eq!(select.columns().len(), 2);
+    assert_eq!(client.run_prepared(&select, &[Value::Int(20), Value::Int(5)]), ["id | v", "2 | 20"]);
+    client.ok("CREATE INDEX v ON t (v)");
+    assert_eq!(client.run_prepared(&select, &[Value::Int(10), Value::Int(5)]), ["id | v", "1 | 10"]);
+    client.ok("DROP TABLE t");
+    let lines = client.run_prepared(&select, &[Value::Int(10), Value::Int(5)]);
+    assert_eq!(lines, ["ERROR 1146 (42S02): Table 'd.t' doesn't exist"]);
+    assert!(client.run_prepared(&select, &[])[0].starts_with("ERROR 1210"));
+}
+
+#[test]
+fn transaction_and_schema_statements_can_be_prepared() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    for sql in ["CREATE TABLE t (id INT PRIMARY KEY)", "BEGIN", "INSERT INTO t VALUES (1)", "COMMIT", "SHOW TABLES"] {
+        let prepared = client.prepare(sql);
+        let lines = client.run_prepared(&prepared, &[]);
+        assert!(!lines[0].starts_with("ERROR"), "{sql}: {lines:?}");
+    }
+    assert_eq!(client.prepare("SHOW TABLES").columns()[0].name.as_ref(), "Tables_in_d");
+    assert_eq!(client.run("SELECT COUNT(*) FROM t"), ["COUNT(*)", "1"]);
+}

@@ -1,0 +1,63 @@
+//! Runs the scripts of `testdata`.
+//!
+//! A script is a list of statements, each behind `> ` (or `b> ` for a second session, and so on), with
+//! what the client sees below, up to an empty line. Set `UPDATE_GOLDEN=1` to write what is seen now.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use super::{Client, Disk};
+
+/// Runs a script and gives it back with what was seen.
+fn replay(script: &str) -> String {
+    let database = Disk::new().open();
+    let mut clients: BTreeMap<String, Client> = BTreeMap::new();
+    let mut setup = Client::new(&database);
+    setup.ok("CREATE DATABASE d");
+    let mut seen = String::new();
+    for block in script.trim_end().split("\n\n") {
+        let (comments, rest): (Vec<&str>, Vec<&str>) = block.lines().partition(|line| line.starts_with('#'));
+        for comment in &comments {
+            writeln!(seen, "{comment}").expect("a string takes all");
+        }
+        if let Some(statement) = rest.first() {
+            let (name, sql) = statement.split_once("> ").expect("a block begins with a statement");
+            let client = clients.entry(name.to_owned()).or_insert_with(|| {
+                let mut client = Client::new(&database);
+                client.ok("USE d");
+                client
+            });
+            writeln!(seen, "{statement}").expect("a string takes all");
+            for line in client.run(sql) {
+                writeln!(seen, "{}", line.replace('\n', "\\n")).expect("a string takes all");
+            }
+        }
+        seen.push('\n');
+    }
+    seen.trim_end().to_owned() + "\n"
+}
+
+#[test]
+fn scripts_give_what_they_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
+    let mut scripts: Vec<_> = fs::read_dir(&folder).expect("the folder of scripts").flatten().map(|entry| entry.path()).collect();
+    scripts.sort();
+    assert!(!scripts.is_empty());
+    let mut differing = Vec::new();
+    for path in scripts.iter().filter(|path| path.extension().is_some_and(|extension| extension == "test")) {
+        let script = fs::read_to_string(path).expect("a script");
+        let seen = replay(&script);
+        if seen == script {
+            continue;
+        }
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(path, &seen).expect("a script is written");
+            continue;
+        }
+        let pair = script.lines().zip(seen.lines()).enumerate().find(|(_, (said, seen))| said != seen);
+        differing.push(format!("{}: {pair:?}", path.display()));
+    }
+    assert!(differing.is_empty(), "{differing:#?}");
+}

@@ -1,0 +1,188 @@
+//! Sessions that wait for each other.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+fn with_rows() -> Arc<Database> {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, v INT, u INT, UNIQUE KEY (u))");
+    client.ok("INSERT INTO t VALUES (1, 10, 100), (2, 20, 200), (3, 30, 300)");
+    database
+}
+
+fn client(database: &Arc<Database>) -> Client {
+    let mut client = Client::new(database);
+    client.ok("USE d");
+    client
+}
+
+/// Waits until `count` sessions have waited for a lock.
+fn until_waiting(database: &Database, count: u64) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while database.store().lock_figures()[0] < count {
+        assert!(Instant::now() < end, "nobody waits");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn an_update_that_waited_sees_what_it_waited_for() {
+    let database = with_rows();
+    let mut first = client(&database);
+    first.ok("BEGIN");
+    first.ok("UPDATE t SET v = v + 1 WHERE id = 1");
+    let mut second = client(&database);
+    let waiting = thread::spawn(move || second.run("UPDATE t SET v = v * 2 WHERE id = 1"));
+    until_waiting(&database, 1);
+    first.ok("COMMIT");
+    assert_eq!(waiting.join().expect("no panic"), ["ok 1 (Rows matched: 1  Changed: 1  Warnings: 0)"]);
+    assert_eq!(first.run("SELECT v FROM t WHERE id = 1"), ["v", "22"]);
+}
+
+#[test]
+fn a_row_that_no_longer_matches_after_the_wait_is_left_alone() {
+    let database = with_rows();
+    let mut first = client(&database);
+    first.ok("BEGIN");
+    first.ok("UPDATE t SET v = 0 WHERE id = 2");
+    let mut second = client(&database);
+    let waiting = thread::spawn(move || second.run("DELETE FROM t WHERE v = 20"));
+    until_waiting(&database, 1);
+    first.ok("COMMIT");
+    assert_eq!(waiting.join().expect("no panic"), ["ok 0"]);
+}
+
+#[test]
+fn a_deadlock_rolls_one_transaction_back_and_lets_the_other_finish() {
+    let database = with_rows();
+    let (mut first, mut second) = (client(&database), client(&database));
+    first.ok("BEGIN");
+    first.ok("UPDATE t SET v = 11 WHERE id = 1");
+    second.ok("BEGIN");
+    second.ok("UPDATE t SET v = 21 WHERE id = 2");
+    let waiting = thread::spawn(move || {
+        let lines = first.run("UPDATE t SET v = 12 WHERE id = 2");
+        (first, lines)
+    });
+    until_waiting(&database, 1);
+    let refused = second.run("UPDATE t SET v = 22 WHERE id = 1");
+    assert!(refused[0].starts_with("ERROR 1213 (40001)"), "{refused:?}");
+    assert!(!second.session.in_transaction());
+    let (mut first, lines) = waiting.join().expect("no panic");
+    assert_eq!(lines, ["ok 1 (Rows matched: 1  Changed: 1  Warnings: 0)"]);
+    first.ok("COMMIT");
+    assert_eq!(second.run("SELECT v FROM t ORDER BY id"), ["v", "11", "12", "30"]);
+}
+
+#[test]
+fn a_lock_wait_that_takes_too_long_takes_back_the_statement_only() {
+    let database = with_rows();
+    let (mut first, mut second) = (client(&database), client(&database));
+    first.ok("BEGIN");
+    first.ok("UPDATE t SET v = 11 WHERE id = 1");
+    second.session.row_lock_timeout = Duration::from_millis(20);
+    second.ok("BEGIN");
+    second.ok("UPDATE t SET v = 31 WHERE id = 3");
+    let refused = second.run("UPDATE t SET v = v + 100 WHERE id IN (2, 1)");
+    assert!(refused[0].starts_with("ERROR 1205 (HY000)"), "{refused:?}");
+    assert_eq!(second.run("SELECT v FROM t ORDER BY id"), ["v", "10", "20", "31"]);
+    second.ok("COMMIT");
+    first.ok("ROLLBACK");
+}
+
+#[test]
+fn a_double_waits_for_the_transaction_that_holds_the_key() {
+    let database = with_rows();
+    for (end, expected) in [("COMMIT", "ERROR 1062"), ("ROLLBACK", "ok 1")] {
+        let mut first = client(&database);
+        first.ok("DELETE FROM t WHERE id > 3");
+        first.ok("BEGIN");
+        first.ok("INSERT INTO t VALUES (4, 40, 400)");
+        let mut second = client(&database);
+        let before = database.store().lock_figures()[0];
+        let waiting = thread::spawn(move || second.run("INSERT INTO t VALUES (5, 50, 400)"));
+        until_waiting(&database, before + 1);
+        first.ok(end);
+        let lines = waiting.join().expect("no panic");
+        assert!(lines[0].starts_with(expected), "{end}: {lines:?}");
+    }
+}
+
+#[test]
+fn nowait_fails_and_skip_locked_skips() {
+    let database = with_rows();
+    let (mut first, mut second) = (client(&database), client(&database));
+    first.ok("BEGIN");
+    first.ok("SELECT * FROM t WHERE id = 2 FOR UPDATE");
+    second.ok("BEGIN");
+    assert!(second.run("SELECT id FROM t WHERE id = 2 FOR UPDATE NOWAIT")[0].starts_with("ERROR 3572"));
+    assert_eq!(second.run("SELECT id FROM t FOR UPDATE SKIP LOCKED"), ["id", "1", "3"]);
+}
+
+#[test]
+fn a_schema_change_waits_for_transactions_that_use_the_table() {
+    let database = with_rows();
+    let mut first = client(&database);
+    first.ok("BEGIN");
+    first.ok("SELECT * FROM t WHERE id = 1");
+    let mut second = client(&database);
+    let waiting = thread::spawn(move || second.run("ALTER TABLE t ADD INDEX (v)"));
+    until_waiting(&database, 1);
+    assert_eq!(first.run("SELECT v FROM t WHERE id = 1"), ["v", "10"]);
+    first.ok("COMMIT");
+    assert_eq!(waiting.join().expect("no panic"), ["ok 0"]);
+    assert_eq!(first.run("SELECT id FROM t WHERE v = 30"), ["id", "3"]);
+}
+
+#[test]
+fn a_snapshot_older_than_a_table_is_refused_and_not_answered_wrongly() {
+    let database = with_rows();
+    let (mut first, mut second) = (client(&database), client(&database));
+    second.ok("CREATE TABLE other (id INT PRIMARY KEY)");
+    first.ok("START TRANSACTION WITH CONSISTENT SNAPSHOT");
+    second.ok("ALTER TABLE t ADD INDEX (v)");
+    let lines = first.run("SELECT id FROM t WHERE v = 30");
+    assert!(lines[0].starts_with("ERROR 1412"), "{lines:?}");
+    assert_eq!(first.run("SELECT COUNT(*) FROM other"), ["COUNT(*)", "0"]);
+}
+
+#[test]
+fn a_kill_ends_a_lock_wait() {
+    let database = with_rows();
+    let mut first = client(&database);
+    first.ok("BEGIN");
+    first.ok("UPDATE t SET v = 11 WHERE id = 1");
+    let mut second = client(&database);
+    let interrupt = second.session.interrupt();
+    let waiting = thread::spawn(move || second.run("UPDATE t SET v = 12 WHERE id = 1"));
+    until_waiting(&database, 1);
+    interrupt.kill();
+    assert!(waiting.join().expect("no panic")[0].starts_with("ERROR 1317 (70100)"));
+}
+
+#[test]
+fn values_of_auto_increment_are_given_once_to_parallel_sessions() {
+    let database = Disk::new().open();
+    let mut setup = Client::new(&database);
+    setup.ok("CREATE DATABASE d");
+    setup.ok("USE d");
+    setup.ok("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)");
+    let threads: Vec<_> = (0..4)
+        .map(|number| {
+            let mut client = client(&database);
+            thread::spawn(move || {
+                for _ in 0..25 {
+                    client.ok(&format!("INSERT INTO t (v) VALUES ({number}), ({number})"));
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    assert_eq!(setup.run("SELECT COUNT(*), MIN(id), MAX(id) FROM t")[1], "200 | 1 | 200");
+}
