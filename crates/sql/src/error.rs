@@ -244,6 +244,7 @@ error_table! {
     ER_XAER_OUTSIDE = 1400, "XAE09", "XAER_OUTSIDE: Some work is done outside global transaction";
     ER_XA_RBROLLBACK = 1402, "XA100", "XA_RBROLLBACK: Transaction branch was rolled back";
     ER_DATA_TOO_LONG = 1406, "22001", "Data too long for column '{}' at row {}";
+    ER_WRONG_VALUE_FOR_TYPE = 1411, "HY000", "Incorrect {} value: '{}' for function {}";
     ER_TABLE_DEF_CHANGED = 1412, "HY000", "Table definition has changed, please retry transaction";
     ER_TOO_BIG_SCALE = 1425, "42000", "Too big scale {} specified for column '{}'. Maximum is {}.";
     ER_TOO_BIG_PRECISION = 1426, "42000", "Too-big precision {} specified for '{}'. Maximum is {}.";

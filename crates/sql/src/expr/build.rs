@@ -6,7 +6,8 @@ use super::coercion::{Coercibility, settle};
 use super::functions::{self, Call};
 use super::{ArithmeticOp, Case, ColumnRef, CompareOp, Expr, IntervalUnit};
 use crate::error::SqlError;
-use crate::types::ResultType;
+use crate::types::{Family, ResultType};
+use crate::value::Value;
 
 impl Expr {
     /// A reference to a place of the row.
@@ -17,12 +18,19 @@ impl Expr {
     /// `left op right`; the collation is settled from both sides (1267 if they contradict).
     pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
         let collation = settle(&[&left, &right], op.symbol())?;
+        let is_number =
+            |side: &Expr| matches!(side.result_type(&[]).family(), Family::Integer | Family::Decimal | Family::Real);
+        let (left, right) = match (is_number(&left), is_number(&right)) {
+            (true, false) => (left, bytes_as_number(right)),
+            (false, true) => (bytes_as_number(left), right),
+            _ => (left, right),
+        };
         Ok(Expr::Compare(op, Box::new(left), Box::new(right), collation))
     }
 
     /// `left op right`
     pub fn arithmetic(op: ArithmeticOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-        Ok(Expr::Arithmetic(op, Box::new(left), Box::new(right)))
+        Ok(Expr::Arithmetic(op, Box::new(bytes_as_number(left)), Box::new(bytes_as_number(right))))
     }
 
     /// `x [NOT] BETWEEN low AND high`
@@ -202,6 +210,17 @@ impl Expr {
     }
 }
 
+/// A hexadecimal or bit literal is a number where one is wanted.
+fn bytes_as_number(operand: Expr) -> Expr {
+    match &operand {
+        Expr::Literal(Value::Bytes(bytes)) if bytes.len() <= size_of::<u64>() => {
+            let number = bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+            Expr::Literal(Value::UInt(number))
+        }
+        _ => operand,
+    }
+}
+
 impl Case {
     /// The THEN and ELSE expressions.
     pub(super) fn results(&self) -> Vec<&Expr> {
@@ -209,7 +228,7 @@ impl Case {
     }
 
     /// The type that all results fit.
-    pub(super) fn result_type(&self, params: &[crate::value::Value]) -> ResultType {
+    pub(super) fn result_type(&self, params: &[Value]) -> ResultType {
         if let Some(unified) = self.unified {
             return unified;
         }

@@ -30,7 +30,7 @@ impl Expr {
                 let value = a.get(row, cx)?;
                 if value.is_null() { Ok(Value::Null) } else { Ok(Value::UInt(!to_bits(&value, cx)?)) }
             }
-            Expr::Arithmetic(op, a, b) => arithmetic::evaluate(*op, &*a.get(row, cx)?, &*b.get(row, cx)?, self, cx),
+            Expr::Arithmetic(..) => arithmetic::eval(self, row, cx),
             Expr::Case(case) => case.eval(row, cx),
             Expr::Cast(a, to) => cast::cast(&*a.get(row, cx)?, to, cx),
             Expr::Collate(a, collation) => Ok(collate(a.eval(row, cx)?, *collation)),

@@ -352,13 +352,22 @@ impl Decimal {
         product.round_to(scale.min(MAX_SCALE)).limited()
     }
 
-    /// The quotient with `increment` more digits behind the point than `self` has; `None` for division
-    /// by zero.
+    /// The quotient with `increment` more digits behind the point than `self` has, rounded; `None` for
+    /// division by zero.
     pub fn divide(&self, other: &Decimal, increment: u8) -> Result<Option<Decimal>, DecimalOverflow> {
+        self.divide_to(other, self.scale().saturating_add(increment), Rounding::HalfUp)
+    }
+
+    /// The quotient cut to `scale` digits behind the point; `None` for division by zero.
+    pub fn divide_truncating(&self, other: &Decimal, scale: u8) -> Result<Option<Decimal>, DecimalOverflow> {
+        self.divide_to(other, scale, Rounding::Truncate)
+    }
+
+    fn divide_to(&self, other: &Decimal, scale: u8, rounding: Rounding) -> Result<Option<Decimal>, DecimalOverflow> {
         if other.is_zero() {
             return Ok(None);
         }
-        let scale = self.scale().saturating_add(increment).min(MAX_SCALE);
+        let scale = scale.min(MAX_SCALE);
         // self / other = (a * 10^(scale + so - sa)) / b, as an integer of that scale.
         let shift = i32::from(scale) + i32::from(other.scale()) - i32::from(self.scale());
         if let (Some(a), Some(b)) = (self.small(), other.small())
@@ -367,7 +376,7 @@ impl Decimal {
         {
             let mut quotient = numerator / b;
             let rest = (numerator % b).unsigned_abs();
-            if rest >= b.unsigned_abs() - rest {
+            if rounding == Rounding::HalfUp && rest >= b.unsigned_abs() - rest {
                 quotient += numerator.signum() * b.signum();
             }
             return Decimal::new(quotient, scale).limited().map(Some);
@@ -378,7 +387,7 @@ impl Decimal {
         } else {
             denominator *= BigInt::from(10).pow(-shift as u32);
         }
-        let quotient = divide_rounding(&numerator, &denominator, Rounding::HalfUp);
+        let quotient = divide_rounding(&numerator, &denominator, rounding);
         Self::from_big(quotient, scale).limited().map(Some)
     }
 

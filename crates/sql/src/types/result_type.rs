@@ -1,6 +1,6 @@
 //! The type of an expression's result, as a client's column metadata and conversions need it.
 
-use super::decimal::MAX_PRECISION;
+use super::decimal::{MAX_PRECISION, MAX_SCALE};
 use super::{ColumnType, IntWidth, LobSize};
 use crate::collation::Collation;
 use crate::value::Value;
@@ -125,12 +125,11 @@ impl ResultType {
         ResultType { nullable, ..self }
     }
 
-    /// The same type with that many digits behind the point; a decimal gets no more than it has, an
-    /// integer none.
+    /// The same type with that many digits behind the point; an integer gets none.
     pub fn with_decimals(self, decimals: u8) -> ResultType {
         let same = match self.family() {
             Family::Decimal => {
-                let decimals = decimals.min(self.decimals);
+                let decimals = decimals.min(MAX_SCALE);
                 ResultType::decimal(self.integer_digits() + u32::from(decimals), decimals)
             }
             Family::Temporal if self.field != FieldType::Date => ResultType::temporal(self.field, decimals.min(6)),

@@ -149,7 +149,7 @@ fn round(args: &Arguments<'_, '_>, truncate: bool) -> Result<Value, SqlError> {
         if digits < 0 {
             decimal.round_before_point(digits.unsigned_abs() as u32, truncate)
         } else {
-            let scale = (digits as u8).min(decimal.scale()).min(MAX_SCALE);
+            let scale = (digits as u8).min(MAX_SCALE);
             if truncate { decimal.truncate_to(scale) } else { decimal.round_to(scale) }
         }
     };

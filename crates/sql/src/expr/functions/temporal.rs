@@ -1,13 +1,13 @@
 //! Functions of dates and times. "Now" is when the statement started, except in SYSDATE.
 
-use super::super::convert::{at, incorrect, now, to_datetime, to_decimal, to_i64, to_text, to_time, today};
+use super::super::convert::{at, now, to_datetime, to_decimal, to_i64, to_text, to_time, today};
 use super::{Arguments, Function};
 use crate::collation::Collation;
-use crate::error::SqlError;
+use crate::error::{ER_WRONG_VALUE_FOR_TYPE, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::temporal::calendar::{EPOCH_TO_DAYS, day_of_year, days_in_month, week, weekday};
 use crate::types::temporal::{DAY_US, Date, DateTime, MAX_TIMESTAMP_US, SECOND_US, Time, TimeZone, format};
-use crate::types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
+use crate::types::{FieldType, NOT_FIXED_DECIMALS, ResultType, SqlMode};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -227,8 +227,15 @@ fn time_format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 }
 
 fn str_to_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let Some(read) = format::read(&to_text(&args[0]), &to_text(&args[1])) else {
-        args.cx.statement.warn(incorrect("datetime", &args[0]))?;
+    let mode = args.cx.statement.sql_mode();
+    let allowed = |read: &format::Read| {
+        let date = read.value.date();
+        let refused = if date.is_zero() { SqlMode::NO_ZERO_DATE } else { SqlMode::NO_ZERO_IN_DATE };
+        (!read.has_date && read.has_time) || !date.is_incomplete() || !mode.contains(refused)
+    };
+    let Some(read) = format::read(&to_text(&args[0]), &to_text(&args[1])).filter(allowed) else {
+        let what = [&"datetime" as &dyn std::fmt::Display, &args[0], &"str_to_date"];
+        args.cx.statement.warn(SqlError::new(ER_WRONG_VALUE_FOR_TYPE, &what))?;
         return Ok(Value::Null);
     };
     Ok(match (read.has_date, read.has_time) {

@@ -74,6 +74,7 @@ fn numbers() {
     check(call("ceiling", [double(1.5)]), "2");
     check(call("round", [decimal("-1.58")]), "-2");
     check(call("round", [decimal("1.298"), int(1)]), "1.3");
+    check(call("round", [decimal("1.2"), int(5)]), "1.20000");
     check(call("round", [int(125), int(-1)]), "130");
     check(call("round", [double(2.5)]), "2");
     check(call("truncate", [double(1.999), int(1)]), "1.9");
@@ -110,7 +111,9 @@ fn dates() {
     check(call("timediff", [text("10:00:00"), text("11:30:00")]), "-01:30:00");
     check(call("date_format", [text("2009-10-04 22:23:00"), text("%W %M %Y")]), "Sunday October 2009");
     check(call("str_to_date", [text("01,5,2013"), text("%d,%m,%Y")]), "2013-05-01");
-    check(call("str_to_date", [text("x"), text("%d")]), "NULL !1292");
+    check(call("str_to_date", [text("x"), text("%d")]), "NULL !1411");
+    check(call("str_to_date", [text("9"), text("%m")]), "NULL !1411");
+    check(call("str_to_date", [text("May 1, 2013"), text("%M %d,%Y")]), "2013-05-01");
     check(call("unix_timestamp", [text("2015-11-13 10:20:19.012")]), "1447410019.012");
     check(call("from_unixtime", [int(1447430881)]), "2015-11-13 16:08:01");
     check(call("from_unixtime", [int(-1)]), "NULL");

@@ -39,6 +39,11 @@ fn division_is_exact() {
     check(arithmetic(Divide, int(1), int(0)), "NULL !1365");
     check(arithmetic(Divide, double(1.0), int(3)), "0.3333333333333333");
     check(arithmetic(Divide, decimal("1.00"), int(3)), "0.333333");
+    let third = || arithmetic(Divide, int(1), int(3));
+    check(arithmetic(ArithmeticOp::Multiply, third(), int(3)), "1.0000");
+    check(arithmetic(ArithmeticOp::Multiply, third(), int(100)), "33.3333");
+    check(arithmetic(ArithmeticOp::Add, third(), third()), "0.6667");
+    check(arithmetic(Divide, third(), int(3)), "0.11111111");
     check(arithmetic(IntDivide, int(-7), int(2)), "-3");
     check(arithmetic(IntDivide, decimal("7.9"), decimal("2")), "3");
     check(arithmetic(IntDivide, int(i64::MIN), int(-1)), "error 1690");
@@ -89,6 +94,13 @@ fn comparison_converts_to_the_stronger_kind() {
     check(compare(Equal, null(), null()), "NULL");
     check(compare(CompareOp::NullSafeEqual, null(), null()), "1");
     check(compare(CompareOp::NullSafeEqual, int(1), null()), "0");
+}
+
+#[test]
+fn hexadecimal_literals_are_numbers_beside_numbers() {
+    check(arithmetic(ArithmeticOp::Add, bytes(b"A"), int(0)), "65");
+    check(compare(CompareOp::Equal, bytes(b"A"), int(65)), "1");
+    check(compare(CompareOp::Equal, bytes(b"A"), text("A")), "1");
 }
 
 #[test]

@@ -118,8 +118,9 @@ pub fn read(text: &str, format: &str) -> Option<Read> {
     let (mut afternoon, mut twelve_hours, mut fsp) = (false, false, 0);
     let mut chars = expand(format).into_iter().peekable();
     while let Some(c) = chars.next() {
+        // Blanks match any number of blanks, and may stand before everything.
+        rest = rest.trim_ascii_start();
         if c.is_whitespace() {
-            rest = rest.trim_ascii_start();
             continue;
         }
         if c != '%' {
