@@ -85,8 +85,7 @@ fn ask(conn: &mut Conn, sql: &str) -> Result<Answer> {
         }
         Err(error) => return Err(error).with_context(|| sql.to_owned()),
     };
-    let columns: Vec<String> =
-        result.columns().as_ref().iter().map(|column| column.name_str().into_owned()).collect();
+    let columns: Vec<String> = result.columns().as_ref().iter().map(|column| column.name_str().into_owned()).collect();
     if columns.is_empty() {
         return Ok(Answer::Done { affected: result.affected_rows(), insert_id: result.last_insert_id().unwrap_or(0) });
     }
@@ -117,9 +116,7 @@ fn difference(statement: &Statement, ours: &Answer, theirs: &Answer) -> Option<S
         let found = match ours {
             Answer::Refused { errno, .. } => errno.to_string(),
             Answer::Done { affected, .. } => affected.to_string(),
-            Answer::Rows { rows, .. } => {
-                rows.iter().map(|row| row.join("|")).collect::<Vec<_>>().join(" / ")
-            }
+            Answer::Rows { rows, .. } => rows.iter().map(|row| row.join("|")).collect::<Vec<_>>().join(" / "),
         };
         return (found != *expected).then(|| format!("expected {expected}, got {ours:?}"));
     }
@@ -128,9 +125,7 @@ fn difference(statement: &Statement, ours: &Answer, theirs: &Answer) -> Option<S
         _ if statement.status_only => {
             matches!(ours, Answer::Refused { .. }) == matches!(theirs, Answer::Refused { .. })
         }
-        (Answer::Rows { columns: a, rows: ours }, Answer::Rows { columns: b, rows: theirs })
-            if statement.unordered =>
-        {
+        (Answer::Rows { columns: a, rows: ours }, Answer::Rows { columns: b, rows: theirs }) if statement.unordered => {
             let (mut ours, mut theirs) = (ours.clone(), theirs.clone());
             ours.sort();
             theirs.sort();

@@ -23,11 +23,7 @@ unsafe impl Sync for AlignedBuf {}
 impl AlignedBuf {
     /// An empty buffer without memory.
     pub const fn new() -> AlignedBuf {
-        AlignedBuf {
-            memory: NonNull::dangling(),
-            capacity: 0,
-            len: 0,
-        }
+        AlignedBuf { memory: NonNull::dangling(), capacity: 0, len: 0 }
     }
 
     /// An empty buffer with room for at least `bytes`.
@@ -52,22 +48,15 @@ impl AlignedBuf {
     /// # Panics
     /// When the size overflows or the system has no memory, as `Vec` does.
     pub fn reserve(&mut self, more: usize) {
-        let needed = self
-            .len
-            .checked_add(more)
-            .expect("buffer size fits the address space");
+        let needed = self.len.checked_add(more).expect("buffer size fits the address space");
         if needed <= self.capacity {
             return;
         }
         let wanted = needed.max(self.capacity.saturating_mul(2));
-        let capacity = wanted
-            .checked_next_multiple_of(BLOCK)
-            .expect("buffer size fits the address space");
+        let capacity = wanted.checked_next_multiple_of(BLOCK).expect("buffer size fits the address space");
         let layout = Self::memory_layout(capacity);
         // SAFETY: the layout's size is not zero, because `needed` is above the old capacity.
-        let Some(memory) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
-            handle_alloc_error(layout)
-        };
+        let Some(memory) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
         // SAFETY: both areas are valid for `len` bytes and distinct.
         unsafe { memory.copy_from_nonoverlapping(self.memory, self.len) };
         self.free();
@@ -81,10 +70,7 @@ impl AlignedBuf {
         // SAFETY: `reserve` made room for these bytes behind `len`, and `bytes` is not in this buffer
         // because it is borrowed mutably.
         unsafe {
-            self.memory
-                .add(self.len)
-                .as_ptr()
-                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            self.memory.add(self.len).as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
         self.len += bytes.len();
     }
@@ -94,12 +80,7 @@ impl AlignedBuf {
         if len > self.len {
             self.reserve(len - self.len);
             // SAFETY: the bytes from the old to the new length lie within the capacity.
-            unsafe {
-                self.memory
-                    .add(self.len)
-                    .as_ptr()
-                    .write_bytes(0, len - self.len)
-            };
+            unsafe { self.memory.add(self.len).as_ptr().write_bytes(0, len - self.len) };
         }
         self.len = len;
     }

@@ -17,9 +17,7 @@ impl Clock for SystemClock {
     fn now_us(&self) -> u64 {
         SystemTime::now()
             .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| {
-                u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
-            })
+            .map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
     }
 }
 

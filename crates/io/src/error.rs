@@ -31,30 +31,17 @@ impl std::fmt::Display for At {
 impl IoError {
     /// An error of an operation on a whole file or directory.
     pub fn new(op: &'static str, path: &Path, source: io::Error) -> IoError {
-        IoError {
-            op,
-            path: path.to_path_buf(),
-            offset: None,
-            source,
-        }
+        IoError { op, path: path.to_path_buf(), offset: None, source }
     }
 
     /// An error of a read or write at `offset` bytes.
     pub fn at(op: &'static str, path: &Path, offset: u64, source: io::Error) -> IoError {
-        IoError {
-            op,
-            path: path.to_path_buf(),
-            offset: Some(offset),
-            source,
-        }
+        IoError { op, path: path.to_path_buf(), offset: Some(offset), source }
     }
 
     /// No room on the device or in the quota: freeing space cures it.
     pub fn is_no_space(&self) -> bool {
-        matches!(
-            self.source.raw_os_error(),
-            Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)
-        )
+        matches!(self.source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
     }
 
     /// The file or directory does not exist.

@@ -44,37 +44,22 @@ pub struct OpenOptions {
 impl OpenOptions {
     /// An existing file, for reading.
     pub fn read() -> OpenOptions {
-        OpenOptions {
-            access: Access::Read,
-            create: Create::Never,
-            counters: None,
-        }
+        OpenOptions { access: Access::Read, create: Create::Never, counters: None }
     }
 
     /// A file for buffered reading and writing.
     pub fn buffered(create: Create) -> OpenOptions {
-        OpenOptions {
-            access: Access::Buffered,
-            create,
-            counters: None,
-        }
+        OpenOptions { access: Access::Buffered, create, counters: None }
     }
 
     /// An existing file for direct, synced writes.
     pub fn direct_sync() -> OpenOptions {
-        OpenOptions {
-            access: Access::DirectSync,
-            create: Create::Never,
-            counters: None,
-        }
+        OpenOptions { access: Access::DirectSync, create: Create::Never, counters: None }
     }
 
     /// The same, counted in `counters`.
     pub fn counted(self, counters: &Arc<SyncCounters>) -> OpenOptions {
-        OpenOptions {
-            counters: Some(Arc::clone(counters)),
-            ..self
-        }
+        OpenOptions { counters: Some(Arc::clone(counters)), ..self }
     }
 }
 
@@ -152,9 +137,7 @@ pub struct FileLock {
 
 impl FileLock {
     pub(crate) fn new(holder: impl Any + Send + Sync) -> FileLock {
-        FileLock {
-            _holder: Box::new(holder),
-        }
+        FileLock { _holder: Box::new(holder) }
     }
 }
 

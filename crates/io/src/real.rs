@@ -41,9 +41,7 @@ impl FileSystem for RealFs {
                 }
                 opened => opened.map(|file| (file, true)),
             },
-            Access::Read | Access::Buffered => {
-                open_with(path, options, OFlags::empty()).map(|file| (file, false))
-            }
+            Access::Read | Access::Buffered => open_with(path, options, OFlags::empty()).map(|file| (file, false)),
         };
         let (file, direct) = opened.map_err(|source| IoError::new("open", path, source))?;
         Ok(Arc::new(RealFile {
@@ -88,13 +86,7 @@ impl FileSystem for RealFs {
         let failed = |source| IoError::new("list", dir, source);
         let mut names = Vec::new();
         for entry in fs::read_dir(dir).map_err(failed)? {
-            names.push(
-                entry
-                    .map_err(failed)?
-                    .file_name()
-                    .to_string_lossy()
-                    .into_owned(),
-            );
+            names.push(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
         }
         names.sort_unstable();
         Ok(names)
@@ -111,22 +103,15 @@ impl FileSystem for RealFs {
     }
 
     fn available_bytes(&self, dir: &Path) -> Result<u64, IoError> {
-        let figures = rustix::fs::statvfs(dir)
-            .map_err(|source| IoError::new("measure", dir, source.into()))?;
+        let figures = rustix::fs::statvfs(dir).map_err(|source| IoError::new("measure", dir, source.into()))?;
         Ok(figures.f_bavail.saturating_mul(figures.f_frsize))
     }
 
     fn lock_exclusive(&self, path: &Path) -> Result<FileLock, IoError> {
         let failed = |source| IoError::new("lock", path, source);
-        let file = fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(failed)?;
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|error| failed(error.into()))?;
+        let file =
+            fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| failed(error.into()))?;
         Ok(FileLock::new(file))
     }
 }
@@ -134,9 +119,7 @@ impl FileSystem for RealFs {
 fn open_with(path: &Path, options: &OpenOptions, flags: OFlags) -> io::Result<fs::File> {
     let flags = i32::try_from(flags.bits()).expect("open flags fit the system call");
     let mut open = fs::OpenOptions::new();
-    open.read(true)
-        .write(options.access != Access::Read)
-        .custom_flags(flags);
+    open.read(true).write(options.access != Access::Read).custom_flags(flags);
     match options.create {
         Create::Never => {}
         Create::IfMissing => {
@@ -227,9 +210,7 @@ impl File for RealFile {
     }
 
     fn sync_data(&self) -> Result<(), IoError> {
-        self.file
-            .sync_data()
-            .map_err(|source| IoError::new("sync", &self.path, source))?;
+        self.file.sync_data().map_err(|source| IoError::new("sync", &self.path, source))?;
         if let Some(counters) = &self.counters {
             counters.count_sync();
         }
@@ -238,26 +219,17 @@ impl File for RealFile {
 
     fn len(&self) -> Result<u64, IoError> {
         let metadata = self.file.metadata();
-        Ok(metadata
-            .map_err(|source| IoError::new("measure", &self.path, source))?
-            .len())
+        Ok(metadata.map_err(|source| IoError::new("measure", &self.path, source))?.len())
     }
 
     fn set_len(&self, len: u64) -> Result<(), IoError> {
-        self.file
-            .set_len(len)
-            .map_err(|source| IoError::at("set length of", &self.path, len, source))
+        self.file.set_len(len).map_err(|source| IoError::at("set length of", &self.path, len, source))
     }
 
     fn reserve(&self, offset: u64, len: u64) -> Result<(), IoError> {
         match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, offset, len) {
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
-            Err(error) => Err(IoError::at(
-                "reserve space in",
-                &self.path,
-                offset,
-                error.into(),
-            )),
+            Err(error) => Err(IoError::at("reserve space in", &self.path, offset, error.into())),
         }
     }
 

@@ -23,9 +23,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::{
-    Access, Create, File, FileLock, FileSystem, IoError, OpenOptions, SeededRandom, SyncCounters,
-};
+use crate::{Access, Create, File, FileLock, FileSystem, IoError, OpenOptions, SeededRandom, SyncCounters};
 use image::{Image, Inode};
 
 /// What happens to the operation a fault is set for.
@@ -87,9 +85,7 @@ impl SimDisk {
             capacity_bytes: u64::MAX,
             locks: BTreeSet::new(),
         };
-        SimDisk {
-            state: Arc::new(Mutex::new(state)),
-        }
+        SimDisk { state: Arc::new(Mutex::new(state)) }
     }
 
     /// Sets `fault` for the mutating call number `operation`, counted from 0 since the disk was made
@@ -146,30 +142,20 @@ impl SimDisk {
     pub fn corrupt(&self, path: &Path, offset: u64, mask: u8) {
         let state = self.state.lock();
         let inode = state.image.find(path).expect("the file to damage exists");
-        inode
-            .lock()
-            .corrupt(usize::try_from(offset).expect("an offset in memory"), mask);
+        inode.lock().corrupt(usize::try_from(offset).expect("an offset in memory"), mask);
     }
 }
 
 impl State {
     fn check_power(&self) -> std::io::Result<()> {
-        if self.powered {
-            Ok(())
-        } else {
-            Err(std::io::Error::other("the power is off"))
-        }
+        if self.powered { Ok(()) } else { Err(std::io::Error::other("the power is off")) }
     }
 
     fn begin(&mut self, kind: Kind) -> std::io::Result<Course> {
         self.check_power()?;
         let number = self.operations;
         self.operations += 1;
-        let Some(at) = self
-            .faults
-            .iter()
-            .position(|(operation, _)| *operation == number)
-        else {
+        let Some(at) = self.faults.iter().position(|(operation, _)| *operation == number) else {
             return Ok(Course::Normal);
         };
         let (_, fault) = self.faults.swap_remove(at);
@@ -179,9 +165,7 @@ impl State {
                 Course::Broken(std::io::Error::other("the power is off"))
             }
             Fault::Error => Course::Broken(std::io::Error::from_raw_os_error(libc::EIO)),
-            Fault::NoSpace if kind == Kind::Growing => {
-                Course::Broken(std::io::Error::from_raw_os_error(libc::ENOSPC))
-            }
+            Fault::NoSpace if kind == Kind::Growing => Course::Broken(std::io::Error::from_raw_os_error(libc::ENOSPC)),
             Fault::NoSpace => Course::Normal,
         })
     }
@@ -261,24 +245,18 @@ impl FileSystem for SimDisk {
 
     fn create_dir_all(&self, path: &Path) -> Result<(), IoError> {
         let state = self.state.lock();
-        state
-            .check_power()
-            .map_err(|source| IoError::new("create directory", path, source))
+        state.check_power().map_err(|source| IoError::new("create directory", path, source))
     }
 
     fn list(&self, dir: &Path) -> Result<Vec<String>, IoError> {
         let state = self.state.lock();
-        state
-            .check_power()
-            .map_err(|source| IoError::new("list", dir, source))?;
+        state.check_power().map_err(|source| IoError::new("list", dir, source))?;
         Ok(state.image.list(dir))
     }
 
     fn exists(&self, path: &Path) -> Result<bool, IoError> {
         let state = self.state.lock();
-        state
-            .check_power()
-            .map_err(|source| IoError::new("look up", path, source))?;
+        state.check_power().map_err(|source| IoError::new("look up", path, source))?;
         Ok(state.image.find(path).is_some() || !state.image.list(path).is_empty())
     }
 
@@ -296,9 +274,7 @@ impl FileSystem for SimDisk {
 
     fn available_bytes(&self, _dir: &Path) -> Result<u64, IoError> {
         let state = self.state.lock();
-        Ok(state
-            .capacity_bytes
-            .saturating_sub(state.image.total_bytes()))
+        Ok(state.capacity_bytes.saturating_sub(state.image.total_bytes()))
     }
 
     fn lock_exclusive(&self, path: &Path) -> Result<FileLock, IoError> {
@@ -306,10 +282,7 @@ impl FileSystem for SimDisk {
             let source = std::io::Error::from_raw_os_error(libc::EWOULDBLOCK);
             return Err(IoError::new("lock", path, source));
         }
-        Ok(FileLock::new(SimLock {
-            disk: self.clone(),
-            path: path.to_path_buf(),
-        }))
+        Ok(FileLock::new(SimLock { disk: self.clone(), path: path.to_path_buf() }))
     }
 }
 
@@ -389,15 +362,12 @@ impl SimFile {
 impl File for SimFile {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize, IoError> {
         let state = self.disk.state.lock();
-        state
-            .check_power()
-            .map_err(|source| IoError::at("read", &self.path, offset, source))?;
+        state.check_power().map_err(|source| IoError::at("read", &self.path, offset, source))?;
         Ok(self.inode.lock().read(offset, buf))
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), IoError> {
-        self.write(offset, bytes)
-            .map_err(|source| IoError::at("write", &self.path, offset, source))?;
+        self.write(offset, bytes).map_err(|source| IoError::at("write", &self.path, offset, source))?;
         if let Some(counters) = &self.counters {
             counters.count_write(bytes.len() as u64);
             if self.access == Access::DirectSync {

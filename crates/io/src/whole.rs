@@ -36,10 +36,7 @@ pub fn replace_whole(
     if fs.exists(&fresh)? {
         fs.remove(&fresh)?;
     }
-    let options = OpenOptions {
-        counters: counters.cloned(),
-        ..OpenOptions::buffered(Create::New)
-    };
+    let options = OpenOptions { counters: counters.cloned(), ..OpenOptions::buffered(Create::New) };
     let file = fs.open(&fresh, &options)?;
     file.write_at(0, bytes)?;
     file.sync_data()?;

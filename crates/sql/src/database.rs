@@ -34,9 +34,7 @@ use crate::exec::{self, Run, explain, show, tree};
 use crate::parse;
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
-use crate::session::{
-    DiagnosticLevel, Environment, Outcome, ResultColumn, ResultSink, SessionState, StatementResult,
-};
+use crate::session::{DiagnosticLevel, Environment, Outcome, ResultColumn, ResultSink, SessionState, StatementResult};
 use crate::value::Value;
 use plans::PlanCache;
 
@@ -159,12 +157,7 @@ impl Database {
     }
 
     /// Parses and plans a statement with `?` parameters.
-    pub fn prepare(
-        &self,
-        session: &mut SessionState,
-        env: &dyn Environment,
-        sql: &[u8],
-    ) -> Result<Prepared, SqlError> {
+    pub fn prepare(&self, session: &mut SessionState, env: &dyn Environment, sql: &[u8]) -> Result<Prepared, SqlError> {
         let prepared = self.prepare_quietly(session, env, sql);
         if let Err(error) = &prepared {
             session.diagnostics.get_mut().clear();
@@ -173,12 +166,7 @@ impl Database {
         prepared
     }
 
-    fn prepare_quietly(
-        &self,
-        session: &SessionState,
-        env: &dyn Environment,
-        sql: &[u8],
-    ) -> Result<Prepared, SqlError> {
+    fn prepare_quietly(&self, session: &SessionState, env: &dyn Environment, sql: &[u8]) -> Result<Prepared, SqlError> {
         let parsed = parse::parse(sql, session.sql_mode, true)?;
         let plan = self.plan(parsed.statement, session)?;
         let columns = match &plan.kind {
@@ -455,7 +443,8 @@ impl Database {
     pub fn system_get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, SqlError> {
         let mut value = Vec::new();
         let mut transaction = self.store.begin();
-        let found = transaction.get(CATALOG_ENGINE, Read::Current, &system_key(key), &mut value).map_err(read_failed)?;
+        let found =
+            transaction.get(CATALOG_ENGINE, Read::Current, &system_key(key), &mut value).map_err(read_failed)?;
         Ok(found.then_some(value))
     }
 

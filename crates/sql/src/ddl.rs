@@ -27,8 +27,8 @@ use crate::catalog::store::{CatalogStore, Change, DatabaseEntry, database_or};
 use crate::catalog::table::{Counters, Table, prefix_range};
 use crate::collation::Collation;
 use crate::error::{
-    ER_BAD_TABLE_ERROR, ER_CANT_DROP_FIELD_OR_KEY, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS,
-    ER_TABLE_EXISTS_ERROR, ER_TOO_LONG_IDENT, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, SqlError,
+    ER_BAD_TABLE_ERROR, ER_CANT_DROP_FIELD_OR_KEY, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_TABLE_EXISTS_ERROR,
+    ER_TOO_LONG_IDENT, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, SqlError,
 };
 use crate::exec::context::{clock_us, push};
 use crate::exec::failure::{commit_failed, lock_failed};

@@ -45,7 +45,11 @@ pub(crate) struct Parsed {
 }
 
 /// Parses a statement whose literals were taken out.
-pub(crate) fn parse_fingerprint(sql: &[u8], fingerprint: &Fingerprint, sql_mode: SqlMode) -> Result<Statement, SqlError> {
+pub(crate) fn parse_fingerprint(
+    sql: &[u8],
+    fingerprint: &Fingerprint,
+    sql_mode: SqlMode,
+) -> Result<Statement, SqlError> {
     front::parse_statement(sql, &fingerprint.marks, sql_mode)
 }
 

@@ -4,14 +4,8 @@ use crate::{AlignedBuf, BLOCK, read_whole, replace_whole};
 fn direct_round_trip(dir: &Path) -> bool {
     let path = dir.join("direct");
     let counters = Arc::new(SyncCounters::default());
-    RealFs
-        .open(&path, &OpenOptions::buffered(Create::New))
-        .unwrap()
-        .set_len(8192)
-        .unwrap();
-    let file = RealFs
-        .open(&path, &OpenOptions::direct_sync().counted(&counters))
-        .unwrap();
+    RealFs.open(&path, &OpenOptions::buffered(Create::New)).unwrap().set_len(8192).unwrap();
+    let file = RealFs.open(&path, &OpenOptions::direct_sync().counted(&counters)).unwrap();
     let mut block = AlignedBuf::new();
     block.resize(BLOCK);
     block.fill(7);
@@ -52,17 +46,9 @@ fn errors_name_operation_path_and_offset() {
     let path = dir.path().join("missing");
     let error = RealFs.open(&path, &OpenOptions::read()).err().unwrap();
     assert!(error.is_not_found());
-    assert!(
-        error
-            .to_string()
-            .starts_with(&format!("cannot open {}: ", path.display()))
-    );
+    assert!(error.to_string().starts_with(&format!("cannot open {}: ", path.display())));
     fs::write(&path, b"x").unwrap();
-    let error = RealFs
-        .open(&path, &OpenOptions::read())
-        .unwrap()
-        .write_at(3, b"y")
-        .unwrap_err();
+    let error = RealFs.open(&path, &OpenOptions::read()).unwrap().write_at(3, b"y").unwrap_err();
     assert!(error.to_string().contains("at byte 3"));
 }
 
@@ -86,9 +72,7 @@ fn reserving_keeps_the_length_and_directories_are_made_with_those_above() {
     let deep = dir.path().join("a/b/c");
     RealFs.create_dir_all(&deep).unwrap();
     RealFs.create_dir_all(&deep).unwrap();
-    let file = RealFs
-        .open(&deep.join("f"), &OpenOptions::buffered(Create::New))
-        .unwrap();
+    let file = RealFs.open(&deep.join("f"), &OpenOptions::buffered(Create::New)).unwrap();
     file.reserve(0, 1 << 16).unwrap();
     assert!(file.is_empty().unwrap());
     assert!(RealFs.available_bytes(&deep).unwrap() > 0);

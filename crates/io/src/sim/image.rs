@@ -62,12 +62,7 @@ impl Image {
         let group = self.changes.last().map_or(0, |last| last.group + 1);
         for (path, inode) in changes {
             set_name(&mut self.names, path, inode.as_ref());
-            self.changes.push(NameChange {
-                dir: dir_of(path),
-                path: path.to_path_buf(),
-                inode: inode.clone(),
-                group,
-            });
+            self.changes.push(NameChange { dir: dir_of(path), path: path.to_path_buf(), inode: inode.clone(), group });
         }
     }
 
@@ -83,9 +78,8 @@ impl Image {
     }
 
     pub(super) fn sync_dir(&mut self, dir: &Path) {
-        let (synced, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.changes)
-            .into_iter()
-            .partition(|change| change.dir == dir);
+        let (synced, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.changes).into_iter().partition(|change| change.dir == dir);
         for change in synced {
             set_name(&mut self.durable_names, &change.path, change.inode.as_ref());
         }
@@ -93,17 +87,13 @@ impl Image {
     }
 
     pub(super) fn total_bytes(&self) -> u64 {
-        self.names
-            .values()
-            .map(|inode| inode.lock().allocated_bytes())
-            .sum()
+        self.names.values().map(|inode| inode.lock().allocated_bytes()).sum()
     }
 
     /// The same content; the copy's names all count as synced.
     pub(super) fn copy(&self) -> Image {
-        let copied = |(path, inode): (&PathBuf, &Arc<Mutex<Inode>>)| {
-            (path.clone(), Arc::new(Mutex::new(inode.lock().clone())))
-        };
+        let copied =
+            |(path, inode): (&PathBuf, &Arc<Mutex<Inode>>)| (path.clone(), Arc::new(Mutex::new(inode.lock().clone())));
         let names: Names = self.names.iter().map(copied).collect();
         Image { durable_names: names.clone(), names, changes: Vec::new() }
     }
@@ -122,11 +112,7 @@ impl Image {
             let inode = inode.lock().after_crash(random);
             found.insert(path.clone(), Arc::new(Mutex::new(inode)));
         }
-        Image {
-            names: found.clone(),
-            durable_names: found,
-            changes: Vec::new(),
-        }
+        Image { names: found.clone(), durable_names: found, changes: Vec::new() }
     }
 }
 
@@ -171,9 +157,7 @@ impl Inode {
     }
 
     pub(super) fn read(&self, offset: u64, buf: &mut [u8]) -> usize {
-        let start = usize::try_from(offset)
-            .unwrap_or(usize::MAX)
-            .min(self.content.len());
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.content.len());
         let got = buf.len().min(self.content.len() - start);
         buf[..got].copy_from_slice(&self.content[start..start + got]);
         got
@@ -181,10 +165,7 @@ impl Inode {
 
     pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
         put(&mut self.content, offset, bytes);
-        self.changes.push(ContentChange::Write {
-            offset,
-            bytes: bytes.to_vec(),
-        });
+        self.changes.push(ContentChange::Write { offset, bytes: bytes.to_vec() });
     }
 
     pub(super) fn set_len(&mut self, len: usize) {
@@ -250,14 +231,9 @@ impl ContentChange {
             course => match self {
                 ContentChange::Length(len) => durable.resize(len, 0),
                 ContentChange::Write { offset, bytes } => {
-                    let cut =
-                        (random.below(bytes.len() as u64 + 1) as usize).next_multiple_of(SECTOR);
+                    let cut = (random.below(bytes.len() as u64 + 1) as usize).next_multiple_of(SECTOR);
                     for (at, sector) in sectors(offset, &bytes) {
-                        let keeps = if course == 2 {
-                            at < offset + cut
-                        } else {
-                            random.below(2) == 0
-                        };
+                        let keeps = if course == 2 { at < offset + cut } else { random.below(2) == 0 };
                         if keeps {
                             put(durable, at, sector);
                         }

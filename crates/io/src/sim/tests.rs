@@ -5,9 +5,7 @@ const FILE: &str = "/data/file";
 
 fn disk_with(content: &[u8]) -> SimDisk {
     let disk = SimDisk::new(1);
-    let file = disk
-        .open(Path::new(FILE), &OpenOptions::buffered(Create::New))
-        .unwrap();
+    let file = disk.open(Path::new(FILE), &OpenOptions::buffered(Create::New)).unwrap();
     file.write_at(0, content).unwrap();
     file.sync_data().unwrap();
     disk.sync_dir(Path::new("/data")).unwrap();
@@ -32,9 +30,7 @@ fn outcomes(run: impl Fn(&SimDisk)) -> BTreeSet<Vec<u8>> {
 #[test]
 fn an_unsynced_write_is_kept_lost_or_torn_at_a_sector() {
     let found = outcomes(|disk| {
-        let file = disk
-            .open(Path::new(FILE), &OpenOptions::buffered(Create::Never))
-            .unwrap();
+        let file = disk.open(Path::new(FILE), &OpenOptions::buffered(Create::Never)).unwrap();
         file.write_at(0, &[b'b'; 1024]).unwrap();
     });
     let expected: BTreeSet<Vec<u8>> = [(b'a', b'a'), (b'b', b'b'), (b'b', b'a'), (b'a', b'b')]
@@ -47,9 +43,7 @@ fn an_unsynced_write_is_kept_lost_or_torn_at_a_sector() {
 #[test]
 fn a_synced_write_is_kept() {
     let found = outcomes(|disk| {
-        let file = disk
-            .open(Path::new(FILE), &OpenOptions::buffered(Create::Never))
-            .unwrap();
+        let file = disk.open(Path::new(FILE), &OpenOptions::buffered(Create::Never)).unwrap();
         file.write_at(0, &[b'b'; 1024]).unwrap();
         file.sync_data().unwrap();
     });
@@ -62,9 +56,7 @@ fn a_direct_write_is_kept_and_must_be_aligned() {
     block.resize(crate::BLOCK);
     block.fill(b'c');
     let found = outcomes(|disk| {
-        let file = disk
-            .open(Path::new(FILE), &OpenOptions::direct_sync())
-            .unwrap();
+        let file = disk.open(Path::new(FILE), &OpenOptions::direct_sync()).unwrap();
         file.write_at(0, &block).unwrap();
         assert!(file.write_at(512, &block).is_err());
         assert!(file.write_at(0, &block[..512]).is_err());
@@ -75,9 +67,7 @@ fn a_direct_write_is_kept_and_must_be_aligned() {
 #[test]
 fn a_failed_sync_loses_pages_that_still_read_and_a_later_sync_does_not_bring_them_back() {
     let found = outcomes(|disk| {
-        let file = disk
-            .open(Path::new(FILE), &OpenOptions::buffered(Create::Never))
-            .unwrap();
+        let file = disk.open(Path::new(FILE), &OpenOptions::buffered(Create::Never)).unwrap();
         file.write_at(0, &[b'b'; 512]).unwrap();
         disk.set_fault(disk.operations(), Fault::Error);
         assert!(file.sync_data().is_err());
@@ -94,8 +84,7 @@ fn a_rename_is_durable_only_after_the_directory_is_synced() {
         for synced in [false, true] {
             let disk = disk_with(b"x");
             disk.state.lock().random = SeededRandom::new(seed);
-            disk.rename(Path::new(FILE), Path::new("/data/other"))
-                .unwrap();
+            disk.rename(Path::new(FILE), Path::new("/data/other")).unwrap();
             if synced {
                 disk.sync_dir(Path::new("/data")).unwrap();
             }
@@ -103,11 +92,7 @@ fn a_rename_is_durable_only_after_the_directory_is_synced() {
         }
     }
     let names = |name: &str| vec![name.to_string()];
-    let expected = [
-        (false, names("file")),
-        (false, names("other")),
-        (true, names("other")),
-    ];
+    let expected = [(false, names("file")), (false, names("other")), (true, names("other"))];
     assert_eq!(found, BTreeSet::from(expected));
 }
 
@@ -115,9 +100,7 @@ fn a_rename_is_durable_only_after_the_directory_is_synced() {
 fn after_a_power_cut_everything_fails_until_the_crash_is_taken() {
     let disk = disk_with(b"x");
     disk.set_fault(disk.operations(), Fault::PowerCut);
-    let file = disk
-        .open(Path::new(FILE), &OpenOptions::buffered(Create::Never))
-        .unwrap();
+    let file = disk.open(Path::new(FILE), &OpenOptions::buffered(Create::Never)).unwrap();
     assert!(file.write_at(0, b"y").is_err());
     assert!(file.write_at(0, b"y").is_err());
     assert!(file.read_at(0, &mut [0]).is_err());
@@ -128,9 +111,7 @@ fn after_a_power_cut_everything_fails_until_the_crash_is_taken() {
 fn a_full_disk_refuses_growth_and_takes_overwrites() {
     let disk = disk_with(&[0; 1024]);
     disk.set_capacity(1024);
-    let file = disk
-        .open(Path::new(FILE), &OpenOptions::buffered(Create::Never))
-        .unwrap();
+    let file = disk.open(Path::new(FILE), &OpenOptions::buffered(Create::Never)).unwrap();
     file.write_at(512, &[1; 512]).unwrap();
     assert!(file.write_at(1000, &[1; 512]).unwrap_err().is_no_space());
     assert!(file.reserve(0, 2048).unwrap_err().is_no_space());
@@ -140,11 +121,7 @@ fn a_full_disk_refuses_growth_and_takes_overwrites() {
 fn a_lock_is_held_by_one() {
     let disk = SimDisk::new(1);
     let held = disk.lock_exclusive(Path::new("/lock")).unwrap();
-    assert!(
-        disk.lock_exclusive(Path::new("/lock"))
-            .unwrap_err()
-            .is_locked()
-    );
+    assert!(disk.lock_exclusive(Path::new("/lock")).unwrap_err().is_locked());
     drop(held);
     let _again = disk.lock_exclusive(Path::new("/lock")).unwrap();
 }

@@ -111,8 +111,7 @@ pub(crate) fn system_key(key: &[u8]) -> Vec<u8> {
 }
 
 fn entries(transaction: &mut Transaction, range: &KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8>)>, SqlError> {
-    let mut scan =
-        transaction.scan(CATALOG_ENGINE, Read::Current, range, Direction::Forward).map_err(read_failed)?;
+    let mut scan = transaction.scan(CATALOG_ENGINE, Read::Current, range, Direction::Forward).map_err(read_failed)?;
     let mut entries = Vec::new();
     while let Some(entry) = scan.next().map_err(read_failed)? {
         entries.push((entry.key.to_vec(), entry.value.to_vec()));
@@ -198,8 +197,7 @@ impl CatalogStore {
 
     fn erase_if_used(&self, engine: EngineId, range: &KeyRange) -> Result<(), SqlError> {
         let mut transaction = self.store.begin();
-        let mut scan =
-            transaction.scan(engine, Read::Current, range, Direction::Forward).map_err(read_failed)?;
+        let mut scan = transaction.scan(engine, Read::Current, range, Direction::Forward).map_err(read_failed)?;
         if scan.next().map_err(read_failed)?.is_none() {
             return Ok(());
         }
@@ -242,9 +240,8 @@ impl CatalogStore {
 
 /// Engines of MySQL and MariaDB that this server stands in for.
 pub(crate) fn is_known_elsewhere(name: &str) -> bool {
-    const KNOWN: [&str; 11] = [
-        "InnoDB", "MyISAM", "Aria", "MEMORY", "HEAP", "RocksDB", "TokuDB", "XtraDB", "ARCHIVE", "NDB", "NDBCLUSTER",
-    ];
+    const KNOWN: [&str; 11] =
+        ["InnoDB", "MyISAM", "Aria", "MEMORY", "HEAP", "RocksDB", "TokuDB", "XtraDB", "ARCHIVE", "NDB", "NDBCLUSTER"];
     KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
@@ -260,7 +257,12 @@ impl Change<'_> {
     }
 
     /// Stores a database.
-    pub(crate) fn put_database(&self, transaction: &mut Transaction, name: &str, collation: Collation) -> Result<(), SqlError> {
+    pub(crate) fn put_database(
+        &self,
+        transaction: &mut Transaction,
+        name: &str,
+        collation: Collation,
+    ) -> Result<(), SqlError> {
         let doc = serde_json::to_vec(&DatabaseDoc { collation }).map_err(SqlError::internal)?;
         transaction.put(CATALOG_ENGINE, &catalog_key(DATABASES, name.as_bytes()), &doc);
         Ok(())

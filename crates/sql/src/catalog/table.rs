@@ -90,12 +90,8 @@ impl Table {
             .collect();
         let primary = indexes.iter().position(|index| index.kind == IndexKind::Primary);
         let in_primary = |column: usize| primary.is_some_and(|at| indexes[at].columns.contains(&column));
-        let columns: Vec<_> = def
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(at, column)| binlog_column_meta(column, in_primary(at)))
-            .collect();
+        let columns: Vec<_> =
+            def.columns.iter().enumerate().map(|(at, column)| binlog_column_meta(column, in_primary(at))).collect();
         Table {
             engine,
             codec: RowCodec::new(&def.columns, def.schema_version),
@@ -162,7 +158,13 @@ impl Table {
     }
 
     /// Appends the row key that an entry of a secondary index leads to.
-    pub(crate) fn row_key_of(&self, index: &Index, key: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(), SqlError> {
+    pub(crate) fn row_key_of(
+        &self,
+        index: &Index,
+        key: &[u8],
+        value: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), SqlError> {
         out.extend_from_slice(&self.row_prefix());
         if !value.is_empty() {
             out.extend_from_slice(value);
@@ -184,9 +186,8 @@ impl Table {
             Some(id) => id,
             None => {
                 let range = prefix_range(&self.row_prefix());
-                let mut scan = transaction
-                    .scan(self.engine, Read::Current, &range, Direction::Reverse)
-                    .map_err(read_failed)?;
+                let mut scan =
+                    transaction.scan(self.engine, Read::Current, &range, Direction::Reverse).map_err(read_failed)?;
                 let last = scan.next().map_err(read_failed)?.and_then(|entry| entry.key.get(4..12)?.try_into().ok());
                 last.map_or(1, |last| u64::from_be_bytes(last) + 1)
             }
@@ -269,9 +270,7 @@ impl Table {
         let index = self.indexes.iter().find(|index| index.columns.first() == Some(&column));
         let Some(index) = index else { return Ok(1) };
         let range = prefix_range(&index.prefix());
-        let mut scan = transaction
-            .scan(self.engine, Read::Current, &range, Direction::Reverse)
-            .map_err(read_failed)?;
+        let mut scan = transaction.scan(self.engine, Read::Current, &range, Direction::Reverse).map_err(read_failed)?;
         let Some(entry) = scan.next().map_err(read_failed)? else { return Ok(self.counters.floor.max(1)) };
         let value = key::decode(&index.parts[0], &entry.key[4..]).map_err(|error| damaged(&self.def.name, &error))?;
         let last = match value {

@@ -195,7 +195,6 @@ impl Client {
     }
 }
 
-
 #[test]
 fn tables_rows_and_counters_survive_a_restart() {
     let disk = Disk::new();

@@ -11,7 +11,7 @@ use crate::error::{
     ER_BLOB_CANT_HAVE_DEFAULT, ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_INVALID_DEFAULT,
     ER_INVALID_ON_UPDATE, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_MULTIPLE_PRI_KEY, ER_PRIMARY_CANT_HAVE_NULL,
     ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_IDENT, ER_TOO_LONG_KEY, ER_TOO_MANY_FIELDS,
-    ER_TOO_MANY_KEYS, ER_TOO_MANY_KEY_PARTS, ER_WARN_USING_OTHER_HANDLER, ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME,
+    ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WARN_USING_OTHER_HANDLER, ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME,
     ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY, SqlError,
 };
 use crate::exec::context::push;
@@ -153,7 +153,9 @@ fn column(spec: &ColumnSpec, collation: Collation, run: &DdlRun<'_>) -> Result<C
 
 fn with_collation(column_type: &mut ColumnType, with: Collation) {
     match column_type {
-        ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. } | ColumnType::Text { collation, .. } => {
+        ColumnType::Char { collation, .. }
+        | ColumnType::VarChar { collation, .. }
+        | ColumnType::Text { collation, .. } => {
             // Tables of the binary character set hold text that compares by its bytes.
             *collation = if with == Collation::Binary { Collation::Utf8mb4Bin } else { with };
         }
@@ -200,7 +202,10 @@ fn check_columns(def: &TableDef) -> Result<(), SqlError> {
     if def.columns.len() > MAX_COLUMNS {
         return Err(SqlError::new(ER_TOO_MANY_FIELDS, &[]));
     }
-    let in_row = def.columns.iter().filter(|column| !matches!(column.column_type, ColumnType::Text { .. } | ColumnType::Blob { .. }));
+    let in_row = def
+        .columns
+        .iter()
+        .filter(|column| !matches!(column.column_type, ColumnType::Text { .. } | ColumnType::Blob { .. }));
     let bytes: u64 = in_row
         .map(|column| match column.column_type {
             ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => 4 * u64::from(chars),

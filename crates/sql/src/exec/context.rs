@@ -98,7 +98,9 @@ impl StatementContext for Statement<'_> {
 
     fn information(&self, what: Information) -> Value {
         match what {
-            Information::Database => self.session.database.as_ref().map_or(Value::Null, |name| Value::Text(name.clone())),
+            Information::Database => {
+                self.session.database.as_ref().map_or(Value::Null, |name| Value::Text(name.clone()))
+            }
             Information::User => Value::text(self.env.user()),
             Information::CurrentUser => Value::text(self.env.current_user()),
             Information::Version => Value::text(self.env.version()),

@@ -268,7 +268,8 @@ impl Inserting<'_> {
                 id
             }
             None => {
-                let (increment, offset) = (session.auto_increment_increment.max(1), session.auto_increment_offset.max(1));
+                let (increment, offset) =
+                    (session.auto_increment_increment.max(1), session.auto_increment_offset.max(1));
                 self.table.take_auto_increment(run.transaction, increment, offset)?
             }
         };
@@ -365,7 +366,13 @@ impl Inserting<'_> {
 }
 
 /// Stores an assigned value; NULL where there may be none is error 1048 in strict mode.
-pub(super) fn assign(value: Value, column: &ColumnDef, row: u64, ignore: bool, run: &Run<'_>) -> Result<Value, SqlError> {
+pub(super) fn assign(
+    value: Value,
+    column: &ColumnDef,
+    row: u64,
+    ignore: bool,
+    run: &Run<'_>,
+) -> Result<Value, SqlError> {
     let stored = store_column(value, column, row, ignore, run)?;
     if !stored.is_null() || column.nullable {
         return Ok(stored);

@@ -166,9 +166,10 @@ fn fit(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
         (ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. }, Value::Text(_)) => {
             string(part, value, run)
         }
-        (ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. }, Value::Text(_) | Value::Bytes(_)) => {
-            string(part, value, run)
-        }
+        (
+            ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. },
+            Value::Text(_) | Value::Bytes(_),
+        ) => string(part, value, run),
         (
             ColumnType::Int { .. }
             | ColumnType::Decimal { .. }

@@ -164,9 +164,8 @@ pub(super) fn update(
     stored: &[u8],
     run: &mut Run<'_>,
 ) -> Result<Option<Conflict>, SqlError> {
-    let touches = |index: &Index| {
-        index.columns.iter().any(|column| changed.columns.iter().any(|(known, _)| known == column))
-    };
+    let touches =
+        |index: &Index| index.columns.iter().any(|column| changed.columns.iter().any(|(known, _)| known == column));
     let mut new_key = None;
     if let Some(primary) = table.primary
         && touches(&table.indexes[primary])

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use cohort_txn::LockMode;
 
+use super::Run;
 use super::limit::Limit;
 use super::source::{OneRow, RowLocks, RowSource, TableRows, matches};
-use super::Run;
 use crate::error::SqlError;
 use crate::expr::aggregate::Accumulator;
 use crate::expr::{Expr, order_values, write_group_key};

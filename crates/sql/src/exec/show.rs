@@ -111,9 +111,24 @@ fn tables(catalog: &Catalog, database: &str, full: bool) -> Result<Shown, SqlErr
 fn table_status(catalog: &Catalog, catalog_store: &CatalogStore, database: &str) -> Result<Shown, SqlError> {
     let entry = catalog.database(database)?;
     let columns = texts(&[
-        "Name", "Engine", "Version", "Row_format", "Rows", "Avg_row_length", "Data_length", "Max_data_length",
-        "Index_length", "Data_free", "Auto_increment", "Create_time", "Update_time", "Check_time", "Collation", "Checksum",
-        "Create_options", "Comment",
+        "Name",
+        "Engine",
+        "Version",
+        "Row_format",
+        "Rows",
+        "Avg_row_length",
+        "Data_length",
+        "Max_data_length",
+        "Index_length",
+        "Data_free",
+        "Auto_increment",
+        "Create_time",
+        "Update_time",
+        "Check_time",
+        "Collation",
+        "Checksum",
+        "Create_options",
+        "Comment",
     ]);
     let rows = entry.tables.values().map(|table| {
         let mut row = vec![Value::Null; 18];
@@ -190,7 +205,11 @@ fn columns(table: &Table, full: bool) -> Shown {
     let rows = table.def.columns.iter().enumerate().map(|(at, column)| {
         let mut row = vec![Value::text(column.name.as_str()), Value::text(column.column_type.to_string())];
         if full {
-            let collation = column.column_type.collation().filter(|own| *own != Collation::Binary).map(|collation| Value::text(collation.name()));
+            let collation = column
+                .column_type
+                .collation()
+                .filter(|own| *own != Collation::Binary)
+                .map(|collation| Value::text(collation.name()));
             row.push(collation.unwrap_or_default());
         }
         row.extend([
@@ -209,8 +228,21 @@ fn columns(table: &Table, full: bool) -> Shown {
 
 fn indexes(table: &Table) -> Shown {
     let mut columns = texts(&[
-        "Table", "Non_unique", "Key_name", "Seq_in_index", "Column_name", "Collation", "Cardinality", "Sub_part", "Packed",
-        "Null", "Index_type", "Comment", "Index_comment", "Visible", "Expression",
+        "Table",
+        "Non_unique",
+        "Key_name",
+        "Seq_in_index",
+        "Column_name",
+        "Collation",
+        "Cardinality",
+        "Sub_part",
+        "Packed",
+        "Null",
+        "Index_type",
+        "Comment",
+        "Index_comment",
+        "Visible",
+        "Expression",
     ]);
     for number in [1, 3, 6, 7] {
         columns[number].1 = ResultType::integer(21).nullable(true);

@@ -7,7 +7,9 @@ use cohort_txn::Isolation;
 use super::context::Statement as Context;
 use super::show::{self, Shown};
 use crate::ast::{Assignment, Expr as Tree, ShowFilter};
-use crate::error::{ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_WRONG_ARGUMENTS, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR, SqlError};
+use crate::error::{
+    ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_WRONG_ARGUMENTS, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR, SqlError,
+};
 use crate::expr::{EvalContext, Expr, VariableScope};
 use crate::plan::bind::Scope;
 use crate::session::{DiagnosticLevel, Environment, KillTarget, ResultColumn, ResultSink, SessionState};

@@ -2,12 +2,12 @@
 
 use cohort_txn::LockMode;
 
+use super::Run;
 use super::insert::{assign, current_timestamp};
 use super::limit::count_or_all;
 use super::row_change::{self, Changed, duplicate};
 use super::select::SortedRows;
 use super::source::{RowLocks, RowSource, TableRows};
-use super::Run;
 use crate::ast::RowWait;
 use crate::catalog::table::Table;
 use crate::error::SqlError;

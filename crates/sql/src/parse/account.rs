@@ -111,7 +111,12 @@ fn privileges(cursor: &mut Cursor<'_>) -> Result<Vec<String>, SqlError> {
     let mut privileges = Vec::new();
     loop {
         let mut words = Vec::new();
-        while !cursor.at_end() && !cursor.sees("ON") && !cursor.sees("TO") && !cursor.sees("FROM") && !cursor.sees_operator(",") {
+        while !cursor.at_end()
+            && !cursor.sees("ON")
+            && !cursor.sees("TO")
+            && !cursor.sees("FROM")
+            && !cursor.sees_operator(",")
+        {
             if cursor.word().is_empty() {
                 return Err(SqlError::unsupported("roles and privileges of columns"));
             }

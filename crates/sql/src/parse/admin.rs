@@ -181,11 +181,7 @@ fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     } else if cursor.takes("STATUS") {
         AdminCommand::FlushStatus
     } else if cursor.takes("TABLES") || cursor.takes("TABLE") {
-        if cursor.takes("WITH READ LOCK") {
-            AdminCommand::FlushTablesWithReadLock
-        } else {
-            AdminCommand::FlushTables
-        }
+        if cursor.takes("WITH READ LOCK") { AdminCommand::FlushTablesWithReadLock } else { AdminCommand::FlushTables }
     } else {
         return Err(cursor.unexpected());
     };
@@ -274,7 +270,10 @@ fn set_value(cursor: &mut Cursor<'_>) -> Result<Option<Expr>, SqlError> {
     }
     cursor.at = at;
     let keyword = matches!(cursor.word().as_str(), "NULL" | "TRUE" | "FALSE");
-    if !keyword && let Ok(word) = cursor.name() && (cursor.at_end() || cursor.sees_operator(",")) {
+    if !keyword
+        && let Ok(word) = cursor.name()
+        && (cursor.at_end() || cursor.sees_operator(","))
+    {
         return Ok(Some(Expr::Literal(Value::text(word))));
     }
     cursor.at = at;

@@ -242,7 +242,10 @@ fn unary(op: sql::UnaryOperator, operand: sql::Expr, depth: usize) -> Result<Exp
 
 /// Whether an operand stands for itself, so that the library's precedences cannot have misread it.
 fn is_closed(expr: &sql::Expr) -> bool {
-    !matches!(expr, sql::Expr::BinaryOp { .. } | sql::Expr::Between { .. } | sql::Expr::InList { .. } | sql::Expr::Like { .. })
+    !matches!(
+        expr,
+        sql::Expr::BinaryOp { .. } | sql::Expr::Between { .. } | sql::Expr::InList { .. } | sql::Expr::Like { .. }
+    )
 }
 
 fn binary(left: sql::Expr, op: sql::BinaryOperator, right: sql::Expr, depth: usize) -> Result<Expr, SqlError> {
@@ -295,12 +298,7 @@ fn binary(left: sql::Expr, op: sql::BinaryOperator, right: sql::Expr, depth: usi
 }
 
 /// The links of `a AND b AND c`, which the library nests to the left.
-fn chain(
-    mut left: sql::Expr,
-    op: sql::BinaryOperator,
-    right: sql::Expr,
-    depth: usize,
-) -> Result<Vec<Expr>, SqlError> {
+fn chain(mut left: sql::Expr, op: sql::BinaryOperator, right: sql::Expr, depth: usize) -> Result<Vec<Expr>, SqlError> {
     let mut links = vec![at_depth(right, depth)?];
     loop {
         match left {
@@ -440,9 +438,9 @@ fn cast_type(data_type: sql::DataType) -> Result<CastType, SqlError> {
         Type::Char(length) | Type::Character(length) | Type::Varchar(length) | Type::Nvarchar(length) => {
             CastType::Char { chars: chars(length)?, collation: Collation::DEFAULT }
         }
-        Type::Binary(length) => CastType::Binary {
-            bytes: length.map(u32::try_from).transpose().map_err(|_| nonsense("BINARY"))?,
-        },
+        Type::Binary(length) => {
+            CastType::Binary { bytes: length.map(u32::try_from).transpose().map_err(|_| nonsense("BINARY"))? }
+        }
         Type::Date => CastType::Date,
         Type::Datetime(precision) | Type::Timestamp(precision, _) => CastType::DateTime { fsp: fsp(precision)? },
         Type::Time(precision, _) => CastType::Time { fsp: fsp(precision)? },

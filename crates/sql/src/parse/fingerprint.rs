@@ -145,7 +145,9 @@ impl<'a> Walk<'a> {
             match lexeme.kind {
                 Kind::Semicolon if lexer.peek().is_none() => break,
                 Kind::Word => {
-                    if self.rows == Rows::Inside && bytes.eq_ignore_ascii_case(b"NULL") && self.stands_alone(&lexer.peek().copied())
+                    if self.rows == Rows::Inside
+                        && bytes.eq_ignore_ascii_case(b"NULL")
+                        && self.stands_alone(&lexer.peek().copied())
                     {
                         self.parameter(lexeme, Value::Null, out);
                         continue;
@@ -169,7 +171,8 @@ impl<'a> Walk<'a> {
                     if bytes == b"-"
                         && self.region == Region::Take
                         && self.signed_place()
-                        && let Some(number) = lexer.next_if(|next| next.kind == Kind::Number && next.start == lexeme.end)
+                        && let Some(number) =
+                            lexer.next_if(|next| next.kind == Kind::Number && next.start == lexeme.end)
                     {
                         let value = literal::number(number.bytes(self.sql), true)?;
                         self.parameter(Lexeme { start: lexeme.start, ..number }, value, out);
@@ -217,7 +220,8 @@ impl<'a> Walk<'a> {
 
     /// Whether a minus here is a sign and not a difference.
     fn signed_place(&self) -> bool {
-        self.type_depth.is_none() && matches!(self.previous_bytes(), b"(" | b"," | b"=" | b"<" | b">" | b"<=" | b">=" | b"<>" | b"!=")
+        self.type_depth.is_none()
+            && matches!(self.previous_bytes(), b"(" | b"," | b"=" | b"<" | b">" | b"<=" | b">=" | b"<>" | b"!=")
     }
 
     /// Whether a word fills its place between commas or parentheses.
@@ -285,8 +289,20 @@ impl<'a> Walk<'a> {
     /// Whether what stands before an opening parenthesis names a type with a length.
     fn behind_type(&self) -> bool {
         const TYPES: [&[u8]; 14] = [
-            b"CHAR", b"NCHAR", b"VARCHAR", b"CHARACTER", b"BINARY", b"DECIMAL", b"DEC", b"NUMERIC", b"FLOAT", b"DOUBLE",
-            b"DATETIME", b"TIME", b"REAL", b"FIXED",
+            b"CHAR",
+            b"NCHAR",
+            b"VARCHAR",
+            b"CHARACTER",
+            b"BINARY",
+            b"DECIMAL",
+            b"DEC",
+            b"NUMERIC",
+            b"FLOAT",
+            b"DOUBLE",
+            b"DATETIME",
+            b"TIME",
+            b"REAL",
+            b"FIXED",
         ];
         match self.previous {
             Some(Mark { lexeme: Lexeme { kind: Kind::Word, .. }, .. }) => {

@@ -169,7 +169,9 @@ impl Builder<'_> {
         }
         let unreadable = || near(self.sql, mark.lexeme.start);
         Ok(match mark.lexeme.kind {
-            Kind::Word | Kind::Variable => Token::make_word(std::str::from_utf8(bytes).map_err(|_| unreadable())?, None),
+            Kind::Word | Kind::Variable => {
+                Token::make_word(std::str::from_utf8(bytes).map_err(|_| unreadable())?, None)
+            }
             Kind::QuotedName => Token::make_word(&literal::name(bytes)?, Some('`')),
             Kind::Number => Token::Number(String::from_utf8_lossy(bytes).into_owned(), false),
             Kind::Text => constant(literal::text(bytes, sql_mode)),

@@ -234,9 +234,8 @@ impl<'a> Lexer<'a> {
     }
 
     fn operator(&mut self) -> Kind {
-        const LONG: [&[u8]; 14] = [
-            b"<=>", b"->>", b"<=", b">=", b"<>", b"!=", b":=", b"||", b"&&", b"<<", b">>", b"->", b"**", b"==",
-        ];
+        const LONG: [&[u8]; 14] =
+            [b"<=>", b"->>", b"<=", b">=", b"<>", b"!=", b":=", b"||", b"&&", b"<<", b">>", b"->", b"**", b"=="];
         let rest = &self.sql[self.at..];
         let long = if matches!(rest[0], b'<' | b'>' | b'!' | b':' | b'|' | b'&' | b'-') {
             LONG.iter().find(|operator| rest.starts_with(operator)).map(|operator| operator.len())

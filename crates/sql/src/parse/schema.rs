@@ -48,8 +48,8 @@ fn create(cursor: &mut Cursor<'_>) -> Result<Ddl, SqlError> {
             create_index(cursor, kind)
         }
         "FULLTEXT" | "SPATIAL" => Err(SqlError::unsupported("FULLTEXT and SPATIAL indexes")),
-        word @ ("VIEW" | "TRIGGER" | "PROCEDURE" | "FUNCTION" | "EVENT" | "SERVER" | "TABLESPACE" | "DEFINER" | "OR"
-        | "ALGORITHM" | "SQL") => Err(SqlError::unsupported(format!("CREATE {word}"))),
+        word @ ("VIEW" | "TRIGGER" | "PROCEDURE" | "FUNCTION" | "EVENT" | "SERVER" | "TABLESPACE" | "DEFINER"
+        | "OR" | "ALGORITHM" | "SQL") => Err(SqlError::unsupported(format!("CREATE {word}"))),
         _ => Err(cursor.unexpected()),
     }
 }
@@ -96,8 +96,7 @@ impl Charset {
             },
         };
         let Some(name) = &self.collation else { return Ok(of_charset) };
-        let collation =
-            Collation::from_name(name).ok_or_else(|| SqlError::new(ER_UNKNOWN_COLLATION, &[name]))?;
+        let collation = Collation::from_name(name).ok_or_else(|| SqlError::new(ER_UNKNOWN_COLLATION, &[name]))?;
         match of_charset {
             Some(other) if other.charset() != collation.charset() => {
                 Err(SqlError::new(ER_COLLATION_CHARSET_MISMATCH, &[&collation.name(), &other.charset()]))
@@ -223,7 +222,11 @@ fn create_table(cursor: &mut Cursor<'_>) -> Result<Ddl, SqlError> {
 /// A key definition, if one is next.
 fn key(cursor: &mut Cursor<'_>) -> Result<Option<IndexSpec>, SqlError> {
     let mut name = None;
-    if cursor.takes("CONSTRAINT") && !cursor.sees("PRIMARY") && !cursor.sees("UNIQUE") && !cursor.sees("FOREIGN") && !cursor.sees("CHECK")
+    if cursor.takes("CONSTRAINT")
+        && !cursor.sees("PRIMARY")
+        && !cursor.sees("UNIQUE")
+        && !cursor.sees("FOREIGN")
+        && !cursor.sees("CHECK")
     {
         name = Some(cursor.name()?);
     }
@@ -341,7 +344,25 @@ fn default_value(cursor: &mut Cursor<'_>) -> Result<Expr, SqlError> {
     if cursor.sees_operator("(") {
         return Err(SqlError::unsupported("expressions as defaults"));
     }
-    let ends = ["NOT NULL", "NULL", "ON", "AUTO_INCREMENT", "PRIMARY", "KEY", "UNIQUE", "COMMENT", "COLLATE", "REFERENCES", "CHECK", "GENERATED", "AS", "COLUMN_FORMAT", "STORAGE", "VISIBLE", "INVISIBLE"];
+    let ends = [
+        "NOT NULL",
+        "NULL",
+        "ON",
+        "AUTO_INCREMENT",
+        "PRIMARY",
+        "KEY",
+        "UNIQUE",
+        "COMMENT",
+        "COLLATE",
+        "REFERENCES",
+        "CHECK",
+        "GENERATED",
+        "AS",
+        "COLUMN_FORMAT",
+        "STORAGE",
+        "VISIBLE",
+        "INVISIBLE",
+    ];
     if cursor.takes("NULL") {
         return Ok(Expr::Literal(Value::Null));
     }
@@ -349,8 +370,9 @@ fn default_value(cursor: &mut Cursor<'_>) -> Result<Expr, SqlError> {
 }
 
 fn set_collation(column_type: &mut ColumnType, with: Collation) {
-    if let ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. } | ColumnType::Text { collation, .. } =
-        column_type
+    if let ColumnType::Char { collation, .. }
+    | ColumnType::VarChar { collation, .. }
+    | ColumnType::Text { collation, .. } = column_type
     {
         *collation = with;
     }
@@ -575,9 +597,21 @@ fn table_options(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<(),
 /// Options about how a table is stored elsewhere.
 fn without_effect(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
     const KNOWN: [&str; 15] = [
-        "ROW_FORMAT", "KEY_BLOCK_SIZE", "AVG_ROW_LENGTH", "CHECKSUM", "COMPRESSION", "DELAY_KEY_WRITE", "ENCRYPTION",
-        "INSERT_METHOD", "MAX_ROWS", "MIN_ROWS", "PACK_KEYS", "STATS_AUTO_RECALC", "STATS_PERSISTENT",
-        "STATS_SAMPLE_PAGES", "CONNECTION",
+        "ROW_FORMAT",
+        "KEY_BLOCK_SIZE",
+        "AVG_ROW_LENGTH",
+        "CHECKSUM",
+        "COMPRESSION",
+        "DELAY_KEY_WRITE",
+        "ENCRYPTION",
+        "INSERT_METHOD",
+        "MAX_ROWS",
+        "MIN_ROWS",
+        "PACK_KEYS",
+        "STATS_AUTO_RECALC",
+        "STATS_PERSISTENT",
+        "STATS_SAMPLE_PAGES",
+        "CONNECTION",
     ];
     if !cursor.takes_any(&KNOWN) {
         return Err(cursor.unexpected());

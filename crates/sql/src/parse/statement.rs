@@ -28,7 +28,8 @@ fn query(query: sql::Query, extras: Extras, names: &[String]) -> Result<Select, 
     if query.with.is_some() {
         return unsupported("WITH");
     }
-    if query.fetch.is_some() || query.for_clause.is_some() || query.settings.is_some() || query.format_clause.is_some() {
+    if query.fetch.is_some() || query.for_clause.is_some() || query.settings.is_some() || query.format_clause.is_some()
+    {
         return Err(nonsense("FETCH"));
     }
     let select = match *query.body {
@@ -260,7 +261,8 @@ fn insert(insert: sql::Insert, extras: Extras, names: &[String]) -> Result<Inser
     let source = match insert.source {
         None if insert.assignments.is_empty() => return Err(nonsense("INSERT")),
         None => {
-            let (names, row) = assignments(insert.assignments)?.into_iter().map(|(name, expr)| (name.column, expr)).unzip();
+            let (names, row) =
+                assignments(insert.assignments)?.into_iter().map(|(name, expr)| (name.column, expr)).unzip();
             columns = Some(names);
             InsertSource::Values(vec![row])
         }

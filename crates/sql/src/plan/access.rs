@@ -42,10 +42,7 @@ pub(crate) enum Tail {
     /// One of these.
     In(Vec<Expr>),
     /// Between bounds; the flag says whether the bound belongs to the range.
-    Range {
-        low: Option<(Expr, bool)>,
-        high: Option<(Expr, bool)>,
-    },
+    Range { low: Option<(Expr, bool)>, high: Option<(Expr, bool)> },
 }
 
 impl Access {

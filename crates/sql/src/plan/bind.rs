@@ -6,8 +6,8 @@ use crate::ast;
 use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_FIELD_ERROR, ER_INVALID_GROUP_FUNC_USE, ER_NO_DEFAULT_FOR_FIELD, SqlError};
-use crate::expr::aggregate::Aggregate;
 use crate::expr::Expr;
+use crate::expr::aggregate::Aggregate;
 use crate::value::Value;
 
 /// The names that expressions of one statement may use.
@@ -58,7 +58,9 @@ impl<'a> Scope<'a> {
     }
 
     fn column(&self, name: &ast::ColumnName) -> Result<Expr, SqlError> {
-        if self.aliases_first && let Some(aliased) = self.alias(name) {
+        if self.aliases_first
+            && let Some(aliased) = self.alias(name)
+        {
             return Ok(aliased);
         }
         if let Some(column) = self.table_column(name)

@@ -7,9 +7,7 @@ use super::{
 };
 use crate::ast::{self, Delete, Insert, InsertSource, OrderBy, Update};
 use crate::catalog::table::Table;
-use crate::error::{
-    ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError,
-};
+use crate::error::{ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError};
 use crate::expr::Expr;
 
 pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan, SqlError> {
@@ -146,7 +144,17 @@ pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<UpdatePlan
     }
     wanted.sort_unstable();
     wanted.dedup();
-    Ok(UpdatePlan { ignore: update.ignore, access, filter, assignments, touched, wanted, sort, limit, table: table.clone() })
+    Ok(UpdatePlan {
+        ignore: update.ignore,
+        access,
+        filter,
+        assignments,
+        touched,
+        wanted,
+        sort,
+        limit,
+        table: table.clone(),
+    })
 }
 
 pub(super) fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<DeletePlan, SqlError> {

@@ -9,8 +9,8 @@ use crate::ast::{self, Select, SelectItem};
 use crate::catalog::definition::IndexKind;
 use crate::catalog::table::Table;
 use crate::error::{
-    ER_BAD_FIELD_ERROR, ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_NO_TABLES_USED, ER_UNKNOWN_TABLE, ER_WRONG_FIELD_WITH_GROUP,
-    SqlError,
+    ER_BAD_FIELD_ERROR, ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_NO_TABLES_USED, ER_UNKNOWN_TABLE,
+    ER_WRONG_FIELD_WITH_GROUP, SqlError,
 };
 use crate::expr::Expr;
 use crate::expr::aggregate::Aggregate;
@@ -56,7 +56,10 @@ pub(super) fn plan(select: &Select, cx: &PlanContext<'_>) -> Result<(SelectPlan,
     let limit = limit(select)?;
 
     let grouped = !keys.is_empty() || !aggregates.is_empty();
-    if grouped && let Some(table) = &table && cx.sql_mode.contains(SqlMode::ONLY_FULL_GROUP_BY) {
+    if grouped
+        && let Some(table) = &table
+        && cx.sql_mode.contains(SqlMode::ONLY_FULL_GROUP_BY)
+    {
         check_grouping(table, &keys, &outputs, &sort)?;
     }
     let (access, sort) = match (&table, &select.from) {
@@ -87,10 +90,17 @@ pub(super) fn plan(select: &Select, cx: &PlanContext<'_>) -> Result<(SelectPlan,
     let grouping = grouped.then_some(Grouping { keys, aggregates, first_slot: table_slots });
     let locking = select.locking;
     let distinct = select.distinct;
-    Ok((SelectPlan { table, access, wanted, filter, grouping, having, outputs, distinct, sort, limit, locking, slots }, columns))
+    Ok((
+        SelectPlan { table, access, wanted, filter, grouping, having, outputs, distinct, sort, limit, locking, slots },
+        columns,
+    ))
 }
 
-fn outputs(select: &Select, scoped: Option<(&Table, &str)>, aggregates: &mut Vec<Aggregate>) -> Result<Vec<Output>, SqlError> {
+fn outputs(
+    select: &Select,
+    scoped: Option<(&Table, &str)>,
+    aggregates: &mut Vec<Aggregate>,
+) -> Result<Vec<Output>, SqlError> {
     let mut outputs = Vec::new();
     let mut scope = Scope::new(scoped, "field list");
     scope.aggregates = Some(aggregates);
@@ -99,7 +109,8 @@ fn outputs(select: &Select, scoped: Option<(&Table, &str)>, aggregates: &mut Vec
             SelectItem::Wildcard { table: named } => {
                 let Some((table, known_as)) = scoped else { return Err(SqlError::new(ER_NO_TABLES_USED, &[])) };
                 if let Some(named) = named
-                    && (named.table != known_as || named.database.as_ref().is_some_and(|name| *name != table.def.database))
+                    && (named.table != known_as
+                        || named.database.as_ref().is_some_and(|name| *name != table.def.database))
                 {
                     return Err(SqlError::new(ER_UNKNOWN_TABLE, &[&named.table, &"field list"]));
                 }
@@ -125,7 +136,9 @@ fn outputs(select: &Select, scoped: Option<(&Table, &str)>, aggregates: &mut Vec
 fn positional(key: &ast::Expr, outputs: &[Output], clause: &str) -> Option<Result<Expr, SqlError>> {
     let ast::Expr::Literal(Value::Int(position)) = key else { return None };
     let output = usize::try_from(*position).ok().and_then(|position| outputs.get(position.checked_sub(1)?));
-    Some(output.map(|output| output.expr.clone()).ok_or_else(|| SqlError::new(ER_BAD_FIELD_ERROR, &[position, &clause])))
+    Some(
+        output.map(|output| output.expr.clone()).ok_or_else(|| SqlError::new(ER_BAD_FIELD_ERROR, &[position, &clause])),
+    )
 }
 
 fn sort_keys(
@@ -209,9 +222,8 @@ fn result_column(output: &Output, scoped: Option<(&Table, &str)>) -> ResultColum
     let leads = |kind: IndexKind| {
         table.indexes.iter().any(|index| index.kind == kind && index.columns.first() == Some(&column.slot))
     };
-    let alone = |kind: IndexKind| {
-        table.indexes.iter().any(|index| index.kind == kind && index.columns == [column.slot])
-    };
+    let alone =
+        |kind: IndexKind| table.indexes.iter().any(|index| index.kind == kind && index.columns == [column.slot]);
     ResultColumn {
         name: if output.alias { Arc::from(output.name.as_str()) } else { Arc::from(def.name.as_str()) },
         table: Arc::from(known_as),

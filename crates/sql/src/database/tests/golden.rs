@@ -42,7 +42,8 @@ fn replay(script: &str) -> String {
 #[test]
 fn scripts_give_what_they_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
-    let mut scripts: Vec<_> = fs::read_dir(&folder).expect("the folder of scripts").flatten().map(|entry| entry.path()).collect();
+    let mut scripts: Vec<_> =
+        fs::read_dir(&folder).expect("the folder of scripts").flatten().map(|entry| entry.path()).collect();
     scripts.sort();
     assert!(!scripts.is_empty());
     let mut differing = Vec::new();

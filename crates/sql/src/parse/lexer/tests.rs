@@ -44,17 +44,10 @@ fn numbers_names_and_points_are_told_apart() {
 
 #[test]
 fn strings_end_at_their_own_quote_and_join_their_neighbours() {
-    assert_eq!(texts(r#"'it''s' , "a\"b" , 'a' 'b' , _binary'x' , N'y'"#), [
-        "'it''s'",
-        ",",
-        r#""a\"b""#,
-        ",",
-        "'a' 'b'",
-        ",",
-        "_binary'x'",
-        ",",
-        "N'y'"
-    ]);
+    assert_eq!(
+        texts(r#"'it''s' , "a\"b" , 'a' 'b' , _binary'x' , N'y'"#),
+        ["'it''s'", ",", r#""a\"b""#, ",", "'a' 'b'", ",", "_binary'x'", ",", "N'y'"]
+    );
     assert_eq!(texts("'never ends"), ["'never ends"]);
 }
 
