@@ -218,7 +218,7 @@ impl Accounts {
         self.accounts.read().get(&(name.user.clone(), name.host.clone()))?.plugin()
     }
 
-    /// Accounts that should, or should not, be there: an error, or a note with IF [NOT] EXISTS.
+    /// Accounts that should, or should not, be there: an error, or a note with IF EXISTS or IF NOT EXISTS.
     fn complain<'a>(
         &self,
         session: &SessionState,

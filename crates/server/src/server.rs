@@ -1,6 +1,6 @@
 //! The running server: what all sessions share, its listeners, its end.
 //!
-//! Outline: [`Server::listen`] starts a thread per listening socket; each accepted connection is
+//! Outline: [`Server::listen_tcp`] and [`Server::listen_unix`] start a thread per listening socket; each accepted connection is
 //! admitted or refused and gets a thread of its own (`session::run`). [`Server::stop`] ends it all.
 //!
 //! Concurrency: listener threads never wait for a client. `stop` waits for sessions, sessions for
