@@ -35,6 +35,10 @@ pub(crate) struct PlanContext<'a> {
 impl PlanContext<'_> {
     fn table(&self, name: &ast::TableName) -> Result<Arc<Table>, SqlError> {
         let database = database_or(name.database.as_deref(), self.database)?;
+        const SYSTEM: [&str; 4] = ["information_schema", "performance_schema", "mysql", "sys"];
+        if SYSTEM.iter().any(|system| system.eq_ignore_ascii_case(database)) {
+            return Err(SqlError::unsupported(format_args!("tables of {database}")));
+        }
         self.catalog.table(database, &name.table).cloned()
     }
 }

@@ -265,3 +265,71 @@ fn transaction_and_schema_statements_can_be_prepared() {
     assert_eq!(client.prepare("SHOW TABLES").columns()[0].name.as_ref(), "Tables_in_d");
     assert_eq!(client.run("SELECT COUNT(*) FROM t"), ["COUNT(*)", "1"]);
 }
+
+/// Prints what a statement costs without network and disk: `cargo test --release -p cohort-sql cost_of -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_point_statements() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE sbtest1 (id INT NOT NULL AUTO_INCREMENT, k INT NOT NULL DEFAULT '0', c CHAR(120) NOT NULL DEFAULT '', pad CHAR(60) NOT NULL DEFAULT '', PRIMARY KEY (id), KEY k_1 (k))");
+    let text = "1".repeat(119);
+    for first in (1..10_000).step_by(1000) {
+        let rows: Vec<String> = (first..first + 1000).map(|id| format!("({id}, {id}, '{text}', 'pad')")).collect();
+        client.ok(&format!("INSERT INTO sbtest1 VALUES {}", rows.join(", ")));
+    }
+    let mut measure = |name: &str, times: u32, statement: &dyn Fn(u32) -> String| {
+        let statements: Vec<String> = (0..times).map(statement).collect();
+        let mut best = f64::MAX;
+        for round in statements.chunks(statements.len() / 5) {
+            let start = std::time::Instant::now();
+            for sql in round {
+                let mut lines = Discard;
+                let outcome = database.execute(&mut client.session, &TestEnvironment, sql.as_bytes(), &mut lines);
+                // Dropping the transaction instead of committing it leaves the statement's own cost.
+                drop(outcome.expect(sql));
+            }
+            best = best.min(start.elapsed().as_secs_f64() * 1e6 / round.len() as f64);
+        }
+        println!("{name:<24} {best:8.2} us");
+    };
+    let id = |number: u32| number.wrapping_mul(7919) % 10_000 + 1;
+    measure("point select", 50_000, &|number| format!("SELECT c FROM sbtest1 WHERE id={}", id(number)));
+    measure("update non index", 50_000, &|number| {
+        format!("UPDATE sbtest1 SET c='{:0119}' WHERE id={}", number, id(number))
+    });
+    measure("update index", 50_000, &|number| format!("UPDATE sbtest1 SET k=k+1 WHERE id={}", id(number)));
+    measure("insert", 20_000, &|number| {
+        format!("INSERT INTO sbtest1 (id, k, c, pad) VALUES ({}, 5, '{text}', 'pad')", 20_000 + number)
+    });
+    measure("delete", 20_000, &|number| format!("DELETE FROM sbtest1 WHERE id={}", id(number)));
+    measure("range of 100", 5_000, &|number| {
+        format!("SELECT c FROM sbtest1 WHERE id BETWEEN {} AND {}", id(number), id(number) + 99)
+    });
+    measure("sum of 100", 5_000, &|number| {
+        format!("SELECT SUM(k) FROM sbtest1 WHERE id BETWEEN {} AND {}", id(number), id(number) + 99)
+    });
+    measure("order of 100", 5_000, &|number| {
+        format!("SELECT c FROM sbtest1 WHERE id BETWEEN {} AND {} ORDER BY c", id(number), id(number) + 99)
+    });
+    measure("distinct of 100", 5_000, &|number| {
+        format!("SELECT DISTINCT c FROM sbtest1 WHERE id BETWEEN {} AND {} ORDER BY c", id(number), id(number) + 99)
+    });
+    measure("select 1", 50_000, &|_| "SELECT 1".to_owned());
+    measure("begin and rollback", 50_000, &|number| if number % 2 == 0 { "BEGIN" } else { "ROLLBACK" }.to_owned());
+}
+
+/// Takes rows and forgets them.
+struct Discard;
+
+impl ResultSink for Discard {
+    fn columns(&mut self, _columns: &[ResultColumn]) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn row(&mut self, row: &[Value]) -> Result<(), SqlError> {
+        std::hint::black_box(row);
+        Ok(())
+    }
+}

@@ -128,7 +128,7 @@ impl<'a> Cursor<'a> {
         if self.kind() != Some(Kind::Text) {
             return Err(self.unexpected());
         }
-        match literal::text(self.bytes(0), self.sql_mode) {
+        match literal::text(self.bytes(0), self.sql_mode)? {
             Value::Text(text) => {
                 self.at += 1;
                 Ok(text.to_string())
@@ -145,7 +145,7 @@ impl<'a> Cursor<'a> {
     /// The bytes of a string or binary literal.
     pub(super) fn binary(&mut self) -> Result<Vec<u8>, SqlError> {
         let value = match self.kind() {
-            Some(Kind::Text) => literal::text(self.bytes(0), self.sql_mode),
+            Some(Kind::Text) => literal::text(self.bytes(0), self.sql_mode)?,
             Some(Kind::Bytes) => literal::bytes(self.bytes(0))?,
             _ => return Err(self.unexpected()),
         };

@@ -160,7 +160,7 @@ impl<'a> Walk<'a> {
                     continue;
                 }
                 Kind::Text if self.takes() => {
-                    self.parameter(lexeme, literal::text(bytes, self.sql_mode), out);
+                    self.parameter(lexeme, literal::text(bytes, self.sql_mode)?, out);
                     continue;
                 }
                 Kind::Bytes if self.takes() => {

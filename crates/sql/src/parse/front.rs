@@ -174,9 +174,11 @@ impl Builder<'_> {
             }
             Kind::QuotedName => Token::make_word(&literal::name(bytes)?, Some('`')),
             Kind::Number => Token::Number(String::from_utf8_lossy(bytes).into_owned(), false),
-            Kind::Text => constant(literal::text(bytes, sql_mode)),
+            Kind::Text => constant(literal::text(bytes, sql_mode)?),
             Kind::Bytes => constant(literal::bytes(bytes)?),
             Kind::Param | Kind::Semicolon => return Err(unreadable()),
+            // The library has no prefix operator that binds as tightly.
+            Kind::Operator if bytes == b"!" => return Err(SqlError::unsupported("the operator !")),
             Kind::Operator => operator(bytes, sql_mode).ok_or_else(unreadable)?,
         })
     }
@@ -216,7 +218,6 @@ fn operator(bytes: &[u8], sql_mode: SqlMode) -> Option<Token> {
         b"|" => Token::Pipe,
         b"^" => Token::Caret,
         b"~" => Token::Tilde,
-        b"!" => Token::ExclamationMark,
         b"<<" => Token::ShiftLeft,
         b">>" => Token::ShiftRight,
         b":=" => Token::Assignment,

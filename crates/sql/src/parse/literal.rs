@@ -48,8 +48,8 @@ fn syntax_error(near: &[u8]) -> SqlError {
 }
 
 /// The value of a string literal: one or more quoted runs, the first with an optional introducer.
-/// Bytes that are not UTF-8 make a binary string.
-pub(crate) fn text(literal: &[u8], sql_mode: SqlMode) -> Value {
+/// Bytes that are not UTF-8 make a binary string; a run that does not end is error 1064.
+pub(crate) fn text(literal: &[u8], sql_mode: SqlMode) -> Result<Value, SqlError> {
     let start = literal.iter().position(|byte| matches!(byte, b'\'' | b'"')).unwrap_or(0);
     let binary = literal[..start].trim_ascii().eq_ignore_ascii_case(b"_binary");
     let escapes = !sql_mode.contains(SqlMode::NO_BACKSLASH_ESCAPES);
@@ -57,10 +57,10 @@ pub(crate) fn text(literal: &[u8], sql_mode: SqlMode) -> Value {
     let quote = quoted.first().copied().unwrap_or(b'\'');
     let closed = quoted.len() >= 2 && quoted[quoted.len() - 1] == quote;
     let inner = if closed { &quoted[1..quoted.len() - 1] } else { quoted.get(1..).unwrap_or_default() };
-    if !inner.iter().any(|byte| *byte == quote || *byte == b'\\') {
-        return string(inner, binary);
+    if closed && !inner.iter().any(|byte| *byte == quote || *byte == b'\\') {
+        return Ok(string(inner, binary));
     }
-    string(&unquote(quoted, escapes), binary)
+    unquote(quoted, escapes).map(|bytes| string(&bytes, binary)).ok_or_else(|| syntax_error(literal))
 }
 
 fn string(bytes: &[u8], binary: bool) -> Value {
@@ -70,8 +70,8 @@ fn string(bytes: &[u8], binary: bool) -> Value {
     }
 }
 
-/// The contents of adjacent quoted runs.
-fn unquote(mut quoted: &[u8], escapes: bool) -> Vec<u8> {
+/// The contents of adjacent quoted runs; `None` if the last one does not end.
+fn unquote(mut quoted: &[u8], escapes: bool) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(quoted.len());
     while let Some((&quote, rest)) = quoted.split_first() {
         if !matches!(quote, b'\'' | b'"') {
@@ -96,9 +96,10 @@ fn unquote(mut quoted: &[u8], escapes: bool) -> Vec<u8> {
                 }
             }
         }
-        quoted = rest.get(at + 1..).unwrap_or_default();
+        // What is left begins with the quote that ends the run.
+        quoted = rest.get(at + 1..)?;
     }
-    out
+    Some(out)
 }
 
 fn unescape(byte: u8, out: &mut Vec<u8>) {
@@ -177,13 +178,20 @@ mod tests {
 
     #[test]
     fn strings_lose_their_quotes_and_escapes() {
-        let of = |literal: &str| text(literal.as_bytes(), SqlMode::DEFAULT);
+        let of = |literal: &str| text(literal.as_bytes(), SqlMode::DEFAULT).unwrap();
         assert_eq!(of("'a''b'"), Value::text("a'b"));
         assert_eq!(of(r#""a""b\n\%\x""#), Value::text("a\"b\n\\%x"));
         assert_eq!(of("'a' 'b'"), Value::text("ab"));
         assert_eq!(of("_binary 'a'"), Value::bytes(&b"a"[..]));
-        assert_eq!(text(b"'\xff'", SqlMode::DEFAULT), Value::bytes(&b"\xff"[..]));
-        assert_eq!(text(br"'a\'", SqlMode::NO_BACKSLASH_ESCAPES), Value::text("a\\"));
+        assert_eq!(text(b"'\xff'", SqlMode::DEFAULT).unwrap(), Value::bytes(&b"\xff"[..]));
+        assert_eq!(text(br"'a\'", SqlMode::NO_BACKSLASH_ESCAPES).unwrap(), Value::text("a\\"));
+    }
+
+    #[test]
+    fn strings_that_do_not_end_are_refused() {
+        for literal in ["'", "'a", "'a''", "'a' 'b", r"'a\'"] {
+            assert!(text(literal.as_bytes(), SqlMode::DEFAULT).is_err(), "{literal}");
+        }
     }
 
     #[test]
