@@ -16,7 +16,9 @@
 //! 1. Every record that the scan yields is applied to binlog and engines whole, in order.
 //! 2. When recovery returns, engines and binlog are durable up to the journal's end and the journal has
 //!    a checkpoint there: a second crash replays nothing twice for longer.
-//! 3. The binlog file never has events that the journal does not have, unless a weaker durability
+//! 3. The last binlog file is read before the first commit: damage, or transactions that the journal does
+//!    not know, stop the start (`check_binlog`).
+//! 4. The binlog file never has events that the journal does not have, unless a weaker durability
 //!    setting allowed it; then they are cut and said.
 
 use std::fmt;
@@ -61,6 +63,20 @@ pub enum RecoverError {
         lsn: u64,
         /// The engine's number.
         engine: u8,
+    },
+    /// The last binlog file is unreadable.
+    #[error(transparent)]
+    BinlogRead(#[from] cohort_log::binlog::ReadError),
+    /// The binlog's last file ends with other transactions than the journal says.
+    #[error(
+        "the binlog holds transactions {binlog}, the journal says {journal}: they do not belong together, or a \
+         binlog file was changed; restore both from one backup"
+    )]
+    BinlogDiffers {
+        /// GTIDs by the last binlog file.
+        binlog: String,
+        /// GTIDs by the journal.
+        journal: String,
     },
     /// The first binlog file of this run could not be begun.
     #[error("cannot begin a new binlog file: {0}")]
@@ -191,6 +207,7 @@ pub(crate) fn recover(
     let files = binlog.finish_recovery(end_of_binlog)?;
     report.binlog_bytes_rewritten = files.rewritten_bytes;
     report.binlog_bytes_cut = files.cut_bytes;
+    check_binlog(binlog, &note)?;
     let saving = Instant::now();
     for engine in engines {
         engine.flush()?;
@@ -235,6 +252,15 @@ fn replay_redo(
         }
     }
     Ok(())
+}
+
+/// Reads the last binlog file: it must be whole, and its GTIDs those of the journal.
+fn check_binlog(binlog: &BinlogFiles, note: &Note) -> Result<(), RecoverError> {
+    let executed = binlog.executed_gtids()?;
+    if executed == note.gtids {
+        return Ok(());
+    }
+    Err(RecoverError::BinlogDiffers { binlog: executed.to_string(), journal: note.gtids.to_string() })
 }
 
 fn check_engines(engines: &[Arc<dyn Engine>], end: Lsn) -> Result<(), RecoverError> {
