@@ -403,27 +403,22 @@ fn a_journal_of_a_newer_version_is_refused_by_its_version() -> Result<()> {
 }
 
 #[test]
-fn a_binlog_of_a_newer_version_or_a_damaged_one_is_refused() -> Result<()> {
+fn a_binlog_of_a_newer_version_is_refused_by_its_version() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let launch = with_rows(&folder, 3)?.stop()?;
     let file = launch.datadir().join("binlog.000001");
     let whole = fs::read(&file)?;
-    // The format version stands behind the magic and the event header; then the event's CRC.
+    // The format version stands behind the magic and the event header; the event ends with its CRC.
     let end = u32::from_le_bytes(whole[4 + 9..4 + 13].try_into()?) as usize + 4;
     let mut newer = whole.clone();
     newer[4 + 19] = 5;
     let crc = crc32(&newer[4..end - 4]);
     newer[end - 4..end].copy_from_slice(&crc.to_le_bytes());
-    let mut damaged = whole.clone();
-    let middle = end + (whole.len() - end) / 2;
-    damaged[middle] ^= 0x40;
-    for (bytes, said) in [(&newer, "format"), (&damaged, "damaged")] {
-        fs::write(&file, bytes)?;
-        let refusal = launch.start_refused()?;
-        assert!(refusal.log.contains(&file.display().to_string()), "{said}: {}", refusal.log);
-        assert!(!refusal.log.contains("panicked"), "{}", refusal.log);
-        assert_eq!(&fs::read(&file)?, bytes, "it was changed");
-    }
+    fs::write(&file, &newer)?;
+    let refusal = launch.start_refused()?;
+    assert!(refusal.log.contains("format 5"), "{}", refusal.log);
+    assert!(refusal.log.contains(&file.display().to_string()), "{}", refusal.log);
+    assert_eq!(fs::read(&file)?, newer, "it was changed");
     fs::write(&file, &whole)?;
     serves_on(&launch.start()?)
 }

@@ -87,6 +87,9 @@ pub enum BinlogError {
         /// What was found, and what the operator can do.
         what: String,
     },
+    /// A file was written by a server with another format.
+    #[error("{0}: start it with the server that wrote it")]
+    OtherVersion(ReadError),
     /// An earlier write or sync failed: what the files hold is not known any more.
     #[error("the binlog takes no more writes because an earlier one failed; restart the server to recover it")]
     Sealed,

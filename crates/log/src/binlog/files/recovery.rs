@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::super::index::{Index, file_number};
 use super::super::position::BinlogPosition;
+use super::super::reader::{BinlogReader, ReadError, ReaderOptions};
 use super::super::space::Space;
 use super::{
     BinlogError, BinlogFiles, BinlogOptions, Current, FLAG_IN_USE, IN_USE_AT, Listed, NEXT_ENDING, Names, Writer,
@@ -15,6 +16,9 @@ use super::{
 
 /// How much of a file is compared at a time.
 const COMPARE_BYTES: usize = 1 << 20;
+
+/// The first event of a file is shorter, by far.
+const FIRST_EVENT_BYTES_MAX: u64 = 4096;
 
 /// What [`BinlogFiles::finish_recovery`] found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,9 +55,20 @@ impl BinlogFiles {
         };
         for number in numbers {
             let bytes = files.length_on_disk(number)?;
+            files.refuse_other_version(number, bytes)?;
             files.names.lock().files.push(Listed { number, bytes });
         }
         Ok(files)
+    }
+
+    /// Looks at the version in a file's first event. A beginning that cannot be read at all is left to
+    /// [`BinlogFiles::replay`], which knows what the file should hold.
+    fn refuse_other_version(&self, number: u64, bytes: u64) -> Result<(), BinlogError> {
+        let options = ReaderOptions { end: Some(bytes.min(FIRST_EVENT_BYTES_MAX)), ..ReaderOptions::default() };
+        match BinlogReader::open(&*self.fs, &self.path(number), options) {
+            Err(other @ ReadError::Version { .. }) => Err(BinlogError::OtherVersion(other)),
+            _ => Ok(()),
+        }
     }
 
     /// The last file that the index lists and its length, before [`BinlogFiles::finish_recovery`].
