@@ -76,3 +76,6 @@ fn type_and_meta(column_type: &ColumnType) -> (u8, Vec<u8>) {
         ColumnType::Year => (TYPE_YEAR, Vec::new()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,9 @@ fn integers_are_exact_and_do_not_wrap() {
     check(arithmetic(Add, int(1), int(2)), "3");
     check(arithmetic(Add, int(i64::MAX), int(1)), "error 1690");
     check(arithmetic(Add, uint(u64::MAX), int(-1)), "18446744073709551614");
+    check(arithmetic(Add, int(-1), uint(u64::MAX)), "18446744073709551614");
     check(arithmetic(Subtract, uint(1), int(2)), "error 1690");
+    check(arithmetic(Subtract, int(1), uint(2)), "error 1690");
     check(arithmetic(Multiply, int(1 << 62), int(2)), "error 1690");
     check(arithmetic(Multiply, uint(u64::MAX), uint(u64::MAX)), "error 1690");
     let error = eval_in(&Session::new(), &arithmetic(Subtract, uint(1), int(2))).unwrap_err();

@@ -33,6 +33,8 @@ fn division_adds_four_digits() {
     assert_eq!(divide("5", "2"), "2.5000");
     assert_eq!(divide("10.00", "3"), "3.333333");
     assert_eq!(divide("-2", "3"), "-0.6667");
+    assert_eq!(divide("1", "32"), "0.0313");
+    assert_eq!(divide("1", "-32"), "-0.0313");
     assert_eq!(divide("1", "0.001"), "1000.0000");
     assert_eq!(dec("1").divide(&dec("0.0"), 4), Ok(None));
 }
