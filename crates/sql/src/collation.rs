@@ -9,9 +9,9 @@
 //!
 //! Format of keys ([`Collation::write_key`]), each self-delimiting:
 //! - 0900_ai_ci: the library's sort key, which has no zero byte, and a zero byte;
-//! - padding collations: characters, a space being followed by [`SPACE_THEN_LESS`] or
-//!   [`SPACE_THEN_GREATER`] by what the next character other than a space is; the end is a space and
-//!   [`SPACE_THEN_END`], as if spaces followed for ever;
+//! - padding collations: characters, a space being followed by `SPACE_THEN_LESS` or
+//!   `SPACE_THEN_GREATER` by what the next character other than a space is; the end is a space and
+//!   `SPACE_THEN_END`, as if spaces followed for ever;
 //! - others: bytes, a zero byte being followed by 0xff; the end is two zero bytes.
 //!
 //! Stored keys hold weights of the library's data: its version is pinned in the workspace, and raising it

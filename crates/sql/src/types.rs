@@ -1,6 +1,6 @@
 //! What a column can hold, and how a value gets into it.
 //!
-//! Outline: [`ColumnType`] is the declared type; [`store`] converts a value into one under the rules of
+//! Outline: [`ColumnType`] is the declared type; [`store()`] converts a value into one under the rules of
 //! the SQL mode; [`decimal`] and [`temporal`] are the exact arithmetic below. [`ResultType`] describes a
 //! column of a result to a client.
 

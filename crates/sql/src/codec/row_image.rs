@@ -115,7 +115,7 @@ impl RowCodec {
         RowCodec { version: schema_version, bitmap_len: columns.len().div_ceil(8), columns }
     }
 
-    /// Appends the stored form of a whole row. The values must be what [`crate::types::store`] gave for
+    /// Appends the stored form of a whole row. The values must be what [`crate::types::store()`] gave for
     /// the columns' types; anything else is an internal error, after which `out` is as it was.
     pub fn encode(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), SqlError> {
         let start = out.len();
@@ -215,7 +215,7 @@ impl RowReader<'_> {
     }
 
     /// Appends a copy of the row, in the codec's version, with some columns replaced (by rising column).
-    /// The values must be what [`crate::types::store`] gave; after an error `out` is as it was.
+    /// The values must be what [`crate::types::store()`] gave; after an error `out` is as it was.
     pub fn write_changed(&self, changes: &[(usize, Value)], out: &mut Vec<u8>) -> Result<(), SqlError> {
         if !self.is_current() {
             return self.write_upgraded(changes, out);

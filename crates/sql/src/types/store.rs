@@ -1,7 +1,7 @@
 //! Converting a value into what a column stores.
 //!
 //! Outline: one function a family of types; each either has the exact value, or goes through
-//! [`StoreContext::reject`], which is the error of a strict statement and the warning of another.
+//! `StoreContext::reject`, which is the error of a strict statement and the warning of another.
 
 use super::decimal::Decimal;
 use super::number_text;
