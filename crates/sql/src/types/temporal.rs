@@ -1,6 +1,6 @@
 //! Dates, times and time zones, with MySQL's ranges and packed forms.
 //!
-//! Outline: [`calendar`] counts days, [`parse`] reads what clients write, [`format`] is the language of
+//! Outline: [`calendar`] counts days, [`parse`] reads what clients write, [`mod@format`] is the language of
 //! DATE_FORMAT and STR_TO_DATE. Dates may have a zero month or day (`2020-00-00`) where the SQL mode lets
 //! them into a column.
 
