@@ -88,6 +88,7 @@ pub(crate) fn take_last(coordinator: &Coordinator) -> Result<(), CheckpointError
 #[derive(Default)]
 struct State {
     wanted: bool,
+    next_file_wanted: bool,
     stop: bool,
 }
 
@@ -113,6 +114,13 @@ impl Background {
         self.wake.notify_all();
     }
 
+    /// Says that the binlog file prepared ahead is in use: another one is needed before the next rotation,
+    /// sooner than the clock would see to it.
+    pub(crate) fn want_next_file(&self) {
+        self.state.lock().next_file_wanted = true;
+        self.wake.notify_all();
+    }
+
     /// Ends [`Background::run`].
     pub(crate) fn stop(&self) {
         self.state.lock().stop = true;
@@ -125,12 +133,13 @@ impl Background {
         loop {
             let wanted = {
                 let mut state = self.state.lock();
-                if !state.stop && !state.wanted {
+                if !state.stop && !state.wanted && !state.next_file_wanted {
                     self.wake.wait_for(&mut state, TICK);
                 }
                 if state.stop {
                     return;
                 }
+                state.next_file_wanted = false;
                 std::mem::take(&mut state.wanted)
             };
             if let Err(error) = coordinator.journal.sync() {

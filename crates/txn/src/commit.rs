@@ -46,7 +46,7 @@ use cohort_log::binlog::{
 use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
 use parking_lot::{Condvar, Mutex};
 
-use crate::checkpoint::Note;
+use crate::checkpoint::{Background, Note};
 use crate::cohort_record::{self, Chunk};
 use crate::figures::{CommitFigures, add};
 use crate::overlay::Overlay;
@@ -185,6 +185,7 @@ pub(crate) struct Coordinator {
     pub(crate) binlog: BinlogFiles,
     pub(crate) settings: CommitSettings,
     pub(crate) figures: CommitFigures,
+    pub(crate) background: Background,
     clock: Arc<dyn Clock>,
     server_uuid: ServerUuid,
     identity: ServerIdentity,
@@ -216,6 +217,7 @@ impl Coordinator {
         journal: Journal,
         binlog: BinlogFiles,
         settings: CommitSettings,
+        background: Background,
         clock: Arc<dyn Clock>,
         server_uuid: ServerUuid,
         identity: ServerIdentity,
@@ -234,6 +236,7 @@ impl Coordinator {
             binlog,
             settings,
             figures: CommitFigures::default(),
+            background,
             clock,
             server_uuid,
             identity,
@@ -587,6 +590,9 @@ fn append_and_apply(
     for chunk in chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
         let at = BinlogPosition { file_number: chunk.file, offset: chunk.offset };
         coordinator.binlog.append(at, &chunk.bytes).map_err(|error| error.to_string())?;
+        if at.offset == 0 {
+            coordinator.background.want_next_file();
+        }
     }
     for (engine, redo) in redo_by_engine(members) {
         let engine = &coordinator.engines[usize::from(engine.0)];

@@ -43,7 +43,6 @@ pub struct StoreOptions {
 /// An open store. Shared by all sessions.
 pub struct Store {
     coordinator: Arc<Coordinator>,
-    background: Arc<Background>,
     locks: LockManager,
     next_transaction: AtomicU64,
     event_options: EventOptions,
@@ -91,6 +90,7 @@ impl Store {
             journal,
             binlog,
             options.settings,
+            Background::new(options.checkpoint_bytes),
             clock,
             options.server_uuid,
             options.identity,
@@ -98,7 +98,6 @@ impl Store {
         );
         let store = Arc::new(Store {
             coordinator: Arc::new(coordinator),
-            background: Arc::new(Background::new(options.checkpoint_bytes)),
             locks: LockManager::new(),
             next_transaction: AtomicU64::new(1),
             event_options,
@@ -115,8 +114,8 @@ impl Store {
             let coordinator = self.coordinator.clone();
             threads.push(spawn(&format!("log-writer-{number}"), move || coordinator.write_log()));
         }
-        let (coordinator, background) = (self.coordinator.clone(), self.background.clone());
-        threads.push(spawn("checkpoint", move || background.run(&coordinator)));
+        let coordinator = self.coordinator.clone();
+        threads.push(spawn("checkpoint", move || coordinator.background.run(&coordinator)));
     }
 
     /// Begins a transaction.
@@ -212,7 +211,7 @@ impl Store {
 
     /// Asks for a checkpoint soon.
     pub fn want_checkpoint(&self) {
-        self.background.want_checkpoint();
+        self.coordinator.background.want_checkpoint();
     }
 
     /// Refuses new commits, finishes those in the queue, takes a last checkpoint and ends the threads.
@@ -220,7 +219,7 @@ impl Store {
     pub fn close(&self) -> Result<(), String> {
         self.coordinator.drain();
         self.coordinator.stop_writers();
-        self.background.stop();
+        self.coordinator.background.stop();
         for thread in self.threads.lock().drain(..) {
             thread.join().map_err(|_| "a background thread panicked".to_owned())?;
         }
