@@ -20,6 +20,7 @@ use cohort_log::binlog::QueryContext;
 use cohort_txn::{Isolation, LockMode, Read, Store};
 
 use crate::ast::{ShowSchema, Statement as Tree};
+pub use crate::catalog::store::KeyValue;
 use crate::catalog::store::{CATALOG_ENGINE, CatalogStore, system_key};
 use crate::catalog::table::prefix_range;
 use crate::codec::RowOffsets;
@@ -449,7 +450,7 @@ impl Database {
     }
 
     /// All entries of the system area whose key starts with `prefix`, in key order.
-    pub fn system_scan(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, SqlError> {
+    pub fn system_scan(&self, prefix: &[u8]) -> Result<Vec<KeyValue>, SqlError> {
         let mut transaction = self.store.begin();
         let range = prefix_range(&system_key(prefix));
         let mut scan =

@@ -99,6 +99,9 @@ pub(crate) struct Change<'a> {
     _guard: MutexGuard<'a, ()>,
 }
 
+/// A key with its value.
+pub type KeyValue = (Vec<u8>, Vec<u8>);
+
 fn catalog_key(kind: u32, rest: &[u8]) -> Vec<u8> {
     let mut key = kind.to_be_bytes().to_vec();
     key.extend_from_slice(rest);
@@ -110,7 +113,7 @@ pub(crate) fn system_key(key: &[u8]) -> Vec<u8> {
     catalog_key(SYSTEM, key)
 }
 
-fn entries(transaction: &mut Transaction, range: &KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8>)>, SqlError> {
+fn entries(transaction: &mut Transaction, range: &KeyRange) -> Result<Vec<KeyValue>, SqlError> {
     let mut scan = transaction.scan(CATALOG_ENGINE, Read::Current, range, Direction::Forward).map_err(read_failed)?;
     let mut entries = Vec::new();
     while let Some(entry) = scan.next().map_err(read_failed)? {

@@ -35,7 +35,7 @@ pub(super) fn fill(
     let mut row = vec![Value::Null; def.columns.len()];
     let mut offsets = RowOffsets::default();
     while let Some(entry) = scan.next().map_err(read_failed)? {
-        if entries.len() % 1024 == 0 && session.interrupt_ref().is_killed() {
+        if entries.len().is_multiple_of(1024) && session.interrupt_ref().is_killed() {
             return Err(SqlError::new(ER_QUERY_INTERRUPTED, &[]));
         }
         table.read_row(entry.value, &mut offsets, &mut row)?;

@@ -14,6 +14,9 @@ use crate::types::temporal::Timestamp;
 use crate::types::{ColumnType, IntWidth, SqlMode, StoreContext, store};
 use crate::value::Value;
 
+/// A row with its key.
+type KeyedRow = (Vec<u8>, Vec<Value>);
+
 /// Stores a value in a column's type; `row` counts from 1.
 pub(super) fn store_column(
     value: Value,
@@ -295,7 +298,7 @@ impl Inserting<'_> {
     }
 
     /// Locks the row in the way and reads it; `None` if it is gone by then.
-    fn conflicting(&self, conflict: &Conflict, run: &mut Run<'_>) -> Result<Option<(Vec<u8>, Vec<Value>)>, SqlError> {
+    fn conflicting(&self, conflict: &Conflict, run: &mut Run<'_>) -> Result<Option<KeyedRow>, SqlError> {
         let engine = self.table.engine;
         let locked = run.transaction.lock(engine, &conflict.row_key, cohort_txn::LockMode::Exclusive);
         locked.map_err(failure::lock_failed)?;

@@ -131,7 +131,7 @@ impl<'p> TableRows<'p> {
                         continue;
                     };
                     self.seen = self.seen.wrapping_add(1);
-                    if self.seen % 256 == 0 {
+                    if self.seen.is_multiple_of(256) {
                         run.check_killed()?;
                     }
                     let Some(entry) = open.next().map_err(read_failed)? else {

@@ -23,9 +23,12 @@ struct Found {
     stored: Vec<u8>,
 }
 
+/// Changes one locked row: the row, its key, and how it is stored.
+type RowChange<'a> = dyn FnMut(&mut Run<'_>, &mut Vec<Value>, &[u8], &[u8]) -> Result<(), SqlError> + 'a;
+
 /// Whether rows must all be found before the first is changed: to be sorted.
 fn sorts(sort: &[SortKey], rows: &TableRows<'_>, ordered: bool) -> bool {
-    !sort.is_empty() && !(ordered && rows.as_planned)
+    !(sort.is_empty() || (ordered && rows.as_planned))
 }
 
 /// Gives each locked row to `change`, at most `limit`, in the order of `sort`.
@@ -36,7 +39,7 @@ fn each_row(
     sorting: bool,
     limit: u64,
     run: &mut Run<'_>,
-    change: &mut dyn FnMut(&mut Run<'_>, &mut Vec<Value>, &[u8], &[u8]) -> Result<(), SqlError>,
+    change: &mut RowChange<'_>,
 ) -> Result<(), SqlError> {
     let mut row = vec![Value::Null; table.def.columns.len()];
     let mut done = 0;
