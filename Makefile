@@ -44,7 +44,7 @@ test: tools-test rocksdb
 	@echo "== lints"
 	cargo clippy --profile checked --workspace --all-targets -- -D warnings
 	@echo "== documentation"
-	RUSTDOCFLAGS="-D warnings" cargo doc --profile checked --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --profile checked --workspace --no-deps --document-private-items
 	@echo "== tests"
 	cargo build --profile checked --package cohort-server
 	COHORT_BIN="$(OUTPUT)/checked/cohort" cargo test --profile checked $(TESTS) --no-fail-fast
