@@ -6,7 +6,7 @@
 //! # Outline
 //! * [`server`] starts, kills, stops and restarts the `cohort` binary on a data directory;
 //! * [`mariadb`] starts a private MariaDB, the peer and the judge;
-//! * [`tool`] runs a client program to its end and keeps what it said;
+//! * [`mod@tool`] runs a client program to its end and keeps what it said;
 //! * [`strace`] counts the syncing writes a traced server asked the kernel for;
 //! * [`replica`] rebuilds tables from a binlog with a decoder that is not ours;
 //! * [`rng`] is the seed behind everything random, printed so that a failure can be replayed.

@@ -56,7 +56,7 @@ impl Launch {
     }
 
     /// Runs the server under `strace`, which writes its syncing system calls to `file`: see
-    /// [`strace::count_syncs`].
+    /// [`crate::strace`].
     pub fn traced(mut self, file: impl Into<PathBuf>) -> Launch {
         self.trace = Some(file.into());
         self

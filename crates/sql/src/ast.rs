@@ -116,7 +116,7 @@ pub enum Assignment {
         /// COLLATE
         collation: Option<String>,
     },
-    /// SET [scope] TRANSACTION
+    /// `SET [scope] TRANSACTION`
     Transaction {
         /// `Any` means the next transaction only.
         scope: VariableScope,
@@ -578,7 +578,7 @@ pub enum ShowFilter {
 pub enum ShowSchema {
     /// SHOW DATABASES
     Databases,
-    /// SHOW [FULL] TABLES
+    /// `SHOW [FULL] TABLES`
     Tables {
         /// FULL
         full: bool,
@@ -590,7 +590,7 @@ pub enum ShowSchema {
         /// FROM
         database: Option<String>,
     },
-    /// SHOW [FULL] COLUMNS, DESCRIBE
+    /// `SHOW [FULL] COLUMNS`, `DESCRIBE`
     Columns {
         /// FULL
         full: bool,
@@ -623,7 +623,7 @@ pub enum ShowKind {
     Variables(VariableScope),
     /// SHOW STATUS
     Status(VariableScope),
-    /// SHOW [FULL] PROCESSLIST
+    /// `SHOW [FULL] PROCESSLIST`
     ProcessList {
         /// FULL
         full: bool,

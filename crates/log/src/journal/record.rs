@@ -16,7 +16,7 @@ const PAYLOAD_CRC_AT: usize = 68;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) flags: u32,
-    /// [`Header::checksum`] of the record before it, 0 for the first of a journal.
+    /// The checksum of the record before it, 0 for the first of a journal.
     pub(super) previous: u32,
     pub(super) journal_id: u64,
     pub(super) epoch: u64,
