@@ -35,10 +35,10 @@ mod outcome;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use cohort_engine::{Engine, EngineId, Position, Snapshot};
+use cohort_engine::{Engine, EngineId, Position, Snapshot, WriteError};
 use cohort_io::Clock;
 use cohort_log::binlog::{
     BinlogFiles, BinlogPosition, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents,
@@ -171,6 +171,9 @@ pub(crate) struct Frontier {
 /// more gained nothing.
 const WRITES_IN_FLIGHT_MAX: usize = 2;
 
+/// How often an engine without room is asked again.
+const ROOM_RETRY: Duration = Duration::from_millis(100);
+
 /// Room for a ROTATE event and the header of a new file with its GTID set, bytes.
 const ROTATION_BYTES_MAX: u64 = 4096;
 
@@ -181,7 +184,7 @@ const TRANSACTION_BYTES_MAX: u64 = 1 << 30;
 pub(crate) struct Coordinator {
     pub(crate) engines: Vec<Arc<dyn Engine>>,
     pub(crate) overlay: Overlay,
-    pub(crate) journal: Journal,
+    pub(crate) journal: Arc<Journal>,
     pub(crate) binlog: BinlogFiles,
     pub(crate) settings: CommitSettings,
     pub(crate) figures: CommitFigures,
@@ -214,7 +217,7 @@ impl Coordinator {
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn new(
         engines: Vec<Arc<dyn Engine>>,
-        journal: Journal,
+        journal: Arc<Journal>,
         binlog: BinlogFiles,
         settings: CommitSettings,
         background: Background,
@@ -345,10 +348,16 @@ impl Coordinator {
         events: Option<&TransactionEvents>,
     ) -> Result<(Reservation, u64), CommitError> {
         let binlog = events.map_or(0, |events| events.byte_len()) + ROTATION_BYTES_MAX;
-        let redo: u64 = redo.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-        let bytes = binlog + redo + cohort_record::HEAD_BYTES_PER_TRANSACTION;
+        let redo_bytes: u64 = redo.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        let bytes = binlog + redo_bytes + cohort_record::HEAD_BYTES_PER_TRANSACTION;
         if bytes > TRANSACTION_BYTES_MAX {
             return Err(CommitError::TooLarge { bytes, max: TRANSACTION_BYTES_MAX });
+        }
+        for (engine, _) in redo {
+            self.engines[usize::from(engine.0)].ready().map_err(|error| match error {
+                WriteError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
+                error => self.refused(&error),
+            })?;
         }
         let journal_room = self.journal.reserve(bytes).map_err(|error| match error {
             ReserveError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
@@ -595,10 +604,33 @@ fn append_and_apply(
         }
     }
     for (engine, redo) in redo_by_engine(members) {
-        let engine = &coordinator.engines[usize::from(engine.0)];
-        engine.apply(&redo, Position(end.0)).map_err(|error| error.to_string())?;
+        let engine = &*coordinator.engines[usize::from(engine.0)];
+        apply_when_there_is_room(coordinator, engine, &redo, Position(end.0)).map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+/// The cohort is durable in the journal, so an engine without room only delays it: everyone behind waits,
+/// new statements are refused by [`Engine::ready`], and it goes on when there is room again.
+fn apply_when_there_is_room(
+    coordinator: &Coordinator,
+    engine: &dyn Engine,
+    redo: &[&[u8]],
+    position: Position,
+) -> Result<(), WriteError> {
+    let mut told = false;
+    loop {
+        match engine.apply(redo, position) {
+            Err(WriteError::NoSpace { .. }) if coordinator.closed().is_none() => {
+                if !told {
+                    eprintln!("[Warning] {}: no space left; commits wait until there is room", engine.name());
+                }
+                told = true;
+                std::thread::sleep(ROOM_RETRY);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 fn publish(coordinator: &Coordinator, members: &[Pending], gtids: &GtidSet, end: Lsn) {

@@ -82,6 +82,12 @@ impl Store {
         progress: &mut dyn FnMut(&str),
     ) -> Result<(Arc<Store>, RecoveryReport), RecoverError> {
         let (journal, scan) = Journal::open(fs.clone(), &options.journal_dir, options.journal)?;
+        let journal = Arc::new(journal);
+        for engine in &engines {
+            let journal = Arc::downgrade(&journal);
+            // A failure seals the journal, which the next commit reports.
+            engine.sync_log_first(Box::new(move || drop(journal.upgrade().map(|journal| journal.sync()))));
+        }
         let binlog = BinlogFiles::open(fs, options.binlog)?;
         let (start, report) = recovery::recover(&journal, scan, &binlog, &engines, progress)?;
         let event_options = EventOptions { server_id: options.identity.server_id, ..EventOptions::default() };

@@ -88,7 +88,7 @@ impl Coordinator {
         }
         let room: u64 = members.iter().map(|member| member.binlog_room).sum();
         let used: u64 = chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum();
-        self.binlog.release(room - used);
+        self.binlog.release(room.saturating_sub(used));
         add(&self.figures.binlog_commits, transactions);
         add(&self.figures.binlog_group_commits, u64::from(transactions > 0));
         chunks
