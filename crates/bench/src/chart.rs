@@ -78,9 +78,9 @@ fn throughput(cases: &[&CaseResult], caption: &str, file: &Path) -> Drawn {
         chart.draw_series(LineSeries::new(points.clone(), color.stroke_width(3)))?;
         chart.draw_series(points.iter().map(|&point| Circle::new(point, 5, color.filled())))?;
         let label = (FONT, 14).into_font().color(&color);
-        chart.draw_series(points.iter().map(|&point| {
-            // The rising lines leave room above at the left and below; near the axis, at the left only.
-            let (anchor, offset) = if name == "Cohort" {
+        chart.draw_series(cases.iter().zip(&points).map(|(case, &point)| {
+            // The faster one's figure stands above its point, the other's below; near the axis, at the left.
+            let (anchor, offset) = if point.1 >= case.cohort.throughput.max(case.mariadb.throughput) {
                 (Pos::new(HPos::Right, VPos::Bottom), (-4, -8))
             } else if point.1 < top * 0.08 {
                 (Pos::new(HPos::Right, VPos::Center), (-12, 0))
@@ -103,14 +103,16 @@ fn throughput(cases: &[&CaseResult], caption: &str, file: &Path) -> Drawn {
 fn ratios(cases: &[CaseResult], caption: &str, file: &Path) -> Drawn {
     const ROW: i32 = 30;
     const LEFT: i32 = 230;
-    const WIDTH: i32 = 540;
+    const WIDTH: i32 = 500;
     const TOP: i32 = 90;
+    // One workload far ahead must not make the others unreadable.
+    const LONGEST_BAR: f64 = 6.0;
     let height = TOP + ROW * cases.len() as i32 + 60;
     let root = SVGBackend::new(file, (900, height as u32)).into_drawing_area();
     root.fill(&WHITE)?;
     titles(&root, "Throughput as a multiple of MariaDB's", caption)?;
-    let longest = cases.iter().map(|case| case.ratio.max(case.target)).fold(1.0, f64::max) * 1.05;
-    let x = |ratio: f64| LEFT + (ratio / longest * f64::from(WIDTH)) as i32;
+    let longest = cases.iter().map(|case| case.ratio.max(case.target)).fold(1.0, f64::max).min(LONGEST_BAR);
+    let x = |ratio: f64| LEFT + (ratio.min(longest) / longest * f64::from(WIDTH)) as i32;
 
     let style = |color: RGBColor, h| (FONT, 14).into_font().color(&color).pos(Pos::new(h, VPos::Center));
     for (index, case) in cases.iter().enumerate() {
@@ -123,7 +125,8 @@ fn ratios(cases: &[CaseResult], caption: &str, file: &Path) -> Drawn {
         let target = vec![(x(case.target), middle - 13), (x(case.target), middle + 13)];
         root.draw(&PathElement::new(target, INK.stroke_width(3)))?;
         let end = x(case.ratio.max(case.target)) + 12;
-        let label = format!("{:.2}", case.ratio);
+        let cut = if case.ratio > longest { " (bar cut short)" } else { "" };
+        let label = format!("{:.2}{cut}", case.ratio);
         root.draw(&Text::new(label, (end, middle), style(color, HPos::Left)))?;
     }
     let bottom = TOP + ROW * cases.len() as i32;
