@@ -307,7 +307,8 @@ impl Database {
         if plan.catalog_version != self.catalog.version() {
             return Ok(None);
         }
-        for table in plan.kind.tables().filter(|table| table.since_order > 0) {
+        let snapshot_read = matches!(&plan.kind, PlanKind::Select(select) if select.locking.is_none());
+        for table in plan.kind.tables().filter(|table| snapshot_read && table.since_order > 0) {
             if transaction.take_snapshot().order < table.since_order {
                 return Err(SqlError::new(ER_TABLE_DEF_CHANGED, &[]));
             }

@@ -14,7 +14,7 @@ use crate::codec::{KeyPart, key};
 use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::expr::{Expr, StatementContext, compare_values};
-use crate::plan::access::{Access, Tail};
+use crate::plan::access::{Access, Bounds, Tail};
 use crate::types::{ColumnType, IntWidth, SqlMode, StoreContext, store};
 use crate::value::Value;
 
@@ -76,35 +76,65 @@ fn tail(access: &Access, index: &Index, prefix: Vec<u8>, run: &Run<'_>) -> Resul
     match &access.tail {
         Tail::Open => Ok(Keys::Ranges(vec![prefix_range(&prefix)])),
         Tail::In(list) => in_list(part, list, &prefix, run),
-        Tail::Range { low, high } => {
-            let mut range = prefix_range(&prefix);
-            if let Some((low, included)) = low {
-                match bound(part, low, &prefix, run)? {
-                    Bound::Key(mut key) => {
-                        if !*included && part.prefix.is_none() && !key::successor(&mut key) {
-                            return Ok(Keys::Nothing);
-                        }
-                        range.lower = key;
-                    }
-                    Bound::Null => return Ok(Keys::Nothing),
-                    Bound::Open => {}
-                }
+        Tail::Range(bounds) => {
+            let range = range(part, bounds, &prefix, run)?;
+            Ok(range.map_or(Keys::Nothing, |range| Keys::Ranges(vec![range])))
+        }
+        Tail::Union(alternatives) => {
+            let mut ranges = Vec::with_capacity(alternatives.len());
+            for bounds in alternatives {
+                ranges.extend(range(part, bounds, &prefix, run)?);
             }
-            if let Some((high, included)) = high {
-                match bound(part, high, &prefix, run)? {
-                    Bound::Key(mut key) => {
-                        let up_to = *included || part.prefix.is_some();
-                        if !up_to || key::successor(&mut key) {
-                            range.upper = key;
-                        }
-                    }
-                    Bound::Null => return Ok(Keys::Nothing),
-                    Bound::Open => {}
-                }
-            }
-            Ok(if range.lower < range.upper { Keys::Ranges(vec![range]) } else { Keys::Nothing })
+            Ok(apart(ranges))
         }
     }
+}
+
+/// The keys between bounds; `None` if there can be none.
+fn range(part: &KeyPart, bounds: &Bounds, prefix: &[u8], run: &Run<'_>) -> Result<Option<KeyRange>, SqlError> {
+    let mut range = prefix_range(prefix);
+    if let Some((low, included)) = &bounds.low {
+        match bound(part, low, prefix, run)? {
+            Bound::Key(mut key) => {
+                if !*included && part.prefix.is_none() && !key::successor(&mut key) {
+                    return Ok(None);
+                }
+                range.lower = key;
+            }
+            Bound::Null => return Ok(None),
+            Bound::Open => {}
+        }
+    }
+    if let Some((high, included)) = &bounds.high {
+        match bound(part, high, prefix, run)? {
+            Bound::Key(mut key) => {
+                let up_to = *included || part.prefix.is_some();
+                if !up_to || key::successor(&mut key) {
+                    range.upper = key;
+                }
+            }
+            Bound::Null => return Ok(None),
+            Bound::Open => {}
+        }
+    }
+    Ok((range.lower < range.upper).then_some(range))
+}
+
+/// The ranges in key order, with those that overlap made one: no key is in two.
+fn apart(mut ranges: Vec<KeyRange>) -> Keys {
+    ranges.sort_unstable_by(|a, b| a.lower.cmp(&b.lower));
+    let mut merged: Vec<KeyRange> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if range.lower <= last.upper => {
+                if last.upper < range.upper {
+                    last.upper = range.upper;
+                }
+            }
+            _ => merged.push(range),
+        }
+    }
+    if merged.is_empty() { Keys::Nothing } else { Keys::Ranges(merged) }
 }
 
 enum Bound {
@@ -151,9 +181,7 @@ fn in_list(part: &KeyPart, list: &[Expr], prefix: &[u8], run: &Run<'_>) -> Resul
             Fit::Unusable => return Ok(Keys::Everything),
         }
     }
-    ranges.sort_unstable_by(|a, b| a.lower.cmp(&b.lower));
-    ranges.dedup();
-    Ok(if ranges.is_empty() { Keys::Nothing } else { Keys::Ranges(ranges) })
+    Ok(apart(ranges))
 }
 
 fn fit(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {

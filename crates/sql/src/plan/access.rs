@@ -41,8 +41,17 @@ pub(crate) enum Tail {
     Open,
     /// One of these.
     In(Vec<Expr>),
-    /// Between bounds; the flag says whether the bound belongs to the range.
-    Range { low: Option<(Expr, bool)>, high: Option<(Expr, bool)> },
+    /// In this range.
+    Range(Bounds),
+    /// In one of these ranges.
+    Union(Vec<Bounds>),
+}
+
+/// The bounds of a range; the flag says whether the bound belongs to it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Bounds {
+    pub(crate) low: Option<(Expr, bool)>,
+    pub(crate) high: Option<(Expr, bool)>,
 }
 
 impl Access {
@@ -78,6 +87,7 @@ enum Ask {
     In(Vec<Expr>),
     Low(Expr, bool),
     High(Expr, bool),
+    Union(Vec<Bounds>),
 }
 
 /// Chooses the access path for `filter`, `sort` and whether there is a LIMIT.
@@ -214,6 +224,11 @@ fn collect_terms(table: &Table, filter: &Expr, terms: &mut Vec<Term>) {
                 terms.push(Term { column, ask });
             }
         }
+        Expr::Or(parts) => {
+            if let Some(term) = union(table, parts) {
+                terms.push(term);
+            }
+        }
         Expr::IsNull { operand, negated: false } => {
             if let Some(column) = table_column(table, operand) {
                 terms.push(Term { column, ask: Ask::Equal(Expr::Literal(Value::Null)) });
@@ -221,6 +236,32 @@ fn collect_terms(table: &Table, filter: &Expr, terms: &mut Vec<Term>) {
         }
         _ => {}
     }
+}
+
+/// The ranges of one column that the alternatives of an OR ask for, if each asks for some of it.
+fn union(table: &Table, alternatives: &[Expr]) -> Option<Term> {
+    let mut ranges = Vec::with_capacity(alternatives.len());
+    let mut column = None;
+    for alternative in alternatives {
+        let mut terms = Vec::new();
+        collect_terms(table, alternative, &mut terms);
+        let first = *column.get_or_insert(terms.first()?.column);
+        match tail(first, &terms) {
+            Tail::Open => ranges.push(point(terms.iter().find_map(|term| match &term.ask {
+                // NULL, as IS NULL asks for it, lies between no bounds.
+                Ask::Equal(value) if term.column == first && *value != Expr::Literal(Value::Null) => Some(value),
+                _ => None,
+            })?)),
+            Tail::In(list) => ranges.extend(list.iter().map(point)),
+            Tail::Range(bounds) => ranges.push(bounds),
+            Tail::Union(more) => ranges.extend(more),
+        }
+    }
+    Some(Term { column: column?, ask: Ask::Union(ranges) })
+}
+
+fn point(value: &Expr) -> Bounds {
+    Bounds { low: Some((value.clone(), true)), high: Some((value.clone(), true)) }
 }
 
 fn flipped(op: CompareOp) -> CompareOp {
@@ -255,8 +296,9 @@ fn candidate(table: &Table, at: usize, terms: &[Term]) -> (u32, Access) {
         score += match &access.tail {
             Tail::Open => 0,
             Tail::In(_) => 8,
-            Tail::Range { low: Some(_), high: Some(_) } => 5,
-            Tail::Range { .. } => 3,
+            Tail::Range(Bounds { low: Some(_), high: Some(_) }) => 5,
+            Tail::Union(_) => 4,
+            Tail::Range(_) => 3,
         };
         break;
     }
@@ -267,17 +309,23 @@ fn candidate(table: &Table, at: usize, terms: &[Term]) -> (u32, Access) {
 }
 
 fn tail(column: usize, terms: &[Term]) -> Tail {
-    let (mut low, mut high) = (None, None);
+    let mut bounds = Bounds::default();
+    let mut union = None;
     for term in terms.iter().filter(|term| term.column == column) {
         match &term.ask {
             Ask::In(list) => return Tail::In(list.clone()),
             // The first bound is used; others are left to the condition.
-            Ask::Low(value, included) if low.is_none() => low = Some((value.clone(), *included)),
-            Ask::High(value, included) if high.is_none() => high = Some((value.clone(), *included)),
+            Ask::Low(value, included) if bounds.low.is_none() => bounds.low = Some((value.clone(), *included)),
+            Ask::High(value, included) if bounds.high.is_none() => bounds.high = Some((value.clone(), *included)),
+            Ask::Union(ranges) => union = Some(ranges),
             _ => {}
         }
     }
-    if low.is_none() && high.is_none() { Tail::Open } else { Tail::Range { low, high } }
+    match union {
+        _ if bounds != Bounds::default() => Tail::Range(bounds),
+        Some(ranges) => Tail::Union(ranges.clone()),
+        None => Tail::Open,
+    }
 }
 
 /// Finds out whether the path gives rows in the order of `sort`, forwards or backwards.
