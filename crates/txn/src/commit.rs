@@ -3,7 +3,7 @@
 //! Outline
 //! 1. [`Coordinator::commit`] encodes the transaction's redo and reserves room for its log bytes.
 //! 2. *Join*: entering the queue fixes the order; the versions go into the overlay, the row locks go.
-//! 3. *Lead*: whoever finds no write in flight leads, inline; else a log writer does. The leader takes
+//! 3. *Lead*: whoever finds nobody else on the way leads, inline; else a log writer does. The leader takes
 //!    everything queued and lays it out: GTIDs, binlog positions, one journal record ([`Ordered`]).
 //! 4. *Write*: one device write makes the whole cohort durable ([`Durable`]).
 //! 5. *Finish*, in order, one cohort at a time: binlog file, engines, snapshot ([`Visible`]).
@@ -110,8 +110,24 @@ struct Queue {
     /// Members that joined and have no reply yet.
     unfinished: usize,
     sleeping_writers: usize,
+    /// Members of the last cohort that was taken.
+    last_cohort: usize,
     closed: Option<Closed>,
     stop_writers: bool,
+}
+
+impl Queue {
+    /// Whether nobody else is on the way: everything unfinished is still in the queue.
+    fn is_alone(&self) -> bool {
+        self.unfinished == self.waiting.len()
+    }
+
+    /// Whether a log writer should take what waits: at once where nothing is on the way, else when it is
+    /// worth a write of its own. Those whose replies are just going out would miss a cohort taken earlier.
+    fn is_due(&self) -> bool {
+        let worth_it = self.waiting.len() * 2 >= self.last_cohort;
+        !self.waiting.is_empty() && self.writes_in_flight < WRITES_IN_FLIGHT_MAX && (self.is_alone() || worth_it)
+    }
 }
 
 /// What the order determines: held by one leader at a time while it lays a cohort out.
@@ -249,6 +265,7 @@ impl Coordinator {
                 writes_in_flight: 0,
                 unfinished: 0,
                 sleeping_writers: 0,
+                last_cohort: 0,
                 closed: None,
                 stop_writers: false,
             }),
@@ -402,14 +419,18 @@ impl Coordinator {
         queue.next_order += 1;
         queue.unfinished += 1;
         queue.waiting.push(pending);
-        if queue.writes_in_flight == 0 {
-            queue.writes_in_flight = 1;
+        if queue.unfinished == 1 {
+            queue.writes_in_flight += 1;
             return Ok(Role::Leader);
         }
-        if queue.writes_in_flight < WRITES_IN_FLIGHT_MAX && queue.sleeping_writers > 0 {
+        self.wake_writer(&queue);
+        Ok(Role::Follower)
+    }
+
+    fn wake_writer(&self, queue: &Queue) {
+        if queue.sleeping_writers > 0 && queue.is_due() {
             self.writer_wanted.notify_one();
         }
-        Ok(Role::Follower)
     }
 
     /// Body of a log writer thread; returns when [`Coordinator::stop_writers`] was called.
@@ -417,7 +438,7 @@ impl Coordinator {
         loop {
             {
                 let mut queue = self.queue.lock();
-                while queue.waiting.is_empty() || queue.writes_in_flight >= WRITES_IN_FLIGHT_MAX {
+                while !queue.is_due() {
                     if queue.stop_writers {
                         return;
                     }
@@ -450,15 +471,17 @@ impl Coordinator {
     fn end_write(&self) {
         let mut queue = self.queue.lock();
         queue.writes_in_flight -= 1;
-        if !queue.waiting.is_empty() && queue.sleeping_writers > 0 {
-            self.writer_wanted.notify_one();
-        }
+        self.wake_writer(&queue);
     }
 
     /// Takes everything queued and fixes its GTIDs, positions and place in the journal.
     fn lay_out_cohort(&self) -> Option<Result<Ordered, Failed>> {
         let mut section = self.section.lock();
-        let mut members = std::mem::take(&mut self.queue.lock().waiting);
+        let mut members = {
+            let mut queue = self.queue.lock();
+            queue.last_cohort = queue.waiting.len();
+            std::mem::take(&mut queue.waiting)
+        };
         let first_order = members.first()?.order;
         let start = Instant::now();
         for member in &members {
@@ -520,6 +543,7 @@ impl Coordinator {
         if queue.unfinished == 0 {
             self.drained.notify_all();
         }
+        self.wake_writer(&queue);
     }
 
     /// Seals the coordinator and tells every member that its outcome is unknown (I6).

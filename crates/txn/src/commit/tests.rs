@@ -406,8 +406,8 @@ fn locks_go_at_ordering_and_current_reads_see_the_ordered_version() {
     let (store, _) = machine.recover().expect("a new store");
     let first = write_transfer(&store, 1);
     let mut queue = store.coordinator().queue.lock();
-    // A write in flight: the next committer is a follower and returns before its record is written.
-    queue.writes_in_flight = 1;
+    // Another commit on the way: the next committer is a follower and returns before its record is written.
+    queue.unfinished = 1;
     drop(queue);
     let outcome: Arc<Mutex<Option<Result<Committed, CommitError>>>> = Arc::default();
     struct Keep(Arc<Mutex<Option<Result<Committed, CommitError>>>>);
@@ -430,6 +430,7 @@ fn locks_go_at_ordering_and_current_reads_see_the_ordered_version() {
     assert_eq!(scan.next().expect("an entry").map(|entry| entry.key.to_vec()), Some(key(1)));
     drop(second);
 
+    store.coordinator().queue.lock().writes_in_flight += 1;
     store.coordinator().lead();
     assert!(matches!(*outcome.lock(), Some(Ok(_))), "written, applied, acknowledged");
 }
@@ -439,7 +440,7 @@ fn members_of_a_cohort_depend_on_each_other_only_where_they_wrote_the_same_key()
     let machine = Machine::new(8);
     let (store, _) = machine.recover().expect("a new store");
     transfer(&store, 1).expect("a commit");
-    store.coordinator().queue.lock().writes_in_flight = 1;
+    store.coordinator().queue.lock().unfinished = 1;
     struct Ignore;
     impl Reply for Ignore {
         fn send(self: Box<Self>, _: Result<Committed, CommitError>) {}
@@ -451,6 +452,7 @@ fn members_of_a_cohort_depend_on_each_other_only_where_they_wrote_the_same_key()
         transaction.events().end_statement();
         store.commit(transaction, Box::new(Ignore));
     }
+    store.coordinator().queue.lock().writes_in_flight += 1;
     store.coordinator().lead();
     let file = store.binlog().list().last().expect("a file").name.clone();
     let path = Path::new(BINLOG).join(file);
