@@ -19,7 +19,7 @@ use cohort_engine::Direction;
 use cohort_log::binlog::QueryContext;
 use cohort_txn::{Isolation, LockMode, Read, Store};
 
-use crate::ast::{ShowSchema, Statement as Tree};
+use crate::ast::{ShowFilter, ShowSchema, Statement as Tree};
 pub use crate::catalog::store::KeyValue;
 use crate::catalog::store::{CATALOG_ENGINE, CatalogStore, system_key};
 use crate::catalog::table::prefix_range;
@@ -388,7 +388,10 @@ impl Database {
                 Ok(Outcome::done(affected))
             }
             Tree::ShowSchema { what, filter } => {
-                let shown = self.show_schema(what, session)?;
+                let mut shown = self.show_schema(what, session)?;
+                if let (ShowSchema::Tables { .. }, Some(ShowFilter::Like(pattern))) = (what, filter) {
+                    shown.columns[0].0 += &format!(" ({pattern})");
+                }
                 tree::filtered(shown, filter.as_ref(), params, session, env, sink).map(|()| Outcome::rows())
             }
             Tree::Show { what, filter } => {

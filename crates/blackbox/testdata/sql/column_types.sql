@@ -29,6 +29,7 @@ SELECT * FROM d ORDER BY id;
 INSERT INTO d (id, a) VALUES (4, '2023-02-29');
 INSERT INTO d (id, b) VALUES (4, 'not a date');
 INSERT INTO d (id, b) VALUES (4, '2024-01-01 00:00:00.7');
+-- mysql 2024-01-01 00:00:01
 SELECT b FROM d WHERE id = 4;
 SELECT id FROM d WHERE a = '2024-02-29';
 SELECT id FROM d WHERE a > '2000-01-01' ORDER BY id;

@@ -3,6 +3,7 @@ SELECT 1 / 0, 1 DIV 0, 1 % 0;
 SELECT 1.5 + 1, 0.1 + 0.2, 1.10 * 2.20, 10 / 4, 1 / 3;
 SELECT 1e0 + 1, 2e3 / 3;
 SELECT '5' + 1, '3abc' + 1, 'abc' + 0, '1.5' * 2;
+-- mysql 1|1|1|0|NULL|1|0
 SELECT 5 = 5.0, '5' = 5, 'a' = 'A', 'a' = 'a ', NULL = NULL, NULL <=> NULL, 1 <=> NULL;
 SELECT 1 < 2, 2 <= 2, 3 > 4, 3 >= 4, 1 <> 2, 1 != 1;
 SELECT TRUE AND NULL, FALSE AND NULL, TRUE OR NULL, FALSE OR NULL, NOT NULL, 1 XOR 1, 1 XOR 0;
@@ -30,9 +31,11 @@ SELECT HOUR('07:08:09'), MINUTE('07:08:09'), SECOND('07:08:09');
 SELECT 9223372036854775807 + 1;
 SELECT 18446744073709551615, 18446744073709551615 + 1;
 SELECT CAST(1 AS UNSIGNED) - 2;
+-- mysql 1305
 SELECT nosuchfunction(1);
 SELECT IFNULL(1);
 SELECT -9223372036854775808, 0x41, X'4142', b'1000001';
 SELECT 'it''s', "double", 'a\nb', 'tab\t';
 SELECT 1 AS `odd name`, 2 'two', 3 three;
+-- mysql ab
 SELECT 'a' 'b';

@@ -117,6 +117,8 @@ struct Inserting<'p> {
     affected: u64,
     duplicates: u64,
     first_generated: Option<u64>,
+    /// The same before the present row: a row that only changes another one gives no id of its own.
+    generated_before_row: Option<u64>,
     /// The value given for the AUTO_INCREMENT column of the last row, if it was not made.
     last_given: u64,
 }
@@ -131,6 +133,7 @@ pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResul
         affected: 0,
         duplicates: 0,
         first_generated: None,
+        generated_before_row: None,
         last_given: 0,
     };
     let mut records = 0_u64;
@@ -252,6 +255,7 @@ impl Inserting<'_> {
     }
 
     fn auto_increment(&mut self, column: usize, run: &mut Run<'_>) -> Result<(), SqlError> {
+        self.generated_before_row = self.first_generated;
         let session = run.session;
         if !wants_auto_increment(&self.row[column], session.sql_mode) {
             let given = match &self.row[column] {
@@ -326,6 +330,9 @@ impl Inserting<'_> {
         let Some((stored, before)) = self.conflicting(conflict, run)? else {
             return Err(SqlError::internal("the row of a unique key is gone while the key is locked"));
         };
+        if self.table.auto_increment.is_some() {
+            self.first_generated = self.generated_before_row;
+        }
         let count = before.len();
         let mut slots = before.clone();
         slots.extend_from_slice(&self.row);

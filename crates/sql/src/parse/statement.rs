@@ -9,6 +9,7 @@ use crate::ast::{
     SelectItem, Statement, TableName, TableRef, Update,
 };
 use crate::error::SqlError;
+use crate::value::Value;
 
 fn unsupported<T>(what: &str) -> Result<T, SqlError> {
     Err(SqlError::unsupported(what))
@@ -143,7 +144,13 @@ fn select(
 fn item(item: sql::SelectItem, text: &str) -> Result<SelectItem, SqlError> {
     Ok(match item {
         sql::SelectItem::UnnamedExpr(tree) => {
-            SelectItem::Expr { expr: expr(tree)?, alias: None, text: text.to_owned() }
+            let expr = expr(tree)?;
+            // A string is called by what it says.
+            let text = match &expr {
+                Expr::Literal(Value::Text(said)) => said.to_string(),
+                _ => text.to_owned(),
+            };
+            SelectItem::Expr { expr, alias: None, text }
         }
         sql::SelectItem::ExprWithAlias { expr: tree, alias } => {
             SelectItem::Expr { expr: expr(tree)?, alias: Some(alias.value), text: text.to_owned() }
