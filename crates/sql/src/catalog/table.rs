@@ -179,6 +179,54 @@ impl Table {
         Ok(())
     }
 
+    /// Whether the entries of a secondary index give the value of a column: it is one of the index's, or
+    /// of the primary key's, and keys give its values back.
+    pub(crate) fn entry_gives(&self, index: usize, column: usize) -> bool {
+        let primary = self.primary.map(|primary| &self.indexes[primary]);
+        let mut parts = std::iter::once(&self.indexes[index])
+            .chain(primary)
+            .flat_map(|index| index.columns.iter().zip(&index.parts));
+        parts.any(|(known, part)| *known == column && part.prefix.is_none() && part.column_type.collation().is_none())
+    }
+
+    /// Decodes the `wanted` columns of a row from its entry in a secondary index that gives them all.
+    pub(crate) fn read_entry(
+        &self,
+        index: &Index,
+        key: &[u8],
+        value: &[u8],
+        wanted: &[usize],
+        row: &mut [Value],
+    ) -> Result<(), SqlError> {
+        let behind = self.read_key_columns(index, key.get(4..).unwrap_or_default(), wanted, row)?;
+        let row_key = if value.is_empty() { behind } else { value };
+        if let Some(primary) = self.primary {
+            self.read_key_columns(&self.indexes[primary], row_key, wanted, row)?;
+        }
+        Ok(())
+    }
+
+    /// Decodes the `wanted` columns from the columns of a key, and returns what is behind those.
+    fn read_key_columns<'k>(
+        &self,
+        index: &Index,
+        mut key: &'k [u8],
+        wanted: &[usize],
+        row: &mut [Value],
+    ) -> Result<&'k [u8], SqlError> {
+        let damaged = |error| damaged(&self.def.name, &error);
+        for (column, part) in index.columns.iter().zip(&index.parts) {
+            let len = key::part_len(part, key).map_err(damaged)?;
+            if wanted.contains(column)
+                && let Some(value) = key::decode(part, key).map_err(damaged)?
+            {
+                row[*column] = value;
+            }
+            key = &key[len..];
+        }
+        Ok(key)
+    }
+
     /// The next hidden row id.
     pub(crate) fn next_row_id(&self, transaction: &mut Transaction) -> Result<u64, SqlError> {
         let mut next = self.counters.next_row_id.lock();

@@ -132,6 +132,9 @@ fn line(line: &Line<'_>) -> Vec<Value> {
     if line.filter.is_some() && name != "const" {
         extra.push("Using where");
     }
+    if access.covering {
+        extra.push("Using index");
+    }
     if access.reverse {
         extra.push("Backward index scan");
     }

@@ -48,6 +48,8 @@ pub(super) struct TableRows<'p> {
     locks: Option<(RowLocks, Option<&'p Expr>)>,
     /// The index that is walked; `None` for the rows themselves.
     index: Option<usize>,
+    /// Rows are read from the index's entries.
+    covering: bool,
     direction: Direction,
     state: State,
     /// Whether the path could be used as planned, its order included.
@@ -56,6 +58,8 @@ pub(super) struct TableRows<'p> {
     pub(super) row_key: Vec<u8>,
     /// Its stored form.
     pub(super) stored: Vec<u8>,
+    /// The entry of the index that led to it, kept where it is all that is read, or a point.
+    entry_key: Vec<u8>,
     entry_value: Vec<u8>,
     seen: u32,
 }
@@ -100,12 +104,14 @@ impl<'p> TableRows<'p> {
             wanted,
             read,
             locks,
+            covering: access.covering && index.is_some() && locks.is_none(),
             index,
             direction,
             state,
             as_planned,
             row_key: Vec::new(),
             stored: Vec::new(),
+            entry_key: Vec::new(),
             entry_value: Vec::new(),
             seen: 0,
         })
@@ -145,6 +151,13 @@ impl<'p> TableRows<'p> {
                         self.stored.extend_from_slice(entry.value);
                         return Ok(true);
                     };
+                    if self.covering {
+                        self.entry_key.clear();
+                        self.entry_key.extend_from_slice(entry.key);
+                        self.entry_value.clear();
+                        self.entry_value.extend_from_slice(entry.value);
+                        return Ok(true);
+                    }
                     self.table.row_key_of(&self.table.indexes[index], entry.key, entry.value, &mut self.row_key)?;
                     if self.read_row(run)? {
                         return Ok(true);
@@ -162,6 +175,11 @@ impl<'p> TableRows<'p> {
                 let found = run.transaction.get(self.table.engine, self.read, key, &mut self.entry_value);
                 if !found.map_err(read_failed)? {
                     return Ok(false);
+                }
+                if self.covering {
+                    self.entry_key.clear();
+                    self.entry_key.extend_from_slice(key);
+                    return Ok(true);
                 }
                 let index = &self.table.indexes[index];
                 self.table.row_key_of(index, key, &self.entry_value, &mut self.row_key)?;
@@ -182,6 +200,10 @@ impl<'p> TableRows<'p> {
     fn decode(&self, run: &mut Run<'_>, row: &mut [Value]) -> Result<(), SqlError> {
         if self.wanted.is_empty() {
             return Ok(());
+        }
+        if let (true, Some(index)) = (self.covering, self.index) {
+            let index = &self.table.indexes[index];
+            return self.table.read_entry(index, &self.entry_key, &self.entry_value, self.wanted, row);
         }
         let damaged = |error| damaged(&self.table.def.name, &error);
         let reader = self.table.codec.open(&self.stored, &mut run.offsets).map_err(damaged)?;

@@ -30,8 +30,8 @@ pub(crate) struct Access {
     pub(crate) reverse: bool,
     /// Rows come in the order that the statement wants.
     pub(crate) ordered: bool,
-    /// The condition is constant and never true.
-    pub(crate) nothing: bool,
+    /// The index has every column that is read: the rows themselves are not.
+    pub(crate) covering: bool,
 }
 
 /// What is asked of the first column of an index that is not fixed.
@@ -57,7 +57,7 @@ pub(crate) struct Bounds {
 impl Access {
     /// Every row, in the order they are stored.
     pub(crate) fn scan() -> Access {
-        Access { index: None, equal: Vec::new(), tail: Tail::Open, reverse: false, ordered: false, nothing: false }
+        Access { index: None, equal: Vec::new(), tail: Tail::Open, reverse: false, ordered: false, covering: false }
     }
 
     /// The index that the rows are kept in or that leads to them.

@@ -62,7 +62,7 @@ pub(super) fn plan(select: &Select, cx: &PlanContext<'_>) -> Result<(SelectPlan,
     {
         check_grouping(table, &keys, &outputs, &sort)?;
     }
-    let (access, sort) = match (&table, &select.from) {
+    let (mut access, sort) = match (&table, &select.from) {
         (Some(table), Some(from)) => {
             let by_path: &[SortKey] = if grouped || select.distinct { &[] } else { &sort };
             let limited = select.limit.is_some();
@@ -87,6 +87,10 @@ pub(super) fn plan(select: &Select, cx: &PlanContext<'_>) -> Result<(SelectPlan,
         }
         None => Vec::new(),
     };
+    if let (Some(table), None) = (&table, select.locking) {
+        let gives = |index| wanted.iter().all(|column| table.entry_gives(index, *column));
+        access.covering = access.index.is_some_and(|index| table.primary != Some(index) && gives(index));
+    }
     let grouping = grouped.then_some(Grouping { keys, aggregates, first_slot: table_slots });
     let locking = select.locking;
     let distinct = select.distinct;
