@@ -128,8 +128,10 @@ impl Database {
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
         plans::begin_key(session, &mut scratch.key);
-        if !fingerprint::take(sql, session.sql_mode, scratch)? {
-            let parsed = parse::parse(sql, session.sql_mode, false)?;
+        let planned = fingerprint::take(sql, session.sql_mode, scratch);
+        if !planned.inspect_err(|_| session.diagnostics.borrow_mut().clear())? {
+            let parsed = parse::parse(sql, session.sql_mode, false);
+            let parsed = parsed.inspect_err(|_| session.diagnostics.borrow_mut().clear())?;
             return self.run_tree(&parsed.statement, &[], session, env, sql, sink);
         }
         session.diagnostics.get_mut().clear();

@@ -327,16 +327,8 @@ impl DdlRun<'_> {
         let change = self.catalog.change();
         let mut def = table.def.clone();
         let (mut built, mut dropped) = (Vec::new(), Vec::new());
-        let result = self.apply(actions, &table, &mut def, &change, &mut built, &mut dropped).and_then(|floor| {
-            let mut transaction = self.store.begin();
-            change.put_table(&mut transaction, &def)?;
-            if let Some(floor) = floor {
-                change.put_floor(&mut transaction, def.id, floor);
-            }
-            self.commit(transaction, self.event_database())?;
-            Ok(floor)
-        });
-        let floor = match result {
+        let applied = self.apply(actions, &table, &mut def, &change, &mut built, &mut dropped);
+        let floor = match applied {
             Ok(floor) => floor,
             Err(error) => {
                 for id in built {
@@ -345,6 +337,13 @@ impl DdlRun<'_> {
                 return Err(error);
             }
         };
+        let mut transaction = self.store.begin();
+        change.put_table(&mut transaction, &def)?;
+        if let Some(floor) = floor {
+            change.put_floor(&mut transaction, def.id, floor);
+        }
+        // A commit that fails may still turn out to be durable: what it names must not be erased here.
+        self.commit(transaction, self.event_database())?;
         let counters = match floor {
             Some(floor) => Arc::new(Counters::starting_at(floor)),
             None => table.counters.clone(),
