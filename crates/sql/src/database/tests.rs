@@ -215,6 +215,32 @@ fn tables_rows_and_counters_survive_a_restart() {
 }
 
 #[test]
+fn what_an_unfinished_index_build_left_is_erased_at_the_next_start() {
+    let disk = Disk::new();
+    let database = disk.open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, v INT, KEY (v))");
+    client.ok("INSERT INTO t VALUES (1, 10)");
+    drop(client);
+    let leftover = |id: u32| [id.to_be_bytes().as_slice(), b"key"].concat();
+    let mut entries = [17, 5000].into_iter().map(|id| (leftover(id + 1), b"value".to_vec()));
+    database.store().load(CATALOG_ENGINE, &mut entries).expect("entries are loaded");
+    database.store().close().expect("the store closes");
+    drop(database);
+    let database = disk.open();
+    for id in [18, 5001] {
+        let mut value = Vec::new();
+        let found = database.store().begin().get(CATALOG_ENGINE, Read::Current, &leftover(id), &mut value);
+        assert!(!found.expect("the engine reads"), "{id}");
+    }
+    let mut client = Client::new(&database);
+    client.ok("USE d");
+    assert_eq!(client.run("SELECT id FROM t WHERE v = 10"), ["id", "1"]);
+}
+
+#[test]
 fn statements_that_differ_in_literals_share_a_plan() {
     let database = Disk::new().open();
     let mut client = Client::new(&database);
