@@ -12,6 +12,7 @@ use cohort_io::{SimDisk, SystemClock};
 use cohort_log::binlog::{BinlogOptions, ServerIdentity};
 use cohort_log::journal::JournalOptions;
 use cohort_txn::{CommitSettings, DurabilitySettings, Store, StoreOptions};
+use parking_lot::Mutex;
 
 use super::*;
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
@@ -22,12 +23,12 @@ use crate::session::{KillTarget, ShowTable};
 /// A data directory in memory that can be opened again.
 pub(super) struct Disk {
     disk: SimDisk,
-    engine: Arc<MemoryEngine>,
+    engine: Mutex<Arc<MemoryEngine>>,
 }
 
 impl Disk {
     pub(super) fn new() -> Disk {
-        Disk { disk: SimDisk::new(7), engine: Arc::new(MemoryEngine::new()) }
+        Disk { disk: SimDisk::new(7), engine: Mutex::new(Arc::new(MemoryEngine::new())) }
     }
 
     pub(super) fn open(&self) -> Arc<Database> {
@@ -46,7 +47,10 @@ impl Disk {
             },
             checkpoint_bytes: 1 << 30,
         };
-        let engines: Vec<Arc<dyn Engine>> = vec![self.engine.clone()];
+        // What the engine had not made durable is gone with the process that held it.
+        let mut engine = self.engine.lock();
+        *engine = Arc::new(engine.crash());
+        let engines: Vec<Arc<dyn Engine>> = vec![engine.clone()];
         let opened = Store::open(options, Arc::new(self.disk.clone()), Arc::new(SystemClock), engines, &mut |_| {});
         Database::open(opened.expect("the store opens").0).expect("the catalog opens")
     }
