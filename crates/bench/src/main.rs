@@ -105,7 +105,7 @@ fn run(arguments: &RunArguments) -> Result<()> {
         let clients: Vec<u32> = SYNC_TARGETS.iter().map(|(clients, _)| *clients).collect();
         for name in [Name::Cohort, Name::MariaDb] {
             eprintln!("counting syncs of {}", name.title());
-            counts.extend(syncs::count(name, &start, &clients, effort.seconds.min(4), 1000)?);
+            counts.extend(syncs::count(name, &start, &clients, effort.seconds.min(4), effort.rows)?);
         }
     }
     let report = Report { setting, cases, syncs: counts, idle };

@@ -25,12 +25,14 @@
 //! Files of an unfinished [`Engine::load`] lie in `loading/` and go away at open.
 
 mod figures;
+mod hidden;
 mod open;
 mod read;
 #[cfg(test)]
 mod tests;
 mod upkeep;
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,6 +45,7 @@ pub use open::{OpenError, RocksDbOptions};
 use crate::redo::{Redo, RedoError, RedoOp};
 use crate::{Cursor, Direction, Engine, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, WriteError};
 use figures::Events;
+use hidden::Hidden;
 use upkeep::Upkeep;
 
 const NAME: &str = "RocksDB";
@@ -53,7 +56,7 @@ const BATCH_KEEP: usize = 4 << 20;
 
 /// An ordered map in a RocksDB directory; see the module.
 pub struct RocksDb {
-    db: Arc<DB>,
+    db: Arc<Shared>,
     dir: PathBuf,
     options: open::Built,
     read: ReadOptions,
@@ -65,6 +68,20 @@ pub struct RocksDb {
     durable: AtomicU64,
     upkeep: Mutex<Upkeep>,
     events: Arc<Events>,
+}
+
+/// What readers keep alive.
+struct Shared {
+    db: DB,
+    hidden: Hidden,
+}
+
+impl Deref for Shared {
+    type Target = DB;
+
+    fn deref(&self) -> &DB {
+        &self.db
+    }
 }
 
 impl Engine for RocksDb {

@@ -125,7 +125,7 @@ impl Queue {
     /// Whether a log writer should take what waits: at once where nothing is on the way, else when it is
     /// worth a write of its own. Those whose replies are just going out would miss a cohort taken earlier.
     fn is_due(&self) -> bool {
-        let worth_it = self.waiting.len() * 2 >= self.last_cohort;
+        let worth_it = self.waiting.len() >= self.last_cohort;
         !self.waiting.is_empty() && self.writes_in_flight < WRITES_IN_FLIGHT_MAX && (self.is_alone() || worth_it)
     }
 }
@@ -458,6 +458,7 @@ impl Coordinator {
     /// recovery finishes or cuts the cohort.
     fn lead(&self) {
         let abort_on_panic = AbortOnPanic;
+        self.gather();
         let written = self
             .lay_out_cohort()
             .map(|ordered| ordered.and_then(|ordered| ordered.write(&self.journal, &self.figures)));
@@ -466,6 +467,21 @@ impl Coordinator {
             self.finish(written);
         }
         std::mem::forget(abort_on_panic);
+    }
+
+    /// Lets those run who are ready to commit and wait only for a processor, so that they share this
+    /// write: goes on for as long as the queue grows. Where processors are free this returns at once, so
+    /// that it is no timer: nobody waits for a transaction that may not come.
+    fn gather(&self) {
+        let mut waiting = 0;
+        loop {
+            let now = self.queue.lock().waiting.len();
+            if now == waiting {
+                return;
+            }
+            waiting = now;
+            std::thread::yield_now();
+        }
     }
 
     fn end_write(&self) {

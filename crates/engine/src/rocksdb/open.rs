@@ -13,8 +13,9 @@ use rust_rocksdb::{
 };
 
 use super::figures::Events;
+use super::hidden::Hidden;
 use super::upkeep::{self, Upkeep};
-use super::{FORMAT_VERSION, POSITION_KEY, RocksDb, encode_position, is_no_space};
+use super::{FORMAT_VERSION, POSITION_KEY, RocksDb, Shared, encode_position, is_no_space};
 use crate::Position;
 
 /// How much memory and how many threads the engine may use.
@@ -104,7 +105,7 @@ impl RocksDb {
         let mut write = WriteOptions::default();
         write.disable_wal(true);
         Ok(RocksDb {
-            db: Arc::new(db),
+            db: Arc::new(Shared { db, hidden: Hidden::default() }),
             dir: dir.to_path_buf(),
             options: built,
             read: ReadOptions::default(),
@@ -182,9 +183,9 @@ fn initialise(db: &DB, dir: &Path) -> Result<Position, OpenError> {
     Ok(Position(0))
 }
 
-/// Old versions that one walk over a range may meet in the memtable, in all and on average per key.
-const SCAN_SKIPS_MAX: u32 = 256;
-const SCAN_SKIPS_AVERAGE: u32 = 3;
+/// Old versions of one key that a scan steps over one by one before it looks for the next key instead,
+/// which costs a search in the memtables and in every file of the youngest level.
+const SCAN_STEPS_MAX: u64 = 32;
 
 fn build(options: &RocksDbOptions) -> Options {
     let mut built = Options::default();
@@ -200,9 +201,7 @@ fn build(options: &RocksDbOptions) -> Options {
     // A read of a row that lies in a file skips the memtables.
     built.set_memtable_prefix_bloom_ratio(0.02);
     built.set_memtable_whole_key_filtering(true);
-    // A memtable full of old versions of its keys slows every scan over them down: write it out early.
-    built.set_memtable_op_scan_flush_trigger(SCAN_SKIPS_MAX);
-    built.set_memtable_avg_op_scan_flush_trigger(SCAN_SKIPS_AVERAGE);
+    built.set_max_sequential_skip_in_iterations(SCAN_STEPS_MAX);
 
     built.set_block_based_table_factory(&table(options));
     built.set_compression_type(DBCompressionType::Lz4);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rust_rocksdb::{DB, DBRawIterator, GetIntoBufferResult, ReadOptions};
 use self_cell::self_cell;
 
-use super::read_error;
+use super::{Shared, read_error};
 use crate::{Cursor, Direction, Entry, KeyRange, MIN_KEY_LEN, ReadError, Snapshot};
 
 /// Room offered to a read whose value's length is not known yet, bytes: more than most rows need,
@@ -43,7 +43,7 @@ type RawSnapshot<'db> = rust_rocksdb::Snapshot<'db>;
 
 self_cell! {
     struct HeldSnapshot {
-        owner: Arc<DB>,
+        owner: Arc<Shared>,
         #[covariant]
         dependent: RawSnapshot,
     }
@@ -62,7 +62,7 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn new(db: Arc<DB>) -> View {
+    pub(super) fn new(db: Arc<Shared>) -> View {
         let snapshot = HeldSnapshot::new(db, |db| db.snapshot());
         let mut read = ReadOptions::default();
         read.set_snapshot(snapshot.borrow_dependent());
@@ -82,7 +82,7 @@ impl Snapshot for View {
 
 /// What an iterator reads from and therefore keeps alive.
 enum Source {
-    Latest(Arc<DB>),
+    Latest(Arc<Shared>),
     View(Arc<Held>),
 }
 
@@ -110,7 +110,7 @@ pub(super) struct RangeCursor {
 }
 
 impl RangeCursor {
-    pub(super) fn latest(db: Arc<DB>, range: &KeyRange, direction: Direction) -> RangeCursor {
+    pub(super) fn latest(db: Arc<Shared>, range: &KeyRange, direction: Direction) -> RangeCursor {
         RangeCursor::new(Source::Latest(db), range, direction)
     }
 
@@ -132,6 +132,24 @@ impl RangeCursor {
             Source::View(held) => held.snapshot.borrow_dependent().raw_iterator_opt(options),
         });
         RangeCursor { iterator: Some(iterator), direction, place: Place::Before }
+    }
+}
+
+impl Source {
+    fn shared(&self) -> &Shared {
+        match self {
+            Source::Latest(shared) => shared,
+            Source::View(held) => held.snapshot.borrow_owner(),
+        }
+    }
+}
+
+impl Drop for RangeCursor {
+    fn drop(&mut self) {
+        if let Some(held) = &self.iterator {
+            let shared = held.borrow_owner().shared();
+            shared.hidden.scanned(&shared.db);
+        }
     }
 }
 

@@ -227,6 +227,32 @@ fn figures_count_flushes_and_memory() {
 }
 
 #[test]
+fn scans_over_many_old_versions_begin_a_flush() {
+    let dir = TempDir::new().expect("a directory");
+    let engine = RocksDb::open(dir.path(), &RocksDbOptions::default()).expect("open");
+    let (rows, versions) = (10, 2000u64);
+    for version in 1..=versions {
+        let cohort: Vec<_> = (0..rows).map(|number| put(&row(1, number), &version.to_be_bytes())).collect();
+        let cohort: Vec<&[u8]> = cohort.iter().map(Vec::as_slice).collect();
+        engine.apply(&cohort, Position(version)).expect("apply");
+    }
+    let flushes = || engine.figures().into_iter().find(|(name, _)| *name == "flushes").expect("the figure").1;
+    let before = flushes();
+    let range = KeyRange { lower: row(1, 0), upper: row(2, 0) };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while flushes() == before {
+        let mut cursor = engine.cursor(&range, Direction::Forward).expect("a cursor");
+        let mut seen = 0;
+        while let Some(entry) = cursor.next().expect("an entry") {
+            assert_eq!(entry.value, versions.to_be_bytes());
+            seen += 1;
+        }
+        assert_eq!(seen, rows);
+        assert!(Instant::now() < deadline, "nothing was flushed");
+    }
+}
+
+#[test]
 #[should_panic(expected = "applied after")]
 fn a_position_that_does_not_rise_is_a_defect() {
     let dir = TempDir::new().unwrap();
