@@ -31,7 +31,7 @@ pub struct RocksDbOptions {
 
 impl Default for RocksDbOptions {
     fn default() -> RocksDbOptions {
-        RocksDbOptions { cache_bytes: 256 << 20, write_buffer_bytes: 32 << 20, background_jobs: 2 }
+        RocksDbOptions { cache_bytes: 256 << 20, write_buffer_bytes: 16 << 20, background_jobs: 2 }
     }
 }
 
@@ -208,7 +208,7 @@ fn build(options: &RocksDbOptions) -> Options {
     // The two youngest levels are rewritten soon: compressing them costs more than it saves.
     built.set_min_level_to_compress(2);
     built.set_target_file_size_base(64 << 20);
-    built.set_max_bytes_for_level_base(256 << 20);
+    built.set_max_bytes_for_level_base(128 << 20);
 
     built.set_stats_dump_period_sec(0);
     built.set_stats_persist_period_sec(0);

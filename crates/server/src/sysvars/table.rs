@@ -208,5 +208,5 @@ pub const TABLE: &[SystemVariable] = &[
     row("version_compile_os", Global, Never, Text, std::env::consts::OS, "Operating system the server was built for."),
     row("wait_timeout", Both, Anytime, int(1, YEAR), "28800", "Seconds a connection may be idle."),
     row("warning_count", Session, Never, int(0, 65535), "0", "Warnings of the last statement."),
-    row("write_buffer_size", Global, AtStart, int(1 << 20, 1 << 32), "64M", "Changes that the engine keeps in memory before it writes a file, bytes."),
+    row("write_buffer_size", Global, AtStart, int(1 << 20, 1 << 32), "16M", "Changes that the engine keeps in memory before it writes a file, bytes."),
 ];
