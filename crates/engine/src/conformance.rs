@@ -2,9 +2,10 @@
 //!
 //! An engine's test module says `engine_conformance!(conformance, rig)` and gets one test per rule.
 //! The rules compare with a `BTreeMap`; [`follows_the_model`] does so through random actions,
-//! crashes included.
+//! crashes included. [`two_phase`] has the rules for engines that prepare.
 
 mod model;
+pub mod two_phase;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,6 +43,18 @@ macro_rules! engine_conformance {
             erases_only_the_range
             erased_ranges_stay_in_older_snapshots
             follows_the_model
+        );
+    };
+    (two_phase $suite:path, $rig:expr) => {
+        $crate::engine_conformance!(@rules $suite, $rig,
+            prepared_changes_do_not_show
+            commits_show_at_once_and_survive_a_flush
+            a_prepared_transaction_is_found_after_a_crash
+            what_was_decided_is_not_found_again
+            rolled_back_changes_are_gone
+            commits_without_prepare_survive_a_flush
+            damaged_redo_is_not_prepared
+            sessions_share_flushes
         );
     };
     (@rules $suite:path, $rig:expr, $($rule:ident)*) => {

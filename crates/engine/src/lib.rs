@@ -15,11 +15,15 @@
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod group_flush;
 pub mod memory;
 mod redo;
 pub mod rocksdb;
+mod two_phase;
 
+pub use group_flush::GroupFlush;
 pub use redo::{Redo, RedoError, RedoOp};
+pub use two_phase::{TwoPhase, Xid, XidError};
 
 use std::sync::Arc;
 

@@ -30,22 +30,23 @@ mod open;
 mod read;
 #[cfg(test)]
 mod tests;
+mod two_phase;
 mod upkeep;
 
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use rust_rocksdb::{DB, ErrorKind, FlushOptions, ReadOptions, WriteBatch, WriteOptions};
+use rust_rocksdb::{DB, ErrorKind, FlushOptions, ReadOptions, WriteBatch, WriteBatchWithTransaction, WriteOptions};
 
 pub use open::{OpenError, RocksDbOptions};
+pub use two_phase::RocksDbTwoPhase;
 
 use crate::redo::{Redo, RedoError, RedoOp};
 use crate::{Cursor, Direction, Engine, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, WriteError};
 use figures::Events;
-use hidden::Hidden;
+use read::Shared;
 use upkeep::Upkeep;
 
 const NAME: &str = "RocksDB";
@@ -56,7 +57,7 @@ const BATCH_KEEP: usize = 4 << 20;
 
 /// An ordered map in a RocksDB directory; see the module.
 pub struct RocksDb {
-    db: Arc<Shared>,
+    db: Arc<Shared<DB>>,
     dir: PathBuf,
     options: open::Built,
     read: ReadOptions,
@@ -70,20 +71,6 @@ pub struct RocksDb {
     events: Arc<Events>,
 }
 
-/// What readers keep alive.
-struct Shared {
-    db: DB,
-    hidden: Hidden,
-}
-
-impl Deref for Shared {
-    type Target = DB;
-
-    fn deref(&self) -> &DB {
-        &self.db
-    }
-}
-
 impl Engine for RocksDb {
     fn name(&self) -> &'static str {
         NAME
@@ -94,7 +81,7 @@ impl Engine for RocksDb {
     }
 
     fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError> {
-        read::get(&self.db, &self.read, key, value)
+        read::get(&self.db.handle, &self.read, key, value)
     }
 
     fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError> {
@@ -170,7 +157,7 @@ fn is_no_space(error: &rust_rocksdb::Error) -> bool {
     error.kind() == ErrorKind::IOError && error.as_ref().contains("No space left on device")
 }
 
-fn fill(batch: &mut WriteBatch, redo: &[u8]) -> Result<(), RedoError> {
+fn fill<const T: bool>(batch: &mut WriteBatchWithTransaction<T>, redo: &[u8]) -> Result<(), RedoError> {
     for op in Redo::ops(redo) {
         match op? {
             RedoOp::Put { key, .. } | RedoOp::Delete { key } if key.len() < MIN_KEY_LEN => {

@@ -11,7 +11,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use rust_rocksdb::perf::{PerfContext, PerfMetric};
-use rust_rocksdb::{DB, FlushOptions, properties};
+
+use super::read::Handle;
 
 /// The price of a flush and of its part of a compaction, in entries stepped over, besides
 /// [`STEPS_PER_ENTRY`].
@@ -33,7 +34,7 @@ pub(super) struct Hidden(AtomicU64);
 impl Hidden {
     /// Counts what this thread's scans stepped over since its last call, and begins a flush when it is
     /// worth one.
-    pub(super) fn scanned(&self, db: &DB) {
+    pub(super) fn scanned(&self, db: &impl Handle) {
         let seen = CONTEXT.with(|context| context.metric(PerfMetric::InternalKeySkippedCount));
         let steps = seen.wrapping_sub(SEEN.replace(seen));
         let before = self.0.fetch_add(steps, Relaxed);
@@ -41,15 +42,11 @@ impl Hidden {
         if now < STEPS_PER_FLUSH || before / STEPS_PER_LOOK == now / STEPS_PER_LOOK {
             return;
         }
-        let entries = db.property_int_value(properties::NUM_ENTRIES_ACTIVE_MEM_TABLE).ok().flatten().unwrap_or(0);
+        let entries = db.memtable_entries();
         if now < STEPS_PER_FLUSH + entries * STEPS_PER_ENTRY {
             return;
         }
         self.0.store(0, Relaxed);
-        let mut options = FlushOptions::default();
-        options.set_wait(false);
-        options.set_allow_write_stall(true);
-        // Nobody waits for this flush; if it fails, the event listener hears of it.
-        let _ = db.flush_opt(&options);
+        db.begin_flush();
     }
 }

@@ -8,14 +8,14 @@ use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use rust_rocksdb::{
-    BlockBasedOptions, Cache, DB, DBCompressionType, DataBlockIndexType, ErrorKind, FlushOptions, IteratorMode,
-    LogLevel, Options, ReadOptions, WriteBatch, WriteOptions,
+    BlockBasedOptions, Cache, DB, DBCompressionType, DataBlockIndexType, ErrorKind, LogLevel, Options, ReadOptions,
+    WriteBatch, WriteOptions,
 };
 
 use super::figures::Events;
-use super::hidden::Hidden;
+use super::read::{Handle, Shared};
 use super::upkeep::{self, Upkeep};
-use super::{FORMAT_VERSION, POSITION_KEY, RocksDb, Shared, encode_position, is_no_space};
+use super::{FORMAT_VERSION, POSITION_KEY, RocksDb, encode_position, is_no_space};
 use crate::Position;
 
 /// How much memory and how many threads the engine may use.
@@ -97,15 +97,12 @@ impl RocksDb {
         let mut built = build(options);
         built.add_event_listener(events.listener());
         let db = DB::open(&built, dir).map_err(|e| open_error(dir, &e))?;
-        let opened = match stored_position(&db, dir)? {
-            Some(position) => position,
-            None => initialise(&db, dir)?,
-        };
+        let opened = position_at_open(&db, dir)?;
         upkeep::clear_unfinished_loads(dir).map_err(|e| io_error(dir, &e))?;
         let mut write = WriteOptions::default();
         write.disable_wal(true);
         Ok(RocksDb {
-            db: Arc::new(Shared { db, hidden: Hidden::default() }),
+            db: Shared::new(db),
             dir: dir.to_path_buf(),
             options: built,
             read: ReadOptions::default(),
@@ -122,7 +119,7 @@ impl RocksDb {
 
 /// An empty directory or one with RocksDB's `CURRENT` file may be opened: RocksDB would otherwise
 /// put its files among somebody else's.
-fn check_directory(dir: &Path) -> Result<(), OpenError> {
+pub(super) fn check_directory(dir: &Path) -> Result<(), OpenError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -153,8 +150,16 @@ fn check_directory(dir: &Path) -> Result<(), OpenError> {
     }
 }
 
-fn stored_position(db: &DB, dir: &Path) -> Result<Option<Position>, OpenError> {
-    let Some(value) = db.get(POSITION_KEY).map_err(|e| open_error(dir, &e))? else {
+/// The position that the database holds; a new one is marked as this engine's first.
+pub(super) fn position_at_open(db: &impl Handle, dir: &Path) -> Result<Position, OpenError> {
+    match stored_position(db, dir)? {
+        Some(position) => Ok(position),
+        None => initialise(db, dir),
+    }
+}
+
+fn stored_position(db: &impl Handle, dir: &Path) -> Result<Option<Position>, OpenError> {
+    let Some(value) = db.get_opt(POSITION_KEY, &ReadOptions::default()).map_err(|e| open_error(dir, &e))? else {
         return Ok(None);
     };
     match value.split_first() {
@@ -172,14 +177,14 @@ fn stored_position(db: &DB, dir: &Path) -> Result<Option<Position>, OpenError> {
 }
 
 /// Marks a new database as this engine's, durably, before anything else can be in it.
-fn initialise(db: &DB, dir: &Path) -> Result<Position, OpenError> {
-    if db.iterator(IteratorMode::Start).next().is_some() {
+fn initialise(db: &impl Handle, dir: &Path) -> Result<Position, OpenError> {
+    let mut first = db.walk(ReadOptions::default());
+    first.seek_to_first();
+    if first.valid() {
         return Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: "it has keys but no position".into() });
     }
-    let mut write = WriteOptions::default();
-    write.disable_wal(true);
-    db.put_opt(POSITION_KEY, encode_position(Position(0)), &write).map_err(|e| open_error(dir, &e))?;
-    db.flush_opt(&FlushOptions::default()).map_err(|e| open_error(dir, &e))?;
+    drop(first);
+    db.put_durably(POSITION_KEY, &encode_position(Position(0))).map_err(|e| open_error(dir, &e))?;
     Ok(Position(0))
 }
 
@@ -187,7 +192,7 @@ fn initialise(db: &DB, dir: &Path) -> Result<Position, OpenError> {
 /// which costs a search in the memtables and in every file of the youngest level.
 const SCAN_STEPS_MAX: u64 = 32;
 
-fn build(options: &RocksDbOptions) -> Options {
+pub(super) fn build(options: &RocksDbOptions) -> Options {
     let mut built = Options::default();
     built.create_if_missing(true);
     built.set_write_buffer_size(options.write_buffer_bytes);
@@ -231,7 +236,7 @@ fn table(options: &RocksDbOptions) -> BlockBasedOptions {
     table
 }
 
-fn open_error(dir: &Path, error: &rust_rocksdb::Error) -> OpenError {
+pub(super) fn open_error(dir: &Path, error: &rust_rocksdb::Error) -> OpenError {
     let dir = dir.to_path_buf();
     let detail = error.to_string();
     match error.kind() {

@@ -1,12 +1,126 @@
 //! Point reads, views and cursors.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use rust_rocksdb::{DB, DBRawIterator, GetIntoBufferResult, ReadOptions};
-use self_cell::self_cell;
+use ouroboros::self_referencing;
+use rust_rocksdb::{
+    DB, DBAccess, DBRawIteratorWithThreadMode, Error, FlushOptions, GetIntoBufferResult, MultiThreaded, ReadOptions,
+    SnapshotWithThreadMode, TransactionDB, WriteOptions, properties,
+};
 
-use super::{Shared, read_error};
+use super::hidden::Hidden;
+use super::read_error;
 use crate::{Cursor, Direction, Entry, KeyRange, MIN_KEY_LEN, ReadError, Snapshot};
+
+/// A database with transactions of its own.
+pub(super) type Transactional = TransactionDB<MultiThreaded>;
+
+/// An open database, with or without transactions of its own.
+pub(super) trait Handle: DBAccess + Send + Sync + 'static {
+    /// Reads `key` into `value` as far as it has room, and says how long the value is.
+    fn read(&self, key: &[u8], value: &mut [u8], options: &ReadOptions) -> Result<Option<usize>, Error>;
+
+    /// An iterator within the bounds of the options.
+    fn walk(&self, options: ReadOptions) -> DBRawIteratorWithThreadMode<'_, Self>
+    where
+        Self: Sized;
+
+    /// Puts one key into a file, past any log.
+    fn put_durably(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
+
+    /// Entries in the memtable, every version of a key counted.
+    fn memtable_entries(&self) -> u64;
+
+    /// Begins a flush that nobody waits for; if it fails, the event listener hears of it.
+    fn begin_flush(&self);
+}
+
+fn past_the_log() -> WriteOptions {
+    let mut options = WriteOptions::default();
+    options.disable_wal(true);
+    options
+}
+
+fn unattended() -> FlushOptions {
+    let mut options = FlushOptions::default();
+    options.set_wait(false);
+    options.set_allow_write_stall(true);
+    options
+}
+
+impl Handle for DB {
+    fn read(&self, key: &[u8], value: &mut [u8], options: &ReadOptions) -> Result<Option<usize>, Error> {
+        self.get_into_buffer_opt(key, value, options).map(|got| match got {
+            GetIntoBufferResult::Found(len) | GetIntoBufferResult::BufferTooSmall(len) => Some(len),
+            GetIntoBufferResult::NotFound => None,
+        })
+    }
+
+    fn walk(&self, options: ReadOptions) -> DBRawIteratorWithThreadMode<'_, DB> {
+        self.raw_iterator_opt(options)
+    }
+
+    fn put_durably(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.put_opt(key, value, &past_the_log())?;
+        self.flush_opt(&FlushOptions::default())
+    }
+
+    fn memtable_entries(&self) -> u64 {
+        self.property_int_value(properties::NUM_ENTRIES_ACTIVE_MEM_TABLE).ok().flatten().unwrap_or(0)
+    }
+
+    fn begin_flush(&self) {
+        let _ = self.flush_opt(&unattended());
+    }
+}
+
+impl Handle for Transactional {
+    fn read(&self, key: &[u8], value: &mut [u8], options: &ReadOptions) -> Result<Option<usize>, Error> {
+        let Some(found) = self.get_pinned_opt(key, options)? else { return Ok(None) };
+        if let Some(room) = value.get_mut(..found.len()) {
+            room.copy_from_slice(&found);
+        }
+        Ok(Some(found.len()))
+    }
+
+    fn walk(&self, options: ReadOptions) -> DBRawIteratorWithThreadMode<'_, Transactional> {
+        self.raw_iterator_opt(options)
+    }
+
+    fn put_durably(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.put_opt(key, value, &past_the_log())?;
+        self.flush_opt(&FlushOptions::default())
+    }
+
+    fn memtable_entries(&self) -> u64 {
+        self.property_int_value(properties::NUM_ENTRIES_ACTIVE_MEM_TABLE).ok().flatten().unwrap_or(0)
+    }
+
+    fn begin_flush(&self) {
+        let _ = self.flush_opt(&unattended());
+    }
+}
+
+/// What readers keep alive.
+pub(super) struct Shared<D: Handle> {
+    pub(super) handle: D,
+    pub(super) hidden: Hidden,
+}
+
+impl<D: Handle> Shared<D> {
+    pub(super) fn new(handle: D) -> Arc<Shared<D>> {
+        Arc::new(Shared { handle, hidden: Hidden::default() })
+    }
+}
+
+impl<D: Handle> Deref for Shared<D> {
+    type Target = D;
+
+    fn deref(&self) -> &D {
+        &self.handle
+    }
+}
 
 /// Room offered to a read whose value's length is not known yet, bytes: more than most rows need,
 /// and little enough to zero each time.
@@ -14,20 +128,25 @@ const FIRST_ROOM: usize = 512;
 const FIRST_KEY: [u8; MIN_KEY_LEN] = [0; MIN_KEY_LEN];
 
 /// Reads `key` straight into the caller's buffer, which is cleared first.
-pub(super) fn get(db: &DB, options: &ReadOptions, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError> {
+pub(super) fn get<D: Handle>(
+    db: &D,
+    options: &ReadOptions,
+    key: &[u8],
+    value: &mut Vec<u8>,
+) -> Result<bool, ReadError> {
     value.clear();
     if key.len() < MIN_KEY_LEN {
         return Ok(false);
     }
     value.resize(FIRST_ROOM, 0);
     loop {
-        match db.get_into_buffer_opt(key, value, options) {
-            Ok(GetIntoBufferResult::Found(len)) => {
+        match db.read(key, value, options) {
+            Ok(Some(len)) if len <= value.len() => {
                 value.truncate(len);
                 return Ok(true);
             }
-            Ok(GetIntoBufferResult::BufferTooSmall(len)) => value.resize(len, 0),
-            Ok(GetIntoBufferResult::NotFound) => {
+            Ok(Some(len)) => value.resize(len, 0),
+            Ok(None) => {
                 value.clear();
                 return Ok(false);
             }
@@ -39,40 +158,38 @@ pub(super) fn get(db: &DB, options: &ReadOptions, key: &[u8], value: &mut Vec<u8
     }
 }
 
-type RawSnapshot<'db> = rust_rocksdb::Snapshot<'db>;
-
-self_cell! {
-    struct HeldSnapshot {
-        owner: Arc<Shared>,
-        #[covariant]
-        dependent: RawSnapshot,
-    }
+#[self_referencing]
+struct HeldSnapshot<D: Handle> {
+    shared: Arc<Shared<D>>,
+    #[borrows(shared)]
+    #[covariant]
+    snapshot: SnapshotWithThreadMode<'this, D>,
 }
 
 /// A RocksDB snapshot with the options that read through it. The options point to the snapshot,
 /// so they stand before it and are dropped first.
-struct Held {
+struct Held<D: Handle> {
     read: ReadOptions,
-    snapshot: HeldSnapshot,
+    snapshot: HeldSnapshot<D>,
 }
 
 /// What was applied when it was made.
-pub(super) struct View {
-    held: Arc<Held>,
+pub(super) struct View<D: Handle> {
+    held: Arc<Held<D>>,
 }
 
-impl View {
-    pub(super) fn new(db: Arc<Shared>) -> View {
-        let snapshot = HeldSnapshot::new(db, |db| db.snapshot());
+impl<D: Handle> View<D> {
+    pub(super) fn new(shared: Arc<Shared<D>>) -> View<D> {
+        let snapshot = HeldSnapshot::new(shared, |shared| SnapshotWithThreadMode::new(&shared.handle));
         let mut read = ReadOptions::default();
-        read.set_snapshot(snapshot.borrow_dependent());
+        read.set_snapshot(snapshot.borrow_snapshot());
         View { held: Arc::new(Held { read, snapshot }) }
     }
 }
 
-impl Snapshot for View {
+impl<D: Handle> Snapshot for View<D> {
     fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError> {
-        get(self.held.snapshot.borrow_owner(), &self.held.read, key, value)
+        get(&self.held.snapshot.borrow_shared().handle, &self.held.read, key, value)
     }
 
     fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError> {
@@ -81,17 +198,26 @@ impl Snapshot for View {
 }
 
 /// What an iterator reads from and therefore keeps alive.
-enum Source {
-    Latest(Arc<Shared>),
-    View(Arc<Held>),
+enum Source<D: Handle> {
+    Latest(Arc<Shared<D>>),
+    View(Arc<Held<D>>),
 }
 
-self_cell! {
-    struct HeldIterator {
-        owner: Source,
-        #[covariant]
-        dependent: DBRawIterator,
+impl<D: Handle> Source<D> {
+    fn shared(&self) -> &Shared<D> {
+        match self {
+            Source::Latest(shared) => shared,
+            Source::View(held) => held.snapshot.borrow_shared(),
+        }
     }
+}
+
+#[self_referencing]
+struct HeldIterator<D: Handle> {
+    source: Source<D>,
+    #[borrows(source)]
+    #[covariant]
+    iterator: DBRawIteratorWithThreadMode<'this, D>,
 }
 
 /// Where a cursor is in its range.
@@ -103,22 +229,22 @@ enum Place {
 }
 
 /// A RocksDB iterator bounded to a range.
-pub(super) struct RangeCursor {
-    iterator: Option<HeldIterator>,
+pub(super) struct RangeCursor<D: Handle> {
+    iterator: Option<HeldIterator<D>>,
     direction: Direction,
     place: Place,
 }
 
-impl RangeCursor {
-    pub(super) fn latest(db: Arc<Shared>, range: &KeyRange, direction: Direction) -> RangeCursor {
-        RangeCursor::new(Source::Latest(db), range, direction)
+impl<D: Handle> RangeCursor<D> {
+    pub(super) fn latest(shared: Arc<Shared<D>>, range: &KeyRange, direction: Direction) -> RangeCursor<D> {
+        RangeCursor::new(Source::Latest(shared), range, direction)
     }
 
-    fn of_view(held: Arc<Held>, range: &KeyRange, direction: Direction) -> RangeCursor {
+    fn of_view(held: Arc<Held<D>>, range: &KeyRange, direction: Direction) -> RangeCursor<D> {
         RangeCursor::new(Source::View(held), range, direction)
     }
 
-    fn new(source: Source, range: &KeyRange, direction: Direction) -> RangeCursor {
+    fn new(source: Source<D>, range: &KeyRange, direction: Direction) -> RangeCursor<D> {
         let lower = range.lower.as_slice().max(&FIRST_KEY);
         if lower >= range.upper.as_slice() {
             return RangeCursor { iterator: None, direction, place: Place::End };
@@ -127,45 +253,38 @@ impl RangeCursor {
         options.set_iterate_lower_bound(lower);
         options.set_iterate_upper_bound(range.upper.as_slice());
         options.set_background_purge_on_iterator_cleanup(true);
-        let iterator = HeldIterator::new(source, |source| match source {
-            Source::Latest(db) => db.raw_iterator_opt(options),
-            Source::View(held) => held.snapshot.borrow_dependent().raw_iterator_opt(options),
+        let iterator = HeldIterator::new(source, |source| {
+            if let Source::View(held) = source {
+                options.set_snapshot(held.snapshot.borrow_snapshot());
+            }
+            source.shared().handle.walk(options)
         });
         RangeCursor { iterator: Some(iterator), direction, place: Place::Before }
     }
 }
 
-impl Source {
-    fn shared(&self) -> &Shared {
-        match self {
-            Source::Latest(shared) => shared,
-            Source::View(held) => held.snapshot.borrow_owner(),
-        }
-    }
-}
-
-impl Drop for RangeCursor {
+impl<D: Handle> Drop for RangeCursor<D> {
     fn drop(&mut self) {
         if let Some(held) = &self.iterator {
-            let shared = held.borrow_owner().shared();
-            shared.hidden.scanned(&shared.db);
+            let shared = held.borrow_source().shared();
+            shared.hidden.scanned(&shared.handle);
         }
     }
 }
 
-impl Cursor for RangeCursor {
+impl<D: Handle> Cursor for RangeCursor<D> {
     fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
         let Some(held) = self.iterator.as_mut().filter(|_| self.place != Place::End) else {
             return Ok(None);
         };
-        held.with_dependent_mut(|_, iterator| match (self.place, self.direction) {
+        held.with_iterator_mut(|iterator| match (self.place, self.direction) {
             (Place::Before, Direction::Forward) => iterator.seek_to_first(),
             (Place::Before, Direction::Reverse) => iterator.seek_to_last(),
             (_, Direction::Forward) => iterator.next(),
             (_, Direction::Reverse) => iterator.prev(),
         });
         self.place = Place::Within;
-        let iterator = held.borrow_dependent();
+        let iterator = held.borrow_iterator();
         let Some((key, value)) = iterator.item() else {
             self.place = Place::End;
             return iterator.status().map(|()| None).map_err(read_error);

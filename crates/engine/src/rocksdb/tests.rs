@@ -65,6 +65,77 @@ fn copy_directory(from: &Path, to: &Path) {
 
 crate::engine_conformance!(conformance, DirectoryRig::new());
 
+/// The engine with a log of its own; a crash copies the directory, log included, while it runs.
+mod with_its_own_log {
+    use super::*;
+    use crate::TwoPhase;
+
+    struct LoggedRig(TempDir);
+
+    impl LoggedRig {
+        fn new() -> LoggedRig {
+            LoggedRig(TempDir::new().expect("a directory"))
+        }
+
+        fn reopen(&mut self) -> Arc<RocksDbTwoPhase> {
+            Arc::new(RocksDbTwoPhase::open(self.0.path(), &small()).expect("open"))
+        }
+
+        fn kill<E: ?Sized>(&mut self, engine: Arc<E>) {
+            let after = TempDir::new().expect("a directory");
+            copy_directory(self.0.path(), after.path());
+            drop(engine);
+            self.0 = after;
+        }
+    }
+
+    impl Rig for LoggedRig {
+        fn open(&mut self) -> Arc<dyn Engine> {
+            self.reopen()
+        }
+
+        fn crash(&mut self, engine: Arc<dyn Engine>) {
+            self.kill(engine);
+        }
+    }
+
+    impl conformance::two_phase::Rig for LoggedRig {
+        fn open(&mut self) -> Arc<dyn TwoPhase> {
+            self.reopen()
+        }
+
+        fn crash(&mut self, engine: Arc<dyn TwoPhase>) {
+            self.kill(engine);
+        }
+    }
+
+    crate::engine_conformance!(conformance, LoggedRig::new());
+    mod two_phase {
+        use super::*;
+        crate::engine_conformance!(two_phase conformance::two_phase, LoggedRig::new());
+    }
+
+    #[test]
+    fn a_directory_closed_cleanly_opens_with_and_without_the_log() {
+        let dir = TempDir::new().expect("a directory");
+        let plain = RocksDb::open(dir.path(), &small()).expect("open");
+        plain.apply(&[&put(&row(20, 1), b"plain")], Position(10)).expect("apply");
+        plain.flush().expect("flush");
+        drop(plain);
+        let logged = RocksDbTwoPhase::open(dir.path(), &small()).expect("open");
+        logged.commit_unprepared(&put(&row(20, 2), b"logged")).expect("commit");
+        logged.flush().expect("flush");
+        drop(logged);
+        let plain = RocksDb::open(dir.path(), &small()).expect("open");
+        assert_eq!(plain.durable_position(), Position(10));
+        let mut value = Vec::new();
+        for (number, expected) in [(1, &b"plain"[..]), (2, b"logged")] {
+            assert!(plain.get(&row(20, number), &mut value).expect("get"));
+            assert_eq!(value, expected);
+        }
+    }
+}
+
 fn row(index: u32, number: u32) -> Vec<u8> {
     [index.to_be_bytes(), number.to_be_bytes()].concat()
 }

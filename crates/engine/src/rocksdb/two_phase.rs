@@ -1,0 +1,268 @@
+//! [`RocksDbTwoPhase`]: the engine on RocksDB with its own write-ahead log, for protocols that prepare.
+//!
+//! Same keys, values and directory as [`super::RocksDb`], so that a directory that was closed cleanly may
+//! be opened as either. Prepare and commit are RocksDB's own (`TransactionDB`, policy "write committed"):
+//! the prepare record holds the changes, the commit record names them, and only then they enter the
+//! memtable. Its locks are off: row locks are the caller's.
+//!
+//! Invariants
+//! 1. Records are written to the log without a sync; [`TwoPhase::flush_log`] is the only sync.
+//! 2. A transaction leaves `prepared` when its commit or rollback record is in the log.
+//!
+//! Concurrency: any number of callers; a name is used by one of them at a time.
+//!
+//! On crash: the log is read at open. A torn end is cut by RocksDB, damage before it is refused.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ouroboros::self_referencing;
+use parking_lot::Mutex;
+use rust_rocksdb::{
+    DBRecoveryMode, FlushOptions, ReadOptions, Transaction, TransactionDBOptions, TransactionOptions,
+    WriteBatchWithTransaction, WriteOptions,
+};
+
+use super::figures::Events;
+use super::open::{self, OpenError, RocksDbOptions};
+use super::read::{self, RangeCursor, Shared, Transactional};
+use super::{NAME, POSITION_KEY, encode_position, fill, write_error};
+use crate::{
+    Cursor, Direction, Engine, GroupFlush, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, TwoPhase, WriteError,
+    Xid,
+};
+
+type Batch = WriteBatchWithTransaction<true>;
+type Undecided<'db> = Transaction<'db, Transactional>;
+
+/// A batch of a load or an erase is written when it has grown to this, bytes.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// One prepared transaction.
+#[self_referencing]
+struct Prepared {
+    shared: Arc<Shared<Transactional>>,
+    #[borrows(shared)]
+    #[not_covariant]
+    transaction: Option<Undecided<'this>>,
+}
+
+/// Those that were found at open.
+#[self_referencing]
+struct Recovered {
+    shared: Arc<Shared<Transactional>>,
+    #[borrows(shared)]
+    #[not_covariant]
+    transactions: HashMap<Xid, Undecided<'this>>,
+}
+
+/// An ordered map in a RocksDB directory with a log of its own; see the module.
+pub struct RocksDbTwoPhase {
+    db: Arc<Shared<Transactional>>,
+    read: ReadOptions,
+    write: WriteOptions,
+    unlocked: TransactionOptions,
+    prepared: Mutex<HashMap<Xid, Prepared>>,
+    recovered: Mutex<Recovered>,
+    log: GroupFlush,
+    /// What the files and the log held at open; redo up to here is skipped.
+    opened: Position,
+    applied: AtomicU64,
+    durable: AtomicU64,
+    events: Arc<Events>,
+}
+
+impl RocksDbTwoPhase {
+    /// Opens the engine's directory, creating it if it is missing or empty.
+    pub fn open(dir: &Path, options: &RocksDbOptions) -> Result<RocksDbTwoPhase, OpenError> {
+        open::check_directory(dir)?;
+        let events = Arc::new(Events::default());
+        let mut built = open::build(options);
+        built.add_event_listener(events.listener());
+        built.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
+        let mut transactions = TransactionDBOptions::default();
+        transactions.set_skip_concurrency_control(true);
+        let db = Transactional::open(&built, &transactions, dir).map_err(|e| open::open_error(dir, &e))?;
+        let db = Shared::new(db);
+        let opened = open::position_at_open(&db.handle, dir)?;
+        let recovered = Recovered::new(db.clone(), |db| {
+            let named = db.handle.prepared_transactions().into_iter();
+            named.filter_map(|found| Some((Xid::new(&found.get_name()?).ok()?, found))).collect()
+        });
+        let mut unlocked = TransactionOptions::default();
+        unlocked.set_skip_concurrency_control(true);
+        Ok(RocksDbTwoPhase {
+            db,
+            read: ReadOptions::default(),
+            write: WriteOptions::default(),
+            unlocked,
+            prepared: Mutex::default(),
+            recovered: Mutex::new(recovered),
+            log: GroupFlush::default(),
+            opened,
+            applied: AtomicU64::new(opened.0),
+            durable: AtomicU64::new(opened.0),
+            events,
+        })
+    }
+
+    fn write_batch(&self, batch: &Batch) -> Result<(), WriteError> {
+        self.db.handle.write_opt(batch, &self.write).map_err(|e| write_error(&e))
+    }
+
+    /// Ends a prepared transaction, whenever it was prepared.
+    fn decide(
+        &self,
+        xid: &Xid,
+        decision: impl FnOnce(Undecided<'_>) -> Result<(), rust_rocksdb::Error>,
+    ) -> Result<(), WriteError> {
+        let live = self.prepared.lock().remove(xid);
+        let outcome = match live {
+            Some(mut live) => live.with_transaction_mut(|transaction| transaction.take().map(decision)),
+            None => self.recovered.lock().with_transactions_mut(|transactions| transactions.remove(xid).map(decision)),
+        };
+        let unknown = || WriteError::Failed { engine: NAME, detail: format!("{xid:?} is not prepared") };
+        outcome.ok_or_else(unknown)?.map_err(|e| write_error(&e))
+    }
+}
+
+impl TwoPhase for RocksDbTwoPhase {
+    fn prepare(&self, xid: &Xid, redo: &[u8]) -> Result<(), WriteError> {
+        let mut batch = Batch::default();
+        fill(&mut batch, redo)?;
+        let prepared = Prepared::try_new(self.db.clone(), |db| {
+            let transaction = db.handle.transaction_opt(&self.write, &self.unlocked);
+            transaction.set_name(xid.as_bytes())?;
+            transaction.rebuild_from_writebatch(&batch)?;
+            transaction.prepare()?;
+            Ok(Some(transaction))
+        });
+        self.prepared.lock().insert(xid.clone(), prepared.map_err(|e| write_error(&e))?);
+        Ok(())
+    }
+
+    fn commit_prepared(&self, xid: &Xid) -> Result<(), WriteError> {
+        self.decide(xid, |transaction| transaction.commit())
+    }
+
+    fn rollback_prepared(&self, xid: &Xid) -> Result<(), WriteError> {
+        self.decide(xid, |transaction| transaction.rollback())
+    }
+
+    fn commit_unprepared(&self, redo: &[u8]) -> Result<(), WriteError> {
+        let mut batch = Batch::default();
+        fill(&mut batch, redo)?;
+        self.write_batch(&batch)
+    }
+
+    fn prepared(&self) -> Vec<Xid> {
+        let mut names: Vec<Xid> = self.prepared.lock().keys().cloned().collect();
+        self.recovered.lock().with_transactions(|transactions| names.extend(transactions.keys().cloned()));
+        names
+    }
+
+    fn flush_log(&self) -> Result<(), WriteError> {
+        self.log.flush(NAME, || self.db.handle.flush_wal(true).map_err(|e| write_error(&e)))
+    }
+
+    fn log_syncs(&self) -> u64 {
+        self.log.count()
+    }
+}
+
+impl Engine for RocksDbTwoPhase {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn snapshot(&self) -> Arc<dyn Snapshot> {
+        Arc::new(read::View::new(self.db.clone()))
+    }
+
+    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError> {
+        read::get(&self.db.handle, &self.read, key, value)
+    }
+
+    fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError> {
+        Ok(Box::new(RangeCursor::latest(self.db.clone(), range, direction)))
+    }
+
+    fn apply(&self, cohort: &[&[u8]], position: Position) -> Result<(), WriteError> {
+        if position <= self.opened {
+            return Ok(());
+        }
+        let applied = self.applied.load(Ordering::Acquire);
+        assert!(position.0 > applied, "cohort at {} applied after {applied}", position.0);
+        let mut batch = Batch::default();
+        for redo in cohort {
+            fill(&mut batch, redo)?;
+        }
+        batch.put(POSITION_KEY, encode_position(position));
+        self.write_batch(&batch)?;
+        self.applied.store(position.0, Ordering::Release);
+        Ok(())
+    }
+
+    fn durable_position(&self) -> Position {
+        Position(self.durable.load(Ordering::Acquire))
+    }
+
+    /// Flushes the memtables, so that the directory can be opened without the log too.
+    fn flush(&self) -> Result<Position, WriteError> {
+        let applied = self.applied.load(Ordering::Acquire);
+        self.flush_log()?;
+        self.db.handle.flush_opt(&FlushOptions::default()).map_err(|e| write_error(&e))?;
+        self.durable.fetch_max(applied, Ordering::AcqRel);
+        Ok(self.durable_position())
+    }
+
+    fn ready(&self) -> Result<(), WriteError> {
+        self.events.ready()
+    }
+
+    fn sync_log_first(&self, sync_log: Box<dyn Fn() + Send + Sync>) {
+        self.events.sync_log_first(sync_log);
+    }
+
+    fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
+        let mut batch = Batch::default();
+        for (key, value) in entries {
+            assert!(key.len() >= MIN_KEY_LEN, "a loaded key has {} bytes", key.len());
+            batch.put(key, value);
+            if batch.size_in_bytes() >= BATCH_BYTES {
+                self.write_batch(&batch)?;
+                batch.clear();
+            }
+        }
+        self.write_batch(&batch)?;
+        self.flush_log()
+    }
+
+    fn erase(&self, range: &KeyRange) -> Result<(), WriteError> {
+        let mut cursor = RangeCursor::latest(self.db.clone(), range, Direction::Forward);
+        let mut batch = Batch::default();
+        loop {
+            let entry = cursor.next().map_err(|error| WriteError::Failed { engine: NAME, detail: error.detail })?;
+            let full = batch.size_in_bytes() >= BATCH_BYTES;
+            if full || entry.is_none() {
+                self.write_batch(&batch)?;
+                batch.clear();
+            }
+            match entry {
+                Some(entry) => batch.delete(entry.key),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("log_syncs", self.log_syncs()),
+            ("prepared", self.prepared().len() as u64),
+            ("applied_position", self.applied.load(Ordering::Relaxed)),
+            ("durable_position", self.durable.load(Ordering::Relaxed)),
+        ]
+    }
+}
