@@ -90,6 +90,7 @@ pub fn write_key(text: &[u8], out: &mut Vec<u8>) {
     }
     // Through a buffer with room for the longest keys, so that no byte needs a check of its own.
     const CHUNK: usize = 64;
+    out.reserve(2 * text.len());
     let mut buffer = [0; 2 * CHUNK + 1];
     for chunk in text.chunks(CHUNK) {
         let mut filled = 0;

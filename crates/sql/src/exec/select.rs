@@ -175,7 +175,7 @@ impl<'r, 's> Output<'r, 's> {
             self.projected.push(expr.eval(row, &cx)?);
         }
         if self.plan.distinct {
-            let mut key = Vec::with_capacity(64);
+            let mut key = Vec::new();
             for (value, expr) in self.projected.iter().zip(&self.plan.outputs) {
                 write_group_key(value, expr.collation(), &mut key);
             }
@@ -217,7 +217,7 @@ fn sort_value(key: &SortKey, row: &[Value], run: &Run<'_>) -> Result<SortValue, 
     let value = key.expr.eval(row, &run.eval())?;
     Ok(match &value {
         Value::Text(text) => {
-            let mut bytes = Vec::with_capacity(text.len() + 8);
+            let mut bytes = Vec::new();
             key.expr.collation().write_key(text.as_bytes(), &mut bytes);
             SortValue::Bytes(bytes)
         }
