@@ -31,61 +31,29 @@
 
 mod layout;
 mod outcome;
+mod shared;
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
-use cohort_engine::{Engine, EngineId, Position, Snapshot, WriteError};
-use cohort_io::Clock;
-use cohort_log::binlog::{
-    BinlogFiles, BinlogPosition, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents,
-};
+use cohort_engine::{Engine, EngineId, Position, WriteError};
+use cohort_log::binlog::{BinlogPosition, FileStart, GtidSet, TransactionEvents};
 use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
 use parking_lot::{Condvar, Mutex};
 
-use crate::checkpoint::{Background, Note};
+use crate::checkpoint::Background;
 use crate::cohort_record::{self, Chunk};
 use crate::figures::{CommitFigures, add};
-use crate::overlay::Overlay;
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
-use layout::redo_by_engine;
+use layout::{BinlogOrder, redo_by_engine};
 
 pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Reply};
-
-/// A prefix of the commit order, readable in every engine.
-pub struct Published {
-    /// Order of the last transaction in it.
-    pub order: u64,
-    /// Where it ends in the binlog.
-    pub position: BinlogPosition,
-    snapshots: Vec<Arc<dyn Snapshot>>,
-}
-
-impl Published {
-    pub(crate) fn engine(&self, engine: EngineId) -> &dyn Snapshot {
-        &*self.snapshots[usize::from(engine.0)]
-    }
-}
-
-/// One transaction in the queue.
-struct Pending {
-    order: u64,
-    writes: WriteSet,
-    redo: Vec<(EngineId, Vec<u8>)>,
-    events: Option<TransactionEvents>,
-    /// A file that begins here; such a member has no events.
-    begins_file: Option<FileStart>,
-    depends_on: Option<u64>,
-    joined: Instant,
-    journal_room: Reservation,
-    binlog_room: u64,
-    reply: Box<dyn Reply>,
-    committed: Option<Committed>,
-}
+pub use shared::Published;
+pub(crate) use shared::{Frontier, Pending, Shared};
 
 #[derive(Clone)]
 enum Closed {
@@ -133,13 +101,7 @@ impl Queue {
 /// What the order determines: held by one leader at a time while it lays a cohort out.
 struct Section {
     next_cohort: u64,
-    position: BinlogPosition,
-    gtids: GtidSet,
-    /// Those of the cohort being laid out.
-    cohort_gtids: GtidSet,
-    next_gno: u64,
-    /// Logical clock of the current binlog file.
-    sequence_number: u64,
+    binlog: BinlogOrder,
     unsynced_cohorts: u32,
     head: Vec<u8>,
 }
@@ -176,13 +138,6 @@ struct Finish {
     busy: bool,
 }
 
-/// Up to where everything is applied: where a checkpoint may be taken.
-#[derive(Clone, Debug)]
-pub(crate) struct Frontier {
-    pub lsn: Lsn,
-    pub note: Note,
-}
-
 /// How many device writes may be under way at once. Two overlap the device with the next layout;
 /// more gained nothing.
 const WRITES_IN_FLIGHT_MAX: usize = 2;
@@ -198,30 +153,23 @@ const TRANSACTION_BYTES_MAX: u64 = 1 << 30;
 
 /// Orders commits, writes them, applies them and answers for them.
 pub(crate) struct Coordinator {
-    pub(crate) engines: Vec<Arc<dyn Engine>>,
-    pub(crate) overlay: Overlay,
+    shared: Arc<Shared>,
     pub(crate) journal: Arc<Journal>,
-    pub(crate) binlog: BinlogFiles,
-    pub(crate) settings: CommitSettings,
-    pub(crate) figures: CommitFigures,
     pub(crate) background: Background,
-    clock: Arc<dyn Clock>,
-    server_uuid: ServerUuid,
-    identity: ServerIdentity,
     queue: Mutex<Queue>,
     writer_wanted: Condvar,
     drained: Condvar,
     section: Mutex<Section>,
     finish: Mutex<Finish>,
-    frontier: Mutex<Frontier>,
-    published: ArcSwap<Published>,
     sealed: AtomicBool,
 }
 
-/// What a coordinator starts from: the end of recovery.
-pub(crate) struct Start {
-    pub frontier: Frontier,
-    pub next_order: u64,
+impl Deref for Coordinator {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 enum Role {
@@ -230,38 +178,15 @@ enum Role {
 }
 
 impl Coordinator {
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn new(
-        engines: Vec<Arc<dyn Engine>>,
-        journal: Arc<Journal>,
-        binlog: BinlogFiles,
-        settings: CommitSettings,
-        background: Background,
-        clock: Arc<dyn Clock>,
-        server_uuid: ServerUuid,
-        identity: ServerIdentity,
-        start: Start,
-    ) -> Self {
-        let frontier = start.frontier;
-        let published = Published {
-            order: start.next_order - 1,
-            position: frontier.note.position,
-            snapshots: engines.iter().map(|engine| engine.snapshot()).collect(),
-        };
+    pub(crate) fn new(shared: Arc<Shared>, journal: Arc<Journal>, background: Background, next_order: u64) -> Self {
+        let binlog = BinlogOrder::after(&shared.frontier().note, shared.server_uuid);
         Coordinator {
-            overlay: Overlay::new(engines.len()),
-            engines,
+            shared,
             journal,
-            binlog,
-            settings,
-            figures: CommitFigures::default(),
             background,
-            clock,
-            server_uuid,
-            identity,
             queue: Mutex::new(Queue {
                 waiting: Vec::new(),
-                next_order: start.next_order,
+                next_order,
                 writes_in_flight: 0,
                 unfinished: 0,
                 sleeping_writers: 0,
@@ -271,30 +196,10 @@ impl Coordinator {
             }),
             writer_wanted: Condvar::new(),
             drained: Condvar::new(),
-            section: Mutex::new(Section {
-                next_cohort: 0,
-                position: frontier.note.position,
-                next_gno: frontier.note.gtids.last_gno(server_uuid) + 1,
-                gtids: frontier.note.gtids.clone(),
-                cohort_gtids: GtidSet::new(),
-                sequence_number: 0,
-                unsynced_cohorts: 0,
-                head: Vec::new(),
-            }),
+            section: Mutex::new(Section { next_cohort: 0, binlog, unsynced_cohorts: 0, head: Vec::new() }),
             finish: Mutex::default(),
-            frontier: Mutex::new(frontier),
-            published: ArcSwap::from_pointee(published),
             sealed: AtomicBool::new(false),
         }
-    }
-
-    /// The newest snapshot.
-    pub(crate) fn published(&self) -> Arc<Published> {
-        self.published.load_full()
-    }
-
-    pub(crate) fn frontier(&self) -> Frontier {
-        self.frontier.lock().clone()
     }
 
     /// Why no more writes are taken, if so.
@@ -308,7 +213,7 @@ impl Coordinator {
         let events = transaction.take_events();
         if writes.is_empty() && events.is_none() {
             drop(transaction);
-            let position = self.published.load().position;
+            let position = self.published().position;
             return reply.send(Ok(Committed { gtid: None, position }));
         }
         let redo: Vec<_> = writes.engines().map(|(engine, keys)| (engine, WriteSet::redo(keys))).collect();
@@ -319,19 +224,8 @@ impl Coordinator {
                 return reply.send(Err(error));
             }
         };
-        let pending = Pending {
-            order: 0,
-            writes,
-            redo,
-            events,
-            begins_file: None,
-            depends_on: None,
-            joined: Instant::now(),
-            journal_room,
-            binlog_room,
-            reply,
-            committed: None,
-        };
+        let room = Some(journal_room);
+        let pending = Pending { writes, redo, events, journal_room: room, ..Pending::new(binlog_room, reply) };
         self.run(pending, move || drop(transaction));
     }
 
@@ -341,19 +235,8 @@ impl Coordinator {
             Ok(room) => room,
             Err(error) => return reply.send(Err(error)),
         };
-        let pending = Pending {
-            order: 0,
-            writes: WriteSet::default(),
-            redo: Vec::new(),
-            events: None,
-            begins_file: Some(start),
-            depends_on: None,
-            joined: Instant::now(),
-            journal_room,
-            binlog_room,
-            reply,
-            committed: None,
-        };
+        let room = Some(journal_room);
+        let pending = Pending { begins_file: Some(start), journal_room: room, ..Pending::new(binlog_room, reply) };
         self.run(pending, || ());
     }
 
@@ -507,10 +390,10 @@ impl Coordinator {
         let cohort = section.next_cohort;
         section.next_cohort += 1;
         let durability = self.durability(&mut section);
-        let chunks = self.lay_out_events(&mut section, &mut members, first_order);
-        let gtids = std::mem::take(&mut section.cohort_gtids);
+        let chunks = section.binlog.lay_out(&self.shared, &mut members);
+        let gtids = section.binlog.take_new_gtids();
         let record = self.lay_out_record(&mut section, &members, first_order, &gtids, &chunks);
-        members.iter_mut().for_each(|member| member.journal_room.release());
+        members.iter_mut().for_each(|member| drop(member.journal_room.take()));
         self.figures.layout_us.record_since(start);
         Some(match record {
             Ok(record) => Ok(Ordered { cohort, members, gtids, chunks, record, durability }),
@@ -621,7 +504,7 @@ impl Durable {
         if let Err(reason) = append_and_apply(coordinator, &chunks, &members, record.end()) {
             return Err(Failed { cohort, members, reason });
         }
-        publish(coordinator, &members, &gtids, record.end());
+        coordinator.publish(members.last().expect("a cohort has members"), &gtids, record.end());
         for member in &members {
             coordinator.overlay.remove(&member.writes, member.order);
         }
@@ -671,20 +554,6 @@ fn apply_when_there_is_room(
             outcome => return outcome,
         }
     }
-}
-
-fn publish(coordinator: &Coordinator, members: &[Pending], gtids: &GtidSet, end: Lsn) {
-    let last = members.last().expect("a cohort has members");
-    let position = last.committed.as_ref().expect("layout filled it in").position;
-    coordinator.published.store(Arc::new(Published {
-        order: last.order,
-        position,
-        snapshots: coordinator.engines.iter().map(|engine| engine.snapshot()).collect(),
-    }));
-    let mut frontier = coordinator.frontier.lock();
-    frontier.lsn = end;
-    frontier.note.position = position;
-    frontier.note.gtids.union(gtids);
 }
 
 impl Visible {

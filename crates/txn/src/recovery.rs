@@ -31,7 +31,7 @@ use cohort_log::journal::{Journal, Lsn, Scan, ScanEnd};
 
 use crate::checkpoint::{Note, NoteError};
 use crate::cohort_record::{CohortRecord, CohortRecordError};
-use crate::commit::{CommitError, Frontier, Start};
+use crate::commit::{CommitError, Frontier};
 
 /// Why the server cannot start. Nothing was changed that the next start would not do again.
 #[derive(Debug, thiserror::Error)]
@@ -156,6 +156,12 @@ impl fmt::Display for RecoveryReport {
         }
         write!(f, "; {:.1} ms + {:.1} ms", self.replay_us as f64 / 1e3, self.checkpoint_us as f64 / 1e3)
     }
+}
+
+/// Where commits go on.
+pub(crate) struct Start {
+    pub frontier: Frontier,
+    pub next_order: u64,
 }
 
 /// How often progress is told.

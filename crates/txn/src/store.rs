@@ -15,7 +15,7 @@ use cohort_log::journal::{Journal, JournalOptions};
 use parking_lot::{Condvar, Mutex};
 
 use crate::checkpoint::{self, Background};
-use crate::commit::{CommitError, CommitSettings, Committed, Coordinator, Published, Reply};
+use crate::commit::{CommitError, CommitSettings, Committed, Coordinator, Published, Reply, Shared};
 use crate::figures::CommitFigures;
 use crate::locks::{HeldLocks, LockManager, TransactionId};
 use crate::overlay::Overlay;
@@ -91,17 +91,18 @@ impl Store {
         let binlog = BinlogFiles::open(fs, options.binlog)?;
         let (start, report) = recovery::recover(&journal, scan, &binlog, &engines, progress)?;
         let event_options = EventOptions { server_id: options.identity.server_id, ..EventOptions::default() };
-        let coordinator = Coordinator::new(
+        let shared = Arc::new(Shared::new(
             engines,
-            journal,
             binlog,
             options.settings,
-            Background::new(options.checkpoint_bytes),
             clock,
             options.server_uuid,
             options.identity,
-            start,
-        );
+            start.frontier,
+            start.next_order - 1,
+        ));
+        let background = Background::new(options.checkpoint_bytes);
+        let coordinator = Coordinator::new(shared, journal, background, start.next_order);
         let store = Arc::new(Store {
             coordinator: Arc::new(coordinator),
             locks: LockManager::new(),

@@ -9,17 +9,114 @@ use cohort_engine::EngineId;
 use cohort_log::binlog::{BinlogPosition, FileStart, Gtid, GtidSet, ServerUuid, Stamp, file_header, rotate_event};
 use cohort_log::journal::{Durability, LaidOut};
 
-use super::{Committed, Coordinator, Pending, Section};
+use super::{Committed, Coordinator, Pending, Section, Shared};
+use crate::checkpoint::Note;
 use crate::cohort_record::{self, Chunk};
 use crate::figures::add;
 
-impl Section {
+/// Where the binlog goes on: the next position, GTID and logical clock.
+pub(crate) struct BinlogOrder {
+    position: BinlogPosition,
+    gtids: GtidSet,
+    /// Those given since the last [`BinlogOrder::take_new_gtids`].
+    new_gtids: GtidSet,
+    next_gno: u64,
+    /// Logical clock of the current binlog file.
+    sequence_number: u64,
+}
+
+impl BinlogOrder {
+    /// Behind what `note` names.
+    pub fn after(note: &Note, uuid: ServerUuid) -> BinlogOrder {
+        BinlogOrder {
+            position: note.position,
+            gtids: note.gtids.clone(),
+            new_gtids: GtidSet::new(),
+            next_gno: note.gtids.last_gno(uuid) + 1,
+            sequence_number: 0,
+        }
+    }
+
+    /// The GTIDs given since the last call.
+    pub fn take_new_gtids(&mut self) -> GtidSet {
+        std::mem::take(&mut self.new_gtids)
+    }
+
     fn next_gtid(&mut self, uuid: ServerUuid) -> Gtid {
         let gtid = Gtid { uuid, gno: self.next_gno };
         self.next_gno += 1;
         self.gtids.insert(gtid);
-        self.cohort_gtids.insert(gtid);
+        self.new_gtids.insert(gtid);
         gtid
+    }
+
+    /// The cohort's binlog bytes: one chunk, more where a file ends within the cohort.
+    pub fn lay_out(&mut self, shared: &Shared, members: &mut [Pending]) -> Vec<Chunk<Vec<u8>>> {
+        let now_us = shared.clock.now_us();
+        let first_order = members.first().map_or(0, |member| member.order);
+        let mut chunks =
+            vec![Chunk { file: self.position.file_number, offset: self.position.offset, bytes: Vec::new() }];
+        // Members of one cohort do not depend on each other, except where the overlay saw it.
+        let mut independent_since = self.sequence_number;
+        let mut sequence_numbers = Vec::with_capacity(members.len());
+        let mut transactions = 0;
+        for member in members.iter_mut() {
+            let full = self.position.offset >= shared.settings.max_binlog_size.load(Ordering::Relaxed);
+            let rotation = full && member.events.is_some() && shared.binlog.next_is_ready();
+            let rotation = rotation.then_some(FileStart::Rotation);
+            if let Some(start) = member.begins_file.or(rotation) {
+                self.lay_out_file_start(shared, &mut chunks, start, now_us);
+                independent_since = 0;
+                sequence_numbers.fill(0);
+            }
+            let mut gtid = None;
+            if let Some(events) = &mut member.events {
+                // A DDL statement depends on everything before it, and everything behind on it.
+                let serial = events.is_query();
+                let after = member.depends_on.and_then(|order| order.checked_sub(first_order));
+                let after = after.map_or(0, |at| sequence_numbers[at as usize]);
+                let last_committed = if serial { self.sequence_number } else { independent_since.max(after) };
+                self.sequence_number += 1;
+                if serial {
+                    independent_since = self.sequence_number;
+                }
+                let stamp = Stamp {
+                    gtid: self.next_gtid(shared.server_uuid),
+                    last_committed,
+                    sequence_number: self.sequence_number,
+                    xid: member.order,
+                    commit_time_us: now_us,
+                };
+                let chunk = chunks.last_mut().expect("there is always a chunk");
+                self.position.offset = events.lay_out(&mut chunk.bytes, self.position.offset, &stamp);
+                transactions += 1;
+                gtid = Some(stamp.gtid);
+            }
+            sequence_numbers.push(self.sequence_number);
+            member.committed = Some(Committed { gtid, position: self.position });
+        }
+        let room: u64 = members.iter().map(|member| member.binlog_room).sum();
+        let used: u64 = chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum();
+        shared.binlog.release(room.saturating_sub(used));
+        add(&shared.figures.binlog_commits, transactions);
+        add(&shared.figures.binlog_group_commits, u64::from(transactions > 0));
+        chunks
+    }
+
+    /// Begins the next binlog file; on rotation the current one ends by naming it.
+    fn lay_out_file_start(&mut self, shared: &Shared, chunks: &mut Vec<Chunk<Vec<u8>>>, start: FileStart, now_us: u64) {
+        let now_s = (now_us / 1_000_000) as u32;
+        let file = self.position.file_number + 1;
+        if start == FileStart::Rotation {
+            let next = shared.binlog.file_name(file);
+            let event = rotate_event(shared.identity.server_id, now_s, self.position.offset, &next);
+            let chunk = chunks.last_mut().expect("there is always a chunk");
+            chunk.bytes.extend_from_slice(&event);
+        }
+        let header = file_header(&shared.identity, start, now_s, &self.gtids);
+        self.position = BinlogPosition { file_number: file, offset: header.len() as u64 };
+        self.sequence_number = 0;
+        chunks.push(Chunk { file, offset: 0, bytes: header });
     }
 }
 
@@ -35,85 +132,6 @@ impl Coordinator {
             return Durability::Sync;
         }
         Durability::Flush
-    }
-
-    /// The cohort's binlog bytes: one chunk, more where a file ends within the cohort.
-    pub(super) fn lay_out_events(
-        &self,
-        section: &mut Section,
-        members: &mut [Pending],
-        first_order: u64,
-    ) -> Vec<Chunk<Vec<u8>>> {
-        let now_us = self.clock.now_us();
-        let mut chunks =
-            vec![Chunk { file: section.position.file_number, offset: section.position.offset, bytes: Vec::new() }];
-        // Members of one cohort do not depend on each other, except where the overlay saw it.
-        let mut independent_since = section.sequence_number;
-        let mut sequence_numbers = Vec::with_capacity(members.len());
-        let mut transactions = 0;
-        for member in members.iter_mut() {
-            let full = section.position.offset >= self.settings.max_binlog_size.load(Ordering::Relaxed);
-            let rotation = full && member.events.is_some() && self.binlog.next_is_ready();
-            let rotation = rotation.then_some(FileStart::Rotation);
-            if let Some(start) = member.begins_file.or(rotation) {
-                self.lay_out_file_start(section, &mut chunks, start, now_us);
-                independent_since = 0;
-                sequence_numbers.fill(0);
-            }
-            let mut gtid = None;
-            if let Some(events) = &mut member.events {
-                // A DDL statement depends on everything before it, and everything behind on it.
-                let serial = events.is_query();
-                let after = member.depends_on.and_then(|order| order.checked_sub(first_order));
-                let after = after.map_or(0, |at| sequence_numbers[at as usize]);
-                let last_committed = if serial { section.sequence_number } else { independent_since.max(after) };
-                section.sequence_number += 1;
-                if serial {
-                    independent_since = section.sequence_number;
-                }
-                let stamp = Stamp {
-                    gtid: section.next_gtid(self.server_uuid),
-                    last_committed,
-                    sequence_number: section.sequence_number,
-                    xid: member.order,
-                    commit_time_us: now_us,
-                };
-                let chunk = chunks.last_mut().expect("there is always a chunk");
-                section.position.offset = events.lay_out(&mut chunk.bytes, section.position.offset, &stamp);
-                transactions += 1;
-                gtid = Some(stamp.gtid);
-            }
-            sequence_numbers.push(section.sequence_number);
-            member.committed = Some(Committed { gtid, position: section.position });
-        }
-        let room: u64 = members.iter().map(|member| member.binlog_room).sum();
-        let used: u64 = chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum();
-        self.binlog.release(room.saturating_sub(used));
-        add(&self.figures.binlog_commits, transactions);
-        add(&self.figures.binlog_group_commits, u64::from(transactions > 0));
-        chunks
-    }
-
-    /// Begins the next binlog file; on rotation the current one ends by naming it.
-    fn lay_out_file_start(
-        &self,
-        section: &mut Section,
-        chunks: &mut Vec<Chunk<Vec<u8>>>,
-        start: FileStart,
-        now_us: u64,
-    ) {
-        let now_s = (now_us / 1_000_000) as u32;
-        let file = section.position.file_number + 1;
-        if start == FileStart::Rotation {
-            let next = self.binlog.file_name(file);
-            let event = rotate_event(self.identity.server_id, now_s, section.position.offset, &next);
-            let chunk = chunks.last_mut().expect("there is always a chunk");
-            chunk.bytes.extend_from_slice(&event);
-        }
-        let header = file_header(&self.identity, start, now_s, &section.gtids);
-        section.position = BinlogPosition { file_number: file, offset: header.len() as u64 };
-        section.sequence_number = 0;
-        chunks.push(Chunk { file, offset: 0, bytes: header });
     }
 
     pub(super) fn lay_out_record(

@@ -8,7 +8,9 @@ use std::time::Duration;
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::{Direction, KeyRange};
 use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
-use cohort_log::binlog::{BinlogOptions, BinlogReader, ColumnMeta, EventBody, ReaderOptions, RowValue, TableMap};
+use cohort_log::binlog::{
+    BinlogOptions, BinlogReader, ColumnMeta, EventBody, ReaderOptions, RowValue, ServerIdentity, TableMap,
+};
 use cohort_log::journal::JournalOptions;
 
 use super::*;
