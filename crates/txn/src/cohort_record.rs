@@ -13,7 +13,7 @@
 //! The lengths stand in front so that the bytes themselves need no copy before the record is laid out.
 
 use cohort_engine::EngineId;
-use cohort_log::binlog::GtidSet;
+use cohort_log::binlog::{BinlogPosition, GtidSet};
 
 const VERSION: u8 = 1;
 
@@ -26,6 +26,12 @@ pub(crate) struct Chunk<B> {
     pub offset: u64,
     /// Complete events; for offset 0 the file's header first.
     pub bytes: B,
+}
+
+impl<B> Chunk<B> {
+    pub fn place(&self) -> BinlogPosition {
+        BinlogPosition { file_number: self.file, offset: self.offset }
+    }
 }
 
 /// A decoded record.

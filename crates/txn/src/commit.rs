@@ -49,14 +49,25 @@ use crate::cohort_record::{self, Chunk};
 use crate::figures::{CommitFigures, add};
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
-use layout::{BinlogOrder, redo_by_engine};
+use layout::redo_by_engine;
 
+pub(crate) use layout::BinlogOrder;
 pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Reply};
 pub use shared::Published;
-pub(crate) use shared::{Frontier, Pending, Shared};
+pub(crate) use shared::{Frontier, Member, Shared};
 
+/// One transaction in the queue.
+struct Pending {
+    member: Member,
+    writes: WriteSet,
+    joined: Instant,
+    journal_room: Reservation,
+    reply: Box<dyn Reply>,
+}
+
+/// Why no commits are taken.
 #[derive(Clone)]
-enum Closed {
+pub(crate) enum Closed {
     Sealed(String),
     ShuttingDown,
 }
@@ -146,7 +157,7 @@ const WRITES_IN_FLIGHT_MAX: usize = 2;
 const ROOM_RETRY: Duration = Duration::from_millis(100);
 
 /// Room for a ROTATE event and the header of a new file with its GTID set, bytes.
-const ROTATION_BYTES_MAX: u64 = 4096;
+pub(crate) const ROTATION_BYTES_MAX: u64 = 4096;
 
 /// The largest transaction, bytes of binlog or redo: positions in an event are 32 bits wide.
 const TRANSACTION_BYTES_MAX: u64 = 1 << 30;
@@ -224,8 +235,8 @@ impl Coordinator {
                 return reply.send(Err(error));
             }
         };
-        let room = Some(journal_room);
-        let pending = Pending { writes, redo, events, journal_room: room, ..Pending::new(binlog_room, reply) };
+        let member = Member::new(redo, events, binlog_room);
+        let pending = Pending { member, writes, joined: Instant::now(), journal_room, reply };
         self.run(pending, move || drop(transaction));
     }
 
@@ -235,8 +246,8 @@ impl Coordinator {
             Ok(room) => room,
             Err(error) => return reply.send(Err(error)),
         };
-        let room = Some(journal_room);
-        let pending = Pending { begins_file: Some(start), journal_room: room, ..Pending::new(binlog_room, reply) };
+        let (member, writes) = (Member::of_file(start, binlog_room), WriteSet::default());
+        let pending = Pending { member, writes, joined: Instant::now(), journal_room, reply };
         self.run(pending, || ());
     }
 
@@ -297,8 +308,10 @@ impl Coordinator {
         if let Some(closed) = &queue.closed {
             return Err((closed.clone().into(), pending.reply));
         }
-        pending.order = queue.next_order;
-        pending.depends_on = self.overlay.insert(&pending.writes, pending.order);
+        let order = queue.next_order;
+        pending.member.order = order;
+        pending.member.xid = order;
+        pending.member.depends_on = self.overlay.insert(&pending.writes, order);
         queue.next_order += 1;
         queue.unfinished += 1;
         queue.waiting.push(pending);
@@ -381,7 +394,7 @@ impl Coordinator {
             queue.last_cohort = queue.waiting.len();
             std::mem::take(&mut queue.waiting)
         };
-        let first_order = members.first()?.order;
+        let first_order = members.first()?.member.order;
         let start = Instant::now();
         for member in &members {
             self.figures.queue_us.record(start.duration_since(member.joined).as_micros() as u64);
@@ -390,10 +403,10 @@ impl Coordinator {
         let cohort = section.next_cohort;
         section.next_cohort += 1;
         let durability = self.durability(&mut section);
-        let chunks = section.binlog.lay_out(&self.shared, &mut members);
+        let chunks = section.binlog.lay_out(&self.shared, members.iter_mut().map(|pending| &mut pending.member), true);
         let gtids = section.binlog.take_new_gtids();
         let record = self.lay_out_record(&mut section, &members, first_order, &gtids, &chunks);
-        members.iter_mut().for_each(|member| drop(member.journal_room.take()));
+        members.iter_mut().for_each(|member| member.journal_room.release());
         self.figures.layout_us.record_since(start);
         Some(match record {
             Ok(record) => Ok(Ordered { cohort, members, gtids, chunks, record, durability }),
@@ -450,7 +463,7 @@ impl Coordinator {
         self.seal(&failed.reason);
         let count = failed.members.len();
         for member in failed.members {
-            self.overlay.remove(&member.writes, member.order);
+            self.overlay.remove(&member.writes, member.member.order);
             member.reply.send(Err(CommitError::Unknown(failed.reason.clone())));
         }
         count
@@ -504,9 +517,9 @@ impl Durable {
         if let Err(reason) = append_and_apply(coordinator, &chunks, &members, record.end()) {
             return Err(Failed { cohort, members, reason });
         }
-        coordinator.publish(members.last().expect("a cohort has members"), &gtids, record.end());
+        coordinator.publish(&members.last().expect("a cohort has members").member, &gtids, record.end());
         for member in &members {
-            coordinator.overlay.remove(&member.writes, member.order);
+            coordinator.overlay.remove(&member.writes, member.member.order);
         }
         coordinator.figures.apply_us.record_since(start);
         Ok(Visible { members })
@@ -563,7 +576,7 @@ impl Visible {
         let count = self.members.len();
         add(&figures.commits, count as u64);
         for member in self.members {
-            let committed = member.committed.expect("layout filled it in");
+            let committed = member.member.committed.expect("layout filled it in");
             member.reply.send(Ok(committed));
         }
         figures.reply_us.record_since(start);
@@ -572,7 +585,7 @@ impl Visible {
 }
 
 /// Ends the process when it is dropped, which only a panic does.
-struct AbortOnPanic;
+pub(crate) struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {
     fn drop(&mut self) {
@@ -582,4 +595,4 @@ impl Drop for AbortOnPanic {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

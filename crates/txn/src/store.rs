@@ -5,20 +5,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use cohort_engine::{Engine, EngineId, KeyRange, WriteError};
+use cohort_engine::{Engine, EngineId, KeyRange, TwoPhase, WriteError};
 use cohort_io::{Clock, FileSystem};
 use cohort_log::binlog::{
     BinlogFiles, BinlogOptions, BinlogPosition, EventOptions, FileStart, GtidSet, ServerIdentity, ServerUuid,
     TransactionEvents,
 };
-use cohort_log::journal::{Journal, JournalOptions};
+use cohort_log::journal::{Journal, JournalOptions, Lsn};
 use parking_lot::{Condvar, Mutex};
 
 use crate::checkpoint::{self, Background};
-use crate::commit::{CommitError, CommitSettings, Committed, Coordinator, Published, Reply, Shared};
+use crate::commit::{CommitError, CommitSettings, Committed, Coordinator, Frontier, Published, Reply, Shared};
 use crate::figures::CommitFigures;
+use crate::lock_profile::LockProfile;
 use crate::locks::{HeldLocks, LockManager, TransactionId};
 use crate::overlay::Overlay;
+use crate::protocols::recovery::TwoPhaseReport;
+use crate::protocols::{self, CommitProtocol, Steps};
 use crate::recovery::{self, RecoverError, RecoveryReport};
 use crate::transaction::Transaction;
 
@@ -40,9 +43,16 @@ pub struct StoreOptions {
     pub checkpoint_bytes: u64,
 }
 
+/// How an open store commits.
+enum CommitPath {
+    Journal(Arc<Coordinator>),
+    TwoPhase(Arc<Steps>),
+}
+
 /// An open store. Shared by all sessions.
 pub struct Store {
-    coordinator: Arc<Coordinator>,
+    shared: Arc<Shared>,
+    path: CommitPath,
     locks: LockManager,
     next_transaction: AtomicU64,
     event_options: EventOptions,
@@ -90,7 +100,6 @@ impl Store {
         }
         let binlog = BinlogFiles::open(fs, options.binlog)?;
         let (start, report) = recovery::recover(&journal, scan, &binlog, &engines, progress)?;
-        let event_options = EventOptions { server_id: options.identity.server_id, ..EventOptions::default() };
         let shared = Arc::new(Shared::new(
             engines,
             binlog,
@@ -102,26 +111,84 @@ impl Store {
             start.next_order - 1,
         ));
         let background = Background::new(options.checkpoint_bytes);
-        let coordinator = Coordinator::new(shared, journal, background, start.next_order);
-        let store = Arc::new(Store {
-            coordinator: Arc::new(coordinator),
-            locks: LockManager::new(),
-            next_transaction: AtomicU64::new(1),
-            event_options,
-            threads: Mutex::default(),
-        });
-        checkpoint::prepare_ahead(&store.coordinator);
+        let coordinator = Coordinator::new(shared.clone(), journal, background, start.next_order);
+        checkpoint::prepare_ahead(&coordinator);
+        let store = Store::new(shared, CommitPath::Journal(Arc::new(coordinator)));
         store.begin_file(FileStart::ServerStart)?;
         Ok((store, report))
     }
 
+    /// Opens the store with a classic protocol: the binlog decides what becomes of the transactions that
+    /// the engines found prepared. `options.journal` is not used.
+    ///
+    /// # Panics
+    /// When `protocol` is [`CommitProtocol::Journal`].
+    pub fn open_two_phase(
+        options: StoreOptions,
+        protocol: CommitProtocol,
+        fs: Arc<dyn FileSystem>,
+        clock: Arc<dyn Clock>,
+        engines: Vec<Arc<dyn TwoPhase>>,
+    ) -> Result<(Arc<Store>, TwoPhaseReport), RecoverError> {
+        let (store, report) = Store::recover_two_phase(options, protocol, fs, clock, engines)?;
+        store.start_threads();
+        Ok((store, report))
+    }
+
+    /// [`Store::open_two_phase`] without threads.
+    pub(crate) fn recover_two_phase(
+        options: StoreOptions,
+        protocol: CommitProtocol,
+        fs: Arc<dyn FileSystem>,
+        clock: Arc<dyn Clock>,
+        engines: Vec<Arc<dyn TwoPhase>>,
+    ) -> Result<(Arc<Store>, TwoPhaseReport), RecoverError> {
+        let protocol = protocol.two_phase().expect("a protocol with two phases");
+        let binlog = BinlogFiles::open(fs, options.binlog)?;
+        let (note, report) = protocols::recovery::recover(&binlog, &engines)?;
+        let shared = Arc::new(Shared::new(
+            engines.iter().map(|engine| engine.clone() as Arc<dyn Engine>).collect(),
+            binlog,
+            options.settings,
+            clock,
+            options.server_uuid,
+            options.identity,
+            Frontier { lsn: Lsn(0), note },
+            0,
+        ));
+        let steps = Arc::new(Steps::new(shared.clone(), engines, protocol));
+        steps.prepare_ahead();
+        let store = Store::new(shared, CommitPath::TwoPhase(steps));
+        store.begin_file(FileStart::ServerStart)?;
+        Ok((store, report))
+    }
+
+    fn new(shared: Arc<Shared>, path: CommitPath) -> Arc<Store> {
+        let event_options = EventOptions { server_id: shared.identity.server_id, ..EventOptions::default() };
+        Arc::new(Store {
+            shared,
+            path,
+            locks: LockManager::new(),
+            next_transaction: AtomicU64::new(1),
+            event_options,
+            threads: Mutex::default(),
+        })
+    }
+
     fn start_threads(&self) {
         let mut threads = self.threads.lock();
+        let coordinator = match &self.path {
+            CommitPath::Journal(coordinator) => coordinator,
+            CommitPath::TwoPhase(steps) => {
+                let steps = steps.clone();
+                return threads.push(spawn("upkeep", move || steps.run_upkeep()));
+            }
+        };
         for number in 1..=LOG_WRITERS {
-            let coordinator = self.coordinator.clone();
+            let coordinator = coordinator.clone();
             threads.push(spawn(&format!("log-writer-{number}"), move || coordinator.write_log()));
         }
-        let coordinator = self.coordinator.clone();
+        let coordinator = coordinator.clone();
         threads.push(spawn("checkpoint", move || coordinator.background.run(&coordinator)));
     }
 
@@ -134,13 +201,16 @@ impl Store {
     /// Commits; `reply` gets the outcome, from this thread or from a log writer, maybe before this
     /// returns.
     pub fn commit(&self, transaction: Transaction, reply: Box<dyn Reply>) {
-        self.coordinator.commit(transaction, reply);
+        match &self.path {
+            CommitPath::Journal(coordinator) => coordinator.commit(transaction, reply),
+            CommitPath::TwoPhase(steps) => steps.commit(transaction, reply),
+        }
     }
 
     /// Commits and waits for the outcome.
     pub fn commit_and_wait(&self, transaction: Transaction) -> Result<Committed, CommitError> {
         let (reply, outcome) = WaitingReply::with_outcome();
-        self.coordinator.commit(transaction, reply);
+        self.commit(transaction, reply);
         outcome.wait()
     }
 
@@ -150,45 +220,64 @@ impl Store {
     }
 
     fn begin_file(&self, start: FileStart) -> Result<Committed, CommitError> {
-        let (reply, outcome) = WaitingReply::with_outcome();
-        self.coordinator.begin_file(start, reply);
-        outcome.wait()
+        match &self.path {
+            CommitPath::Journal(coordinator) => {
+                let (reply, outcome) = WaitingReply::with_outcome();
+                coordinator.begin_file(start, reply);
+                outcome.wait()
+            }
+            CommitPath::TwoPhase(steps) => steps.begin_file(start),
+        }
     }
 
     /// The newest snapshot: order, binlog position, and a view of every engine.
     pub fn published(&self) -> Arc<Published> {
-        self.coordinator.published()
+        self.shared.published()
     }
 
     /// The binlog position and the GTIDs of everything applied, as one consistent pair.
     pub fn executed(&self) -> (BinlogPosition, GtidSet) {
-        let frontier = self.coordinator.frontier();
+        let frontier = self.shared.frontier();
         (frontier.note.position, frontier.note.gtids)
     }
 
     /// Why commits are refused, if they are (a failed log write, a shutdown).
     pub fn closed(&self) -> Option<CommitError> {
-        self.coordinator.closed()
+        match &self.path {
+            CommitPath::Journal(coordinator) => coordinator.closed(),
+            CommitPath::TwoPhase(steps) => steps.closed(),
+        }
     }
 
     /// The binlog's files.
     pub fn binlog(&self) -> &BinlogFiles {
-        &self.coordinator.binlog
+        &self.shared.binlog
     }
 
-    /// The journal.
-    pub fn journal(&self) -> &Journal {
-        &self.coordinator.journal
+    /// The journal; none with a classic protocol.
+    pub fn journal(&self) -> Option<&Journal> {
+        match &self.path {
+            CommitPath::Journal(coordinator) => Some(&coordinator.journal),
+            CommitPath::TwoPhase(_) => None,
+        }
+    }
+
+    /// The commit path's locks and what they cost so far; empty with the journal.
+    pub fn lock_profile(&self) -> Vec<LockProfile> {
+        match &self.path {
+            CommitPath::Journal(_) => Vec::new(),
+            CommitPath::TwoPhase(steps) => steps.lock_profile(),
+        }
     }
 
     /// Settings that may change while the store is open.
     pub fn settings(&self) -> &CommitSettings {
-        &self.coordinator.settings
+        &self.shared.settings
     }
 
     /// What the commit path counted.
     pub fn commit_figures(&self) -> &CommitFigures {
-        &self.coordinator.figures
+        &self.shared.figures
     }
 
     /// Lock waits, deadlocks and lock wait timeouts so far.
@@ -198,7 +287,7 @@ impl Store {
 
     /// The engines, by [`EngineId`].
     pub fn engines(&self) -> &[Arc<dyn Engine>] {
-        &self.coordinator.engines
+        &self.shared.engines
     }
 
     /// Adds sorted entries of a range that nothing committed refers to; durable when it returns
@@ -218,35 +307,56 @@ impl Store {
 
     /// Asks for a checkpoint soon.
     pub fn want_checkpoint(&self) {
-        self.coordinator.background.want_checkpoint();
+        if let CommitPath::Journal(coordinator) = &self.path {
+            coordinator.background.want_checkpoint();
+        }
     }
 
     /// Refuses new commits, finishes those in the queue, takes a last checkpoint and ends the threads.
     /// Returns what went wrong with the checkpoint, if anything: the next start then replays more.
     pub fn close(&self) -> Result<(), String> {
-        self.coordinator.drain();
-        self.coordinator.stop_writers();
-        self.coordinator.background.stop();
+        match &self.path {
+            CommitPath::Journal(coordinator) => {
+                coordinator.drain();
+                coordinator.stop_writers();
+                coordinator.background.stop();
+            }
+            CommitPath::TwoPhase(steps) => steps.drain(),
+        }
         for thread in self.threads.lock().drain(..) {
             thread.join().map_err(|_| "a background thread panicked".to_owned())?;
         }
-        match self.coordinator.closed() {
-            Some(CommitError::Sealed(reason)) => Err(reason),
-            _ => checkpoint::take_last(&self.coordinator).map_err(|error| error.to_string()),
+        match (self.closed(), &self.path) {
+            (Some(CommitError::Sealed(reason)), _) => Err(reason),
+            (_, CommitPath::Journal(coordinator)) => {
+                checkpoint::take_last(coordinator).map_err(|error| error.to_string())
+            }
+            (_, CommitPath::TwoPhase(steps)) => steps.close().map_err(|error| error.to_string()),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn prepare_ahead(&self) {
+        match &self.path {
+            CommitPath::Journal(coordinator) => checkpoint::prepare_ahead(coordinator),
+            CommitPath::TwoPhase(steps) => steps.prepare_ahead(),
         }
     }
 
     #[cfg(test)]
     pub(crate) fn coordinator(&self) -> &Coordinator {
-        &self.coordinator
+        match &self.path {
+            CommitPath::Journal(coordinator) => coordinator,
+            CommitPath::TwoPhase(_) => panic!("the store has no journal"),
+        }
     }
 
     pub(crate) fn engine(&self, engine: EngineId) -> &dyn Engine {
-        &*self.coordinator.engines[usize::from(engine.0)]
+        &*self.shared.engines[usize::from(engine.0)]
     }
 
     pub(crate) fn overlay(&self) -> &Overlay {
-        &self.coordinator.overlay
+        &self.shared.overlay
     }
 
     pub(crate) fn locks(&self) -> &LockManager {

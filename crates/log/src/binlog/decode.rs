@@ -97,6 +97,13 @@ pub struct QueryEvent<'a> {
     pub sql: &'a [u8],
 }
 
+impl QueryEvent<'_> {
+    /// The number that a DDL statement of this server has in place of an XID event.
+    pub fn ddl_xid(&self) -> Option<u64> {
+        super::query::ddl_xid(self.status)
+    }
+}
+
 /// A column of a [`TableMapEvent`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodedColumn {

@@ -93,6 +93,15 @@ pub(super) fn push_query(
     xid_at
 }
 
+/// The reverse of what [`push_status`] does last: finds the XID in the status variables of a query that it
+/// wrote.
+pub(super) fn ddl_xid(status: &[u8]) -> Option<u64> {
+    let (status, collation) = status.split_last_chunk::<3>()?;
+    let (status, xid) = status.split_last_chunk::<8>()?;
+    let ours = collation[0] == DEFAULT_COLLATION_FOR_UTF8MB4 && status.last() == Some(&DDL_XID);
+    ours.then(|| u64::from_le_bytes(*xid))
+}
+
 fn push_status(out: &mut Vec<u8>, context: &QueryContext, xid: QueryXid) -> Option<usize> {
     out.push(FLAGS2);
     out.extend_from_slice(&context.flags2.to_le_bytes());

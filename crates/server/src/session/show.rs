@@ -296,18 +296,20 @@ pub fn store_figures(server: &Server) -> Vec<(String, String)> {
     put("Cohort_plan_cache_hits", plans.plan_cache_hits);
     put("Cohort_plan_cache_misses", plans.plan_cache_misses);
     put("Cohort_plan_cache_entries", plans.plan_cache_entries);
-    let journal = store.journal().figures();
-    put("Journal_records", journal.records);
-    put("Journal_writes", journal.log.writes);
-    put("Journal_bytes", journal.log.bytes);
-    put("Journal_syncs", journal.log.syncs);
-    put("Journal_upkeep_writes", journal.upkeep.writes);
-    put("Journal_upkeep_syncs", journal.upkeep.syncs);
-    put("Journal_segments", journal.segments);
-    put("Journal_disk_bytes", journal.disk_bytes);
-    put("Journal_next_lsn", journal.next_lsn);
-    put("Journal_durable_lsn", journal.durable_lsn);
-    put("Journal_checkpoint_lsn", journal.checkpoint_lsn);
+    if let Some(journal) = store.journal() {
+        let journal = journal.figures();
+        put("Journal_records", journal.records);
+        put("Journal_writes", journal.log.writes);
+        put("Journal_bytes", journal.log.bytes);
+        put("Journal_syncs", journal.log.syncs);
+        put("Journal_upkeep_writes", journal.upkeep.writes);
+        put("Journal_upkeep_syncs", journal.upkeep.syncs);
+        put("Journal_segments", journal.segments);
+        put("Journal_disk_bytes", journal.disk_bytes);
+        put("Journal_next_lsn", journal.next_lsn);
+        put("Journal_durable_lsn", journal.durable_lsn);
+        put("Journal_checkpoint_lsn", journal.checkpoint_lsn);
+    }
     let binlog = store.binlog().figures();
     put("Binlog_file_writes", binlog.writes);
     put("Binlog_file_bytes", binlog.bytes);

@@ -9,7 +9,7 @@ use cohort_engine::EngineId;
 use cohort_log::binlog::{BinlogPosition, FileStart, Gtid, GtidSet, ServerUuid, Stamp, file_header, rotate_event};
 use cohort_log::journal::{Durability, LaidOut};
 
-use super::{Committed, Coordinator, Pending, Section, Shared};
+use super::{Committed, Coordinator, Member, Pending, Section, Shared};
 use crate::checkpoint::Note;
 use crate::cohort_record::{self, Chunk};
 use crate::figures::add;
@@ -37,6 +37,12 @@ impl BinlogOrder {
         }
     }
 
+    /// Whether the file has reached `max_binlog_size` and the next one is ready.
+    pub fn file_is_full(&self, shared: &Shared) -> bool {
+        let full = self.position.offset >= shared.settings.max_binlog_size.load(Ordering::Relaxed);
+        full && shared.binlog.next_is_ready()
+    }
+
     /// The GTIDs given since the last call.
     pub fn take_new_gtids(&mut self) -> GtidSet {
         std::mem::take(&mut self.new_gtids)
@@ -51,18 +57,27 @@ impl BinlogOrder {
     }
 
     /// The cohort's binlog bytes: one chunk, more where a file ends within the cohort.
-    pub fn lay_out(&mut self, shared: &Shared, members: &mut [Pending]) -> Vec<Chunk<Vec<u8>>> {
+    ///
+    /// With `rotate` a file that has reached `max_binlog_size` ends where the next transaction would begin.
+    pub fn lay_out<'m>(
+        &mut self,
+        shared: &Shared,
+        members: impl Iterator<Item = &'m mut Member>,
+        rotate: bool,
+    ) -> Vec<Chunk<Vec<u8>>> {
         let now_us = shared.clock.now_us();
-        let first_order = members.first().map_or(0, |member| member.order);
         let mut chunks =
             vec![Chunk { file: self.position.file_number, offset: self.position.offset, bytes: Vec::new() }];
         // Members of one cohort do not depend on each other, except where the overlay saw it.
         let mut independent_since = self.sequence_number;
-        let mut sequence_numbers = Vec::with_capacity(members.len());
+        let mut sequence_numbers = Vec::with_capacity(members.size_hint().0);
+        let mut first_order = None;
+        let mut room = 0;
         let mut transactions = 0;
-        for member in members.iter_mut() {
-            let full = self.position.offset >= shared.settings.max_binlog_size.load(Ordering::Relaxed);
-            let rotation = full && member.events.is_some() && shared.binlog.next_is_ready();
+        for member in members {
+            let first_order = *first_order.get_or_insert(member.order);
+            room += member.binlog_room;
+            let rotation = rotate && member.events.is_some() && self.file_is_full(shared);
             let rotation = rotation.then_some(FileStart::Rotation);
             if let Some(start) = member.begins_file.or(rotation) {
                 self.lay_out_file_start(shared, &mut chunks, start, now_us);
@@ -84,7 +99,7 @@ impl BinlogOrder {
                     gtid: self.next_gtid(shared.server_uuid),
                     last_committed,
                     sequence_number: self.sequence_number,
-                    xid: member.order,
+                    xid: member.xid,
                     commit_time_us: now_us,
                 };
                 let chunk = chunks.last_mut().expect("there is always a chunk");
@@ -95,7 +110,6 @@ impl BinlogOrder {
             sequence_numbers.push(self.sequence_number);
             member.committed = Some(Committed { gtid, position: self.position });
         }
-        let room: u64 = members.iter().map(|member| member.binlog_room).sum();
         let used: u64 = chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum();
         shared.binlog.release(room.saturating_sub(used));
         add(&shared.figures.binlog_commits, transactions);
@@ -154,7 +168,7 @@ impl Coordinator {
 /// Per engine the redo of every member that has some, in commit order.
 pub(super) fn redo_by_engine(members: &[Pending]) -> Vec<(EngineId, Vec<&[u8]>)> {
     let mut engines: Vec<(EngineId, Vec<&[u8]>)> = Vec::new();
-    for (engine, bytes) in members.iter().flat_map(|member| &member.redo) {
+    for (engine, bytes) in members.iter().flat_map(|member| &member.member.redo) {
         match engines.iter_mut().find(|(known, _)| known == engine) {
             Some((_, transactions)) => transactions.push(bytes),
             None => engines.push((*engine, vec![bytes])),

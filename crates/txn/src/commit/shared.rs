@@ -1,7 +1,6 @@
 //! What every way to commit shares: the engines, the binlog, and what readers see of them.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use cohort_engine::{Engine, EngineId, Snapshot};
@@ -9,14 +8,13 @@ use cohort_io::Clock;
 use cohort_log::binlog::{
     BinlogFiles, BinlogPosition, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents,
 };
-use cohort_log::journal::{Lsn, Reservation};
+use cohort_log::journal::Lsn;
 use parking_lot::Mutex;
 
-use super::outcome::{CommitSettings, Committed, Reply};
+use super::outcome::{CommitSettings, Committed};
 use crate::checkpoint::Note;
 use crate::figures::CommitFigures;
 use crate::overlay::Overlay;
-use crate::write_set::WriteSet;
 
 /// A prefix of the commit order, readable in every engine.
 pub struct Published {
@@ -40,38 +38,32 @@ pub(crate) struct Frontier {
     pub note: Note,
 }
 
-/// One transaction on its way.
-pub(crate) struct Pending {
+/// What the binlog's order and the engines need of a transaction.
+pub(crate) struct Member {
+    /// Place in the commit order; 0 before it has one.
     pub order: u64,
-    pub writes: WriteSet,
+    /// Number in its XID event.
+    pub xid: u64,
     pub redo: Vec<(EngineId, Vec<u8>)>,
     pub events: Option<TransactionEvents>,
     /// A file that begins here; such a member has no events.
     pub begins_file: Option<FileStart>,
+    /// Order of a transaction whose versions this one wrote over while they were in flight.
     pub depends_on: Option<u64>,
-    pub joined: Instant,
-    pub journal_room: Option<Reservation>,
+    /// Binlog bytes set aside.
     pub binlog_room: u64,
-    pub reply: Box<dyn Reply>,
+    /// Filled in by the layout.
     pub committed: Option<Committed>,
 }
 
-impl Pending {
-    /// One without changes.
-    pub fn new(binlog_room: u64, reply: Box<dyn Reply>) -> Pending {
-        Pending {
-            order: 0,
-            writes: WriteSet::default(),
-            redo: Vec::new(),
-            events: None,
-            begins_file: None,
-            depends_on: None,
-            joined: Instant::now(),
-            journal_room: None,
-            binlog_room,
-            reply,
-            committed: None,
-        }
+impl Member {
+    /// One that begins a file.
+    pub fn of_file(start: FileStart, binlog_room: u64) -> Member {
+        Member { begins_file: Some(start), ..Member::new(Vec::new(), None, binlog_room) }
+    }
+
+    pub fn new(redo: Vec<(EngineId, Vec<u8>)>, events: Option<TransactionEvents>, binlog_room: u64) -> Member {
+        Member { order: 0, xid: 0, redo, events, begins_file: None, depends_on: None, binlog_room, committed: None }
     }
 }
 
@@ -129,7 +121,7 @@ impl Shared {
 
     /// Shows readers everything up to `last`, which the engines have; `gtids` are those new since the
     /// call before, and the log ends at `end`.
-    pub fn publish(&self, last: &Pending, gtids: &GtidSet, end: Lsn) {
+    pub fn publish(&self, last: &Member, gtids: &GtidSet, end: Lsn) {
         let position = last.committed.as_ref().expect("layout filled it in").position;
         self.published.store(Arc::new(Published {
             order: last.order,

@@ -27,7 +27,7 @@ const BINLOG: &str = "/data";
 const LARGE: u64 = 8;
 
 /// A server's disk and engines: what a power cut takes down together.
-struct Machine {
+pub(crate) struct Machine {
     disk: SimDisk,
     engines: [Arc<MemoryEngine>; 2],
 }
@@ -43,7 +43,7 @@ impl Machine {
         Machine { disk: self.disk.crash(), engines }
     }
 
-    fn options(durability: u32) -> StoreOptions {
+    pub(crate) fn options(durability: u32) -> StoreOptions {
         StoreOptions {
             journal_dir: "/data/journal".into(),
             journal: JournalOptions {
@@ -104,7 +104,7 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// One transaction: a row in both engines, an event with its id, and one more in the counter.
-fn transfer(store: &Arc<Store>, id: u64) -> Result<Committed, CommitError> {
+pub(crate) fn transfer(store: &Arc<Store>, id: u64) -> Result<Committed, CommitError> {
     store.commit_and_wait(write_transfer(store, id))
 }
 
@@ -148,14 +148,14 @@ fn run(machine: &Machine, first: u64, last: u64) -> Vec<u64> {
 }
 
 /// Everything a recovered machine says about which transfers there are, from each side.
-struct Found {
-    rows: [Vec<u64>; 2],
-    counter: u64,
-    binlog: Vec<u64>,
+pub(crate) struct Found {
+    pub rows: [Vec<u64>; 2],
+    pub counter: u64,
+    pub binlog: Vec<u64>,
     gtids: String,
 }
 
-fn found(machine: &Machine, store: &Store) -> Found {
+pub(crate) fn found(disk: &SimDisk, store: &Store) -> Found {
     let published = store.published();
     let mut rows = [Vec::new(), Vec::new()];
     for (engine, rows) in ENGINES.iter().zip(&mut rows) {
@@ -170,16 +170,16 @@ fn found(machine: &Machine, store: &Store) -> Found {
     Found {
         rows,
         counter: if there { number(&value) } else { 0 },
-        binlog: binlog_ids(machine, store),
+        binlog: binlog_ids(disk, store),
         gtids: store.executed().1.to_string(),
     }
 }
 
-fn binlog_ids(machine: &Machine, store: &Store) -> Vec<u64> {
+fn binlog_ids(disk: &SimDisk, store: &Store) -> Vec<u64> {
     let mut ids = Vec::new();
     for file in store.binlog().list() {
         let path = Path::new(BINLOG).join(&file.name);
-        let mut reader = BinlogReader::open(&machine.disk, &path, ReaderOptions::default()).expect("a binlog file");
+        let mut reader = BinlogReader::open(disk, &path, ReaderOptions::default()).expect("a binlog file");
         let mut map = None;
         while let Some(event) = reader.next_event().expect("a whole event") {
             match event.decode().expect("a known event") {
@@ -201,7 +201,7 @@ fn binlog_ids(machine: &Machine, store: &Store) -> Vec<u64> {
 
 /// I1 to I3 and I5: what is there is a prefix of the order, the same prefix in both engines, the
 /// counter, the binlog and the GTIDs, and it has everything acknowledged.
-fn check(found: &Found, acknowledged: &[u64], context: &str) {
+pub(crate) fn check(found: &Found, acknowledged: &[u64], context: &str) {
     let there = found.rows[0].len() as u64;
     let prefix: Vec<u64> = (1..=there).collect();
     assert_eq!(found.rows[0], prefix, "{context}: a hole in engine 0");
@@ -227,7 +227,7 @@ fn a_run_without_faults_commits_everything() {
     assert_eq!(acknowledged.len() as u64, TRANSFERS);
     let machine = machine.crash();
     let (store, report) = machine.recover().expect("a recovery");
-    check(&found(&machine, &store), &acknowledged, "no fault");
+    check(&found(&machine.disk, &store), &acknowledged, "no fault");
     assert!(report.transactions_kept > 0, "the last checkpoint does not hold everything");
     assert!(store.binlog().list().len() > 3, "rotations happened");
 }
@@ -251,11 +251,11 @@ fn a_crash_at_any_operation_loses_nothing_acknowledged() {
         }
         let context = format!("crash at operation {operation}");
         let (store, _) = machine.recover().unwrap_or_else(|error| panic!("{context}: {error}"));
-        let there = found(&machine, &store);
+        let there = found(&machine.disk, &store);
         check(&there, &acknowledged, &context);
         let next = there.counter + 1;
         transfer(&store, next).unwrap_or_else(|error| panic!("{context}: the server does not go on: {error}"));
-        check(&found(&machine, &store), &[next], &context);
+        check(&found(&machine.disk, &store), &[next], &context);
         if finished {
             assert_eq!(acknowledged.len() as u64, TRANSFERS);
             assert!(operation > 60, "the sweep reached the log's writes");
@@ -277,7 +277,7 @@ fn an_error_at_any_operation_loses_nothing_acknowledged() {
             let machine = machine.crash();
             let context = format!("{fault:?} at operation {operation}");
             let (store, _) = machine.recover().unwrap_or_else(|error| panic!("{context}: {error}"));
-            check(&found(&machine, &store), &acknowledged, &context);
+            check(&found(&machine.disk, &store), &acknowledged, &context);
             if finished {
                 break;
             }
@@ -322,7 +322,7 @@ fn a_full_disk_fails_the_statement_and_not_the_server() {
     assert!(matches!(error, CommitError::NoSpace(_)), "{error}");
     machine.disk.set_capacity(u64::MAX);
     transfer(&store, id).expect("room again");
-    check(&found(&machine, &store), &[id], "after the disk was full");
+    check(&found(&machine.disk, &store), &[id], "after the disk was full");
 }
 
 /// Many sessions at once with log writers and checkpoints; the power goes at some moment.
@@ -365,7 +365,7 @@ fn concurrent_sessions_lose_nothing_acknowledged() {
         drop(store.close());
         let context = format!("round {round}");
         let (store, _) = machine.recover().unwrap_or_else(|error| panic!("{context}: {error}"));
-        check(&found(&machine, &store), &acknowledged.into_inner(), &context);
+        check(&found(&machine.disk, &store), &acknowledged.into_inner(), &context);
     }
 }
 
@@ -381,7 +381,7 @@ fn a_clean_stop_leaves_nothing_to_replay() {
     let machine = machine.crash();
     let (store, report) = machine.recover().expect("a recovery");
     assert!(report.is_clean(), "{report}");
-    check(&found(&machine, &store), &[1, 2, 3, 4, 5], "clean stop");
+    check(&found(&machine.disk, &store), &[1, 2, 3, 4, 5], "clean stop");
 }
 
 #[test]

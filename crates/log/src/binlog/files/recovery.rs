@@ -117,8 +117,9 @@ impl BinlogFiles {
     }
 
     /// Ends recovery: `end` is where the journal says the binlog ends. Cuts what lies behind it, removes what
-    /// interrupted rotations and purges left, and syncs everything. With `None` the journal knows of no
-    /// binlog, and the files are taken as they are.
+    /// interrupted rotations and purges left, and syncs everything. In file number 0 no file was ever begun:
+    /// what looks like one is removed. With `None` the journal knows of no binlog, and the files are taken as
+    /// they are.
     pub fn finish_recovery(&self, end: Option<BinlogPosition>) -> Result<RecoveredFiles, BinlogError> {
         let mut writer = self.writer.lock();
         let mut names = self.names.lock();
@@ -131,6 +132,12 @@ impl BinlogFiles {
             return Ok(self.recovered.lock().clone());
         };
         self.cut_files_behind(&mut names, end.file_number)?;
+        if end.file_number == 0 {
+            drop((writer, names));
+            self.remove_unlisted(end_is_known)?;
+            self.sync_all()?;
+            return Ok(self.recovered.lock().clone());
+        }
         self.check_closed_files(&mut writer, &names)?;
         self.go_to_file(&mut writer, &mut names, end)?;
         let current = writer.current.as_mut().expect("the file was just gone to");

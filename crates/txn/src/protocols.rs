@@ -1,0 +1,109 @@
+//! The classic commit protocols: two logs kept together by a two-phase commit.
+//!
+//! Each is a file that reads like its row of the table in `docs/commit-protocols.md`; the steps they are
+//! made of are in `steps.rs`, the queues and hand-offs in `group.rs`, and what happens after a crash in
+//! `recovery.rs`. Sessions run their commits in their own threads, as the originals do.
+//!
+//! Row locks are held until the engines have the commit record; the overlay is not used.
+
+mod group;
+mod mariadb;
+mod mariadb_naive;
+mod mysql41;
+mod mysql50;
+mod mysql56;
+mod mysql57;
+mod plugin104;
+pub(crate) mod recovery;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use cohort_engine::Xid;
+
+use crate::commit::{CommitError, Committed, Member};
+use crate::lock_profile::LockProfile;
+pub(crate) use steps::Steps;
+
+/// Which protocol commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitProtocol {
+    /// One journal record for everything: `commit.rs`.
+    Journal,
+    /// MySQL 4.1.
+    Mysql41,
+    /// MySQL 5.0 to 5.5 with the built-in InnoDB.
+    Mysql50 {
+        /// `innodb_support_xa`: with prepare.
+        support_xa: bool,
+    },
+    /// InnoDB Plugin 1.0.4.
+    Plugin104,
+    /// MySQL 5.6.
+    Mysql56,
+    /// MySQL 5.7 and later.
+    Mysql57,
+    /// MariaDB's first group commit: each session signals the next.
+    MariadbNaive,
+    /// MariaDB 5.3 and later: the leader commits for all.
+    Mariadb {
+        /// Flush the engines' logs behind the commit records too.
+        commit_flush: bool,
+    },
+}
+
+impl CommitProtocol {
+    /// The name in `commit_protocol`.
+    pub fn name(self) -> &'static str {
+        match self {
+            CommitProtocol::Journal => "journal",
+            CommitProtocol::Mysql41 => "mysql41",
+            CommitProtocol::Mysql50 { .. } => "mysql50",
+            CommitProtocol::Plugin104 => "plugin104",
+            CommitProtocol::Mysql56 => "mysql56",
+            CommitProtocol::Mysql57 => "mysql57",
+            CommitProtocol::MariadbNaive => "mariadb-naive",
+            CommitProtocol::Mariadb { .. } => "mariadb",
+        }
+    }
+
+    /// The two-phase protocol of that name; `None` for the journal.
+    pub(crate) fn two_phase(self) -> Option<Box<dyn Protocol>> {
+        Some(match self {
+            CommitProtocol::Journal => return None,
+            CommitProtocol::Mysql41 => Box::new(mysql41::Mysql41::new()),
+            CommitProtocol::Mysql50 { support_xa } => Box::new(mysql50::Mysql50::new(support_xa)),
+            CommitProtocol::Plugin104 => Box::new(plugin104::Plugin104::new()),
+            CommitProtocol::Mysql56 => Box::new(mysql56::Mysql56::new()),
+            CommitProtocol::Mysql57 => Box::new(mysql57::Mysql57::new()),
+            CommitProtocol::MariadbNaive => Box::new(mariadb_naive::MariadbNaive::new()),
+            CommitProtocol::Mariadb { commit_flush } => Box::new(mariadb::Mariadb::new(commit_flush)),
+        })
+    }
+}
+
+/// A way to commit a transaction in the engines and the binlog.
+pub(crate) trait Protocol: Send + Sync {
+    /// Commits `member`, whose redo is in one engine at least and which has binlog events. Returns when it
+    /// is durable as the settings say and visible, or with the reason why not: then either nothing of it
+    /// is left, or [`Steps::seal`] was called and its outcome is unknown.
+    fn commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError>;
+
+    /// Its locks, and what they cost so far.
+    fn lock_profile(&self) -> Vec<LockProfile>;
+}
+
+/// The transaction's name in the engines' logs, as MySQL makes it: a prefix, the server, a number.
+pub(crate) fn internal_xid(server_id: u32, number: u64) -> Xid {
+    let name = [&XID_PREFIX[..], &server_id.to_le_bytes(), &number.to_le_bytes()].concat();
+    Xid::new(&name).expect("twenty bytes")
+}
+
+/// The number in a name that [`internal_xid`] made.
+pub(crate) fn internal_number(xid: &Xid) -> Option<u64> {
+    let rest = xid.as_bytes().strip_prefix(XID_PREFIX)?;
+    let number = rest.get(4..).filter(|number| number.len() == 8)?;
+    number.try_into().ok().map(u64::from_le_bytes)
+}
+
+const XID_PREFIX: &[u8; 8] = b"MySQLXid";

@@ -1,0 +1,52 @@
+//! MariaDB 5.3 and later: one queue, and the leader commits for all ("optimized thread scheduling").
+//!
+//! ∥ prepare + flush; join the queue; the leader writes and syncs the binlog for the queue, then runs the
+//! whole queue's ordered commits itself; ∥ commit flush, unless `commit_flush` is off (10.0 and later).
+
+use super::group::{Stage, Ticket};
+use super::{Protocol, Steps};
+use crate::commit::{CommitError, Committed, Member};
+use crate::lock_profile::LockProfile;
+
+pub(super) struct Mariadb {
+    commit_flush: bool,
+    queue: Stage,
+    commit: Stage,
+}
+
+impl Mariadb {
+    pub fn new(commit_flush: bool) -> Self {
+        Mariadb { commit_flush, queue: Stage::new("LOCK_log"), commit: Stage::new("LOCK_commit_ordered") }
+    }
+
+    fn group_commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
+        let (ticket, mine) = Ticket::of(member);
+        let Some((lock_log, mut group)) = self.queue.enter(mine, None, "write and sync") else { return ticket.wait() };
+        if let Err(error) = steps.write_binlog(group.members()).and_then(|()| steps.sync_binlog()) {
+            return group.fail(&ticket, &error);
+        }
+        let Some((lock_commit, mut group)) = self.commit.enter(group, Some(lock_log), "commit_ordered") else {
+            return ticket.wait();
+        };
+        group.commit_all(|member| steps.commit_prepared(member));
+        drop(lock_commit);
+        group.finish();
+        ticket.wait()
+    }
+}
+
+impl Protocol for Mariadb {
+    fn commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
+        steps.prepare(&member)?;
+        steps.flush_engines(&member)?;
+        let committed = self.group_commit(steps, member)?;
+        if self.commit_flush {
+            steps.flush_all_engines()?;
+        }
+        Ok(committed)
+    }
+
+    fn lock_profile(&self) -> Vec<LockProfile> {
+        [&self.queue, &self.commit].iter().flat_map(|stage| stage.lock_profile()).collect()
+    }
+}

@@ -1,0 +1,50 @@
+//! MariaDB's first group commit: the leader writes the binlog, and each session signals the next.
+//!
+//! ∥ prepare + flush; join the queue; the leader writes and syncs the binlog for the queue; then each
+//! member's ordered commit runs in its own session, each signalling the next; ∥ commit flush.
+//!
+//! The signals are a chain of wake-ups that the whole queue waits for.
+
+use super::group::{QueueBusy, Stage, Ticket};
+use super::{Protocol, Steps};
+use crate::commit::{CommitError, Committed, Member};
+use crate::lock_profile::LockProfile;
+
+pub(super) struct MariadbNaive {
+    queue: Stage,
+    queue_busy: QueueBusy,
+}
+
+impl MariadbNaive {
+    pub fn new() -> Self {
+        MariadbNaive { queue: Stage::new("LOCK_log"), queue_busy: QueueBusy::default() }
+    }
+
+    fn group_commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
+        let (ticket, mine) = Ticket::of(member);
+        let commit = |member: &Member| steps.commit_prepared(member);
+        let Some((lock_log, mut group)) = self.queue.enter(mine, None, "write and sync") else {
+            return ticket.wait_for_turn(&self.queue_busy, commit);
+        };
+        if let Err(error) = steps.write_binlog(group.members()).and_then(|()| steps.sync_binlog()) {
+            return group.fail(&ticket, &error);
+        }
+        self.queue_busy.occupy();
+        drop(lock_log);
+        group.commit_first(&self.queue_busy, commit)
+    }
+}
+
+impl Protocol for MariadbNaive {
+    fn commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
+        steps.prepare(&member)?;
+        steps.flush_engines(&member)?;
+        let committed = self.group_commit(steps, member)?;
+        steps.flush_all_engines()?;
+        Ok(committed)
+    }
+
+    fn lock_profile(&self) -> Vec<LockProfile> {
+        self.queue.lock_profile()
+    }
+}

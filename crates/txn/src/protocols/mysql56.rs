@@ -1,0 +1,77 @@
+//! MySQL 5.6: three stages, each with its own queue and leader, that overlap between groups.
+//!
+//! ∥ prepare + flush; FLUSH stage (write every member's events); SYNC stage (one binlog sync); COMMIT
+//! stage (engines commit in binlog order, told to ignore durability, so no flush).
+//!
+//! Whoever finds a stage's queue empty leads there. A leader enters the next stage's queue before it lets
+//! the last stage's lock go, so that groups cannot overtake each other, and becomes a follower where
+//! another group's leader waits already: groups merge on their way.
+
+use super::group::{Stage, Ticket};
+use super::{Protocol, Steps};
+use crate::commit::{CommitError, Committed, Member};
+use crate::lock_profile::LockProfile;
+
+pub(super) struct Mysql56 {
+    stages: Stages,
+}
+
+/// The ordered commit, for [`Mysql56`] and its successor.
+pub(super) struct Stages {
+    flush: Stage,
+    sync: Stage,
+    commit: Stage,
+}
+
+impl Stages {
+    pub fn new() -> Self {
+        Stages { flush: Stage::new("LOCK_log"), sync: Stage::new("LOCK_sync"), commit: Stage::new("LOCK_commit") }
+    }
+
+    /// Takes a prepared member through the stages; `begin_flush` is what the FLUSH leader does first.
+    pub fn ordered_commit(
+        &self,
+        steps: &Steps,
+        member: Member,
+        begin_flush: impl FnOnce(&Steps) -> Result<(), CommitError>,
+    ) -> Result<Committed, CommitError> {
+        let (ticket, mine) = Ticket::of(member);
+        let Some((lock_log, mut group)) = self.flush.enter(mine, None, "FLUSH") else { return ticket.wait() };
+        if let Err(error) = begin_flush(steps).and_then(|()| steps.write_binlog(group.members())) {
+            return group.fail(&ticket, &error);
+        }
+        let Some((lock_sync, group)) = self.sync.enter(group, Some(lock_log), "SYNC") else { return ticket.wait() };
+        if let Err(error) = steps.sync_binlog() {
+            return group.fail(&ticket, &error);
+        }
+        let Some((lock_commit, mut group)) = self.commit.enter(group, Some(lock_sync), "COMMIT") else {
+            return ticket.wait();
+        };
+        group.commit_all(|member| steps.commit_prepared(member));
+        drop(lock_commit);
+        group.finish();
+        ticket.wait()
+    }
+
+    pub fn lock_profile(&self) -> Vec<LockProfile> {
+        [&self.flush, &self.sync, &self.commit].iter().flat_map(|stage| stage.lock_profile()).collect()
+    }
+}
+
+impl Mysql56 {
+    pub fn new() -> Self {
+        Mysql56 { stages: Stages::new() }
+    }
+}
+
+impl Protocol for Mysql56 {
+    fn commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
+        steps.prepare(&member)?;
+        steps.flush_engines(&member)?;
+        self.stages.ordered_commit(steps, member, |_| Ok(()))
+    }
+
+    fn lock_profile(&self) -> Vec<LockProfile> {
+        self.stages.lock_profile()
+    }
+}

@@ -1,0 +1,30 @@
+//! MySQL 5.7 and later: the prepares of a group share one flush.
+//!
+//! As [`mysql56`](super::mysql56), but prepare does not flush: the FLUSH leader flushes the engines' logs
+//! once for the group, before it writes the binlog.
+
+use super::mysql56::Stages;
+use super::{Protocol, Steps};
+use crate::commit::{CommitError, Committed, Member};
+use crate::lock_profile::LockProfile;
+
+pub(super) struct Mysql57 {
+    stages: Stages,
+}
+
+impl Mysql57 {
+    pub fn new() -> Self {
+        Mysql57 { stages: Stages::new() }
+    }
+}
+
+impl Protocol for Mysql57 {
+    fn commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
+        steps.prepare(&member)?;
+        self.stages.ordered_commit(steps, member, Steps::flush_all_engines)
+    }
+
+    fn lock_profile(&self) -> Vec<LockProfile> {
+        self.stages.lock_profile()
+    }
+}

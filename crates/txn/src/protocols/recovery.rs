@@ -1,0 +1,161 @@
+//! What happens after a crash of a classic protocol.
+//!
+//! | crash | leaves | repaired by |
+//! | --- | --- | --- |
+//! | before the prepare is durable | nothing | – |
+//! | before the binlog has the XID | a prepared transaction | rolled back |
+//! | during the binlog write | a torn end of the file, a prepared transaction | cut, rolled back |
+//! | behind it, before the commit record is durable | a prepared transaction with its XID in the binlog | committed |
+//! | without prepare (`mysql41`, `support_xa=0`) | a transaction in one log only | nothing can |
+//!
+//! The coordinator log is the last binlog file: a file is ended only when everything in it is durable in
+//! the engines.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use cohort_engine::{TwoPhase, Xid};
+use cohort_log::binlog::{BinlogFiles, BinlogPosition, EventBody, GtidSet, ReadError, ReaderOptions};
+
+use super::internal_number;
+use crate::checkpoint::Note;
+use crate::recovery::RecoverError;
+
+/// What the recovery of a classic protocol found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TwoPhaseReport {
+    /// Transactions in the last binlog file.
+    pub in_binlog: u64,
+    /// Bytes cut off behind them.
+    pub binlog_bytes_cut: u64,
+    /// Why they were cut.
+    pub cut_reason: Option<String>,
+    /// Per engine: prepared transactions that were committed.
+    pub committed: Vec<(&'static str, u64)>,
+    /// Per engine: prepared transactions that were rolled back.
+    pub rolled_back: Vec<(&'static str, u64)>,
+    /// Prepared transactions of clients (XA), left as they are.
+    pub left: u64,
+}
+
+/// The coordinator log as a crash left it.
+#[derive(Default)]
+struct CoordinatorLog {
+    end: BinlogPosition,
+    gtids: GtidSet,
+    /// Numbers of the transactions, in order.
+    xids: Vec<u64>,
+    cut_reason: Option<String>,
+}
+
+/// Decides every prepared transaction by the last binlog file, whose torn end is cut.
+pub(crate) fn recover(
+    binlog: &BinlogFiles,
+    engines: &[Arc<dyn TwoPhase>],
+) -> Result<(Note, TwoPhaseReport), RecoverError> {
+    let found = read_coordinator_log(binlog)?;
+    let files = binlog.finish_recovery(found.as_ref().map(|log| log.end))?;
+    let log = found.unwrap_or_default();
+    let mut report = TwoPhaseReport {
+        in_binlog: log.xids.len() as u64,
+        binlog_bytes_cut: files.cut_bytes,
+        cut_reason: log.cut_reason.filter(|_| files.cut_bytes > 0),
+        ..TwoPhaseReport::default()
+    };
+    for engine in engines {
+        decide(&**engine, &log.xids, &mut report)?;
+    }
+    Ok((Note { position: log.end, gtids: log.gtids }, report))
+}
+
+/// Commits what the binlog has, in its order, and rolls the rest back.
+fn decide(engine: &dyn TwoPhase, xids: &[u64], report: &mut TwoPhaseReport) -> Result<(), RecoverError> {
+    let mut prepared: HashMap<u64, Xid> = HashMap::new();
+    for xid in engine.prepared() {
+        match internal_number(&xid) {
+            Some(number) => drop(prepared.insert(number, xid)),
+            None => report.left += 1,
+        }
+    }
+    let mut committed = 0;
+    for number in xids {
+        if let Some(xid) = prepared.remove(number) {
+            engine.commit_prepared(&xid)?;
+            committed += 1;
+        }
+    }
+    let undecided: BTreeSet<&Xid> = prepared.values().collect();
+    undecided.iter().try_for_each(|xid| engine.rollback_prepared(xid))?;
+    report.committed.push((engine.name(), committed));
+    report.rolled_back.push((engine.name(), undecided.len() as u64));
+    engine.flush_log()?;
+    Ok(())
+}
+
+fn read_coordinator_log(binlog: &BinlogFiles) -> Result<Option<CoordinatorLog>, RecoverError> {
+    let Some(last) = binlog.found_end() else {
+        return Ok(first_file_is_empty(binlog).then(CoordinatorLog::default));
+    };
+    match read_file(binlog, last.file_number) {
+        // A crash can list a file before its header, or the file itself, is there. Nothing is in it, and
+        // everything in the file before it was decided.
+        Err(error) if was_not_begun(&error) && last.file_number == 1 => Ok(Some(CoordinatorLog::default())),
+        Err(error) if was_not_begun(&error) => Ok(Some(read_file(binlog, last.file_number - 1)?)),
+        read => Ok(Some(read?)),
+    }
+}
+
+/// Whether the index is empty because a crash came before its first line was there.
+fn first_file_is_empty(binlog: &BinlogFiles) -> bool {
+    let has_transactions = |number| read_file(binlog, number).is_ok_and(|log| !log.xids.is_empty());
+    !has_transactions(1) && read_file(binlog, 2).is_err()
+}
+
+fn was_not_begun(error: &ReadError) -> bool {
+    match error {
+        ReadError::Io(error) => error.is_not_found(),
+        ReadError::NotBinlog { .. } | ReadError::CutOff { .. } | ReadError::Damaged { .. } => true,
+        _ => false,
+    }
+}
+
+/// Reads a file up to the end of its last whole transaction. An error says that its header is not there.
+fn read_file(binlog: &BinlogFiles, number: u64) -> Result<CoordinatorLog, ReadError> {
+    let mut reader = binlog.reader(number, ReaderOptions::default())?;
+    let mut log = CoordinatorLog { gtids: reader.previous_gtids()?, ..CoordinatorLog::default() };
+    log.end = BinlogPosition { file_number: number, offset: reader.offset() };
+    let mut gtid = None;
+    loop {
+        let event = match reader.next_event() {
+            Ok(Some(event)) => event,
+            Ok(None) => return Ok(log),
+            Err(torn) => {
+                log.cut_reason = Some(torn.to_string());
+                return Ok(log);
+            }
+        };
+        let offset = event.offset;
+        let xid = match event.decode() {
+            Ok(EventBody::Gtid(event)) => {
+                gtid = Some(event.gtid);
+                continue;
+            }
+            Ok(EventBody::Xid(xid)) => xid,
+            Ok(EventBody::Query(query)) => match query.ddl_xid() {
+                Some(xid) => xid,
+                None => continue,
+            },
+            Ok(EventBody::Rotate(_)) => {
+                log.end.offset = reader.offset();
+                continue;
+            }
+            Ok(_) => continue,
+            Err(error) => return Err(reader.damaged(offset, error)),
+        };
+        log.xids.push(xid);
+        if let Some(gtid) = gtid.take() {
+            log.gtids.insert(gtid);
+        }
+        log.end.offset = reader.offset();
+    }
+}

@@ -1,0 +1,381 @@
+//! The steps that the classic protocols are made of.
+//!
+//! Invariants
+//! 1. A member's XID is in the binlog before any engine has its commit record (two-phase protocols).
+//! 2. A binlog file is followed by the next only when every member in it is decided and durable in the
+//!    engines: recovery reads the last file only.
+//! 3. After a step that may have left something behind failed, no commit is acknowledged
+//!    ([`Steps::seal`]).
+//!
+//! Concurrency: `order` → `progress`. `order` is held while the binlog file is written; callers commit in
+//! engines under a lock of their protocol, in the order in which they wrote the binlog.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cohort_engine::{TwoPhase, WriteError, Xid};
+use cohort_log::binlog::{FileStart, GtidSet};
+use cohort_log::journal::Lsn;
+use parking_lot::{Condvar, Mutex};
+
+use super::{Protocol, internal_xid};
+use crate::cohort_record::Chunk;
+use crate::commit::{
+    AbortOnPanic, BinlogOrder, Closed, CommitError, Committed, Member, ROTATION_BYTES_MAX, Reply, Shared,
+};
+use crate::figures::add;
+use crate::lock_profile::LockProfile;
+use crate::transaction::Transaction;
+use crate::write_set::WriteSet;
+
+/// How often the background thread looks.
+const UPKEEP_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+struct Progress {
+    next_order: u64,
+    /// Members in the binlog that the engines have not all committed.
+    undecided: u64,
+    /// Sessions within a commit.
+    committing: u64,
+    unsynced_groups: u32,
+    closed: Option<Closed>,
+}
+
+/// A classic protocol at work on the engines and the binlog.
+pub(crate) struct Steps {
+    shared: Arc<Shared>,
+    engines: Vec<Arc<dyn TwoPhase>>,
+    protocol: Box<dyn Protocol>,
+    order: Mutex<BinlogOrder>,
+    progress: Mutex<Progress>,
+    changed: Condvar,
+    next_xid: AtomicU64,
+}
+
+impl Steps {
+    /// Goes on behind `shared`'s frontier; nothing in the engines is prepared.
+    pub fn new(shared: Arc<Shared>, engines: Vec<Arc<dyn TwoPhase>>, protocol: Box<dyn Protocol>) -> Self {
+        let order = BinlogOrder::after(&shared.frontier().note, shared.server_uuid);
+        let next_order = shared.published().order + 1;
+        Steps {
+            shared,
+            engines,
+            protocol,
+            order: Mutex::new(order),
+            progress: Mutex::new(Progress { next_order, ..Progress::default() }),
+            changed: Condvar::new(),
+            next_xid: AtomicU64::new(1),
+        }
+    }
+
+    /// Commits `transaction` in the calling thread; `reply` gets the outcome.
+    ///
+    /// A panic would leave followers without their leader: it ends the process, and recovery decides.
+    pub fn commit(&self, mut transaction: Transaction, reply: Box<dyn Reply>) {
+        let abort_on_panic = AbortOnPanic;
+        let outcome = self.run(&mut transaction);
+        drop(transaction);
+        reply.send(outcome);
+        std::mem::forget(abort_on_panic);
+    }
+
+    fn run(&self, transaction: &mut Transaction) -> Result<Committed, CommitError> {
+        let writes = std::mem::take(&mut transaction.writes);
+        let events = transaction.take_events();
+        if writes.is_empty() && events.is_none() {
+            return Ok(Committed { gtid: None, position: self.shared.published().position });
+        }
+        let redo: Vec<_> = writes.engines().map(|(engine, keys)| (engine, WriteSet::redo(keys))).collect();
+        for (engine, _) in &redo {
+            self.engines[usize::from(engine.0)].ready().map_err(|error| self.refused(&error))?;
+        }
+        let room = events.as_ref().map_or(0, |events| events.byte_len());
+        self.reserve(room)?;
+        self.enter()?;
+        let logged = events.is_some();
+        let mut member = Member::new(redo, events, room);
+        member.xid = self.next_xid.fetch_add(1, Ordering::Relaxed);
+        let outcome = match logged {
+            true => self.protocol.commit(self, member),
+            false => self.commit_in_engines_only(member),
+        };
+        add(&self.shared.figures.commits, u64::from(outcome.is_ok()));
+        self.leave();
+        outcome
+    }
+
+    /// A transaction that is not in the binlog (`sql_log_bin=0`) has nothing to be kept together with.
+    fn commit_in_engines_only(&self, mut member: Member) -> Result<Committed, CommitError> {
+        let order = self.order.lock();
+        member.committed = Some(Committed { gtid: None, position: self.shared.published().position });
+        let committed = self.commit_without_prepare(&member)?;
+        drop(order);
+        self.flush_engines(&member)?;
+        Ok(committed)
+    }
+
+    /// Begins a new binlog file behind everything committed so far.
+    pub fn begin_file(&self, start: FileStart) -> Result<Committed, CommitError> {
+        self.reserve(ROTATION_BYTES_MAX)?;
+        let mut order = self.order.lock();
+        self.next_file(&mut order, Member::of_file(start, ROTATION_BYTES_MAX))
+    }
+
+    /// Prepares the member in every engine it changed; not durable before a flush. After an error nothing
+    /// of it is left.
+    pub fn prepare(&self, member: &Member) -> Result<(), CommitError> {
+        let xid = self.xid(member);
+        for (at, (engine, redo)) in member.redo.iter().enumerate() {
+            if let Err(error) = self.engines[usize::from(engine.0)].prepare(&xid, redo) {
+                for (engine, _) in &member.redo[..at] {
+                    self.engines[usize::from(engine.0)].rollback_prepared(&xid).map_err(|e| self.seal(&e))?;
+                }
+                self.shared.binlog.release(member.binlog_room);
+                return Err(self.refused(&error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the member's records durable in the engines it changed, with those of everyone who waits
+    /// (`flush_log_at_trx_commit=1`).
+    pub fn flush_engines(&self, member: &Member) -> Result<(), CommitError> {
+        let engines = member.redo.iter().map(|(engine, _)| &self.engines[usize::from(engine.0)]);
+        self.flush(engines)
+    }
+
+    /// Makes every record in every engine durable.
+    pub fn flush_all_engines(&self) -> Result<(), CommitError> {
+        self.flush(self.engines.iter())
+    }
+
+    fn flush<'e>(&self, mut engines: impl Iterator<Item = &'e Arc<dyn TwoPhase>>) -> Result<(), CommitError> {
+        if self.shared.settings.durability.flush_log_at_trx_commit.load(Ordering::Relaxed) != 1 {
+            return Ok(());
+        }
+        engines.try_for_each(|engine| engine.flush_log()).map_err(|error| self.seal(&error))
+    }
+
+    /// Fixes the members' order and writes their events into the binlog file, unsynced.
+    pub fn write_binlog<'m>(&self, members: impl IntoIterator<Item = &'m mut Member>) -> Result<(), CommitError> {
+        let mut order = self.order.lock();
+        if order.file_is_full(&self.shared) {
+            self.reserve(ROTATION_BYTES_MAX).map_err(|error| self.seal(&error))?;
+            self.next_file(&mut order, Member::of_file(FileStart::Rotation, ROTATION_BYTES_MAX))?;
+        }
+        let mut count = 0;
+        {
+            let mut progress = self.progress.lock();
+            if let Some(closed @ Closed::Sealed(_)) = &progress.closed {
+                return Err(closed.clone().into());
+            }
+            let members = members.into_iter().inspect(|_| count += 1);
+            let members = members.zip(progress.next_order..).map(|(member, order)| {
+                member.order = order;
+                member
+            });
+            let chunks = order.lay_out(&self.shared, members, false);
+            progress.next_order += count;
+            progress.undecided += count;
+            drop(progress);
+            chunks.iter().try_for_each(|chunk| self.append(chunk))?;
+        }
+        self.shared.figures.cohort_size.record(count);
+        Ok(())
+    }
+
+    /// Syncs the binlog, as often as `sync_binlog` says.
+    pub fn sync_binlog(&self) -> Result<(), CommitError> {
+        let every = self.shared.settings.durability.sync_binlog.load(Ordering::Relaxed);
+        {
+            let mut progress = self.progress.lock();
+            progress.unsynced_groups += 1;
+            if every == 0 || progress.unsynced_groups < every {
+                return Ok(());
+            }
+            progress.unsynced_groups = 0;
+        }
+        self.shared.binlog.sync_all().map(drop).map_err(|error| self.seal(&error))
+    }
+
+    /// Writes the member's commit records and shows it to readers; not durable before a flush.
+    pub fn commit_prepared(&self, member: &Member) -> Result<Committed, CommitError> {
+        self.check_open()?;
+        let xid = self.xid(member);
+        for (engine, _) in &member.redo {
+            self.engines[usize::from(engine.0)].commit_prepared(&xid).map_err(|error| self.seal(&error))?;
+        }
+        self.decided();
+        self.show(member)
+    }
+
+    /// Writes changes and commit record at once, in engine after engine, and shows them to readers.
+    pub fn commit_without_prepare(&self, member: &Member) -> Result<Committed, CommitError> {
+        self.check_open()?;
+        for (engine, redo) in &member.redo {
+            self.engines[usize::from(engine.0)].commit_unprepared(redo).map_err(|error| self.seal(&error))?;
+        }
+        if member.order > 0 {
+            self.decided();
+        }
+        self.show(member)
+    }
+
+    fn show(&self, member: &Member) -> Result<Committed, CommitError> {
+        let committed = member.committed.clone().expect("the binlog was laid out");
+        let mut gtids = GtidSet::new();
+        if let Some(gtid) = committed.gtid {
+            gtids.insert(gtid);
+        }
+        self.shared.publish(member, &gtids, Lsn(0));
+        Ok(committed)
+    }
+
+    fn xid(&self, member: &Member) -> Xid {
+        internal_xid(self.shared.identity.server_id, member.xid)
+    }
+
+    fn reserve(&self, bytes: u64) -> Result<(), CommitError> {
+        self.shared.binlog.reserve(bytes).map_err(|error| match error.is_no_space() {
+            true => CommitError::NoSpace(error.to_string()),
+            false => self.seal(&error),
+        })
+    }
+
+    /// With `order` locked: waits until every member of the file is decided, makes that durable, and
+    /// begins the next.
+    fn next_file(&self, order: &mut BinlogOrder, mut file: Member) -> Result<Committed, CommitError> {
+        let mut progress = self.progress.lock();
+        while progress.undecided > 0 && progress.closed.is_none() {
+            self.changed.wait(&mut progress);
+        }
+        file.order = progress.next_order;
+        drop(progress);
+        self.check_open()?;
+        self.engines.iter().try_for_each(|engine| engine.flush_log()).map_err(|error| self.seal(&error))?;
+        for chunk in order.lay_out(&self.shared, std::iter::once(&mut file), false) {
+            // The file that ends here is durable to its last byte before there is another one.
+            self.append(&chunk)?;
+            self.shared.binlog.sync_all().map_err(|error| self.seal(&error))?;
+        }
+        Ok(file.committed.expect("the binlog was laid out"))
+    }
+
+    fn append(&self, chunk: &Chunk<Vec<u8>>) -> Result<(), CommitError> {
+        if chunk.bytes.is_empty() {
+            return Ok(());
+        }
+        self.shared.binlog.append(chunk.place(), &chunk.bytes).map_err(|error| self.seal(&error))
+    }
+
+    fn decided(&self) {
+        let mut progress = self.progress.lock();
+        progress.undecided -= 1;
+        if progress.undecided == 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    fn enter(&self) -> Result<(), CommitError> {
+        let mut progress = self.progress.lock();
+        if let Some(closed) = &progress.closed {
+            return Err(closed.clone().into());
+        }
+        progress.committing += 1;
+        Ok(())
+    }
+
+    fn leave(&self) {
+        let mut progress = self.progress.lock();
+        progress.committing -= 1;
+        if progress.committing == 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    fn check_open(&self) -> Result<(), CommitError> {
+        match &self.progress.lock().closed {
+            Some(Closed::Sealed(reason)) => Err(CommitError::Unknown(reason.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// What to say of a member that an engine did not take and of which nothing is left.
+    fn refused(&self, error: &WriteError) -> CommitError {
+        match error {
+            WriteError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
+            _ => {
+                self.seal(error);
+                CommitError::Sealed(error.to_string())
+            }
+        }
+    }
+
+    /// Refuses every later commit; the outcome of those under way is unknown, which is what is returned.
+    pub fn seal(&self, error: &dyn std::error::Error) -> CommitError {
+        let mut progress = self.progress.lock();
+        let reason = match &progress.closed {
+            Some(Closed::Sealed(first)) => first.clone(),
+            _ => error.to_string(),
+        };
+        progress.closed = Some(Closed::Sealed(reason.clone()));
+        self.changed.notify_all();
+        CommitError::Unknown(reason)
+    }
+
+    /// Why commits are refused, if they are.
+    pub fn closed(&self) -> Option<CommitError> {
+        self.progress.lock().closed.clone().map(CommitError::from)
+    }
+
+    /// Refuses new commits and waits for those under way.
+    pub fn drain(&self) {
+        let mut progress = self.progress.lock();
+        progress.closed.get_or_insert(Closed::ShuttingDown);
+        self.changed.notify_all();
+        while progress.committing > 0 {
+            self.changed.wait(&mut progress);
+        }
+    }
+
+    /// Makes everything durable at the end of a clean shutdown.
+    pub fn close(&self) -> Result<(), CommitError> {
+        for engine in &self.engines {
+            engine.flush().map_err(|error| self.seal(&error))?;
+        }
+        self.shared.binlog.close().map_err(|error| self.seal(&error))
+    }
+
+    /// Makes the next binlog file ready, so that a rotation finds it.
+    pub fn prepare_ahead(&self) {
+        if let Err(error) = self.shared.binlog.prepare_next() {
+            eprintln!("[Warning] cannot prepare the next binlog file: {error}");
+        }
+    }
+
+    /// Body of the background thread: the next binlog file made ready, and the once-a-second flush of the
+    /// weaker settings. Returns when commits are refused.
+    pub fn run_upkeep(&self) {
+        loop {
+            self.prepare_ahead();
+            let flushed_at_commit =
+                self.shared.settings.durability.flush_log_at_trx_commit.load(Ordering::Relaxed) == 1;
+            if !flushed_at_commit && let Err(error) = self.engines.iter().try_for_each(|engine| engine.flush_log()) {
+                self.seal(&error);
+                return;
+            }
+            let mut progress = self.progress.lock();
+            if progress.closed.is_some() {
+                return;
+            }
+            self.changed.wait_for(&mut progress, UPKEEP_EVERY);
+        }
+    }
+
+    /// The protocol's locks, and what they cost so far.
+    pub fn lock_profile(&self) -> Vec<LockProfile> {
+        self.protocol.lock_profile()
+    }
+}

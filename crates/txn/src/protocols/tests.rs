@@ -1,0 +1,202 @@
+//! The classic protocols on the simulated disk: crashed and failed at every operation in turn.
+
+mod logged;
+
+use std::sync::Arc;
+use std::thread;
+
+use cohort_engine::{TwoPhase, WriteError};
+use cohort_io::{Fault, SimClock, SimDisk};
+
+use self::logged::LoggedEngine;
+use super::*;
+use crate::commit::tests::{Machine, check, found, transfer};
+use crate::recovery::RecoverError;
+use crate::store::Store;
+
+const CONSISTENT: [CommitProtocol; 8] = [
+    CommitProtocol::Mysql50 { support_xa: true },
+    CommitProtocol::Plugin104,
+    CommitProtocol::Mysql56,
+    CommitProtocol::Mysql57,
+    CommitProtocol::MariadbNaive,
+    CommitProtocol::Mariadb { commit_flush: true },
+    CommitProtocol::Mariadb { commit_flush: false },
+    // The same recovery again, whatever ran before.
+    CommitProtocol::Plugin104,
+];
+const DIVERGING: [CommitProtocol; 2] = [CommitProtocol::Mysql41, CommitProtocol::Mysql50 { support_xa: false }];
+const TRANSFERS: u64 = 11;
+
+fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, recovery::TwoPhaseReport), RecoverError> {
+    let engine = |name| -> Result<Arc<dyn TwoPhase>, WriteError> { Ok(Arc::new(LoggedEngine::open(disk, name)?)) };
+    let engines = vec![engine("one")?, engine("two")?];
+    let clock = Arc::new(SimClock::new(1_700_000_000_000_000));
+    Store::recover_two_phase(Machine::options(1), protocol, Arc::new(disk.clone()), clock, engines)
+}
+
+/// Runs transfers one after the other, with rotations between; returns the ids that were acknowledged.
+fn run(disk: &SimDisk, protocol: CommitProtocol) -> Vec<u64> {
+    let Ok((store, _)) = open(disk, protocol) else { return Vec::new() };
+    let mut acknowledged = Vec::new();
+    for id in 1..=TRANSFERS {
+        match transfer(&store, id) {
+            Ok(_) => acknowledged.push(id),
+            Err(_) => break,
+        }
+        if id % 3 == 0 {
+            store.prepare_ahead();
+        }
+    }
+    acknowledged
+}
+
+#[test]
+fn a_run_without_faults_commits_everything() {
+    for protocol in CONSISTENT.iter().chain(&DIVERGING) {
+        let disk = SimDisk::new(1);
+        let acknowledged = run(&disk, *protocol);
+        assert_eq!(acknowledged.len() as u64, TRANSFERS, "{protocol:?}");
+        let disk = disk.crash();
+        let (store, _) = open(&disk, *protocol).unwrap_or_else(|error| panic!("{protocol:?}: {error}"));
+        check(&found(&disk, &store), &acknowledged, &format!("{protocol:?}"));
+        assert!(store.binlog().list().len() > 3, "{protocol:?}: rotations happened");
+    }
+}
+
+/// Crashes at operation 0, 1, 2 … until a run ends without reaching it; the recovery is crashed too.
+#[test]
+fn a_crash_at_any_operation_keeps_binlog_and_engines_together() {
+    for protocol in CONSISTENT {
+        let (mut committed, mut rolled_back) = (0, 0);
+        for operation in 0.. {
+            let disk = SimDisk::new(operation + 1);
+            disk.set_fault(operation, Fault::PowerCut);
+            let acknowledged = run(&disk, protocol);
+            let finished = disk.operations() <= operation;
+            let mut disk = disk.crash();
+            if operation % 2 == 1 {
+                disk.set_fault(operation / 2 % 20, Fault::PowerCut);
+                drop(open(&disk, protocol));
+                disk = disk.crash();
+            }
+            let context = format!("{protocol:?}, crash at operation {operation}");
+            let (store, report) = open(&disk, protocol).unwrap_or_else(|error| panic!("{context}: {error}"));
+            let there = found(&disk, &store);
+            check(&there, &acknowledged, &context);
+            let next = there.counter + 1;
+            transfer(&store, next).unwrap_or_else(|error| panic!("{context}: the server does not go on: {error}"));
+            check(&found(&disk, &store), &[next], &context);
+            committed += report.committed.iter().map(|(_, count)| count).sum::<u64>();
+            rolled_back += report.rolled_back.iter().map(|(_, count)| count).sum::<u64>();
+            if finished {
+                assert!(operation > 60, "the sweep reached the logs' writes");
+                break;
+            }
+        }
+        assert!(committed > 0 && rolled_back > 0, "{protocol:?}: recovery decided both ways");
+    }
+}
+
+/// I6: after an error anywhere nothing acknowledged is lost, and nothing is there twice or by half.
+#[test]
+fn an_error_at_any_operation_keeps_binlog_and_engines_together() {
+    for protocol in CONSISTENT {
+        for operation in 0.. {
+            let disk = SimDisk::new(operation + 1);
+            disk.set_fault(operation, Fault::Error);
+            let acknowledged = run(&disk, protocol);
+            let finished = disk.operations() <= operation;
+            let disk = disk.crash();
+            let context = format!("{protocol:?}, error at operation {operation}");
+            let (store, _) = open(&disk, protocol).unwrap_or_else(|error| panic!("{context}: {error}"));
+            check(&found(&disk, &store), &acknowledged, &context);
+            if finished {
+                break;
+            }
+        }
+    }
+}
+
+/// What the sources warn of: without prepare there is a moment at which a crash leaves a transaction in
+/// one log only.
+#[test]
+fn without_prepare_a_crash_can_leave_binlog_and_engines_different() {
+    for protocol in DIVERGING {
+        let diverged = (0..).map_while(|operation| {
+            let disk = SimDisk::new(operation + 1);
+            disk.set_fault(operation, Fault::PowerCut);
+            run(&disk, protocol);
+            let finished = disk.operations() <= operation;
+            let disk = disk.crash();
+            let there = open(&disk, protocol).map(|(store, _)| found(&disk, &store)).expect("a recovery");
+            (!finished).then_some(there.binlog != there.rows[0] || there.rows[0] != there.rows[1])
+        });
+        assert!(diverged.filter(|diverged| *diverged).count() > 0, "{protocol:?} never diverged");
+    }
+}
+
+/// Sessions side by side: everything is committed once, and the binlog's order is that of the engines.
+#[test]
+fn concurrent_sessions_are_committed_in_one_order() {
+    for protocol in CONSISTENT.iter().chain(&DIVERGING) {
+        let disk = SimDisk::new(1);
+        let (store, _) = open(&disk, *protocol).expect("a new store");
+        thread::scope(|scope| {
+            for session in 0..4 {
+                let store = &store;
+                scope.spawn(move || {
+                    for round in 0..10 {
+                        transfer(store, 1 + session * 10 + round).expect("a commit");
+                    }
+                });
+            }
+        });
+        let there = found(&disk, &store);
+        let mut ids = there.binlog.clone();
+        ids.sort_unstable();
+        let all: Vec<u64> = (1..=40).collect();
+        assert_eq!((&ids, &there.rows[0], &there.rows[1], there.counter), (&all, &all, &all, 40), "{protocol:?}");
+        let locks = store.lock_profile();
+        assert!(locks.iter().any(|line| line.cost.count > 0 && line.cost.hold_ns > 0), "{protocol:?}: {locks:?}");
+        store.close().expect("a clean stop");
+        let disk = disk.crash();
+        let (store, report) = open(&disk, *protocol).expect("a start after a clean stop");
+        assert_eq!(found(&disk, &store).rows[0], all, "{protocol:?}");
+        assert_eq!(report.binlog_bytes_cut, 0, "{protocol:?}");
+    }
+}
+
+/// No follower gets an OK because its leader's sync failed, and none is left waiting.
+#[test]
+fn a_failed_sync_fails_the_whole_group() {
+    for protocol in CONSISTENT {
+        for skipped in 0..30 {
+            let disk = SimDisk::new(skipped + 1);
+            let (store, _) = open(&disk, protocol).expect("a new store");
+            disk.set_fault(disk.operations() + 40 + skipped, Fault::Error);
+            let outcomes: Vec<(u64, bool)> = thread::scope(|scope| {
+                let sessions: Vec<_> = (0..4)
+                    .map(|session| {
+                        let store = &store;
+                        let ids = (0..10).map(move |round| 1 + session * 10 + round);
+                        scope.spawn(move || ids.map(|id| (id, transfer(store, id).is_ok())).collect::<Vec<_>>())
+                    })
+                    .collect();
+                sessions.into_iter().flat_map(|session| session.join().expect("no panic")).collect()
+            });
+            let failed = outcomes.iter().filter(|(_, ok)| !ok).count();
+            assert!(failed > 0, "{protocol:?}: the fault was not reached");
+            drop(store);
+            let disk = disk.crash();
+            let (store, _) = open(&disk, protocol).expect("a recovery");
+            let there = found(&disk, &store);
+            for (id, _) in outcomes.iter().filter(|(_, ok)| *ok) {
+                assert!(there.binlog.contains(id), "{protocol:?}: {id} was acknowledged and is not in the binlog");
+            }
+            let mut ids = there.binlog.clone();
+            ids.sort_unstable();
+            assert_eq!((&ids, &ids), (&there.rows[0], &there.rows[1]), "{protocol:?}");
+        }
+    }
+}
