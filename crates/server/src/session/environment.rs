@@ -156,8 +156,10 @@ impl SessionEnvironment {
     fn set_globally(&self, id: VariableId, setting: Setting) {
         let follower = variables::follower(id.row(), &setting);
         let globals = &self.server.globals;
-        let commit_related =
-            matches!(id.row().name, "sync_binlog" | "innodb_flush_log_at_trx_commit" | "max_binlog_size");
+        let commit_related = matches!(
+            id.row().name,
+            "sync_binlog" | "innodb_flush_log_at_trx_commit" | "max_binlog_size" | "binlog_row_metadata"
+        );
         globals.set(id, setting);
         if let Some((name, setting)) = follower {
             globals.set(named(name), setting);
