@@ -238,6 +238,59 @@ fn updates_and_deletes_carry_both_images_in_order() -> Result<()> {
 }
 
 #[test]
+fn account_statements_are_logged_with_hashes_and_make_the_same_accounts_elsewhere() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    for statement in [
+        "CREATE USER ann@'%' IDENTIFIED WITH mysql_native_password BY 'pass-ann', gone@localhost",
+        "CREATE USER 'b\\\\o''b' IDENTIFIED WITH caching_sha2_password BY 'pass-bob'",
+        "CREATE USER IF NOT EXISTS ann IDENTIFIED BY 'pass-other'",
+        "CREATE USER IF NOT EXISTS ann, eve IDENTIFIED BY 'pass-eve'",
+        "SET SESSION sql_log_bin = 0",
+        "CREATE USER quiet IDENTIFIED BY 'pass-quiet'",
+        "GRANT ALL ON *.* TO quiet",
+        "SET SESSION sql_log_bin = 1",
+        "SET PASSWORD FOR ann = 'pass-ann-2'",
+        "ALTER USER eve IDENTIFIED BY 'pass-eve-2'",
+        "DROP USER IF EXISTS nobody, gone@localhost",
+        "GRANT ALL PRIVILEGES ON *.* TO ann WITH GRANT OPTION",
+    ] {
+        conn.query_drop(statement).with_context(|| statement.to_owned())?;
+    }
+    ensure!(conn.query_drop("CREATE USER ann").is_err());
+    let statements = replica(&server)?.statements().to_vec();
+    let starts = [
+        "CREATE USER 'ann'@'%' IDENTIFIED WITH 'mysql_native_password' AS '*",
+        "CREATE USER 'b\\\\o''b'@'%' IDENTIFIED WITH 'caching_sha2_password' AS '$A$005$",
+        "CREATE USER IF NOT EXISTS 'eve'@'%' IDENTIFIED WITH 'caching_sha2_password' AS '$A$005$",
+        "ALTER USER 'ann'@'%' IDENTIFIED WITH 'mysql_native_password' AS '*",
+        "ALTER USER 'eve'@'%' IDENTIFIED WITH 'caching_sha2_password' AS '$A$005$",
+        "DROP USER IF EXISTS 'gone'@'localhost'",
+        "GRANT ALL PRIVILEGES ON *.* TO 'ann'@'%' WITH GRANT OPTION",
+    ];
+    assert_eq!(statements.len(), starts.len(), "{statements:#?}");
+    for (statement, start) in statements.iter().zip(starts) {
+        ensure!(statement.starts_with(start) && !statement.contains("pass-"), "{statement}");
+    }
+    mariadb_binlog(&server)?;
+
+    let other = Launch::new(folder.path().join("other")).start()?;
+    let mut conn = other.connect()?;
+    for statement in &statements {
+        conn.query_drop(statement).with_context(|| statement.clone())?;
+    }
+    for (user, password) in [("ann", "pass-ann-2"), (r"b\o'b", "pass-bob"), ("eve", "pass-eve-2")] {
+        Conn::new(other.options_as(user, password)).with_context(|| user.to_owned())?;
+        ensure!(Conn::new(other.options_as(user, "pass-other")).is_err(), "{user}");
+    }
+    for user in ["quiet", "gone"] {
+        ensure!(Conn::new(other.options_as(user, "")).is_err(), "{user}");
+    }
+    Ok(())
+}
+
+#[test]
 fn rows_of_many_megabytes_come_through_whole() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Launch::new(folder.path().join("data")).option("--max-allowed-packet=67108864").start()?;

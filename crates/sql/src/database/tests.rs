@@ -116,7 +116,7 @@ impl Environment for TestEnvironment {
     fn kill(&self, connection_id: u64, _target: KillTarget) -> Result<(), SqlError> {
         Err(SqlError::new(ER_NO_SUCH_THREAD, &[&connection_id]))
     }
-    fn account(&self, _: &SessionState, _: &AccountStatement, _: &str) -> Result<(), SqlError> {
+    fn account(&self, _: &SessionState, _: &AccountStatement) -> Result<(), SqlError> {
         Ok(())
     }
     fn administer(&self, _: &mut SessionState, _: &AdminCommand) -> Result<(), SqlError> {
