@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::BufReader;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,6 +13,9 @@ use cohort_blackbox::replica::{Replica, Rows};
 use cohort_blackbox::{Launch, Server, tool};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
+use mysql_common::binlog::BinlogFile;
+use mysql_common::binlog::consts::BinlogVersion;
+use mysql_common::binlog::events::{EventData, OptionalMetadataField};
 
 fn files(server: &Server) -> Result<Vec<PathBuf>> {
     let rows: Vec<mysql::Row> = server.connect()?.query("SHOW BINARY LOGS")?;
@@ -134,6 +138,65 @@ fn every_column_type_and_null_is_decoded_as_it_was_written() -> Result<()> {
 }
 
 #[test]
+fn row_metadata_is_switched_between_minimal_and_full_while_the_server_runs() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    for statement in [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (a VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, b BIGINT UNSIGNED NOT NULL,
+         c DECIMAL(8,2) NULL, d VARBINARY(9), PRIMARY KEY (b, a(5)))",
+        "CREATE TABLE u (id INT, v INT, PRIMARY KEY (v, id))",
+        "INSERT INTO t VALUES ('minimal', 1, NULL, 'x')",
+        "SET GLOBAL binlog_row_metadata = FULL",
+        "INSERT INTO t VALUES ('full', 2, NULL, 'x')",
+        "INSERT INTO u VALUES (1, 2)",
+        "SET GLOBAL binlog_row_metadata = MINIMAL",
+        "INSERT INTO u VALUES (3, 4)",
+    ] {
+        conn.query_drop(statement)?;
+    }
+    let file = files(&server)?.remove(0);
+    let output =
+        tool("mariadb-binlog", ["--no-defaults", "-vv", "--print-table-metadata", &file.display().to_string()])?;
+    let text = output.success()?.text();
+    let maps: Vec<&str> = text.split("Table_map: ").skip(1).collect();
+    let described: Vec<String> = maps
+        .iter()
+        .map(|map| {
+            let lines = map.lines().skip(1).take_while(|line| line.starts_with("# ") && !line.starts_with("# at"));
+            lines.map(|line| line.trim_start_matches("# ").trim()).collect::<Vec<_>>().join(" ")
+        })
+        .map(|map| map.split(" Number of rows").next().unwrap_or_default().replace("  ", " "))
+        .collect();
+    let minimal = "Columns(VARCHAR(20) NOT NULL CHARSET utf8mb4 COLLATE utf8mb4_bin, BIGINT UNSIGNED NOT NULL, \
+                   DECIMAL(8,2), VARBINARY(9))";
+    let full = "Columns(`a` VARCHAR(20) NOT NULL CHARSET utf8mb4 COLLATE utf8mb4_bin, `b` BIGINT UNSIGNED NOT NULL, \
+                `c` DECIMAL(8,2), `d` VARBINARY(9)) Primary Key(b, a(5))";
+    let keyed = "Columns(`id` INT NOT NULL, `v` INT NOT NULL) Primary Key(v, id)";
+    assert_eq!(described, [minimal, full, keyed, "Columns(INT NOT NULL, INT NOT NULL)"], "{text}");
+
+    let log = BinlogFile::new(BinlogVersion::Version4, BufReader::new(fs::File::open(&file)?))?;
+    let mut names: Vec<Vec<String>> = Vec::new();
+    for event in log {
+        if let Some(EventData::TableMapEvent(map)) = event?.read_data()? {
+            let mut of_map = Vec::new();
+            for field in map.iter_optional_meta() {
+                if let OptionalMetadataField::ColumnName(columns) = field? {
+                    for name in columns.iter_names() {
+                        of_map.push(name?.name().into_owned());
+                    }
+                }
+            }
+            names.push(of_map);
+        }
+    }
+    assert_eq!(names, [vec![], vec!["a", "b", "c", "d"], vec!["id", "v"], vec![]]);
+    Ok(())
+}
+
+#[test]
 fn updates_and_deletes_carry_both_images_in_order() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Launch::new(folder.path().join("data")).start()?;
@@ -170,6 +233,59 @@ fn updates_and_deletes_carry_both_images_in_order() -> Result<()> {
     for table in ["t", "u"] {
         let table_rows = rows(&mut conn, &format!("SELECT * FROM {table}"))?;
         assert_eq!(copy.table(&format!("d.{table}")), table_rows, "{table}");
+    }
+    Ok(())
+}
+
+#[test]
+fn account_statements_are_logged_with_hashes_and_make_the_same_accounts_elsewhere() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    for statement in [
+        "CREATE USER ann@'%' IDENTIFIED WITH mysql_native_password BY 'pass-ann', gone@localhost",
+        "CREATE USER 'b\\\\o''b' IDENTIFIED WITH caching_sha2_password BY 'pass-bob'",
+        "CREATE USER IF NOT EXISTS ann IDENTIFIED BY 'pass-other'",
+        "CREATE USER IF NOT EXISTS ann, eve IDENTIFIED BY 'pass-eve'",
+        "SET SESSION sql_log_bin = 0",
+        "CREATE USER quiet IDENTIFIED BY 'pass-quiet'",
+        "GRANT ALL ON *.* TO quiet",
+        "SET SESSION sql_log_bin = 1",
+        "SET PASSWORD FOR ann = 'pass-ann-2'",
+        "ALTER USER eve IDENTIFIED BY 'pass-eve-2'",
+        "DROP USER IF EXISTS nobody, gone@localhost",
+        "GRANT ALL PRIVILEGES ON *.* TO ann WITH GRANT OPTION",
+    ] {
+        conn.query_drop(statement).with_context(|| statement.to_owned())?;
+    }
+    ensure!(conn.query_drop("CREATE USER ann").is_err());
+    let statements = replica(&server)?.statements().to_vec();
+    let starts = [
+        "CREATE USER 'ann'@'%' IDENTIFIED WITH 'mysql_native_password' AS '*",
+        "CREATE USER 'b\\\\o''b'@'%' IDENTIFIED WITH 'caching_sha2_password' AS '$A$005$",
+        "CREATE USER IF NOT EXISTS 'eve'@'%' IDENTIFIED WITH 'caching_sha2_password' AS '$A$005$",
+        "ALTER USER 'ann'@'%' IDENTIFIED WITH 'mysql_native_password' AS '*",
+        "ALTER USER 'eve'@'%' IDENTIFIED WITH 'caching_sha2_password' AS '$A$005$",
+        "DROP USER IF EXISTS 'gone'@'localhost'",
+        "GRANT ALL PRIVILEGES ON *.* TO 'ann'@'%' WITH GRANT OPTION",
+    ];
+    assert_eq!(statements.len(), starts.len(), "{statements:#?}");
+    for (statement, start) in statements.iter().zip(starts) {
+        ensure!(statement.starts_with(start) && !statement.contains("pass-"), "{statement}");
+    }
+    mariadb_binlog(&server)?;
+
+    let other = Launch::new(folder.path().join("other")).start()?;
+    let mut conn = other.connect()?;
+    for statement in &statements {
+        conn.query_drop(statement).with_context(|| statement.clone())?;
+    }
+    for (user, password) in [("ann", "pass-ann-2"), (r"b\o'b", "pass-bob"), ("eve", "pass-eve-2")] {
+        Conn::new(other.options_as(user, password)).with_context(|| user.to_owned())?;
+        ensure!(Conn::new(other.options_as(user, "pass-other")).is_err(), "{user}");
+    }
+    for user in ["quiet", "gone"] {
+        ensure!(Conn::new(other.options_as(user, "")).is_err(), "{user}");
     }
     Ok(())
 }

@@ -6,15 +6,19 @@
 //!
 //! Format of a system area entry: key `account`, zero byte, user, zero byte, host; value JSON.
 //!
-//! Account changes are not in the binlog: the stored hashes mean nothing to other servers.
+//! A change is in the binlog as a statement that gives hashes in the place of passwords ([`logged`]). One
+//! change runs at a time, so that memory, disk and binlog see them in one order.
+
+mod logged;
 
 use std::collections::BTreeMap;
 
 use cohort_sql::ast::{AccountName, AccountStatement, Authentication};
-use cohort_sql::error::{ER_CANNOT_USER, ER_PLUGIN_IS_NOT_LOADED};
-use cohort_sql::session::{Diagnostic, DiagnosticLevel, SessionState};
+use cohort_sql::database::SystemEntry;
+use cohort_sql::error::{ER_CANNOT_USER, ER_NOT_VALID_PASSWORD, ER_PLUGIN_IS_NOT_LOADED};
+use cohort_sql::session::{Diagnostic, DiagnosticLevel, Environment, SessionState};
 use cohort_sql::{Database, SqlError};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::auth::{AuthPlugin, NativeHash, Sha2Digest, Sha2Hash};
@@ -53,24 +57,29 @@ impl Credential {
         }
     }
 
-    fn of_password(plugin: AuthPlugin, password: &str) -> Credential {
-        match plugin {
+    /// `None` if the password is too long for the plugin.
+    fn of_password(plugin: AuthPlugin, password: &str) -> Option<Credential> {
+        Some(match plugin {
             _ if password.is_empty() => Credential::Empty,
             AuthPlugin::NativePassword => Credential::Native(NativeHash::of(password.as_bytes())),
             AuthPlugin::CachingSha2 => {
-                let hash = Sha2Hash::of(password.as_bytes(), crate::random_bytes());
+                let hash = Sha2Hash::of(password.as_bytes(), crate::random_bytes())?;
                 Credential::Sha2(hash, Some(Sha2Digest::of(password.as_bytes())))
             }
+        })
+    }
+
+    /// What is stored and logged of the password; nothing for none.
+    fn hash_text(&self) -> String {
+        match self {
+            Credential::Empty => String::new(),
+            Credential::Native(hash) => hash.to_text(),
+            Credential::Sha2(hash, _) => hash.to_text(),
         }
     }
 
     fn to_stored(&self) -> Stored {
-        let hash = match self {
-            Credential::Empty => String::new(),
-            Credential::Native(hash) => hash.to_text(),
-            Credential::Sha2(hash, _) => hash.to_text(),
-        };
-        Stored { plugin: self.plugin().map(|plugin| plugin.name().to_owned()), hash }
+        Stored { plugin: self.plugin().map(|plugin| plugin.name().to_owned()), hash: self.hash_text() }
     }
 
     fn from_hash(plugin: Option<AuthPlugin>, hash: &str) -> Option<Credential> {
@@ -96,6 +105,23 @@ type Name = (String, String);
 #[derive(Default)]
 pub struct Accounts {
     accounts: RwLock<BTreeMap<Name, Credential>>,
+    /// Held while a statement changes accounts.
+    changing: Mutex<()>,
+}
+
+/// What account statements need of the session that runs them.
+#[derive(Clone, Copy)]
+pub struct AccountSession<'a> {
+    /// Where accounts are stored.
+    pub database: &'a Database,
+    /// The session.
+    pub session: &'a SessionState,
+    /// What the server gives to its statements.
+    pub env: &'a dyn Environment,
+    /// Who runs them.
+    pub identity: &'a Identity,
+    /// The server's settings.
+    pub globals: &'a Globals,
 }
 
 impl std::fmt::Debug for Accounts {
@@ -120,10 +146,12 @@ impl Accounts {
             let (name, credential) = account.ok_or_else(damaged)?;
             accounts.insert(name, credential);
         }
-        let accounts = Accounts { accounts: RwLock::new(accounts) };
+        let accounts = Accounts { accounts: RwLock::new(accounts), ..Accounts::default() };
         if accounts.accounts.read().is_empty() {
             let root = ("root".to_owned(), "localhost".to_owned());
-            accounts.store(database, &SessionState::new(), vec![(root, Some(Credential::Empty))])?;
+            let changes = vec![(root, Some(Credential::Empty))];
+            database.system_put(&SessionState::new(), &entries_of(&changes)?, None)?;
+            accounts.show(changes);
         }
         Ok(accounts)
     }
@@ -161,46 +189,42 @@ impl Accounts {
     }
 
     /// Runs CREATE USER and the like; durable when it returns.
-    pub fn execute(
-        &self,
-        database: &Database,
-        session: &SessionState,
-        identity: &Identity,
-        statement: &AccountStatement,
-        globals: &Globals,
-    ) -> Result<(), SqlError> {
+    pub fn execute(&self, of: AccountSession<'_>, statement: &AccountStatement) -> Result<(), SqlError> {
+        let _changing = self.changing.lock();
         match statement {
             AccountStatement::CreateUser { if_not_exists, users } => {
                 let (there, new): (Vec<_>, Vec<_>) =
                     users.iter().partition(|(name, _)| self.contains(&name.user, &name.host));
-                self.complain(session, "CREATE USER", there.iter().map(|(name, _)| name), *if_not_exists)?;
-                self.change(database, session, globals, new)
+                self.complain(of.session, "CREATE USER", there.iter().map(|(name, _)| name), *if_not_exists)?;
+                let verb = if *if_not_exists { "CREATE USER IF NOT EXISTS" } else { "CREATE USER" };
+                self.identify(of, verb, new)
             }
             AccountStatement::AlterUser { if_exists, users } => {
                 let (there, missing): (Vec<_>, Vec<_>) =
                     users.iter().partition(|(name, _)| self.contains(&name.user, &name.host));
-                self.complain(session, "ALTER USER", missing.iter().map(|(name, _)| name), *if_exists)?;
+                self.complain(of.session, "ALTER USER", missing.iter().map(|(name, _)| name), *if_exists)?;
                 let changed = there.into_iter().filter(|(_, authentication)| authentication.is_some());
-                self.change(database, session, globals, changed.collect())
+                let verb = if *if_exists { "ALTER USER IF EXISTS" } else { "ALTER USER" };
+                self.identify(of, verb, changed.collect())
             }
             AccountStatement::DropUser { if_exists, users } => {
                 let (there, missing): (Vec<_>, Vec<_>) =
                     users.iter().partition(|name| self.contains(&name.user, &name.host));
-                self.complain(session, "DROP USER", missing.into_iter(), *if_exists)?;
-                let gone = there.into_iter().map(|name| ((name.user.clone(), name.host.clone()), None));
-                self.store(database, session, gone.collect())
+                self.complain(of.session, "DROP USER", missing.into_iter(), *if_exists)?;
+                let gone = there.iter().map(|name| ((name.user.clone(), name.host.clone()), None)).collect();
+                self.store(of, gone, &logged::drop_user(*if_exists, &there, of.session.sql_mode))
             }
             AccountStatement::SetPassword { user, password } => {
-                let own = || AccountName { user: identity.user.clone(), host: identity.account_host.clone() };
+                let own = || AccountName { user: of.identity.user.clone(), host: of.identity.account_host.clone() };
                 let name = user.clone().unwrap_or_else(own);
                 if !self.contains(&name.user, &name.host) {
-                    self.complain(session, "SET PASSWORD", [&name].into_iter(), false)?;
+                    self.complain(of.session, "SET PASSWORD", [&name].into_iter(), false)?;
                 }
                 let plugin = self.plugin_of(&name).map(|plugin| plugin.name().to_owned());
                 let authentication = Authentication::Password { plugin, password: password.clone() };
-                self.change(database, session, globals, vec![&(name, Some(authentication))])
+                self.identify(of, "ALTER USER", vec![&(name, Some(authentication))])
             }
-            AccountStatement::Grant { privileges, on, users, .. } => {
+            AccountStatement::Grant { privileges, on, users, grant_option } => {
                 let all = privileges.iter().all(|name| matches!(name.as_str(), "ALL" | "ALL PRIVILEGES"));
                 if !all || on != "*.*" {
                     return Err(SqlError::unsupported(
@@ -208,7 +232,10 @@ impl Accounts {
                     ));
                 }
                 let missing = users.iter().filter(|name| !self.contains(&name.user, &name.host));
-                self.complain(session, "GRANT", missing, false)
+                self.complain(of.session, "GRANT", missing, false)?;
+                // Nothing changes here, but a reader of the binlog may have privileges.
+                let sql = logged::grant_all(users, *grant_option, of.session.sql_mode);
+                of.database.system_put(of.session, &[], Some((of.env, &sql)))
             }
             AccountStatement::Revoke { .. } => Err(SqlError::unsupported("REVOKE: every account may do everything")),
         }
@@ -238,37 +265,37 @@ impl Accounts {
         Ok(())
     }
 
-    fn change(
+    /// Gives `users` their credentials, and logs that as `verb`.
+    fn identify(
         &self,
-        database: &Database,
-        session: &SessionState,
-        globals: &Globals,
+        of: AccountSession<'_>,
+        verb: &str,
         users: Vec<&(AccountName, Option<Authentication>)>,
     ) -> Result<(), SqlError> {
+        let default = of.globals.text("default_authentication_plugin");
         let mut changes = Vec::with_capacity(users.len());
+        let mut identified = Vec::with_capacity(users.len());
         for (name, authentication) in users {
-            let credential = credential_of(authentication.as_ref(), globals)?;
+            let credential = credential_of(authentication.as_ref(), &default)?;
+            let plugin = credential.plugin().map_or_else(|| default.clone(), |plugin| plugin.name().to_owned());
+            identified.push((name, plugin, credential.hash_text()));
             changes.push(((name.user.clone(), name.host.clone()), Some(credential)));
         }
-        self.store(database, session, changes)
+        let sql = logged::identified(verb, &identified, of.session.sql_mode);
+        self.store(of, changes, &sql)
     }
 
-    /// Writes changed accounts, and shows them to new connections once they are durable.
-    fn store(
-        &self,
-        database: &Database,
-        session: &SessionState,
-        changes: Vec<(Name, Option<Credential>)>,
-    ) -> Result<(), SqlError> {
-        let mut entries = Vec::with_capacity(changes.len());
-        for (name, credential) in &changes {
-            let value = match credential {
-                Some(credential) => Some(serde_json::to_vec(&credential.to_stored()).map_err(SqlError::internal)?),
-                None => None,
-            };
-            entries.push((key(name), value));
+    /// Writes changed accounts, logged as `sql`, and shows them to new connections once they are durable.
+    fn store(&self, of: AccountSession<'_>, changes: Changes, sql: &str) -> Result<(), SqlError> {
+        if changes.is_empty() {
+            return Ok(());
         }
-        database.system_put(session, &entries, None)?;
+        of.database.system_put(of.session, &entries_of(&changes)?, Some((of.env, sql)))?;
+        self.show(changes);
+        Ok(())
+    }
+
+    fn show(&self, changes: Changes) {
         let mut accounts = self.accounts.write();
         for (name, credential) in changes {
             match credential {
@@ -276,8 +303,18 @@ impl Accounts {
                 None => accounts.remove(&name),
             };
         }
-        Ok(())
     }
+}
+
+/// Accounts with their new credentials; without one an account is removed.
+type Changes = Vec<(Name, Option<Credential>)>;
+
+fn entries_of(changes: &Changes) -> Result<Vec<SystemEntry>, SqlError> {
+    let entry = |(name, credential): &(Name, Option<Credential>)| {
+        let value = credential.as_ref().map(|credential| serde_json::to_vec(&credential.to_stored())).transpose();
+        Ok((key(name), value.map_err(SqlError::internal)?))
+    };
+    changes.iter().map(entry).collect()
 }
 
 fn parse_entry(key: &[u8], value: &[u8]) -> Option<(Name, Credential)> {
@@ -292,14 +329,14 @@ fn parse_entry(key: &[u8], value: &[u8]) -> Option<(Name, Credential)> {
     Some(((user.to_owned(), host.to_owned()), credential))
 }
 
-fn credential_of(authentication: Option<&Authentication>, globals: &Globals) -> Result<Credential, SqlError> {
+fn credential_of(authentication: Option<&Authentication>, default_plugin: &str) -> Result<Credential, SqlError> {
     let named =
         |name: &str| AuthPlugin::from_name(name).ok_or_else(|| SqlError::new(ER_PLUGIN_IS_NOT_LOADED, &[&name]));
     match authentication {
         None => Ok(Credential::Empty),
         Some(Authentication::Password { plugin, password }) => {
-            let plugin = plugin.clone().unwrap_or_else(|| globals.text("default_authentication_plugin"));
-            Ok(Credential::of_password(named(&plugin)?, password))
+            let plugin = named(plugin.as_deref().unwrap_or(default_plugin))?;
+            Credential::of_password(plugin, password).ok_or_else(|| SqlError::new(ER_NOT_VALID_PASSWORD, &[]))
         }
         Some(Authentication::Plugin { plugin, hash }) => {
             let hash = hash.as_deref().unwrap_or_default();
@@ -372,8 +409,8 @@ mod tests {
     fn stored_accounts_come_back() {
         for credential in [
             Credential::Empty,
-            Credential::of_password(AuthPlugin::NativePassword, "x"),
-            Credential::of_password(AuthPlugin::CachingSha2, "x"),
+            Credential::of_password(AuthPlugin::NativePassword, "x").unwrap(),
+            Credential::of_password(AuthPlugin::CachingSha2, "x").unwrap(),
         ] {
             let name = ("u".to_owned(), "%".to_owned());
             let value = serde_json::to_vec(&credential.to_stored()).unwrap();

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::mpsc;
 
 use cohort_engine::Engine;
@@ -177,6 +177,7 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
     let settings = CommitSettings {
         durability: DurabilitySettings { sync_binlog: AtomicU32::new(1), flush_log_at_trx_commit: AtomicU32::new(1) },
         max_binlog_size: AtomicU64::new(0),
+        full_row_metadata: AtomicBool::new(false),
     };
     apply_commit_settings(&settings, &globals);
     let options = StoreOptions {

@@ -70,6 +70,11 @@ impl Collation {
         Self::ALL.into_iter().find(|collation| collation.name().eq_ignore_ascii_case(name))
     }
 
+    /// Whether letters that differ in case only are different.
+    pub fn is_case_sensitive(self) -> bool {
+        !matches!(self, Collation::Utf8mb4GeneralCi | Collation::Utf8mb4_0900AiCi)
+    }
+
     /// By MySQL's id (handshake, column metadata).
     pub fn from_id(id: u16) -> Option<Collation> {
         Self::ALL.into_iter().find(|collation| collation.id() == id)

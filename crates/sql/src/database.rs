@@ -46,6 +46,9 @@ pub struct Database {
     plans: PlanCache,
 }
 
+/// A key of the system area with its new value; `None` removes it.
+pub type SystemEntry = (Vec<u8>, Option<Vec<u8>>);
+
 /// A prepared statement; it outlives changes of the schema (it is planned anew when needed).
 pub struct Prepared {
     plan: arc_swap::ArcSwap<Plan>,
@@ -408,9 +411,8 @@ impl Database {
                 tree::filtered(explain::rows(&plan.kind), None, params, session, env, sink).map(|()| Outcome::rows())
             }
             Tree::Account(account) => {
-                let sql = text(sql)?;
                 self.commit_open(session)?;
-                env.account(session, account, sql).map(|()| Outcome::ok())
+                env.account(session, account).map(|()| Outcome::ok())
             }
             Tree::Admin(command) => {
                 self.commit_open(session)?;
@@ -470,12 +472,12 @@ impl Database {
     }
 
     /// Sets (`Some`) or removes keys of the system area in one transaction and waits until that is
-    /// durable. With `statement` the change is a QUERY event of the binlog, else it is not in it.
+    /// durable. With `logged` the change is a QUERY event of the binlog, unless the session does not log.
     pub fn system_put(
         &self,
         session: &SessionState,
-        changes: &[(Vec<u8>, Option<Vec<u8>>)],
-        statement: Option<&str>,
+        changes: &[SystemEntry],
+        logged: Option<(&dyn Environment, &str)>,
     ) -> Result<(), SqlError> {
         let mut transaction = self.store.begin();
         for (key, value) in changes {
@@ -486,13 +488,15 @@ impl Database {
                 None => transaction.delete(CATALOG_ENGINE, &key),
             }
         }
-        let statement = statement.filter(|_| session.log_to_binlog);
-        transaction.set_binlog(statement.is_some());
-        if let Some(statement) = statement {
-            let now_us = crate::exec::context::clock_us();
-            let events = transaction.events();
-            events.set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
-            events.query(session.database.as_deref().unwrap_or(""), statement);
+        match logged {
+            Some((env, sql)) => {
+                let database = session.database.as_deref().unwrap_or("");
+                ddl::log_query(&mut transaction, session, &query_context(session, env), database, sql);
+            }
+            None => transaction.set_binlog(false),
+        }
+        if !transaction.has_writes() {
+            return Ok(());
         }
         self.store.commit_and_wait(transaction).map(|_| ()).map_err(|error| commit_failed(&error))
     }

@@ -47,6 +47,24 @@ pub(crate) struct DdlRun<'a> {
     pub(crate) sql: &'a str,
 }
 
+/// Makes `sql` the event of a transaction that changes no table's rows, if the session logs.
+pub(crate) fn log_query(
+    transaction: &mut Transaction,
+    session: &SessionState,
+    context: &QueryContext,
+    database: &str,
+    sql: &str,
+) {
+    transaction.set_binlog(session.log_to_binlog);
+    if session.log_to_binlog {
+        let now_us = session.fixed_now_us.unwrap_or_else(clock_us);
+        let events = transaction.events();
+        events.set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
+        events.set_context(context, database);
+        events.query(database, sql);
+    }
+}
+
 /// Runs a schema change and says how many objects it removed.
 pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<u64, SqlError> {
     match ddl {
@@ -140,14 +158,7 @@ impl DdlRun<'_> {
 
     /// Commits the catalog's change together with the statement's event.
     fn commit(&self, mut transaction: Transaction, database: &str) -> Result<(), SqlError> {
-        transaction.set_binlog(self.session.log_to_binlog);
-        if self.session.log_to_binlog {
-            let now_us = self.session.fixed_now_us.unwrap_or_else(clock_us);
-            let events = transaction.events();
-            events.set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
-            events.set_context(self.query_context, database);
-            events.query(database, self.sql);
-        }
+        log_query(&mut transaction, self.session, self.query_context, database, self.sql);
         self.store.commit_and_wait(transaction).map(|_| ()).map_err(|error| commit_failed(&error))
     }
 

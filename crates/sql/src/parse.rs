@@ -1,13 +1,14 @@
 //! From bytes to syntax trees.
 //!
 //! Outline: [`lexer`] cuts, [`fingerprint`] takes literals out of the statements that are planned, for
-//! which [`front`] then drives the parser library into [`statement`] and [`expression`]. Everything else
+//! which [`front`] then drives the parser library, under [`dialect`], into [`statement`] and [`expression`]. Everything else
 //! (transactions, SET, SHOW, schema changes, accounts) is read by our own recursive descent over the
 //! lexemes: [`cursor`], [`admin`], [`show`], [`schema`], [`account`].
 
 mod account;
 mod admin;
 mod cursor;
+mod dialect;
 mod expression;
 pub(crate) mod fingerprint;
 mod front;

@@ -274,8 +274,8 @@ pub trait Environment {
     fn show(&self, session: &SessionState, what: &ShowKind) -> Result<ShowTable, SqlError>;
     /// KILL; `query_only` leaves the connection. 1094 if there is none.
     fn kill(&self, connection_id: u64, target: KillTarget) -> Result<(), SqlError>;
-    /// CREATE USER, GRANT and so on; commits by itself. `sql` is the statement's text.
-    fn account(&self, session: &SessionState, statement: &AccountStatement, sql: &str) -> Result<(), SqlError>;
+    /// CREATE USER, GRANT and so on; commits by itself.
+    fn account(&self, session: &SessionState, statement: &AccountStatement) -> Result<(), SqlError>;
     /// FLUSH LOGS, PURGE BINARY LOGS and so on.
     fn administer(&self, session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError>;
     /// VERSION()

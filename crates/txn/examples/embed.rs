@@ -7,20 +7,22 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::time::Instant;
 
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
 use cohort_engine::{Engine, EngineId};
 use cohort_io::{RealFs, SystemClock};
-use cohort_log::binlog::{BinlogOptions, ColumnMeta, ServerIdentity, TableMap};
+use cohort_log::binlog::{BinlogOptions, ColumnMeta, KeyColumn, ServerIdentity, TableMap};
 use cohort_log::journal::JournalOptions;
 use cohort_txn::{CommitSettings, DurabilitySettings, LockMode, Read, Store, StoreOptions};
 
 const ROWS: EngineId = EngineId(0);
 const TOTALS: EngineId = EngineId(1);
 const ACCOUNTS: u64 = 100_000;
+/// The primary key.
+const ID: KeyColumn = KeyColumn { column: 0, prefix: None };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -70,6 +72,7 @@ fn open(directory: &std::path::Path) -> Result<Arc<Store>, Failure> {
                 flush_log_at_trx_commit: AtomicU32::new(1),
             },
             max_binlog_size: AtomicU64::new(1 << 30),
+            full_row_metadata: AtomicBool::new(false),
         },
         checkpoint_bytes: 256 << 20,
     };
@@ -83,7 +86,7 @@ fn open(directory: &std::path::Path) -> Result<Arc<Store>, Failure> {
 
 /// One session: each transaction changes an account in one engine and a total in the other.
 fn run(store: &Arc<Store>, session: u64, commits: u64) -> Result<(), Failure> {
-    let table = TableMap::new(1, "bank", "accounts", &[column("id"), column("balance")]);
+    let table = TableMap::new(1, "bank", "accounts", &[column("id"), column("balance")], &[ID]);
     let total_key = [&b"total"[..], &session.to_be_bytes()].concat();
     let (mut row, mut total) = (Vec::new(), Vec::new());
     for n in 0..commits {
@@ -105,15 +108,7 @@ fn run(store: &Arc<Store>, session: u64, commits: u64) -> Result<(), Failure> {
 }
 
 fn column(name: &str) -> ColumnMeta {
-    ColumnMeta {
-        type_code: 8,
-        meta: Vec::new(),
-        nullable: false,
-        unsigned: false,
-        charset: 63,
-        name: name.to_owned(),
-        primary_key: name == "id",
-    }
+    ColumnMeta { type_code: 8, meta: Vec::new(), nullable: false, unsigned: false, charset: 63, name: name.to_owned() }
 }
 
 /// A row as the binlog has it: no NULLs, two BIGINTs.

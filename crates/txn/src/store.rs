@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use cohort_engine::{Engine, EngineId, KeyRange, TwoPhase, WriteError};
 use cohort_io::{Clock, FileSystem};
 use cohort_log::binlog::{
-    BinlogFiles, BinlogOptions, BinlogPosition, EventOptions, FileStart, GtidSet, ServerIdentity, ServerUuid,
-    TransactionEvents,
+    BinlogFiles, BinlogOptions, BinlogPosition, EventOptions, FileStart, GtidSet, RowMetadata, ServerIdentity,
+    ServerUuid, TransactionEvents,
 };
 use cohort_log::journal::{Journal, JournalOptions, Lsn};
 use parking_lot::{Condvar, Mutex};
@@ -195,7 +195,12 @@ impl Store {
     /// Begins a transaction.
     pub fn begin(self: &Arc<Self>) -> Transaction {
         let id = TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed));
-        Transaction::new(self.clone(), HeldLocks::new(id), TransactionEvents::new(self.event_options.clone()))
+        let row_metadata = match self.settings().full_row_metadata.load(Ordering::Relaxed) {
+            false => RowMetadata::Minimal,
+            true => RowMetadata::Full,
+        };
+        let options = EventOptions { row_metadata, ..self.event_options.clone() };
+        Transaction::new(self.clone(), HeldLocks::new(id), TransactionEvents::new(options))
     }
 
     /// Commits; `reply` gets the outcome, from this thread or from a log writer, maybe before this

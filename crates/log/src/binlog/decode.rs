@@ -4,7 +4,7 @@ use super::fields::Fields;
 use super::gtid::{Gtid, GtidSet, ServerUuid};
 use super::layout::SERVER_VERSION_BYTES;
 use super::row::{Row, Rows};
-use super::table_map::{column_type, field};
+use super::table_map::{KeyColumn, column_type, field};
 use super::transaction::STATEMENT_END;
 use super::wire::{EventHeader, EventType, HEADER_BYTES};
 
@@ -119,8 +119,6 @@ pub struct DecodedColumn {
     pub charset: Option<u64>,
     /// Name, where given.
     pub name: Option<String>,
-    /// Part of the primary key, as far as given.
-    pub primary_key: bool,
 }
 
 /// A table that row events name.
@@ -134,6 +132,8 @@ pub struct TableMapEvent {
     pub table: String,
     /// Its columns.
     pub columns: Vec<DecodedColumn>,
+    /// Its primary key in key order, where given.
+    pub primary_key: Vec<KeyColumn>,
 }
 
 /// Changed rows of one table.
@@ -308,15 +308,19 @@ fn decode_table_map(fields: &mut Fields<'_>) -> Result<TableMapEvent, DecodeErro
             unsigned: false,
             charset: None,
             name: None,
-            primary_key: false,
         });
     }
+    let mut primary_key = Vec::new();
     while !fields.is_at_end() {
         let field = fields.u8()?;
         let mut value = Fields::new(fields.take_counted()?);
-        decode_optional(field, &mut value, &mut columns)?;
+        match field {
+            field::SIMPLE_PRIMARY_KEY => primary_key = decode_primary_key(&mut value, columns.len(), false)?,
+            field::PRIMARY_KEY_WITH_PREFIX => primary_key = decode_primary_key(&mut value, columns.len(), true)?,
+            _ => decode_optional(field, &mut value, &mut columns)?,
+        }
     }
-    Ok(TableMapEvent { table_id, schema, table, columns })
+    Ok(TableMapEvent { table_id, schema, table, columns, primary_key })
 }
 
 fn meta_bytes(type_code: u8) -> usize {
@@ -367,13 +371,25 @@ fn decode_optional(field: u8, value: &mut Fields<'_>, columns: &mut [DecodedColu
                 column.name = Some(decode_name(value.take_counted()?));
             }
         }
-        field::SIMPLE_PRIMARY_KEY => {
-            while !value.is_at_end() {
-                let i = value.lenenc_len()?;
-                columns.get_mut(i).ok_or_else(|| value.error("no such column"))?.primary_key = true;
-            }
-        }
         _ => {}
     }
     Ok(())
+}
+
+fn decode_primary_key(
+    value: &mut Fields<'_>,
+    columns: usize,
+    with_prefix: bool,
+) -> Result<Vec<KeyColumn>, DecodeError> {
+    let mut key = Vec::new();
+    while !value.is_at_end() {
+        let column = value.lenenc_len()?;
+        if column >= columns {
+            return Err(value.error("no such column"));
+        }
+        let prefix = if with_prefix { value.lenenc()? } else { 0 };
+        let prefix = u16::try_from(prefix).map_err(|_| value.error("key prefix too long"))?;
+        key.push(KeyColumn { column, prefix: (prefix > 0).then_some(prefix) });
+    }
+    Ok(key)
 }

@@ -50,6 +50,6 @@ pub use position::BinlogPosition;
 pub use query::QueryContext;
 pub use reader::{BinlogReader, ReadError, ReaderOptions};
 pub use row::{Row, RowValue};
-pub use table_map::{ColumnMeta, RowMetadata, TableMap};
+pub use table_map::{ColumnMeta, KeyColumn, RowMetadata, TableMap};
 pub use transaction::{EventOptions, EventsMark, TransactionEvents};
 pub use wire::{EventHeader, EventType, FILE_BYTES_MAX, HEADER_BYTES};

@@ -23,6 +23,7 @@ pub(super) mod field {
     pub(in super::super) const COLUMN_CHARSET: u8 = 3;
     pub(in super::super) const COLUMN_NAME: u8 = 4;
     pub(in super::super) const SIMPLE_PRIMARY_KEY: u8 = 8;
+    pub(in super::super) const PRIMARY_KEY_WITH_PREFIX: u8 = 9;
 }
 
 /// Column types, MySQL's codes.
@@ -92,8 +93,15 @@ pub struct ColumnMeta {
     pub charset: u16,
     /// Column name.
     pub name: String,
-    /// Part of the primary key.
-    pub primary_key: bool,
+}
+
+/// A column of a table's primary key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyColumn {
+    /// Which column of the table.
+    pub column: usize,
+    /// Characters (bytes of binary strings) that the key covers, if not all.
+    pub prefix: Option<u16>,
 }
 
 impl ColumnMeta {
@@ -111,8 +119,10 @@ impl ColumnMeta {
 pub struct TableMap {
     table_id: u64,
     columns: usize,
-    /// Body of the TABLE_MAP event.
+    /// Body of the TABLE_MAP event with [`RowMetadata::Full`].
     body: Vec<u8>,
+    /// How much of it is the body with [`RowMetadata::Minimal`].
+    minimal_bytes: usize,
     /// What stands in a row event between table id and flags, and the rows: extra data (none), the
     /// number of columns, the bitmap of the columns present (all), which an update has twice.
     present: Vec<u8>,
@@ -120,25 +130,17 @@ pub struct TableMap {
 }
 
 impl TableMap {
-    /// Describes a table with the minimal metadata.
-    ///
-    /// # Panics
-    /// As [`TableMap::with_metadata`].
-    pub fn new(table_id: u64, schema: &str, table: &str, columns: &[ColumnMeta]) -> TableMap {
-        TableMap::with_metadata(table_id, schema, table, columns, RowMetadata::Minimal)
-    }
-
     /// Describes a table. `table_id` must be another one after every change of the definition, because
-    /// readers keep table maps by it.
+    /// readers keep table maps by it; `primary_key` is in key order, and empty without one.
     ///
     /// # Panics
     /// When the id has more than 48 bits or a name more than 255 bytes: the catalog makes neither.
-    pub fn with_metadata(
+    pub fn new(
         table_id: u64,
         schema: &str,
         table: &str,
         columns: &[ColumnMeta],
-        metadata: RowMetadata,
+        primary_key: &[KeyColumn],
     ) -> TableMap {
         assert!(table_id < 1 << 48, "a table id has 48 bits");
         let mut body = Vec::with_capacity(64 + columns.len() * 8);
@@ -158,11 +160,11 @@ impl TableMap {
         }
         push_signedness(&mut body, columns);
         push_charsets(&mut body, columns);
-        if metadata == RowMetadata::Full {
-            push_column_names(&mut body, columns);
-            push_primary_key(&mut body, columns);
-        }
-        TableMap { table_id, columns: columns.len(), body, present: present_columns(columns.len()), bitmap_bytes }
+        let minimal_bytes = body.len();
+        push_column_names(&mut body, columns);
+        push_primary_key(&mut body, primary_key);
+        let present = present_columns(columns.len());
+        TableMap { table_id, columns: columns.len(), body, minimal_bytes, present, bitmap_bytes }
     }
 
     /// The number row events name the table by.
@@ -176,8 +178,11 @@ impl TableMap {
     }
 
     /// Body of the TABLE_MAP event.
-    pub(super) fn body(&self) -> &[u8] {
-        &self.body
+    pub(super) fn body(&self, metadata: RowMetadata) -> &[u8] {
+        match metadata {
+            RowMetadata::Minimal => &self.body[..self.minimal_bytes],
+            RowMetadata::Full => &self.body,
+        }
     }
 
     /// See the field of this name.
@@ -262,12 +267,19 @@ fn push_column_names(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
     push_field(body, field::COLUMN_NAME, &names);
 }
 
-fn push_primary_key(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
-    let mut key = Vec::new();
-    for (i, _) in columns.iter().enumerate().filter(|(_, column)| column.primary_key) {
-        push_lenenc(&mut key, i as u64);
+/// Writes the key's columns, each with its prefix (0 for none) if any has one.
+fn push_primary_key(body: &mut Vec<u8>, primary_key: &[KeyColumn]) {
+    let with_prefix = primary_key.iter().any(|key| key.prefix.is_some());
+    let mut value = Vec::new();
+    for key in primary_key {
+        push_lenenc(&mut value, key.column as u64);
+        if with_prefix {
+            push_lenenc(&mut value, key.prefix.map_or(0, u64::from));
+        }
     }
-    if !key.is_empty() {
-        push_field(body, field::SIMPLE_PRIMARY_KEY, &key);
+    match with_prefix {
+        _ if value.is_empty() => {}
+        true => push_field(body, field::PRIMARY_KEY_WITH_PREFIX, &value),
+        false => push_field(body, field::SIMPLE_PRIMARY_KEY, &value),
     }
 }

@@ -21,7 +21,11 @@ fn identity() -> ServerIdentity {
 }
 
 fn new_events() -> TransactionEvents {
-    let options = EventOptions { server_id: 7, ..EventOptions::default() };
+    new_events_with(RowMetadata::Minimal)
+}
+
+fn new_events_with(row_metadata: RowMetadata) -> TransactionEvents {
+    let options = EventOptions { server_id: 7, row_metadata, ..EventOptions::default() };
     let mut events = TransactionEvents::new(options);
     events.set_timestamp(1_700_000_000);
     events.set_context(&QueryContext { thread_id: 42, ..QueryContext::default() }, "shop");
@@ -98,21 +102,13 @@ fn read_events(path: &Path) -> Vec<OwnedEvent> {
 }
 
 fn column(name: &str, type_code: u8, meta: &[u8]) -> ColumnMeta {
-    ColumnMeta {
-        type_code,
-        meta: meta.to_vec(),
-        nullable: true,
-        unsigned: false,
-        charset: 255,
-        name: name.to_owned(),
-        primary_key: false,
-    }
+    ColumnMeta { type_code, meta: meta.to_vec(), nullable: true, unsigned: false, charset: 255, name: name.to_owned() }
 }
 
 /// A table `(id INT, text VARCHAR(1000))`, and an image of a row of it.
 fn simple_table(id: u64) -> Arc<TableMap> {
     let columns = [column("id", 3, &[]), column("text", 15, &1000u16.to_le_bytes())];
-    Arc::new(TableMap::new(id, "shop", &format!("t{id}"), &columns))
+    Arc::new(TableMap::new(id, "shop", &format!("t{id}"), &columns, &[]))
 }
 
 fn simple_row(id: i32, text: &[u8]) -> Vec<u8> {

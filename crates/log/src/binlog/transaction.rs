@@ -13,7 +13,7 @@
 
 use super::checksum::ZeroPositionCrc;
 use super::query::{QueryContext, QueryXid, push_query};
-use super::table_map::TableMap;
+use super::table_map::{RowMetadata, TableMap};
 use super::wire::{CRC_BYTES, EventType, FLAG_SUPPRESS_USE, HEADER_BYTES, Origin, begin_event, end_event, lenenc_len};
 
 /// Row-event flag: the statement's last one.
@@ -35,11 +35,18 @@ pub struct EventOptions {
     /// `binlog_row_event_max_size`: a row event gets no further row that would take it past this many
     /// bytes; a longer row has an event of its own.
     pub row_event_bytes_max: usize,
+    /// `binlog_row_metadata`: what table maps tell of columns.
+    pub row_metadata: RowMetadata,
 }
 
 impl Default for EventOptions {
     fn default() -> EventOptions {
-        EventOptions { server_id: 1, server_version: 80040, row_event_bytes_max: 8192 }
+        EventOptions {
+            server_id: 1,
+            server_version: 80040,
+            row_event_bytes_max: 8192,
+            row_metadata: RowMetadata::Minimal,
+        }
     }
 }
 
@@ -315,7 +322,7 @@ impl TransactionEvents {
         }
         let at = self.statement.maps_end;
         self.begin(EventType::TABLE_MAP, 0);
-        self.buffer.extend_from_slice(table.body());
+        self.buffer.extend_from_slice(table.body(self.options.row_metadata));
         self.complete(end);
         let map_bytes = self.buffer.len() - end;
         if at < end {

@@ -5,10 +5,13 @@
 //! can be checked against ([`Sha2Hash`]); once that has happened, SHA256(SHA256(password)) is kept in
 //! memory ([`Sha2Digest`]) and a response to the challenge is enough.
 
+pub mod sha256_crypt;
+
 use pbkdf2::pbkdf2_hmac_array;
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 
+use self::sha256_crypt::{HASH_CHARS, SALT_BYTES, sha256_crypt};
 use super::handshake::Challenge;
 
 /// The ways to authenticate that accounts can have.
@@ -84,42 +87,90 @@ impl Sha2Digest {
     }
 }
 
-/// A salted hash that is slow to compute, for keeping on disk. Its text form is
-/// `$pbkdf2-sha256$rounds$salt$hash`, salt and hash in hexadecimal.
+/// The longest password of `caching_sha2_password`, bytes: the work of hashing grows with its square.
+pub const SHA2_PASSWORD_BYTES_MAX: usize = 256;
+
+/// A salted hash that is slow to compute, for keeping on disk. Its text form is MySQL's,
+/// `$A$005$` with the thousands of rounds in hexadecimal, twenty bytes of salt and 43 characters of hash.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Sha2Hash {
-    rounds: u32,
-    salt: [u8; 16],
-    hash: [u8; 32],
+pub enum Sha2Hash {
+    /// What MySQL 8.0 stores.
+    Crypt {
+        /// Thousands of rounds.
+        kilorounds: u32,
+        /// Any ASCII but NUL and `$`.
+        salt: [u8; SALT_BYTES],
+        /// Of the password.
+        hash: [u8; HASH_CHARS],
+    },
+    /// `$pbkdf2-sha256$rounds$salt$hash`, salt and hash in hexadecimal: what data directories of the first
+    /// version may hold.
+    Pbkdf2 {
+        /// Rounds.
+        rounds: u32,
+        /// Random bytes.
+        salt: [u8; 16],
+        /// Of the password.
+        hash: [u8; 32],
+    },
 }
 
-/// Rounds for new hashes: some milliseconds of work.
-const ROUNDS: u32 = 5000;
-const SHA2_PREFIX: &str = "$pbkdf2-sha256$";
+/// Thousands of rounds for new hashes: some milliseconds of work.
+const KILOROUNDS: u32 = 5;
+const CRYPT_PREFIX: &str = "$A$";
+const PBKDF2_PREFIX: &str = "$pbkdf2-sha256$";
 
 impl Sha2Hash {
-    /// Of a password in clear, with a random salt.
-    pub fn of(password: &[u8], salt: [u8; 16]) -> Sha2Hash {
-        Sha2Hash { rounds: ROUNDS, salt, hash: pbkdf2_hmac_array::<Sha256, 32>(password, &salt, ROUNDS) }
+    /// Of a password in clear, with a salt made of `random`; `None` if it is too long.
+    pub fn of(password: &[u8], random: [u8; SALT_BYTES]) -> Option<Sha2Hash> {
+        if password.len() > SHA2_PASSWORD_BYTES_MAX {
+            return None;
+        }
+        let salt = random.map(|byte| sha256_crypt::ALPHABET[usize::from(byte % 64)]);
+        Some(Sha2Hash::Crypt { kilorounds: KILOROUNDS, salt, hash: sha256_crypt(password, &salt, KILOROUNDS * 1000) })
     }
 
     /// From its text form.
     pub fn parse(text: &str) -> Option<Sha2Hash> {
-        let mut parts = text.strip_prefix(SHA2_PREFIX)?.split('$');
-        let rounds = parts.next()?.parse().ok().filter(|rounds| (1..=10_000_000).contains(rounds))?;
-        let salt = decode_hex(parts.next()?)?.try_into().ok()?;
-        let hash = decode_hex(parts.next()?)?.try_into().ok()?;
-        parts.next().is_none().then_some(Sha2Hash { rounds, salt, hash })
+        if let Some(rest) = text.strip_prefix(PBKDF2_PREFIX) {
+            let mut parts = rest.split('$');
+            let rounds = parts.next()?.parse().ok().filter(|rounds| (1..=10_000_000).contains(rounds))?;
+            let salt = decode_hex(parts.next()?)?.try_into().ok()?;
+            let hash = decode_hex(parts.next()?)?.try_into().ok()?;
+            return parts.next().is_none().then_some(Sha2Hash::Pbkdf2 { rounds, salt, hash });
+        }
+        let (kilorounds, rest) = text.strip_prefix(CRYPT_PREFIX)?.split_once('$')?;
+        let digits = kilorounds.len() == 3 && kilorounds.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let kilorounds = u32::from_str_radix(kilorounds, 16).ok().filter(|rounds| digits && *rounds >= KILOROUNDS)?;
+        let (salt, hash) = rest.as_bytes().split_first_chunk()?;
+        let salt_fits = salt.iter().all(|byte| byte.is_ascii() && !matches!(byte, 0 | b'$'));
+        let hash: [u8; HASH_CHARS] = hash.try_into().ok()?;
+        let hash_fits = hash.iter().all(|char| sha256_crypt::ALPHABET.contains(char));
+        (salt_fits && hash_fits).then_some(Sha2Hash::Crypt { kilorounds, salt: *salt, hash })
     }
 
     /// The text form.
     pub fn to_text(&self) -> String {
-        format!("{SHA2_PREFIX}{}${}${}", self.rounds, encode_hex(&self.salt), encode_hex(&self.hash))
+        match self {
+            Sha2Hash::Crypt { kilorounds, salt, hash } => {
+                let characters = |bytes: &[u8]| bytes.iter().map(|byte| char::from(*byte)).collect::<String>();
+                format!("{CRYPT_PREFIX}{kilorounds:03X}${}{}", characters(salt), characters(hash))
+            }
+            Sha2Hash::Pbkdf2 { rounds, salt, hash } => {
+                format!("{PBKDF2_PREFIX}{rounds}${}${}", encode_hex(salt), encode_hex(hash))
+            }
+        }
     }
 
     /// Whether this is the hash of `password`.
     pub fn accepts(&self, password: &[u8]) -> bool {
-        equal(&pbkdf2_hmac_array::<Sha256, 32>(password, &self.salt, self.rounds), &self.hash)
+        match self {
+            _ if password.len() > SHA2_PASSWORD_BYTES_MAX => false,
+            Sha2Hash::Crypt { kilorounds, salt, hash } => equal(&sha256_crypt(password, salt, kilorounds * 1000), hash),
+            Sha2Hash::Pbkdf2 { rounds, salt, hash } => {
+                equal(&pbkdf2_hmac_array::<Sha256, 32>(password, salt, *rounds), hash)
+            }
+        }
     }
 }
 
@@ -176,15 +227,38 @@ mod tests {
         assert!(digest.accepts(CHALLENGE, &sha2_response(b"secret")));
         assert!(!digest.accepts(CHALLENGE, &sha2_response(b"Secret")));
         assert!(!digest.accepts(CHALLENGE, &[]));
-        let hash = Sha2Hash::parse(&Sha2Hash::of(b"secret", [9; 16]).to_text()).unwrap();
+        let hash = Sha2Hash::parse(&Sha2Hash::of(b"secret", [9; 20]).unwrap().to_text()).unwrap();
         assert!(hash.accepts(b"secret") && !hash.accepts(b"secre") && !hash.accepts(b""));
+        let old = Sha2Hash::Pbkdf2 {
+            rounds: 9,
+            salt: [1; 16],
+            hash: pbkdf2_hmac_array::<Sha256, 32>(b"secret", &[1; 16], 9),
+        };
+        let old = Sha2Hash::parse(&old.to_text()).unwrap();
+        assert!(old.accepts(b"secret") && !old.accepts(b"secre"));
+    }
+
+    #[test]
+    fn a_password_too_long_to_hash_is_refused_unhashed() {
+        let longest = [b'x'; SHA2_PASSWORD_BYTES_MAX];
+        let hash = Sha2Hash::of(&longest, [1; 20]).unwrap();
+        assert!(hash.accepts(&longest) && !hash.accepts(&[b'x'; SHA2_PASSWORD_BYTES_MAX + 1]));
+        assert!(Sha2Hash::of(&[b'x'; SHA2_PASSWORD_BYTES_MAX + 1], [1; 20]).is_none());
     }
 
     #[test]
     fn damaged_hashes_are_not_parsed() {
-        let text = Sha2Hash::of(b"x", [1; 16]).to_text();
-        assert!(Sha2Hash::parse(&text[..text.len() - 2]).is_none());
-        assert!(Sha2Hash::parse(&format!("{text}$")).is_none());
-        assert!(Sha2Hash::parse(&text.replace("$5000$", "$0$")).is_none());
+        let text = Sha2Hash::of(b"x", [1; 20]).unwrap().to_text();
+        for damaged in [
+            text[..text.len() - 1].to_owned(),
+            format!("{text}/"),
+            text.replace("$005$", "$5$"),
+            text.replace("$005$", "$+05$"),
+            text.replace("$005$", "$000$"),
+            text.replacen("$005$", "$005$$", 1)[..text.len()].to_owned(),
+            format!("{}é", &text[..text.len() - 2]),
+        ] {
+            assert!(Sha2Hash::parse(&damaged).is_none(), "{damaged}");
+        }
     }
 }

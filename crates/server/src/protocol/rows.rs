@@ -8,7 +8,7 @@ use std::io::Write as _;
 
 use cohort_sql::SqlError;
 use cohort_sql::types::temporal::{DateTime, Time, TimeZone, parse};
-use cohort_sql::types::{FieldType, ResultType};
+use cohort_sql::types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
 use cohort_sql::value::Value;
 
 use super::encode::put_length_encoded_bytes;
@@ -16,10 +16,15 @@ use super::encode::put_length_encoded_bytes;
 const NULL_TEXT: u8 = 0xfb;
 
 /// Appends the payload of a text row.
-pub fn encode_text_row(out: &mut Vec<u8>, row: &[Value]) {
-    for value in row {
+pub fn encode_text_row(out: &mut Vec<u8>, row: &[Value], types: &[ResultType]) {
+    for (value, result_type) in row.iter().zip(types) {
         match value {
             Value::Null => out.push(NULL_TEXT),
+            Value::Double(_) | Value::Float(_) if result_type.decimals < NOT_FIXED_DECIMALS => {
+                let mut text = Vec::new();
+                value.write_text(result_type.decimals, &mut text);
+                put_length_encoded_bytes(out, &text);
+            }
             value => put_text(out, value),
         }
     }
@@ -40,8 +45,8 @@ pub fn encode_binary_row(out: &mut Vec<u8>, row: &[Value], types: &[ResultType])
     Ok(())
 }
 
-/// Appends the text form of a value with its length. All that is not a string is shorter than 251
-/// bytes, so that its length is one byte.
+/// Appends the shortest text form of a value with its length. All that is not a string is shorter than
+/// 251 bytes, so that its length is one byte.
 fn put_text(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Text(text) => return put_length_encoded_bytes(out, text.as_bytes()),

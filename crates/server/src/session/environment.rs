@@ -13,7 +13,7 @@ use cohort_sql::expr::VariableScope;
 use cohort_sql::session::{Environment, KillTarget, SessionState, ShowTable};
 use cohort_sql::{SqlError, Value};
 
-use crate::accounts::Identity;
+use crate::accounts::{AccountSession, Identity};
 use crate::operator_log;
 use crate::processlist::Process;
 use crate::protocol::reply::put_variable_change;
@@ -156,8 +156,10 @@ impl SessionEnvironment {
     fn set_globally(&self, id: VariableId, setting: Setting) {
         let follower = variables::follower(id.row(), &setting);
         let globals = &self.server.globals;
-        let commit_related =
-            matches!(id.row().name, "sync_binlog" | "innodb_flush_log_at_trx_commit" | "max_binlog_size");
+        let commit_related = matches!(
+            id.row().name,
+            "sync_binlog" | "innodb_flush_log_at_trx_commit" | "max_binlog_size" | "binlog_row_metadata"
+        );
         globals.set(id, setting);
         if let Some((name, setting)) = follower {
             globals.set(named(name), setting);
@@ -272,9 +274,17 @@ impl Environment for SessionEnvironment {
         Ok(())
     }
 
-    fn account(&self, session: &SessionState, statement: &AccountStatement, _sql: &str) -> Result<(), SqlError> {
+    fn account(&self, session: &SessionState, statement: &AccountStatement) -> Result<(), SqlError> {
+        let server = &self.server;
         let identity = self.identity();
-        self.server.accounts.execute(&self.server.database, session, &identity, statement, &self.server.globals)
+        let of = AccountSession {
+            database: &server.database,
+            session,
+            env: self,
+            identity: &identity,
+            globals: &server.globals,
+        };
+        server.accounts.execute(of, statement)
     }
 
     fn administer(&self, _session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError> {

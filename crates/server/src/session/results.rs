@@ -26,7 +26,7 @@ pub struct ResultWriter<'a> {
     status: u16,
     /// Bytes to collect before writing.
     flush_at: usize,
-    /// The columns' types, for binary rows; lent for its memory.
+    /// The columns' types; lent for its memory.
     types: &'a mut Vec<ResultType>,
 }
 
@@ -51,15 +51,13 @@ impl ResultSink for ResultWriter<'_> {
             self.output.packet(|out| encode_column(out, column));
         }
         self.output.end_of_columns(self.status);
-        if self.form == RowForm::Binary {
-            self.types.extend(columns.iter().map(|column| column.result_type));
-        }
+        self.types.extend(columns.iter().map(|column| column.result_type));
         Ok(())
     }
 
     fn row(&mut self, row: &[Value]) -> Result<(), SqlError> {
         match self.form {
-            RowForm::Text => self.output.packet(|out| encode_text_row(out, row)),
+            RowForm::Text => self.output.packet(|out| encode_text_row(out, row, self.types)),
             RowForm::Binary => self.output.try_packet(|out| encode_binary_row(out, row, self.types))?,
         }
         if self.output.pending().len() >= self.flush_at {

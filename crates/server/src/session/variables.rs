@@ -187,6 +187,7 @@ pub fn apply_commit_settings(settings: &CommitSettings, globals: &Globals) {
     let flush = globals.int("innodb_flush_log_at_trx_commit") as u32;
     durability.flush_log_at_trx_commit.store(flush, Ordering::Relaxed);
     settings.max_binlog_size.store(globals.int("max_binlog_size"), Ordering::Relaxed);
+    settings.full_row_metadata.store(globals.text("binlog_row_metadata") == "FULL", Ordering::Relaxed);
 }
 
 /// What the operator must know about the present settings, one line each.

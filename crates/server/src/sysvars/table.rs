@@ -48,7 +48,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("binlog_gtid_simple_recovery", Global, Never, Bool, "ON", "GTID sets are read from the ends of the binlog."),
     row("binlog_order_commits", Global, Anytime, OnlyFlag(true), "ON", "Transactions commit in binlog order."),
     row("binlog_row_image", Both, Anytime, Only("FULL"), "FULL", "Row events hold every column."),
-    row("binlog_row_metadata", Global, AtStart, Word(&["MINIMAL", "FULL"]), "MINIMAL", "What table events tell of columns; FULL adds names and keys."),
+    row("binlog_row_metadata", Global, Anytime, Word(&["MINIMAL", "FULL"]), "MINIMAL", "What table events tell of columns; FULL adds names and keys."),
     row("binlog_row_value_options", Both, Anytime, Only(""), "", "Row events hold whole values."),
     row("binlog_rows_query_log_events", Both, Anytime, OnlyFlag(false), "OFF", "Statements are not logged beside their rows."),
     row("binlog_transaction_compression", Both, Anytime, OnlyFlag(false), "OFF", "Transactions are not compressed in the binlog."),

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use cohort_engine::{Direction, EngineId, KeyRange};
-use cohort_log::binlog::TableMap;
+use cohort_log::binlog::{KeyColumn, TableMap};
 use cohort_txn::{Read, Transaction};
 use parking_lot::Mutex;
 
-use super::definition::{IndexKind, TableDef};
+use super::definition::{IndexColumn, IndexKind, TableDef};
 use crate::codec::{KeyPart, RowCodec, RowOffsets, binlog_column_meta, key};
 use crate::error::{ER_AUTOINC_READ_FAILED, SqlError};
 use crate::exec::failure::{damaged, read_failed};
@@ -89,13 +89,13 @@ impl Table {
             })
             .collect();
         let primary = indexes.iter().position(|index| index.kind == IndexKind::Primary);
-        let in_primary = |column: usize| primary.is_some_and(|at| indexes[at].columns.contains(&column));
-        let columns: Vec<_> =
-            def.columns.iter().enumerate().map(|(at, column)| binlog_column_meta(column, in_primary(at))).collect();
+        let columns: Vec<_> = def.columns.iter().map(binlog_column_meta).collect();
+        let key_column = |part: &IndexColumn| KeyColumn { column: part.column, prefix: part.prefix };
+        let primary_key: Vec<_> = primary.iter().flat_map(|at| &def.indexes[*at].columns).map(key_column).collect();
         Table {
             engine,
             codec: RowCodec::new(&def.columns, def.schema_version),
-            map: TableMap::new(def.id, &def.database, &def.name, &columns),
+            map: TableMap::new(def.id, &def.database, &def.name, &columns, &primary_key),
             primary,
             auto_increment: def.auto_increment_column(),
             indexes,

@@ -25,7 +25,7 @@ const TYPE_STRING: u8 = 254;
 
 /// The column as row events of the binlog describe it; [`super::RowCodec`] writes values in just this
 /// form.
-pub fn binlog_column_meta(column: &ColumnDef, primary_key: bool) -> ColumnMeta {
+pub fn binlog_column_meta(column: &ColumnDef) -> ColumnMeta {
     let column_type = &column.column_type;
     let (type_code, meta) = type_and_meta(column_type);
     let unsigned = match column_type {
@@ -43,7 +43,6 @@ pub fn binlog_column_meta(column: &ColumnDef, primary_key: bool) -> ColumnMeta {
         unsigned,
         charset: column_type.collation().unwrap_or(Collation::Binary).id(),
         name: column.name.clone(),
-        primary_key,
     }
 }
 

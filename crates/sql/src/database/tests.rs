@@ -4,7 +4,7 @@ mod golden;
 mod waiting;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use cohort_engine::Engine;
 use cohort_engine::memory::MemoryEngine;
@@ -44,6 +44,7 @@ impl Disk {
                     flush_log_at_trx_commit: AtomicU32::new(1),
                 },
                 max_binlog_size: AtomicU64::new(1 << 30),
+                full_row_metadata: AtomicBool::new(false),
             },
             checkpoint_bytes: 1 << 30,
         };
@@ -115,7 +116,7 @@ impl Environment for TestEnvironment {
     fn kill(&self, connection_id: u64, _target: KillTarget) -> Result<(), SqlError> {
         Err(SqlError::new(ER_NO_SUCH_THREAD, &[&connection_id]))
     }
-    fn account(&self, _: &SessionState, _: &AccountStatement, _: &str) -> Result<(), SqlError> {
+    fn account(&self, _: &SessionState, _: &AccountStatement) -> Result<(), SqlError> {
         Ok(())
     }
     fn administer(&self, _: &mut SessionState, _: &AdminCommand) -> Result<(), SqlError> {

@@ -9,7 +9,7 @@ use super::{EvalContext, Expr, compare_values, write_group_key};
 use crate::collation::Collation;
 use crate::error::{ER_DATA_OUT_OF_RANGE, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, SqlError};
 use crate::types::decimal::{Decimal, DecimalOverflow, MAX_SCALE};
-use crate::types::{Family, ResultType};
+use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 use super::arithmetic::DIVISION_DIGITS;
@@ -125,6 +125,10 @@ impl Aggregate {
             AggregateFunction::Avg if exact => {
                 let scale = (arg.decimals + DIVISION_DIGITS).min(MAX_SCALE);
                 ResultType::decimal(arg.integer_digits() + u32::from(scale), scale)
+            }
+            AggregateFunction::Sum if arg.family() == Family::Real => ResultType::double().with_decimals(arg.decimals),
+            AggregateFunction::Avg if arg.family() == Family::Real => {
+                ResultType::double().with_decimals((arg.decimals + DIVISION_DIGITS).min(NOT_FIXED_DECIMALS))
             }
             AggregateFunction::Sum | AggregateFunction::Avg => ResultType::double(),
             AggregateFunction::Min | AggregateFunction::Max => arg.nullable(true),

@@ -6,6 +6,7 @@
 mod digest;
 mod information;
 mod numeric;
+mod regexp;
 mod string;
 mod temporal;
 
@@ -166,8 +167,14 @@ impl Call {
 }
 
 /// Every function, by subject.
-const TABLES: &[&[Function]] =
-    &[string::FUNCTIONS, numeric::FUNCTIONS, temporal::FUNCTIONS, information::FUNCTIONS, digest::FUNCTIONS];
+const TABLES: &[&[Function]] = &[
+    string::FUNCTIONS,
+    numeric::FUNCTIONS,
+    temporal::FUNCTIONS,
+    information::FUNCTIONS,
+    digest::FUNCTIONS,
+    regexp::FUNCTIONS,
+];
 
 /// The names of all functions.
 #[cfg(test)]

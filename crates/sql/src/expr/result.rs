@@ -4,7 +4,7 @@ use super::arithmetic::DIVISION_DIGITS;
 use super::{ArithmeticOp, Expr, UnaryOp};
 use crate::collation::Collation;
 use crate::types::decimal::MAX_SCALE;
-use crate::types::{Family, FieldType, ResultType};
+use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 /// Characters that a string of unknown length is declared with.
@@ -70,7 +70,7 @@ fn negated(operand: ResultType) -> ResultType {
     let number = as_number(operand);
     match number.family() {
         Family::Integer => ResultType::integer(number.length + 1),
-        Family::Real => ResultType::double(),
+        Family::Real => ResultType::double().with_decimals(number.decimals),
         _ => number,
     }
 }
@@ -88,7 +88,9 @@ fn arithmetic(op: ArithmeticOp, a: ResultType, b: ResultType) -> ResultType {
         return ResultType { unsigned, ..ResultType::integer(21) };
     }
     if a.family() == Family::Real || b.family() == Family::Real {
-        return ResultType::double();
+        let digits = a.decimals.max(b.decimals);
+        let more = if op == Divide { DIVISION_DIGITS } else { 0 };
+        return ResultType::double().with_decimals((digits + more).min(NOT_FIXED_DECIMALS));
     }
     let both_integers = a.family() == Family::Integer && b.family() == Family::Integer;
     match op {

@@ -63,7 +63,10 @@ fn at_depth(expr: sql::Expr, depth: usize) -> Result<Expr, SqlError> {
             escape: escape(escape_char)?,
             negated,
         },
-        sql::Expr::RLike { .. } => return unsupported("REGEXP"),
+        sql::Expr::RLike { negated, expr, pattern, .. } => {
+            let matches = call("REGEXP_LIKE", list(vec![*expr, *pattern], depth)?);
+            if negated { Expr::Not(Box::new(matches)) } else { matches }
+        }
         sql::Expr::BinaryOp { left, op, right } => binary(*left, op, *right, depth)?,
         sql::Expr::UnaryOp { op, expr } => unary(op, *expr, depth)?,
         sql::Expr::Case { operand, conditions, else_result, .. } => Expr::Case {
@@ -240,14 +243,6 @@ fn unary(op: sql::UnaryOperator, operand: sql::Expr, depth: usize) -> Result<Exp
     })
 }
 
-/// Whether an operand stands for itself, so that the library's precedences cannot have misread it.
-fn is_closed(expr: &sql::Expr) -> bool {
-    !matches!(
-        expr,
-        sql::Expr::BinaryOp { .. } | sql::Expr::Between { .. } | sql::Expr::InList { .. } | sql::Expr::Like { .. }
-    )
-}
-
 fn binary(left: sql::Expr, op: sql::BinaryOperator, right: sql::Expr, depth: usize) -> Result<Expr, SqlError> {
     use sql::BinaryOperator as Op;
     match op {
@@ -261,12 +256,6 @@ fn binary(left: sql::Expr, op: sql::BinaryOperator, right: sql::Expr, depth: usi
             return interval(left, right, op == Op::Minus, depth);
         }
         Op::Plus if matches!(left, sql::Expr::Interval(_)) => return interval(right, left, false, depth),
-        // The library binds these otherwise than MySQL does: only the unmistakable is taken.
-        Op::BitwiseXor | Op::PGBitwiseXor | Op::PGBitwiseShiftLeft | Op::PGBitwiseShiftRight
-            if !is_closed(&left) || !is_closed(&right) =>
-        {
-            return unsupported("^, << and >> beside other operators without parentheses");
-        }
         _ => {}
     }
     let (left, right) = (boxed(left, depth)?, boxed(right, depth)?);
@@ -288,7 +277,7 @@ fn binary(left: sql::Expr, op: sql::BinaryOperator, right: sql::Expr, depth: usi
         Op::Modulo => arithmetic(ArithmeticOp::Modulo, left, right),
         Op::BitwiseAnd => arithmetic(ArithmeticOp::BitAnd, left, right),
         Op::BitwiseOr => arithmetic(ArithmeticOp::BitOr, left, right),
-        Op::BitwiseXor | Op::PGBitwiseXor => arithmetic(ArithmeticOp::BitXor, left, right),
+        Op::BitwiseXor => arithmetic(ArithmeticOp::BitXor, left, right),
         Op::PGBitwiseShiftLeft => arithmetic(ArithmeticOp::ShiftLeft, left, right),
         Op::PGBitwiseShiftRight => arithmetic(ArithmeticOp::ShiftRight, left, right),
         Op::Xor => Ok(Expr::Xor(left, right)),

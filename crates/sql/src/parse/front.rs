@@ -5,10 +5,10 @@
 //! and infix `MOD` as MySQL means them. Token positions carry byte offsets of the statement, so that a
 //! syntax error can quote the text it stumbled over.
 
-use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
 
+use super::dialect::MySql;
 use super::fingerprint::Mark;
 use super::lexer::Kind;
 use super::{expression, literal, near, statement, syntax_error};
@@ -35,7 +35,7 @@ pub(crate) struct Extras {
 pub(crate) fn parse_statement(sql: &[u8], marks: &[Mark], sql_mode: SqlMode) -> Result<Statement, SqlError> {
     let mut extras = Extras::default();
     let tokens = tokens(sql, marks, sql_mode, &mut extras)?;
-    let dialect = MySqlDialect {};
+    let dialect = MySql::default();
     let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
     let tree = parser.parse_statement().map_err(|error| refuse(sql, &error))?;
     expect_end(sql, &parser)?;
@@ -46,7 +46,7 @@ pub(crate) fn parse_statement(sql: &[u8], marks: &[Mark], sql_mode: SqlMode) -> 
 /// Parses an expression that is all of `marks`.
 pub(crate) fn parse_expr(sql: &[u8], marks: &[Mark], sql_mode: SqlMode) -> Result<Expr, SqlError> {
     let tokens = tokens(sql, marks, sql_mode, &mut Extras::default())?;
-    let dialect = MySqlDialect {};
+    let dialect = MySql::default();
     let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
     let tree = parser.parse_expr().map_err(|error| refuse(sql, &error))?;
     expect_end(sql, &parser)?;
@@ -177,8 +177,6 @@ impl Builder<'_> {
             Kind::Text => constant(literal::text(bytes, sql_mode)?),
             Kind::Bytes => constant(literal::bytes(bytes)?),
             Kind::Param | Kind::Semicolon => return Err(unreadable()),
-            // The library has no prefix operator that binds as tightly.
-            Kind::Operator if bytes == b"!" => return Err(SqlError::unsupported("the operator !")),
             Kind::Operator => operator(bytes, sql_mode).ok_or_else(unreadable)?,
         })
     }
@@ -218,6 +216,7 @@ fn operator(bytes: &[u8], sql_mode: SqlMode) -> Option<Token> {
         b"|" => Token::Pipe,
         b"^" => Token::Caret,
         b"~" => Token::Tilde,
+        b"!" => Token::ExclamationMark,
         b"<<" => Token::ShiftLeft,
         b">>" => Token::ShiftRight,
         b":=" => Token::Assignment,

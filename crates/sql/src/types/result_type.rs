@@ -265,7 +265,7 @@ impl ResultType {
                 Self::decimal(self.integer_digits().max(other.integer_digits()) + u32::from(scale), scale)
             }
             (Family::Integer | Family::Decimal | Family::Real, Family::Integer | Family::Decimal | Family::Real) => {
-                Self::double()
+                Self::double().with_decimals(self.decimals.max(other.decimals))
             }
             (Family::Temporal, Family::Temporal) if self.field == other.field => {
                 Self::temporal(self.field, self.decimals.max(other.decimals))

@@ -21,7 +21,17 @@ fn numbers_are_written_as_mysql_writes_them() {
     ] {
         assert_eq!(shown(Value::Double(double), 31), text);
     }
-    assert_eq!(shown(Value::Double(1.5), 2), "1.50");
+    for (double, decimals, text) in [
+        (1.5, 2, "1.50"),
+        (2.0, 0, "2"),
+        (-3.0, 1, "-3.0"),
+        (-0.0, 2, "0.00"),
+        (1.255, 1, "1.3"),
+        (1e23, 1, "100000000000000000000000.0"),
+    ] {
+        assert_eq!(shown(Value::Double(double), decimals), text);
+    }
+    assert_eq!(shown(Value::Float(0.1), 3), "0.100");
     assert_eq!(shown(Value::Float(2.718_281_7), 31), "2.71828");
     assert_eq!(shown(Value::Float(0.1), 31), "0.1");
     assert_eq!(shown(Value::Float(1e10), 31), "10000000000");

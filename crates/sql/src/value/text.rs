@@ -33,6 +33,26 @@ pub fn write_float(float: f32, out: &mut String) {
     write_double(rounded.parse().unwrap_or(f64::from(float)), out);
 }
 
+/// Appends `double` with so many digits behind the point: the shortest text that reads back as it, filled
+/// up with zeros, or the number rounded if that is longer.
+fn write_fixed(double: f64, decimals: usize, out: &mut Vec<u8>) {
+    use std::io::Write as _;
+    // Zero has no sign here.
+    let double = if double == 0.0 { 0.0 } else { double };
+    let shortest = double.to_string();
+    let behind = shortest.split_once('.').map(|(_, digits)| digits.len());
+    if behind.unwrap_or(0) > decimals {
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, "{double:.decimals$}");
+        return;
+    }
+    out.extend_from_slice(shortest.as_bytes());
+    if behind.is_none() && decimals > 0 {
+        out.push(b'.');
+    }
+    out.resize(out.len() + decimals - behind.unwrap_or(0), b'0');
+}
+
 impl Value {
     /// Appends the text form that a column of `decimals` fixed digits shows ([`NOT_FIXED_DECIMALS`] where
     /// there is none): floating point numbers with a fixed number of digits have just these.
@@ -44,8 +64,12 @@ impl Value {
             Value::Bytes(bytes) => out.write_all(bytes),
             Value::Int(int) => write!(out, "{int}"),
             Value::UInt(int) => write!(out, "{int}"),
-            Value::Double(double) if decimals < NOT_FIXED_DECIMALS => write!(out, "{double:.*}", usize::from(decimals)),
-            Value::Float(float) if decimals < NOT_FIXED_DECIMALS => write!(out, "{float:.*}", usize::from(decimals)),
+            Value::Double(double) if decimals < NOT_FIXED_DECIMALS => {
+                return write_fixed(*double, usize::from(decimals), out);
+            }
+            Value::Float(float) if decimals < NOT_FIXED_DECIMALS => {
+                return write_fixed(f64::from(*float), usize::from(decimals), out);
+            }
             other => write!(out, "{other}"),
         };
     }

@@ -1,6 +1,6 @@
 //! What a caller gives to a commit and gets back.
 
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use cohort_log::binlog::{BinlogPosition, Gtid};
 
@@ -63,4 +63,6 @@ pub struct CommitSettings {
     pub durability: DurabilitySettings,
     /// `max_binlog_size`, bytes: a transaction that would begin behind it begins a new file.
     pub max_binlog_size: AtomicU64,
+    /// `binlog_row_metadata=FULL`, for transactions that begin from now on.
+    pub full_row_metadata: AtomicBool,
 }

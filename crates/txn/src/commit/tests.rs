@@ -1,7 +1,7 @@
 //! Commits and recoveries on the simulated disk: crashed and failed at every operation in turn.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::thread;
 use std::time::Duration;
 
@@ -61,6 +61,7 @@ impl Machine {
                     flush_log_at_trx_commit: AtomicU32::new(durability),
                 },
                 max_binlog_size: AtomicU64::new(700),
+                full_row_metadata: AtomicBool::new(false),
             },
             checkpoint_bytes: 1 << 20,
         }
@@ -90,9 +91,8 @@ fn table() -> TableMap {
         unsigned: false,
         charset: 63,
         name: "id".to_owned(),
-        primary_key: true,
     };
-    TableMap::new(7, "bank", "transfers", &[id])
+    TableMap::new(7, "bank", "transfers", &[id], &[])
 }
 
 fn key(id: u64) -> Vec<u8> {

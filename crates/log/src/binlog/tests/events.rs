@@ -192,40 +192,47 @@ fn header_says_in_use_and_its_checksum_is_of_a_closed_file() {
     }
 }
 
+/// A table map as a file holds it and our reader decodes it.
+fn written_map(table: &TableMap, metadata: RowMetadata) -> TableMapEvent {
+    let mut file = FileUnderTest::new();
+    let mut events = new_events_with(metadata);
+    events.write_row(table, &vec![0xff; table.columns().div_ceil(8)]);
+    file.commit(&mut events);
+    let (_directory, path) = file.write();
+    let events = read_events(&path);
+    let map = events.iter().find_map(|event| match event.decode() {
+        EventBody::TableMap(map) => Some(map),
+        _ => None,
+    });
+    map.expect("a table map")
+}
+
 #[test]
 fn optional_metadata_names_columns_keys_and_character_sets() {
     let binary = ColumnMeta { charset: 63, ..column("data", 15, &[200, 0]) };
     let mut columns = vec![
-        ColumnMeta { unsigned: true, primary_key: true, nullable: false, ..column("id", 8, &[]) },
+        ColumnMeta { unsigned: true, nullable: false, ..column("id", 8, &[]) },
         column("name", 15, &[200, 0]),
         binary,
         ColumnMeta { charset: 46, ..column("code", 254, &[0xfe, 40]) },
         column("price", 246, &[10, 2]),
     ];
-    for variant in 0..2 {
-        if variant == 1 {
+    for prefix in [None, Some(300)] {
+        if prefix.is_some() {
             columns.truncate(3);
             columns.extend((0..9).map(|i| ColumnMeta { charset: 45 + i, ..column(&format!("c{i}"), 252, &[2]) }));
         }
-        let table = TableMap::with_metadata(77, "shop", "goods", &columns, RowMetadata::Full);
-        let mut file = FileUnderTest::new();
-        let mut events = new_events();
-        let nulls = vec![0xff; columns.len().div_ceil(8)];
-        events.write_row(&table, &nulls);
-        file.commit(&mut events);
-        let (_directory, path) = file.write();
-        let events = read_events(&path);
-        let map = events.iter().find_map(|event| match event.decode() {
-            EventBody::TableMap(map) => Some(map),
-            _ => None,
-        });
-        let map = map.expect("a table map");
+        let key = [KeyColumn { column: 2, prefix: None }, KeyColumn { column: 0, prefix }];
+        let table = TableMap::new(77, "shop", "goods", &columns, &key);
+        let minimal = written_map(&table, RowMetadata::Minimal);
+        assert!(minimal.primary_key.is_empty() && minimal.columns.iter().all(|column| column.name.is_none()));
+        let map = written_map(&table, RowMetadata::Full);
+        assert_eq!(map.primary_key, key);
         assert_eq!((map.table_id, map.schema.as_str(), map.table.as_str()), (77, "shop", "goods"));
         for (found, given) in map.columns.iter().zip(&columns) {
             assert_eq!(found.name.as_ref(), Some(&given.name));
             assert_eq!(found.unsigned, given.unsigned);
             assert_eq!(found.nullable, given.nullable);
-            assert_eq!(found.primary_key, given.primary_key);
             let character = matches!(given.type_code, 15 | 252 | 254);
             assert_eq!(found.charset, character.then_some(u64::from(given.charset)), "{}", given.name);
         }

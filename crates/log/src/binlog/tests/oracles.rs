@@ -156,9 +156,9 @@ fn every_type_reads_the_same_everywhere() {
     let rows = rows(&samples);
     let columns: Vec<ColumnMeta> = samples.iter().map(|sample| sample.column.clone()).collect();
     for metadata in [RowMetadata::Minimal, RowMetadata::Full] {
-        let table = TableMap::with_metadata(5, "shop", "every_type", &columns, metadata);
+        let table = TableMap::new(5, "shop", "every_type", &columns, &[KeyColumn { column: 0, prefix: None }]);
         let mut file = FileUnderTest::new();
-        let mut events = new_events();
+        let mut events = new_events_with(metadata);
         rows.iter().for_each(|row| events.write_row(&table, &image(row)));
         events.end_statement();
         rows.iter().zip(rows.iter().rev()).for_each(|(a, b)| events.update_row(&table, &image(a), &image(b)));
@@ -229,7 +229,7 @@ fn mariadb_prints(output: &str, rows: &[Vec<Option<Cell>>]) {
 #[test]
 fn rows_of_several_megabytes_are_one_event_each() {
     let columns = [column("id", 3, &[]), column("body", 252, &[4])];
-    let table = TableMap::new(9, "shop", "large", &columns);
+    let table = TableMap::new(9, "shop", "large", &columns, &[]);
     let row = |id: i32, bytes: usize| {
         let mut image = vec![0];
         image.extend_from_slice(&id.to_le_bytes());

@@ -8,10 +8,17 @@ fn column(field: FieldType) -> ResultType {
 }
 
 fn text(value: Value) -> String {
+    text_of(value, NOT_FIXED_DECIMALS)
+}
+
+fn text_of(value: Value, decimals: u8) -> String {
     let mut out = Vec::new();
-    encode_text_row(&mut out, &[value]);
-    assert_eq!(usize::from(out[0]), out.len() - 1);
-    String::from_utf8(out[1..].to_vec()).unwrap()
+    encode_text_row(&mut out, &[value], &[column(FieldType::Double).with_decimals(decimals)]);
+    let length = match out[0] {
+        0xfc => usize::from(u16::from_le_bytes([out[1], out[2]])),
+        length => usize::from(length),
+    };
+    String::from_utf8(out[out.len() - length..].to_vec()).unwrap()
 }
 
 #[test]
@@ -44,13 +51,16 @@ fn floating_point_text_is_short_as_mysql_has_it() {
         assert_eq!(text(Value::Double(value)), expected);
     }
     assert_eq!(text(Value::Float(0.1)), "0.1");
+    assert_eq!(text_of(Value::Double(1.5), 3), "1.500");
+    let longest = text_of(Value::Double(-f64::MAX), 30);
+    assert_eq!((longest.len(), &longest[..4], &longest[308..312]), (1 + 309 + 1 + 30, "-179", "00.0"));
     assert_eq!(text(Value::Float(16_777_216.0)), "16777200");
 }
 
 #[test]
 fn nulls_are_marked_in_both_forms() {
     let mut out = Vec::new();
-    encode_text_row(&mut out, &[Value::Null, Value::Int(7), Value::Null]);
+    encode_text_row(&mut out, &[Value::Null, Value::Int(7), Value::Null], &[column(FieldType::Long); 3]);
     assert_eq!(out, [0xfb, 1, b'7', 0xfb]);
     out.clear();
     let row: Vec<Value> = (0..8).map(|index| if index % 7 == 6 { Value::Null } else { Value::Int(index) }).collect();

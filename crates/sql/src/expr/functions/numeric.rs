@@ -75,6 +75,7 @@ fn unified(args: &[ResultType]) -> ResultType {
 fn same(args: &[ResultType]) -> ResultType {
     match args[0].family() {
         Family::Integer | Family::Decimal => args[0].nullable(true),
+        Family::Real => ResultType::double().with_decimals(args[0].decimals),
         _ => ResultType::double(),
     }
 }
@@ -84,7 +85,7 @@ fn whole(args: &[ResultType]) -> ResultType {
         Family::Integer => args[0].nullable(true),
         Family::Decimal if args[0].integer_digits() < 18 => ResultType::integer(args[0].integer_digits() + 2),
         Family::Decimal => ResultType::decimal(args[0].integer_digits() + 1, 0),
-        _ => ResultType::double(),
+        _ => ResultType::double().with_decimals(0),
     }
 }
 
