@@ -19,7 +19,7 @@ use cohort_engine::Engine;
 use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
 use cohort_io::{FileLock, FileSystem, RealFs, SystemClock, read_whole, replace_whole};
 use cohort_log::binlog::{BinlogOptions, ServerIdentity, ServerUuid};
-use cohort_log::journal::JournalOptions;
+use cohort_log::journal::{JournalOptions, Lsn};
 use cohort_sql::Database;
 use cohort_txn::{CommitSettings, DurabilitySettings, Store, StoreOptions};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -44,6 +44,9 @@ impl StartError {
 /// What the format file begins with.
 const FORMAT_TITLE: &str = "cohort data directory, format ";
 const FORMAT_VERSION: u32 = 1;
+
+/// `--journal-cut-at` when the operator did not say it: no record is there.
+const NO_CUT: u64 = u64::MAX;
 
 /// Starts the server, serves until it is told to end, and ends it.
 pub fn serve(globals: Globals) -> Result<(), StartError> {
@@ -181,7 +184,11 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
     apply_commit_settings(&settings, &globals);
     let options = StoreOptions {
         journal_dir: dir.path.join("journal"),
-        journal: JournalOptions { segment_bytes: globals.int("journal_segment_size"), ..JournalOptions::default() },
+        journal: JournalOptions {
+            segment_bytes: globals.int("journal_segment_size"),
+            cut_at: Some(globals.int("journal_cut_at")).filter(|lsn| *lsn != NO_CUT).map(Lsn),
+            ..JournalOptions::default()
+        },
         binlog: BinlogOptions::new(&dir.path),
         identity: ServerIdentity {
             server_id: globals.int("server_id") as u32,

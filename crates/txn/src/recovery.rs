@@ -19,7 +19,8 @@
 //! 3. The last binlog file is read before the first commit: damage, or transactions that the journal does
 //!    not know, stop the start (`check_binlog`).
 //! 4. The binlog file never has events that the journal does not have, unless a weaker durability
-//!    setting allowed it; then they are cut and said.
+//!    setting allowed it; then they are cut and said. Under full durability they prove that the journal's
+//!    last record was there and is damaged: the start stops, and the operator decides.
 
 use std::fmt;
 use std::sync::Arc;
@@ -194,6 +195,15 @@ pub(crate) fn recover(
         }
     }
     let end = scan.end_lsn();
+    // A journal that was never used is no authority on the files.
+    let knows_binlog = report.records > 0 || !scan.checkpoint_note().is_empty();
+    if knows_binlog
+        && scan.was_always_synced()
+        && let Some(at) = binlog.whole_event_behind(note.position)?
+    {
+        let file = binlog.file_name(at.file_number);
+        scan.contradict(&format!("{file} has its events at byte {}", at.offset))?;
+    }
     if let ScanEnd::TornTail { bytes, reason } | ScanEnd::CutByOperator { bytes, reason } = scan.end() {
         report.bytes_cut = *bytes;
         report.cut_reason = Some(reason.clone());
@@ -203,11 +213,12 @@ pub(crate) fn recover(
     report.end_lsn = end.0;
     report.replay_us = began.elapsed().as_micros() as u64;
 
-    let end_of_binlog = (note.position.file_number > 0).then_some(note.position);
-    let files = binlog.finish_recovery(end_of_binlog)?;
+    let files = binlog.finish_recovery(knows_binlog.then_some(note.position))?;
     report.binlog_bytes_rewritten = files.rewritten_bytes;
     report.binlog_bytes_cut = files.cut_bytes;
     check_binlog(binlog, &note)?;
+    // Last: with the new epoch the journal forgets that its end was in question.
+    scan.finish()?;
     let saving = Instant::now();
     for engine in engines {
         engine.flush()?;
