@@ -1,8 +1,8 @@
 //! From settings to an open data directory, and the start and end of the process.
 //!
 //! Format of a data directory: `cohort.format` says that it is one and in which form, `cohort.lock` that
-//! it is in use, `auto.cnf` holds the server's UUID; `journal/`, `rocksdb/` and the binlog files belong to
-//! their crates.
+//! it is in use, `auto.cnf` holds the server's UUID, `recovery.json` what the last start found; `journal/`,
+//! `rocksdb/` and the binlog files belong to their crates.
 //!
 //! Invariants
 //! 1. Nothing is written to a directory that is neither empty nor ours.
@@ -21,7 +21,7 @@ use cohort_io::{FileLock, FileSystem, RealFs, SystemClock, read_whole, replace_w
 use cohort_log::binlog::{BinlogOptions, ServerIdentity, ServerUuid};
 use cohort_log::journal::{JournalOptions, Lsn};
 use cohort_sql::Database;
-use cohort_txn::{CommitSettings, DurabilitySettings, Store, StoreOptions};
+use cohort_txn::{CommitSettings, DurabilitySettings, RecoveryReport, Store, StoreOptions};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::accounts::Accounts;
@@ -205,6 +205,7 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
     if !report.is_clean() {
         operator_log::note(&report);
     }
+    keep_report(dir, &report);
     let database =
         Database::open(store).map_err(|error| StartError::new(format_args!("cannot read the catalog: {error}")))?;
     let accounts = Accounts::load(&database)
@@ -214,6 +215,15 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
     }
     tell_facts(&globals, dir);
     Ok(Server::new(database, globals, accounts, stop))
+}
+
+/// Writes what recovery did to `recovery.json`, for programs that watch the server.
+fn keep_report(dir: &DataDir, report: &RecoveryReport) {
+    let path = dir.path.join("recovery.json");
+    let text = serde_json::to_string_pretty(report).expect("a report is plain data") + "\n";
+    if let Err(error) = replace_whole(&*dir.fs, &path, text.as_bytes(), None) {
+        operator_log::warning(format_args!("no report of the recovery: {error}"));
+    }
 }
 
 /// Fills in the variables that tell how things are.

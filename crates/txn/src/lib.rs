@@ -25,7 +25,7 @@ mod write_set;
 pub use commit::{CommitError, CommitSettings, Committed, DurabilitySettings, Published, Reply};
 pub use figures::{CommitFigures, Histogram};
 pub use locks::{KillHandle, LockError, LockMode};
-pub use recovery::{RecoverError, RecoveryReport};
+pub use recovery::{EngineReport, RecoverError, RecoveryReport};
 pub use scan::Scan;
 pub use store::{Store, StoreOptions};
 pub use transaction::{Isolation, Read, Savepoint, Transaction};
