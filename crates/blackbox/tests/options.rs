@@ -136,3 +136,30 @@ fn show_variables_and_status_answer_with_mysqls_names() -> Result<()> {
     assert_eq!(commits(&mut conn)?, before + 3);
     Ok(())
 }
+
+#[test]
+fn the_last_recovery_is_told_as_a_line_and_as_json() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY)")?;
+    conn.query_drop("INSERT INTO d.t VALUES (1), (2)")?;
+    let server = server.kill_and_restart()?;
+    let text = fs::read_to_string(server.datadir().join("recovery.json"))?;
+    let report: serde_json::Value = serde_json::from_str(&text)?;
+    let log = server.log()?;
+    let line = log.lines().rfind(|line| line.contains("recovery: from lsn")).expect("a line about the recovery");
+    let number = |name: &str| report[name].as_u64().unwrap_or_else(|| panic!("no {name} in {text}"));
+    for said in [
+        format!("from lsn {} to {}, ", number("checkpoint_lsn"), number("end_lsn")),
+        format!(" {} records, {} transactions kept", number("records"), number("transactions_kept")),
+        format!(", {} re-applied to RocksDB", report["engines"][0]["transactions_reapplied"]),
+    ] {
+        assert!(line.contains(&said), "'{said}' is not in: {line}");
+    }
+    assert!(number("transactions_kept") >= 3 && number("bytes_cut") == 0 && report["cut_reason"].is_null(), "{text}");
+    assert!(number("replay_us") > 0 && number("checkpoint_us") > 0, "{text}");
+    server.stop()?;
+    Ok(())
+}

@@ -1,8 +1,8 @@
 //! From settings to an open data directory, and the start and end of the process.
 //!
 //! Format of a data directory: `cohort.format` says that it is one and in which form, `cohort.lock` that
-//! it is in use, `auto.cnf` holds the server's UUID; `journal/`, `rocksdb/` and the binlog files belong to
-//! their crates.
+//! it is in use, `auto.cnf` holds the server's UUID, `recovery.json` what the last start found; `journal/`,
+//! `rocksdb/` and the binlog files belong to their crates.
 //!
 //! Invariants
 //! 1. Nothing is written to a directory that is neither empty nor ours.
@@ -19,9 +19,9 @@ use cohort_engine::Engine;
 use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
 use cohort_io::{FileLock, FileSystem, RealFs, SystemClock, read_whole, replace_whole};
 use cohort_log::binlog::{BinlogOptions, ServerIdentity, ServerUuid};
-use cohort_log::journal::JournalOptions;
+use cohort_log::journal::{JournalOptions, Lsn};
 use cohort_sql::Database;
-use cohort_txn::{CommitSettings, DurabilitySettings, Store, StoreOptions};
+use cohort_txn::{CommitSettings, DurabilitySettings, RecoveryReport, Store, StoreOptions};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::accounts::Accounts;
@@ -44,6 +44,9 @@ impl StartError {
 /// What the format file begins with.
 const FORMAT_TITLE: &str = "cohort data directory, format ";
 const FORMAT_VERSION: u32 = 1;
+
+/// `--journal-cut-at` when the operator did not say it: no record is there.
+const NO_CUT: u64 = u64::MAX;
 
 /// Starts the server, serves until it is told to end, and ends it.
 pub fn serve(globals: Globals) -> Result<(), StartError> {
@@ -182,7 +185,11 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
     apply_commit_settings(&settings, &globals);
     let options = StoreOptions {
         journal_dir: dir.path.join("journal"),
-        journal: JournalOptions { segment_bytes: globals.int("journal_segment_size"), ..JournalOptions::default() },
+        journal: JournalOptions {
+            segment_bytes: globals.int("journal_segment_size"),
+            cut_at: Some(globals.int("journal_cut_at")).filter(|lsn| *lsn != NO_CUT).map(Lsn),
+            ..JournalOptions::default()
+        },
         binlog: BinlogOptions::new(&dir.path),
         identity: ServerIdentity {
             server_id: globals.int("server_id") as u32,
@@ -199,6 +206,7 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
     if !report.is_clean() {
         operator_log::note(&report);
     }
+    keep_report(dir, &report);
     let database =
         Database::open(store).map_err(|error| StartError::new(format_args!("cannot read the catalog: {error}")))?;
     let accounts = Accounts::load(&database)
@@ -208,6 +216,15 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
     }
     tell_facts(&globals, dir);
     Ok(Server::new(database, globals, accounts, stop))
+}
+
+/// Writes what recovery did to `recovery.json`, for programs that watch the server.
+fn keep_report(dir: &DataDir, report: &RecoveryReport) {
+    let path = dir.path.join("recovery.json");
+    let text = serde_json::to_string_pretty(report).expect("a report is plain data") + "\n";
+    if let Err(error) = replace_whole(&*dir.fs, &path, text.as_bytes(), None) {
+        operator_log::warning(format_args!("no report of the recovery: {error}"));
+    }
 }
 
 /// Fills in the variables that tell how things are.

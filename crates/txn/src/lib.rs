@@ -30,7 +30,7 @@ pub use lock_profile::{LockProfile, LockUse};
 pub use locks::{KillHandle, LockError, LockMode};
 pub use protocols::CommitProtocol;
 pub use protocols::recovery::TwoPhaseReport;
-pub use recovery::{RecoverError, RecoveryReport};
+pub use recovery::{EngineReport, RecoverError, RecoveryReport};
 pub use scan::Scan;
 pub use store::{Store, StoreOptions};
 pub use transaction::{Isolation, Read, Savepoint, Transaction};

@@ -19,7 +19,8 @@
 //! 3. The last binlog file is read before the first commit: damage, or transactions that the journal does
 //!    not know, stop the start (`check_binlog`).
 //! 4. The binlog file never has events that the journal does not have, unless a weaker durability
-//!    setting allowed it; then they are cut and said.
+//!    setting allowed it; then they are cut and said. Under full durability they prove that the journal's
+//!    last record was there and is damaged: the start stops, and the operator decides.
 
 use std::fmt;
 use std::sync::Arc;
@@ -99,8 +100,8 @@ pub enum RecoverError {
     },
 }
 
-/// What recovery found and did.
-#[derive(Clone, Debug, Default)]
+/// What recovery found and did: as one line for the operator, and as JSON.
+#[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct RecoveryReport {
     /// Where the scan began, as position in the journal.
     pub checkpoint_lsn: u64,
@@ -116,16 +117,37 @@ pub struct RecoveryReport {
     pub cut_reason: Option<String>,
     /// The operator asked for the cut: committed transactions may be lost.
     pub cut_by_operator: bool,
-    /// Per engine, transactions applied again.
-    pub reapplied: Vec<(&'static str, u64)>,
+    /// Per engine.
+    pub engines: Vec<EngineReport>,
     /// Binlog bytes that a file had lost and got again.
     pub binlog_bytes_rewritten: u64,
     /// Binlog bytes cut because the journal does not have them.
     pub binlog_bytes_cut: u64,
-    /// Microseconds to scan and apply.
+    /// Binlog files removed: no transaction reached them, or a purge or a rotation was interrupted.
+    pub binlog_files_removed: Vec<String>,
+    /// Microseconds to scan the journal, write to the binlog and apply to the engines.
     pub replay_us: u64,
-    /// Microseconds to make the result durable.
+    /// Microseconds to cut and sync the binlog and to read its last file.
+    pub binlog_us: u64,
+    /// Microseconds to make the engines durable and take a checkpoint.
     pub checkpoint_us: u64,
+}
+
+/// What recovery did to one engine.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct EngineReport {
+    /// Its name.
+    pub name: &'static str,
+    /// Everything before it was durable there already.
+    pub durable_lsn: u64,
+    /// Transactions applied again.
+    pub transactions_reapplied: u64,
+}
+
+impl EngineReport {
+    fn new(engine: &dyn Engine, durable: Position) -> EngineReport {
+        EngineReport { name: engine.name(), durable_lsn: durable.0, transactions_reapplied: 0 }
+    }
 }
 
 impl RecoveryReport {
@@ -142,8 +164,8 @@ impl fmt::Display for RecoveryReport {
             "recovery: from lsn {} to {}, {} records, {} transactions kept",
             self.checkpoint_lsn, self.end_lsn, self.records, self.transactions_kept
         )?;
-        for (engine, count) in &self.reapplied {
-            write!(f, ", {count} re-applied to {engine}")?;
+        for engine in &self.engines {
+            write!(f, ", {} re-applied to {}", engine.transactions_reapplied, engine.name)?;
         }
         write!(f, ", {} binlog bytes rewritten", self.binlog_bytes_rewritten)?;
         if self.bytes_cut > 0 {
@@ -154,7 +176,9 @@ impl fmt::Display for RecoveryReport {
         if self.binlog_bytes_cut > 0 {
             write!(f, ", {} binlog bytes cut (not in the journal)", self.binlog_bytes_cut)?;
         }
-        write!(f, "; {:.1} ms + {:.1} ms", self.replay_us as f64 / 1e3, self.checkpoint_us as f64 / 1e3)
+        let ms = |us: u64| us as f64 / 1e3;
+        let [replay, binlog, checkpoint] = [self.replay_us, self.binlog_us, self.checkpoint_us].map(ms);
+        write!(f, "; {replay:.1} ms to replay, {binlog:.1} ms for the binlog, {checkpoint:.1} ms to checkpoint")
     }
 }
 
@@ -180,7 +204,7 @@ pub(crate) fn recover(
     let durable: Vec<Position> = engines.iter().map(|engine| engine.durable_position()).collect();
     let mut report = RecoveryReport {
         checkpoint_lsn: scan.start().0,
-        reapplied: engines.iter().map(|engine| (engine.name(), 0)).collect(),
+        engines: engines.iter().zip(&durable).map(|(engine, durable)| EngineReport::new(&**engine, *durable)).collect(),
         ..RecoveryReport::default()
     };
     let mut note = Note::decode(scan.checkpoint_note())?;
@@ -200,6 +224,15 @@ pub(crate) fn recover(
         }
     }
     let end = scan.end_lsn();
+    // A journal that was never used is no authority on the files.
+    let knows_binlog = report.records > 0 || !scan.checkpoint_note().is_empty();
+    if knows_binlog
+        && scan.was_always_synced()
+        && let Some(at) = binlog.whole_event_behind(note.position)?
+    {
+        let file = binlog.file_name(at.file_number);
+        scan.contradict(&format!("{file} has its events at byte {}", at.offset))?;
+    }
     if let ScanEnd::TornTail { bytes, reason } | ScanEnd::CutByOperator { bytes, reason } = scan.end() {
         report.bytes_cut = *bytes;
         report.cut_reason = Some(reason.clone());
@@ -209,17 +242,21 @@ pub(crate) fn recover(
     report.end_lsn = end.0;
     report.replay_us = began.elapsed().as_micros() as u64;
 
-    let end_of_binlog = (note.position.file_number > 0).then_some(note.position);
-    let files = binlog.finish_recovery(end_of_binlog)?;
+    let began = Instant::now();
+    let files = binlog.finish_recovery(knows_binlog.then_some(note.position))?;
     report.binlog_bytes_rewritten = files.rewritten_bytes;
     report.binlog_bytes_cut = files.cut_bytes;
+    report.binlog_files_removed = files.removed_files;
     check_binlog(binlog, &note)?;
-    let saving = Instant::now();
+    report.binlog_us = began.elapsed().as_micros() as u64;
+    // Last: with the new epoch the journal forgets that its end was in question.
+    scan.finish()?;
+    let began = Instant::now();
     for engine in engines {
         engine.flush()?;
     }
     journal.checkpoint(end, &note.encode())?;
-    report.checkpoint_us = saving.elapsed().as_micros() as u64;
+    report.checkpoint_us = began.elapsed().as_micros() as u64;
     let frontier = Frontier { lsn: end, note };
     Ok((Start { frontier, next_order }, report))
 }
@@ -254,7 +291,7 @@ fn replay_redo(
         let engine = engines.get(at).ok_or(RecoverError::UnknownEngine { lsn: lsn.0, engine: id.0 })?;
         if end > durable[at] {
             engine.apply(redo, end)?;
-            report.reapplied[at].1 += redo.len() as u64;
+            report.engines[at].transactions_reapplied += redo.len() as u64;
         }
     }
     Ok(())

@@ -15,6 +15,7 @@ const NOTE_AT: usize = 64;
 /// The longest note, bytes.
 pub(super) const NOTE_BYTES_MAX: usize = 16 << 20;
 const CLEAN: u32 = 1;
+const FLUSHED: u32 = 2;
 
 /// What the file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(super) struct Control {
     pub(super) durable: Lsn,
     /// The journal was closed and ends at `durable`.
     pub(super) clean: bool,
+    /// Records of this epoch may have been flushed only.
+    pub(super) flushed: bool,
     /// The coordinator's own.
     pub(super) note: Vec<u8>,
 }
@@ -55,7 +58,8 @@ impl Control {
         let mut bytes = Vec::with_capacity(NOTE_AT + self.note.len() + 4);
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
-        bytes.extend_from_slice(&(if self.clean { CLEAN } else { 0 }).to_le_bytes());
+        let flags = if self.clean { CLEAN } else { 0 } | if self.flushed { FLUSHED } else { 0 };
+        bytes.extend_from_slice(&flags.to_le_bytes());
         let numbers = [self.journal_id, self.epoch, self.epoch_start.0, self.start.0, self.durable.0];
         for number in numbers.into_iter().chain([self.note.len() as u64]) {
             bytes.extend_from_slice(&number.to_le_bytes());
@@ -99,6 +103,7 @@ impl Control {
             start: Lsn(u64_at(40)),
             durable: Lsn(u64_at(48)),
             clean: u32_at(12) & CLEAN != 0,
+            flushed: u32_at(12) & FLUSHED != 0,
             note: note.to_vec(),
         };
         let places = [control.epoch_start, control.start, control.durable];

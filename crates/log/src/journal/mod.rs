@@ -6,8 +6,8 @@
 //! segments.
 //!
 //! Outline
-//! 1. [`Journal::open`] gives the journal and a [`Scan`] of what it holds behind the checkpoint. When
-//!    the scan reaches the end, the journal takes records.
+//! 1. [`Journal::open`] gives the journal and a [`Scan`] of what it holds behind the checkpoint. After
+//!    [`Scan::finish`] the journal takes records.
 //! 2. [`Journal::reserve`] sets room aside, before the transaction has a place in the order.
 //! 3. [`Journal::layout`], in commit order: place, header, copy.
 //! 4. [`Journal::write`], from any thread, several at a time: checksum of the payload, one write.
@@ -25,7 +25,8 @@
 //!
 //! Concurrency: locks in order `upkeep`, the list of segments; `layout`, `sync_gate` → `modes` are
 //! apart from them. Only `upkeep` and `sync_gate` are held during input and output, and neither
-//! [`Journal::layout`] nor a [`Journal::write`] in one mode waits for them.
+//! [`Journal::layout`] nor a [`Journal::write`] in one mode waits for them, but for the first flushed
+//! write of an epoch, which notes in the checkpoint that there is one.
 //!
 //! On crash: see `scan.rs`.
 //!
@@ -164,6 +165,8 @@ struct Inner {
     /// Where the newest segment ends.
     prepared_end: AtomicU64,
     recovered: AtomicBool,
+    /// The checkpoint says that records of this epoch may have been flushed only.
+    flushed_noted: AtomicBool,
     sealed: OnceLock<Arc<str>>,
     pool: Mutex<Vec<AlignedBuf>>,
 }
@@ -213,8 +216,8 @@ impl Drop for LaidOut {
 
 impl Journal {
     /// Opens the journal in `dir`, a new one if the directory is empty or missing. Nothing is written
-    /// to an existing journal before the scan has reached its end, and every call but this fails until
-    /// then ([`JournalError::NotRecovered`]).
+    /// to an existing journal before [`Scan::finish`], and every call but this fails until then
+    /// ([`JournalError::NotRecovered`]).
     pub fn open(fs: Arc<dyn FileSystem>, dir: &Path, options: JournalOptions) -> Result<(Journal, Scan), OpenError> {
         let (inner, control) = upkeep::open(fs, dir, options)?;
         let inner = Arc::new(inner);
@@ -280,6 +283,10 @@ impl Journal {
     pub fn write(&self, record: &LaidOut, durability: Durability) -> Result<(), JournalError> {
         let inner = &self.inner;
         inner.check()?;
+        let durability = match durability {
+            Durability::Flush if !inner.may_flush() => Durability::Sync,
+            asked => asked,
+        };
         let mut buffer = record.buffer.lock();
         record::seal_payload(&mut buffer, record.payload_bytes);
         let turn = inner.progress.enter(record.lsn, record.end, durability);

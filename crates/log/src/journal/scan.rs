@@ -10,12 +10,12 @@
 //!
 //! 1. the place lies before the newest epoch, or before what the checkpoint knew to be durable;
 //! 2. a later header of the newest epoch says that the journal was durable beyond that place when it
-//!    was laid out.
+//!    was laid out;
+//! 3. the caller knows it ([`Scan::contradict`]): for the very last record no later one vouches, but the
+//!    binlog does, which gets a record's bytes only once they are here.
 //!
 //! Then it is damage, and nothing is changed. Otherwise what is behind was never acknowledged as
 //! durable: the tail is cut. Records behind a torn one go with it; several may have been in flight.
-//!
-//! Limits: when the very last record rots, no later one vouches for it, and it is cut as torn.
 //!
 //! Memory is that of one record. A length counts only when its header's checksum agrees and the bytes
 //! lie within the segments.
@@ -41,7 +41,14 @@ pub struct Scan {
     at: Lsn,
     previous: Option<Link>,
     records: u64,
-    end: Option<ScanEnd>,
+    tail: Option<FoundTail>,
+}
+
+/// What was found where the records end.
+struct FoundTail {
+    what: &'static str,
+    bytes: u64,
+    end: ScanEnd,
 }
 
 /// How the journal ended.
@@ -129,7 +136,7 @@ impl Scan {
     pub(super) fn new(inner: Arc<Inner>, control: Control) -> Scan {
         let at = control.start;
         let reader = Reader { inner, window: AlignedBuf::new(), window_at: at };
-        Scan { reader, control, at, previous: None, records: 0, end: None }
+        Scan { reader, control, at, previous: None, records: 0, tail: None }
     }
 
     /// Where it begins: the checkpoint.
@@ -154,7 +161,7 @@ impl Scan {
 
     /// How the journal ended; [`ScanEnd::Clean`] while the scan runs.
     pub fn end(&self) -> &ScanEnd {
-        self.end.as_ref().unwrap_or(&ScanEnd::Clean)
+        self.tail.as_ref().map_or(&ScanEnd::Clean, |tail| &tail.end)
     }
 
     /// Bytes between the checkpoint and the end of the last segment: how far the scan may have to go.
@@ -162,12 +169,17 @@ impl Scan {
         self.reader.end().0 - self.control.start.0
     }
 
-    /// The next record, or `None` at the end. Before it says `None` for the first time it makes what it
-    /// found durable and begins a new epoch: from then on the journal takes records. After an error the
-    /// directory is as it was, and the journal stays closed.
+    /// Whether every record since the journal was last opened was on stable storage before
+    /// [`Journal::write`](super::Journal::write) returned. Where some were only flushed, a power cut may
+    /// have taken them from the end and left what was made of them.
+    pub fn was_always_synced(&self) -> bool {
+        !self.control.flushed
+    }
+
+    /// The next record, or `None` at the end. An error is damage; nothing is changed.
     #[expect(clippy::should_implement_trait, reason = "the record borrows from the scan")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, OpenError> {
-        if self.end.is_some() {
+        if self.tail.is_some() {
             return Ok(None);
         }
         match self.step()? {
@@ -178,9 +190,37 @@ impl Scan {
                 let payload = &self.reader.window[payload];
                 Ok(Some(Record { lsn, end, payload }))
             }
-            Step::Nothing => self.finish(None, None),
-            Step::Bad { what, end } => self.finish(Some(what), end),
+            Step::Nothing => self.judge(None, None).map(|()| None),
+            Step::Bad { what, end } => self.judge(Some(what), end).map(|()| None),
         }
+    }
+
+    /// Says that there was a record where the scan has ended, and why that is known: what is there is
+    /// damaged then, unless the operator had it cut. Nothing is changed.
+    pub fn contradict(&mut self, proof: &str) -> Result<(), OpenError> {
+        let tail = self.tail.as_ref().expect("the scan has reached its end");
+        let reason = format!("{}, and {proof}", tail.what);
+        if self.reader.inner.options.cut_at != Some(self.at) {
+            return Err(self.damage(reason));
+        }
+        let end = ScanEnd::CutByOperator { bytes: tail.bytes, reason };
+        self.tail = self.tail.take().map(|tail| FoundTail { end, ..tail });
+        Ok(())
+    }
+
+    /// Makes what was found durable and begins a new epoch at its end: from then on the journal takes
+    /// records, and what lies behind is cut. After an error the journal stays closed.
+    ///
+    /// # Panics
+    /// When [`Scan::next`] has not yet said `None`.
+    pub fn finish(&mut self) -> Result<(), OpenError> {
+        assert!(self.tail.is_some(), "the scan has reached its end");
+        self.reader.window = AlignedBuf::new();
+        self.reader.inner.begin_epoch(&Tail {
+            end: self.at,
+            previous: self.previous.map_or(0, |link| link.checksum),
+            has_records: self.records > 0,
+        })
     }
 
     fn step(&mut self) -> Result<Step, OpenError> {
@@ -232,37 +272,31 @@ impl Scan {
         follows && header.previous == previous.checksum
     }
 
-    /// Decides what the end is and opens the journal there.
-    fn finish(&mut self, bad: Option<&'static str>, bad_end: Option<Lsn>) -> Result<Option<Record<'_>>, OpenError> {
+    /// Decides what the end is.
+    fn judge(&mut self, bad: Option<&'static str>, bad_end: Option<Lsn>) -> Result<(), OpenError> {
         let behind = self.look_behind()?;
         let last = behind.end.max(bad_end);
         let what = bad.unwrap_or("a record is missing");
-        let end = if let Some(proof) = self.proof_of_damage(&behind) {
-            if self.reader.inner.options.cut_at != Some(self.at) {
-                return Err(self.damage(format!("{what}, and {proof}")));
+        let bytes = last.map_or(0, |last| last.0 - self.at.0);
+        self.tail = Some(FoundTail { what, bytes, end: ScanEnd::Clean });
+        if let Some(proof) = self.proof_of_damage(&behind) {
+            let judged = self.contradict(&proof);
+            if judged.is_err() {
+                self.tail = None;
             }
-            let bytes = last.map_or(0, |last| last.0 - self.at.0);
-            ScanEnd::CutByOperator { bytes, reason: format!("{what}, and {proof}") }
-        } else if bad.is_some() || behind.headers > 0 {
-            let bytes = last.map_or(BLOCK as u64, |last| last.0 - self.at.0);
+            return judged;
+        }
+        if bad.is_some() || behind.headers > 0 {
+            let bytes = bytes.max(BLOCK as u64);
             let more = match behind.headers {
                 0 => String::new(),
                 1 => " with 1 record behind it".to_owned(),
                 count => format!(" with {count} records behind it"),
             };
             let reason = format!("{what} at lsn {}{more}", self.at);
-            ScanEnd::TornTail { bytes, reason }
-        } else {
-            ScanEnd::Clean
-        };
-        self.reader.inner.begin_epoch(&Tail {
-            end: self.at,
-            previous: self.previous.map_or(0, |link| link.checksum),
-            has_records: self.records > 0,
-        })?;
-        self.reader.window = AlignedBuf::new();
-        self.end = Some(end);
-        Ok(None)
+            self.tail = Some(FoundTail { what, bytes, end: ScanEnd::TornTail { bytes, reason } });
+        }
+        Ok(())
     }
 
     fn proof_of_damage(&self, behind: &Behind) -> Option<String> {

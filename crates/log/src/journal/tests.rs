@@ -41,6 +41,7 @@ fn read_on(fs: Arc<dyn FileSystem>, dir: &Path, options: JournalOptions) -> Resu
         records.push((record.lsn(), record.payload().to_vec()));
     }
     assert!(scan.next()?.is_none());
+    scan.finish()?;
     let read = Read { start: scan.start(), note: scan.checkpoint_note().to_vec(), records, end: scan.end().clone() };
     Ok((journal, read))
 }
@@ -113,6 +114,8 @@ fn the_scan_must_end_before_anything_is_laid_out() {
     assert!(matches!(journal.layout(&[]), Err(JournalError::NotRecovered)));
     assert!(journal.reserve(1).is_err());
     assert!(scan.next().unwrap().is_none());
+    assert!(journal.reserve(1).is_err());
+    scan.finish().unwrap();
     append(&journal, b"x", Durability::Sync);
 }
 

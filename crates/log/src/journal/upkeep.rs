@@ -89,6 +89,7 @@ pub(super) fn open(
         space: Arc::new(Space::default()),
         prepared_end: AtomicU64::new(prepared_end.0),
         recovered: AtomicBool::new(false),
+        flushed_noted: AtomicBool::new(false),
         sealed: Default::default(),
         pool: Mutex::default(),
     };
@@ -103,6 +104,7 @@ fn new_control(journal_id: Option<u64>) -> Control {
         start: Lsn(0),
         durable: Lsn(0),
         clean: true,
+        flushed: false,
         note: Vec::new(),
     }
 }
@@ -158,6 +160,7 @@ impl Inner {
             epoch_start: tail.end,
             durable: tail.end,
             clean: false,
+            flushed: false,
             ..upkeep.control.clone()
         };
         if let Some(reason) = self.sealed.get() {
@@ -188,6 +191,24 @@ impl Inner {
             }
         }
         Ok(())
+    }
+
+    /// Whether records of this epoch may be flushed only: the checkpoint has to say it first, or the next
+    /// start would take their loss for damage. Where it cannot be written, records are synced instead.
+    pub(super) fn may_flush(&self) -> bool {
+        if self.flushed_noted.load(Ordering::Acquire) {
+            return true;
+        }
+        let mut upkeep = self.upkeep.lock();
+        if !upkeep.control.flushed {
+            let control = Control { flushed: true, ..upkeep.control.clone() };
+            if control.write(&*self.fs, self.segments.dir(), &self.upkeep_counters).is_err() {
+                return false;
+            }
+            upkeep.control = control;
+        }
+        self.flushed_noted.store(true, Ordering::Release);
+        true
     }
 
     /// Prepares segments until `bytes` are free.

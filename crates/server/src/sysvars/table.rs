@@ -111,6 +111,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("innodb_version", Global, Never, Text, "8.0.40", "Version of the engine."),
     row("insert_id", Session, Anytime, int(0, u64::MAX), "0", "The next AUTO_INCREMENT value of this session, once."),
     row("interactive_timeout", Both, Anytime, int(1, YEAR), "28800", "wait_timeout of clients that call themselves interactive."),
+    row("journal_cut_at", Global, AtStart, int(0, u64::MAX), "18446744073709551615", "Give up the journal from this lsn on, if the start stops there for damage; see docs/damaged-logs.md."),
     row("journal_segment_size", Global, AtStart, int(1 << 20, 1 << 32), "64M", "Size of the journal's files; they are reused."),
     row("last_insert_id", Session, Anytime, int(0, u64::MAX), "0", "What LAST_INSERT_ID() gives."),
     row("lc_messages", Both, Anytime, Only("en_US"), "en_US", "Language of messages."),

@@ -43,6 +43,12 @@ impl Machine {
         Machine { disk: self.disk.crash(), engines }
     }
 
+    /// The same machine once more, after its server was killed.
+    fn copy(&self) -> Machine {
+        let engines = self.engines.each_ref().map(|engine| Arc::new(engine.crash()));
+        Machine { disk: self.disk.kill_copy(), engines }
+    }
+
     pub(crate) fn options(durability: u32) -> StoreOptions {
         StoreOptions {
             journal_dir: "/data/journal".into(),
@@ -72,8 +78,12 @@ impl Machine {
     }
 
     fn recover(&self) -> Result<(Arc<Store>, RecoveryReport), RecoverError> {
+        self.recover_with(Machine::options(1))
+    }
+
+    fn recover_with(&self, options: StoreOptions) -> Result<(Arc<Store>, RecoveryReport), RecoverError> {
         let (disk, clock) = (Arc::new(self.disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
-        Store::recover(Machine::options(1), disk, clock, self.engines(), &mut |_| ())
+        Store::recover(options, disk, clock, self.engines(), &mut |_| ())
     }
 
     fn open(&self) -> Arc<Store> {
@@ -128,8 +138,12 @@ fn write_transfer(store: &Arc<Store>, id: u64) -> Transaction {
 /// Runs transfers one after the other, with checkpoints and rotations between; returns the ids that
 /// were acknowledged.
 fn run(machine: &Machine, first: u64, last: u64) -> Vec<u64> {
+    run_with(machine, Machine::options(1), first, last)
+}
+
+fn run_with(machine: &Machine, options: StoreOptions, first: u64, last: u64) -> Vec<u64> {
     let mut acknowledged = Vec::new();
-    let Ok((store, _)) = machine.recover() else { return acknowledged };
+    let Ok((store, _)) = machine.recover_with(options) else { return acknowledged };
     for id in first..=last {
         match transfer(&store, id) {
             Ok(_) => acknowledged.push(id),
@@ -479,6 +493,85 @@ fn damage_in_the_middle_of_the_journal_stops_the_start() {
     machine.disk.corrupt(&dir.join(segment), 4096 + 200, 0x40);
     let error = machine.recover().expect_err("damage is found").to_string();
     assert!(error.contains(segment.as_str()) && error.contains("byte"), "{error}");
+}
+
+/// The file of the journal's last record and where it begins there.
+fn last_record(machine: &Machine) -> (std::path::PathBuf, u64, u64) {
+    let dir = Path::new("/data/journal");
+    let options = Machine::options(1).journal;
+    let (_, mut scan) = Journal::open(Arc::new(machine.disk.clone()), dir, options).expect("a journal");
+    let mut last = None;
+    while let Some(record) = scan.next().expect("a whole record") {
+        last = Some(record.lsn().0);
+    }
+    let lsn = last.expect("a record");
+    let data = 3 * 4096;
+    (dir.join(format!("journal.{:06}", lsn / data + 1)), lsn % data + 4096, lsn)
+}
+
+#[test]
+fn the_last_record_cannot_rot_unseen_because_the_binlog_has_its_events() {
+    let machine = Machine::new(11);
+    let acknowledged = run(&machine, 1, 4);
+    let machine = machine.crash();
+    let (segment, offset, lsn) = last_record(&machine);
+    for at in [0, 8, 30, 45, 64, 68, 72, 300] {
+        machine.disk.corrupt(&segment, offset + at, 0x10);
+        let error = machine.copy().recover().expect_err("the damage is found").to_string();
+        let place = format!("{} is damaged at byte {offset} (lsn {lsn})", segment.display());
+        assert!(error.starts_with(&place), "byte {at}: {error}");
+        assert!(error.contains(&format!("--journal-cut-at={lsn}")), "byte {at}: {error}");
+        machine.disk.corrupt(&segment, offset + at, 0x10);
+    }
+    let (store, _) = machine.recover().expect("nothing was changed");
+    check(&found(&machine.disk, &store), &acknowledged, "after the flips were taken back");
+}
+
+#[test]
+fn the_operator_may_give_up_a_rotten_last_record() {
+    let machine = Machine::new(12);
+    let acknowledged = run(&machine, 1, 4);
+    let machine = machine.crash();
+    let (segment, offset, lsn) = last_record(&machine);
+    machine.disk.corrupt(&segment, offset + 100, 1);
+    let cut_at = |lsn| {
+        let mut options = Machine::options(1);
+        options.journal.cut_at = Some(cohort_log::journal::Lsn(lsn));
+        options
+    };
+    assert!(machine.copy().recover_with(cut_at(lsn + 4096)).is_err(), "only the damaged place can be cut");
+    let (store, report) = machine.recover_with(cut_at(lsn)).expect("the operator chose");
+    assert!(report.cut_by_operator && report.binlog_bytes_cut > 0, "{report}");
+    check(&found(&machine.disk, &store), &acknowledged[..3], "after the cut");
+    transfer(&store, 4).expect("the store goes on");
+    drop(store);
+    let machine = machine.crash();
+    let (store, _) = machine.recover().expect("the cut is final");
+    check(&found(&machine.disk, &store), &[1, 2, 3, 4], "after the next crash");
+}
+
+/// Power cuts take what was only flushed, from the journal more than from the binlog at times. That is no
+/// damage, whatever start it is found by. No checkpoint here: memory engines do not lose power with the disk.
+#[test]
+fn a_power_cut_under_weaker_durability_is_not_taken_for_damage() {
+    for operation in 0.. {
+        let machine = Machine::new(operation + 1);
+        machine.disk.set_fault(operation, Fault::PowerCut);
+        run_with(&machine, Machine::options(0), 1, 4);
+        let finished = machine.disk.operations() <= operation;
+        let mut machine = machine.crash();
+        if operation % 2 == 1 {
+            machine.disk.set_fault(operation / 2 % 40, Fault::PowerCut);
+            drop(machine.recover());
+            machine = machine.crash();
+        }
+        let context = format!("crash at operation {operation}");
+        let (store, _) = machine.recover().unwrap_or_else(|error| panic!("{context}: {error}"));
+        check(&found(&machine.disk, &store), &[], &context);
+        if finished {
+            return;
+        }
+    }
 }
 
 #[test]

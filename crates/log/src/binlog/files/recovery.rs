@@ -77,6 +77,28 @@ impl BinlogFiles {
         names.files.last().map(|file| BinlogPosition { file_number: file.number, offset: file.bytes })
     }
 
+    /// Where the files have the first whole event at or behind `end`, which is where the journal says that
+    /// they end (file number 0: that there are none). What a crash leaves of bytes that were not synced is none. Nothing is changed.
+    pub fn whole_event_behind(&self, end: BinlogPosition) -> Result<Option<BinlogPosition>, ReadError> {
+        let numbers: Vec<u64> = self.names.lock().files.iter().map(|file| file.number).collect();
+        for number in numbers.into_iter().filter(|number| *number >= end.file_number) {
+            let mut reader = match BinlogReader::open(&*self.fs, &self.path(number), ReaderOptions::default()) {
+                Ok(reader) => reader,
+                Err(error @ ReadError::Io(_)) => return Err(error),
+                Err(error) if number == end.file_number => return Err(error),
+                // Its beginning never reached the disk.
+                Err(_) => continue,
+            };
+            if number == end.file_number {
+                reader.seek(end.offset);
+            }
+            if let Ok(Some(event)) = reader.next_event() {
+                return Ok(Some(BinlogPosition { file_number: number, offset: event.offset }));
+            }
+        }
+        Ok(None)
+    }
+
     /// Puts `bytes` at a position where they may already stand, whole, in part, or not at all. Positions are
     /// those of [`BinlogFiles::append`], in the same order, from any one on.
     ///
@@ -116,10 +138,9 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Ends recovery: `end` is where the journal says the binlog ends. Cuts what lies behind it, removes what
-    /// interrupted rotations and purges left, and syncs everything. In file number 0 no file was ever begun:
-    /// what looks like one is removed. With `None` the journal knows of no binlog, and the files are taken as
-    /// they are.
+    /// Ends recovery: `end` is where the journal says the binlog ends, file number 0 when it says that there
+    /// is none. Cuts what lies behind it, removes what interrupted rotations and purges left, and syncs
+    /// everything. With `None` the journal says nothing, and the files are taken as they are.
     pub fn finish_recovery(&self, end: Option<BinlogPosition>) -> Result<RecoveredFiles, BinlogError> {
         let mut writer = self.writer.lock();
         let mut names = self.names.lock();
@@ -134,7 +155,7 @@ impl BinlogFiles {
         self.cut_files_behind(&mut names, end.file_number)?;
         if end.file_number == 0 {
             drop((writer, names));
-            self.remove_unlisted(end_is_known)?;
+            self.remove_unlisted(true)?;
             self.sync_all()?;
             return Ok(self.recovered.lock().clone());
         }
