@@ -16,10 +16,14 @@
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 pub mod memory;
+pub mod redb;
 mod redo;
 pub mod rocksdb;
+mod stored;
+mod version;
 
 pub use redo::{Redo, RedoError, RedoOp};
+pub use stored::OpenError;
 
 use std::sync::Arc;
 
