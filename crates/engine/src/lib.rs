@@ -17,12 +17,16 @@
 pub mod conformance;
 mod group_flush;
 pub mod memory;
+pub mod redb;
 mod redo;
 pub mod rocksdb;
+mod stored;
 mod two_phase;
+mod version;
 
 pub use group_flush::GroupFlush;
 pub use redo::{Redo, RedoError, RedoOp};
+pub use stored::OpenError;
 pub use two_phase::{TwoPhase, Xid, XidError};
 
 use std::sync::Arc;

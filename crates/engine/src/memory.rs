@@ -4,19 +4,17 @@
 //! durable copy are each a version that was current once. [`MemoryEngine::crash`] gives the engine
 //! as a power cut would leave it: with the durable copy and nothing else.
 
-use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
-use rpds::RedBlackTreeMapSync;
 
 use crate::redo::{Redo, RedoError, RedoOp};
+use crate::version::{self, Bytes, VersionCursor};
 use crate::{Cursor, Direction, Engine, Entry, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, WriteError};
 
 const NAME: &str = "MEMORY";
 
-type Bytes = Arc<[u8]>;
-type Map = RedBlackTreeMapSync<Bytes, Bytes>;
+type Map = version::Map<Bytes>;
 
 /// An ordered map in memory; see the module.
 #[derive(Default)]
@@ -70,7 +68,7 @@ impl Engine for MemoryEngine {
     }
 
     fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError> {
-        Ok(Box::new(MapCursor::new(self.state.read().current.map.clone(), range, direction)))
+        Ok(Box::new(MapCursor(VersionCursor::new(self.state.read().current.map.clone(), range, direction))))
     }
 
     fn apply(&self, cohort: &[&[u8]], position: Position) -> Result<(), WriteError> {
@@ -124,11 +122,9 @@ impl Engine for MemoryEngine {
 
     fn erase(&self, range: &KeyRange) -> Result<(), WriteError> {
         let mut state = self.state.write();
-        let mut cursor = MapCursor::new(state.current.map.clone(), range, Direction::Forward);
-        while cursor.step() {
-            if let Some((key, _)) = &cursor.at {
-                state.current.map.remove_mut(key);
-            }
+        let mut cursor = VersionCursor::new(state.current.map.clone(), range, Direction::Forward);
+        while let Some((key, _)) = cursor.step() {
+            state.current.map.remove_mut(key);
         }
         Ok(())
     }
@@ -154,11 +150,8 @@ fn get(map: &Map, key: &[u8], value: &mut Vec<u8>) -> bool {
 }
 
 fn change(map: &mut Map, redo: &[u8]) -> Result<(), RedoError> {
-    for op in Redo::ops(redo) {
+    for op in Redo::callers_ops(redo) {
         match op? {
-            RedoOp::Put { key, .. } | RedoOp::Delete { key } if key.len() < MIN_KEY_LEN => {
-                return Err(RedoError { what: "key too short", at: 0 });
-            }
             RedoOp::Put { key, value } => map.insert_mut(key.into(), value.into()),
             RedoOp::Delete { key } => {
                 map.remove_mut(key);
@@ -178,54 +171,15 @@ impl Snapshot for View {
     }
 
     fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError> {
-        Ok(Box::new(MapCursor::new(self.map.clone(), range, direction)))
+        Ok(Box::new(MapCursor(VersionCursor::new(self.map.clone(), range, direction))))
     }
 }
 
-/// Walks a version of the map; it looks its place up again at each step, so it borrows nothing.
-struct MapCursor {
-    map: Map,
-    lower: Bound<Vec<u8>>,
-    upper: Bound<Vec<u8>>,
-    direction: Direction,
-    at: Option<(Bytes, Bytes)>,
-}
-
-impl MapCursor {
-    fn new(map: Map, range: &KeyRange, direction: Direction) -> MapCursor {
-        let upper = range.upper.clone().max(range.lower.clone());
-        MapCursor {
-            map,
-            lower: Bound::Included(range.lower.clone()),
-            upper: Bound::Excluded(upper),
-            direction,
-            at: None,
-        }
-    }
-
-    fn step(&mut self) -> bool {
-        let bounds = (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice));
-        let mut rest = self.map.range::<[u8], _>(bounds);
-        let found = match self.direction {
-            Direction::Forward => rest.next(),
-            Direction::Reverse => rest.next_back(),
-        };
-        let found = found.map(|(key, value)| (key.clone(), value.clone()));
-        if let Some((key, _)) = &found {
-            match self.direction {
-                Direction::Forward => self.lower = Bound::Excluded(key.to_vec()),
-                Direction::Reverse => self.upper = Bound::Excluded(key.to_vec()),
-            }
-        }
-        self.at = found;
-        self.at.is_some()
-    }
-}
+struct MapCursor(VersionCursor<Bytes>);
 
 impl Cursor for MapCursor {
     fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
-        self.step();
-        Ok(self.at.as_ref().map(|(key, value)| Entry { key, value }))
+        Ok(self.0.step().map(|(key, value)| Entry { key, value }))
     }
 }
 

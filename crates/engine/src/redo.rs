@@ -3,6 +3,8 @@
 //! Format: a sequence of operations, each `tag (1 byte) | key length (varint) | key`, and for a put
 //! `value length (varint) | value`. Tag 1 is a put, tag 2 a delete. Varints are LEB128.
 
+use crate::MIN_KEY_LEN;
+
 /// Builds encoded redo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redo {
@@ -61,6 +63,16 @@ impl Redo {
     /// The encoded bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
+    }
+
+    /// The operations in `bytes`, all on keys a caller may have; an error ends the iteration.
+    pub(crate) fn callers_ops(bytes: &[u8]) -> impl Iterator<Item = Result<RedoOp<'_>, RedoError>> {
+        Redo::ops(bytes).map(|op| match op? {
+            RedoOp::Put { key, .. } | RedoOp::Delete { key } if key.len() < MIN_KEY_LEN => {
+                Err(RedoError { what: "key too short", at: 0 })
+            }
+            op => Ok(op),
+        })
     }
 
     /// The operations in `bytes`; an error ends the iteration.

@@ -9,10 +9,9 @@
 //! 3. Redo at or before the position found at open is in the files already and is skipped, so a
 //!    replay from any earlier position cannot bring an older version of a row back.
 //!
-//! Format: keys and values as given, which is why a caller's key has at least [`MIN_KEY_LEN`] bytes;
-//! shorter keys are the engine's own. There is one: the position key `00`, whose value is a format
-//! version (1 byte) and the position (8 bytes, big-endian). It sorts before every caller's key, so
-//! that the files of a new index overlap with nothing.
+//! Format: keys and values as given, which is why a caller's key has at least [`MIN_KEY_LEN`](crate::MIN_KEY_LEN) bytes;
+//! shorter keys are the engine's own. There is one, the position's (`stored`). It sorts before every
+//! caller's key, so that the files of a new index overlap with nothing.
 //!
 //! Concurrency: one applier, any number of readers; `flush`, `load` and `erase` may run beside them.
 //! The batch is locked for the length of an apply; `flush` and `erase` take `upkeep`, never both.
@@ -40,17 +39,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use rust_rocksdb::{DB, ErrorKind, FlushOptions, ReadOptions, WriteBatch, WriteBatchWithTransaction, WriteOptions};
 
-pub use open::{OpenError, RocksDbOptions};
+pub use open::RocksDbOptions;
 pub use two_phase::RocksDbTwoPhase;
 
 use crate::redo::{Redo, RedoError, RedoOp};
-use crate::{Cursor, Direction, Engine, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, WriteError};
+use crate::stored::{self, POSITION_KEY};
+use crate::{Cursor, Direction, Engine, KeyRange, Position, ReadError, Snapshot, WriteError};
 use figures::Events;
 use read::Shared;
 use upkeep::Upkeep;
 
 const NAME: &str = "RocksDB";
-const POSITION_KEY: &[u8] = &[0];
 const FORMAT_VERSION: u8 = 1;
 /// A batch that grew beyond this is dropped after its cohort instead of being reused, bytes.
 const BATCH_KEEP: usize = 4 << 20;
@@ -99,7 +98,7 @@ impl Engine for RocksDb {
         for redo in cohort {
             fill(&mut batch, redo)?;
         }
-        batch.put(POSITION_KEY, encode_position(position));
+        batch.put(POSITION_KEY, stored::encode(FORMAT_VERSION, position));
         self.db.write_opt(&batch, &self.write).map_err(|e| write_error(&e))?;
         self.applied.store(position.0, Ordering::Release);
         if batch.size_in_bytes() > BATCH_KEEP {
@@ -158,22 +157,13 @@ fn is_no_space(error: &rust_rocksdb::Error) -> bool {
 }
 
 fn fill<const T: bool>(batch: &mut WriteBatchWithTransaction<T>, redo: &[u8]) -> Result<(), RedoError> {
-    for op in Redo::ops(redo) {
+    for op in Redo::callers_ops(redo) {
         match op? {
-            RedoOp::Put { key, .. } | RedoOp::Delete { key } if key.len() < MIN_KEY_LEN => {
-                return Err(RedoError { what: "key too short", at: 0 });
-            }
             RedoOp::Put { key, value } => batch.put(key, value),
             RedoOp::Delete { key } => batch.delete(key),
         }
     }
     Ok(())
-}
-
-fn encode_position(position: Position) -> [u8; 9] {
-    let mut value = [FORMAT_VERSION; 9];
-    value[1..].copy_from_slice(&position.0.to_be_bytes());
-    value
 }
 
 fn read_error(error: rust_rocksdb::Error) -> ReadError {

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::mpsc;
 
 use cohort_engine::Engine;
+use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
 use cohort_io::{FileLock, FileSystem, RealFs, SystemClock, read_whole, replace_whole};
 use cohort_log::binlog::{BinlogOptions, ServerIdentity, ServerUuid};
@@ -170,13 +171,7 @@ fn server_uuid(fs: &dyn FileSystem, path: &Path) -> Result<ServerUuid, StartErro
 }
 
 fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) -> Result<Arc<Server>, StartError> {
-    let engine_options = RocksDbOptions {
-        cache_bytes: globals.int("innodb_buffer_pool_size") as usize,
-        write_buffer_bytes: globals.int("write_buffer_size") as usize,
-        ..RocksDbOptions::default()
-    };
-    let engine = RocksDb::open(&dir.path.join("rocksdb"), &engine_options).map_err(StartError::new)?;
-    let engines: Vec<Arc<dyn Engine>> = vec![Arc::new(engine)];
+    let engines = open_engines(dir, &globals)?;
     let settings = CommitSettings {
         durability: DurabilitySettings { sync_binlog: AtomicU32::new(1), flush_log_at_trx_commit: AtomicU32::new(1) },
         max_binlog_size: AtomicU64::new(0),
@@ -225,6 +220,22 @@ fn keep_report(dir: &DataDir, report: &RecoveryReport) {
     if let Err(error) = replace_whole(&*dir.fs, &path, text.as_bytes(), None) {
         operator_log::warning(format_args!("no report of the recovery: {error}"));
     }
+}
+
+/// The engines in the order of their ids, which the journal holds: a new one goes behind the others.
+fn open_engines(dir: &DataDir, globals: &Globals) -> Result<Vec<Arc<dyn Engine>>, StartError> {
+    let options = RocksDbOptions {
+        cache_bytes: globals.int("innodb_buffer_pool_size") as usize,
+        write_buffer_bytes: globals.int("write_buffer_size") as usize,
+        ..RocksDbOptions::default()
+    };
+    let rocksdb = RocksDb::open(&dir.path.join("rocksdb"), &options).map_err(StartError::new)?;
+    let options = RedbOptions {
+        cache_bytes: globals.int("redb_cache_size") as usize,
+        layer_bytes: globals.int("redb_layer_size") as usize,
+    };
+    let redb = Redb::open(dir.fs.clone(), &dir.path.join("redb"), &options).map_err(StartError::new)?;
+    Ok(vec![Arc::new(rocksdb), Arc::new(redb)])
 }
 
 /// Fills in the variables that tell how things are.

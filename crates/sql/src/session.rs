@@ -49,6 +49,8 @@ pub struct SessionState {
     pub table_lock_timeout: Duration,
     /// `sql_log_bin`
     pub log_to_binlog: bool,
+    /// `default_storage_engine`, for tables that name none; `None` for the store's first engine.
+    pub default_engine: Option<Arc<str>>,
     /// `auto_increment_increment`, at least 1.
     pub auto_increment_increment: u64,
     /// `auto_increment_offset`, at least 1.
@@ -160,6 +162,7 @@ impl SessionState {
             row_lock_timeout: Duration::from_secs(50),
             table_lock_timeout: Duration::from_secs(31_536_000),
             log_to_binlog: true,
+            default_engine: None,
             auto_increment_increment: 1,
             auto_increment_offset: 1,
             max_allowed_packet: 64 << 20,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::time::Instant;
 
-use cohort_engine::memory::MemoryEngine;
+use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
 use cohort_engine::{Engine, EngineId};
 use cohort_io::{RealFs, SystemClock};
@@ -59,7 +59,9 @@ fn main() -> Result<(), Failure> {
 
 fn open(directory: &std::path::Path) -> Result<Arc<Store>, Failure> {
     let rows: Arc<dyn Engine> = Arc::new(RocksDb::open(&directory.join("rows"), &RocksDbOptions::default())?);
-    let totals: Arc<dyn Engine> = Arc::new(MemoryEngine::new());
+    let fs = Arc::new(RealFs::new());
+    let totals = Redb::open(fs.clone(), &directory.join("totals"), &RedbOptions::default())?;
+    let totals: Arc<dyn Engine> = Arc::new(totals);
     let options = StoreOptions {
         journal_dir: directory.join("journal"),
         journal: JournalOptions::default(),
@@ -77,9 +79,7 @@ fn open(directory: &std::path::Path) -> Result<Arc<Store>, Failure> {
         checkpoint_bytes: 256 << 20,
     };
     let (store, report) =
-        Store::open(options, Arc::new(RealFs::new()), Arc::new(SystemClock), vec![rows, totals], &mut |line| {
-            println!("{line}")
-        })?;
+        Store::open(options, fs, Arc::new(SystemClock), vec![rows, totals], &mut |line| println!("{line}"))?;
     println!("{report}");
     Ok(store)
 }

@@ -12,7 +12,7 @@ use mysql::{Conn, Value};
 
 use crate::load::{ACCOUNTS, Fate, History, Kind, OPENING_BALANCE, PART_TOUCH, PART_TRANSFER, PART_UNDONE};
 
-const TABLES: [&str; 5] = ["accounts", "transfers", "labels", "ledger", "heap"];
+const TABLES: [&str; 6] = ["accounts", "vault", "transfers", "labels", "ledger", "heap"];
 
 /// What one check found, for the test's output.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ fn money_is_neither_made_nor_lost(tables: &BTreeMap<&'static str, Rows>) -> Resu
         *expected.get_mut(&number(row, 1)?).context("a transfer from nowhere")? -= amount;
         *expected.get_mut(&number(row, 2)?).context("a transfer to nowhere")? += amount;
     }
-    for row in tables["accounts"].keys() {
+    for row in tables["accounts"].keys().chain(tables["vault"].keys()) {
         let balance: i64 = text(row, 1)?.parse()?;
         let id = number(row, 0)?;
         ensure!(expected.remove(&id) == Some(balance), "account {id} holds {balance}");

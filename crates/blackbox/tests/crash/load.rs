@@ -3,13 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use cohort_blackbox::rng::Rng;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, params};
 
 pub const ACCOUNTS: u64 = 60;
 pub const OPENING_BALANCE: i64 = 1000;
+
+/// Where an account is: tables of two engines, so that half of the transfers move money between them.
+pub fn table_of_account(id: u64) -> &'static str {
+    if id.is_multiple_of(2) { "accounts" } else { "vault" }
+}
 
 /// Parts of a token in the `ledger` table.
 pub const PART_TRANSFER: u64 = 0;
@@ -137,10 +142,11 @@ impl Worker {
         let to = (from + 1 + self.rng.below(ACCOUNTS - 1)) % ACCOUNTS;
         let amount = self.rng.below(100) as i64;
         conn.query_drop("BEGIN")?;
-        conn.exec_drop("SELECT balance FROM accounts WHERE id = ? FOR UPDATE", (from,))?;
+        let (from_table, to_table) = (table_of_account(from), table_of_account(to));
+        conn.exec_drop(format!("SELECT balance FROM {from_table} WHERE id = ? FOR UPDATE"), (from,))?;
         // The two accounts are locked in no fixed order: deadlocks are part of the load.
-        conn.exec_drop("UPDATE accounts SET balance = balance - ? WHERE id = ?", (amount, from))?;
-        conn.exec_drop("UPDATE accounts SET balance = balance + ? WHERE id = ?", (amount, to))?;
+        conn.exec_drop(format!("UPDATE {from_table} SET balance = balance - ? WHERE id = ?"), (amount, from))?;
+        conn.exec_drop(format!("UPDATE {to_table} SET balance = balance + ? WHERE id = ?"), (amount, to))?;
         conn.exec_drop(
             "INSERT INTO transfers (token, src, dst, amount) VALUES (?, ?, ?, ?)",
             (token, from, to, amount),
@@ -185,6 +191,8 @@ impl Worker {
     }
 
     fn create(&mut self, conn: &mut Conn, token: u64, fate: &mut Fate) -> mysql::Result<()> {
+        let engine = if self.rng.chance(50) { "redb" } else { "RocksDB" };
+        conn.query_drop(format!("SET default_storage_engine = {engine}"))?;
         let create = format!("CREATE TABLE made_{token} (id INT PRIMARY KEY, v VARCHAR(20))");
         decide(fate, conn.query_drop(create))?;
         conn.query_drop(format!("INSERT INTO made_{token} VALUES (1, 'one'), (2, 'two')"))?;
@@ -234,7 +242,8 @@ fn classify(error: mysql::Error) -> Result<Stop> {
     }
 }
 
-/// The tables of the load, with every account at its opening balance.
+/// The tables of the load, with every account at its opening balance. The engine is the session's default
+/// instead of the tables' own, so that the binlog runs on a server that does not have it.
 pub fn create_tables(conn: &mut Conn) -> Result<()> {
     for statement in [
         "CREATE DATABASE crash",
@@ -243,16 +252,23 @@ pub fn create_tables(conn: &mut Conn) -> Result<()> {
         "CREATE TABLE transfers (token BIGINT UNSIGNED PRIMARY KEY, src INT NOT NULL, dst INT NOT NULL, \
          amount BIGINT NOT NULL, touched_by BIGINT UNSIGNED NOT NULL DEFAULT 0, shelf INT, \
          KEY by_src (src), KEY by_shelf (shelf, dst))",
+        "CREATE TABLE heap (token BIGINT UNSIGNED NOT NULL, body TEXT)",
+        "SET default_storage_engine = redb",
+        "CREATE TABLE vault (id INT PRIMARY KEY, balance BIGINT NOT NULL)",
         "CREATE TABLE labels (token BIGINT UNSIGNED PRIMARY KEY, label VARCHAR(80) NOT NULL, \
          UNIQUE KEY by_label (label))",
         "CREATE TABLE ledger (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, \
          token BIGINT UNSIGNED NOT NULL, part INT NOT NULL, payload VARCHAR(100), \
          UNIQUE KEY by_token (token, part), KEY by_part (part))",
-        "CREATE TABLE heap (token BIGINT UNSIGNED NOT NULL, body TEXT)",
     ] {
         conn.query_drop(statement)?;
     }
-    let rows: Vec<String> = (0..ACCOUNTS).map(|id| format!("({id}, {OPENING_BALANCE})")).collect();
-    conn.query_drop(format!("INSERT INTO accounts VALUES {}", rows.join(", ")))?;
+    for id in 0..ACCOUNTS {
+        conn.query_drop(format!("INSERT INTO {} VALUES ({id}, {OPENING_BALANCE})", table_of_account(id)))?;
+    }
+    for (table, engine) in [("accounts", "RocksDB"), ("vault", "redb"), ("ledger", "redb")] {
+        let status: mysql::Row = conn.query_first(format!("SHOW TABLE STATUS LIKE '{table}'"))?.context("a table")?;
+        ensure!(status.get::<String, _>("Engine").as_deref() == Some(engine), "{table} is not in {engine}");
+    }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! `kill -9` under load, again and again on one data directory.
 //!
 //! After every restart: each acknowledged transaction is in the tables and in the binlog, none is
-//! half there, none is doubled or invented, sums hold, and indexes agree with their tables. At the
-//! end the binlog is applied to an empty MariaDB by the tools an operator would use.
+//! half there, none is doubled or invented, sums hold, and indexes agree with their tables. The tables
+//! are in two engines, and most transactions write both. At the end the binlog is applied to an empty
+//! MariaDB by the tools an operator would use.
 //!
 //! Outline: [`load`] runs transactions and remembers what became of each; [`check`] looks for them.
 //! `COHORT_SEED` replays the choices, `COHORT_ROUNDS` sets the number of kills.
@@ -29,8 +30,12 @@ fn every_acknowledged_transaction_survives_kill_9() -> Result<()> {
     let seed = rng::seed();
     let rounds = std::env::var("COHORT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     let folder = tempfile::tempdir()?;
-    // Small files: the load crosses several of them, and kills hit rotations as well.
-    let launch = Launch::new(folder.path().join("data")).option("--max-binlog-size=1048576");
+    // Small files and layers: the load crosses several of them, and kills hit rotations and writes of
+    // either engine as well.
+    let launch = Launch::new(folder.path().join("data"))
+        .option("--max-binlog-size=1048576")
+        .option("--redb-layer-size=131072")
+        .option("--write-buffer-size=1048576");
 
     let mut server = launch.start()?;
     load::create_tables(&mut server.connect()?)?;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -15,8 +15,9 @@ use rust_rocksdb::{
 use super::figures::Events;
 use super::read::{Handle, Shared};
 use super::upkeep::{self, Upkeep};
-use super::{FORMAT_VERSION, POSITION_KEY, RocksDb, encode_position, is_no_space};
-use crate::Position;
+use super::{FORMAT_VERSION, RocksDb, is_no_space};
+use crate::stored::{self, POSITION_KEY};
+use crate::{OpenError, Position};
 
 /// How much memory and how many threads the engine may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,57 +34,6 @@ impl Default for RocksDbOptions {
     fn default() -> RocksDbOptions {
         RocksDbOptions { cache_bytes: 256 << 20, write_buffer_bytes: 16 << 20, background_jobs: 2 }
     }
-}
-
-/// Why a directory could not be opened; nothing in it was changed.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Another process, or this one, has it open.
-    #[error("{}: in use by another process", .dir.display())]
-    InUse {
-        /// The engine's directory.
-        dir: PathBuf,
-    },
-    /// There is something in the directory that this engine did not put there.
-    #[error("{}: not a directory of this engine: {detail}", .dir.display())]
-    Foreign {
-        /// The engine's directory.
-        dir: PathBuf,
-        /// What was found.
-        detail: String,
-    },
-    /// Written by a later release.
-    #[error("{}: written by a newer version: {detail}", .dir.display())]
-    Newer {
-        /// The engine's directory.
-        dir: PathBuf,
-        /// What was found.
-        detail: String,
-    },
-    /// The files do not hold what was written to them.
-    #[error("{}: damaged: {detail}", .dir.display())]
-    Damaged {
-        /// The engine's directory.
-        dir: PathBuf,
-        /// What RocksDB said, with the file.
-        detail: String,
-    },
-    /// No room on the device.
-    #[error("{}: no space left: {detail}", .dir.display())]
-    NoSpace {
-        /// The engine's directory.
-        dir: PathBuf,
-        /// What RocksDB said.
-        detail: String,
-    },
-    /// The operating system refused something.
-    #[error("{}: {detail}", .dir.display())]
-    Io {
-        /// The engine's directory.
-        dir: PathBuf,
-        /// What was refused.
-        detail: String,
-    },
 }
 
 /// RocksDB's form of the options; files built beside the database use the same.
@@ -159,21 +109,8 @@ pub(super) fn position_at_open(db: &impl Handle, dir: &Path) -> Result<Position,
 }
 
 fn stored_position(db: &impl Handle, dir: &Path) -> Result<Option<Position>, OpenError> {
-    let Some(value) = db.get_opt(POSITION_KEY, &ReadOptions::default()).map_err(|e| open_error(dir, &e))? else {
-        return Ok(None);
-    };
-    match value.split_first() {
-        Some((&version, _)) if version > FORMAT_VERSION => Err(OpenError::Newer {
-            dir: dir.to_path_buf(),
-            detail: format!("format {version}, known up to {FORMAT_VERSION}"),
-        }),
-        Some((&FORMAT_VERSION, position)) if position.len() == 8 => {
-            let mut bytes = [0; 8];
-            bytes.copy_from_slice(position);
-            Ok(Some(Position(u64::from_be_bytes(bytes))))
-        }
-        _ => Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: "its first key is not this engine's".into() }),
-    }
+    let value = db.get_opt(POSITION_KEY, &ReadOptions::default()).map_err(|e| open_error(dir, &e))?;
+    value.map(|value| stored::decode(FORMAT_VERSION, &value, dir)).transpose()
 }
 
 /// Marks a new database as this engine's, durably, before anything else can be in it.
@@ -184,7 +121,7 @@ fn initialise(db: &impl Handle, dir: &Path) -> Result<Position, OpenError> {
         return Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: "it has keys but no position".into() });
     }
     drop(first);
-    db.put_durably(POSITION_KEY, &encode_position(Position(0))).map_err(|e| open_error(dir, &e))?;
+    db.put_durably(POSITION_KEY, &stored::encode(FORMAT_VERSION, Position(0))).map_err(|e| open_error(dir, &e))?;
     Ok(Position(0))
 }
 

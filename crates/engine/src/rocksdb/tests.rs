@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::*;
+use crate::OpenError;
 use crate::conformance::{self, Rig};
 
 /// Small memtables, so that RocksDB flushes and compacts by itself while a rule runs.

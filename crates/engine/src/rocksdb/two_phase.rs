@@ -26,12 +26,13 @@ use rust_rocksdb::{
 };
 
 use super::figures::Events;
-use super::open::{self, OpenError, RocksDbOptions};
+use super::open::{self, RocksDbOptions};
 use super::read::{self, RangeCursor, Shared, Transactional};
-use super::{NAME, POSITION_KEY, encode_position, fill, write_error};
+use super::{FORMAT_VERSION, NAME, fill, write_error};
+use crate::stored::{self, POSITION_KEY};
 use crate::{
-    Cursor, Direction, Engine, GroupFlush, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, TwoPhase, WriteError,
-    Xid,
+    Cursor, Direction, Engine, GroupFlush, KeyRange, MIN_KEY_LEN, OpenError, Position, ReadError, Snapshot, TwoPhase,
+    WriteError, Xid,
 };
 
 type Batch = WriteBatchWithTransaction<true>;
@@ -199,7 +200,7 @@ impl Engine for RocksDbTwoPhase {
         for redo in cohort {
             fill(&mut batch, redo)?;
         }
-        batch.put(POSITION_KEY, encode_position(position));
+        batch.put(POSITION_KEY, stored::encode(FORMAT_VERSION, position));
         self.write_batch(&batch)?;
         self.applied.store(position.0, Ordering::Release);
         Ok(())

@@ -50,7 +50,7 @@ pub fn table(environment: &SessionEnvironment, session: &SessionState, what: &Sh
         ShowKind::ProcessList { full } => process_table(server, *full),
         ShowKind::BinaryLogs => binary_logs(server),
         ShowKind::BinaryLogStatus => binary_log_status(server),
-        ShowKind::Engines => engines(),
+        ShowKind::Engines => engines(session),
         ShowKind::Engine { name, what } => engine(server, name, what)?,
         ShowKind::Collation => collations(),
         ShowKind::CharacterSet => character_sets(),
@@ -164,7 +164,7 @@ fn binary_log_status(server: &Server) -> ShowTable {
     ShowTable { columns, rows: vec![row] }
 }
 
-fn engines() -> ShowTable {
+fn engines(session: &SessionState) -> ShowTable {
     let columns = vec![
         ("Engine", text(64)),
         ("Support", text(8)),
@@ -173,26 +173,30 @@ fn engines() -> ShowTable {
         ("XA", text(3)),
         ("Savepoints", text(3)),
     ];
+    let row = |name: &str, comment: &str| {
+        let default = session.default_engine.as_deref().unwrap_or("InnoDB").eq_ignore_ascii_case(name);
+        texts([name, if default { "DEFAULT" } else { "YES" }, comment, "YES", "NO", "YES"])
+    };
     let rows = vec![
-        texts(["InnoDB", "DEFAULT", "The name under which tables ask for RocksDB", "YES", "NO", "YES"]),
-        texts(["RocksDB", "YES", "Log-structured tables, made durable by the journal", "YES", "NO", "YES"]),
+        row("InnoDB", "The name under which tables ask for RocksDB"),
+        row("RocksDB", "Log-structured tables, made durable by the journal"),
+        row("redb", "B-tree tables, made durable by the journal"),
     ];
     ShowTable { columns, rows }
 }
 
 fn engine(server: &Server, name: &str, what: &str) -> Result<ShowTable, SqlError> {
-    let known = ["innodb", "rocksdb"].iter().any(|known| name.eq_ignore_ascii_case(known));
-    if !known || !what.eq_ignore_ascii_case("STATUS") {
+    let wanted = if name.eq_ignore_ascii_case("InnoDB") { "RocksDB" } else { name };
+    let engine = server.store().engines().iter().find(|engine| engine.name().eq_ignore_ascii_case(wanted));
+    let Some(engine) = engine.filter(|_| what.eq_ignore_ascii_case("STATUS")) else {
         return Err(SqlError::unsupported(format_args!("SHOW ENGINE {name} {what}")));
-    }
+    };
     let mut lines = String::new();
-    for engine in server.store().engines() {
-        for (figure, value) in engine.figures() {
-            lines.push_str(&format!("{}.{figure} {value}\n", engine.name()));
-        }
+    for (figure, value) in engine.figures() {
+        lines.push_str(&format!("{}.{figure} {value}\n", engine.name()));
     }
     let columns = vec![("Type", text(10)), ("Name", text(512)), ("Status", text(65535))];
-    Ok(ShowTable { columns, rows: vec![texts(["RocksDB", "", lines.as_str()])] })
+    Ok(ShowTable { columns, rows: vec![texts([engine.name(), "", lines.as_str()])] })
 }
 
 const COLLATIONS: &[Collation] = &[
@@ -259,6 +263,7 @@ fn plugins() -> ShowTable {
         row(AuthPlugin::CachingSha2.name(), "AUTHENTICATION"),
         row("InnoDB", "STORAGE ENGINE"),
         row("RocksDB", "STORAGE ENGINE"),
+        row("redb", "STORAGE ENGINE"),
     ];
     ShowTable { columns, rows }
 }

@@ -112,6 +112,7 @@ const APPLIED: &[&str] = &[
     "auto_increment_offset",
     "autocommit",
     "collation_connection",
+    "default_storage_engine",
     "innodb_lock_wait_timeout",
     "lock_wait_timeout",
     "max_allowed_packet",
@@ -139,6 +140,7 @@ pub fn apply(session: &mut SessionState, row: &SystemVariable, setting: &Setting
         ("collation_connection", Setting::Text(name)) => {
             session.collation = Collation::from_name(name).unwrap_or(Collation::DEFAULT);
         }
+        ("default_storage_engine", Setting::Text(name)) => session.default_engine = Some(name.clone()),
         ("innodb_lock_wait_timeout", Setting::Int(value)) => session.row_lock_timeout = Duration::from_secs(*value),
         ("lock_wait_timeout", Setting::Int(value)) => session.table_lock_timeout = Duration::from_secs(*value),
         ("max_allowed_packet", Setting::Int(value)) => session.max_allowed_packet = *value as usize,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use cohort_engine::Engine;
 use cohort_engine::memory::MemoryEngine;
+use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_io::{SimDisk, SystemClock};
 use cohort_log::binlog::{BinlogOptions, ServerIdentity};
 use cohort_log::journal::JournalOptions;
@@ -22,13 +23,13 @@ use crate::session::{KillTarget, ShowTable};
 
 /// A data directory in memory that can be opened again.
 pub(super) struct Disk {
-    disk: SimDisk,
+    disk: Mutex<SimDisk>,
     engine: Mutex<Arc<MemoryEngine>>,
 }
 
 impl Disk {
     pub(super) fn new() -> Disk {
-        Disk { disk: SimDisk::new(7), engine: Mutex::new(Arc::new(MemoryEngine::new())) }
+        Disk { disk: Mutex::new(SimDisk::new(7)), engine: Mutex::new(Arc::new(MemoryEngine::new())) }
     }
 
     pub(super) fn open(&self) -> Arc<Database> {
@@ -48,11 +49,15 @@ impl Disk {
             },
             checkpoint_bytes: 1 << 30,
         };
-        // What the engine had not made durable is gone with the process that held it.
+        // What the engines had not made durable is gone with the process that held them.
         let mut engine = self.engine.lock();
         *engine = Arc::new(engine.crash());
-        let engines: Vec<Arc<dyn Engine>> = vec![engine.clone()];
-        let opened = Store::open(options, Arc::new(self.disk.clone()), Arc::new(SystemClock), engines, &mut |_| {});
+        let mut disk = self.disk.lock();
+        *disk = disk.kill();
+        let fs = Arc::new(disk.clone());
+        let redb = Redb::open(fs.clone(), "/data/redb".as_ref(), &RedbOptions::default()).expect("redb opens");
+        let engines: Vec<Arc<dyn Engine>> = vec![engine.clone(), Arc::new(redb)];
+        let opened = Store::open(options, fs, Arc::new(SystemClock), engines, &mut |_| {});
         Database::open(opened.expect("the store opens").0).expect("the catalog opens")
     }
 }
@@ -89,6 +94,7 @@ impl Environment for TestEnvironment {
             ("autocommit", Some(Value::Int(on))) => session.autocommit = on != 0,
             ("autocommit", Some(Value::Text(on))) => session.autocommit = on.eq_ignore_ascii_case("ON"),
             ("sql_mode", Some(Value::Text(mode))) => session.sql_mode = crate::types::SqlMode::parse(&mode)?,
+            ("default_storage_engine", Some(Value::Text(name))) => session.default_engine = Some(name),
             ("insert_id", Some(Value::Int(id))) => session.insert_id.set(u64::try_from(id).ok()),
             ("transaction_isolation", Some(Value::Text(level))) if &*level == "READ-COMMITTED" => {
                 session.isolation = Isolation::ReadCommitted;
@@ -363,4 +369,34 @@ impl ResultSink for Discard {
         std::hint::black_box(row);
         Ok(())
     }
+}
+
+#[test]
+fn a_transaction_over_two_engines_survives_a_kill() {
+    let disk = Disk::new();
+    let database = disk.open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE a (id INT PRIMARY KEY, v INT, KEY (v))");
+    client.ok("CREATE TABLE b (id INT PRIMARY KEY, v INT, KEY (v)) ENGINE=redb");
+    client.ok("CREATE TABLE gone (id INT PRIMARY KEY) ENGINE=redb");
+    client.ok("INSERT INTO gone VALUES (1), (2)");
+    client.ok("BEGIN");
+    client.ok("INSERT INTO a VALUES (1, 70)");
+    client.ok("INSERT INTO b VALUES (1, 30)");
+    client.ok("COMMIT");
+    client.ok("DROP TABLE gone");
+    client.ok("INSERT INTO b VALUES (2, 40)");
+    client.ok("CREATE INDEX later ON b (v, id)");
+    client.ok("BEGIN");
+    client.ok("INSERT INTO b VALUES (3, 50)");
+    let database = disk.open();
+    let mut client = Client::new(&database);
+    client.ok("USE d");
+    assert_eq!(client.run("SELECT v FROM a WHERE id = 1"), ["v", "70"]);
+    assert_eq!(client.run("SELECT id FROM b WHERE v > 0"), ["id", "1", "2"]);
+    assert!(client.run("SHOW CREATE TABLE b")[1].contains("ENGINE=redb"));
+    client.ok("CREATE TABLE next (id INT PRIMARY KEY) ENGINE=redb");
+    assert_eq!(client.run("SELECT COUNT(*) FROM next"), ["COUNT(*)", "0"]);
 }

@@ -74,9 +74,10 @@ pub(super) fn table(
     Ok((def, spec.auto_increment.unwrap_or(1).max(1)))
 }
 
-/// The engine's name; another server's engine is replaced, with MySQL's warning unless it is the usual one.
+/// The engine's name: the one asked for, or the session's. Another server's engine is replaced, with
+/// MySQL's warning unless it is the usual one.
 fn engine(spec: &CreateTable, name: &TableName, run: &DdlRun<'_>) -> Result<String, SqlError> {
-    let Some(asked) = &spec.engine else {
+    let Some(asked) = spec.engine.as_deref().or(run.session.default_engine.as_deref()) else {
         return Ok(run.catalog.engine_name(crate::catalog::store::CATALOG_ENGINE).to_owned());
     };
     let own = match run.catalog.engine(asked) {

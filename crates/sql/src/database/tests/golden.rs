@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Client, Disk};
 
-/// Runs a script and gives it back with what was seen.
-fn replay(script: &str) -> String {
+/// Runs a script and gives it back with what was seen; `engine` is the sessions' default.
+fn replay(script: &str, engine: &str) -> String {
     let database = Disk::new().open();
     let mut clients: BTreeMap<String, Client> = BTreeMap::new();
     let mut setup = Client::new(&database);
@@ -27,6 +27,7 @@ fn replay(script: &str) -> String {
             let client = clients.entry(name.to_owned()).or_insert_with(|| {
                 let mut client = Client::new(&database);
                 client.ok("USE d");
+                client.ok(&format!("SET default_storage_engine = '{engine}'"));
                 client
             });
             writeln!(seen, "{statement}").expect("a string takes all");
@@ -39,17 +40,26 @@ fn replay(script: &str) -> String {
     seen.trim_end().to_owned() + "\n"
 }
 
+fn scripts() -> Vec<(PathBuf, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
+    let mut paths: Vec<_> =
+        fs::read_dir(&folder).expect("the folder of scripts").flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "test"));
+    paths.sort();
+    assert!(!paths.is_empty());
+    paths.into_iter().map(|path| (path.clone(), fs::read_to_string(&path).expect("a script"))).collect()
+}
+
+fn first_difference(path: &Path, script: &str, seen: &str) -> String {
+    let pair = script.lines().zip(seen.lines()).enumerate().find(|(_, (said, seen))| said != seen);
+    format!("{}: {pair:?}", path.display())
+}
+
 #[test]
 fn scripts_give_what_they_say() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
-    let mut scripts: Vec<_> =
-        fs::read_dir(&folder).expect("the folder of scripts").flatten().map(|entry| entry.path()).collect();
-    scripts.sort();
-    assert!(!scripts.is_empty());
     let mut differing = Vec::new();
-    for path in scripts.iter().filter(|path| path.extension().is_some_and(|extension| extension == "test")) {
-        let script = fs::read_to_string(path).expect("a script");
-        let seen = replay(&script);
+    for (path, script) in scripts() {
+        let seen = replay(&script, "MEMORY");
         if seen == script {
             continue;
         }
@@ -57,8 +67,20 @@ fn scripts_give_what_they_say() {
             fs::write(path, &seen).expect("a script is written");
             continue;
         }
-        let pair = script.lines().zip(seen.lines()).enumerate().find(|(_, (said, seen))| said != seen);
-        differing.push(format!("{}: {pair:?}", path.display()));
+        differing.push(first_difference(&path, &script, &seen));
+    }
+    assert!(differing.is_empty(), "{differing:#?}");
+}
+
+/// All but the script about engines, which names them.
+#[test]
+fn scripts_give_the_same_on_the_second_engine() {
+    let mut differing = Vec::new();
+    for (path, script) in scripts().into_iter().filter(|(_, script)| !script.contains("redb")) {
+        let seen = replay(&script, "redb").replace("ENGINE=redb", "ENGINE=MEMORY");
+        if seen != script {
+            differing.push(first_difference(&path, &script, &seen));
+        }
     }
     assert!(differing.is_empty(), "{differing:#?}");
 }

@@ -1,0 +1,167 @@
+//! Opening a directory: options, and what may stand in the way.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use ::redb::{Builder, Database, DatabaseError, Error};
+use cohort_io::{Create, File, FileSystem, IoError, OpenOptions};
+use parking_lot::{Condvar, Mutex, RwLock};
+
+use super::figures::Counts;
+use super::file::RowsFile;
+use super::layer::Layer;
+use super::read::Tree;
+use super::upkeep::{Signal, put_position, transaction};
+use super::{FORMAT_VERSION, Inner, Redb, State};
+use crate::stored::{self, POSITION_KEY};
+use crate::{OpenError, Position};
+
+const FILE: &str = "rows.redb";
+/// A file that is not the engine's yet: it is made whole under this name.
+const NEW_FILE: &str = "rows.redb.new";
+const LOCK: &str = "lock";
+/// What a file of redb begins with.
+const MAGIC: &[u8] = b"redb\x1a\x0a\xa9\x0d\x0a";
+
+/// How much memory the engine may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedbOptions {
+    /// Upper limit of the cache of pages, bytes; taken as pages are read and written.
+    pub cache_bytes: usize,
+    /// Size at which a layer is written into the tree, bytes; up to three may exist while writes lag.
+    pub layer_bytes: usize,
+}
+
+impl Default for RedbOptions {
+    fn default() -> RedbOptions {
+        RedbOptions { cache_bytes: 64 << 20, layer_bytes: 8 << 20 }
+    }
+}
+
+impl Redb {
+    /// Opens the engine's directory, creating it if it is missing or empty.
+    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path, options: &RedbOptions) -> Result<Redb, OpenError> {
+        let refused = |error| io_error(dir, &error);
+        fs.create_dir_all(dir).map_err(refused)?;
+        let names = fs.list(dir).map_err(refused)?;
+        if let Some(name) = names.iter().find(|name| ![FILE, NEW_FILE, LOCK].contains(&name.as_str())) {
+            return Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: format!("it has a file {name}") });
+        }
+        let lock = fs.lock_exclusive(&dir.join(LOCK)).map_err(|error| match error.is_locked() {
+            true => OpenError::InUse { dir: dir.to_path_buf() },
+            false => io_error(dir, &error),
+        })?;
+        if !fs.exists(&dir.join(FILE)).map_err(refused)? {
+            create(&*fs, dir, options)?;
+        }
+        let file = fs.open(&dir.join(FILE), &OpenOptions::buffered(Create::Never)).map_err(refused)?;
+        check_magic(&*file, dir)?;
+        let (db, tree, opened) = despite_panics(dir, || {
+            let db = Arc::new(open_file(&file, options).map_err(|error| open_error(dir, error.into()))?);
+            let tree = Tree::current(&db).map_err(|error| open_error(dir, error))?;
+            let opened = stored_position(&tree, dir)?;
+            Ok((db, tree, opened))
+        })?;
+        let inner = Arc::new(Inner {
+            state: RwLock::new(State {
+                active: Layer::after(opened),
+                frozen: None,
+                tree: Arc::new(tree),
+                refusal: None,
+            }),
+            applier: Mutex::default(),
+            upkeep: Mutex::default(),
+            db,
+            fs,
+            file,
+            dir: dir.to_path_buf(),
+            layer_bytes: options.layer_bytes,
+            opened,
+            durable: AtomicU64::new(opened.0),
+            sync_log: OnceLock::new(),
+            signal: Mutex::new(Signal::default()),
+            signalled: Condvar::new(),
+            counts: Counts::default(),
+            _lock: lock,
+        });
+        let body = inner.clone();
+        let writer = thread::Builder::new().name("redb-writer".to_owned()).spawn(move || body.run());
+        let writer = writer.map_err(|error| OpenError::Io { dir: dir.to_path_buf(), detail: error.to_string() })?;
+        Ok(Redb { inner, writer: Some(writer) })
+    }
+}
+
+/// Makes the file under another name, so that one of the right name is always whole.
+fn create(fs: &dyn FileSystem, dir: &Path, options: &RedbOptions) -> Result<(), OpenError> {
+    let refused = |error| io_error(dir, &error);
+    let new = dir.join(NEW_FILE);
+    if fs.exists(&new).map_err(refused)? {
+        fs.remove(&new).map_err(refused)?;
+    }
+    let file = fs.open(&new, &OpenOptions::buffered(Create::New)).map_err(refused)?;
+    let initialise = || -> Result<(), Error> {
+        let db = open_file(&file, options)?;
+        transaction(&db, |rows| put_position(rows, Position(0)))
+    };
+    initialise().map_err(|error| open_error(dir, error))?;
+    file.sync_data().map_err(refused)?;
+    fs.rename(&new, &dir.join(FILE)).map_err(refused)?;
+    fs.sync_dir(dir).map_err(refused)
+}
+
+fn open_file(file: &Arc<dyn File>, options: &RedbOptions) -> Result<Database, DatabaseError> {
+    Builder::new().set_cache_size(options.cache_bytes).create_with_backend(RowsFile(file.clone()))
+}
+
+fn check_magic(file: &dyn File, dir: &Path) -> Result<(), OpenError> {
+    let mut magic = [0; MAGIC.len()];
+    file.read_at(0, &mut magic).map_err(|error| io_error(dir, &error))?;
+    if magic == MAGIC {
+        return Ok(());
+    }
+    Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: format!("{FILE} is no file of redb") })
+}
+
+/// redb takes what a two-phase commit left for whole and panics at some damage to it.
+fn despite_panics<T>(dir: &Path, open: impl FnOnce() -> Result<T, OpenError>) -> Result<T, OpenError> {
+    catch_unwind(AssertUnwindSafe(open)).unwrap_or_else(|_| {
+        let detail = format!("{FILE}: redb does not find its pages as it left them");
+        Err(OpenError::Damaged { dir: dir.to_path_buf(), detail })
+    })
+}
+
+fn stored_position(tree: &Tree, dir: &Path) -> Result<Position, OpenError> {
+    let value = tree.rows().get(POSITION_KEY).map_err(|error| open_error(dir, error.into()))?;
+    match value {
+        Some(value) => stored::decode(FORMAT_VERSION, value.value(), dir),
+        None => Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: "it has rows but no position".into() }),
+    }
+}
+
+fn open_error(dir: &Path, error: Error) -> OpenError {
+    let dir = dir.to_path_buf();
+    let detail = format!("{FILE}: {error}");
+    match error {
+        Error::Corrupted(_) => OpenError::Damaged { dir, detail },
+        Error::Io(error) if error.kind() == io::ErrorKind::StorageFull => OpenError::NoSpace { dir, detail },
+        Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => OpenError::Damaged { dir, detail },
+        Error::UpgradeRequired(_)
+        | Error::TableDoesNotExist(_)
+        | Error::TableTypeMismatch { .. }
+        | Error::TableIsMultimap(_) => OpenError::Foreign { dir, detail },
+        _ => OpenError::Io { dir, detail },
+    }
+}
+
+fn io_error(dir: &Path, error: &IoError) -> OpenError {
+    let dir = dir.to_path_buf();
+    let detail = error.to_string();
+    match error.is_no_space() {
+        true => OpenError::NoSpace { dir, detail },
+        false => OpenError::Io { dir, detail },
+    }
+}

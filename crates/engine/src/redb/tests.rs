@@ -1,0 +1,434 @@
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cohort_io::{Fault, RealFs, SimDisk};
+use tempfile::TempDir;
+
+use super::*;
+use crate::conformance::{self, Rig};
+use crate::{OpenError, Redo};
+
+const DIR: &str = "/data/redb";
+
+/// A small layer, so that it is written by itself while a rule runs.
+fn small() -> RedbOptions {
+    RedbOptions { cache_bytes: 1 << 20, layer_bytes: 16 << 10 }
+}
+
+/// An engine on a simulated disk, and how a crash leaves the disk.
+struct DiskRig {
+    disk: SimDisk,
+    crash: fn(&SimDisk) -> SimDisk,
+}
+
+impl Rig for DiskRig {
+    fn open(&mut self) -> Arc<dyn Engine> {
+        Arc::new(on_disk(&self.disk, &small()).expect("open"))
+    }
+
+    fn crash(&mut self, engine: Arc<dyn Engine>) {
+        self.disk = (self.crash)(&self.disk);
+        drop(engine);
+    }
+}
+
+/// A crash copies the directory as it is while the engine runs and goes on with the copy.
+struct DirectoryRig {
+    dir: TempDir,
+    open: Option<Arc<Redb>>,
+}
+
+impl Rig for DirectoryRig {
+    fn open(&mut self) -> Arc<dyn Engine> {
+        self.open = None;
+        let engine = Arc::new(in_directory(self.dir.path()).expect("open"));
+        self.open = Some(engine.clone());
+        engine
+    }
+
+    fn crash(&mut self, engine: Arc<dyn Engine>) {
+        let running = self.open.take().expect("an open engine");
+        let after = TempDir::new().expect("a directory");
+        let between_writes = running.inner.upkeep.lock();
+        for entry in fs::read_dir(self.dir.path()).expect("read the directory") {
+            let entry = entry.expect("an entry");
+            fs::copy(entry.path(), after.path().join(entry.file_name())).expect("copy");
+        }
+        drop(between_writes);
+        drop((engine, running));
+        self.dir = after;
+    }
+}
+
+mod power_cut {
+    use super::*;
+    crate::engine_conformance!(conformance, DiskRig { disk: SimDisk::new(7), crash: SimDisk::crash });
+}
+
+mod kill {
+    use super::*;
+    crate::engine_conformance!(conformance, DiskRig { disk: SimDisk::new(7), crash: SimDisk::kill });
+}
+
+mod copied_directory {
+    use super::*;
+    crate::engine_conformance!(conformance, DirectoryRig { dir: TempDir::new().expect("a directory"), open: None });
+}
+
+fn on_disk(disk: &SimDisk, options: &RedbOptions) -> Result<Redb, OpenError> {
+    Redb::open(Arc::new(disk.clone()), Path::new(DIR), options)
+}
+
+fn in_directory(dir: &Path) -> Result<Redb, OpenError> {
+    Redb::open(Arc::new(RealFs::new()), dir, &small())
+}
+
+fn open_error(dir: &Path) -> OpenError {
+    in_directory(dir).err().expect("an error")
+}
+
+fn row(index: u32, number: u32) -> Vec<u8> {
+    [index.to_be_bytes(), number.to_be_bytes()].concat()
+}
+
+fn index(index: u32) -> KeyRange {
+    KeyRange { lower: index.to_be_bytes().to_vec(), upper: (index + 1).to_be_bytes().to_vec() }
+}
+
+fn put(key: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut redo = Redo::default();
+    redo.put(key, value);
+    redo.into_bytes()
+}
+
+fn get(engine: &Redb, key: &[u8]) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    engine.get(key, &mut value).expect("get").then_some(value)
+}
+
+fn count(view: &dyn Snapshot, range: &KeyRange) -> usize {
+    let mut cursor = view.cursor(range, Direction::Forward).expect("a cursor");
+    std::iter::from_fn(|| cursor.next().expect("next").map(|_| ())).count()
+}
+
+fn figure(engine: &Redb, name: &str) -> u64 {
+    engine.figures().into_iter().find(|(figure, _)| *figure == name).expect("the figure").1
+}
+
+#[test]
+fn a_directory_in_use_is_refused_and_free_again_after_a_drop() {
+    let dir = TempDir::new().unwrap();
+    let engine = in_directory(dir.path()).unwrap();
+    assert!(matches!(open_error(dir.path()), OpenError::InUse { .. }));
+    drop(engine);
+    in_directory(dir.path()).unwrap();
+}
+
+#[test]
+fn a_missing_directory_is_created() {
+    let dir = TempDir::new().unwrap();
+    let engine = in_directory(&dir.path().join("a/b")).unwrap();
+    assert_eq!(engine.durable_position(), Position(0));
+}
+
+#[test]
+fn files_of_somebody_else_are_left_alone() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("letter.txt"), "dear").unwrap();
+    let error = open_error(dir.path());
+    assert!(matches!(&error, OpenError::Foreign { .. }), "{error}");
+    assert!(error.to_string().contains("letter.txt"), "{error}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_file_of_another_program_is_foreign() {
+    for content in ["", "dear", &"no tree at all\n".repeat(1000)] {
+        let dir = TempDir::new().unwrap();
+        fs::write(dir.path().join("rows.redb"), content).unwrap();
+        let error = open_error(dir.path());
+        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+        assert_eq!(fs::read_to_string(dir.path().join("rows.redb")).unwrap(), content);
+    }
+}
+
+#[test]
+fn a_database_of_another_program_is_foreign() {
+    const NUMBERS: TableDefinition<u64, u64> = TableDefinition::new("rows");
+    const OTHER: TableDefinition<&[u8], &[u8]> = TableDefinition::new("other");
+    let with = |fill: fn(&::redb::WriteTransaction)| {
+        let dir = TempDir::new().unwrap();
+        let db = Database::create(dir.path().join("rows.redb")).unwrap();
+        let transaction = db.begin_write().unwrap();
+        fill(&transaction);
+        transaction.commit().unwrap();
+        drop(db);
+        open_error(dir.path())
+    };
+    let errors = [
+        with(|_| ()),
+        with(|transaction| drop(transaction.open_table(OTHER).unwrap())),
+        with(|transaction| drop(transaction.open_table(NUMBERS).unwrap())),
+        with(|transaction| drop(transaction.open_table(ROWS).unwrap().insert(&b"key"[..], &b"value"[..]).unwrap())),
+    ];
+    for error in errors {
+        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_later_format_is_refused_as_newer() {
+    let dir = TempDir::new().unwrap();
+    drop(in_directory(dir.path()).unwrap());
+    let db = Database::open(dir.path().join("rows.redb")).unwrap();
+    let later = [FORMAT_VERSION + 1, 0, 0];
+    upkeep::transaction(&db, |rows| rows.insert(crate::stored::POSITION_KEY, later.as_slice()).map(drop)).unwrap();
+    drop(db);
+    let error = open_error(dir.path());
+    assert!(matches!(error, OpenError::Newer { .. }), "{error}");
+}
+
+#[test]
+fn a_damaged_head_is_named_or_mended() {
+    let dir = TempDir::new().unwrap();
+    let engine = in_directory(dir.path()).unwrap();
+    engine.apply(&[&put(&row(20, 1), b"value")], Position(9)).unwrap();
+    engine.flush().unwrap();
+    let file = dir.path().join("rows.redb");
+    let bytes = fs::read(&file).unwrap();
+    drop(engine);
+    let mut damaged = 0;
+    for at in 0..320 {
+        let dir = TempDir::new().unwrap();
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 0x40;
+        fs::write(dir.path().join("rows.redb"), bytes).unwrap();
+        match in_directory(dir.path()) {
+            Ok(engine) => {
+                assert_eq!(engine.durable_position(), Position(9), "byte {at}");
+                assert_eq!(get(&engine, &row(20, 1)).as_deref(), Some(&b"value"[..]), "byte {at}");
+            }
+            Err(OpenError::Damaged { .. }) => damaged += 1,
+            Err(error) => assert!(matches!(error, OpenError::Foreign { .. }) && at < 9, "byte {at}: {error}"),
+        }
+    }
+    assert!(damaged > 50, "{damaged}");
+}
+
+#[test]
+fn a_file_cut_short_is_damaged() {
+    let dir = TempDir::new().unwrap();
+    let engine = in_directory(dir.path()).unwrap();
+    for position in 1..200 {
+        engine.apply(&[&put(&row(20, position), &[7; 3000])], Position(u64::from(position))).unwrap();
+    }
+    engine.flush().unwrap();
+    drop(engine);
+    let file = fs::OpenOptions::new().write(true).open(dir.path().join("rows.redb")).unwrap();
+    file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+    let error = open_error(dir.path());
+    assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn a_first_start_cut_short_is_begun_again() {
+    for operation in 0.. {
+        let disk = SimDisk::new(operation);
+        disk.set_fault(operation, Fault::PowerCut);
+        let first = on_disk(&disk, &small());
+        let done = first.is_ok() && disk.operations() <= operation;
+        drop(first);
+        let engine = on_disk(&disk.crash(), &small()).unwrap_or_else(|error| panic!("operation {operation}: {error}"));
+        assert_eq!(engine.durable_position(), Position(0));
+        if done {
+            assert!(operation > 5, "the sweep ends at {operation}");
+            return;
+        }
+    }
+}
+
+/// What a crash may interrupt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Work {
+    Flush,
+    Load,
+    Erase,
+}
+
+/// Does `work` on an engine at position 1 with index 20 in its tree and a cohort at 2 in its layer.
+fn work_on(disk: &SimDisk, work: Work, fault: Option<(u64, Fault)>) -> (Redb, Result<(), WriteError>, u64) {
+    let options = RedbOptions::default();
+    let engine = on_disk(disk, &options).expect("open");
+    let rows: Vec<_> = (0..400).map(|number| put(&row(20, number), &[1; 100])).collect();
+    engine.apply(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>(), Position(1)).expect("apply");
+    engine.flush().expect("flush");
+    let rows: Vec<_> = (0..400).step_by(7).map(|number| put(&row(20, number), &[2; 300])).collect();
+    engine.apply(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>(), Position(2)).expect("apply");
+    let before = disk.operations();
+    if let Some((operation, fault)) = fault {
+        disk.set_fault(before + operation, fault);
+    }
+    let done = match work {
+        Work::Flush => engine.flush().map(drop),
+        Work::Load => engine.load(&mut (0..3000).map(|number| (row(30, number), vec![3; 50]))),
+        Work::Erase => engine.erase(&index(20)),
+    };
+    let operations = disk.operations() - before;
+    (engine, done, operations)
+}
+
+/// The engine holds the cohorts up to its durable position and nothing else, but for a range that was
+/// being loaded or erased.
+fn check_recovered(engine: &Redb, work: Work, done: bool, context: &str) {
+    let durable = engine.durable_position().0;
+    assert!(durable == 1 || durable == 2, "{context}: {durable}");
+    assert!(!done || work != Work::Flush || durable == 2, "{context}");
+    let gone = work == Work::Erase && get(engine, &row(20, 1)).is_none();
+    for number in 0..400 {
+        let expected = if durable == 2 && number % 7 == 0 { vec![2; 300] } else { vec![1; 100] };
+        assert_eq!(get(engine, &row(20, number)), (!gone).then_some(expected), "{context}: row {number}");
+    }
+    let loaded = count(&*engine.snapshot(), &index(30));
+    assert!(loaded == 3000 || !(done && work == Work::Load), "{context}: {loaded} loaded");
+}
+
+#[test]
+fn a_power_cut_at_any_write_leaves_whole_cohorts() {
+    for work in [Work::Flush, Work::Load, Work::Erase] {
+        for seed in 0..4 {
+            for operation in 0.. {
+                let disk = SimDisk::new(seed);
+                let (engine, done, operations) = work_on(&disk, work, Some((operation, Fault::PowerCut)));
+                let context = format!("{work:?}, seed {seed}, operation {operation}");
+                let after = disk.crash();
+                drop(engine);
+                let engine = on_disk(&after, &small()).unwrap_or_else(|error| panic!("{context}: {error}"));
+                check_recovered(&engine, work, done.is_ok(), &context);
+                drop(engine);
+                // What the first start repaired stays repaired.
+                let engine = on_disk(&after.crash(), &small()).unwrap_or_else(|error| panic!("{context}: {error}"));
+                check_recovered(&engine, work, done.is_ok(), &context);
+                if operations <= operation {
+                    assert!(operation > 5 && done.is_ok(), "{context}: the sweep ends early");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn after_a_failed_write_nothing_is_taken_and_all_is_readable() {
+    for operation in 0.. {
+        let disk = SimDisk::new(operation);
+        let (engine, done, operations) = work_on(&disk, Work::Flush, Some((operation, Fault::Error)));
+        if operations <= operation {
+            assert!(operation > 5 && done.is_ok(), "the sweep ends at {operation}");
+            return;
+        }
+        let refused = matches!(done, Err(WriteError::Failed { .. }));
+        if refused {
+            assert!(matches!(engine.ready(), Err(WriteError::Failed { .. })), "operation {operation}");
+            assert!(engine.apply(&[], Position(3)).is_err(), "operation {operation}");
+            assert!(engine.flush().is_err(), "operation {operation}");
+            assert_eq!(engine.durable_position(), Position(1));
+        }
+        assert_eq!(get(&engine, &row(20, 7)), Some(vec![2; 300]), "operation {operation}");
+        let after = disk.kill();
+        drop(engine);
+        let engine = on_disk(&after, &small()).unwrap_or_else(|error| panic!("operation {operation}: {error}"));
+        check_recovered(&engine, Work::Flush, !refused, &format!("operation {operation}"));
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_cohorts_until_there_is_room() {
+    let disk = SimDisk::new(1);
+    let options = RedbOptions { layer_bytes: 200_000, ..RedbOptions::default() };
+    let engine = on_disk(&disk, &options).unwrap();
+    disk.set_capacity(2 << 20);
+    let mut position = 0;
+    let refused = loop {
+        position += 1;
+        assert!(position < 2000, "the disk is never full");
+        if let Err(error) = engine.apply(&[&put(&row(20, position), &[7; 20_000])], Position(u64::from(position))) {
+            break error;
+        }
+    };
+    assert!(matches!(refused, WriteError::NoSpace { .. }), "{refused}");
+    assert!(matches!(engine.ready(), Err(WriteError::NoSpace { .. })));
+    assert!(engine.durable_position().0 < u64::from(position));
+    for applied in 1..position {
+        assert!(get(&engine, &row(20, applied)).is_some(), "cohort {applied} is not readable");
+    }
+    disk.set_capacity(1 << 30);
+    let cohort = put(&row(20, position), &[7; 20_000]);
+    let since = Instant::now();
+    while let Err(error) = engine.apply(&[&cohort], Position(u64::from(position))) {
+        assert!(since.elapsed() < Duration::from_secs(60), "still refused: {error}");
+        thread::sleep(Duration::from_millis(50));
+    }
+    engine.ready().unwrap();
+    assert_eq!(engine.flush().unwrap(), Position(u64::from(position)));
+}
+
+#[test]
+fn a_full_layer_is_written_without_a_flush() {
+    let dir = TempDir::new().unwrap();
+    let engine = in_directory(dir.path()).unwrap();
+    let view = engine.snapshot();
+    let cohorts = 2000;
+    for position in 1..=cohorts {
+        engine.apply(&[&put(&row(20, position % 50), &[7; 1000])], Position(u64::from(position))).unwrap();
+    }
+    let since = Instant::now();
+    while engine.durable_position().0 < u64::from(cohorts) / 2 {
+        assert!(since.elapsed() < Duration::from_secs(60), "not written: {:?}", engine.figures());
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(figure(&engine, "layers_written") > 0);
+    assert!(figure(&engine, "layer_bytes") < 3 * (16 << 10), "{:?}", engine.figures());
+    assert_eq!((count(&*view, &index(20)), count(&*engine.snapshot(), &index(20))), (0, 50));
+}
+
+#[test]
+fn pages_of_old_versions_are_used_again() {
+    let dir = TempDir::new().unwrap();
+    let engine = in_directory(dir.path()).unwrap();
+    let mut position = 0;
+    let mut write = |times| {
+        for _ in 0..times {
+            position += 1;
+            let rows: Vec<_> = (0..500).map(|number| put(&row(20, number), &[position as u8; 200])).collect();
+            engine.apply(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>(), Position(position)).unwrap();
+            engine.flush().unwrap();
+        }
+    };
+    write(10);
+    let before = figure(&engine, "file_bytes");
+    write(100);
+    assert!(figure(&engine, "file_bytes") <= 2 * before, "{} then {}", before, figure(&engine, "file_bytes"));
+}
+
+#[test]
+fn an_erase_waits_for_the_log() {
+    let disk = SimDisk::new(3);
+    let engine = on_disk(&disk, &small()).unwrap();
+    let synced = Arc::new(AtomicU64::new(0));
+    let counted = synced.clone();
+    engine.load(&mut (0..10).map(|number| (row(20, number), vec![1]))).unwrap();
+    engine.sync_log_first(Box::new(move || counted.store(1, Ordering::SeqCst)));
+    engine.erase(&index(20)).unwrap();
+    assert_eq!(synced.load(Ordering::SeqCst), 1, "rows are gone that the log does not say are dropped");
+    assert_eq!(count(&*engine.snapshot(), &index(20)), 0);
+}
+
+#[test]
+#[should_panic(expected = "applied after")]
+fn a_position_that_does_not_rise_is_a_defect() {
+    let engine = on_disk(&SimDisk::new(1), &small()).unwrap();
+    engine.apply(&[], Position(5)).unwrap();
+    let _ = engine.apply(&[], Position(5));
+}

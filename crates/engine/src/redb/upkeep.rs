@@ -1,0 +1,275 @@
+//! Everything that writes the tree: full layers, loads, erased ranges; and the thread that writes
+//! layers between the caller's flushes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ::redb::{Database, Error, StorageError, Table};
+
+use super::layer::Layer;
+use super::read::{FIRST_KEY, Tree};
+use super::{FORMAT_VERSION, Inner, NAME, ROWS};
+use crate::stored::{self, POSITION_KEY};
+use crate::{Direction, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, WriteError};
+
+/// How often a layer that found no room is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+/// After so much, entries with what a page needs for each, a load lets others write the tree.
+const LOAD_BYTES: usize = 16 << 20;
+const ENTRY_BYTES: usize = 8;
+/// What a transaction takes beside its entries: the position's path, free lists, the file's head.
+const ROOM_BESIDE: u64 = 1 << 20;
+const PAGE_BYTES: u64 = 4096;
+
+/// What the writing thread and appliers tell each other.
+#[derive(Default)]
+pub(super) struct Signal {
+    wanted: bool,
+    stop: bool,
+}
+
+/// Why the tree takes nothing.
+#[derive(Clone)]
+pub(super) struct Refusal {
+    /// Room on the device cures it. After a write or sync that failed, whatever the reason, redb takes
+    /// nothing until it is opened again.
+    no_space: bool,
+    detail: String,
+}
+
+impl Refusal {
+    fn error(&self) -> WriteError {
+        let detail = self.detail.clone();
+        match self.no_space {
+            true => WriteError::NoSpace { engine: NAME, detail },
+            false => WriteError::Failed { engine: NAME, detail },
+        }
+    }
+}
+
+pub(super) type Rows<'txn> = Table<'txn, &'static [u8], &'static [u8]>;
+
+impl Inner {
+    pub(super) fn ready(&self) -> Result<(), WriteError> {
+        let state = self.state.read();
+        match &state.refusal {
+            Some(refusal) if !refusal.no_space || state.active.bytes() >= self.layer_bytes => Err(refusal.error()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns when a cohort may be applied: at once unless a whole layer waits behind a frozen one.
+    pub(super) fn wait_for_room(&self) -> Result<(), WriteError> {
+        let mut signal = None;
+        loop {
+            {
+                let state = self.state.read();
+                if let Some(refusal) = state.refusal.as_ref().filter(|refusal| !refusal.no_space) {
+                    return Err(refusal.error());
+                }
+                if state.active.bytes() < 2 * self.layer_bytes {
+                    return Ok(());
+                }
+                if let Some(refusal) = &state.refusal {
+                    return Err(refusal.error());
+                }
+            }
+            // Looks again with the lock held: a write that ends between look and wait is not missed.
+            match &mut signal {
+                None => {
+                    self.counts.waits.fetch_add(1, Ordering::Relaxed);
+                    signal = Some(self.signal.lock());
+                }
+                Some(signal) => self.signalled.wait(signal),
+            }
+        }
+    }
+
+    /// Asks the writing thread to write the layer.
+    pub(super) fn want_write(&self) {
+        self.signal.lock().wanted = true;
+        self.signalled.notify_all();
+    }
+
+    /// Ends the writing thread.
+    pub(super) fn stop(&self) {
+        self.signal.lock().stop = true;
+        self.signalled.notify_all();
+    }
+
+    /// Body of the writing thread.
+    pub(super) fn run(&self) {
+        loop {
+            {
+                let mut signal = self.signal.lock();
+                while !signal.wanted && !signal.stop {
+                    self.signalled.wait(&mut signal);
+                }
+                if signal.stop {
+                    return;
+                }
+                signal.wanted = false;
+            }
+            // The refusal says why, to whoever applies next.
+            if let Err(WriteError::NoSpace { .. }) = self.write_layers() {
+                let mut signal = self.signal.lock();
+                signal.wanted = true;
+                if !signal.stop {
+                    self.signalled.wait_for(&mut signal, RETRY);
+                }
+            }
+        }
+    }
+
+    /// Writes everything applied before the call into the tree.
+    pub(super) fn write_layers(&self) -> Result<(), WriteError> {
+        let _upkeep = self.upkeep.lock();
+        let applied = self.applied();
+        while self.durable() < applied {
+            let layer = self.freeze();
+            self.write(&layer)?;
+        }
+        Ok(())
+    }
+
+    /// The layer to be written: one that could not be, or the active one, which then begins anew.
+    fn freeze(&self) -> Layer {
+        let _applier = self.applier.lock();
+        let mut state = self.state.write();
+        if let Some(frozen) = &state.frozen {
+            return frozen.clone();
+        }
+        let position = state.active.position;
+        let layer = std::mem::replace(&mut state.active, Layer::after(position));
+        state.frozen = Some(layer.clone());
+        layer
+    }
+
+    fn write(&self, layer: &Layer) -> Result<(), WriteError> {
+        self.look_for_room(layer.map().size(), layer.bytes()).map_err(|refusal| self.refuse(refusal))?;
+        self.sync_log();
+        let tree = self.change_tree(|rows| {
+            for (key, change) in layer.map() {
+                match change {
+                    Some(value) => drop(rows.insert(&**key, &**value)?),
+                    None => drop(rows.remove(&**key)?),
+                }
+            }
+            put_position(rows, layer.position)
+        })?;
+        let written = {
+            let mut state = self.state.write();
+            state.tree = Arc::new(tree);
+            state.refusal = None;
+            state.frozen.take()
+        };
+        drop(written);
+        self.durable.store(layer.position.0, Ordering::Release);
+        self.counts.layers_written.fetch_add(1, Ordering::Relaxed);
+        self.counts.entries_written.fetch_add(layer.map().size() as u64, Ordering::Relaxed);
+        self.wake_appliers();
+        Ok(())
+    }
+
+    fn sync_log(&self) {
+        if let Some(sync_log) = self.sync_log.get() {
+            sync_log();
+        }
+    }
+
+    /// Whether there is room for a transaction: every changed entry may copy the page it lies in, and what
+    /// is freed by that is free only afterwards.
+    fn look_for_room(&self, changes: usize, bytes: usize) -> Result<(), Refusal> {
+        let copied = (changes as u64 * PAGE_BYTES * 5 / 4).min(self.file.len().unwrap_or(u64::MAX));
+        let needed = copied + 2 * bytes as u64 + ROOM_BESIDE;
+        match self.fs.available_bytes(&self.dir) {
+            Ok(available) if available < needed => {
+                let detail = format!("{} has {available} bytes left, {needed} may be needed", self.dir.display());
+                Err(Refusal { no_space: true, detail })
+            }
+            // What cannot be measured is tried.
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps the reason for appliers, unless there is a worse one.
+    fn refuse(&self, refusal: Refusal) -> WriteError {
+        let error = {
+            let mut state = self.state.write();
+            let kept = state.refusal.take().filter(|kept| !kept.no_space);
+            state.refusal.insert(kept.unwrap_or(refusal)).error()
+        };
+        self.wake_appliers();
+        error
+    }
+
+    fn wake_appliers(&self) {
+        drop(self.signal.lock());
+        self.signalled.notify_all();
+    }
+
+    /// One durable transaction; returns the tree as it leaves it.
+    fn change_tree(&self, change: impl FnOnce(&mut Rows<'_>) -> Result<(), StorageError>) -> Result<Tree, WriteError> {
+        let refusal = self.state.read().refusal.clone();
+        if let Some(refusal) = refusal.filter(|refusal| !refusal.no_space) {
+            return Err(refusal.error());
+        }
+        let changed = transaction(&self.db, change).and_then(|()| Tree::current(&self.db));
+        changed.map_err(|error| self.refuse(Refusal { no_space: false, detail: error.to_string() }))
+    }
+
+    /// Adds entries, in several transactions, so that layers can be written between them.
+    pub(super) fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
+        let mut entries = entries.peekable();
+        while entries.peek().is_some() {
+            let _upkeep = self.upkeep.lock();
+            self.look_for_room(0, LOAD_BYTES).map_err(|refusal| refusal.error())?;
+            let mut bytes = 0;
+            let tree = self.change_tree(|rows| {
+                while let Some((key, value)) = entries.next_if(|_| bytes < LOAD_BYTES) {
+                    assert!(key.len() >= MIN_KEY_LEN, "a loaded key has {} bytes", key.len());
+                    bytes += key.len() + value.len() + ENTRY_BYTES;
+                    rows.insert(key.as_slice(), value.as_slice())?;
+                }
+                Ok(())
+            })?;
+            self.state.write().tree = Arc::new(tree);
+        }
+        Ok(())
+    }
+
+    /// Removes a range from the tree, after what the layer held of it went there.
+    pub(super) fn erase(&self, range: &KeyRange) -> Result<(), WriteError> {
+        let failed = |error: ReadError| WriteError::Failed { engine: error.engine, detail: error.detail };
+        let mut found = self.view().cursor(range, Direction::Forward).map_err(failed)?;
+        if found.next().map_err(failed)?.is_none() {
+            return Ok(());
+        }
+        self.write_layers()?;
+        let _upkeep = self.upkeep.lock();
+        self.look_for_room(0, 0).map_err(|refusal| refusal.error())?;
+        // The range must not go before the log says why.
+        self.sync_log();
+        let lower = range.lower.as_slice().max(FIRST_KEY);
+        let tree = self.change_tree(|rows| rows.retain_in(lower..range.upper.as_slice(), |_, _| false))?;
+        self.state.write().tree = Arc::new(tree);
+        Ok(())
+    }
+}
+
+/// Changes the tree durably, in two phases, with the free lists.
+pub(super) fn transaction(
+    db: &Database,
+    change: impl FnOnce(&mut Rows<'_>) -> Result<(), StorageError>,
+) -> Result<(), Error> {
+    let mut transaction = db.begin_write()?;
+    transaction.set_quick_repair(true);
+    change(&mut transaction.open_table(ROWS)?)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+pub(super) fn put_position(rows: &mut Rows<'_>, position: Position) -> Result<(), StorageError> {
+    rows.insert(POSITION_KEY, stored::encode(FORMAT_VERSION, position).as_slice()).map(drop)
+}
