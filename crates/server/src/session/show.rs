@@ -174,8 +174,8 @@ fn engines() -> ShowTable {
         ("Savepoints", text(3)),
     ];
     let rows = vec![
-        texts(["InnoDB", "DEFAULT", "The name under which tables ask for RocksDB", "YES", "NO", "YES"]),
-        texts(["RocksDB", "YES", "Log-structured tables, made durable by the journal", "YES", "NO", "YES"]),
+        texts(["InnoDB", "YES", "Another name for RocksDB", "YES", "NO", "YES"]),
+        texts(["RocksDB", "DEFAULT", "Log-structured tables, made durable by the journal", "YES", "NO", "YES"]),
     ];
     ShowTable { columns, rows }
 }

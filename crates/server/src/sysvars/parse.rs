@@ -24,6 +24,9 @@ pub enum SettingError {
     /// There is no such collation (1273).
     #[error("unknown collation '{0}'")]
     Collation(String),
+    /// There is no such engine (1286).
+    #[error("unknown storage engine '{0}'")]
+    Engine(String),
     /// There is no such time zone (1298).
     #[error("unknown or incorrect time zone '{0}'")]
     TimeZone(String),
@@ -120,6 +123,10 @@ impl SystemVariable {
                 }
                 Setting::text(word)
             }
+            Kind::Engine => match [self.default, "InnoDB"].iter().any(|known| known.eq_ignore_ascii_case(text)) {
+                true => Setting::text(self.default),
+                false => return Err(SettingError::Engine(text.to_owned())),
+            },
             Kind::Only(only) => {
                 let same = only.eq_ignore_ascii_case(text)
                     || parse_bool(only).is_some() && parse_bool(only) == parse_bool(text);
