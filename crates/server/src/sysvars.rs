@@ -88,6 +88,8 @@ pub enum Kind {
     CharsetOrNull,
     /// The name of a collation.
     Collation,
+    /// The name of an engine; InnoDB stands for the one that tables get.
+    Engine,
 }
 
 /// One row of the table.

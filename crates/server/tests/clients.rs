@@ -54,6 +54,31 @@ fn accounts_of_both_plugins_log_in_and_keep_their_passwords_over_a_restart() {
 }
 
 #[test]
+fn the_engine_is_the_same_wherever_it_is_named() {
+    let (_folder, server) = server(&[]);
+    let mut conn = server.connect().unwrap();
+    conn.query_drop("CREATE DATABASE d").unwrap();
+    conn.query_drop("USE d").unwrap();
+    for set in ["SET @@session.autocommit = 1", "SET default_storage_engine = INNODB"] {
+        conn.query_drop(set).unwrap();
+        let engine: Option<String> = conn.query_first("SELECT @@default_storage_engine").unwrap();
+        assert_eq!(engine.as_deref(), Some("RocksDB"), "{set}");
+    }
+    let engines: Vec<mysql::Row> = conn.query("SHOW ENGINES").unwrap();
+    let default = engines.iter().find(|row| row.get::<String, _>(1).as_deref() == Some("DEFAULT")).unwrap();
+    assert_eq!(default.get::<String, _>(0).as_deref(), Some("RocksDB"));
+    for (table, options, warnings) in [("plain", "", 0), ("own", "ENGINE=rocksdb", 0), ("other", "ENGINE=InnoDB", 1)] {
+        conn.query_drop(format!("CREATE TABLE {table} (id INT PRIMARY KEY) {options}")).unwrap();
+        let shown: Vec<(String, u16, String)> = conn.query("SHOW WARNINGS").unwrap();
+        assert_eq!(shown.len(), warnings, "{shown:?}");
+        assert!(shown.iter().all(|(_, code, text)| *code == 1266 && text.contains("RocksDB")), "{shown:?}");
+        let (_, create): (String, String) = conn.query_first(format!("SHOW CREATE TABLE {table}")).unwrap().unwrap();
+        assert!(create.contains(") ENGINE=RocksDB "), "{create}");
+    }
+    assert_eq!(errno(conn.query_drop("SET default_storage_engine = nothing")), 1286);
+}
+
+#[test]
 fn change_user_and_reset_leave_nothing_of_the_old_session() {
     let (_folder, server) = server(&[]);
     let mut conn = server.connect().unwrap();

@@ -174,11 +174,11 @@ fn engines(session: &SessionState) -> ShowTable {
         ("Savepoints", text(3)),
     ];
     let row = |name: &str, comment: &str| {
-        let default = session.default_engine.as_deref().unwrap_or("InnoDB").eq_ignore_ascii_case(name);
+        let default = session.default_engine.as_deref().unwrap_or("RocksDB").eq_ignore_ascii_case(name);
         texts([name, if default { "DEFAULT" } else { "YES" }, comment, "YES", "NO", "YES"])
     };
     let rows = vec![
-        row("InnoDB", "The name under which tables ask for RocksDB"),
+        row("InnoDB", "Another name for RocksDB"),
         row("RocksDB", "Log-structured tables, made durable by the journal"),
         row("redb", "B-tree tables, made durable by the journal"),
     ];

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use cohort_sql::collation::Collation;
 use cohort_sql::error::{
     ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE, ER_TRUNCATED_WRONG_VALUE,
-    ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TIME_ZONE,
-    ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_STORAGE_ENGINE, ER_UNKNOWN_SYSTEM_VARIABLE,
+    ER_UNKNOWN_TIME_ZONE, ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use cohort_sql::expr::VariableScope;
 use cohort_sql::session::{Diagnostic, DiagnosticLevel, SessionState};
@@ -80,6 +80,7 @@ fn setting_error(row: &SystemVariable, error: &SettingError) -> SqlError {
         SettingError::Type => SqlError::new(ER_WRONG_TYPE_FOR_VAR, &[&row.name]),
         SettingError::Charset(name) => SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[name]),
         SettingError::Collation(name) => SqlError::new(ER_UNKNOWN_COLLATION, &[name]),
+        SettingError::Engine(name) => SqlError::new(ER_UNKNOWN_STORAGE_ENGINE, &[name]),
         SettingError::TimeZone(name) => SqlError::new(ER_UNKNOWN_TIME_ZONE, &[name]),
     }
 }

@@ -24,10 +24,16 @@ pub enum SettingError {
     /// There is no such collation (1273).
     #[error("unknown collation '{0}'")]
     Collation(String),
+    /// There is no such engine (1286).
+    #[error("unknown storage engine '{0}'")]
+    Engine(String),
     /// There is no such time zone (1298).
     #[error("unknown or incorrect time zone '{0}'")]
     TimeZone(String),
 }
+
+/// Names of engines that are accepted, and what they mean.
+const ENGINES: [(&str, &str); 3] = [("RocksDB", "RocksDB"), ("InnoDB", "RocksDB"), ("redb", "redb")];
 
 /// Whether a value had to be brought into the variable's range.
 pub type Adjusted = bool;
@@ -120,6 +126,10 @@ impl SystemVariable {
                 }
                 Setting::text(word)
             }
+            Kind::Engine => match ENGINES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)) {
+                Some((_, engine)) => Setting::text(*engine),
+                None => return Err(SettingError::Engine(text.to_owned())),
+            },
             Kind::Only(only) => {
                 let same = only.eq_ignore_ascii_case(text)
                     || parse_bool(only).is_some() && parse_bool(only) == parse_bool(text);

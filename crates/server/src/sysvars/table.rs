@@ -3,7 +3,7 @@
 use super::{Change, Kind, Scope, SystemVariable};
 use Change::{Anytime, AtStart, Never};
 use Kind::{
-    Bool, Charset, CharsetOrNull, Collation, Double, Only, OnlyFlag, SqlMode, Text, TextOrNull, TimeZone, Word,
+    Bool, Charset, CharsetOrNull, Collation, Double, Engine, Only, OnlyFlag, SqlMode, Text, TextOrNull, TimeZone, Word,
 };
 use Scope::{Both, Global, GlobalSessionReadOnly, Session};
 
@@ -71,8 +71,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("default_authentication_plugin", Global, AtStart, Word(&["mysql_native_password", "caching_sha2_password"]), "caching_sha2_password", "How accounts authenticate that do not say how."),
     row("default_collation_for_utf8mb4", Both, Anytime, Only("utf8mb4_0900_ai_ci"), "utf8mb4_0900_ai_ci", "Collation of utf8mb4 where none is named."),
     row("default_password_lifetime", Global, Anytime, Only("0"), "0", "Passwords do not expire."),
-    alias("storage_engine", row("default_storage_engine", Both, Anytime, Word(&["InnoDB", "RocksDB", "redb"]), "InnoDB", "Engine of tables that name none; InnoDB means RocksDB here.")),
-    row("default_tmp_storage_engine", Both, Anytime, Word(&["InnoDB", "RocksDB", "redb"]), "InnoDB", "Engine of temporary tables that name none."),
+    alias("storage_engine", row("default_storage_engine", Both, Anytime, Engine, "RocksDB", "Engine of tables that name none, RocksDB or redb; InnoDB means RocksDB.")),
+    row("default_tmp_storage_engine", Both, Anytime, Engine, "RocksDB", "Engine of temporary tables that name none."),
     row("default_week_format", Both, Anytime, int(0, 7), "0", "Mode of WEEK() without one."),
     row("disabled_storage_engines", Global, Never, Text, "", "Engines that new tables may not use."),
     row("disconnect_on_expired_password", Global, Never, Bool, "ON", "Passwords do not expire."),

@@ -17,6 +17,10 @@ fn the_table_is_sorted_and_its_defaults_pass_their_own_check() {
 
 #[test]
 fn values_are_checked_as_mysql_does() {
+    for name in ["InnoDB", "rocksdb"] {
+        assert_eq!(row("default_storage_engine").check(&Value::text(name)), Ok((Setting::text("RocksDB"), false)));
+    }
+    assert_eq!(row("default_storage_engine").parse("MyISAM"), Err(SettingError::Engine("MyISAM".into())));
     assert_eq!(row("autocommit").parse("on"), Ok((Setting::Bool(true), false)));
     assert_eq!(row("autocommit").check(&Value::Int(2)), Err(SettingError::Value("2".into())));
     assert_eq!(row("max_allowed_packet").parse("16M"), Ok((Setting::Int(16 << 20), false)));

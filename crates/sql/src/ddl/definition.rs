@@ -74,8 +74,8 @@ pub(super) fn table(
     Ok((def, spec.auto_increment.unwrap_or(1).max(1)))
 }
 
-/// The engine's name: the one asked for, or the session's. Another server's engine is replaced, with
-/// MySQL's warning unless it is the usual one.
+/// The engine's name: the one asked for, or the session's; another server's engine is replaced, with MySQL's
+/// warning.
 fn engine(spec: &CreateTable, name: &TableName, run: &DdlRun<'_>) -> Result<String, SqlError> {
     let Some(asked) = spec.engine.as_deref().or(run.session.default_engine.as_deref()) else {
         return Ok(run.catalog.engine_name(crate::catalog::store::CATALOG_ENGINE).to_owned());
@@ -88,8 +88,7 @@ fn engine(spec: &CreateTable, name: &TableName, run: &DdlRun<'_>) -> Result<Stri
             run.catalog.engine_name(crate::catalog::store::CATALOG_ENGINE)
         }
     };
-    let usual = asked.eq_ignore_ascii_case("InnoDB") || asked.eq_ignore_ascii_case(own);
-    if !usual && is_known_elsewhere(asked) {
+    if !asked.eq_ignore_ascii_case(own) && is_known_elsewhere(asked) {
         let warning = SqlError::new(ER_WARN_USING_OTHER_HANDLER, &[&own, &name.table]);
         push(run.session, DiagnosticLevel::Warning, warning);
     }
