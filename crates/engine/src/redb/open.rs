@@ -15,7 +15,7 @@ use super::file::{RowsFile, damaged_page, despite_damage};
 use super::layer::Layer;
 use super::read::Tree;
 use super::upkeep::{Signal, put_position, transaction};
-use super::{FORMAT_VERSION, Inner, Redb, State};
+use super::{FORMAT_VERSION, Inner, OpenFile, Redb, State};
 use crate::stored::{self, POSITION_KEY};
 use crate::{OpenError, Position};
 
@@ -60,7 +60,8 @@ impl Redb {
         let file = fs.open(&dir.join(FILE), &OpenOptions::buffered(Create::Never)).map_err(refused)?;
         check_magic(&*file, dir)?;
         let open = || {
-            let db = Arc::new(open_file(&file, options).map_err(|error| open_error(dir, error.into()))?);
+            let db = open_file(&file, options).map_err(|error| open_error(dir, error.into()))?;
+            let db = Arc::new(OpenFile { db, _lock: lock });
             let tree = Tree::current(&db).map_err(|error| open_error(dir, error))?;
             let opened = stored_position(&tree, dir)?;
             Ok((db, tree, opened))
@@ -86,7 +87,6 @@ impl Redb {
             signal: Mutex::new(Signal::default()),
             signalled: Condvar::new(),
             counts: Counts::default(),
-            _lock: lock,
         });
         let body = inner.clone();
         let writer = thread::Builder::new().name("redb-writer".to_owned()).spawn(move || body.run());

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ::redb::{AccessGuard, Database, Range, ReadOnlyTable, ReadableDatabase, StorageError};
+use ::redb::{AccessGuard, Range, ReadOnlyTable, ReadableDatabase, StorageError};
 
 use super::file::{damaged_page, despite_damage};
 use super::layer::Change;
-use super::{NAME, ROWS};
+use super::{NAME, OpenFile, ROWS};
 use crate::version::{Map, VersionCursor};
 use crate::{Cursor, Direction, Entry, KeyRange, MIN_KEY_LEN, ReadError, Snapshot};
 
@@ -18,12 +18,12 @@ type Guard = AccessGuard<'static, &'static [u8]>;
 /// The tree as one transaction left it. The table stands before the database and is dropped first.
 pub(super) struct Tree {
     rows: Rows,
-    _db: Arc<Database>,
+    _db: Arc<OpenFile>,
 }
 
 impl Tree {
     /// The tree as the last transaction left it.
-    pub(super) fn current(db: &Arc<Database>) -> Result<Tree, ::redb::Error> {
+    pub(super) fn current(db: &Arc<OpenFile>) -> Result<Tree, ::redb::Error> {
         let rows = db.begin_read()?.open_table(ROWS)?;
         Ok(Tree { rows, _db: db.clone() })
     }

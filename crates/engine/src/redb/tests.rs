@@ -122,7 +122,10 @@ fn a_directory_in_use_is_refused_and_free_again_after_a_drop() {
     let dir = TempDir::new().unwrap();
     let engine = in_directory(dir.path()).unwrap();
     assert!(matches!(open_error(dir.path()), OpenError::InUse { .. }));
+    let view = engine.snapshot();
     drop(engine);
+    assert!(matches!(open_error(dir.path()), OpenError::InUse { .. }), "a reader has it open");
+    drop(view);
     in_directory(dir.path()).unwrap();
 }
 
