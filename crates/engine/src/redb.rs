@@ -37,6 +37,7 @@ mod read;
 mod tests;
 mod upkeep;
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -68,7 +69,7 @@ struct Inner {
     state: RwLock<State>,
     applier: Mutex<()>,
     upkeep: Mutex<()>,
-    db: Arc<Database>,
+    db: Arc<OpenFile>,
     fs: Arc<dyn FileSystem>,
     file: Arc<dyn File>,
     dir: PathBuf,
@@ -81,7 +82,20 @@ struct Inner {
     signal: Mutex<Signal>,
     signalled: Condvar,
     counts: Counts,
+}
+
+/// What readers keep open, and the directory locked with it: redb writes the file's head when it closes.
+struct OpenFile {
+    db: Database,
     _lock: FileLock,
+}
+
+impl Deref for OpenFile {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        &self.db
+    }
 }
 
 struct State {

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use ::redb::StorageBackend;
+use ::redb::{StorageBackend, StorageError};
 use cohort_io::{File, IoError};
 
 /// An open file as redb wants it.
@@ -41,6 +42,16 @@ impl StorageBackend for RowsFile {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.0.write_at(offset, data).map_err(wrap)
     }
+}
+
+/// Runs what reads pages: redb panics at some that are not as it wrote them.
+pub(super) fn despite_damage<T, E>(run: impl FnOnce() -> Result<T, E>, damaged: impl FnOnce() -> E) -> Result<T, E> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(damaged()))
+}
+
+/// What to say of a page that made redb panic.
+pub(super) fn damaged_page() -> StorageError {
+    StorageError::Corrupted("a page is not as it was written".to_owned())
 }
 
 /// Keeps operation, path and offset, and whether it was for lack of room.

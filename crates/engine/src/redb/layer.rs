@@ -7,8 +7,8 @@ use crate::{Position, WriteError};
 /// The newest value of a key, `None` where it was deleted.
 pub(super) type Change = Option<Bytes>;
 
-/// What an entry takes beside key and value, bytes: the node, two counted allocations.
-const ENTRY_BYTES: usize = 112;
+/// What an entry takes beside the bytes of key and value: node, pair, and the counts of all four, bytes.
+const ENTRY_BYTES: usize = 128;
 
 /// A version of the changes up to a position. Copies share what they have in common.
 #[derive(Clone, Default)]

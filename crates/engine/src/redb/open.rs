@@ -1,7 +1,6 @@
 //! Opening a directory: options, and what may stand in the way.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -12,11 +11,11 @@ use cohort_io::{Create, File, FileSystem, IoError, OpenOptions};
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use super::figures::Counts;
-use super::file::RowsFile;
+use super::file::{RowsFile, damaged_page, despite_damage};
 use super::layer::Layer;
 use super::read::Tree;
 use super::upkeep::{Signal, put_position, transaction};
-use super::{FORMAT_VERSION, Inner, Redb, State};
+use super::{FORMAT_VERSION, Inner, OpenFile, Redb, State};
 use crate::stored::{self, POSITION_KEY};
 use crate::{OpenError, Position};
 
@@ -60,12 +59,14 @@ impl Redb {
         }
         let file = fs.open(&dir.join(FILE), &OpenOptions::buffered(Create::Never)).map_err(refused)?;
         check_magic(&*file, dir)?;
-        let (db, tree, opened) = despite_panics(dir, || {
-            let db = Arc::new(open_file(&file, options).map_err(|error| open_error(dir, error.into()))?);
+        let open = || {
+            let db = open_file(&file, options).map_err(|error| open_error(dir, error.into()))?;
+            let db = Arc::new(OpenFile { db, _lock: lock });
             let tree = Tree::current(&db).map_err(|error| open_error(dir, error))?;
             let opened = stored_position(&tree, dir)?;
             Ok((db, tree, opened))
-        })?;
+        };
+        let (db, tree, opened) = despite_damage(open, || open_error(dir, damaged_page().into()))?;
         let inner = Arc::new(Inner {
             state: RwLock::new(State {
                 active: Layer::after(opened),
@@ -86,7 +87,6 @@ impl Redb {
             signal: Mutex::new(Signal::default()),
             signalled: Condvar::new(),
             counts: Counts::default(),
-            _lock: lock,
         });
         let body = inner.clone();
         let writer = thread::Builder::new().name("redb-writer".to_owned()).spawn(move || body.run());
@@ -124,14 +124,6 @@ fn check_magic(file: &dyn File, dir: &Path) -> Result<(), OpenError> {
         return Ok(());
     }
     Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: format!("{FILE} is no file of redb") })
-}
-
-/// redb takes what a two-phase commit left for whole and panics at some damage to it.
-fn despite_panics<T>(dir: &Path, open: impl FnOnce() -> Result<T, OpenError>) -> Result<T, OpenError> {
-    catch_unwind(AssertUnwindSafe(open)).unwrap_or_else(|_| {
-        let detail = format!("{FILE}: redb does not find its pages as it left them");
-        Err(OpenError::Damaged { dir: dir.to_path_buf(), detail })
-    })
 }
 
 fn stored_position(tree: &Tree, dir: &Path) -> Result<Position, OpenError> {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use ::redb::{AccessGuard, Database, Range, ReadOnlyTable, ReadableDatabase, StorageError};
+use ::redb::{AccessGuard, Range, ReadOnlyTable, ReadableDatabase, StorageError};
 
+use super::file::{damaged_page, despite_damage};
 use super::layer::Change;
-use super::{NAME, ROWS};
+use super::{NAME, OpenFile, ROWS};
 use crate::version::{Map, VersionCursor};
 use crate::{Cursor, Direction, Entry, KeyRange, MIN_KEY_LEN, ReadError, Snapshot};
 
@@ -17,12 +18,12 @@ type Guard = AccessGuard<'static, &'static [u8]>;
 /// The tree as one transaction left it. The table stands before the database and is dropped first.
 pub(super) struct Tree {
     rows: Rows,
-    _db: Arc<Database>,
+    _db: Arc<OpenFile>,
 }
 
 impl Tree {
     /// The tree as the last transaction left it.
-    pub(super) fn current(db: &Arc<Database>) -> Result<Tree, ::redb::Error> {
+    pub(super) fn current(db: &Arc<OpenFile>) -> Result<Tree, ::redb::Error> {
         let rows = db.begin_read()?.open_table(ROWS)?;
         Ok(Tree { rows, _db: db.clone() })
     }
@@ -54,11 +55,14 @@ impl Snapshot for View {
             value.extend_from_slice(change.as_deref().unwrap_or_default());
             return Ok(change.is_some());
         }
-        let found = self.tree.rows.get(key).map_err(read_error)?;
-        if let Some(found) = &found {
-            value.extend_from_slice(found.value());
-        }
-        Ok(found.is_some())
+        let get = || {
+            let found = self.tree.rows.get(key)?;
+            if let Some(found) = &found {
+                value.extend_from_slice(found.value());
+            }
+            Ok(found.is_some())
+        };
+        despite_damage(get, damaged_page).map_err(read_error)
     }
 
     fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError> {
@@ -83,16 +87,20 @@ struct TreeCursor {
 
 impl TreeCursor {
     fn new(tree: &Arc<Tree>, range: &KeyRange, direction: Direction) -> Result<TreeCursor, ReadError> {
-        let range = tree.rows.range(range.lower.as_slice()..range.upper.as_slice()).map_err(read_error)?;
+        let range = || tree.rows.range(range.lower.as_slice()..range.upper.as_slice());
+        let range = despite_damage(range, damaged_page).map_err(read_error)?;
         Ok(TreeCursor { at: None, range: Some(range), direction, _tree: tree.clone() })
     }
 
     fn step(&mut self) -> Result<(), ReadError> {
-        let found = self.range.as_mut().and_then(|range| match self.direction {
-            Direction::Forward => range.next(),
-            Direction::Reverse => range.next_back(),
-        });
-        self.at = found.transpose().map_err(read_error)?;
+        let step = || {
+            let found = self.range.as_mut().and_then(|range| match self.direction {
+                Direction::Forward => range.next(),
+                Direction::Reverse => range.next_back(),
+            });
+            found.transpose()
+        };
+        self.at = despite_damage(step, damaged_page).map_err(read_error)?;
         if self.at.is_none() {
             self.range = None;
         }

@@ -122,7 +122,10 @@ fn a_directory_in_use_is_refused_and_free_again_after_a_drop() {
     let dir = TempDir::new().unwrap();
     let engine = in_directory(dir.path()).unwrap();
     assert!(matches!(open_error(dir.path()), OpenError::InUse { .. }));
+    let view = engine.snapshot();
     drop(engine);
+    assert!(matches!(open_error(dir.path()), OpenError::InUse { .. }), "a reader has it open");
+    drop(view);
     in_directory(dir.path()).unwrap();
 }
 
@@ -230,6 +233,38 @@ fn a_file_cut_short_is_damaged() {
     file.set_len(file.metadata().unwrap().len() / 2).unwrap();
     let error = open_error(dir.path());
     assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn damaged_pages_are_errors_and_never_panics() {
+    let disk = SimDisk::new(5);
+    let engine = on_disk(&disk, &small()).unwrap();
+    engine.load(&mut (0..2000).map(|number| (row(20, number), vec![7; 100]))).unwrap();
+    drop(engine);
+    let path = Path::new(DIR).join("rows.redb");
+    let file = disk.open(&path, &cohort_io::OpenOptions::read()).unwrap();
+    let mut found = 0;
+    for page in 1..file.len().unwrap() / 4096 {
+        let disk = disk.kill_copy();
+        for byte in 0..4 {
+            disk.corrupt(&path, page * 4096 + byte, 0x11);
+        }
+        let Ok(engine) = on_disk(&disk, &small()) else {
+            found += 1;
+            continue;
+        };
+        let read = engine.cursor(&index(20), Direction::Forward).and_then(|mut cursor| {
+            while cursor.next()?.is_some() {}
+            Ok(())
+        });
+        let got: Result<Vec<_>, _> = (0..2000).map(|number| engine.get(&row(20, number), &mut Vec::new())).collect();
+        let rows: Vec<_> = (0..2000).map(|number| put(&row(20, number), b"new")).collect();
+        engine.apply(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>(), Position(5)).unwrap();
+        let written = engine.flush();
+        found += u32::from(read.is_err() || got.is_err() || written.is_err());
+        assert!(written.is_ok() || matches!(engine.ready(), Err(WriteError::Failed { .. })), "page {page}");
+    }
+    assert!(found > 20, "{found} damaged pages were found");
 }
 
 #[test]
@@ -389,6 +424,7 @@ fn a_full_layer_is_written_without_a_flush() {
         thread::sleep(Duration::from_millis(5));
     }
     assert!(figure(&engine, "layers_written") > 0);
+    assert!(figure(&engine, "cache_bytes") > 0);
     assert!(figure(&engine, "layer_bytes") < 3 * (16 << 10), "{:?}", engine.figures());
     assert_eq!((count(&*view, &index(20)), count(&*engine.snapshot(), &index(20))), (0, 50));
 }

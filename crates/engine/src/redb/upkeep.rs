@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ::redb::{Database, Error, StorageError, Table};
 
+use super::file::{damaged_page, despite_damage};
 use super::layer::Layer;
 use super::read::{FIRST_KEY, Tree};
 use super::{FORMAT_VERSION, Inner, NAME, ROWS};
@@ -215,8 +216,9 @@ impl Inner {
         if let Some(refusal) = refusal.filter(|refusal| !refusal.no_space) {
             return Err(refusal.error());
         }
-        let changed = transaction(&self.db, change).and_then(|()| Tree::current(&self.db));
-        changed.map_err(|error| self.refuse(Refusal { no_space: false, detail: error.to_string() }))
+        let changed = || transaction(&self.db, change).and_then(|()| Tree::current(&self.db));
+        despite_damage(changed, || damaged_page().into())
+            .map_err(|error| self.refuse(Refusal { no_space: false, detail: error.to_string() }))
     }
 
     /// Adds entries, in several transactions, so that layers can be written between them.

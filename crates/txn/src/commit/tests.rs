@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use cohort_engine::memory::MemoryEngine;
-use cohort_engine::{Direction, KeyRange};
+use cohort_engine::redb::{Redb, RedbOptions};
+use cohort_engine::{Direction, KeyRange, OpenError};
 use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
 use cohort_log::binlog::{
     BinlogOptions, BinlogReader, ColumnMeta, EventBody, ReaderOptions, RowValue, ServerIdentity, TableMap,
@@ -15,7 +16,7 @@ use cohort_log::journal::JournalOptions;
 
 use super::*;
 use crate::checkpoint;
-use crate::recovery::{RecoverError, RecoveryReport};
+use crate::recovery::RecoveryReport;
 use crate::store::{Store, StoreOptions};
 use crate::transaction::Read;
 use crate::{Isolation, LockMode};
@@ -29,24 +30,44 @@ const LARGE: u64 = 8;
 /// A server's disk and engines: what a power cut takes down together.
 pub(crate) struct Machine {
     disk: SimDisk,
-    engines: [Arc<MemoryEngine>; 2],
+    first: Arc<MemoryEngine>,
+    second: Second,
+}
+
+/// The second engine: one that is durable apart from the disk, or one whose writes are crashed as well.
+#[derive(Clone)]
+enum Second {
+    Memory(Arc<MemoryEngine>),
+    OnDisk,
 }
 
 impl Machine {
     fn new(seed: u64) -> Self {
-        Machine { disk: SimDisk::new(seed), engines: std::array::from_fn(|_| Arc::new(MemoryEngine::new())) }
+        let second = Second::Memory(Arc::new(MemoryEngine::new()));
+        Machine { disk: SimDisk::new(seed), first: Arc::new(MemoryEngine::new()), second }
+    }
+
+    /// A machine whose second engine is a tree on its disk.
+    fn with_tree(seed: u64) -> Self {
+        Machine { second: Second::OnDisk, ..Machine::new(seed) }
     }
 
     /// The machine when power is back.
     fn crash(&self) -> Machine {
-        let engines = self.engines.each_ref().map(|engine| Arc::new(engine.crash()));
-        Machine { disk: self.disk.crash(), engines }
+        self.restarted(self.disk.crash())
     }
 
     /// The same machine once more, after its server was killed.
     fn copy(&self) -> Machine {
-        let engines = self.engines.each_ref().map(|engine| Arc::new(engine.crash()));
-        Machine { disk: self.disk.kill_copy(), engines }
+        self.restarted(self.disk.kill_copy())
+    }
+
+    fn restarted(&self, disk: SimDisk) -> Machine {
+        let second = match &self.second {
+            Second::Memory(engine) => Second::Memory(Arc::new(engine.crash())),
+            Second::OnDisk => Second::OnDisk,
+        };
+        Machine { disk, first: Arc::new(self.first.crash()), second }
     }
 
     pub(crate) fn options(durability: u32) -> StoreOptions {
@@ -73,22 +94,30 @@ impl Machine {
         }
     }
 
-    fn engines(&self) -> Vec<Arc<dyn Engine>> {
-        self.engines.iter().map(|engine| engine.clone() as Arc<dyn Engine>).collect()
+    fn engines(&self) -> Result<Vec<Arc<dyn Engine>>, OpenError> {
+        let second: Arc<dyn Engine> = match &self.second {
+            Second::Memory(engine) => engine.clone(),
+            Second::OnDisk => {
+                let fs = Arc::new(self.disk.clone());
+                Arc::new(Redb::open(fs, Path::new("/data/redb"), &RedbOptions::default())?)
+            }
+        };
+        Ok(vec![self.first.clone(), second])
     }
 
-    fn recover(&self) -> Result<(Arc<Store>, RecoveryReport), RecoverError> {
+    fn recover(&self) -> Result<(Arc<Store>, RecoveryReport), Box<dyn std::error::Error>> {
         self.recover_with(Machine::options(1))
     }
 
-    fn recover_with(&self, options: StoreOptions) -> Result<(Arc<Store>, RecoveryReport), RecoverError> {
+    fn recover_with(&self, options: StoreOptions) -> Result<(Arc<Store>, RecoveryReport), Box<dyn std::error::Error>> {
         let (disk, clock) = (Arc::new(self.disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
-        Store::recover(options, disk, clock, self.engines(), &mut |_| ())
+        Ok(Store::recover(options, disk, clock, self.engines()?, &mut |_| ())?)
     }
 
     fn open(&self) -> Arc<Store> {
         let (disk, clock) = (Arc::new(self.disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
-        let opened = Store::open(Machine::options(1), disk, clock, self.engines(), &mut |_| ());
+        let engines = self.engines().expect("a disk without faults");
+        let opened = Store::open(Machine::options(1), disk, clock, engines, &mut |_| ());
         opened.expect("a disk without faults").0
     }
 }
@@ -246,14 +275,23 @@ fn a_run_without_faults_commits_everything() {
     assert!(store.binlog().list().len() > 3, "rotations happened");
 }
 
-/// Crashes at operation 0, 1, 2 … until a run ends without reaching it. Every other recovery is itself
-/// crashed on the way, and must come to the same.
 #[test]
 fn a_crash_at_any_operation_loses_nothing_acknowledged() {
+    crash_at_every_operation(Machine::new);
+}
+
+#[test]
+fn a_crash_at_any_operation_of_log_or_tree_loses_nothing_acknowledged() {
+    crash_at_every_operation(Machine::with_tree);
+}
+
+/// Crashes at operation 0, 1, 2 … until a run ends without reaching it. Every other recovery is itself
+/// crashed on the way, and must come to the same.
+fn crash_at_every_operation(machine: fn(u64) -> Machine) {
     let mut seed = 0;
     for operation in 0.. {
         seed += 1;
-        let machine = Machine::new(seed);
+        let machine = machine(seed);
         machine.disk.set_fault(operation, Fault::PowerCut);
         let acknowledged = run(&machine, 1, TRANSFERS);
         let finished = machine.disk.operations() <= operation;
@@ -278,13 +316,22 @@ fn a_crash_at_any_operation_loses_nothing_acknowledged() {
     }
 }
 
-/// I6 and I8: whatever fails, no acknowledged transaction is lost and none is half there; a full disk
-/// fails the statement that needs room and nothing else.
 #[test]
 fn an_error_at_any_operation_loses_nothing_acknowledged() {
+    fail_every_operation(Machine::new);
+}
+
+#[test]
+fn an_error_at_any_operation_of_log_or_tree_loses_nothing_acknowledged() {
+    fail_every_operation(Machine::with_tree);
+}
+
+/// I6 and I8: whatever fails, no acknowledged transaction is lost and none is half there; a full disk
+/// fails the statement that needs room and nothing else.
+fn fail_every_operation(machine: fn(u64) -> Machine) {
     for fault in [Fault::Error, Fault::NoSpace] {
         for operation in 0.. {
-            let machine = Machine::new(operation + 1);
+            let machine = machine(operation + 1);
             machine.disk.set_fault(operation, fault);
             let acknowledged = run(&machine, 1, TRANSFERS);
             let finished = machine.disk.operations() <= operation;
@@ -343,7 +390,7 @@ fn a_full_disk_fails_the_statement_and_not_the_server() {
 #[test]
 fn concurrent_sessions_lose_nothing_acknowledged() {
     for round in 0..30 {
-        let machine = Machine::new(round);
+        let machine = if round % 2 == 0 { Machine::new(round) } else { Machine::with_tree(round) };
         let store = machine.open();
         machine.disk.set_fault(machine.disk.operations() + 20 + round * 3, Fault::PowerCut);
         let acknowledged = Mutex::new(Vec::new());
