@@ -292,14 +292,14 @@ impl BinlogFiles {
 }
 
 /// What stands where the journal's bytes belong.
-enum Found {
+pub(in super::super) enum Found {
     /// The first so many bytes are there; each one behind them is there, missing, or zero.
     Intact(usize),
     /// At this offset there is a byte that is neither the journal's nor zero.
     Other(u64),
 }
 
-fn compare(file: &dyn File, offset: u64, bytes: &[u8]) -> Result<Found, IoError> {
+pub(in super::super) fn compare(file: &dyn File, offset: u64, bytes: &[u8]) -> Result<Found, IoError> {
     let mut present = None;
     let mut found = vec![0; COMPARE_BYTES.min(bytes.len())];
     for (i, chunk) in bytes.chunks(COMPARE_BYTES).enumerate() {
