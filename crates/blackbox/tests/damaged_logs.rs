@@ -147,6 +147,10 @@ fn other_targets(rng: &mut Rng, datadir: &Path) -> Result<Vec<Target>> {
         let ends = fs::metadata(&path)?.len();
         targets.extend(sample(rng, &path, 0, ends.min(48), ends));
     }
+    // Of two lines of the index that do not follow each other, the second one is named.
+    for target in targets.iter_mut().filter(|target| target.path.ends_with("binlog.index")) {
+        target.begins = target.offset + "./binlog.000001\n".len() as u64;
+    }
     for path in binlog_files(datadir)? {
         let ends = fs::metadata(&path)?.len();
         targets.extend(sample(rng, &path, 0, 126, ends));
@@ -206,7 +210,9 @@ fn the_tools_tell_what_the_logs_hold_and_change_nothing() -> Result<()> {
         let members = json_lines(&["journal", "dump", &shown(&datadir), "--json", "--all"])?;
         let members = members.iter().filter_map(|record| record["transactions"].as_array());
         assert_eq!(members.flatten().filter(|member| member["gtid"].is_string()).count() as u64, ROWS + 2);
-        assert_eq!(contents(&datadir)?, before, "a tool changed something");
+        let after = contents(&datadir)?;
+        let mut paths = before.keys().chain(after.keys());
+        assert_eq!(paths.find(|path| before.get(*path) != after.get(*path)), None, "a tool changed this file");
     }
     Ok(())
 }
