@@ -3,6 +3,7 @@
 //! Outline: [`options`] turns the command line into [`sysvars::Globals`]; [`startup`] opens the data
 //! directory; [`server`] listens, starts a thread per connection and stops everything; `session` is one
 //! connection, on top of [`protocol`]. [`accounts`], [`processlist`] and [`status`] are shared by all.
+//! [`tools`] are the other commands of the program, which look and change nothing.
 
 pub mod accounts;
 pub mod operator_log;
@@ -15,6 +16,7 @@ pub mod socket;
 pub mod startup;
 pub mod status;
 pub mod sysvars;
+pub mod tools;
 
 use cohort_io::{OsRandom, Randomness};
 

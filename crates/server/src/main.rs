@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use cohort_server::options::{self, Request};
+use cohort_server::tools::{self, ToolError};
 use cohort_server::{VERSION, operator_log, startup};
 
 #[global_allocator]
@@ -13,6 +14,9 @@ Usage: cohort <COMMAND>
 
 Commands:
   serve      Start the server (cohort serve --help lists its options)
+  check      Check a stopped data directory: cohort check DATADIR [--json FILE]
+  journal    Show the journal's records: cohort journal dump DATADIR [--all] [--json]
+  binlog     Show the events of binlog files: cohort binlog dump FILE... [--json]
   version    Print the version
   help       Print this
 ";
@@ -21,6 +25,12 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.split_first() {
         Some((command, rest)) if command == "serve" => serve(rest),
+        Some((command, rest)) if command == "check" => tool(tools::check(rest)),
+        Some((command, rest)) if matches!(command.as_str(), "journal" | "binlog") => match rest.split_first() {
+            Some((what, rest)) if what == "dump" && command == "journal" => tool(tools::journal_dump(rest)),
+            Some((what, rest)) if what == "dump" => tool(tools::binlog_dump(rest)),
+            _ => fail(format_args!("'cohort {command}' needs what to do: dump\n\n{USAGE}")),
+        },
         Some((command, _)) if matches!(command.as_str(), "version" | "--version" | "-V") => {
             println!("cohort {} (speaks as MySQL {VERSION})", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
@@ -47,6 +57,13 @@ fn serve(arguments: &[String]) -> ExitCode {
         Err(error) => return fail(format_args!("{error}\nTry: cohort serve --help")),
     }
     ExitCode::SUCCESS
+}
+
+fn tool(outcome: Result<(), ToolError>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(format_args!("{error}")),
+    }
 }
 
 fn fail(message: std::fmt::Arguments<'_>) -> ExitCode {

@@ -106,13 +106,7 @@ impl DataDir {
         fs.create_dir_all(&path).map_err(|error| cannot(&error))?;
         let path = std::fs::canonicalize(&path).map_err(|error| cannot(&error))?;
         check_format(&*fs, &path)?;
-        let lock = fs.lock_exclusive(&path.join("cohort.lock")).map_err(|error| {
-            if error.is_locked() {
-                StartError::new(format_args!("the data directory {shown} is in use by another process; stop that server, or choose another directory with --datadir"))
-            } else {
-                cannot(&error)
-            }
-        })?;
+        let lock = lock(&*fs, &path)?;
         let format = format!("{FORMAT_TITLE}{FORMAT_VERSION}\n");
         let format_path = path.join("cohort.format");
         if !fs.exists(&format_path).map_err(|error| cannot(&error))? {
@@ -121,6 +115,39 @@ impl DataDir {
         let uuid = server_uuid(&*fs, &path.join("auto.cnf")).map_err(|error| cannot(&error))?;
         Ok(DataDir { path, fs, uuid, _lock: lock })
     }
+}
+
+/// An existing data directory of ours that no server uses, for those who look at it.
+pub(crate) struct StoppedDir {
+    pub(crate) path: PathBuf,
+    pub(crate) fs: Arc<dyn FileSystem>,
+    _lock: FileLock,
+}
+
+impl StoppedDir {
+    /// Locks the directory, which makes `cohort.lock` where there is none, and changes nothing else.
+    pub(crate) fn open(path: &Path) -> Result<StoppedDir, StartError> {
+        let fs: Arc<dyn FileSystem> = Arc::new(RealFs::new());
+        let shown = path.display();
+        if !fs.exists(&path.join("cohort.format")).map_err(StartError::new)? {
+            return Err(StartError::new(format_args!(
+                "{shown} is no data directory of cohort: it has no cohort.format"
+            )));
+        }
+        check_format(&*fs, path)?;
+        let lock = lock(&*fs, path)?;
+        Ok(StoppedDir { path: path.to_path_buf(), fs, _lock: lock })
+    }
+}
+
+fn lock(fs: &dyn FileSystem, path: &Path) -> Result<FileLock, StartError> {
+    let shown = path.display();
+    fs.lock_exclusive(&path.join("cohort.lock")).map_err(|error| match error.is_locked() {
+        true => StartError::new(format_args!(
+            "the data directory {shown} is in use by another process; stop that server, or choose another directory"
+        )),
+        false => StartError::new(format_args!("cannot use the data directory {shown}: {error}; check its permissions")),
+    })
 }
 
 /// Refuses a directory with other things in it, and one of a later format.

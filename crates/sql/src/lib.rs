@@ -12,6 +12,7 @@
 
 pub mod ast;
 pub mod catalog;
+mod check;
 pub mod codec;
 pub mod collation;
 pub mod database;
@@ -25,6 +26,7 @@ pub mod session;
 pub mod types;
 pub mod value;
 
+pub use check::{IndexReport, TableCheck, TableReport, check_tables};
 pub use database::{Database, Prepared};
 pub use error::SqlError;
 pub use session::{Environment, Outcome, ResultColumn, ResultSink, SessionState, StatementResult};

@@ -6,14 +6,17 @@
 //! Where to look
 //! - a transaction's reads, locks and writes: [`Transaction`], `locks.rs`, `overlay.rs`, `scan.rs`
 //! - a commit, step by step: `commit.rs`; the same after a crash: `recovery.rs`
+//! - the logs seen from outside, for tools: `inspect.rs`, `check.rs`
 //! - what the log can forget, and when: `checkpoint.rs`
 //!
 //! Not here: SQL, sockets, row formats.
 
+mod check;
 mod checkpoint;
 mod cohort_record;
 mod commit;
 mod figures;
+mod inspect;
 mod lock_profile;
 mod locks;
 mod overlay;
@@ -24,8 +27,12 @@ mod store;
 mod transaction;
 mod write_set;
 
+pub use check::{BinlogReport, LogCheck, check_logs};
 pub use commit::{CommitError, CommitSettings, Committed, DurabilitySettings, Published, Reply};
 pub use figures::{CommitFigures, Histogram};
+pub use inspect::{
+    ChunkReport, Fault, JournalReport, RecordReport, Records, RedoReport, TransactionReport, read_journal,
+};
 pub use lock_profile::{LockProfile, LockUse};
 pub use locks::{KillHandle, LockError, LockMode};
 pub use protocols::CommitProtocol;

@@ -15,9 +15,9 @@ use rust_rocksdb::{
 use super::figures::Events;
 use super::read::{Handle, Shared};
 use super::upkeep::{self, Upkeep};
-use super::{FORMAT_VERSION, RocksDb, is_no_space};
+use super::{FORMAT_VERSION, RocksDb, is_no_space, read_error};
 use crate::stored::{self, POSITION_KEY};
-use crate::{OpenError, Position};
+use crate::{OpenError, Position, ReadError};
 
 /// How much memory and how many threads the engine may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,12 +49,28 @@ impl RocksDb {
         let db = DB::open(&built, dir).map_err(|e| open_error(dir, &e))?;
         let opened = position_at_open(&db, dir)?;
         upkeep::clear_unfinished_loads(dir).map_err(|e| io_error(dir, &e))?;
+        Ok(RocksDb::of(db, dir, built, opened, events))
+    }
+
+    /// Opens an existing directory for reading only: no file is made, changed or removed, not even a lock
+    /// taken, so the caller sees to it that no other process writes. Every write fails.
+    pub fn open_read_only(dir: &Path, options: &RocksDbOptions) -> Result<RocksDb, OpenError> {
+        let mut built = build(options);
+        built.create_if_missing(false);
+        let db = DB::open_for_read_only(&built, dir, false).map_err(|e| open_error(dir, &e))?;
+        let opened = stored_position(&db, dir)?;
+        let opened =
+            opened.ok_or_else(|| OpenError::Foreign { dir: dir.to_path_buf(), detail: "no position".into() })?;
+        Ok(RocksDb::of(db, dir, built, opened, Arc::new(Events::default())))
+    }
+
+    fn of(db: DB, dir: &Path, options: Built, opened: Position, events: Arc<Events>) -> RocksDb {
         let mut write = WriteOptions::default();
         write.disable_wal(true);
-        Ok(RocksDb {
+        RocksDb {
             db: Shared::new(db),
             dir: dir.to_path_buf(),
-            options: built,
+            options,
             read: ReadOptions::default(),
             write,
             batch: Mutex::new(WriteBatch::new()),
@@ -63,7 +79,12 @@ impl RocksDb {
             durable: AtomicU64::new(opened.0),
             upkeep: Mutex::new(Upkeep::default()),
             events,
-        })
+        }
+    }
+
+    /// Reads every block of every file and checks its checksum.
+    pub fn verify_checksums(&self) -> Result<(), ReadError> {
+        self.db.verify_checksum().map_err(read_error)
     }
 }
 

@@ -36,6 +36,7 @@ use super::wire::{FLAG_IN_USE, FLAGS_AT, MAGIC};
 mod recovery;
 
 pub use recovery::RecoveredFiles;
+pub(super) use recovery::{Found, compare};
 
 /// Where the in-use mark stands in a file.
 const IN_USE_AT: u64 = (MAGIC.len() + FLAGS_AT) as u64;

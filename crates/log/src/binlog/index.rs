@@ -4,7 +4,7 @@
 //! off or as zeros, which is no damage: recovery begins those files again from the journal. A purge
 //! replaces the whole index.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters, read_whole, replace_whole};
@@ -31,42 +31,12 @@ impl Index {
         counters: &Arc<SyncCounters>,
     ) -> Result<(Index, Vec<u64>), BinlogError> {
         let file = fs.open(&path, &OpenOptions::buffered(Create::IfMissing).counted(counters))?;
-        let text = read_whole(fs, &path, INDEX_BYTES_MAX)?;
-        let mut index = Index { path, base_name: base_name.to_owned(), file, bytes: 0 };
-        let mut numbers = Vec::new();
-        while let Some(number) = index.line(&text[index.bytes as usize..], numbers.last().copied())? {
-            numbers.push(number.0);
-            index.bytes += number.1;
+        let text = read(fs, &path)?;
+        let (numbers, bytes) = parse(&path, base_name, &text)?;
+        if bytes < text.len() as u64 {
+            file.set_len(bytes)?;
         }
-        if index.bytes < text.len() as u64 {
-            index.file.set_len(index.bytes)?;
-        }
-        Ok((index, numbers))
-    }
-
-    /// The number on the first line of `rest` and the line's length; `None` at the end or where the rest
-    /// is what a crash leaves of lines that were not synced.
-    fn line(&self, rest: &[u8], previous: Option<u64>) -> Result<Option<(u64, u64)>, BinlogError> {
-        let Some(len) = rest.iter().position(|byte| *byte == b'\n') else {
-            return Ok(None);
-        };
-        let line = &rest[..len];
-        if line.contains(&0) {
-            return Ok(None);
-        }
-        let name = std::str::from_utf8(line).ok().map(|line| line.rsplit('/').next().unwrap_or(line).trim_end());
-        let number = name.and_then(|name| file_number(&self.base_name, name));
-        match number {
-            Some(number) if previous.is_none_or(|previous| previous < number) => Ok(Some((number, len as u64 + 1))),
-            _ => Err(BinlogError::Damaged {
-                path: self.path.clone(),
-                offset: self.bytes,
-                what: format!(
-                    "'{}' is not the name of the next binlog file; correct the index by hand",
-                    String::from_utf8_lossy(line)
-                ),
-            }),
-        }
+        Ok((Index { path, base_name: base_name.to_owned(), file, bytes }, numbers))
     }
 
     /// Adds a line; not synced.
@@ -102,6 +72,37 @@ impl Index {
     }
 }
 
+/// The numbers of the files that an index lists, and the bytes they were read from; what is behind those is
+/// what a crash leaves of lines that were not synced.
+pub(super) fn parse(path: &Path, base_name: &str, text: &[u8]) -> Result<(Vec<u64>, u64), BinlogError> {
+    let mut numbers: Vec<u64> = Vec::new();
+    let mut at = 0;
+    while let Some(len) = text[at..].iter().position(|byte| *byte == b'\n') {
+        let line = &text[at..at + len];
+        if line.contains(&0) {
+            break;
+        }
+        // Nothing is forgiven: a file that drops out of the index unseen would be removed as purged.
+        let name = std::str::from_utf8(line).ok().map(|line| line.strip_prefix("./").unwrap_or(line));
+        let number = name.and_then(|name| file_number(base_name, name));
+        match number.filter(|number| numbers.last().is_none_or(|last| last + 1 == *number)) {
+            Some(number) => numbers.push(number),
+            None => {
+                let line = String::from_utf8_lossy(line);
+                let what = format!("'{line}' is not the name of the next binlog file; correct the index by hand");
+                return Err(BinlogError::Damaged { path: path.to_path_buf(), offset: at as u64, what });
+            }
+        }
+        at += len + 1;
+    }
+    Ok((numbers, at as u64))
+}
+
+/// Every byte of an index.
+pub(super) fn read(fs: &dyn FileSystem, path: &Path) -> Result<Vec<u8>, IoError> {
+    read_whole(fs, path, INDEX_BYTES_MAX)
+}
+
 /// `binlog.000007` for 7.
 pub(super) fn file_name(base_name: &str, number: u64) -> String {
     format!("{base_name}.{number:06}")
@@ -112,4 +113,27 @@ pub(super) fn file_number(base_name: &str, name: &str) -> Option<u64> {
     let digits = name.strip_prefix(base_name)?.strip_prefix('.')?;
     let number = digits.parse().ok().filter(|number| *number > 0)?;
     (file_name(base_name, number) == name).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_flip_in_the_index_passes_for_another_list() {
+        let text = b"./binlog.000009\n./binlog.000010\n./binlog.000011\n";
+        let list = |text: &[u8]| parse(Path::new("binlog.index"), "binlog", text);
+        assert_eq!(list(text).expect("an index"), (vec![9, 10, 11], text.len() as u64));
+        for at in 0..text.len() {
+            for mask in 1..=u8::MAX {
+                let mut flipped = *text;
+                flipped[at] ^= mask;
+                // Lines may be missing at the end only, as after a crash.
+                if let Ok((numbers, bytes)) = list(&flipped) {
+                    assert!([9, 10, 11].starts_with(&numbers), "byte {at}, mask {mask:#x}: {numbers:?}");
+                    assert!(bytes < text.len() as u64, "byte {at}, mask {mask:#x}");
+                }
+            }
+        }
+    }
 }

@@ -275,6 +275,34 @@ impl BinlogReader {
     }
 }
 
+/// The events that follow each other in `bytes`, whose first byte stands at `offset` of a file. An error, which
+/// says where and what, ends them.
+pub fn events_of(bytes: &[u8], offset: u64) -> impl Iterator<Item = Result<Event<'_>, (u64, String)>> {
+    let begin = if offset == 0 && bytes.starts_with(&MAGIC) { MAGIC.len() } else { 0 };
+    let mut rest = &bytes[begin..];
+    let mut at = offset + begin as u64;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let size = rest.first_chunk::<HEADER_BYTES>().map(|header| EventHeader::decode(header).event_bytes as usize);
+        let size = size.filter(|size| (HEADER_BYTES + CRC_BYTES..=rest.len()).contains(size));
+        let Some(size) = size else {
+            rest = &[];
+            return Some(Err((at, "the event is cut off".to_owned())));
+        };
+        let (event, behind) = rest.split_at(size);
+        let (header, event_at) = (header_of(event), at);
+        if let Some(what) = fault(event, &header, event_at) {
+            rest = &[];
+            return Some(Err((event_at, what)));
+        }
+        rest = behind;
+        at += size as u64;
+        Some(Ok(Event { offset: event_at, header, body: &event[HEADER_BYTES..size - CRC_BYTES] }))
+    })
+}
+
 impl std::fmt::Debug for BinlogReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("BinlogReader").field("path", &self.path).field("at", &self.at).finish_non_exhaustive()

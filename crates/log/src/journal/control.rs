@@ -90,7 +90,7 @@ impl Control {
         }
         let (body, checksum) = bytes.split_at(bytes.len() - 4);
         if crc32c::crc32c(body).to_le_bytes() != checksum {
-            return Err(damaged(body.len(), "its checksum is wrong"));
+            return Err(damaged(0, "its checksum is wrong"));
         }
         let note = body.get(NOTE_AT..).unwrap_or_default();
         if u64_at(56) != note.len() as u64 {

@@ -68,7 +68,7 @@ pub enum OpenError {
     Journal(#[from] JournalError),
     /// Written by a newer server: start that one.
     #[error(
-        "{path} has journal format version {found}, this server reads up to {supported}: \
+        "{path} has journal format version {found} at byte 8, this server reads up to {supported}: \
          start it with the server that wrote it", path = path.display()
     )]
     Newer {

@@ -51,12 +51,12 @@ use parking_lot::Mutex;
 
 use durability::Progress;
 use record::{HEADER_BYTES, Header, record_bytes};
-use segments::Segments;
+use segments::{Purpose, Segments};
 use space::Space;
 use upkeep::Upkeep;
 
 pub use error::{JournalError, OpenError, ReserveError};
-pub use scan::{Record, Scan, ScanEnd};
+pub use scan::{Place, Record, Scan, ScanEnd, Stamp};
 pub use space::Reservation;
 
 /// The format written, and the highest one read.
@@ -219,10 +219,17 @@ impl Journal {
     /// to an existing journal before [`Scan::finish`], and every call but this fails until then
     /// ([`JournalError::NotRecovered`]).
     pub fn open(fs: Arc<dyn FileSystem>, dir: &Path, options: JournalOptions) -> Result<(Journal, Scan), OpenError> {
-        let (inner, control) = upkeep::open(fs, dir, options)?;
+        let (inner, control) = upkeep::open(fs, dir, options, Purpose::Append)?;
         let inner = Arc::new(inner);
         let scan = Scan::new(Arc::clone(&inner), control);
         Ok((Journal { inner }, scan))
+    }
+
+    /// A scan of an existing journal for those who only look: nothing is written, and [`Scan::finish`] is not
+    /// for it.
+    pub fn read(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<Scan, OpenError> {
+        let (inner, control) = upkeep::open(fs, dir, JournalOptions::default(), Purpose::Read)?;
+        Ok(Scan::new(Arc::new(inner), control))
     }
 
     /// Sets room aside for a transaction that adds `payload_bytes` to a record, preparing segments if

@@ -21,6 +21,7 @@
 //! lie within the segments.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -77,7 +78,28 @@ pub enum ScanEnd {
 pub struct Record<'a> {
     lsn: Lsn,
     end: Lsn,
+    stamp: Stamp,
     payload: &'a [u8],
+}
+
+/// What a record's header says beside its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Which opening of the journal wrote it, counted from 1.
+    pub epoch: u64,
+    /// Its number in that epoch, from 0.
+    pub sequence: u64,
+    /// Everything before this was known to be durable when it was laid out.
+    pub durable: Lsn,
+}
+
+/// Where a place of the journal is on the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The segment file.
+    pub path: PathBuf,
+    /// Byte offset in it.
+    pub offset: u64,
 }
 
 impl<'a> Record<'a> {
@@ -89,6 +111,11 @@ impl<'a> Record<'a> {
     /// Where the next one begins.
     pub fn end(&self) -> Lsn {
         self.end
+    }
+
+    /// What its header says.
+    pub fn stamp(&self) -> Stamp {
+        self.stamp
     }
 
     /// What was laid out.
@@ -109,6 +136,7 @@ struct Link {
 enum Step {
     Record {
         link: Link,
+        durable: Lsn,
         end: Lsn,
         payload: Range<usize>,
     },
@@ -139,7 +167,29 @@ impl Scan {
         Scan { reader, control, at, previous: None, records: 0, tail: None }
     }
 
-    /// Where it begins: the checkpoint.
+    /// Goes back to the oldest record that is still on the disk; those before the checkpoint are not
+    /// needed any more, and are written over from the oldest segment on.
+    pub fn rewind(&mut self) -> Result<(), OpenError> {
+        let mut at = self.reader.inner.segments.first().map_or(self.at, |segment| segment.first);
+        while at < self.at {
+            if let Found::Header { header, .. } = self.reader.header(at)?
+                && self.reader.record_end(&header).is_some_and(|end| end <= self.at)
+            {
+                self.at = at;
+                break;
+            }
+            at = Lsn(at.0 + BLOCK as u64);
+        }
+        Ok(())
+    }
+
+    /// Where a place between the oldest and the newest segment is on the disk.
+    pub fn place(&self, lsn: Lsn) -> Option<Place> {
+        let segment = self.reader.inner.segments.holding(lsn)?;
+        Some(Place { path: segment.path.clone(), offset: segment.offset(lsn) })
+    }
+
+    /// Where recovery begins: the checkpoint.
     pub fn start(&self) -> Lsn {
         self.control.start
     }
@@ -169,6 +219,11 @@ impl Scan {
         self.reader.end().0 - self.control.start.0
     }
 
+    /// Whether the journal was closed and nothing was written to it since.
+    pub fn was_closed(&self) -> bool {
+        self.control.clean
+    }
+
     /// Whether every record since the journal was last opened was on stable storage before
     /// [`Journal::write`](super::Journal::write) returned. Where some were only flushed, a power cut may
     /// have taken them from the end and left what was made of them.
@@ -183,12 +238,13 @@ impl Scan {
             return Ok(None);
         }
         match self.step()? {
-            Step::Record { link, end, payload } => {
+            Step::Record { link, durable, end, payload } => {
                 let lsn = std::mem::replace(&mut self.at, end);
                 self.previous = Some(link);
                 self.records += 1;
                 let payload = &self.reader.window[payload];
-                Ok(Some(Record { lsn, end, payload }))
+                let stamp = Stamp { epoch: link.epoch, sequence: link.sequence, durable };
+                Ok(Some(Record { lsn, end, stamp, payload }))
             }
             Step::Nothing => self.judge(None, None).map(|()| None),
             Step::Bad { what, end } => self.judge(Some(what), end).map(|()| None),
@@ -212,9 +268,10 @@ impl Scan {
     /// records, and what lies behind is cut. After an error the journal stays closed.
     ///
     /// # Panics
-    /// When [`Scan::next`] has not yet said `None`.
+    /// When [`Scan::next`] has not yet said `None`, or the journal was opened for reading only.
     pub fn finish(&mut self) -> Result<(), OpenError> {
         assert!(self.tail.is_some(), "the scan has reached its end");
+        assert!(self.reader.inner.segments.may_write(), "only looked at");
         self.reader.window = AlignedBuf::new();
         self.reader.inner.begin_epoch(&Tail {
             end: self.at,
@@ -253,7 +310,7 @@ impl Scan {
             return Ok(Step::Bad { what, end: Some(end) });
         }
         let link = Link { epoch: header.epoch, sequence: header.sequence, checksum };
-        Ok(Step::Record { link, end, payload })
+        Ok(Step::Record { link, durable: header.durable, end, payload })
     }
 
     fn is_epoch_possible(&self, epoch: u64) -> bool {
@@ -313,15 +370,12 @@ impl Scan {
     }
 
     fn damage(&self, what: String) -> OpenError {
-        let segment = self.reader.inner.segments.holding(self.at);
-        let segment = segment.or_else(|| self.reader.inner.segments.last());
-        match segment {
-            Some(segment) => OpenError::Damaged {
-                path: segment.path.clone(),
-                offset: segment.offset(self.at),
-                lsn: Some(self.at),
-                what,
-            },
+        let last = || {
+            let segment = self.reader.inner.segments.last()?;
+            Some(Place { path: segment.path.clone(), offset: segment.offset(self.at) })
+        };
+        match self.place(self.at).or_else(last) {
+            Some(Place { path, offset }) => OpenError::Damaged { path, offset, lsn: Some(self.at), what },
             None => OpenError::Missing { path: self.reader.inner.segments.path_of(1), why: what },
         }
     }

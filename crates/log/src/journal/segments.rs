@@ -62,6 +62,16 @@ pub(super) struct Segments {
     log: Arc<SyncCounters>,
     upkeep: Arc<SyncCounters>,
     list: RwLock<VecDeque<Arc<Segment>>>,
+    purpose: Purpose,
+}
+
+/// What the files are opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Reading and appending.
+    Append,
+    /// Reading only: nothing is ever written.
+    Read,
 }
 
 /// Why no segment was added.
@@ -99,11 +109,11 @@ impl Segments {
         dir: &Path,
         journal_id: u64,
         segment_bytes: u64,
-        log: Arc<SyncCounters>,
-        upkeep: Arc<SyncCounters>,
+        [log, upkeep]: [Arc<SyncCounters>; 2],
+        purpose: Purpose,
     ) -> Segments {
         let list = RwLock::default();
-        Segments { fs, dir: dir.to_path_buf(), journal_id, segment_bytes, log, upkeep, list }
+        Segments { fs, dir: dir.to_path_buf(), journal_id, segment_bytes, log, upkeep, list, purpose }
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -112,6 +122,11 @@ impl Segments {
 
     pub(super) fn path_of(&self, number: u64) -> PathBuf {
         self.dir.join(file_name(number))
+    }
+
+    /// Whether they were opened to append.
+    pub(super) fn may_write(&self) -> bool {
+        self.purpose == Purpose::Append
     }
 
     /// Opens an existing segment and checks its header; it is not in the list yet.
@@ -146,8 +161,12 @@ impl Segments {
 
     fn open_handles(&self, number: u64, first: Lsn, data_bytes: u64) -> Result<Arc<Segment>, IoError> {
         let path = self.path_of(number);
-        let direct = self.fs.open(&path, &OpenOptions::direct_sync().counted(&self.log))?;
-        let buffered = self.fs.open(&path, &OpenOptions::buffered(Create::Never).counted(&self.log))?;
+        let (synced, flushed) = match self.purpose {
+            Purpose::Append => (OpenOptions::direct_sync(), OpenOptions::buffered(Create::Never)),
+            Purpose::Read => (OpenOptions::read(), OpenOptions::read()),
+        };
+        let direct = self.fs.open(&path, &synced.counted(&self.log))?;
+        let buffered = self.fs.open(&path, &flushed.counted(&self.log))?;
         Ok(Arc::new(Segment { number, first, data_bytes, path, direct, buffered }))
     }
 
@@ -237,6 +256,11 @@ impl Segments {
         let list = self.list.read();
         let touches = |segment: &&Arc<Segment>| segment.end() > from && segment.first < to;
         list.iter().filter(touches).cloned().collect()
+    }
+
+    /// The oldest segment.
+    pub(super) fn first(&self) -> Option<Arc<Segment>> {
+        self.list.read().front().cloned()
     }
 
     /// The newest segment.

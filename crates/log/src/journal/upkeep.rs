@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use super::control::{self, Control, NOTE_BYTES_MAX};
 use super::durability::Progress;
-use super::segments::{self, AddError, Segment, Segments};
+use super::segments::{self, AddError, Purpose, Segment, Segments};
 use super::space::{Reservation, Space};
 use super::{Inner, JournalError, JournalOptions, LayoutState, Lsn, OpenError, ReserveError};
 
@@ -40,11 +40,12 @@ pub(super) struct Tail {
     pub(super) has_records: bool,
 }
 
-/// Reads the checkpoint and opens the segments; makes both up for a new journal.
+/// Reads the checkpoint and opens the segments; to append, makes both up for a new journal.
 pub(super) fn open(
     fs: Arc<dyn FileSystem>,
     dir: &Path,
     options: JournalOptions,
+    purpose: Purpose,
 ) -> Result<(Inner, Control), OpenError> {
     assert!(
         options.segment_bytes >= 2 * BLOCK as u64 && Lsn(options.segment_bytes).is_aligned(),
@@ -52,10 +53,12 @@ pub(super) fn open(
     );
     let log = Arc::new(SyncCounters::default());
     let upkeep_counters = Arc::new(SyncCounters::default());
-    fs.create_dir_all(dir)?;
+    if purpose == Purpose::Append {
+        fs.create_dir_all(dir)?;
+    }
     let mut numbers: Vec<u64> = fs.list(dir)?.iter().filter_map(|name| segments::number_of(name)).collect();
     numbers.sort_unstable();
-    let control = if fs.exists(&control::path(dir))? {
+    let control = if purpose == Purpose::Read || fs.exists(&control::path(dir))? {
         Control::read(&*fs, dir)?
     } else {
         if !numbers.is_empty() {
@@ -71,8 +74,8 @@ pub(super) fn open(
         dir,
         control.journal_id,
         options.segment_bytes,
-        Arc::clone(&log),
-        Arc::clone(&upkeep_counters),
+        [&log, &upkeep_counters].map(Arc::clone),
+        purpose,
     );
     let retired = open_segments(&segments, &numbers, &control)?;
     let prepared_end = segments.last().map_or(control.start, |last| last.end());

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use cohort_engine::{Direction, EngineId, KeyRange};
+use cohort_engine::{Direction, Engine, EngineId, KeyRange};
 use cohort_txn::{Read, Store, Transaction};
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
@@ -64,8 +64,9 @@ struct DatabaseDoc {
     collation: Collation,
 }
 
+/// The ids that are taken next.
 #[derive(Serialize, Deserialize)]
-struct CountersDoc {
+pub(crate) struct CountersDoc {
     next_table_id: u64,
     next_index_id: u32,
 }
@@ -81,6 +82,75 @@ impl Catalog {
         let entry = self.database(database)?;
         entry.tables.get(name).ok_or_else(|| SqlError::new(ER_NO_SUCH_TABLE, &[&database, &name]))
     }
+
+    /// Every table.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.databases.values().flat_map(|database| database.tables.values())
+    }
+
+    /// The ranges of an engine's keys, but for the catalog's own, under ids that no table names.
+    pub(crate) fn unnamed(&self, engine: EngineId) -> Vec<KeyRange> {
+        let of_engine = self.tables().filter(|table| table.engine == engine);
+        let ids = |table: &Arc<Table>| -> Vec<u32> {
+            table.indexes.iter().map(|index| index.id).chain([table.def.row_index_id]).collect()
+        };
+        let mut named: Vec<u32> = of_engine.flat_map(ids).collect();
+        named.sort_unstable();
+        let mut gaps = Vec::new();
+        let mut lower = FIRST_INDEX_ID;
+        for end in named.into_iter().chain([u32::MAX]) {
+            if lower < end {
+                gaps.push(KeyRange { lower: lower.to_be_bytes().to_vec(), upper: end.to_be_bytes().to_vec() });
+            }
+            lower = end.saturating_add(1);
+        }
+        gaps
+    }
+}
+
+/// Reads the catalog through `entries`, which gives all of a range, and the ids to go on with.
+pub(crate) fn read(
+    engines: &[Arc<dyn Engine>],
+    entries: &mut dyn FnMut(&KeyRange) -> Result<Vec<KeyValue>, SqlError>,
+) -> Result<(Catalog, CountersDoc), SqlError> {
+    let mut all_of = |kind: u32| entries(&prefix_range(&kind.to_be_bytes()));
+    let mut catalog = Catalog { version: 1, ..Catalog::default() };
+    for (key, value) in all_of(DATABASES)? {
+        let name = String::from_utf8(key[4..].to_vec()).map_err(|_| unreadable("list of databases"))?;
+        let doc: DatabaseDoc = serde_json::from_slice(&value).map_err(|_| unreadable("list of databases"))?;
+        catalog.databases.insert(name, DatabaseEntry { collation: doc.collation, tables: BTreeMap::new() });
+    }
+    let mut floors = BTreeMap::new();
+    for (key, value) in all_of(AUTO_INCREMENT_FLOORS)? {
+        let id = key[4..].try_into().map(u64::from_be_bytes);
+        let floor = value.as_slice().try_into().map(u64::from_be_bytes);
+        let (Ok(id), Ok(floor)) = (id, floor) else { return Err(unreadable("list of counters")) };
+        floors.insert(id, floor);
+    }
+    let next = match all_of(COUNTERS)?.first() {
+        Some((_, stored)) => serde_json::from_slice(stored).map_err(|_| unreadable("list of ids"))?,
+        None => CountersDoc { next_table_id: 1, next_index_id: FIRST_INDEX_ID },
+    };
+    for (_, value) in all_of(TABLES)? {
+        let def = TableDef::from_bytes(&value)?;
+        let engine = engine_called(engines, &def.engine)?;
+        let counters = Arc::new(Counters::starting_at(floors.get(&def.id).copied().unwrap_or(1)));
+        let database = catalog.databases.get_mut(&def.database).ok_or_else(|| unreadable("list of tables"))?;
+        let table = Arc::new(Table::new(def, engine, counters, 0));
+        database.tables.insert(table.def.name.clone(), table);
+    }
+    Ok((catalog, next))
+}
+
+fn engine_called(engines: &[Arc<dyn Engine>], name: &str) -> Result<EngineId, SqlError> {
+    let found = engines.iter().position(|engine| engine.name().eq_ignore_ascii_case(name));
+    if let Some(number) = found {
+        return Ok(EngineId(u8::try_from(number).map_err(SqlError::internal)?));
+    }
+    if is_known_elsewhere(name) {
+        return Ok(CATALOG_ENGINE);
+    }
+    Err(SqlError::new(ER_UNKNOWN_STORAGE_ENGINE, &[&name]))
 }
 
 /// The catalog of a store.
@@ -130,26 +200,7 @@ impl CatalogStore {
     /// Reads the catalog, and erases what lies under ids it does not name.
     pub(crate) fn open(store: Arc<Store>) -> Result<CatalogStore, SqlError> {
         let mut transaction = store.begin();
-        let mut catalog = Catalog::default();
-        for (key, value) in entries(&mut transaction, &prefix_range(&DATABASES.to_be_bytes()))? {
-            let name = String::from_utf8(key[4..].to_vec()).map_err(|_| unreadable("list of databases"))?;
-            let doc: DatabaseDoc = serde_json::from_slice(&value).map_err(|_| unreadable("list of databases"))?;
-            catalog.databases.insert(name, DatabaseEntry { collation: doc.collation, tables: BTreeMap::new() });
-        }
-        let mut floors = BTreeMap::new();
-        for (key, value) in entries(&mut transaction, &prefix_range(&AUTO_INCREMENT_FLOORS.to_be_bytes()))? {
-            let id = key[4..].try_into().map(u64::from_be_bytes);
-            let floor = value.as_slice().try_into().map(u64::from_be_bytes);
-            let (Ok(id), Ok(floor)) = (id, floor) else { return Err(unreadable("list of counters")) };
-            floors.insert(id, floor);
-        }
-        let mut next = CountersDoc { next_table_id: 1, next_index_id: FIRST_INDEX_ID };
-        let mut stored = Vec::new();
-        let key = catalog_key(COUNTERS, b"");
-        if transaction.get(CATALOG_ENGINE, Read::Current, &key, &mut stored).map_err(read_failed)? {
-            next = serde_json::from_slice(&stored).map_err(|_| unreadable("list of ids"))?;
-        }
-        let tables = entries(&mut transaction, &prefix_range(&TABLES.to_be_bytes()))?;
+        let (catalog, next) = read(store.engines(), &mut |range| entries(&mut transaction, range))?;
         drop(transaction);
         let catalog_store = CatalogStore {
             store,
@@ -159,15 +210,6 @@ impl CatalogStore {
             next_table_id: AtomicU64::new(next.next_table_id),
             next_index_id: AtomicU32::new(next.next_index_id),
         };
-        for (_, value) in tables {
-            let def = TableDef::from_bytes(&value)?;
-            let engine = catalog_store.engine(&def.engine)?;
-            let counters = Arc::new(Counters::starting_at(floors.get(&def.id).copied().unwrap_or(1)));
-            let database = catalog.databases.get_mut(&def.database).ok_or_else(|| unreadable("list of tables"))?;
-            let table = Arc::new(Table::new(def, engine, counters, 0));
-            database.tables.insert(table.def.name.clone(), table);
-        }
-        catalog.version = 1;
         catalog_store.erase_unnamed(&catalog)?;
         catalog_store.current.store(Arc::new(catalog));
         Ok(catalog_store)
@@ -177,22 +219,8 @@ impl CatalogStore {
     fn erase_unnamed(&self, catalog: &Catalog) -> Result<(), SqlError> {
         for number in 0..self.store.engines().len() {
             let engine = EngineId(u8::try_from(number).map_err(SqlError::internal)?);
-            let mut named: Vec<u32> = catalog
-                .databases
-                .values()
-                .flat_map(|database| database.tables.values())
-                .filter(|table| table.engine == engine)
-                .flat_map(|table| table.indexes.iter().map(|index| index.id).chain([table.def.row_index_id]))
-                .collect();
-            named.sort_unstable();
-            named.dedup();
-            let mut lower = FIRST_INDEX_ID;
-            for end in named.into_iter().chain([u32::MAX]) {
-                if lower < end {
-                    let gap = KeyRange { lower: lower.to_be_bytes().to_vec(), upper: end.to_be_bytes().to_vec() };
-                    self.erase_if_used(engine, &gap)?;
-                }
-                lower = end.saturating_add(1);
+            for gap in catalog.unnamed(engine) {
+                self.erase_if_used(engine, &gap)?;
             }
         }
         Ok(())
@@ -222,14 +250,7 @@ impl CatalogStore {
 
     /// The engine called `name`; the names MySQL knows stand for the first engine. 1286 for others.
     pub(crate) fn engine(&self, name: &str) -> Result<EngineId, SqlError> {
-        let found = self.store.engines().iter().position(|engine| engine.name().eq_ignore_ascii_case(name));
-        if let Some(number) = found {
-            return Ok(EngineId(u8::try_from(number).map_err(SqlError::internal)?));
-        }
-        if is_known_elsewhere(name) {
-            return Ok(CATALOG_ENGINE);
-        }
-        Err(SqlError::new(ER_UNKNOWN_STORAGE_ENGINE, &[&name]))
+        engine_called(self.store.engines(), name)
     }
 
     /// The engine's own name.

@@ -1,5 +1,6 @@
 //! Statements against a database in memory: golden scripts, one file a rule, and what needs two threads.
 
+mod checks;
 mod golden;
 mod waiting;
 

@@ -1,0 +1,344 @@
+//! Whether the logs of a stopped data directory hold what they must, without changing anything.
+//!
+//! What a crash leaves and the next start repairs is no fault; it is told as a note. Where recovery takes
+//! the binlog's word or the journal's, this reads both, closed files included.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cohort_engine::Engine;
+use cohort_io::{FileSystem, OpenOptions};
+use cohort_log::binlog::{
+    BinlogListing, BinlogOptions, BinlogPosition, BinlogReader, EventBody, GtidSet, InFile, ReadError, ReaderOptions,
+    look_for,
+};
+use cohort_log::journal::{Journal, Scan};
+use serde::Serialize;
+
+use crate::checkpoint::Note;
+use crate::inspect::{Fault, JournalReport, decode, gtids_of, in_record, next_record, transactions_of};
+
+/// What a check of the logs looked at and found.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LogCheck {
+    /// The journal.
+    pub journal: JournalReport,
+    /// The binlog.
+    pub binlog: BinlogReport,
+    /// What the next start repairs.
+    pub notes: Vec<String>,
+    /// What no start repairs.
+    pub faults: Vec<Fault>,
+}
+
+/// The binlog's files together.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct BinlogReport {
+    /// Files read.
+    pub files: u64,
+    /// Bytes of whole events in them.
+    pub bytes: u64,
+    /// Events in them.
+    pub events: u64,
+    /// Transactions in them.
+    pub transactions: u64,
+    /// Every GTID in them or in files purged before.
+    pub gtids: String,
+}
+
+/// What the journal says about the binlog.
+#[derive(Default)]
+struct Journaled {
+    /// Up to here the files must be whole: the checkpoint made them durable.
+    durable: Note,
+    /// Where the binlog ends.
+    end: Note,
+    /// The oldest file that the journal has anything of.
+    first_file: u64,
+    /// The journal was used: it is an authority on the files.
+    is_authority: bool,
+}
+
+/// Checks journal, binlog, and where the engines stand between them. `progress` gets a line for each step.
+pub fn check_logs(
+    fs: &Arc<dyn FileSystem>,
+    journal_dir: &Path,
+    binlog: &BinlogOptions,
+    engines: &[Arc<dyn Engine>],
+    progress: &mut dyn FnMut(&str),
+) -> LogCheck {
+    let mut check = LogCheck::default();
+    let listing = BinlogListing::read(&**fs, binlog).map_err(|error| check.faults.push(error.into())).ok();
+    let mut journaled = Journaled::default();
+    let scanned = check.journal(fs, journal_dir, listing.as_ref(), &mut journaled);
+    progress(&format!(
+        "journal: {} records with {} transactions from lsn {} to {}",
+        check.journal.records, check.journal.transactions, check.journal.checkpoint_lsn, check.journal.end_lsn
+    ));
+    let scan = scanned.map_err(|fault| check.faults.push(fault)).ok();
+    if let Some(scan) = &scan {
+        check.engines(scan, engines, journal_dir);
+    }
+    if let Some(listing) = &listing {
+        check.listing(listing, &journaled);
+        check.files(&**fs, listing, &journaled, scan, progress);
+    }
+    check
+}
+
+impl LogCheck {
+    fn journal(
+        &mut self,
+        fs: &Arc<dyn FileSystem>,
+        dir: &Path,
+        listing: Option<&BinlogListing>,
+        journaled: &mut Journaled,
+    ) -> Result<Scan, Fault> {
+        let mut scan = Journal::read(fs.clone(), dir)?;
+        self.journal = JournalReport::of(&scan);
+        journaled.durable =
+            Note::decode(scan.checkpoint_note()).map_err(|error| Fault::of(&dir.join("checkpoint"), error))?;
+        journaled.end = journaled.durable.clone();
+        journaled.first_file = journaled.durable.position.file_number;
+        journaled.is_authority = !scan.checkpoint_note().is_empty();
+        let mut lost = 0;
+        while let Some((place, record)) = next_record(&mut scan)? {
+            let cohort = decode(&record, &place)?;
+            let gtids = gtids_of(&cohort).map_err(|what| in_record(&record, &place, what))?;
+            journaled.end.gtids.union(&gtids);
+            journaled.is_authority = true;
+            for chunk in cohort.chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
+                transactions_of(chunk).map_err(|what| in_record(&record, &place, what))?;
+                if journaled.first_file == 0 {
+                    journaled.first_file = chunk.file;
+                }
+                let end = &mut journaled.end.position;
+                let follows = match chunk.offset {
+                    0 => end.file_number == 0 || end.file_number + 1 == chunk.file,
+                    offset => *end == BinlogPosition { file_number: chunk.file, offset },
+                };
+                if !follows {
+                    let what = format!("its binlog bytes do not follow those before, which end at {end:?}");
+                    return Err(in_record(&record, &place, what));
+                }
+                let len = chunk.bytes.len() as u64;
+                *end = BinlogPosition { file_number: chunk.file, offset: chunk.offset + len };
+                let Some(listing) = listing else { continue };
+                let path = listing.path(chunk.file);
+                match look_for(&**fs, &path, chunk.offset, chunk.bytes)? {
+                    InFile::Missing(bytes) => lost += bytes,
+                    InFile::Differs(offset) => {
+                        self.faults.push(Fault::at(&path, offset, "the byte is another one than in the journal"));
+                    }
+                }
+            }
+            self.journal.count(&cohort);
+        }
+        self.journal.end(&scan);
+        let journal = &self.journal;
+        if let Some(reason) = &journal.torn_reason {
+            self.notes.push(format!("the next start cuts a torn tail of the journal: {reason}"));
+        }
+        if !journal.closed {
+            self.notes.push(format!(
+                "not stopped cleanly: the next start replays {} records, behind which the tables may still be",
+                journal.records
+            ));
+        }
+        if lost > 0 {
+            self.notes.push(format!("the next start writes {lost} binlog bytes again"));
+        }
+        Ok(scan)
+    }
+
+    fn engines(&mut self, scan: &Scan, engines: &[Arc<dyn Engine>], dir: &Path) {
+        for engine in engines {
+            let (durable, end) = (engine.durable_position().0, scan.end_lsn().0);
+            if durable > end {
+                let name = engine.name();
+                let what = format!("it ends at lsn {end}, and {name} holds changes up to lsn {durable}");
+                self.faults.push(Fault { lsn: Some(end), ..Fault::of(dir, what) });
+            }
+        }
+    }
+
+    /// Index and directory name the same files, but for what a crash leaves.
+    fn listing(&mut self, listing: &BinlogListing, journaled: &Journaled) {
+        let durable = journaled.durable.position.file_number;
+        let index = listing.index_path();
+        if listing.index_bytes_torn > 0 {
+            match self.journal.closed {
+                true => self.faults.push(Fault::at(&index, listing.index_bytes, "the line is damaged")),
+                false => self.notes.push("the next start writes the last lines of the binlog's index again".to_owned()),
+            }
+        }
+        for number in &listing.missing {
+            if *number <= durable || self.journal.closed {
+                self.faults.push(Fault::of(&listing.path(*number), "the index lists this file, and it is missing"));
+            }
+        }
+        for number in &listing.unlisted {
+            let name = listing.file_name(*number);
+            let purged = listing.listed.first().is_some_and(|first| number < first) && *number < journaled.first_file;
+            let begun = !self.journal.closed && *number > durable.max(listing.listed.last().copied().unwrap_or(0));
+            if purged || begun {
+                self.notes.push(format!("the next start removes {name} or puts it into the index"));
+            } else {
+                self.faults.push(Fault::of(&listing.path(*number), "the index does not list this file"));
+            }
+        }
+        if durable > 0 && !listing.listed.contains(&durable) {
+            let what = format!("it does not list {}, which the journal knows", listing.file_name(durable));
+            self.faults.push(Fault::of(&index, what));
+        }
+    }
+
+    /// Reads every file up to where it must be whole.
+    fn files(
+        &mut self,
+        fs: &dyn FileSystem,
+        listing: &BinlogListing,
+        journaled: &Journaled,
+        scan: Option<Scan>,
+        progress: &mut dyn FnMut(&str),
+    ) {
+        let mut walk = Walk::default();
+        for number in listing.listed.iter().filter(|number| !listing.missing.contains(number)) {
+            let end = match (journaled.is_authority, journaled.end.position) {
+                (true, end) if *number > end.file_number => break,
+                (true, end) if *number == end.file_number => Some(end.offset),
+                _ => None,
+            };
+            // Behind the checkpoint the file was compared with the journal byte for byte.
+            let durable = journaled.durable.position;
+            let end = match self.journal.closed {
+                false if *number == durable.file_number => Some(durable.offset),
+                false if *number > durable.file_number && journaled.is_authority => break,
+                _ => end,
+            };
+            let is_last = listing.listed.last() == Some(number);
+            if let Err(fault) = self.file(fs, listing, *number, end, is_last, &mut walk) {
+                self.faults.push(fault);
+                walk.gtids = None;
+            }
+            progress(&format!("{}: {} events so far", listing.file_name(*number), self.binlog.events));
+        }
+        if let (Some(gtids), true) = (&walk.gtids, journaled.is_authority) {
+            self.binlog.gtids = gtids.to_string();
+            if *gtids != journaled.durable.gtids {
+                let what = format!("the files hold {gtids}, the journal's checkpoint says {}", journaled.durable.gtids);
+                self.faults.push(Fault::of(&listing.index_path(), what));
+            }
+        }
+        if let Some(scan) = scan.filter(|_| journaled.is_authority) {
+            self.behind(fs, listing, journaled.end.position, scan);
+        }
+    }
+
+    /// Reads one file up to `end`, or to its own.
+    fn file(
+        &mut self,
+        fs: &dyn FileSystem,
+        listing: &BinlogListing,
+        number: u64,
+        end: Option<u64>,
+        is_last: bool,
+        walk: &mut Walk,
+    ) -> Result<(), Fault> {
+        let path = listing.path(number);
+        let length = fs.open(&path, &OpenOptions::read())?.len()?;
+        if let Some(end) = end.filter(|end| *end > length) {
+            return Err(Fault::at(&path, length, format!("the file ends here, and the journal says it ends at {end}")));
+        }
+        self.binlog.files += 1;
+        let mut reader = BinlogReader::open(fs, &path, ReaderOptions { end, ..ReaderOptions::default() })?;
+        let mut ended_by_rotate = false;
+        loop {
+            let at = reader.offset();
+            let Some(event) = reader.next_event()? else { break };
+            let size = u64::from(event.header.event_bytes);
+            let body = event.decode().map_err(|error| Fault::at(&path, at, error))?;
+            let wrong = |what: String| Fault::at(&path, at, what);
+            if ended_by_rotate {
+                return Err(wrong("there is an event behind the one that ends the file".to_owned()));
+            }
+            match body {
+                EventBody::PreviousGtids(set) => walk.continue_with(set).map_err(wrong)?,
+                EventBody::Gtid(gtid) => {
+                    let set = walk.gtids.get_or_insert_default();
+                    let last = set.last_gno(gtid.gtid.uuid);
+                    if gtid.gtid.gno != last + 1 {
+                        return Err(wrong(format!("transaction {} follows number {last} of its source", gtid.gtid)));
+                    }
+                    set.insert(gtid.gtid);
+                    self.binlog.transactions += 1;
+                }
+                EventBody::Rotate(rotate) => {
+                    let next = listing.file_name(number + 1);
+                    if rotate.file_name != next {
+                        return Err(wrong(format!("it names {} as the next file, not {next}", rotate.file_name)));
+                    }
+                    ended_by_rotate = true;
+                }
+                _ => {}
+            }
+            self.binlog.events += 1;
+            self.binlog.bytes += size;
+        }
+        if ended_by_rotate && is_last && self.journal.closed {
+            return Err(Fault::at(&path, reader.offset(), "it names a next file, and there is none"));
+        }
+        Ok(())
+    }
+
+    /// What the files hold behind the place where the journal says that the binlog ends.
+    fn behind(&mut self, fs: &dyn FileSystem, listing: &BinlogListing, end: BinlogPosition, mut scan: Scan) {
+        for number in listing.listed.iter().filter(|number| **number >= end.file_number) {
+            let path = listing.path(*number);
+            let from = if *number == end.file_number { end.offset } else { 0 };
+            let Ok(length) = fs.open(&path, &OpenOptions::read()).and_then(|file| file.len()) else { continue };
+            if length <= from {
+                continue;
+            }
+            let whole = BinlogReader::open(fs, &path, ReaderOptions::default()).and_then(|mut reader| {
+                if from > 0 {
+                    reader.seek(from);
+                }
+                Ok::<_, ReadError>(reader.next_event()?.is_some())
+            });
+            let bytes = length - from;
+            if self.journal.closed {
+                let what = format!("{bytes} bytes stand behind the end that the journal says");
+                self.faults.push(Fault::at(&path, from, what));
+            } else if whole.unwrap_or(false) && scan.was_always_synced() {
+                let proof = format!("{} has its events at byte {from}", listing.file_name(*number));
+                if let Err(error) = scan.contradict(&proof) {
+                    self.faults.push(error.into());
+                    return;
+                }
+            } else {
+                let name = listing.file_name(*number);
+                self.notes
+                    .push(format!("the next start cuts {bytes} bytes of {name}, which the journal does not have"));
+            }
+        }
+    }
+}
+
+/// The GTIDs on the way from file to file; `None` at the first one and after a fault.
+#[derive(Default)]
+struct Walk {
+    gtids: Option<GtidSet>,
+}
+
+impl Walk {
+    fn continue_with(&mut self, previous: GtidSet) -> Result<(), String> {
+        if let Some(gtids) = &self.gtids
+            && *gtids != previous
+        {
+            return Err(format!("the file says that {previous} is in the files before, which hold {gtids}"));
+        }
+        self.gtids = Some(previous);
+        Ok(())
+    }
+}
