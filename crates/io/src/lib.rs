@@ -19,6 +19,7 @@ mod error;
 mod fs;
 mod random;
 mod real;
+mod scratch;
 mod sim;
 mod whole;
 
@@ -29,5 +30,6 @@ pub use error::IoError;
 pub use fs::{Access, Create, File, FileLock, FileSystem, OpenOptions};
 pub use random::{OsRandom, Randomness, SeededRandom};
 pub use real::RealFs;
+pub use scratch::ScratchFs;
 pub use sim::{Fault, SimDisk};
 pub use whole::{read_whole, replace_whole};

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cohort_engine::Engine;
+use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
+use cohort_io::ScratchFs;
 use cohort_log::binlog::BinlogOptions;
 use cohort_sql::{TableReport, check_tables};
 use cohort_txn::{BinlogReport, Fault, JournalReport, check_logs};
@@ -78,18 +80,14 @@ pub fn check(arguments: &[String]) -> Result<(), ToolError> {
 fn look(dir: &StoppedDir) -> CheckReport {
     let mut progress = |line: &str| println!("{line}");
     let mut faults = Vec::new();
-    let engine_dir = dir.path.join("rocksdb");
-    let engines = match open_engine(&engine_dir) {
-        Ok(engine) => vec![engine],
-        Err(fault) => {
-            faults.push(fault);
-            Vec::new()
-        }
-    };
+    let engines = open_engines(dir).unwrap_or_else(|fault| {
+        faults.push(fault);
+        Vec::new()
+    });
     let logs = check_logs(&dir.fs, &dir.path.join("journal"), &BinlogOptions::new(&dir.path), &engines, &mut progress);
     let tables = check_tables(&engines, &mut progress);
     faults.extend(logs.faults);
-    faults.extend(tables.faults.into_iter().map(|what| Fault::of(&engine_dir, what)));
+    faults.extend(tables.faults.into_iter().map(|what| Fault::of(&dir.path, what)));
     let engines =
         engines.iter().map(|engine| EngineReport { name: engine.name(), durable_lsn: engine.durable_position().0 });
     CheckReport {
@@ -106,8 +104,21 @@ fn look(dir: &StoppedDir) -> CheckReport {
     }
 }
 
+/// The engines by their ids; directories of releases before redb have only the first.
+fn open_engines(dir: &StoppedDir) -> Result<Vec<Arc<dyn Engine>>, Fault> {
+    let mut engines = vec![open_rocksdb(&dir.path.join("rocksdb"))?];
+    let redb = dir.path.join("redb");
+    if redb.exists() {
+        // An open repairs the file after an unclean stop: here it repairs a copy in memory.
+        let fs = Arc::new(ScratchFs::over(dir.fs.clone()));
+        let options = RedbOptions { cache_bytes: CACHE_BYTES, ..RedbOptions::default() };
+        engines.push(Arc::new(Redb::open(fs, &redb, &options).map_err(|error| Fault::of(&redb, error))?));
+    }
+    Ok(engines)
+}
+
 /// The engine, each of its blocks read once.
-fn open_engine(dir: &Path) -> Result<Arc<dyn Engine>, Fault> {
+fn open_rocksdb(dir: &Path) -> Result<Arc<dyn Engine>, Fault> {
     let options = RocksDbOptions { cache_bytes: CACHE_BYTES, ..RocksDbOptions::default() };
     let engine = RocksDb::open_read_only(dir, &options).map_err(|error| Fault::of(dir, error))?;
     engine.verify_checksums().map_err(|error| Fault::of(dir, error))?;
