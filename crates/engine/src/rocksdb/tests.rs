@@ -66,7 +66,8 @@ fn copy_directory(from: &Path, to: &Path) {
 
 crate::engine_conformance!(conformance, DirectoryRig::new());
 
-/// The engine with a log of its own; a crash copies the directory, log included, while it runs.
+/// The engine with a log of its own. A crash is a close: with its log on, RocksDB writes nothing then, so
+/// that the next open finds what a kill would leave.
 mod with_its_own_log {
     use super::*;
     use crate::TwoPhase;
@@ -83,10 +84,8 @@ mod with_its_own_log {
         }
 
         fn kill<E: ?Sized>(&mut self, engine: Arc<E>) {
-            let after = TempDir::new().expect("a directory");
-            copy_directory(self.0.path(), after.path());
+            assert_eq!(Arc::strong_count(&engine), 1, "a reader keeps the engine open");
             drop(engine);
-            self.0 = after;
         }
     }
 
