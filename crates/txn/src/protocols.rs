@@ -1,7 +1,7 @@
 //! The classic commit protocols: two logs kept together by a two-phase commit.
 //!
-//! Each is a file that reads like its row of the table in `docs/commit-protocols.md`; the steps they are
-//! made of are in `steps.rs`, the queues and hand-offs in `group.rs`, and what happens after a crash in
+//! Each is a file that reads like its row of the table in `docs/decisions/0009-classic-protocols.md`; the
+//! steps they are made of are in `steps.rs`, the queues and hand-offs in `group.rs`, and what happens after a crash in
 //! `recovery.rs`. Sessions run their commits in their own threads, as the originals do.
 //!
 //! Row locks are held until the engines have the commit record; the overlay is not used.
