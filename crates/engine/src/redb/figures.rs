@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use ::redb::{ReadableDatabase, ReadableTableMetadata};
+use ::redb::ReadableTableMetadata;
 
 use super::Inner;
 use super::layer::Layer;
@@ -33,7 +33,6 @@ pub(super) fn read(inner: &Inner) -> Vec<(&'static str, u64)> {
         ("write_waits", counts.waits.load(Relaxed)),
         ("write_refused", u64::from(state.refusal.is_some())),
         ("tree_entries", state.tree.rows().len().unwrap_or(0)),
-        ("cache_bytes", inner.db.cache_stats().used_bytes() as u64),
         ("file_bytes", inner.file.len().unwrap_or(0)),
         ("applied_position", state.active.position.0),
         ("durable_position", inner.durable().0),
