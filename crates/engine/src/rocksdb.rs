@@ -26,6 +26,7 @@
 mod figures;
 mod hidden;
 mod open;
+mod positions;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -34,7 +35,6 @@ mod upkeep;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use rust_rocksdb::{DB, ErrorKind, FlushOptions, ReadOptions, WriteBatch, WriteBatchWithTransaction, WriteOptions};
@@ -46,6 +46,7 @@ use crate::redo::{Redo, RedoError, RedoOp};
 use crate::stored::{self, POSITION_KEY};
 use crate::{Cursor, Direction, Engine, KeyRange, Position, ReadError, Snapshot, WriteError};
 use figures::Events;
+use positions::Positions;
 use read::Shared;
 use upkeep::Upkeep;
 
@@ -62,10 +63,7 @@ pub struct RocksDb {
     read: ReadOptions,
     write: WriteOptions,
     batch: Mutex<WriteBatch>,
-    /// What the files held at open; redo up to here is skipped.
-    opened: Position,
-    applied: AtomicU64,
-    durable: AtomicU64,
+    positions: Positions,
     upkeep: Mutex<Upkeep>,
     events: Arc<Events>,
 }
@@ -88,11 +86,9 @@ impl Engine for RocksDb {
     }
 
     fn apply(&self, cohort: &[&[u8]], position: Position) -> Result<(), WriteError> {
-        if position <= self.opened {
+        if !self.positions.is_new(position) {
             return Ok(());
         }
-        let applied = self.applied.load(Ordering::Acquire);
-        assert!(position.0 > applied, "cohort at {} applied after {applied}", position.0);
         let mut batch = self.batch.lock();
         batch.clear();
         for redo in cohort {
@@ -100,7 +96,7 @@ impl Engine for RocksDb {
         }
         batch.put(POSITION_KEY, stored::encode(FORMAT_VERSION, position));
         self.db.write_opt(&batch, &self.write).map_err(|e| write_error(&e))?;
-        self.applied.store(position.0, Ordering::Release);
+        self.positions.set_applied(position);
         if batch.size_in_bytes() > BATCH_KEEP {
             *batch = WriteBatch::new();
         }
@@ -108,18 +104,18 @@ impl Engine for RocksDb {
     }
 
     fn durable_position(&self) -> Position {
-        Position(self.durable.load(Ordering::Acquire))
+        self.positions.durable()
     }
 
     fn flush(&self) -> Result<Position, WriteError> {
         let mut upkeep = self.upkeep.lock();
-        let applied = self.applied.load(Ordering::Acquire);
+        let applied = self.positions.applied();
         let mut options = FlushOptions::default();
         options.set_wait(true);
         self.db.flush_opt(&options).map_err(|e| write_error(&e))?;
-        self.durable.fetch_max(applied, Ordering::AcqRel);
+        let durable = self.positions.set_durable(applied);
         upkeep.reclaim(&self.db).map_err(|e| write_error(&e))?;
-        Ok(self.durable_position())
+        Ok(durable)
     }
 
     fn ready(&self) -> Result<(), WriteError> {

@@ -115,14 +115,13 @@ impl LogCheck {
                 let end = &mut journaled.end.position;
                 let follows = match chunk.offset {
                     0 => end.file_number == 0 || end.file_number + 1 == chunk.file,
-                    offset => *end == BinlogPosition { file_number: chunk.file, offset },
+                    _ => *end == chunk.place(),
                 };
                 if !follows {
                     let what = format!("its binlog bytes do not follow those before, which end at {end:?}");
                     return Err(in_record(&record, &place, what));
                 }
-                let len = chunk.bytes.len() as u64;
-                *end = BinlogPosition { file_number: chunk.file, offset: chunk.offset + len };
+                *end = chunk.end();
                 let Some(listing) = listing else { continue };
                 let path = listing.path(chunk.file);
                 match look_for(&**fs, &path, chunk.offset, chunk.bytes)? {

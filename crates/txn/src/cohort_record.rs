@@ -28,9 +28,15 @@ pub(crate) struct Chunk<B> {
     pub bytes: B,
 }
 
-impl<B> Chunk<B> {
+impl<B: AsRef<[u8]>> Chunk<B> {
+    /// Where its first byte goes.
     pub fn place(&self) -> BinlogPosition {
         BinlogPosition { file_number: self.file, offset: self.offset }
+    }
+
+    /// Where the byte behind its last one goes.
+    pub fn end(&self) -> BinlogPosition {
+        BinlogPosition { offset: self.offset + self.bytes.as_ref().len() as u64, ..self.place() }
     }
 }
 

@@ -36,11 +36,10 @@ mod shared;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cohort_engine::{Engine, EngineId, Position, WriteError};
-use cohort_log::binlog::{BinlogPosition, FileStart, GtidSet, TransactionEvents};
+use cohort_log::binlog::{FileStart, GtidSet, TransactionEvents};
 use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
 use parking_lot::{Condvar, Mutex};
 
@@ -172,7 +171,6 @@ pub(crate) struct Coordinator {
     drained: Condvar,
     section: Mutex<Section>,
     finish: Mutex<Finish>,
-    sealed: AtomicBool,
 }
 
 impl Deref for Coordinator {
@@ -209,7 +207,6 @@ impl Coordinator {
             drained: Condvar::new(),
             section: Mutex::new(Section { next_cohort: 0, binlog, unsynced_cohorts: 0, head: Vec::new() }),
             finish: Mutex::default(),
-            sealed: AtomicBool::new(false),
         }
     }
 
@@ -440,7 +437,7 @@ impl Coordinator {
 
     fn finish_cohort(&self, written: Result<Durable, Failed>) {
         let members = match written {
-            Ok(durable) if !self.sealed.load(Ordering::SeqCst) => match durable.apply(self) {
+            Ok(durable) if !self.is_sealed() => match durable.apply(self) {
                 Ok(visible) => visible.acknowledge(&self.figures),
                 Err(failed) => self.fail(failed),
             },
@@ -471,10 +468,14 @@ impl Coordinator {
 
     /// Refuses every later commit.
     pub(crate) fn seal(&self, reason: &str) {
-        if !self.sealed.swap(true, Ordering::SeqCst) {
-            let mut queue = self.queue.lock();
+        let mut queue = self.queue.lock();
+        if !matches!(queue.closed, Some(Closed::Sealed(_))) {
             queue.closed = Some(Closed::Sealed(reason.to_owned()));
         }
+    }
+
+    fn is_sealed(&self) -> bool {
+        matches!(self.queue.lock().closed, Some(Closed::Sealed(_)))
     }
 
     /// Refuses new commits and waits until those in the queue have their outcome.
@@ -533,7 +534,7 @@ fn append_and_apply(
     end: Lsn,
 ) -> Result<(), String> {
     for chunk in chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
-        let at = BinlogPosition { file_number: chunk.file, offset: chunk.offset };
+        let at = chunk.place();
         coordinator.binlog.append(at, &chunk.bytes).map_err(|error| error.to_string())?;
         if at.offset == 0 {
             coordinator.background.want_next_file();

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cohort_engine::{Engine, Position};
-use cohort_log::binlog::{BinlogFiles, BinlogPosition, GtidSet};
+use cohort_log::binlog::{BinlogFiles, GtidSet};
 use cohort_log::journal::{Journal, Lsn, Scan, ScanEnd};
 
 use crate::checkpoint::{Note, NoteError};
@@ -271,9 +271,9 @@ fn replay_binlog(
         GtidSet::decode(cohort.gtids).map_err(|error| RecoverError::Record { lsn: lsn.0, source: error.into() })?;
     note.gtids.union(&gtids);
     for chunk in cohort.chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
-        let at = BinlogPosition { file_number: chunk.file, offset: chunk.offset };
+        let at = chunk.place();
         binlog.replay(at, chunk.bytes)?;
-        note.position = BinlogPosition { offset: chunk.offset + chunk.bytes.len() as u64, ..at };
+        note.position = chunk.end();
     }
     Ok(())
 }

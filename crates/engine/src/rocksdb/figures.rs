@@ -12,6 +12,7 @@ use rust_rocksdb::event_listener::{
 };
 use rust_rocksdb::properties;
 
+use super::read::Handle;
 use super::{RocksDb, write_error};
 use crate::WriteError;
 
@@ -114,7 +115,7 @@ impl EventListener for Listener {
 
 pub(super) fn read(engine: &RocksDb) -> Vec<(&'static str, u64)> {
     let events = &engine.events;
-    let property = |name| engine.db.property_int_value(name).ok().flatten().unwrap_or(0);
+    let property = |name| engine.db.figure(name);
     vec![
         ("memtable_bytes", property(properties::SIZE_ALL_MEM_TABLES)),
         ("memtables_waiting", property(properties::NUM_IMMUTABLE_MEM_TABLE)),
@@ -135,8 +136,8 @@ pub(super) fn read(engine: &RocksDb) -> Vec<(&'static str, u64)> {
         ("write_stalled_us", events.stalled_us()),
         ("write_refused", u64::from(events.refusing.load(Relaxed))),
         ("write_stopped", property(properties::IS_WRITE_STOPPED)),
-        ("applied_position", engine.applied.load(Relaxed)),
-        ("durable_position", engine.durable.load(Relaxed)),
+        ("applied_position", engine.positions.applied().0),
+        ("durable_position", engine.positions.durable().0),
         ("erased_ranges_waiting", engine.upkeep.try_lock().map_or(0, |upkeep| upkeep.waiting() as u64)),
     ]
 }

@@ -37,6 +37,9 @@ impl Hidden {
     pub(super) fn scanned(&self, db: &impl Handle) {
         let seen = CONTEXT.with(|context| context.metric(PerfMetric::InternalKeySkippedCount));
         let steps = seen.wrapping_sub(SEEN.replace(seen));
+        if steps == 0 {
+            return;
+        }
         let before = self.0.fetch_add(steps, Relaxed);
         let now = before + steps;
         if now < STEPS_PER_FLUSH || before / STEPS_PER_LOOK == now / STEPS_PER_LOOK {

@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use rust_rocksdb::{
@@ -13,6 +12,7 @@ use rust_rocksdb::{
 };
 
 use super::figures::Events;
+use super::positions::Positions;
 use super::read::{Handle, Shared};
 use super::upkeep::{self, Upkeep};
 use super::{FORMAT_VERSION, RocksDb, is_no_space, read_error};
@@ -74,9 +74,7 @@ impl RocksDb {
             read: ReadOptions::default(),
             write,
             batch: Mutex::new(WriteBatch::new()),
-            opened,
-            applied: AtomicU64::new(opened.0),
-            durable: AtomicU64::new(opened.0),
+            positions: Positions::at_open(opened),
             upkeep: Mutex::new(Upkeep::default()),
             events,
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ouroboros::self_referencing;
 use rust_rocksdb::{
     DB, DBAccess, DBRawIteratorWithThreadMode, Error, FlushOptions, GetIntoBufferResult, MultiThreaded, ReadOptions,
-    SnapshotWithThreadMode, TransactionDB, WriteOptions, properties,
+    SnapshotWithThreadMode, TransactionDB, WriteOptions, properties, properties::PropName,
 };
 
 use super::hidden::Hidden;
@@ -26,27 +26,35 @@ pub(super) trait Handle: DBAccess + Send + Sync + 'static {
     where
         Self: Sized;
 
+    /// Puts one key.
+    fn put(&self, key: &[u8], value: &[u8], options: &WriteOptions) -> Result<(), Error>;
+
+    /// Writes the memtable into a file.
+    fn flush(&self, options: &FlushOptions) -> Result<(), Error>;
+
+    /// One of RocksDB's numbers, 0 where it has none.
+    fn figure(&self, property: &PropName) -> u64;
+
     /// Puts one key into a file, past any log.
-    fn put_durably(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
+    fn put_durably(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let mut past_the_log = WriteOptions::default();
+        past_the_log.disable_wal(true);
+        self.put(key, value, &past_the_log)?;
+        self.flush(&FlushOptions::default())
+    }
 
     /// Entries in the memtable, every version of a key counted.
-    fn memtable_entries(&self) -> u64;
+    fn memtable_entries(&self) -> u64 {
+        self.figure(properties::NUM_ENTRIES_ACTIVE_MEM_TABLE)
+    }
 
     /// Begins a flush that nobody waits for; if it fails, the event listener hears of it.
-    fn begin_flush(&self);
-}
-
-fn past_the_log() -> WriteOptions {
-    let mut options = WriteOptions::default();
-    options.disable_wal(true);
-    options
-}
-
-fn unattended() -> FlushOptions {
-    let mut options = FlushOptions::default();
-    options.set_wait(false);
-    options.set_allow_write_stall(true);
-    options
+    fn begin_flush(&self) {
+        let mut unattended = FlushOptions::default();
+        unattended.set_wait(false);
+        unattended.set_allow_write_stall(true);
+        let _ = self.flush(&unattended);
+    }
 }
 
 impl Handle for DB {
@@ -61,17 +69,16 @@ impl Handle for DB {
         self.raw_iterator_opt(options)
     }
 
-    fn put_durably(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.put_opt(key, value, &past_the_log())?;
-        self.flush_opt(&FlushOptions::default())
+    fn put(&self, key: &[u8], value: &[u8], options: &WriteOptions) -> Result<(), Error> {
+        self.put_opt(key, value, options)
     }
 
-    fn memtable_entries(&self) -> u64 {
-        self.property_int_value(properties::NUM_ENTRIES_ACTIVE_MEM_TABLE).ok().flatten().unwrap_or(0)
+    fn flush(&self, options: &FlushOptions) -> Result<(), Error> {
+        self.flush_opt(options)
     }
 
-    fn begin_flush(&self) {
-        let _ = self.flush_opt(&unattended());
+    fn figure(&self, property: &PropName) -> u64 {
+        self.property_int_value(property).ok().flatten().unwrap_or(0)
     }
 }
 
@@ -88,17 +95,16 @@ impl Handle for Transactional {
         self.raw_iterator_opt(options)
     }
 
-    fn put_durably(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.put_opt(key, value, &past_the_log())?;
-        self.flush_opt(&FlushOptions::default())
+    fn put(&self, key: &[u8], value: &[u8], options: &WriteOptions) -> Result<(), Error> {
+        self.put_opt(key, value, options)
     }
 
-    fn memtable_entries(&self) -> u64 {
-        self.property_int_value(properties::NUM_ENTRIES_ACTIVE_MEM_TABLE).ok().flatten().unwrap_or(0)
+    fn flush(&self, options: &FlushOptions) -> Result<(), Error> {
+        self.flush_opt(options)
     }
 
-    fn begin_flush(&self) {
-        let _ = self.flush_opt(&unattended());
+    fn figure(&self, property: &PropName) -> u64 {
+        self.property_int_value(property).ok().flatten().unwrap_or(0)
     }
 }
 

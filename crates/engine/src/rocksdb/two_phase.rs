@@ -16,7 +16,6 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ouroboros::self_referencing;
 use parking_lot::Mutex;
@@ -27,6 +26,7 @@ use rust_rocksdb::{
 
 use super::figures::Events;
 use super::open::{self, RocksDbOptions};
+use super::positions::Positions;
 use super::read::{self, RangeCursor, Shared, Transactional};
 use super::{FORMAT_VERSION, NAME, fill, write_error};
 use crate::stored::{self, POSITION_KEY};
@@ -68,10 +68,7 @@ pub struct RocksDbTwoPhase {
     prepared: Mutex<HashMap<Xid, Prepared>>,
     recovered: Mutex<Recovered>,
     log: GroupFlush,
-    /// What the files and the log held at open; redo up to here is skipped.
-    opened: Position,
-    applied: AtomicU64,
-    durable: AtomicU64,
+    positions: Positions,
     events: Arc<Events>,
 }
 
@@ -102,9 +99,7 @@ impl RocksDbTwoPhase {
             prepared: Mutex::default(),
             recovered: Mutex::new(recovered),
             log: GroupFlush::default(),
-            opened,
-            applied: AtomicU64::new(opened.0),
-            durable: AtomicU64::new(opened.0),
+            positions: Positions::at_open(opened),
             events,
         })
     }
@@ -191,32 +186,29 @@ impl Engine for RocksDbTwoPhase {
     }
 
     fn apply(&self, cohort: &[&[u8]], position: Position) -> Result<(), WriteError> {
-        if position <= self.opened {
+        if !self.positions.is_new(position) {
             return Ok(());
         }
-        let applied = self.applied.load(Ordering::Acquire);
-        assert!(position.0 > applied, "cohort at {} applied after {applied}", position.0);
         let mut batch = Batch::default();
         for redo in cohort {
             fill(&mut batch, redo)?;
         }
         batch.put(POSITION_KEY, stored::encode(FORMAT_VERSION, position));
         self.write_batch(&batch)?;
-        self.applied.store(position.0, Ordering::Release);
+        self.positions.set_applied(position);
         Ok(())
     }
 
     fn durable_position(&self) -> Position {
-        Position(self.durable.load(Ordering::Acquire))
+        self.positions.durable()
     }
 
     /// Flushes the memtables, so that the directory can be opened without the log too.
     fn flush(&self) -> Result<Position, WriteError> {
-        let applied = self.applied.load(Ordering::Acquire);
+        let applied = self.positions.applied();
         self.flush_log()?;
         self.db.handle.flush_opt(&FlushOptions::default()).map_err(|e| write_error(&e))?;
-        self.durable.fetch_max(applied, Ordering::AcqRel);
-        Ok(self.durable_position())
+        Ok(self.positions.set_durable(applied))
     }
 
     fn ready(&self) -> Result<(), WriteError> {
@@ -262,8 +254,8 @@ impl Engine for RocksDbTwoPhase {
         vec![
             ("log_syncs", self.log_syncs()),
             ("prepared", self.prepared().len() as u64),
-            ("applied_position", self.applied.load(Ordering::Relaxed)),
-            ("durable_position", self.durable.load(Ordering::Relaxed)),
+            ("applied_position", self.positions.applied().0),
+            ("durable_position", self.positions.durable().0),
         ]
     }
 }

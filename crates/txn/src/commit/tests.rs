@@ -62,6 +62,17 @@ impl Machine {
         self.restarted(self.disk.kill_copy())
     }
 
+    /// The machine after a crash; after every other one it is crashed once more, on its way up.
+    fn crash_again_and_again(&self, operation: u64) -> Machine {
+        let machine = self.crash();
+        if operation.is_multiple_of(2) {
+            return machine;
+        }
+        machine.disk.set_fault(operation / 2 % 40, Fault::PowerCut);
+        drop(machine.recover());
+        machine.crash()
+    }
+
     fn restarted(&self, disk: SimDisk) -> Machine {
         let second = match &self.second {
             Second::Memory(engine) => Second::Memory(Arc::new(engine.crash())),
@@ -295,12 +306,7 @@ fn crash_at_every_operation(machine: fn(u64) -> Machine) {
         machine.disk.set_fault(operation, Fault::PowerCut);
         let acknowledged = run(&machine, 1, TRANSFERS);
         let finished = machine.disk.operations() <= operation;
-        let mut machine = machine.crash();
-        if operation % 2 == 1 {
-            machine.disk.set_fault(operation / 2 % 40, Fault::PowerCut);
-            drop(machine.recover());
-            machine = machine.crash();
-        }
+        let machine = machine.crash_again_and_again(operation);
         let context = format!("crash at operation {operation}");
         let (store, _) = machine.recover().unwrap_or_else(|error| panic!("{context}: {error}"));
         let there = found(&machine.disk, &store);
@@ -606,12 +612,7 @@ fn a_power_cut_under_weaker_durability_is_not_taken_for_damage() {
         machine.disk.set_fault(operation, Fault::PowerCut);
         run_with(&machine, Machine::options(0), 1, 4);
         let finished = machine.disk.operations() <= operation;
-        let mut machine = machine.crash();
-        if operation % 2 == 1 {
-            machine.disk.set_fault(operation / 2 % 40, Fault::PowerCut);
-            drop(machine.recover());
-            machine = machine.crash();
-        }
+        let machine = machine.crash_again_and_again(operation);
         let context = format!("crash at operation {operation}");
         let (store, _) = machine.recover().unwrap_or_else(|error| panic!("{context}: {error}"));
         check(&found(&machine.disk, &store), &[], &context);

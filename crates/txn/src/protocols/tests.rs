@@ -14,7 +14,7 @@ use crate::commit::tests::{Machine, check, found, transfer};
 use crate::recovery::RecoverError;
 use crate::store::Store;
 
-const CONSISTENT: [CommitProtocol; 8] = [
+const CONSISTENT: [CommitProtocol; 7] = [
     CommitProtocol::Mysql50 { support_xa: true },
     CommitProtocol::Plugin104,
     CommitProtocol::Mysql56,
@@ -22,8 +22,6 @@ const CONSISTENT: [CommitProtocol; 8] = [
     CommitProtocol::MariadbNaive,
     CommitProtocol::Mariadb { commit_flush: true },
     CommitProtocol::Mariadb { commit_flush: false },
-    // The same recovery again, whatever ran before.
-    CommitProtocol::Plugin104,
 ];
 const DIVERGING: [CommitProtocol; 2] = [CommitProtocol::Mysql41, CommitProtocol::Mysql50 { support_xa: false }];
 const TRANSFERS: u64 = 11;
