@@ -1,6 +1,7 @@
 # make run    build a release and start the server     PORT=3306 DATADIR=./data
 # make test   every check and test                     TESTS="-p cohort-txn" for a part
 # make bench  measure against MariaDB                  BENCH="--quick" for a short run
+# make history  redraw published results about commit protocols   HISTORY="--quick" or "--full"
 # make build  the release binary, target/release/cohort
 # make fmt    format the code
 # make clean  forget what was built, but for RocksDB
@@ -16,6 +17,7 @@ PORT ?= 3306
 DATADIR ?= ./data
 TESTS ?= --workspace
 BENCH ?=
+HISTORY ?=
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cohort
 OUTPUT := $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -28,7 +30,7 @@ ifndef ROCKSDB_LIB_DIR
     export ROCKSDB_STATIC := 1
 endif
 
-.PHONY: run build test bench fmt clean tools-build tools-test tools-bench target rocksdb
+.PHONY: run build test bench history fmt clean tools-build tools-test tools-bench target rocksdb
 .DEFAULT_GOAL := build
 
 run: build
@@ -51,6 +53,10 @@ test: tools-test rocksdb
 
 bench: tools-bench build
 	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- run $(BENCH)
+
+history: tools-bench build
+	scripts/peers.sh "$(CACHE)/peers"
+	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- history --peers "$(CACHE)/peers" $(HISTORY)
 
 fmt:
 	cargo fmt --all

@@ -12,9 +12,9 @@ use crate::report::{CaseResult, Report};
 
 const COHORT: RGBColor = RGBColor(0x1f, 0x5f, 0xa8);
 const MARIADB: RGBColor = RGBColor(0xb0, 0x66, 0x1a);
-const INK: RGBColor = RGBColor(0x33, 0x33, 0x33);
-const FAINT: RGBColor = RGBColor(0xe2, 0xe2, 0xe2);
-const FONT: &str = "sans-serif";
+pub(crate) const INK: RGBColor = RGBColor(0x33, 0x33, 0x33);
+pub(crate) const FAINT: RGBColor = RGBColor(0xe2, 0xe2, 0xe2);
+pub(crate) const FONT: &str = "sans-serif";
 
 /// Writes `throughput.svg` (if a workload ran with several numbers of clients) and `ratios.svg`.
 pub fn draw(report: &Report, folder: &Path) -> Result<()> {
@@ -31,13 +31,13 @@ fn caption(report: &Report) -> String {
     format!(
         "{} rows, every commit synced; {} processors; medians, rounds: {}; {}",
         setting.rows,
-        setting.processors,
+        setting.machine.processors,
         report.cases.iter().map(|case| case.rounds.len()).max().unwrap_or(0),
-        setting.date.split('T').next().unwrap_or_default()
+        setting.machine.date.split('T').next().unwrap_or_default()
     )
 }
 
-type Drawn = Result<(), Box<dyn std::error::Error>>;
+pub(crate) type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 fn throughput(cases: &[&CaseResult], caption: &str, file: &Path) -> Drawn {
     let root = SVGBackend::new(file, (900, 540)).into_drawing_area();
@@ -144,7 +144,7 @@ fn titles(root: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>, title: &st
 }
 
 /// `1234` as `1,234`.
-fn thousands(value: f64) -> String {
+pub(crate) fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -157,13 +157,13 @@ fn thousands(value: f64) -> String {
 }
 
 /// An axis of binary logarithms that is labelled exactly at the measured numbers of clients.
-struct Doublings {
+pub(crate) struct Doublings {
     axis: RangedCoordf64,
     points: Vec<f64>,
 }
 
 impl Doublings {
-    fn around(clients: &[u32]) -> Doublings {
+    pub(crate) fn around(clients: &[u32]) -> Doublings {
         let points: Vec<f64> = clients.iter().map(|&clients| f64::from(clients).log2()).collect();
         let (low, high) = points.iter().fold((f64::MAX, 0.0_f64), |(low, high), &at| (low.min(at), high.max(at)));
         Doublings { axis: (low - 0.9..high + 0.4).into(), points }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_set_apart() {
+    pub(crate) fn thousands_are_set_apart() {
         assert_eq!(thousands(999.4), "999");
         assert_eq!(thousands(1_234_567.0), "1,234,567");
     }

@@ -13,6 +13,8 @@
 
 pub mod chart;
 pub mod contender;
+pub mod history;
+pub mod machine;
 pub mod plan;
 pub mod progress;
 pub mod report;

@@ -6,6 +6,10 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
 
 use cohort_bench::contender::{Contender, Name, Start};
+use cohort_bench::history::plan::{Experiment, Scale};
+use cohort_bench::history::run::Field;
+use cohort_bench::history::{self, History};
+use cohort_bench::machine::Machine;
 use cohort_bench::plan::{self, SYNC_TARGETS};
 use cohort_bench::report::{CaseResult, IdleMemory, Report, Setting};
 use cohort_bench::schedule::{self, Effort};
@@ -24,6 +28,8 @@ struct Arguments {
 enum Command {
     /// Run sysbench on both servers in turn and write a report.
     Run(RunArguments),
+    /// Redraw the published results about commit protocols, and write `index.html` and `history.json`.
+    History(HistoryArguments),
     /// Draw the charts of an earlier report again.
     Chart {
         /// The report's `bench.json`; the charts are written beside it.
@@ -62,9 +68,47 @@ struct RunArguments {
     out: PathBuf,
 }
 
+#[derive(Args)]
+struct HistoryArguments {
+    /// One short round on small tables: shows that everything works, measures nothing.
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// The published sizes; this takes hours.
+    #[arg(long)]
+    full: bool,
+    /// Only this experiment; may be given several times.
+    #[arg(long = "experiment", value_enum)]
+    experiments: Vec<Experiment>,
+    /// Only contestants whose name contains this; may be given several times.
+    #[arg(long = "only")]
+    only: Vec<String>,
+    /// Do not count syncs under strace.
+    #[arg(long)]
+    skip_syncs: bool,
+    /// Folder on the disk to measure; it must not be in memory.
+    #[arg(long, default_value = "/var/tmp")]
+    disk: PathBuf,
+    /// Folder in memory.
+    #[arg(long, default_value = "/dev/shm")]
+    memory: PathBuf,
+    /// Where scripts/peers.sh has put the old servers.
+    #[arg(long, default_value = "peers")]
+    peers: PathBuf,
+    /// An option of our server, such as `--cohort-option=--max-binlog-size=1G`.
+    #[arg(long = "cohort-option", allow_hyphen_values = true)]
+    cohort_options: Vec<String>,
+    /// Write the page of an earlier run again, from its `history.json`, and measure nothing.
+    #[arg(long)]
+    redraw: Option<PathBuf>,
+    /// Folder of the report.
+    #[arg(long, default_value = "report")]
+    out: PathBuf,
+}
+
 fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Run(arguments) => run(&arguments),
+        Command::History(arguments) => history(&arguments),
         Command::Chart { report } => {
             let text = std::fs::read_to_string(&report).with_context(|| format!("cannot read {}", report.display()))?;
             let folder = report.parent().context("a report without a folder")?;
@@ -91,7 +135,13 @@ fn run(arguments: &RunArguments) -> Result<()> {
     let idle =
         IdleMemory { cohort_bytes: cohort.usage()?.resident_bytes, mariadb_bytes: mariadb.usage()?.resident_bytes };
     let (ours, theirs) = (cohort.version()?, mariadb.version()?);
-    let setting = Setting::here(ours, theirs, effort.seconds, effort.rows)?;
+    let setting = Setting {
+        machine: Machine::here()?,
+        cohort_version: ours,
+        mariadb_version: theirs,
+        seconds: effort.seconds,
+        rows: effort.rows,
+    };
     schedule::prepare(&cohort, &cases, &effort)?;
     schedule::prepare(&mariadb, &cases, &effort)?;
 
@@ -113,4 +163,39 @@ fn run(arguments: &RunArguments) -> Result<()> {
     println!("\n{}", report.table());
     println!("written to {}", arguments.out.display());
     Ok(())
+}
+
+fn history(arguments: &HistoryArguments) -> Result<()> {
+    let history = match &arguments.redraw {
+        Some(file) => {
+            let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+            serde_json::from_slice(&text)?
+        }
+        None => measure_history(arguments)?,
+    };
+    history.write(&arguments.out)?;
+    println!("{}", history.summary());
+    println!("written to {}", arguments.out.join("index.html").display());
+    ensure!(!history.lacks_a_rung(), "a protocol of our own server could not take part, see above");
+    Ok(())
+}
+
+fn measure_history(arguments: &HistoryArguments) -> Result<History> {
+    let scale = match arguments {
+        HistoryArguments { quick: true, .. } => Scale::Quick,
+        HistoryArguments { full: true, .. } => Scale::Full,
+        _ => Scale::Usual,
+    };
+    let field = Field {
+        scale,
+        disk: arguments.disk.clone(),
+        memory: arguments.memory.clone(),
+        peers: arguments.peers.clone(),
+        cohort_options: arguments.cohort_options.clone(),
+    };
+    let experiments = match &arguments.experiments[..] {
+        [] => Experiment::ALL.to_vec(),
+        chosen => chosen.to_vec(),
+    };
+    history::run::all(&field, &experiments, &arguments.only, !arguments.skip_syncs)
 }

@@ -1,5 +1,9 @@
 //! What is measured: workloads, numbers of clients, and the ratios to reach.
 
+use std::path::Path;
+
+use crate::sysbench::Bench;
+
 /// A sysbench script on tables of its own database.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Workload {
@@ -13,6 +17,13 @@ pub struct Workload {
     pub rows: Option<u64>,
     /// Numbers of clients, each with the least ratio of throughput to MariaDB's that is asked for.
     pub targets: &'static [(u32, f64)],
+}
+
+impl Workload {
+    /// This workload on a server, its table in the engine that servers take if none is named.
+    pub fn on<'a>(&self, socket: &'a Path, rows: u64) -> Bench<'a> {
+        Bench { socket, script: self.script, database: self.database, engine: "innodb", rows }
+    }
 }
 
 /// Every workload, in the order it runs. The one that makes its table grow comes last.

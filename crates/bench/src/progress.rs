@@ -43,6 +43,15 @@ impl Progress {
         }
     }
 
+    /// `steps` will not be done, for this reason.
+    pub fn skip(&mut self, steps: u64, reason: &str) {
+        self.done += steps;
+        match &self.bar {
+            Some(bar) => bar.inc(steps),
+            None => eprintln!("[{}/{}] {reason}", self.done, self.total),
+        }
+    }
+
     /// Takes the bar off the screen.
     pub fn finish(self) {
         if let Some(bar) = self.bar {

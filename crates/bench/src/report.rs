@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use cohort_blackbox::tool;
 use serde::{Deserialize, Serialize};
 
 use crate::chart;
 use crate::contender::Name;
+use crate::machine::Machine;
 use crate::plan::{Case, IDLE_TARGET_BYTES, SYNC_TARGETS};
 use crate::schedule::Pair;
 use crate::syncs::SyncCount;
@@ -17,18 +17,9 @@ use crate::syncs::SyncCount;
 /// Where and how figures were taken.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
-    /// UTC, ISO 8601.
-    pub date: String,
-    /// The command line of the benchmark.
-    pub command: String,
-    /// Model of the processor.
-    pub processor: String,
-    /// Number of processors.
-    pub processors: usize,
-    /// Main memory, bytes.
-    pub memory_bytes: u64,
-    /// Kernel name and release.
-    pub kernel: String,
+    /// Where and when.
+    #[serde(flatten)]
+    pub machine: Machine,
     /// Version string of our server.
     pub cohort_version: String,
     /// Version string of the peer.
@@ -91,30 +82,6 @@ pub struct Report {
     pub idle: IdleMemory,
 }
 
-impl Setting {
-    /// Looks around on this machine.
-    pub fn here(cohort_version: String, mariadb_version: String, seconds: u32, rows: u64) -> Result<Setting> {
-        let processors = fs::read_to_string("/proc/cpuinfo")?;
-        let model = processors.lines().find_map(|line| line.strip_prefix("model name"));
-        let memory = fs::read_to_string("/proc/meminfo")?;
-        let kilobytes = memory.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-        let kilobytes = kilobytes.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
-        let command: Vec<String> = std::env::args().collect();
-        Ok(Setting {
-            date: tool("date", ["-u", "+%Y-%m-%dT%H:%M:%SZ"])?.success()?.text().trim().to_owned(),
-            command: command.join(" "),
-            processor: model.unwrap_or("unknown").trim_start_matches([' ', '\t', ':']).to_owned(),
-            processors: std::thread::available_parallelism()?.get(),
-            memory_bytes: kilobytes.context("no MemTotal in /proc/meminfo")? * 1024,
-            kernel: tool("uname", ["-sr"])?.success()?.text().trim().to_owned(),
-            cohort_version,
-            mariadb_version,
-            seconds,
-            rows,
-        })
-    }
-}
-
 impl CaseResult {
     /// Takes the medians of a case's rounds, of which there must be one at least.
     pub fn new(case: &Case, rounds: Vec<Pair>) -> CaseResult {
@@ -145,7 +112,7 @@ impl Report {
     }
 
     fn write_table(&self, out: &mut String) -> std::fmt::Result {
-        let Setting { date, processor, processors, memory_bytes, kernel, .. } = &self.setting;
+        let Machine { date, processor, processors, memory_bytes, kernel, .. } = &self.setting.machine;
         let setting = &self.setting;
         writeln!(out, "{date}  {processor}, {processors} processors, {} GB, {kernel}", memory_bytes >> 30)?;
         writeln!(out, "Cohort {} against MariaDB {}", setting.cohort_version, setting.mariadb_version)?;
@@ -156,7 +123,7 @@ impl Report {
             setting.seconds,
             self.cases.iter().map(|case| case.rounds.len()).max().unwrap_or(0)
         )?;
-        writeln!(out, "{}\n", setting.command)?;
+        writeln!(out, "{}\n", setting.machine.command)?;
 
         let heads = ["workload", "clients", "Cohort/s", "MariaDB/s", "ratio", "target", ""];
         let [workload, clients, ours, theirs, ratio, target, verdict] = heads;
@@ -223,7 +190,7 @@ fn megabytes(bytes: u64) -> f64 {
 }
 
 /// The middle value, or the mean of the two in the middle; there must be one at least.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     assert!(!values.is_empty(), "a median needs values");
     values.sort_by(f64::total_cmp);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::contender::Contender;
 use crate::plan::{Case, Workload};
 use crate::progress::Progress;
-use crate::sysbench::{Bench, Figures};
+use crate::sysbench::Figures;
 
 /// How long and how often.
 #[derive(Debug, Clone, Copy)]
@@ -46,8 +46,7 @@ pub fn prepare(server: &Contender, cases: &[Case], effort: &Effort) -> Result<()
     for case in cases {
         if done.insert(case.workload.database) {
             server.new_database(case.workload.database)?;
-            let rows = rows(case.workload, effort);
-            Bench { socket: &server.socket(), workload: case.workload, rows }.prepare()?;
+            case.workload.on(&server.socket(), rows(case.workload, effort)).prepare()?;
         }
     }
     Ok(())
@@ -80,7 +79,7 @@ fn measured(server: &Contender, case: &Case, effort: &Effort, round: u32, progre
     let what = format!("round {} {} {} clients {}", round + 1, case.workload.name, case.clients, server.name().title());
     progress.now(&what);
     let (socket, workload) = (server.socket(), case.workload);
-    let bench = Bench { socket: &socket, workload, rows: rows(workload, effort) };
+    let bench = workload.on(&socket, rows(workload, effort));
     if round == 0 {
         // Caches fill and threads start outside of the measured time.
         bench.run(case.clients, 1).with_context(|| what.clone())?;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, ensure};
-use cohort_blackbox::strace;
+use cohort_blackbox::strace::{self, Sync};
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{Contender, Name, Start};
@@ -42,10 +42,36 @@ pub fn count(name: Name, start: &Start<'_>, clients: &[u32], seconds: u32, rows:
     let server = Contender::start(name, folder.path(), &Start { trace: Some(&trace), ..*start })?;
     let workload = &WORKLOADS[0];
     server.new_database(workload.database)?;
-    let (pid, socket) = (server.pid(), server.socket());
-    let bench = Bench { socket: &socket, workload, rows };
-    bench.prepare()?;
+    let socket = server.socket();
+    let runs = trace_runs(server, &trace, &workload.on(&socket, rows), clients, seconds)?;
+    let counted = runs.into_iter().map(|run| {
+        ensure!(!run.syncs.is_empty(), "{} committed without any sync", name.title());
+        Ok(SyncCount { server: name, clients: run.clients, commits: run.commits, syncs: run.syncs.len() as u64 })
+    });
+    counted.collect()
+}
 
+/// What a traced server did in one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TracedRun {
+    /// Connections that committed at once.
+    pub clients: u32,
+    /// Commits of the run.
+    pub commits: u64,
+    /// Its syncs, oldest first.
+    pub syncs: Vec<Sync>,
+}
+
+/// Prepares and runs `bench` on a server that is traced into the file `trace`, and ends the server.
+pub fn trace_runs(
+    server: Contender,
+    trace: &Path,
+    bench: &Bench<'_>,
+    clients: &[u32],
+    seconds: u32,
+) -> Result<Vec<TracedRun>> {
+    let pid = server.pid();
+    bench.prepare()?;
     let mut runs = Vec::new();
     for &clients in clients {
         // What the runs before left to be written in the background is not this run's.
@@ -55,18 +81,13 @@ pub fn count(name: Name, start: &Start<'_>, clients: &[u32], seconds: u32, rows:
         runs.push((clients, figures.transactions, from, now_s()?));
     }
     server.stop()?;
-    let counts = counts(name, &trace, pid, &runs)?;
-    Ok(counts)
-}
 
-fn counts(server: Name, trace: &Path, pid: u32, runs: &[(u32, u64, f64, f64)]) -> Result<Vec<SyncCount>> {
     let all = strace::read(trace, pid)?;
-    let counted = runs.iter().map(|&(clients, commits, from, to)| {
-        let syncs = all.iter().filter(|sync| sync.at >= from && sync.at <= to).count() as u64;
-        ensure!(syncs > 0, "{} committed without any sync", server.title());
-        Ok(SyncCount { server, clients, commits, syncs })
+    let traced = runs.into_iter().map(|(clients, commits, from, to)| {
+        let syncs = all.iter().filter(|sync| sync.at >= from && sync.at <= to).cloned().collect();
+        TracedRun { clients, commits, syncs }
     });
-    counted.collect()
+    Ok(traced.collect())
 }
 
 fn now_s() -> Result<f64> {

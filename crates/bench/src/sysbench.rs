@@ -6,8 +6,6 @@ use anyhow::{Context, Result, ensure};
 use cohort_blackbox::tool;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Workload;
-
 /// What one sysbench run reports.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
@@ -21,13 +19,17 @@ pub struct Figures {
     pub retried: u64,
 }
 
-/// A server's socket and the size of the workload's table.
+/// A script and where it runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Bench<'a> {
     /// Unix socket of the server.
     pub socket: &'a Path,
-    /// What to run.
-    pub workload: &'a Workload,
+    /// A script that ships with sysbench, by name, or a file.
+    pub script: &'a str,
+    /// The database of its table.
+    pub database: &'a str,
+    /// `ENGINE` of its table.
+    pub engine: &'a str,
     /// Rows of its table.
     pub rows: u64,
 }
@@ -48,11 +50,12 @@ impl Bench<'_> {
 
     fn sysbench(&self, more: &[&str]) -> Result<String> {
         let fixed = [
-            self.workload.script.to_owned(),
+            self.script.to_owned(),
             "--db-driver=mysql".to_owned(),
             "--mysql-user=root".to_owned(),
             format!("--mysql-socket={}", self.socket.display()),
-            format!("--mysql-db={}", self.workload.database),
+            format!("--mysql-db={}", self.database),
+            format!("--mysql-storage-engine={}", self.engine),
             "--tables=1".to_owned(),
             format!("--table-size={}", self.rows),
         ];

@@ -1,5 +1,5 @@
 //! A private MariaDB from the system's packages: the peer to be measured against, and the empty
-//! server that a binlog is applied to.
+//! server that a binlog is applied to. Servers of its family in other versions start the same way.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,24 +45,41 @@ impl MariaDb {
     pub fn start(folder: &Path, tables: SystemTables, options: &[&str], trace: Option<&Path>) -> Result<MariaDb> {
         let binary = MariaDb::installed().context("mariadb-server is not installed")?;
         let datadir = folder.join("data");
-        let datadir_option = format!("--datadir={}", datadir.display());
-        let as_user = ["--no-defaults", "--user=root", datadir_option.as_str()];
         std::fs::create_dir_all(&datadir)?;
         if tables == SystemTables::Installed {
-            tool("mariadb-install-db", as_user)?.success()?;
+            let datadir = format!("--datadir={}", datadir.display());
+            tool("mariadb-install-db", ["--no-defaults", "--user=root", datadir.as_str()])?.success()?;
         }
+        MariaDb::launch(traced(&binary, trace), folder, options)
+    }
 
+    /// Starts a server of another version, as `scripts/peers.sh` unpacks them into `home`, on a copy of
+    /// the empty data directory that came with it. Otherwise as [`MariaDb::start`].
+    pub fn start_unpacked(home: &Path, folder: &Path, options: &[&str], trace: Option<&Path>) -> Result<MariaDb> {
+        std::fs::create_dir_all(folder)?;
+        let copy = [Path::new("-r"), &home.join("seed"), &folder.join("data")];
+        tool("cp", copy)?.success()?;
+        let mut command = traced(&home.join("mysqld"), trace);
+        // Libraries that the archive brought along.
+        command.env("LD_LIBRARY_PATH", home);
+        let own = [
+            format!("--basedir={}", home.display()),
+            format!("--lc-messages-dir={}", home.join("share").display()),
+            format!("--log-error={}", folder.join("log").display()),
+        ];
+        let options: Vec<&str> = own.iter().map(String::as_str).chain(options.iter().copied()).collect();
+        MariaDb::launch(command, folder, &options)
+    }
+
+    fn launch(mut command: Command, folder: &Path, options: &[&str]) -> Result<MariaDb> {
         let (port, socket) = (free_port()?, folder.join("s.sock"));
-        let mut command = match trace {
-            Some(file) => strace::traced(&binary, file),
-            None => Command::new(&binary),
-        };
-        command.args(as_user).args(["--skip-grant-tables", "--bind-address=127.0.0.1"]);
+        command.args(["--no-defaults", "--user=root", "--skip-grant-tables", "--bind-address=127.0.0.1"]);
+        command.arg(format!("--datadir={}", folder.join("data").display()));
         command.arg(format!("--port={port}"));
         command.arg(format!("--socket={}", socket.display()));
         command.arg(format!("--pid-file={}", folder.join("pid").display()));
         command.args(options);
-        let process = Process::start("mariadbd", &mut command, &folder.join("log"))?;
+        let process = Process::start("mysqld", &mut command, &folder.join("log"))?;
         let mut server = MariaDb { process, port, socket };
         let opts = server.options();
         server.process.wait_until(START_PATIENCE, || {
@@ -132,5 +149,13 @@ impl MariaDb {
         self.process.signal(Signal::TERM)?;
         self.process.wait(Duration::from_secs(60))?;
         Ok(())
+    }
+}
+
+/// A command that runs `binary`, traced if there is a file for it.
+fn traced(binary: &Path, trace: Option<&Path>) -> Command {
+    match trace {
+        Some(file) => strace::traced(binary, file),
+        None => Command::new(binary),
     }
 }

@@ -57,8 +57,25 @@ where
     tool_with_input(program, arguments, Vec::new())
 }
 
+/// As [`tool`], for a program that may take as long as `patience`.
+pub fn tool_within<I, S>(patience: Duration, program: &str, arguments: I) -> Result<Output>
+where
+    I: IntoIterator<Item = S>,
+    S: AsRef<OsStr>,
+{
+    run(patience, program, arguments, Vec::new())
+}
+
 /// Runs `program` with `arguments` and `input` on its standard input.
 pub fn tool_with_input<I, S>(program: &str, arguments: I, input: Vec<u8>) -> Result<Output>
+where
+    I: IntoIterator<Item = S>,
+    S: AsRef<OsStr>,
+{
+    run(PATIENCE, program, arguments, input)
+}
+
+fn run<I, S>(patience: Duration, program: &str, arguments: I, input: Vec<u8>) -> Result<Output>
 where
     I: IntoIterator<Item = S>,
     S: AsRef<OsStr>,
@@ -77,14 +94,14 @@ where
     let out = thread::spawn(move || collect(&mut stdout));
     let err = thread::spawn(move || collect(&mut stderr));
 
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + patience;
     let status = loop {
         match child.try_wait()? {
             Some(status) => break status,
             None if Instant::now() > deadline => {
                 child.kill()?;
                 child.wait()?;
-                bail!("{shown} did not end within {PATIENCE:?}");
+                bail!("{shown} did not end within {patience:?}");
             }
             None => thread::sleep(Duration::from_millis(5)),
         }
