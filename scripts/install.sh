@@ -18,8 +18,11 @@ has() {
 }
 
 has_libclang() {
-    for library in /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* "${LIBCLANG_PATH:-/nonexistent}"/libclang*.so*; do
-        [ -e "$library" ] && return 0
+    # Not libclang-cpp, which is another library.
+    for folder in /usr/lib/llvm-*/lib /usr/lib/* "${LIBCLANG_PATH:-/nonexistent}"; do
+        for library in "$folder"/libclang.so* "$folder"/libclang-[0-9]*.so*; do
+            [ -e "$library" ] && return 0
+        done
     done
     return 1
 }

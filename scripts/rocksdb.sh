@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds librocksdb.a once into DIRECTORY (the first argument): it takes about ten minutes, and cargo
+# Builds librocksdb.a once into DIRECTORY (the first argument): it takes many minutes, and cargo
 # would do it again for every profile and every target directory.
 #
 # The directory's name has to change with the version; the Makefile takes care of that. Afterwards
@@ -16,7 +16,7 @@ flock 9 || exit 1
 
 work="$directory.building"
 rm -rf "$work/out" && mkdir -p "$work/out"
-echo "Building RocksDB once into $directory (about ten minutes on two cores)"
+echo "Building RocksDB once into $directory (fifteen to twenty-five minutes on two cores)"
 
 # The compiler says nothing for minutes on end: count the object files.
 (
@@ -28,7 +28,9 @@ echo "Building RocksDB once into $directory (about ten minutes on two cores)"
 progress=$!
 trap 'kill "$progress" 2>/dev/null || true' EXIT
 
+# Without debug information: 44 MB instead of 1.6 GB for every link, and less to compile.
 env -u ROCKSDB_LIB_DIR -u ROCKSDB_STATIC -u ROCKSDB_INCLUDE_DIR -u RUSTFLAGS CARGO_TARGET_DIR="$work/target" \
+    CARGO_PROFILE_RELEASE_DEBUG=none \
     cargo build --quiet --release --package cohort-engine
 
 build=$(dirname "$(find "$work/target/release/build" -path '*/rust-librocksdb-sys-*/out/librocksdb.a')")
