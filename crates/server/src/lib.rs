@@ -1,13 +1,14 @@
 //! The MySQL protocol server around `cohort-sql`: the program `cohort`.
 //!
 //! Outline: [`options`] turns the command line into [`sysvars::Globals`]; [`startup`] opens the data
-//! directory; [`server`] listens, starts a thread per connection and stops everything; `session` is one
-//! connection, on top of [`protocol`]. [`accounts`], [`processlist`] and [`status`] are shared by all.
+//! directory; [`server`] listens and stops everything; `session` is one connection, on top of [`protocol`],
+//! which the workers of [`pool`] serve. [`accounts`], [`processlist`] and [`status`] are shared by all.
 //! [`tools`] are the other commands of the program, which look and change nothing.
 
 pub mod accounts;
 pub mod operator_log;
 pub mod options;
+pub mod pool;
 pub mod processlist;
 pub mod protocol;
 pub mod server;

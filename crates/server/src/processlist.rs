@@ -1,4 +1,4 @@
-//! Who is connected and does what; KILL.
+//! Who is connected and does what; KILL, and the end of those who are idle for too long.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,6 +10,8 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::socket::Socket;
 
+/// The command of a connection that executes nothing.
+const IDLE: &str = "Sleep";
 /// Bytes of a statement that the list keeps.
 const INFO_LEN: usize = 1024;
 
@@ -28,6 +30,38 @@ pub struct Activity {
     pub info: Vec<u8>,
     /// Since when.
     pub since: Instant,
+    /// Since when a command has been arriving that is not complete.
+    receives: Option<Instant>,
+    /// How long it may be idle.
+    limits: IdleLimits,
+}
+
+/// How long a connection may keep the server waiting.
+#[derive(Clone, Copy, Debug)]
+pub struct IdleLimits {
+    /// Between two commands (`wait_timeout`).
+    pub command: Duration,
+    /// Between two reads of one command (`net_read_timeout`).
+    pub read: Duration,
+}
+
+/// What a client was too slow with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overdue {
+    /// Its next command.
+    Command,
+    /// The rest of a command.
+    Rest,
+}
+
+impl Activity {
+    fn overdue(&self, now: Instant) -> Option<Overdue> {
+        let passed = |since: Instant, limit| now.saturating_duration_since(since) >= limit;
+        match self.receives {
+            Some(since) => passed(since, self.limits.read).then_some(Overdue::Rest),
+            None => (self.command == IDLE && passed(self.since, self.limits.command)).then_some(Overdue::Command),
+        }
+    }
 }
 
 /// One connection.
@@ -39,6 +73,7 @@ pub struct Process {
     socket: Arc<Socket>,
     interrupt: Arc<Interrupt>,
     killed: AtomicBool,
+    overdue: Mutex<Option<Overdue>>,
     activity: Mutex<Activity>,
 }
 
@@ -87,11 +122,28 @@ impl Process {
     /// Notes that the command has ended, and says how long it took.
     pub fn end(&self) -> Duration {
         let mut activity = self.activity.lock();
-        let took = activity.since.elapsed();
-        activity.command = "Sleep";
+        let now = Instant::now();
+        let took = now - activity.since;
+        activity.since = now;
+        activity.command = IDLE;
         activity.state = "";
         activity.info.clear();
         took
+    }
+
+    /// Notes that part of a command has arrived, or (`false`) that all of it has.
+    pub fn set_receives(&self, part: bool) {
+        self.activity.lock().receives = part.then(Instant::now);
+    }
+
+    /// Sets how long the connection may be idle from now on.
+    pub fn set_limits(&self, limits: IdleLimits) {
+        self.activity.lock().limits = limits;
+    }
+
+    /// What the client was too slow with, if that is why its input has ended.
+    pub fn overdue(&self) -> Option<Overdue> {
+        *self.overdue.lock()
     }
 
     /// Ends the running statement, or the connection.
@@ -138,6 +190,8 @@ impl ProcessList {
             state: "login",
             info: Vec::new(),
             since: Instant::now(),
+            receives: None,
+            limits: IdleLimits { command: Duration::MAX, read: Duration::MAX },
         };
         let process = Arc::new(Process {
             id,
@@ -145,6 +199,7 @@ impl ProcessList {
             socket,
             interrupt,
             killed: AtomicBool::new(false),
+            overdue: Mutex::default(),
             activity: Mutex::new(activity),
         });
         processes.insert(id, process.clone());
@@ -155,6 +210,20 @@ impl ProcessList {
     pub fn leave(&self, id: u32) {
         self.processes.lock().remove(&id);
         self.left.notify_all();
+    }
+
+    /// Ends the input of everybody who is idle for too long.
+    pub fn end_overdue(&self, now: Instant) {
+        for process in self.list() {
+            let activity = process.activity.lock();
+            let mut overdue = process.overdue.lock();
+            if overdue.is_none() {
+                *overdue = activity.overdue(now);
+                if overdue.is_some() {
+                    process.socket.close_input();
+                }
+            }
+        }
     }
 
     /// The connection with that id.

@@ -1,7 +1,8 @@
 //! The running server: what all sessions share, its listeners, its end.
 //!
-//! Outline: [`Server::listen_tcp`] and [`Server::listen_unix`] start a thread per listening socket; each accepted connection is
-//! admitted or refused and gets a thread of its own (`session::run`). [`Server::stop`] ends it all.
+//! Outline: [`Server::listen_tcp`] and [`Server::listen_unix`] start a thread per listening socket; each
+//! accepted connection is admitted or refused, logs in on a thread of its own (`session::run`) and is then
+//! served by the [`Pool`]. [`Server::stop`] ends it all.
 //!
 //! Concurrency: listener threads never wait for a client. `stop` waits for sessions, sessions for
 //! their commits, commits for the log writers, which `Store::close` ends last.
@@ -26,6 +27,7 @@ use parking_lot::Mutex;
 
 use crate::accounts::Accounts;
 use crate::operator_log;
+use crate::pool::{Pool, PoolOptions};
 use crate::processlist::ProcessList;
 use crate::protocol::packet::PacketBuffer;
 use crate::protocol::reply::encode_error;
@@ -57,7 +59,9 @@ pub struct Server {
     /// Status counters.
     pub counters: Arc<Counters>,
     /// Who is connected.
-    pub processes: ProcessList,
+    pub processes: Arc<ProcessList>,
+    /// Who serves them.
+    pub pool: Arc<Pool>,
     /// Who may connect.
     pub accounts: Accounts,
     password_key: OnceLock<Option<PasswordKey>>,
@@ -80,18 +84,27 @@ enum Listener {
 
 impl Server {
     /// A server that does not listen yet. `stop` gets a message when a client asks for the end.
-    pub fn new(database: Arc<Database>, globals: Globals, accounts: Accounts, stop: Sender<StopReason>) -> Arc<Server> {
-        Arc::new(Server {
+    /// Fails when its threads cannot be started.
+    pub fn new(
+        database: Arc<Database>,
+        globals: Globals,
+        accounts: Accounts,
+        stop: Sender<StopReason>,
+    ) -> io::Result<Arc<Server>> {
+        let (counters, processes) = (Arc::<Counters>::default(), Arc::<ProcessList>::default());
+        let pool = Pool::start(pool_options(&globals), processes.clone(), counters.clone())?;
+        Ok(Arc::new(Server {
             database,
             globals,
-            counters: Arc::default(),
-            processes: ProcessList::default(),
+            counters,
+            processes,
+            pool,
             accounts,
             password_key: OnceLock::new(),
             stopping: AtomicBool::new(false),
             stop: Mutex::new(stop),
             listeners: Mutex::default(),
-        })
+        }))
     }
 
     /// The store below the database.
@@ -138,7 +151,7 @@ impl Server {
         }
     }
 
-    /// Gives a connection its thread, or tells it why not.
+    /// Gives a connection a thread to log in on, or tells it why not.
     fn admit(self: &Arc<Self>, socket: Arc<Socket>) {
         count(&self.counters.connections);
         let state = SessionState::new();
@@ -148,13 +161,12 @@ impl Server {
             return refuse(&socket, &SqlError::new(ER_CON_COUNT_ERROR, &[]));
         };
         count(&self.counters.threads_connected);
-        count(&self.counters.threads_created);
         let connected = self.counters.threads_connected.load(Ordering::Relaxed);
         self.counters.max_used_connections.fetch_max(connected, Ordering::Relaxed);
         let id = process.id;
         let admitted = Admitted { server: self.clone(), socket: socket.clone(), process, state };
         let thread = std::thread::Builder::new()
-            .name(format!("session-{id}"))
+            .name(format!("login-{id}"))
             .stack_size(self.globals.int("thread_stack") as usize)
             .spawn(move || session::run(admitted));
         if let Err(error) = thread {
@@ -184,6 +196,7 @@ impl Server {
             }
             self.processes.wait_until_empty(PATIENCE);
         }
+        self.pool.stop();
         self.store().close()
     }
 
@@ -249,6 +262,19 @@ impl Server {
             counters.slow_queries.load(Ordering::Relaxed),
             questions as f64 / uptime.max(1) as f64,
         )
+    }
+}
+
+fn pool_options(globals: &Globals) -> PoolOptions {
+    let workers = match globals.int("thread_pool_size") as usize {
+        // One more than processors: it serves while a cohort's leader waits for the device.
+        0 => std::thread::available_parallelism().map_or(1, |processors| processors.get()) + 1,
+        workers => workers,
+    };
+    PoolOptions {
+        workers,
+        stall_limit: Duration::from_millis(globals.int("thread_pool_stall_limit")),
+        stack_bytes: globals.int("thread_stack") as usize,
     }
 }
 

@@ -1,19 +1,21 @@
-//! One connection: a thread that logs a client in, reads its commands and answers them.
+//! One connection: logged in by a thread of its own, then served by the workers of the pool.
 //!
-//! Outline: [`run`] is the thread's whole life. [`login`] lets the client in; [`commands`] dispatches
-//! what it sends; [`results`] encodes rows; [`handover`] gives the OK of a commit to whoever finishes
-//! the commit. [`environment`], [`variables`] and [`show`] are what statements see of the server.
+//! Outline: [`run`] is the login thread's whole life; [`login`] lets the client in. From then on
+//! [`Connection::serve`] executes whatever has arrived, on the worker that heard of it: [`commands`]
+//! dispatches, [`results`] encodes rows, [`handover`] gives the OK of a commit to whoever finishes the
+//! commit. [`environment`], [`variables`] and [`show`] are what statements see of the server.
 //!
 //! Invariants
 //! 1. Packets go out in the order of the commands: before a command is executed, the reply of the one
 //!    before has been sent ([`handover::Handover::wait`]).
-//! 2. Whatever way the thread ends, its transaction is rolled back and its entry in the process list
-//!    is gone.
+//! 2. Whatever way a connection ends, its transaction is rolled back and its entry in the process list
+//!    is gone ([`Presence`]).
 //! 3. A panic in a statement ends its connection only. A panic in the commit path ends the process:
 //!    other sessions may wait for what it left undone.
 //!
-//! Concurrency: a session blocks only its own thread: in reads and writes of its socket, in row lock
-//! waits, in commits of its own that it must wait for.
+//! Concurrency: one thread at a time serves a connection. It blocks where its statement does: in row lock
+//! waits, in commits that must be waited for, in writes that its client is slow to take. In each of these
+//! the pool runs another worker instead ([`cohort_txn::carrier`]).
 
 pub mod commands;
 pub mod connection;
@@ -26,6 +28,7 @@ pub mod results;
 pub mod show;
 pub mod variables;
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -38,7 +41,7 @@ use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
 
 use crate::operator_log;
-use crate::processlist::Process;
+use crate::processlist::{IdleLimits, Overdue, Process};
 use crate::protocol::constants::{capability, status};
 use crate::protocol::packet::ReadPacketError;
 use crate::protocol::reply::OkFields;
@@ -63,46 +66,170 @@ pub struct Admitted {
     pub state: SessionState,
 }
 
-/// Serves one client to its end. The body of a connection's thread.
+/// Logs one client in and gives it to the pool. The body of a login thread.
 pub fn run(admitted: Admitted) {
     let Admitted { server, socket, process, state } = admitted;
-    let id = process.id;
-    let serve = || serve(&server, &socket, process, state);
-    if catch_unwind(AssertUnwindSafe(serve)).is_err() {
-        // The panic's message and place are already on standard error.
-        count(&server.counters.panics);
-        operator_log::error(format_args!(
-            "connection {id} ended by a defect of the server; its transaction was rolled back"
-        ));
+    let presence = Presence { server: server.clone(), socket, process };
+    let id = presence.process.id;
+    match catch_unwind(AssertUnwindSafe(|| Connection::log_in(presence, state))) {
+        Ok(None) => count(&server.counters.aborted_connects),
+        Ok(Some(connection)) => {
+            if let Err(error) = server.pool.adopt(connection) {
+                count(&server.counters.internal_errors);
+                operator_log::warning(format_args!("connection {id} cannot be served: {error}"));
+            }
+        }
+        Err(_) => {
+            count(&server.counters.panics);
+            operator_log::error(format_args!("connection {id} ended by a defect of the server while it logged in"));
+        }
     }
-    socket.close_output();
-    uncount(&server.counters.threads_connected);
-    server.processes.leave(id);
 }
 
-fn serve(server: &Arc<Server>, socket: &Arc<Socket>, process: Arc<Process>, mut state: SessionState) {
-    let mut input = Input::new(socket.clone(), server.counters.clone());
-    let mut output = Output::new(socket.clone(), server.counters.clone());
-    let environment = SessionEnvironment::new(server.clone(), process);
-    match log_in(server, socket, &environment, &mut input, &mut output, &mut state) {
-        Ok(()) => {}
-        Err(failure) => {
-            count(&server.counters.aborted_connects);
+/// That a client is there: ends with its connection, in whatever way that ends.
+struct Presence {
+    server: Arc<Server>,
+    socket: Arc<Socket>,
+    process: Arc<Process>,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.socket.close_output();
+        uncount(&self.server.counters.threads_connected);
+        self.server.processes.leave(self.process.id);
+    }
+}
+
+/// What has become of a connection that was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// Everything that has arrived is executed.
+    Everything,
+    /// It has ended.
+    Ended,
+}
+
+/// A client that has logged in.
+pub struct Connection {
+    input: Input,
+    session: Session,
+    /// Part of a command has arrived.
+    receives: bool,
+    /// Last: the process list is left when the transaction is rolled back.
+    presence: Presence,
+}
+
+impl Connection {
+    /// Lets a client in; None if that failed, which it has been told.
+    fn log_in(presence: Presence, mut state: SessionState) -> Option<Connection> {
+        let (server, socket) = (presence.server.clone(), presence.socket.clone());
+        let mut input = Input::new(socket.clone(), server.counters.clone());
+        let mut output = Output::new(socket.clone(), server.counters.clone());
+        let environment = SessionEnvironment::new(server.clone(), presence.process.clone());
+        if let Err(failure) = log_in(&server, &socket, &environment, &mut input, &mut output, &mut state) {
             if let LoginFailure::Refused(error) = failure {
                 output.error(&error);
                 // The client may already be gone, which is no news then.
                 let _ = output.flush();
             }
-            return;
+            return None;
+        }
+        let handover = Handover::new(socket, server.counters.clone());
+        let session = Session::new(server, environment, state, output, handover);
+        Some(Connection { input, session, receives: false, presence })
+    }
+
+    /// CONNECTION_ID()
+    pub fn id(&self) -> u32 {
+        self.presence.process.id
+    }
+
+    /// The client's socket.
+    pub fn socket(&self) -> &Arc<Socket> {
+        &self.presence.socket
+    }
+
+    /// Reads and executes the commands that have arrived. After [`Served::Ended`] the connection is only
+    /// good for being dropped; `to_the_end` says that the client has sent its last byte.
+    pub fn serve(&mut self, to_the_end: bool) -> Served {
+        loop {
+            let orderly = match self.next_command() {
+                // Changed settings hold from now on, not from the next command on.
+                Flow::Next if self.session.environment.settings_have_changed() => continue,
+                Flow::Next if !to_the_end && self.input.is_drained() => return Served::Everything,
+                Flow::Next => continue,
+                Flow::Nothing => return Served::Everything,
+                Flow::End { orderly } => orderly,
+            };
+            self.session.end();
+            if !orderly {
+                count(&self.presence.server.counters.aborted_clients);
+            }
+            return Served::Ended;
         }
     }
-    let handover = Handover::new(socket.clone(), server.counters.clone());
-    let mut session = Session::new(server.clone(), environment, state, output, handover);
-    let orderly = serve_commands(socket, &mut input, &mut session);
-    session.end();
-    if !orderly {
-        count(&server.counters.aborted_clients);
+
+    fn next_command(&mut self) -> Flow {
+        let Connection { input, session, receives, presence } = self;
+        let (socket, process) = (&presence.socket, &presence.process);
+        if session.environment.take_settings_changed() {
+            session.refresh();
+            if set_limits(socket, &session.environment).is_err() {
+                return Flow::End { orderly: false };
+            }
+        }
+        let command = input.command(session.max_packet());
+        // A killed session takes no command, not even one that arrived at the same moment.
+        if process.is_killed() {
+            return Flow::End { orderly: false };
+        }
+        let part = matches!(command, Err(ReadPacketError::TimedOut { started: true }));
+        if part || *receives {
+            *receives = part;
+            process.set_receives(part);
+        }
+        match command {
+            Ok([]) => {
+                session.refuse(input.sequence(), &SqlError::new(cohort_sql::error::ER_UNKNOWN_COM_ERROR, &[]));
+            }
+            Ok(payload) => {
+                // The packet is one sequence number long unless it has parts.
+                let sequence = (payload.len() / crate::protocol::packet::PART_LEN + 1) as u8;
+                session.handover.wait();
+                match session.execute(sequence, payload) {
+                    Next::Command => {}
+                    Next::ChangeUser(login) => {
+                        if !session.change_user(input, socket, &login) {
+                            return Flow::End { orderly: false };
+                        }
+                    }
+                    Next::Quit => return Flow::End { orderly: true },
+                    Next::Close => return Flow::End { orderly: false },
+                }
+            }
+            Err(ReadPacketError::TimedOut { .. }) => return Flow::Nothing,
+            Err(error) => {
+                session.handover.wait();
+                say_farewell(input, session, error, process.overdue());
+                return Flow::End { orderly: false };
+            }
+        }
+        Flow::Next
     }
+}
+
+/// How a connection goes on.
+enum Flow {
+    /// With its next command.
+    Next,
+    /// When there is more to read.
+    Nothing,
+    /// Not at all.
+    End {
+        /// The client has said goodbye.
+        orderly: bool,
+    },
 }
 
 /// Greeting, authentication, default database, OK.
@@ -141,105 +268,30 @@ fn use_database(database: &Database, state: &mut SessionState, name: &[u8]) -> R
     database.use_database(state, &String::from_utf8_lossy(name))
 }
 
-/// Reads and executes until the client leaves, or must: false if that was not in order.
-fn serve_commands(socket: &Socket, input: &mut Input, session: &mut Session) -> bool {
-    let mut idle = IdleClock::default();
-    loop {
-        if session.environment.take_settings_changed() {
-            session.refresh();
-            if idle.set(socket, &session.environment).is_err() {
-                return false;
-            }
-        }
-        let command = input.command(session.max_packet());
-        // A killed session takes no command, not even one that arrived at the same moment.
-        if session.environment.process.is_killed() {
-            session.handover.wait();
-            return false;
-        }
-        match command {
-            Ok([]) => {
-                session.refuse(input.sequence(), &SqlError::new(cohort_sql::error::ER_UNKNOWN_COM_ERROR, &[]));
-            }
-            Ok(payload) => {
-                // The packet is one sequence number long unless it has parts.
-                let sequence = (payload.len() / crate::protocol::packet::PART_LEN + 1) as u8;
-                session.handover.wait();
-                idle.reset();
-                match session.execute(sequence, payload) {
-                    Next::Command => {}
-                    Next::ChangeUser(login) => {
-                        if !session.change_user(input, socket, &login) {
-                            return false;
-                        }
-                    }
-                    Next::Quit => return true,
-                    Next::Close => return false,
-                }
-            }
-            Err(ReadPacketError::TimedOut { started: false }) if !idle.is_over() => {}
-            Err(error) => {
-                session.handover.wait();
-                return leave(input, session, error);
-            }
-        }
-    }
-}
-
 /// No further command can be read: says why, where there is somebody to hear it.
-fn leave(input: &mut Input, session: &mut Session, error: ReadPacketError) -> bool {
+fn say_farewell(input: &mut Input, session: &mut Session, error: ReadPacketError, overdue: Option<Overdue>) {
     let sequence = input.sequence().wrapping_add(1);
-    match error {
-        ReadPacketError::Closed | ReadPacketError::Truncated | ReadPacketError::Io(_) => {}
-        ReadPacketError::TimedOut { started: true } => {
-            session.refuse(sequence, &SqlError::new(ER_NET_READ_INTERRUPTED, &[]));
-        }
-        ReadPacketError::TimedOut { started: false } => {
-            session.refuse(0, &SqlError::new(ER_CLIENT_INTERACTION_TIMEOUT, &[]));
-        }
-        ReadPacketError::OutOfOrder { .. } => {
+    match (error, overdue) {
+        (ReadPacketError::OutOfOrder { .. }, _) => {
             session.refuse(sequence, &SqlError::new(ER_NET_PACKETS_OUT_OF_ORDER, &[]));
         }
-        ReadPacketError::TooLarge { unread, more } => {
+        (ReadPacketError::TooLarge { unread, more }, _) => {
             input.drain(unread, more);
             session.refuse(sequence, &SqlError::new(ER_NET_PACKET_TOO_LARGE, &[]));
         }
+        (_, Some(Overdue::Rest)) => session.refuse(sequence, &SqlError::new(ER_NET_READ_INTERRUPTED, &[])),
+        (_, Some(Overdue::Command)) => session.refuse(0, &SqlError::new(ER_CLIENT_INTERACTION_TIMEOUT, &[])),
+        (_, None) => {}
     }
-    false
 }
 
-/// How long a connection has been idle, in ticks of its read time-out: no clock is read per command.
-#[derive(Default)]
-struct IdleClock {
-    tick: Duration,
-    write: Duration,
-    limit: Duration,
-    idle: Duration,
-}
-
-impl IdleClock {
-    /// Takes over the session's time-outs.
-    fn set(&mut self, socket: &Socket, environment: &SessionEnvironment) -> std::io::Result<()> {
-        let seconds = |name| Duration::from_secs(environment.int(name));
-        self.limit = seconds("wait_timeout");
-        let (tick, write) = (seconds("net_read_timeout").min(self.limit), seconds("net_write_timeout"));
-        if (tick, write) != (self.tick, self.write) {
-            socket.set_read_timeout(tick)?;
-            socket.set_write_timeout(write)?;
-        }
-        (self.tick, self.write) = (tick, write);
-        Ok(())
-    }
-
-    fn reset(&mut self) {
-        self.idle = Duration::ZERO;
-    }
-
-    /// One more tick has passed without a command: whether that was the last.
-    fn is_over(&mut self) -> bool {
-        self.idle += self.tick;
-        self.idle >= self.limit
-    }
+/// Takes over the session's time-outs.
+fn set_limits(socket: &Socket, environment: &SessionEnvironment) -> io::Result<()> {
+    let seconds = |name| Duration::from_secs(environment.int(name));
+    let limits = IdleLimits { command: seconds("wait_timeout"), read: seconds("net_read_timeout") };
+    environment.process.set_limits(limits);
+    socket.set_read_timeout(limits.read)?;
+    socket.set_write_timeout(seconds("net_write_timeout"))
 }
 
 /// Counts a thread that executes something for as long as it lives.

@@ -1,15 +1,19 @@
 //! A client's socket, TCP or Unix, as sessions and log writers use it.
 //!
-//! Concurrency: one thread reads; any thread may write, but never two at a time: a session hands the
+//! A session waits for its client only where it says so to its thread's carrier
+//! ([`cohort_txn::carrier`]).
+//!
+//! Concurrency: one thread at a time reads; any thread may write, but never two at a time: a session hands the
 //! right to write over with its commit and takes it back when that has been replied to
 //! (`session::handover`).
 
 use std::io;
 use std::net::{IpAddr, TcpStream};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use cohort_txn::carrier::blocking;
 use rustix::net::sockopt::{Timeout, set_socket_keepalive, set_socket_timeout, set_tcp_nodelay};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
@@ -85,18 +89,32 @@ impl Socket {
         Ok(set_socket_timeout(&self.fd, Timeout::Send, Some(timeout))?)
     }
 
-    /// Reads at least one byte; 0 at the end.
+    /// Reads at least one byte, waiting for it; 0 at the end.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (count, _) = recv(&self.fd, buffer, RecvFlags::empty())?;
+        let (count, _) = blocking(|| recv(&self.fd, buffer, RecvFlags::empty()))?;
+        Ok(count)
+    }
+
+    /// Reads what has arrived; 0 at the end, [`io::ErrorKind::WouldBlock`] if that is nothing.
+    pub fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (count, _) = recv(&self.fd, buffer, RecvFlags::DONTWAIT)?;
         Ok(count)
     }
 
     /// Writes all bytes, waiting for the client to take them. After an error the connection is useless.
     pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        let mut flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         while !bytes.is_empty() {
-            match send(&self.fd, bytes, SendFlags::NOSIGNAL) {
+            let sent = match flags.contains(SendFlags::DONTWAIT) {
+                true => send(&self.fd, bytes, flags),
+                false => blocking(|| send(&self.fd, bytes, flags)),
+            };
+            match sent {
                 Ok(count) => bytes = &bytes[count..],
                 Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) if flags.contains(SendFlags::DONTWAIT) => {
+                    flags.remove(SendFlags::DONTWAIT);
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -128,5 +146,11 @@ impl Socket {
     /// Tells the client that nothing more comes.
     pub fn close_output(&self) {
         let _ = shutdown(&self.fd, Shutdown::Write);
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }

@@ -237,7 +237,8 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
         operator_log::warning(format_args!("account {account} has no password; set one with ALTER USER"));
     }
     tell_facts(&globals, dir);
-    Ok(Server::new(database, globals, accounts, stop))
+    Server::new(database, globals, accounts, stop)
+        .map_err(|error| StartError::new(format_args!("cannot start the worker pool: {error}")))
 }
 
 /// Writes what recovery did to `recovery.json`, for programs that watch the server.

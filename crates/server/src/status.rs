@@ -50,7 +50,7 @@ counters! {
     bytes_sent = "Bytes_sent", "Bytes to all clients.";
     connections = "Connections", "Connections accepted or refused.";
     refused_max_connections = "Connection_errors_max_connections", "Connections refused with error 1040.";
-    internal_errors = "Connection_errors_internal", "Connections refused because no thread could be started.";
+    internal_errors = "Connection_errors_internal", "Connections or workers that the system had no thread for.";
     handed_over = "Cohort_replies_handed_over", "OKs of commits given to the commit path to send.";
     lost_replies = "Cohort_replies_lost", "Replies of commits that the client did not take.";
     panics = "Cohort_session_panics", "Connections ended because of a defect of the server.";
@@ -60,7 +60,7 @@ counters! {
     questions = "Questions", "Statements from clients.";
     slow_queries = "Slow_queries", "Statements that took longer than long_query_time.";
     threads_connected = "Threads_connected", "Connections that are open.";
-    threads_created = "Threads_created", "Threads started for connections.";
+    threads_created = "Threads_created", "Workers started so far.";
     threads_running = "Threads_running", "Connections that execute something.";
 }
 

@@ -212,11 +212,16 @@ fn an_idle_client_is_told_when_its_time_is_over() {
     let (_folder, server) = server(&[]);
     let mut conn = server.connect().unwrap();
     conn.query_drop("SET SESSION wait_timeout = 1").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let mut other = server.connect().unwrap();
+    let mut aborted = || -> u64 {
+        let row: Option<(String, u64)> = other.query_first("SHOW GLOBAL STATUS LIKE 'Aborted_clients'").unwrap();
+        row.unwrap().1
+    };
+    while aborted() == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
     assert!(conn.query_drop("SELECT 1").is_err());
-    let mut conn = server.connect().unwrap();
-    let aborted: Option<(String, u64)> = conn.query_first("SHOW GLOBAL STATUS LIKE 'Aborted_clients'").unwrap();
-    assert_eq!(aborted.map(|(_, count)| count), Some(1));
+    assert_eq!(aborted(), 1);
 }
 
 #[test]

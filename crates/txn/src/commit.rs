@@ -43,6 +43,7 @@ use cohort_log::binlog::{FileStart, GtidSet, TransactionEvents};
 use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
 use parking_lot::{Condvar, Mutex};
 
+use crate::carrier::blocking;
 use crate::checkpoint::Background;
 use crate::cohort_record::{self, Chunk};
 use crate::figures::{CommitFigures, add};
@@ -563,7 +564,7 @@ fn apply_when_there_is_room(
                     eprintln!("[Warning] {}: no space left; commits wait until there is room", engine.name());
                 }
                 told = true;
-                std::thread::sleep(ROOM_RETRY);
+                blocking(|| std::thread::sleep(ROOM_RETRY));
             }
             outcome => return outcome,
         }

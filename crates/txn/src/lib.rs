@@ -6,11 +6,13 @@
 //! Where to look
 //! - a transaction's reads, locks and writes: [`Transaction`], `locks.rs`, `overlay.rs`, `scan.rs`
 //! - a commit, step by step: `commit.rs`; the same after a crash: `recovery.rs`
+//! - waits of sessions that share threads: `carrier.rs`
 //! - the logs seen from outside, for tools: `inspect.rs`, `check.rs`
 //! - what the log can forget, and when: `checkpoint.rs`
 //!
 //! Not here: SQL, sockets, row formats.
 
+pub mod carrier;
 mod check;
 mod checkpoint;
 mod cohort_record;

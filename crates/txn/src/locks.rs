@@ -3,7 +3,7 @@
 //! A lock is named by a byte string. It is shared or exclusive, held to the end of its transaction
 //! (commit releases it when the order is fixed), and granted in the order of asking, except that the
 //! only holder may turn its shared lock into an exclusive one at once. A transaction that waits parks
-//! its own thread and nobody else's.
+//! its thread, and says so to the thread's carrier.
 //!
 //! Invariants
 //! 1. Holders of one lock are compatible: one exclusive, or any number of shared
@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use parking_lot::{Condvar, Mutex};
+
+use crate::carrier::blocking;
 
 /// How much a lock excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -293,7 +295,7 @@ impl LockManager {
                 return Ok(());
             }
         }
-        let outcome = park(&held.slot, Instant::now().checked_add(timeout));
+        let outcome = blocking(|| park(&held.slot, Instant::now().checked_add(timeout)));
         self.waits_for.lock().remove(&held.id);
         match outcome {
             Ok(()) => Ok(()),

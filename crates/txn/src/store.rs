@@ -14,6 +14,7 @@ use cohort_log::binlog::{
 use cohort_log::journal::{Journal, JournalOptions, Lsn};
 use parking_lot::{Condvar, Mutex};
 
+use crate::carrier::blocking;
 use crate::checkpoint::{self, Background};
 use crate::commit::{CommitError, CommitSettings, Committed, Coordinator, Frontier, Published, Reply, Shared};
 use crate::figures::CommitFigures;
@@ -208,7 +209,7 @@ impl Store {
     pub fn commit(&self, transaction: Transaction, reply: Box<dyn Reply>) {
         match &self.path {
             CommitPath::Journal(coordinator) => coordinator.commit(transaction, reply),
-            CommitPath::TwoPhase(steps) => steps.commit(transaction, reply),
+            CommitPath::TwoPhase(steps) => blocking(|| steps.commit(transaction, reply)),
         }
     }
 
@@ -383,12 +384,17 @@ struct Outcome {
 impl Outcome {
     fn wait(&self) -> Result<Committed, CommitError> {
         let mut outcome = self.outcome.lock();
-        loop {
-            match outcome.take() {
-                Some(outcome) => return outcome,
-                None => self.there.wait(&mut outcome),
-            }
+        if let Some(outcome) = outcome.take() {
+            return outcome;
         }
+        blocking(|| {
+            loop {
+                self.there.wait(&mut outcome);
+                if let Some(outcome) = outcome.take() {
+                    return outcome;
+                }
+            }
+        })
     }
 }
 

@@ -166,10 +166,11 @@ impl Session {
         let (code, body) = payload.split_first().map_or((0, payload), |(code, body)| (*code, body));
         let next = self.dispatch(code, body);
         let flushed = self.output.flush();
+        let took = self.environment.process.end();
         if matches!(code, command::QUERY | command::STMT_EXECUTE | command::STMT_PREPARE) {
             count(&server.counters.questions);
             count(&server.counters.queries);
-            if self.environment.process.end() >= self.slow_from {
+            if took >= self.slow_from {
                 count(&server.counters.slow_queries);
             }
         }

@@ -26,6 +26,10 @@ struct SocketSource {
     socket: Arc<Socket>,
     counters: Arc<Counters>,
     deadline: Option<Instant>,
+    /// Waits for input, instead of failing where there is none.
+    patient: bool,
+    /// The last read found less than it had room for.
+    drained: bool,
 }
 
 impl Source for SocketSource {
@@ -33,7 +37,12 @@ impl Source for SocketSource {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let count = self.socket.read(buffer)?;
+        self.drained = true;
+        let count = match self.patient {
+            true => self.socket.read(buffer)?,
+            false => self.socket.read_now(buffer)?,
+        };
+        self.drained = count < buffer.len();
         add(&self.counters.bytes_received, count as u64);
         Ok(count)
     }
@@ -42,7 +51,8 @@ impl Source for SocketSource {
 impl Input {
     /// Reads from `socket`.
     pub fn new(socket: Arc<Socket>, counters: Arc<Counters>) -> Input {
-        Input { reader: PacketReader::default(), source: SocketSource { socket, counters, deadline: None } }
+        let source = SocketSource { socket, counters, deadline: None, patient: false, drained: false };
+        Input { reader: PacketReader::default(), source }
     }
 
     /// Reads as a whole may not take longer than to `deadline`.
@@ -50,14 +60,22 @@ impl Input {
         self.source.deadline = deadline;
     }
 
-    /// The first packet of a command. After a time-out with nothing begun it can be called again.
+    /// The first packet of a command, if all of it has arrived: else [`ReadPacketError::TimedOut`], after
+    /// which it can be called again.
     pub fn command(&mut self, max_len: usize) -> Result<&[u8], ReadPacketError> {
+        self.source.patient = false;
         self.reader.set_sequence(0);
         self.reader.read(&mut self.source, max_len)
     }
 
-    /// A packet that answers one of ours, which must have ended with number `sequence - 1`.
+    /// Whether there is certainly nothing to read before the next edge of the socket's readiness.
+    pub fn is_drained(&self) -> bool {
+        self.source.drained && !self.reader.has_input()
+    }
+
+    /// Waits for a packet that answers one of ours, which must have ended with number `sequence - 1`.
     pub fn answer(&mut self, sequence: u8, max_len: usize) -> Result<&[u8], ReadPacketError> {
+        self.source.patient = true;
         self.reader.set_sequence(sequence);
         self.reader.read(&mut self.source, max_len)
     }
@@ -69,6 +87,7 @@ impl Input {
 
     /// Reads the rest of a packet that was too large and drops it, within reason.
     pub fn drain(&mut self, unread: usize, more: bool) {
+        self.source.patient = true;
         let mut scratch = vec![0; 64 << 10];
         let mut left = unread;
         let mut drained = 0;

@@ -93,6 +93,11 @@ impl SessionEnvironment {
         out.append(&mut self.changes.borrow_mut());
     }
 
+    /// What the next call of [`SessionEnvironment::take_settings_changed`] will say.
+    pub fn settings_have_changed(&self) -> bool {
+        self.settings_changed.get()
+    }
+
     /// Whether settings may have changed since the last call.
     pub fn take_settings_changed(&self) -> bool {
         self.settings_changed.replace(false)

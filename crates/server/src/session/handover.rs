@@ -9,9 +9,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::Thread;
 
+use cohort_txn::carrier::blocking;
 use cohort_txn::{CommitError, Committed, Reply};
+use parking_lot::{Condvar, Mutex};
 
 use crate::protocol::packet::PacketBuffer;
 use crate::protocol::reply::encode_error;
@@ -23,10 +24,10 @@ use crate::status::{Counters, add, count};
 const FREE: u32 = 0;
 /// A reply is pending.
 const PENDING: u32 = 1;
-/// A reply is pending and the session is parked until it has been sent.
+/// A reply is pending and the session waits until it has been sent.
 const AWAITED: u32 = 2;
 
-/// How often to look again before parking: a reply is pending for a few microseconds behind its send.
+/// How often to look again before waiting: a reply is pending for a few microseconds behind its send.
 const SPINS: u32 = 200;
 
 /// An OK with the texts that servers send is not longer.
@@ -35,15 +36,18 @@ const PACKET_LEN: usize = 160;
 /// What session and reply share.
 pub struct Handover {
     state: AtomicU32,
-    session: Thread,
+    /// Held by whoever lets a session that waits go on.
+    sending: Mutex<()>,
+    sent: Condvar,
     socket: Arc<Socket>,
     counters: Arc<Counters>,
 }
 
 impl Handover {
-    /// For the session that runs on the calling thread.
+    /// For the session of the client at `socket`.
     pub fn new(socket: Arc<Socket>, counters: Arc<Counters>) -> Arc<Handover> {
-        Arc::new(Handover { state: AtomicU32::new(FREE), session: std::thread::current(), socket, counters })
+        let (sending, sent) = Default::default();
+        Arc::new(Handover { state: AtomicU32::new(FREE), sending, sent, socket, counters })
     }
 
     /// Makes the framed packet `ok` a reply, if it is short enough.
@@ -55,7 +59,7 @@ impl Handover {
         Some(Box::new(PendingOk { shared: self.clone(), packet, len: ok.len(), sent: false }))
     }
 
-    /// Waits until the pending reply, if any, has been sent. Only the session's own thread calls this.
+    /// Waits until the pending reply, if any, has been sent. Only the session calls this.
     pub fn wait(&self) {
         for _ in 0..SPINS {
             if self.state.load(Ordering::Acquire) == FREE {
@@ -63,15 +67,20 @@ impl Handover {
             }
             std::hint::spin_loop();
         }
+        let mut sending = self.sending.lock();
         let _ = self.state.compare_exchange(PENDING, AWAITED, Ordering::AcqRel, Ordering::Acquire);
-        while self.state.load(Ordering::Acquire) != FREE {
-            std::thread::park();
-        }
+        blocking(|| {
+            while self.state.load(Ordering::Acquire) != FREE {
+                self.sent.wait(&mut sending);
+            }
+        });
     }
 
     fn done(&self) {
         if self.state.swap(FREE, Ordering::AcqRel) == AWAITED {
-            self.session.unpark();
+            // The session is between its look at the state and its sleep, or asleep.
+            drop(self.sending.lock());
+            self.sent.notify_one();
         }
     }
 }
@@ -110,7 +119,7 @@ impl Reply for PendingOk {
 }
 
 impl Drop for PendingOk {
-    /// A reply dropped without an outcome must not leave the session parked for ever, nor its client
+    /// A reply dropped without an outcome must not leave the session waiting for ever, nor its client
     /// with the impression of an answer.
     fn drop(&mut self) {
         if !self.sent {

@@ -295,6 +295,9 @@ pub fn store_figures(server: &Server) -> Vec<(String, String)> {
     put("Cohort_inline_cohorts", commit.inline_cohorts.load(Ordering::Relaxed));
     let [waits, deadlocks, timeouts] = store.lock_figures();
     put("Innodb_row_lock_waits", waits);
+    let (threads, idle) = server.pool.threads();
+    put("Threadpool_threads", threads as u64);
+    put("Threadpool_idle_threads", idle as u64);
     put("Cohort_deadlocks", deadlocks);
     put("Cohort_lock_wait_timeouts", timeouts);
     let plans = server.database.figures();

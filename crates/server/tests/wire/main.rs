@@ -3,3 +3,4 @@
 mod client;
 mod golden_bytes;
 mod hostile_packets;
+mod worker_pool;

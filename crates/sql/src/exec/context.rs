@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use cohort_txn::carrier::blocking;
+
 use crate::error::SqlError;
 use crate::expr::{Information, StatementContext, VariableScope};
 use crate::session::{Diagnostic, DiagnosticLevel, Environment, SessionState};
@@ -130,7 +132,7 @@ impl StatementContext for Statement<'_> {
             if left.is_zero() {
                 return false;
             }
-            std::thread::sleep(left.min(STEP));
+            blocking(|| std::thread::sleep(left.min(STEP)));
         }
     }
 

@@ -1,0 +1,241 @@
+//! The worker pool: few threads serve every connection.
+//!
+//! Outline: a connection that has logged in gets a [`Seat`] ([`Pool::adopt`]). Workers wait in one epoll
+//! instance for seats with input; whoever hears of one serves it until its client has nothing more to say
+//! ([`Pool::serve`]). [`crew`] decides how many workers run: one that waits for a lock, a commit or its
+//! client is replaced for that long, and so is one that a long statement keeps busy while others have input
+//! ([`Pool::watch`], which also ends connections that are idle for too long).
+//!
+//! Invariants
+//! 1. At most one thread serves a seat at a time, so a session needs no locks of its own.
+//! 2. Input that arrives while its seat is served is served by the same thread, before it turns away.
+//! 3. A connection that ends is forgotten by epoll before its socket is closed.
+//!
+//! Concurrency: epoll reports edges; `Seat::signals` counts those that nobody has acted upon. Who raises it
+//! from zero serves, and lowers it by what it has seen. `seats` and a seat's `connection` are never locked
+//! together by one thread, nor while a command runs does anybody else want `connection`.
+
+mod crew;
+
+use std::collections::HashMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use cohort_txn::carrier::carry;
+use parking_lot::{Mutex, RwLock};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
+
+use crate::operator_log;
+use crate::processlist::ProcessList;
+use crate::session::{Connection, Served};
+use crate::socket::Socket;
+use crate::status::{Counters, count};
+use crew::{Crew, Worker};
+
+/// How often idle connections are looked at.
+const IDLE_CHECK: Duration = Duration::from_millis(250);
+/// Names the event that ends the workers; no connection has this id.
+const CLOSING: u64 = u64::MAX;
+
+/// How a pool runs.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolOptions {
+    /// Workers that run at a time (`thread_pool_size`).
+    pub workers: usize,
+    /// How long a command may keep a worker before another takes its place, if there is need
+    /// (`thread_pool_stall_limit`).
+    pub stall_limit: Duration,
+    /// Stack of a worker, bytes (`thread_stack`).
+    pub stack_bytes: usize,
+}
+
+/// One connection's place.
+struct Seat {
+    id: u32,
+    socket: Arc<Socket>,
+    /// Edges that nobody has acted upon.
+    signals: AtomicU32,
+    /// The client has ended its side: there is an end to read behind the last byte.
+    hung_up: AtomicBool,
+    /// None once it has ended.
+    connection: Mutex<Option<Connection>>,
+}
+
+/// The pool.
+pub struct Pool {
+    epoll: OwnedFd,
+    closing: OwnedFd,
+    seats: RwLock<HashMap<u32, Arc<Seat>>>,
+    crew: Crew,
+    options: PoolOptions,
+    processes: Arc<ProcessList>,
+    counters: Arc<Counters>,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").field("crew", &self.crew).finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    /// Starts the workers.
+    pub fn start(options: PoolOptions, processes: Arc<ProcessList>, counters: Arc<Counters>) -> io::Result<Arc<Pool>> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let closing = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &closing, epoll::EventData::new_u64(CLOSING), epoll::EventFlags::IN)?;
+        let crew = Crew::new(options.workers);
+        let pool = Arc::new(Pool { epoll, closing, seats: RwLock::default(), crew, options, processes, counters });
+        pool.fill();
+        let watching = pool.clone();
+        std::thread::Builder::new().name("pool-monitor".to_owned()).spawn(move || watching.watch())?;
+        Ok(pool)
+    }
+
+    /// Serves `connection` from now on, beginning with what its client has already sent.
+    pub fn adopt(self: &Arc<Self>, connection: Connection) -> io::Result<()> {
+        let (id, socket) = (connection.id(), connection.socket().clone());
+        let seat = Arc::new(Seat {
+            id,
+            socket,
+            // The first signal is this thread's own.
+            signals: AtomicU32::new(1),
+            hung_up: AtomicBool::new(false),
+            connection: Mutex::new(Some(connection)),
+        });
+        self.seats.write().insert(id, seat.clone());
+        let interest = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        if let Err(error) = epoll::add(&self.epoll, &*seat.socket, epoll::EventData::new_u64(id.into()), interest) {
+            self.seats.write().remove(&id);
+            return Err(error.into());
+        }
+        self.serve(&seat);
+        Ok(())
+    }
+
+    /// Workers, and how many of them have nothing to do.
+    pub fn threads(&self) -> (usize, usize) {
+        self.crew.threads()
+    }
+
+    /// Ends the workers that are not busy, and the busy ones when they have finished their command.
+    pub fn stop(&self) {
+        self.crew.close();
+        // Level triggered and never read: every worker that waits sees it.
+        let _ = rustix::io::write(&self.closing, &1u64.to_ne_bytes());
+    }
+
+    /// Lets workers in until as many run as may.
+    fn fill(self: &Arc<Self>) {
+        while let Some(worker) = self.crew.recruit() {
+            let pool = self.clone();
+            let builder = std::thread::Builder::new()
+                .name(format!("worker-{}", worker.number))
+                .stack_size(self.options.stack_bytes);
+            let joined = worker.clone();
+            if let Err(error) = builder.spawn(move || pool.work(&joined)) {
+                // The monitor tries again.
+                self.crew.resign(&worker);
+                count(&self.counters.internal_errors);
+                return operator_log::warning(format_args!("no thread for a worker: {error}"));
+            }
+            count(&self.counters.threads_created);
+        }
+    }
+
+    /// The body of a worker.
+    fn work(self: Arc<Self>, worker: &Arc<Worker>) {
+        carry(Arc::new(crew::Post { pool: self.clone(), worker: worker.clone() }));
+        while self.crew.may_go_on(worker) {
+            if let Some(seat) = self.next_signal() {
+                self.crew.begin(worker);
+                self.serve(&seat);
+                self.crew.end(worker);
+            }
+        }
+    }
+
+    /// Waits for the next input of anybody. None when that is served already, or nobody's any more.
+    fn next_signal(&self) -> Option<Arc<Seat>> {
+        let mut space = [MaybeUninit::<epoll::Event>::uninit(); 1];
+        let event = match epoll::wait(&self.epoll, &mut space, None) {
+            Ok((events, _)) => *events.first()?,
+            Err(rustix::io::Errno::INTR) => return None,
+            Err(error) => panic!("epoll does not wait: {error}"),
+        };
+        let (data, flags) = (event.data, event.flags);
+        let id = u32::try_from(data.u64()).ok()?;
+        let seat = self.seats.read().get(&id)?.clone();
+        if flags.intersects(epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR) {
+            seat.hung_up.store(true, Ordering::Relaxed);
+        }
+        (seat.signals.fetch_add(1, Ordering::AcqRel) == 0).then_some(seat)
+    }
+
+    /// Serves until every signal has been acted upon. Only for whoever raised `signals` from zero.
+    fn serve(&self, seat: &Arc<Seat>) {
+        loop {
+            let seen = seat.signals.load(Ordering::Acquire);
+            if !self.serve_once(seat) {
+                // Further signals find no one to serve.
+                return;
+            }
+            if seat.signals.fetch_sub(seen, Ordering::AcqRel) == seen {
+                return;
+            }
+        }
+    }
+
+    /// Executes what has arrived; false when the connection has ended.
+    fn serve_once(&self, seat: &Seat) -> bool {
+        let mut place = seat.connection.lock();
+        let Some(connection) = place.as_mut() else { return false };
+        let to_the_end = seat.hung_up.load(Ordering::Relaxed);
+        let served = catch_unwind(AssertUnwindSafe(|| connection.serve(to_the_end)));
+        if let Ok(Served::Everything) = served {
+            return true;
+        }
+        if served.is_err() {
+            // The panic's message and place are already on standard error.
+            count(&self.counters.panics);
+            operator_log::error(format_args!(
+                "connection {} ended by a defect of the server; its transaction was rolled back",
+                seat.id
+            ));
+        }
+        // Fails only if it is gone already.
+        let _ = epoll::delete(&self.epoll, &*seat.socket);
+        let ended = place.take();
+        drop(place);
+        self.seats.write().remove(&seat.id);
+        drop(ended);
+        false
+    }
+
+    /// Whether somebody has input that no worker has heard of.
+    fn has_signals(&self) -> bool {
+        let mut fds = [PollFd::new(&self.epoll, PollFlags::IN)];
+        matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1..))
+    }
+
+    /// The body of the monitor.
+    fn watch(self: Arc<Self>) {
+        let mut checked = Instant::now();
+        while self.crew.doze(self.options.stall_limit, IDLE_CHECK) {
+            if self.has_signals() {
+                self.crew.replace_stalled();
+            }
+            // Also after a thread could not be started.
+            self.fill();
+            if checked.elapsed() >= IDLE_CHECK {
+                checked = Instant::now();
+                self.processes.end_overdue(checked);
+            }
+        }
+    }
+}

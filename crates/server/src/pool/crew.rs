@@ -1,0 +1,240 @@
+//! How many workers run: never fewer than `limit` while there is a thread to be had, more only for as long
+//! as it takes those that come back from a wait to finish their command.
+//!
+//! Invariants
+//! 1. `running` is the number of workers that are neither away nor resting; each of them either waits for
+//!    input or serves somebody.
+//! 2. A worker is away while it waits ([`Carrier`]), or from the moment its command is found to be a long
+//!    one until it has finished that.
+//!
+//! Concurrency: one mutex, which a worker takes only when it waits, comes back or rests. What a worker does
+//! otherwise is told by its `commands`, which is odd while it serves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use cohort_txn::carrier::Carrier;
+use parking_lot::{Condvar, Mutex};
+
+use super::Pool;
+
+/// How long a worker that is not needed stays.
+const REST: Duration = Duration::from_secs(60);
+
+/// One thread of the pool.
+#[derive(Debug)]
+pub struct Worker {
+    /// Names its thread.
+    pub number: u64,
+    /// Commands begun and ended: odd while it serves.
+    commands: AtomicU64,
+    /// As the monitor saw `commands` last.
+    seen: AtomicU64,
+    /// Not counted as running. Changed under the crew's mutex.
+    away: AtomicBool,
+}
+
+/// The workers of a pool.
+#[derive(Debug)]
+pub struct Crew {
+    limit: usize,
+    /// Workers that are neither away nor resting. Changed under the mutex.
+    running: AtomicUsize,
+    state: Mutex<State>,
+    /// Changed under the mutex.
+    closed: AtomicBool,
+    /// For those that rest.
+    called: Condvar,
+    /// The monitor does not look: nobody serves.
+    dozing: AtomicBool,
+    /// For the monitor.
+    work: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    workers: Vec<Arc<Worker>>,
+    recruited: u64,
+    resting: usize,
+    /// How many of those that rest are to get up.
+    calls: usize,
+}
+
+impl Crew {
+    pub fn new(limit: usize) -> Crew {
+        Crew {
+            limit,
+            running: AtomicUsize::new(0),
+            state: Mutex::default(),
+            closed: AtomicBool::new(false),
+            called: Condvar::new(),
+            dozing: AtomicBool::new(false),
+            work: Condvar::new(),
+        }
+    }
+
+    /// Workers, and how many of them rest or wait for input.
+    pub fn threads(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        let busy = |worker: &&Arc<Worker>| is_serving(worker.commands.load(Ordering::Relaxed));
+        let total = state.workers.len();
+        (total, total - state.workers.iter().filter(busy).count())
+    }
+
+    /// Calls those that rest while too few run. A new worker, already counted as running, if that is not
+    /// enough: the caller starts its thread.
+    pub fn recruit(&self) -> Option<Arc<Worker>> {
+        let mut state = self.state.lock();
+        while !self.is_closed() && self.running.load(Ordering::Relaxed) < self.limit {
+            self.running.fetch_add(1, Ordering::Relaxed);
+            if state.resting > state.calls {
+                state.calls += 1;
+                self.called.notify_one();
+                continue;
+            }
+            state.recruited += 1;
+            let worker = Arc::new(Worker {
+                number: state.recruited,
+                commands: AtomicU64::new(0),
+                seen: AtomicU64::new(0),
+                away: AtomicBool::new(false),
+            });
+            state.workers.push(worker.clone());
+            return Some(worker);
+        }
+        None
+    }
+
+    /// Takes back a worker that runs.
+    pub fn resign(&self, worker: &Arc<Worker>) {
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        self.forget(&mut self.state.lock(), worker);
+    }
+
+    fn forget(&self, state: &mut State, worker: &Arc<Worker>) {
+        state.workers.retain(|other| !Arc::ptr_eq(other, worker));
+    }
+
+    /// For a worker between two commands: rests while there are enough others. False when it is to end.
+    pub fn may_go_on(&self, worker: &Arc<Worker>) -> bool {
+        if worker.away.load(Ordering::Relaxed) {
+            self.come_back(worker);
+        }
+        if self.running.load(Ordering::Relaxed) <= self.limit && !self.is_closed() {
+            return true;
+        }
+        let mut state = self.state.lock();
+        if self.running.load(Ordering::Relaxed) <= self.limit && !self.is_closed() {
+            return true;
+        }
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        state.resting += 1;
+        loop {
+            let unwanted = self.is_closed() || self.called.wait_for(&mut state, REST).timed_out();
+            if state.calls > 0 && !self.is_closed() {
+                state.calls -= 1;
+                state.resting -= 1;
+                return true;
+            }
+            if unwanted {
+                state.resting -= 1;
+                self.forget(&mut state, worker);
+                return false;
+            }
+        }
+    }
+
+    /// `worker` begins to serve somebody.
+    pub fn begin(&self, worker: &Worker) {
+        // Ordered before the look at `dozing`, as the monitor's store there is before its look here.
+        worker.commands.fetch_add(1, Ordering::SeqCst);
+        if self.dozing.load(Ordering::SeqCst) {
+            let _state = self.state.lock();
+            self.dozing.store(false, Ordering::SeqCst);
+            self.work.notify_one();
+        }
+    }
+
+    /// `worker` has finished.
+    pub fn end(&self, worker: &Worker) {
+        worker.commands.fetch_add(1, Ordering::Release);
+    }
+
+    fn go_away(&self, worker: &Worker) {
+        let _state = self.state.lock();
+        if !worker.away.swap(true, Ordering::Relaxed) {
+            self.running.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn come_back(&self, worker: &Worker) {
+        let _state = self.state.lock();
+        if worker.away.swap(false, Ordering::Relaxed) {
+            self.running.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts as away whoever has been at the same command since the last call. The caller recruits.
+    pub fn replace_stalled(&self) {
+        let state = self.state.lock();
+        for worker in &state.workers {
+            let commands = worker.commands.load(Ordering::Acquire);
+            let before = worker.seen.swap(commands, Ordering::Relaxed);
+            if commands == before && is_serving(commands) && !worker.away.swap(true, Ordering::Relaxed) {
+                self.running.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The monitor's pause: `tick` from when somebody serves on, `longest` if nobody does. False when the
+    /// pool closes.
+    pub fn doze(&self, tick: Duration, longest: Duration) -> bool {
+        let mut state = self.state.lock();
+        self.dozing.store(true, Ordering::SeqCst);
+        let serves = |worker: &Arc<Worker>| is_serving(worker.commands.load(Ordering::SeqCst));
+        let mut somebody = state.workers.iter().any(serves);
+        if !somebody && !self.is_closed() {
+            somebody = !self.work.wait_for(&mut state, longest).timed_out();
+        }
+        self.dozing.store(false, Ordering::SeqCst);
+        if somebody && !self.is_closed() {
+            self.work.wait_for(&mut state, tick);
+        }
+        !self.is_closed()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// Sends everybody home.
+    pub fn close(&self) {
+        let state = self.state.lock();
+        self.closed.store(true, Ordering::Relaxed);
+        drop(state);
+        self.called.notify_all();
+        self.work.notify_all();
+    }
+}
+
+fn is_serving(commands: u64) -> bool {
+    commands % 2 == 1
+}
+
+/// A worker's thread, as the waits of its sessions see it.
+pub struct Post {
+    pub pool: Arc<Pool>,
+    pub worker: Arc<Worker>,
+}
+
+impl Carrier for Post {
+    fn begin_wait(&self) {
+        self.pool.crew.go_away(&self.worker);
+        self.pool.fill();
+    }
+
+    fn end_wait(&self) {
+        self.pool.crew.come_back(&self.worker);
+    }
+}
