@@ -4,7 +4,7 @@
 
 use crate::chart::thousands;
 use crate::history::plan::{Contestant, Engine, Entrant, Experiment};
-use crate::history::result::{History, Outcome, Point, Series};
+use crate::history::result::{Outcome, Point, Series};
 
 /// Within this factor of the published figure, ours counts as the same.
 const ABOUT: f64 = 1.25;
@@ -26,8 +26,8 @@ pub struct Finding {
 
 /// Everything that was published about an experiment, beside its outcome. What could not be measured because
 /// a contestant is absent is left out.
-pub fn findings(history: &History, outcome: &Outcome) -> Vec<Finding> {
-    let view = View { history, outcome };
+pub fn findings(outcome: &Outcome) -> Vec<Finding> {
+    let view = View { outcome };
     let found = match outcome.experiment {
         Experiment::WriteLoad => view.write_load(),
         Experiment::BinlogCost => view.binlog_cost(),
@@ -38,7 +38,6 @@ pub fn findings(history: &History, outcome: &Outcome) -> Vec<Finding> {
 }
 
 struct View<'a> {
-    history: &'a History,
     outcome: &'a Outcome,
 }
 
@@ -69,23 +68,20 @@ impl<'a> View<'a> {
 
     /// What keeps a server from doing more.
     fn limit(&self, name: &str, point: &Point) -> String {
-        let (busy, clients) = (point.busy(), point.clients);
-        let percent = busy * 100.0;
-        if busy >= BUSY {
+        let percent = point.busy() * 100.0;
+        if point.busy() >= BUSY {
             let cost = point.server_us();
             format!(
-                "{name} with {clients} clients has the processors {percent:.0} % busy, {cost:.0} µs of its own \
-                 for each transaction, so that they are its limit"
+                "{name} and its clients keep the processors {percent:.0} % busy, {cost:.0} µs of the server for each \
+                 transaction, so that these are the limit"
             )
         } else if self.outcome.experiment.in_memory() {
-            format!(
-                "{name} with {clients} clients has the processors {percent:.0} % busy: its threads wait for each other"
-            )
+            format!("{name} and its clients keep the processors {percent:.0} % busy, its threads wait for each other")
         } else {
-            let sync = self.history.sync_us;
+            let sync = self.outcome.sync_us;
             format!(
-                "{name} with {clients} clients has the processors {percent:.0} % busy and waits for syncs of some \
-                 {sync:.0} µs the rest of the time"
+                "{name} and its clients keep the processors {percent:.0} % busy and wait the rest of the time, where \
+                 one sync takes some {sync:.0} µs"
             )
         }
     }
@@ -207,7 +203,8 @@ impl<'a> View<'a> {
         };
         let clients = self.outcome.clients_up_to(32).unwrap_or(most);
         vec![
-            self.growth(&[Mysql50, RealMysql55], most, "flat"),
+            self.growth(&[Mysql50], most, "flat"),
+            self.growth(&[RealMysql55], most, "flat"),
             self.growth(&[Mysql56, Mysql57, Mariadb, RealMysql56, RealMariadb1011], most, "they scale"),
             self.commit_flush(Engine::RocksDb, clients),
             self.commit_flush(Engine::Redb, clients),
@@ -233,7 +230,11 @@ impl<'a> View<'a> {
             what: format!("{}: {most} clients against {fewest}", names.join(", ")),
             published: published.to_owned(),
             ours: all.join(", "),
-            remark: format!("Of these {}.", self.limit(slowest.title(), point)),
+            remark: if known.len() > 1 {
+                format!("Of these {}.", self.limit(slowest.title(), point))
+            } else {
+                sentence(&self.limit(slowest.title(), point))
+            },
         })
     }
 
@@ -272,7 +273,8 @@ impl<'a> View<'a> {
 
     fn journal_and_the_best(&self, engine: Engine) -> Option<Finding> {
         let journal = Contestant { engine, ..Contestant::new(Entrant::Journal) };
-        let ahead: Vec<String> = lead(self.outcome, journal)?
+        let leads = lead(self.outcome, journal)?;
+        let ahead: Vec<String> = leads
             .iter()
             .map(|lead| format!("{} at {} (then {})", times(lead.ratio), lead.clients, lead.next))
             .collect();
@@ -280,7 +282,13 @@ impl<'a> View<'a> {
             what: format!("journal against the best other protocol with a binlog, {}", engine.title()),
             published: "–".to_owned(),
             ours: ahead.join(", "),
-            remark: "One write for binlog and engines, shared by everyone who commits with it.".to_owned(),
+            remark: match leads.iter().find(|lead| lead.ratio <= 1.0) {
+                None => "It is ahead at every number of clients.".to_owned(),
+                Some(behind) => {
+                    let point = self.point(journal, behind.clients)?;
+                    format!("At {} clients {}.", behind.clients, self.limit("it", point))
+                }
+            },
         })
     }
 
@@ -358,7 +366,7 @@ fn times(ratio: f64) -> String {
 }
 
 fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
+    format!("{:.0} %", share * 100.0).replace('-', "−")
 }
 
 fn sentence(text: &str) -> String {

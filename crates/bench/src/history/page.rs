@@ -13,6 +13,9 @@ use crate::history::lines::{self, Line, Screen, Stroke, svg};
 use crate::history::plan::{Engine, Experiment, Scale};
 use crate::history::result::{History, KernelCount, LockUse, Outcome, Point, Series};
 
+/// Share of the processors' time that a quiet machine may use for itself.
+const QUIET: f64 = 0.1;
+
 impl History {
     /// Writes `index.html` and `history.json` into `folder`.
     pub fn write(&self, folder: &Path) -> Result<()> {
@@ -43,7 +46,7 @@ pub fn html(history: &History) -> Result<String> {
     let mut page = String::new();
     head(&mut page, history)?;
     for outcome in history.experiments.iter().filter(|outcome| !outcome.series.is_empty()) {
-        experiment(&mut page, history, outcome)?;
+        experiment(&mut page, outcome)?;
     }
     kernel(&mut page, &history.kernel)?;
     locks(&mut page, history)?;
@@ -67,18 +70,25 @@ fn head(page: &mut String, history: &History) -> fmt::Result {
     );
     writeln!(
         page,
-        "<p class=\"small\">{}, {} processors, {} GiB, {}; a 4 KiB write and sync takes {:.0} µs (median); {day}; \
-         {}. Within an experiment all servers are up at once and take turns; figures are medians of {} rounds.</p>",
+        "<p class=\"small\">{}, {} processors, {} GiB, {}; {day}; {}. Within an experiment all servers are up at once and take turns; figures are medians of {} rounds.</p>",
         escaped(&machine.processor),
         machine.processors,
         machine.memory_bytes >> 30,
         escaped(&machine.kernel),
-        history.sync_us,
         size(history.scale),
         history.scale.rounds()
     )?;
     if history.scale == Scale::Quick {
         page.push_str("<p class=\"no\">A quick run: it shows that everything works, its figures mean nothing.</p>\n");
+    }
+    let others = history.others();
+    if others > QUIET {
+        writeln!(
+            page,
+            "<p class=\"no\">Something else used {:.0} % of the processors’ time meanwhile: measure again on a quiet \
+             machine.</p>",
+            others * 100.0
+        )?;
     }
     page.push_str("<h2>What has to be seen</h2>\n<ul class=\"claims\">\n");
     for claim in claims(history) {
@@ -116,11 +126,11 @@ fn size(scale: Scale) -> &'static str {
     }
 }
 
-fn experiment(page: &mut String, history: &History, outcome: &Outcome) -> Result<()> {
+fn experiment(page: &mut String, outcome: &Outcome) -> Result<()> {
     let (title, text) = told(outcome.experiment);
-    writeln!(page, "<h2>{title}</h2>\n<p>{text}</p>")?;
+    writeln!(page, "<h2>{title}</h2>\n<p>{text} Here a 4 KiB write and its sync take {:.0} µs.</p>", outcome.sync_us)?;
     page.push_str("<ul class=\"findings\">\n");
-    for finding in findings(history, outcome) {
+    for finding in findings(outcome) {
         writeln!(
             page,
             "<li><b>{}</b><dl><dt>published</dt><dd>{}</dd><dt>here</dt><dd>{}</dd></dl>{}</li>",

@@ -13,8 +13,6 @@ pub struct History {
     pub machine: Machine,
     /// How large.
     pub scale: Scale,
-    /// Median time to write 4 KiB and sync it where the data were, microseconds.
-    pub sync_us: f64,
     /// What was measured, in the order of the report.
     pub experiments: Vec<Outcome>,
     /// Syncs by log, counted at the system call.
@@ -28,6 +26,8 @@ pub struct History {
 pub struct Outcome {
     /// Which.
     pub experiment: Experiment,
+    /// Median time to write 4 KiB and sync it where the data are, microseconds.
+    pub sync_us: f64,
     /// One for each contestant that ran to the end.
     pub series: Vec<Series>,
 }
@@ -65,8 +65,10 @@ pub struct Run {
     pub p99_ms: Option<f64>,
     /// CPU time of the server for each transaction, microseconds.
     pub server_us: f64,
-    /// Share of all processors' time that they were at work, clients included, 0 to 1.
+    /// Share of all processors' time that server and clients used, 0 to 1.
     pub busy: f64,
+    /// Share of all processors' time that anything else used, 0 to 1.
+    pub others: f64,
     /// Syncs during the run as the server counts them.
     pub syncs: Syncs,
 }
@@ -141,6 +143,13 @@ impl History {
     /// The outcome of an experiment, if it ran.
     pub fn outcome(&self, experiment: Experiment) -> Option<&Outcome> {
         self.experiments.iter().find(|outcome| outcome.experiment == experiment)
+    }
+
+    /// Share of all processors' time that something else used, 0 to 1: the mean over all runs.
+    pub fn others(&self) -> f64 {
+        let points = self.experiments.iter().flat_map(|outcome| &outcome.series).flat_map(|series| &series.points);
+        let runs: Vec<f64> = points.flat_map(|point| &point.runs).map(|run| run.others).collect();
+        runs.iter().sum::<f64>() / runs.len().max(1) as f64
     }
 
     /// The traced run of a contestant with so many clients.
@@ -218,7 +227,7 @@ impl Point {
         median(self.runs.iter().map(|run| run.server_us))
     }
 
-    /// Median share of the processors' time at work, 0 to 1.
+    /// Median share of the processors' time that server and clients used, 0 to 1.
     pub fn busy(&self) -> f64 {
         median(self.runs.iter().map(|run| run.busy))
     }

@@ -4,6 +4,7 @@
 //! meanwhile hits all; who goes first changes with every turn.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::{Launch, MariaDb, SystemTables};
@@ -11,9 +12,9 @@ use cohort_blackbox::{Launch, MariaDb, SystemTables};
 use crate::contender::Contender;
 use crate::history::load::Client;
 use crate::history::plan::{Contestant, Entrant, Experiment, Scale, counted_at_the_kernel};
-use crate::history::result::{Absent, History, LockUse, Outcome, Point, Run, Series};
+use crate::history::result::{Absent, History, Outcome, Point, Run, Series};
 use crate::history::{counters, kernel};
-use crate::machine::{Machine, Ticks, sync_us};
+use crate::machine::{Machine, Ticks, programs_cpu_us, sync_us};
 use crate::progress::Progress;
 
 /// Where and how large.
@@ -107,7 +108,6 @@ pub fn all(field: &Field, experiments: &[Experiment], only: &[String], traced: b
     let mut progress = Progress::new(turns + kernel::steps(&counted));
 
     let machine = Machine::here()?;
-    let sync_us = sync_us(&field.disk)?;
     let (mut outcomes, mut absent) = (Vec::new(), Vec::new());
     for (which, contestants) in &plan {
         let lacking = if which.in_memory() { no_ram_disk(&field.memory, contestants.len())? } else { None };
@@ -120,7 +120,7 @@ pub fn all(field: &Field, experiments: &[Experiment], only: &[String], traced: b
     }
     let kernel = kernel::count(field, &counted, &mut progress, &mut absent)?;
     progress.finish();
-    Ok(History { machine, scale: field.scale, sync_us, experiments: outcomes, kernel, absent })
+    Ok(History { machine, scale: field.scale, experiments: outcomes, kernel, absent })
 }
 
 /// Whether a folder is on a RAM disk.
@@ -152,6 +152,7 @@ fn experiment(
 ) -> Result<Outcome> {
     let place = if experiment.in_memory() { &field.memory } else { &field.disk };
     let folder = tempfile::tempdir_in(place).with_context(|| format!("no room in {}", place.display()))?;
+    let sync_us = sync_us(folder.path())?;
     let clients = experiment.clients(field.scale);
     let mut leave = |contestant: Contestant, reason: &anyhow::Error| {
         let reason = one_line(reason);
@@ -206,7 +207,7 @@ fn experiment(
     }
     // In the order of the plan, whatever the turns were.
     series.sort_by_key(|series| contestants.iter().position(|contestant| *contestant == series.contestant));
-    Ok(Outcome { experiment, series })
+    Ok(Outcome { experiment, sync_us, series })
 }
 
 impl Player {
@@ -231,15 +232,20 @@ impl Player {
             None => self.client.warm_up(clients)?,
         };
         let mut conn = self.server.connect()?;
-        let (syncs, usage, ticks) = (counters::syncs(&mut conn)?, self.server.usage()?, Ticks::now()?);
+        let syncs = counters::syncs(&mut conn)?;
+        let (usage, programs_us, ticks, start) =
+            (self.server.usage()?, programs_cpu_us()?, Ticks::now()?, Instant::now());
         let seen = self.client.run(clients, expected)?;
-        let (used_us, busy) = (self.server.usage()?.cpu_us - usage.cpu_us, Ticks::now()?.busy_since(ticks));
+        let there_were_us = start.elapsed().as_micros() as f64 * std::thread::available_parallelism()?.get() as f64;
+        let server_us = (self.server.usage()?.cpu_us - usage.cpu_us) as f64;
+        let busy = (server_us + (programs_cpu_us()? - programs_us) as f64) / there_were_us;
         let run = Run {
             commits: seen.commits,
             throughput: seen.throughput,
             p99_ms: seen.p99_ms,
-            server_us: used_us as f64 / seen.commits.max(1) as f64,
+            server_us: server_us / seen.commits.max(1) as f64,
             busy,
+            others: (Ticks::now()?.busy_since(ticks) - busy).max(0.0),
             syncs: counters::syncs(&mut conn)?.since(&syncs),
         };
         self.points[index].runs.push(run);
@@ -247,7 +253,7 @@ impl Player {
     }
 
     fn finish(self) -> Result<Series> {
-        let locks: Vec<LockUse> = counters::locks(&mut self.server.connect()?)?;
+        let locks = counters::locks(&mut self.server.connect()?)?;
         self.server.stop()?;
         let mut points = self.points;
         points.sort_by_key(|point| point.clients);
@@ -255,9 +261,23 @@ impl Player {
     }
 }
 
-/// The error's first line: what a report can carry.
+/// The line of an error that a report can carry: the one in which a program says what was fatal, or the first.
 pub(crate) fn one_line(error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let fatal = text.lines().find_map(|line| Some(&line[line.find("FATAL")?..]));
+    let line = fatal.or_else(|| text.lines().map(str::trim).find(|line| !line.is_empty())).unwrap_or_default();
     line.chars().take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_carries_the_line_that_says_why() {
+        let failed =
+            anyhow::anyhow!("\"sysbench\" ended with 1\nCreating table\nFATAL: mysql_drv_query(): error 1286\n");
+        assert_eq!(one_line(&failed), "FATAL: mysql_drv_query(): error 1286");
+        assert_eq!(one_line(&anyhow::anyhow!("\n not found in x\nmore")), "not found in x");
+    }
 }
