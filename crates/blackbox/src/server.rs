@@ -139,6 +139,11 @@ impl Server {
         self.launch.datadir()
     }
 
+    /// How it was started.
+    pub fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.process.pid()
@@ -213,6 +218,11 @@ impl Server {
     /// Sends SIGKILL and does not wait: other threads may be talking to it.
     pub fn signal_kill(&mut self) -> Result<()> {
         self.process.signal(Signal::KILL)
+    }
+
+    /// Waits for the end of a server that was sent a signal.
+    pub fn wait_until_dead(&mut self) -> Result<()> {
+        self.process.wait(STOP_PATIENCE).map(drop)
     }
 }
 

@@ -1,34 +1,31 @@
 //! From settings to an open data directory, and the start and end of the process.
 //!
 //! Format of a data directory: `cohort.format` says that it is one and in which form, `cohort.lock` that
-//! it is in use, `auto.cnf` holds the server's UUID, `recovery.json` what the last start found; `journal/`,
-//! `rocksdb/` and the binlog files belong to their crates.
+//! it is in use, `cohort.protocol` which commit protocol wrote the logs, `auto.cnf` holds the server's UUID,
+//! `recovery.json` what the last start found; `journal/`, `rocksdb/`, `redb/` and the binlog files belong to
+//! their crates.
 //!
 //! Invariants
 //! 1. Nothing is written to a directory that is neither empty nor ours.
 //! 2. The lock is held until the process ends.
 
+pub(crate) mod store;
+
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::mpsc;
 
-use cohort_engine::Engine;
-use cohort_engine::redb::{Redb, RedbOptions};
-use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
-use cohort_io::{FileLock, FileSystem, RealFs, SystemClock, read_whole, replace_whole};
-use cohort_log::binlog::{BinlogOptions, ServerIdentity, ServerUuid};
-use cohort_log::journal::{JournalOptions, Lsn};
+use cohort_io::{FileLock, FileSystem, RealFs, read_whole, replace_whole};
+use cohort_log::binlog::ServerUuid;
 use cohort_sql::Database;
-use cohort_txn::{CommitSettings, DurabilitySettings, RecoveryReport, Store, StoreOptions};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::accounts::Accounts;
 use crate::operator_log;
 use crate::server::{Server, StopReason};
-use crate::session::variables::{apply_commit_settings, durability_warnings};
+use crate::session::variables::durability_warnings;
 use crate::sysvars::{Globals, Setting};
 
 /// Why the server could not start, or not stop cleanly: one line that says what to do.
@@ -45,9 +42,6 @@ impl StartError {
 /// What the format file begins with.
 const FORMAT_TITLE: &str = "cohort data directory, format ";
 const FORMAT_VERSION: u32 = 1;
-
-/// `--journal-cut-at` when the operator did not say it: no record is there.
-const NO_CUT: u64 = u64::MAX;
 
 /// Starts the server, serves until it is told to end, and ends it.
 pub fn serve(globals: Globals) -> Result<(), StartError> {
@@ -198,37 +192,7 @@ fn server_uuid(fs: &dyn FileSystem, path: &Path) -> Result<ServerUuid, StartErro
 }
 
 fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) -> Result<Arc<Server>, StartError> {
-    let engines = open_engines(dir, &globals)?;
-    let settings = CommitSettings {
-        durability: DurabilitySettings { sync_binlog: AtomicU32::new(1), flush_log_at_trx_commit: AtomicU32::new(1) },
-        max_binlog_size: AtomicU64::new(0),
-        full_row_metadata: AtomicBool::new(false),
-    };
-    apply_commit_settings(&settings, &globals);
-    let options = StoreOptions {
-        journal_dir: dir.path.join("journal"),
-        journal: JournalOptions {
-            segment_bytes: globals.int("journal_segment_size"),
-            cut_at: Some(globals.int("journal_cut_at")).filter(|lsn| *lsn != NO_CUT).map(Lsn),
-            ..JournalOptions::default()
-        },
-        binlog: BinlogOptions::new(&dir.path),
-        identity: ServerIdentity {
-            server_id: globals.int("server_id") as u32,
-            server_version: crate::VERSION.to_owned(),
-        },
-        server_uuid: dir.uuid,
-        settings,
-        checkpoint_bytes: globals.int("checkpoint_bytes"),
-    };
-    let mut progress = |line: &str| operator_log::note(line);
-    let clock = Arc::new(SystemClock);
-    let (store, report) =
-        Store::open(options, dir.fs.clone(), clock, engines, &mut progress).map_err(StartError::new)?;
-    if !report.is_clean() {
-        operator_log::note(&report);
-    }
-    keep_report(dir, &report);
+    let store = store::open(dir, &globals)?;
     let database =
         Database::open(store).map_err(|error| StartError::new(format_args!("cannot read the catalog: {error}")))?;
     let accounts = Accounts::load(&database)
@@ -239,31 +203,6 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
     tell_facts(&globals, dir);
     Server::new(database, globals, accounts, stop)
         .map_err(|error| StartError::new(format_args!("cannot start the worker pool: {error}")))
-}
-
-/// Writes what recovery did to `recovery.json`, for programs that watch the server.
-fn keep_report(dir: &DataDir, report: &RecoveryReport) {
-    let path = dir.path.join("recovery.json");
-    let text = serde_json::to_string_pretty(report).expect("a report is plain data") + "\n";
-    if let Err(error) = replace_whole(&*dir.fs, &path, text.as_bytes(), None) {
-        operator_log::warning(format_args!("no report of the recovery: {error}"));
-    }
-}
-
-/// The engines in the order of their ids, which the journal holds: a new one goes behind the others.
-fn open_engines(dir: &DataDir, globals: &Globals) -> Result<Vec<Arc<dyn Engine>>, StartError> {
-    let options = RocksDbOptions {
-        cache_bytes: globals.int("innodb_buffer_pool_size") as usize,
-        write_buffer_bytes: globals.int("write_buffer_size") as usize,
-        ..RocksDbOptions::default()
-    };
-    let rocksdb = RocksDb::open(&dir.path.join("rocksdb"), &options).map_err(StartError::new)?;
-    let options = RedbOptions {
-        cache_bytes: globals.int("redb_cache_size") as usize,
-        layer_bytes: globals.int("redb_layer_size") as usize,
-    };
-    let redb = Redb::open(dir.fs.clone(), &dir.path.join("redb"), &options).map_err(StartError::new)?;
-    Ok(vec![Arc::new(rocksdb), Arc::new(redb)])
 }
 
 /// Fills in the variables that tell how things are.

@@ -17,11 +17,16 @@ use serde::Serialize;
 
 use crate::checkpoint::Note;
 use crate::inspect::{Fault, JournalReport, decode, gtids_of, in_record, next_record, transactions_of};
+use crate::protocols::CommitProtocol;
 
 /// What a check of the logs looked at and found.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LogCheck {
-    /// The journal.
+    /// The protocol that wrote the logs.
+    pub protocol: String,
+    /// The server was stopped cleanly.
+    pub clean_stop: bool,
+    /// The journal; with another protocol it is not looked at.
     pub journal: JournalReport,
     /// The binlog.
     pub binlog: BinlogReport,
@@ -57,25 +62,38 @@ struct Journaled {
     first_file: u64,
     /// The journal was used: it is an authority on the files.
     is_authority: bool,
+    /// Another protocol wrote the logs: nothing stands above the files.
+    binlog_decides: bool,
 }
 
-/// Checks journal, binlog, and where the engines stand between them. `progress` gets a line for each step.
+/// Checks journal, binlog, and where the engines stand between them; where `wrote` is another protocol, the
+/// binlog alone. `progress` gets a line for each step.
 pub fn check_logs(
+    wrote: CommitProtocol,
     fs: &Arc<dyn FileSystem>,
     journal_dir: &Path,
     binlog: &BinlogOptions,
     engines: &[Arc<dyn Engine>],
     progress: &mut dyn FnMut(&str),
 ) -> LogCheck {
-    let mut check = LogCheck::default();
+    let mut check = LogCheck { protocol: wrote.to_string(), ..LogCheck::default() };
     let listing = BinlogListing::read(&**fs, binlog).map_err(|error| check.faults.push(error.into())).ok();
     let mut journaled = Journaled::default();
-    let scanned = check.journal(fs, journal_dir, listing.as_ref(), &mut journaled);
-    progress(&format!(
-        "journal: {} records with {} transactions from lsn {} to {}",
-        check.journal.records, check.journal.transactions, check.journal.checkpoint_lsn, check.journal.end_lsn
-    ));
-    let scan = scanned.map_err(|fault| check.faults.push(fault)).ok();
+    let scan = match wrote {
+        CommitProtocol::Journal => {
+            let scanned = check.journal(fs, journal_dir, listing.as_ref(), &mut journaled);
+            let JournalReport { records, transactions, checkpoint_lsn, end_lsn, .. } = check.journal;
+            progress(&format!(
+                "journal: {records} records with {transactions} transactions from lsn {checkpoint_lsn} to {end_lsn}"
+            ));
+            scanned.map_err(|fault| check.faults.push(fault)).ok()
+        }
+        _ => {
+            journaled.binlog_decides = true;
+            check.two_phase(&**fs, listing.as_ref());
+            None
+        }
+    };
     if let Some(scan) = &scan {
         check.engines(scan, engines, journal_dir);
     }
@@ -134,6 +152,7 @@ impl LogCheck {
             self.journal.count(&cohort);
         }
         self.journal.end(&scan);
+        self.clean_stop = self.journal.closed;
         let journal = &self.journal;
         if let Some(reason) = &journal.torn_reason {
             self.notes.push(format!("the next start cuts a torn tail of the journal: {reason}"));
@@ -148,6 +167,19 @@ impl LogCheck {
             self.notes.push(format!("the next start writes {lost} binlog bytes again"));
         }
         Ok(scan)
+    }
+
+    /// The binlog decides, and its last file says whether it was closed.
+    fn two_phase(&mut self, fs: &dyn FileSystem, listing: Option<&BinlogListing>) {
+        let last = listing.and_then(|listing| Some(listing.path(*listing.listed.last()?)));
+        let opened = last.map(|path| BinlogReader::open(fs, &path, ReaderOptions::default()));
+        self.clean_stop = opened.is_some_and(|reader| reader.is_ok_and(|reader| !reader.is_in_use()));
+        if !self.clean_stop {
+            self.notes.push(format!(
+                "not stopped cleanly: the next start recovers as commit_protocol {}, behind which the tables may still be",
+                self.protocol
+            ));
+        }
     }
 
     fn engines(&mut self, scan: &Scan, engines: &[Arc<dyn Engine>], dir: &Path) {
@@ -166,20 +198,21 @@ impl LogCheck {
         let durable = journaled.durable.position.file_number;
         let index = listing.index_path();
         if listing.index_bytes_torn > 0 {
-            match self.journal.closed {
+            match self.clean_stop {
                 true => self.faults.push(Fault::at(&index, listing.index_bytes, "the line is damaged")),
                 false => self.notes.push("the next start writes the last lines of the binlog's index again".to_owned()),
             }
         }
         for number in &listing.missing {
-            if *number <= durable || self.journal.closed {
+            if *number <= durable || self.clean_stop {
                 self.faults.push(Fault::of(&listing.path(*number), "the index lists this file, and it is missing"));
             }
         }
         for number in &listing.unlisted {
             let name = listing.file_name(*number);
-            let purged = listing.listed.first().is_some_and(|first| number < first) && *number < journaled.first_file;
-            let begun = !self.journal.closed && *number > durable.max(listing.listed.last().copied().unwrap_or(0));
+            let unknown = journaled.binlog_decides || *number < journaled.first_file;
+            let purged = listing.listed.first().is_some_and(|first| number < first) && unknown;
+            let begun = !self.clean_stop && *number > durable.max(listing.listed.last().copied().unwrap_or(0));
             if purged || begun {
                 self.notes.push(format!("the next start removes {name} or puts it into the index"));
             } else {
@@ -210,21 +243,27 @@ impl LogCheck {
             };
             // Behind the checkpoint the file was compared with the journal byte for byte.
             let durable = journaled.durable.position;
-            let end = match self.journal.closed {
+            let end = match self.clean_stop {
                 false if *number == durable.file_number => Some(durable.offset),
                 false if *number > durable.file_number && journaled.is_authority => break,
                 _ => end,
             };
             let is_last = listing.listed.last() == Some(number);
-            if let Err(fault) = self.file(fs, listing, *number, end, is_last, &mut walk) {
-                self.faults.push(fault);
-                walk.gtids = None;
+            match self.file(fs, listing, *number, end, is_last, &mut walk) {
+                Ok(()) => {}
+                Err(fault) if is_last && journaled.binlog_decides && !self.clean_stop => {
+                    self.notes.push(format!("the next start cuts the binlog's last file: {fault}"));
+                }
+                Err(fault) => {
+                    self.faults.push(fault);
+                    walk.gtids = None;
+                }
             }
             progress(&format!("{}: {} events so far", listing.file_name(*number), self.binlog.events));
         }
-        if let (Some(gtids), true) = (&walk.gtids, journaled.is_authority) {
+        if let (Some(gtids), true) = (&walk.gtids, journaled.is_authority || journaled.binlog_decides) {
             self.binlog.gtids = gtids.to_string();
-            if *gtids != journaled.durable.gtids {
+            if *gtids != journaled.durable.gtids && journaled.is_authority {
                 let what = format!("the files hold {gtids}, the journal's checkpoint says {}", journaled.durable.gtids);
                 self.faults.push(Fault::of(&listing.index_path(), what));
             }
@@ -284,7 +323,7 @@ impl LogCheck {
             self.binlog.events += 1;
             self.binlog.bytes += size;
         }
-        if ended_by_rotate && is_last && self.journal.closed {
+        if ended_by_rotate && is_last && self.clean_stop {
             return Err(Fault::at(&path, reader.offset(), "it names a next file, and there is none"));
         }
         Ok(())
@@ -306,7 +345,7 @@ impl LogCheck {
                 Ok::<_, ReadError>(reader.next_event()?.is_some())
             });
             let bytes = length - from;
-            if self.journal.closed {
+            if self.clean_stop {
                 let what = format!("{bytes} bytes stand behind the end that the journal says");
                 self.faults.push(Fault::at(&path, from, what));
             } else if whole.unwrap_or(false) && scan.was_always_synced() {

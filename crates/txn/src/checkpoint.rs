@@ -6,14 +6,18 @@
 //! On crash: before the note is durable the older checkpoint counts and recovery replays more; replay
 //! is idempotent.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use cohort_io::FileSystem;
 use cohort_log::binlog::{BinlogPosition, GtidSet};
+use cohort_log::journal::{Journal, JournalOptions};
 use parking_lot::{Condvar, Mutex};
 
 use crate::commit::Coordinator;
+use crate::recovery::RecoverError;
 
 /// A checkpoint did not happen; the one before still counts.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +87,23 @@ pub(crate) fn take_last(coordinator: &Coordinator) -> Result<(), CheckpointError
     coordinator.binlog.close()?;
     coordinator.journal.close(frontier.lsn, &frontier.note.encode())?;
     Ok(())
+}
+
+/// Makes the journal in `dir`, which is closed or not there yet, go on behind a binlog that another protocol
+/// wrote up to `note`. It is closed again.
+pub(crate) fn take_over(
+    fs: Arc<dyn FileSystem>,
+    dir: &Path,
+    options: JournalOptions,
+    note: &Note,
+) -> Result<(), RecoverError> {
+    let (journal, mut scan) = Journal::open(fs, dir, options)?;
+    if let Some(record) = scan.next()? {
+        return Err(RecoverError::JournalNotSettled { lsn: record.lsn().0 });
+    }
+    let end = scan.end_lsn();
+    scan.finish()?;
+    Ok(journal.close(end, &note.encode())?)
 }
 
 #[derive(Default)]

@@ -7,6 +7,7 @@
 //! - a transaction's reads, locks and writes: [`Transaction`], `locks.rs`, `overlay.rs`, `scan.rs`
 //! - a commit, step by step: `commit.rs`; the same after a crash: `recovery.rs`
 //! - waits of sessions that share threads: `carrier.rs`
+//! - the same with two logs, as MySQL and MariaDB did it: `protocols.rs`
 //! - the logs seen from outside, for tools: `inspect.rs`, `check.rs`
 //! - what the log can forget, and when: `checkpoint.rs`
 //!
@@ -37,8 +38,10 @@ pub use inspect::{
 };
 pub use lock_profile::{LockProfile, LockUse};
 pub use locks::{KillHandle, LockError, LockMode};
-pub use protocols::CommitProtocol;
-pub use protocols::recovery::TwoPhaseReport;
+pub use protocols::mark::{MarkError, ProtocolMark};
+pub use protocols::recovery::{DecidedReport, TwoPhaseReport};
+pub use protocols::switch::{DataDirectory, EngineSource, EngineSourceError, StartReport};
+pub use protocols::{CommitProtocol, UnknownProtocol};
 pub use recovery::{EngineReport, RecoverError, RecoveryReport};
 pub use scan::Scan;
 pub use store::{Store, StoreOptions};

@@ -2,13 +2,14 @@
 //!
 //! Each is a file that reads like its row of the table in `docs/decisions/0009-classic-protocols.md`; the
 //! steps they are made of are in `steps.rs`, the queues and hand-offs in `group.rs`, and what happens after a crash in
-//! `recovery.rs`. Sessions run their commits in their own threads, as the originals do.
+//! `recovery.rs`, also where another protocol is asked for by then (`switch.rs`). Sessions run their commits in their own threads, as the originals do.
 //!
 //! Row locks are held until the engines have the commit record; the overlay is not used.
 
 mod group;
 mod mariadb;
 mod mariadb_naive;
+pub(crate) mod mark;
 mod mysql41;
 mod mysql50;
 mod mysql56;
@@ -16,8 +17,12 @@ mod mysql57;
 mod plugin104;
 pub(crate) mod recovery;
 mod steps;
+pub(crate) mod switch;
 #[cfg(test)]
 mod tests;
+
+use std::fmt;
+use std::str::FromStr;
 
 use cohort_engine::Xid;
 
@@ -53,6 +58,20 @@ pub enum CommitProtocol {
 }
 
 impl CommitProtocol {
+    /// Every protocol there is.
+    pub const ALL: [CommitProtocol; 10] = [
+        CommitProtocol::Journal,
+        CommitProtocol::Mysql41,
+        CommitProtocol::Mysql50 { support_xa: true },
+        CommitProtocol::Mysql50 { support_xa: false },
+        CommitProtocol::Plugin104,
+        CommitProtocol::Mysql56,
+        CommitProtocol::Mysql57,
+        CommitProtocol::MariadbNaive,
+        CommitProtocol::Mariadb { commit_flush: true },
+        CommitProtocol::Mariadb { commit_flush: false },
+    ];
+
     /// The name in `commit_protocol`.
     pub fn name(self) -> &'static str {
         match self {
@@ -67,7 +86,7 @@ impl CommitProtocol {
         }
     }
 
-    /// The two-phase protocol of that name; `None` for the journal.
+    /// The two-phase protocol of that kind; `None` for the journal.
     pub(crate) fn two_phase(self) -> Option<Box<dyn Protocol>> {
         Some(match self {
             CommitProtocol::Journal => return None,
@@ -79,6 +98,33 @@ impl CommitProtocol {
             CommitProtocol::MariadbNaive => Box::new(mariadb_naive::MariadbNaive::new()),
             CommitProtocol::Mariadb { commit_flush } => Box::new(mariadb::Mariadb::new(commit_flush)),
         })
+    }
+}
+
+/// The name, and behind it what is not as usual: `mysql50 support_xa=OFF`.
+impl fmt::Display for CommitProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            CommitProtocol::Mysql50 { support_xa: false } => f.write_str(" support_xa=OFF"),
+            CommitProtocol::Mariadb { commit_flush: false } => f.write_str(" commit_flush=OFF"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// No commit protocol is called that.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no commit protocol '{0}'")]
+pub struct UnknownProtocol(pub String);
+
+/// Reads what `Display` writes.
+impl FromStr for CommitProtocol {
+    type Err = UnknownProtocol;
+
+    fn from_str(text: &str) -> Result<CommitProtocol, UnknownProtocol> {
+        let found = CommitProtocol::ALL.into_iter().find(|protocol| protocol.to_string() == text);
+        found.ok_or_else(|| UnknownProtocol(text.to_owned()))
     }
 }
 

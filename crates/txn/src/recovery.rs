@@ -33,6 +33,7 @@ use cohort_log::journal::{Journal, Lsn, Scan, ScanEnd};
 use crate::checkpoint::{Note, NoteError};
 use crate::cohort_record::{CohortRecord, CohortRecordError};
 use crate::commit::{CommitError, Frontier};
+use crate::protocols::CommitProtocol;
 
 /// Why the server cannot start. Nothing was changed that the next start would not do again.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +83,30 @@ pub enum RecoverError {
     /// The first binlog file of this run could not be begun.
     #[error("cannot begin a new binlog file: {0}")]
     FirstCommit(#[from] CommitError),
+    /// Logs were recovered, and could not be closed for another protocol.
+    #[error("cannot close the logs for another commit protocol: {0}")]
+    Settle(String),
+    /// The engines hold transactions that only clients may decide, and the journal knows nothing of them.
+    #[error(
+        "{0} XA transactions are prepared: start with the commit protocol that wrote them, and commit or roll them \
+         back (XA RECOVER lists them)"
+    )]
+    PreparedLeft(u64),
+    /// Another protocol wrote the logs since, and yet the journal was not closed before.
+    #[error(
+        "the journal holds a record at lsn {lsn} from before another commit protocol took over: journal and engines \
+         do not belong together; restore both from one backup"
+    )]
+    JournalNotSettled {
+        /// Where it begins.
+        lsn: u64,
+    },
+    /// It cannot be told which protocol wrote the logs.
+    #[error(transparent)]
+    Mark(#[from] crate::protocols::mark::MarkError),
+    /// An engine could not be opened.
+    #[error(transparent)]
+    Engines(#[from] crate::protocols::switch::EngineSourceError),
     /// An engine refused redo.
     #[error(transparent)]
     Engine(#[from] cohort_engine::WriteError),
@@ -103,6 +128,8 @@ pub enum RecoverError {
 /// What recovery found and did: as one line for the operator, and as JSON.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct RecoveryReport {
+    /// The protocol that wrote the logs.
+    pub protocol: &'static str,
     /// Where the scan began, as position in the journal.
     pub checkpoint_lsn: u64,
     /// Where the journal ends.
@@ -203,6 +230,7 @@ pub(crate) fn recover(
     let mut told = began;
     let durable: Vec<Position> = engines.iter().map(|engine| engine.durable_position()).collect();
     let mut report = RecoveryReport {
+        protocol: CommitProtocol::Journal.name(),
         checkpoint_lsn: scan.start().0,
         engines: engines.iter().zip(&durable).map(|(engine, durable)| EngineReport::new(&**engine, *durable)).collect(),
         ..RecoveryReport::default()

@@ -92,6 +92,20 @@ impl Store {
         engines: Vec<Arc<dyn Engine>>,
         progress: &mut dyn FnMut(&str),
     ) -> Result<(Arc<Store>, RecoveryReport), RecoverError> {
+        let (store, report) = Store::recovered(options, fs, clock, engines, progress)?;
+        store.prepare_ahead();
+        store.begin_file(FileStart::ServerStart)?;
+        Ok((store, report))
+    }
+
+    /// The store as recovery leaves it: what was there is whole and durable, nothing new is begun.
+    fn recovered(
+        options: StoreOptions,
+        fs: Arc<dyn FileSystem>,
+        clock: Arc<dyn Clock>,
+        engines: Vec<Arc<dyn Engine>>,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(Arc<Store>, RecoveryReport), RecoverError> {
         let (journal, scan) = Journal::open(fs.clone(), &options.journal_dir, options.journal)?;
         let journal = Arc::new(journal);
         for engine in &engines {
@@ -113,14 +127,26 @@ impl Store {
         ));
         let background = Background::new(options.checkpoint_bytes);
         let coordinator = Coordinator::new(shared.clone(), journal, background, start.next_order);
-        checkpoint::prepare_ahead(&coordinator);
-        let store = Store::new(shared, CommitPath::Journal(Arc::new(coordinator)));
-        store.begin_file(FileStart::ServerStart)?;
-        Ok((store, report))
+        Ok((Store::new(shared, CommitPath::Journal(Arc::new(coordinator))), report))
+    }
+
+    /// Recovers a directory that the journal wrote and closes it as a clean stop does, so that another
+    /// protocol can go on there.
+    pub(crate) fn settle(
+        options: StoreOptions,
+        fs: Arc<dyn FileSystem>,
+        clock: Arc<dyn Clock>,
+        engines: Vec<Arc<dyn Engine>>,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<RecoveryReport, RecoverError> {
+        let (store, report) = Store::recovered(options, fs, clock, engines, progress)?;
+        store.close().map_err(RecoverError::Settle)?;
+        Ok(report)
     }
 
     /// Opens the store with a classic protocol: the binlog decides what becomes of the transactions that
-    /// the engines found prepared. `options.journal` is not used.
+    /// the engines found prepared. It wrote the logs that are there, if any: see
+    /// [`DataDirectory`](crate::DataDirectory). `options.journal` is not used.
     ///
     /// # Panics
     /// When `protocol` is [`CommitProtocol::Journal`].
@@ -144,9 +170,22 @@ impl Store {
         clock: Arc<dyn Clock>,
         engines: Vec<Arc<dyn TwoPhase>>,
     ) -> Result<(Arc<Store>, TwoPhaseReport), RecoverError> {
-        let protocol = protocol.two_phase().expect("a protocol with two phases");
+        let (store, report) = Store::recovered_two_phase(options, protocol, fs, clock, engines)?;
+        store.prepare_ahead();
+        store.begin_file(FileStart::ServerStart)?;
+        Ok((store, report))
+    }
+
+    fn recovered_two_phase(
+        options: StoreOptions,
+        wrote: CommitProtocol,
+        fs: Arc<dyn FileSystem>,
+        clock: Arc<dyn Clock>,
+        engines: Vec<Arc<dyn TwoPhase>>,
+    ) -> Result<(Arc<Store>, TwoPhaseReport), RecoverError> {
+        let protocol = wrote.two_phase().expect("a protocol with two phases");
         let binlog = BinlogFiles::open(fs, options.binlog)?;
-        let (note, report) = protocols::recovery::recover(&binlog, &engines)?;
+        let (note, report) = protocols::recovery::recover(wrote, &binlog, &engines)?;
         let shared = Arc::new(Shared::new(
             engines.iter().map(|engine| engine.clone() as Arc<dyn Engine>).collect(),
             binlog,
@@ -158,10 +197,33 @@ impl Store {
             0,
         ));
         let steps = Arc::new(Steps::new(shared.clone(), engines, protocol));
-        steps.prepare_ahead();
-        let store = Store::new(shared, CommitPath::TwoPhase(steps));
-        store.begin_file(FileStart::ServerStart)?;
-        Ok((store, report))
+        Ok((Store::new(shared, CommitPath::TwoPhase(steps)), report))
+    }
+
+    /// Recovers a directory that the classic protocol `wrote` wrote and closes it as a clean stop does, so
+    /// that the protocol `next` can go on there; the journal gets a checkpoint at the end of the binlog.
+    ///
+    /// # Panics
+    /// When `wrote` is [`CommitProtocol::Journal`].
+    pub(crate) fn settle_two_phase(
+        options: StoreOptions,
+        wrote: CommitProtocol,
+        next: CommitProtocol,
+        fs: Arc<dyn FileSystem>,
+        clock: Arc<dyn Clock>,
+        engines: Vec<Arc<dyn TwoPhase>>,
+    ) -> Result<TwoPhaseReport, RecoverError> {
+        let (journal_dir, journal) = (options.journal_dir.clone(), options.journal.clone());
+        let (store, report) = Store::recovered_two_phase(options, wrote, fs.clone(), clock, engines)?;
+        let left: u64 = report.engines.iter().map(|engine| engine.left).sum();
+        if next == CommitProtocol::Journal && left > 0 {
+            return Err(RecoverError::PreparedLeft(left));
+        }
+        store.close().map_err(RecoverError::Settle)?;
+        if next == CommitProtocol::Journal {
+            checkpoint::take_over(fs, &journal_dir, journal, &store.shared.frontier().note)?;
+        }
+        Ok(report)
     }
 
     fn new(shared: Arc<Shared>, path: CommitPath) -> Arc<Store> {
@@ -341,7 +403,7 @@ impl Store {
         }
     }
 
-    #[cfg(test)]
+    /// Makes the next files of the logs ready, so that commits find them.
     pub(crate) fn prepare_ahead(&self) {
         match &self.path {
             CommitPath::Journal(coordinator) => checkpoint::prepare_ahead(coordinator),

@@ -11,6 +11,7 @@
 mod check;
 mod load;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -27,70 +28,131 @@ const WORKERS: u64 = 8;
 
 #[test]
 fn every_acknowledged_transaction_survives_kill_9() -> Result<()> {
-    let seed = rng::seed();
-    let rounds = std::env::var("COHORT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     let folder = tempfile::tempdir()?;
     // Small files and layers: the load crosses several of them, and kills hit rotations and writes of
     // either engine as well.
-    let launch = Launch::new(folder.path().join("data"))
-        .option("--max-binlog-size=1048576")
-        .option("--redb-layer-size=131072")
-        .option("--write-buffer-size=1048576");
-
-    let mut server = launch.start()?;
-    load::create_tables(&mut server.connect()?)?;
-    let mut history = History::default();
-    let mut checker = Checker::default();
-    let mut rng = Rng::new(seed);
-    for round in 0..rounds {
-        let pause = Duration::from_millis(50 + rng.below(600));
-        server = run_and_kill(server, round, seed, pause, &mut history)?;
-        if rng.chance(30) {
-            server = kill_while_it_recovers(server, Duration::from_millis(rng.below(300)))?;
-        }
-        let found = checker.check(&server, &mut history)?;
-        println!("round {round}: killed after {pause:?}; {found}");
-    }
-    assert!(history.acknowledged() > rounds, "the load did next to nothing");
-    check::binlog_rebuilds_the_tables_elsewhere(&server, folder.path())?;
-    server.stop()?;
+    let launch = small_files(&folder.path().join("data")).option("--redb-layer-size=131072");
+    let mut run = Run::start(launch, "redb")?;
+    run.kill_again_and_again(rounds(20))?;
+    check::binlog_rebuilds_the_tables_elsewhere(&run.server, folder.path())?;
+    run.server.stop()?;
     Ok(())
 }
 
-/// Runs the load until the server is killed under it, and starts the server again.
-fn run_and_kill(mut server: Server, round: u64, seed: u64, pause: Duration, history: &mut History) -> Result<Server> {
-    let stop = AtomicBool::new(false);
-    let mut workers: Vec<Worker> = (0..WORKERS)
-        .map(|number| Worker::new(number, round, Rng::stream(seed, round * WORKERS + number), history))
-        .collect();
-    let options = server.options();
-    let results: Result<Vec<()>> = thread::scope(|scope| {
-        let running: Vec<_> = workers
-            .iter_mut()
-            .map(|worker| {
-                let (options, stop) = (options.clone(), &stop);
-                scope.spawn(move || worker.run(options, stop))
-            })
-            .collect();
-        thread::sleep(pause);
-        let killed = server.signal_kill();
-        stop.store(true, Ordering::Relaxed);
-        let joined = running.into_iter().map(|thread| thread.join().expect("a worker panicked"));
-        let outcome = joined.collect();
-        killed.and(outcome)
-    });
-    results?;
-    for worker in workers {
-        history.absorb(worker);
+/// Every protocol that keeps binlog and engines together, one after the other on the same directory: each
+/// recovery after a kill is that of the protocol that wrote the logs, though the next one is asked for.
+#[test]
+fn every_acknowledged_transaction_survives_kill_9_under_any_protocol() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let datadir = folder.path().join("data");
+    let under = |protocol: &str| small_files(&datadir).option(format!("--commit-protocol={protocol}"));
+    let mut run = Run::start(under("mysql56"), "RocksDB")?;
+    let mut wrote = "mysql56";
+    for next in ["mysql57", "mysql50", "mariadb", "journal", "plugin104", "mariadb-naive", "journal", "mysql56"] {
+        run.kill_again_and_again(rounds(1))?;
+        run = run.killed_and_restarted(under(next))?;
+        let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(datadir.join("recovery.json"))?)?;
+        assert_eq!(report["protocol"], wrote, "{report}");
+        assert_eq!(report["clean_stop"].as_bool().unwrap_or_default(), false, "{report}");
+        wrote = next;
     }
-    server.kill_and_restart()
+    run.kill_again_and_again(rounds(1))?;
+    check::binlog_rebuilds_the_tables_elsewhere(&run.server, folder.path())?;
+    run.server.stop()?;
+    Ok(())
 }
 
-/// Kills the server, starts it, kills it again `pause` later, and starts it for good.
-fn kill_while_it_recovers(server: Server, pause: Duration) -> Result<Server> {
-    let recovering = server.kill()?.spawn()?;
+fn small_files(datadir: &Path) -> Launch {
+    Launch::new(datadir).option("--max-binlog-size=1048576").option("--write-buffer-size=1048576")
+}
+
+fn rounds(default: u64) -> u64 {
+    std::env::var("COHORT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// A server under load, and what it has acknowledged.
+struct Run {
+    server: Server,
+    second_engine: &'static str,
+    history: History,
+    checker: Checker,
+    seed: u64,
+    rng: Rng,
+    round: u64,
+}
+
+impl Run {
+    fn start(launch: Launch, second_engine: &'static str) -> Result<Run> {
+        let server = launch.start()?;
+        load::create_tables(&mut server.connect()?, second_engine)?;
+        let seed = rng::seed();
+        let (history, checker) = (History::default(), Checker::default());
+        Ok(Run { server, second_engine, history, checker, seed, rng: Rng::new(seed), round: 0 })
+    }
+
+    /// Kills the server under its load and checks what it has when it is back, `rounds` times.
+    fn kill_again_and_again(&mut self, rounds: u64) -> Result<()> {
+        let acknowledged = self.history.acknowledged();
+        for _ in 0..rounds {
+            let pause = Duration::from_millis(50 + self.rng.below(600));
+            self.run_and_kill(pause)?;
+            let mut launch = self.server.launch().clone();
+            if self.rng.chance(30) {
+                launch = kill_while_it_recovers(&launch, Duration::from_millis(self.rng.below(300)))?;
+            }
+            self.server = launch.start()?;
+            let found = self.checker.check(&self.server, &mut self.history)?;
+            println!("round {}: killed after {pause:?}; {found}", self.round);
+        }
+        assert!(self.history.acknowledged() > acknowledged + rounds, "the load did next to nothing");
+        Ok(())
+    }
+
+    /// The same after one more kill, started as `launch` says.
+    fn killed_and_restarted(mut self, launch: Launch) -> Result<Run> {
+        self.run_and_kill(Duration::from_millis(200))?;
+        self.server = launch.start()?;
+        self.checker.check(&self.server, &mut self.history)?;
+        Ok(self)
+    }
+
+    /// Runs the load until the server is killed under it.
+    fn run_and_kill(&mut self, pause: Duration) -> Result<()> {
+        let stop = AtomicBool::new(false);
+        let (seed, round, history) = (self.seed, self.round, &self.history);
+        let stream = |number| Rng::stream(seed, round * WORKERS + number);
+        let new = |number| Worker::new(number, round, stream(number), self.second_engine, history);
+        let mut workers: Vec<Worker> = (0..WORKERS).map(new).collect();
+        let options = self.server.options();
+        let results: Result<Vec<()>> = thread::scope(|scope| {
+            let running: Vec<_> = workers
+                .iter_mut()
+                .map(|worker| {
+                    let (options, stop) = (options.clone(), &stop);
+                    scope.spawn(move || worker.run(options, stop))
+                })
+                .collect();
+            thread::sleep(pause);
+            let killed = self.server.signal_kill();
+            stop.store(true, Ordering::Relaxed);
+            let joined = running.into_iter().map(|thread| thread.join().expect("a worker panicked"));
+            let outcome = joined.collect();
+            killed.and(outcome)
+        });
+        results?;
+        for worker in workers {
+            self.history.absorb(worker);
+        }
+        self.round += 1;
+        self.server.wait_until_dead()
+    }
+}
+
+/// Starts the server and kills it `pause` later.
+fn kill_while_it_recovers(launch: &Launch, pause: Duration) -> Result<Launch> {
+    let recovering = launch.spawn()?;
     thread::sleep(pause);
-    recovering.kill_and_restart()
+    recovering.kill()
 }
 
 #[test]

@@ -57,6 +57,8 @@ impl RocksDb {
     pub fn open_read_only(dir: &Path, options: &RocksDbOptions) -> Result<RocksDb, OpenError> {
         let mut built = build(options);
         built.create_if_missing(false);
+        // A log of the engine's own, if there is one, is read into memory; what is prepared in it does not show.
+        built.set_allow_2pc(true);
         let db = DB::open_for_read_only(&built, dir, false).map_err(|e| open_error(dir, &e))?;
         let opened = stored_position(&db, dir)?;
         let opened =

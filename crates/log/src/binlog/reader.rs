@@ -89,6 +89,7 @@ pub struct BinlogReader {
     file: Arc<dyn File>,
     path: PathBuf,
     event_bytes_max: u32,
+    in_use: bool,
     end: u64,
     /// Offset of the next event.
     at: u64,
@@ -114,6 +115,7 @@ impl BinlogReader {
             file,
             path: path.to_path_buf(),
             event_bytes_max: options.event_bytes_max,
+            in_use: false,
             end,
             at: MAGIC.len() as u64,
             buffer: Vec::new(),
@@ -129,6 +131,11 @@ impl BinlogReader {
         }
         reader.at = MAGIC.len() as u64;
         Ok(reader)
+    }
+
+    /// Whether the file is marked as in use: a server is writing it, or did so when it ended.
+    pub fn is_in_use(&self) -> bool {
+        self.in_use
     }
 
     /// Offset of the next event.
@@ -218,6 +225,7 @@ impl BinlogReader {
         if header.event_type != EventType::FORMAT_DESCRIPTION || size < HEADER_BYTES + CRC_BYTES {
             return Err(not_binlog());
         }
+        self.in_use = header.flags & FLAG_IN_USE != 0;
         let event = Event { offset: self.at, header, body: &bytes[HEADER_BYTES..size - CRC_BYTES] };
         match event.decode() {
             Ok(EventBody::FormatDescription(description)) => {

@@ -1,7 +1,9 @@
 //! The SHOW statements that the server itself answers.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cohort_engine::Engine;
 use cohort_sql::ast::ShowKind;
 use cohort_sql::collation::Collation;
 use cohort_sql::expr::VariableScope;
@@ -50,7 +52,7 @@ pub fn table(environment: &SessionEnvironment, session: &SessionState, what: &Sh
         ShowKind::ProcessList { full } => process_table(server, *full),
         ShowKind::BinaryLogs => binary_logs(server),
         ShowKind::BinaryLogStatus => binary_log_status(server),
-        ShowKind::Engines => engines(session),
+        ShowKind::Engines => engines(server, session),
         ShowKind::Engine { name, what } => engine(server, name, what)?,
         ShowKind::Collation => collations(),
         ShowKind::CharacterSet => character_sets(),
@@ -164,7 +166,7 @@ fn binary_log_status(server: &Server) -> ShowTable {
     ShowTable { columns, rows: vec![row] }
 }
 
-fn engines(session: &SessionState) -> ShowTable {
+fn engines(server: &Server, session: &SessionState) -> ShowTable {
     let columns = vec![
         ("Engine", text(64)),
         ("Support", text(8)),
@@ -174,13 +176,19 @@ fn engines(session: &SessionState) -> ShowTable {
         ("Savepoints", text(3)),
     ];
     let row = |name: &str, comment: &str| {
+        let there = |engine: &Arc<dyn Engine>| engine.name() == name || name == "InnoDB";
         let default = session.default_engine.as_deref().unwrap_or("RocksDB").eq_ignore_ascii_case(name);
-        texts([name, if default { "DEFAULT" } else { "YES" }, comment, "YES", "NO", "YES"])
+        let support = match server.store().engines().iter().any(there) {
+            true if default => "DEFAULT",
+            true => "YES",
+            false => "DISABLED",
+        };
+        texts([name, support, comment, "YES", "NO", "YES"])
     };
     let rows = vec![
         row("InnoDB", "Another name for RocksDB"),
-        row("RocksDB", "Log-structured tables, made durable by the journal"),
-        row("redb", "B-tree tables, made durable by the journal"),
+        row("RocksDB", "Log-structured tables"),
+        row("redb", "B-tree tables"),
     ];
     ShowTable { columns, rows }
 }

@@ -10,16 +10,17 @@ use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
 use cohort_io::ScratchFs;
 use cohort_log::binlog::BinlogOptions;
 use cohort_sql::{TableReport, check_tables};
-use cohort_txn::{BinlogReport, Fault, JournalReport, check_logs};
+use cohort_txn::{BinlogReport, CommitProtocol, Fault, JournalReport, ProtocolMark, check_logs};
 use serde::Serialize;
 
 use super::{Arguments, ToolError};
 use crate::startup::StoppedDir;
+use crate::startup::store::mark_path;
 
 const USAGE: &str = "\
 Usage: cohort check DATADIR [--json FILE]
 Checks a stopped data directory without changing it: the journal, every binlog file, where they and the
-engine stand to each other, the catalog, every row and index entry. --json: write a report";
+engines stand to each other, the catalog, every row and index entry. --json: write a report";
 
 /// Bytes of the engine's blocks to keep: everything is read once or twice, in order.
 const CACHE_BYTES: usize = 64 << 20;
@@ -28,6 +29,8 @@ const CACHE_BYTES: usize = 64 << 20;
 #[derive(Serialize)]
 struct CheckReport {
     datadir: String,
+    /// The commit protocol that wrote the logs.
+    protocol: String,
     version: &'static str,
     /// No faults.
     sound: bool,
@@ -84,7 +87,15 @@ fn look(dir: &StoppedDir) -> CheckReport {
         faults.push(fault);
         Vec::new()
     });
-    let logs = check_logs(&dir.fs, &dir.path.join("journal"), &BinlogOptions::new(&dir.path), &engines, &mut progress);
+    let wrote = match ProtocolMark::new(dir.fs.clone(), mark_path(&dir.path)).read() {
+        Ok(wrote) => wrote.unwrap_or(CommitProtocol::Journal),
+        Err(error) => {
+            faults.push(Fault::of(&dir.path, error));
+            CommitProtocol::Journal
+        }
+    };
+    let logs =
+        check_logs(wrote, &dir.fs, &dir.path.join("journal"), &BinlogOptions::new(&dir.path), &engines, &mut progress);
     let tables = check_tables(&engines, &mut progress);
     faults.extend(logs.faults);
     faults.extend(tables.faults.into_iter().map(|what| Fault::of(&dir.path, what)));
@@ -92,6 +103,7 @@ fn look(dir: &StoppedDir) -> CheckReport {
         engines.iter().map(|engine| EngineReport { name: engine.name(), durable_lsn: engine.durable_position().0 });
     CheckReport {
         datadir: dir.path.display().to_string(),
+        protocol: logs.protocol,
         version: crate::VERSION,
         sound: faults.is_empty(),
         faults,

@@ -119,16 +119,18 @@ impl Shared {
         self.frontier.lock().clone()
     }
 
-    /// Shows readers everything up to `last`, which the engines have; `gtids` are those new since the
-    /// call before, and the log ends at `end`.
+    /// Shows readers what the engines have, `last` with it; `gtids` are those new since the call before, and
+    /// the log ends at `end`. Order and position never go back, whoever is the last to call.
     pub fn publish(&self, last: &Member, gtids: &GtidSet, end: Lsn) {
         let position = last.committed.as_ref().expect("layout filled it in").position;
+        let mut frontier = self.frontier.lock();
+        let before = self.published.load();
+        let position = before.position.max(position);
         self.published.store(Arc::new(Published {
-            order: last.order,
+            order: before.order.max(last.order),
             position,
             snapshots: self.engines.iter().map(|engine| engine.snapshot()).collect(),
         }));
-        let mut frontier = self.frontier.lock();
         frontier.lsn = end;
         frontier.note.position = position;
         frontier.note.gtids.union(gtids);

@@ -12,30 +12,73 @@
 //! the engines.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::sync::Arc;
 
 use cohort_engine::{TwoPhase, Xid};
 use cohort_log::binlog::{BinlogFiles, BinlogPosition, EventBody, GtidSet, ReadError, ReaderOptions};
 
-use super::internal_number;
+use serde::Serialize;
+
+use super::{CommitProtocol, internal_number};
 use crate::checkpoint::Note;
 use crate::recovery::RecoverError;
 
-/// What the recovery of a classic protocol found and did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What the recovery of a classic protocol found and did: as one line for the operator, and as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TwoPhaseReport {
+    /// The protocol that wrote the logs.
+    pub protocol: String,
+    /// The server had been stopped cleanly.
+    pub clean_stop: bool,
     /// Transactions in the last binlog file.
     pub in_binlog: u64,
     /// Bytes cut off behind them.
     pub binlog_bytes_cut: u64,
     /// Why they were cut.
     pub cut_reason: Option<String>,
-    /// Per engine: prepared transactions that were committed.
-    pub committed: Vec<(&'static str, u64)>,
-    /// Per engine: prepared transactions that were rolled back.
-    pub rolled_back: Vec<(&'static str, u64)>,
-    /// Prepared transactions of clients (XA), left as they are.
+    /// Per engine.
+    pub engines: Vec<DecidedReport>,
+}
+
+/// What became of the prepared transactions that recovery found in one engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DecidedReport {
+    /// The engine's name.
+    pub name: &'static str,
+    /// Prepared transactions found.
+    pub prepared: u64,
+    /// Of these, committed: the binlog has them.
+    pub committed: u64,
+    /// Rolled back: the binlog does not have them.
+    pub rolled_back: u64,
+    /// Clients' own (XA), left as they are.
     pub left: u64,
+}
+
+impl TwoPhaseReport {
+    /// Whether there was nothing to do.
+    pub fn is_clean(&self) -> bool {
+        self.clean_stop && self.binlog_bytes_cut == 0 && self.engines.iter().all(|engine| engine.prepared == 0)
+    }
+}
+
+impl fmt::Display for TwoPhaseReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "recovery: {}, {} transactions in the last binlog file", self.protocol, self.in_binlog)?;
+        for DecidedReport { name, prepared, committed, rolled_back, left } in &self.engines {
+            write!(
+                f,
+                "; {name}: {prepared} prepared, of them {committed} committed, {rolled_back} rolled back, {left} left"
+            )?;
+        }
+        match (self.binlog_bytes_cut, &self.cut_reason) {
+            (0, _) => Ok(()),
+            (bytes, reason) => {
+                write!(f, "; {bytes} binlog bytes cut ({})", reason.as_deref().unwrap_or("space set aside"))
+            }
+        }
+    }
 }
 
 /// The coordinator log as a crash left it.
@@ -46,10 +89,14 @@ struct CoordinatorLog {
     /// Numbers of the transactions, in order.
     xids: Vec<u64>,
     cut_reason: Option<String>,
+    /// Its file is not marked as closed.
+    in_use: bool,
 }
 
-/// Decides every prepared transaction by the last binlog file, whose torn end is cut.
+/// Decides every prepared transaction by the last binlog file, whose torn end is cut. `wrote` is the
+/// protocol that wrote it.
 pub(crate) fn recover(
+    wrote: CommitProtocol,
     binlog: &BinlogFiles,
     engines: &[Arc<dyn TwoPhase>],
 ) -> Result<(Note, TwoPhaseReport), RecoverError> {
@@ -57,39 +104,42 @@ pub(crate) fn recover(
     let files = binlog.finish_recovery(found.as_ref().map(|log| log.end))?;
     let log = found.unwrap_or_default();
     let mut report = TwoPhaseReport {
+        protocol: wrote.to_string(),
+        clean_stop: !log.in_use,
         in_binlog: log.xids.len() as u64,
         binlog_bytes_cut: files.cut_bytes,
         cut_reason: log.cut_reason.filter(|_| files.cut_bytes > 0),
         ..TwoPhaseReport::default()
     };
     for engine in engines {
-        decide(&**engine, &log.xids, &mut report)?;
+        report.engines.push(decide(&**engine, &log.xids)?);
     }
     Ok((Note { position: log.end, gtids: log.gtids }, report))
 }
 
 /// Commits what the binlog has, in its order, and rolls the rest back.
-fn decide(engine: &dyn TwoPhase, xids: &[u64], report: &mut TwoPhaseReport) -> Result<(), RecoverError> {
-    let mut prepared: HashMap<u64, Xid> = HashMap::new();
-    for xid in engine.prepared() {
+fn decide(engine: &dyn TwoPhase, xids: &[u64]) -> Result<DecidedReport, RecoverError> {
+    let found = engine.prepared();
+    let mut report =
+        DecidedReport { name: engine.name(), prepared: found.len() as u64, committed: 0, rolled_back: 0, left: 0 };
+    let mut undecided: HashMap<u64, Xid> = HashMap::new();
+    for xid in found {
         match internal_number(&xid) {
-            Some(number) => drop(prepared.insert(number, xid)),
+            Some(number) => drop(undecided.insert(number, xid)),
             None => report.left += 1,
         }
     }
-    let mut committed = 0;
     for number in xids {
-        if let Some(xid) = prepared.remove(number) {
+        if let Some(xid) = undecided.remove(number) {
             engine.commit_prepared(&xid)?;
-            committed += 1;
+            report.committed += 1;
         }
     }
-    let undecided: BTreeSet<&Xid> = prepared.values().collect();
+    let undecided: BTreeSet<&Xid> = undecided.values().collect();
     undecided.iter().try_for_each(|xid| engine.rollback_prepared(xid))?;
-    report.committed.push((engine.name(), committed));
-    report.rolled_back.push((engine.name(), undecided.len() as u64));
+    report.rolled_back = undecided.len() as u64;
     engine.flush_log()?;
-    Ok(())
+    Ok(report)
 }
 
 fn read_coordinator_log(binlog: &BinlogFiles) -> Result<Option<CoordinatorLog>, RecoverError> {
@@ -122,7 +172,8 @@ fn was_not_begun(error: &ReadError) -> bool {
 /// Reads a file up to the end of its last whole transaction. An error says that its header is not there.
 fn read_file(binlog: &BinlogFiles, number: u64) -> Result<CoordinatorLog, ReadError> {
     let mut reader = binlog.reader(number, ReaderOptions::default())?;
-    let mut log = CoordinatorLog { gtids: reader.previous_gtids()?, ..CoordinatorLog::default() };
+    let (gtids, in_use) = (reader.previous_gtids()?, reader.is_in_use());
+    let mut log = CoordinatorLog { gtids, in_use, ..CoordinatorLog::default() };
     log.end = BinlogPosition { file_number: number, offset: reader.offset() };
     let mut gtid = None;
     loop {

@@ -7,7 +7,7 @@
 //! 3. After a step that may have left something behind failed, no commit is acknowledged
 //!    ([`Steps::seal`]).
 //!
-//! Concurrency: `order` → `progress`. `order` is held while the binlog file is written; callers commit in
+//! Concurrency: `order` → `progress`; `showing` is apart from them. `order` is held while the binlog file is written; callers commit in
 //! engines under a lock of their protocol, in the order in which they wrote the binlog.
 
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub(crate) struct Steps {
     engines: Vec<Arc<dyn TwoPhase>>,
     protocol: Box<dyn Protocol>,
     order: Mutex<BinlogOrder>,
+    /// Held from a member's first commit record to its being shown.
+    showing: Mutex<()>,
     progress: Mutex<Progress>,
     changed: Condvar,
     next_xid: AtomicU64,
@@ -64,6 +66,7 @@ impl Steps {
             engines,
             protocol,
             order: Mutex::new(order),
+            showing: Mutex::default(),
             progress: Mutex::new(Progress { next_order, ..Progress::default() }),
             changed: Condvar::new(),
             next_xid: AtomicU64::new(1),
@@ -108,10 +111,13 @@ impl Steps {
 
     /// A transaction that is not in the binlog (`sql_log_bin=0`) has nothing to be kept together with.
     fn commit_in_engines_only(&self, mut member: Member) -> Result<Committed, CommitError> {
-        let order = self.order.lock();
         member.committed = Some(Committed { gtid: None, position: self.shared.published().position });
-        let committed = self.commit_without_prepare(&member)?;
-        drop(order);
+        member.order = {
+            let mut progress = self.progress.lock();
+            progress.next_order += 1;
+            progress.next_order - 1
+        };
+        let committed = self.commit_in_engines(&member, |engine, redo| engine.commit_unprepared(redo))?;
         self.flush_engines(&member)?;
         Ok(committed)
     }
@@ -202,32 +208,34 @@ impl Steps {
 
     /// Writes the member's commit records and shows it to readers; not durable before a flush.
     pub fn commit_prepared(&self, member: &Member) -> Result<Committed, CommitError> {
-        self.check_open()?;
         let xid = self.xid(member);
-        for (engine, _) in &member.redo {
-            self.engines[usize::from(engine.0)].commit_prepared(&xid).map_err(|error| self.seal(&error))?;
-        }
+        let committed = self.commit_in_engines(member, |engine, _| engine.commit_prepared(&xid))?;
         self.decided();
-        self.show(member)
+        Ok(committed)
     }
 
     /// Writes changes and commit record at once, in engine after engine, and shows them to readers.
     pub fn commit_without_prepare(&self, member: &Member) -> Result<Committed, CommitError> {
-        self.check_open()?;
-        for (engine, redo) in &member.redo {
-            self.engines[usize::from(engine.0)].commit_unprepared(redo).map_err(|error| self.seal(&error))?;
-        }
-        if member.order > 0 {
-            self.decided();
-        }
-        self.show(member)
+        let committed = self.commit_in_engines(member, |engine, redo| engine.commit_unprepared(redo))?;
+        self.decided();
+        Ok(committed)
     }
 
-    fn show(&self, member: &Member) -> Result<Committed, CommitError> {
+    /// Commits in engine after engine and shows that to readers, who never see a part of it.
+    fn commit_in_engines(
+        &self,
+        member: &Member,
+        commit: impl Fn(&dyn TwoPhase, &[u8]) -> Result<(), WriteError>,
+    ) -> Result<Committed, CommitError> {
+        self.check_open()?;
         let committed = member.committed.clone().expect("the binlog was laid out");
         let mut gtids = GtidSet::new();
         if let Some(gtid) = committed.gtid {
             gtids.insert(gtid);
+        }
+        let _whole = self.showing.lock();
+        for (engine, redo) in &member.redo {
+            commit(&*self.engines[usize::from(engine.0)], redo).map_err(|error| self.seal(&error))?;
         }
         self.shared.publish(member, &gtids, Lsn(0));
         Ok(committed)

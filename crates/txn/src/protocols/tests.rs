@@ -5,10 +5,11 @@ mod logged;
 use std::sync::Arc;
 use std::thread;
 
-use cohort_engine::{TwoPhase, WriteError};
+use cohort_engine::{Engine, TwoPhase, WriteError};
 use cohort_io::{Fault, SimClock, SimDisk};
 
 use self::logged::LoggedEngine;
+use super::switch::{DataDirectory, EngineSource, EngineSourceError, Engines, StartReport};
 use super::*;
 use crate::commit::tests::{Machine, check, found, transfer};
 use crate::recovery::RecoverError;
@@ -85,8 +86,8 @@ fn a_crash_at_any_operation_keeps_binlog_and_engines_together() {
             let next = there.counter + 1;
             transfer(&store, next).unwrap_or_else(|error| panic!("{context}: the server does not go on: {error}"));
             check(&found(&disk, &store), &[next], &context);
-            committed += report.committed.iter().map(|(_, count)| count).sum::<u64>();
-            rolled_back += report.rolled_back.iter().map(|(_, count)| count).sum::<u64>();
+            committed += report.engines.iter().map(|engine| engine.committed).sum::<u64>();
+            rolled_back += report.engines.iter().map(|engine| engine.rolled_back).sum::<u64>();
             if finished {
                 assert!(operation > 60, "the sweep reached the logs' writes");
                 break;
@@ -197,4 +198,115 @@ fn a_failed_sync_fails_the_whole_group() {
             assert_eq!((&ids, &ids), (&there.rows[0], &there.rows[1]), "{protocol:?}");
         }
     }
+}
+
+/// The engines of a disk in either form.
+struct Source<'d>(&'d SimDisk);
+
+impl Source<'_> {
+    fn engines(&self) -> Result<[Arc<LoggedEngine>; 2], WriteError> {
+        Ok([Arc::new(LoggedEngine::open(self.0, "one")?), Arc::new(LoggedEngine::open(self.0, "two")?)])
+    }
+}
+
+impl EngineSource for Source<'_> {
+    fn journaled(&self) -> Result<Vec<Arc<dyn Engine>>, EngineSourceError> {
+        let [one, two] = self.engines()?;
+        Ok(vec![one, two])
+    }
+
+    fn two_phase(&self) -> Result<Vec<Arc<dyn TwoPhase>>, EngineSourceError> {
+        let [one, two] = self.engines()?;
+        Ok(vec![one, two])
+    }
+}
+
+/// Opens with any protocol, behind whichever wrote the logs.
+fn hand_over(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, Option<StartReport>), RecoverError> {
+    let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
+    let options = || Machine::options(1);
+    let (mark, engines) = ("/data/mark".into(), Source(disk));
+    let directory = DataDirectory { fs: fs.clone(), clock: clock.clone(), mark, options: &options, engines: &engines };
+    let (engines, settled) = directory.hand_over(protocol, &mut |_| ())?;
+    let store = match engines {
+        Engines::Journaled(engines) => Store::recover(options(), fs, clock, engines, &mut |_| ())?.0,
+        Engines::TwoPhase(engines) => Store::recover_two_phase(options(), protocol, fs, clock, engines)?.0,
+    };
+    Ok((store, settled))
+}
+
+/// Every protocol that keeps binlog and engines together, and the journal before, between and after them.
+const RELAY: [CommitProtocol; 6] = [
+    CommitProtocol::Journal,
+    CommitProtocol::Mysql50 { support_xa: true },
+    CommitProtocol::Mysql56,
+    CommitProtocol::Journal,
+    CommitProtocol::Mariadb { commit_flush: false },
+    CommitProtocol::Journal,
+];
+
+/// A few transfers under each protocol of the relay, with clean stops between; returns the ids that were
+/// acknowledged.
+fn run_relay(disk: &SimDisk) -> Vec<u64> {
+    let mut acknowledged = Vec::new();
+    for (leg, protocol) in RELAY.into_iter().enumerate() {
+        let Ok((store, _)) = hand_over(disk, protocol) else { return acknowledged };
+        for id in 1..=2 {
+            let id = leg as u64 * 2 + id;
+            match transfer(&store, id) {
+                Ok(_) => acknowledged.push(id),
+                Err(_) => return acknowledged,
+            }
+        }
+        if store.close().is_err() {
+            return acknowledged;
+        }
+    }
+    acknowledged
+}
+
+#[test]
+fn protocols_hand_over_to_each_other() {
+    let disk = SimDisk::new(1);
+    let acknowledged = run_relay(&disk);
+    assert_eq!(acknowledged.len(), RELAY.len() * 2);
+    let (store, settled) = hand_over(&disk.crash(), CommitProtocol::Mysql41).expect("a start");
+    assert!(matches!(settled, Some(StartReport::Journal(report)) if report.is_clean()));
+    check(&found(&disk, &store), &acknowledged, "the relay");
+}
+
+/// Crashes at operation 0, 1, 2 … of the relay; another protocol than the one that was at work takes over, and is
+/// crashed itself every other time.
+#[test]
+fn a_crash_on_the_way_from_one_protocol_to_another_loses_nothing() {
+    let mut recovered = [0, 0];
+    for operation in 0.. {
+        let disk = SimDisk::new(operation + 1);
+        disk.set_fault(operation, Fault::PowerCut);
+        let acknowledged = run_relay(&disk);
+        let finished = disk.operations() <= operation;
+        let next = |salt: u64| RELAY[(operation + salt) as usize % RELAY.len()];
+        let mut disk = disk.crash();
+        if operation % 2 == 1 {
+            disk.set_fault(operation / 2 % 40, Fault::PowerCut);
+            drop(hand_over(&disk, next(1)));
+            disk = disk.crash();
+        }
+        let context = format!("crash at operation {operation}");
+        let (store, settled) = hand_over(&disk, next(2)).unwrap_or_else(|error| panic!("{context}: {error}"));
+        match settled {
+            Some(StartReport::Journal(report)) => recovered[0] += u64::from(!report.is_clean()),
+            Some(StartReport::TwoPhase(report)) => recovered[1] += u64::from(!report.is_clean()),
+            None => {}
+        }
+        let there = found(&disk, &store);
+        check(&there, &acknowledged, &context);
+        let next = there.counter + 1;
+        transfer(&store, next).unwrap_or_else(|error| panic!("{context}: the server does not go on: {error}"));
+        check(&found(&disk, &store), &[next], &context);
+        if finished {
+            break;
+        }
+    }
+    assert!(recovered[0] > 0 && recovered[1] > 0, "{recovered:?}: each kind recovered what the other asked for");
 }

@@ -1,11 +1,12 @@
 //! An engine whose write-ahead log is a file of the simulated disk and whose map is in memory.
 //!
 //! Record: `length u32 | checksum u32 | kind u8 | name length u8 | name | redo`. Read at open up to the
-//! first record that is not whole.
+//! first record that is not whole. A cohort of the journal is a record too, with its position for a name.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::{
@@ -18,11 +19,14 @@ const PREPARE: u8 = 1;
 const COMMIT: u8 = 2;
 const ROLLBACK: u8 = 3;
 const ONE_PHASE: u8 = 4;
+const COHORT: u8 = 5;
 const HEAD: usize = 8;
 
 struct State {
     end: u64,
     applied: u64,
+    /// Of the last cohort.
+    position: u64,
     prepared: HashMap<Xid, Vec<u8>>,
 }
 
@@ -32,6 +36,9 @@ pub struct LoggedEngine {
     log: Arc<dyn File>,
     flush: GroupFlush,
     state: Mutex<State>,
+    /// The last cohort that the log held at open.
+    opened: AtomicU64,
+    durable: AtomicU64,
 }
 
 impl LoggedEngine {
@@ -41,13 +48,15 @@ impl LoggedEngine {
         let path = PathBuf::from(format!("/data/{name}.log"));
         let log = disk.open(&path, &OpenOptions::buffered(Create::IfMissing)).map_err(failed)?;
         disk.sync_dir(&PathBuf::from("/data")).map_err(failed)?;
-        let state = State { end: 0, applied: 0, prepared: HashMap::new() };
+        let state = State { end: 0, applied: 0, position: 0, prepared: HashMap::new() };
         let engine = LoggedEngine {
             name,
             map: MemoryEngine::new(),
             log,
             flush: GroupFlush::default(),
             state: Mutex::new(state),
+            opened: AtomicU64::new(0),
+            durable: AtomicU64::new(0),
         };
         engine.replay().map_err(failed)?;
         Ok(engine)
@@ -68,10 +77,17 @@ impl LoggedEngine {
             self.take_in(&mut state, body[0], name, redo);
             state.end += (HEAD + body.len()) as u64;
         }
-        self.log.set_len(state.end)
+        self.opened.store(state.position, Ordering::Relaxed);
+        self.log.set_len(state.end)?;
+        self.log.sync_data()?;
+        self.durable.store(state.position, Ordering::Relaxed);
+        Ok(())
     }
 
     fn take_in(&self, state: &mut State, kind: u8, name: &[u8], redo: &[u8]) {
+        if kind == COHORT {
+            state.position = u64::from_le_bytes(name.try_into().expect("a position"));
+        }
         let xid = Xid::new(name);
         let redo = match kind {
             PREPARE => return drop(state.prepared.insert(xid.expect("a name"), redo.to_vec())),
@@ -150,16 +166,22 @@ impl Engine for LoggedEngine {
         self.map.cursor(range, direction)
     }
 
-    fn apply(&self, _: &[&[u8]], _: Position) -> Result<(), WriteError> {
-        unimplemented!("this engine has a log of its own")
+    fn apply(&self, cohort: &[&[u8]], position: Position) -> Result<(), WriteError> {
+        match position.0 <= self.opened.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => self.write(COHORT, &position.0.to_le_bytes(), &cohort.concat()),
+        }
     }
 
     fn durable_position(&self) -> Position {
-        Position(0)
+        Position(self.durable.load(Ordering::Relaxed))
     }
 
     fn flush(&self) -> Result<Position, WriteError> {
-        self.flush_log().map(|()| Position(0))
+        let position = self.state.lock().position;
+        self.flush_log()?;
+        self.durable.fetch_max(position, Ordering::Relaxed);
+        Ok(self.durable_position())
     }
 
     fn ready(&self) -> Result<(), WriteError> {

@@ -1,0 +1,201 @@
+//! The server under each of the commit protocols, and from one to another.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use cohort_blackbox::replica::Replica;
+use cohort_blackbox::{Launch, Server, server};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Row};
+
+/// Every protocol with what can be set of it.
+const PROTOCOLS: [&[&str]; 10] = [
+    &["--commit-protocol=mysql50"],
+    &["--commit-protocol=mysql50", "--skip-support-xa"],
+    &["--commit-protocol=mysql41"],
+    &["--commit-protocol=plugin104"],
+    &["--commit-protocol=journal"],
+    &["--commit-protocol=mysql56"],
+    &["--commit-protocol=mysql57"],
+    &["--commit-protocol=mariadb-naive"],
+    &["--commit-protocol=mariadb"],
+    &["--commit-protocol=mariadb", "--commit-flush=0"],
+];
+
+fn launch(datadir: &Path, options: &[&str]) -> Launch {
+    options.iter().fold(Launch::new(datadir), |launch, option| launch.option(*option))
+}
+
+/// The errno that a statement fails with.
+fn errno(conn: &mut Conn, sql: &str) -> Result<u16> {
+    match conn.query_drop(sql) {
+        Err(mysql::Error::MySqlError(error)) => Ok(error.code),
+        other => anyhow::bail!("{sql}: {other:?}"),
+    }
+}
+
+/// What an ordinary day brings, in a database of its own.
+fn a_days_work(server: &Server, day: usize) -> Result<()> {
+    let mut conn = server.connect()?;
+    conn.query_drop(format!("CREATE DATABASE day{day}"))?;
+    conn.query_drop(format!("USE day{day}"))?;
+    conn.query_drop("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(40), n INT)")?;
+    conn.query_drop("CREATE TABLE gone (id INT PRIMARY KEY)")?;
+    for v in 0..20 {
+        conn.exec_drop("INSERT INTO t (v, n) VALUES (?, ?)", (format!("value {v}"), v))?;
+    }
+    conn.query_drop("BEGIN")?;
+    conn.query_drop("UPDATE t SET n = n + 100 WHERE id <= 10")?;
+    conn.query_drop("INSERT INTO gone VALUES (1)")?;
+    conn.query_drop("COMMIT")?;
+    conn.query_drop("BEGIN")?;
+    conn.query_drop("DELETE FROM t")?;
+    conn.query_drop("ROLLBACK")?;
+    conn.query_drop("FLUSH BINARY LOGS")?;
+    conn.query_drop("CREATE INDEX by_n ON t (n)")?;
+    conn.query_drop("DROP TABLE gone")?;
+    conn.query_drop("DELETE FROM t WHERE n = 119")?;
+    let found: Vec<i32> = conn.query("SELECT id FROM t WHERE n >= 100 ORDER BY id")?;
+    ensure!(found == (1..=10).collect::<Vec<_>>(), "{found:?}");
+    // What is not in the binlog is a transaction all the same.
+    conn.query_drop("SET sql_log_bin = 0")?;
+    conn.query_drop("CREATE TABLE unlogged (id INT PRIMARY KEY)")?;
+    conn.query_drop("INSERT INTO unlogged VALUES (7)")?;
+    ensure!(conn.query_first::<i32, _>("SELECT id FROM unlogged")? == Some(7));
+    conn.query_drop("SET sql_log_bin = 1")?;
+    conn.query_drop("INSERT INTO t (v, n) VALUES ('last', 1000)")?;
+    let status: Row = conn.query_first("SHOW MASTER STATUS")?.context("a position")?;
+    let logs: Vec<Row> = conn.query("SHOW BINARY LOGS")?;
+    let last = logs.last().context("a binlog file")?;
+    let (file, position): (String, u64) = (status.get(0).context("a file")?, status.get(1).context("a position")?);
+    ensure!(last.get::<String, _>(0).as_deref() == Some(&file), "{file} is not the last file");
+    ensure!(last.get::<u64, _>(1) == Some(position), "{last:?} ends at {position}");
+    conn.query_drop("SHOW ENGINE RocksDB STATUS")?;
+    conn.query_drop("SHOW GLOBAL STATUS")?;
+    Ok(())
+}
+
+/// The rows of every day so far, in the tables and by the binlog.
+fn all_days_are_there(server: &Server, days: usize) -> Result<()> {
+    let mut conn = server.connect()?;
+    let files: Vec<Row> = conn.query("SHOW BINARY LOGS")?;
+    let mut replica = Replica::default();
+    for file in files {
+        replica.apply_file(&server.datadir().join(file.get::<String, _>(0).context("a name")?))?;
+    }
+    for day in 0..days {
+        let mut rows: Vec<String> = conn.query(format!("SELECT id FROM day{day}.t"))?;
+        let copy = replica.table(&format!("day{day}.t"));
+        let mut copied: Vec<String> = Vec::new();
+        for row in copy.keys() {
+            copied.push(String::from_utf8(row[0].clone().context("an id")?)?);
+        }
+        rows.sort();
+        copied.sort();
+        ensure!(rows.len() == 21 && rows == copied, "day {day}: {rows:?}, by the binlog {copied:?}");
+        let unlogged: Vec<i32> = conn.query(format!("SELECT id FROM day{day}.unlogged"))?;
+        ensure!(unlogged == [7], "day {day}: {unlogged:?}");
+    }
+    Ok(())
+}
+
+fn is_sound(datadir: &Path) -> Result<()> {
+    let checked = Command::new(server::binary()?).arg("check").arg(datadir).output()?;
+    let said = String::from_utf8_lossy(&checked.stderr);
+    ensure!(checked.status.success(), "{said}{}", String::from_utf8_lossy(&checked.stdout));
+    Ok(())
+}
+
+#[test]
+fn every_protocol_serves_and_any_other_goes_on_behind_it() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let datadir = folder.path().join("data");
+    for (day, options) in PROTOCOLS.iter().enumerate() {
+        let serve = || -> Result<()> {
+            let server = launch(&datadir, options).start()?;
+            all_days_are_there(&server, day)?;
+            a_days_work(&server, day)?;
+            let protocol: Option<String> = server.connect()?.query_first("SELECT @@commit_protocol")?;
+            ensure!(protocol.is_some_and(|protocol| options[0].ends_with(&protocol)));
+            server.stop()?;
+            is_sound(&datadir)
+        };
+        serve().with_context(|| format!("day {day}, {options:?}"))?;
+    }
+    for options in [&["--commit-protocol=journal"], &["--commit-protocol=mysql57"]] {
+        let server = launch(&datadir, options).start()?;
+        all_days_are_there(&server, PROTOCOLS.len())?;
+        server.stop()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn after_a_kill_the_protocol_that_wrote_the_logs_recovers_them() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let datadir = folder.path().join("data");
+    let mut server = launch(&datadir, PROTOCOLS[0]).start()?;
+    a_days_work(&server, 0)?;
+    for (day, options) in PROTOCOLS.iter().enumerate().skip(1) {
+        let kill = || -> Result<Server> {
+            server.kill()?;
+            is_sound(&datadir)?;
+            let server = launch(&datadir, options).start()?;
+            let report: serde_json::Value = serde_json::from_str(&fs::read_to_string(datadir.join("recovery.json"))?)?;
+            let wrote = report["protocol"].as_str().context("a protocol")?;
+            let before = PROTOCOLS[day - 1][0];
+            ensure!(before.ends_with(wrote.split(' ').next().unwrap_or_default()), "{before}: {report}");
+            all_days_are_there(&server, day)?;
+            a_days_work(&server, day)?;
+            Ok(server)
+        };
+        server = kill().with_context(|| format!("day {day}, {options:?}"))?;
+    }
+    server.stop()?;
+    Ok(())
+}
+
+#[test]
+fn the_protocol_is_chosen_at_the_start() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let datadir = folder.path().join("data");
+    let server = launch(&datadir, &["--commit-protocol=mysql50"]).start()?;
+    let mut conn = server.connect()?;
+    for name in ["commit_protocol", "support_xa", "innodb_support_xa", "commit_flush"] {
+        assert_eq!(errno(&mut conn, &format!("SET GLOBAL {name} = 1"))?, 1238, "{name}");
+    }
+    let shown: Option<(String, String)> = conn.query_first("SHOW VARIABLES LIKE 'innodb_support_xa'")?;
+    assert_eq!(shown.context("the variable")?.1, "ON");
+    // redb has no log of its own.
+    conn.query_drop("CREATE DATABASE d")?;
+    assert_eq!(errno(&mut conn, "CREATE TABLE d.t (id INT PRIMARY KEY) ENGINE=redb")?, 1286);
+    server.stop()?;
+
+    let server = launch(&datadir, &[]).start()?;
+    server.connect()?.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY) ENGINE=redb")?;
+    server.connect()?.query_drop("INSERT INTO d.t VALUES (0)")?;
+    server.stop()?;
+    let refused = launch(&datadir, &["--commit-protocol=mysql50"]).start_refused()?;
+    assert!(refused.log.contains("tables with ENGINE=redb"), "{}", refused.log);
+    let server = launch(&datadir, &[]).start()?;
+    server.connect()?.query_drop("INSERT INTO d.t VALUES (1)")?;
+    server.stop()?;
+    Ok(())
+}
+
+#[test]
+fn a_damaged_mark_stops_the_start() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let datadir = folder.path().join("data");
+    launch(&datadir, &["--commit-protocol=mysql57"]).start()?.stop()?;
+    let mark = datadir.join("cohort.protocol");
+    let text = fs::read_to_string(&mark)?;
+    fs::write(&mark, text.replace("mysql57", "mysql56"))?;
+    let refused = launch(&datadir, &["--commit-protocol=mysql56"]).start_refused()?;
+    assert!(refused.log.contains("cohort.protocol is damaged"), "{}", refused.log);
+    fs::write(&mark, text)?;
+    launch(&datadir, &["--commit-protocol=mysql56"]).start()?.stop()?;
+    Ok(())
+}

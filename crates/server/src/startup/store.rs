@@ -1,0 +1,141 @@
+//! The store of a data directory, as the settings ask for it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+use cohort_engine::redb::{Redb, RedbOptions};
+use cohort_engine::rocksdb::{RocksDb, RocksDbOptions, RocksDbTwoPhase};
+use cohort_engine::{Direction, Engine, KeyRange, MIN_KEY_LEN, TwoPhase};
+use cohort_io::{SystemClock, replace_whole};
+use cohort_log::binlog::{BinlogOptions, ServerIdentity};
+use cohort_log::journal::{JournalOptions, Lsn};
+use cohort_txn::{
+    CommitProtocol, CommitSettings, DataDirectory, DurabilitySettings, EngineSource, EngineSourceError, StartReport,
+    Store, StoreOptions,
+};
+
+use super::{DataDir, StartError};
+use crate::operator_log;
+use crate::session::variables::apply_commit_settings;
+use crate::sysvars::Globals;
+
+/// `--journal-cut-at` when the operator did not say it: no record is there.
+const NO_CUT: u64 = u64::MAX;
+
+/// Opens the store.
+pub(super) fn open(dir: &DataDir, globals: &Globals) -> Result<Arc<Store>, StartError> {
+    let protocol = protocol_of(globals)?;
+    let directory = DataDirectory {
+        fs: dir.fs.clone(),
+        clock: Arc::new(SystemClock),
+        mark: mark_path(&dir.path),
+        options: &|| store_options(dir, globals),
+        engines: &Engines { dir, globals },
+    };
+    let opened = directory.open(protocol, &mut |line| operator_log::note(line));
+    let (store, report) = opened.map_err(StartError::new)?;
+    if !report.is_clean() {
+        operator_log::note(&report);
+    }
+    keep_report(dir, &report);
+    Ok(store)
+}
+
+/// The file that says which protocol wrote the logs of a data directory.
+pub(crate) fn mark_path(dir: &Path) -> PathBuf {
+    dir.join("cohort.protocol")
+}
+
+fn protocol_of(globals: &Globals) -> Result<CommitProtocol, StartError> {
+    match &*globals.text("commit_protocol") {
+        "mysql50" => Ok(CommitProtocol::Mysql50 { support_xa: globals.flag("support_xa") }),
+        "mariadb" => Ok(CommitProtocol::Mariadb { commit_flush: globals.flag("commit_flush") }),
+        name => name.parse().map_err(StartError::new),
+    }
+}
+
+fn store_options(dir: &DataDir, globals: &Globals) -> StoreOptions {
+    let settings = CommitSettings {
+        durability: DurabilitySettings { sync_binlog: AtomicU32::new(1), flush_log_at_trx_commit: AtomicU32::new(1) },
+        max_binlog_size: AtomicU64::new(0),
+        full_row_metadata: AtomicBool::new(false),
+    };
+    apply_commit_settings(&settings, globals);
+    StoreOptions {
+        journal_dir: dir.path.join("journal"),
+        journal: JournalOptions {
+            segment_bytes: globals.int("journal_segment_size"),
+            cut_at: Some(globals.int("journal_cut_at")).filter(|lsn| *lsn != NO_CUT).map(Lsn),
+            ..JournalOptions::default()
+        },
+        binlog: BinlogOptions::new(&dir.path),
+        identity: ServerIdentity {
+            server_id: globals.int("server_id") as u32,
+            server_version: crate::VERSION.to_owned(),
+        },
+        server_uuid: dir.uuid,
+        settings,
+        checkpoint_bytes: globals.int("checkpoint_bytes"),
+    }
+}
+
+/// The engines in the order of their ids, which the journal holds: a new one goes behind the others.
+struct Engines<'a> {
+    dir: &'a DataDir,
+    globals: &'a Globals,
+}
+
+impl EngineSource for Engines<'_> {
+    fn journaled(&self) -> Result<Vec<Arc<dyn Engine>>, EngineSourceError> {
+        let rocksdb = RocksDb::open(&self.dir.path.join("rocksdb"), &self.rocksdb_options())?;
+        Ok(vec![Arc::new(rocksdb), Arc::new(self.redb()?)])
+    }
+
+    fn two_phase(&self) -> Result<Vec<Arc<dyn TwoPhase>>, EngineSourceError> {
+        refuse_rows_of(&self.redb()?)?;
+        let rocksdb = RocksDbTwoPhase::open(&self.dir.path.join("rocksdb"), &self.rocksdb_options())?;
+        Ok(vec![Arc::new(rocksdb)])
+    }
+}
+
+impl Engines<'_> {
+    fn redb(&self) -> Result<Redb, EngineSourceError> {
+        let options = RedbOptions {
+            cache_bytes: self.globals.int("redb_cache_size") as usize,
+            layer_bytes: self.globals.int("redb_layer_size") as usize,
+        };
+        Ok(Redb::open(self.dir.fs.clone(), &self.dir.path.join("redb"), &options)?)
+    }
+
+    fn rocksdb_options(&self) -> RocksDbOptions {
+        RocksDbOptions {
+            cache_bytes: self.globals.int("innodb_buffer_pool_size") as usize,
+            write_buffer_bytes: self.globals.int("write_buffer_size") as usize,
+            ..RocksDbOptions::default()
+        }
+    }
+}
+
+/// redb has no log of its own: only the journal writes its tables.
+fn refuse_rows_of(engine: &dyn Engine) -> Result<(), EngineSourceError> {
+    let all = KeyRange { lower: vec![0; MIN_KEY_LEN], upper: vec![0xff; MIN_KEY_LEN] };
+    match engine.cursor(&all, Direction::Forward)?.next()? {
+        None => Ok(()),
+        Some(_) => Err(format!(
+            "there are tables with ENGINE={}, which only commit_protocol=journal can write: start with that, and \
+             move or drop them first",
+            engine.name()
+        )
+        .into()),
+    }
+}
+
+/// Writes what recovery did to `recovery.json`, for programs that watch the server.
+fn keep_report(dir: &DataDir, report: &StartReport) {
+    let path = dir.path.join("recovery.json");
+    let text = serde_json::to_string_pretty(report).expect("a report is plain data") + "\n";
+    if let Err(error) = replace_whole(&*dir.fs, &path, text.as_bytes(), None) {
+        operator_log::warning(format_args!("no report of the recovery: {error}"));
+    }
+}
