@@ -1,75 +1,156 @@
-//! The server's sync counters against the kernel's view of the same process.
+//! The server's sync counters against the kernel's view of the same process, log by log, under each protocol.
 
+use std::ops::Sub;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
-use cohort_blackbox::{Launch, strace};
+use anyhow::{Context, Result, ensure};
+use cohort_blackbox::strace::{self, Sync};
+use cohort_blackbox::{Launch, Server};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-/// Journal syncs, and syncs of the journal's upkeep (new segments, checkpoints).
-fn counters(conn: &mut Conn) -> Result<(u64, u64)> {
-    let rows: Vec<(String, String)> = conn.query("SHOW GLOBAL STATUS LIKE 'Journal%'")?;
-    let count = |name: &str| -> Result<u64> {
-        let found = rows.iter().find(|(row, _)| row == name);
-        Ok(found.with_context(|| format!("no {name} in {rows:?}"))?.1.parse()?)
-    };
-    Ok((count("Journal_syncs")?, count("Journal_upkeep_syncs")?))
+/// Syncs of each log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counts {
+    engine: u64,
+    binlog: u64,
+    journal: u64,
+    /// New segments and checkpoints of the journal.
+    upkeep: u64,
+}
+
+impl Counts {
+    fn told(conn: &mut Conn) -> Result<Counts> {
+        let rows: Vec<(String, String)> = conn.query("SHOW GLOBAL STATUS LIKE '%syncs'")?;
+        let of = |name: &str| rows.iter().find(|(row, _)| row == name).map_or(Ok(0), |(_, value)| value.parse());
+        Ok(Counts {
+            engine: of("RocksDB_log_syncs")?,
+            binlog: of("Binlog_file_syncs")?,
+            journal: of("Journal_syncs")?,
+            upkeep: of("Journal_upkeep_syncs")?,
+        })
+    }
+
+    /// What the kernel saw between two moments; syncs of the journal are all in `journal`.
+    fn seen(syncs: &[Sync], datadir: &Path, from: f64, to: f64) -> Counts {
+        let inside = |sync: &&Sync| sync.at >= from && sync.at <= to;
+        let count = |of: &dyn Fn(&str) -> bool| {
+            let ours = |sync: &&Sync| sync.path.strip_prefix(&format!("{}/", datadir.display())).is_some_and(of);
+            syncs.iter().filter(inside).filter(ours).count() as u64
+        };
+        Counts {
+            engine: count(&|path| path.starts_with("rocksdb/") && path.ends_with(".log")),
+            binlog: count(&|path| path.starts_with("binlog.")),
+            journal: count(&|path| path.starts_with("journal/")),
+            upkeep: 0,
+        }
+    }
+}
+
+impl Sub for Counts {
+    type Output = Counts;
+
+    fn sub(self, other: Counts) -> Counts {
+        Counts {
+            engine: self.engine - other.engine,
+            binlog: self.binlog - other.binlog,
+            journal: self.journal - other.journal,
+            upkeep: self.upkeep - other.upkeep,
+        }
+    }
 }
 
 fn now_s() -> Result<f64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64())
 }
 
-#[test]
-fn sync_counts_equal_strace() -> Result<()> {
+fn insert(server: &Server, clients: u64, commits: u64) -> Result<()> {
+    let threads: Vec<_> = (0..clients)
+        .map(|_| {
+            let mut conn = server.connect()?;
+            Ok(thread::spawn(move || -> mysql::Result<()> {
+                (0..commits).try_for_each(|v| conn.query_drop(format!("INSERT INTO d.t (v) VALUES ({v})")))
+            }))
+        })
+        .collect::<Result<_>>()?;
+    for thread in threads {
+        thread.join().expect("a client panicked")?;
+    }
+    Ok(())
+}
+
+const CLIENTS: u64 = 6;
+const COMMITS: u64 = 30;
+
+/// Runs a load under strace, holds the counters against it, and returns what it cost alone and with others.
+fn counted(options: &[&str]) -> Result<[Counts; 2]> {
     let folder = tempfile::tempdir()?;
     let trace = folder.path().join("trace");
-    let server = Launch::new(folder.path().join("data")).traced(&trace).start()?;
+    let launch = Launch::new(folder.path().join("data")).traced(&trace);
+    let server = options.iter().fold(launch, |launch, option| launch.option(*option)).start()?;
     let mut conn = server.connect()?;
     conn.query_drop("CREATE DATABASE d")?;
     conn.query_drop("CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)")?;
     // What starting left to be done in the background is over when the counters stand still.
-    let mut before = counters(&mut conn)?;
+    let mut before = Counts::told(&mut conn)?;
     loop {
         thread::sleep(Duration::from_millis(400));
-        let now = counters(&mut conn)?;
+        let now = Counts::told(&mut conn)?;
         if now == before {
             break;
         }
         before = now;
     }
-
     let from = now_s()?;
-    for (clients, commits) in [(1, 100), (6, 60)] {
-        let threads: Vec<_> = (0..clients)
-            .map(|_| {
-                let mut conn = server.connect()?;
-                Ok(thread::spawn(move || -> mysql::Result<()> {
-                    (0..commits).try_for_each(|v| conn.query_drop(format!("INSERT INTO d.t (v) VALUES ({v})")))
-                }))
-            })
-            .collect::<Result<_>>()?;
-        for thread in threads {
-            thread.join().expect("a client panicked")?;
-        }
-    }
+    insert(&server, 1, COMMITS)?;
+    let alone = Counts::told(&mut conn)?;
+    insert(&server, CLIENTS, COMMITS)?;
     thread::sleep(Duration::from_millis(400));
     let to = now_s()?;
-    let after = counters(&mut conn)?;
+    let after = Counts::told(&mut conn)?;
 
-    let (pid, journal) = (server.pid(), server.datadir().join("journal"));
+    let (pid, datadir) = (server.pid(), server.datadir().to_owned());
     server.stop()?;
-    let syncs = strace::read(&trace, pid)?;
-    let window = syncs.iter().filter(|sync| sync.at >= from && sync.at <= to);
-    let ours: Vec<_> = window.filter(|sync| sync.path.starts_with(&journal.display().to_string())).collect();
-    let counted = (after.0 - before.0) + (after.1 - before.1);
-    assert_eq!(counted, ours.len() as u64, "counters {before:?} to {after:?}");
-    let inline: u64 = ours.iter().filter(|sync| sync.is_write).count() as u64;
-    assert!(inline >= after.0 - before.0, "{inline} syncing writes");
-    // 100 commits alone need a write each; 360 of six clients share theirs.
-    let commits = 100 + 360;
-    assert!((100..commits).contains(&(after.0 - before.0)), "{before:?} to {after:?}");
+    let told = after - before;
+    let seen = Counts::seen(&strace::read(&trace, pid)?, &datadir, from, to);
+    let told_like_seen = Counts { journal: told.journal + told.upkeep, upkeep: 0, ..told };
+    ensure!(told_like_seen == seen, "the kernel counts {seen:?}, the server {told:?}");
+    Ok([alone - before, after - alone])
+}
+
+#[test]
+fn sync_counts_equal_strace_under_every_protocol() -> Result<()> {
+    // Syncs of engine and binlog for each commit of a lone client; and whether clients share them.
+    for (protocol, engine, binlog, shared) in [
+        (&["--commit-protocol=mysql41"][..], 1, 1, false),
+        (&["--commit-protocol=mysql50"], 2, 1, false),
+        (&["--commit-protocol=mysql50", "--support-xa=0"], 1, 1, false),
+        (&["--commit-protocol=mysql50", "--sync-binlog=0"], 2, 0, false),
+        (&["--commit-protocol=plugin104"], 2, 1, false),
+        (&["--commit-protocol=mysql56"], 1, 1, true),
+        (&["--commit-protocol=mysql57"], 1, 1, true),
+        (&["--commit-protocol=mariadb-naive"], 2, 1, true),
+        (&["--commit-protocol=mariadb"], 2, 1, true),
+        (&["--commit-protocol=mariadb", "--commit-flush=0"], 1, 1, true),
+    ] {
+        let [alone, together] = counted(protocol).with_context(|| format!("{protocol:?}"))?;
+        assert_eq!((alone.engine, alone.binlog), (engine * COMMITS, binlog * COMMITS), "{protocol:?}");
+        let commits = CLIENTS * COMMITS;
+        match (protocol[0], shared) {
+            // Broken group commit: the same for every commit, however many there are.
+            ("--commit-protocol=mysql50", _) => {
+                assert_eq!((together.engine, together.binlog), (engine * commits, binlog * commits), "{protocol:?}");
+            }
+            (_, true) => assert!(together.binlog < binlog * commits, "{protocol:?}: {together:?}"),
+            (_, false) => {
+                assert_eq!(together.binlog, binlog * commits, "{protocol:?}: the binlog is written one by one")
+            }
+        }
+    }
+    let [alone, together] = counted(&[]).context("the journal")?;
+    assert_eq!((alone.engine, alone.binlog, alone.journal), (0, 0, COMMITS));
+    assert!(together.journal < CLIENTS * COMMITS, "{together:?}");
     Ok(())
 }

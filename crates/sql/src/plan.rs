@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use crate::ast::{self, Locking, Statement};
 use crate::catalog::store::{Catalog, database_or};
+use crate::catalog::system::{self, INFORMATION_SCHEMA};
 use crate::catalog::table::Table;
 use crate::error::SqlError;
 use crate::expr::Expr;
@@ -33,9 +34,19 @@ pub(crate) struct PlanContext<'a> {
 }
 
 impl PlanContext<'_> {
+    /// A table to be read: a stored one, or one of information_schema.
+    fn source(&self, name: &ast::TableName) -> Result<Arc<Table>, SqlError> {
+        match name.database.as_deref().or(self.database) {
+            Some(database) if database.eq_ignore_ascii_case(INFORMATION_SCHEMA) => {
+                system::table(&name.table).map_or_else(|| self.table(name), Ok)
+            }
+            _ => self.table(name),
+        }
+    }
+
     fn table(&self, name: &ast::TableName) -> Result<Arc<Table>, SqlError> {
         let database = database_or(name.database.as_deref(), self.database)?;
-        const SYSTEM: [&str; 4] = ["information_schema", "performance_schema", "mysql", "sys"];
+        const SYSTEM: [&str; 4] = [INFORMATION_SCHEMA, "performance_schema", "mysql", "sys"];
         if SYSTEM.iter().any(|system| system.eq_ignore_ascii_case(database)) {
             return Err(SqlError::unsupported(format_args!("tables of {database}")));
         }

@@ -41,12 +41,13 @@ use std::time::{Duration, Instant};
 use cohort_engine::{Engine, EngineId, Position, WriteError};
 use cohort_log::binlog::{FileStart, GtidSet, TransactionEvents};
 use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Condvar;
 
 use crate::carrier::blocking;
 use crate::checkpoint::Background;
 use crate::cohort_record::{self, Chunk};
 use crate::figures::{CommitFigures, add};
+use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
 use layout::redo_by_engine;
@@ -167,11 +168,11 @@ pub(crate) struct Coordinator {
     shared: Arc<Shared>,
     pub(crate) journal: Arc<Journal>,
     pub(crate) background: Background,
-    queue: Mutex<Queue>,
+    queue: ProfiledMutex<Queue>,
     writer_wanted: Condvar,
     drained: Condvar,
-    section: Mutex<Section>,
-    finish: Mutex<Finish>,
+    section: ProfiledMutex<Section>,
+    finish: ProfiledMutex<Finish>,
 }
 
 impl Deref for Coordinator {
@@ -190,30 +191,37 @@ enum Role {
 impl Coordinator {
     pub(crate) fn new(shared: Arc<Shared>, journal: Arc<Journal>, background: Background, next_order: u64) -> Self {
         let binlog = BinlogOrder::after(&shared.frontier().note, shared.server_uuid);
+        let section = Section { next_cohort: 0, binlog, unsynced_cohorts: 0, head: Vec::new() };
+        let queue = Queue {
+            waiting: Vec::new(),
+            next_order,
+            writes_in_flight: 0,
+            unfinished: 0,
+            sleeping_writers: 0,
+            last_cohort: 0,
+            closed: None,
+            stop_writers: false,
+        };
         Coordinator {
             shared,
             journal,
             background,
-            queue: Mutex::new(Queue {
-                waiting: Vec::new(),
-                next_order,
-                writes_in_flight: 0,
-                unfinished: 0,
-                sleeping_writers: 0,
-                last_cohort: 0,
-                closed: None,
-                stop_writers: false,
-            }),
+            queue: ProfiledMutex::new("queue", queue),
             writer_wanted: Condvar::new(),
             drained: Condvar::new(),
-            section: Mutex::new(Section { next_cohort: 0, binlog, unsynced_cohorts: 0, head: Vec::new() }),
-            finish: Mutex::default(),
+            section: ProfiledMutex::new("section", section),
+            finish: ProfiledMutex::new("finish", Finish::default()),
         }
+    }
+
+    /// Its locks, and what they cost so far.
+    pub(crate) fn lock_profile(&self) -> Vec<LockProfile> {
+        [self.queue.profile(), self.section.profile(), self.finish.profile()].concat()
     }
 
     /// Why no more writes are taken, if so.
     pub(crate) fn closed(&self) -> Option<CommitError> {
-        self.queue.lock().closed.clone().map(CommitError::from)
+        self.queue.lock("closed").closed.clone().map(CommitError::from)
     }
 
     /// Commits `transaction`; `reply` gets the outcome, maybe before this returns.
@@ -302,7 +310,7 @@ impl Coordinator {
     }
 
     fn join(&self, mut pending: Pending) -> Result<Role, (CommitError, Box<dyn Reply>)> {
-        let mut queue = self.queue.lock();
+        let mut queue = self.queue.lock("join");
         if let Some(closed) = &queue.closed {
             return Err((closed.clone().into(), pending.reply));
         }
@@ -331,13 +339,13 @@ impl Coordinator {
     pub(crate) fn write_log(&self) {
         loop {
             {
-                let mut queue = self.queue.lock();
+                let mut queue = self.queue.lock("write log");
                 while !queue.is_due() {
                     if queue.stop_writers {
                         return;
                     }
                     queue.sleeping_writers += 1;
-                    self.writer_wanted.wait(&mut queue);
+                    queue.wait(&self.writer_wanted);
                     queue.sleeping_writers -= 1;
                 }
                 queue.writes_in_flight += 1;
@@ -369,7 +377,7 @@ impl Coordinator {
     fn gather(&self) {
         let mut waiting = 0;
         loop {
-            let now = self.queue.lock().waiting.len();
+            let now = self.queue.lock("gather").waiting.len();
             if now == waiting {
                 return;
             }
@@ -379,16 +387,16 @@ impl Coordinator {
     }
 
     fn end_write(&self) {
-        let mut queue = self.queue.lock();
+        let mut queue = self.queue.lock("end write");
         queue.writes_in_flight -= 1;
         self.wake_writer(&queue);
     }
 
     /// Takes everything queued and fixes its GTIDs, positions and place in the journal.
     fn lay_out_cohort(&self) -> Option<Result<Ordered, Failed>> {
-        let mut section = self.section.lock();
+        let mut section = self.section.lock("lay out");
         let mut members = {
-            let mut queue = self.queue.lock();
+            let mut queue = self.queue.lock("lay out");
             queue.last_cohort = queue.waiting.len();
             std::mem::take(&mut queue.waiting)
         };
@@ -415,7 +423,7 @@ impl Coordinator {
     /// Takes part in finishing: cohorts finish in order, one at a time. Whoever finds the turn free
     /// finishes everything whose turn it is; others leave their cohort to that thread.
     fn finish(&self, written: Result<Durable, Failed>) {
-        let mut finish = self.finish.lock();
+        let mut finish = self.finish.lock("finish");
         let cohort = match &written {
             Ok(durable) => durable.0.cohort,
             Err(failed) => failed.cohort,
@@ -430,7 +438,7 @@ impl Coordinator {
             let Some(written) = finish.written.remove(&turn) else { break };
             drop(finish);
             self.finish_cohort(written);
-            finish = self.finish.lock();
+            finish = self.finish.lock("finish");
             finish.next_cohort += 1;
         }
         finish.busy = false;
@@ -448,7 +456,7 @@ impl Coordinator {
             }
             Err(failed) => self.fail(failed),
         };
-        let mut queue = self.queue.lock();
+        let mut queue = self.queue.lock("acknowledge");
         queue.unfinished -= members;
         if queue.unfinished == 0 {
             self.drained.notify_all();
@@ -469,28 +477,28 @@ impl Coordinator {
 
     /// Refuses every later commit.
     pub(crate) fn seal(&self, reason: &str) {
-        let mut queue = self.queue.lock();
+        let mut queue = self.queue.lock("seal");
         if !matches!(queue.closed, Some(Closed::Sealed(_))) {
             queue.closed = Some(Closed::Sealed(reason.to_owned()));
         }
     }
 
     fn is_sealed(&self) -> bool {
-        matches!(self.queue.lock().closed, Some(Closed::Sealed(_)))
+        matches!(self.queue.lock("closed").closed, Some(Closed::Sealed(_)))
     }
 
     /// Refuses new commits and waits until those in the queue have their outcome.
     pub(crate) fn drain(&self) {
-        let mut queue = self.queue.lock();
+        let mut queue = self.queue.lock("drain");
         queue.closed.get_or_insert(Closed::ShuttingDown);
         while queue.unfinished > 0 {
-            self.drained.wait(&mut queue);
+            queue.wait(&self.drained);
         }
     }
 
     /// Ends the log writer threads; call after [`Coordinator::drain`].
     pub(crate) fn stop_writers(&self) {
-        self.queue.lock().stop_writers = true;
+        self.queue.lock("stop").stop_writers = true;
         self.writer_wanted.notify_all();
     }
 }

@@ -1,13 +1,11 @@
 //! Locks that know how long they were waited for and held: the contention profile of the commit path.
 //!
-//! Two clock reads a lock more than a plain mutex; only the locks of the classic protocols have them, whose
-//! critical sections hold writes and syncs.
+//! Two clock reads a lock more than a plain mutex.
 
-use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// What one caller spent on one lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,9 +48,33 @@ pub struct LockProfile {
     pub cost: LockUse,
 }
 
+impl LockUse {
+    /// Nanoseconds that those who had to wait waited, on average.
+    pub fn wait_mean_ns(&self) -> u64 {
+        self.wait_ns.checked_div(self.waits).unwrap_or(0)
+    }
+
+    /// Nanoseconds held, on average.
+    pub fn hold_mean_ns(&self) -> u64 {
+        self.hold_ns.checked_div(self.count).unwrap_or(0)
+    }
+}
+
 struct Profiled<T> {
     value: T,
-    uses: BTreeMap<&'static str, LockUse>,
+    /// By caller; a lock has a few.
+    uses: Vec<(&'static str, LockUse)>,
+}
+
+impl<T> Profiled<T> {
+    fn add(&mut self, caller: &'static str, waited: Option<Duration>, held: Duration) {
+        let known = self.uses.iter().position(|(known, _)| *known == caller);
+        let at = known.unwrap_or_else(|| {
+            self.uses.push((caller, LockUse::default()));
+            self.uses.len() - 1
+        });
+        self.uses[at].1.add(waited, held);
+    }
 }
 
 /// A mutex with a name and a profile.
@@ -63,7 +85,7 @@ pub(crate) struct ProfiledMutex<T> {
 
 impl<T> ProfiledMutex<T> {
     pub fn new(name: &'static str, value: T) -> Self {
-        ProfiledMutex { name, inner: Mutex::new(Profiled { value, uses: BTreeMap::new() }) }
+        ProfiledMutex { name, inner: Mutex::new(Profiled { value, uses: Vec::new() }) }
     }
 
     /// Takes the lock for the step `caller`.
@@ -82,8 +104,7 @@ impl<T> ProfiledMutex<T> {
     /// The uses so far, by caller.
     pub fn profile(&self) -> Vec<LockProfile> {
         let inner = self.inner.lock();
-        let line = |(&caller, &cost): (&&'static str, &LockUse)| LockProfile { lock: self.name, caller, cost };
-        inner.uses.iter().map(line).collect()
+        inner.uses.iter().map(|&(caller, cost)| LockProfile { lock: self.name, caller, cost }).collect()
     }
 }
 
@@ -93,6 +114,20 @@ pub(crate) struct ProfiledGuard<'l, T> {
     caller: &'static str,
     waited: Option<Duration>,
     since: Instant,
+}
+
+impl<T> ProfiledGuard<'_, T> {
+    /// Lets the lock go until `condvar` is notified; waiting for that is waiting for nobody's lock.
+    pub fn wait(&mut self, condvar: &Condvar) {
+        self.count();
+        condvar.wait(&mut self.guard);
+        self.since = Instant::now();
+    }
+
+    fn count(&mut self) {
+        let held = self.since.elapsed();
+        self.guard.add(self.caller, self.waited.take(), held);
+    }
 }
 
 impl<T> Deref for ProfiledGuard<'_, T> {
@@ -111,8 +146,7 @@ impl<T> DerefMut for ProfiledGuard<'_, T> {
 
 impl<T> Drop for ProfiledGuard<'_, T> {
     fn drop(&mut self) {
-        let held = self.since.elapsed();
-        self.guard.uses.entry(self.caller).or_default().add(self.waited, held);
+        self.count();
     }
 }
 
@@ -144,6 +178,31 @@ mod tests {
         let of = |caller| profile.iter().find(|line| line.caller == caller).expect("a line").cost;
         assert_eq!((profile.len(), of("write").count, of("rotate").count), (2, 2, 1));
         assert_eq!((of("write").waits, of("rotate").waits), (1, 0));
+        assert_eq!(of("write").wait_mean_ns(), of("write").wait_ns);
         assert!(of("write").wait_max_ns > 0 && of("rotate").hold_ns >= of("write").wait_ns);
+    }
+
+    #[test]
+    fn a_wait_for_a_condition_is_neither_held_nor_waited_for() {
+        let (lock, changed) = (ProfiledMutex::new("queue", false), Condvar::new());
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                let mut guard = lock.lock("wait");
+                while !*guard {
+                    guard.wait(&changed);
+                }
+            });
+            while lock.profile().is_empty() {
+                thread::yield_now();
+            }
+            thread::sleep(Duration::from_millis(50));
+            *lock.lock("change") = true;
+            changed.notify_all();
+            waiter.join().expect("no panic");
+        });
+        let profile = lock.profile();
+        let wait = profile.iter().find(|line| line.caller == "wait").expect("a line").cost;
+        assert!(wait.count >= 2, "{wait:?}: once before the wait, once after it");
+        assert!(wait.hold_ns < 50_000_000, "{wait:?}");
     }
 }

@@ -330,12 +330,14 @@ impl Store {
         }
     }
 
-    /// The commit path's locks and what they cost so far; empty with the journal.
+    /// The commit path's locks and what they cost so far, those that were waited for longest first.
     pub fn lock_profile(&self) -> Vec<LockProfile> {
-        match &self.path {
-            CommitPath::Journal(_) => Vec::new(),
+        let mut profile = match &self.path {
+            CommitPath::Journal(coordinator) => coordinator.lock_profile(),
             CommitPath::TwoPhase(steps) => steps.lock_profile(),
-        }
+        };
+        profile.sort_by_key(|line| (std::cmp::Reverse(line.cost.wait_ns), line.lock, line.caller));
+        profile
     }
 
     /// Settings that may change while the store is open.

@@ -10,6 +10,7 @@ use cohort_sql::expr::VariableScope;
 use cohort_sql::session::{SessionState, ShowTable};
 use cohort_sql::types::{FieldType, ResultType};
 use cohort_sql::{SqlError, Value};
+use cohort_txn::LockProfile;
 
 use crate::protocol::auth::AuthPlugin;
 use crate::server::Server;
@@ -193,7 +194,33 @@ fn engines(server: &Server, session: &SessionState) -> ShowTable {
     ShowTable { columns, rows }
 }
 
+/// The commit path's locks, those that were waited for longest first: also `information_schema.commit_mutex`.
+fn commit_mutex(server: &Server) -> ShowTable {
+    let columns = vec![
+        ("LOCK_NAME", text(64)),
+        ("CALLER", text(64)),
+        ("COUNT", number()),
+        ("WAITS", number()),
+        ("WAIT_SUM_NS", number()),
+        ("WAIT_MEAN_NS", number()),
+        ("WAIT_MAX_NS", number()),
+        ("HOLD_SUM_NS", number()),
+        ("HOLD_MEAN_NS", number()),
+        ("HOLD_MAX_NS", number()),
+    ];
+    let rows = server.store().lock_profile().into_iter().map(|LockProfile { lock, caller, cost }| {
+        let wait = [cost.wait_ns, cost.wait_mean_ns(), cost.wait_max_ns];
+        let hold = [cost.hold_ns, cost.hold_mean_ns(), cost.hold_max_ns];
+        let numbers = [cost.count, cost.waits].into_iter().chain(wait).chain(hold).map(Value::UInt);
+        texts([lock, caller]).into_iter().chain(numbers).collect()
+    });
+    ShowTable { columns, rows: rows.collect() }
+}
+
 fn engine(server: &Server, name: &str, what: &str) -> Result<ShowTable, SqlError> {
+    if name.eq_ignore_ascii_case("COMMIT") && what.eq_ignore_ascii_case("MUTEX") {
+        return Ok(commit_mutex(server));
+    }
     let wanted = if name.eq_ignore_ascii_case("InnoDB") { "RocksDB" } else { name };
     let engine = server.store().engines().iter().find(|engine| engine.name().eq_ignore_ascii_case(wanted));
     let Some(engine) = engine.filter(|_| what.eq_ignore_ascii_case("STATUS")) else {

@@ -7,7 +7,8 @@ use cohort_txn::LockMode;
 
 use super::Run;
 use super::limit::Limit;
-use super::source::{OneRow, RowLocks, RowSource, TableRows, matches};
+use super::source::{MadeRows, OneRow, RowLocks, RowSource, TableRows, matches};
+use crate::catalog::system;
 use crate::error::SqlError;
 use crate::expr::aggregate::Accumulator;
 use crate::expr::{Expr, order_values, write_group_key};
@@ -24,6 +25,10 @@ pub(super) fn run(plan: &SelectPlan, run: &mut Run<'_>, take: &mut RowTaker<'_>)
     let Some(table) = &plan.table else {
         return produce(plan, run, &mut OneRow { given: false }, true, false, limit, &mut row, take);
     };
+    if let Some(show) = system::show_of(table) {
+        let made = run.statement.env.show(run.session, &show)?.rows;
+        return produce(plan, run, &mut MadeRows(made.into_iter()), false, false, limit, &mut row, take);
+    }
     let locks = plan.locking.map(|locking| {
         let mode = if locking.exclusive { LockMode::Exclusive } else { LockMode::Shared };
         (RowLocks { mode, wait: locking.wait }, plan.filter.as_ref())

@@ -30,6 +30,17 @@ impl RowSource for OneRow {
     }
 }
 
+/// Rows that the server made.
+pub(super) struct MadeRows(pub(super) std::vec::IntoIter<Vec<Value>>);
+
+impl RowSource for MadeRows {
+    fn next(&mut self, _run: &mut Run<'_>, row: &mut [Value]) -> Result<bool, SqlError> {
+        let Some(made) = self.0.next() else { return Ok(false) };
+        row.iter_mut().zip(made).for_each(|(slot, value)| *slot = value);
+        Ok(true)
+    }
+}
+
 /// How rows are locked as they are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowLocks {

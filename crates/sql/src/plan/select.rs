@@ -27,7 +27,7 @@ struct Output {
 }
 
 pub(super) fn plan(select: &Select, cx: &PlanContext<'_>) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
-    let table = select.from.as_ref().map(|from| cx.table(&from.name)).transpose()?;
+    let table = select.from.as_ref().map(|from| cx.source(&from.name)).transpose()?;
     let known_as = select.from.as_ref().map(|from| from.alias.as_deref().unwrap_or(&from.name.table));
     let scoped = table.as_deref().zip(known_as);
     let mut aggregates = Vec::new();

@@ -474,7 +474,7 @@ fn locks_go_at_ordering_and_current_reads_see_the_ordered_version() {
     let machine = Machine::new(7);
     let (store, _) = machine.recover().expect("a new store");
     let first = write_transfer(&store, 1);
-    let mut queue = store.coordinator().queue.lock();
+    let mut queue = store.coordinator().queue.lock("test");
     // Another commit on the way: the next committer is a follower and returns before its record is written.
     queue.unfinished = 1;
     drop(queue);
@@ -499,7 +499,7 @@ fn locks_go_at_ordering_and_current_reads_see_the_ordered_version() {
     assert_eq!(scan.next().expect("an entry").map(|entry| entry.key.to_vec()), Some(key(1)));
     drop(second);
 
-    store.coordinator().queue.lock().writes_in_flight += 1;
+    store.coordinator().queue.lock("test").writes_in_flight += 1;
     store.coordinator().lead();
     assert!(matches!(*outcome.lock(), Some(Ok(_))), "written, applied, acknowledged");
 }
@@ -509,7 +509,7 @@ fn members_of_a_cohort_depend_on_each_other_only_where_they_wrote_the_same_key()
     let machine = Machine::new(8);
     let (store, _) = machine.recover().expect("a new store");
     transfer(&store, 1).expect("a commit");
-    store.coordinator().queue.lock().unfinished = 1;
+    store.coordinator().queue.lock("test").unfinished = 1;
     struct Ignore;
     impl Reply for Ignore {
         fn send(self: Box<Self>, _: Result<Committed, CommitError>) {}
@@ -521,7 +521,7 @@ fn members_of_a_cohort_depend_on_each_other_only_where_they_wrote_the_same_key()
         transaction.events().end_statement();
         store.commit(transaction, Box::new(Ignore));
     }
-    store.coordinator().queue.lock().writes_in_flight += 1;
+    store.coordinator().queue.lock("test").writes_in_flight += 1;
     store.coordinator().lead();
     let file = store.binlog().list().last().expect("a file").name.clone();
     let path = Path::new(BINLOG).join(file);

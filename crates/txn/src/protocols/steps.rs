@@ -25,7 +25,7 @@ use crate::commit::{
     AbortOnPanic, BinlogOrder, Closed, CommitError, Committed, Member, ROTATION_BYTES_MAX, Reply, Shared,
 };
 use crate::figures::add;
-use crate::lock_profile::LockProfile;
+use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
 
@@ -48,9 +48,9 @@ pub(crate) struct Steps {
     shared: Arc<Shared>,
     engines: Vec<Arc<dyn TwoPhase>>,
     protocol: Box<dyn Protocol>,
-    order: Mutex<BinlogOrder>,
+    order: ProfiledMutex<BinlogOrder>,
     /// Held from a member's first commit record to its being shown.
-    showing: Mutex<()>,
+    showing: ProfiledMutex<()>,
     progress: Mutex<Progress>,
     changed: Condvar,
     next_xid: AtomicU64,
@@ -65,8 +65,8 @@ impl Steps {
             shared,
             engines,
             protocol,
-            order: Mutex::new(order),
-            showing: Mutex::default(),
+            order: ProfiledMutex::new("binlog order", order),
+            showing: ProfiledMutex::new("showing", ()),
             progress: Mutex::new(Progress { next_order, ..Progress::default() }),
             changed: Condvar::new(),
             next_xid: AtomicU64::new(1),
@@ -125,7 +125,7 @@ impl Steps {
     /// Begins a new binlog file behind everything committed so far.
     pub fn begin_file(&self, start: FileStart) -> Result<Committed, CommitError> {
         self.reserve(ROTATION_BYTES_MAX)?;
-        let mut order = self.order.lock();
+        let mut order = self.order.lock("begin file");
         self.next_file(&mut order, Member::of_file(start, ROTATION_BYTES_MAX))
     }
 
@@ -166,7 +166,7 @@ impl Steps {
 
     /// Fixes the members' order and writes their events into the binlog file, unsynced.
     pub fn write_binlog<'m>(&self, members: impl IntoIterator<Item = &'m mut Member>) -> Result<(), CommitError> {
-        let mut order = self.order.lock();
+        let mut order = self.order.lock("write");
         if order.file_is_full(&self.shared) {
             self.reserve(ROTATION_BYTES_MAX).map_err(|error| self.seal(&error))?;
             self.next_file(&mut order, Member::of_file(FileStart::Rotation, ROTATION_BYTES_MAX))?;
@@ -233,7 +233,7 @@ impl Steps {
         if let Some(gtid) = committed.gtid {
             gtids.insert(gtid);
         }
-        let _whole = self.showing.lock();
+        let _whole = self.showing.lock("commit");
         for (engine, redo) in &member.redo {
             commit(&*self.engines[usize::from(engine.0)], redo).map_err(|error| self.seal(&error))?;
         }
@@ -384,6 +384,6 @@ impl Steps {
 
     /// The protocol's locks, and what they cost so far.
     pub fn lock_profile(&self) -> Vec<LockProfile> {
-        self.protocol.lock_profile()
+        [self.protocol.lock_profile(), self.order.profile(), self.showing.profile()].concat()
     }
 }
