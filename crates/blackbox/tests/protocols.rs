@@ -53,7 +53,9 @@ fn a_days_work(server: &Server, day: usize) -> Result<()> {
     conn.query_drop("BEGIN")?;
     conn.query_drop("DELETE FROM t")?;
     conn.query_drop("ROLLBACK")?;
+    status_is_the_end_of_the_last_file(&mut conn)?;
     conn.query_drop("FLUSH BINARY LOGS")?;
+    status_is_the_end_of_the_last_file(&mut conn)?;
     conn.query_drop("CREATE INDEX by_n ON t (n)")?;
     conn.query_drop("DROP TABLE gone")?;
     conn.query_drop("DELETE FROM t WHERE n = 119")?;
@@ -66,14 +68,19 @@ fn a_days_work(server: &Server, day: usize) -> Result<()> {
     ensure!(conn.query_first::<i32, _>("SELECT id FROM unlogged")? == Some(7));
     conn.query_drop("SET sql_log_bin = 1")?;
     conn.query_drop("INSERT INTO t (v, n) VALUES ('last', 1000)")?;
+    status_is_the_end_of_the_last_file(&mut conn)?;
+    conn.query_drop("SHOW ENGINE RocksDB STATUS")?;
+    conn.query_drop("SHOW GLOBAL STATUS")?;
+    Ok(())
+}
+
+fn status_is_the_end_of_the_last_file(conn: &mut Conn) -> Result<()> {
     let status: Row = conn.query_first("SHOW MASTER STATUS")?.context("a position")?;
     let logs: Vec<Row> = conn.query("SHOW BINARY LOGS")?;
     let last = logs.last().context("a binlog file")?;
     let (file, position): (String, u64) = (status.get(0).context("a file")?, status.get(1).context("a position")?);
     ensure!(last.get::<String, _>(0).as_deref() == Some(&file), "{file} is not the last file");
     ensure!(last.get::<u64, _>(1) == Some(position), "{last:?} ends at {position}");
-    conn.query_drop("SHOW ENGINE RocksDB STATUS")?;
-    conn.query_drop("SHOW GLOBAL STATUS")?;
     Ok(())
 }
 
@@ -182,6 +189,53 @@ fn the_protocol_is_chosen_at_the_start() -> Result<()> {
     let server = launch(&datadir, &[]).start()?;
     server.connect()?.query_drop("INSERT INTO d.t VALUES (1)")?;
     server.stop()?;
+    Ok(())
+}
+
+#[test]
+fn without_a_binlog_its_files_stay_as_they_are() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let datadir = folder.path().join("data");
+    let files = |server: &Server| -> Result<Vec<String>> {
+        let rows: Vec<Row> = server.connect()?.query("SHOW BINARY LOGS")?;
+        rows.iter().map(|row| row.get(0).context("a name")).collect()
+    };
+    let server = launch(&datadir, &[]).start()?;
+    server.connect()?.query_drop("CREATE DATABASE d")?;
+    server.connect()?.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY)")?;
+    let before = files(&server)?;
+    server.stop()?;
+    for (id, protocol) in ["journal", "mysql57", "mysql50", "journal"].into_iter().enumerate() {
+        let options = ["--skip-log-bin", &format!("--commit-protocol={protocol}")];
+        let server = launch(&datadir, &options).start()?;
+        let mut conn = server.connect()?;
+        assert_eq!(errno(&mut conn, "SHOW BINARY LOGS")?, 1381);
+        assert_eq!(conn.query_first::<Row, _>("SHOW MASTER STATUS")?.map(Row::unwrap), None);
+        assert_eq!(conn.query_first("SELECT @@log_bin")?, Some(0));
+        conn.query_drop("FLUSH BINARY LOGS")?;
+        conn.query_drop(format!("INSERT INTO d.t VALUES ({id})"))?;
+        conn.query_drop(format!("CREATE TABLE d.made_{id} (id INT PRIMARY KEY)"))?;
+        server.kill()?;
+    }
+    let server = launch(&datadir, &["--commit-protocol=mysql56"]).start()?;
+    server.connect()?.query_drop("INSERT INTO d.t VALUES (4), (5)")?;
+    all_of(&server, &before)?;
+    server.stop()?;
+    is_sound(&datadir)
+}
+
+/// The rows that came without a binlog are in the table and not in the binlog.
+fn all_of(server: &Server, before: &[String]) -> Result<()> {
+    let mut conn = server.connect()?;
+    let ids: Vec<i32> = conn.query("SELECT id FROM d.t ORDER BY id")?;
+    ensure!(ids == [0, 1, 2, 3, 4, 5], "{ids:?}");
+    let mut replica = Replica::default();
+    let files: Vec<Row> = conn.query("SHOW BINARY LOGS")?;
+    ensure!(files.len() == before.len() + 1, "{files:?}");
+    for file in files {
+        replica.apply_file(&server.datadir().join(file.get::<String, _>(0).context("a name")?))?;
+    }
+    ensure!(replica.table("d.t").len() == 2, "{:?}", replica.table("d.t"));
     Ok(())
 }
 

@@ -149,7 +149,32 @@ fn sync_counts_equal_strace_under_every_protocol() -> Result<()> {
             }
         }
     }
-    let [alone, together] = counted(&[]).context("the journal")?;
+    Ok(())
+}
+
+/// Each setting with its meaning, counted.
+#[test]
+fn settings_say_how_often_which_log_is_synced() -> Result<()> {
+    let [alone, _] = counted(&["--commit-protocol=mysql56", "--sync-binlog=3"])?;
+    assert_eq!((alone.engine, alone.binlog), (COMMITS, COMMITS / 3));
+    // Once a second is less often than with every commit.
+    let [alone, _] = counted(&["--commit-protocol=mysql50", "--flush-log-at-trx-commit=2"])?;
+    assert_eq!(alone.binlog, COMMITS);
+    assert!(alone.engine < COMMITS, "{alone:?}");
+    let [alone, together] = counted(&["--commit-protocol=mysql50", "--skip-log-bin"])?;
+    assert_eq!((alone.engine, alone.binlog), (COMMITS, 0), "the engine's own group commit");
+    assert!(together.engine < CLIENTS * COMMITS && together.binlog == 0, "{together:?}");
+    let [alone, _] = counted(&["--flush-log-at-trx-commit=2", "--sync-binlog=3"])?;
+    // And once a second.
+    assert!((COMMITS / 3..COMMITS).contains(&alone.journal) && alone.binlog == 0, "{alone:?}");
+    let [alone, _] = counted(&["--skip-log-bin"])?;
+    assert_eq!((alone.engine, alone.binlog, alone.journal), (0, 0, COMMITS));
+    Ok(())
+}
+
+#[test]
+fn the_journal_syncs_once_for_everyone() -> Result<()> {
+    let [alone, together] = counted(&[])?;
     assert_eq!((alone.engine, alone.binlog, alone.journal), (0, 0, COMMITS));
     assert!(together.journal < CLIENTS * COMMITS, "{together:?}");
     Ok(())

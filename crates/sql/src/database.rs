@@ -319,7 +319,7 @@ impl Database {
             }
         }
         let statement = Statement::new(session, env, plan.kind.writes() && !ignores(&plan.kind));
-        if plan.kind.writes() && session.log_to_binlog {
+        if plan.kind.writes() && transaction.is_logged() {
             use crate::expr::StatementContext;
             let seconds = statement.now_us() / 1_000_000;
             let events = transaction.events();

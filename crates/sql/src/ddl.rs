@@ -56,7 +56,7 @@ pub(crate) fn log_query(
     sql: &str,
 ) {
     transaction.set_binlog(session.log_to_binlog);
-    if session.log_to_binlog {
+    if transaction.is_logged() {
         let now_us = session.fixed_now_us.unwrap_or_else(clock_us);
         let events = transaction.events();
         events.set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));

@@ -237,6 +237,7 @@ error_table! {
     ER_TRUNCATED_WRONG_VALUE_FOR_FIELD = 1366, "HY000", "Incorrect {} value: '{}' for column '{}' at row {}";
     ER_ILLEGAL_VALUE_FOR_TYPE = 1367, "22007", "Illegal {} '{}' value found during parsing";
     ER_UNKNOWN_TARGET_BINLOG = 1373, "HY000", "Target log not found in binlog index";
+    ER_NO_BINARY_LOGGING = 1381, "HY000", "You are not using binary logging";
     ER_CANNOT_USER = 1396, "HY000", "Operation {} failed for {}";
     ER_XAER_NOTA = 1397, "XAE04", "XAER_NOTA: Unknown XID";
     ER_XAER_INVAL = 1398, "XAE05", "XAER_INVAL: Invalid arguments (or unsupported command)";

@@ -7,7 +7,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::time::Instant;
 
 use cohort_engine::redb::{Redb, RedbOptions};
@@ -16,7 +15,7 @@ use cohort_engine::{Engine, EngineId};
 use cohort_io::{RealFs, SystemClock};
 use cohort_log::binlog::{BinlogOptions, ColumnMeta, KeyColumn, ServerIdentity, TableMap};
 use cohort_log::journal::JournalOptions;
-use cohort_txn::{CommitSettings, DurabilitySettings, LockMode, Read, Store, StoreOptions};
+use cohort_txn::{CommitSettings, LockMode, Read, Store, StoreOptions};
 
 const ROWS: EngineId = EngineId(0);
 const TOTALS: EngineId = EngineId(1);
@@ -66,16 +65,10 @@ fn open(directory: &std::path::Path) -> Result<Arc<Store>, Failure> {
         journal_dir: directory.join("journal"),
         journal: JournalOptions::default(),
         binlog: BinlogOptions::new(directory),
+        log_bin: true,
         identity: ServerIdentity { server_id: 1, server_version: "8.0.40-embed".to_owned() },
         server_uuid: "5a8d1f0e-2f4b-4c6e-9d57-3a6f0b1c2d3e".parse()?,
-        settings: CommitSettings {
-            durability: DurabilitySettings {
-                sync_binlog: AtomicU32::new(1),
-                flush_log_at_trx_commit: AtomicU32::new(1),
-            },
-            max_binlog_size: AtomicU64::new(1 << 30),
-            full_row_metadata: AtomicBool::new(false),
-        },
+        settings: CommitSettings::durable(1 << 30),
         checkpoint_bytes: 256 << 20,
     };
     let (store, report) =

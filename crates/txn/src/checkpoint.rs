@@ -185,7 +185,5 @@ pub(crate) fn prepare_ahead(coordinator: &Coordinator) {
     if let Err(error) = coordinator.journal.prepare_segments() {
         eprintln!("[Warning] cannot prepare journal segments ahead: {error}");
     }
-    if let Err(error) = coordinator.binlog.prepare_next() {
-        eprintln!("[Warning] cannot prepare the next binlog file: {error}");
-    }
+    coordinator.prepare_binlog_file();
 }

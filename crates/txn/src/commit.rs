@@ -1,7 +1,7 @@
 //! A commit, from joining the queue to waking the session.
 //!
 //! Outline
-//! 1. [`Coordinator::commit`] encodes the transaction's redo and reserves room for its log bytes.
+//! 1. [`Coordinator::commit`] has the transaction's redo encoded and reserves room for its log bytes.
 //! 2. *Join*: entering the queue fixes the order; the versions go into the overlay, the row locks go.
 //! 3. *Lead*: whoever finds nobody else on the way leads, inline; else a log writer does. The leader takes
 //!    everything queued and lays it out: GTIDs, binlog positions, one journal record ([`Ordered`]).
@@ -38,14 +38,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cohort_engine::{Engine, EngineId, Position, WriteError};
-use cohort_log::binlog::{FileStart, GtidSet, TransactionEvents};
+use cohort_engine::{Engine, Position, WriteError};
+use cohort_log::binlog::{FileStart, GtidSet};
 use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
 use parking_lot::Condvar;
 
 use crate::carrier::blocking;
 use crate::checkpoint::Background;
-use crate::cohort_record::{self, Chunk};
+use crate::cohort_record::Chunk;
 use crate::figures::{CommitFigures, add};
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::transaction::Transaction;
@@ -53,7 +53,7 @@ use crate::write_set::WriteSet;
 use layout::redo_by_engine;
 
 pub(crate) use layout::BinlogOrder;
-pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Reply};
+pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Reply, SyncDelay};
 pub use shared::Published;
 pub(crate) use shared::{Frontier, Member, Shared};
 
@@ -64,6 +64,13 @@ struct Pending {
     joined: Instant,
     journal_room: Reservation,
     reply: Box<dyn Reply>,
+}
+
+/// A transaction with room in every log.
+struct Admitted {
+    member: Member,
+    writes: WriteSet,
+    journal_room: Reservation,
 }
 
 /// Why no commits are taken.
@@ -170,6 +177,7 @@ pub(crate) struct Coordinator {
     pub(crate) background: Background,
     queue: ProfiledMutex<Queue>,
     writer_wanted: Condvar,
+    joined: Condvar,
     drained: Condvar,
     section: ProfiledMutex<Section>,
     finish: ProfiledMutex<Finish>,
@@ -208,6 +216,7 @@ impl Coordinator {
             background,
             queue: ProfiledMutex::new("queue", queue),
             writer_wanted: Condvar::new(),
+            joined: Condvar::new(),
             drained: Condvar::new(),
             section: ProfiledMutex::new("section", section),
             finish: ProfiledMutex::new("finish", Finish::default()),
@@ -226,79 +235,65 @@ impl Coordinator {
 
     /// Commits `transaction`; `reply` gets the outcome, maybe before this returns.
     pub(crate) fn commit(&self, mut transaction: Transaction, reply: Box<dyn Reply>) {
-        let writes = std::mem::take(&mut transaction.writes);
-        let events = transaction.take_events();
-        if writes.is_empty() && events.is_none() {
-            drop(transaction);
-            let position = self.published().position;
-            return reply.send(Ok(Committed { gtid: None, position }));
-        }
-        let redo: Vec<_> = writes.engines().map(|(engine, keys)| (engine, WriteSet::redo(keys))).collect();
-        let (journal_room, binlog_room) = match self.reserve(&redo, events.as_ref()) {
-            Ok(room) => room,
+        let admitted = match self.shared.admit(&mut transaction) {
+            Ok(Some((member, writes))) => self.reserve(member, writes),
+            Ok(None) => {
+                drop(transaction);
+                let position = self.published().position;
+                return reply.send(Ok(Committed { gtid: None, position }));
+            }
+            Err(error) => Err(self.refused(error)),
+        };
+        match admitted {
+            Ok(admitted) => self.run(admitted, reply, move || drop(transaction)),
             Err(error) => {
                 drop(transaction);
-                return reply.send(Err(error));
+                reply.send(Err(error));
             }
-        };
-        let member = Member::new(redo, events, binlog_room);
-        let pending = Pending { member, writes, joined: Instant::now(), journal_room, reply };
-        self.run(pending, move || drop(transaction));
+        }
     }
 
     /// Begins a new binlog file behind everything committed so far (server start, FLUSH BINARY LOGS).
     pub(crate) fn begin_file(&self, start: FileStart, reply: Box<dyn Reply>) {
-        let (journal_room, binlog_room) = match self.reserve(&[], None) {
-            Ok(room) => room,
-            Err(error) => return reply.send(Err(error)),
-        };
-        let (member, writes) = (Member::of_file(start, binlog_room), WriteSet::default());
-        let pending = Pending { member, writes, joined: Instant::now(), journal_room, reply };
-        self.run(pending, || ());
+        let room = self.reserve_binlog(ROTATION_BYTES_MAX).map_err(|error| self.refused(error));
+        let member = Member::of_file(start, ROTATION_BYTES_MAX);
+        match room.and_then(|()| self.reserve(member, WriteSet::default())) {
+            Ok(admitted) => self.run(admitted, reply, || ()),
+            Err(error) => reply.send(Err(error)),
+        }
     }
 
-    /// Sets room aside in journal and binlog, so that nothing ordered can fail for lack of it (I8).
-    /// Every member sets aside what a rotation takes, since any of them may cause one.
-    fn reserve(
-        &self,
-        redo: &[(EngineId, Vec<u8>)],
-        events: Option<&TransactionEvents>,
-    ) -> Result<(Reservation, u64), CommitError> {
-        let binlog = events.map_or(0, |events| events.byte_len()) + ROTATION_BYTES_MAX;
-        let redo_bytes: u64 = redo.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-        let bytes = binlog + redo_bytes + cohort_record::HEAD_BYTES_PER_TRANSACTION;
-        if bytes > TRANSACTION_BYTES_MAX {
-            return Err(CommitError::TooLarge { bytes, max: TRANSACTION_BYTES_MAX });
-        }
-        for (engine, _) in redo {
-            self.engines[usize::from(engine.0)].ready().map_err(|error| match error {
-                WriteError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
-                error => self.refused(&error),
-            })?;
-        }
-        let journal_room = self.journal.reserve(bytes).map_err(|error| match error {
-            ReserveError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
-            ReserveError::TooLarge { .. } => CommitError::TooLarge { bytes, max: TRANSACTION_BYTES_MAX },
-            ReserveError::Journal(error) => self.refused(&error),
+    /// Sets room aside in the journal too (I8). After an error that in the binlog is given back.
+    fn reserve(&self, member: Member, writes: WriteSet) -> Result<Admitted, CommitError> {
+        let bytes = member.log_bytes();
+        let journal_room = self.journal.reserve(bytes).map_err(|error| {
+            self.binlog.release(member.binlog_room);
+            match error {
+                ReserveError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
+                ReserveError::TooLarge { .. } => CommitError::TooLarge { bytes, max: TRANSACTION_BYTES_MAX },
+                ReserveError::Journal(error) => self.refused(CommitError::Sealed(error.to_string())),
+            }
         })?;
-        self.binlog.reserve(binlog).map_err(|error| match error.is_no_space() {
-            true => CommitError::NoSpace(error.to_string()),
-            false => self.refused(&error),
-        })?;
-        Ok((journal_room, binlog))
+        Ok(Admitted { member, writes, journal_room })
     }
 
-    /// What to say when a log refuses room for another reason than space.
-    fn refused(&self, error: &dyn std::error::Error) -> CommitError {
-        self.closed().unwrap_or_else(|| CommitError::Sealed(error.to_string()))
+    /// What to say of a refusal: why the coordinator was sealed, if that came first.
+    fn refused(&self, error: CommitError) -> CommitError {
+        match error {
+            CommitError::Sealed(_) => self.closed().unwrap_or(error),
+            error => error,
+        }
     }
 
     /// Joins the queue, lets the locks go, and leads if nobody else does.
-    fn run(&self, pending: Pending, release_locks: impl FnOnce()) {
-        match self.join(pending) {
-            Err((error, reply)) => {
+    fn run(&self, admitted: Admitted, reply: Box<dyn Reply>, release_locks: impl FnOnce()) {
+        let Admitted { member, writes, journal_room } = admitted;
+        match self.join(Pending { member, writes, joined: Instant::now(), journal_room, reply }) {
+            Err(refused) => {
+                let (error, pending) = *refused;
+                self.binlog.release(pending.member.binlog_room);
                 release_locks();
-                reply.send(Err(error));
+                pending.reply.send(Err(error));
             }
             Ok(Role::Follower) => release_locks(),
             Ok(Role::Leader) => {
@@ -309,10 +304,11 @@ impl Coordinator {
         }
     }
 
-    fn join(&self, mut pending: Pending) -> Result<Role, (CommitError, Box<dyn Reply>)> {
+    /// Gives `pending` its place in the order, or gives it back where commits are refused.
+    fn join(&self, mut pending: Pending) -> Result<Role, Box<(CommitError, Pending)>> {
         let mut queue = self.queue.lock("join");
         if let Some(closed) = &queue.closed {
-            return Err((closed.clone().into(), pending.reply));
+            return Err(Box::new((closed.clone().into(), pending)));
         }
         let order = queue.next_order;
         pending.member.order = order;
@@ -321,6 +317,7 @@ impl Coordinator {
         queue.next_order += 1;
         queue.unfinished += 1;
         queue.waiting.push(pending);
+        self.joined.notify_all();
         if queue.unfinished == 1 {
             queue.writes_in_flight += 1;
             return Ok(Role::Leader);
@@ -373,8 +370,16 @@ impl Coordinator {
 
     /// Lets those run who are ready to commit and wait only for a processor, so that they share this
     /// write: goes on for as long as the queue grows. Where processors are free this returns at once, so
-    /// that it is no timer: nobody waits for a transaction that may not come.
+    /// that it is no timer: nobody waits for a transaction that may not come, unless the operator asked for
+    /// that (`binlog_group_commit_sync_delay`).
     fn gather(&self) {
+        if let Some((until, enough)) = self.settings.sync_delay.begin() {
+            return blocking(|| {
+                let mut queue = self.queue.lock("gather");
+                let wanted = |waiting: usize| waiting > 0 && waiting < enough;
+                while wanted(queue.waiting.len()) && !queue.wait_until(&self.joined, until) {}
+            });
+        }
         let mut waiting = 0;
         loop {
             let now = self.queue.lock("gather").waiting.len();

@@ -31,7 +31,7 @@ mod transaction;
 mod write_set;
 
 pub use check::{BinlogReport, LogCheck, check_logs};
-pub use commit::{CommitError, CommitSettings, Committed, DurabilitySettings, Published, Reply};
+pub use commit::{CommitError, CommitSettings, Committed, DurabilitySettings, Published, Reply, SyncDelay};
 pub use figures::{CommitFigures, Histogram};
 pub use inspect::{
     ChunkReport, Fault, JournalReport, RecordReport, Records, RedoReport, TransactionReport, read_journal,

@@ -124,6 +124,14 @@ impl<T> ProfiledGuard<'_, T> {
         self.since = Instant::now();
     }
 
+    /// As [`ProfiledGuard::wait`]; says whether it is later than `until`.
+    pub fn wait_until(&mut self, condvar: &Condvar, until: Instant) -> bool {
+        self.count();
+        let waited = condvar.wait_until(&mut self.guard, until);
+        self.since = Instant::now();
+        waited.timed_out()
+    }
+
     fn count(&mut self) {
         let held = self.since.elapsed();
         self.guard.add(self.caller, self.waited.take(), held);

@@ -6,6 +6,7 @@
 //!
 //! Row locks are held until the engines have the commit record; the overlay is not used.
 
+mod binlog_note;
 mod group;
 mod mariadb;
 mod mariadb_naive;
@@ -84,6 +85,14 @@ impl CommitProtocol {
             CommitProtocol::MariadbNaive => "mariadb-naive",
             CommitProtocol::Mariadb { .. } => "mariadb",
         }
+    }
+
+    /// Whether a transaction is prepared in its engines before the binlog has it, so that recovery can decide.
+    pub fn prepares(self) -> bool {
+        !matches!(
+            self,
+            CommitProtocol::Journal | CommitProtocol::Mysql41 | CommitProtocol::Mysql50 { support_xa: false }
+        )
     }
 
     /// The two-phase protocol of that kind; `None` for the journal.

@@ -101,6 +101,15 @@ pub enum RecoverError {
         /// Where it begins.
         lsn: u64,
     },
+    /// An engine could not be read.
+    #[error(transparent)]
+    EngineRead(#[from] cohort_engine::ReadError),
+    /// What a protocol without prepare left in an engine says nothing this server understands.
+    #[error("the note of the binlog's position in {engine} is damaged; restore binlog and engines from one backup")]
+    BinlogNote {
+        /// The engine's name.
+        engine: &'static str,
+    },
     /// It cannot be told which protocol wrote the logs.
     #[error(transparent)]
     Mark(#[from] crate::protocols::mark::MarkError),

@@ -32,8 +32,10 @@ pub struct StoreOptions {
     pub journal_dir: PathBuf,
     /// Size of segments and the like.
     pub journal: JournalOptions,
-    /// Where the binlog is and what its events say about the server.
+    /// Where the binlog is.
     pub binlog: BinlogOptions,
+    /// Whether transactions go into the binlog (`log_bin`). Without, its files stay as they are.
+    pub log_bin: bool,
     /// What events say about the server.
     pub identity: ServerIdentity,
     /// The source part of new GTIDs.
@@ -118,6 +120,7 @@ impl Store {
         let shared = Arc::new(Shared::new(
             engines,
             binlog,
+            options.log_bin,
             options.settings,
             clock,
             options.server_uuid,
@@ -171,6 +174,9 @@ impl Store {
         engines: Vec<Arc<dyn TwoPhase>>,
     ) -> Result<(Arc<Store>, TwoPhaseReport), RecoverError> {
         let (store, report) = Store::recovered_two_phase(options, protocol, fs, clock, engines)?;
+        if let (CommitPath::TwoPhase(steps), false) = (&store.path, protocol.prepares()) {
+            steps.leave_note()?;
+        }
         store.prepare_ahead();
         store.begin_file(FileStart::ServerStart)?;
         Ok((store, report))
@@ -189,6 +195,7 @@ impl Store {
         let shared = Arc::new(Shared::new(
             engines.iter().map(|engine| engine.clone() as Arc<dyn Engine>).collect(),
             binlog,
+            options.log_bin,
             options.settings,
             clock,
             options.server_uuid,
@@ -282,19 +289,27 @@ impl Store {
         outcome.wait()
     }
 
-    /// Ends the current binlog file and begins the next (FLUSH BINARY LOGS).
+    /// Whether transactions go into the binlog.
+    pub fn log_bin(&self) -> bool {
+        self.shared.log_bin
+    }
+
+    /// Ends the current binlog file and begins the next (FLUSH BINARY LOGS); without a binlog nothing happens.
     pub fn rotate_binlog(&self) -> Result<Committed, CommitError> {
         self.begin_file(FileStart::Rotation)
     }
 
     fn begin_file(&self, start: FileStart) -> Result<Committed, CommitError> {
+        if !self.shared.log_bin {
+            return Ok(Committed { gtid: None, position: self.published().position });
+        }
         match &self.path {
             CommitPath::Journal(coordinator) => {
                 let (reply, outcome) = WaitingReply::with_outcome();
                 coordinator.begin_file(start, reply);
                 outcome.wait()
             }
-            CommitPath::TwoPhase(steps) => steps.begin_file(start),
+            CommitPath::TwoPhase(steps) => blocking(|| steps.begin_file(start)),
         }
     }
 
@@ -385,13 +400,10 @@ impl Store {
     /// Refuses new commits, finishes those in the queue, takes a last checkpoint and ends the threads.
     /// Returns what went wrong with the checkpoint, if anything: the next start then replays more.
     pub fn close(&self) -> Result<(), String> {
-        match &self.path {
-            CommitPath::Journal(coordinator) => {
-                coordinator.drain();
-                coordinator.stop_writers();
-                coordinator.background.stop();
-            }
-            CommitPath::TwoPhase(steps) => steps.drain(),
+        self.drain();
+        if let CommitPath::Journal(coordinator) = &self.path {
+            coordinator.stop_writers();
+            coordinator.background.stop();
         }
         for thread in self.threads.lock().drain(..) {
             thread.join().map_err(|_| "a background thread panicked".to_owned())?;
@@ -402,6 +414,14 @@ impl Store {
                 checkpoint::take_last(coordinator).map_err(|error| error.to_string())
             }
             (_, CommitPath::TwoPhase(steps)) => steps.close().map_err(|error| error.to_string()),
+        }
+    }
+
+    /// Refuses new commits and finishes those on the way.
+    pub(crate) fn drain(&self) {
+        match &self.path {
+            CommitPath::Journal(coordinator) => coordinator.drain(),
+            CommitPath::TwoPhase(steps) => steps.drain(),
         }
     }
 

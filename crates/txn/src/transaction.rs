@@ -54,7 +54,7 @@ pub struct Transaction {
     pub(crate) locks: HeldLocks,
     pub(crate) writes: WriteSet,
     pub(crate) events: TransactionEvents,
-    pub(crate) binlog: bool,
+    logged: bool,
 }
 
 impl std::fmt::Debug for Transaction {
@@ -68,6 +68,7 @@ const TABLE_LOCK: u8 = 0xff;
 
 impl Transaction {
     pub(crate) fn new(store: Arc<Store>, locks: HeldLocks, events: TransactionEvents) -> Self {
+        let logged = store.log_bin();
         Transaction {
             store,
             isolation: Isolation::RepeatableRead,
@@ -77,7 +78,7 @@ impl Transaction {
             locks,
             writes: WriteSet::default(),
             events,
-            binlog: true,
+            logged,
         }
     }
 
@@ -91,9 +92,14 @@ impl Transaction {
         self.lock_wait = timeout;
     }
 
-    /// Whether the transaction goes into the binlog (`sql_log_bin`); default true.
+    /// Whether the transaction goes into the binlog (`sql_log_bin`), if the store has one; default true.
     pub fn set_binlog(&mut self, binlog: bool) {
-        self.binlog = binlog;
+        self.logged = binlog && self.store.log_bin();
+    }
+
+    /// Whether the transaction goes into the binlog; events of one that does not are not needed.
+    pub fn is_logged(&self) -> bool {
+        self.logged
     }
 
     /// Begins a statement and returns the point to roll back to if it fails. Under
@@ -214,7 +220,7 @@ impl Transaction {
 
     /// What goes into the binlog, complete up to its position; `None` when nothing does.
     pub(crate) fn take_events(&mut self) -> Option<TransactionEvents> {
-        if !self.binlog || self.events.is_empty() {
+        if !self.logged || self.events.is_empty() {
             return None;
         }
         let empty = TransactionEvents::new(EventOptions::default());

@@ -163,7 +163,13 @@ impl SessionEnvironment {
         let globals = &self.server.globals;
         let commit_related = matches!(
             id.row().name,
-            "sync_binlog" | "innodb_flush_log_at_trx_commit" | "max_binlog_size" | "binlog_row_metadata"
+            "sync_binlog"
+                | "innodb_flush_log_at_trx_commit"
+                | "max_binlog_size"
+                | "binlog_row_metadata"
+                | "binlog_order_commits"
+                | "binlog_group_commit_sync_delay"
+                | "binlog_group_commit_sync_no_delay_count"
         );
         globals.set(id, setting);
         if let Some((name, setting)) = follower {

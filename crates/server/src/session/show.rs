@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use cohort_engine::Engine;
 use cohort_sql::ast::ShowKind;
 use cohort_sql::collation::Collation;
+use cohort_sql::error::ER_NO_BINARY_LOGGING;
 use cohort_sql::expr::VariableScope;
 use cohort_sql::session::{SessionState, ShowTable};
 use cohort_sql::types::{FieldType, ResultType};
@@ -51,7 +52,7 @@ pub fn table(environment: &SessionEnvironment, session: &SessionState, what: &Sh
         ShowKind::Variables(scope) => variables_table(environment, session, *scope),
         ShowKind::Status(_) => status_table(server),
         ShowKind::ProcessList { full } => process_table(server, *full),
-        ShowKind::BinaryLogs => binary_logs(server),
+        ShowKind::BinaryLogs => binary_logs(server)?,
         ShowKind::BinaryLogStatus => binary_log_status(server),
         ShowKind::Engines => engines(server, session),
         ShowKind::Engine { name, what } => engine(server, name, what)?,
@@ -135,7 +136,10 @@ fn process_table(server: &Server, full: bool) -> ShowTable {
     ShowTable { columns, rows: rows.collect() }
 }
 
-fn binary_logs(server: &Server) -> ShowTable {
+fn binary_logs(server: &Server) -> Result<ShowTable, SqlError> {
+    if !server.store().log_bin() {
+        return Err(SqlError::new(ER_NO_BINARY_LOGGING, &[]));
+    }
     let files = server.store().binlog().list();
     let current = server.store().executed().0;
     let rows = files.into_iter().map(|file| {
@@ -144,7 +148,7 @@ fn binary_logs(server: &Server) -> ShowTable {
         vec![Value::text(file.name), Value::UInt(bytes), Value::text("No")]
     });
     let columns = vec![("Log_name", text(255)), ("File_size", number()), ("Encrypted", text(3))];
-    ShowTable { columns, rows: rows.collect() }
+    Ok(ShowTable { columns, rows: rows.collect() })
 }
 
 fn binary_log_status(server: &Server) -> ShowTable {
@@ -164,7 +168,8 @@ fn binary_log_status(server: &Server) -> ShowTable {
         ("Binlog_Ignore_DB", text(255)),
         ("Executed_Gtid_Set", text(2048)),
     ];
-    ShowTable { columns, rows: vec![row] }
+    let rows = if server.store().log_bin() { vec![row] } else { Vec::new() };
+    ShowTable { columns, rows }
 }
 
 fn engines(server: &Server, session: &SessionState) -> ShowTable {

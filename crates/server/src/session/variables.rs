@@ -190,6 +190,10 @@ pub fn apply_commit_settings(settings: &CommitSettings, globals: &Globals) {
     let flush = globals.int("innodb_flush_log_at_trx_commit") as u32;
     durability.flush_log_at_trx_commit.store(flush, Ordering::Relaxed);
     settings.max_binlog_size.store(globals.int("max_binlog_size"), Ordering::Relaxed);
+    settings.order_commits.store(globals.flag("binlog_order_commits"), Ordering::Relaxed);
+    let delay = &settings.sync_delay;
+    delay.max_us.store(globals.int("binlog_group_commit_sync_delay") as u32, Ordering::Relaxed);
+    delay.enough.store(globals.int("binlog_group_commit_sync_no_delay_count") as u32, Ordering::Relaxed);
     settings.full_row_metadata.store(globals.text("binlog_row_metadata") == "FULL", Ordering::Relaxed);
 }
 
@@ -211,6 +215,12 @@ pub fn durability_warnings(globals: &Globals) -> Vec<String> {
     if flush != 1 {
         warnings.push(format!(
             "flush_log_at_trx_commit={flush}: an acknowledged commit is only with the operating system; a power cut loses it"
+        ));
+    }
+    let protocol = globals.text("commit_protocol");
+    if protocol == "mysql41" || protocol == "mysql50" && !globals.flag("support_xa") {
+        warnings.push(format!(
+            "commit_protocol={protocol} prepares nothing: after a crash binlog and tables can differ, and recovery can only say so"
         ));
     }
     warnings

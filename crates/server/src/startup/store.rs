@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::rocksdb::{RocksDb, RocksDbOptions, RocksDbTwoPhase};
@@ -11,8 +10,7 @@ use cohort_io::{SystemClock, replace_whole};
 use cohort_log::binlog::{BinlogOptions, ServerIdentity};
 use cohort_log::journal::{JournalOptions, Lsn};
 use cohort_txn::{
-    CommitProtocol, CommitSettings, DataDirectory, DurabilitySettings, EngineSource, EngineSourceError, StartReport,
-    Store, StoreOptions,
+    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, Store, StoreOptions,
 };
 
 use super::{DataDir, StartError};
@@ -56,11 +54,7 @@ fn protocol_of(globals: &Globals) -> Result<CommitProtocol, StartError> {
 }
 
 fn store_options(dir: &DataDir, globals: &Globals) -> StoreOptions {
-    let settings = CommitSettings {
-        durability: DurabilitySettings { sync_binlog: AtomicU32::new(1), flush_log_at_trx_commit: AtomicU32::new(1) },
-        max_binlog_size: AtomicU64::new(0),
-        full_row_metadata: AtomicBool::new(false),
-    };
+    let settings = CommitSettings::durable(0);
     apply_commit_settings(&settings, globals);
     StoreOptions {
         journal_dir: dir.path.join("journal"),
@@ -70,6 +64,7 @@ fn store_options(dir: &DataDir, globals: &Globals) -> StoreOptions {
             ..JournalOptions::default()
         },
         binlog: BinlogOptions::new(&dir.path),
+        log_bin: globals.flag("log_bin"),
         identity: ServerIdentity {
             server_id: globals.int("server_id") as u32,
             server_version: crate::VERSION.to_owned(),

@@ -5,7 +5,6 @@ mod golden;
 mod waiting;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use cohort_engine::Engine;
 use cohort_engine::memory::MemoryEngine;
@@ -13,7 +12,7 @@ use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_io::{SimDisk, SystemClock};
 use cohort_log::binlog::{BinlogOptions, ServerIdentity};
 use cohort_log::journal::JournalOptions;
-use cohort_txn::{CommitSettings, DurabilitySettings, Store, StoreOptions};
+use cohort_txn::{CommitSettings, Store, StoreOptions};
 use parking_lot::Mutex;
 
 use super::*;
@@ -38,16 +37,10 @@ impl Disk {
             journal_dir: "/data/journal".into(),
             journal: JournalOptions { segment_bytes: 1 << 20, ..JournalOptions::default() },
             binlog: BinlogOptions::new("/data"),
+            log_bin: true,
             identity: ServerIdentity { server_id: 1, server_version: "8.0.40-test".to_owned() },
             server_uuid: "11111111-2222-3333-4444-555555555555".parse().expect("a UUID"),
-            settings: CommitSettings {
-                durability: DurabilitySettings {
-                    sync_binlog: AtomicU32::new(1),
-                    flush_log_at_trx_commit: AtomicU32::new(1),
-                },
-                max_binlog_size: AtomicU64::new(1 << 30),
-                full_row_metadata: AtomicBool::new(false),
-            },
+            settings: CommitSettings::durable(1 << 30),
             checkpoint_bytes: 1 << 30,
         };
         // What the engines had not made durable is gone with the process that held them.

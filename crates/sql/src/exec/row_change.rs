@@ -118,7 +118,7 @@ pub(super) fn insert(table: &Table, row: &[Value], row_key: &[u8], run: &mut Run
         let entry = entry(table, index, row, row_key)?;
         run.transaction.put(table.engine, &entry.key, entry_value(&entry, row_key));
     }
-    if run.session.log_to_binlog {
+    if run.transaction.is_logged() {
         let image = table.codec.image(&stored).map_err(|error| damaged(&table.def.name, &error))?;
         run.transaction.events().write_row(&table.map, image);
     }
@@ -224,7 +224,7 @@ pub(super) fn update(
 
 /// Adds the event of a change.
 fn log_change(table: &Table, before: Option<&[u8]>, after: Option<&[u8]>, run: &mut Run<'_>) -> Result<(), SqlError> {
-    if !run.session.log_to_binlog {
+    if !run.transaction.is_logged() {
         return Ok(());
     }
     let damaged = |error| damaged(&table.def.name, &error);

@@ -1,6 +1,7 @@
 //! What a caller gives to a commit and gets back.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use cohort_log::binlog::{BinlogPosition, Gtid};
 
@@ -65,4 +66,45 @@ pub struct CommitSettings {
     pub max_binlog_size: AtomicU64,
     /// `binlog_row_metadata=FULL`, for transactions that begin from now on.
     pub full_row_metadata: AtomicBool,
+    /// `binlog_order_commits`: engines commit in binlog order. The journal and most protocols do so in any case.
+    pub order_commits: AtomicBool,
+    /// How long a group may be held back.
+    pub sync_delay: SyncDelay,
+}
+
+/// How long a leader waits for more members before it syncs for the group; not at all where `max_us` is 0.
+#[derive(Debug, Default)]
+pub struct SyncDelay {
+    /// `binlog_group_commit_sync_delay`, microseconds.
+    pub max_us: AtomicU32,
+    /// `binlog_group_commit_sync_no_delay_count`: with so many members it waits no longer; 0 for no such number.
+    pub enough: AtomicU32,
+}
+
+impl SyncDelay {
+    /// Until when to wait, and for how many members at most; `None` for not at all.
+    pub(crate) fn begin(&self) -> Option<(Instant, usize)> {
+        let max_us = self.max_us.load(Ordering::Relaxed);
+        let enough = match self.enough.load(Ordering::Relaxed) {
+            0 => usize::MAX,
+            enough => enough as usize,
+        };
+        (max_us > 0).then(|| (Instant::now() + Duration::from_micros(max_us.into()), enough))
+    }
+}
+
+impl CommitSettings {
+    /// Everything durable, nothing held back, files of `max_binlog_size` bytes.
+    pub fn durable(max_binlog_size: u64) -> CommitSettings {
+        CommitSettings {
+            durability: DurabilitySettings {
+                sync_binlog: AtomicU32::new(1),
+                flush_log_at_trx_commit: AtomicU32::new(1),
+            },
+            max_binlog_size: AtomicU64::new(max_binlog_size),
+            full_row_metadata: AtomicBool::new(false),
+            order_commits: AtomicBool::new(true),
+            sync_delay: SyncDelay::default(),
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use cohort_engine::{Engine, EngineId, Snapshot};
+use cohort_engine::{Engine, EngineId, Snapshot, WriteError};
 use cohort_io::Clock;
 use cohort_log::binlog::{
     BinlogFiles, BinlogPosition, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents,
@@ -11,10 +11,14 @@ use cohort_log::binlog::{
 use cohort_log::journal::Lsn;
 use parking_lot::Mutex;
 
-use super::outcome::{CommitSettings, Committed};
+use super::outcome::{CommitError, CommitSettings, Committed};
+use super::{ROTATION_BYTES_MAX, TRANSACTION_BYTES_MAX};
 use crate::checkpoint::Note;
+use crate::cohort_record::HEAD_BYTES_PER_TRANSACTION;
 use crate::figures::CommitFigures;
 use crate::overlay::Overlay;
+use crate::transaction::Transaction;
+use crate::write_set::WriteSet;
 
 /// A prefix of the commit order, readable in every engine.
 pub struct Published {
@@ -50,7 +54,7 @@ pub(crate) struct Member {
     pub begins_file: Option<FileStart>,
     /// Order of a transaction whose versions this one wrote over while they were in flight.
     pub depends_on: Option<u64>,
-    /// Binlog bytes set aside.
+    /// Binlog bytes set aside, for a rotation in front of its events too.
     pub binlog_room: u64,
     /// Filled in by the layout.
     pub committed: Option<Committed>,
@@ -60,6 +64,12 @@ impl Member {
     /// One that begins a file.
     pub fn of_file(start: FileStart, binlog_room: u64) -> Member {
         Member { begins_file: Some(start), ..Member::new(Vec::new(), None, binlog_room) }
+    }
+
+    /// Bytes that a log of everything it does would take.
+    pub fn log_bytes(&self) -> u64 {
+        let redo: u64 = self.redo.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        self.binlog_room + redo + HEAD_BYTES_PER_TRANSACTION
     }
 
     pub fn new(redo: Vec<(EngineId, Vec<u8>)>, events: Option<TransactionEvents>, binlog_room: u64) -> Member {
@@ -72,6 +82,8 @@ pub(crate) struct Shared {
     pub engines: Vec<Arc<dyn Engine>>,
     pub overlay: Overlay,
     pub binlog: BinlogFiles,
+    /// Whether anything goes into it.
+    pub log_bin: bool,
     pub settings: CommitSettings,
     pub figures: CommitFigures,
     pub clock: Arc<dyn Clock>,
@@ -87,6 +99,7 @@ impl Shared {
     pub fn new(
         engines: Vec<Arc<dyn Engine>>,
         binlog: BinlogFiles,
+        log_bin: bool,
         settings: CommitSettings,
         clock: Arc<dyn Clock>,
         server_uuid: ServerUuid,
@@ -100,6 +113,7 @@ impl Shared {
             overlay: Overlay::new(engines.len()),
             engines,
             binlog,
+            log_bin,
             settings,
             figures: CommitFigures::default(),
             clock,
@@ -107,6 +121,49 @@ impl Shared {
             identity,
             frontier: Mutex::new(frontier),
             published: ArcSwap::from_pointee(published),
+        }
+    }
+
+    /// What `transaction` commits, and the versions it writes; `None` when that is nothing. Room for its events
+    /// is set aside in the binlog. After an error nothing is; [`CommitError::Sealed`] then says that an engine
+    /// or the binlog takes no more writes.
+    pub fn admit(&self, transaction: &mut Transaction) -> Result<Option<(Member, WriteSet)>, CommitError> {
+        let writes = std::mem::take(&mut transaction.writes);
+        let events = transaction.take_events();
+        if writes.is_empty() && events.is_none() {
+            return Ok(None);
+        }
+        let redo: Vec<_> = writes.engines().map(|(engine, keys)| (engine, WriteSet::redo(keys))).collect();
+        let binlog_room = events.as_ref().map_or(0, |events| events.byte_len() + ROTATION_BYTES_MAX);
+        let member = Member::new(redo, events, binlog_room);
+        let bytes = member.log_bytes();
+        if bytes > TRANSACTION_BYTES_MAX {
+            return Err(CommitError::TooLarge { bytes, max: TRANSACTION_BYTES_MAX });
+        }
+        for (engine, _) in &member.redo {
+            self.engines[usize::from(engine.0)].ready().map_err(|error| match error {
+                WriteError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
+                error => CommitError::Sealed(error.to_string()),
+            })?;
+        }
+        self.reserve_binlog(member.binlog_room)?;
+        Ok(Some((member, writes)))
+    }
+
+    /// Sets room aside in the binlog, so that nothing ordered can fail for lack of it (I8).
+    pub fn reserve_binlog(&self, bytes: u64) -> Result<(), CommitError> {
+        self.binlog.reserve(bytes).map_err(|error| match error.is_no_space() {
+            true => CommitError::NoSpace(error.to_string()),
+            false => CommitError::Sealed(error.to_string()),
+        })
+    }
+
+    /// Makes the next binlog file ready, so that a rotation finds it.
+    pub fn prepare_binlog_file(&self) {
+        if self.log_bin
+            && let Err(error) = self.binlog.prepare_next()
+        {
+            eprintln!("[Warning] cannot prepare the next binlog file: {error}");
         }
     }
 

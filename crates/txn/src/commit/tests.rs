@@ -1,18 +1,19 @@
 //! Commits and recoveries on the simulated disk: crashed and failed at every operation in turn.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
-use cohort_engine::{Direction, KeyRange, OpenError};
+use cohort_engine::{Direction, EngineId, KeyRange, OpenError};
 use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
 use cohort_log::binlog::{
     BinlogOptions, BinlogReader, ColumnMeta, EventBody, ReaderOptions, RowValue, ServerIdentity, TableMap,
 };
 use cohort_log::journal::JournalOptions;
+use parking_lot::Mutex;
 
 use super::*;
 use crate::checkpoint;
@@ -91,6 +92,7 @@ impl Machine {
                 ..JournalOptions::default()
             },
             binlog: BinlogOptions { reserve_step_bytes: 8192, ..BinlogOptions::new(BINLOG) },
+            log_bin: true,
             identity: ServerIdentity { server_id: 1, server_version: "8.0.40-test".to_owned() },
             server_uuid: "11111111-2222-3333-4444-555555555555".parse().expect("a UUID"),
             settings: CommitSettings {
@@ -98,8 +100,7 @@ impl Machine {
                     sync_binlog: AtomicU32::new(durability),
                     flush_log_at_trx_commit: AtomicU32::new(durability),
                 },
-                max_binlog_size: AtomicU64::new(700),
-                full_row_metadata: AtomicBool::new(false),
+                ..CommitSettings::durable(700)
             },
             checkpoint_bytes: 1 << 20,
         }
@@ -156,6 +157,15 @@ fn number(bytes: &[u8]) -> u64 {
 /// One transaction: a row in both engines, an event with its id, and one more in the counter.
 pub(crate) fn transfer(store: &Arc<Store>, id: u64) -> Result<Committed, CommitError> {
     store.commit_and_wait(write_transfer(store, id))
+}
+
+/// One transaction that waits for no other's locks: a row and an event with its id.
+pub(crate) fn insert(store: &Arc<Store>, id: u64) -> Result<Committed, CommitError> {
+    let mut transaction = store.begin();
+    transaction.put(ENGINES[0], &key(id), b"alone");
+    transaction.events().write_row(&table(), &[&[0u8][..], &(id as i64).to_le_bytes()].concat());
+    transaction.events().end_statement();
+    store.commit_and_wait(transaction)
 }
 
 fn write_transfer(store: &Arc<Store>, id: u64) -> Transaction {
@@ -273,6 +283,27 @@ pub(crate) fn check(found: &Found, acknowledged: &[u64], context: &str) {
 }
 
 const TRANSFERS: u64 = 17;
+
+/// Sessions that come one by one share a write when the operator says that it waits for them.
+#[test]
+fn a_delay_holds_a_cohort_back_until_there_are_enough() {
+    let machine = Machine::new(1);
+    let store = machine.open();
+    insert(&store, 1).expect("nobody to wait for");
+    let delay = &store.settings().sync_delay;
+    delay.max_us.store(3_600_000_000, Ordering::Relaxed);
+    delay.enough.store(4, Ordering::Relaxed);
+    let before = store.commit_figures().cohort_size.count();
+    thread::scope(|scope| {
+        for id in 2..=5 {
+            let store = &store;
+            scope.spawn(move || insert(store, id).expect("a commit"));
+        }
+    });
+    assert_eq!(store.commit_figures().cohort_size.count() - before, 1);
+    delay.max_us.store(0, Ordering::Relaxed);
+    store.close().expect("a clean stop");
+}
 
 #[test]
 fn a_run_without_faults_commits_everything() {

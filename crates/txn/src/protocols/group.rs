@@ -5,6 +5,7 @@
 //! 2. Members leave a queue in the order in which they entered it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -18,6 +19,8 @@ enum Turn {
     Waiting,
     /// Commit the first of the group, which is the session's own, and hand the rest on.
     Commit(Group),
+    /// Commit the session's own, whenever it likes.
+    Alone(Box<Member>),
     Done(Outcome),
 }
 
@@ -65,8 +68,14 @@ impl Ticket {
 
     /// Waits for a leader to finish the group.
     pub fn wait(&self) -> Outcome {
+        self.wait_or_commit(|_| unreachable!("a leader that hands members back is waited for by those who take them"))
+    }
+
+    /// Waits for a leader to finish the group, or to hand the member back for `commit`.
+    pub fn wait_or_commit(&self, commit: impl FnOnce(&Member) -> Outcome) -> Outcome {
         match self.0.wait() {
             Turn::Done(outcome) => outcome,
+            Turn::Alone(member) => commit(&member),
             Turn::Commit(_) | Turn::Waiting => {
                 unreachable!("a leader that hands turns out is waited for by their takers")
             }
@@ -78,7 +87,7 @@ impl Ticket {
         match self.0.wait() {
             Turn::Done(outcome) => outcome,
             Turn::Commit(group) => group.commit_first(queue_busy, commit),
-            Turn::Waiting => unreachable!("a wait ends when there is something to do"),
+            Turn::Alone(_) | Turn::Waiting => unreachable!("a wait ends when there is something to do"),
         }
     }
 }
@@ -100,6 +109,13 @@ impl Group {
         for Entry { member, outcome, slot } in self.entries {
             drop(member);
             slot.set(Turn::Done(outcome.expect("a group is finished once every member has an outcome")));
+        }
+    }
+
+    /// Hands every member back to its session, which commits it in no order.
+    pub fn hand_back(self) {
+        for Entry { member, slot, .. } in self.entries {
+            slot.set(Turn::Alone(Box::new(member)));
         }
     }
 
@@ -125,22 +141,24 @@ impl Group {
 /// A stage of the commit: its queue and its lock.
 pub(super) struct Stage {
     queue: Mutex<Vec<Entry>>,
+    joined: Condvar,
     lock: ProfiledMutex<()>,
 }
 
 impl Stage {
     pub fn new(lock: &'static str) -> Self {
-        Stage { queue: Mutex::default(), lock: ProfiledMutex::new(lock, ()) }
+        Stage { queue: Mutex::default(), joined: Condvar::new(), lock: ProfiledMutex::new(lock, ()) }
     }
 
     /// Puts `group` into the queue, then lets the lock of the stage before go. Whoever finds the queue
-    /// empty leads: it waits for the stage's lock and takes everything that is queued by then. `None` for
-    /// followers: their group belongs to a leader from here on.
+    /// empty leads: it waits for the stage's lock, and where `delay` says so for more to join, and takes
+    /// everything that is queued by then. `None` for followers: their group belongs to a leader from here on.
     pub fn enter(
         &self,
         group: Group,
         before: Option<ProfiledGuard<'_, ()>>,
         step: &'static str,
+        delay: impl FnOnce() -> Option<(Instant, usize)>,
     ) -> Option<(ProfiledGuard<'_, ()>, Group)> {
         let leads = {
             let mut queue = self.queue.lock();
@@ -148,10 +166,18 @@ impl Stage {
             queue.extend(group.entries);
             leads
         };
+        if !leads {
+            self.joined.notify_one();
+        }
         drop(before);
         leads.then(|| {
             let lock = self.lock.lock(step);
-            let entries = std::mem::take(&mut *self.queue.lock());
+            let mut queue = self.queue.lock();
+            if let Some((until, enough)) = delay() {
+                while queue.len() < enough && !self.joined.wait_until(&mut queue, until).timed_out() {}
+            }
+            let entries = std::mem::take(&mut *queue);
+            drop(queue);
             (lock, Group { entries })
         })
     }

@@ -21,11 +21,13 @@ impl Mariadb {
 
     fn group_commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
         let (ticket, mine) = Ticket::of(member);
-        let Some((lock_log, mut group)) = self.queue.enter(mine, None, "write and sync") else { return ticket.wait() };
+        let Some((lock_log, mut group)) = self.queue.enter(mine, None, "write and sync", || steps.sync_delay()) else {
+            return ticket.wait();
+        };
         if let Err(error) = steps.write_binlog(group.members()).and_then(|()| steps.sync_binlog()) {
             return group.fail(&ticket, &error);
         }
-        let Some((lock_commit, mut group)) = self.commit.enter(group, Some(lock_log), "commit_ordered") else {
+        let Some((lock_commit, mut group)) = self.commit.enter(group, Some(lock_log), "commit_ordered", || None) else {
             return ticket.wait();
         };
         group.commit_all(|member| steps.commit_prepared(member));

@@ -23,7 +23,7 @@ impl MariadbNaive {
     fn group_commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
         let (ticket, mine) = Ticket::of(member);
         let commit = |member: &Member| steps.commit_prepared(member);
-        let Some((lock_log, mut group)) = self.queue.enter(mine, None, "write and sync") else {
+        let Some((lock_log, mut group)) = self.queue.enter(mine, None, "write and sync", || steps.sync_delay()) else {
             return ticket.wait_for_turn(&self.queue_busy, commit);
         };
         if let Err(error) = steps.write_binlog(group.members()).and_then(|()| steps.sync_binlog()) {

@@ -5,7 +5,8 @@
 //!
 //! Whoever finds a stage's queue empty leads there. A leader enters the next stage's queue before it lets
 //! the last stage's lock go, so that groups cannot overtake each other, and becomes a follower where
-//! another group's leader waits already: groups merge on their way.
+//! another group's leader waits already: groups merge on their way. With `binlog_order_commits` off there is no
+//! COMMIT stage: each session commits by itself, in no order.
 
 use super::group::{Stage, Ticket};
 use super::{Protocol, Steps};
@@ -36,18 +37,29 @@ impl Stages {
         begin_flush: impl FnOnce(&Steps) -> Result<(), CommitError>,
     ) -> Result<Committed, CommitError> {
         let (ticket, mine) = Ticket::of(member);
-        let Some((lock_log, mut group)) = self.flush.enter(mine, None, "FLUSH") else { return ticket.wait() };
+        let commit = |member: &Member| steps.commit_prepared(member);
+        let at_once = || None;
+        let Some((lock_log, mut group)) = self.flush.enter(mine, None, "FLUSH", at_once) else {
+            return ticket.wait_or_commit(commit);
+        };
         if let Err(error) = begin_flush(steps).and_then(|()| steps.write_binlog(group.members())) {
             return group.fail(&ticket, &error);
         }
-        let Some((lock_sync, group)) = self.sync.enter(group, Some(lock_log), "SYNC") else { return ticket.wait() };
+        let Some((lock_sync, group)) = self.sync.enter(group, Some(lock_log), "SYNC", || steps.sync_delay()) else {
+            return ticket.wait_or_commit(commit);
+        };
         if let Err(error) = steps.sync_binlog() {
             return group.fail(&ticket, &error);
         }
-        let Some((lock_commit, mut group)) = self.commit.enter(group, Some(lock_sync), "COMMIT") else {
-            return ticket.wait();
+        if !steps.orders_commits() {
+            drop(lock_sync);
+            group.hand_back();
+            return ticket.wait_or_commit(commit);
+        }
+        let Some((lock_commit, mut group)) = self.commit.enter(group, Some(lock_sync), "COMMIT", at_once) else {
+            return ticket.wait_or_commit(commit);
         };
-        group.commit_all(|member| steps.commit_prepared(member));
+        group.commit_all(commit);
         drop(lock_commit);
         group.finish();
         ticket.wait()

@@ -16,11 +16,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use cohort_engine::{TwoPhase, Xid};
-use cohort_log::binlog::{BinlogFiles, BinlogPosition, EventBody, GtidSet, ReadError, ReaderOptions};
+use cohort_log::binlog::{BinlogFiles, BinlogPosition, EventBody, Gtid, GtidSet, ReadError, ReaderOptions};
 
 use serde::Serialize;
 
-use super::{CommitProtocol, internal_number};
+use super::{CommitProtocol, binlog_note, internal_number};
 use crate::checkpoint::Note;
 use crate::recovery::RecoverError;
 
@@ -39,6 +39,8 @@ pub struct TwoPhaseReport {
     pub cut_reason: Option<String>,
     /// Per engine.
     pub engines: Vec<DecidedReport>,
+    /// In what binlog and engines differ, which only a protocol without prepare leaves: nothing repairs it.
+    pub divergences: Vec<String>,
 }
 
 /// What became of the prepared transactions that recovery found in one engine.
@@ -59,7 +61,10 @@ pub struct DecidedReport {
 impl TwoPhaseReport {
     /// Whether there was nothing to do.
     pub fn is_clean(&self) -> bool {
-        self.clean_stop && self.binlog_bytes_cut == 0 && self.engines.iter().all(|engine| engine.prepared == 0)
+        self.clean_stop
+            && self.binlog_bytes_cut == 0
+            && self.divergences.is_empty()
+            && self.engines.iter().all(|engine| engine.prepared == 0)
     }
 }
 
@@ -72,12 +77,11 @@ impl fmt::Display for TwoPhaseReport {
                 "; {name}: {prepared} prepared, of them {committed} committed, {rolled_back} rolled back, {left} left"
             )?;
         }
-        match (self.binlog_bytes_cut, &self.cut_reason) {
-            (0, _) => Ok(()),
-            (bytes, reason) => {
-                write!(f, "; {bytes} binlog bytes cut ({})", reason.as_deref().unwrap_or("space set aside"))
-            }
+        if self.binlog_bytes_cut > 0 {
+            let reason = self.cut_reason.as_deref().unwrap_or("space set aside");
+            write!(f, "; {} binlog bytes cut ({reason})", self.binlog_bytes_cut)?;
         }
+        self.divergences.iter().try_for_each(|divergence| write!(f, "; DIVERGED: {divergence}"))
     }
 }
 
@@ -86,11 +90,20 @@ impl fmt::Display for TwoPhaseReport {
 struct CoordinatorLog {
     end: BinlogPosition,
     gtids: GtidSet,
-    /// Numbers of the transactions, in order.
-    xids: Vec<u64>,
+    /// In order.
+    transactions: Vec<LoggedTransaction>,
     cut_reason: Option<String>,
     /// Its file is not marked as closed.
     in_use: bool,
+}
+
+/// A transaction in the binlog.
+pub(super) struct LoggedTransaction {
+    /// Number in its XID.
+    pub xid: u64,
+    pub gtid: Option<Gtid>,
+    /// Where it ends.
+    pub end: BinlogPosition,
 }
 
 /// Decides every prepared transaction by the last binlog file, whose torn end is cut. `wrote` is the
@@ -106,19 +119,22 @@ pub(crate) fn recover(
     let mut report = TwoPhaseReport {
         protocol: wrote.to_string(),
         clean_stop: !log.in_use,
-        in_binlog: log.xids.len() as u64,
+        in_binlog: log.transactions.len() as u64,
         binlog_bytes_cut: files.cut_bytes,
         cut_reason: log.cut_reason.filter(|_| files.cut_bytes > 0),
         ..TwoPhaseReport::default()
     };
     for engine in engines {
-        report.engines.push(decide(&**engine, &log.xids)?);
+        report.engines.push(decide(&**engine, &log.transactions)?);
+    }
+    if !wrote.prepares() {
+        report.divergences = binlog_note::divergences(engines, &log.transactions, log.end)?;
     }
     Ok((Note { position: log.end, gtids: log.gtids }, report))
 }
 
 /// Commits what the binlog has, in its order, and rolls the rest back.
-fn decide(engine: &dyn TwoPhase, xids: &[u64]) -> Result<DecidedReport, RecoverError> {
+fn decide(engine: &dyn TwoPhase, logged: &[LoggedTransaction]) -> Result<DecidedReport, RecoverError> {
     let found = engine.prepared();
     let mut report =
         DecidedReport { name: engine.name(), prepared: found.len() as u64, committed: 0, rolled_back: 0, left: 0 };
@@ -129,8 +145,8 @@ fn decide(engine: &dyn TwoPhase, xids: &[u64]) -> Result<DecidedReport, RecoverE
             None => report.left += 1,
         }
     }
-    for number in xids {
-        if let Some(xid) = undecided.remove(number) {
+    for transaction in logged {
+        if let Some(xid) = undecided.remove(&transaction.xid) {
             engine.commit_prepared(&xid)?;
             report.committed += 1;
         }
@@ -157,7 +173,7 @@ fn read_coordinator_log(binlog: &BinlogFiles) -> Result<Option<CoordinatorLog>, 
 
 /// Whether the index is empty because a crash came before its first line was there.
 fn first_file_is_empty(binlog: &BinlogFiles) -> bool {
-    let has_transactions = |number| read_file(binlog, number).is_ok_and(|log| !log.xids.is_empty());
+    let has_transactions = |number| read_file(binlog, number).is_ok_and(|log| !log.transactions.is_empty());
     !has_transactions(1) && read_file(binlog, 2).is_err()
 }
 
@@ -203,10 +219,9 @@ fn read_file(binlog: &BinlogFiles, number: u64) -> Result<CoordinatorLog, ReadEr
             Ok(_) => continue,
             Err(error) => return Err(reader.damaged(offset, error)),
         };
-        log.xids.push(xid);
-        if let Some(gtid) = gtid.take() {
-            log.gtids.insert(gtid);
-        }
         log.end.offset = reader.offset();
+        let gtid = gtid.take();
+        gtid.into_iter().for_each(|gtid| log.gtids.insert(gtid));
+        log.transactions.push(LoggedTransaction { xid, gtid, end: log.end });
     }
 }

@@ -7,18 +7,19 @@
 //! 3. After a step that may have left something behind failed, no commit is acknowledged
 //!    ([`Steps::seal`]).
 //!
-//! Concurrency: `order` → `progress`; `showing` is apart from them. `order` is held while the binlog file is written; callers commit in
-//! engines under a lock of their protocol, in the order in which they wrote the binlog.
+//! Concurrency: `order` → `showing`, `order` → `progress`. `order` is held while the binlog file is written;
+//! callers commit in engines under a lock of their protocol, in the order in which they wrote the binlog.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cohort_engine::{TwoPhase, WriteError, Xid};
 use cohort_log::binlog::{FileStart, GtidSet};
 use cohort_log::journal::Lsn;
 use parking_lot::{Condvar, Mutex};
 
+use super::binlog_note::{self, BinlogNote};
 use super::{Protocol, internal_xid};
 use crate::cohort_record::Chunk;
 use crate::commit::{
@@ -26,8 +27,8 @@ use crate::commit::{
 };
 use crate::figures::add;
 use crate::lock_profile::{LockProfile, ProfiledMutex};
+use crate::recovery::RecoverError;
 use crate::transaction::Transaction;
-use crate::write_set::WriteSet;
 
 /// How often the background thread looks.
 const UPKEEP_EVERY: Duration = Duration::from_secs(1);
@@ -49,8 +50,9 @@ pub(crate) struct Steps {
     engines: Vec<Arc<dyn TwoPhase>>,
     protocol: Box<dyn Protocol>,
     order: ProfiledMutex<BinlogOrder>,
-    /// Held from a member's first commit record to its being shown.
-    showing: ProfiledMutex<()>,
+    /// Held from a member's first commit record to its being shown; what protocols without prepare leave in
+    /// the engines with it.
+    showing: ProfiledMutex<BinlogNote>,
     progress: Mutex<Progress>,
     changed: Condvar,
     next_xid: AtomicU64,
@@ -61,16 +63,22 @@ impl Steps {
     pub fn new(shared: Arc<Shared>, engines: Vec<Arc<dyn TwoPhase>>, protocol: Box<dyn Protocol>) -> Self {
         let order = BinlogOrder::after(&shared.frontier().note, shared.server_uuid);
         let next_order = shared.published().order + 1;
+        let note = BinlogNote::everywhere(engines.len(), shared.published().position);
         Steps {
             shared,
             engines,
             protocol,
             order: ProfiledMutex::new("binlog order", order),
-            showing: ProfiledMutex::new("showing", ()),
+            showing: ProfiledMutex::new("showing", note),
             progress: Mutex::new(Progress { next_order, ..Progress::default() }),
             changed: Condvar::new(),
             next_xid: AtomicU64::new(1),
         }
+    }
+
+    /// Leaves the present end of the binlog in every engine: where a protocol without prepare begins.
+    pub fn leave_note(&self) -> Result<(), RecoverError> {
+        binlog_note::leave(&self.showing.lock("start"), &self.engines)
     }
 
     /// Commits `transaction` in the calling thread; `reply` gets the outcome.
@@ -85,22 +93,16 @@ impl Steps {
     }
 
     fn run(&self, transaction: &mut Transaction) -> Result<Committed, CommitError> {
-        let writes = std::mem::take(&mut transaction.writes);
-        let events = transaction.take_events();
-        if writes.is_empty() && events.is_none() {
+        let admitted = self.shared.admit(transaction).map_err(|error| self.refused(error))?;
+        let Some((mut member, _)) = admitted else {
             return Ok(Committed { gtid: None, position: self.shared.published().position });
+        };
+        if let Err(closed) = self.enter() {
+            self.shared.binlog.release(member.binlog_room);
+            return Err(closed);
         }
-        let redo: Vec<_> = writes.engines().map(|(engine, keys)| (engine, WriteSet::redo(keys))).collect();
-        for (engine, _) in &redo {
-            self.engines[usize::from(engine.0)].ready().map_err(|error| self.refused(&error))?;
-        }
-        let room = events.as_ref().map_or(0, |events| events.byte_len());
-        self.reserve(room)?;
-        self.enter()?;
-        let logged = events.is_some();
-        let mut member = Member::new(redo, events, room);
         member.xid = self.next_xid.fetch_add(1, Ordering::Relaxed);
-        let outcome = match logged {
+        let outcome = match member.events.is_some() {
             true => self.protocol.commit(self, member),
             false => self.commit_in_engines_only(member),
         };
@@ -117,14 +119,16 @@ impl Steps {
             progress.next_order += 1;
             progress.next_order - 1
         };
+        let showing = self.showing.lock("commit");
         let committed = self.commit_in_engines(&member, |engine, redo| engine.commit_unprepared(redo))?;
+        drop(showing);
         self.flush_engines(&member)?;
         Ok(committed)
     }
 
     /// Begins a new binlog file behind everything committed so far.
     pub fn begin_file(&self, start: FileStart) -> Result<Committed, CommitError> {
-        self.reserve(ROTATION_BYTES_MAX)?;
+        self.shared.reserve_binlog(ROTATION_BYTES_MAX).map_err(|error| self.refused(error))?;
         let mut order = self.order.lock("begin file");
         self.next_file(&mut order, Member::of_file(start, ROTATION_BYTES_MAX))
     }
@@ -139,7 +143,10 @@ impl Steps {
                     self.engines[usize::from(engine.0)].rollback_prepared(&xid).map_err(|e| self.seal(&e))?;
                 }
                 self.shared.binlog.release(member.binlog_room);
-                return Err(self.refused(&error));
+                return Err(self.refused(match error {
+                    WriteError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
+                    error => CommitError::Sealed(error.to_string()),
+                }));
             }
         }
         Ok(())
@@ -166,19 +173,21 @@ impl Steps {
 
     /// Fixes the members' order and writes their events into the binlog file, unsynced.
     pub fn write_binlog<'m>(&self, members: impl IntoIterator<Item = &'m mut Member>) -> Result<(), CommitError> {
+        let mut members: Vec<&mut Member> = members.into_iter().collect();
         let mut order = self.order.lock("write");
-        if order.file_is_full(&self.shared) {
-            self.reserve(ROTATION_BYTES_MAX).map_err(|error| self.seal(&error))?;
+        if order.file_is_full(&self.shared)
+            && let Some(first) = members.first_mut()
+        {
+            first.binlog_room -= ROTATION_BYTES_MAX;
             self.next_file(&mut order, Member::of_file(FileStart::Rotation, ROTATION_BYTES_MAX))?;
         }
-        let mut count = 0;
+        let count = members.len() as u64;
         {
             let mut progress = self.progress.lock();
             if let Some(closed @ Closed::Sealed(_)) = &progress.closed {
                 return Err(closed.clone().into());
             }
-            let members = members.into_iter().inspect(|_| count += 1);
-            let members = members.zip(progress.next_order..).map(|(member, order)| {
+            let members = members.into_iter().zip(progress.next_order..).map(|(member, order)| {
                 member.order = order;
                 member
             });
@@ -190,6 +199,18 @@ impl Steps {
         }
         self.shared.figures.cohort_size.record(count);
         Ok(())
+    }
+
+    /// How long a leader holds its group back: only where the group's sync is due.
+    pub fn sync_delay(&self) -> Option<(Instant, usize)> {
+        let every = self.shared.settings.durability.sync_binlog.load(Ordering::Relaxed);
+        let due = self.progress.lock().unsynced_groups + 1 >= every;
+        due.then(|| self.shared.settings.sync_delay.begin()).flatten()
+    }
+
+    /// `binlog_order_commits`.
+    pub fn orders_commits(&self) -> bool {
+        self.shared.settings.order_commits.load(Ordering::Relaxed)
     }
 
     /// Syncs the binlog, as often as `sync_binlog` says.
@@ -209,19 +230,35 @@ impl Steps {
     /// Writes the member's commit records and shows it to readers; not durable before a flush.
     pub fn commit_prepared(&self, member: &Member) -> Result<Committed, CommitError> {
         let xid = self.xid(member);
+        let showing = self.showing.lock("commit");
         let committed = self.commit_in_engines(member, |engine, _| engine.commit_prepared(&xid))?;
+        drop(showing);
         self.decided();
         Ok(committed)
     }
 
-    /// Writes changes and commit record at once, in engine after engine, and shows them to readers.
+    /// Writes changes, binlog position and commit record at once, in engine after engine, and shows them to
+    /// readers.
     pub fn commit_without_prepare(&self, member: &Member) -> Result<Committed, CommitError> {
-        let committed = self.commit_in_engines(member, |engine, redo| engine.commit_unprepared(redo))?;
+        let position = member.committed.as_ref().expect("the binlog was laid out").position;
+        let mut note = self.showing.lock("commit");
+        member.redo.iter().for_each(|(engine, _)| note.set(engine.0.into(), position));
+        if member.redo.is_empty() {
+            // A statement that changed nothing is in the binlog alone; recovery must not take it for lost.
+            note.set(0, position);
+            let left = self.engines[0].commit_unprepared(&note.redo());
+            left.map_err(|error| self.seal(&error))?;
+        }
+        let position = note.redo();
+        let committed =
+            self.commit_in_engines(member, |engine, redo| engine.commit_unprepared(&[redo, &position[..]].concat()))?;
+        drop(note);
         self.decided();
         Ok(committed)
     }
 
-    /// Commits in engine after engine and shows that to readers, who never see a part of it.
+    /// With `showing` locked: commits in engine after engine and shows that to readers, who never see a part
+    /// of it.
     fn commit_in_engines(
         &self,
         member: &Member,
@@ -233,7 +270,6 @@ impl Steps {
         if let Some(gtid) = committed.gtid {
             gtids.insert(gtid);
         }
-        let _whole = self.showing.lock("commit");
         for (engine, redo) in &member.redo {
             commit(&*self.engines[usize::from(engine.0)], redo).map_err(|error| self.seal(&error))?;
         }
@@ -245,21 +281,15 @@ impl Steps {
         internal_xid(self.shared.identity.server_id, member.xid)
     }
 
-    fn reserve(&self, bytes: u64) -> Result<(), CommitError> {
-        self.shared.binlog.reserve(bytes).map_err(|error| match error.is_no_space() {
-            true => CommitError::NoSpace(error.to_string()),
-            false => self.seal(&error),
-        })
-    }
-
     /// With `order` locked: waits until every member of the file is decided, makes that durable, and
     /// begins the next.
     fn next_file(&self, order: &mut BinlogOrder, mut file: Member) -> Result<Committed, CommitError> {
         let mut progress = self.progress.lock();
-        while progress.undecided > 0 && progress.closed.is_none() {
+        // A shutdown waits for them too.
+        while progress.undecided > 0 && !matches!(progress.closed, Some(Closed::Sealed(_))) {
             self.changed.wait(&mut progress);
         }
-        file.order = progress.next_order;
+        file.order = progress.next_order - 1;
         drop(progress);
         self.check_open()?;
         self.engines.iter().try_for_each(|engine| engine.flush_log()).map_err(|error| self.seal(&error))?;
@@ -268,6 +298,8 @@ impl Steps {
             self.append(&chunk)?;
             self.shared.binlog.sync_all().map_err(|error| self.seal(&error))?;
         }
+        let _showing = self.showing.lock("begin file");
+        self.shared.publish(&file, &GtidSet::new(), Lsn(0));
         Ok(file.committed.expect("the binlog was laid out"))
     }
 
@@ -310,23 +342,25 @@ impl Steps {
         }
     }
 
-    /// What to say of a member that an engine did not take and of which nothing is left.
-    fn refused(&self, error: &WriteError) -> CommitError {
-        match error {
-            WriteError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
-            _ => {
-                self.seal(error);
-                CommitError::Sealed(error.to_string())
-            }
+    /// What to say of a member that was refused and of which nothing is left. An engine or a log that takes no
+    /// more writes is the end for all.
+    fn refused(&self, error: CommitError) -> CommitError {
+        if let CommitError::Sealed(reason) = &error {
+            self.seal_for(reason.clone());
         }
+        error
     }
 
     /// Refuses every later commit; the outcome of those under way is unknown, which is what is returned.
     pub fn seal(&self, error: &dyn std::error::Error) -> CommitError {
+        self.seal_for(error.to_string())
+    }
+
+    fn seal_for(&self, reason: String) -> CommitError {
         let mut progress = self.progress.lock();
         let reason = match &progress.closed {
             Some(Closed::Sealed(first)) => first.clone(),
-            _ => error.to_string(),
+            _ => reason,
         };
         progress.closed = Some(Closed::Sealed(reason.clone()));
         self.changed.notify_all();
@@ -358,9 +392,7 @@ impl Steps {
 
     /// Makes the next binlog file ready, so that a rotation finds it.
     pub fn prepare_ahead(&self) {
-        if let Err(error) = self.shared.binlog.prepare_next() {
-            eprintln!("[Warning] cannot prepare the next binlog file: {error}");
-        }
+        self.shared.prepare_binlog_file();
     }
 
     /// Body of the background thread: the next binlog file made ready, and the once-a-second flush of the

@@ -3,6 +3,7 @@
 mod logged;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use cohort_engine::{Engine, TwoPhase, WriteError};
@@ -11,9 +12,9 @@ use cohort_io::{Fault, SimClock, SimDisk};
 use self::logged::LoggedEngine;
 use super::switch::{DataDirectory, EngineSource, EngineSourceError, Engines, StartReport};
 use super::*;
-use crate::commit::tests::{Machine, check, found, transfer};
+use crate::commit::tests::{Machine, check, found, insert, transfer};
 use crate::recovery::RecoverError;
-use crate::store::Store;
+use crate::store::{Store, StoreOptions};
 
 const CONSISTENT: [CommitProtocol; 7] = [
     CommitProtocol::Mysql50 { support_xa: true },
@@ -28,10 +29,25 @@ const DIVERGING: [CommitProtocol; 2] = [CommitProtocol::Mysql41, CommitProtocol:
 const TRANSFERS: u64 = 11;
 
 fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, recovery::TwoPhaseReport), RecoverError> {
+    open_with(disk, protocol, true)
+}
+
+fn open_with(
+    disk: &SimDisk,
+    protocol: CommitProtocol,
+    log_bin: bool,
+) -> Result<(Arc<Store>, recovery::TwoPhaseReport), RecoverError> {
     let engine = |name| -> Result<Arc<dyn TwoPhase>, WriteError> { Ok(Arc::new(LoggedEngine::open(disk, name)?)) };
     let engines = vec![engine("one")?, engine("two")?];
     let clock = Arc::new(SimClock::new(1_700_000_000_000_000));
-    Store::recover_two_phase(Machine::options(1), protocol, Arc::new(disk.clone()), clock, engines)
+    let options = StoreOptions { log_bin, ..Machine::options(1) };
+    Store::recover_two_phase(options, protocol, Arc::new(disk.clone()), clock, engines)
+}
+
+fn insert_all(store: &Arc<Store>, ids: impl IntoIterator<Item = u64>) {
+    for id in ids {
+        insert(store, id).expect("a commit");
+    }
 }
 
 /// Runs transfers one after the other, with rotations between; returns the ids that were acknowledged.
@@ -118,20 +134,32 @@ fn an_error_at_any_operation_keeps_binlog_and_engines_together() {
 }
 
 /// What the sources warn of: without prepare there is a moment at which a crash leaves a transaction in
-/// one log only.
+/// one log only. Recovery says so where it is so, and only there.
 #[test]
-fn without_prepare_a_crash_can_leave_binlog_and_engines_different() {
+fn without_prepare_a_crash_can_leave_binlog_and_engines_different_and_recovery_says_so() {
     for protocol in DIVERGING {
-        let diverged = (0..).map_while(|operation| {
+        let mut diverged = 0;
+        for operation in 0.. {
             let disk = SimDisk::new(operation + 1);
             disk.set_fault(operation, Fault::PowerCut);
             run(&disk, protocol);
             let finished = disk.operations() <= operation;
             let disk = disk.crash();
-            let there = open(&disk, protocol).map(|(store, _)| found(&disk, &store)).expect("a recovery");
-            (!finished).then_some(there.binlog != there.rows[0] || there.rows[0] != there.rows[1])
-        });
-        assert!(diverged.filter(|diverged| *diverged).count() > 0, "{protocol:?} never diverged");
+            let (store, report) = open(&disk, protocol).expect("a recovery");
+            let there = found(&disk, &store);
+            let differ = there.binlog != there.rows[0] || there.rows[0] != there.rows[1];
+            let context =
+                format!("{protocol}, crash at operation {operation}: binlog {:?}, rows {:?}", there.binlog, there.rows);
+            assert_eq!(!report.divergences.is_empty(), differ, "{context}: {report}");
+            diverged += u64::from(differ);
+            drop(store);
+            let (_, report) = open(&disk.crash(), protocol).expect("another recovery");
+            assert!(report.divergences.is_empty(), "{context}: told again: {report}");
+            if finished {
+                break;
+            }
+        }
+        assert!(diverged > 0, "{protocol} never diverged");
     }
 }
 
@@ -163,6 +191,105 @@ fn concurrent_sessions_are_committed_in_one_order() {
         let (store, report) = open(&disk, *protocol).expect("a start after a clean stop");
         assert_eq!(found(&disk, &store).rows[0], all, "{protocol:?}");
         assert_eq!(report.binlog_bytes_cut, 0, "{protocol:?}");
+    }
+}
+
+/// Sessions that commit one by one share a sync when the operator says that it waits for them.
+#[test]
+fn a_delay_holds_the_sync_back_until_there_are_enough() {
+    for protocol in
+        [CommitProtocol::Mysql57, CommitProtocol::MariadbNaive, CommitProtocol::Mariadb { commit_flush: true }]
+    {
+        let disk = SimDisk::new(1);
+        let (store, _) = open(&disk, protocol).expect("a new store");
+        let delay = &store.settings().sync_delay;
+        delay.max_us.store(3_600_000_000, Ordering::Relaxed);
+        delay.enough.store(4, Ordering::Relaxed);
+        let before = store.binlog().figures().syncs;
+        thread::scope(|scope| {
+            for id in 1..=4 {
+                let store = &store;
+                scope.spawn(move || insert(store, id).expect("a commit"));
+            }
+        });
+        assert_eq!(store.binlog().figures().syncs - before, 1, "{protocol}");
+    }
+}
+
+/// `sync_binlog=N`: every N-th group is synced, and one that is not due waits for nobody.
+#[test]
+fn every_nth_group_is_synced() {
+    for protocol in CONSISTENT.iter().chain(&DIVERGING) {
+        let disk = SimDisk::new(1);
+        let (store, _) = open(&disk, *protocol).expect("a new store");
+        store.settings().durability.sync_binlog.store(3, Ordering::Relaxed);
+        let before = store.binlog().figures().syncs;
+        insert_all(&store, 1..=12);
+        let syncs = store.binlog().figures().syncs - before;
+        assert_eq!(syncs, 4, "{protocol}");
+    }
+}
+
+/// `binlog_order_commits=OFF`: sessions commit in no order, and everything is committed.
+#[test]
+fn sessions_may_commit_in_any_order() {
+    for protocol in [CommitProtocol::Mysql56, CommitProtocol::Mysql57] {
+        let disk = SimDisk::new(1);
+        let (store, _) = open(&disk, protocol).expect("a new store");
+        store.settings().order_commits.store(false, Ordering::Relaxed);
+        thread::scope(|scope| {
+            for session in 0..4 {
+                let store = &store;
+                scope.spawn(move || insert_all(store, session * 10 + 1..=session * 10 + 10));
+            }
+        });
+        let locks = store.lock_profile();
+        assert!(locks.iter().all(|line| line.lock != "LOCK_commit"), "{protocol} has a COMMIT stage: {locks:?}");
+        drop(store);
+        let disk = disk.crash();
+        let (store, _) = open(&disk, protocol).expect("a recovery");
+        let there = found(&disk, &store);
+        let mut ids = there.binlog.clone();
+        ids.sort_unstable();
+        let all: Vec<u64> = (1..=40).collect();
+        assert_eq!((&ids, &there.rows[0]), (&all, &all), "{protocol}");
+    }
+}
+
+/// Without a binlog nothing is written to it, and a commit that was flushed is there after a crash.
+#[test]
+fn without_a_binlog_commits_are_in_the_engines_alone() {
+    for protocol in CONSISTENT.iter().chain(&DIVERGING) {
+        let disk = SimDisk::new(1);
+        let (store, _) = open_with(&disk, *protocol, false).expect("a new store");
+        insert_all(&store, 1..=5);
+        store.rotate_binlog().expect("nothing to do");
+        assert_eq!((store.binlog().list().len(), store.binlog().figures().bytes), (0, 0), "{protocol}");
+        drop(store);
+        let disk = disk.crash();
+        let (store, _) = open(&disk, *protocol).expect("a recovery");
+        let there = found(&disk, &store);
+        assert_eq!((there.rows[0].len(), there.binlog.len()), (5, 0), "{protocol}");
+        insert(&store, 6).expect("a commit");
+        assert_eq!(found(&disk, &store).binlog, [6], "{protocol}");
+    }
+}
+
+/// A commit that is refused keeps no room in the binlog: the disk is not asked for more.
+#[test]
+fn a_refused_commit_gives_its_room_back() {
+    for protocol in [CommitProtocol::Journal, CommitProtocol::Mysql56] {
+        let disk = SimDisk::new(1);
+        let (store, _) = hand_over(&disk, protocol).expect("a new store");
+        let refuse = || {
+            let refused = insert(&store, 1).expect_err("the server stops");
+            assert!(matches!(refused, CommitError::ShuttingDown), "{protocol}: {refused}");
+        };
+        store.drain();
+        refuse();
+        let operations = disk.operations();
+        (0..100).for_each(|_| refuse());
+        assert_eq!(disk.operations(), operations, "{protocol}");
     }
 }
 
@@ -270,7 +397,8 @@ fn protocols_hand_over_to_each_other() {
     let disk = SimDisk::new(1);
     let acknowledged = run_relay(&disk);
     assert_eq!(acknowledged.len(), RELAY.len() * 2);
-    let (store, settled) = hand_over(&disk.crash(), CommitProtocol::Mysql41).expect("a start");
+    let disk = disk.crash();
+    let (store, settled) = hand_over(&disk, CommitProtocol::Mysql41).expect("a start");
     assert!(matches!(settled, Some(StartReport::Journal(report)) if report.is_clean()));
     check(&found(&disk, &store), &acknowledged, "the relay");
 }
