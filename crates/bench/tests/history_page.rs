@@ -34,6 +34,11 @@ fn figures_stand_beside_the_published_ones_with_what_explains_them() {
     let cost = found(&history, Experiment::BinlogCost, "cost of the binlog for mysql50");
     assert_eq!((cost.published.as_str(), cost.ours.as_str()), ("53 %", "53 % (470 : 1,000/s)"));
 
+    let flat = found(&history, Experiment::GroupCommit, "mysql50: 32 clients against 4");
+    assert_eq!((flat.ours.as_str(), flat.remark.as_str()), ("1.10x", "Flat here too."));
+    let growth = found(&history, Experiment::GroupCommit, "growth");
+    assert_eq!(growth.ours, "mysql57 4.00x, mariadb 4.00x");
+
     let alike = found(&history, Experiment::GroupCommit, "redb against RocksDB");
     assert!(
         alike.remark.starts_with("Less than published: redb and its clients keep the processors 30 % busy"),

@@ -8,6 +8,8 @@ use crate::history::result::{Outcome, Point, Series};
 
 /// Within this factor of the published figure, ours counts as the same.
 const ABOUT: f64 = 1.25;
+/// Growth up to this factor counts as none.
+const FLAT: f64 = 1.3;
 /// With the processors at work for this share of the time, more clients cannot bring more.
 const BUSY: f64 = 0.85;
 
@@ -202,10 +204,11 @@ impl<'a> View<'a> {
             return Vec::new();
         };
         let clients = self.outcome.clients_up_to(32).unwrap_or(most);
+        let few = self.outcome.clients_up_to(4).unwrap_or(most);
         vec![
-            self.growth(&[Mysql50], most, "flat"),
-            self.growth(&[RealMysql55], most, "flat"),
-            self.growth(&[Mysql56, Mysql57, Mariadb, RealMysql56, RealMariadb1011], most, "they scale"),
+            self.flat(Mysql50, few, clients),
+            self.flat(RealMysql55, few, clients),
+            self.growth(&[Mysql56, Mysql57, Mariadb, RealMysql56, RealMariadb1011], most),
             self.commit_flush(Engine::RocksDb, clients),
             self.commit_flush(Engine::Redb, clients),
             self.engines_alike(clients),
@@ -214,26 +217,40 @@ impl<'a> View<'a> {
         ]
     }
 
-    /// Throughput with the most clients by that of the fewest.
-    fn growth(&self, entrants: &[Entrant], most: u32, published: &str) -> Option<Finding> {
+    /// Throughput of one entrant with `most` clients by that with `few`, which was published to be the same.
+    fn flat(&self, entrant: Entrant, few: u32, most: u32) -> Option<Finding> {
+        let (last, first) = (self.entrant(entrant, most)?, self.entrant(entrant, few)?);
+        let growth = last.throughput() / first.throughput();
+        Some(Finding {
+            what: format!("{}: {most} clients against {few}", entrant.title()),
+            published: "flat".to_owned(),
+            ours: times(growth),
+            remark: if growth <= FLAT {
+                "Flat here too.".to_owned()
+            } else {
+                format!("Not flat here: {}.", self.limit(entrant.title(), first))
+            },
+        })
+    }
+
+    /// Throughput with `most` clients by that of one client, which was published to grow.
+    fn growth(&self, entrants: &[Entrant], most: u32) -> Option<Finding> {
         let fewest = *self.outcome.clients().first()?;
         let known = entrants.iter().filter_map(|&entrant| {
             let (last, first) = (self.entrant(entrant, most)?, self.entrant(entrant, fewest)?);
             Some((entrant, last, last.throughput() / first.throughput()))
         });
         let known: Vec<_> = known.collect();
-        let (slowest, point, _) = *known.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
-        let all: Vec<String> =
-            known.iter().map(|(entrant, _, by)| format!("{} {}", entrant.title(), times(*by))).collect();
-        let names: Vec<&str> = known.iter().map(|(entrant, ..)| entrant.title()).collect();
+        let (slowest, point, least) = *known.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
+        let all = known.iter().map(|(entrant, _, by)| format!("{} {}", entrant.title(), times(*by)));
         Some(Finding {
-            what: format!("{}: {most} clients against {fewest}", names.join(", ")),
-            published: published.to_owned(),
-            ours: all.join(", "),
-            remark: if known.len() > 1 {
-                format!("Of these {}.", self.limit(slowest.title(), point))
+            what: format!("growth from {fewest} to {most} clients"),
+            published: "5.6 and MariaDB scale".to_owned(),
+            ours: all.collect::<Vec<_>>().join(", "),
+            remark: if least > FLAT {
+                format!("All of them scale here, {} least: {}.", slowest.title(), self.limit("it", point))
             } else {
-                sentence(&self.limit(slowest.title(), point))
+                format!("Not all of them scale here: {}.", self.limit(slowest.title(), point))
             },
         })
     }
