@@ -68,7 +68,7 @@ impl Entrant {
             Entrant::MariadbNaive => &["--commit-protocol=mariadb-naive"],
             Entrant::Mariadb => &["--commit-protocol=mariadb"],
             Entrant::MariadbWithoutCommitFlush => &["--commit-protocol=mariadb", "--commit-flush=0"],
-            Entrant::Journal => &[],
+            Entrant::Journal => &["--commit-protocol=journal"],
             Entrant::RealMysql55 | Entrant::RealMysql56 | Entrant::RealMariadb1011 => return None,
         })
     }
@@ -346,7 +346,7 @@ mod tests {
             .iter()
             .filter_map(|contestant| contestant.entrant.options()?.first()?.strip_prefix("--commit-protocol="))
             .collect();
-        let ladder = ["mariadb", "mariadb-naive", "mysql41", "mysql50", "mysql56", "mysql57", "plugin104"];
+        let ladder = ["journal", "mariadb", "mariadb-naive", "mysql41", "mysql50", "mysql56", "mysql57", "plugin104"];
         assert_eq!(chosen.into_iter().collect::<Vec<_>>(), ladder);
     }
 }
