@@ -2,7 +2,7 @@
 //!
 //! A [`Replica`] holds each table as a multiset of whole rows. An update or delete must find its
 //! before-image, so a binlog that disagrees with itself is an error here, not a surprise later.
-//! A transaction takes effect at its XID event, or never.
+//! A transaction takes effect at its XID event, or never; an XA transaction at its XA COMMIT.
 //!
 //! # Not here
 //! Schemas: of DDL only DROP TABLE, DROP DATABASE and TRUNCATE are followed, by their first words.
@@ -13,7 +13,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use mysql_common::binlog::consts::BinlogVersion;
+use mysql_common::binlog::consts::{BinlogVersion, EventType};
 use mysql_common::binlog::events::{Event, EventData, GtidEvent, RowsEventData};
 use mysql_common::binlog::row::BinlogRow;
 use mysql_common::binlog::value::BinlogValue;
@@ -33,9 +33,11 @@ pub struct Replica {
     gtids: BTreeSet<u64>,
     transactions: u64,
     statements: Vec<String>,
+    prepared: BTreeMap<String, Vec<Change>>,
 }
 
 /// A row change on its way to its transaction's end.
+#[derive(Debug, Clone)]
 struct Change {
     table: String,
     before: Option<Row>,
@@ -58,7 +60,12 @@ impl Replica {
         self.transactions
     }
 
-    /// The statements of QUERY events other than BEGIN and COMMIT, in order.
+    /// XA transactions that are prepared and undecided, as the binlog names them.
+    pub fn prepared(&self) -> Vec<&str> {
+        self.prepared.keys().map(String::as_str).collect()
+    }
+
+    /// The statements of QUERY events other than those that begin and end transactions, in order.
     pub fn statements(&self) -> &[String] {
         &self.statements
     }
@@ -95,6 +102,9 @@ impl Replica {
         if event.header().event_type().is_err() {
             return Ok(None); // MariaDB's own events, which carry no rows
         }
+        if event.header().event_type() == Ok(EventType::XA_PREPARE_LOG_EVENT) {
+            return self.end_xa(event.data(), open).map(|()| None);
+        }
         match event.read_data()?.context("an event of no type")? {
             EventData::GtidEvent(gtid) => {
                 ensure!(open.is_empty(), "a transaction begins inside another");
@@ -105,6 +115,9 @@ impl Replica {
             EventData::XidEvent(_) => self.commit(open)?,
             EventData::QueryEvent(query) => {
                 let text = query.query().trim().to_owned();
+                if let Some(rest) = text.strip_prefix("XA ") {
+                    return self.run_xa(rest, open).map(|()| None);
+                }
                 match text.to_ascii_uppercase().as_str() {
                     "BEGIN" => ensure!(open.is_empty(), "BEGIN inside a transaction"),
                     "COMMIT" => self.commit(open)?,
@@ -157,6 +170,41 @@ impl Replica {
                 *rows.entry(after).or_default() += 1;
             }
         }
+        Ok(())
+    }
+
+    fn run_xa(&mut self, rest: &str, open: &[Change]) -> Result<()> {
+        let (verb, xid) = rest.split_once(' ').context("an XA statement without a name")?;
+        match verb {
+            "START" => ensure!(open.is_empty(), "XA START inside a transaction"),
+            "END" => {}
+            _ => {
+                ensure!(open.is_empty(), "XA {verb} inside a transaction");
+                let mut changes = self.prepared.remove(xid).with_context(|| format!("{xid} is not prepared"))?;
+                match verb {
+                    "COMMIT" => self.commit(&mut changes)?,
+                    "ROLLBACK" => {}
+                    _ => bail!("unknown statement XA {rest}"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of an XA transaction's rows: one phase u8, format id u32, lengths of gtrid and bqual u32, both.
+    fn end_xa(&mut self, body: &[u8], open: &mut Vec<Change>) -> Result<()> {
+        let number = |at: usize| body.get(at..at + 4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four")));
+        let (format_id, gtrid, bqual) = (number(1), number(5), number(9));
+        let (Some(format_id), Some(gtrid), Some(bqual)) = (format_id, gtrid, bqual) else { bail!("cut off") };
+        let parts = &body[13..];
+        ensure!(parts.len() == (gtrid + bqual) as usize, "{} bytes of a name", parts.len());
+        let hex = |part: &[u8]| part.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let (gtrid, bqual) = parts.split_at(gtrid as usize);
+        let xid = format!("X'{}',X'{}',{format_id}", hex(gtrid), hex(bqual));
+        if body[0] == 1 {
+            return self.commit(open);
+        }
+        ensure!(self.prepared.insert(xid.clone(), std::mem::take(open)).is_none(), "{xid} is prepared twice");
         Ok(())
     }
 

@@ -1,14 +1,20 @@
 //! The server under each of the commit protocols, and from one to another.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::replica::Replica;
 use cohort_blackbox::{Launch, Server, server};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
+use rustix::process::{Pid, Signal};
 
 /// Every protocol with what can be set of it.
 const PROTOCOLS: [&[&str]; 10] = [
@@ -63,7 +69,7 @@ fn a_days_work(server: &Server, day: usize) -> Result<()> {
     ensure!(found == (1..=10).collect::<Vec<_>>(), "{found:?}");
     // What is not in the binlog is a transaction all the same.
     conn.query_drop("SET sql_log_bin = 0")?;
-    conn.query_drop("CREATE TABLE unlogged (id INT PRIMARY KEY)")?;
+    conn.query_drop("CREATE TABLE unlogged (id INT PRIMARY KEY) ENGINE=redb")?;
     conn.query_drop("INSERT INTO unlogged VALUES (7)")?;
     ensure!(conn.query_first::<i32, _>("SELECT id FROM unlogged")? == Some(7));
     conn.query_drop("SET sql_log_bin = 1")?;
@@ -175,19 +181,65 @@ fn the_protocol_is_chosen_at_the_start() -> Result<()> {
     }
     let shown: Option<(String, String)> = conn.query_first("SHOW VARIABLES LIKE 'innodb_support_xa'")?;
     assert_eq!(shown.context("the variable")?.1, "ON");
-    // redb has no log of its own.
-    conn.query_drop("CREATE DATABASE d")?;
-    assert_eq!(errno(&mut conn, "CREATE TABLE d.t (id INT PRIMARY KEY) ENGINE=redb")?, 1286);
     server.stop()?;
+    let refused = launch(&datadir, &["--commit-protocol=tc-mmap"]).start_refused()?;
+    assert!(refused.log.contains("--skip-log-bin"), "{}", refused.log);
+    launch(&datadir, &["--commit-protocol=mysql50"]).start()?.stop()?;
+    Ok(())
+}
 
-    let server = launch(&datadir, &[]).start()?;
-    server.connect()?.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY) ENGINE=redb")?;
-    server.connect()?.query_drop("INSERT INTO d.t VALUES (0)")?;
+/// Both engines, killed in the middle of transactions that write both.
+#[test]
+fn tc_mmap_keeps_two_engines_together_without_a_binlog() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let datadir = folder.path().join("data");
+    let options = ["--commit-protocol=tc-mmap", "--skip-log-bin"];
+    let mut server = launch(&datadir, &options).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.one (id INT PRIMARY KEY) ENGINE=RocksDB")?;
+    conn.query_drop("CREATE TABLE d.two (id INT PRIMARY KEY) ENGINE=redb")?;
+    let next = AtomicU32::new(0);
+    let mut acknowledged = BTreeSet::new();
+    for round in 0..5 {
+        let told = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                let (server, next, told) = (&server, &next, &told);
+                scope.spawn(move || -> Result<()> {
+                    let mut conn = server.connect()?;
+                    loop {
+                        let id = next.fetch_add(1, Ordering::Relaxed);
+                        conn.query_drop("BEGIN")?;
+                        conn.query_drop(format!("INSERT INTO d.one VALUES ({id})"))?;
+                        conn.query_drop(format!("INSERT INTO d.two VALUES ({id})"))?;
+                        conn.query_drop("COMMIT")?;
+                        told.lock().expect("nobody panics").push(id);
+                    }
+                });
+            }
+            thread::sleep(Duration::from_millis(150 + 50 * round));
+            let pid = Pid::from_raw(server.pid() as i32).expect("a process has a positive number");
+            rustix::process::kill_process(pid, Signal::KILL).expect("the server runs");
+        });
+        acknowledged.extend(told.into_inner()?);
+        server.kill()?;
+        server = launch(&datadir, &options).start()?;
+        let mut conn = server.connect()?;
+        let one: BTreeSet<u32> = conn.query::<u32, _>("SELECT id FROM d.one")?.into_iter().collect();
+        let two: BTreeSet<u32> = conn.query::<u32, _>("SELECT id FROM d.two")?.into_iter().collect();
+        ensure!(one == two, "round {round}: half a transaction: {:?}", one.symmetric_difference(&two));
+        ensure!(acknowledged.is_subset(&one), "round {round}: acknowledged and lost");
+    }
+    ensure!(acknowledged.len() > 20, "the load did next to nothing");
+    let syncs: Option<(String, u64)> = server.connect()?.query_first("SHOW STATUS LIKE 'Coordinator_log_syncs'")?;
+    ensure!(syncs.is_some_and(|(_, syncs)| syncs > 0), "the coordinator's log is counted");
     server.stop()?;
-    let refused = launch(&datadir, &["--commit-protocol=mysql50"]).start_refused()?;
-    assert!(refused.log.contains("tables with ENGINE=redb"), "{}", refused.log);
+    is_sound(&datadir)?;
+    // What it left, the journal goes on with.
     let server = launch(&datadir, &[]).start()?;
-    server.connect()?.query_drop("INSERT INTO d.t VALUES (1)")?;
+    let there: Option<usize> = server.connect()?.query_first("SELECT COUNT(*) FROM d.two")?;
+    ensure!(there >= Some(acknowledged.len()));
     server.stop()?;
     Ok(())
 }

@@ -12,9 +12,13 @@
 //!    root, sync. What a root refers to is never overwritten while that root is current, so the file is
 //!    valid after a kill and after a power cut at any moment.
 //! 3. Redo at or before the position found at open is skipped: it is in the tree.
+//! 4. A prepared transaction's changes enter the layer in one step with the end of its being prepared.
 //!
-//! Format: `rows.redb`, redb's file format 3, with one table, `rows`: keys and values as given, and the
-//! position (`stored`). `lock` is locked while the directory is in use.
+//! Below a protocol that prepares, a layer is what the next flush of the log writes: `two_phase.rs`.
+//!
+//! Format: `rows.redb`, redb's file format 3, with a table `rows`: keys and values as given, and the
+//! position (`stored`). A table `prepared`, made when it is needed, has the redo of undecided transactions
+//! by their names. `lock` is locked while the directory is in use.
 //!
 //! Concurrency: one applier, any number of readers. Locks in order: `upkeep` (writers of the tree, one at
 //! a time), `applier` (changes of the layer), `state` (held to copy or replace pointers only). No reader
@@ -35,8 +39,10 @@ mod open;
 mod read;
 #[cfg(test)]
 mod tests;
+mod two_phase;
 mod upkeep;
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,12 +50,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use ::redb::{Database, TableDefinition};
-use cohort_io::{File, FileLock, FileSystem};
+use cohort_io::{File, FileLock, FileSystem, SyncCounters};
 use parking_lot::{Condvar, Mutex, RwLock};
 
 pub use open::RedbOptions;
 
-use crate::{Cursor, Direction, Engine, KeyRange, Position, ReadError, Snapshot, WriteError};
+use crate::version::Bytes;
+use crate::{Cursor, Direction, Engine, GroupFlush, KeyRange, Position, ReadError, Snapshot, WriteError, Xid};
 use figures::Counts;
 use layer::Layer;
 use read::{Tree, View};
@@ -57,6 +64,7 @@ use upkeep::{Refusal, Signal};
 
 const NAME: &str = "redb";
 const ROWS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("rows");
+const PREPARED: TableDefinition<&[u8], &[u8]> = TableDefinition::new("prepared");
 const FORMAT_VERSION: u8 = 1;
 
 /// An ordered map in a redb file; see the module.
@@ -78,6 +86,12 @@ struct Inner {
     /// What the tree held at open; redo up to here is skipped.
     opened: Position,
     durable: AtomicU64,
+    /// Number of the last change in the tree.
+    written: AtomicU64,
+    /// Redo of the undecided transactions; changed with `applier` locked.
+    prepared: Mutex<BTreeMap<Xid, Bytes>>,
+    log: GroupFlush,
+    syncs: Arc<SyncCounters>,
     sync_log: OnceLock<Box<dyn Fn() + Send + Sync>>,
     signal: Mutex<Signal>,
     signalled: Condvar,
@@ -115,8 +129,21 @@ impl Inner {
         View::new(layers.into_iter().flatten().map(|layer| layer.map()), &state.tree)
     }
 
-    fn applied(&self) -> Position {
-        self.state.read().active.position
+    /// Changes the layer; after an error nothing is changed.
+    fn change(&self, change: impl FnOnce(&mut Layer) -> Result<(), WriteError>) -> Result<(), WriteError> {
+        self.wait_for_room()?;
+        let full = {
+            let _applier = self.applier.lock();
+            let mut layer = self.state.read().active.clone();
+            change(&mut layer)?;
+            let full = layer.bytes() >= self.layer_bytes;
+            self.state.write().active = layer;
+            full
+        };
+        if full {
+            self.want_write();
+        }
+        Ok(())
     }
 
     fn durable(&self) -> Position {
@@ -142,23 +169,10 @@ impl Engine for Redb {
     }
 
     fn apply(&self, cohort: &[&[u8]], position: Position) -> Result<(), WriteError> {
-        let inner = &*self.inner;
-        if position <= inner.opened {
+        if position <= self.inner.opened {
             return Ok(());
         }
-        inner.wait_for_room()?;
-        let full = {
-            let _applier = inner.applier.lock();
-            let mut layer = inner.state.read().active.clone();
-            layer.apply(cohort, position)?;
-            let full = layer.bytes() >= inner.layer_bytes;
-            inner.state.write().active = layer;
-            full
-        };
-        if full {
-            inner.want_write();
-        }
-        Ok(())
+        self.inner.change(|layer| layer.apply(cohort, position))
     }
 
     fn durable_position(&self) -> Position {

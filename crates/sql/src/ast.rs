@@ -8,6 +8,7 @@ use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, UnaryOp, Vari
 use crate::session::KillTarget;
 use crate::types::ColumnType;
 use crate::value::Value;
+use cohort_log::binlog::XaId;
 use cohort_txn::Isolation;
 
 /// A statement.
@@ -40,6 +41,8 @@ pub enum Statement {
     RollbackTo(String),
     /// RELEASE SAVEPOINT name
     ReleaseSavepoint(String),
+    /// XA START and so on.
+    Xa(XaStatement),
     /// SET
     Set(Vec<Assignment>),
     /// USE name
@@ -93,6 +96,50 @@ pub struct Completion {
     pub chain: bool,
     /// RELEASE
     pub release: bool,
+}
+
+/// A statement about XA transactions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum XaStatement {
+    /// XA START, XA BEGIN
+    Start {
+        /// Its name.
+        xid: XaId,
+        /// JOIN or RESUME.
+        join: Option<XaJoin>,
+    },
+    /// XA END
+    End {
+        /// Whose.
+        xid: XaId,
+        /// SUSPEND, with or without FOR MIGRATE.
+        suspend: bool,
+    },
+    /// XA PREPARE
+    Prepare(XaId),
+    /// XA COMMIT
+    Commit {
+        /// Whose.
+        xid: XaId,
+        /// ONE PHASE
+        one_phase: bool,
+    },
+    /// XA ROLLBACK
+    Rollback(XaId),
+    /// XA RECOVER
+    Recover {
+        /// CONVERT XID
+        convert: bool,
+    },
+}
+
+/// What XA START may say behind the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XaJoin {
+    /// JOIN
+    Join,
+    /// RESUME
+    Resume,
 }
 
 /// One assignment of a SET.

@@ -3,7 +3,7 @@
 //! Outline of [`Database::execute`]: take the literals out of the statement; find its plan by what is
 //! left, or parse and plan it; open the session's transaction if none is; lock the tables; run; on an
 //! error take back what the statement did. Statements that are not planned go through
-//! [`Database::run_tree`]; the ones about transactions are in [`transactions`].
+//! [`Database::run_tree`]; the ones about transactions are in [`transactions`] and [`xa`].
 //!
 //! Invariants
 //! 1. A plan runs only against the catalog version it was made for: that is looked at again once the
@@ -12,6 +12,7 @@
 
 mod plans;
 mod transactions;
+pub(crate) mod xa;
 
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ use crate::error::{
 use crate::exec::context::{Statement, push};
 use crate::exec::failure::{commit_failed, lock_failed, read_failed};
 use crate::exec::{self, Run, explain, show, tree};
+use crate::expr::VariableScope;
 use crate::parse;
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
@@ -264,6 +266,9 @@ impl Database {
         if let PlanKind::Tree(_) = &plan.kind {
             return Err(SqlError::internal("a statement without a plan was run as one"));
         }
+        if plan.kind.writes() || plan.kind.tables().next().is_some() {
+            xa::may_work(session)?;
+        }
         let mut open = self.open_transaction(session)?;
         if plan.kind.writes() && open.read_only {
             session.transaction = Some(open);
@@ -283,6 +288,9 @@ impl Database {
             Err(error) => {
                 if error.is(ER_LOCK_DEADLOCK) {
                     session.interrupt_ref().watch(None);
+                    if let Some(xa) = &mut session.xa {
+                        xa.state = xa::XaState::Lost;
+                    }
                     return Err(error);
                 }
                 open.transaction.rollback_to(&savepoint);
@@ -361,10 +369,15 @@ impl Database {
             Tree::Savepoint(name) => self.savepoint(name, session),
             Tree::RollbackTo(name) => self.rollback_to(name, session),
             Tree::ReleaseSavepoint(name) => self.release_savepoint(name, session),
+            Tree::Xa(statement) => self.xa(statement, session, env, sink),
             Tree::Set(assignments) => {
                 let autocommit = session.autocommit;
                 tree::set(assignments, params, session, env)?;
-                Ok(self.after_set(autocommit, session))
+                let ended = self.after_set(autocommit, session);
+                if ended.is_err() {
+                    env.set_variable(session, VariableScope::Session, "autocommit", Some(Value::Int(0)))?;
+                }
+                ended
             }
             Tree::Use(name) => self.use_database(session, name).map(|()| Outcome::ok()),
             Tree::Kill { target, connection } => {

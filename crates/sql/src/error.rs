@@ -243,6 +243,7 @@ error_table! {
     ER_XAER_INVAL = 1398, "XAE05", "XAER_INVAL: Invalid arguments (or unsupported command)";
     ER_XAER_RMFAIL = 1399, "XAE07", "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {} state";
     ER_XAER_OUTSIDE = 1400, "XAE09", "XAER_OUTSIDE: Some work is done outside global transaction";
+    ER_XAER_RMERR = 1401, "XAE03", "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for consistency";
     ER_XA_RBROLLBACK = 1402, "XA100", "XA_RBROLLBACK: Transaction branch was rolled back";
     ER_DATA_TOO_LONG = 1406, "22001", "Data too long for column '{}' at row {}";
     ER_WRONG_VALUE_FOR_TYPE = 1411, "HY000", "Incorrect {} value: '{}' for function {}";
@@ -262,6 +263,7 @@ error_table! {
     ER_WRONG_PARAMETERS_TO_NATIVE_FCT = 1583, "42000", "Incorrect parameters in the call to native function '{}'";
     ER_DUP_ENTRY_AUTOINCREMENT_CASE = 1569, "23000", "ALTER TABLE causes auto_increment resequencing, resulting in duplicate entry '{}' for key '{}'";
     ER_BINLOG_LOGGING_IMPOSSIBLE = 1598, "HY000", "Binary logging not possible. Message: {}";
+    ER_XA_RBDEADLOCK = 1614, "XA102", "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
     ER_VARIABLE_IS_READONLY = 1621, "HY000", "{} variable '{}' is read-only. Use {} to assign the value";
     ER_DATA_OUT_OF_RANGE = 1690, "22003", "{} value is out of range in '{}'";
     ER_INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is {} bytes.";

@@ -3,7 +3,7 @@
 //! Outline: [`lexer`] cuts, [`fingerprint`] takes literals out of the statements that are planned, for
 //! which [`front`] then drives the parser library, under [`dialect`], into [`statement`] and [`expression`]. Everything else
 //! (transactions, SET, SHOW, schema changes, accounts) is read by our own recursive descent over the
-//! lexemes: [`cursor`], [`admin`], [`show`], [`schema`], [`account`].
+//! lexemes: [`cursor`], [`admin`], [`show`], [`schema`], [`account`], [`xa`].
 
 mod account;
 mod admin;
@@ -17,6 +17,7 @@ mod literal;
 mod schema;
 mod show;
 mod statement;
+mod xa;
 
 use fingerprint::{Fingerprint, Mark};
 use lexer::{Kind, Lexer};

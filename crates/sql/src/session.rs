@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::collation::Collation;
+use crate::database::xa::SessionXa;
 use crate::error::SqlError;
 use crate::expr::VariableScope;
 use crate::parse::fingerprint::Fingerprint;
@@ -74,6 +75,8 @@ pub struct SessionState {
     user_variables: RefCell<HashMap<String, Value>>,
     interrupt: Arc<Interrupt>,
     pub(crate) transaction: Option<OpenTransaction>,
+    /// The XA transaction that `transaction` is, or was before a deadlock.
+    pub(crate) xa: Option<SessionXa>,
     pub(crate) next_isolation: Option<Isolation>,
     pub(crate) next_read_only: Option<bool>,
     /// Reused from statement to statement.
@@ -176,6 +179,7 @@ impl SessionState {
             user_variables: RefCell::new(HashMap::new()),
             interrupt: Arc::default(),
             transaction: None,
+            xa: None,
             next_isolation: None,
             next_read_only: None,
             scratch: Fingerprint::default(),
@@ -184,7 +188,7 @@ impl SessionState {
 
     /// Whether a transaction is open that the next statement will be part of (SERVER_STATUS_IN_TRANS).
     pub fn in_transaction(&self) -> bool {
-        self.transaction.is_some()
+        self.transaction.is_some() || self.xa.is_some()
     }
 
     /// Sets the isolation of the next transaction only (SET TRANSACTION ISOLATION LEVEL).
@@ -200,6 +204,7 @@ impl SessionState {
     /// Rolls an open transaction back (end of the connection, COM_RESET_CONNECTION).
     pub fn rollback(&mut self) {
         self.transaction = None;
+        self.xa = None;
         self.interrupt.watch(None);
     }
 

@@ -66,6 +66,7 @@ fn open(directory: &std::path::Path) -> Result<Arc<Store>, Failure> {
         journal: JournalOptions::default(),
         binlog: BinlogOptions::new(directory),
         log_bin: true,
+        tc_log: directory.join("tc.log"),
         identity: ServerIdentity { server_id: 1, server_version: "8.0.40-embed".to_owned() },
         server_uuid: "5a8d1f0e-2f4b-4c6e-9d57-3a6f0b1c2d3e".parse()?,
         settings: CommitSettings::durable(1 << 30),

@@ -110,13 +110,18 @@ fn length(len: usize) -> [u8; 4] {
     u32::try_from(len).expect("a transaction's size is limited before it is ordered").to_le_bytes()
 }
 
-struct Reader<'a> {
+/// Takes fields off the front of bytes that may be too short.
+pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, len: usize) -> Result<&'a [u8], CohortRecordError> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { bytes, at: 0 }
+    }
+
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], CohortRecordError> {
         let end = self.at.checked_add(len).filter(|end| *end <= self.bytes.len());
         let end = end.ok_or(CohortRecordError::CutOff(self.at))?;
         let taken = &self.bytes[self.at..end];
@@ -124,13 +129,13 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], CohortRecordError> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], CohortRecordError> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
         Ok(array)
     }
 
-    fn u32(&mut self) -> Result<u32, CohortRecordError> {
+    pub(crate) fn u32(&mut self) -> Result<u32, CohortRecordError> {
         self.array().map(u32::from_le_bytes)
     }
 
@@ -142,7 +147,7 @@ impl<'a> Reader<'a> {
 impl<'a> CohortRecord<'a> {
     /// Decodes a payload.
     pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, CohortRecordError> {
-        let mut reader = Reader { bytes, at: 0 };
+        let mut reader = Reader::new(bytes);
         let [version] = reader.array()?;
         if version != VERSION {
             return Err(CohortRecordError::Version(version));

@@ -9,6 +9,7 @@
 //! - waits of sessions that share threads: `carrier.rs`
 //! - the same with two logs, as MySQL and MariaDB did it: `protocols.rs`
 //! - the logs seen from outside, for tools: `inspect.rs`, `check.rs`
+//! - prepared transactions of clients: `xa.rs`
 //! - what the log can forget, and when: `checkpoint.rs`
 //!
 //! Not here: SQL, sockets, row formats.
@@ -29,6 +30,7 @@ mod scan;
 mod store;
 mod transaction;
 mod write_set;
+mod xa;
 
 pub use check::{BinlogReport, LogCheck, check_logs};
 pub use commit::{CommitError, CommitSettings, Committed, DurabilitySettings, Published, Reply, SyncDelay};
@@ -41,8 +43,9 @@ pub use locks::{KillHandle, LockError, LockMode};
 pub use protocols::mark::{MarkError, ProtocolMark};
 pub use protocols::recovery::{DecidedReport, TwoPhaseReport};
 pub use protocols::switch::{DataDirectory, EngineSource, EngineSourceError, StartReport};
-pub use protocols::{CommitProtocol, UnknownProtocol};
+pub use protocols::{CommitProtocol, TcLogError, UnknownProtocol};
 pub use recovery::{EngineReport, RecoverError, RecoveryReport};
 pub use scan::Scan;
 pub use store::{Store, StoreOptions};
 pub use transaction::{Isolation, Read, Savepoint, Transaction};
+pub use xa::{ActiveXa, XaError};

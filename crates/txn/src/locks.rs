@@ -239,6 +239,16 @@ impl LockManager {
         Ok(())
     }
 
+    /// The names of all locks that a transaction holds, with how it holds them.
+    pub(crate) fn modes(&self, held: &HeldLocks) -> Vec<(Arc<[u8]>, LockMode)> {
+        let mode = |hash, name: &Arc<[u8]>| {
+            let mut shard = self.shard(hash).lock();
+            find(&mut shard, hash, name).and_then(|lock| lock.held_by(held.id))
+        };
+        let named = held.held.iter();
+        named.filter_map(|(hash, name)| mode(*hash, name).map(|mode| (name.clone(), mode))).collect()
+    }
+
     /// Gives up every lock of a transaction and wakes whom that lets in.
     pub(crate) fn release_all(&self, held: &mut HeldLocks) {
         for (hash, name) in held.held.drain(..) {

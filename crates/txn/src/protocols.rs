@@ -19,6 +19,8 @@ mod plugin104;
 pub(crate) mod recovery;
 mod steps;
 pub(crate) mod switch;
+mod tc_log;
+mod tc_mmap;
 #[cfg(test)]
 mod tests;
 
@@ -26,10 +28,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use cohort_engine::Xid;
+use cohort_io::SyncFigures;
 
 use crate::commit::{CommitError, Committed, Member};
 use crate::lock_profile::LockProfile;
 pub(crate) use steps::Steps;
+pub(crate) use tc_log::TcLog;
+pub use tc_log::TcLogError;
 
 /// Which protocol commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +61,13 @@ pub enum CommitProtocol {
         /// Flush the engines' logs behind the commit records too.
         commit_flush: bool,
     },
+    /// MariaDB without a binlog: a log of the coordinator's own keeps the engines together.
+    TcMmap,
 }
 
 impl CommitProtocol {
     /// Every protocol there is.
-    pub const ALL: [CommitProtocol; 10] = [
+    pub const ALL: [CommitProtocol; 11] = [
         CommitProtocol::Journal,
         CommitProtocol::Mysql41,
         CommitProtocol::Mysql50 { support_xa: true },
@@ -71,6 +78,7 @@ impl CommitProtocol {
         CommitProtocol::MariadbNaive,
         CommitProtocol::Mariadb { commit_flush: true },
         CommitProtocol::Mariadb { commit_flush: false },
+        CommitProtocol::TcMmap,
     ];
 
     /// The name in `commit_protocol`.
@@ -84,10 +92,11 @@ impl CommitProtocol {
             CommitProtocol::Mysql57 => "mysql57",
             CommitProtocol::MariadbNaive => "mariadb-naive",
             CommitProtocol::Mariadb { .. } => "mariadb",
+            CommitProtocol::TcMmap => "tc-mmap",
         }
     }
 
-    /// Whether a transaction is prepared in its engines before the binlog has it, so that recovery can decide.
+    /// Whether a transaction is prepared in its engines before the coordinator's log has it, so that recovery can decide.
     pub fn prepares(self) -> bool {
         !matches!(
             self,
@@ -95,10 +104,10 @@ impl CommitProtocol {
         )
     }
 
-    /// The two-phase protocol of that kind; `None` for the journal.
-    pub(crate) fn two_phase(self) -> Option<Box<dyn Protocol>> {
+    /// The protocol of that kind whose coordinator log is the binlog; `None` for the others.
+    pub(crate) fn with_binlog(self) -> Option<Box<dyn Protocol>> {
         Some(match self {
-            CommitProtocol::Journal => return None,
+            CommitProtocol::Journal | CommitProtocol::TcMmap => return None,
             CommitProtocol::Mysql41 => Box::new(mysql41::Mysql41::new()),
             CommitProtocol::Mysql50 { support_xa } => Box::new(mysql50::Mysql50::new(support_xa)),
             CommitProtocol::Plugin104 => Box::new(plugin104::Plugin104::new()),
@@ -144,8 +153,23 @@ pub(crate) trait Protocol: Send + Sync {
     /// is left, or [`Steps::seal`] was called and its outcome is unknown.
     fn commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError>;
 
+    /// Whether it keeps engines together without a binlog: members without events come to it too.
+    fn needs_no_binlog(&self) -> bool {
+        false
+    }
+
     /// Its locks, and what they cost so far.
     fn lock_profile(&self) -> Vec<LockProfile>;
+
+    /// Writes and syncs of the coordinator's log, where that is not the binlog.
+    fn coordinator_log(&self) -> Option<SyncFigures> {
+        None
+    }
+}
+
+/// The protocol that needs no binlog.
+pub(crate) fn without_binlog(tc_log: TcLog) -> Box<dyn Protocol> {
+    Box::new(tc_mmap::TcMmap::new(tc_log))
 }
 
 /// The transaction's name in the engines' logs, as MySQL makes it: a prefix, the server, a number.

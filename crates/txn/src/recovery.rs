@@ -23,6 +23,7 @@
 //!    last record was there and is damaged: the start stops, and the operator decides.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,7 @@ use crate::checkpoint::{Note, NoteError};
 use crate::cohort_record::{CohortRecord, CohortRecordError};
 use crate::commit::{CommitError, Frontier};
 use crate::protocols::CommitProtocol;
+use crate::protocols::TcLogError;
 
 /// Why the server cannot start. Nothing was changed that the next start would not do again.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +81,26 @@ pub enum RecoverError {
         binlog: String,
         /// GTIDs by the journal.
         journal: String,
+    },
+    /// The coordinator's log cannot be read or begun.
+    #[error(transparent)]
+    TcLog(#[from] TcLogError),
+    /// The coordinator's log is gone, and there are transactions that only it can decide.
+    #[error("engines hold undecided transactions and {} is missing: restore it", .path.display())]
+    NoTcLog {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// `tc-mmap` was asked for beside a binlog, which it does not write.
+    #[error("commit_protocol=tc-mmap is for engines without a binlog: start with --skip-log-bin")]
+    TcMmapWithBinlog,
+    /// A prepared XA transaction that was written by a newer version, or damaged.
+    #[error("the prepared XA transaction at key {key} cannot be read: {detail}")]
+    XaEntry {
+        /// Its key, escaped.
+        key: String,
+        /// What is wrong.
+        detail: String,
     },
     /// The first binlog file of this run could not be begun.
     #[error("cannot begin a new binlog file: {0}")]
@@ -161,6 +183,8 @@ pub struct RecoveryReport {
     pub binlog_bytes_cut: u64,
     /// Binlog files removed: no transaction reached them, or a purge or a rotation was interrupted.
     pub binlog_files_removed: Vec<String>,
+    /// XA transactions that clients prepared and nobody has decided.
+    pub xa_prepared: u64,
     /// Microseconds to scan the journal, write to the binlog and apply to the engines.
     pub replay_us: u64,
     /// Microseconds to cut and sync the binlog and to read its last file.
@@ -211,6 +235,9 @@ impl fmt::Display for RecoveryReport {
         }
         if self.binlog_bytes_cut > 0 {
             write!(f, ", {} binlog bytes cut (not in the journal)", self.binlog_bytes_cut)?;
+        }
+        if self.xa_prepared > 0 {
+            write!(f, ", {} XA transactions wait for their decision", self.xa_prepared)?;
         }
         let ms = |us: u64| us as f64 / 1e3;
         let [replay, binlog, checkpoint] = [self.replay_us, self.binlog_us, self.checkpoint_us].map(ms);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use cohort_engine::{Engine, EngineId, KeyRange, TwoPhase, WriteError};
-use cohort_io::{Clock, FileSystem};
+use cohort_io::{Clock, FileSystem, SyncFigures};
 use cohort_log::binlog::{
     BinlogFiles, BinlogOptions, BinlogPosition, EventOptions, FileStart, GtidSet, RowMetadata, ServerIdentity,
     ServerUuid, TransactionEvents,
@@ -22,9 +22,10 @@ use crate::lock_profile::LockProfile;
 use crate::locks::{HeldLocks, LockManager, TransactionId};
 use crate::overlay::Overlay;
 use crate::protocols::recovery::TwoPhaseReport;
-use crate::protocols::{self, CommitProtocol, Steps};
+use crate::protocols::{self, CommitProtocol, Steps, TcLog};
 use crate::recovery::{self, RecoverError, RecoveryReport};
 use crate::transaction::Transaction;
+use crate::xa::XaRegistry;
 
 /// How to open a store.
 pub struct StoreOptions {
@@ -36,6 +37,8 @@ pub struct StoreOptions {
     pub binlog: BinlogOptions,
     /// Whether transactions go into the binlog (`log_bin`). Without, its files stay as they are.
     pub log_bin: bool,
+    /// The coordinator's log of `tc-mmap`, in a directory that is there.
+    pub tc_log: PathBuf,
     /// What events say about the server.
     pub identity: ServerIdentity,
     /// The source part of new GTIDs.
@@ -57,6 +60,7 @@ pub struct Store {
     shared: Arc<Shared>,
     path: CommitPath,
     locks: LockManager,
+    xa: Arc<XaRegistry>,
     next_transaction: AtomicU64,
     event_options: EventOptions,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -94,7 +98,8 @@ impl Store {
         engines: Vec<Arc<dyn Engine>>,
         progress: &mut dyn FnMut(&str),
     ) -> Result<(Arc<Store>, RecoveryReport), RecoverError> {
-        let (store, report) = Store::recovered(options, fs, clock, engines, progress)?;
+        let (store, mut report) = Store::recovered(options, fs, clock, engines, progress)?;
+        report.xa_prepared = store.restore_xa()?;
         store.prepare_ahead();
         store.begin_file(FileStart::ServerStart)?;
         Ok((store, report))
@@ -173,7 +178,8 @@ impl Store {
         clock: Arc<dyn Clock>,
         engines: Vec<Arc<dyn TwoPhase>>,
     ) -> Result<(Arc<Store>, TwoPhaseReport), RecoverError> {
-        let (store, report) = Store::recovered_two_phase(options, protocol, fs, clock, engines)?;
+        let (store, mut report) = Store::recovered_two_phase(options, protocol, fs, clock, engines)?;
+        report.xa_prepared = store.restore_xa()?;
         if let (CommitPath::TwoPhase(steps), false) = (&store.path, protocol.prepares()) {
             steps.leave_note()?;
         }
@@ -189,9 +195,17 @@ impl Store {
         clock: Arc<dyn Clock>,
         engines: Vec<Arc<dyn TwoPhase>>,
     ) -> Result<(Arc<Store>, TwoPhaseReport), RecoverError> {
-        let protocol = wrote.two_phase().expect("a protocol with two phases");
-        let binlog = BinlogFiles::open(fs, options.binlog)?;
-        let (note, report) = protocols::recovery::recover(wrote, &binlog, &engines)?;
+        let binlog = BinlogFiles::open(fs.clone(), options.binlog)?;
+        let tc_log = match wrote {
+            CommitProtocol::TcMmap => Some(protocols::recovery::read_tc_log(&*fs, &options.tc_log, &engines)?),
+            _ => None,
+        };
+        let (note, report) = protocols::recovery::recover(wrote, &binlog, tc_log.as_deref(), &engines)?;
+        let protocol = match wrote {
+            // Everything is decided, durably: the names of this run can begin anew.
+            CommitProtocol::TcMmap => protocols::without_binlog(TcLog::create(&*fs, &options.tc_log, clock.now_us())?),
+            wrote => wrote.with_binlog().expect("a protocol with two phases"),
+        };
         let shared = Arc::new(Shared::new(
             engines.iter().map(|engine| engine.clone() as Arc<dyn Engine>).collect(),
             binlog,
@@ -234,11 +248,13 @@ impl Store {
     }
 
     fn new(shared: Arc<Shared>, path: CommitPath) -> Arc<Store> {
-        let event_options = EventOptions { server_id: shared.identity.server_id, ..EventOptions::default() };
+        let number_xa = matches!(path, CommitPath::TwoPhase(_));
+        let event_options = EventOptions { server_id: shared.identity.server_id, number_xa, ..EventOptions::default() };
         Arc::new(Store {
             shared,
             path,
             locks: LockManager::new(),
+            xa: Arc::default(),
             next_transaction: AtomicU64::new(1),
             event_options,
             threads: Mutex::default(),
@@ -264,13 +280,12 @@ impl Store {
 
     /// Begins a transaction.
     pub fn begin(self: &Arc<Self>) -> Transaction {
-        let id = TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed));
         let row_metadata = match self.settings().full_row_metadata.load(Ordering::Relaxed) {
             false => RowMetadata::Minimal,
             true => RowMetadata::Full,
         };
         let options = EventOptions { row_metadata, ..self.event_options.clone() };
-        Transaction::new(self.clone(), HeldLocks::new(id), TransactionEvents::new(options))
+        Transaction::new(self.clone(), self.new_locks(), TransactionEvents::new(options))
     }
 
     /// Commits; `reply` gets the outcome, from this thread or from a log writer, maybe before this
@@ -353,6 +368,14 @@ impl Store {
         };
         profile.sort_by_key(|line| (std::cmp::Reverse(line.cost.wait_ns), line.lock, line.caller));
         profile
+    }
+
+    /// Writes and syncs of the coordinator's log, where that is neither journal nor binlog.
+    pub fn coordinator_log(&self) -> Option<SyncFigures> {
+        match &self.path {
+            CommitPath::Journal(_) => None,
+            CommitPath::TwoPhase(steps) => steps.coordinator_log(),
+        }
     }
 
     /// Settings that may change while the store is open.
@@ -451,6 +474,15 @@ impl Store {
 
     pub(crate) fn locks(&self) -> &LockManager {
         &self.locks
+    }
+
+    /// For a new holder of locks, which has none.
+    pub(crate) fn new_locks(&self) -> HeldLocks {
+        HeldLocks::new(TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    pub(crate) fn xa(&self) -> &Arc<XaRegistry> {
+        &self.xa
     }
 }
 

@@ -210,6 +210,15 @@ impl Transaction {
         self.events.truncate(savepoint.events.clone());
     }
 
+    /// The highest key within `range` that there is, or will be once every prepared XA transaction is
+    /// committed.
+    pub fn last_key(&mut self, engine: EngineId, range: &KeyRange) -> Result<Option<Vec<u8>>, ReadError> {
+        let prepared = self.store.xa().last_key(engine, range);
+        let mut scan = self.scan(engine, Read::Current, range, Direction::Reverse)?;
+        let last = scan.next()?.map(|entry| entry.key.to_vec());
+        Ok(last.max(prepared))
+    }
+
     /// A handle that ends a lock wait of this transaction from another thread.
     pub fn kill_handle(&self) -> KillHandle {
         self.locks.kill_handle()
@@ -227,6 +236,14 @@ impl Transaction {
         let mut events = std::mem::replace(&mut self.events, empty);
         events.seal();
         Some(events)
+    }
+
+    /// Its locks, still held, and its changes, which cannot be taken back any more.
+    pub(crate) fn into_parts(mut self) -> (HeldLocks, WriteSet) {
+        let none = self.store.new_locks();
+        let mut writes = std::mem::take(&mut self.writes);
+        writes.forget_undo();
+        (std::mem::replace(&mut self.locks, none), writes)
     }
 
     /// Releases the locks, once the order is fixed.

@@ -13,7 +13,7 @@ use crate::overlay::Version;
 type Keys = BTreeMap<Arc<[u8]>, Version>;
 
 /// The changes of one open transaction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct WriteSet {
     engines: Vec<Keys>,
     /// Per change the entry it replaced, oldest first.
@@ -64,6 +64,11 @@ impl WriteSet {
                 None => keys.remove(&key),
             };
         }
+    }
+
+    /// Gives up taking changes back.
+    pub(crate) fn forget_undo(&mut self) {
+        self.undo = Vec::new();
     }
 
     /// The engines that have changes, with these.

@@ -21,7 +21,7 @@ pub(super) fn read(inner: &Inner) -> Vec<(&'static str, u64)> {
     let state = inner.state.read();
     let frozen = state.frozen.as_ref();
     let bytes = |layer: &Layer| layer.bytes() as u64;
-    let entries = |layer: &Layer| layer.map().size() as u64;
+    let entries = |layer: &Layer| layer.entries() as u64;
     let counts = &inner.counts;
     vec![
         ("layer_bytes", bytes(&state.active)),
@@ -31,6 +31,8 @@ pub(super) fn read(inner: &Inner) -> Vec<(&'static str, u64)> {
         ("layers_written", counts.layers_written.load(Relaxed)),
         ("entries_written", counts.entries_written.load(Relaxed)),
         ("write_waits", counts.waits.load(Relaxed)),
+        ("log_syncs", inner.syncs.figures().syncs),
+        ("prepared", inner.prepared.lock().len() as u64),
         ("write_refused", u64::from(state.refusal.is_some())),
         ("tree_entries", state.tree.rows().len().unwrap_or(0)),
         ("file_bytes", inner.file.len().unwrap_or(0)),

@@ -7,17 +7,18 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use ::redb::{Builder, Database, DatabaseError, Error};
-use cohort_io::{Create, File, FileSystem, IoError, OpenOptions};
+use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters};
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use super::figures::Counts;
 use super::file::{RowsFile, damaged_page, despite_damage};
 use super::layer::Layer;
 use super::read::Tree;
+use super::two_phase;
 use super::upkeep::{Signal, put_position, transaction};
-use super::{FORMAT_VERSION, Inner, OpenFile, Redb, State};
+use super::{FORMAT_VERSION, Inner, OpenFile, ROWS, Redb, State};
 use crate::stored::{self, POSITION_KEY};
-use crate::{OpenError, Position};
+use crate::{GroupFlush, OpenError, Position};
 
 const FILE: &str = "rows.redb";
 /// A file that is not the engine's yet: it is made whole under this name.
@@ -54,22 +55,24 @@ impl Redb {
             true => OpenError::InUse { dir: dir.to_path_buf() },
             false => io_error(dir, &error),
         })?;
+        let syncs = Arc::new(SyncCounters::default());
         if !fs.exists(&dir.join(FILE)).map_err(refused)? {
-            create(&*fs, dir, options)?;
+            create(&*fs, dir, options, &syncs)?;
         }
-        let file = fs.open(&dir.join(FILE), &OpenOptions::buffered(Create::Never)).map_err(refused)?;
+        let file = fs.open(&dir.join(FILE), &OpenOptions::buffered(Create::Never).counted(&syncs)).map_err(refused)?;
         check_magic(&*file, dir)?;
         let open = || {
             let db = open_file(&file, options).map_err(|error| open_error(dir, error.into()))?;
             let db = Arc::new(OpenFile { db, _lock: lock });
             let tree = Tree::current(&db).map_err(|error| open_error(dir, error))?;
             let opened = stored_position(&tree, dir)?;
-            Ok((db, tree, opened))
+            let prepared = two_phase::stored(&db).map_err(|error| open_error(dir, error))?;
+            Ok((db, tree, opened, prepared))
         };
-        let (db, tree, opened) = despite_damage(open, || open_error(dir, damaged_page().into()))?;
+        let (db, tree, opened, prepared) = despite_damage(open, || open_error(dir, damaged_page().into()))?;
         let inner = Arc::new(Inner {
             state: RwLock::new(State {
-                active: Layer::after(opened),
+                active: Layer::at_open(opened),
                 frozen: None,
                 tree: Arc::new(tree),
                 refusal: None,
@@ -83,6 +86,10 @@ impl Redb {
             layer_bytes: options.layer_bytes,
             opened,
             durable: AtomicU64::new(opened.0),
+            written: AtomicU64::new(0),
+            prepared: Mutex::new(prepared),
+            log: GroupFlush::default(),
+            syncs,
             sync_log: OnceLock::new(),
             signal: Mutex::new(Signal::default()),
             signalled: Condvar::new(),
@@ -96,16 +103,16 @@ impl Redb {
 }
 
 /// Makes the file under another name, so that one of the right name is always whole.
-fn create(fs: &dyn FileSystem, dir: &Path, options: &RedbOptions) -> Result<(), OpenError> {
+fn create(fs: &dyn FileSystem, dir: &Path, options: &RedbOptions, syncs: &Arc<SyncCounters>) -> Result<(), OpenError> {
     let refused = |error| io_error(dir, &error);
     let new = dir.join(NEW_FILE);
     if fs.exists(&new).map_err(refused)? {
         fs.remove(&new).map_err(refused)?;
     }
-    let file = fs.open(&new, &OpenOptions::buffered(Create::New)).map_err(refused)?;
+    let file = fs.open(&new, &OpenOptions::buffered(Create::New).counted(syncs)).map_err(refused)?;
     let initialise = || -> Result<(), Error> {
         let db = open_file(&file, options)?;
-        transaction(&db, |rows| put_position(rows, Position(0)))
+        transaction(&db, |transaction| put_position(&mut transaction.open_table(ROWS)?, Position(0)))
     };
     initialise().map_err(|error| open_error(dir, error))?;
     file.sync_data().map_err(refused)?;

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::conformance::{self, Rig};
-use crate::{OpenError, Redo};
+use crate::{OpenError, Redo, TwoPhase};
 
 const DIR: &str = "/data/redb";
 
@@ -70,6 +70,27 @@ mod power_cut {
 mod kill {
     use super::*;
     crate::engine_conformance!(conformance, DiskRig { disk: SimDisk::new(7), crash: SimDisk::kill });
+}
+
+impl conformance::two_phase::Rig for DiskRig {
+    fn open(&mut self) -> Arc<dyn TwoPhase> {
+        Arc::new(on_disk(&self.disk, &small()).expect("open"))
+    }
+
+    fn crash(&mut self, engine: Arc<dyn TwoPhase>) {
+        self.disk = (self.crash)(&self.disk);
+        drop(engine);
+    }
+}
+
+mod two_phase_power_cut {
+    use super::*;
+    crate::engine_conformance!(two_phase conformance::two_phase, DiskRig { disk: SimDisk::new(7), crash: SimDisk::crash });
+}
+
+mod two_phase_kill {
+    use super::*;
+    crate::engine_conformance!(two_phase conformance::two_phase, DiskRig { disk: SimDisk::new(7), crash: SimDisk::kill });
 }
 
 mod copied_directory {
@@ -187,7 +208,10 @@ fn a_later_format_is_refused_as_newer() {
     drop(in_directory(dir.path()).unwrap());
     let db = Database::open(dir.path().join("rows.redb")).unwrap();
     let later = [FORMAT_VERSION + 1, 0, 0];
-    upkeep::transaction(&db, |rows| rows.insert(crate::stored::POSITION_KEY, later.as_slice()).map(drop)).unwrap();
+    upkeep::transaction(&db, |transaction| {
+        Ok(transaction.open_table(ROWS)?.insert(crate::stored::POSITION_KEY, later.as_slice()).map(drop)?)
+    })
+    .unwrap();
     drop(db);
     let error = open_error(dir.path());
     assert!(matches!(error, OpenError::Newer { .. }), "{error}");

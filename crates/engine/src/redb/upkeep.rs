@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ::redb::{Database, Error, StorageError, Table};
+use ::redb::{Database, Error, StorageError, Table, WriteTransaction};
 
 use super::file::{damaged_page, despite_damage};
-use super::layer::Layer;
+use super::layer::{Change, Layer};
 use super::read::{FIRST_KEY, Tree};
-use super::{FORMAT_VERSION, Inner, NAME, ROWS};
+use super::{FORMAT_VERSION, Inner, NAME, PREPARED, ROWS};
 use crate::stored::{self, POSITION_KEY};
+use crate::version::Map;
 use crate::{Direction, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, WriteError};
 
 /// How often a layer that found no room is tried again.
@@ -49,7 +50,7 @@ impl Refusal {
     }
 }
 
-pub(super) type Rows<'txn> = Table<'txn, &'static [u8], &'static [u8]>;
+type Entries<'txn> = Table<'txn, &'static [u8], &'static [u8]>;
 
 impl Inner {
     pub(super) fn ready(&self) -> Result<(), WriteError> {
@@ -126,8 +127,8 @@ impl Inner {
     /// Writes everything applied before the call into the tree.
     pub(super) fn write_layers(&self) -> Result<(), WriteError> {
         let _upkeep = self.upkeep.lock();
-        let applied = self.applied();
-        while self.durable() < applied {
+        let wanted = self.state.read().active.number;
+        while self.written.load(Ordering::Acquire) < wanted {
             let layer = self.freeze();
             self.write(&layer)?;
         }
@@ -141,23 +142,22 @@ impl Inner {
         if let Some(frozen) = &state.frozen {
             return frozen.clone();
         }
-        let position = state.active.position;
-        let layer = std::mem::replace(&mut state.active, Layer::after(position));
+        let next = state.active.next();
+        let layer = std::mem::replace(&mut state.active, next);
         state.frozen = Some(layer.clone());
         layer
     }
 
     fn write(&self, layer: &Layer) -> Result<(), WriteError> {
-        self.look_for_room(layer.map().size(), layer.bytes()).map_err(|refusal| self.refuse(refusal))?;
+        self.look_for_room(layer.entries(), layer.bytes()).map_err(|refusal| self.refuse(refusal))?;
         self.sync_log();
-        let tree = self.change_tree(|rows| {
-            for (key, change) in layer.map() {
-                match change {
-                    Some(value) => drop(rows.insert(&**key, &**value)?),
-                    None => drop(rows.remove(&**key)?),
-                }
+        let tree = self.change_tree(|transaction| {
+            if !layer.prepared().is_empty() {
+                put(&mut transaction.open_table(PREPARED)?, layer.prepared())?;
             }
-            put_position(rows, layer.position)
+            let mut rows = transaction.open_table(ROWS)?;
+            put(&mut rows, layer.map())?;
+            put_position(&mut rows, layer.position)
         })?;
         let written = {
             let mut state = self.state.write();
@@ -167,8 +167,9 @@ impl Inner {
         };
         drop(written);
         self.durable.store(layer.position.0, Ordering::Release);
+        self.written.store(layer.number, Ordering::Release);
         self.counts.layers_written.fetch_add(1, Ordering::Relaxed);
-        self.counts.entries_written.fetch_add(layer.map().size() as u64, Ordering::Relaxed);
+        self.counts.entries_written.fetch_add(layer.entries() as u64, Ordering::Relaxed);
         self.wake_appliers();
         Ok(())
     }
@@ -211,7 +212,7 @@ impl Inner {
     }
 
     /// One durable transaction; returns the tree as it leaves it.
-    fn change_tree(&self, change: impl FnOnce(&mut Rows<'_>) -> Result<(), StorageError>) -> Result<Tree, WriteError> {
+    fn change_tree(&self, change: impl FnOnce(&WriteTransaction) -> Result<(), Error>) -> Result<Tree, WriteError> {
         let refusal = self.state.read().refusal.clone();
         if let Some(refusal) = refusal.filter(|refusal| !refusal.no_space) {
             return Err(refusal.error());
@@ -228,7 +229,8 @@ impl Inner {
             let _upkeep = self.upkeep.lock();
             self.look_for_room(0, LOAD_BYTES).map_err(|refusal| refusal.error())?;
             let mut bytes = 0;
-            let tree = self.change_tree(|rows| {
+            let tree = self.change_tree(|transaction| {
+                let mut rows = transaction.open_table(ROWS)?;
                 while let Some((key, value)) = entries.next_if(|_| bytes < LOAD_BYTES) {
                     assert!(key.len() >= MIN_KEY_LEN, "a loaded key has {} bytes", key.len());
                     bytes += key.len() + value.len() + ENTRY_BYTES;
@@ -254,7 +256,10 @@ impl Inner {
         // The range must not go before the log says why.
         self.sync_log();
         let lower = range.lower.as_slice().max(FIRST_KEY);
-        let tree = self.change_tree(|rows| rows.retain_in(lower..range.upper.as_slice(), |_, _| false))?;
+        let tree = self.change_tree(|transaction| {
+            let mut rows = transaction.open_table(ROWS)?;
+            Ok(rows.retain_in(lower..range.upper.as_slice(), |_, _| false)?)
+        })?;
         self.state.write().tree = Arc::new(tree);
         Ok(())
     }
@@ -263,15 +268,25 @@ impl Inner {
 /// Changes the tree durably, in two phases, with the free lists.
 pub(super) fn transaction(
     db: &Database,
-    change: impl FnOnce(&mut Rows<'_>) -> Result<(), StorageError>,
+    change: impl FnOnce(&WriteTransaction) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut transaction = db.begin_write()?;
     transaction.set_quick_repair(true);
-    change(&mut transaction.open_table(ROWS)?)?;
+    change(&transaction)?;
     transaction.commit()?;
     Ok(())
 }
 
-pub(super) fn put_position(rows: &mut Rows<'_>, position: Position) -> Result<(), StorageError> {
-    rows.insert(POSITION_KEY, stored::encode(FORMAT_VERSION, position).as_slice()).map(drop)
+fn put(entries: &mut Entries<'_>, changes: &Map<Change>) -> Result<(), StorageError> {
+    for (key, change) in changes {
+        match change {
+            Some(value) => drop(entries.insert(&**key, &**value)?),
+            None => drop(entries.remove(&**key)?),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn put_position(rows: &mut Entries<'_>, position: Position) -> Result<(), Error> {
+    Ok(rows.insert(POSITION_KEY, stored::encode(FORMAT_VERSION, position).as_slice()).map(drop)?)
 }

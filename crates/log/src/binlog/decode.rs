@@ -7,6 +7,7 @@ use super::row::{Row, Rows};
 use super::table_map::{KeyColumn, column_type, field};
 use super::transaction::STATEMENT_END;
 use super::wire::{EventHeader, EventType, HEADER_BYTES};
+use super::xa::XaPrepareEvent;
 
 /// An event's body is not what its type says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +47,8 @@ pub enum EventBody<'a> {
     Rows(RowsEvent<'a>),
     /// Commit, with its number.
     Xid(u64),
+    /// The end of an XA transaction's rows.
+    XaPrepare(XaPrepareEvent),
     /// The next file.
     Rotate(RotateEvent),
     /// A type that this server does not write.
@@ -98,7 +101,8 @@ pub struct QueryEvent<'a> {
 }
 
 impl QueryEvent<'_> {
-    /// The number that a DDL statement of this server has in place of an XID event.
+    /// The number that a statement of this server has which is a transaction of its own (DDL), or begins an
+    /// XA transaction, in place of an XID event.
     pub fn ddl_xid(&self) -> Option<u64> {
         super::query::ddl_xid(self.status)
     }
@@ -178,6 +182,7 @@ impl<'a> Event<'a> {
                 decode_rows(kind, &mut fields).map(EventBody::Rows)
             }
             EventType::XID => fields.u64().map(EventBody::Xid),
+            EventType::XA_PREPARE => super::xa::decode_prepare(&mut fields).map(EventBody::XaPrepare),
             EventType::ROTATE => decode_rotate(&mut fields).map(EventBody::Rotate),
             other => Ok(EventBody::Other(other)),
         }

@@ -5,7 +5,7 @@
 //! event, and one copy.
 
 use super::gtid::{Gtid, GtidSet};
-use super::transaction::{TransactionEvents, with_own_length};
+use super::transaction::{Ending, TransactionEvents, with_own_length};
 use super::wire::{
     CRC_BYTES, EventType, FILE_BYTES_MAX, FLAG_IGNORABLE, FLAG_IN_USE, FLAGS_AT, HEADER_BYTES, LOG_POS_AT, MAGIC,
     Origin, SIZE_AT, begin_event, end_event, place_event, push_lenenc, u32_at,
@@ -92,12 +92,12 @@ impl TransactionEvents {
         self.push_gtid(out, bytes, stamp);
         let gtid_end = at as usize + out.len() - begin;
         place_event(&mut out[begin..], gtid_end as u32);
-        if let Some(xid_at) = self.query_xid_at {
-            self.buffer[xid_at..xid_at + 8].copy_from_slice(&stamp.xid.to_le_bytes());
+        if let Some(number_at) = self.number_at {
+            self.buffer[number_at..number_at + 8].copy_from_slice(&stamp.xid.to_le_bytes());
         }
         self.place_events(gtid_end);
         out.extend_from_slice(&self.buffer);
-        if self.query_xid_at.is_none() {
+        if self.ending == Ending::Xid {
             let xid_at = out.len();
             begin_event(out, EventType::XID, 0, self.origin());
             out.extend_from_slice(&stamp.xid.to_le_bytes());
@@ -111,7 +111,7 @@ impl TransactionEvents {
     fn push_gtid(&self, out: &mut Vec<u8>, transaction_bytes: u64, stamp: &Stamp) {
         let start = out.len();
         begin_event(out, EventType::GTID, 0, self.origin());
-        out.push(if self.query_xid_at.is_some() { MAY_HAVE_STATEMENTS } else { 0 });
+        out.push(if self.ending == Ending::Xid { 0 } else { MAY_HAVE_STATEMENTS });
         out.extend_from_slice(stamp.gtid.uuid.as_bytes());
         out.extend_from_slice(&stamp.gtid.gno.to_le_bytes());
         out.push(LOGICAL_TIMESTAMPS);

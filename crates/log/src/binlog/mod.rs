@@ -36,6 +36,7 @@ mod space;
 mod table_map;
 mod transaction;
 mod wire;
+mod xa;
 
 #[cfg(test)]
 mod tests;
@@ -55,3 +56,4 @@ pub use row::{Row, RowValue};
 pub use table_map::{ColumnMeta, KeyColumn, RowMetadata, TableMap};
 pub use transaction::{EventOptions, EventsMark, TransactionEvents};
 pub use wire::{EventHeader, EventType, FILE_BYTES_MAX, HEADER_BYTES};
+pub use xa::{XaId, XaPrepareEvent};

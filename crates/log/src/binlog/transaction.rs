@@ -15,6 +15,7 @@ use super::checksum::ZeroPositionCrc;
 use super::query::{QueryContext, QueryXid, push_query};
 use super::table_map::{RowMetadata, TableMap};
 use super::wire::{CRC_BYTES, EventType, FLAG_SUPPRESS_USE, HEADER_BYTES, Origin, begin_event, end_event, lenenc_len};
+use super::xa::{XaId, push_prepare};
 
 /// Row-event flag: the statement's last one.
 pub(super) const STATEMENT_END: u16 = 1;
@@ -37,6 +38,8 @@ pub struct EventOptions {
     pub row_event_bytes_max: usize,
     /// `binlog_row_metadata`: what table maps tell of columns.
     pub row_metadata: RowMetadata,
+    /// Gives the events of XA transactions the commit's number too, for a recovery that goes by the binlog.
+    pub number_xa: bool,
 }
 
 impl Default for EventOptions {
@@ -46,6 +49,7 @@ impl Default for EventOptions {
             server_version: 80040,
             row_event_bytes_max: 8192,
             row_metadata: RowMetadata::Minimal,
+            number_xa: false,
         }
     }
 }
@@ -77,6 +81,17 @@ struct Statement {
     open: Option<OpenRows>,
 }
 
+/// How the events of a transaction end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// With an XID event, which the layout adds.
+    Xid,
+    /// With their only query.
+    Query,
+    /// With XA_PREPARE, which is in the buffer.
+    XaPrepare,
+}
+
 /// A point that [`TransactionEvents::truncate`] goes back to.
 #[derive(Clone, Debug)]
 pub struct EventsMark {
@@ -100,8 +115,10 @@ pub struct TransactionEvents {
     pub(super) buffer: Vec<u8>,
     pub(super) slots: Vec<Slot>,
     statement: Statement,
-    /// Where the commit's number goes, in a transaction that is a single query.
-    pub(super) query_xid_at: Option<usize>,
+    xa: Option<XaId>,
+    pub(super) ending: Ending,
+    /// Where the commit's number goes, if not into an XID event.
+    pub(super) number_at: Option<usize>,
 }
 
 impl TransactionEvents {
@@ -116,7 +133,9 @@ impl TransactionEvents {
             buffer: Vec::new(),
             slots: Vec::new(),
             statement: Statement::default(),
-            query_xid_at: None,
+            xa: None,
+            ending: Ending::Xid,
+            number_at: None,
         }
     }
 
@@ -160,13 +179,56 @@ impl TransactionEvents {
     /// When there are events already: DDL commits before it begins. When the name is longer than 255
     /// bytes.
     pub fn query(&mut self, database: &str, sql: &str) {
+        self.query_event(database, sql, QueryXid::InStatus);
+    }
+
+    /// The decision about an XA transaction that was prepared earlier: `XA COMMIT` or `XA ROLLBACK`.
+    ///
+    /// # Panics
+    /// When there are events already.
+    pub fn decide_xa(&mut self, xid: &XaId, commit: bool) {
+        let verb = if commit { "XA COMMIT" } else { "XA ROLLBACK" };
+        let number = self.number_of_xa();
+        self.query_event("", &format!("{verb} {xid}"), number);
+    }
+
+    fn query_event(&mut self, database: &str, sql: &str, number: QueryXid) {
         assert!(self.is_empty(), "a query is the only event of its transaction");
         let flags = if database.is_empty() { FLAG_SUPPRESS_USE } else { 0 };
         self.begin(EventType::QUERY, flags);
-        self.query_xid_at = push_query(&mut self.buffer, &self.context, database, sql.as_bytes(), QueryXid::InStatus);
+        self.number_at = push_query(&mut self.buffer, &self.context, database, sql.as_bytes(), number);
+        self.ending = Ending::Query;
         end_event(&mut self.buffer, 0);
         // No early checksum: the commit's number is still to be written into the event.
         self.slots.push(Slot { start: 0, early_crc: None });
+    }
+
+    /// Says that the events are those of an XA transaction: they begin with `XA START`.
+    ///
+    /// # Panics
+    /// When there are events already.
+    pub fn start_xa(&mut self, xid: XaId) {
+        assert!(self.is_empty(), "a transaction is an XA transaction from its start");
+        self.xa = Some(xid);
+    }
+
+    /// Completes the events of an XA transaction, prepared or committed in one phase. Does nothing when
+    /// there are none.
+    ///
+    /// # Panics
+    /// When it is no XA transaction.
+    pub fn end_xa(&mut self, one_phase: bool) {
+        self.end_statement();
+        if self.is_empty() {
+            return;
+        }
+        let xid = self.xa.take().expect("it was started as an XA transaction");
+        self.xa_query(&format!("XA END {xid}"), QueryXid::InXidEvent);
+        let start = self.buffer.len();
+        self.begin(EventType::XA_PREPARE, 0);
+        push_prepare(&mut self.buffer, &xid, one_phase);
+        self.complete(start);
+        self.ending = Ending::XaPrepare;
     }
 
     /// Ends the running statement. Does nothing when it wrote no row.
@@ -208,7 +270,7 @@ impl TransactionEvents {
         self.buffer.truncate(mark.len + shift);
         self.slots.truncate(mark.slots + later_maps);
         if self.buffer.is_empty() {
-            self.query_xid_at = None;
+            self.begin_anew();
         }
     }
 
@@ -218,12 +280,12 @@ impl TransactionEvents {
         self.buffer.shrink_to(KEPT_BYTES);
         self.slots.clear();
         self.next_statement();
-        self.query_xid_at = None;
+        self.begin_anew();
     }
 
-    /// True for the single statement of [`TransactionEvents::query`], which nothing may run beside.
-    pub fn is_query(&self) -> bool {
-        self.query_xid_at.is_some()
+    /// True for a single statement and for an XA transaction, which nothing may run beside.
+    pub fn is_serial(&self) -> bool {
+        self.ending != Ending::Xid
     }
 
     /// True when there is no event.
@@ -271,7 +333,7 @@ impl TransactionEvents {
         if self.buffer.is_empty() {
             self.push_begin();
         }
-        assert!(self.query_xid_at.is_none(), "a query is the only event of its transaction");
+        assert!(self.ending == Ending::Xid, "nothing follows the last event of a transaction");
         self.close_rows(0);
         if !self.statement.tables.contains(&table.table_id()) {
             self.insert_table_map(table);
@@ -298,12 +360,35 @@ impl TransactionEvents {
     }
 
     fn push_begin(&mut self) {
+        if let Some(xid) = &self.xa {
+            let (sql, number) = (format!("XA START {xid}"), self.number_of_xa());
+            self.number_at = self.xa_query(&sql, number);
+            return;
+        }
         if self.begin_body.is_empty() {
             push_query(&mut self.begin_body, &self.context, &self.database, b"BEGIN", QueryXid::InXidEvent);
         }
         self.begin(EventType::QUERY, FLAG_SUPPRESS_USE);
         self.buffer.extend_from_slice(&self.begin_body);
         self.complete(0);
+    }
+
+    /// A statement within an XA transaction; short, so that it gets no early checksum.
+    fn xa_query(&mut self, sql: &str, number: QueryXid) -> Option<usize> {
+        let start = self.buffer.len();
+        self.begin(EventType::QUERY, FLAG_SUPPRESS_USE);
+        let number_at = push_query(&mut self.buffer, &self.context, &self.database, sql.as_bytes(), number);
+        self.complete(start);
+        number_at
+    }
+
+    fn number_of_xa(&self) -> QueryXid {
+        if self.options.number_xa { QueryXid::InStatus } else { QueryXid::InXidEvent }
+    }
+
+    fn begin_anew(&mut self) {
+        self.ending = Ending::Xid;
+        self.number_at = None;
     }
 
     /// Ends the event that begins at `start` and reaches to the end of the buffer.
@@ -352,7 +437,7 @@ impl TransactionEvents {
     }
 
     pub(super) fn xid_event_bytes(&self) -> u64 {
-        if self.query_xid_at.is_some() { 0 } else { super::layout::XID_EVENT_BYTES }
+        if self.ending == Ending::Xid { super::layout::XID_EVENT_BYTES } else { 0 }
     }
 }
 

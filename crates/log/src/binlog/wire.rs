@@ -57,6 +57,9 @@ impl EventType {
     /// Every GTID in the files before this one.
     pub const PREVIOUS_GTIDS: EventType = EventType(35);
 
+    /// The rows of an XA transaction are complete.
+    pub const XA_PREPARE: EventType = EventType(38);
+
     /// The name as `SHOW BINLOG EVENTS` gives it; `Unknown` for what this server never writes.
     pub fn name(self) -> &'static str {
         match self {
@@ -70,6 +73,7 @@ impl EventType {
             EventType::DELETE_ROWS => "Delete_rows",
             EventType::GTID => "Gtid",
             EventType::PREVIOUS_GTIDS => "Previous_gtids",
+            EventType::XA_PREPARE => "XA_prepare",
             _ => "Unknown",
         }
     }

@@ -362,6 +362,11 @@ pub fn store_figures(server: &Server) -> Vec<(String, String)> {
     put("Binlog_file_writes", binlog.writes);
     put("Binlog_file_bytes", binlog.bytes);
     put("Binlog_file_syncs", binlog.syncs);
+    if let Some(coordinator) = store.coordinator_log() {
+        put("Coordinator_log_writes", coordinator.writes);
+        put("Coordinator_log_bytes", coordinator.bytes);
+        put("Coordinator_log_syncs", coordinator.syncs);
+    }
     for engine in store.engines() {
         for (figure, value) in engine.figures() {
             put(&format!("{}_{figure}", engine.name()), value);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::rocksdb::{RocksDb, RocksDbOptions, RocksDbTwoPhase};
-use cohort_engine::{Direction, Engine, KeyRange, MIN_KEY_LEN, TwoPhase};
+use cohort_engine::{Engine, TwoPhase};
 use cohort_io::{SystemClock, replace_whole};
 use cohort_log::binlog::{BinlogOptions, ServerIdentity};
 use cohort_log::journal::{JournalOptions, Lsn};
@@ -65,6 +65,7 @@ fn store_options(dir: &DataDir, globals: &Globals) -> StoreOptions {
         },
         binlog: BinlogOptions::new(&dir.path),
         log_bin: globals.flag("log_bin"),
+        tc_log: dir.path.join("tc.log"),
         identity: ServerIdentity {
             server_id: globals.int("server_id") as u32,
             server_version: crate::VERSION.to_owned(),
@@ -88,9 +89,8 @@ impl EngineSource for Engines<'_> {
     }
 
     fn two_phase(&self) -> Result<Vec<Arc<dyn TwoPhase>>, EngineSourceError> {
-        refuse_rows_of(&self.redb()?)?;
         let rocksdb = RocksDbTwoPhase::open(&self.dir.path.join("rocksdb"), &self.rocksdb_options())?;
-        Ok(vec![Arc::new(rocksdb)])
+        Ok(vec![Arc::new(rocksdb), Arc::new(self.redb()?)])
     }
 }
 
@@ -109,20 +109,6 @@ impl Engines<'_> {
             write_buffer_bytes: self.globals.int("write_buffer_size") as usize,
             ..RocksDbOptions::default()
         }
-    }
-}
-
-/// redb has no log of its own: only the journal writes its tables.
-fn refuse_rows_of(engine: &dyn Engine) -> Result<(), EngineSourceError> {
-    let all = KeyRange { lower: vec![0; MIN_KEY_LEN], upper: vec![0xff; MIN_KEY_LEN] };
-    match engine.cursor(&all, Direction::Forward)?.next()? {
-        None => Ok(()),
-        Some(_) => Err(format!(
-            "there are tables with ENGINE={}, which only commit_protocol=journal can write: start with that, and \
-             move or drop them first",
-            engine.name()
-        )
-        .into()),
     }
 }
 

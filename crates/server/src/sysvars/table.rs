@@ -65,7 +65,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("collation_database", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of the default database."),
     row("collation_server", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of new databases."),
     row("commit_flush", Global, AtStart, Bool, "ON", "Under commit_protocol=mariadb the engines' logs are synced behind the commit records too."),
-    row("commit_protocol", Global, AtStart, Word(&["journal", "mysql41", "mysql50", "plugin104", "mysql56", "mysql57", "mariadb-naive", "mariadb"]), "journal", "How binlog and engines are kept together: by the journal, or as a historical server did it."),
+    row("commit_protocol", Global, AtStart, Word(&["journal", "mysql41", "mysql50", "plugin104", "mysql56", "mysql57", "mariadb-naive", "mariadb", "tc-mmap"]), "journal", "How binlog and engines are kept together: by the journal, or as a historical server did it. tc-mmap is for engines alone and needs --skip-log-bin."),
     row("completion_type", Both, Anytime, Only("NO_CHAIN"), "NO_CHAIN", "COMMIT begins no new transaction."),
     row("connect_timeout", Global, Anytime, int(2, YEAR), "10", "Seconds a client may take to log in."),
     row("cte_max_recursion_depth", Both, Anytime, int(0, 4_294_967_295), "1000", "Most rounds of a recursive common table expression."),

@@ -41,6 +41,7 @@ enum Detail {
     Table { table: String, table_id: u64, columns: usize },
     Rows { table: String, table_id: u64, rows: u64, statement_end: bool },
     Xid { xid: u64 },
+    XaPrepare { xid: String, one_phase: bool },
     Rotate { next_file: String, position: u64 },
     Other {},
 }
@@ -131,6 +132,7 @@ fn detail(event: &Event<'_>, tables: &mut HashMap<u64, TableMapEvent>) -> Result
             Detail::Rows { table: name(table), table_id, rows: count, statement_end }
         }
         EventBody::Xid(xid) => Detail::Xid { xid },
+        EventBody::XaPrepare(event) => Detail::XaPrepare { xid: event.xid.to_string(), one_phase: event.one_phase },
         EventBody::Rotate(rotate) => Detail::Rotate { next_file: rotate.file_name, position: rotate.position },
         EventBody::Other(_) => Detail::Other {},
     })
@@ -153,6 +155,7 @@ fn describe(line: &EventLine<'_>) -> String {
             format!("{table}, {rows} rows{}", if *statement_end { ", end of statement" } else { "" })
         }
         Detail::Xid { xid } => xid.to_string(),
+        Detail::XaPrepare { xid, one_phase } => format!("{xid}{}", if *one_phase { ", one phase" } else { "" }),
         Detail::Rotate { next_file, position } => format!("{next_file} at {position}"),
         Detail::Other {} => format!("type {}", line.code),
     };

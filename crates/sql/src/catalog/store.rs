@@ -8,6 +8,7 @@
 //! 3                                        -> JSON { next_table_id, next_index_id }
 //! 4 | table id, 8 bytes big-endian         -> least AUTO_INCREMENT value, 8 bytes big-endian
 //! 5 | key of the system area               -> its value
+//! 0                                        -> the store's own
 //! ```
 //!
 //! Invariants

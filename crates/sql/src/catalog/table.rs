@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use cohort_engine::{Direction, EngineId, KeyRange};
+use cohort_engine::{EngineId, KeyRange};
 use cohort_log::binlog::{KeyColumn, TableMap};
-use cohort_txn::{Read, Transaction};
+use cohort_txn::Transaction;
 use parking_lot::Mutex;
 
 use super::definition::{IndexColumn, IndexKind, TableDef};
@@ -234,9 +234,8 @@ impl Table {
             Some(id) => id,
             None => {
                 let range = prefix_range(&self.row_prefix());
-                let mut scan =
-                    transaction.scan(self.engine, Read::Current, &range, Direction::Reverse).map_err(read_failed)?;
-                let last = scan.next().map_err(read_failed)?.and_then(|entry| entry.key.get(4..12)?.try_into().ok());
+                let last = transaction.last_key(self.engine, &range).map_err(read_failed)?;
+                let last = last.and_then(|key| key.get(4..12)?.try_into().ok());
                 last.map_or(1, |last| u64::from_be_bytes(last) + 1)
             }
         };
@@ -318,9 +317,9 @@ impl Table {
         let index = self.indexes.iter().find(|index| index.columns.first() == Some(&column));
         let Some(index) = index else { return Ok(1) };
         let range = prefix_range(&index.prefix());
-        let mut scan = transaction.scan(self.engine, Read::Current, &range, Direction::Reverse).map_err(read_failed)?;
-        let Some(entry) = scan.next().map_err(read_failed)? else { return Ok(self.counters.floor.max(1)) };
-        let value = key::decode(&index.parts[0], &entry.key[4..]).map_err(|error| damaged(&self.def.name, &error))?;
+        let last = transaction.last_key(self.engine, &range).map_err(read_failed)?;
+        let Some(last) = last else { return Ok(self.counters.floor.max(1)) };
+        let value = key::decode(&index.parts[0], &last[4..]).map_err(|error| damaged(&self.def.name, &error))?;
         let last = match value {
             Some(Value::Int(last)) => u64::try_from(last).unwrap_or(0),
             Some(Value::UInt(last)) => last,

@@ -38,6 +38,7 @@ impl Disk {
             journal: JournalOptions { segment_bytes: 1 << 20, ..JournalOptions::default() },
             binlog: BinlogOptions::new("/data"),
             log_bin: true,
+            tc_log: "/data/tc.log".into(),
             identity: ServerIdentity { server_id: 1, server_version: "8.0.40-test".to_owned() },
             server_uuid: "11111111-2222-3333-4444-555555555555".parse().expect("a UUID"),
             settings: CommitSettings::durable(1 << 30),

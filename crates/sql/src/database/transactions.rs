@@ -2,6 +2,7 @@
 
 use cohort_txn::Transaction;
 
+use super::xa::{may_work, outside_xa};
 use super::{Database, isolation_of};
 use crate::ast::Completion;
 use crate::error::{ER_SP_DOES_NOT_EXIST_SAVEPOINT, SqlError};
@@ -18,7 +19,12 @@ impl Database {
         Ok(self.new_transaction(session, false, None))
     }
 
-    fn new_transaction(&self, session: &mut SessionState, explicit: bool, read_only: Option<bool>) -> OpenTransaction {
+    pub(super) fn new_transaction(
+        &self,
+        session: &mut SessionState,
+        explicit: bool,
+        read_only: Option<bool>,
+    ) -> OpenTransaction {
         let mut transaction = self.store.begin();
         transaction.set_isolation(isolation_of(session));
         transaction.set_lock_wait(session.row_lock_timeout);
@@ -49,6 +55,7 @@ impl Database {
 
     /// Commits the open transaction before a statement that cannot be part of one.
     pub(super) fn commit_open(&self, session: &mut SessionState) -> Result<(), SqlError> {
+        outside_xa(session)?;
         match end(session) {
             Some(transaction) => {
                 self.store.commit_and_wait(transaction).map(|_| ()).map_err(|error| commit_failed(&error))
@@ -64,6 +71,7 @@ impl Database {
         read_only: Option<bool>,
         session: &mut SessionState,
     ) -> Result<Outcome, SqlError> {
+        outside_xa(session)?;
         if consistent_snapshot {
             // The new snapshot must have in it what is committed here.
             self.commit_open(session)?;
@@ -79,6 +87,7 @@ impl Database {
 
     /// COMMIT
     pub(super) fn commit(&self, completion: Completion, session: &mut SessionState) -> Result<Outcome, SqlError> {
+        outside_xa(session)?;
         let read_only = session.transaction.as_ref().map(|open| open.read_only);
         let commit = end(session);
         self.complete(completion, read_only, session);
@@ -87,6 +96,7 @@ impl Database {
 
     /// ROLLBACK
     pub(super) fn rollback(&self, completion: Completion, session: &mut SessionState) -> Result<Outcome, SqlError> {
+        outside_xa(session)?;
         let read_only = session.transaction.as_ref().map(|open| open.read_only);
         session.rollback();
         self.complete(completion, read_only, session);
@@ -102,6 +112,7 @@ impl Database {
 
     /// SAVEPOINT; a name that is taken moves. Outside of a transaction it marks nothing.
     pub(super) fn savepoint(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
+        may_work(session)?;
         if session.autocommit && session.transaction.is_none() {
             return Ok(Outcome::ok());
         }
@@ -115,6 +126,7 @@ impl Database {
 
     /// ROLLBACK TO; later savepoints are gone, the named one stays.
     pub(super) fn rollback_to(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
+        may_work(session)?;
         let (open, at) = find_savepoint(name, session)?;
         open.savepoints.truncate(at + 1);
         let (_, point) = &open.savepoints[at];
@@ -124,16 +136,19 @@ impl Database {
 
     /// RELEASE SAVEPOINT; later savepoints go with it.
     pub(super) fn release_savepoint(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
+        may_work(session)?;
         let (open, at) = find_savepoint(name, session)?;
         open.savepoints.truncate(at);
         Ok(Outcome::ok())
     }
 
-    /// Turning autocommit on commits what is open.
-    pub(super) fn after_set(&self, autocommit_before: bool, session: &mut SessionState) -> Outcome {
-        let turned_on = session.autocommit && !autocommit_before;
-        let commit = if turned_on { end(session) } else { None };
-        Outcome { commit, ..Outcome::ok() }
+    /// Turning autocommit on commits what is open; within an XA transaction it is refused.
+    pub(super) fn after_set(&self, autocommit_before: bool, session: &mut SessionState) -> Result<Outcome, SqlError> {
+        if !session.autocommit || autocommit_before {
+            return Ok(Outcome::ok());
+        }
+        outside_xa(session)?;
+        Ok(Outcome { commit: end(session), ..Outcome::ok() })
     }
 }
 

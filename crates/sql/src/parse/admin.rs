@@ -5,7 +5,7 @@ use cohort_txn::Isolation;
 use super::cursor::Cursor;
 use super::expression::{system_variable, user_variable};
 use super::fingerprint::Mark;
-use super::{account, front, schema, show};
+use super::{account, front, schema, show, xa};
 use crate::ast::{AdminCommand, Assignment, Completion, Expr, Statement};
 use crate::error::SqlError;
 use crate::expr::VariableScope;
@@ -77,7 +77,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
             Ok(Statement::Admin(AdminCommand::UnlockTables))
         }
         "LOCK" => unsupported("LOCK TABLES"),
-        "XA" => unsupported("XA"),
+        "XA" => xa::parse(cursor),
         "PREPARE" | "EXECUTE" | "DEALLOCATE" => unsupported("PREPARE as a statement"),
         "CALL" => unsupported("stored procedures"),
         "HANDLER" => unsupported("HANDLER"),

@@ -86,8 +86,9 @@ impl BinlogOrder {
             }
             let mut gtid = None;
             if let Some(events) = &mut member.events {
-                // A DDL statement depends on everything before it, and everything behind on it.
-                let serial = events.is_query();
+                // A DDL statement depends on everything before it, and everything behind on it; so does an XA
+                // transaction, of whose rows the overlay knows nothing when it is prepared.
+                let serial = events.is_serial();
                 let after = member.depends_on.and_then(|order| order.checked_sub(first_order));
                 let after = after.map_or(0, |at| sequence_numbers[at as usize]);
                 let last_committed = if serial { self.sequence_number } else { independent_since.max(after) };

@@ -9,18 +9,20 @@
 //! | without prepare (`mysql41`, `support_xa=0`) | a transaction in one log only | nothing can |
 //!
 //! The coordinator log is the last binlog file: a file is ended only when everything in it is durable in
-//! the engines.
+//! the engines. Without a binlog it is `tc.log`, which has an XID until its transaction is durable.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use cohort_engine::{TwoPhase, Xid};
+use cohort_io::FileSystem;
 use cohort_log::binlog::{BinlogFiles, BinlogPosition, EventBody, Gtid, GtidSet, ReadError, ReaderOptions};
 
 use serde::Serialize;
 
-use super::{CommitProtocol, binlog_note, internal_number};
+use super::{CommitProtocol, TcLog, binlog_note, internal_number};
 use crate::checkpoint::Note;
 use crate::recovery::RecoverError;
 
@@ -33,12 +35,16 @@ pub struct TwoPhaseReport {
     pub clean_stop: bool,
     /// Transactions in the last binlog file.
     pub in_binlog: u64,
+    /// Transactions in `tc.log`, where that was the coordinator's log.
+    pub in_tc_log: Option<u64>,
     /// Bytes cut off behind them.
     pub binlog_bytes_cut: u64,
     /// Why they were cut.
     pub cut_reason: Option<String>,
     /// Per engine.
     pub engines: Vec<DecidedReport>,
+    /// XA transactions that clients prepared and nobody has decided.
+    pub xa_prepared: u64,
     /// In what binlog and engines differ, which only a protocol without prepare leaves: nothing repairs it.
     pub divergences: Vec<String>,
 }
@@ -50,11 +56,11 @@ pub struct DecidedReport {
     pub name: &'static str,
     /// Prepared transactions found.
     pub prepared: u64,
-    /// Of these, committed: the binlog has them.
+    /// Of these, committed: the coordinator's log has them.
     pub committed: u64,
-    /// Rolled back: the binlog does not have them.
+    /// Rolled back: it does not have them.
     pub rolled_back: u64,
-    /// Clients' own (XA), left as they are.
+    /// With names that are not this server's, left as they are.
     pub left: u64,
 }
 
@@ -70,7 +76,11 @@ impl TwoPhaseReport {
 
 impl fmt::Display for TwoPhaseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "recovery: {}, {} transactions in the last binlog file", self.protocol, self.in_binlog)?;
+        write!(f, "recovery: {}, ", self.protocol)?;
+        match self.in_tc_log {
+            Some(count) => write!(f, "{count} transactions in tc.log")?,
+            None => write!(f, "{} transactions in the last binlog file", self.in_binlog)?,
+        }
         for DecidedReport { name, prepared, committed, rolled_back, left } in &self.engines {
             write!(
                 f,
@@ -80,6 +90,9 @@ impl fmt::Display for TwoPhaseReport {
         if self.binlog_bytes_cut > 0 {
             let reason = self.cut_reason.as_deref().unwrap_or("space set aside");
             write!(f, "; {} binlog bytes cut ({reason})", self.binlog_bytes_cut)?;
+        }
+        if self.xa_prepared > 0 {
+            write!(f, "; {} XA transactions wait for their decision", self.xa_prepared)?;
         }
         self.divergences.iter().try_for_each(|divergence| write!(f, "; DIVERGED: {divergence}"))
     }
@@ -106,11 +119,12 @@ pub(super) struct LoggedTransaction {
     pub end: BinlogPosition,
 }
 
-/// Decides every prepared transaction by the last binlog file, whose torn end is cut. `wrote` is the
-/// protocol that wrote it.
+/// Decides every prepared transaction by the last binlog file, whose torn end is cut, or by `tc_log`, the
+/// numbers in `tc.log`. `wrote` is the protocol that wrote them.
 pub(crate) fn recover(
     wrote: CommitProtocol,
     binlog: &BinlogFiles,
+    tc_log: Option<&[u64]>,
     engines: &[Arc<dyn TwoPhase>],
 ) -> Result<(Note, TwoPhaseReport), RecoverError> {
     let found = read_coordinator_log(binlog)?;
@@ -120,12 +134,14 @@ pub(crate) fn recover(
         protocol: wrote.to_string(),
         clean_stop: !log.in_use,
         in_binlog: log.transactions.len() as u64,
+        in_tc_log: tc_log.map(|numbers| numbers.len() as u64),
         binlog_bytes_cut: files.cut_bytes,
         cut_reason: log.cut_reason.filter(|_| files.cut_bytes > 0),
         ..TwoPhaseReport::default()
     };
+    let logged: Vec<u64> = log.transactions.iter().map(|transaction| transaction.xid).collect();
     for engine in engines {
-        report.engines.push(decide(&**engine, &log.transactions)?);
+        report.engines.push(decide(&**engine, tc_log.unwrap_or(&logged))?);
     }
     if !wrote.prepares() {
         report.divergences = binlog_note::divergences(engines, &log.transactions, log.end)?;
@@ -133,8 +149,23 @@ pub(crate) fn recover(
     Ok((Note { position: log.end, gtids: log.gtids }, report))
 }
 
-/// Commits what the binlog has, in its order, and rolls the rest back.
-fn decide(engine: &dyn TwoPhase, logged: &[LoggedTransaction]) -> Result<DecidedReport, RecoverError> {
+/// Reads `tc.log` at `path`. It is there before any transaction is prepared: where it is missing, `engines` may
+/// hold none.
+pub(crate) fn read_tc_log(
+    fs: &dyn FileSystem,
+    path: &Path,
+    engines: &[Arc<dyn TwoPhase>],
+) -> Result<Vec<u64>, RecoverError> {
+    let found = TcLog::read(fs, path)?;
+    let mut undecided = engines.iter().flat_map(|engine| engine.prepared());
+    if found.is_none() && undecided.any(|xid| internal_number(&xid).is_some()) {
+        return Err(RecoverError::NoTcLog { path: path.to_path_buf() });
+    }
+    Ok(found.unwrap_or_default())
+}
+
+/// Commits what the coordinator's log has, in its order, and rolls the rest back.
+fn decide(engine: &dyn TwoPhase, logged: &[u64]) -> Result<DecidedReport, RecoverError> {
     let found = engine.prepared();
     let mut report =
         DecidedReport { name: engine.name(), prepared: found.len() as u64, committed: 0, rolled_back: 0, left: 0 };
@@ -145,8 +176,8 @@ fn decide(engine: &dyn TwoPhase, logged: &[LoggedTransaction]) -> Result<Decided
             None => report.left += 1,
         }
     }
-    for transaction in logged {
-        if let Some(xid) = undecided.remove(&transaction.xid) {
+    for number in logged {
+        if let Some(xid) = undecided.remove(number) {
             engine.commit_prepared(&xid)?;
             report.committed += 1;
         }
@@ -191,7 +222,7 @@ fn read_file(binlog: &BinlogFiles, number: u64) -> Result<CoordinatorLog, ReadEr
     let (gtids, in_use) = (reader.previous_gtids()?, reader.is_in_use());
     let mut log = CoordinatorLog { gtids, in_use, ..CoordinatorLog::default() };
     log.end = BinlogPosition { file_number: number, offset: reader.offset() };
-    let mut gtid = None;
+    let (mut gtid, mut xa_number) = (None, None);
     loop {
         let event = match reader.next_event() {
             Ok(Some(event)) => event,
@@ -209,6 +240,14 @@ fn read_file(binlog: &BinlogFiles, number: u64) -> Result<CoordinatorLog, ReadEr
             }
             Ok(EventBody::Xid(xid)) => xid,
             Ok(EventBody::Query(query)) => match query.ddl_xid() {
+                Some(xid) if query.sql.starts_with(b"XA START ") => {
+                    xa_number = Some(xid);
+                    continue;
+                }
+                Some(xid) => xid,
+                None => continue,
+            },
+            Ok(EventBody::XaPrepare(_)) => match xa_number.take() {
                 Some(xid) => xid,
                 None => continue,
             },

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cohort_engine::{TwoPhase, WriteError, Xid};
+use cohort_io::SyncFigures;
 use cohort_log::binlog::{FileStart, GtidSet};
 use cohort_log::journal::Lsn;
 use parking_lot::{Condvar, Mutex};
@@ -36,7 +37,7 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(1);
 #[derive(Default)]
 struct Progress {
     next_order: u64,
-    /// Members in the binlog that the engines have not all committed.
+    /// Members with a place in the order that the engines have not all committed.
     undecided: u64,
     /// Sessions within a commit.
     committing: u64,
@@ -102,7 +103,7 @@ impl Steps {
             return Err(closed);
         }
         member.xid = self.next_xid.fetch_add(1, Ordering::Relaxed);
-        let outcome = match member.events.is_some() {
+        let outcome = match member.events.is_some() || self.protocol.needs_no_binlog() {
             true => self.protocol.commit(self, member),
             false => self.commit_in_engines_only(member),
         };
@@ -112,18 +113,23 @@ impl Steps {
     }
 
     /// A transaction that is not in the binlog (`sql_log_bin=0`) has nothing to be kept together with.
-    fn commit_in_engines_only(&self, mut member: Member) -> Result<Committed, CommitError> {
-        member.committed = Some(Committed { gtid: None, position: self.shared.published().position });
-        member.order = {
-            let mut progress = self.progress.lock();
-            progress.next_order += 1;
-            progress.next_order - 1
-        };
+    pub fn commit_in_engines_only(&self, mut member: Member) -> Result<Committed, CommitError> {
+        self.take_place(&mut member);
         let showing = self.showing.lock("commit");
         let committed = self.commit_in_engines(&member, |engine, redo| engine.commit_unprepared(redo))?;
         drop(showing);
+        self.decided();
         self.flush_engines(&member)?;
         Ok(committed)
+    }
+
+    /// Gives a member that is not in the binlog its place in the commit order.
+    pub fn take_place(&self, member: &mut Member) {
+        member.committed = Some(Committed { gtid: None, position: self.shared.published().position });
+        let mut progress = self.progress.lock();
+        member.order = progress.next_order;
+        progress.next_order += 1;
+        progress.undecided += 1;
     }
 
     /// Begins a new binlog file behind everything committed so far.
@@ -406,12 +412,19 @@ impl Steps {
                 self.seal(&error);
                 return;
             }
+            let next = Instant::now() + UPKEEP_EVERY;
             let mut progress = self.progress.lock();
+            // Every commit wakes those who wait for the last one under way.
+            while progress.closed.is_none() && !self.changed.wait_until(&mut progress, next).timed_out() {}
             if progress.closed.is_some() {
                 return;
             }
-            self.changed.wait_for(&mut progress, UPKEEP_EVERY);
         }
+    }
+
+    /// Writes and syncs of the coordinator's log, where that is not the binlog.
+    pub fn coordinator_log(&self) -> Option<SyncFigures> {
+        self.protocol.coordinator_log()
     }
 
     /// The protocol's locks, and what they cost so far.

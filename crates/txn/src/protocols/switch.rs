@@ -112,6 +112,9 @@ impl DataDirectory<'_> {
         protocol: CommitProtocol,
         progress: &mut dyn FnMut(&str),
     ) -> Result<(Engines, Option<StartReport>), RecoverError> {
+        if protocol == CommitProtocol::TcMmap && (self.options)().log_bin {
+            return Err(RecoverError::TcMmapWithBinlog);
+        }
         let mark = ProtocolMark::new(self.fs.clone(), self.mark.clone());
         let marked = mark.read()?;
         let wrote = match marked {

@@ -1,0 +1,326 @@
+//! XA transactions: from XA START to the decision, across disconnects and restarts.
+//!
+//! A prepare is a transaction of its own. It writes one entry into engine 0, with the changes and the locks
+//! of the prepared transaction, together with that one's events in the binlog. A decision is another one: it
+//! removes the entry and, if it is a commit, makes the changes. Both are as atomic and as durable as every
+//! commit, whatever the protocol; checkpoints and recovery need not know of them.
+//!
+//! Format of an entry, integers little-endian unless noted:
+//!
+//! ```text
+//! key    `\0\0\0\0xa` | length of gtrid u8 | gtrid | length of bqual u8 | bqual
+//!        | format id, 4 bytes big-endian
+//! value  version u8 = 1 | in the binlog u8
+//!        | locks u32, per lock: exclusive u8, length u32, name
+//!        | engines u8, per engine: id u8, length u32, redo
+//! ```
+//!
+//! Invariants
+//! 1. There is an entry exactly for each prepared transaction that wrote something.
+//! 2. A prepared transaction's locks are held until its decision is durable; after a restart they are taken
+//!    before the first commit.
+//! 3. A name is decided once: whoever decides has the branch locked until the outcome is known.
+//!
+//! A prepared transaction that wrote nothing has nothing to lose: it is in memory only.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cohort_engine::{Direction, EngineId, KeyRange, Redo, RedoOp};
+use cohort_log::binlog::{EventOptions, TransactionEvents, XaId};
+use parking_lot::Mutex;
+
+use crate::carrier::blocking;
+use crate::cohort_record::{CohortRecordError, Reader};
+use crate::commit::CommitError;
+use crate::locks::{HeldLocks, LockMode};
+use crate::recovery::RecoverError;
+use crate::store::Store;
+use crate::transaction::Transaction;
+use crate::write_set::WriteSet;
+
+/// The engine that has the entries.
+const ENGINE: EngineId = EngineId(0);
+/// What the entries' keys begin with: keys that begin with four zeros are the store's own.
+const PREFIX: &[u8; 6] = b"\0\0\0\0xa";
+const VERSION: u8 = 1;
+
+/// Why an XA transaction was not decided.
+#[derive(Debug, thiserror::Error)]
+pub enum XaError {
+    /// No prepared transaction has the name.
+    #[error("no prepared transaction is called {0}")]
+    Unknown(XaId),
+    /// The decision could not be made durable; the transaction is still prepared.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// A prepared transaction.
+struct Prepared {
+    locks: HeldLocks,
+    writes: WriteSet,
+    /// Whether the decision goes into the binlog, as the prepare did.
+    logged: bool,
+    /// Whether there is an entry.
+    stored: bool,
+}
+
+/// A name in use: `None` once it is decided.
+type Branch = Arc<Mutex<Option<Prepared>>>;
+
+enum Use {
+    /// Some session is at work on it.
+    Active,
+    Prepared(Branch),
+}
+
+/// Names of XA transactions in use.
+#[derive(Default)]
+pub(crate) struct XaRegistry {
+    names: Mutex<BTreeMap<XaId, Use>>,
+}
+
+/// The name of an XA transaction that a session has open; dropping it gives the name up.
+pub struct ActiveXa {
+    registry: Arc<XaRegistry>,
+    xid: Option<XaId>,
+}
+
+impl ActiveXa {
+    /// The name.
+    pub fn xid(&self) -> &XaId {
+        self.xid.as_ref().expect("there until it is prepared")
+    }
+
+    fn become_prepared(mut self, prepared: Prepared) {
+        if let Some(xid) = self.xid.take() {
+            self.registry.names.lock().insert(xid, Use::Prepared(Arc::new(Mutex::new(Some(prepared)))));
+        }
+    }
+}
+
+impl Drop for ActiveXa {
+    fn drop(&mut self) {
+        if let Some(xid) = &self.xid {
+            self.registry.names.lock().remove(xid);
+        }
+    }
+}
+
+impl XaRegistry {
+    fn prepared(&self) -> Vec<(XaId, Branch)> {
+        let names = self.names.lock();
+        let prepared = names.iter().filter_map(|(xid, used)| match used {
+            Use::Active => None,
+            Use::Prepared(branch) => Some((xid.clone(), branch.clone())),
+        });
+        prepared.collect()
+    }
+
+    fn find(&self, xid: &XaId) -> Option<Branch> {
+        match self.names.lock().get(xid) {
+            Some(Use::Prepared(branch)) => Some(branch.clone()),
+            _ => None,
+        }
+    }
+
+    /// The highest key within `range` that a prepared transaction will put if it commits.
+    pub(crate) fn last_key(&self, engine: EngineId, range: &KeyRange) -> Option<Vec<u8>> {
+        let last = |branch: &Branch| {
+            let branch = blocking(|| branch.lock());
+            let versions = branch.as_ref()?.writes.range(engine, range);
+            versions.iter().rev().find(|(_, version)| version.is_some()).map(|(key, _)| key.to_vec())
+        };
+        self.prepared().iter().filter_map(|(_, branch)| last(branch)).max()
+    }
+}
+
+impl Store {
+    /// Takes `xid` for a new XA transaction; `None` when it is in use.
+    pub fn start_xa(&self, xid: &XaId) -> Option<ActiveXa> {
+        let registry = self.xa();
+        let mut names = registry.names.lock();
+        if names.contains_key(xid) {
+            return None;
+        }
+        names.insert(xid.clone(), Use::Active);
+        Some(ActiveXa { registry: registry.clone(), xid: Some(xid.clone()) })
+    }
+
+    /// Prepares `transaction`, whose events were started as those of `active`, and waits until that is
+    /// durable. After an error it is rolled back.
+    pub fn prepare_xa(self: &Arc<Self>, active: ActiveXa, mut transaction: Transaction) -> Result<(), CommitError> {
+        transaction.events.end_xa(false);
+        let logged = transaction.is_logged() && !transaction.events.is_empty();
+        let stored = transaction.has_writes();
+        if stored {
+            let mut prepare = self.begin();
+            prepare.set_binlog(logged);
+            let empty = TransactionEvents::new(EventOptions::default());
+            prepare.events = std::mem::replace(&mut transaction.events, empty);
+            let locks = self.locks().modes(&transaction.locks);
+            self.change_entry(&mut prepare, active.xid(), Some(&encode(logged, &locks, &transaction.writes)));
+            self.commit_and_wait(prepare)?;
+        }
+        let (locks, writes) = transaction.into_parts();
+        active.become_prepared(Prepared { locks, writes, logged, stored });
+        Ok(())
+    }
+
+    /// Commits or rolls back the prepared transaction called `xid` and waits until that is durable;
+    /// `set_context` may say what the binlog tells of the session.
+    pub fn decide_xa(
+        self: &Arc<Self>,
+        xid: &XaId,
+        commit: bool,
+        set_context: impl FnOnce(&mut TransactionEvents),
+    ) -> Result<(), XaError> {
+        let unknown = || XaError::Unknown(xid.clone());
+        let branch = self.xa().find(xid).ok_or_else(unknown)?;
+        let mut branch = blocking(|| branch.lock());
+        let prepared = branch.as_mut().ok_or_else(unknown)?;
+        if prepared.stored {
+            let mut decision = self.begin();
+            if commit {
+                decision.writes = prepared.writes.clone();
+            }
+            self.change_entry(&mut decision, xid, None);
+            decision.set_binlog(prepared.logged);
+            set_context(decision.events());
+            decision.events().decide_xa(xid, commit);
+            self.commit_and_wait(decision)?;
+        }
+        self.locks().release_all(&mut prepared.locks);
+        *branch = None;
+        self.xa().names.lock().remove(xid);
+        Ok(())
+    }
+
+    /// The names of the prepared transactions, in order.
+    pub fn prepared_xa(&self) -> Vec<XaId> {
+        self.xa().prepared().into_iter().map(|(xid, _)| xid).collect()
+    }
+
+    /// Sets or removes the entry of `xid` as part of `transaction`.
+    fn change_entry(&self, transaction: &mut Transaction, xid: &XaId, value: Option<&[u8]>) {
+        let key = encode_key(xid);
+        let locked = transaction.try_lock(ENGINE, &key, LockMode::Exclusive);
+        assert!(locked, "the name is in nobody else's hands");
+        match value {
+            Some(value) => transaction.put(ENGINE, &key, value),
+            None => transaction.delete(ENGINE, &key),
+        }
+    }
+
+    /// Takes the locks of those that were prepared when the server stopped; returns how many there are.
+    pub(crate) fn restore_xa(&self) -> Result<u64, RecoverError> {
+        let range = KeyRange { lower: PREFIX.to_vec(), upper: b"\0\0\0\0xb".to_vec() };
+        let mut cursor = self.engine(ENGINE).cursor(&range, Direction::Forward)?;
+        let mut count = 0;
+        while let Some(entry) = cursor.next()? {
+            let (xid, prepared) = self.restore(entry.key, entry.value).map_err(|error| RecoverError::XaEntry {
+                key: entry.key.escape_ascii().to_string(),
+                detail: error.to_string(),
+            })?;
+            self.xa().names.lock().insert(xid, Use::Prepared(Arc::new(Mutex::new(Some(prepared)))));
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn restore(&self, key: &[u8], value: &[u8]) -> Result<(XaId, Prepared), EntryError> {
+        let xid = decode_key(key)?;
+        let mut reader = Reader::new(value);
+        let [version, logged] = reader.array()?;
+        if version != VERSION {
+            return Err(EntryError::Version(version));
+        }
+        let mut locks = self.new_locks();
+        for _ in 0..reader.u32()? {
+            let [exclusive] = reader.array()?;
+            let mode = if exclusive == 0 { LockMode::Shared } else { LockMode::Exclusive };
+            let len = reader.u32()? as usize;
+            if !self.locks().try_lock(&mut locks, reader.take(len)?, mode) {
+                return Err(EntryError::Locked);
+            }
+        }
+        let mut writes = WriteSet::default();
+        let [engines] = reader.array()?;
+        for _ in 0..engines {
+            let [engine] = reader.array()?;
+            if usize::from(engine) >= self.engines().len() {
+                return Err(EntryError::Engine(engine));
+            }
+            let len = reader.u32()? as usize;
+            for op in Redo::ops(reader.take(len)?) {
+                match op? {
+                    RedoOp::Put { key, value } => writes.set(EngineId(engine), key, Some(value.into())),
+                    RedoOp::Delete { key } => writes.set(EngineId(engine), key, None),
+                }
+            }
+        }
+        writes.forget_undo();
+        Ok((xid, Prepared { locks, writes, logged: logged != 0, stored: true }))
+    }
+}
+
+/// What is wrong with an entry.
+#[derive(Debug, thiserror::Error)]
+enum EntryError {
+    #[error(transparent)]
+    Record(#[from] CohortRecordError),
+    #[error(transparent)]
+    Redo(#[from] cohort_engine::RedoError),
+    #[error("version {0} is not known here")]
+    Version(u8),
+    #[error("no engine has the number {0}")]
+    Engine(u8),
+    #[error("another prepared transaction holds one of its locks")]
+    Locked,
+    #[error("its key is no name")]
+    Name,
+}
+
+fn encode_key(xid: &XaId) -> Vec<u8> {
+    let mut key = PREFIX.to_vec();
+    for part in [xid.gtrid(), xid.bqual()] {
+        // At most 64 bytes.
+        key.push(part.len() as u8);
+        key.extend_from_slice(part);
+    }
+    key.extend_from_slice(&xid.format_id().to_be_bytes());
+    key
+}
+
+fn decode_key(key: &[u8]) -> Result<XaId, EntryError> {
+    let mut reader = Reader::new(key);
+    reader.take(PREFIX.len())?;
+    let [gtrid] = reader.array()?;
+    let gtrid = reader.take(gtrid.into())?;
+    let [bqual] = reader.array()?;
+    let bqual = reader.take(bqual.into())?;
+    XaId::new(gtrid, bqual, u32::from_be_bytes(reader.array()?)).ok_or(EntryError::Name)
+}
+
+fn encode(logged: bool, locks: &[(Arc<[u8]>, LockMode)], writes: &WriteSet) -> Vec<u8> {
+    let length = |len: usize| u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes();
+    let mut bytes = vec![VERSION, u8::from(logged)];
+    bytes.extend_from_slice(&length(locks.len()));
+    for (name, mode) in locks {
+        bytes.push(u8::from(*mode == LockMode::Exclusive));
+        bytes.extend_from_slice(&length(name.len()));
+        bytes.extend_from_slice(name);
+    }
+    bytes.push(writes.engines().count() as u8);
+    for (engine, keys) in writes.engines() {
+        let redo = WriteSet::redo(keys);
+        bytes.push(engine.0);
+        bytes.extend_from_slice(&length(redo.len()));
+        bytes.extend_from_slice(&redo);
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests;
