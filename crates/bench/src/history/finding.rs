@@ -13,6 +13,9 @@ const FLAT: f64 = 1.3;
 /// With the processors at work for this share of the time, more clients cannot bring more.
 const BUSY: f64 = 0.85;
 
+/// The lock that gives transactions their place in the binlog, as our server calls it.
+const BINLOG_LOCK: &str = "binlog order";
+
 /// A published figure, ours, and a sentence on the difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -150,6 +153,7 @@ impl<'a> View<'a> {
             self.cost_of_binlog(Plugin104, clients, Some(0.06)),
             self.times(Plugin104, Mysql50, clients, Some(1.95)),
             self.syncs_of_transactions(clients),
+            self.hottest_lock(),
             self.cost_of_binlog(Journal, clients, None),
             self.cost_of_binlog(RealMysql55, clients, None),
         ]
@@ -195,6 +199,35 @@ impl<'a> View<'a> {
             remark: compared(broken / mended.max(0.001), 4.0, || {
                 format!("a sync of plugin104 is shared by {:.1} flushes on average here", 2.0 / mended.max(0.001))
             }),
+        })
+    }
+
+    /// The lock of mysql50 that was waited for longest, against that of the binlog, over all runs.
+    fn hottest_lock(&self) -> Option<Finding> {
+        let locks = &self.outcome.entrant(Entrant::Mysql50)?.locks;
+        let hottest = locks.first()?;
+        let binlog: Vec<_> = locks.iter().filter(|lock| lock.lock == BINLOG_LOCK).collect();
+        let (waits, waited_ns) =
+            binlog.iter().fold((0, 0), |(waits, ns), lock| (waits + lock.waits, ns + lock.wait_ns));
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let remark = match hottest.wait_ns.checked_div(waited_ns) {
+            _ if hottest.lock != "prepare_commit_mutex" => {
+                format!("Another lock is the hottest here: {} of {}.", hottest.lock, hottest.caller)
+            }
+            None => "It is the hottest here too; nobody waited for that of the binlog.".to_owned(),
+            Some(times) => format!("It is the hottest here too, {times}x that of the binlog."),
+        };
+        Some(Finding {
+            what: "hottest lock of mysql50 by time waited for it, all numbers of clients".to_owned(),
+            published: "prepare_commit_mutex, about 1000x the lock of the binlog".to_owned(),
+            ours: format!(
+                "{} {:.2} s in {} waits; the binlog’s {:.2} s in {waits}",
+                hottest.lock,
+                seconds(hottest.wait_ns),
+                thousands(hottest.waits as f64),
+                seconds(waited_ns)
+            ),
+            remark,
         })
     }
 

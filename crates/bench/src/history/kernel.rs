@@ -37,7 +37,7 @@ pub fn count(
                 counts.extend(counted);
             }
             Err(error) => {
-                progress.step(&format!("syncs of {contestant}: {error:#}"));
+                progress.step(&format!("syncs of {contestant}: {}", one_line(&error)));
                 absent.push(Absent { contestant: Some(contestant), experiment: None, reason: one_line(&error) });
             }
         }

@@ -300,7 +300,7 @@ fn locks(page: &mut String, history: &History) -> fmt::Result {
     }
     page.push_str(
         "<h2>Locks of the commit path</h2>\n<p>The hottest lock of every protocol by time waited for it, over all \
-         runs of the experiment above.</p>\n",
+         runs of sysbench <code>oltp_update_non_index</code> above.</p>\n",
     );
     lock_table(page, told.iter().filter_map(|series| Some((series.contestant.to_string(), series.locks.first()?))))?;
     page.push_str("<details><summary>All locks</summary>\n");
@@ -316,7 +316,7 @@ fn locks(page: &mut String, history: &History) -> fmt::Result {
 fn lock_table<'a>(page: &mut String, locks: impl Iterator<Item = (String, &'a LockUse)>) -> fmt::Result {
     page.push_str(
         "<div class=\"wide-table\"><table>\n<tr><th>protocol</th><th class=\"text\">lock</th>\
-         <th class=\"text\">caller</th><th>taken</th><th>waited for</th><th>mean wait µs</th><th>longest</th>\
+         <th class=\"text\">caller</th><th>taken</th><th>waits</th><th>mean wait µs</th><th>longest</th>\
          <th>mean hold µs</th><th>longest</th></tr>\n",
     );
     for (name, lock) in locks {
@@ -365,7 +365,8 @@ fn mean_us(total_ns: u64, count: u64) -> String {
 }
 
 fn us(ns: f64) -> String {
-    format!("{:.1}", ns / 1000.0)
+    let us = ns / 1000.0;
+    if us < 100.0 { format!("{us:.1}") } else { thousands(us) }
 }
 
 fn known(value: Option<f64>, decimals: usize) -> String {

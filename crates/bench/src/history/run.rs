@@ -167,7 +167,10 @@ fn experiment(
             Ok(player) => players.push(player),
             Err(error) => {
                 leave(contestant, &error);
-                progress.skip(steps(experiment, &[contestant], field.scale), &format!("{contestant}: {error:#}"));
+                progress.skip(
+                    steps(experiment, &[contestant], field.scale),
+                    &format!("{contestant}: {}", one_line(&error)),
+                );
             }
         }
     }
@@ -189,7 +192,7 @@ fn experiment(
                     }
                     Err(error) => {
                         leave(player.contestant, &error);
-                        progress.step(&format!("{what}: {error:#}"));
+                        progress.step(&format!("{what}: {}", one_line(&error)));
                     }
                 }
             }
