@@ -15,6 +15,9 @@ use mysql::prelude::Queryable;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Counts {
     engine: u64,
+    /// redb, whose tree is its log.
+    second_engine: u64,
+    coordinator: u64,
     binlog: u64,
     journal: u64,
     /// New segments and checkpoints of the journal.
@@ -27,6 +30,8 @@ impl Counts {
         let of = |name: &str| rows.iter().find(|(row, _)| row == name).map_or(Ok(0), |(_, value)| value.parse());
         Ok(Counts {
             engine: of("RocksDB_log_syncs")?,
+            second_engine: of("redb_log_syncs")?,
+            coordinator: of("Coordinator_log_syncs")?,
             binlog: of("Binlog_file_syncs")?,
             journal: of("Journal_syncs")?,
             upkeep: of("Journal_upkeep_syncs")?,
@@ -42,10 +47,20 @@ impl Counts {
         };
         Counts {
             engine: count(&|path| path.starts_with("rocksdb/") && path.ends_with(".log")),
+            second_engine: count(&|path| path == "redb/rows.redb"),
+            coordinator: count(&|path| path == "tc.log"),
             binlog: count(&|path| path.starts_with("binlog.")),
-            journal: count(&|path| path.starts_with("journal/")),
+            // The directory too.
+            journal: count(&|path| path == "journal" || path.starts_with("journal/")),
             upkeep: 0,
         }
+    }
+}
+
+impl Counts {
+    fn lies_between(self, least: Counts, most: Counts) -> bool {
+        let logs = |of: Counts| [of.engine, of.second_engine, of.coordinator, of.binlog, of.journal, of.upkeep];
+        logs(least).iter().zip(logs(self)).zip(logs(most)).all(|((least, told), most)| *least <= told && told <= most)
     }
 }
 
@@ -55,6 +70,8 @@ impl Sub for Counts {
     fn sub(self, other: Counts) -> Counts {
         Counts {
             engine: self.engine - other.engine,
+            second_engine: self.second_engine - other.second_engine,
+            coordinator: self.coordinator - other.coordinator,
             binlog: self.binlog - other.binlog,
             journal: self.journal - other.journal,
             upkeep: self.upkeep - other.upkeep,
@@ -66,12 +83,18 @@ fn now_s() -> Result<f64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64())
 }
 
+/// Each commit writes a table of each engine.
 fn insert(server: &Server, clients: u64, commits: u64) -> Result<()> {
     let threads: Vec<_> = (0..clients)
         .map(|_| {
             let mut conn = server.connect()?;
             Ok(thread::spawn(move || -> mysql::Result<()> {
-                (0..commits).try_for_each(|v| conn.query_drop(format!("INSERT INTO d.t (v) VALUES ({v})")))
+                (0..commits).try_for_each(|v| {
+                    conn.query_drop("BEGIN")?;
+                    conn.query_drop(format!("INSERT INTO d.t (v) VALUES ({v})"))?;
+                    conn.query_drop(format!("INSERT INTO d.u (v) VALUES ({v})"))?;
+                    conn.query_drop("COMMIT")
+                })
             }))
         })
         .collect::<Result<_>>()?;
@@ -92,8 +115,10 @@ fn counted(options: &[&str]) -> Result<[Counts; 2]> {
     let server = options.iter().fold(launch, |launch, option| launch.option(*option)).start()?;
     let mut conn = server.connect()?;
     conn.query_drop("CREATE DATABASE d")?;
-    conn.query_drop("CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)")?;
+    conn.query_drop("CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT) ENGINE=RocksDB")?;
+    conn.query_drop("CREATE TABLE d.u (id INT AUTO_INCREMENT PRIMARY KEY, v INT) ENGINE=redb")?;
     // What starting left to be done in the background is over when the counters stand still.
+    let after;
     let mut before = Counts::told(&mut conn)?;
     loop {
         thread::sleep(Duration::from_millis(400));
@@ -103,20 +128,33 @@ fn counted(options: &[&str]) -> Result<[Counts; 2]> {
         }
         before = now;
     }
-    let from = now_s()?;
+    let from = [now_s()?, {
+        before = Counts::told(&mut conn)?;
+        now_s()?
+    }];
     insert(&server, 1, COMMITS)?;
     let alone = Counts::told(&mut conn)?;
+    // Leaders that may, wait for a second member: how groups form is not the processors' affair then.
+    conn.query_drop("SET GLOBAL binlog_group_commit_sync_no_delay_count = 2")?;
+    conn.query_drop("SET GLOBAL binlog_group_commit_sync_delay = 20000")?;
     insert(&server, CLIENTS, COMMITS)?;
     thread::sleep(Duration::from_millis(400));
-    let to = now_s()?;
-    let after = Counts::told(&mut conn)?;
+    let to = [now_s()?, {
+        after = Counts::told(&mut conn)?;
+        now_s()?
+    }];
 
     let (pid, datadir) = (server.pid(), server.datadir().to_owned());
     server.stop()?;
     let told = after - before;
-    let seen = Counts::seen(&strace::read(&trace, pid)?, &datadir, from, to);
+    let syncs = strace::read(&trace, pid)?;
+    // A sync of the background may fall between a look at the clock and one at the counters.
+    let [least, most] = [(from[1], to[0]), (from[0], to[1])].map(|(from, to)| Counts::seen(&syncs, &datadir, from, to));
     let told_like_seen = Counts { journal: told.journal + told.upkeep, upkeep: 0, ..told };
-    ensure!(told_like_seen == seen, "the kernel counts {seen:?}, the server {told:?}");
+    ensure!(
+        told_like_seen.lies_between(least, most),
+        "the kernel counts between {least:?} and {most:?}, the server {told:?}"
+    );
     Ok([alone - before, after - alone])
 }
 
@@ -149,6 +187,10 @@ fn sync_counts_equal_strace_under_every_protocol() -> Result<()> {
             }
         }
     }
+    // Prepare, commit record: two flushes of each engine, which are two syncs each of a tree.
+    let [alone, together] = counted(&["--commit-protocol=tc-mmap", "--skip-log-bin"])?;
+    assert_eq!((alone.engine, alone.second_engine, alone.coordinator), (2 * COMMITS, 4 * COMMITS, COMMITS));
+    assert_eq!((alone.binlog, together.binlog), (0, 0));
     Ok(())
 }
 
@@ -161,9 +203,13 @@ fn settings_say_how_often_which_log_is_synced() -> Result<()> {
     let [alone, _] = counted(&["--commit-protocol=mysql50", "--flush-log-at-trx-commit=2"])?;
     assert_eq!(alone.binlog, COMMITS);
     assert!(alone.engine < COMMITS, "{alone:?}");
-    let [alone, together] = counted(&["--commit-protocol=mysql50", "--skip-log-bin"])?;
-    assert_eq!((alone.engine, alone.binlog), (COMMITS, 0), "the engine's own group commit");
-    assert!(together.engine < CLIENTS * COMMITS && together.binlog == 0, "{together:?}");
+    // The engine's own group commit shares what comes together, which on a busy machine is seldom.
+    let shared = (0..10).any(|_| {
+        let [alone, together] = counted(&["--commit-protocol=mysql50", "--skip-log-bin"]).expect("counted");
+        assert_eq!((alone.engine, alone.binlog, together.binlog), (COMMITS, 0, 0));
+        together.engine < CLIENTS * COMMITS
+    });
+    assert!(shared, "no two commits ever shared a flush");
     let [alone, _] = counted(&["--flush-log-at-trx-commit=2", "--sync-binlog=3"])?;
     // And once a second.
     assert!((COMMITS / 3..COMMITS).contains(&alone.journal) && alone.binlog == 0, "{alone:?}");
