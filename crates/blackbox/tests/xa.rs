@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::replica::Replica;
 use cohort_blackbox::rng::{self, Rng};
+use cohort_blackbox::server::binary;
 use cohort_blackbox::{Launch, Server, tool};
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -198,6 +200,17 @@ fn work(server: &Server, next: &AtomicU64, told: &Mutex<BTreeMap<u64, Told>>, mu
 
 #[test]
 fn no_prepared_transaction_is_lost_or_halved_by_kill_9() -> Result<()> {
+    kill_again_and_again(6, &[])
+}
+
+#[test]
+fn classic_protocols_keep_prepared_transactions_too() -> Result<()> {
+    kill_again_and_again(2, &["--commit-protocol=mysql57"])?;
+    kill_again_and_again(2, &["--commit-protocol=mariadb"])?;
+    kill_again_and_again(2, &["--commit-protocol=tc-mmap", "--skip-log-bin"])
+}
+
+fn kill_again_and_again(rounds: u64, options: &[&str]) -> Result<()> {
     let seed = rng::seed();
     let mut rng = Rng::new(seed);
     let folder = tempfile::tempdir()?;
@@ -205,10 +218,11 @@ fn no_prepared_transaction_is_lost_or_halved_by_kill_9() -> Result<()> {
         .option("--max-binlog-size=262144")
         .option("--redb-layer-size=131072")
         .option("--write-buffer-size=1048576");
+    let launch = options.iter().fold(launch, |launch, option| launch.option(*option));
     let mut server = launch.start()?;
     create_tables(&mut server.connect()?)?;
     let (next, told) = (AtomicU64::new(1), Mutex::new(BTreeMap::new()));
-    for round in 0..6 {
+    for round in 0..rounds {
         thread::scope(|scope| {
             let workers: Vec<_> = (0..WORKERS)
                 .map(|number| {
@@ -257,8 +271,19 @@ fn no_prepared_transaction_is_lost_or_halved_by_kill_9() -> Result<()> {
     let mut conn = server.connect()?;
     let (one, two, left) = (ids(&mut conn, "one")?, ids(&mut conn, "two")?, prepared(&mut conn)?);
     assert!(one.len() > 20, "the load did next to nothing");
+    if !options.contains(&"--skip-log-bin") {
+        the_binlog_agrees(&server, one, two, &left)?;
+    }
+    let datadir = server.datadir().to_owned();
+    server.stop()?;
+    let checked = Command::new(binary()?).arg("check").arg(&datadir).output()?;
+    ensure!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    Ok(())
+}
+
+fn the_binlog_agrees(server: &Server, one: BTreeSet<u64>, two: BTreeSet<u64>, left: &BTreeSet<u64>) -> Result<()> {
     let mut copy = Replica::default();
-    for file in files(&server)? {
+    for file in files(server)? {
         copy.apply_file(&file)?;
     }
     for (table, ids) in [("d.one", one), ("d.two", two)] {
@@ -270,7 +295,6 @@ fn no_prepared_transaction_is_lost_or_halved_by_kill_9() -> Result<()> {
     }
     let names: BTreeSet<String> = left.iter().map(|id| xid(*id)).collect();
     assert_eq!(copy.prepared().into_iter().map(str::to_owned).collect::<BTreeSet<_>>(), names);
-    server.stop()?;
     Ok(())
 }
 

@@ -74,7 +74,6 @@ pub struct Worker {
     number: u64,
     next_token: u64,
     rng: Rng,
-    second_engine: &'static str,
     done: Vec<(u64, Kind, Fate)>,
     /// Its own acknowledged transfers, in which it may touch rows later.
     transfers: Vec<u64>,
@@ -89,11 +88,10 @@ enum Stop {
 }
 
 impl Worker {
-    /// One that makes tables in RocksDB and in `second_engine`.
-    pub fn new(number: u64, round: u64, rng: Rng, second_engine: &'static str, history: &History) -> Worker {
+    pub fn new(number: u64, round: u64, rng: Rng, history: &History) -> Worker {
         let transfers = history.transfers.get(&number).cloned().unwrap_or_default();
         let next_token = (round + 1) << 32 | number << 24;
-        Worker { number, next_token, rng, second_engine, done: Vec::new(), transfers }
+        Worker { number, next_token, rng, done: Vec::new(), transfers }
     }
 
     /// Runs transactions until the connection is lost. An error is a wrong answer of the server.
@@ -193,7 +191,7 @@ impl Worker {
     }
 
     fn create(&mut self, conn: &mut Conn, token: u64, fate: &mut Fate) -> mysql::Result<()> {
-        let engine = if self.rng.chance(50) { self.second_engine } else { "RocksDB" };
+        let engine = if self.rng.chance(50) { "redb" } else { "RocksDB" };
         conn.query_drop(format!("SET default_storage_engine = {engine}"))?;
         let create = format!("CREATE TABLE made_{token} (id INT PRIMARY KEY, v VARCHAR(20))");
         decide(fate, conn.query_drop(create))?;
@@ -246,7 +244,7 @@ fn classify(error: mysql::Error) -> Result<Stop> {
 
 /// The tables of the load, with every account at its opening balance. The engine is the session's default
 /// instead of the tables' own, so that the binlog runs on a server that does not have it.
-pub fn create_tables(conn: &mut Conn, second_engine: &str) -> Result<()> {
+pub fn create_tables(conn: &mut Conn) -> Result<()> {
     for statement in [
         "CREATE DATABASE crash",
         "USE crash",
@@ -255,7 +253,7 @@ pub fn create_tables(conn: &mut Conn, second_engine: &str) -> Result<()> {
          amount BIGINT NOT NULL, touched_by BIGINT UNSIGNED NOT NULL DEFAULT 0, shelf INT, \
          KEY by_src (src), KEY by_shelf (shelf, dst))",
         "CREATE TABLE heap (token BIGINT UNSIGNED NOT NULL, body TEXT)",
-        &format!("SET default_storage_engine = {second_engine}"),
+        "SET default_storage_engine = redb",
         "CREATE TABLE vault (id INT PRIMARY KEY, balance BIGINT NOT NULL)",
         "CREATE TABLE labels (token BIGINT UNSIGNED PRIMARY KEY, label VARCHAR(80) NOT NULL, \
          UNIQUE KEY by_label (label))",
@@ -268,7 +266,7 @@ pub fn create_tables(conn: &mut Conn, second_engine: &str) -> Result<()> {
     for id in 0..ACCOUNTS {
         conn.query_drop(format!("INSERT INTO {} VALUES ({id}, {OPENING_BALANCE})", table_of_account(id)))?;
     }
-    for (table, engine) in [("accounts", "RocksDB"), ("vault", second_engine), ("ledger", second_engine)] {
+    for (table, engine) in [("accounts", "RocksDB"), ("vault", "redb"), ("ledger", "redb")] {
         let status: mysql::Row = conn.query_first(format!("SHOW TABLE STATUS LIKE '{table}'"))?.context("a table")?;
         ensure!(status.get::<String, _>("Engine").as_deref() == Some(engine), "{table} is not in {engine}");
     }

@@ -32,7 +32,7 @@ fn every_acknowledged_transaction_survives_kill_9() -> Result<()> {
     // Small files and layers: the load crosses several of them, and kills hit rotations and writes of
     // either engine as well.
     let launch = small_files(&folder.path().join("data")).option("--redb-layer-size=131072");
-    let mut run = Run::start(launch, "redb")?;
+    let mut run = Run::start(launch)?;
     run.kill_again_and_again(rounds(20))?;
     check::binlog_rebuilds_the_tables_elsewhere(&run.server, folder.path())?;
     run.server.stop()?;
@@ -46,7 +46,7 @@ fn every_acknowledged_transaction_survives_kill_9_under_any_protocol() -> Result
     let folder = tempfile::tempdir()?;
     let datadir = folder.path().join("data");
     let under = |protocol: &str| small_files(&datadir).option(format!("--commit-protocol={protocol}"));
-    let mut run = Run::start(under("mysql56"), "RocksDB")?;
+    let mut run = Run::start(under("mysql56"))?;
     let mut wrote = "mysql56";
     for next in ["mysql57", "mysql50", "mariadb", "journal", "plugin104", "mariadb-naive", "journal", "mysql56"] {
         run.kill_again_and_again(rounds(1))?;
@@ -73,7 +73,6 @@ fn rounds(default: u64) -> u64 {
 /// A server under load, and what it has acknowledged.
 struct Run {
     server: Server,
-    second_engine: &'static str,
     history: History,
     checker: Checker,
     seed: u64,
@@ -82,12 +81,12 @@ struct Run {
 }
 
 impl Run {
-    fn start(launch: Launch, second_engine: &'static str) -> Result<Run> {
+    fn start(launch: Launch) -> Result<Run> {
         let server = launch.start()?;
-        load::create_tables(&mut server.connect()?, second_engine)?;
+        load::create_tables(&mut server.connect()?)?;
         let seed = rng::seed();
         let (history, checker) = (History::default(), Checker::default());
-        Ok(Run { server, second_engine, history, checker, seed, rng: Rng::new(seed), round: 0 })
+        Ok(Run { server, history, checker, seed, rng: Rng::new(seed), round: 0 })
     }
 
     /// Kills the server under its load and checks what it has when it is back, `rounds` times.
@@ -121,7 +120,7 @@ impl Run {
         let stop = AtomicBool::new(false);
         let (seed, round, history) = (self.seed, self.round, &self.history);
         let stream = |number| Rng::stream(seed, round * WORKERS + number);
-        let new = |number| Worker::new(number, round, stream(number), self.second_engine, history);
+        let new = |number| Worker::new(number, round, stream(number), history);
         let mut workers: Vec<Worker> = (0..WORKERS).map(new).collect();
         let options = self.server.options();
         let results: Result<Vec<()>> = thread::scope(|scope| {

@@ -217,4 +217,5 @@ pub const TABLE: &[SystemVariable] = &[
     row("wait_timeout", Both, Anytime, int(1, YEAR), "28800", "Seconds a connection may be idle."),
     row("warning_count", Session, Never, int(0, 65535), "0", "Warnings of the last statement."),
     row("write_buffer_size", Global, AtStart, int(1 << 20, 1 << 32), "16M", "Changes that RocksDB keeps in memory before it writes a file, bytes."),
+    row("xa_detach_on_prepare", Both, Anytime, OnlyFlag(true), "ON", "A prepared XA transaction belongs to no session any more."),
 ];

@@ -80,6 +80,40 @@ fn a_deadlock_rolls_one_transaction_back_and_lets_the_other_finish() {
     assert_eq!(second.run("SELECT v FROM t ORDER BY id"), ["v", "11", "12", "30"]);
 }
 
+/// The victim's XA transaction is gone, and says so until it is rolled back.
+#[test]
+fn a_deadlock_leaves_an_xa_transaction_to_be_rolled_back() {
+    let database = with_rows();
+    let (mut first, mut second) = (client(&database), client(&database));
+    first.ok("BEGIN");
+    first.ok("UPDATE t SET v = 11 WHERE id = 1");
+    second.ok("XA START 'x'");
+    second.ok("UPDATE t SET v = 21 WHERE id = 2");
+    let waiting = thread::spawn(move || {
+        let lines = first.run("UPDATE t SET v = 12 WHERE id = 2");
+        (first, lines)
+    });
+    until_waiting(&database, 1);
+    let refused = |client: &mut Client, sql: &str, error: &str| {
+        let lines = client.run(sql);
+        assert!(lines[0].starts_with(error), "{sql}: {lines:?}");
+    };
+    refused(&mut second, "UPDATE t SET v = 22 WHERE id = 1", "ERROR 1213 (40001)");
+    refused(&mut second, "UPDATE t SET v = 22 WHERE id = 3", "ERROR 1399 (XAE07)");
+    refused(&mut second, "XA START 'y'", "ERROR 1399 (XAE07)");
+    refused(&mut second, "XA END 'y'", "ERROR 1397 (XAE04)");
+    refused(&mut second, "XA END 'x'", "ERROR 1614 (XA102)");
+    refused(&mut second, "XA PREPARE 'x'", "ERROR 1399 (XAE07)");
+    second.ok("XA ROLLBACK 'x'");
+    second.ok("XA START 'x'");
+    second.ok("XA END 'x'");
+    second.ok("XA ROLLBACK 'x'");
+    let (mut first, lines) = waiting.join().expect("no panic");
+    assert_eq!(lines, ["ok 1 (Rows matched: 1  Changed: 1  Warnings: 0)"]);
+    first.ok("COMMIT");
+    assert_eq!(second.run("SELECT v FROM t ORDER BY id"), ["v", "11", "12", "30"]);
+}
+
 #[test]
 fn a_lock_wait_that_takes_too_long_takes_back_the_statement_only() {
     let database = with_rows();
