@@ -305,3 +305,27 @@ fn a_damaged_mark_stops_the_start() -> Result<()> {
     launch(&datadir, &["--commit-protocol=mysql56"]).start()?.stop()?;
     Ok(())
 }
+
+#[test]
+fn a_damaged_coordinator_log_stops_the_start() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let datadir = folder.path().join("data");
+    let options = ["--commit-protocol=tc-mmap", "--skip-log-bin"];
+    launch(&datadir, &options).start()?.stop()?;
+    is_sound(&datadir)?;
+    let tc_log = datadir.join("tc.log");
+    let whole = fs::read(&tc_log)?;
+    for at in [17, 4096 + 3] {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1;
+        fs::write(&tc_log, flipped)?;
+        let refused = launch(&datadir, &options).start_refused()?;
+        let place = format!("tc.log: {}", if at < 4096 { "the header" } else { "a slot" });
+        assert!(refused.log.contains(&place), "byte {at}: {}", refused.log);
+        let checked = format!("{:#}", is_sound(&datadir).expect_err("damaged"));
+        assert!(checked.contains("tc.log"), "byte {at}: {checked}");
+    }
+    fs::write(&tc_log, whole)?;
+    launch(&datadir, &options).start()?.stop()?;
+    Ok(())
+}

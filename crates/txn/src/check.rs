@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::checkpoint::Note;
 use crate::inspect::{Fault, JournalReport, decode, gtids_of, in_record, next_record, transactions_of};
-use crate::protocols::CommitProtocol;
+use crate::protocols::{CommitProtocol, TcLog};
 
 /// What a check of the logs looked at and found.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -67,11 +67,12 @@ struct Journaled {
 }
 
 /// Checks journal, binlog, and where the engines stand between them; where `wrote` is another protocol, the
-/// binlog alone. `progress` gets a line for each step.
+/// binlog and the coordinator's log `tc_log`, if there is one. `progress` gets a line for each step.
 pub fn check_logs(
     wrote: CommitProtocol,
     fs: &Arc<dyn FileSystem>,
     journal_dir: &Path,
+    tc_log: &Path,
     binlog: &BinlogOptions,
     engines: &[Arc<dyn Engine>],
     progress: &mut dyn FnMut(&str),
@@ -91,6 +92,11 @@ pub fn check_logs(
         _ => {
             journaled.binlog_decides = true;
             check.two_phase(&**fs, listing.as_ref());
+            match TcLog::read(&**fs, tc_log) {
+                Ok(Some(numbers)) => progress(&format!("tc.log: {} transactions", numbers.len())),
+                Ok(None) => {}
+                Err(error) => check.faults.push(Fault::of(tc_log, error)),
+            }
             None
         }
     };

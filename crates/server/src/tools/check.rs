@@ -94,8 +94,15 @@ fn look(dir: &StoppedDir) -> CheckReport {
             CommitProtocol::Journal
         }
     };
-    let logs =
-        check_logs(wrote, &dir.fs, &dir.path.join("journal"), &BinlogOptions::new(&dir.path), &engines, &mut progress);
+    let logs = check_logs(
+        wrote,
+        &dir.fs,
+        &dir.path.join("journal"),
+        &dir.path.join("tc.log"),
+        &BinlogOptions::new(&dir.path),
+        &engines,
+        &mut progress,
+    );
     let tables = check_tables(&engines, &mut progress);
     faults.extend(logs.faults);
     faults.extend(tables.faults.into_iter().map(|what| Fault::of(&dir.path, what)));

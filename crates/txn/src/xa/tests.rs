@@ -214,6 +214,26 @@ fn a_crash_at_any_operation_keeps_prepared_transactions_whole() {
     }
 }
 
+/// I6: an error anywhere takes back nothing that was acknowledged.
+#[test]
+fn an_error_at_any_operation_keeps_prepared_transactions_whole() {
+    for protocol in [CommitProtocol::Journal, CommitProtocol::Mysql57, CommitProtocol::TcMmap] {
+        for operation in 0.. {
+            let disk = SimDisk::new(operation + 1);
+            disk.set_fault(operation, Fault::Error);
+            let acknowledged = run(&disk, protocol);
+            let finished = disk.operations() <= operation;
+            let disk = disk.crash();
+            let context = format!("{protocol:?}, error at operation {operation}");
+            let store = open(&disk, protocol).unwrap_or_else(|error| panic!("{context}: {error}"));
+            check(&disk, &store, &acknowledged, &context);
+            if finished {
+                break;
+            }
+        }
+    }
+}
+
 #[test]
 fn a_name_is_used_once_and_free_again() {
     let disk = SimDisk::new(1);
