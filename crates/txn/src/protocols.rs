@@ -28,7 +28,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use cohort_engine::Xid;
-use cohort_io::SyncFigures;
 
 use crate::commit::{CommitError, Committed, Member};
 use crate::lock_profile::LockProfile;
@@ -153,23 +152,8 @@ pub(crate) trait Protocol: Send + Sync {
     /// is left, or [`Steps::seal`] was called and its outcome is unknown.
     fn commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError>;
 
-    /// Whether it keeps engines together without a binlog: members without events come to it too.
-    fn needs_no_binlog(&self) -> bool {
-        false
-    }
-
     /// Its locks, and what they cost so far.
     fn lock_profile(&self) -> Vec<LockProfile>;
-
-    /// Writes and syncs of the coordinator's log, where that is not the binlog.
-    fn coordinator_log(&self) -> Option<SyncFigures> {
-        None
-    }
-}
-
-/// The protocol that needs no binlog.
-pub(crate) fn without_binlog(tc_log: TcLog) -> Box<dyn Protocol> {
-    Box::new(tc_mmap::TcMmap::new(tc_log))
 }
 
 /// The transaction's name in the engines' logs, as MySQL makes it: a prefix, the server, a number.
@@ -177,6 +161,10 @@ pub(crate) fn internal_xid(server_id: u32, number: u64) -> Xid {
     let name = [&XID_PREFIX[..], &server_id.to_le_bytes(), &number.to_le_bytes()].concat();
     Xid::new(&name).expect("twenty bytes")
 }
+
+/// In the numbers of transactions that are not in the binlog: `tc.log` decides about them. Nothing in the binlog
+/// has such a number, also not in a file of an earlier run.
+pub(crate) const UNLOGGED: u64 = 1 << 63;
 
 /// The number in a name that [`internal_xid`] made.
 pub(crate) fn internal_number(xid: &Xid) -> Option<u64> {

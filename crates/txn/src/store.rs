@@ -37,7 +37,8 @@ pub struct StoreOptions {
     pub binlog: BinlogOptions,
     /// Whether transactions go into the binlog (`log_bin`). Without, its files stay as they are.
     pub log_bin: bool,
-    /// The coordinator's log of `tc-mmap`, in a directory that is there.
+    /// The coordinator's log of transactions that are not in the binlog, unless the journal has them; in a
+    /// directory that is there.
     pub tc_log: PathBuf,
     /// What events say about the server.
     pub identity: ServerIdentity,
@@ -196,16 +197,11 @@ impl Store {
         engines: Vec<Arc<dyn TwoPhase>>,
     ) -> Result<(Arc<Store>, TwoPhaseReport), RecoverError> {
         let binlog = BinlogFiles::open(fs.clone(), options.binlog)?;
-        let tc_log = match wrote {
-            CommitProtocol::TcMmap => Some(protocols::recovery::read_tc_log(&*fs, &options.tc_log, &engines)?),
-            _ => None,
-        };
-        let (note, report) = protocols::recovery::recover(wrote, &binlog, tc_log.as_deref(), &engines)?;
-        let protocol = match wrote {
-            // Everything is decided, durably: the names of this run can begin anew.
-            CommitProtocol::TcMmap => protocols::without_binlog(TcLog::create(&*fs, &options.tc_log, clock.now_us())?),
-            wrote => wrote.with_binlog().expect("a protocol with two phases"),
-        };
+        assert_ne!(wrote, CommitProtocol::Journal, "a protocol with two phases");
+        let tc_log = protocols::recovery::read_tc_log(&*fs, &options.tc_log, &engines)?;
+        let (note, report) = protocols::recovery::recover(wrote, &binlog, &tc_log, &engines)?;
+        // Everything is decided, durably: the names of this run can begin anew.
+        let tc_log = TcLog::create(&*fs, &options.tc_log, clock.now_us())?;
         let shared = Arc::new(Shared::new(
             engines.iter().map(|engine| engine.clone() as Arc<dyn Engine>).collect(),
             binlog,
@@ -217,7 +213,7 @@ impl Store {
             Frontier { lsn: Lsn(0), note },
             0,
         ));
-        let steps = Arc::new(Steps::new(shared.clone(), engines, protocol));
+        let steps = Arc::new(Steps::new(shared.clone(), engines, wrote.with_binlog(), tc_log));
         Ok((Store::new(shared, CommitPath::TwoPhase(steps)), report))
     }
 
@@ -374,7 +370,7 @@ impl Store {
     pub fn coordinator_log(&self) -> Option<SyncFigures> {
         match &self.path {
             CommitPath::Journal(_) => None,
-            CommitPath::TwoPhase(steps) => steps.coordinator_log(),
+            CommitPath::TwoPhase(steps) => Some(steps.coordinator_log()),
         }
     }
 

@@ -160,6 +160,14 @@ pub(crate) fn transfer(store: &Arc<Store>, id: u64) -> Result<Committed, CommitE
     store.commit_and_wait(write_transfer(store, id))
 }
 
+/// One transaction that is in the binlog alone.
+pub(crate) fn log_only(store: &Arc<Store>, id: u64) -> Result<Committed, CommitError> {
+    let mut transaction = store.begin();
+    transaction.events().write_row(&table(), &[&[0u8][..], &(id as i64).to_le_bytes()].concat());
+    transaction.events().end_statement();
+    store.commit_and_wait(transaction)
+}
+
 /// One transaction that waits for no other's locks: a row and an event with its id.
 pub(crate) fn insert(store: &Arc<Store>, id: u64) -> Result<Committed, CommitError> {
     let mut transaction = store.begin();

@@ -9,7 +9,7 @@
 //! | without prepare (`mysql41`, `support_xa=0`) | a transaction in one log only | nothing can |
 //!
 //! The coordinator log is the last binlog file: a file is ended only when everything in it is durable in
-//! the engines. Without a binlog it is `tc.log`, which has an XID until its transaction is durable.
+//! the engines. For what is not in the binlog it is `tc.log`, which has an XID until its transaction is durable.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -22,7 +22,7 @@ use cohort_log::binlog::{BinlogFiles, BinlogPosition, EventBody, Gtid, GtidSet, 
 
 use serde::Serialize;
 
-use super::{CommitProtocol, TcLog, binlog_note, internal_number};
+use super::{CommitProtocol, TcLog, UNLOGGED, binlog_note, internal_number};
 use crate::checkpoint::Note;
 use crate::recovery::RecoverError;
 
@@ -35,8 +35,8 @@ pub struct TwoPhaseReport {
     pub clean_stop: bool,
     /// Transactions in the last binlog file.
     pub in_binlog: u64,
-    /// Transactions in `tc.log`, where that was the coordinator's log.
-    pub in_tc_log: Option<u64>,
+    /// Transactions in `tc.log`: of several engines and not in the binlog.
+    pub in_tc_log: u64,
     /// Bytes cut off behind them.
     pub binlog_bytes_cut: u64,
     /// Why they were cut.
@@ -76,11 +76,8 @@ impl TwoPhaseReport {
 
 impl fmt::Display for TwoPhaseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "recovery: {}, ", self.protocol)?;
-        match self.in_tc_log {
-            Some(count) => write!(f, "{count} transactions in tc.log")?,
-            None => write!(f, "{} transactions in the last binlog file", self.in_binlog)?,
-        }
+        let TwoPhaseReport { protocol, in_binlog, in_tc_log, .. } = self;
+        write!(f, "recovery: {protocol}, {in_binlog} transactions in the last binlog file, {in_tc_log} in tc.log")?;
         for DecidedReport { name, prepared, committed, rolled_back, left } in &self.engines {
             write!(
                 f,
@@ -119,12 +116,12 @@ pub(super) struct LoggedTransaction {
     pub end: BinlogPosition,
 }
 
-/// Decides every prepared transaction by the last binlog file, whose torn end is cut, or by `tc_log`, the
-/// numbers in `tc.log`. `wrote` is the protocol that wrote them.
+/// Decides every prepared transaction by the last binlog file, whose torn end is cut, or where it was not to be
+/// in that by `tc_log`, the numbers in `tc.log`. `wrote` is the protocol that wrote them.
 pub(crate) fn recover(
     wrote: CommitProtocol,
     binlog: &BinlogFiles,
-    tc_log: Option<&[u64]>,
+    tc_log: &[u64],
     engines: &[Arc<dyn TwoPhase>],
 ) -> Result<(Note, TwoPhaseReport), RecoverError> {
     let found = read_coordinator_log(binlog)?;
@@ -134,14 +131,15 @@ pub(crate) fn recover(
         protocol: wrote.to_string(),
         clean_stop: !log.in_use,
         in_binlog: log.transactions.len() as u64,
-        in_tc_log: tc_log.map(|numbers| numbers.len() as u64),
+        in_tc_log: tc_log.len() as u64,
         binlog_bytes_cut: files.cut_bytes,
         cut_reason: log.cut_reason.filter(|_| files.cut_bytes > 0),
         ..TwoPhaseReport::default()
     };
-    let logged: Vec<u64> = log.transactions.iter().map(|transaction| transaction.xid).collect();
+    let logged = log.transactions.iter().map(|transaction| transaction.xid);
+    let logged: Vec<u64> = logged.chain(tc_log.iter().copied()).collect();
     for engine in engines {
-        report.engines.push(decide(&**engine, tc_log.unwrap_or(&logged))?);
+        report.engines.push(decide(&**engine, &logged)?);
     }
     if !wrote.prepares() {
         report.divergences = binlog_note::divergences(engines, &log.transactions, log.end)?;
@@ -149,8 +147,8 @@ pub(crate) fn recover(
     Ok((Note { position: log.end, gtids: log.gtids }, report))
 }
 
-/// Reads `tc.log` at `path`. It is there before any transaction is prepared: where it is missing, `engines` may
-/// hold none.
+/// Reads `tc.log` at `path`. It is there before any transaction that it decides is prepared: where it is
+/// missing, `engines` may hold none of those.
 pub(crate) fn read_tc_log(
     fs: &dyn FileSystem,
     path: &Path,
@@ -158,7 +156,7 @@ pub(crate) fn read_tc_log(
 ) -> Result<Vec<u64>, RecoverError> {
     let found = TcLog::read(fs, path)?;
     let mut undecided = engines.iter().flat_map(|engine| engine.prepared());
-    if found.is_none() && undecided.any(|xid| internal_number(&xid).is_some()) {
+    if found.is_none() && undecided.any(|xid| internal_number(&xid).is_some_and(|number| number & UNLOGGED != 0)) {
         return Err(RecoverError::NoTcLog { path: path.to_path_buf() });
     }
     Ok(found.unwrap_or_default())

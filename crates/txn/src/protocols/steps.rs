@@ -21,7 +21,8 @@ use cohort_log::journal::Lsn;
 use parking_lot::{Condvar, Mutex};
 
 use super::binlog_note::{self, BinlogNote};
-use super::{Protocol, internal_xid};
+use super::tc_mmap::TcMmap;
+use super::{Protocol, TcLog, UNLOGGED, internal_xid};
 use crate::cohort_record::Chunk;
 use crate::commit::{
     AbortOnPanic, BinlogOrder, Closed, CommitError, Committed, Member, ROTATION_BYTES_MAX, Reply, Shared,
@@ -49,7 +50,10 @@ struct Progress {
 pub(crate) struct Steps {
     shared: Arc<Shared>,
     engines: Vec<Arc<dyn TwoPhase>>,
-    protocol: Box<dyn Protocol>,
+    /// What commits transactions that are in the binlog; none where no transaction is.
+    protocol: Option<Box<dyn Protocol>>,
+    /// What commits the others.
+    unlogged: TcMmap,
     order: ProfiledMutex<BinlogOrder>,
     /// Held from a member's first commit record to its being shown; what protocols without prepare leave in
     /// the engines with it.
@@ -61,7 +65,12 @@ pub(crate) struct Steps {
 
 impl Steps {
     /// Goes on behind `shared`'s frontier; nothing in the engines is prepared.
-    pub fn new(shared: Arc<Shared>, engines: Vec<Arc<dyn TwoPhase>>, protocol: Box<dyn Protocol>) -> Self {
+    pub fn new(
+        shared: Arc<Shared>,
+        engines: Vec<Arc<dyn TwoPhase>>,
+        protocol: Option<Box<dyn Protocol>>,
+        tc_log: TcLog,
+    ) -> Self {
         let order = BinlogOrder::after(&shared.frontier().note, shared.server_uuid);
         let next_order = shared.published().order + 1;
         let note = BinlogNote::everywhere(engines.len(), shared.published().position);
@@ -69,6 +78,7 @@ impl Steps {
             shared,
             engines,
             protocol,
+            unlogged: TcMmap::new(tc_log),
             order: ProfiledMutex::new("binlog order", order),
             showing: ProfiledMutex::new("showing", note),
             progress: Mutex::new(Progress { next_order, ..Progress::default() }),
@@ -103,17 +113,20 @@ impl Steps {
             return Err(closed);
         }
         member.xid = self.next_xid.fetch_add(1, Ordering::Relaxed);
-        let outcome = match member.events.is_some() || self.protocol.needs_no_binlog() {
-            true => self.protocol.commit(self, member),
-            false => self.commit_in_engines_only(member),
+        let outcome = match &self.protocol {
+            Some(protocol) if member.events.is_some() => protocol.commit(self, member),
+            _ => {
+                member.xid |= UNLOGGED;
+                self.unlogged.commit(self, member)
+            }
         };
         add(&self.shared.figures.commits, u64::from(outcome.is_ok()));
         self.leave();
         outcome
     }
 
-    /// A transaction that is not in the binlog (`sql_log_bin=0`) has nothing to be kept together with.
-    pub fn commit_in_engines_only(&self, mut member: Member) -> Result<Committed, CommitError> {
+    /// A transaction of one engine that is not in the binlog has nothing to be kept together with.
+    pub fn commit_in_engine_only(&self, mut member: Member) -> Result<Committed, CommitError> {
         self.take_place(&mut member);
         let showing = self.showing.lock("commit");
         let committed = self.commit_in_engines(&member, |engine, redo| engine.commit_unprepared(redo))?;
@@ -423,12 +436,17 @@ impl Steps {
     }
 
     /// Writes and syncs of the coordinator's log, where that is not the binlog.
-    pub fn coordinator_log(&self) -> Option<SyncFigures> {
-        self.protocol.coordinator_log()
+    pub fn coordinator_log(&self) -> SyncFigures {
+        self.unlogged.figures()
     }
 
     /// The protocol's locks, and what they cost so far.
     pub fn lock_profile(&self) -> Vec<LockProfile> {
-        [self.protocol.lock_profile(), self.order.profile(), self.showing.profile()].concat()
+        [
+            self.protocol.as_ref().map(|protocol| protocol.lock_profile()).unwrap_or_default(),
+            self.order.profile(),
+            self.showing.profile(),
+        ]
+        .concat()
     }
 }

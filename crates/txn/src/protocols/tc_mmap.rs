@@ -5,13 +5,15 @@
 //!
 //! The second flush cannot be left out: with the XID the coordinator forgets how it decided. A transaction
 //! in a single engine needs no coordinator: commit record + flush.
+//!
+//! This is all of `commit_protocol=tc-mmap`, and under the others what becomes of a transaction that is not in
+//! their binlog (`sql_log_bin=0`, `skip_log_bin`).
 
 use cohort_io::SyncFigures;
 
+use super::Steps;
 use super::tc_log::TcLog;
-use super::{Protocol, Steps};
 use crate::commit::{CommitError, Committed, Member};
-use crate::lock_profile::LockProfile;
 
 pub(super) struct TcMmap {
     tc_log: TcLog,
@@ -21,12 +23,11 @@ impl TcMmap {
     pub fn new(tc_log: TcLog) -> Self {
         TcMmap { tc_log }
     }
-}
 
-impl Protocol for TcMmap {
-    fn commit(&self, steps: &Steps, mut member: Member) -> Result<Committed, CommitError> {
+    /// As [`Protocol::commit`](super::Protocol::commit), of a member without events.
+    pub fn commit(&self, steps: &Steps, mut member: Member) -> Result<Committed, CommitError> {
         if member.redo.len() < 2 {
-            return steps.commit_in_engines_only(member);
+            return steps.commit_in_engine_only(member);
         }
         steps.prepare(&member)?;
         steps.flush_engines(&member)?;
@@ -38,15 +39,8 @@ impl Protocol for TcMmap {
         Ok(committed)
     }
 
-    fn needs_no_binlog(&self) -> bool {
-        true
-    }
-
-    fn coordinator_log(&self) -> Option<SyncFigures> {
-        Some(self.tc_log.figures())
-    }
-
-    fn lock_profile(&self) -> Vec<LockProfile> {
-        Vec::new()
+    /// Writes and syncs of `tc.log`.
+    pub fn figures(&self) -> SyncFigures {
+        self.tc_log.figures()
     }
 }
