@@ -89,6 +89,32 @@ fn a_prepared_transaction_outlives_connection_and_server_with_its_locks() -> Res
     Ok(())
 }
 
+#[test]
+fn what_is_not_prepared_goes_with_its_connection() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    create_tables(&mut conn)?;
+    for last in ["", "XA END 'gone'"] {
+        let mut gone = server.connect()?;
+        gone.query_drop("XA START 'gone'")?;
+        gone.query_drop("INSERT INTO d.one VALUES (1)")?;
+        if !last.is_empty() {
+            gone.query_drop(last)?;
+        }
+        assert_eq!(refusal(conn.query_drop("XA START 'gone'")), 1440);
+        drop(gone);
+        // The lock is given once the connection's end is noticed; name and lock go together.
+        conn.query_drop("INSERT INTO d.one VALUES (1)")?;
+        conn.query_drop("DELETE FROM d.one")?;
+        conn.query_drop("XA START 'gone'")?;
+        conn.query_drop("XA END 'gone'")?;
+        conn.query_drop("XA ROLLBACK 'gone'")?;
+        assert!(prepared(&mut conn)?.is_empty());
+    }
+    Ok(())
+}
+
 /// Ids that a prepared transaction has taken are not given again after a restart.
 #[test]
 fn counters_pass_the_rows_of_prepared_transactions() -> Result<()> {

@@ -74,9 +74,10 @@ pub struct SessionState {
     pub diagnostics: RefCell<Vec<Diagnostic>>,
     user_variables: RefCell<HashMap<String, Value>>,
     interrupt: Arc<Interrupt>,
-    pub(crate) transaction: Option<OpenTransaction>,
-    /// The XA transaction that `transaction` is, or was before a deadlock.
+    /// The XA transaction that `transaction` is, or was before a deadlock. Its name is free again before the
+    /// transaction's locks are.
     pub(crate) xa: Option<SessionXa>,
+    pub(crate) transaction: Option<OpenTransaction>,
     pub(crate) next_isolation: Option<Isolation>,
     pub(crate) next_read_only: Option<bool>,
     /// Reused from statement to statement.
@@ -203,8 +204,8 @@ impl SessionState {
 
     /// Rolls an open transaction back (end of the connection, COM_RESET_CONNECTION).
     pub fn rollback(&mut self) {
-        self.transaction = None;
         self.xa = None;
+        self.transaction = None;
         self.interrupt.watch(None);
     }
 

@@ -189,7 +189,7 @@ fn engines(server: &Server, session: &SessionState) -> ShowTable {
             true => "YES",
             false => "DISABLED",
         };
-        texts([name, support, comment, "YES", "NO", "YES"])
+        texts([name, support, comment, "YES", "YES", "YES"])
     };
     let rows = vec![
         row("InnoDB", "Another name for RocksDB"),
