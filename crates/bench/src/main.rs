@@ -1,6 +1,8 @@
 //! `cohort-bench`: the command line of the benchmark.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
@@ -15,6 +17,8 @@ use cohort_bench::report::{CaseResult, IdleMemory, Report, Setting};
 use cohort_bench::schedule::{self, Effort};
 use cohort_bench::syncs;
 use cohort_blackbox::SystemTables;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
 /// Measures cohort side by side with MariaDB, every commit synced on both.
 #[derive(Parser)]
@@ -186,12 +190,19 @@ fn measure_history(arguments: &HistoryArguments) -> Result<History> {
         HistoryArguments { full: true, .. } => Scale::Full,
         _ => Scale::Usual,
     };
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // The first one lets the run end its servers; a second one does not wait for that.
+        flag::register_conditional_shutdown(signal, 1, interrupted.clone())?;
+        flag::register(signal, interrupted.clone())?;
+    }
     let field = Field {
         scale,
         disk: arguments.disk.clone(),
         memory: arguments.memory.clone(),
         peers: arguments.peers.clone(),
         cohort_options: arguments.cohort_options.clone(),
+        interrupted,
     };
     let experiments = match &arguments.experiments[..] {
         [] => Experiment::ALL.to_vec(),

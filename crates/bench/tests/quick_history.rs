@@ -1,10 +1,13 @@
 //! The history, small: it must not be found broken on the day it is needed.
 
 use std::fs;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use cohort_bench::history::History;
 use cohort_bench::history::plan::{Contestant, Entrant, Experiment};
+use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
 fn a_quick_history_runs_its_loads_and_writes_its_page() {
@@ -46,4 +49,35 @@ fn a_quick_history_runs_its_loads_and_writes_its_page() {
     );
     let page = fs::read_to_string(out.join("index.html")).unwrap();
     assert!(page.contains("How group commit was broken") && page.contains("MySQL 5.5.9 (mysqlslap writes)"));
+}
+
+#[test]
+fn an_interrupted_history_leaves_no_server_and_no_data() {
+    // Not where temporary files are: that may be in memory.
+    let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_cohort-bench"))
+        .args(["history", "--quick", "--experiment=write-load", "--only=journal", "--disk"])
+        .arg(disk.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
+    assert!(lines.by_ref().any(|line| line.unwrap().starts_with("[1/")), "it never began");
+    assert_eq!(processes_in(disk.path()), 1, "the server, which is to end");
+
+    kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+    assert!(!run.wait().unwrap().success());
+    assert!(lines.any(|line| line.unwrap().contains("interrupted")));
+    assert_eq!(processes_in(disk.path()), 0);
+    assert_eq!(fs::read_dir(disk.path()).unwrap().count(), 0);
+}
+
+/// Servers with their data somewhere in this folder.
+fn processes_in(folder: &Path) -> usize {
+    let datadir = format!("--datadir={}", folder.display());
+    let names = |entry: &fs::DirEntry| {
+        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).contains(&datadir)
+    };
+    fs::read_dir("/proc").unwrap().filter(|entry| names(entry.as_ref().unwrap())).count()
 }

@@ -31,7 +31,9 @@ pub fn count(
     let mut counts = Vec::new();
     for &contestant in contestants {
         progress.now(&format!("counting syncs of {contestant}"));
-        match count_one(field, contestant) {
+        let counted = count_one(field, contestant);
+        field.go_on()?;
+        match counted {
             Ok(counted) => {
                 progress.step(&format!("syncs of {contestant} counted"));
                 counts.extend(counted);

@@ -4,6 +4,8 @@
 //! meanwhile hits all; who goes first changes with every turn.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -30,9 +32,17 @@ pub struct Field {
     pub peers: PathBuf,
     /// Options of our server besides those of the contestant.
     pub cohort_options: Vec<String>,
+    /// Set when the run is to end: its servers are ended and their data removed.
+    pub interrupted: Arc<AtomicBool>,
 }
 
 impl Field {
+    /// An error if the run is to end.
+    pub fn go_on(&self) -> Result<()> {
+        ensure!(!self.interrupted.load(Ordering::Relaxed), "interrupted");
+        Ok(())
+    }
+
     /// Starts a contestant on a new data directory in `folder`, which is created. With `trace` it runs under
     /// strace.
     pub fn start(
@@ -163,7 +173,9 @@ fn experiment(
     for (number, &contestant) in contestants.iter().enumerate() {
         progress.now(&format!("{experiment:?}: starting {contestant}"));
         let folder = folder.path().join(number.to_string());
-        match Player::start(field, experiment, contestant, &folder) {
+        let started = Player::start(field, experiment, contestant, &folder);
+        field.go_on()?;
+        match started {
             Ok(player) => players.push(player),
             Err(error) => {
                 leave(contestant, &error);
@@ -185,7 +197,9 @@ fn experiment(
             for mut player in players {
                 let what = format!("{experiment:?} round {} {} clients {}", round + 1, clients, player.contestant);
                 progress.now(&what);
-                match player.turn(clients) {
+                let turn = player.turn(clients);
+                field.go_on()?;
+                match turn {
                     Ok(run) => {
                         progress.step(&format!("{what}: {:.0} tps, {:.0} µs CPU", run.throughput, run.server_us));
                         staying.push(player);
