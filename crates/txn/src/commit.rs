@@ -18,7 +18,8 @@
 //! 2. Cohorts finish in the order in which they were laid out, whatever order their writes return in.
 //! 3. After a write failed, nothing laid out at that time or later is acknowledged: the coordinator is
 //!    sealed, and stays so until the server is started again.
-//! 4. The binlog file gets bytes only when the journal record that holds them is durable.
+//! 4. A transaction that only read is told its end when every version in flight that it saw is durable.
+//! 5. The binlog file gets bytes only when the journal record that holds them is durable.
 //!
 //! Concurrency: `section` → `queue`; `finish` and `queue` are never held together. Sessions hold only
 //! `queue`, for a push; device writes happen under no mutex.
@@ -32,6 +33,7 @@
 mod layout;
 mod outcome;
 mod shared;
+mod stepped;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -56,6 +58,7 @@ pub(crate) use layout::BinlogOrder;
 pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Reply, SyncDelay};
 pub use shared::Published;
 pub(crate) use shared::{Frontier, Member, Shared};
+pub use stepped::{LaidOutCohort, WrittenCohort};
 
 /// One transaction in the queue.
 struct Pending {
@@ -96,14 +99,28 @@ struct Queue {
     writes_in_flight: usize,
     /// Members that joined and have no reply yet.
     unfinished: usize,
+    /// Every member with a lower order has its outcome.
+    finished_order: u64,
+    /// The first member whose outcome is unknown, because its log write failed.
+    failed_from: Option<u64>,
+    /// Those who only read and wait for the transaction with this order, which they have seen.
+    readers: Vec<(u64, Box<dyn Reply>)>,
     sleeping_writers: usize,
     /// Members of the last cohort that was taken.
     last_cohort: usize,
     closed: Option<Closed>,
     stop_writers: bool,
+    /// Set by simulators: see `commit/stepped.rs`.
+    held: bool,
 }
 
 impl Queue {
+    /// The readers whose wait is over.
+    fn take_readers(&mut self) -> Vec<Box<dyn Reply>> {
+        let finished = self.finished_order;
+        self.readers.extract_if(.., |(order, _)| *order < finished).map(|(_, reply)| reply).collect()
+    }
+
     /// Whether nobody else is on the way: everything unfinished is still in the queue.
     fn is_alone(&self) -> bool {
         self.unfinished == self.waiting.len()
@@ -205,10 +222,14 @@ impl Coordinator {
             next_order,
             writes_in_flight: 0,
             unfinished: 0,
+            finished_order: next_order,
+            failed_from: None,
+            readers: Vec::new(),
             sleeping_writers: 0,
             last_cohort: 0,
             closed: None,
             stop_writers: false,
+            held: false,
         };
         Coordinator {
             shared,
@@ -238,9 +259,9 @@ impl Coordinator {
         let admitted = match self.shared.admit(&mut transaction) {
             Ok(Some((member, writes))) => self.reserve(member, writes),
             Ok(None) => {
+                let seen = transaction.seen_in_flight;
                 drop(transaction);
-                let position = self.published().position;
-                return reply.send(Ok(Committed { gtid: None, position }));
+                return self.end_reader(seen, reply);
             }
             Err(error) => Err(self.refused(error)),
         };
@@ -251,6 +272,27 @@ impl Coordinator {
                 reply.send(Err(error));
             }
         }
+    }
+
+    /// Ends a transaction that only read. What it saw under its locks, up to the transaction `seen`, must be
+    /// durable before its client may rely on it.
+    fn end_reader(&self, seen: Option<u64>, reply: Box<dyn Reply>) {
+        if let Some(seen) = seen {
+            let mut queue = self.queue.lock("join");
+            if seen >= queue.finished_order {
+                return queue.readers.push((seen, reply));
+            }
+            if queue.failed_from.is_some_and(|first| seen >= first) {
+                drop(queue);
+                let reason = "it read what could not be written".to_owned();
+                return reply.send(Err(CommitError::Unknown(reason)));
+            }
+        }
+        reply.send(Ok(self.nothing_written()));
+    }
+
+    fn nothing_written(&self) -> Committed {
+        Committed { gtid: None, position: self.published().position }
     }
 
     /// Begins a new binlog file behind everything committed so far (server start, FLUSH BINARY LOGS).
@@ -318,7 +360,7 @@ impl Coordinator {
         queue.unfinished += 1;
         queue.waiting.push(pending);
         self.joined.notify_all();
-        if queue.unfinished == 1 {
+        if queue.unfinished == 1 && !queue.held {
             queue.writes_in_flight += 1;
             return Ok(Role::Leader);
         }
@@ -450,9 +492,9 @@ impl Coordinator {
     }
 
     fn finish_cohort(&self, written: Result<Durable, Failed>) {
-        let members = match written {
+        let (members, outcome) = match written {
             Ok(durable) if !self.is_sealed() => match durable.apply(self) {
-                Ok(visible) => visible.acknowledge(&self.figures),
+                Ok(visible) => (visible.acknowledge(&self.figures), Ok(())),
                 Err(failed) => self.fail(failed),
             },
             Ok(Durable(ordered)) => {
@@ -463,21 +505,31 @@ impl Coordinator {
         };
         let mut queue = self.queue.lock("acknowledge");
         queue.unfinished -= members;
+        if outcome.is_err() {
+            let first = queue.finished_order;
+            queue.failed_from.get_or_insert(first);
+        }
+        queue.finished_order += members as u64;
+        let readers = queue.take_readers();
         if queue.unfinished == 0 {
             self.drained.notify_all();
         }
         self.wake_writer(&queue);
+        drop(queue);
+        for reply in readers {
+            reply.send(outcome.clone().map(|()| self.nothing_written()));
+        }
     }
 
     /// Seals the coordinator and tells every member that its outcome is unknown (I6).
-    fn fail(&self, failed: Failed) -> usize {
+    fn fail(&self, failed: Failed) -> (usize, Result<(), CommitError>) {
         self.seal(&failed.reason);
         let count = failed.members.len();
         for member in failed.members {
             self.overlay.remove(&member.writes, member.member.order);
             member.reply.send(Err(CommitError::Unknown(failed.reason.clone())));
         }
-        count
+        (count, Err(CommitError::Unknown(failed.reason)))
     }
 
     /// Refuses every later commit.

@@ -33,7 +33,10 @@ mod write_set;
 mod xa;
 
 pub use check::{BinlogReport, LogCheck, check_logs};
-pub use commit::{CommitError, CommitSettings, Committed, DurabilitySettings, Published, Reply, SyncDelay};
+pub use commit::{
+    CommitError, CommitSettings, Committed, DurabilitySettings, LaidOutCohort, Published, Reply, SyncDelay,
+    WrittenCohort,
+};
 pub use figures::{CommitFigures, Histogram};
 pub use inspect::{
     ChunkReport, Fault, JournalReport, RecordReport, Records, RedoReport, TransactionReport, read_journal,

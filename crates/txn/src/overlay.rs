@@ -21,6 +21,9 @@ use crate::write_set::WriteSet;
 /// A version of a row: its value, or `None` where the row was deleted.
 pub(crate) type Version = Option<Arc<[u8]>>;
 
+/// Versions by key, in the keys' order.
+pub(crate) type Versions = Vec<(Arc<[u8]>, Version)>;
+
 #[derive(Debug)]
 struct InFlight {
     order: u64,
@@ -66,21 +69,26 @@ impl Overlay {
         }
     }
 
-    /// The version of `key` in flight, if any.
-    pub(crate) fn get(&self, engine: EngineId, key: &[u8]) -> Option<Version> {
-        self.engines[usize::from(engine.0)].read().get(key).map(|entry| entry.version.clone())
+    /// The version of `key` in flight, if any, and its order.
+    pub(crate) fn get(&self, engine: EngineId, key: &[u8]) -> Option<(Version, u64)> {
+        self.engines[usize::from(engine.0)].read().get(key).map(|entry| (entry.version.clone(), entry.order))
     }
 
-    /// The versions in flight within `range`, by key.
-    pub(crate) fn range(&self, engine: EngineId, range: &KeyRange) -> Vec<(Arc<[u8]>, Version)> {
+    /// The versions in flight within `range`, by key, and the highest order among them.
+    pub(crate) fn range(&self, engine: EngineId, range: &KeyRange) -> (Versions, Option<u64>) {
+        let mut newest = None;
         if range.lower >= range.upper {
-            return Vec::new();
+            return (Vec::new(), newest);
         }
         let bounds = (Bound::Included(&range.lower[..]), Bound::Excluded(&range.upper[..]));
-        self.engines[usize::from(engine.0)]
+        let versions = self.engines[usize::from(engine.0)]
             .read()
             .range::<[u8], _>(bounds)
-            .map(|(key, entry)| (key.clone(), entry.version.clone()))
-            .collect()
+            .map(|(key, entry)| {
+                newest = newest.max(Some(entry.order));
+                (key.clone(), entry.version.clone())
+            })
+            .collect();
+        (versions, newest)
     }
 }

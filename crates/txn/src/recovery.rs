@@ -18,10 +18,13 @@
 //!    a checkpoint there: a second crash replays nothing twice for longer.
 //! 3. The last binlog file is read before the first commit: damage, or transactions that the journal does
 //!    not know, stop the start (`check_binlog`).
-//! 4. The binlog file never has events that the journal does not have, unless a weaker durability
+//! 4. Nothing is made of a record that is not on stable storage: what a process whose writes failed left in the
+//!    system's cache is written again first. Else a power cut could take the record and leave the rest.
+//! 5. The binlog file never has events that the journal does not have, unless a weaker durability
 //!    setting allowed it; then they are cut and said. Under full durability they prove that the journal's
 //!    last record was there and is damaged: the start stops, and the operator decides.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -251,6 +254,9 @@ pub(crate) struct Start {
     pub next_order: u64,
 }
 
+/// More is not held in memory: what was read is synced then.
+const HELD_BYTES_MAX: usize = 64 << 20;
+
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(500);
 
@@ -273,18 +279,25 @@ pub(crate) fn recover(
     };
     let mut note = Note::decode(scan.checkpoint_note())?;
     let mut next_order = 1;
-    while let Some(record) = scan.next()? {
-        let lsn = record.lsn();
-        let cohort =
-            CohortRecord::decode(record.payload()).map_err(|source| RecoverError::Record { lsn: lsn.0, source })?;
-        replay_binlog(&cohort, lsn, binlog, &mut note)?;
-        replay_redo(&cohort, lsn, Position(record.end().0), engines, &durable, &mut report)?;
-        next_order = cohort.first_order + u64::from(cohort.members);
-        report.records += 1;
-        report.transactions_kept += u64::from(cohort.members);
-        if told.elapsed() >= PROGRESS_EVERY {
-            told = Instant::now();
-            progress(&format!("recovery: {} transactions, journal at lsn {}", report.transactions_kept, lsn.0));
+    let mut held = Held::default();
+    let mut goes_on = true;
+    while goes_on {
+        goes_on = held.take_next(&mut scan)?;
+        if !goes_on || held.bytes > HELD_BYTES_MAX {
+            scan.settle()?;
+        }
+        while let Some(HeldRecord { lsn, end, payload }) = held.pop_durable(scan.durable()) {
+            let cohort =
+                CohortRecord::decode(&payload).map_err(|source| RecoverError::Record { lsn: lsn.0, source })?;
+            replay_binlog(&cohort, lsn, binlog, &mut note)?;
+            replay_redo(&cohort, lsn, Position(end.0), engines, &durable, &mut report)?;
+            next_order = cohort.first_order + u64::from(cohort.members);
+            report.records += 1;
+            report.transactions_kept += u64::from(cohort.members);
+            if told.elapsed() >= PROGRESS_EVERY {
+                told = Instant::now();
+                progress(&format!("recovery: {} transactions, journal at lsn {}", report.transactions_kept, lsn.0));
+            }
         }
     }
     let end = scan.end_lsn();
@@ -323,6 +336,40 @@ pub(crate) fn recover(
     report.checkpoint_us = began.elapsed().as_micros() as u64;
     let frontier = Frontier { lsn: end, note };
     Ok((Start { frontier, next_order }, report))
+}
+
+/// Records that were read and are not known to be on stable storage: those behind the last ones tell.
+#[derive(Default)]
+struct Held {
+    records: VecDeque<HeldRecord>,
+    bytes: usize,
+}
+
+struct HeldRecord {
+    lsn: Lsn,
+    end: Lsn,
+    payload: Vec<u8>,
+}
+
+impl Held {
+    /// Reads a record; false at the end.
+    fn take_next(&mut self, scan: &mut Scan) -> Result<bool, RecoverError> {
+        let Some(record) = scan.next()? else { return Ok(false) };
+        let payload = record.payload().to_vec();
+        self.bytes += payload.len();
+        self.records.push_back(HeldRecord { lsn: record.lsn(), end: record.end(), payload });
+        Ok(true)
+    }
+
+    /// The oldest, if everything up to its end is durable.
+    fn pop_durable(&mut self, durable: Lsn) -> Option<HeldRecord> {
+        if self.records.front()?.end > durable {
+            return None;
+        }
+        let record = self.records.pop_front()?;
+        self.bytes -= record.payload.len();
+        Some(record)
+    }
 }
 
 fn replay_binlog(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cohort_engine::{Cursor, Direction, Entry, ReadError};
 
-use crate::overlay::Version;
+use crate::overlay::Versions;
 
 /// The entries of one range, in one direction, as a transaction sees them.
 ///
@@ -15,7 +15,7 @@ pub struct Scan {
     cursor: Box<dyn Cursor>,
     direction: Direction,
     /// Versions over the engine's, the next one last.
-    above: Vec<(Arc<[u8]>, Version)>,
+    above: Versions,
     /// The engine's next entry, read ahead while versions lie above.
     ahead: Option<(Vec<u8>, Vec<u8>)>,
     ahead_read: bool,
@@ -36,7 +36,7 @@ enum Source {
 
 impl Scan {
     /// Lays `layers`, the topmost first, over `cursor`.
-    pub(crate) fn new(cursor: Box<dyn Cursor>, direction: Direction, layers: [Vec<(Arc<[u8]>, Version)>; 2]) -> Self {
+    pub(crate) fn new(cursor: Box<dyn Cursor>, direction: Direction, layers: [Versions; 2]) -> Self {
         let [top, below] = layers;
         let mut above = if top.is_empty() {
             below

@@ -16,7 +16,9 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::carrier::blocking;
 use crate::checkpoint::{self, Background};
-use crate::commit::{CommitError, CommitSettings, Committed, Coordinator, Frontier, Published, Reply, Shared};
+use crate::commit::{
+    CommitError, CommitSettings, Committed, Coordinator, Frontier, LaidOutCohort, Published, Reply, Shared,
+};
 use crate::figures::CommitFigures;
 use crate::lock_profile::LockProfile;
 use crate::locks::{HeldLocks, LockManager, TransactionId};
@@ -90,9 +92,10 @@ impl Store {
         Ok((store, report))
     }
 
-    /// [`Store::open`] without threads: every commit is written by its session, and checkpoints are
-    /// taken by hand.
-    pub(crate) fn recover(
+    /// [`Store::open`] without threads, for simulators: every commit is written by its session or step by
+    /// step ([`Store::hold_commits`]), and upkeep is done by hand ([`Store::prepare_ahead`],
+    /// [`Store::take_checkpoint`]).
+    pub fn recover(
         options: StoreOptions,
         fs: Arc<dyn FileSystem>,
         clock: Arc<dyn Clock>,
@@ -171,8 +174,8 @@ impl Store {
         Ok((store, report))
     }
 
-    /// [`Store::open_two_phase`] without threads.
-    pub(crate) fn recover_two_phase(
+    /// [`Store::open_two_phase`] without threads, for simulators.
+    pub fn recover_two_phase(
         options: StoreOptions,
         protocol: CommitProtocol,
         fs: Arc<dyn FileSystem>,
@@ -444,8 +447,33 @@ impl Store {
         }
     }
 
-    /// Makes the next files of the logs ready, so that commits find them.
-    pub(crate) fn prepare_ahead(&self) {
+    /// While commits are held, they join the queue and stay there until [`Store::take_cohort`]; a commit that
+    /// waits for its outcome would wait for ever. Only for a store without threads, and not for a classic
+    /// protocol.
+    pub fn hold_commits(&self, held: bool) {
+        if let CommitPath::Journal(coordinator) = &self.path {
+            coordinator.hold(held);
+        }
+    }
+
+    /// Takes everything queued as the next cohort. Only for a store without threads.
+    pub fn take_cohort(&self) -> Option<LaidOutCohort> {
+        match &self.path {
+            CommitPath::Journal(coordinator) => coordinator.take_cohort(),
+            CommitPath::TwoPhase(_) => None,
+        }
+    }
+
+    /// Takes a checkpoint now; the one before still counts after an error. A classic protocol has none.
+    pub fn take_checkpoint(&self) -> Result<(), String> {
+        match &self.path {
+            CommitPath::Journal(coordinator) => checkpoint::take(coordinator).map_err(|error| error.to_string()),
+            CommitPath::TwoPhase(_) => Ok(()),
+        }
+    }
+
+    /// What the background does ahead of need: journal segments, the next binlog file.
+    pub fn prepare_ahead(&self) {
         match &self.path {
             CommitPath::Journal(coordinator) => checkpoint::prepare_ahead(coordinator),
             CommitPath::TwoPhase(steps) => steps.prepare_ahead(),

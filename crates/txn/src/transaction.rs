@@ -55,6 +55,8 @@ pub struct Transaction {
     pub(crate) writes: WriteSet,
     pub(crate) events: TransactionEvents,
     logged: bool,
+    /// The newest transaction that a current read saw before it was durable.
+    pub(crate) seen_in_flight: Option<u64>,
 }
 
 impl std::fmt::Debug for Transaction {
@@ -79,6 +81,7 @@ impl Transaction {
             writes: WriteSet::default(),
             events,
             logged,
+            seen_in_flight: None,
         }
     }
 
@@ -121,7 +124,10 @@ impl Transaction {
     pub fn get(&mut self, engine: EngineId, read: Read, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError> {
         let above = match self.writes.get(engine, key) {
             Some(own) => Some(own.clone()),
-            None if read == Read::Current => self.store.overlay().get(engine, key),
+            None if read == Read::Current => self.store.overlay().get(engine, key).map(|(version, order)| {
+                self.seen_in_flight = self.seen_in_flight.max(Some(order));
+                version
+            }),
             None => None,
         };
         match above {
@@ -147,7 +153,9 @@ impl Transaction {
         // The overlay first, the engine second: see the invariants of `Overlay`.
         let (in_flight, cursor) = match read {
             Read::Current => {
-                (self.store.overlay().range(engine, range), self.store.engine(engine).cursor(range, direction)?)
+                let (in_flight, newest) = self.store.overlay().range(engine, range);
+                self.seen_in_flight = self.seen_in_flight.max(newest);
+                (in_flight, self.store.engine(engine).cursor(range, direction)?)
             }
             Read::Snapshot => (Vec::new(), self.take_snapshot().engine(engine).cursor(range, direction)?),
         };
@@ -197,6 +205,12 @@ impl Transaction {
     /// True when there is something to commit: changes, or events without changes.
     pub fn has_writes(&self) -> bool {
         !self.writes.is_empty() || !self.events.is_empty()
+    }
+
+    /// True when its end is to be told by a commit: there is something to commit, or what it read under a lock may
+    /// not be durable yet.
+    pub fn needs_commit(&self) -> bool {
+        self.has_writes() || self.seen_in_flight.is_some()
     }
 
     /// Marks the present point.

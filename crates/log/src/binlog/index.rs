@@ -47,6 +47,14 @@ impl Index {
         Ok(())
     }
 
+    /// Writes the lines again that are there; not synced. They may have been read from the system's cache, and be
+    /// lost on the disk.
+    pub(super) fn write_again(&self) -> Result<(), IoError> {
+        let mut text = vec![0; usize::try_from(self.bytes).expect("an index in memory")];
+        let got = self.file.read_at(0, &mut text)?;
+        self.file.write_at(0, &text[..got])
+    }
+
     /// Sets space aside so that [`Index::append`] cannot fail for lack of it.
     pub(super) fn reserve(&self, bytes: u64) -> Result<(), IoError> {
         self.file.reserve(self.bytes, bytes)

@@ -41,6 +41,8 @@ pub struct Scan {
     control: Control,
     at: Lsn,
     previous: Option<Link>,
+    /// Everything before it is on stable storage, as far as checkpoint and records tell.
+    durable: Lsn,
     records: u64,
     tail: Option<FoundTail>,
 }
@@ -164,7 +166,8 @@ impl Scan {
     pub(super) fn new(inner: Arc<Inner>, control: Control) -> Scan {
         let at = control.start;
         let reader = Reader { inner, window: AlignedBuf::new(), window_at: at };
-        Scan { reader, control, at, previous: None, records: 0, tail: None }
+        let durable = control.start;
+        Scan { reader, control, at, previous: None, durable, records: 0, tail: None }
     }
 
     /// Goes back to the oldest record that is still on the disk; those before the checkpoint are not
@@ -209,6 +212,23 @@ impl Scan {
         self.at
     }
 
+    /// Everything before it is on stable storage, as the records so far tell.
+    pub fn durable(&self) -> Lsn {
+        self.durable.min(self.at)
+    }
+
+    /// Puts the records found so far on stable storage. They may have been flushed only; and where a write or a
+    /// sync failed, they may be in the system's cache and nowhere else. Nothing may be made of a record before,
+    /// since what is made of it could outlast it.
+    pub fn settle(&mut self) -> Result<(), OpenError> {
+        assert!(self.reader.inner.segments.may_write(), "only looked at");
+        if self.durable() < self.at {
+            self.reader.inner.settle(self.durable(), self.at)?;
+            self.durable = self.at;
+        }
+        Ok(())
+    }
+
     /// How the journal ended; [`ScanEnd::Clean`] while the scan runs.
     pub fn end(&self) -> &ScanEnd {
         self.tail.as_ref().map_or(&ScanEnd::Clean, |tail| &tail.end)
@@ -241,6 +261,7 @@ impl Scan {
             Step::Record { link, durable, end, payload } => {
                 let lsn = std::mem::replace(&mut self.at, end);
                 self.previous = Some(link);
+                self.durable = self.durable.max(durable);
                 self.records += 1;
                 let payload = &self.reader.window[payload];
                 let stamp = Stamp { epoch: link.epoch, sequence: link.sequence, durable };
@@ -273,11 +294,8 @@ impl Scan {
         assert!(self.tail.is_some(), "the scan has reached its end");
         assert!(self.reader.inner.segments.may_write(), "only looked at");
         self.reader.window = AlignedBuf::new();
-        self.reader.inner.begin_epoch(&Tail {
-            end: self.at,
-            previous: self.previous.map_or(0, |link| link.checksum),
-            has_records: self.records > 0,
-        })
+        self.settle()?;
+        self.reader.inner.begin_epoch(&Tail { end: self.at, previous: self.previous.map_or(0, |link| link.checksum) })
     }
 
     fn step(&mut self) -> Result<Step, OpenError> {

@@ -23,6 +23,8 @@ const PREFIX: &str = "journal.";
 const FRESH: &str = ".new";
 /// How many bytes of zeros one call writes.
 const ZEROS: usize = 1 << 20;
+/// How many bytes are written again at a time.
+const COPY: usize = 1 << 20;
 
 /// One segment file, open.
 pub(super) struct Segment {
@@ -49,6 +51,23 @@ impl Segment {
 
     pub(super) fn file_bytes(&self) -> u64 {
         self.data_bytes + BLOCK as u64
+    }
+
+    /// Writes the bytes that can be read of this part of the journal to their place; not synced.
+    pub(super) fn write_again(&self, from: Lsn, to: Lsn) -> Result<(), IoError> {
+        let end = self.offset(to.min(self.end()));
+        let mut at = self.offset(from.max(self.first));
+        let mut bytes = vec![0; COPY];
+        while at < end {
+            let len = COPY.min(usize::try_from(end - at).unwrap_or(COPY));
+            let got = self.buffered.read_at(at, &mut bytes[..len])?;
+            self.buffered.write_at(at, &bytes[..got])?;
+            if got == 0 {
+                break;
+            }
+            at += got as u64;
+        }
+        Ok(())
     }
 }
 

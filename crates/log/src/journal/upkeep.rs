@@ -36,8 +36,6 @@ pub(super) struct Tail {
     pub(super) end: Lsn,
     /// Checksum of the last record's header, 0 without one.
     pub(super) previous: u32,
-    /// Whether there was a record.
-    pub(super) has_records: bool,
 }
 
 /// Reads the checkpoint and opens the segments; to append, makes both up for a new journal.
@@ -169,7 +167,7 @@ impl Inner {
         if let Some(reason) = self.sealed.get() {
             return Err(JournalError::Sealed(Arc::clone(reason)).into());
         }
-        self.settle(tail, &control).map_err(|error| self.seal(error))?;
+        self.write_epoch(&control).map_err(|error| self.seal(error))?;
         *self.layout.lock() =
             LayoutState { epoch: control.epoch, next: tail.end, previous: tail.previous, ..LayoutState::default() };
         self.progress.start_at(tail.end, control.start);
@@ -179,14 +177,17 @@ impl Inner {
         Ok(())
     }
 
-    /// The records may have been flushed only, by a process that is gone.
-    fn settle(&self, tail: &Tail, control: &Control) -> Result<(), IoError> {
+    /// Writes and syncs a part of the journal that was read.
+    pub(super) fn settle(&self, from: Lsn, to: Lsn) -> Result<(), JournalError> {
+        self.segments
+            .covering(from, to)
+            .iter()
+            .try_for_each(|segment| segment.write_again(from, to).and_then(|()| segment.buffered.sync_data()))
+            .map_err(|error| self.seal(error))
+    }
+
+    fn write_epoch(&self, control: &Control) -> Result<(), IoError> {
         let dir = self.segments.dir();
-        if tail.has_records {
-            for segment in self.segments.covering(control.start, tail.end) {
-                segment.buffered.sync_data()?;
-            }
-        }
         control.write(&*self.fs, dir, &self.upkeep_counters)?;
         for name in self.fs.list(dir)? {
             if segments::is_leftover(&name) {

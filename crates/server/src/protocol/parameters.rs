@@ -180,7 +180,8 @@ fn decode_time(input: &mut Decoder<'_>) -> Result<Value, Malformed> {
         return Err(Malformed(WHAT));
     }
     let negative = parts.u8(WHAT)? != 0;
-    let days = i64::from(parts.u32(WHAT)?);
+    // More days than a TIME can have are clamped below; so many that they overflow must not come so far.
+    let days = i64::from(parts.u32(WHAT)?).min(1_000_000);
     let mut micros = days * 86_400 * SECOND_US + clock_micros(&mut parts, WHAT)?;
     let mut fsp = 0;
     if length == 12 {

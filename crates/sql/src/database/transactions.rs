@@ -159,12 +159,12 @@ fn find_savepoint<'s>(name: &str, session: &'s mut SessionState) -> Result<(&'s 
     Ok((open, at))
 }
 
-/// Ends the session's transaction; what it wrote is to be committed.
+/// Ends the session's transaction; what it wrote is to be committed, and what it read to become durable.
 fn end(session: &mut SessionState) -> Option<Transaction> {
     session.interrupt_ref().watch(None);
     session.transaction.take().and_then(to_commit)
 }
 
 fn to_commit(open: OpenTransaction) -> Option<Transaction> {
-    open.transaction.has_writes().then_some(open.transaction)
+    open.transaction.needs_commit().then_some(open.transaction)
 }

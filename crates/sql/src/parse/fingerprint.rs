@@ -267,6 +267,10 @@ impl<'a> Walk<'a> {
                 if self.type_depth.is_none() && self.behind_type() {
                     self.type_depth = Some(self.depth);
                 }
+                if self.rows == Rows::Between && self.first_row.is_some() && self.previous_bytes() != b"," {
+                    // No row: the parser will say so.
+                    self.rows = Rows::Outside;
+                }
                 if self.rows == Rows::Between && self.depth == 0 {
                     self.rows = Rows::Inside;
                     self.this_row.params = out.params.len();

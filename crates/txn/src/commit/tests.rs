@@ -556,6 +556,58 @@ fn locks_go_at_ordering_and_current_reads_see_the_ordered_version() {
     assert!(matches!(*outcome.lock(), Some(Ok(_))), "written, applied, acknowledged");
 }
 
+/// Keeps the outcome of a commit.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Option<Result<Committed, CommitError>>>>);
+
+impl Reply for Kept {
+    fn send(self: Box<Self>, outcome: Result<Committed, CommitError>) {
+        *self.0.lock() = Some(outcome);
+    }
+}
+
+/// Locks the counter, reads it and commits: what it saw may not be durable.
+fn commit_reader(store: &Arc<Store>) -> (u64, Kept) {
+    let mut reader = store.begin();
+    reader.lock(ENGINES[0], COUNTER, LockMode::Shared).expect("the lock is free");
+    let mut value = Vec::new();
+    reader.get(ENGINES[0], Read::Current, COUNTER, &mut value).expect("a read");
+    let kept = Kept::default();
+    store.commit(reader, Box::new(kept.clone()));
+    (number(&value), kept)
+}
+
+#[test]
+fn a_transaction_that_only_read_is_told_its_end_when_what_it_saw_is_durable() {
+    let machine = Machine::new(13);
+    let (store, _) = machine.recover().expect("a new store");
+    transfer(&store, 1).expect("a commit");
+    let (seen, before) = commit_reader(&store);
+    assert!(seen == 1 && matches!(*before.0.lock(), Some(Ok(_))), "nothing in flight");
+    store.hold_commits(true);
+    let writer = Kept::default();
+    store.commit(write_transfer(&store, 2), Box::new(writer.clone()));
+    let (seen, reader) = commit_reader(&store);
+    assert!(seen == 2 && reader.0.lock().is_none(), "it saw what is not durable");
+    let cohort = store.take_cohort().expect("the writer");
+    let written = cohort.write();
+    assert!(reader.0.lock().is_none(), "durable, and not known to be");
+    written.finish();
+    assert!(matches!(*reader.0.lock(), Some(Ok(_))) && matches!(*writer.0.lock(), Some(Ok(_))));
+
+    store.commit(write_transfer(&store, 3), Box::new(Kept::default()));
+    let (_, early) = commit_reader(&store);
+    let mut late = store.begin();
+    late.lock(ENGINES[0], COUNTER, LockMode::Shared).expect("the lock is free");
+    late.get(ENGINES[0], Read::Current, COUNTER, &mut Vec::new()).expect("a read");
+    let cohort = store.take_cohort().expect("the writer");
+    machine.disk.set_fault(machine.disk.operations(), Fault::Error);
+    cohort.write().finish();
+    assert!(matches!(*early.0.lock(), Some(Err(CommitError::Unknown(_)))), "what it saw may be lost");
+    let outcome = store.commit_and_wait(late);
+    assert!(matches!(outcome, Err(CommitError::Unknown(_))), "{outcome:?}");
+}
+
 #[test]
 fn members_of_a_cohort_depend_on_each_other_only_where_they_wrote_the_same_key() {
     let machine = Machine::new(8);

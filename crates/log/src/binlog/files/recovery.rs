@@ -84,8 +84,10 @@ impl BinlogFiles {
         for number in numbers.into_iter().filter(|number| *number >= end.file_number) {
             let mut reader = match BinlogReader::open(&*self.fs, &self.path(number), ReaderOptions::default()) {
                 Ok(reader) => reader,
-                Err(error @ ReadError::Io(_)) => return Err(error),
                 Err(error) if number == end.file_number => return Err(error),
+                // Its name never reached the disk, only its line in the index.
+                Err(ReadError::Io(error)) if error.is_not_found() => continue,
+                Err(error @ ReadError::Io(_)) => return Err(error),
                 // Its beginning never reached the disk.
                 Err(_) => continue,
             };
@@ -102,8 +104,8 @@ impl BinlogFiles {
     /// Puts `bytes` at a position where they may already stand, whole, in part, or not at all. Positions are
     /// those of [`BinlogFiles::append`], in the same order, from any one on.
     ///
-    /// Bytes that are missing or zero are written again. Any other difference is damage: the error names file
-    /// and offset, and nothing was written over it.
+    /// The bytes are written again, also where they can be read: they may be in the system's cache only. Another byte
+    /// in their place that is not zero is damage: the error names file and offset, and nothing was written over it.
     pub fn replay(&self, at: BinlogPosition, bytes: &[u8]) -> Result<(), BinlogError> {
         let mut writer = self.writer.lock();
         let mut names = self.names.lock();
@@ -129,9 +131,8 @@ impl BinlogFiles {
         };
         current.end = at.offset + bytes.len() as u64;
         *data_dirty = true;
-        if present < bytes.len() {
-            current.file.write_at(at.offset + present as u64, &bytes[present..])?;
-        }
+        // All of them, since a sync that failed leaves bytes that can be read and are not on the disk.
+        current.file.write_at(at.offset, bytes)?;
         let mut recovered = self.recovered.lock();
         recovered.replayed_bytes += bytes.len() as u64;
         recovered.rewritten_bytes += (bytes.len() - present) as u64;
@@ -144,6 +145,7 @@ impl BinlogFiles {
     pub fn finish_recovery(&self, end: Option<BinlogPosition>) -> Result<RecoveredFiles, BinlogError> {
         let mut writer = self.writer.lock();
         let mut names = self.names.lock();
+        names.index.write_again()?;
         let found = names.files.last().map(|file| BinlogPosition { file_number: file.number, offset: file.bytes });
         let end_is_known = end.is_some();
         let Some(end) = end.or(found) else {

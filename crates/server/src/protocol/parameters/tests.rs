@@ -78,3 +78,11 @@ fn impossible_dates_and_times_are_refused() {
         assert!(decode(payload, 1).is_err(), "{payload:?}");
     }
 }
+
+#[test]
+fn a_time_of_more_days_than_there_are_is_the_longest_time() {
+    let mut payload = vec![0, 1, 11, 0, 8, 0];
+    payload.extend_from_slice(&u32::MAX.to_le_bytes());
+    payload.extend_from_slice(&[1, 2, 3]);
+    assert_eq!(decode(&payload, 1).unwrap(), [Value::Time(Time::clamped(i64::MAX, 0).0)]);
+}

@@ -53,6 +53,13 @@ fn rows_of_different_shapes_stay_apart() {
 }
 
 #[test]
+fn what_follows_a_row_without_a_comma_is_no_row() {
+    assert_eq!(key("INSERT INTO t VALUES (1,2)(3,4)"), "INSERT INTO t VALUES(?,?)(?,?)");
+    assert_eq!(key("INSERT INTO t VALUES (1,2),(3,4)+(5,6)"), "INSERT INTO t VALUES(?,?)+ (?,?)");
+    assert_eq!(key("INSERT INTO t VALUES (1,2),(3,4)(5,6)"), "INSERT INTO t VALUES(?,?)(?,?)");
+}
+
+#[test]
 fn lexemes_follow_the_key() {
     let mut out = Fingerprint::default();
     let sql = b"INSERT INTO t VALUES (1,2),(3,4)";
