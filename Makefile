@@ -2,6 +2,9 @@
 # make test   every check and test                     TESTS="-p cohort-txn" for a part
 # make bench  measure against MariaDB                  BENCH="--quick" for a short run
 # make history  redraw published results about commit protocols   HISTORY="--quick" or "--full"
+# make sim    simulated faults by fresh seeds     SECONDS=600, or SEED=N to run one again
+# make torture  kill -9, power cuts, failing and full disks   ROUNDS=200
+# make fuzz   libFuzzer on the readers of network and disk    TARGETS="sql" RUNS=10000000
 # make build  the release binary, target/release/cohort
 # make fmt    format the code
 # make clean  forget what was built, but for RocksDB
@@ -18,6 +21,11 @@ DATADIR ?= ./data
 TESTS ?= --workspace
 BENCH ?=
 HISTORY ?=
+SEED ?=
+SECONDS ?= 600
+ROUNDS ?= 200
+TARGETS ?= protocol binlog journal sql
+RUNS ?= 10000000
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cohort
 OUTPUT := $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -30,7 +38,7 @@ ifndef ROCKSDB_LIB_DIR
     export ROCKSDB_STATIC := 1
 endif
 
-.PHONY: run build test bench history fmt clean tools-build tools-test tools-bench target rocksdb
+.PHONY: run build test bench history sim torture fuzz fmt clean tools-build tools-test tools-bench target rocksdb
 .DEFAULT_GOAL := build
 
 run: build
@@ -57,6 +65,26 @@ bench: tools-bench build
 history: tools-bench build
 	scripts/peers.sh "$(CACHE)/peers"
 	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- history --peers "$(CACHE)/peers" $(HISTORY)
+
+sim: rocksdb
+	cargo run --profile checked --package cohort-sim -- $(if $(SEED),--seed $(SEED),--seconds $(SECONDS))
+
+torture: tools-test rocksdb
+	cargo build --profile checked --package cohort-server
+	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_ROUNDS=$(ROUNDS) cargo test --profile checked --no-fail-fast \
+	    --package cohort-blackbox --test crash --package cohort-sim --test real_process -- --nocapture --test-threads=1
+
+# Inputs found on the way stay in the cache folder; those that are kept are in crates/fuzz/corpus. Without a
+# sanitizer, since only unsafe code needs one, so that the stable toolchain does. A target directory of its own:
+# everything is compiled to count coverage.
+fuzz: rocksdb
+	@command -v cargo-fuzz >/dev/null || cargo install --locked --version "^0.13" cargo-fuzz
+	cargo run --profile checked --package cohort-fuzz -- "$(CACHE)/fuzz/inputs"
+	for target in $(TARGETS); do \
+	    cargo fuzz run --sanitizer none --fuzz-dir fuzz --target-dir "$(CACHE)/fuzz/target" $$target \
+	        "$(CACHE)/fuzz/inputs/$$target" "crates/fuzz/corpus/$$target" \
+	        -- -runs=$(RUNS) -max_len=4096 -timeout=20 -dict=fuzz/$$target.dict; \
+	done
 
 fmt:
 	cargo fmt --all

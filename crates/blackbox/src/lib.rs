@@ -9,6 +9,7 @@
 //! * [`mod@tool`] runs a client program to its end and keeps what it said;
 //! * [`strace`] counts the syncing writes a traced server asked the kernel for;
 //! * [`replica`] rebuilds tables from a binlog with a decoder that is not ours;
+//! * [`load`] runs transactions and remembers what became of each, [`check`] looks for them;
 //! * [`rng`] is the seed behind everything random, printed so that a failure can be replayed.
 //!
 //! # Environment
@@ -16,8 +17,10 @@
 //! | --- | --- |
 //! | `COHORT_BIN` | the server binary to test; otherwise it is built and found next to the tests |
 //! | `COHORT_SEED` | the seed of the random tests; otherwise taken from the clock and printed |
-//! | `COHORT_ROUNDS` | rounds of the kill -9 test |
+//! | `COHORT_ROUNDS` | rounds of the tests that kill the server |
 
+pub mod check;
+pub mod load;
 pub mod mariadb;
 mod process;
 pub mod replica;

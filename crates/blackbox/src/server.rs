@@ -22,6 +22,8 @@ const STOP_PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone)]
 pub struct Launch {
     datadir: PathBuf,
+    /// What log and socket are named after.
+    beside: PathBuf,
     options: Vec<String>,
     trace: Option<PathBuf>,
 }
@@ -46,7 +48,14 @@ pub struct Refusal {
 impl Launch {
     /// A server on `datadir`, which is created when it is missing.
     pub fn new(datadir: impl Into<PathBuf>) -> Launch {
-        Launch { datadir: datadir.into(), options: Vec::new(), trace: None }
+        let datadir = datadir.into();
+        Launch { beside: datadir.clone(), datadir, options: Vec::new(), trace: None }
+    }
+
+    /// Names log and socket after `path` instead of the data directory, whose file system may fail.
+    pub fn beside(mut self, path: impl Into<PathBuf>) -> Launch {
+        self.beside = path.into();
+        self
     }
 
     /// Adds an option such as `--sync_binlog=0`.
@@ -69,12 +78,12 @@ impl Launch {
 
     /// The Unix socket of the server.
     pub fn socket(&self) -> PathBuf {
-        beside(&self.datadir, "sock")
+        self.beside.with_extension("sock")
     }
 
     /// The file that takes what the server prints. It stands beside the data directory.
     pub fn log_file(&self) -> PathBuf {
-        beside(&self.datadir, "log")
+        self.beside.with_extension("log")
     }
 
     /// Starts the server and waits until it answers. The error quotes its log.
@@ -258,9 +267,4 @@ fn build() -> Result<PathBuf> {
     let candidates = here.ancestors().skip(1).take(2).map(|folder| folder.join("cohort"));
     let found = candidates.into_iter().find(|path| path.is_file());
     found.with_context(|| format!("no cohort binary near {}", here.display()))
-}
-
-/// `datadir` with another extension: files that must survive the data directory.
-fn beside(datadir: &Path, extension: &str) -> PathBuf {
-    datadir.with_extension(extension)
 }

@@ -37,6 +37,9 @@ pub enum Fault {
     /// It fails with `ENOSPC`; what it wrote may be there in part. Removing and syncing do not fail
     /// so, and pass.
     NoSpace,
+    /// A write whose first part was taken, up to any byte (any block where writes are direct), before it
+    /// fails with `ENOSPC`. Anything else passes.
+    ShortWrite,
 }
 
 /// A simulated disk. Clones share it.
@@ -60,10 +63,14 @@ enum Course {
     Normal,
     /// Do it in part, then report this.
     Broken(std::io::Error),
+    /// Write the first part, then report `ENOSPC`.
+    Short,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
+    /// Takes room and has bytes: `ENOSPC` can hit it before or within them.
+    Write,
     /// Takes room: `ENOSPC` can hit it.
     Growing,
     Other,
@@ -99,9 +106,19 @@ impl SimDisk {
         self.state.lock().faults.clear();
     }
 
+    /// Whether the power is still on; off from a [`Fault::PowerCut`] or a crash on.
+    pub fn is_powered(&self) -> bool {
+        self.state.lock().powered
+    }
+
     /// Mutating calls so far, those that failed included.
     pub fn operations(&self) -> u64 {
         self.state.lock().operations
+    }
+
+    /// The bytes that all files together have, space set aside included.
+    pub fn used_bytes(&self) -> u64 {
+        self.state.lock().image.total_bytes()
     }
 
     /// Limits the bytes all files together may have; writes beyond fail with `ENOSPC`.
@@ -165,8 +182,9 @@ impl State {
                 Course::Broken(std::io::Error::other("the power is off"))
             }
             Fault::Error => Course::Broken(std::io::Error::from_raw_os_error(libc::EIO)),
-            Fault::NoSpace if kind == Kind::Growing => Course::Broken(std::io::Error::from_raw_os_error(libc::ENOSPC)),
-            Fault::NoSpace => Course::Normal,
+            Fault::NoSpace if kind != Kind::Other => Course::Broken(std::io::Error::from_raw_os_error(libc::ENOSPC)),
+            Fault::ShortWrite if kind == Kind::Write => Course::Short,
+            Fault::NoSpace | Fault::ShortWrite => Course::Normal,
         })
     }
 
@@ -187,6 +205,7 @@ impl State {
     ) -> std::io::Result<()> {
         match self.begin(kind)? {
             Course::Normal => change(&mut self.image),
+            Course::Short => unreachable!("no write"),
             Course::Broken(error) => {
                 if self.random.below(2) == 0 {
                     change(&mut self.image)?;
@@ -268,6 +287,7 @@ impl FileSystem for SimDisk {
                 state.image.sync_dir(dir);
                 Ok(())
             }
+            Course::Short => unreachable!("no write"),
             Course::Broken(error) => Err(failed(error)),
         }
     }
@@ -321,7 +341,7 @@ impl SimFile {
     fn write(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
         let mut state = self.disk.state.lock();
         self.check_alignment(offset, bytes)?;
-        let course = state.begin(Kind::Growing)?;
+        let course = state.begin(Kind::Write)?;
         state.check_room(&self.inode, offset + bytes.len() as u64)?;
         let mut inode = self.inode.lock();
         let start = usize::try_from(offset).expect("an offset in memory");
@@ -332,6 +352,17 @@ impl SimFile {
                     inode.settle_last(&state.random, true);
                 }
                 Ok(())
+            }
+            Course::Short => {
+                let unit = if self.access == Access::DirectSync { crate::BLOCK } else { 1 };
+                let taken = state.random.below((bytes.len() / unit) as u64 + 1) as usize * unit;
+                if taken > 0 {
+                    inode.write(start, &bytes[..taken]);
+                }
+                if taken > 0 && self.access == Access::DirectSync {
+                    inode.settle_last(&state.random, true);
+                }
+                Err(std::io::Error::from_raw_os_error(libc::ENOSPC))
             }
             Course::Broken(error) => {
                 if state.random.below(4) > 0 {
@@ -354,6 +385,7 @@ impl SimFile {
                 change(&mut self.inode.lock());
                 Ok(())
             }
+            Course::Short => unreachable!("no write"),
             Course::Broken(error) => Err(error),
         }
     }
@@ -388,6 +420,7 @@ impl File for SimFile {
                 }
                 Ok(())
             }
+            Course::Short => unreachable!("no write"),
             Course::Broken(error) => {
                 self.inode.lock().sync_in_vain(&state.random);
                 Err(failed(error))

@@ -108,6 +108,24 @@ fn after_a_power_cut_everything_fails_until_the_crash_is_taken() {
 }
 
 #[test]
+fn a_short_write_leaves_its_first_bytes_and_says_that_there_is_no_room() {
+    let seen: BTreeSet<usize> = (0..200)
+        .map(|seed| {
+            let disk = disk_with(&[b'a'; 8]);
+            disk.state.lock().random = SeededRandom::new(seed);
+            let file = disk.open(Path::new(FILE), &OpenOptions::buffered(Create::Never)).unwrap();
+            disk.set_fault(disk.operations(), Fault::ShortWrite);
+            assert!(file.write_at(0, b"bbbb").unwrap_err().is_no_space());
+            let content = content(&disk);
+            let taken = content.iter().take_while(|byte| **byte == b'b').count();
+            assert!(content[taken..].iter().all(|byte| *byte == b'a'));
+            taken
+        })
+        .collect();
+    assert_eq!(seen, BTreeSet::from([0, 1, 2, 3, 4]));
+}
+
+#[test]
 fn a_full_disk_refuses_growth_and_takes_overwrites() {
     let disk = disk_with(&[0; 1024]);
     disk.set_capacity(1024);

@@ -5,12 +5,12 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use cohort_blackbox::replica::{Replica, Rows, show};
-use cohort_blackbox::{MariaDb, Server, SystemTables, tool};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
 
 use crate::load::{ACCOUNTS, Fate, History, Kind, OPENING_BALANCE, PART_TOUCH, PART_TRANSFER, PART_UNDONE};
+use crate::replica::{Replica, Rows, show};
+use crate::{MariaDb, Server, SystemTables, tool};
 
 const TABLES: [&str; 6] = ["accounts", "vault", "transfers", "labels", "ledger", "heap"];
 
@@ -186,7 +186,7 @@ pub fn binlog_rebuilds_the_tables_elsewhere(server: &Server, folder: &Path) -> R
     let paths = files.iter().map(|file| server.datadir().join(file).display().to_string());
     let sql = tool("mariadb-binlog", ["--no-defaults".to_owned()].into_iter().chain(paths))?.success()?;
     let arguments = ["--no-defaults", "-uroot", "-S", &judge.socket().display().to_string()];
-    cohort_blackbox::tool::tool_with_input("mariadb", arguments, sql.stdout)?.success()?;
+    tool::tool_with_input("mariadb", arguments, sql.stdout)?.success()?;
 
     let mut copy = judge.connect()?;
     copy.query_drop("USE crash")?;

@@ -8,21 +8,17 @@
 //! Outline: [`load`] runs transactions and remembers what became of each; [`check`] looks for them.
 //! `COHORT_SEED` replays the choices, `COHORT_ROUNDS` sets the number of kills.
 
-mod check;
-mod load;
-
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
+use cohort_blackbox::check::{self, Checker};
+use cohort_blackbox::load::{self, History, Worker};
 use cohort_blackbox::rng::{self, Rng};
 use cohort_blackbox::{Launch, Server};
 use mysql::prelude::Queryable;
-
-use crate::check::Checker;
-use crate::load::{History, Worker};
 
 const WORKERS: u64 = 8;
 

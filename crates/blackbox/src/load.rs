@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::rng::Rng;
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::rng::Rng;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, params};
 
+/// Accounts there are.
 pub const ACCOUNTS: u64 = 60;
+/// What each holds at the beginning.
 pub const OPENING_BALANCE: i64 = 1000;
 
 /// Where an account is: tables of two engines, so that half of the transfers move money between them.
@@ -16,9 +18,11 @@ pub fn table_of_account(id: u64) -> &'static str {
     if id.is_multiple_of(2) { "accounts" } else { "vault" }
 }
 
-/// Parts of a token in the `ledger` table.
+/// The part of a transfer's token in the `ledger` table.
 pub const PART_TRANSFER: u64 = 0;
+/// The part of a later change's token.
 pub const PART_TOUCH: u64 = 9;
+/// The part that a savepoint undoes.
 pub const PART_UNDONE: u64 = 66;
 
 /// What a transaction writes.
@@ -50,6 +54,7 @@ pub enum Fate {
 /// Everything every worker did, by token.
 #[derive(Debug, Default)]
 pub struct History {
+    /// What each transaction is and what is known of it.
     pub fates: BTreeMap<u64, (Kind, Fate)>,
     transfers: BTreeMap<u64, Vec<u64>>,
 }
@@ -74,9 +79,19 @@ pub struct Worker {
     number: u64,
     next_token: u64,
     rng: Rng,
+    faults: Faults,
     done: Vec<(u64, Kind, Fate)>,
     /// Its own acknowledged transfers, in which it may touch rows later.
     transfers: Vec<u64>,
+}
+
+/// What may become of a server's disk, and with it of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Faults {
+    /// Nothing: any error but a lock conflict or a lost connection is a failure.
+    None,
+    /// It may be full, or fail for good: then statements fail, and an outcome may be unknown.
+    Disk,
 }
 
 /// Why a transaction did not come to its end.
@@ -88,10 +103,16 @@ enum Stop {
 }
 
 impl Worker {
+    /// Worker `number` of a round, which goes on with its own rows of earlier ones.
     pub fn new(number: u64, round: u64, rng: Rng, history: &History) -> Worker {
         let transfers = history.transfers.get(&number).cloned().unwrap_or_default();
         let next_token = (round + 1) << 32 | number << 24;
-        Worker { number, next_token, rng, done: Vec::new(), transfers }
+        Worker { number, next_token, rng, faults: Faults::None, done: Vec::new(), transfers }
+    }
+
+    /// The same where such faults are to be expected.
+    pub fn on(self, faults: Faults) -> Worker {
+        Worker { faults, ..self }
     }
 
     /// Runs transactions until the connection is lost. An error is a wrong answer of the server.
@@ -124,7 +145,7 @@ impl Worker {
             }
             match outcome {
                 Ok(()) => {}
-                Err(error) => match classify(error)? {
+                Err(error) => match classify(error, self.faults)? {
                     Stop::Lost => return Ok(()),
                     Stop::Refused => {
                         if conn.query_drop("ROLLBACK").is_err() {
@@ -221,19 +242,34 @@ impl Worker {
     }
 }
 
+const ER_DISK_FULL: u16 = 1021;
+/// The log takes no more writes; the transaction was rolled back.
+const ER_ERROR_ON_WRITE: u16 = 1026;
+/// The log could not be written: nobody knows what became of the transaction until the next start.
+const ER_ERROR_DURING_COMMIT: u16 = 1180;
+
 /// Sets the fate of a transaction from the answer to its commit.
 fn decide(fate: &mut Fate, answer: mysql::Result<()>) -> mysql::Result<()> {
     *fate = match &answer {
         Ok(()) => Fate::Acknowledged,
+        Err(mysql::Error::MySqlError(refusal)) if refusal.code == ER_ERROR_DURING_COMMIT => Fate::InDoubt,
         Err(mysql::Error::MySqlError(_)) => Fate::Absent,
         Err(_) => Fate::InDoubt,
     };
     answer
 }
 
-/// A lock conflict or a lost connection is part of the load; any other error is a failure.
-fn classify(error: mysql::Error) -> Result<Stop> {
+/// A lock conflict or a lost connection is part of the load, and what a failing disk does where there is one;
+/// any other error is a failure.
+fn classify(error: mysql::Error, faults: Faults) -> Result<Stop> {
     match &error {
+        mysql::Error::MySqlError(refusal) if faults == Faults::Disk => match refusal.code {
+            1205 | 1213 | ER_DISK_FULL => Ok(Stop::Refused),
+            ER_ERROR_ON_WRITE | ER_ERROR_DURING_COMMIT | 1053 | 1927 => Ok(Stop::Lost),
+            // What an engine could not read or write.
+            1030 | 1296 => Ok(Stop::Refused),
+            _ => Err(error.into()),
+        },
         mysql::Error::MySqlError(refusal) if matches!(refusal.code, 1205 | 1213) => Ok(Stop::Refused),
         // The server may say that it is shutting down, or that the connection was killed.
         mysql::Error::MySqlError(refusal) if matches!(refusal.code, 1053 | 1927) => Ok(Stop::Lost),

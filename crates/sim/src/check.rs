@@ -1,0 +1,212 @@
+//! What must hold of a server that was just started, and of everything clients were told.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use cohort_io::FileSystem;
+use cohort_log::binlog::{BinlogReader, EventBody, ReaderOptions, RowValue, RowsEvent, TableMapEvent};
+use cohort_sql::{Database, SessionState, Value, check_tables};
+use cohort_txn::Store;
+
+use crate::cycles;
+use crate::environment::{Rows, SimEnvironment};
+use crate::history::{Fate, Record, Seen};
+use crate::machine::BINLOG_DIR;
+use crate::workload::{ACCOUNTS, LISTS, OPENING_BALANCE, Shape, Step, TABLES, elements};
+
+/// Rows by primary key, as text.
+type Table = BTreeMap<i64, Vec<String>>;
+
+/// Everything in the tables.
+pub struct Tables(BTreeMap<&'static str, Table>);
+
+impl Tables {
+    /// Reads every table.
+    pub fn read(database: &Database) -> Result<Tables> {
+        let mut session = SessionState::new();
+        session.database = Some("sim".into());
+        let mut tables = BTreeMap::new();
+        for name in TABLES {
+            let mut rows = Rows::default();
+            let sql = format!("SELECT * FROM {name}");
+            drop(database.execute(&mut session, &SimEnvironment, sql.as_bytes(), &mut rows)?);
+            let mut table = Table::new();
+            for row in rows.0 {
+                let Value::Int(id) = row[0] else { bail!("{name}: a row with id {}", row[0]) };
+                let row = row.iter().map(Value::to_string).collect();
+                ensure!(table.insert(id, row).is_none(), "{name}: two rows {id}");
+            }
+            tables.insert(name, table);
+        }
+        Ok(Tables(tables))
+    }
+
+    fn list(&self, list: u64) -> Result<Vec<u64>> {
+        let table = &self.0[TABLES[(list % 2) as usize]];
+        let row = table.get(&(list as i64)).with_context(|| format!("list {list} is gone"))?;
+        Ok(elements(&Value::text(row[1].clone())))
+    }
+
+    fn balance(&self, account: u64) -> Result<i64> {
+        let table = &self.0[TABLES[2 + (account % 2) as usize]];
+        let row = table.get(&(account as i64)).with_context(|| format!("account {account} is gone"))?;
+        Ok(row[1].parse()?)
+    }
+
+    fn has_token(&self, engine: u64, token: u64) -> bool {
+        self.0[TABLES[4 + engine as usize]].contains_key(&(token as i64))
+    }
+
+    /// The lists.
+    pub fn lists(&self) -> Result<HashMap<u64, Vec<u64>>> {
+        (0..LISTS).map(|list| Ok((list, self.list(list)?))).collect()
+    }
+}
+
+/// Settles what became of transactions in doubt, and checks that the others are there or not as their
+/// clients were told, whole.
+pub fn settle(tables: &Tables, records: &mut [Record], now: u64) -> Result<()> {
+    let lists = tables.lists()?;
+    let mut writers: HashMap<u64, u64> = HashMap::new();
+    for (list, elements) in &lists {
+        for element in elements {
+            let before = writers.insert(*element, *list);
+            ensure!(before.is_none(), "element {element} is there twice");
+        }
+    }
+    let mut balances: Vec<i64> = vec![OPENING_BALANCE; ACCOUNTS as usize];
+    for record in records.iter_mut() {
+        let traces: Vec<bool> = record
+            .script
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Append { list, element } => Some(writers.remove(element) == Some(*list)),
+                Step::Token { engine, token } => Some(tables.has_token(*engine, *token)),
+                _ => None,
+            })
+            .collect();
+        let there = traces.first().copied();
+        let id = record.id;
+        ensure!(traces.iter().all(|trace| Some(*trace) == there), "transaction {id} is half there: {record:?}");
+        match (record.fate, there) {
+            (Fate::Committed, Some(false)) => bail!("transaction {id} was acknowledged and is gone: {record:?}"),
+            (Fate::Absent, Some(true)) => bail!("transaction {id} was not committed and is there: {record:?}"),
+            (Fate::InDoubt, there) => {
+                record.fate = if there == Some(true) { Fate::Committed } else { Fate::Absent };
+                record.ended = now;
+            }
+            _ => {}
+        }
+        for step in &record.script.steps {
+            if let (Step::Move { account, amount }, Fate::Committed) = (step, record.fate) {
+                balances[*account as usize] += amount;
+            }
+        }
+    }
+    ensure!(writers.is_empty(), "elements that nobody appended: {writers:?}");
+    for account in 0..ACCOUNTS {
+        let (found, expected) = (tables.balance(account)?, balances[account as usize]);
+        ensure!(found == expected, "account {account} has {found}, its transfers say {expected}");
+    }
+    Ok(())
+}
+
+/// Checks every answer that clients got, against the final lists: nothing read that never was committed,
+/// nothing half, no cycle, and constant sums.
+pub fn answers(records: &[Record], tables: &Tables) -> Result<()> {
+    let lists = tables.lists()?;
+    let writers: HashMap<u64, u64> =
+        records.iter().flat_map(|record| record.appends().map(|(_, element)| (element, record.id))).collect();
+    for record in records {
+        if record.script.shape == Shape::Audit && record.seen.len() == record.script.steps.len() {
+            let sum: i64 = record.seen.iter().map(|seen| if let Seen::Sum(sum) = seen { *sum } else { 0 }).sum();
+            ensure!(sum == OPENING_BALANCE * ACCOUNTS as i64, "the accounts' sum was {sum}: {record:?}");
+        }
+        // A transaction that was taken back may have read, under lock, what a crash took back as well.
+        if record.fate != Fate::Committed && record.script.shape != Shape::Snapshot {
+            continue;
+        }
+        for (list, read) in record.reads() {
+            let list = &lists[&list];
+            ensure!(list.starts_with(read), "{read:?} was read of {list:?}, which is no beginning: {record:?}");
+            let (last, next) = (read.last(), list.get(read.len()));
+            if let (Some(last), Some(next)) = (last, next) {
+                let (last, next) = (writers[last], writers[next]);
+                ensure!(last != next || last == record.id, "half of transaction {last} was read: {record:?}");
+            }
+        }
+    }
+    let committed: Vec<&Record> = records.iter().filter(|record| record.fate == Fate::Committed).collect();
+    cycles::check(&committed, &lists).map_err(|cycle| anyhow!(cycle))
+}
+
+/// Checks that the binlog's events make the tables, that its GTIDs have no gap, and that indexes agree with
+/// their rows.
+pub fn logs_and_indexes(database: &Database, fs: &dyn FileSystem, tables: &Tables) -> Result<()> {
+    let store = database.store();
+    binlog_makes_the_tables(store, fs, tables)
+        .with_context(|| format!("binlog files {:?}, executed {:?}", store.binlog().list(), store.executed()))?;
+    let check = check_tables(store.engines(), &mut |_| ());
+    ensure!(check.faults.is_empty(), "tables and indexes: {:?}", check.faults);
+    Ok(())
+}
+
+fn binlog_makes_the_tables(store: &Store, fs: &dyn FileSystem, tables: &Tables) -> Result<()> {
+    let mut rebuilt: BTreeMap<String, Table> = BTreeMap::new();
+    let mut next_gno = 1;
+    for file in store.binlog().list() {
+        let path = Path::new(BINLOG_DIR).join(&file.name);
+        let mut reader = BinlogReader::open(fs, &path, ReaderOptions::default())?;
+        let mut map: Option<TableMapEvent> = None;
+        while let Some(event) = reader.next_event()? {
+            match event.decode()? {
+                EventBody::Gtid(gtid) => {
+                    ensure!(gtid.gtid.gno == next_gno, "{}: {} is not number {next_gno}", file.name, gtid.gtid);
+                    next_gno += 1;
+                }
+                EventBody::TableMap(table) => map = Some(table),
+                EventBody::Rows(rows) => {
+                    let map = map.as_ref().context("rows without a table map")?;
+                    replay(rebuilt.entry(map.table.clone()).or_default(), &rows, map)?;
+                }
+                _ => {}
+            }
+        }
+    }
+    let executed = store.executed().1.to_string();
+    let expected = format!("11111111-2222-3333-4444-555555555555:1-{}", next_gno - 1);
+    ensure!(next_gno <= 2 || executed == expected, "executed is {executed}, the binlog has {expected}");
+    for (name, table) in &tables.0 {
+        let copy = rebuilt.remove(*name).unwrap_or_default();
+        ensure!(*table == copy, "{name} is {table:?}, its binlog makes {copy:?}");
+    }
+    Ok(())
+}
+
+fn replay(table: &mut Table, rows: &RowsEvent<'_>, map: &TableMapEvent) -> Result<()> {
+    for row in rows.rows(map) {
+        let row = row?;
+        if let Some(before) = &row.before {
+            let (id, before) = image(before)?;
+            let had = table.remove(&id);
+            ensure!(had.as_ref() == Some(&before), "{}: {before:?} was to be changed, there is {had:?}", map.table);
+        }
+        if let Some(after) = &row.after {
+            let (id, after) = image(after)?;
+            ensure!(table.insert(id, after).is_none(), "{}: row {id} was inserted twice", map.table);
+        }
+    }
+    Ok(())
+}
+
+fn image(row: &[RowValue]) -> Result<(i64, Vec<String>)> {
+    let text = row.iter().map(|value| match value {
+        RowValue::Int(number) => Ok(number.to_string()),
+        RowValue::Bytes(bytes) => Ok(String::from_utf8(bytes.clone())?),
+        other => bail!("no table here has {other:?}"),
+    });
+    let row: Vec<String> = text.collect::<Result<_>>()?;
+    Ok((row.first().context("a row without columns")?.parse()?, row))
+}

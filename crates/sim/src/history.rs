@@ -1,0 +1,60 @@
+//! What clients asked for and what they were told.
+
+use crate::workload::{Script, Step};
+
+/// What is known of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Its commit was acknowledged, or a restart showed that it is there.
+    Committed,
+    /// It was rolled back, refused, or the server went away before its commit was sent.
+    Absent,
+    /// Its commit was sent and has no answer, or the answer that nobody knows.
+    InDoubt,
+}
+
+/// A transaction that ended.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Its number, used nowhere else.
+    pub id: u64,
+    /// What it did.
+    pub script: Script,
+    /// What its statements were answered, for as many as ran.
+    pub seen: Vec<Seen>,
+    /// When its first statement was sent.
+    pub began: u64,
+    /// When its outcome was sent.
+    pub ended: u64,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// The answer to a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Of a list.
+    List(Vec<u64>),
+    /// Of accounts.
+    Sum(i64),
+    /// It was done.
+    Done,
+}
+
+impl Record {
+    /// The lists it read, before or after its own appends.
+    pub fn reads(&self) -> impl Iterator<Item = (u64, &[u64])> {
+        self.script.steps.iter().zip(&self.seen).filter_map(|(step, seen)| match (step, seen) {
+            (Step::Read { list, .. }, Seen::List(elements)) => Some((*list, elements.as_slice())),
+            _ => None,
+        })
+    }
+
+    /// What it appended, in order.
+    pub fn appends(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.script.steps.iter().filter_map(|step| match step {
+            Step::Append { list, element } => Some((*list, *element)),
+            _ => None,
+        })
+    }
+}

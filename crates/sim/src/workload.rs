@@ -1,0 +1,216 @@
+//! Transactions that tell on a server that loses, invents or reorders something.
+//!
+//! *List-append*: every append puts a number used nowhere else behind a list, so that a list that was read
+//! tells which transactions came before, and in which order. *Bank*: transfers between accounts of two
+//! engines leave the sum as it was, and a token in a table of each. Lists and accounts with an even number
+//! are in the first engine, the others in the second.
+
+use cohort_io::SeededRandom;
+use cohort_sql::Value;
+
+/// Lists there are.
+pub const LISTS: u64 = 6;
+/// Accounts there are.
+pub const ACCOUNTS: u64 = 8;
+/// What each holds at the beginning.
+pub const OPENING_BALANCE: i64 = 100;
+
+/// A statement of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Puts an element behind a list.
+    Append {
+        /// Which list.
+        list: u64,
+        /// Used nowhere else.
+        element: u64,
+    },
+    /// Reads a list.
+    Read {
+        /// Which list.
+        list: u64,
+        /// How.
+        read: ReadKind,
+    },
+    /// Locks an account and reads it.
+    LockAccount {
+        /// Which account.
+        account: u64,
+    },
+    /// Changes the balance of an account.
+    Move {
+        /// Which account.
+        account: u64,
+        /// By how much.
+        amount: i64,
+    },
+    /// Leaves the transaction's number in one engine's table of tokens.
+    Token {
+        /// The engine, 0 or 1.
+        engine: u64,
+        /// The transaction's number.
+        token: u64,
+    },
+    /// Reads the sum of the accounts of one engine.
+    Sum {
+        /// The engine, 0 or 1.
+        engine: u64,
+        /// Through the index over balances instead of the rows.
+        by_index: bool,
+    },
+}
+
+/// How a list is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadKind {
+    /// From the transaction's snapshot.
+    Plain,
+    /// `FOR SHARE`
+    Shared,
+    /// `FOR UPDATE`
+    Exclusive,
+}
+
+/// What a kind of transaction promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Appends and locking reads: strictly serialisable.
+    Locking,
+    /// Plain reads only: of one snapshot, which has everything acknowledged before.
+    Snapshot,
+    /// Appends and plain reads under REPEATABLE READ: what it read may be older than what it appends to.
+    Mixed,
+    /// Moves money.
+    Transfer,
+    /// Reads all accounts in one snapshot.
+    Audit,
+}
+
+/// A transaction to run.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// What is promised for it.
+    pub shape: Shape,
+    /// Its statements.
+    pub steps: Vec<Step>,
+    /// Without BEGIN and COMMIT; of one statement then.
+    pub autocommit: bool,
+    /// Rolled back where others commit.
+    pub rolled_back: bool,
+}
+
+impl Script {
+    /// Transaction number `id`.
+    pub fn new(random: &SeededRandom, id: u64) -> Script {
+        let shape = match random.below(10) {
+            0..=2 => Shape::Locking,
+            3 => Shape::Snapshot,
+            4 => Shape::Mixed,
+            5..=8 => Shape::Transfer,
+            _ => Shape::Audit,
+        };
+        let steps = match shape {
+            Shape::Transfer => transfer(random, id),
+            Shape::Audit => (0..2).map(|engine| Step::Sum { engine, by_index: random.below(2) == 0 }).collect(),
+            _ => (0..1 + random.below(4)).map(|number| list_step(random, shape, id * 8 + number)).collect(),
+        };
+        let autocommit = steps.len() == 1 && random.below(2) == 0;
+        Script { shape, steps, autocommit, rolled_back: !autocommit && random.below(10) == 0 }
+    }
+
+    /// Whether a rollback or a crash may leave no trace of it, since there is none.
+    pub fn is_read_only(&self) -> bool {
+        self.steps.iter().all(|step| matches!(step, Step::Read { .. } | Step::LockAccount { .. } | Step::Sum { .. }))
+    }
+}
+
+fn transfer(random: &SeededRandom, id: u64) -> Vec<Step> {
+    let account = random.below(ACCOUNTS);
+    let other = (account + 1 + random.below(ACCOUNTS - 1)) % ACCOUNTS;
+    let amount = random.below(50) as i64;
+    let mut steps = vec![
+        Step::Move { account, amount: -amount },
+        Step::Move { account: other, amount },
+        Step::Token { engine: 0, token: id },
+        Step::Token { engine: 1, token: id },
+    ];
+    // Statements of a transaction in any order, so that either engine comes first.
+    for at in (1..steps.len()).rev() {
+        steps.swap(at, random.below(at as u64 + 1) as usize);
+    }
+    if random.below(2) == 0 {
+        steps.insert(0, Step::LockAccount { account });
+    }
+    steps
+}
+
+fn list_step(random: &SeededRandom, shape: Shape, element: u64) -> Step {
+    let list = random.below(LISTS);
+    let locking = if random.below(2) == 0 { ReadKind::Shared } else { ReadKind::Exclusive };
+    match (shape, random.below(2)) {
+        (Shape::Snapshot, _) | (Shape::Mixed, 0) => Step::Read { list, read: ReadKind::Plain },
+        (Shape::Locking, 0) => Step::Read { list, read: locking },
+        _ => Step::Append { list, element },
+    }
+}
+
+/// The statements that make the tables and their first rows.
+pub fn schema() -> Vec<String> {
+    let mut statements = vec!["CREATE DATABASE sim".to_owned(), "USE sim".to_owned()];
+    for (number, engine) in ["MEMORY", "redb"].iter().enumerate() {
+        statements.extend([
+            format!("CREATE TABLE lists{number} (id BIGINT PRIMARY KEY, v VARCHAR(8000) NOT NULL) ENGINE={engine}"),
+            format!(
+                "CREATE TABLE accounts{number} (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL, KEY (balance)) \
+                 ENGINE={engine}"
+            ),
+            format!("CREATE TABLE tokens{number} (id BIGINT PRIMARY KEY) ENGINE={engine}"),
+        ]);
+    }
+    for list in 0..LISTS {
+        statements.push(format!("INSERT INTO lists{} VALUES ({list}, '')", list % 2));
+    }
+    for account in 0..ACCOUNTS {
+        statements.push(format!("INSERT INTO accounts{} VALUES ({account}, {OPENING_BALANCE})", account % 2));
+    }
+    statements
+}
+
+/// The tables, all with `id` first.
+pub const TABLES: [&str; 6] = ["lists0", "lists1", "accounts0", "accounts1", "tokens0", "tokens1"];
+
+impl Step {
+    /// The statement.
+    pub fn sql(&self) -> String {
+        match self {
+            Step::Append { list, element } => {
+                format!("UPDATE lists{} SET v = CONCAT(v, ' ', {element}) WHERE id = {list}", list % 2)
+            }
+            Step::Read { list, read } => {
+                let how = match read {
+                    ReadKind::Plain => "",
+                    ReadKind::Shared => " FOR SHARE",
+                    ReadKind::Exclusive => " FOR UPDATE",
+                };
+                format!("SELECT v FROM lists{} WHERE id = {list}{how}", list % 2)
+            }
+            Step::LockAccount { account } => {
+                format!("SELECT balance FROM accounts{} WHERE id = {account} FOR UPDATE", account % 2)
+            }
+            Step::Move { account, amount } => {
+                format!("UPDATE accounts{} SET balance = balance + {amount} WHERE id = {account}", account % 2)
+            }
+            Step::Token { engine, token } => format!("INSERT INTO tokens{engine} VALUES ({token})"),
+            Step::Sum { engine, by_index: false } => format!("SELECT SUM(balance) FROM accounts{engine}"),
+            Step::Sum { engine, by_index: true } => {
+                format!("SELECT SUM(balance) FROM accounts{engine} WHERE balance > -1000000")
+            }
+        }
+    }
+}
+
+/// The elements of a list, in order.
+pub fn elements(value: &Value) -> Vec<u64> {
+    let text = value.to_string();
+    text.split_whitespace().map(|element| element.parse().unwrap_or(u64::MAX)).collect()
+}

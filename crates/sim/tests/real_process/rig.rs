@@ -1,0 +1,106 @@
+//! A server whose data directory is on a mounted disk, and the load that remembers what it was told.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result};
+use cohort_blackbox::check::Checker;
+use cohort_blackbox::load::{self, Faults, History, Worker};
+use cohort_blackbox::rng::Rng;
+use cohort_blackbox::{Launch, Server};
+use cohort_io::SimDisk;
+use cohort_sim::mount::Mounted;
+
+const WORKERS: u64 = 6;
+
+/// `COHORT_ROUNDS`, or so many.
+pub fn rounds(default: u64) -> u64 {
+    std::env::var("COHORT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// A server on a mounted disk.
+pub struct Rig {
+    pub mounted: Mounted,
+    pub launch: Launch,
+    pub server: Option<Server>,
+    pub history: History,
+    seed: u64,
+    round: u64,
+    _folder: tempfile::TempDir,
+}
+
+impl Rig {
+    /// None where file systems cannot be mounted.
+    pub fn new(seed: u64) -> Result<Option<Rig>> {
+        if !Path::new("/dev/fuse").exists() {
+            println!("NOT RUN: there is no /dev/fuse on this machine");
+            return Ok(None);
+        }
+        let folder = tempfile::tempdir()?;
+        let mountpoint = folder.path().join("disk");
+        std::fs::create_dir(&mountpoint)?;
+        let mounted = Mounted::new(SimDisk::new(seed), &mountpoint)
+            .context("cannot mount: this needs root, or fusermount3 (Debian: fuse3)")?;
+        // Logs and sockets beside the data directory are on the disk as well, and would go with it.
+        let launch = Launch::new(mountpoint.join("data"))
+            .beside(folder.path().join("server"))
+            .option("--journal-segment-size=1M")
+            .option("--max-binlog-size=262144")
+            .option("--redb-layer-size=131072")
+            .option("--write-buffer-size=1048576");
+        let server = launch.start()?;
+        load::create_tables(&mut server.connect()?)?;
+        let history = History::default();
+        Ok(Some(Rig { mounted, launch, server: Some(server), history, seed, round: 0, _folder: folder }))
+    }
+
+    /// A connection of root.
+    pub fn connect(&self) -> Result<mysql::Conn> {
+        self.server.as_ref().context("a server")?.connect()
+    }
+
+    /// Runs the load while `meanwhile` does something to the disk; the load then ends.
+    pub fn run(&mut self, meanwhile: impl FnOnce(&mut Mounted) -> Result<()>) -> Result<()> {
+        let server = self.server.as_ref().context("a server")?;
+        let stop = AtomicBool::new(false);
+        self.round += 1;
+        let mut workers: Vec<Worker> = (0..WORKERS)
+            .map(|number| {
+                let rng = Rng::stream(self.seed, self.round * WORKERS + number);
+                Worker::new(number, self.round, rng, &self.history).on(Faults::Disk)
+            })
+            .collect();
+        let (options, mounted) = (server.options(), &mut self.mounted);
+        thread::scope(|scope| {
+            let running: Vec<_> = workers
+                .iter_mut()
+                .map(|worker| {
+                    let (options, stop) = (options.clone(), &stop);
+                    scope.spawn(move || worker.run(options, stop))
+                })
+                .collect();
+            let done = meanwhile(mounted);
+            stop.store(true, Ordering::Relaxed);
+            let joined: Result<Vec<()>> =
+                running.into_iter().map(|thread| thread.join().expect("a worker panicked")).collect();
+            done.and(joined.map(drop))
+        })?;
+        workers.into_iter().for_each(|worker| self.history.absorb(worker));
+        Ok(())
+    }
+
+    /// Ends the server, whose disk has no power, and starts it on what is found.
+    pub fn restart(&mut self) -> Result<()> {
+        self.server.take().context("a server")?.kill()?;
+        self.mounted.power_on()?;
+        self.server = Some(self.launch.start()?);
+        Ok(())
+    }
+
+    /// A new checker each time: a binlog file that was closed may have lost its end, and got it back.
+    pub fn check(&mut self) -> Result<String> {
+        let server = self.server.as_ref().context("a server")?;
+        Ok(Checker::default().check(server, &mut self.history)?.to_string())
+    }
+}
