@@ -56,7 +56,7 @@ fn an_interrupted_history_leaves_no_server_and_no_data() {
     // Not where temporary files are: that may be in memory.
     let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut run = Command::new(env!("CARGO_BIN_EXE_cohort-bench"))
-        .args(["history", "--quick", "--experiment=write-load", "--only=journal", "--disk"])
+        .args(["history", "--quick", "--experiment=write-load", "--only=journal", "--out=/nonexistent", "--disk"])
         .arg(disk.path())
         .stderr(Stdio::piped())
         .spawn()
