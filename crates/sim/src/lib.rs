@@ -5,7 +5,7 @@
 //! Outline
 //! - [`machine`] is what a power cut takes down together, and how a database is opened on it;
 //! - [`environment`] stands in for what a server gives to statements;
-//! - [`run`] makes the choices, and keeps what each client was told ([`history`]);
+//! - [`mod@run`] makes the choices, and keeps what each client was told ([`history`]);
 //! - [`workload`] are the transactions: bank transfers and list-append;
 //! - [`mod@mount`] puts the same disk below a real server;
 //! - [`check`] judges: the history by [`cycles`], the tables, the binlog and the indexes against each other.
