@@ -58,6 +58,7 @@ pub use open::RedbOptions;
 use crate::version::Bytes;
 use crate::{Cursor, Direction, Engine, GroupFlush, KeyRange, Position, ReadError, Snapshot, WriteError, Xid};
 use figures::Counts;
+use file::{damaged_page, despite_damage};
 use layer::Layer;
 use read::{Tree, View};
 use upkeep::{Refusal, Signal};
@@ -100,7 +101,8 @@ struct Inner {
 
 /// What readers keep open, and the directory locked with it: redb writes the file's head when it closes.
 struct OpenFile {
-    db: Database,
+    /// There until the drop.
+    db: Option<Database>,
     _lock: FileLock,
 }
 
@@ -108,7 +110,19 @@ impl Deref for OpenFile {
     type Target = Database;
 
     fn deref(&self) -> &Database {
-        &self.db
+        self.db.as_ref().expect("open until it is dropped")
+    }
+}
+
+impl Drop for OpenFile {
+    /// Damage that redb meets while it writes the file's head leaves the file as a crash would.
+    fn drop(&mut self) {
+        let db = self.db.take();
+        let close = || {
+            drop(db);
+            Ok(())
+        };
+        let _ = despite_damage(close, damaged_page);
     }
 }
 

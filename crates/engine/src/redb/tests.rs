@@ -292,6 +292,35 @@ fn damaged_pages_are_errors_and_never_panics() {
 }
 
 #[test]
+fn a_flip_is_found_by_checksum_or_changes_nothing() {
+    let disk = SimDisk::new(6);
+    let engine = on_disk(&disk, &small()).unwrap();
+    let rows: Vec<_> = (0..500).map(|number| (row(20, number), vec![7; 100])).collect();
+    engine.load(&mut rows.iter().cloned()).unwrap();
+    drop(engine);
+    let path = Path::new(DIR).join("rows.redb");
+    let verify = |disk: &SimDisk| Redb::verify_checksums(disk, Path::new(DIR), &small());
+    verify(&disk.kill_copy()).unwrap();
+    let bytes = disk.open(&path, &cohort_io::OpenOptions::read()).unwrap().len().unwrap();
+    let mut found = 0;
+    for at in (0..bytes).step_by(509) {
+        let disk = disk.kill_copy();
+        disk.corrupt(&path, at, 0x04);
+        match verify(&disk.kill_copy()) {
+            Err(OpenError::Damaged { .. }) => found += 1,
+            Err(error) => assert!(at < 9, "byte {at}: {error}"),
+            Ok(()) => {
+                let engine = on_disk(&disk, &small()).unwrap();
+                for (key, value) in &rows {
+                    assert_eq!(get(&engine, key).as_ref(), Some(value), "byte {at}");
+                }
+            }
+        }
+    }
+    assert!(found > 50, "{found} flips were found");
+}
+
+#[test]
 fn a_first_start_cut_short_is_begun_again() {
     for operation in 0.. {
         let disk = SimDisk::new(operation);

@@ -131,7 +131,9 @@ fn open_engines(dir: &StoppedDir) -> Result<Vec<Arc<dyn Engine>>, Fault> {
         // An open repairs the file after an unclean stop: here it repairs a copy in memory.
         let fs = Arc::new(ScratchFs::over(dir.fs.clone()));
         let options = RedbOptions { cache_bytes: CACHE_BYTES, ..RedbOptions::default() };
-        engines.push(Arc::new(Redb::open(fs, &redb, &options).map_err(|error| Fault::of(&redb, error))?));
+        let fault = |error| Fault::of(&redb, error);
+        Redb::verify_checksums(&*fs, &redb, &options).map_err(fault)?;
+        engines.push(Arc::new(Redb::open(fs, &redb, &options).map_err(fault)?));
     }
     Ok(engines)
 }
