@@ -24,36 +24,49 @@ const WORKERS: u64 = 8;
 
 #[test]
 fn every_acknowledged_transaction_survives_kill_9() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    // Small files and layers: the load crosses several of them, and kills hit rotations and writes of
-    // either engine as well.
-    let launch = small_files(&folder.path().join("data")).option("--redb-layer-size=131072");
-    let mut run = Run::start(launch)?;
-    run.kill_again_and_again(rounds(20))?;
-    check::binlog_rebuilds_the_tables_elsewhere(&run.server, folder.path())?;
-    run.stop()
+    for kills in legs(rounds(20), 25) {
+        let folder = tempfile::tempdir()?;
+        // Small files and layers: the load crosses several of them, and kills hit rotations and writes of
+        // either engine as well.
+        let launch = small_files(&folder.path().join("data")).option("--redb-layer-size=131072");
+        let mut run = Run::start(launch)?;
+        run.kill_again_and_again(kills)?;
+        check::binlog_rebuilds_the_tables_elsewhere(&run.server, folder.path())?;
+        run.stop()?;
+    }
+    Ok(())
 }
 
 /// Every protocol that keeps binlog and engines together, one after the other on the same directory: each
 /// recovery after a kill is that of the protocol that wrote the logs, though the next one is asked for.
 #[test]
 fn every_acknowledged_transaction_survives_kill_9_under_any_protocol() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let datadir = folder.path().join("data");
-    let under = |protocol: &str| small_files(&datadir).option(format!("--commit-protocol={protocol}"));
-    let mut run = Run::start(under("mysql56"))?;
-    let mut wrote = "mysql56";
-    for next in ["mysql57", "mysql50", "mariadb", "journal", "plugin104", "mariadb-naive", "journal", "mysql56"] {
-        run.kill_again_and_again(rounds(1))?;
-        run = run.killed_and_restarted(under(next))?;
-        let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(datadir.join("recovery.json"))?)?;
-        assert_eq!(report["protocol"], wrote, "{report}");
-        assert!(!report["clean_stop"].as_bool().unwrap_or_default(), "{report}");
-        wrote = next;
+    for kills in legs(rounds(1), 3) {
+        let folder = tempfile::tempdir()?;
+        let datadir = folder.path().join("data");
+        let under = |protocol: &str| small_files(&datadir).option(format!("--commit-protocol={protocol}"));
+        let mut run = Run::start(under("mysql56"))?;
+        let mut wrote = "mysql56";
+        for next in ["mysql57", "mysql50", "mariadb", "journal", "plugin104", "mariadb-naive", "journal", "mysql56"] {
+            println!("under {wrote}:");
+            run.kill_again_and_again(kills)?;
+            run = run.killed_and_restarted(under(next))?;
+            let report: serde_json::Value =
+                serde_json::from_str(&std::fs::read_to_string(datadir.join("recovery.json"))?)?;
+            assert_eq!(report["protocol"], wrote, "{report}");
+            assert!(!report["clean_stop"].as_bool().unwrap_or_default(), "{report}");
+            wrote = next;
+        }
+        run.kill_again_and_again(kills)?;
+        check::binlog_rebuilds_the_tables_elsewhere(&run.server, folder.path())?;
+        run.stop()?;
     }
-    run.kill_again_and_again(rounds(1))?;
-    check::binlog_rebuilds_the_tables_elsewhere(&run.server, folder.path())?;
-    run.stop()
+    Ok(())
+}
+
+/// `total` rounds, of which at most `most` are run on one directory: what is checked grows with every round.
+fn legs(total: u64, most: u64) -> impl Iterator<Item = u64> {
+    (0..total).step_by(most as usize).map(move |begun| most.min(total - begun))
 }
 
 fn small_files(datadir: &Path) -> Launch {
@@ -99,9 +112,9 @@ impl Run {
         Ok(())
     }
 
-    /// Stops the server behind a run that was one: a single kill may come before the first commit.
+    /// Stops the server behind a run that was one: on a busy machine a few kills may come before the first commit.
     fn stop(self) -> Result<()> {
-        assert!(self.history.acknowledged() > self.round, "the load did next to nothing");
+        assert!(self.round < 5 || self.history.acknowledged() > self.round, "the load did next to nothing");
         self.server.stop().map(drop)
     }
 

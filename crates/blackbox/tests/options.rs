@@ -99,7 +99,9 @@ fn sigterm_under_load_stops_soon_and_keeps_every_acknowledged_row() -> Result<()
             }))
         })
         .collect::<Result<_>>()?;
-    thread::sleep(Duration::from_millis(400));
+    while conn.query_first::<u32, _>("SELECT COUNT(*) FROM d.t")? < Some(100) {
+        thread::sleep(Duration::from_millis(10));
+    }
     let launch = server.stop()?;
     let acknowledged: Vec<i32> =
         writers.into_iter().flat_map(|writer| writer.join().expect("a writer panicked")).collect();

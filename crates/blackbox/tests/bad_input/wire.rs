@@ -24,14 +24,17 @@ pub enum Answer {
     Closed,
 }
 
+/// How long a server may take to answer on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 const CAPABILITIES: u32 = 1 << 9 | 1 << 15 | 1 << 19; // PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH
 
 impl Wire {
     /// Connects and reads the greeting.
     pub fn connect(port: u16) -> Result<Wire> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-        stream.set_write_timeout(Some(Duration::from_secs(20)))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
         let mut wire = Wire { stream };
         let greeting = wire.receive()?.context("no greeting")?;
         ensure!(greeting.first() == Some(&10), "greeting of protocol {:?}", greeting.first());

@@ -19,7 +19,7 @@ use crate::rig::Rig;
 const ER_DISK_FULL: u16 = 1021;
 const ER_ERROR_ON_WRITE: u16 = 1026;
 const ER_ERROR_DURING_COMMIT: u16 = 1180;
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits for what another thread or process is about to do.
 fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
@@ -50,6 +50,20 @@ fn ids(conn: &mut Conn) -> Result<Vec<i32>> {
     Ok(conn.query("SELECT id FROM d.t ORDER BY id")?)
 }
 
+/// Commits that sessions have handed to the commit path so far.
+fn handed_over(control: &mut Conn) -> Result<u64> {
+    let status: Option<(String, u64)> = control.query_first("SHOW GLOBAL STATUS LIKE 'Cohort_replies_handed_over'")?;
+    Ok(status.context("the counter")?.1)
+}
+
+/// Returns when there are as many of them.
+fn until_handed_over(control: &mut Conn, count: u64) -> Result<()> {
+    until("commits in the queue", || Ok(handed_over(control)? >= count))?;
+    // They are counted a moment before.
+    thread::sleep(Duration::from_millis(100));
+    Ok(())
+}
+
 /// Runs a statement in its own thread and connection, and gives what the client is told.
 fn send(rig: &Rig, sql: &'static str) -> Result<(u32, thread::JoinHandle<mysql::Result<()>>)> {
     let mut conn = rig.connect()?;
@@ -66,13 +80,15 @@ fn joined<T>(thread: thread::JoinHandle<T>) -> T {
 #[test]
 fn a_failed_log_write_is_no_ok_for_leader_follower_or_anyone_later() -> Result<()> {
     let Some(mut rig) = rig()? else { return Ok(()) };
-    rig.connect()?.query_drop("INSERT INTO d.t VALUES (1, 1)")?;
+    let mut control = rig.connect()?;
+    control.query_drop("INSERT INTO d.t VALUES (1, 1)")?;
+    let before = handed_over(&mut control)?;
     rig.mounted.hold_writes();
     let (_, leader) = send(&rig, "INSERT INTO d.t VALUES (2, 2)")?;
     until("the leader's write", || Ok(rig.mounted.held_writes() >= 1))?;
     let (_, follower) = send(&rig, "INSERT INTO d.t VALUES (3, 3)")?;
     let (_, another) = send(&rig, "INSERT INTO d.t VALUES (4, 4)")?;
-    thread::sleep(Duration::from_millis(100));
+    until_handed_over(&mut control, before + 3)?;
     let disk = rig.mounted.disk();
     disk.set_fault(disk.operations(), Fault::Error);
     rig.mounted.release_writes();
@@ -125,16 +141,12 @@ fn a_committer_killed_in_the_queue_is_committed_whole() -> Result<()> {
     for how in ["KILL QUERY", "KILL"] {
         let Some(rig) = rig()? else { return Ok(()) };
         let mut control = rig.connect()?;
-        control.query_drop("SELECT 1")?;
+        let before = handed_over(&mut control)?;
         rig.mounted.hold_writes();
         let (_, leader) = send(&rig, "INSERT INTO d.t VALUES (1, 1)")?;
         until("the leader's write", || Ok(rig.mounted.held_writes() >= 1))?;
         let (id, follower) = send(&rig, "INSERT INTO d.t VALUES (2, 2)")?;
-        until("the follower in the queue", || {
-            let rows: Vec<mysql::Row> = control.query("SHOW PROCESSLIST")?;
-            Ok(rows.iter().any(|row| row.get::<u32, _>(0) == Some(id)))
-        })?;
-        thread::sleep(Duration::from_millis(100));
+        until_handed_over(&mut control, before + 2)?;
         control.query_drop(format!("{how} {id}"))?;
         rig.mounted.release_writes();
         joined(leader)?;
