@@ -1,7 +1,14 @@
 //! A log flush shared by those who wait for one ("group commit" below the engine).
 //!
-//! Whoever finds no flush under way does one; those who come meanwhile wait for it to end, and one of
-//! them does the next for all of them: the one under way may have begun before their records.
+//! Whoever finds no flush under way leads one. Those who come meanwhile wait for it to end: the one under
+//! way may have begun before their records. The first of them then leads the next, for all of them.
+//!
+//! Concurrency: each waits on a seat of its own, so that a flush wakes its own followers and the next
+//! leader, and nobody else; the leader first, for the device is idle until it runs.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -9,46 +16,88 @@ use crate::WriteError;
 
 #[derive(Default)]
 struct State {
-    /// Flushes that have begun, the first is number 1.
-    begun: u64,
+    /// Somebody leads, or has been told to.
+    led: bool,
+    /// Come since the flush under way began, in order.
+    waiting: VecDeque<Arc<Seat>>,
     finished: u64,
-    failed: Option<(&'static str, String)>,
+    failed: Option<String>,
+}
+
+/// Where one waits for its turn.
+#[derive(Default)]
+struct Seat {
+    turn: Mutex<Option<Turn>>,
+    told: Condvar,
+}
+
+enum Turn {
+    Lead,
+    Ended(Result<(), String>),
+}
+
+impl Seat {
+    fn tell(&self, turn: Turn) {
+        *self.turn.lock() = Some(turn);
+        self.told.notify_one();
+    }
+
+    fn wait(&self) -> Turn {
+        let mut turn = self.turn.lock();
+        loop {
+            match turn.take() {
+                Some(turn) => return turn,
+                None => self.told.wait(&mut turn),
+            }
+        }
+    }
 }
 
 /// See the module.
 #[derive(Default)]
 pub struct GroupFlush {
     state: Mutex<State>,
-    ended: Condvar,
 }
 
 impl GroupFlush {
     /// Returns when a flush that began after the call has ended; `sync` does it if nobody else does.
     /// After a failed flush nothing is tried again: every call fails.
     pub fn flush(&self, engine: &'static str, sync: impl FnOnce() -> Result<(), WriteError>) -> Result<(), WriteError> {
+        let failed = |detail: String| WriteError::Failed { engine, detail };
         let mut state = self.state.lock();
-        let wanted = state.begun + 1;
-        loop {
-            if let Some((engine, detail)) = &state.failed {
-                return Err(WriteError::Failed { engine, detail: detail.clone() });
-            }
-            if state.finished >= wanted {
-                return Ok(());
-            }
-            if state.begun == state.finished {
-                break;
-            }
-            self.ended.wait(&mut state);
+        if let Some(detail) = &state.failed {
+            return Err(failed(detail.clone()));
         }
-        state.begun += 1;
+        if state.led {
+            let seat = Arc::new(Seat::default());
+            state.waiting.push_back(seat.clone());
+            drop(state);
+            if let Turn::Ended(outcome) = seat.wait() {
+                return outcome.map_err(failed);
+            }
+            state = self.state.lock();
+        }
+        state.led = true;
+        let mut followers = mem::take(&mut state.waiting);
         drop(state);
+
         let outcome = sync();
+        let told = outcome.as_ref().map(drop).map_err(|error| format!("an earlier flush of the log failed: {error}"));
         let mut state = self.state.lock();
-        state.finished = state.begun;
-        if let Err(error) = &outcome {
-            state.failed = Some((engine, format!("an earlier flush of the log failed: {error}")));
+        state.finished += 1;
+        if let Err(detail) = &told {
+            state.failed = Some(detail.clone());
+            followers.append(&mut state.waiting);
         }
-        self.ended.notify_all();
+        let next = state.waiting.pop_front();
+        state.led = next.is_some();
+        drop(state);
+        if let Some(next) = next {
+            next.tell(Turn::Lead);
+        }
+        for follower in followers {
+            follower.tell(Turn::Ended(told.clone()));
+        }
         outcome
     }
 
@@ -60,49 +109,57 @@ impl GroupFlush {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::mpsc;
     use std::thread;
 
     use super::*;
 
-    #[test]
-    fn those_who_wait_share_the_next_flush() {
-        let (group, synced) = (Arc::new(GroupFlush::default()), Arc::new(AtomicU64::new(0)));
+    /// Holds a flush back until 8 more wait, then ends it with `first`; what they get, and how many of them
+    /// did a flush of their own.
+    fn behind_a_flush(first: Result<(), WriteError>) -> (GroupFlush, Vec<Result<(), WriteError>>, u64) {
+        let (group, led) = (GroupFlush::default(), AtomicU64::new(0));
         let (begun, has_begun) = mpsc::channel();
         let (release, released) = mpsc::channel();
-        let first = thread::spawn({
-            let group = group.clone();
-            move || {
+        let outcomes = thread::scope(|scope| {
+            let (group, led) = (&group, &led);
+            let held = scope.spawn(move || {
                 group.flush("E", || {
                     begun.send(()).expect("the test waits");
                     released.recv().expect("the test lets go");
-                    Ok(())
+                    first
                 })
+            });
+            has_begun.recv().expect("the first flush");
+            let flush = || {
+                led.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            };
+            let later: Vec<_> = (0..8).map(|_| scope.spawn(move || group.flush("E", flush))).collect();
+            while group.state.lock().waiting.len() < later.len() {
+                thread::yield_now();
             }
+            assert_eq!(group.count(), 0, "the first is held back");
+            release.send(()).expect("the first waits");
+            let all = [held].into_iter().chain(later);
+            all.map(|thread| thread.join().expect("no panic")).collect()
         });
-        has_begun.recv().expect("the first flush");
-        let later: Vec<_> = (0..8)
-            .map(|_| {
-                let (group, synced) = (group.clone(), synced.clone());
-                thread::spawn(move || {
-                    group.flush("E", || {
-                        synced.fetch_add(1, Ordering::SeqCst);
-                        Ok(())
-                    })
-                })
-            })
-            .collect();
-        assert_eq!(group.count(), 0, "the first is held back");
-        release.send(()).expect("the first waits");
-        first.join().expect("no panic").expect("flushed");
-        for thread in later {
-            thread.join().expect("no panic").expect("flushed");
-        }
-        let flushes = synced.load(Ordering::SeqCst);
-        assert!((1..=8).contains(&flushes), "{flushes}: none of them may rely on the one that began before");
-        assert_eq!(group.count(), 1 + flushes);
+        (group, outcomes, led.into_inner())
+    }
+
+    #[test]
+    fn those_who_wait_share_the_next_flush() {
+        let (group, outcomes, led) = behind_a_flush(Ok(()));
+        assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+        assert_eq!((led, group.count()), (1, 2), "none of them may rely on the one that began before");
+    }
+
+    #[test]
+    fn those_who_wait_for_the_flush_after_a_failed_one_fail() {
+        let failed = WriteError::Failed { engine: "E", detail: "no device".into() };
+        let (group, outcomes, led) = behind_a_flush(Err(failed));
+        assert!(outcomes.iter().all(|outcome| outcome.as_ref().unwrap_err().to_string().contains("no device")));
+        assert_eq!((outcomes.len(), led, group.count()), (9, 0, 1));
     }
 
     #[test]

@@ -132,7 +132,12 @@ impl Pool {
 
     /// Lets workers in until as many run as may.
     fn fill(self: &Arc<Self>) {
-        while let Some(worker) = self.crew.recruit() {
+        self.let_in(self.crew.recruit());
+    }
+
+    /// Starts the thread of a worker that was recruited, and of others until as many run as may.
+    fn let_in(self: &Arc<Self>, mut recruited: Option<Arc<Worker>>) {
+        while let Some(worker) = recruited {
             let pool = self.clone();
             let builder = std::thread::Builder::new()
                 .name(format!("worker-{}", worker.number))
@@ -145,6 +150,7 @@ impl Pool {
                 return operator_log::warning(format_args!("no thread for a worker: {error}"));
             }
             count(&self.counters.threads_created);
+            recruited = self.crew.recruit();
         }
     }
 

@@ -2,10 +2,10 @@
 //! as it takes those that come back from a wait to finish their command.
 //!
 //! Invariants
-//! 1. `running` is the number of workers that are neither away nor resting; each of them either waits for
-//!    input or serves somebody.
-//! 2. A worker is away while it waits ([`Carrier`]), or from the moment its command is found to be a long
-//!    one until it has finished that.
+//! 1. `running` is the number of workers that are not away; each of them either waits for input or serves
+//!    somebody.
+//! 2. A worker is away while it waits ([`Carrier`]) or rests, and from the moment its command is found to be
+//!    a long one until it has finished that.
 //!
 //! Concurrency: one mutex, which a worker takes only when it waits, comes back or rests. What a worker does
 //! otherwise is told by its `commands`, which is odd while it serves.
@@ -31,7 +31,7 @@ pub struct Worker {
     commands: AtomicU64,
     /// As the monitor saw `commands` last.
     seen: AtomicU64,
-    /// Not counted as running. Changed under the crew's mutex.
+    /// Changed under the crew's mutex.
     away: AtomicBool,
 }
 
@@ -39,7 +39,7 @@ pub struct Worker {
 #[derive(Debug)]
 pub struct Crew {
     limit: usize,
-    /// Workers that are neither away nor resting. Changed under the mutex.
+    /// Workers that are not away. Changed under the mutex.
     running: AtomicUsize,
     state: Mutex<State>,
     /// Changed under the mutex.
@@ -59,6 +59,12 @@ struct State {
     resting: usize,
     /// How many of those that rest are to get up.
     calls: usize,
+}
+
+impl State {
+    fn forget(&mut self, worker: &Arc<Worker>) {
+        self.workers.retain(|other| !Arc::ptr_eq(other, worker));
+    }
 }
 
 impl Crew {
@@ -85,8 +91,11 @@ impl Crew {
     /// Calls those that rest while too few run. A new worker, already counted as running, if that is not
     /// enough: the caller starts its thread.
     pub fn recruit(&self) -> Option<Arc<Worker>> {
-        let mut state = self.state.lock();
-        while !self.is_closed() && self.running.load(Ordering::Relaxed) < self.limit {
+        self.recruit_into(&mut self.state.lock())
+    }
+
+    fn recruit_into(&self, state: &mut State) -> Option<Arc<Worker>> {
+        while self.running.load(Ordering::Relaxed) < self.limit && !self.is_closed() {
             self.running.fetch_add(1, Ordering::Relaxed);
             if state.resting > state.calls {
                 state.calls += 1;
@@ -108,40 +117,50 @@ impl Crew {
 
     /// Takes back a worker that runs.
     pub fn resign(&self, worker: &Arc<Worker>) {
-        self.running.fetch_sub(1, Ordering::Relaxed);
-        self.forget(&mut self.state.lock(), worker);
-    }
-
-    fn forget(&self, state: &mut State, worker: &Arc<Worker>) {
-        state.workers.retain(|other| !Arc::ptr_eq(other, worker));
+        let mut state = self.state.lock();
+        self.set_away(&state, worker, true);
+        state.forget(worker);
     }
 
     /// For a worker between two commands: rests while there are enough others. False when it is to end.
     pub fn may_go_on(&self, worker: &Arc<Worker>) -> bool {
-        if worker.away.load(Ordering::Relaxed) {
-            self.come_back(worker);
-        }
-        if self.running.load(Ordering::Relaxed) <= self.limit && !self.is_closed() {
+        if !worker.away.load(Ordering::Relaxed) && self.may_run() {
             return true;
         }
         let mut state = self.state.lock();
-        if self.running.load(Ordering::Relaxed) <= self.limit && !self.is_closed() {
+        self.set_away(&state, worker, false);
+        if self.may_run() {
             return true;
         }
-        self.running.fetch_sub(1, Ordering::Relaxed);
+        self.set_away(&state, worker, true);
         state.resting += 1;
         loop {
             let unwanted = self.is_closed() || self.called.wait_for(&mut state, REST).timed_out();
             if state.calls > 0 && !self.is_closed() {
                 state.calls -= 1;
                 state.resting -= 1;
+                // Whoever called has counted it as running.
+                worker.away.store(false, Ordering::Relaxed);
                 return true;
             }
             if unwanted {
                 state.resting -= 1;
-                self.forget(&mut state, worker);
+                state.forget(worker);
                 return false;
             }
+        }
+    }
+
+    fn may_run(&self) -> bool {
+        self.running.load(Ordering::Relaxed) <= self.limit && !self.is_closed()
+    }
+
+    /// Counts `worker` as running, or no longer.
+    fn set_away(&self, _locked: &State, worker: &Worker, away: bool) {
+        match (worker.away.swap(away, Ordering::Relaxed), away) {
+            (false, true) => drop(self.running.fetch_sub(1, Ordering::Relaxed)),
+            (true, false) => drop(self.running.fetch_add(1, Ordering::Relaxed)),
+            _ => {}
         }
     }
 
@@ -161,18 +180,15 @@ impl Crew {
         worker.commands.fetch_add(1, Ordering::Release);
     }
 
-    fn go_away(&self, worker: &Worker) {
-        let _state = self.state.lock();
-        if !worker.away.swap(true, Ordering::Relaxed) {
-            self.running.fetch_sub(1, Ordering::Relaxed);
-        }
+    /// `worker` begins to wait: calls or gives another one, as [`Crew::recruit`] does.
+    fn go_away(&self, worker: &Worker) -> Option<Arc<Worker>> {
+        let mut state = self.state.lock();
+        self.set_away(&state, worker, true);
+        self.recruit_into(&mut state)
     }
 
     fn come_back(&self, worker: &Worker) {
-        let _state = self.state.lock();
-        if worker.away.swap(false, Ordering::Relaxed) {
-            self.running.fetch_add(1, Ordering::Relaxed);
-        }
+        self.set_away(&self.state.lock(), worker, false);
     }
 
     /// Counts as away whoever has been at the same command since the last call. The caller recruits.
@@ -181,8 +197,8 @@ impl Crew {
         for worker in &state.workers {
             let commands = worker.commands.load(Ordering::Acquire);
             let before = worker.seen.swap(commands, Ordering::Relaxed);
-            if commands == before && is_serving(commands) && !worker.away.swap(true, Ordering::Relaxed) {
-                self.running.fetch_sub(1, Ordering::Relaxed);
+            if commands == before && is_serving(commands) {
+                self.set_away(&state, worker, true);
             }
         }
     }
@@ -230,8 +246,7 @@ pub struct Post {
 
 impl Carrier for Post {
     fn begin_wait(&self) {
-        self.pool.crew.go_away(&self.worker);
-        self.pool.fill();
+        self.pool.let_in(self.pool.crew.go_away(&self.worker));
     }
 
     fn end_wait(&self) {

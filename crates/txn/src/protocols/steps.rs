@@ -59,7 +59,10 @@ pub(crate) struct Steps {
     /// the engines with it.
     showing: ProfiledMutex<BinlogNote>,
     progress: Mutex<Progress>,
+    /// For those who wait until nobody is undecided, or committing.
     changed: Condvar,
+    /// For the background thread, which no commit wakes.
+    closing: Condvar,
     next_xid: AtomicU64,
 }
 
@@ -83,6 +86,7 @@ impl Steps {
             showing: ProfiledMutex::new("showing", note),
             progress: Mutex::new(Progress { next_order, ..Progress::default() }),
             changed: Condvar::new(),
+            closing: Condvar::new(),
             next_xid: AtomicU64::new(1),
         }
     }
@@ -383,6 +387,7 @@ impl Steps {
         };
         progress.closed = Some(Closed::Sealed(reason.clone()));
         self.changed.notify_all();
+        self.closing.notify_all();
         CommitError::Unknown(reason)
     }
 
@@ -395,7 +400,7 @@ impl Steps {
     pub fn drain(&self) {
         let mut progress = self.progress.lock();
         progress.closed.get_or_insert(Closed::ShuttingDown);
-        self.changed.notify_all();
+        self.closing.notify_all();
         while progress.committing > 0 {
             self.changed.wait(&mut progress);
         }
@@ -427,8 +432,7 @@ impl Steps {
             }
             let next = Instant::now() + UPKEEP_EVERY;
             let mut progress = self.progress.lock();
-            // Every commit wakes those who wait for the last one under way.
-            while progress.closed.is_none() && !self.changed.wait_until(&mut progress, next).timed_out() {}
+            while progress.closed.is_none() && !self.closing.wait_until(&mut progress, next).timed_out() {}
             if progress.closed.is_some() {
                 return;
             }
