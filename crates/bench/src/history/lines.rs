@@ -68,6 +68,7 @@ pub fn color(entrant: Entrant) -> RGBColor {
         Entrant::MariadbNaive => RGBColor(0x8a, 0x6d, 0x3b),
         Entrant::Mariadb => RGBColor(0x1d, 0x7a, 0x56),
         Entrant::MariadbWithoutCommitFlush | Entrant::RealMariadb1011 => RGBColor(0x3f, 0xb0, 0x7f),
+        Entrant::TcMmap => RGBColor(0x4a, 0x63, 0x73),
         Entrant::Journal => RGBColor(0x1f, 0x5f, 0xa8),
     }
 }

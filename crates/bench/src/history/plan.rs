@@ -26,6 +26,8 @@ pub enum Entrant {
     Mariadb,
     /// MariaDB 10.0: the same without the flush in the commit phase.
     MariadbWithoutCommitFlush,
+    /// Without a binlog: the coordinator has a log of its own.
+    TcMmap,
     /// Ours: one record for everything.
     Journal,
     /// The real one, with InnoDB 1.1.5.
@@ -49,6 +51,7 @@ impl Entrant {
             Entrant::MariadbNaive => "mariadb-naive",
             Entrant::Mariadb => "mariadb",
             Entrant::MariadbWithoutCommitFlush => "mariadb, no commit flush",
+            Entrant::TcMmap => "tc-mmap",
             Entrant::Journal => "journal",
             Entrant::RealMysql55 => "MySQL 5.5.9",
             Entrant::RealMysql56 => "MySQL 5.6.24",
@@ -68,6 +71,7 @@ impl Entrant {
             Entrant::MariadbNaive => &["--commit-protocol=mariadb-naive"],
             Entrant::Mariadb => &["--commit-protocol=mariadb"],
             Entrant::MariadbWithoutCommitFlush => &["--commit-protocol=mariadb", "--commit-flush=0"],
+            Entrant::TcMmap => &["--commit-protocol=tc-mmap"],
             Entrant::Journal => &["--commit-protocol=journal"],
             Entrant::RealMysql55 | Entrant::RealMysql56 | Entrant::RealMariadb1011 => return None,
         })
@@ -228,6 +232,7 @@ impl Experiment {
                 ]);
                 let on_redb = [Mysql50, Mysql56, Mysql57, Mariadb, MariadbWithoutCommitFlush, Journal];
                 all.extend(on_redb.map(Contestant::on_redb));
+                all.extend(with(&[TcMmap, Journal]).into_iter().map(Contestant::without_binlog));
                 all.extend(with(&[RealMysql55, RealMysql56, RealMariadb1011]));
                 all
             }
@@ -340,13 +345,14 @@ mod tests {
     }
 
     #[test]
-    fn all_protocols_of_the_ladder_with_a_binlog_take_part_in_group_commit() {
+    fn all_protocols_of_the_ladder_take_part_in_group_commit() {
         let chosen: BTreeSet<&str> = Experiment::GroupCommit
             .contestants()
             .iter()
             .filter_map(|contestant| contestant.entrant.options()?.first()?.strip_prefix("--commit-protocol="))
             .collect();
-        let ladder = ["journal", "mariadb", "mariadb-naive", "mysql41", "mysql50", "mysql56", "mysql57", "plugin104"];
+        let ladder =
+            ["journal", "mariadb", "mariadb-naive", "mysql41", "mysql50", "mysql56", "mysql57", "plugin104", "tc-mmap"];
         assert_eq!(chosen.into_iter().collect::<Vec<_>>(), ladder);
     }
 }
