@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use cohort_engine::WriteError;
 use cohort_log::binlog::{BinlogPosition, Gtid};
 
 /// What an acknowledged commit became.
@@ -38,6 +39,16 @@ pub enum CommitError {
     /// The server is shutting down. The transaction was rolled back.
     #[error("server shutdown in progress")]
     ShuttingDown,
+}
+
+impl CommitError {
+    /// What an engine that takes no writes is to a commit that has left nothing behind.
+    pub(crate) fn of_engine(error: WriteError) -> CommitError {
+        match error {
+            WriteError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
+            error => CommitError::Sealed(error.to_string()),
+        }
+    }
 }
 
 /// Where the outcome of a commit goes.

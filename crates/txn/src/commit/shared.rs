@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use cohort_engine::{Engine, EngineId, Snapshot, WriteError};
+use cohort_engine::{Engine, EngineId, Snapshot};
 use cohort_io::Clock;
 use cohort_log::binlog::{
     BinlogFiles, BinlogPosition, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents,
@@ -141,10 +141,7 @@ impl Shared {
             return Err(CommitError::TooLarge { bytes, max: TRANSACTION_BYTES_MAX });
         }
         for (engine, _) in &member.redo {
-            self.engines[usize::from(engine.0)].ready().map_err(|error| match error {
-                WriteError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
-                error => CommitError::Sealed(error.to_string()),
-            })?;
+            self.engines[usize::from(engine.0)].ready().map_err(CommitError::of_engine)?;
         }
         self.reserve_binlog(member.binlog_room)?;
         Ok(Some((member, writes)))

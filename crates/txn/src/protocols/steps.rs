@@ -166,10 +166,7 @@ impl Steps {
                     self.engines[usize::from(engine.0)].rollback_prepared(&xid).map_err(|e| self.seal(&e))?;
                 }
                 self.shared.binlog.release(member.binlog_room);
-                return Err(self.refused(match error {
-                    WriteError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
-                    error => CommitError::Sealed(error.to_string()),
-                }));
+                return Err(self.refused(CommitError::of_engine(error)));
             }
         }
         Ok(())
