@@ -2,10 +2,11 @@
 //!
 //! Outline: [`options`] turns the command line into [`sysvars::Globals`]; [`startup`] opens the data
 //! directory; [`server`] listens and stops everything; `session` is one connection, on top of [`protocol`],
-//! which the workers of [`pool`] serve. [`accounts`], [`processlist`] and [`status`] are shared by all.
+//! which the workers of [`pool`] serve. [`accounts`], [`hosts`], [`processlist`] and [`status`] are shared by all.
 //! [`tools`] are the other commands of the program, which look and change nothing.
 
 pub mod accounts;
+pub mod hosts;
 pub mod operator_log;
 pub mod options;
 pub mod pool;

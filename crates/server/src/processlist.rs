@@ -30,7 +30,7 @@ pub struct Activity {
     pub info: Vec<u8>,
     /// Since when.
     pub since: Instant,
-    /// Since when a command has been arriving that is not complete.
+    /// Since when the rest of a command is awaited.
     receives: Option<Instant>,
     /// How long it may be idle.
     limits: IdleLimits,
@@ -41,7 +41,7 @@ pub struct Activity {
 pub struct IdleLimits {
     /// Between two commands (`wait_timeout`).
     pub command: Duration,
-    /// Between two reads of one command (`net_read_timeout`).
+    /// In the middle of a command (`net_read_timeout`).
     pub read: Duration,
 }
 
@@ -131,7 +131,7 @@ impl Process {
         took
     }
 
-    /// Notes that part of a command has arrived, or (`false`) that all of it has.
+    /// Notes that the rest of a command is awaited from now on, or (`false`) that all of it has arrived.
     pub fn set_receives(&self, part: bool) {
         self.activity.lock().receives = part.then(Instant::now);
     }

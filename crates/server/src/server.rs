@@ -19,13 +19,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use cohort_sql::ast::AdminCommand;
-use cohort_sql::error::{ER_CANT_CREATE_THREAD, ER_CON_COUNT_ERROR, ER_ERROR_ON_READ};
+use cohort_sql::error::{ER_CANT_CREATE_THREAD, ER_CON_COUNT_ERROR, ER_ERROR_ON_READ, ER_HOST_IS_BLOCKED};
 use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
 use cohort_txn::Store;
 use parking_lot::Mutex;
 
 use crate::accounts::Accounts;
+use crate::hosts::Hosts;
 use crate::operator_log;
 use crate::pool::{Pool, PoolOptions};
 use crate::processlist::ProcessList;
@@ -64,6 +65,8 @@ pub struct Server {
     pub pool: Arc<Pool>,
     /// Who may connect.
     pub accounts: Accounts,
+    /// Who tried in vain.
+    pub hosts: Hosts,
     password_key: OnceLock<Option<PasswordKey>>,
     stopping: AtomicBool,
     stop: Mutex<Sender<StopReason>>,
@@ -100,6 +103,7 @@ impl Server {
             processes,
             pool,
             accounts,
+            hosts: Hosts::default(),
             password_key: OnceLock::new(),
             stopping: AtomicBool::new(false),
             stop: Mutex::new(stop),
@@ -154,9 +158,14 @@ impl Server {
     /// Gives a connection a thread to log in on, or tells it why not.
     fn admit(self: &Arc<Self>, socket: Arc<Socket>) {
         count(&self.counters.connections);
+        if self.hosts.is_blocked(socket.peer(), &self.globals) {
+            count(&self.counters.aborted_connects);
+            return refuse(&socket, &SqlError::new(ER_HOST_IS_BLOCKED, &[&socket.peer().host()]));
+        }
         let state = SessionState::new();
-        let max = self.globals.int("max_connections") as usize;
-        let Some(process) = self.processes.join(socket.clone(), state.interrupt(), max) else {
+        // One more than clients may be: whether it is an administrator shows when it has logged in.
+        let places = self.globals.int("max_connections") as usize + 1;
+        let Some(process) = self.processes.join(socket.clone(), state.interrupt(), places) else {
             count(&self.counters.refused_max_connections);
             return refuse(&socket, &SqlError::new(ER_CON_COUNT_ERROR, &[]));
         };
@@ -208,6 +217,10 @@ impl Server {
                 Ok(())
             }
             AdminCommand::FlushTables | AdminCommand::FlushPrivileges | AdminCommand::UnlockTables => Ok(()),
+            AdminCommand::FlushHosts => {
+                self.hosts.flush();
+                Ok(())
+            }
             AdminCommand::FlushStatus => Err(SqlError::unsupported("FLUSH STATUS")),
             AdminCommand::FlushTablesWithReadLock => Err(SqlError::unsupported("FLUSH TABLES WITH READ LOCK")),
             AdminCommand::PurgeBinaryLogsTo(name) => self.purge_binlog_to(name),

@@ -35,7 +35,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_sql::error::{
-    ER_CLIENT_INTERACTION_TIMEOUT, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED,
+    ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER,
+    ER_NET_READ_INTERRUPTED,
 };
 use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
@@ -53,6 +54,11 @@ use connection::{Input, Output};
 use environment::SessionEnvironment;
 use handover::Handover;
 use login::{LoginExchange, LoginFailure};
+
+/// The user for whom one place more is kept than `max_connections` says.
+const ADMINISTRATOR: &str = "root";
+/// So much more of a packet, bytes, gives its sender another `net_read_timeout`.
+const PROGRESS: usize = 16 << 10;
 
 /// A connection that has been admitted, not yet greeted.
 pub struct Admitted {
@@ -114,8 +120,8 @@ pub enum Served {
 pub struct Connection {
     input: Input,
     session: Session,
-    /// Part of a command has arrived.
-    receives: bool,
+    /// Part of a command has arrived: how many bytes when its time-out began.
+    receives: Option<usize>,
     /// Last: the process list is left when the transaction is rolled back.
     presence: Presence,
 }
@@ -128,8 +134,11 @@ impl Connection {
         let mut output = Output::new(socket.clone(), server.counters.clone());
         let environment = SessionEnvironment::new(server.clone(), presence.process.clone());
         if let Err(failure) = log_in(&server, &socket, &environment, &mut input, &mut output, &mut state) {
-            if let LoginFailure::Refused(error) = failure {
-                output.error(&error);
+            if failure.is_handshake() {
+                server.hosts.count_broken_off(socket.peer(), &server.globals);
+            }
+            if let Some(error) = failure.error() {
+                output.error(error);
                 // The client may already be gone, which is no news then.
                 let _ = output.flush();
             }
@@ -137,7 +146,7 @@ impl Connection {
         }
         let handover = Handover::new(socket, server.counters.clone());
         let session = Session::new(server, environment, state, output, handover);
-        Some(Connection { input, session, receives: false, presence })
+        Some(Connection { input, session, receives: None, presence })
     }
 
     /// CONNECTION_ID()
@@ -184,10 +193,8 @@ impl Connection {
         if process.is_killed() {
             return Flow::End { orderly: false };
         }
-        let part = matches!(command, Err(ReadPacketError::TimedOut { started: true }));
-        if part || *receives {
-            *receives = part;
-            process.set_receives(part);
+        if command.is_ok() && receives.take().is_some() {
+            process.set_receives(false);
         }
         match command {
             Ok([]) => {
@@ -208,7 +215,15 @@ impl Connection {
                     Next::Close => return Flow::End { orderly: false },
                 }
             }
-            Err(ReadPacketError::TimedOut { .. }) => return Flow::Nothing,
+            Err(ReadPacketError::TimedOut { started: false }) => return Flow::Nothing,
+            Err(ReadPacketError::TimedOut { started: true }) => {
+                let received = input.received();
+                if receives.is_none_or(|before| received >= before + PROGRESS) {
+                    *receives = Some(received);
+                    process.set_receives(true);
+                }
+                return Flow::Nothing;
+            }
             Err(error) => {
                 session.handover.wait();
                 say_farewell(input, session, error, process.overdue());
@@ -242,13 +257,15 @@ fn log_in(
     state: &mut SessionState,
 ) -> Result<(), LoginFailure> {
     let timeout = Duration::from_secs(server.globals.int("connect_timeout"));
-    let gone = |_| LoginFailure::Gone;
-    socket.set_read_timeout(timeout).map_err(gone)?;
-    socket.set_write_timeout(timeout).map_err(gone)?;
-    input.set_deadline(Some(Instant::now() + timeout));
-    let mut exchange = LoginExchange { server, input, output, peer: socket.peer() };
+    socket.set_write_timeout(timeout).map_err(|_| LoginFailure::Gone)?;
+    let deadline = Instant::now() + timeout;
+    let mut exchange = LoginExchange { server, input, output, socket, deadline };
     let (login, identity) = exchange.handshake(environment.process.id, status::AUTOCOMMIT)?;
-    input.set_deadline(None);
+    server.hosts.count_success(socket.peer());
+    if server.processes.len() as u64 > server.globals.int("max_connections") && identity.user != ADMINISTRATOR {
+        count(&server.counters.refused_max_connections);
+        return Err(SqlError::new(ER_CON_COUNT_ERROR, &[]).into());
+    }
     environment.begin(state, identity, login.collation);
     environment.set_tracks_changes(login.has(capability::SESSION_TRACK));
     state.client_found_rows = login.has(capability::FOUND_ROWS);
@@ -276,7 +293,8 @@ fn say_farewell(input: &mut Input, session: &mut Session, error: ReadPacketError
             session.refuse(sequence, &SqlError::new(ER_NET_PACKETS_OUT_OF_ORDER, &[]));
         }
         (ReadPacketError::TooLarge { unread, more }, _) => {
-            input.drain(unread, more);
+            let patience = Duration::from_secs(session.environment.int("net_read_timeout"));
+            input.drain(unread, more, Instant::now() + patience);
             session.refuse(sequence, &SqlError::new(ER_NET_PACKET_TOO_LARGE, &[]));
         }
         (_, Some(Overdue::Rest)) => session.refuse(sequence, &SqlError::new(ER_NET_READ_INTERRUPTED, &[])),
@@ -290,7 +308,6 @@ fn set_limits(socket: &Socket, environment: &SessionEnvironment) -> io::Result<(
     let seconds = |name| Duration::from_secs(environment.int(name));
     let limits = IdleLimits { command: seconds("wait_timeout"), read: seconds("net_read_timeout") };
     environment.process.set_limits(limits);
-    socket.set_read_timeout(limits.read)?;
     socket.set_write_timeout(seconds("net_write_timeout"))
 }
 

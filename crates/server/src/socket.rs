@@ -11,9 +11,10 @@ use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cohort_txn::carrier::blocking;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{Timeout, set_socket_keepalive, set_socket_timeout, set_tcp_nodelay};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
@@ -99,6 +100,21 @@ impl Socket {
     pub fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let (count, _) = recv(&self.fd, buffer, RecvFlags::DONTWAIT)?;
         Ok(count)
+    }
+
+    /// Waits, for `time` or until the client has ended its side; true if it has.
+    pub fn wait_for_end(&self, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        let mut fds = [PollFd::new(&self.fd, PollFlags::RDHUP)];
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left_at_most = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            match blocking(|| poll(&mut fds, Some(&left_at_most))) {
+                Ok(0) | Err(rustix::io::Errno::INTR) if Instant::now() < deadline => {}
+                Ok(0) | Err(_) => return false,
+                Ok(_) => return true,
+            }
+        }
     }
 
     /// Writes all bytes, waiting for the client to take them. After an error the connection is useless.

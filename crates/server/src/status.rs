@@ -48,10 +48,12 @@ counters! {
     aborted_connects = "Aborted_connects", "Connections that did not get past the handshake.";
     bytes_received = "Bytes_received", "Bytes from all clients.";
     bytes_sent = "Bytes_sent", "Bytes to all clients.";
+    delayed_logins = "Connection_control_delay_generated", "Logins delayed after wrong passwords.";
     connections = "Connections", "Connections accepted or refused.";
     refused_max_connections = "Connection_errors_max_connections", "Connections refused with error 1040.";
     internal_errors = "Connection_errors_internal", "Connections or workers that the system had no thread for.";
     handed_over = "Cohort_replies_handed_over", "OKs of commits given to the commit path to send.";
+    logins_waiting = "Cohort_logins_waiting", "Logins that wait after wrong passwords.";
     lost_replies = "Cohort_replies_lost", "Replies of commits that the client did not take.";
     panics = "Cohort_session_panics", "Connections ended because of a defect of the server.";
     max_used_connections = "Max_used_connections", "Most connections at a time.";

@@ -803,6 +803,8 @@ pub enum AdminCommand {
     FlushPrivileges,
     /// FLUSH STATUS
     FlushStatus,
+    /// FLUSH HOSTS
+    FlushHosts,
     /// PURGE BINARY LOGS TO 'file'
     PurgeBinaryLogsTo(String),
     /// PURGE BINARY LOGS BEFORE 'time'

@@ -168,6 +168,7 @@ error_table! {
     ER_UNKNOWN_CHARACTER_SET = 1115, "42000", "Unknown character set: '{}'";
     ER_TOO_MANY_FIELDS = 1117, "HY000", "Too many columns";
     ER_TOO_BIG_ROWSIZE = 1118, "42000", "Row size too large. The maximum row size for the used table type, not counting BLOBs, is {}. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
+    ER_HOST_IS_BLOCKED = 1129, "HY000", "Host '{}' is blocked because of many connection errors; unblock with 'mysqladmin flush-hosts'";
     ER_WRONG_VALUE_COUNT_ON_ROW = 1136, "21S01", "Column count doesn't match value count at row {}";
     ER_MIX_OF_GROUP_FUNC_AND_FIELDS = 1140, "42000", "In aggregated query without GROUP BY, expression #{} of {} contains nonaggregated column '{}'; this is incompatible with sql_mode=only_full_group_by";
     ER_NONEXISTING_GRANT = 1141, "42000", "There is no such grant defined for user '{}' on host '{}'";
@@ -256,7 +257,7 @@ error_table! {
     ER_DATETIME_FUNCTION_OVERFLOW = 1441, "22008", "Datetime function: {} field overflow";
     ER_ROW_IS_REFERENCED_2 = 1451, "23000", "Cannot delete or update a parent row: a foreign key constraint fails ({})";
     ER_NO_REFERENCED_ROW_2 = 1452, "23000", "Cannot add or update a child row: a foreign key constraint fails ({})";
-    ER_MAX_PREPARED_STMT_COUNT_REACHED = 1461, "42000", "Can't create more than max_prepared_stmt_count statements (current value: {})";
+    ER_MAX_PREPARED_STMT_COUNT_REACHED = 1461, "42000", "Can't create more than {} statements (current value: {})";
     ER_NON_GROUPING_FIELD_USED = 1463, "42000", "Non-grouping field '{}' is used in {} clause";
     ER_AUTOINC_READ_FAILED = 1467, "HY000", "Failed to read auto-increment value from storage engine";
     ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT = 1582, "42000", "Incorrect parameter count in the call to native function '{}'";

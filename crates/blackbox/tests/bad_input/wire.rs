@@ -1,10 +1,11 @@
 //! The MySQL protocol by hand, without the manners of a client library.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::net::{AddressFamily, SocketType};
 
 /// A connection whose every byte is the test's.
 pub struct Wire {
@@ -32,24 +33,27 @@ const CAPABILITIES: u32 = 1 << 9 | 1 << 15 | 1 << 19; // PROTOCOL_41, SECURE_CON
 impl Wire {
     /// Connects and reads the greeting.
     pub fn connect(port: u16) -> Result<Wire> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let mut wire = Wire { stream };
+        let mut wire = Wire::connect_from([127, 0, 0, 1], port)?;
         let greeting = wire.receive()?.context("no greeting")?;
         ensure!(greeting.first() == Some(&10), "greeting of protocol {:?}", greeting.first());
         Ok(wire)
     }
 
+    /// Connects from one of this machine's addresses, without reading the greeting.
+    pub fn connect_from(address: [u8; 4], port: u16) -> Result<Wire> {
+        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
+        rustix::net::bind(&socket, &SocketAddr::from((address, 0)))?;
+        rustix::net::connect(&socket, &SocketAddr::from(([127, 0, 0, 1], port)))?;
+        let stream = TcpStream::from(socket);
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Wire { stream })
+    }
+
     /// Logs in as root without a password.
     pub fn log_in(port: u16) -> Result<Wire> {
         let mut wire = Wire::connect(port)?;
-        let mut login = CAPABILITIES.to_le_bytes().to_vec();
-        login.extend((1_u32 << 24).to_le_bytes());
-        login.push(45);
-        login.extend([0; 23]);
-        login.extend(b"root\0\0mysql_native_password\0");
-        wire.send(1, &login)?;
+        wire.send(1, &login_as("root", b""))?;
         let mut answer = wire.receive()?.context("closed at login")?;
         if answer.first() == Some(&0xfe) {
             wire.send(3, b"")?; // asked again for the same empty password
@@ -97,6 +101,11 @@ impl Wire {
         }
     }
 
+    /// How long to wait for an answer.
+    pub fn set_patience(&mut self, patience: Duration) -> Result<()> {
+        Ok(self.stream.set_read_timeout(Some(patience))?)
+    }
+
     /// Reads one packet as an answer. An error if the server stays silent.
     pub fn answer(&mut self) -> Result<Answer> {
         let Some(payload) = self.receive()? else { return Ok(Answer::Closed) };
@@ -123,4 +132,17 @@ impl Wire {
         self.stream.read_exact(&mut payload)?;
         Ok(Some(payload))
     }
+}
+
+/// What `user` sends to log in with this response to the challenge.
+pub fn login_as(user: &str, response: &[u8]) -> Vec<u8> {
+    let mut login = CAPABILITIES.to_le_bytes().to_vec();
+    login.extend((1_u32 << 24).to_le_bytes());
+    login.push(45);
+    login.extend([0; 23]);
+    login.extend(user.as_bytes());
+    login.extend([0, response.len() as u8]);
+    login.extend(response);
+    login.extend(b"mysql_native_password\0");
+    login
 }

@@ -93,6 +93,8 @@ pub mod command {
     pub const QUERY: u8 = 0x03;
     /// The columns of a table, the old way.
     pub const FIELD_LIST: u8 = 0x04;
+    /// Several kinds of FLUSH, a bit for each.
+    pub const REFRESH: u8 = 0x07;
     /// One line about the server.
     pub const STATISTICS: u8 = 0x09;
     /// End another connection.

@@ -82,6 +82,11 @@ impl PacketReader {
         self.sequence = sequence;
     }
 
+    /// Bytes received and not handed out.
+    pub fn received(&self) -> usize {
+        self.end - self.start
+    }
+
     /// Whether bytes of a next packet have already been received.
     pub fn has_input(&self) -> bool {
         self.start < self.end

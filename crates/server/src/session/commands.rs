@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
+use cohort_sql::ast::AdminCommand;
 use cohort_sql::error::{
     ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_NET_PACKET_TOO_LARGE, ER_NO_SUCH_THREAD,
     ER_PARSE_ERROR, ER_UNKNOWN_COM_ERROR, ER_UNKNOWN_STMT_HANDLER,
@@ -18,7 +20,7 @@ use super::connection::{Input, Output, OutputMark};
 use super::environment::SessionEnvironment;
 use super::errors::commit_error;
 use super::handover::Handover;
-use super::login::{LoginExchange, LoginFailure};
+use super::login::LoginExchange;
 use super::results::{ColumnCollector, ResultWriter, RowForm};
 use super::{Running, use_database};
 use crate::protocol::columns::{encode_column, encode_parameter};
@@ -29,7 +31,7 @@ use crate::protocol::parameters::{ParameterType, decode_head, decode_parameters}
 use crate::protocol::reply::{OkFields, put_schema_change};
 use crate::server::Server;
 use crate::socket::Socket;
-use crate::status::{KindIndex, count, uncount};
+use crate::status::{Counters, KindIndex, count, uncount};
 
 /// What follows a command.
 pub enum Next {
@@ -46,12 +48,23 @@ pub enum Next {
 /// A prepared statement of one session.
 struct Statement {
     prepared: Prepared,
+    /// Its place among those of the server.
+    _place: StatementPlace,
     /// What COM_STMT_SEND_LONG_DATA sent, one place per parameter.
     long_data: Vec<Option<Vec<u8>>>,
     /// As bound by the last execution.
     types: Vec<ParameterType>,
     kind: KindIndex,
     text: Vec<u8>,
+}
+
+/// One of the prepared statements that the server has; gives its place back.
+struct StatementPlace(Arc<Counters>);
+
+impl Drop for StatementPlace {
+    fn drop(&mut self) {
+        uncount(&self.0.prepared_statements);
+    }
 }
 
 /// A logged-in client.
@@ -147,12 +160,6 @@ impl Session {
     pub fn end(&mut self) {
         self.handover.wait();
         self.state.rollback();
-        self.forget_statements();
-    }
-
-    fn forget_statements(&mut self) {
-        let open = self.statements.len() as u64;
-        self.server.counters.prepared_statements.fetch_sub(open, std::sync::atomic::Ordering::Relaxed);
         self.statements.clear();
     }
 
@@ -218,6 +225,7 @@ impl Session {
                 Ok(())
             }
             command::FIELD_LIST => self.field_list(body),
+            command::REFRESH => self.flush(body),
             command::PROCESS_KILL => self.kill(body),
             _ => Err(SqlError::new(ER_UNKNOWN_COM_ERROR, &[])),
         };
@@ -382,20 +390,31 @@ impl Session {
     fn prepare(&mut self, sql: &[u8]) -> Result<(), SqlError> {
         self.environment.process.begin("Prepare", "preparing", sql);
         const { KindIndex::named("stmt_prepare") }.count(&self.server.counters);
-        let open = &self.server.counters.prepared_statements;
-        let max = self.server.globals.int("max_prepared_stmt_count");
-        if open.load(std::sync::atomic::Ordering::Relaxed) >= max {
-            return Err(SqlError::new(ER_MAX_PREPARED_STMT_COUNT_REACHED, &[&max]));
-        }
+        let place = self.statement_place()?;
         let prepared = self.server.database.prepare(&mut self.state, &self.environment, sql)?;
-        count(open);
         let id = self.free_statement_id();
         self.put_prepared(id, &prepared);
         let long_data = vec![None; prepared.param_count()];
         let kind = KindIndex::of_statement(sql);
         let text = sql[..sql.len().min(1024)].to_vec();
-        self.statements.insert(id, Statement { prepared, long_data, types: Vec::new(), kind, text });
+        self.statements.insert(id, Statement { prepared, _place: place, long_data, types: Vec::new(), kind, text });
         Ok(())
+    }
+
+    /// A place for one more prepared statement; 1461 if the server or this session has no more.
+    fn statement_place(&self) -> Result<StatementPlace, SqlError> {
+        let globals = &self.server.globals;
+        let reached = |name, max: u64| SqlError::new(ER_MAX_PREPARED_STMT_COUNT_REACHED, &[&name, &max]);
+        let own_max = globals.int("max_session_prepared_stmt_count");
+        if self.statements.len() as u64 >= own_max {
+            return Err(reached("max_session_prepared_stmt_count", own_max));
+        }
+        let max = globals.int("max_prepared_stmt_count");
+        let counters = &self.server.counters;
+        let one_more = |open: u64| (open < max).then_some(open + 1);
+        let taken = counters.prepared_statements.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        taken.map_err(|_| reached("max_prepared_stmt_count", max))?;
+        Ok(StatementPlace(counters.clone()))
     }
 
     fn free_statement_id(&mut self) -> u32 {
@@ -446,7 +465,7 @@ impl Session {
             self.output.error(&unknown_statement(head.statement_id, "mysqld_stmt_execute"));
             return Next::Command;
         };
-        let Statement { prepared, long_data, types, kind, text } = statement;
+        let Statement { prepared, long_data, types, kind, text, .. } = statement;
         if let Err(malformed) = decode_parameters(&mut input, types, long_data, &mut self.params) {
             self.output.error(&malformed_error(malformed));
             return Next::Command;
@@ -492,10 +511,8 @@ impl Session {
 
     fn close_statement(&mut self, body: &[u8]) {
         const { KindIndex::named("stmt_close") }.count(&self.server.counters);
-        if let Ok(id) = Decoder::new(body).u32("close: statement")
-            && self.statements.remove(&id).is_some()
-        {
-            uncount(&self.server.counters.prepared_statements);
+        if let Ok(id) = Decoder::new(body).u32("close: statement") {
+            self.statements.remove(&id);
         }
     }
 
@@ -525,6 +542,27 @@ impl Session {
         };
         let fields = OkFields { status: self.status_flags(false), ..OkFields::default() };
         self.output.end_of_rows(&fields);
+        Ok(())
+    }
+
+    /// COM_REFRESH, as the command line's `mysqladmin flush-...` sends it.
+    fn flush(&mut self, body: &[u8]) -> Result<(), SqlError> {
+        const KINDS: [(u8, AdminCommand); 5] = [
+            (0x01, AdminCommand::FlushPrivileges),
+            (0x02, AdminCommand::FlushLogs),
+            (0x04, AdminCommand::FlushTables),
+            (0x08, AdminCommand::FlushHosts),
+            (0x10, AdminCommand::FlushStatus),
+        ];
+        let wanted = Decoder::new(body).u8("refresh: options").map_err(malformed_error)?;
+        let known = KINDS.iter().fold(0, |known, (bit, _)| known | bit);
+        if wanted & !known != 0 {
+            return Err(SqlError::unsupported("this option of COM_REFRESH"));
+        }
+        for (_, command) in KINDS.iter().filter(|(bit, _)| wanted & bit != 0) {
+            self.server.administer(command)?;
+        }
+        self.put_ok(0, 0, "");
         Ok(())
     }
 
@@ -561,7 +599,7 @@ impl Session {
 
     /// Makes the session as new (COM_RESET_CONNECTION).
     fn reset(&mut self) {
-        self.forget_statements();
+        self.statements.clear();
         self.state.reset();
         self.environment.reset(&mut self.state);
         self.begin();
@@ -569,9 +607,11 @@ impl Session {
 
     /// Logs in anew (COM_CHANGE_USER); false if that failed, which ends the connection.
     pub fn change_user(&mut self, input: &mut Input, socket: &Socket, login: &Login) -> bool {
-        let mut exchange = LoginExchange { server: &self.server, input, output: &mut self.output, peer: socket.peer() };
+        let deadline = Instant::now() + Duration::from_secs(self.server.globals.int("connect_timeout"));
+        let server = &*self.server;
+        let mut exchange = LoginExchange { server, input, output: &mut self.output, socket, deadline };
         let result = exchange.change_user(login).and_then(|identity| {
-            self.forget_statements();
+            self.statements.clear();
             self.state.reset();
             self.state.database = None;
             self.environment.begin(&mut self.state, identity, login.collation);
@@ -585,13 +625,14 @@ impl Session {
                 self.begin();
                 self.put_ok(0, 0, "");
             }
-            Err(LoginFailure::Refused(error)) => {
-                self.output.error(&error);
-                // The connection ends either way.
-                let _ = self.output.flush();
+            Err(failure) => {
+                if let Some(error) = failure.error() {
+                    self.output.error(error);
+                    // The connection ends either way.
+                    let _ = self.output.flush();
+                }
                 return false;
             }
-            Err(LoginFailure::Gone) => return false,
         }
         self.output.flush().is_ok()
     }

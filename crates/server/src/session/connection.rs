@@ -25,22 +25,25 @@ pub struct Input {
 struct SocketSource {
     socket: Arc<Socket>,
     counters: Arc<Counters>,
+    /// Until when a read waits for input; without, it fails where there is none.
     deadline: Option<Instant>,
-    /// Waits for input, instead of failing where there is none.
-    patient: bool,
     /// The last read found less than it had room for.
     drained: bool,
 }
 
 impl Source for SocketSource {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
         self.drained = true;
-        let count = match self.patient {
-            true => self.socket.read(buffer)?,
-            false => self.socket.read_now(buffer)?,
+        let count = match self.deadline {
+            Some(deadline) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                self.socket.set_read_timeout(left)?;
+                self.socket.read(buffer)?
+            }
+            None => self.socket.read_now(buffer)?,
         };
         self.drained = count < buffer.len();
         add(&self.counters.bytes_received, count as u64);
@@ -51,21 +54,21 @@ impl Source for SocketSource {
 impl Input {
     /// Reads from `socket`.
     pub fn new(socket: Arc<Socket>, counters: Arc<Counters>) -> Input {
-        let source = SocketSource { socket, counters, deadline: None, patient: false, drained: false };
+        let source = SocketSource { socket, counters, deadline: None, drained: false };
         Input { reader: PacketReader::default(), source }
-    }
-
-    /// Reads as a whole may not take longer than to `deadline`.
-    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
-        self.source.deadline = deadline;
     }
 
     /// The first packet of a command, if all of it has arrived: else [`ReadPacketError::TimedOut`], after
     /// which it can be called again.
     pub fn command(&mut self, max_len: usize) -> Result<&[u8], ReadPacketError> {
-        self.source.patient = false;
+        self.source.deadline = None;
         self.reader.set_sequence(0);
         self.reader.read(&mut self.source, max_len)
+    }
+
+    /// Bytes that have arrived of a packet that is not complete.
+    pub fn received(&self) -> usize {
+        self.reader.received()
     }
 
     /// Whether there is certainly nothing to read before the next edge of the socket's readiness.
@@ -73,9 +76,10 @@ impl Input {
         self.source.drained && !self.reader.has_input()
     }
 
-    /// Waits for a packet that answers one of ours, which must have ended with number `sequence - 1`.
-    pub fn answer(&mut self, sequence: u8, max_len: usize) -> Result<&[u8], ReadPacketError> {
-        self.source.patient = true;
+    /// Waits to `deadline` for a packet that answers one of ours, which must have ended with number
+    /// `sequence - 1`.
+    pub fn answer(&mut self, sequence: u8, max_len: usize, deadline: Instant) -> Result<&[u8], ReadPacketError> {
+        self.source.deadline = Some(deadline);
         self.reader.set_sequence(sequence);
         self.reader.read(&mut self.source, max_len)
     }
@@ -85,9 +89,9 @@ impl Input {
         self.reader.sequence()
     }
 
-    /// Reads the rest of a packet that was too large and drops it, within reason.
-    pub fn drain(&mut self, unread: usize, more: bool) {
-        self.source.patient = true;
+    /// Reads the rest of a packet that was too large and drops it, within reason and to `deadline`.
+    pub fn drain(&mut self, unread: usize, more: bool, deadline: Instant) {
+        self.source.deadline = Some(deadline);
         let mut scratch = vec![0; 64 << 10];
         let mut left = unread;
         let mut drained = 0;

@@ -175,6 +175,11 @@ impl SessionEnvironment {
         if let Some((name, setting)) = follower {
             globals.set(named(name), setting);
         }
+        match id.row().name {
+            "host_cache_size" => self.server.hosts.flush(),
+            "connection_control_failed_connections_threshold" => self.server.hosts.forget_wrong_passwords(),
+            _ => {}
+        }
         if commit_related {
             variables::apply_commit_settings(self.server.store().settings(), globals);
             for warning in variables::durability_warnings(globals) {

@@ -2,12 +2,16 @@
 //!
 //! Outline: the server greets with a challenge for the oldest plugin; the client responds; if its
 //! account wants another plugin, a new challenge follows; `caching_sha2_password` needs the password
-//! itself, in clear over the Unix socket or encrypted over TCP, until its account's digest is known.
+//! itself, in clear over the Unix socket or encrypted over TCP, until its account's digest is known. The answer
+//! to the last of several wrong passwords waits ([`crate::hosts`]); so does one to a right password behind them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use cohort_sql::SqlError;
 use cohort_sql::error::{
-    ER_ACCESS_DENIED_ERROR, ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, ER_HANDSHAKE_ERROR, ER_MALFORMED_PACKET,
-    ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED,
+    ER_ACCESS_DENIED_ERROR, ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, ER_CON_COUNT_ERROR, ER_HANDSHAKE_ERROR,
+    ER_MALFORMED_PACKET, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED,
 };
 
 use crate::accounts::{Credential, Identity};
@@ -20,7 +24,8 @@ use crate::protocol::packet::ReadPacketError;
 use crate::random_bytes;
 use crate::server::Server;
 use crate::session::connection::{Input, Output};
-use crate::socket::Peer;
+use crate::socket::{Peer, Socket};
+use crate::status::{count, uncount};
 
 /// The longest packet of a client that has not logged in, bytes.
 const LOGIN_PACKET_MAX: usize = 64 << 10;
@@ -39,10 +44,27 @@ const REQUEST_KEY: u8 = 2;
 
 /// Why nobody was let in.
 pub enum LoginFailure {
-    /// The client is to be told.
+    /// By the rules.
     Refused(SqlError),
+    /// The client does not keep to the protocol, or is too slow.
+    BadHandshake(SqlError),
     /// There is nobody to tell.
     Gone,
+}
+
+impl LoginFailure {
+    /// What the client is to be told.
+    pub fn error(&self) -> Option<&SqlError> {
+        match self {
+            LoginFailure::Refused(error) | LoginFailure::BadHandshake(error) => Some(error),
+            LoginFailure::Gone => None,
+        }
+    }
+
+    /// Whether it did not come to the end of the handshake: `max_connect_errors` counts this.
+    pub fn is_handshake(&self) -> bool {
+        !matches!(self, LoginFailure::Refused(_))
+    }
 }
 
 impl From<SqlError> for LoginFailure {
@@ -53,12 +75,12 @@ impl From<SqlError> for LoginFailure {
 
 impl From<ReadPacketError> for LoginFailure {
     fn from(error: ReadPacketError) -> Self {
-        match error {
-            ReadPacketError::Closed | ReadPacketError::Truncated | ReadPacketError::Io(_) => LoginFailure::Gone,
-            ReadPacketError::TimedOut { .. } => SqlError::new(ER_NET_READ_INTERRUPTED, &[]).into(),
-            ReadPacketError::OutOfOrder { .. } => SqlError::new(ER_NET_PACKETS_OUT_OF_ORDER, &[]).into(),
-            ReadPacketError::TooLarge { .. } => SqlError::new(ER_HANDSHAKE_ERROR, &[]).into(),
-        }
+        LoginFailure::BadHandshake(match error {
+            ReadPacketError::Closed | ReadPacketError::Truncated | ReadPacketError::Io(_) => return LoginFailure::Gone,
+            ReadPacketError::TimedOut { .. } => SqlError::new(ER_NET_READ_INTERRUPTED, &[]),
+            ReadPacketError::OutOfOrder { .. } => SqlError::new(ER_NET_PACKETS_OUT_OF_ORDER, &[]),
+            ReadPacketError::TooLarge { .. } => SqlError::new(ER_NET_PACKET_TOO_LARGE, &[]),
+        })
     }
 }
 
@@ -70,8 +92,10 @@ pub struct LoginExchange<'a> {
     pub input: &'a mut Input,
     /// To the client.
     pub output: &'a mut Output,
-    /// Where the client is.
-    pub peer: &'a Peer,
+    /// The client's.
+    pub socket: &'a Socket,
+    /// Until when it has to be done.
+    pub deadline: Instant,
 }
 
 impl LoginExchange<'_> {
@@ -89,17 +113,16 @@ impl LoginExchange<'_> {
         };
         self.output.begin_reply(0);
         self.output.packet(|out| greeting.encode(out));
-        self.output.flush()?;
-        let payload = self.input.answer(1, LOGIN_PACKET_MAX)?;
+        self.flush()?;
+        let payload = self.input.answer(1, LOGIN_PACKET_MAX, self.deadline)?;
         let login = match Login::decode(payload) {
             Ok(login) => login,
             Err(error) => {
                 self.output.begin_reply(2);
-                return Err(match error {
-                    LoginError::TooOld => SqlError::new(ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, &[]).into(),
-                    LoginError::TlsNotOffered => SqlError::new(ER_HANDSHAKE_ERROR, &[]).into(),
-                    LoginError::Malformed(_) => SqlError::new(ER_HANDSHAKE_ERROR, &[]).into(),
-                });
+                return Err(LoginFailure::BadHandshake(match error {
+                    LoginError::TooOld => SqlError::new(ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, &[]),
+                    LoginError::TlsNotOffered | LoginError::Malformed(_) => SqlError::new(ER_HANDSHAKE_ERROR, &[]),
+                }));
             }
         };
         self.output.begin_reply(self.input.sequence());
@@ -114,22 +137,50 @@ impl LoginExchange<'_> {
         self.authenticate(login, None)
     }
 
-    /// Checks the response in `login` to `asked`, the plugin and challenge that it answers, and asks again
-    /// where that is not what the account wants.
+    /// Checks the response in `login` to `asked`, the plugin and challenge that it answers. After several wrong
+    /// ones whatever has to be said waits, and nothing has been said before.
     fn authenticate(
         &mut self,
         login: &Login,
         asked: Option<(AuthPlugin, Challenge)>,
     ) -> Result<Identity, LoginFailure> {
         let user = String::from_utf8_lossy(&login.user).into_owned();
-        let found = self.server.accounts.find(&user, self.peer);
+        let checked = self.check(&user, login, asked);
+        let succeeded = match &checked {
+            Ok(_) => true,
+            Err(LoginFailure::Refused(error)) if error.errno == ER_ACCESS_DENIED_ERROR.errno => false,
+            Err(_) => return checked,
+        };
+        let Server { hosts, globals, counters, .. } = self.server;
+        let delay = hosts.delay(&user, self.socket.peer(), succeeded, globals);
+        if delay.is_zero() {
+            return checked;
+        }
+        count(&counters.delayed_logins);
+        // Those who wait must leave places for others.
+        let _waits = Waits::new(&counters.logins_waiting, (globals.int("max_connections") / 2).max(1))
+            .ok_or_else(|| SqlError::new(ER_CON_COUNT_ERROR, &[]))?;
+        match self.socket.wait_for_end(delay) {
+            true => Err(LoginFailure::Gone),
+            false => checked,
+        }
+    }
+
+    /// Checks the response in `login`, and asks again where that is not what the account wants.
+    fn check(
+        &mut self,
+        user: &str,
+        login: &Login,
+        asked: Option<(AuthPlugin, Challenge)>,
+    ) -> Result<Identity, LoginFailure> {
+        let found = self.server.accounts.find(user, self.socket.peer());
         let Some((identity, credential)) = found else {
-            return Err(self.denied(&user, !login.auth_response.is_empty()));
+            return Err(self.denied(user, !login.auth_response.is_empty()));
         };
         let Some(wanted) = credential.plugin() else {
             return match login.auth_response.as_slice() {
                 [] | [0] => Ok(identity),
-                _ => Err(self.denied(&user, true)),
+                _ => Err(self.denied(user, true)),
             };
         };
         let offered = match &login.plugin {
@@ -156,8 +207,12 @@ impl LoginExchange<'_> {
         };
         match accepted {
             true => Ok(identity),
-            false => Err(self.denied(&user, !response.is_empty())),
+            false => Err(self.denied(user, !response.is_empty())),
         }
+    }
+
+    fn flush(&mut self) -> Result<(), LoginFailure> {
+        self.output.flush().map_err(|_| LoginFailure::Gone)
     }
 
     fn switch_plugin(&mut self, plugin: AuthPlugin, challenge: &Challenge) -> Result<Vec<u8>, LoginFailure> {
@@ -166,8 +221,8 @@ impl LoginExchange<'_> {
     }
 
     fn read_answer(&mut self) -> Result<Vec<u8>, LoginFailure> {
-        self.output.flush()?;
-        let answer = self.input.answer(self.output.sequence(), LOGIN_PACKET_MAX)?.to_vec();
+        self.flush()?;
+        let answer = self.input.answer(self.output.sequence(), LOGIN_PACKET_MAX, self.deadline)?.to_vec();
         self.output.begin_reply(self.input.sequence());
         Ok(answer)
     }
@@ -204,7 +259,7 @@ impl LoginExchange<'_> {
     /// encrypted with the key it asks for.
     fn clear_password(&mut self, answer: &[u8], challenge: &Challenge) -> Result<Vec<u8>, LoginFailure> {
         let malformed = || SqlError::new(ER_MALFORMED_PACKET, &[&"password"]);
-        if *self.peer == Peer::Local {
+        if *self.socket.peer() == Peer::Local {
             return Ok(answer.strip_suffix(&[0]).ok_or_else(malformed)?.to_vec());
         }
         let key = self.server.password_key().map_err(SqlError::internal)?;
@@ -220,6 +275,24 @@ impl LoginExchange<'_> {
 
     fn denied(&self, user: &str, with_password: bool) -> LoginFailure {
         let using = if with_password { "YES" } else { "NO" };
-        SqlError::new(ER_ACCESS_DENIED_ERROR, &[&user, &self.peer.host(), &using]).into()
+        SqlError::new(ER_ACCESS_DENIED_ERROR, &[&user, &self.socket.peer().host(), &using]).into()
+    }
+}
+
+/// One of the logins that wait, counted for as long as it lives.
+struct Waits<'a>(&'a AtomicU64);
+
+impl<'a> Waits<'a> {
+    /// `None` if `most` wait already.
+    fn new(waiting: &'a AtomicU64, most: u64) -> Option<Waits<'a>> {
+        let one_more = |waiting: u64| (waiting < most).then_some(waiting + 1);
+        waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
+        Some(Waits(waiting))
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        uncount(self.0);
     }
 }

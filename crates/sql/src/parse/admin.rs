@@ -180,6 +180,8 @@ fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         AdminCommand::FlushPrivileges
     } else if cursor.takes("STATUS") {
         AdminCommand::FlushStatus
+    } else if cursor.takes("HOSTS") {
+        AdminCommand::FlushHosts
     } else if cursor.takes("TABLES") || cursor.takes("TABLE") {
         if cursor.takes("WITH READ LOCK") { AdminCommand::FlushTablesWithReadLock } else { AdminCommand::FlushTables }
     } else {

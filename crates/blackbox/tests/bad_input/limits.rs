@@ -1,0 +1,249 @@
+//! What a client may use, and how long it may take: beyond that it gets MySQL's error, and nobody else suffers.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use cohort_blackbox::{Launch, Server};
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder, Statement};
+
+use crate::wire::{Answer, Wire, login_as};
+
+fn launch(folder: &tempfile::TempDir) -> Launch {
+    Launch::new(folder.path().join("data"))
+}
+
+fn status(conn: &mut Conn, name: &str) -> Result<u64> {
+    let row: Option<(String, u64)> = conn.query_first(format!("SHOW GLOBAL STATUS LIKE '{name}'"))?;
+    Ok(row.with_context(|| format!("no status {name}"))?.1)
+}
+
+/// Waits for what must become true by itself.
+fn wait_until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !holds()? {
+        assert!(Instant::now() < deadline, "in vain: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// Number and SQLSTATE of the error that something must end with.
+fn error<T: std::fmt::Debug>(result: mysql::Result<T>) -> (u16, String) {
+    match result {
+        Err(mysql::Error::MySqlError(error)) => (error.code, error.state),
+        other => panic!("no error of the server: {other:?}"),
+    }
+}
+
+fn prepare(conn: &mut Conn, count: u32) -> mysql::Result<Vec<Statement>> {
+    (0..count).map(|number| conn.prep(format!("SELECT {number} + ?"))).collect()
+}
+
+#[test]
+fn prepared_statements_have_a_limit_for_the_server_and_one_for_each_session() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let options = launch(&folder).option("--max-prepared-stmt-count=10").option("--max-session-prepared-stmt-count=6");
+    let server = options.start()?;
+    let reached = (1461, "42000".to_owned());
+    let (mut one, mut two) = (server.connect()?, server.connect()?);
+    let mut of_one = prepare(&mut one, 6)?;
+    assert_eq!(error(one.prep("SELECT 6 + ?")), reached, "the session's");
+    prepare(&mut two, 4)?;
+    assert_eq!(error(two.prep("SELECT 4 + ?")), reached, "the server's");
+    assert_eq!(status(&mut two, "Prepared_stmt_count")?, 10);
+    assert!(two.prep("SELEC 1").is_err());
+    one.close(of_one.remove(0))?;
+    // What could not be prepared took no place.
+    assert!(error(two.prep("SELECT * FROM nosuch.t WHERE a = ?")).0 != reached.0);
+    two.prep("SELECT 4 + ?")?;
+    assert_eq!(error(one.prep("SELECT 6 + ?")), reached);
+    two.reset()?;
+    assert_eq!(status(&mut two, "Prepared_stmt_count")?, 5);
+    assert_eq!(one.exec_first::<f64, _, _>(&of_one[0], (1,))?, Some(2.0), "the others are still there");
+    drop(one);
+    wait_until("the statements of a session that has ended are gone", || {
+        Ok(status(&mut two, "Prepared_stmt_count")? == 0)
+    })?;
+    two.query_drop("SET GLOBAL max_prepared_stmt_count = 0")?;
+    assert_eq!(error(two.prep("SELECT 1 + ?")), reached);
+    Ok(())
+}
+
+/// Connects from `address` and breaks the handshake off; returns when the server has seen that.
+fn break_off(server: &Server, admin: &mut Conn, address: [u8; 4]) -> Result<()> {
+    let before = status(admin, "Aborted_connects")?;
+    drop(Wire::connect_from(address, server.port())?);
+    wait_until("the end of a handshake is noticed", || Ok(status(admin, "Aborted_connects")? > before))
+}
+
+fn first_answer(server: &Server, address: [u8; 4]) -> Result<Answer> {
+    Wire::connect_from(address, server.port())?.answer()
+}
+
+fn log_in_from(server: &Server, address: [u8; 4]) -> mysql::Result<Conn> {
+    Conn::new(OptsBuilder::from_opts(server.options()).bind_address(Some((address, 0))))
+}
+
+#[test]
+fn a_host_that_breaks_its_handshakes_off_is_blocked_until_it_is_flushed() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let options = launch(&folder).option("--max-connect-errors=3");
+    let server = options.option("--connection-control-failed-connections-threshold=0").start()?;
+    let mut admin = server.connect()?;
+    let (host, other) = ([127, 0, 0, 2], [127, 0, 0, 3]);
+    for _ in 0..2 {
+        break_off(&server, &mut admin, host)?;
+        break_off(&server, &mut admin, host)?;
+        log_in_from(&server, host)?;
+    }
+    // A wrong password is a whole handshake.
+    admin.query_drop("CREATE USER ann IDENTIFIED BY 'secret'")?;
+    for _ in 0..4 {
+        let wrong = OptsBuilder::from_opts(server.options_as("ann", "wrong")).bind_address(Some((host, 0)));
+        assert_eq!(error(Conn::new(wrong)).0, 1045);
+    }
+    for ends_by_refresh in [false, true] {
+        for _ in 0..3 {
+            break_off(&server, &mut admin, host)?;
+        }
+        assert!(matches!(first_answer(&server, host)?, Answer::Error(1129)));
+        assert_eq!(error(log_in_from(&server, host)).0, 1129);
+        log_in_from(&server, other)?;
+        match ends_by_refresh {
+            false => admin.query_drop("FLUSH HOSTS")?,
+            true => {
+                let mut wire = Wire::log_in(server.port())?;
+                wire.send(0, &[0x07, 0x08])?;
+                assert!(matches!(wire.answer()?, Answer::Ok));
+            }
+        }
+        log_in_from(&server, host)?;
+    }
+    // The addresses that MySQL does not count.
+    for _ in 0..4 {
+        break_off(&server, &mut admin, [127, 0, 0, 1])?;
+    }
+    server.connect()?;
+    Ok(())
+}
+
+/// A login of `ann` with a wrong password, whose answer nobody waits for.
+fn guess(server: &Server) -> Result<Wire> {
+    let mut wire = Wire::connect(server.port())?;
+    wire.send(1, &login_as("ann", &[7; 20]))?;
+    Ok(wire)
+}
+
+#[test]
+fn wrong_passwords_in_a_row_wait_and_hold_up_nobody_else() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder)
+        .option("--thread-pool-size=1")
+        .option("--connection-control-failed-connections-threshold=2")
+        .option("--connection-control-min-connection-delay=100000000")
+        .start()?;
+    let mut admin = server.connect()?;
+    admin.query_drop("CREATE USER ann IDENTIFIED WITH mysql_native_password BY 'secret'")?;
+    for _ in 0..2 {
+        assert!(matches!(guess(&server)?.answer()?, Answer::Error(1045)));
+    }
+    assert_eq!(status(&mut admin, "Connection_control_delay_generated")?, 0);
+    let waiting: Vec<Wire> = (0..3).map(|_| guess(&server)).collect::<Result<_>>()?;
+    // A connection that is served by a worker changes its user.
+    let mut changing = Wire::log_in(server.port())?;
+    changing.send(0, b"\x11ann\0\0\0\x2d\0mysql_native_password\0")?;
+    wait_until("all of them wait", || Ok(status(&mut admin, "Cohort_logins_waiting")? == 3))?;
+    changing.set_patience(Duration::from_secs(60))?;
+    assert!(matches!(changing.answer()?, Answer::Rows), "asked for the password");
+    changing.send(2, &[7; 20])?;
+    wait_until("this one too", || Ok(status(&mut admin, "Cohort_logins_waiting")? == 4))?;
+    assert_eq!(server.connect()?.query_first::<i32, _>("SELECT 1 + 1")?, Some(2), "others are served");
+    assert_eq!(status(&mut admin, "Connection_control_delay_generated")?, 4);
+    drop(waiting);
+    drop(changing);
+    wait_until("who has gone waits no longer", || Ok(status(&mut admin, "Cohort_logins_waiting")? == 0))?;
+    // The right password would wait as well; setting the threshold forgets the wrong ones.
+    admin.query_drop("SET GLOBAL connection_control_failed_connections_threshold = 2")?;
+    let options =
+        OptsBuilder::from_opts(server.options_as("ann", "secret")).read_timeout(Some(Duration::from_secs(30)));
+    Conn::new(options)?;
+    for _ in 0..2 {
+        assert!(matches!(guess(&server)?.answer()?, Answer::Error(1045)));
+    }
+    let _waiting = guess(&server)?;
+    wait_until("it waits", || Ok(status(&mut admin, "Cohort_logins_waiting")? == 1))?;
+    server.stop()?;
+    Ok(())
+}
+
+/// Sends `bytes` one at a time until the server has answered, at most all of them.
+fn trickle(wire: &mut Wire, bytes: &[u8]) -> Result<Answer> {
+    wire.set_patience(Duration::from_millis(50))?;
+    for byte in bytes {
+        if wire.send_raw(&[*byte]).is_err() {
+            return Ok(Answer::Closed);
+        }
+        if let Ok(answer) = wire.answer() {
+            return Ok(answer);
+        }
+    }
+    anyhow::bail!("all {} bytes were taken", bytes.len())
+}
+
+#[test]
+fn a_client_that_trickles_is_ended_before_and_after_its_login() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).option("--connect-timeout=2").option("--net-read-timeout=1").start()?;
+    let bytes = [&[0xff, 0x0f, 0, 1][..], &[0; 400]].concat();
+    let answer = trickle(&mut Wire::connect(server.port())?, &bytes)?;
+    assert!(matches!(answer, Answer::Error(1159) | Answer::Closed), "{answer:?}");
+    let bytes = [&[0xff, 0xff, 0x0f, 0][..], &[0; 400]].concat();
+    let answer = trickle(&mut Wire::log_in(server.port())?, &bytes)?;
+    assert!(matches!(answer, Answer::Error(1159) | Answer::Closed), "{answer:?}");
+    crate::serves_on(&server)
+}
+
+#[test]
+fn a_long_packet_may_take_longer_than_the_time_out_while_it_gets_on() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).option("--net-read-timeout=4").start()?;
+    let mut wire = Wire::log_in(server.port())?;
+    let text = "x".repeat(100_000);
+    let statement = format!("\x03SELECT '{text}'");
+    let mut packet = (statement.len() as u32).to_le_bytes().to_vec();
+    packet.extend(statement.as_bytes());
+    for piece in packet.chunks(20 << 10) {
+        wire.send_raw(piece)?;
+        thread::sleep(Duration::from_millis(1200));
+    }
+    assert!(matches!(wire.answer()?, Answer::Rows));
+    Ok(())
+}
+
+#[test]
+fn a_client_that_is_not_logged_in_may_send_no_long_packets() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    for header in [[0xff, 0xff, 0xff, 1], [1, 0, 1, 1]] {
+        let mut wire = Wire::connect(server.port())?;
+        wire.send_raw(&header)?;
+        let answer = wire.answer()?;
+        assert!(matches!(answer, Answer::Error(1153)), "{answer:?}");
+    }
+    crate::serves_on(&server)
+}
+
+#[test]
+fn a_client_that_does_not_take_its_result_is_ended() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).option("--net-write-timeout=1").start()?;
+    let mut admin = server.connect()?;
+    let mut wire = Wire::log_in(server.port())?;
+    // More than the buffers of both sockets hold.
+    wire.send(0, b"\x03SELECT REPEAT('x', 60000000)")?;
+    wait_until("it is ended", || Ok(status(&mut admin, "Aborted_clients")? == 1))?;
+    assert_eq!(status(&mut admin, "Threads_connected")?, 1);
+    crate::serves_on(&server)
+}

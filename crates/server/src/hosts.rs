@@ -1,0 +1,219 @@
+//! What is remembered of clients that did not get in: hosts that broke their handshakes off, and passwords
+//! that were wrong.
+//!
+//! A host that breaks off [`Hosts::is_blocked`]'s number of handshakes in a row, with no success between them, is
+//! turned away (`max_connect_errors`). A wrong password is no such thing: it makes the next attempts for the same user
+//! from the same host wait ([`Hosts::delay`]), the right one included, as MySQL's plugin `connection_control` does.
+//!
+//! Invariants
+//! 1. Memory is bounded whatever clients do: of hosts by `host_cache_size`, of users by [`USERS_MAX`]. What was
+//!    touched longest ago goes first.
+//!
+//! Not here: who waits, and how (`session::login`).
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::socket::Peer;
+use crate::sysvars::Globals;
+
+/// Most users with wrong passwords that are remembered.
+const USERS_MAX: usize = 4096;
+/// Characters of a user's name that count: names of accounts are no longer.
+const USER_LEN: usize = 32;
+
+/// The server's memory of failed logins.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    broken_off: Mutex<Recent<IpAddr>>,
+    wrong_passwords: Mutex<Recent<(String, String)>>,
+}
+
+impl Hosts {
+    /// Whether nobody is let in from there until [`Hosts::flush`].
+    pub fn is_blocked(&self, peer: &Peer, globals: &Globals) -> bool {
+        let Some(host) = counted(peer) else { return false };
+        self.broken_off.lock().get(&host) >= globals.int("max_connect_errors")
+    }
+
+    /// Counts a handshake that its client broke off, or got wrong.
+    pub fn count_broken_off(&self, peer: &Peer, globals: &Globals) {
+        let Some(host) = counted(peer) else { return };
+        self.broken_off.lock().add(host, globals.int("host_cache_size") as usize);
+    }
+
+    /// Forgets the handshakes that were broken off by a host from which somebody has got in.
+    pub fn count_success(&self, peer: &Peer) {
+        if let Some(host) = counted(peer) {
+            self.broken_off.lock().remove(&host);
+        }
+    }
+
+    /// Lets every host in again (FLUSH HOSTS).
+    pub fn flush(&self) {
+        self.broken_off.lock().clear();
+    }
+
+    /// Counts an attempt of `user` to log in and says how long its answer is to wait.
+    pub fn delay(&self, user: &str, peer: &Peer, succeeded: bool, globals: &Globals) -> Duration {
+        let threshold = globals.int("connection_control_failed_connections_threshold");
+        if threshold == 0 {
+            return Duration::ZERO;
+        }
+        let key = (user.chars().take(USER_LEN).collect(), peer.host());
+        let mut wrong = self.wrong_passwords.lock();
+        let before = match succeeded {
+            true => wrong.remove(&key),
+            false => wrong.add(key, USERS_MAX),
+        };
+        match before.checked_sub(threshold) {
+            None => Duration::ZERO,
+            Some(over) => {
+                let least = globals.int("connection_control_min_connection_delay");
+                let most = globals.int("connection_control_max_connection_delay");
+                Duration::from_millis(over.saturating_add(1).saturating_mul(1000).max(least).min(most))
+            }
+        }
+    }
+
+    /// Forgets all wrong passwords.
+    pub fn forget_wrong_passwords(&self) {
+        self.wrong_passwords.lock().clear();
+    }
+}
+
+/// The address that is counted. Connections of this machine are not, where they come as such: MySQL leaves out
+/// just these two addresses.
+fn counted(peer: &Peer) -> Option<IpAddr> {
+    let Peer::Remote(address, _) = peer else { return None };
+    let address = address.to_canonical();
+    let own = [IpAddr::from([127, 0, 0, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1u16])];
+    (!own.contains(&address)).then_some(address)
+}
+
+/// Counts of the keys that were touched last.
+#[derive(Debug)]
+struct Recent<K> {
+    /// The count, and when it was touched.
+    counts: HashMap<K, (u64, u64)>,
+    touches: u64,
+}
+
+impl<K> Default for Recent<K> {
+    fn default() -> Self {
+        Recent { counts: HashMap::new(), touches: 0 }
+    }
+}
+
+impl<K: Eq + Hash + Clone> Recent<K> {
+    fn get(&self, key: &K) -> u64 {
+        self.counts.get(key).map_or(0, |(count, _)| *count)
+    }
+
+    /// Adds one; gives the count from before. Nothing is kept where there is no room at all.
+    fn add(&mut self, key: K, room: usize) -> u64 {
+        self.touches += 1;
+        if let Some((count, touched)) = self.counts.get_mut(&key) {
+            *touched = self.touches;
+            *count += 1;
+            return *count - 1;
+        }
+        while self.counts.len() >= room.max(1) {
+            let oldest = self.counts.iter().min_by_key(|(_, (_, touched))| *touched);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
+            self.counts.remove(&oldest);
+        }
+        if room > 0 {
+            self.counts.insert(key, (1, self.touches));
+        }
+        0
+    }
+
+    /// Forgets a key; gives its count.
+    fn remove(&mut self, key: &K) -> u64 {
+        self.counts.remove(key).map_or(0, |(count, _)| count)
+    }
+
+    fn clear(&mut self) {
+        self.counts.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sysvars::Setting;
+
+    fn remote(address: &str) -> Peer {
+        Peer::Remote(address.parse().unwrap(), 1)
+    }
+
+    #[test]
+    fn a_host_is_blocked_after_its_last_chance_and_a_success_gives_it_all_of_them_back() {
+        let (hosts, globals) = (Hosts::default(), Globals::new());
+        globals.set_named("max_connect_errors", Setting::Int(2));
+        let (one, other) = (remote("10.0.0.1"), remote("10.0.0.2"));
+        hosts.count_broken_off(&one, &globals);
+        hosts.count_success(&one);
+        hosts.count_broken_off(&one, &globals);
+        assert!(!hosts.is_blocked(&one, &globals));
+        hosts.count_broken_off(&one, &globals);
+        assert!(hosts.is_blocked(&remote("::ffff:10.0.0.1"), &globals));
+        assert!(!hosts.is_blocked(&other, &globals));
+        hosts.flush();
+        assert!(!hosts.is_blocked(&one, &globals));
+    }
+
+    #[test]
+    fn the_own_machine_is_never_blocked() {
+        let (hosts, globals) = (Hosts::default(), Globals::new());
+        globals.set_named("max_connect_errors", Setting::Int(1));
+        for peer in [Peer::Local, remote("127.0.0.1"), remote("::1"), remote("::ffff:127.0.0.1")] {
+            hosts.count_broken_off(&peer, &globals);
+            assert!(!hosts.is_blocked(&peer, &globals), "{peer:?}");
+        }
+    }
+
+    #[test]
+    fn no_number_of_hosts_or_users_takes_more_than_its_room() {
+        let (hosts, globals) = (Hosts::default(), Globals::new());
+        globals.set_named("host_cache_size", Setting::Int(10));
+        globals.set_named("max_connect_errors", Setting::Int(2));
+        let kept = remote("10.1.0.0");
+        for last in 0..=255 {
+            hosts.count_broken_off(&remote(&format!("10.0.0.{last}")), &globals);
+            // Touched again and again, it is never the oldest.
+            hosts.count_broken_off(&kept, &globals);
+        }
+        assert_eq!(hosts.broken_off.lock().counts.len(), 10);
+        assert!(hosts.is_blocked(&kept, &globals));
+        for user in 0..USERS_MAX + 10 {
+            hosts.delay(&format!("{user}{}", "x".repeat(100)), &kept, false, &globals);
+        }
+        let wrong = hosts.wrong_passwords.lock();
+        assert_eq!(wrong.counts.len(), USERS_MAX);
+        assert!(wrong.counts.keys().all(|(user, _)| user.len() == USER_LEN));
+    }
+
+    #[test]
+    fn wrong_passwords_beyond_the_threshold_wait_longer_each_time_up_to_the_limit() {
+        let (hosts, globals) = (Hosts::default(), Globals::new());
+        globals.set_named("connection_control_max_connection_delay", Setting::Int(2500));
+        let (peer, other) = (remote("10.0.0.1"), remote("10.0.0.2"));
+        let wait = |user, peer, succeeded| hosts.delay(user, peer, succeeded, &globals).as_millis();
+        let waits: Vec<_> = (0..6).map(|_| wait("ann", &peer, false)).collect();
+        assert_eq!(waits, [0, 0, 0, 1000, 2000, 2500]);
+        assert_eq!(wait("ann", &other, false), 0);
+        assert_eq!(wait("bob", &peer, false), 0);
+        assert_eq!(wait("ann", &peer, true), 2500, "the right one waits as well");
+        assert_eq!(wait("ann", &peer, false), 0, "and makes all good");
+        globals.set_named("connection_control_failed_connections_threshold", Setting::Int(0));
+        for _ in 0..5 {
+            assert_eq!(wait("ann", &peer, false), 0);
+        }
+    }
+}
