@@ -74,16 +74,15 @@ torture: tools-test rocksdb
 	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_ROUNDS=$(ROUNDS) cargo test --profile checked --no-fail-fast \
 	    --package cohort-blackbox --test crash --package cohort-sim --test real_process -- --nocapture --test-threads=1
 
-# Inputs found on the way stay in the cache folder; those that are kept are in crates/fuzz/corpus. Without a
-# sanitizer, since only unsafe code needs one, so that the stable toolchain does. A target directory of its own:
-# everything is compiled to count coverage.
-fuzz: rocksdb
+# Inputs found on the way, and how many executions there were, stay in the cache folder; those that are kept are in
+# crates/fuzz/corpus. Without a sanitizer, since only unsafe code needs one, so that the stable toolchain does. A
+# target directory of its own: everything is compiled to count coverage, but for RocksDB, which no target needs.
+fuzz: tools-build
 	@command -v cargo-fuzz >/dev/null || cargo install --locked --version "^0.13" cargo-fuzz
-	cargo run --profile checked --package cohort-fuzz -- "$(CACHE)/fuzz/inputs"
+	cargo fuzz build --sanitizer none --fuzz-dir fuzz --target-dir "$(CACHE)/fuzz/target"
 	for target in $(TARGETS); do \
-	    cargo fuzz run --sanitizer none --fuzz-dir fuzz --target-dir "$(CACHE)/fuzz/target" $$target \
-	        "$(CACHE)/fuzz/inputs/$$target" "crates/fuzz/corpus/$$target" \
-	        -- -runs=$(RUNS) -max_len=4096 -timeout=20 -dict=fuzz/$$target.dict; \
+	    scripts/fuzz.sh "$(CACHE)"/fuzz/target/*-linux-gnu/release/$$target "$(CACHE)/fuzz/inputs/$$target" $(RUNS) \
+	        $$(sed -n 's/^\([a-z_]*\) = /-\1=/p' fuzz/$$target.options) -dict=fuzz/$$target.dict "crates/fuzz/corpus/$$target"; \
 	done
 
 fmt:

@@ -2,4 +2,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| cohort_fuzz::BINLOG.run(bytes));
+fuzz_target!(init: cohort_fuzz::BINLOG.write_seeds(), |bytes: &[u8]| cohort_fuzz::BINLOG.run(bytes));

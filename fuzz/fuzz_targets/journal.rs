@@ -2,4 +2,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| cohort_fuzz::JOURNAL.run(bytes));
+fuzz_target!(init: cohort_fuzz::JOURNAL.write_seeds(), |bytes: &[u8]| cohort_fuzz::JOURNAL.run(bytes));

@@ -19,6 +19,7 @@ mod group_flush;
 pub mod memory;
 pub mod redb;
 mod redo;
+#[cfg(feature = "rocksdb")]
 pub mod rocksdb;
 mod stored;
 mod two_phase;

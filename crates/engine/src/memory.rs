@@ -12,13 +12,11 @@ use crate::redo::{Redo, RedoError, RedoOp};
 use crate::version::{self, Bytes, VersionCursor};
 use crate::{Cursor, Direction, Engine, Entry, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, WriteError};
 
-const NAME: &str = "MEMORY";
-
 type Map = version::Map<Bytes>;
 
 /// An ordered map in memory; see the module.
-#[derive(Default)]
 pub struct MemoryEngine {
+    name: &'static str,
     state: RwLock<State>,
     sync_log: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -41,7 +39,12 @@ struct Version {
 impl MemoryEngine {
     /// An empty engine at position 0.
     pub fn new() -> MemoryEngine {
-        MemoryEngine::default()
+        MemoryEngine::named("MEMORY")
+    }
+
+    /// [`MemoryEngine::new`] in the place of the engine `name`.
+    pub fn named(name: &'static str) -> MemoryEngine {
+        MemoryEngine { name, state: RwLock::default(), sync_log: OnceLock::new() }
     }
 
     /// The engine as it is found after a power cut at this moment. This one can go on being used, as
@@ -50,13 +53,19 @@ impl MemoryEngine {
         let durable = self.state.read().durable.clone();
         let opened = durable.position;
         let state = State { opened, current: durable.clone(), durable, flushes: 0 };
-        MemoryEngine { state: RwLock::new(state), sync_log: OnceLock::new() }
+        MemoryEngine { name: self.name, state: RwLock::new(state), sync_log: OnceLock::new() }
+    }
+}
+
+impl Default for MemoryEngine {
+    fn default() -> MemoryEngine {
+        MemoryEngine::new()
     }
 }
 
 impl Engine for MemoryEngine {
     fn name(&self) -> &'static str {
-        NAME
+        self.name
     }
 
     fn snapshot(&self) -> Arc<dyn Snapshot> {

@@ -3,7 +3,7 @@
 //!
 //! Outline: a [`Target`] is a function of bytes. `fuzz/` at the root runs each under libFuzzer (`make fuzz`);
 //! `tests/replay.rs` runs the kept inputs and changes of them with every `make test`. [`memory`] measures what
-//! a run takes.
+//! a run takes. What was run so far: `docs/fuzzing.md`.
 //!
 //! A checksum that does not fit would end most runs at once, so the targets that read logs put checksums
 //! right, unless the input says not to.
@@ -59,6 +59,18 @@ impl Target {
         let taken = memory::peak_of(|| (self.run)(bytes));
         let allowed = self.bytes_max + bytes.len() * self.bytes_per_byte;
         assert!(taken <= allowed, "{}: {} bytes of input took {taken} bytes of memory", self.name, bytes.len());
+    }
+
+    /// Writes its seeds into the folder that `COHORT_FUZZ_SEEDS` names, if any.
+    ///
+    /// # Panics
+    /// When they cannot be written.
+    pub fn write_seeds(&self) {
+        let Some(folder) = std::env::var_os("COHORT_FUZZ_SEEDS") else { return };
+        for (number, seed) in (self.seeds)().iter().enumerate() {
+            let path = Path::new(&folder).join(format!("seed-{number:03}"));
+            std::fs::write(&path, seed).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
     }
 
     /// Where its kept inputs are.

@@ -4,13 +4,13 @@
 
 use std::io;
 
-use cohort_server::protocol::auth::{NativeHash, Sha2Hash};
-use cohort_server::protocol::constants::capability;
-use cohort_server::protocol::decode::Decoder;
-use cohort_server::protocol::handshake::Login;
-use cohort_server::protocol::packet::{PacketBuffer, PacketReader, ReadPacketError, Source};
-use cohort_server::protocol::parameters::{ParameterType, decode_head, decode_parameters};
-use cohort_server::protocol::rows::{encode_binary_row, encode_text_row};
+use cohort_protocol::auth::{NativeHash, Sha2Hash};
+use cohort_protocol::constants::capability;
+use cohort_protocol::decode::Decoder;
+use cohort_protocol::handshake::Login;
+use cohort_protocol::packet::{PacketBuffer, PacketReader, ReadPacketError, Source};
+use cohort_protocol::parameters::{ParameterType, decode_head, decode_parameters};
+use cohort_protocol::rows::{encode_binary_row, encode_text_row};
 use cohort_sql::Value;
 use cohort_sql::collation::Collation;
 use cohort_sql::types::ResultType;

@@ -1,7 +1,8 @@
 //! Statements of any kind: split, parsed, planned and executed, as text and prepared.
 //!
 //! Input: statements with semicolons between them. They find a few tables with rows; whatever they change is
-//! gone before the next input.
+//! gone before the next input: a server that committed something is thrown away, and the next one recovers from a
+//! copy of the disk and the engines with those tables. Both engines are in memory.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -14,7 +15,7 @@ use cohort_sql::parse::split_statement;
 use cohort_sql::types::temporal::{Date, DateTime};
 use cohort_sql::{Database, Outcome, SessionState, SqlError, Value};
 
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 7] = [
     "CREATE DATABASE d",
     "CREATE TABLE d.t (id INT PRIMARY KEY, a INT, b VARCHAR(40), c DECIMAL(12,3), KEY (a), KEY (b, a))",
     "CREATE TABLE d.u (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, d DATETIME(3), e DOUBLE, f BLOB, UNIQUE (d)) \
@@ -23,8 +24,12 @@ const TABLES: [&str; 8] = [
     "INSERT INTO d.t VALUES (1, 10, 'one', 1.5), (2, NULL, 'Two', -2.25), (3, 30, NULL, NULL), (4, 10, '', 0)",
     "INSERT INTO d.u (d, e, f) VALUES ('2024-02-29 12:00:00.5', 1e10, 'blob'), (NULL, -0.0, NULL)",
     "INSERT INTO d.v (k, y) VALUES ('a', 2024), ('A', NULL), (NULL, 1999)",
-    "SET @x = 5, @y = 'text'",
 ];
+
+const SIZES: Sizes = Sizes { segment_bytes: 64 << 10, binlog_bytes: 1 << 30 };
+
+/// Of one input.
+const STATEMENTS_MAX: usize = 8;
 
 /// A server whose tables are as made.
 struct Server {
@@ -33,6 +38,7 @@ struct Server {
 }
 
 thread_local! {
+    static MADE: Machine = made();
     static SERVER: RefCell<Option<Server>> = const { RefCell::new(None) };
 }
 
@@ -42,31 +48,38 @@ pub fn run(bytes: &[u8]) {
         return;
     }
     SERVER.with_borrow_mut(|server| {
-        let server = server.get_or_insert_with(Server::new);
-        server.run(bytes);
-        if server.database.store().published().order != server.order {
-            *server = Server::new();
+        let found = server.get_or_insert_with(|| Server::start(&MADE.with(Machine::kill_copy)));
+        found.run(bytes);
+        if found.database.store().published().order != found.order {
+            *server = None;
         }
     });
 }
 
+/// A machine with the tables, its server closed.
+fn made() -> Machine {
+    let machine = Machine::without_redb(1);
+    let server = Server::start(&machine);
+    let mut session = session();
+    for sql in TABLES {
+        server.execute(&mut session, sql.as_bytes()).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    server.database.store().close().expect("a disk without faults");
+    machine
+}
+
 impl Server {
-    fn new() -> Server {
-        let machine = Machine::new(1);
-        let database = machine.open(Sizes { segment_bytes: 64 << 10, binlog_bytes: 1 << 30 }).expect("a new server");
-        let mut server = Server { database, order: 0 };
-        let mut session = session();
-        for sql in TABLES {
-            server.execute(&mut session, sql.as_bytes()).unwrap_or_else(|error| panic!("{sql}: {error}"));
-        }
-        server.order = server.database.store().published().order;
-        server
+    fn start(machine: &Machine) -> Server {
+        let database = machine.open(SIZES).expect("a machine without faults");
+        let order = database.store().published().order;
+        Server { database, order }
     }
 
     fn run(&self, bytes: &[u8]) {
         let mut session = session();
+        self.execute(&mut session, b"SET @x = 5, @y = 'text'").expect("two variables");
         let mut rest = bytes;
-        for _ in 0..20 {
+        for _ in 0..STATEMENTS_MAX {
             let (statement, behind) = split_statement(rest, session.sql_mode);
             assert!(behind.len() < rest.len() || rest.is_empty(), "splitting gets on");
             // An error is an answer; what matters is that there is one.
@@ -126,7 +139,7 @@ fn session() -> SessionState {
     session
 }
 
-/// The statements of the golden scripts, a script an input.
+/// The statements of the golden scripts, a few an input.
 pub fn seeds() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql/testdata");
     let mut paths: Vec<_> =
@@ -137,7 +150,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         .flat_map(|path| {
             let script = std::fs::read_to_string(path).expect("a golden script");
             let statements: Vec<&str> = script.lines().filter_map(|line| Some(line.split_once("> ")?.1)).collect();
-            statements.chunks(12).map(|some| some.join(";").into_bytes()).collect::<Vec<_>>()
+            statements.chunks(4).map(|some| some.join(";").into_bytes()).collect::<Vec<_>>()
         })
         .collect()
 }

@@ -39,7 +39,7 @@ fn replay(target: &Target) {
         .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64);
     println!("{}: {} inputs kept; changed by seed {seed} (COHORT_SEED={seed})", target.name, inputs.len());
     let random = SeededRandom::new(seed);
-    let time = Duration::from_secs(number("COHORT_SECONDS").unwrap_or(8));
+    let time = Duration::from_secs(number("COHORT_SECONDS").unwrap_or(5));
     let (begin, mut runs) = (Instant::now(), 0_u64);
     while begin.elapsed() < time {
         let input = changed(&random, &inputs);

@@ -11,7 +11,6 @@ pub mod operator_log;
 pub mod options;
 pub mod pool;
 pub mod processlist;
-pub mod protocol;
 pub mod server;
 pub mod session;
 pub mod socket;
@@ -19,6 +18,8 @@ pub mod startup;
 pub mod status;
 pub mod sysvars;
 pub mod tools;
+
+pub use cohort_protocol as protocol;
 
 use cohort_io::{OsRandom, Randomness};
 

@@ -1,7 +1,8 @@
 //! A machine: what a power cut takes down together.
 //!
 //! The first engine is in memory and loses what it had not flushed, as RocksDB without a log of its own
-//! does; the second is redb, whose files are on the simulated disk with journal and binlog.
+//! does; the second is redb, whose files are on the simulated disk with journal and binlog, or in memory as well
+//! where copies must be cheap.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub struct Machine {
     disk: SimDisk,
     clock: Arc<SimClock>,
     memory: Arc<MemoryEngine>,
+    /// In the place of redb.
+    second: Option<Arc<MemoryEngine>>,
 }
 
 /// Sizes, small so that a short run crosses them.
@@ -41,7 +44,12 @@ impl Machine {
     /// A new machine with an empty disk.
     pub fn new(seed: u64) -> Machine {
         let clock = Arc::new(SimClock::new(1_700_000_000_000_000));
-        Machine { disk: SimDisk::new(seed), clock, memory: Arc::new(MemoryEngine::new()) }
+        Machine { disk: SimDisk::new(seed), clock, memory: Arc::new(MemoryEngine::new()), second: None }
+    }
+
+    /// [`Machine::new`], with an engine in memory in the place of redb.
+    pub fn without_redb(seed: u64) -> Machine {
+        Machine { second: Some(Arc::new(MemoryEngine::named("redb"))), ..Machine::new(seed) }
     }
 
     /// Its disk.
@@ -56,12 +64,27 @@ impl Machine {
 
     /// The machine when power is back.
     pub fn after_power_cut(&self) -> Machine {
-        Machine { disk: self.disk.crash(), clock: self.clock.clone(), memory: Arc::new(self.memory.crash()) }
+        self.restarted(self.disk.crash())
     }
 
     /// The machine after its server was killed.
     pub fn after_kill(&self) -> Machine {
-        Machine { disk: self.disk.kill(), clock: self.clock.clone(), memory: Arc::new(self.memory.crash()) }
+        self.restarted(self.disk.kill())
+    }
+
+    /// Another machine, as this one would be if its server were killed now; this one goes on.
+    pub fn kill_copy(&self) -> Machine {
+        self.restarted(self.disk.kill_copy())
+    }
+
+    fn restarted(&self, disk: SimDisk) -> Machine {
+        let crashed = |engine: &Arc<MemoryEngine>| Arc::new(engine.crash());
+        Machine {
+            disk,
+            clock: self.clock.clone(),
+            memory: crashed(&self.memory),
+            second: self.second.as_ref().map(crashed),
+        }
     }
 
     /// The names beside the binlog and what its index says, for people.
@@ -91,8 +114,11 @@ impl Machine {
             checkpoint_bytes: u64::MAX,
         };
         let (disk, clock) = (Arc::new(self.disk.clone()), self.clock.clone());
-        let redb = Redb::open(disk.clone(), Path::new("/data/redb"), &RedbOptions::default())?;
-        let engines: Vec<Arc<dyn Engine>> = vec![self.memory.clone(), Arc::new(redb)];
+        let second: Arc<dyn Engine> = match &self.second {
+            Some(memory) => memory.clone(),
+            None => Arc::new(Redb::open(disk.clone(), Path::new("/data/redb"), &RedbOptions::default())?),
+        };
+        let engines: Vec<Arc<dyn Engine>> = vec![self.memory.clone(), second];
         let (store, _) = Store::recover(options, disk, clock, engines, &mut |_| ())?;
         Ok(Database::open(store)?)
     }

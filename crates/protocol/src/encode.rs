@@ -28,8 +28,8 @@ pub fn put_length_encoded_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decode::Decoder;
     use super::*;
+    use crate::decode::Decoder;
 
     #[test]
     fn integers_at_the_edges_of_each_width_come_back() {
