@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use cohort_sql::ast::AdminCommand;
 use cohort_sql::error::{ER_CANT_CREATE_THREAD, ER_CON_COUNT_ERROR, ER_ERROR_ON_READ, ER_HOST_IS_BLOCKED};
+use cohort_sql::memory::ServerMemory;
 use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
 use cohort_txn::Store;
@@ -67,6 +68,8 @@ pub struct Server {
     pub accounts: Accounts,
     /// Who tried in vain.
     pub hosts: Hosts,
+    /// What all sessions hold in memory.
+    pub memory: Arc<ServerMemory>,
     password_key: OnceLock<Option<PasswordKey>>,
     stopping: AtomicBool,
     stop: Mutex<Sender<StopReason>>,
@@ -96,6 +99,8 @@ impl Server {
     ) -> io::Result<Arc<Server>> {
         let (counters, processes) = (Arc::<Counters>::default(), Arc::<ProcessList>::default());
         let pool = Pool::start(pool_options(&globals), processes.clone(), counters.clone())?;
+        let memory = Arc::<ServerMemory>::default();
+        memory.limit.store(globals.int("global_connection_memory_limit"), Ordering::Relaxed);
         Ok(Arc::new(Server {
             database,
             globals,
@@ -104,6 +109,7 @@ impl Server {
             pool,
             accounts,
             hosts: Hosts::default(),
+            memory,
             password_key: OnceLock::new(),
             stopping: AtomicBool::new(false),
             stop: Mutex::new(stop),
@@ -162,7 +168,7 @@ impl Server {
             count(&self.counters.aborted_connects);
             return refuse(&socket, &SqlError::new(ER_HOST_IS_BLOCKED, &[&socket.peer().host()]));
         }
-        let state = SessionState::new();
+        let state = SessionState::of(self.memory.clone());
         // One more than clients may be: whether it is an administrator shows when it has logged in.
         let places = self.globals.int("max_connections") as usize + 1;
         let Some(process) = self.processes.join(socket.clone(), state.interrupt(), places) else {

@@ -34,6 +34,7 @@ use crate::exec::context::{Statement, push};
 use crate::exec::failure::{commit_failed, lock_failed, read_failed};
 use crate::exec::{self, Run, explain, show, tree};
 use crate::expr::VariableScope;
+use crate::memory::LEXEME_BYTES;
 use crate::parse;
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
@@ -57,6 +58,8 @@ pub struct Prepared {
     sql: Arc<[u8]>,
     database: Option<Arc<str>>,
     param_count: usize,
+    /// What it takes in memory, about.
+    bytes: usize,
     columns: Vec<ResultColumn>,
 }
 
@@ -64,6 +67,11 @@ impl Prepared {
     /// How many parameters it takes.
     pub fn param_count(&self) -> usize {
         self.param_count
+    }
+
+    /// What it takes in memory, bytes: for [`MemoryUse::keep`](crate::memory::MemoryUse::keep).
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The columns of its result as it was prepared; empty if it gives none or they are not known yet.
@@ -133,9 +141,9 @@ impl Database {
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
         plans::begin_key(session, &mut scratch.key);
-        let planned = fingerprint::take(sql, session.sql_mode, scratch);
+        let planned = fingerprint::take(sql, session.sql_mode, &session.memory, scratch);
         if !planned.inspect_err(|_| session.diagnostics.borrow_mut().clear())? {
-            let parsed = parse::parse(sql, session.sql_mode, false);
+            let parsed = parse::parse(sql, session.sql_mode, &session.memory, false);
             let parsed = parsed.inspect_err(|_| session.diagnostics.borrow_mut().clear())?;
             return self.run_tree(&parsed.statement, &[], session, env, sql, sink);
         }
@@ -171,11 +179,13 @@ impl Database {
             session.diagnostics.get_mut().clear();
             push(session, DiagnosticLevel::Error, error.clone());
         }
+        let open = session.transaction.as_ref();
+        session.memory.end_statement(open.map_or(0, |open| open.transaction.memory_bytes()));
         prepared
     }
 
     fn prepare_quietly(&self, session: &SessionState, env: &dyn Environment, sql: &[u8]) -> Result<Prepared, SqlError> {
-        let parsed = parse::parse(sql, session.sql_mode, true)?;
+        let parsed = parse::parse(sql, session.sql_mode, &session.memory, true)?;
         let plan = self.plan(parsed.statement, session)?;
         let columns = match &plan.kind {
             PlanKind::Tree(statement) => self.tree_columns(statement, session, env),
@@ -185,6 +195,7 @@ impl Database {
             sql: Arc::from(sql),
             database: session.database.clone(),
             param_count: parsed.param_count,
+            bytes: parsed.lexemes * LEXEME_BYTES + sql.len(),
             columns,
             plan: arc_swap::ArcSwap::new(plan),
         })
@@ -237,7 +248,7 @@ impl Database {
         loop {
             if plan.catalog_version != self.catalog.version() {
                 self.plans.count_miss();
-                let parsed = parse::parse(&prepared.sql, session.sql_mode, true)?;
+                let parsed = parse::parse(&prepared.sql, session.sql_mode, &session.memory, true)?;
                 // Names mean what they meant when it was prepared.
                 let catalog = self.catalog.current();
                 let database = prepared.database.as_deref();
@@ -521,6 +532,8 @@ fn note_error(session: &mut SessionState, outcome: Result<Outcome, SqlError>) ->
         session.row_count.set(-1);
         push(session, DiagnosticLevel::Error, error.clone());
     }
+    let open = session.transaction.as_ref();
+    session.memory.end_statement(open.map_or(0, |open| open.transaction.memory_bytes()));
     outcome
 }
 

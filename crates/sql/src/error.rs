@@ -294,6 +294,8 @@ error_table! {
     ER_LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     ER_CHARACTER_SET_MISMATCH = 3995, "HY000", "Character set '{}' cannot be used in conjunction with '{}' in call to {}.";
     ER_CLIENT_INTERACTION_TIMEOUT = 4031, "HY000", "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
+    ER_GLOBAL_CONN_LIMIT = 4081, "HY000", "Connection closed. Global connection memory limit {} bytes exceeded. Consumed {} bytes.";
+    ER_CONN_LIMIT = 4082, "HY000", "Connection closed. Connection memory limit {} bytes exceeded. Consumed {} bytes.";
 }
 
 #[cfg(test)]

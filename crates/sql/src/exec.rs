@@ -24,7 +24,7 @@ mod update;
 use cohort_txn::Transaction;
 
 use crate::codec::RowOffsets;
-use crate::error::{ER_QUERY_INTERRUPTED, SqlError};
+use crate::error::{ER_QUERY_INTERRUPTED, ER_TRANS_CACHE_FULL, SqlError};
 use crate::expr::EvalContext;
 use crate::plan::{Plan, PlanKind};
 use crate::session::{ResultSink, SessionState, StatementResult};
@@ -47,6 +47,14 @@ impl<'a> Run<'a> {
     /// What expressions see, with the statement's parameters.
     pub(crate) fn eval(&self) -> EvalContext<'a> {
         EvalContext { params: self.params, statement: self.statement }
+    }
+
+    /// Error 1197 if the transaction has become too long for the binlog, 4082 if the connection holds too much.
+    pub(crate) fn check_transaction(&mut self) -> Result<(), SqlError> {
+        if self.transaction.is_logged() && self.transaction.events().byte_len() > self.session.max_binlog_cache_size {
+            return Err(SqlError::new(ER_TRANS_CACHE_FULL, &[]));
+        }
+        self.session.memory.hold_transaction(self.transaction.memory_bytes())
     }
 
     /// Error 1317 if the statement was killed.

@@ -20,6 +20,7 @@ mod ddl;
 pub mod error;
 mod exec;
 pub mod expr;
+pub mod memory;
 pub mod parse;
 mod plan;
 pub mod session;

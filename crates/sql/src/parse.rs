@@ -24,6 +24,7 @@ use lexer::{Kind, Lexer};
 
 use crate::ast::Statement;
 use crate::error::{ER_EMPTY_QUERY, ER_PARSE_ERROR, SqlError};
+use crate::memory::MemoryUse;
 use crate::types::SqlMode;
 
 /// The first statement of `sql` without its semicolon, and what follows it (empty if nothing but
@@ -39,11 +40,12 @@ pub fn split_statement(sql: &[u8], sql_mode: SqlMode) -> (&[u8], &[u8]) {
     }
 }
 
-/// A statement's tree and how many `?` it has.
+/// A statement's tree, how many `?` it has and how many lexemes.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) statement: Statement,
     pub(crate) param_count: usize,
+    pub(crate) lexemes: usize,
 }
 
 /// Parses a statement whose literals were taken out.
@@ -56,7 +58,7 @@ pub(crate) fn parse_fingerprint(
 }
 
 /// Parses a statement as it stands; `?` are parameters if `prepare` is set, else a syntax error.
-pub(crate) fn parse(sql: &[u8], sql_mode: SqlMode, prepare: bool) -> Result<Parsed, SqlError> {
+pub(crate) fn parse(sql: &[u8], sql_mode: SqlMode, memory: &MemoryUse, prepare: bool) -> Result<Parsed, SqlError> {
     let mut marks = Vec::new();
     let mut params = 0;
     let mut lexer = Lexer::new(sql, sql_mode).peekable();
@@ -67,12 +69,13 @@ pub(crate) fn parse(sql: &[u8], sql_mode: SqlMode, prepare: bool) -> Result<Pars
         let param = (lexeme.kind == Kind::Param && prepare).then_some(params);
         params += u32::from(param.is_some());
         marks.push(Mark { lexeme, param });
+        memory.hold_text(marks.len(), 0, sql)?;
     }
     if marks.is_empty() {
         return Err(SqlError::new(ER_EMPTY_QUERY, &[]));
     }
     let statement = admin::parse(sql, &marks, sql_mode)?;
-    Ok(Parsed { statement, param_count: params as usize })
+    Ok(Parsed { statement, param_count: params as usize, lexemes: marks.len() })
 }
 
 /// A syntax error that quotes the text from `offset`.

@@ -22,6 +22,7 @@ use crate::collation::Collation;
 use crate::database::xa::SessionXa;
 use crate::error::SqlError;
 use crate::expr::VariableScope;
+use crate::memory::{self, MemoryUse, ServerMemory};
 use crate::parse::fingerprint::Fingerprint;
 use crate::types::temporal::TimeZone;
 use crate::types::{ResultType, SqlMode};
@@ -58,6 +59,10 @@ pub struct SessionState {
     pub auto_increment_offset: u64,
     /// `max_allowed_packet` of the session, bytes.
     pub max_allowed_packet: usize,
+    /// `max_binlog_cache_size`: the longest transaction in the binlog, bytes.
+    pub max_binlog_cache_size: u64,
+    /// What the connection holds in memory.
+    pub memory: MemoryUse,
     /// `timestamp`, microseconds since 1970, if it was set.
     pub fixed_now_us: Option<i64>,
     /// `insert_id`: the next value an AUTO_INCREMENT column gets, once.
@@ -153,8 +158,13 @@ impl Default for SessionState {
 }
 
 impl SessionState {
-    /// A session with MySQL's defaults.
+    /// A session with MySQL's defaults, by itself.
     pub fn new() -> SessionState {
+        SessionState::of(Arc::default())
+    }
+
+    /// A session with MySQL's defaults whose memory is counted with that of others.
+    pub fn of(server: Arc<ServerMemory>) -> SessionState {
         SessionState {
             database: None,
             autocommit: true,
@@ -170,6 +180,8 @@ impl SessionState {
             auto_increment_increment: 1,
             auto_increment_offset: 1,
             max_allowed_packet: 64 << 20,
+            max_binlog_cache_size: u64::MAX,
+            memory: MemoryUse::new(server),
             fixed_now_us: None,
             insert_id: Cell::new(None),
             client_found_rows: false,
@@ -215,7 +227,7 @@ impl SessionState {
         let interrupt = self.interrupt.clone();
         let database = self.database.take();
         let client_found_rows = self.client_found_rows;
-        *self = SessionState { interrupt, database, client_found_rows, ..SessionState::new() };
+        *self = SessionState { interrupt, database, client_found_rows, ..SessionState::of(self.memory.server()) };
     }
 
     /// What stops this session's statements.
@@ -228,9 +240,13 @@ impl SessionState {
         self.user_variables.borrow().get(name).cloned().unwrap_or_default()
     }
 
-    /// `SET @name = value`
-    pub fn set_user_variable(&self, name: &str, value: Value) {
-        self.user_variables.borrow_mut().insert(name.to_owned(), value);
+    /// `SET @name = value`; 4082 if the connection then holds too much.
+    pub fn set_user_variable(&self, name: &str, value: Value) -> Result<(), SqlError> {
+        let bytes = |value: &Value| memory::key_bytes(name.as_bytes()) + memory::value_bytes(value);
+        self.memory.keep(bytes(&value))?;
+        let before = self.user_variables.borrow_mut().insert(name.to_owned(), value);
+        before.iter().for_each(|before| self.memory.release(bytes(before)));
+        Ok(())
     }
 
     /// How many warnings the last statement left, as the OK packet says.

@@ -94,6 +94,9 @@ struct WaitSlot {
     killed: AtomicBool,
 }
 
+/// What a lock of a row takes, its name included, bytes.
+const LOCK_BYTES: u64 = 256;
+
 /// The locks one transaction holds, and its place to wait.
 #[derive(Debug)]
 pub(crate) struct HeldLocks {
@@ -109,6 +112,11 @@ impl HeldLocks {
 
     pub(crate) fn kill_handle(&self) -> KillHandle {
         KillHandle(self.slot.clone())
+    }
+
+    /// What the locks take in memory, about.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.held.len() as u64 * LOCK_BYTES
     }
 }
 

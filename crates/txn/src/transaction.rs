@@ -202,6 +202,12 @@ impl Transaction {
         &mut self.events
     }
 
+    /// What its changes, events and locks take in memory, bytes, about.
+    pub fn memory_bytes(&self) -> u64 {
+        let events = if self.events.is_empty() { 0 } else { self.events.byte_len() };
+        self.writes.memory_bytes() + events + self.locks.memory_bytes()
+    }
+
     /// True when there is something to commit: changes, or events without changes.
     pub fn has_writes(&self) -> bool {
         !self.writes.is_empty() || !self.events.is_empty()

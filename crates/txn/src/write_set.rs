@@ -18,6 +18,15 @@ pub(crate) struct WriteSet {
     engines: Vec<Keys>,
     /// Per change the entry it replaced, oldest first.
     undo: Vec<(EngineId, Arc<[u8]>, Option<Version>)>,
+    /// What all changes take in memory, those that were replaced included.
+    bytes: u64,
+}
+
+/// What holds a change beside its key and value, bytes.
+const CHANGE_BYTES: u64 = 160;
+
+fn change_bytes(key: &[u8], version: &Version) -> u64 {
+    CHANGE_BYTES + key.len() as u64 + version.as_ref().map_or(0, |value| value.len() as u64)
 }
 
 impl WriteSet {
@@ -31,6 +40,7 @@ impl WriteSet {
             self.engines.resize_with(at + 1, Keys::new);
         }
         let key: Arc<[u8]> = key.into();
+        self.bytes += change_bytes(&key, &version);
         let replaced = self.engines[at].insert(key.clone(), version);
         self.undo.push((engine, key, replaced));
     }
@@ -49,6 +59,11 @@ impl WriteSet {
         keys.range::<[u8], _>(bounds).map(|(key, version)| (key.clone(), version.clone())).collect()
     }
 
+    /// What it takes in memory, about.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// How much there is to undo; a savepoint.
     pub(crate) fn mark(&self) -> usize {
         self.undo.len()
@@ -59,6 +74,7 @@ impl WriteSet {
         while self.undo.len() > mark {
             let (engine, key, replaced) = self.undo.pop().expect("the list is longer than the mark");
             let keys = &mut self.engines[usize::from(engine.0)];
+            self.bytes -= keys.get(&key).map_or(0, |version| change_bytes(&key, version));
             match replaced {
                 Some(version) => keys.insert(key, version),
                 None => keys.remove(&key),

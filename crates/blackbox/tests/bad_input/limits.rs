@@ -247,3 +247,147 @@ fn a_client_that_does_not_take_its_result_is_ended() -> Result<()> {
     assert_eq!(status(&mut admin, "Threads_connected")?, 1);
     crate::serves_on(&server)
 }
+
+/// A server with 10,000 rows of some 200 bytes in `d.t`.
+fn with_rows(folder: &tempfile::TempDir) -> Result<Server> {
+    let server = launch(folder).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(300))")?;
+    for hundred in 0..100 {
+        let rows: Vec<String> = (0..100).map(|n| format!("({}, REPEAT('v', 200))", hundred * 100 + n)).collect();
+        conn.query_drop(format!("INSERT INTO d.t VALUES {}", rows.join(",")))?;
+    }
+    Ok(server)
+}
+
+/// A connection that may hold 2 MiB.
+fn limited(server: &Server) -> Result<Conn> {
+    let mut conn = server.connect_to("d")?;
+    conn.query_drop("SET SESSION connection_memory_limit = 2097152")?;
+    Ok(conn)
+}
+
+#[test]
+fn a_statement_that_would_hold_too_much_memory_is_4082_and_changes_nothing() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = with_rows(&folder)?;
+    let ones = vec!["1"; 20_000].join(",");
+    let numbers: Vec<String> = (0..20_000).map(|n| n.to_string()).collect();
+    let rows: Vec<String> = (0..15_000).map(|n| format!("({}, 'x')", 20_000 + n)).collect();
+    let large: Vec<String> = (0..3000).map(|n| format!("({}, REPEAT('x', 300))", 20_000 + n)).collect();
+    for sql in [
+        "SELECT id FROM t ORDER BY CONCAT(v, id) LIMIT 1",
+        "SELECT DISTINCT v, id FROM t",
+        "SELECT v, id, COUNT(*) FROM t GROUP BY v, id",
+        "SELECT COUNT(DISTINCT v, id) FROM t",
+        "SELECT id FROM t FOR UPDATE",
+        "INSERT INTO t SELECT id + 20000, v FROM t",
+        "UPDATE t SET v = 'new'",
+        "UPDATE t SET v = 'new' ORDER BY v",
+        "DELETE FROM t",
+        &format!("SELECT {ones}"),
+        &format!("DO {ones}"),
+        &format!("SELECT id FROM t WHERE id IN ({})", numbers.join(",")),
+        &format!("INSERT INTO t VALUES {}", rows.join(",")),
+        &format!("INSERT INTO t VALUES {}", large.join(",")),
+        "SET @a = REPEAT('x', 3000000)",
+    ] {
+        let mut conn = limited(&server)?;
+        let shown = &sql[..sql.len().min(60)];
+        // An error behind the first rows counts as well.
+        match conn.query::<mysql::Row, _>(sql) {
+            Err(mysql::Error::MySqlError(error)) => assert_eq!((error.code, &*error.state), (4082, "HY000"), "{shown}"),
+            other => panic!("{shown}: {other:?}"),
+        }
+        assert!(conn.query_drop("SELECT 1").is_err(), "the connection has ended");
+    }
+    let mut conn = limited(&server)?;
+    for sql in
+        ["SELECT * FROM t", "SELECT COUNT(*), MAX(v) FROM t", "SELECT DISTINCT v FROM t", "SELECT * FROM t ORDER BY id"]
+    {
+        for _ in 0..3 {
+            conn.query::<mysql::Row, _>(sql)?;
+        }
+    }
+    let state: Option<(u64, u64, String)> = conn.query_first("SELECT COUNT(*), SUM(id), MAX(v) FROM t")?;
+    assert_eq!(state, Some((10_000, 49_995_000, "v".repeat(200))));
+    crate::serves_on(&server)
+}
+
+#[test]
+fn what_a_session_keeps_between_statements_counts_until_it_is_given_back() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = with_rows(&folder)?;
+    // A transaction grows by small statements, and is gone with the connection.
+    let mut conn = limited(&server)?;
+    conn.query_drop("BEGIN")?;
+    let grown = (0..100).find_map(|n| conn.query_drop(format!("UPDATE t SET v = 'new' WHERE id DIV 100 = {n}")).err());
+    assert!(matches!(grown, Some(mysql::Error::MySqlError(error)) if error.code == 4082));
+    let mut conn = limited(&server)?;
+    assert_eq!(conn.query_first::<u64, _>("SELECT COUNT(*) FROM t WHERE v = 'new'")?, Some(0));
+    for n in 0..100 {
+        conn.query_drop(format!("UPDATE t SET v = 'new' WHERE id DIV 100 = {n}"))?;
+        conn.query_drop(format!("SET @a = REPEAT('{}', 1000000)", n % 10))?;
+        let statement = conn.prep(format!("SELECT {}", vec!["1"; 500 + n].join(",")))?;
+        conn.close(statement)?;
+    }
+    // Prepared statements.
+    let refused = (0..100).find_map(|n| conn.prep(format!("SELECT {}", vec!["1"; 500 + n].join(","))).err());
+    assert!(matches!(refused, Some(mysql::Error::MySqlError(error)) if error.code == 4082));
+    // Parameters that come in pieces: there is no answer to them, so the next execution says it.
+    let mut wire = Wire::log_in(server.port())?;
+    wire.send(0, b"\x03SET SESSION connection_memory_limit = 2097152")?;
+    assert!(matches!(wire.answer()?, Answer::Ok));
+    let id = wire.prepare("SELECT ?")?;
+    let execute = [&[0x17][..], &id.to_le_bytes(), &[0, 1, 0, 0, 0, 0, 1, 0xfc, 0]].concat();
+    let piece = [&[0x18][..], &id.to_le_bytes(), &[0, 0], &[b'x'; 500_000]].concat();
+    for _ in 0..3 {
+        wire.send(0, &piece)?;
+        wire.send(0, &piece)?;
+        wire.send(0, &[&[0x1a][..], &id.to_le_bytes()].concat())?;
+        assert!(matches!(wire.answer()?, Answer::Ok), "reset gives them back");
+    }
+    for _ in 0..5 {
+        wire.send(0, &piece)?;
+    }
+    wire.send(0, &execute)?;
+    assert!(matches!(wire.answer()?, Answer::Error(4082)));
+    assert!(matches!(wire.answer()?, Answer::Closed));
+    crate::serves_on(&server)
+}
+
+#[test]
+fn all_connections_together_have_a_limit_too() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).option("--global-connection-memory-limit=16777216").start()?;
+    let mut one = server.connect()?;
+    one.query_drop("SET @a = REPEAT('x', 12000000)")?;
+    assert!(status(&mut one, "Global_connection_memory")? >= 12_000_000);
+    let mut other = server.connect()?;
+    assert_eq!(error(other.query_drop("SET @a = REPEAT('x', 8000000)")).0, 4081);
+    wait_until("it has gone", || Ok(status(&mut one, "Threads_connected")? == 1))?;
+    assert_eq!(one.query_first::<u64, _>("SELECT LENGTH(@a)")?, Some(12_000_000));
+    drop(one);
+    let mut other = server.connect()?;
+    wait_until("what it held is free", || Ok(status(&mut other, "Global_connection_memory")? < 100_000))?;
+    other.query_drop("SET @a = REPEAT('x', 8000000)")?;
+    Ok(())
+}
+
+#[test]
+fn a_transaction_too_long_for_the_binlog_is_1197_and_keeps_what_it_had() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = with_rows(&folder)?;
+    server.connect()?.query_drop("SET GLOBAL max_binlog_cache_size = 16384")?;
+    let mut conn = server.connect_to("d")?;
+    conn.query_drop("BEGIN")?;
+    conn.query_drop("UPDATE t SET v = 'short' WHERE id < 10")?;
+    assert_eq!(error(conn.query_drop("UPDATE t SET v = 'long' WHERE id < 1000")), (1197, "HY000".to_owned()));
+    conn.query_drop("UPDATE t SET v = 'more' WHERE id = 10")?;
+    conn.query_drop("COMMIT")?;
+    let values: Vec<(String, u64)> = conn.query("SELECT v, COUNT(*) FROM t WHERE id < 1000 GROUP BY v ORDER BY v")?;
+    let expected = [("more", 1), ("short", 10), (&*"v".repeat(200), 989)];
+    assert_eq!(values, expected.map(|(value, count)| (value.to_owned(), count)));
+    Ok(())
+}

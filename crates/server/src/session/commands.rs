@@ -52,6 +52,8 @@ struct Statement {
     _place: StatementPlace,
     /// What COM_STMT_SEND_LONG_DATA sent, one place per parameter.
     long_data: Vec<Option<Vec<u8>>>,
+    /// A piece of it was refused: the next execution tells.
+    refused: Option<SqlError>,
     /// As bound by the last execution.
     types: Vec<ParameterType>,
     kind: KindIndex,
@@ -184,6 +186,8 @@ impl Session {
         match (flushed, next) {
             (Err(_), _) => Next::Close,
             (Ok(()), _) if self.output.is_broken() => Next::Close,
+            // What it was told: a limit of memory ends the connection.
+            (Ok(()), _) if self.state.memory.is_exceeded() && code != command::STMT_SEND_LONG_DATA => Next::Close,
             (Ok(()), next) => next,
         }
     }
@@ -392,12 +396,14 @@ impl Session {
         const { KindIndex::named("stmt_prepare") }.count(&self.server.counters);
         let place = self.statement_place()?;
         let prepared = self.server.database.prepare(&mut self.state, &self.environment, sql)?;
+        self.state.memory.keep(prepared.memory_bytes())?;
         let id = self.free_statement_id();
         self.put_prepared(id, &prepared);
         let long_data = vec![None; prepared.param_count()];
         let kind = KindIndex::of_statement(sql);
         let text = sql[..sql.len().min(1024)].to_vec();
-        self.statements.insert(id, Statement { prepared, _place: place, long_data, types: Vec::new(), kind, text });
+        self.statements
+            .insert(id, Statement { prepared, _place: place, long_data, refused: None, types: Vec::new(), kind, text });
         Ok(())
     }
 
@@ -465,11 +471,16 @@ impl Session {
             self.output.error(&unknown_statement(head.statement_id, "mysqld_stmt_execute"));
             return Next::Command;
         };
-        let Statement { prepared, long_data, types, kind, text, .. } = statement;
+        let Statement { prepared, long_data, refused, types, kind, text, .. } = statement;
+        if let Some(error) = refused.take() {
+            self.output.error(&error);
+            return Next::Command;
+        }
         if let Err(malformed) = decode_parameters(&mut input, types, long_data, &mut self.params) {
             self.output.error(&malformed_error(malformed));
             return Next::Command;
         }
+        self.state.memory.release(long_data.iter().flatten().map(Vec::len).sum());
         let longest = long_data.iter_mut().filter_map(Option::take).map(|data| data.len()).max();
         if longest > Some(self.max_packet) {
             self.output.error(&SqlError::new(ER_NET_PACKET_TOO_LARGE, &[]));
@@ -506,13 +517,20 @@ impl Session {
         let Some(data) = statement.long_data.get_mut(usize::from(index)) else { return };
         let data = data.get_or_insert_default();
         let room = max.saturating_sub(data.len());
-        data.extend_from_slice(&input.rest()[..input.rest().len().min(room.saturating_add(1))]);
+        let piece = &input.rest()[..input.rest().len().min(room.saturating_add(1))];
+        match self.state.memory.keep(piece.len()) {
+            Ok(()) => data.extend_from_slice(piece),
+            Err(error) => statement.refused = Some(error),
+        }
     }
 
     fn close_statement(&mut self, body: &[u8]) {
         const { KindIndex::named("stmt_close") }.count(&self.server.counters);
-        if let Ok(id) = Decoder::new(body).u32("close: statement") {
-            self.statements.remove(&id);
+        if let Ok(id) = Decoder::new(body).u32("close: statement")
+            && let Some(statement) = self.statements.remove(&id)
+        {
+            let long_data = statement.long_data.iter().flatten().map(Vec::len).sum::<usize>();
+            self.state.memory.release(statement.prepared.memory_bytes() + long_data);
         }
     }
 
@@ -520,7 +538,9 @@ impl Session {
         const { KindIndex::named("stmt_reset") }.count(&self.server.counters);
         let id = Decoder::new(body).u32("reset: statement").map_err(malformed_error)?;
         let statement = self.statements.get_mut(&id).ok_or_else(|| unknown_statement(id, "mysqld_stmt_reset"))?;
+        self.state.memory.release(statement.long_data.iter().flatten().map(Vec::len).sum());
         statement.long_data.iter_mut().for_each(|data| *data = None);
+        statement.refused = None;
         self.put_ok(0, 0, "");
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cohort_sql::ast::{AccountStatement, AdminCommand, ShowKind};
@@ -176,6 +177,10 @@ impl SessionEnvironment {
             globals.set(named(name), setting);
         }
         match id.row().name {
+            "global_connection_memory_limit" => {
+                let limit = globals.int("global_connection_memory_limit");
+                self.server.memory.limit.store(limit, Ordering::Relaxed);
+            }
             "host_cache_size" => self.server.hosts.flush(),
             "connection_control_failed_connections_threshold" => self.server.hosts.forget_wrong_passwords(),
             _ => {}

@@ -98,6 +98,7 @@ fn variables_table(environment: &SessionEnvironment, session: &SessionState, sco
 fn status_table(server: &Server) -> ShowTable {
     let mut list: Vec<(String, String)> =
         server.counters.list().into_iter().map(|(name, value)| (name, value.to_string())).collect();
+    list.push(("Global_connection_memory".to_owned(), server.memory.used().to_string()));
     list.extend(server.store_figures());
     list.sort();
     let rows = list.into_iter().map(|(name, value)| vec![Value::text(name), Value::text(value)]).collect();

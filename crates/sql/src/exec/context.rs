@@ -86,12 +86,16 @@ impl StatementContext for Statement<'_> {
         Ok(())
     }
 
+    fn hold(&self, bytes: usize) -> Result<(), SqlError> {
+        self.session.memory.hold(bytes)
+    }
+
     fn user_variable(&self, name: &str) -> Value {
         self.session.user_variable(name)
     }
 
-    fn set_user_variable(&self, name: &str, value: Value) {
-        self.session.set_user_variable(name, value);
+    fn set_user_variable(&self, name: &str, value: Value) -> Result<(), SqlError> {
+        self.session.set_user_variable(name, value)
     }
 
     fn system_variable(&self, scope: VariableScope, name: &str) -> Result<Value, SqlError> {

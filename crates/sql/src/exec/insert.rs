@@ -8,6 +8,7 @@ use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD, SqlError};
 use crate::expr::StatementContext;
+use crate::memory::row_bytes;
 use crate::plan::{InsertPlan, InsertRows, InsertValue};
 use crate::session::StatementResult;
 use crate::types::temporal::Timestamp;
@@ -155,7 +156,9 @@ pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResul
         InsertRows::Select(source) => {
             // The rows are read before the first is written: the table may be its own source.
             let mut rows = Vec::new();
+            let session = run.session;
             select::run(source, run, &mut |row| {
+                session.memory.hold(row_bytes(row))?;
                 rows.push(row.to_vec());
                 Ok(())
             })?;

@@ -18,6 +18,9 @@ use crate::plan::access::{Access, Bounds, Tail};
 use crate::types::{ColumnType, IntWidth, SqlMode, StoreContext, store};
 use crate::value::Value;
 
+/// What a range of short keys takes, bytes.
+const RANGE_BYTES: usize = 128;
+
 /// Where to look for rows.
 #[derive(Debug)]
 pub(super) enum Keys {
@@ -75,12 +78,16 @@ fn tail(access: &Access, index: &Index, prefix: Vec<u8>, run: &Run<'_>) -> Resul
     };
     match &access.tail {
         Tail::Open => Ok(Keys::Ranges(vec![prefix_range(&prefix)])),
-        Tail::In(list) => in_list(part, list, &prefix, run),
+        Tail::In(list) => {
+            run.statement.hold(list.len() * RANGE_BYTES)?;
+            in_list(part, list, &prefix, run)
+        }
         Tail::Range(bounds) => {
             let range = range(part, bounds, &prefix, run)?;
             Ok(range.map_or(Keys::Nothing, |range| Keys::Ranges(vec![range])))
         }
         Tail::Union(alternatives) => {
+            run.statement.hold(alternatives.len() * RANGE_BYTES)?;
             let mut ranges = Vec::with_capacity(alternatives.len());
             for bounds in alternatives {
                 ranges.extend(range(part, bounds, &prefix, run)?);

@@ -122,7 +122,7 @@ pub(super) fn insert(table: &Table, row: &[Value], row_key: &[u8], run: &mut Run
         let image = table.codec.image(&stored).map_err(|error| damaged(&table.def.name, &error))?;
         run.transaction.events().write_row(&table.map, image);
     }
-    Ok(())
+    run.check_transaction()
 }
 
 /// Removes a row that is locked. `stored` is its stored form, `row` all its values if the table has
@@ -222,10 +222,10 @@ pub(super) fn update(
     Ok(None)
 }
 
-/// Adds the event of a change.
+/// Adds the event of a change, and checks what the transaction has come to.
 fn log_change(table: &Table, before: Option<&[u8]>, after: Option<&[u8]>, run: &mut Run<'_>) -> Result<(), SqlError> {
     if !run.transaction.is_logged() {
-        return Ok(());
+        return run.check_transaction();
     }
     let damaged = |error| damaged(&table.def.name, &error);
     let mut rewritten = Vec::new();
@@ -249,5 +249,5 @@ fn log_change(table: &Table, before: Option<&[u8]>, after: Option<&[u8]>, run: &
         (None, Some(after)) => run.transaction.events().write_row(&table.map, after),
         (None, None) => {}
     }
-    Ok(())
+    run.check_transaction()
 }

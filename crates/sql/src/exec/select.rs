@@ -10,8 +10,10 @@ use super::limit::Limit;
 use super::source::{MadeRows, OneRow, RowLocks, RowSource, TableRows, matches};
 use crate::catalog::system;
 use crate::error::SqlError;
+use crate::expr::StatementContext;
 use crate::expr::aggregate::Accumulator;
 use crate::expr::{Expr, order_values, write_group_key};
+use crate::memory::{key_bytes, row_bytes, value_bytes};
 use crate::plan::{Grouping, SelectPlan, SortKey};
 use crate::value::Value;
 
@@ -110,6 +112,8 @@ fn collect_groups(
             match by_key.get(&key) {
                 Some(at) => *at,
                 None => {
+                    let states = grouping.aggregates.len() * size_of::<Accumulator>();
+                    run.statement.hold(row_bytes(row) + key_bytes(&key) + states)?;
                     groups.push((row.to_vec(), accumulators()));
                     by_key.insert(key.clone(), groups.len() - 1);
                     groups.len() - 1
@@ -184,13 +188,16 @@ impl<'r, 's> Output<'r, 's> {
             for (value, expr) in self.projected.iter().zip(&self.plan.outputs) {
                 write_group_key(value, expr.collation(), &mut key);
             }
+            let bytes = key_bytes(&key);
             if !self.distinct.insert(key) {
                 return Ok(());
             }
+            run.statement.hold(bytes)?;
         }
         self.passed += 1;
         if !self.sort.is_empty() {
-            let keys = self.sort.iter().map(|key| sort_value(key, row, run)).collect::<Result<_, SqlError>>()?;
+            let keys = sort_values(self.sort, row, run)?;
+            run.statement.hold(row_bytes(&self.projected))?;
             self.kept.push((keys, std::mem::take(&mut self.projected)));
             return Ok(());
         }
@@ -216,6 +223,17 @@ impl<'r, 's> Output<'r, 's> {
         }
         Ok(self.given)
     }
+}
+
+/// A kept row's sort keys.
+fn sort_values(sort: &[SortKey], row: &[Value], run: &Run<'_>) -> Result<Vec<SortValue>, SqlError> {
+    let keys = sort.iter().map(|key| sort_value(key, row, run)).collect::<Result<Vec<_>, SqlError>>()?;
+    let bytes = |key: &SortValue| match key {
+        SortValue::Plain(value) => value_bytes(value),
+        SortValue::Bytes(bytes) => key_bytes(bytes),
+    };
+    run.statement.hold(keys.iter().map(bytes).sum())?;
+    Ok(keys)
 }
 
 fn sort_value(key: &SortKey, row: &[Value], run: &Run<'_>) -> Result<SortValue, SqlError> {
@@ -259,7 +277,7 @@ impl<T> SortedRows<T> {
     }
 
     pub(super) fn add(&mut self, sort: &[SortKey], row: &[Value], item: T, run: &Run<'_>) -> Result<(), SqlError> {
-        let keys = sort.iter().map(|key| sort_value(key, row, run)).collect::<Result<_, SqlError>>()?;
+        let keys = sort_values(sort, row, run)?;
         self.rows.push((keys, item));
         Ok(())
     }

@@ -251,6 +251,7 @@ impl<'p> TableRows<'p> {
                 }
             }
         }
+        run.check_transaction()?;
         if !self.read_row(run)? {
             return Ok(false);
         }

@@ -39,7 +39,7 @@ pub(crate) fn set(
         match assignment {
             Assignment::User(name, value) => {
                 let value = evaluate(value, params, session, env)?;
-                session.set_user_variable(name, value);
+                session.set_user_variable(name, value)?;
             }
             Assignment::System { scope, name, value } => {
                 let value = value.as_ref().map(|value| evaluate(value, params, session, env)).transpose()?;

@@ -11,6 +11,8 @@ use super::source::{RowLocks, RowSource, TableRows};
 use crate::ast::RowWait;
 use crate::catalog::table::Table;
 use crate::error::SqlError;
+use crate::expr::StatementContext;
+use crate::memory::key_bytes;
 use crate::plan::{DeletePlan, SortKey, UpdatePlan};
 use crate::session::StatementResult;
 use crate::value::Value;
@@ -52,6 +54,7 @@ fn each_row(
     }
     let mut found = SortedRows::new();
     while rows.next(run, &mut row)? {
+        run.statement.hold(key_bytes(&rows.row_key) + key_bytes(&rows.stored))?;
         found.add(sort, &row, Found { key: rows.row_key.clone(), stored: rows.stored.clone() }, run)?;
     }
     for Found { key, stored } in found.sorted(sort).take(usize::try_from(limit).unwrap_or(usize::MAX)) {

@@ -8,6 +8,7 @@ use super::convert::Number;
 use super::{EvalContext, Expr, compare_values, write_group_key};
 use crate::collation::Collation;
 use crate::error::{ER_DATA_OUT_OF_RANGE, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, SqlError};
+use crate::memory::key_bytes;
 use crate::types::decimal::{Decimal, DecimalOverflow, MAX_SCALE};
 use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
@@ -199,7 +200,12 @@ impl Accumulator {
             }
             write_group_key(&value, arg.collation(), &mut key);
         }
-        Ok(seen.insert(key))
+        let bytes = key_bytes(&key);
+        let new = seen.insert(key);
+        if new {
+            cx.statement.hold(bytes)?;
+        }
+        Ok(new)
     }
 
     /// The result over the rows taken so far.

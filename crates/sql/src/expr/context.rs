@@ -47,7 +47,9 @@ pub trait StatementContext {
     /// `@name`, NULL if never set. The name is in lower case.
     fn user_variable(&self, name: &str) -> Value;
     /// `@name := value`
-    fn set_user_variable(&self, name: &str, value: Value);
+    fn set_user_variable(&self, name: &str, value: Value) -> Result<(), SqlError>;
+    /// Counts what the statement keeps in memory to its end, bytes; 4082 if that is too much.
+    fn hold(&self, bytes: usize) -> Result<(), SqlError>;
     /// `@@name`; an unknown name is error 1193.
     fn system_variable(&self, scope: VariableScope, name: &str) -> Result<Value, SqlError>;
     /// DATABASE(), USER() and so on.

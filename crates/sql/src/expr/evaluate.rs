@@ -45,7 +45,7 @@ impl Expr {
             Expr::UserVariable(name) => Ok(cx.statement.user_variable(name)),
             Expr::AssignUserVariable(name, a) => {
                 let value = a.eval(row, cx)?;
-                cx.statement.set_user_variable(name, value.clone());
+                cx.statement.set_user_variable(name, value.clone())?;
                 Ok(value)
             }
             Expr::SystemVariable(scope, name) => cx.statement.system_variable(*scope, name),

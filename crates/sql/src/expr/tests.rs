@@ -59,8 +59,13 @@ impl StatementContext for Session {
     fn user_variable(&self, _name: &str) -> Value {
         self.variable.borrow().clone()
     }
-    fn set_user_variable(&self, _name: &str, value: Value) {
+    fn set_user_variable(&self, _name: &str, value: Value) -> Result<(), SqlError> {
         *self.variable.borrow_mut() = value;
+        Ok(())
+    }
+
+    fn hold(&self, _bytes: usize) -> Result<(), SqlError> {
+        Ok(())
     }
     fn system_variable(&self, _scope: VariableScope, name: &str) -> Result<Value, SqlError> {
         Err(SqlError::new(crate::error::ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]))

@@ -14,6 +14,7 @@
 use super::lexer::{Kind, Lexeme, Lexer};
 use super::literal;
 use crate::error::SqlError;
+use crate::memory::MemoryUse;
 use crate::types::SqlMode;
 use crate::value::Value;
 
@@ -94,13 +95,13 @@ struct Row {
 }
 
 /// Fills `out` with the fingerprint of `sql`, behind what its key already holds, or returns false if
-/// the statement is of a kind that is not planned.
-pub(crate) fn take(sql: &[u8], sql_mode: SqlMode, out: &mut Fingerprint) -> Result<bool, SqlError> {
+/// the statement is of a kind that is not planned. 4082 if it is too long to be held.
+pub(crate) fn take(sql: &[u8], sql_mode: SqlMode, memory: &MemoryUse, out: &mut Fingerprint) -> Result<bool, SqlError> {
     let key_start = out.key.len();
     for collapse in [true, false] {
         out.clear(key_start);
         let mut walk = Walk::new(sql, sql_mode, collapse, key_start);
-        match walk.run(out)? {
+        match walk.run(memory, out)? {
             Walked::Done => return Ok(true),
             Walked::NotPlanned => return Ok(false),
             Walked::RowsDiffer => {}
@@ -134,13 +135,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn run(&mut self, out: &mut Fingerprint) -> Result<Walked, SqlError> {
+    fn run(&mut self, memory: &MemoryUse, out: &mut Fingerprint) -> Result<Walked, SqlError> {
         let mut lexer = Lexer::new(self.sql, self.sql_mode).peekable();
         match lexer.peek() {
             Some(first) if first.kind == Kind::Word && self.begins_planned(first) => {}
             _ => return Ok(Walked::NotPlanned),
         }
         while let Some(lexeme) = lexer.next() {
+            memory.hold_text(out.marks.len(), out.params.len(), self.sql)?;
             let bytes = lexeme.bytes(self.sql);
             match lexeme.kind {
                 Kind::Semicolon if lexer.peek().is_none() => break,

@@ -1,8 +1,10 @@
+use std::sync::Arc;
+
 use super::*;
 
 fn of(sql: &str) -> (String, Vec<Value>, usize) {
     let mut out = Fingerprint::default();
-    assert!(take(sql.as_bytes(), SqlMode::DEFAULT, &mut out).unwrap(), "{sql}");
+    assert!(take(sql.as_bytes(), SqlMode::DEFAULT, &MemoryUse::new(Arc::default()), &mut out).unwrap(), "{sql}");
     (String::from_utf8(out.key).unwrap(), out.params, out.rows)
 }
 
@@ -63,7 +65,7 @@ fn what_follows_a_row_without_a_comma_is_no_row() {
 fn lexemes_follow_the_key() {
     let mut out = Fingerprint::default();
     let sql = b"INSERT INTO t VALUES (1,2),(3,4)";
-    assert!(take(sql, SqlMode::DEFAULT, &mut out).unwrap());
+    assert!(take(sql, SqlMode::DEFAULT, &MemoryUse::new(Arc::default()), &mut out).unwrap());
     let params: Vec<_> = out.marks.iter().filter_map(|mark| mark.param).collect();
     assert_eq!(params, [0, 1]);
     assert_eq!(out.row_params, 2);
@@ -72,6 +74,9 @@ fn lexemes_follow_the_key() {
 #[test]
 fn other_statements_have_no_fingerprint() {
     for sql in ["", "BEGIN", "(SELECT 1)", "CREATE TABLE t(a INT)", "SET a=1"] {
-        assert!(!take(sql.as_bytes(), SqlMode::DEFAULT, &mut Fingerprint::default()).unwrap());
+        assert!(
+            !take(sql.as_bytes(), SqlMode::DEFAULT, &MemoryUse::new(Arc::default()), &mut Fingerprint::default())
+                .unwrap()
+        );
     }
 }

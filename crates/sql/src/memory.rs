@@ -1,0 +1,226 @@
+//! What a connection holds in memory, against its limit and the server's.
+//!
+//! Counted is what a client can make grow: the lexemes and values of a statement with the tree they become, rows
+//! that are kept to be sorted, grouped or told apart, what an open transaction has changed and locked, and what
+//! stays between statements (user variables, prepared statements, parameters sent in pieces). Sizes are those of
+//! what is in them, with a little for what holds it; they are not the allocator's.
+//!
+//! Invariants
+//! 1. Nothing that is counted grows by more than one row, value or lexeme beyond the limit.
+//! 2. Beyond the limit the statement fails with 4082, or 4081 where the limit is the server's, and is taken back;
+//!    [`MemoryUse::is_exceeded`] then says that the connection is to end, as with MySQL.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{ER_CONN_LIMIT, ER_GLOBAL_CONN_LIMIT, SqlError};
+use crate::value::Value;
+
+/// What a lexeme may come to as a part of a tree and of a plan, bytes.
+pub(crate) const LEXEME_BYTES: usize = 256;
+/// What holds a kept row, key or variable beside its values, bytes.
+const HOLDER_BYTES: usize = 64;
+/// Changes below this are not told to the server, bytes.
+const REPORTED_BYTES: u64 = 64 << 10;
+
+/// What all connections hold.
+#[derive(Debug)]
+pub struct ServerMemory {
+    used: AtomicU64,
+    /// `global_connection_memory_limit`, bytes.
+    pub limit: AtomicU64,
+}
+
+impl Default for ServerMemory {
+    fn default() -> Self {
+        ServerMemory { used: AtomicU64::new(0), limit: AtomicU64::new(u64::MAX) }
+    }
+}
+
+impl ServerMemory {
+    /// Bytes now, but for what each connection has not told yet.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+/// What one connection holds.
+#[derive(Debug)]
+pub struct MemoryUse {
+    server: Arc<ServerMemory>,
+    /// `connection_memory_limit`, bytes.
+    limit: Cell<u64>,
+    statement: Cell<u64>,
+    transaction: Cell<u64>,
+    kept: Cell<u64>,
+    reported: Cell<u64>,
+    exceeded: Cell<bool>,
+}
+
+impl MemoryUse {
+    /// Nothing yet.
+    pub fn new(server: Arc<ServerMemory>) -> MemoryUse {
+        MemoryUse {
+            server,
+            limit: Cell::new(u64::MAX),
+            statement: Cell::new(0),
+            transaction: Cell::new(0),
+            kept: Cell::new(0),
+            reported: Cell::new(0),
+            exceeded: Cell::new(false),
+        }
+    }
+
+    /// Sets `connection_memory_limit`, bytes.
+    pub fn set_limit(&self, limit: u64) {
+        self.limit.set(limit);
+    }
+
+    /// What all connections hold.
+    pub fn server(&self) -> Arc<ServerMemory> {
+        self.server.clone()
+    }
+
+    /// Whether a limit was reached: the connection is to end.
+    pub fn is_exceeded(&self) -> bool {
+        self.exceeded.get()
+    }
+
+    /// Adds what stays between statements; nothing after an error.
+    pub fn keep(&self, bytes: usize) -> Result<(), SqlError> {
+        let before = self.kept.get();
+        self.kept.set(before.saturating_add(bytes as u64));
+        let checked = self.check();
+        if checked.is_err() {
+            self.kept.set(before);
+            self.report();
+        }
+        checked
+    }
+
+    /// Takes away what stayed between statements.
+    pub fn release(&self, bytes: usize) {
+        self.kept.set(self.kept.get().saturating_sub(bytes as u64));
+        self.report();
+    }
+
+    /// Adds to what the running statement holds.
+    pub(crate) fn hold(&self, bytes: usize) -> Result<(), SqlError> {
+        self.statement.set(self.statement.get().saturating_add(bytes as u64));
+        self.check()
+    }
+
+    /// Says what the statement's own text has come to so far.
+    pub(crate) fn hold_text(&self, lexemes: usize, values: usize, sql: &[u8]) -> Result<(), SqlError> {
+        self.statement.set((lexemes * LEXEME_BYTES + values * size_of::<Value>() + sql.len()) as u64);
+        self.check()
+    }
+
+    /// Says what the open transaction holds; 0 for none.
+    pub(crate) fn hold_transaction(&self, bytes: u64) -> Result<(), SqlError> {
+        self.transaction.set(bytes);
+        self.check()
+    }
+
+    /// The statement has ended, and left a transaction that holds so much.
+    pub(crate) fn end_statement(&self, transaction: u64) {
+        self.statement.set(0);
+        self.transaction.set(transaction);
+        self.report();
+    }
+
+    fn total(&self) -> u64 {
+        self.statement.get().saturating_add(self.transaction.get()).saturating_add(self.kept.get())
+    }
+
+    fn report(&self) {
+        let (total, reported) = (self.total(), self.reported.get());
+        if total.abs_diff(reported) >= REPORTED_BYTES {
+            // Wraps where it shrinks.
+            self.server.used.fetch_add(total.wrapping_sub(reported), Ordering::Relaxed);
+            self.reported.set(total);
+        }
+    }
+
+    fn check(&self) -> Result<(), SqlError> {
+        self.report();
+        let (total, limit) = (self.total(), self.limit.get());
+        let (of_all, limit_of_all) = (self.server.used(), self.server.limit.load(Ordering::Relaxed));
+        let error = if total > limit {
+            SqlError::new(ER_CONN_LIMIT, &[&limit, &total])
+        } else if of_all > limit_of_all && total >= REPORTED_BYTES {
+            SqlError::new(ER_GLOBAL_CONN_LIMIT, &[&limit_of_all, &of_all])
+        } else {
+            return Ok(());
+        };
+        self.exceeded.set(true);
+        Err(error)
+    }
+}
+
+impl Drop for MemoryUse {
+    fn drop(&mut self) {
+        self.server.used.fetch_sub(self.reported.get(), Ordering::Relaxed);
+    }
+}
+
+/// A row that is kept, bytes.
+pub(crate) fn row_bytes(row: &[Value]) -> usize {
+    HOLDER_BYTES + row.iter().map(value_bytes).sum::<usize>()
+}
+
+/// A value, bytes.
+pub(crate) fn value_bytes(value: &Value) -> usize {
+    let apart = match value {
+        Value::Text(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    };
+    size_of::<Value>() + apart
+}
+
+/// A key that is kept, bytes.
+pub(crate) fn key_bytes(key: &[u8]) -> usize {
+    HOLDER_BYTES + key.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_for_the_sum_and_what_has_ended_counts_no_more() {
+        let memory = MemoryUse::new(Arc::default());
+        memory.set_limit(1000);
+        memory.keep(400).unwrap();
+        memory.hold_transaction(300).unwrap();
+        memory.hold(300).unwrap();
+        assert!(!memory.is_exceeded());
+        assert_eq!(memory.hold(1).unwrap_err().errno, 4082);
+        assert!(memory.is_exceeded());
+        memory.end_statement(300);
+        memory.hold(300).unwrap();
+        memory.release(400);
+        memory.end_statement(0);
+        memory.hold(1000).unwrap();
+        assert_eq!(memory.hold(usize::MAX).unwrap_err().errno, 4082, "no overflow");
+    }
+
+    #[test]
+    fn the_server_hears_of_what_connections_hold_and_give_back() {
+        let server = Arc::<ServerMemory>::default();
+        let (one, other) = (MemoryUse::new(server.clone()), MemoryUse::new(server.clone()));
+        one.hold(300_000).unwrap();
+        other.keep(500_000).unwrap();
+        assert_eq!(server.used(), 800_000);
+        server.limit.store(900_000, Ordering::Relaxed);
+        assert_eq!(one.hold(200_000).unwrap_err().errno, 4081);
+        let small = MemoryUse::new(server.clone());
+        small.hold(1000).unwrap();
+        one.end_statement(0);
+        assert_eq!(server.used(), 500_000);
+        drop(other);
+        assert_eq!(server.used(), 0);
+    }
+}
