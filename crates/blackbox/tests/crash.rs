@@ -167,8 +167,24 @@ fn kill_while_it_recovers(launch: &Launch, pause: Duration) -> Result<Launch> {
 
 #[test]
 fn a_second_kill_right_after_recovery_loses_nothing() -> Result<()> {
+    kill_twice_after_each_commit(|launch| launch)
+}
+
+/// What the operating system has, no kill takes, and a commit is acknowledged when it has that.
+#[test]
+fn a_kill_loses_nothing_that_was_left_unsynced() -> Result<()> {
+    for options in [&["--commit-protocol=journal"][..], &["--commit-protocol=mysql50", "--support-xa=0"]] {
+        kill_twice_after_each_commit(|launch| {
+            let launch = launch.option("--sync-binlog=0").option("--innodb-flush-log-at-trx-commit=2");
+            options.iter().fold(launch, |launch, option| launch.option(*option))
+        })?;
+    }
+    Ok(())
+}
+
+fn kill_twice_after_each_commit(under: impl Fn(Launch) -> Launch) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let mut server = Launch::new(folder.path().join("data")).start()?;
+    let mut server = under(Launch::new(folder.path().join("data"))).start()?;
     let mut conn = server.connect()?;
     conn.query_drop("CREATE DATABASE d")?;
     conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY)")?;

@@ -83,6 +83,10 @@ impl TwoPhase for Redb {
         self.inner.log.flush(NAME, || self.inner.write_layers())
     }
 
+    fn write_log(&self) -> Result<(), WriteError> {
+        Ok(())
+    }
+
     fn log_syncs(&self) -> u64 {
         self.inner.syncs.figures().syncs
     }

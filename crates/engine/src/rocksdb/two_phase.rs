@@ -6,7 +6,8 @@
 //! memtable. Its locks are off: row locks are the caller's.
 //!
 //! Invariants
-//! 1. Records are written to the log without a sync; [`TwoPhase::flush_log`] is the only sync.
+//! 1. Records gather in RocksDB's buffer of the log, as in InnoDB's; one call hands those of everybody to the
+//!    operating system. [`TwoPhase::flush_log`] is the only sync.
 //! 2. A transaction leaves `prepared` when its commit or rollback record is in the log.
 //!
 //! Concurrency: any number of callers; a name is used by one of them at a time.
@@ -79,6 +80,7 @@ impl RocksDbTwoPhase {
         let events = Arc::new(Events::default());
         let mut built = open::build(options);
         built.add_event_listener(events.listener());
+        built.set_manual_wal_flush(true);
         built.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
         let mut transactions = TransactionDBOptions::default();
         transactions.set_skip_concurrency_control(true);
@@ -161,6 +163,10 @@ impl TwoPhase for RocksDbTwoPhase {
 
     fn flush_log(&self) -> Result<(), WriteError> {
         self.log.flush(NAME, || self.db.handle.flush_wal(true).map_err(|e| write_error(&e)))
+    }
+
+    fn write_log(&self) -> Result<(), WriteError> {
+        self.db.handle.flush_wal(false).map_err(|e| write_error(&e))
     }
 
     fn log_syncs(&self) -> u64 {

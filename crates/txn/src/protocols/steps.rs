@@ -172,23 +172,24 @@ impl Steps {
         Ok(())
     }
 
-    /// Makes the member's records durable in the engines it changed, with those of everyone who waits
-    /// (`flush_log_at_trx_commit=1`).
+    /// Makes the member's records durable in the engines it changed, with those of everyone who waits; unless
+    /// `flush_log_at_trx_commit` is 1, they are only handed to the operating system.
     pub fn flush_engines(&self, member: &Member) -> Result<(), CommitError> {
         let engines = member.redo.iter().map(|(engine, _)| &self.engines[usize::from(engine.0)]);
         self.flush(engines)
     }
 
-    /// Makes every record in every engine durable.
+    /// The same for every record in every engine.
     pub fn flush_all_engines(&self) -> Result<(), CommitError> {
         self.flush(self.engines.iter())
     }
 
     fn flush<'e>(&self, mut engines: impl Iterator<Item = &'e Arc<dyn TwoPhase>>) -> Result<(), CommitError> {
-        if self.shared.settings.durability.flush_log_at_trx_commit.load(Ordering::Relaxed) != 1 {
-            return Ok(());
-        }
-        engines.try_for_each(|engine| engine.flush_log()).map_err(|error| self.seal(&error))
+        let flushed = match self.shared.settings.durability.flush_log_at_trx_commit.load(Ordering::Relaxed) {
+            1 => engines.try_for_each(|engine| engine.flush_log()),
+            _ => engines.try_for_each(|engine| engine.write_log()),
+        };
+        flushed.map_err(|error| self.seal(&error))
     }
 
     /// Fixes the members' order and writes their events into the binlog file, unsynced.
