@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use cohort_sim::environment::{Rows, SimEnvironment};
 use cohort_sim::machine::{Machine, Sizes};
+use cohort_sql::error::{ER_PARSE_ERROR, ER_UNKNOWN_ERROR};
 use cohort_sql::parse::split_statement;
 use cohort_sql::types::temporal::{Date, DateTime};
 use cohort_sql::{Database, Outcome, SessionState, SqlError, Value};
@@ -82,9 +83,13 @@ impl Server {
         for _ in 0..STATEMENTS_MAX {
             let (statement, behind) = split_statement(rest, session.sql_mode);
             assert!(behind.len() < rest.len() || rest.is_empty(), "splitting gets on");
-            // An error is an answer; what matters is that there is one.
-            drop(self.execute(&mut session, statement));
-            drop(self.prepared(&mut session, statement));
+            // An error is an answer; what matters is that there is one, and that it is the client's fault.
+            let text = self.execute(&mut session, statement);
+            let is_nonsense = matches!(&text, Err(error) if error.is(ER_PARSE_ERROR)) && !statement.contains(&b'?');
+            let prepared = if is_nonsense { Ok(()) } else { self.prepared(&mut session, statement) };
+            for error in [text, prepared].into_iter().filter_map(Result::err) {
+                assert!(!error.is(ER_UNKNOWN_ERROR), "{error}");
+            }
             rest = behind;
             if rest.is_empty() {
                 break;
@@ -153,4 +158,42 @@ pub fn seeds() -> Vec<Vec<u8>> {
             statements.chunks(4).map(|some| some.join(";").into_bytes()).collect::<Vec<_>>()
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What all tables hold, found as an input would.
+    fn tables() -> Vec<Vec<String>> {
+        run(b"");
+        SERVER.with_borrow_mut(|server| {
+            let server = server.as_ref().expect("an input without a change leaves the server");
+            let rows = ["t", "u", "v"].map(|table| {
+                let (mut rows, sql) = (Rows::default(), format!("SELECT * FROM {table}"));
+                let outcome = server.database.execute(&mut session(), &SimEnvironment, sql.as_bytes(), &mut rows);
+                assert!(outcome.expect("a table").commit.is_none(), "a query");
+                rows.0.iter().map(|row| format!("{row:?}")).collect()
+            });
+            rows.to_vec()
+        })
+    }
+
+    #[test]
+    fn nothing_is_left_of_an_input() {
+        let made = tables();
+        assert_eq!(made.iter().map(Vec::len).collect::<Vec<_>>(), [4, 2, 3]);
+        for input in [
+            "DELETE FROM t; INSERT INTO u (e) VALUES (1)",
+            "BEGIN; DELETE FROM t; DELETE FROM u",
+            "SET autocommit = 0; UPDATE v SET n = 9; COMMIT; DELETE FROM v",
+            "XA START 'a'; DELETE FROM t",
+            "XA START 'a'; DELETE FROM t; DELETE FROM u; XA END 'a'; XA PREPARE 'a'",
+            "ALTER TABLE t ADD COLUMN z INT; TRUNCATE TABLE u; DROP TABLE v",
+            "DROP DATABASE d",
+        ] {
+            run(input.as_bytes());
+            assert_eq!(tables(), made, "after {input}");
+        }
+    }
 }
