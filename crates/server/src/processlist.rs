@@ -34,6 +34,8 @@ pub struct Activity {
     receives: Option<Instant>,
     /// How long it may be idle.
     limits: IdleLimits,
+    /// What it was too slow with; its input has ended.
+    overdue: Option<Overdue>,
 }
 
 /// How long a connection may keep the server waiting.
@@ -55,7 +57,7 @@ pub enum Overdue {
 }
 
 impl Activity {
-    fn overdue(&self, now: Instant) -> Option<Overdue> {
+    fn overdue_at(&self, now: Instant) -> Option<Overdue> {
         let passed = |since: Instant, limit| now.saturating_duration_since(since) >= limit;
         match self.receives {
             Some(since) => passed(since, self.limits.read).then_some(Overdue::Rest),
@@ -73,7 +75,6 @@ pub struct Process {
     socket: Arc<Socket>,
     interrupt: Arc<Interrupt>,
     killed: AtomicBool,
-    overdue: Mutex<Option<Overdue>>,
     activity: Mutex<Activity>,
 }
 
@@ -143,7 +144,7 @@ impl Process {
 
     /// What the client was too slow with, if that is why its input has ended.
     pub fn overdue(&self) -> Option<Overdue> {
-        *self.overdue.lock()
+        self.activity.lock().overdue
     }
 
     /// Ends the running statement, or the connection.
@@ -192,6 +193,7 @@ impl ProcessList {
             since: Instant::now(),
             receives: None,
             limits: IdleLimits { command: Duration::MAX, read: Duration::MAX },
+            overdue: None,
         };
         let process = Arc::new(Process {
             id,
@@ -199,7 +201,6 @@ impl ProcessList {
             socket,
             interrupt,
             killed: AtomicBool::new(false),
-            overdue: Mutex::default(),
             activity: Mutex::new(activity),
         });
         processes.insert(id, process.clone());
@@ -215,11 +216,10 @@ impl ProcessList {
     /// Ends the input of everybody who is idle for too long.
     pub fn end_overdue(&self, now: Instant) {
         for process in self.list() {
-            let activity = process.activity.lock();
-            let mut overdue = process.overdue.lock();
-            if overdue.is_none() {
-                *overdue = activity.overdue(now);
-                if overdue.is_some() {
+            let mut activity = process.activity.lock();
+            if activity.overdue.is_none() {
+                activity.overdue = activity.overdue_at(now);
+                if activity.overdue.is_some() {
                     process.socket.close_input();
                 }
             }
