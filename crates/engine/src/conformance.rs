@@ -343,7 +343,10 @@ pub fn syncs_the_log_first(rig: &mut dyn Rig) {
     let synced = Arc::new(AtomicU64::new(0));
     let sync_log = {
         let (written, synced) = (written.clone(), synced.clone());
-        move || synced.store(written.load(Ordering::SeqCst), Ordering::SeqCst)
+        move || {
+            synced.store(written.load(Ordering::SeqCst), Ordering::SeqCst);
+            Ok(())
+        }
     };
     engine.sync_log_first(Box::new(sync_log));
     for position in 1..=300 {
@@ -358,6 +361,32 @@ pub fn syncs_the_log_first(rig: &mut dyn Rig) {
     let synced = Position(synced.load(Ordering::SeqCst));
     let durable = rig.open().durable_position();
     assert!(Position(100) <= durable && durable <= synced, "{durable:?} is durable, the log up to {synced:?}");
+}
+
+/// Where the caller's log cannot be made durable, nothing that was applied since becomes so. For engines without a
+/// log of their own.
+pub fn stays_behind_a_log_that_cannot_be_synced(rig: &mut dyn Rig) {
+    let engine = rig.open();
+    let works = Arc::new(AtomicU64::new(1));
+    let asked = works.clone();
+    engine.sync_log_first(Box::new(move || match asked.load(Ordering::SeqCst) {
+        1 => Ok(()),
+        _ => Err("the log cannot be synced".to_owned()),
+    }));
+    apply(&*engine, &put(&key(20, 1), b"synced"), 1);
+    assert_eq!(engine.flush().expect("flush"), Position(1));
+    apply(&*engine, &put(&key(20, 1), b"not"), 2);
+    works.store(0, Ordering::SeqCst);
+    for _ in 0..2 {
+        let refused = engine.flush().expect_err("a flush that outlives the log");
+        assert!(refused.to_string().contains("the log cannot be synced"), "{refused}");
+        assert_eq!(engine.durable_position(), Position(1));
+    }
+    assert_eq!(get(&*engine, &key(20, 1)), Some(b"not".to_vec()));
+    rig.crash(engine);
+    let engine = rig.open();
+    assert_eq!(engine.durable_position(), Position(1));
+    assert_eq!(get(&*engine, &key(20, 1)), Some(b"synced".to_vec()));
 }
 
 /// A replay that begins before the durable position leaves what was there, even if it ends early.

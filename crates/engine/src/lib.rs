@@ -119,6 +119,10 @@ pub trait Snapshot: Send + Sync {
     fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError>;
 }
 
+/// Makes the log of an engine's caller durable, up to everything that the engine was given. An error says why it
+/// is not, and stays one.
+pub type SyncLog = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// A storage engine below the commit coordinator.
 pub trait Engine: Send + Sync + 'static {
     /// The name as in `ENGINE=` and in error messages.
@@ -152,9 +156,11 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Has `sync_log` called before the engine makes anything durable that was applied after the last
     /// call, also when it does so by itself. The caller makes its log durable in it: where not every
-    /// log write is synced, the engine could otherwise outlive the log after a power cut. Called on
-    /// threads of the engine; must not call the engine. Set once, before the first [`Engine::apply`].
-    fn sync_log_first(&self, sync_log: Box<dyn Fn() + Send + Sync>);
+    /// log write is synced, the engine could otherwise outlive the log after a power cut. After an error
+    /// nothing becomes durable: [`Engine::flush`] fails, and an engine that cannot hold back what it does
+    /// by itself ends the process. Called on threads of the engine; must not call the engine. Set once,
+    /// before the first [`Engine::apply`].
+    fn sync_log_first(&self, sync_log: SyncLog);
 
     /// Adds sorted, distinct entries of a key range that no committed data refers to yet, outside of
     /// the commit order (index builds); durable when it returns. After an error or a crash part of

@@ -10,7 +10,9 @@ use parking_lot::RwLock;
 
 use crate::redo::{Redo, RedoError, RedoOp};
 use crate::version::{self, Bytes, VersionCursor};
-use crate::{Cursor, Direction, Engine, Entry, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, WriteError};
+use crate::{
+    Cursor, Direction, Engine, Entry, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, SyncLog, WriteError,
+};
 
 type Map = version::Map<Bytes>;
 
@@ -18,7 +20,7 @@ type Map = version::Map<Bytes>;
 pub struct MemoryEngine {
     name: &'static str,
     state: RwLock<State>,
-    sync_log: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    sync_log: OnceLock<SyncLog>,
 }
 
 #[derive(Default)]
@@ -102,7 +104,7 @@ impl Engine for MemoryEngine {
     fn flush(&self) -> Result<Position, WriteError> {
         let flushed = self.state.read().current.clone();
         if let Some(sync_log) = self.sync_log.get() {
-            sync_log();
+            sync_log().map_err(|detail| WriteError::Failed { engine: self.name(), detail })?;
         }
         let mut state = self.state.write();
         state.durable = flushed;
@@ -114,7 +116,7 @@ impl Engine for MemoryEngine {
         Ok(())
     }
 
-    fn sync_log_first(&self, sync_log: Box<dyn Fn() + Send + Sync>) {
+    fn sync_log_first(&self, sync_log: SyncLog) {
         assert!(self.sync_log.set(sync_log).is_ok(), "set once");
     }
 

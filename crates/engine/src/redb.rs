@@ -56,7 +56,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 pub use open::RedbOptions;
 
 use crate::version::Bytes;
-use crate::{Cursor, Direction, Engine, GroupFlush, KeyRange, Position, ReadError, Snapshot, WriteError, Xid};
+use crate::{Cursor, Direction, Engine, GroupFlush, KeyRange, Position, ReadError, Snapshot, SyncLog, WriteError, Xid};
 use figures::Counts;
 use file::{damaged_page, despite_damage};
 use layer::Layer;
@@ -93,7 +93,7 @@ struct Inner {
     prepared: Mutex<BTreeMap<Xid, Bytes>>,
     log: GroupFlush,
     syncs: Arc<SyncCounters>,
-    sync_log: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    sync_log: OnceLock<SyncLog>,
     signal: Mutex<Signal>,
     signalled: Condvar,
     counts: Counts,
@@ -202,7 +202,7 @@ impl Engine for Redb {
         self.inner.ready()
     }
 
-    fn sync_log_first(&self, sync_log: Box<dyn Fn() + Send + Sync>) {
+    fn sync_log_first(&self, sync_log: SyncLog) {
         assert!(self.inner.sync_log.set(sync_log).is_ok(), "set once");
     }
 

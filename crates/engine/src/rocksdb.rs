@@ -44,7 +44,7 @@ pub use two_phase::RocksDbTwoPhase;
 
 use crate::redo::{Redo, RedoError, RedoOp};
 use crate::stored::{self, POSITION_KEY};
-use crate::{Cursor, Direction, Engine, KeyRange, Position, ReadError, Snapshot, WriteError};
+use crate::{Cursor, Direction, Engine, KeyRange, Position, ReadError, Snapshot, SyncLog, WriteError};
 use figures::Events;
 use positions::Positions;
 use read::Shared;
@@ -110,6 +110,7 @@ impl Engine for RocksDb {
     fn flush(&self) -> Result<Position, WriteError> {
         let mut upkeep = self.upkeep.lock();
         let applied = self.positions.applied();
+        self.events.sync_log()?;
         let mut options = FlushOptions::default();
         options.set_wait(true);
         self.db.flush_opt(&options).map_err(|e| write_error(&e))?;
@@ -122,7 +123,7 @@ impl Engine for RocksDb {
         self.events.ready()
     }
 
-    fn sync_log_first(&self, sync_log: Box<dyn Fn() + Send + Sync>) {
+    fn sync_log_first(&self, sync_log: SyncLog) {
         self.events.sync_log_first(sync_log);
     }
 
@@ -136,6 +137,16 @@ impl Engine for RocksDb {
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
         figures::read(self)
+    }
+}
+
+impl Drop for RocksDb {
+    /// A close writes what is in memory. Where the caller's log lacks it the database is left open instead, as
+    /// the end of the process leaves it.
+    fn drop(&mut self) {
+        if self.events.sync_log().is_err() {
+            std::mem::forget(self.db.clone());
+        }
     }
 }
 

@@ -120,9 +120,10 @@ impl Store {
         let (journal, scan) = Journal::open(fs.clone(), &options.journal_dir, options.journal)?;
         let journal = Arc::new(journal);
         for engine in &engines {
-            let journal = Arc::downgrade(&journal);
-            // A failure seals the journal, which the next commit reports.
-            engine.sync_log_first(Box::new(move || drop(journal.upgrade().map(|journal| journal.sync()))));
+            let journal = journal.clone();
+            // A failure seals the journal too, which the next commit reports.
+            let sync_log = move || journal.sync_completed().map_err(|error| error.to_string());
+            engine.sync_log_first(Box::new(sync_log));
         }
         let binlog = BinlogFiles::open(fs, options.binlog)?;
         let (start, report) = recovery::recover(&journal, scan, &binlog, &engines, progress)?;

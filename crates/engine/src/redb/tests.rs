@@ -431,6 +431,45 @@ fn after_a_failed_write_nothing_is_taken_and_all_is_readable() {
     }
 }
 
+/// Behind the switch of the root its sync fails: the file's new head is in the system's cache, and perhaps nowhere
+/// else.
+#[test]
+fn a_failed_sync_of_the_head_is_no_flush_and_what_the_next_open_shows_stays() {
+    let mut switched = 0;
+    for operation in 0.. {
+        for seed in 0..4 {
+            let disk = SimDisk::new(100 * operation + seed);
+            let (engine, done, operations) = work_on(&disk, Work::Flush, Some((operation, Fault::Error)));
+            let context = format!("operation {operation}, seed {seed}");
+            if operations <= operation {
+                assert!(switched > 0, "no sync behind the switch failed");
+                return;
+            }
+            if done.is_ok() {
+                continue;
+            }
+            assert!(engine.flush().is_err() && engine.apply(&[], Position(3)).is_err(), "{context}: it went on");
+            assert_eq!(engine.durable_position(), Position(1), "{context}");
+            let killed = disk.kill_copy();
+            let cut = disk.crash();
+            drop(engine);
+            let engine = on_disk(&cut, &small()).unwrap_or_else(|error| panic!("{context}: {error}"));
+            check_recovered(&engine, Work::Flush, false, &context);
+            drop(engine);
+            // The next start reads the cache; what it calls durable must outlast a power cut.
+            let engine = on_disk(&killed, &small()).unwrap_or_else(|error| panic!("{context}: {error}"));
+            let shown = engine.durable_position();
+            switched += u32::from(shown == Position(2));
+            check_recovered(&engine, Work::Flush, false, &context);
+            let cut = killed.crash();
+            drop(engine);
+            let engine = on_disk(&cut, &small()).unwrap_or_else(|error| panic!("{context}: {error}"));
+            assert_eq!(engine.durable_position(), shown, "{context}: it was not durable");
+            check_recovered(&engine, Work::Flush, false, &context);
+        }
+    }
+}
+
 #[test]
 fn a_full_disk_refuses_cohorts_until_there_is_room() {
     let disk = SimDisk::new(1);
@@ -501,13 +540,25 @@ fn pages_of_old_versions_are_used_again() {
 }
 
 #[test]
+fn stays_behind_a_log_that_cannot_be_synced() {
+    for crash in [SimDisk::crash, SimDisk::kill] {
+        let mut rig = DiskRig { disk: SimDisk::new(7), crash };
+        conformance::stays_behind_a_log_that_cannot_be_synced(&mut rig);
+    }
+}
+
+#[test]
 fn an_erase_waits_for_the_log() {
     let disk = SimDisk::new(3);
     let engine = on_disk(&disk, &small()).unwrap();
     let synced = Arc::new(AtomicU64::new(0));
     let counted = synced.clone();
     engine.load(&mut (0..10).map(|number| (row(20, number), vec![1]))).unwrap();
-    engine.sync_log_first(Box::new(move || counted.store(1, Ordering::SeqCst)));
+    let sync_log = move || {
+        counted.store(1, Ordering::SeqCst);
+        Ok(())
+    };
+    engine.sync_log_first(Box::new(sync_log));
     engine.erase(&index(20)).unwrap();
     assert_eq!(synced.load(Ordering::SeqCst), 1, "rows are gone that the log does not say are dropped");
     assert_eq!(count(&*engine.snapshot(), &index(20)), 0);

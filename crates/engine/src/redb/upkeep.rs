@@ -150,7 +150,7 @@ impl Inner {
 
     fn write(&self, layer: &Layer) -> Result<(), WriteError> {
         self.look_for_room(layer.entries(), layer.bytes()).map_err(|refusal| self.refuse(refusal))?;
-        self.sync_log();
+        self.sync_log()?;
         let tree = self.change_tree(|transaction| {
             if !layer.prepared().is_empty() {
                 put(&mut transaction.open_table(PREPARED)?, layer.prepared())?;
@@ -174,10 +174,10 @@ impl Inner {
         Ok(())
     }
 
-    fn sync_log(&self) {
-        if let Some(sync_log) = self.sync_log.get() {
-            sync_log();
-        }
+    /// Makes the caller's log durable; after an error nothing is taken any more.
+    fn sync_log(&self) -> Result<(), WriteError> {
+        let Some(sync_log) = self.sync_log.get() else { return Ok(()) };
+        sync_log().map_err(|detail| self.refuse(Refusal { no_space: false, detail }))
     }
 
     /// Whether there is room for a transaction: every changed entry may copy the page it lies in, and what
@@ -254,7 +254,7 @@ impl Inner {
         let _upkeep = self.upkeep.lock();
         self.look_for_room(0, 0).map_err(|refusal| refusal.error())?;
         // The range must not go before the log says why.
-        self.sync_log();
+        self.sync_log()?;
         let lower = range.lower.as_slice().max(FIRST_KEY);
         let tree = self.change_tree(|transaction| {
             let mut rows = transaction.open_table(ROWS)?;

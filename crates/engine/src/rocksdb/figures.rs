@@ -13,8 +13,8 @@ use rust_rocksdb::event_listener::{
 use rust_rocksdb::properties;
 
 use super::read::Handle;
-use super::{RocksDb, write_error};
-use crate::WriteError;
+use super::{NAME, RocksDb, write_error};
+use crate::{SyncLog, WriteError};
 
 /// What RocksDB's threads told.
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub(super) struct Events {
     /// Writes are refused; `refusal` says why.
     refusing: AtomicBool,
     refusal: Mutex<Option<rust_rocksdb::Error>>,
-    sync_log: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    sync_log: OnceLock<SyncLog>,
 }
 
 impl Events {
@@ -46,8 +46,14 @@ impl Events {
         self.refusal.lock().as_ref().map_or(Ok(()), |error| Err(write_error(error)))
     }
 
-    pub(super) fn sync_log_first(&self, sync_log: Box<dyn Fn() + Send + Sync>) {
+    pub(super) fn sync_log_first(&self, sync_log: SyncLog) {
         assert!(self.sync_log.set(sync_log).is_ok(), "set once");
+    }
+
+    /// Makes the caller's log durable.
+    pub(super) fn sync_log(&self) -> Result<(), WriteError> {
+        let Some(sync_log) = self.sync_log.get() else { return Ok(()) };
+        sync_log().map_err(|detail| WriteError::Failed { engine: NAME, detail })
     }
 
     fn refuse(&self, error: Option<&rust_rocksdb::Error>) {
@@ -67,8 +73,10 @@ pub(super) struct Listener(Arc<Events>);
 impl EventListener for Listener {
     /// The memtables of the flush are sealed: whatever is in them is in the caller's log by now.
     fn on_flush_begin(&self, _: &FlushJobInfo) {
-        if let Some(sync_log) = self.0.sync_log.get() {
-            sync_log();
+        if let Err(error) = self.0.sync_log() {
+            // RocksDB cannot be told to leave it: it would outlive the log after a power cut.
+            eprintln!("[ERROR] {error}; stopping before RocksDB writes what the log does not hold");
+            std::process::abort();
         }
     }
 

@@ -66,6 +66,11 @@ fn copy_directory(from: &Path, to: &Path) {
 
 crate::engine_conformance!(conformance, DirectoryRig::new());
 
+#[test]
+fn stays_behind_a_log_that_cannot_be_synced() {
+    conformance::stays_behind_a_log_that_cannot_be_synced(&mut DirectoryRig::new());
+}
+
 /// The engine with a log of its own. A crash is a close: with its log on, RocksDB writes nothing then, so
 /// that the next open finds what a kill would leave.
 mod with_its_own_log {

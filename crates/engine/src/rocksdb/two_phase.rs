@@ -32,8 +32,8 @@ use super::read::{self, RangeCursor, Shared, Transactional};
 use super::{FORMAT_VERSION, NAME, fill, write_error};
 use crate::stored::{self, POSITION_KEY};
 use crate::{
-    Cursor, Direction, Engine, GroupFlush, KeyRange, MIN_KEY_LEN, OpenError, Position, ReadError, Snapshot, TwoPhase,
-    WriteError, Xid,
+    Cursor, Direction, Engine, GroupFlush, KeyRange, MIN_KEY_LEN, OpenError, Position, ReadError, Snapshot, SyncLog,
+    TwoPhase, WriteError, Xid,
 };
 
 type Batch = WriteBatchWithTransaction<true>;
@@ -221,7 +221,7 @@ impl Engine for RocksDbTwoPhase {
         self.events.ready()
     }
 
-    fn sync_log_first(&self, sync_log: Box<dyn Fn() + Send + Sync>) {
+    fn sync_log_first(&self, sync_log: SyncLog) {
         self.events.sync_log_first(sync_log);
     }
 

@@ -322,6 +322,16 @@ impl Journal {
         self.inner.sync_flushed()
     }
 
+    /// Syncs what was only flushed of everything that [`Journal::mark_durable`] was told, for those who have made
+    /// something of it. Where that is on stable storage it succeeds, also when the journal is sealed; before
+    /// [`Scan::finish`] nothing was told, and what a scan gives is durable by [`Scan::settle`].
+    pub fn sync_completed(&self) -> Result<(), JournalError> {
+        match self.inner.progress.durable() >= self.inner.progress.completed() {
+            true => Ok(()),
+            false => self.sync(),
+        }
+    }
+
     /// Keeps [`JournalOptions::spare_segments`] ready. For a thread in the background: it writes whole
     /// segments.
     pub fn prepare_segments(&self) -> Result<(), ReserveError> {

@@ -404,6 +404,37 @@ fn fail_every_operation(machine: fn(u64) -> Machine) {
     }
 }
 
+/// Where records are only flushed, a checkpoint syncs them before it makes an engine durable. When that fails, no
+/// engine may come to hold what a power cut takes from the journal.
+#[test]
+fn a_failed_sync_of_the_journal_holds_every_engine_back() {
+    let mut held_back = 0;
+    for operation in 0.. {
+        for seed in 0..4 {
+            let machine = Machine::with_tree(100 * operation + seed);
+            let (store, _) = machine.recover_with(Machine::options(0)).expect("a new store");
+            for id in 1..=3 {
+                transfer(&store, id).expect("a commit");
+            }
+            let before = machine.disk.operations();
+            machine.disk.set_fault(before + operation, Fault::Error);
+            let taken = checkpoint::take(store.coordinator());
+            let finished = machine.disk.operations() <= before + operation;
+            held_back += u32::from(matches!(taken, Err(checkpoint::CheckpointError::Engine(_))));
+            let after = machine.crash();
+            drop(store);
+            let context = format!("error at operation {operation} of a checkpoint, seed {seed}");
+            let (store, _) = after.recover().unwrap_or_else(|error| panic!("{context}: {error}"));
+            let kept: &[u64] = if taken.is_ok() { &[1, 2, 3] } else { &[] };
+            check(&found(&after.disk, &store), kept, &context);
+            if finished {
+                assert!(taken.is_ok() && held_back > 0, "{context}: no engine met the failed sync");
+                return;
+            }
+        }
+    }
+}
+
 #[test]
 fn after_a_failed_write_nothing_is_acknowledged_until_restart() {
     // The first operations of a commit may prepare a segment; the one that fails must be the log write.

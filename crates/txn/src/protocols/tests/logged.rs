@@ -192,7 +192,7 @@ impl Engine for LoggedEngine {
         Ok(())
     }
 
-    fn sync_log_first(&self, _: Box<dyn Fn() + Send + Sync>) {}
+    fn sync_log_first(&self, _: cohort_engine::SyncLog) {}
 
     fn load(&self, _: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
         unimplemented!("no index is built here")
