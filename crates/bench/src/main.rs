@@ -13,6 +13,7 @@ use cohort_bench::history::run::Field;
 use cohort_bench::history::{self, History};
 use cohort_bench::machine::Machine;
 use cohort_bench::plan::{self, SYNC_TARGETS};
+use cohort_bench::recovery::{self, JOURNAL_BYTES, QUICK_JOURNAL_BYTES};
 use cohort_bench::report::{CaseResult, IdleMemory, Report, Setting};
 use cohort_bench::schedule::{self, Effort};
 use cohort_bench::syncs;
@@ -162,7 +163,10 @@ fn run(arguments: &RunArguments) -> Result<()> {
             counts.extend(syncs::count(name, &start, &clients, effort.seconds.min(4), effort.rows)?);
         }
     }
-    let report = Report { setting, cases, syncs: counts, idle };
+    eprintln!("filling the journal for a recovery");
+    let journal_bytes = if arguments.quick { QUICK_JOURNAL_BYTES } else { JOURNAL_BYTES };
+    let recovery = recovery::measure(folder.path(), &arguments.cohort_options, journal_bytes)?;
+    let report = Report { setting, cases, syncs: counts, idle, recovery: Some(recovery) };
     report.write(&arguments.out)?;
     println!("\n{}", report.table());
     println!("written to {}", arguments.out.display());

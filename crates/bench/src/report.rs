@@ -11,6 +11,7 @@ use crate::chart;
 use crate::contender::Name;
 use crate::machine::Machine;
 use crate::plan::{Case, IDLE_TARGET_BYTES, SYNC_TARGETS};
+use crate::recovery::{Recovery, TARGET};
 use crate::schedule::Pair;
 use crate::syncs::SyncCount;
 
@@ -80,6 +81,9 @@ pub struct Report {
     pub syncs: Vec<SyncCount>,
     /// Memory before the first client.
     pub idle: IdleMemory,
+    /// A start behind a kill; none in reports from before it was measured.
+    #[serde(default)]
+    pub recovery: Option<Recovery>,
 }
 
 impl CaseResult {
@@ -169,6 +173,17 @@ impl Report {
             IDLE_TARGET_BYTES >> 20,
             verdict_of(self.idle.cohort_bytes <= IDLE_TARGET_BYTES),
             megabytes(self.idle.mariadb_bytes)
+        )?;
+        let Some(recovery) = &self.recovery else { return Ok(()) };
+        writeln!(
+            out,
+            "recovery of {:.0} MB of journal: {:.2} s (≤ {:.0} s for 1 GB  {}), {:.2} s to the first answer\n  {}",
+            megabytes(recovery.journal_bytes),
+            recovery.recovery_s,
+            TARGET.as_secs_f64(),
+            verdict_of(recovery.reached()),
+            recovery.start_s,
+            recovery.line
         )
     }
 

@@ -162,6 +162,11 @@ fn the_last_recovery_is_told_as_a_line_and_as_json() -> Result<()> {
     }
     assert!(number("transactions_kept") >= 3 && number("bytes_cut") == 0 && report["cut_reason"].is_null(), "{text}");
     assert!(number("replay_us") > 0 && number("checkpoint_us") > 0, "{text}");
+    let steps: u64 = ["scan_us", "settle_us", "binlog_replay_us"].into_iter().map(number).sum();
+    let engines = report["engines"].as_array().expect("engines");
+    let applied: u64 = engines.iter().map(|engine| engine["apply_us"].as_u64().expect("a time")).sum();
+    assert!(number("scan_us") > 0 && steps + applied <= number("replay_us"), "{text}");
+    assert!(line.contains("ms to replay (scan ") && line.contains(", RocksDB "), "{line}");
     server.stop()?;
     Ok(())
 }

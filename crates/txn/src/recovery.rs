@@ -188,11 +188,17 @@ pub struct RecoveryReport {
     pub binlog_files_removed: Vec<String>,
     /// XA transactions that clients prepared and nobody has decided.
     pub xa_prepared: u64,
-    /// Microseconds to scan the journal, write to the binlog and apply to the engines.
+    /// Microseconds to scan the journal and do it again: the three below, and each engine's `apply_us`.
     pub replay_us: u64,
+    /// Of these, to read the journal and check its records.
+    pub scan_us: u64,
+    /// Of these, to write what was only in the system's cache again.
+    pub settle_us: u64,
+    /// Of these, to compare the binlog's files with the records and write what they lack.
+    pub binlog_replay_us: u64,
     /// Microseconds to cut and sync the binlog and to read its last file.
     pub binlog_us: u64,
-    /// Microseconds to make the engines durable and take a checkpoint.
+    /// Microseconds to make the engines durable and take a checkpoint: each engine's `flush_us`, and the note.
     pub checkpoint_us: u64,
 }
 
@@ -205,11 +211,21 @@ pub struct EngineReport {
     pub durable_lsn: u64,
     /// Transactions applied again.
     pub transactions_reapplied: u64,
+    /// Microseconds to apply them.
+    pub apply_us: u64,
+    /// Microseconds to make them durable.
+    pub flush_us: u64,
 }
 
 impl EngineReport {
     fn new(engine: &dyn Engine, durable: Position) -> EngineReport {
-        EngineReport { name: engine.name(), durable_lsn: durable.0, transactions_reapplied: 0 }
+        EngineReport {
+            name: engine.name(),
+            durable_lsn: durable.0,
+            transactions_reapplied: 0,
+            apply_us: 0,
+            flush_us: 0,
+        }
     }
 }
 
@@ -243,8 +259,14 @@ impl fmt::Display for RecoveryReport {
             write!(f, ", {} XA transactions wait for their decision", self.xa_prepared)?;
         }
         let ms = |us: u64| us as f64 / 1e3;
-        let [replay, binlog, checkpoint] = [self.replay_us, self.binlog_us, self.checkpoint_us].map(ms);
-        write!(f, "; {replay:.1} ms to replay, {binlog:.1} ms for the binlog, {checkpoint:.1} ms to checkpoint")
+        let [replay, scan, settle] = [self.replay_us, self.scan_us, self.settle_us].map(ms);
+        write!(f, "; {replay:.1} ms to replay (scan {scan:.1}, settle {settle:.1}")?;
+        write!(f, ", binlog {:.1}", ms(self.binlog_replay_us))?;
+        for engine in &self.engines {
+            write!(f, ", {} {:.1}", engine.name, ms(engine.apply_us))?;
+        }
+        let [binlog, checkpoint] = [self.binlog_us, self.checkpoint_us].map(ms);
+        write!(f, "), {binlog:.1} ms to check the binlog, {checkpoint:.1} ms to checkpoint")
     }
 }
 
@@ -280,17 +302,18 @@ pub(crate) fn recover(
     let mut note = Note::decode(scan.checkpoint_note())?;
     let mut next_order = 1;
     let mut held = Held::default();
+    let mut steps = Steps { apply: vec![Duration::ZERO; engines.len()], ..Steps::default() };
     let mut goes_on = true;
     while goes_on {
-        goes_on = held.take_next(&mut scan)?;
+        goes_on = timed(&mut steps.scan, || held.take_next(&mut scan))?;
         if !goes_on || held.bytes > HELD_BYTES_MAX {
-            scan.settle()?;
+            timed(&mut steps.settle, || scan.settle())?;
         }
         while let Some(HeldRecord { lsn, end, payload }) = held.pop_durable(scan.durable()) {
             let cohort =
                 CohortRecord::decode(&payload).map_err(|source| RecoverError::Record { lsn: lsn.0, source })?;
-            replay_binlog(&cohort, lsn, binlog, &mut note)?;
-            replay_redo(&cohort, lsn, Position(end.0), engines, &durable, &mut report)?;
+            timed(&mut steps.binlog, || replay_binlog(&cohort, lsn, binlog, &mut note))?;
+            replay_redo(&cohort, lsn, Position(end.0), engines, &durable, &mut steps, &mut report)?;
             next_order = cohort.first_order + u64::from(cohort.members);
             report.records += 1;
             report.transactions_kept += u64::from(cohort.members);
@@ -318,6 +341,11 @@ pub(crate) fn recover(
     check_engines(engines, end)?;
     report.end_lsn = end.0;
     report.replay_us = began.elapsed().as_micros() as u64;
+    [report.scan_us, report.settle_us, report.binlog_replay_us] =
+        [steps.scan, steps.settle, steps.binlog].map(|step| step.as_micros() as u64);
+    for (engine, apply) in report.engines.iter_mut().zip(steps.apply) {
+        engine.apply_us = apply.as_micros() as u64;
+    }
 
     let began = Instant::now();
     let files = binlog.finish_recovery(knows_binlog.then_some(note.position))?;
@@ -329,13 +357,33 @@ pub(crate) fn recover(
     // Last: with the new epoch the journal forgets that its end was in question.
     scan.finish()?;
     let began = Instant::now();
-    for engine in engines {
+    for (engine, report) in engines.iter().zip(&mut report.engines) {
+        let began = Instant::now();
         engine.flush()?;
+        report.flush_us = began.elapsed().as_micros() as u64;
     }
     journal.checkpoint(end, &note.encode())?;
     report.checkpoint_us = began.elapsed().as_micros() as u64;
     let frontier = Frontier { lsn: end, note };
     Ok((Start { frontier, next_order }, report))
+}
+
+/// Where the time of a replay goes.
+#[derive(Default)]
+struct Steps {
+    scan: Duration,
+    settle: Duration,
+    binlog: Duration,
+    /// Per engine.
+    apply: Vec<Duration>,
+}
+
+/// Adds the time that `step` takes to `sum`.
+fn timed<T>(sum: &mut Duration, step: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let done = step();
+    *sum += began.elapsed();
+    done
 }
 
 /// Records that were read and are not known to be on stable storage: those behind the last ones tell.
@@ -395,13 +443,14 @@ fn replay_redo(
     end: Position,
     engines: &[Arc<dyn Engine>],
     durable: &[Position],
+    steps: &mut Steps,
     report: &mut RecoveryReport,
 ) -> Result<(), RecoverError> {
     for (id, redo) in &cohort.redo {
         let at = usize::from(id.0);
         let engine = engines.get(at).ok_or(RecoverError::UnknownEngine { lsn: lsn.0, engine: id.0 })?;
         if end > durable[at] {
-            engine.apply(redo, end)?;
+            timed(&mut steps.apply[at], || engine.apply(redo, end))?;
             report.engines[at].transactions_reapplied += redo.len() as u64;
         }
     }

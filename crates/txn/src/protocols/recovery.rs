@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use cohort_engine::{TwoPhase, Xid};
 use cohort_io::FileSystem;
@@ -45,6 +46,8 @@ pub struct TwoPhaseReport {
     pub engines: Vec<DecidedReport>,
     /// XA transactions that clients prepared and nobody has decided.
     pub xa_prepared: u64,
+    /// Microseconds to read the last binlog file and cut its torn end.
+    pub binlog_us: u64,
     /// In what binlog and engines differ, which only a protocol without prepare leaves: nothing repairs it.
     pub divergences: Vec<String>,
 }
@@ -62,6 +65,8 @@ pub struct DecidedReport {
     pub rolled_back: u64,
     /// With names that are not this server's, left as they are.
     pub left: u64,
+    /// Microseconds to find and decide them, durably.
+    pub decide_us: u64,
 }
 
 impl TwoPhaseReport {
@@ -78,11 +83,16 @@ impl fmt::Display for TwoPhaseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TwoPhaseReport { protocol, in_binlog, in_tc_log, .. } = self;
         write!(f, "recovery: {protocol}, {in_binlog} transactions in the last binlog file, {in_tc_log} in tc.log")?;
-        for DecidedReport { name, prepared, committed, rolled_back, left } in &self.engines {
+        for DecidedReport { name, prepared, committed, rolled_back, left, .. } in &self.engines {
             write!(
                 f,
                 "; {name}: {prepared} prepared, of them {committed} committed, {rolled_back} rolled back, {left} left"
             )?;
+        }
+        let ms = |us: u64| us as f64 / 1e3;
+        write!(f, "; {:.1} ms for the binlog", ms(self.binlog_us))?;
+        for engine in &self.engines {
+            write!(f, ", {:.1} ms for {}", ms(engine.decide_us), engine.name)?;
         }
         if self.binlog_bytes_cut > 0 {
             let reason = self.cut_reason.as_deref().unwrap_or("space set aside");
@@ -124,6 +134,7 @@ pub(crate) fn recover(
     tc_log: &[u64],
     engines: &[Arc<dyn TwoPhase>],
 ) -> Result<(Note, TwoPhaseReport), RecoverError> {
+    let began = Instant::now();
     let found = read_coordinator_log(binlog)?;
     let files = binlog.finish_recovery(found.as_ref().map(|log| log.end))?;
     let log = found.unwrap_or_default();
@@ -136,6 +147,7 @@ pub(crate) fn recover(
         cut_reason: log.cut_reason.filter(|_| files.cut_bytes > 0),
         ..TwoPhaseReport::default()
     };
+    report.binlog_us = began.elapsed().as_micros() as u64;
     let logged = log.transactions.iter().map(|transaction| transaction.xid);
     let logged: Vec<u64> = logged.chain(tc_log.iter().copied()).collect();
     for engine in engines {
@@ -164,9 +176,10 @@ pub(crate) fn read_tc_log(
 
 /// Commits what the coordinator's log has, in its order, and rolls the rest back.
 fn decide(engine: &dyn TwoPhase, logged: &[u64]) -> Result<DecidedReport, RecoverError> {
+    let began = Instant::now();
     let found = engine.prepared();
-    let mut report =
-        DecidedReport { name: engine.name(), prepared: found.len() as u64, committed: 0, rolled_back: 0, left: 0 };
+    let (name, prepared) = (engine.name(), found.len() as u64);
+    let mut report = DecidedReport { name, prepared, committed: 0, rolled_back: 0, left: 0, decide_us: 0 };
     let mut undecided: HashMap<u64, Xid> = HashMap::new();
     for xid in found {
         match internal_number(&xid) {
@@ -184,6 +197,7 @@ fn decide(engine: &dyn TwoPhase, logged: &[u64]) -> Result<DecidedReport, Recove
     undecided.iter().try_for_each(|xid| engine.rollback_prepared(xid))?;
     report.rolled_back = undecided.len() as u64;
     engine.flush_log()?;
+    report.decide_us = began.elapsed().as_micros() as u64;
     Ok(report)
 }
 
