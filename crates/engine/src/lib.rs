@@ -16,6 +16,7 @@
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod group_flush;
+pub mod logged;
 pub mod memory;
 pub mod redb;
 mod redo;

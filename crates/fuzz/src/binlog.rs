@@ -11,7 +11,7 @@ use cohort_log::binlog::{
     ReaderOptions, ServerUuid, TableMapEvent, events_of,
 };
 use cohort_sim::environment::{Rows, SimEnvironment};
-use cohort_sim::machine::{BINLOG_DIR, Machine, Sizes};
+use cohort_sim::machine::{BINLOG_DIR, Machine, Settings};
 use cohort_sql::SessionState;
 
 /// Positions and checksums are put right.
@@ -143,7 +143,8 @@ fn reseal(bytes: &mut [u8]) {
 /// The binlog of a server that has made tables of every type and changed them, its index, GTID sets.
 pub fn seeds() -> Vec<Vec<u8>> {
     let machine = Machine::new(1);
-    let database = machine.open(Sizes { segment_bytes: 1 << 20, binlog_bytes: 1 << 30 }).expect("a new server");
+    let database =
+        machine.open(Settings { segment_bytes: 1 << 20, binlog_bytes: 1 << 30, log_bin: true }).expect("a new server");
     let mut state = SessionState::new();
     state.fixed_now_us = Some(1_700_000_000_000_000);
     for sql in [

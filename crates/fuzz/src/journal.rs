@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use cohort_io::{BLOCK, Create, FileSystem, OpenOptions, SimDisk, read_whole};
 use cohort_log::journal::{Journal, JournalOptions, Lsn};
 use cohort_sim::environment::{Rows, SimEnvironment};
-use cohort_sim::machine::{JOURNAL_DIR, Machine, Sizes};
+use cohort_sim::machine::{JOURNAL_DIR, Machine, Settings};
 use cohort_sql::SessionState;
 use cohort_txn::{Records, read_journal};
 
@@ -136,7 +136,7 @@ fn journal() -> &'static Files {
     static FILES: OnceLock<Files> = OnceLock::new();
     FILES.get_or_init(|| {
         let machine = Machine::new(1);
-        let sizes = Sizes { segment_bytes: 6 * BLOCK as u64, binlog_bytes: 700 };
+        let sizes = Settings { segment_bytes: 6 * BLOCK as u64, binlog_bytes: 700, log_bin: true };
         let database = machine.open(sizes).expect("a new server");
         let mut state = SessionState::new();
         state.fixed_now_us = Some(1_700_000_000_000_000);

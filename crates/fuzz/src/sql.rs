@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cohort_sim::environment::{Rows, SimEnvironment};
-use cohort_sim::machine::{Machine, Sizes};
+use cohort_sim::machine::{Machine, Settings};
 use cohort_sql::error::{ER_PARSE_ERROR, ER_UNKNOWN_ERROR};
 use cohort_sql::parse::split_statement;
 use cohort_sql::types::temporal::{Date, DateTime};
@@ -27,7 +27,7 @@ const TABLES: [&str; 7] = [
     "INSERT INTO d.v (k, y) VALUES ('a', 2024), ('A', NULL), (NULL, 1999)",
 ];
 
-const SIZES: Sizes = Sizes { segment_bytes: 64 << 10, binlog_bytes: 1 << 30 };
+const SETTINGS: Settings = Settings { segment_bytes: 64 << 10, binlog_bytes: 1 << 30, log_bin: true };
 
 /// Of one input.
 const STATEMENTS_MAX: usize = 8;
@@ -59,7 +59,7 @@ pub fn run(bytes: &[u8]) {
 
 /// A machine with the tables, its server closed.
 fn made() -> Machine {
-    let machine = Machine::without_redb(1);
+    let machine = Machine::in_memory(1);
     let server = Server::start(&machine);
     let mut session = session();
     for sql in TABLES {
@@ -71,7 +71,7 @@ fn made() -> Machine {
 
 impl Server {
     fn start(machine: &Machine) -> Server {
-        let database = machine.open(SIZES).expect("a machine without faults");
+        let database = machine.open(SETTINGS).expect("a machine without faults");
         let order = database.store().published().order;
         Server { database, order }
     }

@@ -1,55 +1,87 @@
 //! A machine: what a power cut takes down together.
 //!
-//! The first engine is in memory and loses what it had not flushed, as RocksDB without a log of its own
-//! does; the second is redb, whose files are on the simulated disk with journal and binlog, or in memory as well
-//! where copies must be cheap.
+//! The first engine is a map in memory with a log on the simulated disk, and stands for RocksDB; the second is
+//! redb. Both take part in the journal and in the classic protocols. Where copies must be cheap, both are in memory, and
+//! lose what they had not flushed.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use cohort_engine::Engine;
+use cohort_engine::logged::LoggedEngine;
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
+use cohort_engine::{Engine, TwoPhase};
 use cohort_io::{FileSystem, SimClock, SimDisk, read_whole};
 use cohort_log::binlog::{BinlogOptions, ServerIdentity};
 use cohort_log::journal::JournalOptions;
 use cohort_sql::Database;
-use cohort_txn::{CommitSettings, Store, StoreOptions};
+use cohort_txn::{
+    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, StoreOptions,
+};
 
 /// Where binlog files are.
 pub const BINLOG_DIR: &str = "/data";
 /// Where the journal's segments are.
 pub const JOURNAL_DIR: &str = "/data/journal";
 
-/// The disk and the engine beside it.
+/// The disk, and the clock beside it.
 pub struct Machine {
     disk: SimDisk,
     clock: Arc<SimClock>,
-    memory: Arc<MemoryEngine>,
-    /// In the place of redb.
-    second: Option<Arc<MemoryEngine>>,
+    /// In the place of those on the disk.
+    memory: Option<[Arc<MemoryEngine>; 2]>,
 }
 
-/// Sizes, small so that a short run crosses them.
+/// What does not change in a run: sizes, small so that a short run crosses them, and whether there is a binlog.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct Settings {
     /// Of a journal segment, bytes.
     pub segment_bytes: u64,
     /// Behind which a binlog file ends, bytes.
     pub binlog_bytes: u64,
+    /// `log_bin`
+    pub log_bin: bool,
+}
+
+/// The engines of a disk in either form.
+struct Engines<'m>(&'m Machine);
+
+impl Engines<'_> {
+    fn open(&self) -> Result<(Arc<LoggedEngine>, Arc<Redb>), EngineSourceError> {
+        let disk = self.0.disk();
+        let logged = LoggedEngine::open(disk, Path::new("/data"), "LOGGED")?;
+        let redb = Redb::open(Arc::new(disk.clone()), Path::new("/data/redb"), &RedbOptions::default())?;
+        Ok((Arc::new(logged), Arc::new(redb)))
+    }
+}
+
+impl EngineSource for Engines<'_> {
+    fn journaled(&self) -> Result<Vec<Arc<dyn Engine>>, EngineSourceError> {
+        if let Some([one, two]) = self.0.memory.clone() {
+            return Ok(vec![one, two]);
+        }
+        let (logged, redb) = self.open()?;
+        Ok(vec![logged, redb])
+    }
+
+    fn two_phase(&self) -> Result<Vec<Arc<dyn TwoPhase>>, EngineSourceError> {
+        let (logged, redb) = self.open()?;
+        Ok(vec![logged, redb])
+    }
 }
 
 impl Machine {
     /// A new machine with an empty disk.
     pub fn new(seed: u64) -> Machine {
         let clock = Arc::new(SimClock::new(1_700_000_000_000_000));
-        Machine { disk: SimDisk::new(seed), clock, memory: Arc::new(MemoryEngine::new()), second: None }
+        Machine { disk: SimDisk::new(seed), clock, memory: None }
     }
 
-    /// [`Machine::new`], with an engine in memory in the place of redb.
-    pub fn without_redb(seed: u64) -> Machine {
-        Machine { second: Some(Arc::new(MemoryEngine::named("redb"))), ..Machine::new(seed) }
+    /// [`Machine::new`], with engines in memory, for the journal only.
+    pub fn in_memory(seed: u64) -> Machine {
+        let engines = ["LOGGED", "redb"].map(|name| Arc::new(MemoryEngine::named(name)));
+        Machine { memory: Some(engines), ..Machine::new(seed) }
     }
 
     /// Its disk.
@@ -78,13 +110,8 @@ impl Machine {
     }
 
     fn restarted(&self, disk: SimDisk) -> Machine {
-        let crashed = |engine: &Arc<MemoryEngine>| Arc::new(engine.crash());
-        Machine {
-            disk,
-            clock: self.clock.clone(),
-            memory: crashed(&self.memory),
-            second: self.second.as_ref().map(crashed),
-        }
+        let memory = self.memory.as_ref().map(|engines| engines.each_ref().map(|engine| Arc::new(engine.crash())));
+        Machine { disk, clock: self.clock.clone(), memory }
     }
 
     /// The names beside the binlog and what its index says, for people.
@@ -94,32 +121,39 @@ impl Machine {
         format!("{:?}, index {index:?}", self.disk.list(Path::new(BINLOG_DIR)).unwrap_or_default())
     }
 
-    /// Starts a server without threads: recovers, reads the catalog.
-    pub fn open(&self, sizes: Sizes) -> Result<Arc<Database>> {
-        let options = StoreOptions {
+    /// Starts a server under the journal.
+    pub fn open(&self, settings: Settings) -> Result<Arc<Database>> {
+        Ok(self.open_under(settings, CommitProtocol::Journal)?.0)
+    }
+
+    /// Starts a server without threads: recovers, hands over to `protocol`, reads the catalog.
+    pub fn open_under(&self, settings: Settings, protocol: CommitProtocol) -> Result<(Arc<Database>, StartReport)> {
+        let server_uuid = "11111111-2222-3333-4444-555555555555".parse().context("a UUID")?;
+        let options = || StoreOptions {
             journal_dir: JOURNAL_DIR.into(),
             journal: JournalOptions {
-                segment_bytes: sizes.segment_bytes,
+                segment_bytes: settings.segment_bytes,
                 spare_segments: 1,
                 keep_segments: 3,
                 journal_id: Some(7),
                 ..JournalOptions::default()
             },
             binlog: BinlogOptions { reserve_step_bytes: 8192, ..BinlogOptions::new(BINLOG_DIR) },
-            log_bin: true,
+            log_bin: settings.log_bin,
             tc_log: "/data/tc.log".into(),
             identity: ServerIdentity { server_id: 1, server_version: "8.0.40-simulated".to_owned() },
-            server_uuid: "11111111-2222-3333-4444-555555555555".parse().context("a UUID")?,
-            settings: CommitSettings::durable(sizes.binlog_bytes),
+            server_uuid,
+            settings: CommitSettings::durable(settings.binlog_bytes),
             checkpoint_bytes: u64::MAX,
         };
-        let (disk, clock) = (Arc::new(self.disk.clone()), self.clock.clone());
-        let second: Arc<dyn Engine> = match &self.second {
-            Some(memory) => memory.clone(),
-            None => Arc::new(Redb::open(disk.clone(), Path::new("/data/redb"), &RedbOptions::default())?),
+        let directory = DataDirectory {
+            fs: Arc::new(self.disk.clone()),
+            clock: self.clock.clone(),
+            mark: "/data/cohort.protocol".into(),
+            options: &options,
+            engines: &Engines(self),
         };
-        let engines: Vec<Arc<dyn Engine>> = vec![self.memory.clone(), second];
-        let (store, _) = Store::recover(options, disk, clock, engines, &mut |_| ())?;
-        Ok(Database::open(store)?)
+        let (store, report) = directory.recover(protocol, &mut |_| ())?;
+        Ok((Database::open(store)?, report))
     }
 }

@@ -1,10 +1,11 @@
-//! `cohort-sim`: runs seeds one after the other until the time is over, or one seed again.
+//! `cohort-sim`: runs fresh seeds until the time is over, or one seed again.
 
 use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
-use cohort_sim::{Report, Telling, run};
+use cohort_sim::Telling;
+use cohort_sim::seeds::{Violation, run_seed, run_seeds};
 
 /// Runs the server on a simulated disk, with faults and restarts, and checks what clients were told.
 #[derive(Parser)]
@@ -20,59 +21,29 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let commit = commit();
-    match arguments.seed {
-        Some(seed) => match attempt(seed, Telling::Everything, &commit) {
-            Some(report) => {
-                println!("seed {seed}, commit {commit}: {report:#?}");
-                ExitCode::SUCCESS
-            }
-            None => ExitCode::FAILURE,
-        },
-        None => run_for(Duration::from_secs(arguments.seconds), &commit),
+    let told = match arguments.seed {
+        Some(seed) => run_seed(seed, Telling::Everything).map(|report| format!("seed {seed}: {report:#?}")),
+        None => fresh(Duration::from_secs(arguments.seconds), &commit),
+    };
+    match told {
+        Ok(told) => {
+            println!("{told}");
+            ExitCode::SUCCESS
+        }
+        Err(violation) => {
+            eprintln!("{violation}\ncommit {commit}");
+            ExitCode::FAILURE
+        }
     }
 }
 
 /// Runs the seeds that follow the clock's one.
-fn run_for(time: Duration, commit: &str) -> ExitCode {
+fn fresh(time: Duration, commit: &str) -> Result<String, Violation> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let first = since.as_secs() * 1_000_000;
     println!("seeds from {first} on, commit {commit}, for {} s", time.as_secs());
-    let begin = Instant::now();
-    let mut total = Report::default();
-    let mut seed = first;
-    while begin.elapsed() < time {
-        let Some(report) = attempt(seed, Telling::Nothing, commit) else { return ExitCode::FAILURE };
-        total.committed += report.committed;
-        total.in_doubt += report.in_doubt;
-        total.shared_cohorts += report.shared_cohorts;
-        total.restarts += report.restarts;
-        total.cut_recoveries += report.cut_recoveries;
-        total.disk_operations += report.disk_operations;
-        seed += 1;
-    }
-    println!(
-        "seeds {first} to {}: {} commits acknowledged, {} in doubt, {} cohorts of several, {} restarts, {} cut \
-         recoveries, {} disk operations; nothing lost, nothing invented",
-        seed - 1,
-        total.committed,
-        total.in_doubt,
-        total.shared_cohorts,
-        total.restarts,
-        total.cut_recoveries,
-        total.disk_operations
-    );
-    ExitCode::SUCCESS
-}
-
-/// Runs a seed; tells how to run it again where it fails, also by a panic that ends the process.
-fn attempt(seed: u64, telling: Telling, commit: &str) -> Option<Report> {
-    let again = format!("seed {seed}, commit {commit}: make sim SEED={seed}");
-    let tell = again.clone();
-    let default = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| eprintln!("{panic}\n{tell}")));
-    let outcome = run(seed, telling);
-    std::panic::set_hook(default);
-    outcome.inspect_err(|violation| eprintln!("{violation:?}\n{again}")).ok()
+    let (count, report) = run_seeds(first, time)?;
+    Ok(format!("{count} seeds from {first} on: {report}; nothing lost, nothing invented"))
 }
 
 /// The commit of the working copy, marked where it was changed.

@@ -1,8 +1,11 @@
 //! One run: sessions, cohorts, upkeep, faults and restarts in an order that the seed chooses.
 //!
-//! Outline of [`run`]: make the tables; then lives of the server, each ended by a power cut, a kill or a log
-//! that failed, and followed by recovery, which may itself be cut. After each the tables are settled with what
-//! clients were told; at the end all answers are judged.
+//! Outline of [`run`]: make the tables; then lives of the server, each ended by a power cut, a kill, a log
+//! that failed or a clean stop, and followed by recovery, which may itself be cut, and maybe by another commit
+//! protocol. After each the tables are settled with what clients were told; at the end all answers are judged.
+//!
+//! Under the journal, cohorts are laid out, written and finished step by step. Under a classic protocol a commit is
+//! one step.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -12,17 +15,20 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use cohort_io::{Fault, SeededRandom};
 use cohort_sql::error::{
-    ER_DISK_FULL, ER_ERROR_DURING_COMMIT, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_SERVER_SHUTDOWN,
-    ER_TABLE_DEF_CHANGED, SqlError,
+    ER_DISK_FULL, ER_ERROR_DURING_COMMIT, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED,
+    ER_SERVER_SHUTDOWN, ER_TABLE_DEF_CHANGED, SqlError,
 };
 use cohort_sql::{Database, SessionState, Value};
-use cohort_txn::{CommitError, Committed, LaidOutCohort, Reply, Store, WrittenCohort};
+use cohort_txn::{
+    CommitError, CommitProtocol, Committed, LaidOutCohort, Reply, StartReport, Store, TwoPhaseReport, WrittenCohort,
+};
 use parking_lot::Mutex;
 
 use crate::check::{self, Tables};
+use crate::client::{Answer, Client, State, now_us};
 use crate::environment::{Rows, SimEnvironment};
 use crate::history::{Fate, Record, Seen};
-use crate::machine::{Machine, Sizes};
+use crate::machine::{Machine, Settings};
 use crate::workload::{Script, Step, elements, schema};
 
 /// What a run did, for people and for comparing two runs of a seed.
@@ -38,13 +44,23 @@ pub struct Report {
     pub restarts: u64,
     /// Recoveries that were cut short.
     pub cut_recoveries: u64,
+    /// Restarts with another commit protocol than the one before.
+    pub switches: u64,
+    /// Runs that ended because binlog and engines differed, under a protocol that allows it, and recovery said so.
+    pub divergences: u64,
+    /// Lock waits.
+    pub lock_waits: u64,
+    /// Of these, ended because of a deadlock.
+    pub deadlocks: u64,
+    /// And by a timeout.
+    pub timeouts: u64,
     /// Changes of the disk's content or names.
     pub disk_operations: u64,
     /// A hash of every choice and every answer.
     pub trace: u64,
 }
 
-/// A statement that had to wait is tried so often, then the transaction is rolled back.
+/// A statement whose wait was ended is tried so often, then the transaction is rolled back.
 const TRIES: u32 = 4;
 /// Cohorts laid out or written at a time.
 const COHORTS_MAX: usize = 2;
@@ -65,7 +81,7 @@ impl Reply for Slot {
 
 /// A connection and what it is doing.
 struct Session {
-    state: SessionState,
+    client: Client,
     running: Option<Running>,
 }
 
@@ -88,7 +104,11 @@ struct Life {
 
 struct Run {
     random: SeededRandom,
-    sizes: Sizes,
+    settings: Settings,
+    /// Those that the server goes through.
+    protocols: &'static [CommitProtocol],
+    /// The one that was asked for last.
+    protocol: CommitProtocol,
     sessions: u64,
     clock: Arc<AtomicU64>,
     next_id: u64,
@@ -111,12 +131,22 @@ pub enum Telling {
 /// Runs `seed` from beginning to end. An error is a violation of what the server promises.
 pub fn run(seed: u64, telling: Telling) -> Result<Report> {
     let random = SeededRandom::new(seed);
-    let sizes = Sizes { segment_bytes: 4096 * (3 + random.below(12)), binlog_bytes: 600 + random.below(8000) };
+    let (protocols, log_bin) = match random.below(20) {
+        0..6 => (&[CommitProtocol::Journal][..], true),
+        6..16 => (&CONSISTENT[..], true),
+        16..18 => (&WITHOUT_BINLOG[..], false),
+        _ => (&DIVERGING[..], true),
+    };
+    let (segment_bytes, binlog_bytes) = (4096 * (3 + random.below(12)), 600 + random.below(8000));
+    let settings = Settings { segment_bytes, binlog_bytes, log_bin };
+    let protocol = protocols[random.below(protocols.len() as u64) as usize];
     let sessions = 1 + random.below(8);
     let mut machine = Machine::new(random.below(u64::MAX));
     let mut run = Run {
         random,
-        sizes,
+        settings,
+        protocols,
+        protocol,
         sessions,
         clock: Arc::default(),
         next_id: 1,
@@ -125,24 +155,53 @@ pub fn run(seed: u64, telling: Telling) -> Result<Report> {
         trace: DefaultHasher::new(),
         told: telling == Telling::Everything,
     };
-    let mut database = machine.open(sizes)?;
+    run.note((protocol.to_string(), log_bin));
+    let (mut database, _) = machine.open_under(settings, protocol)?;
     make_tables(&database)?;
     let lives = 1 + run.random.below(4);
     for _ in 0..lives {
         machine = run.live(&machine, database)?;
         run.note(machine.binlog_directory());
-        (machine, database) = run.recover(machine)?;
-        run.settle(&database, &machine)?;
+        let report;
+        (machine, database, report) = run.recover(machine)?;
+        match report {
+            StartReport::TwoPhase(report) if !report.divergences.is_empty() => {
+                // It said so, which is all that is promised.
+                ensure!(protocols == DIVERGING, "a protocol with prepare diverged: {report}");
+                run.report.divergences += 1;
+                run.report.trace = run.trace.finish();
+                return Ok(run.report);
+            }
+            _ => run.settle(&database, &machine)?,
+        }
     }
     check::answers(&run.records, &Tables::read(&database)?)?;
     // What a stop leaves is what the next start finds, without anything to do again.
     database.store().close().map_err(anyhow::Error::msg).context("a clean stop")?;
     let machine = machine.after_power_cut();
-    let database = machine.open(sizes).context("the start after a clean stop")?;
+    run.choose_protocol();
+    let (database, _) = machine.open_under(settings, run.protocol).context("the start after a clean stop")?;
     run.settle(&database, &machine)?;
     run.report.trace = run.trace.finish();
     Ok(run.report)
 }
+
+/// Those that keep binlog and engines together, and the journal.
+const CONSISTENT: [CommitProtocol; 8] = [
+    CommitProtocol::Journal,
+    CommitProtocol::Mysql50 { support_xa: true },
+    CommitProtocol::Plugin104,
+    CommitProtocol::Mysql56,
+    CommitProtocol::Mysql57,
+    CommitProtocol::MariadbNaive,
+    CommitProtocol::Mariadb { commit_flush: true },
+    CommitProtocol::Mariadb { commit_flush: false },
+];
+/// Without a binlog `tc.log` keeps the engines together, under any of them.
+const WITHOUT_BINLOG: [CommitProtocol; 4] =
+    [CommitProtocol::TcMmap, CommitProtocol::Journal, CommitProtocol::Mysql57, CommitProtocol::Mysql41];
+/// Those that a crash may leave with another binlog than engines.
+const DIVERGING: [CommitProtocol; 2] = [CommitProtocol::Mysql41, CommitProtocol::Mysql50 { support_xa: false }];
 
 fn make_tables(database: &Database) -> Result<()> {
     let mut state = SessionState::new();
@@ -188,25 +247,50 @@ impl Run {
             }
             self.turn(&mut life)?;
             self.collect(&mut life);
+            for session in &mut life.sessions {
+                session.client.wait_is_over();
+            }
         }
         Ok(self.end(life, machine))
     }
 
     /// Starts the server again; every other time the start is cut short first.
-    fn recover(&mut self, mut machine: Machine) -> Result<(Machine, Arc<Database>)> {
-        while self.chance(40) {
+    fn recover(&mut self, mut machine: Machine) -> Result<(Machine, Arc<Database>, StartReport)> {
+        // What a cut recovery found to differ, the next one does not tell again.
+        while self.protocols != DIVERGING && self.chance(40) {
+            self.choose_protocol();
             let operation = self.random.below(60);
             machine.disk().set_fault(operation, Fault::PowerCut);
             // Whether it came up or not: the power goes.
-            let outcome = machine.open(self.sizes).err().map(|error| format!("{error:#}"));
+            let outcome = machine.open_under(self.settings, self.protocol).err().map(|error| format!("{error:#}"));
             self.note(("recovery cut at operation", operation, outcome));
             self.report.cut_recoveries += 1;
             machine = machine.after_power_cut();
             self.note(machine.binlog_directory());
         }
-        let database = machine.open(self.sizes).context("the server does not start again")?;
-        self.note(("started", format!("{:?}", database.store().executed())));
-        Ok((machine, database))
+        self.choose_protocol();
+        let opened = machine.open_under(self.settings, self.protocol);
+        let (database, report) = opened.context("the server does not start again")?;
+        // Without the times that it took.
+        let found = match &report {
+            StartReport::Journal(report) => format!("{} transactions kept", report.transactions_kept),
+            StartReport::TwoPhase(report) => {
+                let TwoPhaseReport { protocol, in_binlog, in_tc_log, divergences, .. } = report;
+                format!("{protocol}: {in_binlog} in the binlog, {in_tc_log} in tc.log; {divergences:?}")
+            }
+        };
+        self.note(("started", format!("{:?}", database.store().executed()), found));
+        Ok((machine, database, report))
+    }
+
+    /// Which protocol the next start asks for.
+    fn choose_protocol(&mut self) {
+        if self.chance(40) {
+            let next = self.protocols[self.random.below(self.protocols.len() as u64) as usize];
+            self.report.switches += u64::from(next != self.protocol);
+            self.protocol = next;
+            self.note(next.to_string());
+        }
     }
 
     fn set_fault(&mut self, machine: &Machine) {
@@ -271,7 +355,8 @@ impl Run {
                 0 => format!("CREATE INDEX extra ON accounts{engine} (balance, id)"),
                 _ => format!("DROP INDEX extra ON accounts{engine}"),
             };
-            let mut state = session_state(self.now());
+            let mut state = session_state();
+            state.fixed_now_us = Some(now_us(self.now()));
             let outcome = life.database.execute(&mut state, &SimEnvironment, sql.as_bytes(), &mut Rows::default());
             self.note(("ddl", outcome.as_ref().err().map(ToString::to_string)));
         }
@@ -283,8 +368,26 @@ impl Run {
         self.clock.load(Ordering::Relaxed)
     }
 
-    /// Takes a session one statement further.
+    /// Takes a session one statement further, or to its next wait.
     fn advance(&mut self, life: &mut Life, number: usize) -> Result<()> {
+        let answer = match life.sessions[number].client.state() {
+            State::Idle => self.next_statement(life, number)?,
+            State::Ready => life.sessions[number].client.go_on(),
+            State::Waiting => {
+                let client = &mut life.sessions[number].client;
+                match self.random.below(60) {
+                    0..2 => client.expire_wait(),
+                    2 => client.kill_query(),
+                    _ => {}
+                }
+                None
+            }
+        };
+        answer.map_or(Ok(()), |answer| self.answered(life, number, answer))
+    }
+
+    /// Sends a session's next statement; gives the answer if it has come to that.
+    fn next_statement(&mut self, life: &mut Life, number: usize) -> Result<Option<Answer>> {
         let now = self.now();
         let session = &mut life.sessions[number];
         if session.running.is_none() {
@@ -295,30 +398,34 @@ impl Run {
             let record = Record { id, script, seen: Vec::new(), began: now, ended: now, fate: Fate::Absent };
             session.running = Some(Running { record, begun: false, tries: 0, outcome: None });
         }
-        session.state.fixed_now_us = Some(1_700_000_000_000_000 + now as i64);
         let running = session.running.as_mut().expect("just begun if there was none");
         if running.outcome.is_some() {
-            return Ok(());
+            return Ok(None);
         }
         let script = &running.record.script;
         if !running.begun && !script.autocommit {
-            drop(execute(&life.database, &mut session.state, "BEGIN").context("BEGIN")?);
+            drop(session.client.execute("BEGIN", now).context("BEGIN waits")?.context("BEGIN")?);
             running.begun = true;
-            return Ok(());
+            return Ok(None);
         }
-        let next = script.steps.get(running.record.seen.len()).cloned();
-        let sql = match &next {
+        let sql = match script.steps.get(running.record.seen.len()) {
             Some(step) => step.sql(),
             None if script.rolled_back => "ROLLBACK".to_owned(),
             None => "COMMIT".to_owned(),
         };
-        let answer = execute(&life.database, &mut session.state, &sql);
+        Ok(session.client.execute(&sql, now))
+    }
+
+    /// A statement has its answer.
+    fn answered(&mut self, life: &mut Life, number: usize, answer: Answer) -> Result<()> {
+        let running = life.sessions[number].running.as_ref().expect("it runs");
+        let next = running.record.script.steps.get(running.record.seen.len()).cloned();
         match answer {
             Ok((rows, commit)) => {
                 if let Some(step) = next {
                     let seen = seen(&step, rows)?;
                     self.note(format!("{seen:?}"));
-                    let running = session.running.as_mut().expect("it runs");
+                    let running = life.sessions[number].running.as_mut().expect("it runs");
                     running.record.seen.push(seen);
                     running.tries = 0;
                     if !running.record.script.autocommit {
@@ -352,7 +459,7 @@ impl Run {
         let session = &mut life.sessions[number];
         let running = session.running.as_mut().expect("it runs");
         running.tries += 1;
-        let waits = error.is(ER_LOCK_WAIT_TIMEOUT);
+        let waits = error.is(ER_LOCK_WAIT_TIMEOUT) || error.is(ER_QUERY_INTERRUPTED);
         if waits && running.tries < TRIES {
             return Ok(());
         }
@@ -362,7 +469,7 @@ impl Run {
                 .any(|code| error.is(*code));
         let broken = life.database.store().closed().is_some() || error.to_string().contains("the power is off");
         ensure!(excused || broken, "{:?}: {error}", running.record.script.steps);
-        session.state.rollback();
+        session.client.rollback();
         let running = session.running.take().expect("it runs");
         self.keep(running, Fate::Absent, self.now());
         Ok(())
@@ -395,7 +502,7 @@ impl Run {
         }
     }
 
-    /// The server goes, without a word for those who wait: the power is cut, or the process killed, before
+    /// The server goes, mostly without a word for those who wait: the power is cut, or the process killed, before
     /// anything of it can tidy up.
     fn end(&mut self, mut life: Life, machine: &Machine) -> Machine {
         if machine.disk().is_powered() && self.chance(20) {
@@ -408,6 +515,17 @@ impl Run {
                 self.keep(running, fate, u64::MAX);
             }
         }
+        if machine.disk().is_powered() && life.store().closed().is_none() && self.chance(15) {
+            // Nobody is there any more. A fault on the way leaves a crash.
+            life.sessions.clear();
+            life.drain();
+            let stopped = life.store().close();
+            self.note(("stopped", stopped));
+        }
+        let [waits, deadlocks, timeouts] = life.store().lock_figures();
+        self.report.lock_waits += waits;
+        self.report.deadlocks += deadlocks;
+        self.report.timeouts += timeouts;
         self.report.disk_operations += machine.disk().operations();
         self.report.restarts += 1;
         let powered = machine.disk().is_powered();
@@ -425,7 +543,8 @@ impl Run {
 
 impl Life {
     fn new(database: Arc<Database>, sessions: u64) -> Life {
-        let sessions = (0..sessions).map(|_| Session { state: session_state(0), running: None }).collect();
+        let sessions =
+            (0..sessions).map(|_| Session { client: Client::new(database.clone()), running: None }).collect();
         database.store().hold_commits(true);
         Life { database, sessions, laid_out: Vec::new(), written: Vec::new(), held: true }
     }
@@ -448,23 +567,12 @@ impl Life {
 }
 
 /// A session that never waits for a lock.
-fn session_state(now: u64) -> SessionState {
+fn session_state() -> SessionState {
     let mut state = SessionState::new();
     state.database = Some("sim".into());
     state.row_lock_timeout = Duration::ZERO;
     state.table_lock_timeout = Duration::ZERO;
-    state.fixed_now_us = Some(1_700_000_000_000_000 + now as i64);
     state
-}
-
-fn execute(
-    database: &Database,
-    state: &mut SessionState,
-    sql: &str,
-) -> Result<(Vec<Vec<Value>>, Option<cohort_txn::Transaction>), SqlError> {
-    let mut rows = Rows::default();
-    let outcome = database.execute(state, &SimEnvironment, sql.as_bytes(), &mut rows)?;
-    Ok((rows.0, outcome.commit))
 }
 
 fn seen(step: &Step, rows: Vec<Vec<Value>>) -> Result<Seen> {

@@ -157,7 +157,7 @@ fn list_step(random: &SeededRandom, shape: Shape, element: u64) -> Step {
 /// The statements that make the tables and their first rows.
 pub fn schema() -> Vec<String> {
     let mut statements = vec!["CREATE DATABASE sim".to_owned(), "USE sim".to_owned()];
-    for (number, engine) in ["MEMORY", "redb"].iter().enumerate() {
+    for (number, engine) in ["LOGGED", "redb"].iter().enumerate() {
         statements.extend([
             format!("CREATE TABLE lists{number} (id BIGINT PRIMARY KEY, v VARCHAR(8000) NOT NULL) ENGINE={engine}"),
             format!(

@@ -132,6 +132,18 @@ impl Interrupt {
         }
     }
 
+    /// Ends the running statement's lock wait as its timeout does; for simulators.
+    pub fn expire_wait(&self) {
+        if let Some(handle) = &*self.waiting.lock() {
+            handle.expire();
+        }
+    }
+
+    /// Whether the lock that the running statement waits for has been granted; for simulators.
+    pub fn is_granted(&self) -> bool {
+        self.waiting.lock().as_ref().is_some_and(KillHandle::is_granted)
+    }
+
     /// Whether [`Interrupt::kill`] was called since the last reset.
     pub fn is_killed(&self) -> bool {
         self.killed.load(Ordering::Relaxed)

@@ -71,7 +71,7 @@ impl KillHandle {
     /// Ends the current lock wait, and refuses any later one until [`KillHandle::reset`].
     pub fn kill(&self) {
         self.0.killed.store(true, Ordering::SeqCst);
-        let _state = self.0.state.lock();
+        let _wait = self.0.wait.lock();
         self.0.woken.notify_all();
     }
 
@@ -80,16 +80,39 @@ impl KillHandle {
         self.0.killed.load(Ordering::Relaxed)
     }
 
+    /// Ends the current lock wait as its timeout does; for simulators, whose clock is not the machine's.
+    pub fn expire(&self) {
+        let mut wait = self.0.wait.lock();
+        if *wait == Wait::Waiting {
+            *wait = Wait::Expired;
+            self.0.woken.notify_all();
+        }
+    }
+
+    /// Whether the lock that was waited for last has been granted.
+    pub fn is_granted(&self) -> bool {
+        *self.0.wait.lock() == Wait::Granted
+    }
+
     /// Forgets a kill, at the start of a statement that it was not meant for.
     pub fn reset(&self) {
         self.0.killed.store(false, Ordering::SeqCst);
     }
 }
 
+/// What became of a transaction's last wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Wait {
+    #[default]
+    Waiting,
+    Granted,
+    Expired,
+}
+
 /// Where one transaction's thread parks.
 #[derive(Debug, Default)]
 struct WaitSlot {
-    state: Mutex<bool>,
+    wait: Mutex<Wait>,
     woken: Condvar,
     killed: AtomicBool,
 }
@@ -158,7 +181,7 @@ impl Lock {
             }
             let first = self.waiters.pop_front().expect("the front was just looked at");
             self.hold(first.id, first.mode);
-            *first.slot.state.lock() = true;
+            *first.slot.wait.lock() = Wait::Granted;
             first.slot.woken.notify_one();
         }
     }
@@ -374,7 +397,7 @@ fn find<'a>(shard: &'a mut HashTable<Lock>, hash: u64, name: &[u8]) -> Option<&'
 /// Joins the queue; a holder that wants more goes before those who hold nothing, else it would wait
 /// for waiters that wait for it.
 fn enqueue(lock: &mut Lock, held: &HeldLocks, mode: LockMode) {
-    *held.slot.state.lock() = false;
+    *held.slot.wait.lock() = Wait::Waiting;
     let waiter = Waiter { id: held.id, mode, slot: held.slot.clone() };
     if lock.held_by(held.id).is_some() {
         lock.waiters.push_front(waiter);
@@ -384,18 +407,20 @@ fn enqueue(lock: &mut Lock, held: &HeldLocks, mode: LockMode) {
 }
 
 fn park(slot: &WaitSlot, deadline: Option<Instant>) -> Result<(), LockError> {
-    let mut granted = slot.state.lock();
+    let mut wait = slot.wait.lock();
     loop {
-        if *granted {
-            return Ok(());
+        match *wait {
+            Wait::Granted => return Ok(()),
+            Wait::Expired => return Err(LockError::Timeout),
+            Wait::Waiting => {}
         }
         if slot.killed.load(Ordering::SeqCst) {
             return Err(LockError::Killed);
         }
         match deadline {
-            None => slot.woken.wait(&mut granted),
+            None => slot.woken.wait(&mut wait),
             Some(deadline) => {
-                if slot.woken.wait_until(&mut granted, deadline).timed_out() && !*granted {
+                if slot.woken.wait_until(&mut wait, deadline).timed_out() && *wait != Wait::Granted {
                     return Err(LockError::Timeout);
                 }
             }

@@ -161,21 +161,10 @@ impl Store {
     /// the engines found prepared. It wrote the logs that are there, if any: see
     /// [`DataDirectory`](crate::DataDirectory). `options.journal` is not used.
     ///
+    /// Without threads, for simulators, as [`Store::recover`].
+    ///
     /// # Panics
     /// When `protocol` is [`CommitProtocol::Journal`].
-    pub fn open_two_phase(
-        options: StoreOptions,
-        protocol: CommitProtocol,
-        fs: Arc<dyn FileSystem>,
-        clock: Arc<dyn Clock>,
-        engines: Vec<Arc<dyn TwoPhase>>,
-    ) -> Result<(Arc<Store>, TwoPhaseReport), RecoverError> {
-        let (store, report) = Store::recover_two_phase(options, protocol, fs, clock, engines)?;
-        store.start_threads();
-        Ok((store, report))
-    }
-
-    /// [`Store::open_two_phase`] without threads, for simulators.
     pub fn recover_two_phase(
         options: StoreOptions,
         protocol: CommitProtocol,
@@ -261,7 +250,7 @@ impl Store {
         })
     }
 
-    fn start_threads(&self) {
+    pub(crate) fn start_threads(&self) {
         let mut threads = self.threads.lock();
         let coordinator = match &self.path {
             CommitPath::Journal(coordinator) => coordinator,

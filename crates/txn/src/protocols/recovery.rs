@@ -136,6 +136,9 @@ pub(crate) fn recover(
 ) -> Result<(Note, TwoPhaseReport), RecoverError> {
     let began = Instant::now();
     let found = read_coordinator_log(binlog)?;
+    if let Some(log) = found.as_ref().filter(|log| log.in_use && log.end.file_number > 0) {
+        binlog.write_again(log.end)?;
+    }
     let files = binlog.finish_recovery(found.as_ref().map(|log| log.end))?;
     let log = found.unwrap_or_default();
     let mut report = TwoPhaseReport {

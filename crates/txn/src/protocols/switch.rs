@@ -77,7 +77,7 @@ impl fmt::Display for StartReport {
 }
 
 /// Opened engines.
-pub(crate) enum Engines {
+enum Engines {
     Journaled(Vec<Arc<dyn Engine>>),
     TwoPhase(Vec<Arc<dyn TwoPhase>>),
 }
@@ -90,15 +90,26 @@ impl DataDirectory<'_> {
         protocol: CommitProtocol,
         progress: &mut dyn FnMut(&str),
     ) -> Result<(Arc<Store>, StartReport), RecoverError> {
+        let (store, report) = self.recover(protocol, progress)?;
+        store.start_threads();
+        Ok((store, report))
+    }
+
+    /// [`DataDirectory::open`] without threads, for simulators.
+    pub fn recover(
+        &self,
+        protocol: CommitProtocol,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(Arc<Store>, StartReport), RecoverError> {
         let (engines, settled) = self.hand_over(protocol, progress)?;
         let (options, fs, clock) = ((self.options)(), self.fs.clone(), self.clock.clone());
         let (store, report) = match engines {
             Engines::Journaled(engines) => {
-                let (store, report) = Store::open(options, fs, clock, engines, progress)?;
+                let (store, report) = Store::recover(options, fs, clock, engines, progress)?;
                 (store, StartReport::Journal(report))
             }
             Engines::TwoPhase(engines) => {
-                let (store, report) = Store::open_two_phase(options, protocol, fs, clock, engines)?;
+                let (store, report) = Store::recover_two_phase(options, protocol, fs, clock, engines)?;
                 (store, StartReport::TwoPhase(report))
             }
         };
@@ -107,7 +118,7 @@ impl DataDirectory<'_> {
 
     /// Opens the engines for `protocol`, which the mark names afterwards. What another protocol wrote is
     /// recovered and closed before, and told.
-    pub(crate) fn hand_over(
+    fn hand_over(
         &self,
         protocol: CommitProtocol,
         progress: &mut dyn FnMut(&str),

@@ -1,18 +1,16 @@
 //! The classic protocols on the simulated disk: crashed and failed at every operation in turn.
 
-mod logged;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
+use cohort_engine::logged::LoggedEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::{Engine, TwoPhase, WriteError};
 use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
 
-use self::logged::LoggedEngine;
-use super::switch::{DataDirectory, EngineSource, EngineSourceError, Engines, StartReport};
+use super::switch::{DataDirectory, EngineSource, EngineSourceError, StartReport};
 use super::*;
 use crate::commit::tests::{ENGINES, Machine, check, committed, found, insert, key, log_only, table, transfer};
 use crate::recovery::RecoverError;
@@ -42,7 +40,7 @@ const TRANSFERS: u64 = 11;
 
 /// Two engines of different kinds: one with a log beside its map, one whose tree is its log.
 fn engines(disk: &SimDisk) -> Result<Vec<Arc<dyn TwoPhase>>, WriteError> {
-    let logged = LoggedEngine::open(disk, "one")?;
+    let logged = LoggedEngine::open(disk, Path::new("/data"), "one")?;
     let redb = Redb::open(Arc::new(disk.clone()), Path::new("/data/redb"), &RedbOptions::default())
         .map_err(|error| WriteError::Failed { engine: "redb", detail: error.to_string() })?;
     Ok(vec![Arc::new(logged), Arc::new(redb)])
@@ -165,19 +163,34 @@ fn crash_at_every_operation(protocol: CommitProtocol, log_bin: bool) {
 /// I6: after an error anywhere nothing acknowledged is lost, and nothing is there twice or by half.
 #[test]
 fn an_error_at_any_operation_keeps_binlog_and_engines_together() {
+    COORDINATED.iter().for_each(|protocol| fail_at_every_operation(*protocol, |disk| disk.crash()));
+}
+
+/// A restarted server reads what a failed sync left in the system's cache, and the power goes later.
+#[test]
+fn what_a_failed_sync_left_readable_is_made_durable_before_it_decides() {
     for protocol in COORDINATED {
-        for operation in 0.. {
-            let disk = SimDisk::new(operation + 1);
-            disk.set_fault(operation, Fault::Error);
-            let acknowledged = run(&disk, protocol);
-            let finished = disk.operations() <= operation;
-            let disk = disk.crash();
-            let context = format!("{protocol:?}, error at operation {operation}");
-            let (store, _) = open(&disk, protocol).unwrap_or_else(|error| panic!("{context}: {error}"));
-            check(&found(&disk, &store), &acknowledged, &context);
-            if finished {
-                break;
-            }
+        fail_at_every_operation(protocol, |disk| {
+            let disk = disk.kill();
+            drop(open(&disk, protocol).expect("a start behind the error"));
+            disk.crash()
+        });
+    }
+}
+
+/// Fails operation 0, 1, 2 … until a run ends without reaching it; `find` gives the disk that is judged.
+fn fail_at_every_operation(protocol: CommitProtocol, find: impl Fn(&SimDisk) -> SimDisk) {
+    for operation in 0.. {
+        let disk = SimDisk::new(operation + 1);
+        disk.set_fault(operation, Fault::Error);
+        let acknowledged = run(&disk, protocol);
+        let finished = disk.operations() <= operation;
+        let disk = find(&disk);
+        let context = format!("{protocol:?}, error at operation {operation}");
+        let (store, _) = open(&disk, protocol).unwrap_or_else(|error| panic!("{context}: {error}"));
+        check(&found(&disk, &store), &acknowledged, &context);
+        if finished {
+            break;
         }
     }
 }
@@ -436,7 +449,8 @@ struct Source<'d>(&'d SimDisk);
 
 impl Source<'_> {
     fn engines(&self) -> Result<[Arc<LoggedEngine>; 2], WriteError> {
-        Ok([Arc::new(LoggedEngine::open(self.0, "one")?), Arc::new(LoggedEngine::open(self.0, "two")?)])
+        let open = |name| LoggedEngine::open(self.0, Path::new("/data"), name).map(Arc::new);
+        Ok([open("one")?, open("two")?])
     }
 }
 
@@ -453,17 +467,12 @@ impl EngineSource for Source<'_> {
 }
 
 /// Opens with any protocol, behind whichever wrote the logs.
-fn hand_over(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, Option<StartReport>), RecoverError> {
+fn hand_over(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, StartReport), RecoverError> {
     let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
     let options = || Machine::options(1);
     let (mark, engines) = ("/data/mark".into(), Source(disk));
     let directory = DataDirectory { fs: fs.clone(), clock: clock.clone(), mark, options: &options, engines: &engines };
-    let (engines, settled) = directory.hand_over(protocol, &mut |_| ())?;
-    let store = match engines {
-        Engines::Journaled(engines) => Store::recover(options(), fs, clock, engines, &mut |_| ())?.0,
-        Engines::TwoPhase(engines) => Store::recover_two_phase(options(), protocol, fs, clock, engines)?.0,
-    };
-    Ok((store, settled))
+    directory.recover(protocol, &mut |_| ())
 }
 
 /// Every protocol that keeps binlog and engines together, and the journal before, between and after them.
@@ -502,8 +511,8 @@ fn protocols_hand_over_to_each_other() {
     let acknowledged = run_relay(&disk);
     assert_eq!(acknowledged.len(), RELAY.len() * 2);
     let disk = disk.crash();
-    let (store, settled) = hand_over(&disk, CommitProtocol::Mysql41).expect("a start");
-    assert!(matches!(settled, Some(StartReport::Journal(report)) if report.is_clean()));
+    let (store, report) = hand_over(&disk, CommitProtocol::Mysql41).expect("a start");
+    assert!(matches!(report, StartReport::Journal(report) if report.is_clean()));
     check(&found(&disk, &store), &acknowledged, "the relay");
 }
 
@@ -525,11 +534,10 @@ fn a_crash_on_the_way_from_one_protocol_to_another_loses_nothing() {
             disk = disk.crash();
         }
         let context = format!("crash at operation {operation}");
-        let (store, settled) = hand_over(&disk, next(2)).unwrap_or_else(|error| panic!("{context}: {error}"));
-        match settled {
-            Some(StartReport::Journal(report)) => recovered[0] += u64::from(!report.is_clean()),
-            Some(StartReport::TwoPhase(report)) => recovered[1] += u64::from(!report.is_clean()),
-            None => {}
+        let (store, report) = hand_over(&disk, next(2)).unwrap_or_else(|error| panic!("{context}: {error}"));
+        match report {
+            StartReport::Journal(report) => recovered[0] += u64::from(!report.is_clean()),
+            StartReport::TwoPhase(report) => recovered[1] += u64::from(!report.is_clean()),
         }
         let there = found(&disk, &store);
         check(&there, &acknowledged, &context);

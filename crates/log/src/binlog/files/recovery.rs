@@ -139,6 +139,28 @@ impl BinlogFiles {
         Ok(())
     }
 
+    /// Writes a file's bytes before `end` again, for [`BinlogFiles::finish_recovery`] to sync: after a sync that failed
+    /// they can be read and may not be on the disk.
+    pub fn write_again(&self, end: BinlogPosition) -> Result<(), BinlogError> {
+        let file = self.fs.open(&self.path(end.file_number), &self.writable(Create::Never))?;
+        let mut bytes = vec![0; COMPARE_BYTES.min(usize::try_from(end.offset).unwrap_or(COMPARE_BYTES))];
+        let mut at = 0;
+        while at < end.offset {
+            let wanted = (end.offset - at).min(bytes.len() as u64) as usize;
+            let got = file.read_at(at, &mut bytes[..wanted])?;
+            if got == 0 {
+                return Err(self.damaged(
+                    end.file_number,
+                    at,
+                    "the file ends here, a moment ago it did not".to_owned(),
+                ));
+            }
+            file.write_at(at, &bytes[..got])?;
+            at += got as u64;
+        }
+        Ok(())
+    }
+
     /// Ends recovery: `end` is where the journal says the binlog ends, file number 0 when it says that there
     /// is none. Cuts what lies behind it, removes what interrupted rotations and purges left, and syncs
     /// everything. With `None` the journal says nothing, and the files are taken as they are.

@@ -1,19 +1,25 @@
-//! An engine whose write-ahead log is a file of the simulated disk and whose map is in memory.
+//! [`LoggedEngine`]: an engine with a write-ahead log in a file and its map in memory, for simulators and for
+//! tests of whoever drives engines in either form.
 //!
-//! Record: `length u32 | checksum u32 | kind u8 | name length u8 | name | redo`. Read at open up to the
-//! first record that is not whole. A cohort of the journal is a record too, with its position for a name.
+//! The log is never cut: an open reads all of it.
+//!
+//! Format: records `length u32 | checksum u32 | kind u8 | name length u8 | name | redo`. Read at open up to the
+//! first record that is not whole. A cohort of the journal is a record too, with its position for a name; what
+//! is loaded or erased is one like any other change.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use cohort_engine::memory::MemoryEngine;
-use cohort_engine::{
-    Cursor, Direction, Engine, GroupFlush, KeyRange, Position, ReadError, Snapshot, TwoPhase, WriteError, Xid,
-};
-use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SimDisk};
+use cohort_io::{Create, File, FileSystem, IoError, OpenOptions};
 use parking_lot::Mutex;
+
+use crate::memory::MemoryEngine;
+use crate::{
+    Cursor, Direction, Engine, GroupFlush, KeyRange, Position, ReadError, Redo, Snapshot, SyncLog, TwoPhase,
+    WriteError, Xid,
+};
 
 const PREPARE: u8 = 1;
 const COMMIT: u8 = 2;
@@ -30,6 +36,7 @@ struct State {
     prepared: HashMap<Xid, Vec<u8>>,
 }
 
+/// An ordered map in memory with a log; see the module.
 pub struct LoggedEngine {
     name: &'static str,
     map: MemoryEngine,
@@ -39,15 +46,17 @@ pub struct LoggedEngine {
     /// The last cohort that the log held at open.
     opened: AtomicU64,
     durable: AtomicU64,
+    sync_log: OnceLock<SyncLog>,
 }
 
 impl LoggedEngine {
-    pub fn open(disk: &SimDisk, name: &'static str) -> Result<LoggedEngine, WriteError> {
+    /// Opens the engine `name` over `<name>.log` in `dir`, or begins that file.
+    pub fn open(fs: &dyn FileSystem, dir: &Path, name: &'static str) -> Result<LoggedEngine, WriteError> {
         let failed = |error: IoError| WriteError::Failed { engine: name, detail: error.to_string() };
-        disk.create_dir_all(&PathBuf::from("/data")).map_err(failed)?;
-        let path = PathBuf::from(format!("/data/{name}.log"));
-        let log = disk.open(&path, &OpenOptions::buffered(Create::IfMissing)).map_err(failed)?;
-        disk.sync_dir(&PathBuf::from("/data")).map_err(failed)?;
+        fs.create_dir_all(dir).map_err(failed)?;
+        let path = dir.join(format!("{name}.log"));
+        let log = fs.open(&path, &OpenOptions::buffered(Create::IfMissing)).map_err(failed)?;
+        fs.sync_dir(dir).map_err(failed)?;
         let state = State { end: 0, applied: 0, position: 0, prepared: HashMap::new() };
         let engine = LoggedEngine {
             name,
@@ -57,6 +66,7 @@ impl LoggedEngine {
             state: Mutex::new(state),
             opened: AtomicU64::new(0),
             durable: AtomicU64::new(0),
+            sync_log: OnceLock::new(),
         };
         engine.replay().map_err(failed)?;
         Ok(engine)
@@ -78,6 +88,8 @@ impl LoggedEngine {
             state.end += (HEAD + body.len()) as u64;
         }
         self.opened.store(state.position, Ordering::Relaxed);
+        // After a sync that failed, what was read may be in the system's cache alone.
+        self.log.write_at(0, &bytes[..state.end as usize])?;
         self.log.set_len(state.end)?;
         self.log.sync_data()?;
         self.durable.store(state.position, Ordering::Relaxed);
@@ -183,6 +195,9 @@ impl Engine for LoggedEngine {
 
     fn flush(&self) -> Result<Position, WriteError> {
         let position = self.state.lock().position;
+        if let Some(sync_log) = self.sync_log.get() {
+            sync_log().map_err(|detail| WriteError::Failed { engine: self.name, detail })?;
+        }
         self.flush_log()?;
         self.durable.fetch_max(position, Ordering::Relaxed);
         Ok(self.durable_position())
@@ -192,14 +207,24 @@ impl Engine for LoggedEngine {
         Ok(())
     }
 
-    fn sync_log_first(&self, _: cohort_engine::SyncLog) {}
-
-    fn load(&self, _: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
-        unimplemented!("no index is built here")
+    fn sync_log_first(&self, sync_log: SyncLog) {
+        assert!(self.sync_log.set(sync_log).is_ok(), "set once");
     }
 
-    fn erase(&self, _: &KeyRange) -> Result<(), WriteError> {
-        unimplemented!("no index is dropped here")
+    fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
+        let mut redo = Redo::default();
+        entries.for_each(|(key, value)| redo.put(&key, &value));
+        self.write(ONE_PHASE, &[], &redo.into_bytes())?;
+        self.flush_log()
+    }
+
+    fn erase(&self, range: &KeyRange) -> Result<(), WriteError> {
+        let mut redo = Redo::default();
+        let mut cursor = self.map.cursor(range, Direction::Forward).expect("memory can be read");
+        while let Some(entry) = cursor.next().expect("memory can be read") {
+            redo.delete(entry.key);
+        }
+        self.write(ONE_PHASE, &[], &redo.into_bytes())
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
