@@ -72,7 +72,7 @@ sim: rocksdb
 torture: tools-test rocksdb
 	cargo build --profile checked --package cohort-server
 	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_ROUNDS=$(ROUNDS) cargo test --profile checked --no-fail-fast \
-	    --package cohort-blackbox --test crash --package cohort-sim --test real_process -- --nocapture --test-threads=1
+	    --package cohort-blackbox --test crash --test full_disk --package cohort-sim --test real_process -- --nocapture --test-threads=1
 
 # Inputs found on the way, and how many executions there were, stay in the cache folder; those that are kept are in
 # crates/fuzz/corpus. Without a sanitizer, since only unsafe code needs one, so that the stable toolchain does. A

@@ -2,11 +2,54 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use crate::rng::Rng;
 use anyhow::{Context, Result, ensure};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, params};
+
+/// How often a test repeats itself: `COHORT_ROUNDS`, or so often.
+pub fn rounds(default: u64) -> u64 {
+    std::env::var("COHORT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Several workers at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Round {
+    /// Of all rounds of a test.
+    pub seed: u64,
+    /// Of this one.
+    pub number: u64,
+    /// How many.
+    pub workers: u64,
+    /// What they must expect.
+    pub faults: Faults,
+}
+
+impl Round {
+    /// Runs the load until `meanwhile` is through with the server, and adds to `history` what it was told.
+    pub fn run(self, options: &Opts, history: &mut History, meanwhile: impl FnOnce() -> Result<()>) -> Result<()> {
+        let stop = AtomicBool::new(false);
+        let mut workers: Vec<Worker> = (0..self.workers).map(|number| Worker::new(number, self, history)).collect();
+        thread::scope(|scope| {
+            let running: Vec<_> = workers
+                .iter_mut()
+                .map(|worker| {
+                    let (options, stop) = (options.clone(), &stop);
+                    scope.spawn(move || worker.run(options, stop))
+                })
+                .collect();
+            let done = meanwhile();
+            stop.store(true, Ordering::Relaxed);
+            let joined = running.into_iter().map(|thread| thread.join().expect("a worker panicked"));
+            let outcome: Result<Vec<()>> = joined.collect();
+            done.and(outcome.map(drop))
+        })?;
+        workers.into_iter().for_each(|worker| history.absorb(worker));
+        Ok(())
+    }
+}
 
 /// Accounts there are.
 pub const ACCOUNTS: u64 = 60;
@@ -61,7 +104,7 @@ pub struct History {
 
 impl History {
     /// Takes over what a worker remembers.
-    pub fn absorb(&mut self, worker: Worker) {
+    fn absorb(&mut self, worker: Worker) {
         for (token, kind, fate) in worker.done {
             self.fates.insert(token, (kind, fate));
         }
@@ -75,7 +118,7 @@ impl History {
 }
 
 /// One client connection's part of the load in one round.
-pub struct Worker {
+struct Worker {
     number: u64,
     next_token: u64,
     rng: Rng,
@@ -104,19 +147,15 @@ enum Stop {
 
 impl Worker {
     /// Worker `number` of a round, which goes on with its own rows of earlier ones.
-    pub fn new(number: u64, round: u64, rng: Rng, history: &History) -> Worker {
+    fn new(number: u64, round: Round, history: &History) -> Worker {
         let transfers = history.transfers.get(&number).cloned().unwrap_or_default();
-        let next_token = (round + 1) << 32 | number << 24;
-        Worker { number, next_token, rng, faults: Faults::None, done: Vec::new(), transfers }
-    }
-
-    /// The same where such faults are to be expected.
-    pub fn on(self, faults: Faults) -> Worker {
-        Worker { faults, ..self }
+        let next_token = (round.number + 1) << 32 | number << 24;
+        let rng = Rng::stream(round.seed, round.number * round.workers + number);
+        Worker { number, next_token, rng, faults: round.faults, done: Vec::new(), transfers }
     }
 
     /// Runs transactions until the connection is lost. An error is a wrong answer of the server.
-    pub fn run(&mut self, options: Opts, stop: &AtomicBool) -> Result<()> {
+    fn run(&mut self, options: Opts, stop: &AtomicBool) -> Result<()> {
         let Ok(mut conn) = Conn::new(options) else {
             return Ok(());
         };
@@ -242,7 +281,8 @@ impl Worker {
     }
 }
 
-const ER_DISK_FULL: u16 = 1021;
+/// There is no room for what a statement writes.
+pub const ER_DISK_FULL: u16 = 1021;
 /// The log takes no more writes; the transaction was rolled back.
 const ER_ERROR_ON_WRITE: u16 = 1026;
 /// The log could not be written: nobody knows what became of the transaction until the next start.

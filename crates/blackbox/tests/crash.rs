@@ -9,13 +9,12 @@
 //! `COHORT_SEED` replays the choices, `COHORT_ROUNDS` sets the number of kills.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
 use cohort_blackbox::check::{self, Checker};
-use cohort_blackbox::load::{self, History, Worker};
+use cohort_blackbox::load::{self, Faults, History, rounds};
 use cohort_blackbox::rng::{self, Rng};
 use cohort_blackbox::{Launch, Server};
 use mysql::prelude::Queryable;
@@ -73,10 +72,6 @@ fn small_files(datadir: &Path) -> Launch {
     Launch::new(datadir).option("--max-binlog-size=1048576").option("--write-buffer-size=1048576")
 }
 
-fn rounds(default: u64) -> u64 {
-    std::env::var("COHORT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
 /// A server under load, and what it has acknowledged.
 struct Run {
     server: Server,
@@ -128,31 +123,12 @@ impl Run {
 
     /// Runs the load until the server is killed under it.
     fn run_and_kill(&mut self, pause: Duration) -> Result<()> {
-        let stop = AtomicBool::new(false);
-        let (seed, round, history) = (self.seed, self.round, &self.history);
-        let stream = |number| Rng::stream(seed, round * WORKERS + number);
-        let new = |number| Worker::new(number, round, stream(number), history);
-        let mut workers: Vec<Worker> = (0..WORKERS).map(new).collect();
+        let load = load::Round { seed: self.seed, number: self.round, workers: WORKERS, faults: Faults::None };
         let options = self.server.options();
-        let results: Result<Vec<()>> = thread::scope(|scope| {
-            let running: Vec<_> = workers
-                .iter_mut()
-                .map(|worker| {
-                    let (options, stop) = (options.clone(), &stop);
-                    scope.spawn(move || worker.run(options, stop))
-                })
-                .collect();
+        load.run(&options, &mut self.history, || {
             thread::sleep(pause);
-            let killed = self.server.signal_kill();
-            stop.store(true, Ordering::Relaxed);
-            let joined = running.into_iter().map(|thread| thread.join().expect("a worker panicked"));
-            let outcome = joined.collect();
-            killed.and(outcome)
-        });
-        results?;
-        for worker in workers {
-            self.history.absorb(worker);
-        }
+            self.server.signal_kill()
+        })?;
         self.round += 1;
         self.server.wait_until_dead()
     }

@@ -5,10 +5,11 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use cohort_blackbox::load::rounds;
 use cohort_blackbox::rng::{self, Rng};
 use cohort_io::Fault;
 
-use crate::rig::{Rig, rounds};
+use crate::rig::Rig;
 
 #[test]
 fn a_power_cut_takes_nothing_that_was_acknowledged() -> Result<()> {

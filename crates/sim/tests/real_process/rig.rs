@@ -1,23 +1,15 @@
 //! A server whose data directory is on a mounted disk, and the load that remembers what it was told.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use anyhow::{Context, Result};
 use cohort_blackbox::check::Checker;
-use cohort_blackbox::load::{self, Faults, History, Worker};
-use cohort_blackbox::rng::Rng;
+use cohort_blackbox::load::{self, Faults, History};
 use cohort_blackbox::{Launch, Server};
 use cohort_io::SimDisk;
 use cohort_sim::mount::Mounted;
 
 const WORKERS: u64 = 6;
-
-/// `COHORT_ROUNDS`, or so many.
-pub fn rounds(default: u64) -> u64 {
-    std::env::var("COHORT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
 
 /// A server on a mounted disk.
 pub struct Rig {
@@ -63,31 +55,10 @@ impl Rig {
     /// Runs the load while `meanwhile` does something to the disk; the load then ends.
     pub fn run(&mut self, meanwhile: impl FnOnce(&mut Mounted) -> Result<()>) -> Result<()> {
         let server = self.server.as_ref().context("a server")?;
-        let stop = AtomicBool::new(false);
         self.round += 1;
-        let mut workers: Vec<Worker> = (0..WORKERS)
-            .map(|number| {
-                let rng = Rng::stream(self.seed, self.round * WORKERS + number);
-                Worker::new(number, self.round, rng, &self.history).on(Faults::Disk)
-            })
-            .collect();
+        let load = load::Round { seed: self.seed, number: self.round, workers: WORKERS, faults: Faults::Disk };
         let (options, mounted) = (server.options(), &mut self.mounted);
-        thread::scope(|scope| {
-            let running: Vec<_> = workers
-                .iter_mut()
-                .map(|worker| {
-                    let (options, stop) = (options.clone(), &stop);
-                    scope.spawn(move || worker.run(options, stop))
-                })
-                .collect();
-            let done = meanwhile(mounted);
-            stop.store(true, Ordering::Relaxed);
-            let joined: Result<Vec<()>> =
-                running.into_iter().map(|thread| thread.join().expect("a worker panicked")).collect();
-            done.and(joined.map(drop))
-        })?;
-        workers.into_iter().for_each(|worker| self.history.absorb(worker));
-        Ok(())
+        load.run(&options, &mut self.history, || meanwhile(mounted))
     }
 
     /// Ends the server, whose disk has no power, and starts it on what is found.
