@@ -11,11 +11,11 @@
 //!
 //! Not here: who waits, and how (`session::login`).
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use lru::LruCache;
 use parking_lot::Mutex;
 
 use crate::socket::Peer;
@@ -95,51 +95,44 @@ fn counted(peer: &Peer) -> Option<IpAddr> {
     (!own.contains(&address)).then_some(address)
 }
 
-/// Counts of the keys that were touched last.
+/// Counts of the keys that were counted last.
 #[derive(Debug)]
-struct Recent<K> {
-    /// The count, and when it was touched.
-    counts: HashMap<K, (u64, u64)>,
-    touches: u64,
-}
+struct Recent<K: Eq + Hash>(LruCache<K, u64>);
 
-impl<K> Default for Recent<K> {
+impl<K: Eq + Hash> Default for Recent<K> {
+    /// How much room there is, each addition says.
     fn default() -> Self {
-        Recent { counts: HashMap::new(), touches: 0 }
+        Recent(LruCache::unbounded())
     }
 }
 
-impl<K: Eq + Hash + Clone> Recent<K> {
+impl<K: Eq + Hash> Recent<K> {
     fn get(&self, key: &K) -> u64 {
-        self.counts.get(key).map_or(0, |(count, _)| *count)
+        self.0.peek(key).copied().unwrap_or(0)
     }
 
     /// Adds one; gives the count from before. Nothing is kept where there is no room at all.
     fn add(&mut self, key: K, room: usize) -> u64 {
-        self.touches += 1;
-        if let Some((count, touched)) = self.counts.get_mut(&key) {
-            *touched = self.touches;
+        if let Some(count) = self.0.get_mut(&key) {
             *count += 1;
             return *count - 1;
         }
-        while self.counts.len() >= room.max(1) {
-            let oldest = self.counts.iter().min_by_key(|(_, (_, touched))| *touched);
-            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
-            self.counts.remove(&oldest);
+        while self.0.len() >= room.max(1) {
+            self.0.pop_lru();
         }
         if room > 0 {
-            self.counts.insert(key, (1, self.touches));
+            self.0.put(key, 1);
         }
         0
     }
 
     /// Forgets a key; gives its count.
     fn remove(&mut self, key: &K) -> u64 {
-        self.counts.remove(key).map_or(0, |(count, _)| count)
+        self.0.pop(key).unwrap_or(0)
     }
 
     fn clear(&mut self) {
-        self.counts.clear();
+        self.0.clear();
     }
 }
 
@@ -189,14 +182,14 @@ mod tests {
             // Touched again and again, it is never the oldest.
             hosts.count_broken_off(&kept, &globals);
         }
-        assert_eq!(hosts.broken_off.lock().counts.len(), 10);
+        assert_eq!(hosts.broken_off.lock().0.len(), 10);
         assert!(hosts.is_blocked(&kept, &globals));
         for user in 0..USERS_MAX + 10 {
             hosts.delay(&format!("{user}{}", "x".repeat(100)), &kept, false, &globals);
         }
         let wrong = hosts.wrong_passwords.lock();
-        assert_eq!(wrong.counts.len(), USERS_MAX);
-        assert!(wrong.counts.keys().all(|(user, _)| user.len() == USER_LEN));
+        assert_eq!(wrong.0.len(), USERS_MAX);
+        assert!(wrong.0.iter().all(|((user, _), _)| user.len() == USER_LEN));
     }
 
     #[test]
