@@ -55,14 +55,3 @@ pub fn peak_of(run: impl FnOnce()) -> usize {
     run();
     PEAK.load(Relaxed).saturating_sub(before)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_taken_and_given_back_counts() {
-        let taken = peak_of(|| drop(std::hint::black_box(vec![0_u8; 3 << 20])));
-        assert!((3 << 20..4 << 20).contains(&taken), "{taken}");
-    }
-}
