@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use cohort_engine::{Redo, TwoPhase};
-use cohort_log::binlog::{BinlogPosition, Gtid, GtidSet};
+use cohort_log::binlog::{BinlogPosition, GtidSet};
 
 use super::recovery::LoggedTransaction;
 use crate::recovery::RecoverError;
@@ -117,7 +117,7 @@ pub(super) fn divergences(
 /// Names the transactions, as far as the binlog does.
 fn gtids<'l>(transactions: impl Iterator<Item = &'l LoggedTransaction>) -> String {
     let mut set = GtidSet::new();
-    transactions.filter_map(|one| one.gtid).for_each(|gtid: Gtid| set.insert(gtid));
+    transactions.for_each(|one| set.insert(one.gtid));
     match set.to_string() {
         empty if empty.is_empty() => empty,
         named => format!(": {named}"),

@@ -119,9 +119,9 @@ struct CoordinatorLog {
 
 /// A transaction in the binlog.
 pub(super) struct LoggedTransaction {
-    /// Number in its XID.
-    pub xid: u64,
-    pub gtid: Option<Gtid>,
+    /// Number in its XID; the journal gives XA transactions none.
+    pub xid: Option<u64>,
+    pub gtid: Gtid,
     /// Where it ends.
     pub end: BinlogPosition,
 }
@@ -151,7 +151,7 @@ pub(crate) fn recover(
         ..TwoPhaseReport::default()
     };
     report.binlog_us = began.elapsed().as_micros() as u64;
-    let logged = log.transactions.iter().map(|transaction| transaction.xid);
+    let logged = log.transactions.iter().filter_map(|transaction| transaction.xid);
     let logged: Vec<u64> = logged.chain(tc_log.iter().copied()).collect();
     for engine in engines {
         report.engines.push(decide(&**engine, &logged)?);
@@ -237,7 +237,7 @@ fn read_file(binlog: &BinlogFiles, number: u64) -> Result<CoordinatorLog, ReadEr
     let (gtids, in_use) = (reader.previous_gtids()?, reader.is_in_use());
     let mut log = CoordinatorLog { gtids, in_use, ..CoordinatorLog::default() };
     log.end = BinlogPosition { file_number: number, offset: reader.offset() };
-    let (mut gtid, mut xa_number) = (None, None);
+    let mut unfinished: Option<LoggedTransaction> = None;
     loop {
         let event = match reader.next_event() {
             Ok(Some(event)) => event,
@@ -247,35 +247,30 @@ fn read_file(binlog: &BinlogFiles, number: u64) -> Result<CoordinatorLog, ReadEr
                 return Ok(log);
             }
         };
-        let offset = event.offset;
+        let (offset, end) = (event.offset, event.offset + u64::from(event.header.event_bytes));
         let xid = match event.decode() {
             Ok(EventBody::Gtid(event)) => {
-                gtid = Some(event.gtid);
-                continue;
+                let end = offset.saturating_add(event.transaction_bytes);
+                let end = BinlogPosition { file_number: number, offset: end };
+                unfinished = Some(LoggedTransaction { xid: None, gtid: event.gtid, end });
+                None
             }
-            Ok(EventBody::Xid(xid)) => xid,
-            Ok(EventBody::Query(query)) => match query.ddl_xid() {
-                Some(xid) if query.sql.starts_with(b"XA START ") => {
-                    xa_number = Some(xid);
-                    continue;
-                }
-                Some(xid) => xid,
-                None => continue,
-            },
-            Ok(EventBody::XaPrepare(_)) => match xa_number.take() {
-                Some(xid) => xid,
-                None => continue,
-            },
+            Ok(EventBody::Xid(xid)) => Some(xid),
+            Ok(EventBody::Query(query)) => query.ddl_xid(),
             Ok(EventBody::Rotate(_)) => {
-                log.end.offset = reader.offset();
-                continue;
+                log.end.offset = end;
+                None
             }
-            Ok(_) => continue,
+            Ok(_) => None,
             Err(error) => return Err(reader.damaged(offset, error)),
         };
-        log.end.offset = reader.offset();
-        let gtid = gtid.take();
-        gtid.into_iter().for_each(|gtid| log.gtids.insert(gtid));
-        log.transactions.push(LoggedTransaction { xid, gtid, end: log.end });
+        if let Some(transaction) = &mut unfinished {
+            transaction.xid = xid.or(transaction.xid);
+        }
+        if let Some(transaction) = unfinished.take_if(|transaction| transaction.end.offset == end) {
+            log.end = transaction.end;
+            log.gtids.insert(transaction.gtid);
+            log.transactions.push(transaction);
+        }
     }
 }
