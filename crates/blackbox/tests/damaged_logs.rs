@@ -337,6 +337,102 @@ fn a_damaged_binlog_file_that_is_cut_is_written_again_from_the_journal() -> Resu
     Ok(())
 }
 
+/// Every classic protocol with what can be set of it.
+const CLASSIC: [&[&str]; 9] = [
+    &["--commit-protocol=mysql41"],
+    &["--commit-protocol=mysql50"],
+    &["--commit-protocol=mysql50", "--skip-support-xa"],
+    &["--commit-protocol=plugin104"],
+    &["--commit-protocol=mysql56"],
+    &["--commit-protocol=mysql57"],
+    &["--commit-protocol=mariadb-naive"],
+    &["--commit-protocol=mariadb"],
+    &["--commit-protocol=mariadb", "--commit-flush=0"],
+];
+
+/// A server under a classic protocol that was killed with some rows in its one binlog file; where that ended.
+fn killed(launch: &Launch) -> Result<(PathBuf, u64)> {
+    let server = launch.start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY, name VARCHAR(40))")?;
+    for id in 0..20 {
+        conn.query_drop(format!("INSERT INTO d.t VALUES ({id}, 'name {id}')"))?;
+    }
+    let status: Option<mysql::Row> = conn.query_first("SHOW MASTER STATUS")?;
+    let (name, end): (String, u64) =
+        status.and_then(|row| Some((row.get(0)?, row.get(1)?))).context("a place in the binlog")?;
+    Ok((server.kill()?.datadir().join(name), end))
+}
+
+#[test]
+fn what_a_classic_protocol_had_in_its_binlog_does_not_rot_unseen() -> Result<()> {
+    let mut rng = Rng::new(seed());
+    for options in CLASSIC {
+        let folder = tempfile::tempdir()?;
+        let datadir = folder.path().join("data");
+        let launch = options.iter().fold(Launch::new(&datadir), |launch, option| launch.option(*option));
+        let (path, end) = killed(&launch)?;
+        assert_eq!(faults(&datadir)?, "", "{options:?}");
+        // The last transactions may be vouched for by nothing yet; those before are.
+        for begins in [126, end / 2] {
+            let offset = begins + rng.below(end / 2 - 126);
+            let target = Target { path: path.clone(), offset, begins: offset };
+            let mask = mask(&mut rng);
+            flip(&path, offset, mask)?;
+            let context = format!("{options:?}: {target:?} of {end} with mask {mask:#x}");
+            let found = faults(&datadir)?;
+            let opened = match begins == 126 || !found.is_empty() {
+                true => Err(launch.start_refused().with_context(|| context.clone())?.log),
+                false => Ok(launch.start()?.log()?),
+            };
+            match opened {
+                Err(refusal) => {
+                    assert!(names(&found, &target), "{context}: '{found}'");
+                    assert!(names(&refusal, &target) && refusal.contains("--binlog-cut-at="), "{context}: '{refusal}'");
+                }
+                Ok(log) => assert!(log.contains("binlog bytes cut"), "{context}: '{log}'"),
+            }
+            if found.is_empty() {
+                break;
+            }
+            flip(&path, offset, mask)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_classic_protocol_s_binlog_is_cut_where_the_operator_says() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let datadir = folder.path().join("data");
+    let launch = Launch::new(&datadir).option("--commit-protocol=mysql57");
+    let (path, end) = killed(&launch)?;
+    flip(&path, end / 2, 4)?;
+    let refusal = launch.start_refused()?;
+    let place = refusal.log.split("--binlog-cut-at=").nth(1).and_then(|said| said.split(' ').next());
+    let place = place.with_context(|| format!("no way out: {}", refusal.log))?;
+    assert!(place.starts_with("binlog.000001:"), "{place}");
+    let nonsense = launch.clone().option("--binlog-cut-at=12").start_refused()?;
+    assert!(nonsense.log.contains("'12' is no place in the binlog"), "{}", nonsense.log);
+    let elsewhere = launch.clone().option(format!("--binlog-cut-at={place}0")).start_refused()?;
+    assert!(elsewhere.log.contains(place), "{}", elsewhere.log);
+    let launch = launch.option(format!("--binlog-cut-at={place}"));
+    let server = launch.start()?;
+    let log = server.log()?;
+    assert!(log.contains("as the operator asked") && log.contains("DIVERGED"), "{log}");
+    let report: Value = serde_json::from_str(&fs::read_to_string(datadir.join("recovery.json"))?)?;
+    assert_eq!(report["cut_by_operator"], true, "{report}");
+    server.connect()?.query_drop("INSERT INTO d.t VALUES (1000, 'after the cut')")?;
+    // The option may be left in place: it counts at that damage only.
+    let server = server.kill_and_restart()?;
+    let id: Option<u64> = server.connect()?.query_first("SELECT MAX(id) FROM d.t")?;
+    assert_eq!(id, Some(1000));
+    server.stop()?;
+    assert_eq!(faults(&datadir)?, "");
+    Ok(())
+}
+
 #[test]
 fn no_bytes_make_a_tool_panic() -> Result<()> {
     let mut rng = Rng::new(seed());

@@ -158,6 +158,13 @@ fn counted(options: &[&str]) -> Result<[Counts; 2]> {
     Ok([alone - before, after - alone])
 }
 
+/// How often the background may flush commit records for which a pause of the machine left more than a second.
+const AFTER_PAUSES: u64 = 3;
+
+fn is_about(engine: u64, expected: u64) -> bool {
+    (expected..=expected + AFTER_PAUSES).contains(&engine)
+}
+
 #[test]
 fn sync_counts_equal_strace_under_every_protocol() -> Result<()> {
     // Syncs of engine and binlog for each commit of a lone client; and whether clients share them.
@@ -174,12 +181,14 @@ fn sync_counts_equal_strace_under_every_protocol() -> Result<()> {
         (&["--commit-protocol=mariadb", "--commit-flush=0"], 1, 1, true),
     ] {
         let [alone, together] = counted(protocol).with_context(|| format!("{protocol:?}"))?;
-        assert_eq!((alone.engine, alone.binlog), (engine * COMMITS, binlog * COMMITS), "{protocol:?}");
+        assert!(is_about(alone.engine, engine * COMMITS), "{protocol:?}: {alone:?}");
+        assert_eq!(alone.binlog, binlog * COMMITS, "{protocol:?}");
         let commits = CLIENTS * COMMITS;
         match (protocol[0], shared) {
             // Broken group commit: the same for every commit, however many there are.
             ("--commit-protocol=mysql50", _) => {
-                assert_eq!((together.engine, together.binlog), (engine * commits, binlog * commits), "{protocol:?}");
+                assert!(is_about(together.engine, engine * commits), "{protocol:?}: {together:?}");
+                assert_eq!(together.binlog, binlog * commits, "{protocol:?}");
             }
             (_, true) => assert!(together.binlog < binlog * commits, "{protocol:?}: {together:?}"),
             (_, false) => {
@@ -189,7 +198,8 @@ fn sync_counts_equal_strace_under_every_protocol() -> Result<()> {
     }
     // Prepare, commit record: two flushes of each engine, which are two syncs each of a tree.
     let [alone, together] = counted(&["--commit-protocol=tc-mmap", "--skip-log-bin"])?;
-    assert_eq!((alone.engine, alone.second_engine, alone.coordinator), (2 * COMMITS, 4 * COMMITS, COMMITS));
+    assert!(is_about(alone.engine, 2 * COMMITS) && is_about(alone.second_engine, 4 * COMMITS), "{alone:?}");
+    assert_eq!(alone.coordinator, COMMITS);
     assert_eq!((alone.binlog, together.binlog), (0, 0));
     Ok(())
 }
@@ -198,7 +208,7 @@ fn sync_counts_equal_strace_under_every_protocol() -> Result<()> {
 #[test]
 fn settings_say_how_often_which_log_is_synced() -> Result<()> {
     let [alone, _] = counted(&["--commit-protocol=mysql56", "--sync-binlog=3"])?;
-    assert_eq!((alone.engine, alone.binlog), (COMMITS, COMMITS / 3));
+    assert!(is_about(alone.engine, COMMITS) && alone.binlog == COMMITS / 3, "{alone:?}");
     // Once a second is less often than with every commit.
     let [alone, _] = counted(&["--commit-protocol=mysql50", "--flush-log-at-trx-commit=2"])?;
     assert_eq!(alone.binlog, COMMITS);
@@ -207,7 +217,7 @@ fn settings_say_how_often_which_log_is_synced() -> Result<()> {
     // on a busy machine is seldom.
     let shared = (0..10).any(|_| {
         let [alone, together] = counted(&["--commit-protocol=mysql50", "--skip-log-bin"]).expect("counted");
-        assert_eq!((alone.engine, alone.coordinator), (2 * COMMITS, COMMITS));
+        assert!(is_about(alone.engine, 2 * COMMITS) && alone.coordinator == COMMITS, "{alone:?}");
         assert_eq!((alone.binlog, together.binlog), (0, 0));
         together.engine < 2 * CLIENTS * COMMITS
     });

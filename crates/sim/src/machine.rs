@@ -139,6 +139,7 @@ impl Machine {
                 ..JournalOptions::default()
             },
             binlog: BinlogOptions { reserve_step_bytes: 8192, ..BinlogOptions::new(BINLOG_DIR) },
+            binlog_cut_at: None,
             log_bin: settings.log_bin,
             tc_log: "/data/tc.log".into(),
             identity: ServerIdentity { server_id: 1, server_version: "8.0.40-simulated".to_owned() },

@@ -65,6 +65,7 @@ fn open(directory: &std::path::Path) -> Result<Arc<Store>, Failure> {
         journal_dir: directory.join("journal"),
         journal: JournalOptions::default(),
         binlog: BinlogOptions::new(directory),
+        binlog_cut_at: None,
         log_bin: true,
         tc_log: directory.join("tc.log"),
         identity: ServerIdentity { server_id: 1, server_version: "8.0.40-embed".to_owned() },

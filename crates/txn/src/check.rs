@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::checkpoint::Note;
 use crate::inspect::{Fault, JournalReport, decode, gtids_of, in_record, next_record, transactions_of};
-use crate::protocols::{CommitProtocol, TcLog};
+use crate::protocols::{CommitProtocol, TcLog, binlog_note};
 
 /// What a check of the logs looked at and found.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -64,6 +64,8 @@ struct Journaled {
     is_authority: bool,
     /// Another protocol wrote the logs: nothing stands above the files.
     binlog_decides: bool,
+    /// Then the engines know that the files were durable up to here.
+    synced: BinlogPosition,
 }
 
 /// Checks journal, binlog, and where the engines stand between them; where `wrote` is another protocol, the
@@ -92,6 +94,10 @@ pub fn check_logs(
         _ => {
             journaled.binlog_decides = true;
             check.two_phase(&**fs, listing.as_ref());
+            match binlog_note::synced(engines.iter().map(|engine| &**engine)) {
+                Ok(synced) => journaled.synced = synced,
+                Err(error) => check.faults.push(Fault::of(&binlog.directory, error)),
+            }
             match TcLog::read(&**fs, tc_log) {
                 Ok(Some(numbers)) => progress(&format!("tc.log: {} transactions", numbers.len())),
                 Ok(None) => {}
@@ -257,6 +263,8 @@ impl LogCheck {
             let is_last = listing.listed.last() == Some(number);
             match self.file(fs, listing, *number, end, is_last, &mut walk) {
                 Ok(()) => {}
+                // Damage before the place that the engines know is told below.
+                Err(_) if is_last && journaled.synced > walk.whole => {}
                 Err(fault) if is_last && journaled.binlog_decides && !self.clean_stop => {
                     self.notes.push(format!("the next start cuts the binlog's last file: {fault}"));
                 }
@@ -266,6 +274,16 @@ impl LogCheck {
                 }
             }
             progress(&format!("{}: {} events so far", listing.file_name(*number), self.binlog.events));
+        }
+        if journaled.synced > walk.whole {
+            let BinlogPosition { file_number, offset } = journaled.synced;
+            let what = format!(
+                "it is whole up to here only, and an engine knows the binlog to be durable up to {}:{offset}",
+                listing.file_name(file_number)
+            );
+            let number = walk.whole.file_number.max(1);
+            self.faults.push(Fault::at(&listing.path(number), walk.whole.offset, what));
+            walk.gtids = None;
         }
         if let (Some(gtids), true) = (&walk.gtids, journaled.is_authority || journaled.binlog_decides) {
             self.binlog.gtids = gtids.to_string();
@@ -295,6 +313,7 @@ impl LogCheck {
             return Err(Fault::at(&path, length, format!("the file ends here, and the journal says it ends at {end}")));
         }
         self.binlog.files += 1;
+        walk.whole = BinlogPosition { file_number: number, offset: 0 };
         let mut reader = BinlogReader::open(fs, &path, ReaderOptions { end, ..ReaderOptions::default() })?;
         let mut ended_by_rotate = false;
         loop {
@@ -328,6 +347,7 @@ impl LogCheck {
             }
             self.binlog.events += 1;
             self.binlog.bytes += size;
+            walk.whole.offset = at + size;
         }
         if ended_by_rotate && is_last && self.clean_stop {
             return Err(Fault::at(&path, reader.offset(), "it names a next file, and there is none"));
@@ -369,10 +389,13 @@ impl LogCheck {
     }
 }
 
-/// The GTIDs on the way from file to file; `None` at the first one and after a fault.
+/// What is known on the way from file to file.
 #[derive(Default)]
 struct Walk {
+    /// Every GTID so far; `None` at the first file and after a fault.
     gtids: Option<GtidSet>,
+    /// Up to here the file that is read is whole.
+    whole: BinlogPosition,
 }
 
 impl Walk {

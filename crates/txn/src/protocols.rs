@@ -6,7 +6,7 @@
 //!
 //! Row locks are held until the engines have the commit record; the overlay is not used.
 
-mod binlog_note;
+pub(crate) mod binlog_note;
 mod group;
 mod mariadb;
 mod mariadb_naive;

@@ -129,7 +129,26 @@ pub enum RecoverError {
     /// An engine could not be read.
     #[error(transparent)]
     EngineRead(#[from] cohort_engine::ReadError),
-    /// What a protocol without prepare left in an engine says nothing this server understands.
+    /// The binlog lost bytes that were durable, which no crash does.
+    #[error(
+        "{path} is damaged at byte {offset}: {what}, and an engine knows the binlog to be durable up to {synced}; \
+         nothing was changed; restore the file, or start once with --binlog-cut-at={cut_at} to keep what lies before \
+         it and lose what the binlog had behind it, with every transaction there that the engines only have prepared",
+        path = .path.display()
+    )]
+    BinlogRot {
+        /// The file.
+        path: PathBuf,
+        /// Up to where it is whole.
+        offset: u64,
+        /// What was found there.
+        what: String,
+        /// Up to where it was durable, as `binlog.000003:4711`.
+        synced: String,
+        /// Where the operator may cut, in the same form.
+        cut_at: String,
+    },
+    /// What a classic protocol left in an engine says nothing this server understands.
     #[error("the note of the binlog's position in {engine} is damaged; restore binlog and engines from one backup")]
     BinlogNote {
         /// The engine's name.

@@ -37,6 +37,8 @@ pub struct StoreOptions {
     pub journal: JournalOptions,
     /// Where the binlog is.
     pub binlog: BinlogOptions,
+    /// Where the operator gives the binlog up, if the start of a classic protocol stops there for damage.
+    pub binlog_cut_at: Option<BinlogPosition>,
     /// Whether transactions go into the binlog (`log_bin`). Without, its files stay as they are.
     pub log_bin: bool,
     /// The coordinator's log of transactions that are not in the binlog, unless the journal has them; in a
@@ -174,7 +176,7 @@ impl Store {
     ) -> Result<(Arc<Store>, TwoPhaseReport), RecoverError> {
         let (store, mut report) = Store::recovered_two_phase(options, protocol, fs, clock, engines)?;
         report.xa_prepared = store.restore_xa()?;
-        if let (CommitPath::TwoPhase(steps), false) = (&store.path, protocol.prepares()) {
+        if let CommitPath::TwoPhase(steps) = &store.path {
             steps.leave_note()?;
         }
         store.prepare_ahead();
@@ -192,7 +194,7 @@ impl Store {
         let binlog = BinlogFiles::open(fs.clone(), options.binlog)?;
         assert_ne!(wrote, CommitProtocol::Journal, "a protocol with two phases");
         let tc_log = protocols::recovery::read_tc_log(&*fs, &options.tc_log, &engines)?;
-        let (note, report) = protocols::recovery::recover(wrote, &binlog, &tc_log, &engines)?;
+        let (note, report) = protocols::recovery::recover(wrote, &binlog, options.binlog_cut_at, &tc_log, &engines)?;
         // Everything is decided, durably: the names of this run can begin anew.
         let tc_log = TcLog::create(&*fs, &options.tc_log, clock.now_us())?;
         let shared = Arc::new(Shared::new(
@@ -475,6 +477,14 @@ impl Store {
         match &self.path {
             CommitPath::Journal(coordinator) => coordinator,
             CommitPath::TwoPhase(_) => panic!("the store has no journal"),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn steps(&self) -> &Steps {
+        match &self.path {
+            CommitPath::Journal(_) => panic!("the journal has no steps"),
+            CommitPath::TwoPhase(steps) => steps,
         }
     }
 

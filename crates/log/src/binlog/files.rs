@@ -27,7 +27,7 @@ use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters, Sy
 use parking_lot::Mutex;
 
 use super::gtid::GtidSet;
-use super::index::{Index, file_name};
+use super::index::{Index, file_name, file_number};
 use super::position::BinlogPosition;
 use super::reader::{BinlogReader, ReadError, ReaderOptions};
 use super::space::{NextFile, Space};
@@ -58,6 +58,22 @@ impl BinlogOptions {
     /// Files called `binlog` in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> BinlogOptions {
         BinlogOptions { directory: directory.into(), base_name: "binlog".to_owned(), reserve_step_bytes: 16 << 20 }
+    }
+}
+
+/// The text names no place in the binlog.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no place in the binlog: a file and an offset are, as binlog.000003:4711")]
+pub struct NoPlace(pub String);
+
+impl BinlogOptions {
+    /// The position that `text` names, as `binlog.000003:4711`.
+    pub fn position(&self, text: &str) -> Result<BinlogPosition, NoPlace> {
+        let parsed = text.rsplit_once(':').and_then(|(name, offset)| {
+            let file_number = file_number(&self.base_name, name)?;
+            Some(BinlogPosition { file_number, offset: offset.parse().ok()? })
+        });
+        parsed.ok_or_else(|| NoPlace(text.to_owned()))
     }
 }
 

@@ -45,7 +45,7 @@ pub use decode::{
     DecodeError, DecodedColumn, Event, EventBody, FormatDescription, GtidEvent, QueryEvent, RotateEvent, RowsEvent,
     TableMapEvent,
 };
-pub use files::{BinlogError, BinlogFile, BinlogFiles, BinlogOptions, RecoveredFiles};
+pub use files::{BinlogError, BinlogFile, BinlogFiles, BinlogOptions, NoPlace, RecoveredFiles};
 pub use gtid::{Gtid, GtidParseError, GtidSet, ServerUuid};
 pub use inspect::{BinlogListing, InFile, look_for};
 pub use layout::{FileStart, ServerIdentity, Stamp, file_header, rotate_event, rotate_event_len};

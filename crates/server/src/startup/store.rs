@@ -24,11 +24,16 @@ const NO_CUT: u64 = u64::MAX;
 /// Opens the store.
 pub(super) fn open(dir: &DataDir, globals: &Globals) -> Result<Arc<Store>, StartError> {
     let protocol = protocol_of(globals)?;
+    let binlog = BinlogOptions::new(&dir.path);
+    let binlog_cut_at = match &*globals.text("binlog_cut_at") {
+        "" => None,
+        place => Some(binlog.position(place).map_err(StartError::new)?),
+    };
     let directory = DataDirectory {
         fs: dir.fs.clone(),
         clock: Arc::new(SystemClock),
         mark: mark_path(&dir.path),
-        options: &|| store_options(dir, globals),
+        options: &|| StoreOptions { binlog_cut_at, ..store_options(dir, globals) },
         engines: &Engines { dir, globals },
     };
     let opened = directory.open(protocol, &mut |line| operator_log::note(line));
@@ -64,6 +69,7 @@ fn store_options(dir: &DataDir, globals: &Globals) -> StoreOptions {
             ..JournalOptions::default()
         },
         binlog: BinlogOptions::new(&dir.path),
+        binlog_cut_at: None,
         log_bin: globals.flag("log_bin"),
         tc_log: dir.path.join("tc.log"),
         identity: ServerIdentity {

@@ -40,6 +40,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("basedir", Global, Never, Text, "", "Directory of the program."),
     row("bind_address", Global, AtStart, Text, "127.0.0.1", "Address to listen on: one IP address, or * for all."),
     row("binlog_checksum", Global, Anytime, Only("CRC32"), "CRC32", "Every binlog event ends with a CRC32."),
+    row("binlog_cut_at", Global, AtStart, Text, "", "Give up the binlog from FILE:OFFSET on, if the start of a classic commit protocol stops there for damage; see docs/damaged-logs.md."),
     row("binlog_error_action", Global, Anytime, Only("ABORT_SERVER"), "ABORT_SERVER", "After a failed log write no commit is acknowledged any more."),
     row("binlog_expire_logs_seconds", Global, Anytime, Only("0"), "0", "Binlog files are not purged by age."),
     row("binlog_format", Both, Anytime, Only("ROW"), "ROW", "The binlog holds rows, not statements."),

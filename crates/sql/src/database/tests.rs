@@ -37,6 +37,7 @@ impl Disk {
             journal_dir: "/data/journal".into(),
             journal: JournalOptions { segment_bytes: 1 << 20, ..JournalOptions::default() },
             binlog: BinlogOptions::new("/data"),
+            binlog_cut_at: None,
             log_bin: true,
             tc_log: "/data/tc.log".into(),
             identity: ServerIdentity { server_id: 1, server_version: "8.0.40-test".to_owned() },

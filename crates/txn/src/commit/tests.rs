@@ -92,6 +92,7 @@ impl Machine {
                 ..JournalOptions::default()
             },
             binlog: BinlogOptions { reserve_step_bytes: 8192, ..BinlogOptions::new(BINLOG) },
+            binlog_cut_at: None,
             log_bin: true,
             tc_log: "/data/tc.log".into(),
             identity: ServerIdentity { server_id: 1, server_version: "8.0.40-test".to_owned() },
@@ -221,6 +222,7 @@ fn run_with(machine: &Machine, options: StoreOptions, first: u64, last: u64) -> 
 }
 
 /// Everything a recovered machine says about which transfers there are, from each side.
+#[derive(Debug)]
 pub(crate) struct Found {
     pub rows: [Vec<u64>; 2],
     pub counter: u64,

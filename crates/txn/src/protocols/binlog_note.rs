@@ -1,39 +1,63 @@
-//! Where the binlog ends, as protocols without prepare leave it in the engines.
+//! Where the binlog ends and up to where it is durable, as the classic protocols leave it in the engines.
 //!
-//! With each commit record an engine gets the binlog position of that transaction, as InnoDB's header had it, and
-//! that of the last one it knows of in every other engine. After a crash they tell which log lost its end. Nothing
-//! can be done about it then, but it can be said.
+//! Each commit record is in an engine's log behind a note of the binlog position of its transaction, as InnoDB's
+//! header had it, of the last one that is known of in every other engine, and of the place up to which the binlog
+//! was synced by then. After a crash that tells two things.
 //!
-//! Format: under the key [`KEY`], for each engine in the order of their ids, file number and offset as `u64`,
-//! little-endian.
+//! *Rot from a torn end.* The note is written when the sync has returned: the file was whole up to there, and a
+//! crash does not change that. Damage before it is another's, and stops the start.
+//!
+//! *Which log lost its end*, where nothing keeps them together: without prepare, or when the binlog is not synced
+//! with each group. Nothing can be done about it then, but it can be said.
+//!
+//! Protocols without prepare have the note in the same write as the changes. The others write it once a group into
+//! each engine that the group changed, unsynced: whatever makes the commit record durable makes the note durable
+//! before.
+//!
+//! Format: under the key [`KEY`], the synced position, and for each engine in the order of their ids the last one;
+//! each as file number and offset, `u64`, little-endian.
 
 use std::sync::Arc;
 
-use cohort_engine::{Redo, TwoPhase};
+use cohort_engine::{Engine, Redo, TwoPhase};
 use cohort_log::binlog::{BinlogPosition, GtidSet};
 
 use super::recovery::LoggedTransaction;
 use crate::recovery::RecoverError;
 
 /// Keys that begin with four zeros are the store's own.
-const KEY: &[u8] = b"\0\0\0\0binlog";
+const KEY: &[u8] = b"\0\0\0\0note";
 const ENTRY_BYTES: usize = 16;
 
-/// By engine, the binlog position behind the last transaction that wrote it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct BinlogNote {
+    /// The binlog is durable up to here.
+    synced: BinlogPosition,
+    /// By engine, the binlog position behind the last transaction that wrote it.
     last: Vec<BinlogPosition>,
 }
 
 impl BinlogNote {
-    /// One that says so of every engine.
+    /// Binlog and engines all end at `position`, durably.
     pub fn everywhere(engines: usize, position: BinlogPosition) -> BinlogNote {
-        BinlogNote { last: vec![position; engines] }
+        BinlogNote { synced: position, last: vec![position; engines] }
     }
 
-    /// A transaction that ends at `position` writes `engine`.
-    pub fn set(&mut self, engine: usize, position: BinlogPosition) {
+    /// A transaction that ends at `position` writes `engine`; the binlog is durable up to `synced`.
+    pub fn set(&mut self, engine: usize, position: BinlogPosition, synced: BinlogPosition) {
+        self.synced = synced;
         self.last[engine] = position;
+    }
+
+    /// The same of a prepared transaction that will be committed; the change that leaves it in the engine, unless
+    /// what was left there covers it. One covers all that was synced.
+    pub fn cover(&mut self, engine: usize, position: BinlogPosition, synced: BinlogPosition) -> Option<Vec<u8>> {
+        if self.last[engine] >= position {
+            return None;
+        }
+        self.set(engine, position.max(synced), synced);
+        Some(self.redo())
     }
 
     /// The change that leaves the note in an engine.
@@ -43,26 +67,41 @@ impl BinlogNote {
         redo.into_bytes()
     }
 
+    /// Leaves the note in those engines that do not have it, to be flushed by the caller; says whether there are
+    /// such.
+    pub fn leave(&self, engines: &[Arc<dyn TwoPhase>]) -> Result<bool, RecoverError> {
+        let mut changed = false;
+        for engine in engines {
+            if BinlogNote::read(&**engine, engines.len())? != *self {
+                engine.commit_unprepared(&self.redo())?;
+                changed = true;
+            }
+        }
+        Ok(changed)
+    }
+
     fn encode(&self) -> Vec<u8> {
-        let numbers = self.last.iter().flat_map(|position| [position.file_number, position.offset]);
+        let positions = std::iter::once(&self.synced).chain(&self.last);
+        let numbers = positions.flat_map(|position| [position.file_number, position.offset]);
         numbers.flat_map(u64::to_le_bytes).collect()
     }
 
     /// Of fewer engines than there are now, the others were never written; `None` for anything else.
     fn decode(bytes: &[u8], engines: usize) -> Option<BinlogNote> {
-        if !bytes.len().is_multiple_of(ENTRY_BYTES) || bytes.len() > engines * ENTRY_BYTES {
+        if !bytes.len().is_multiple_of(ENTRY_BYTES) || bytes.len() > (1 + engines) * ENTRY_BYTES {
             return None;
         }
         let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let entries = bytes.chunks_exact(ENTRY_BYTES);
-        let mut last: Vec<BinlogPosition> = entries
-            .map(|entry| BinlogPosition { file_number: number(&entry[..8]), offset: number(&entry[8..]) })
-            .collect();
+        let mut positions =
+            entries.map(|entry| BinlogPosition { file_number: number(&entry[..8]), offset: number(&entry[8..]) });
+        let synced = positions.next()?;
+        let mut last: Vec<BinlogPosition> = positions.collect();
         last.resize(engines, BinlogPosition::default());
-        Some(BinlogNote { last })
+        Some(BinlogNote { synced, last })
     }
 
-    fn read(engine: &dyn TwoPhase, engines: usize) -> Result<BinlogNote, RecoverError> {
+    fn read(engine: &dyn Engine, engines: usize) -> Result<BinlogNote, RecoverError> {
         let mut value = Vec::new();
         if !engine.get(KEY, &mut value)? {
             return Ok(BinlogNote::everywhere(engines, BinlogPosition::default()));
@@ -71,27 +110,38 @@ impl BinlogNote {
     }
 }
 
-/// Leaves the same note in every engine, durably.
-pub(super) fn leave(note: &BinlogNote, engines: &[Arc<dyn TwoPhase>]) -> Result<(), RecoverError> {
-    let redo = note.redo();
+/// Up to where the binlog was synced, by whichever engine knows most.
+pub(crate) fn synced<'e>(
+    engines: impl ExactSizeIterator<Item = &'e dyn Engine>,
+) -> Result<BinlogPosition, RecoverError> {
+    let count = engines.len();
+    let mut synced = BinlogPosition::default();
     for engine in engines {
-        engine.commit_unprepared(&redo)?;
-        engine.flush_log()?;
+        synced = synced.max(BinlogNote::read(engine, count)?.synced);
     }
-    Ok(())
+    Ok(synced)
 }
 
 /// In what binlog and engines differ; `logged` are the transactions of the last binlog file, which ends at
-/// `end`.
+/// `end`. Where transactions were `prepared`, recovery has decided by the binlog what becomes of those that it has:
+/// then only those can differ that it has not.
 pub(super) fn divergences(
     engines: &[Arc<dyn TwoPhase>],
     logged: &[LoggedTransaction],
     end: BinlogPosition,
+    prepared: bool,
 ) -> Result<Vec<String>, RecoverError> {
     let notes: Result<Vec<BinlogNote>, RecoverError> =
         engines.iter().map(|engine| BinlogNote::read(&**engine, engines.len())).collect();
     let notes = notes?;
     let mut found = Vec::new();
+    let newest = notes.iter().flat_map(|note| note.last.iter().copied()).max().unwrap_or_default();
+    if newest > end {
+        found.push(format!("the engines have transactions up to binlog position {newest}, the binlog ends at {end}"));
+    }
+    if prepared {
+        return Ok(found);
+    }
     for (at, engine) in engines.iter().enumerate() {
         let (own, name) = (notes[at].last[at], engine.name());
         let known = notes.iter().map(|note| note.last[at]).max().unwrap_or_default();
@@ -102,14 +152,10 @@ pub(super) fn divergences(
             ));
         }
     }
-    let newest = notes.iter().flat_map(|note| note.last.iter().copied()).max().unwrap_or_default();
     let behind: Vec<&LoggedTransaction> = logged.iter().filter(|one| one.end > newest).collect();
     if !behind.is_empty() {
         let (count, lost) = (behind.len(), gtids(behind.into_iter()));
         found.push(format!("the binlog has {count} transactions behind {newest} that no engine has{lost}"));
-    }
-    if newest > end {
-        found.push(format!("the engines have transactions up to binlog position {newest}, the binlog ends at {end}"));
     }
     Ok(found)
 }
@@ -128,18 +174,33 @@ fn gtids<'l>(transactions: impl Iterator<Item = &'l LoggedTransaction>) -> Strin
 mod tests {
     use super::*;
 
+    fn at(file_number: u64, offset: u64) -> BinlogPosition {
+        BinlogPosition { file_number, offset }
+    }
+
     #[test]
     fn a_note_is_read_as_it_was_written() {
-        let at = |file_number, offset| BinlogPosition { file_number, offset };
         let mut note = BinlogNote::everywhere(2, at(3, 400));
-        note.set(1, at(3, 900));
+        note.set(1, at(3, 900), at(3, 700));
         let bytes = note.encode();
         assert_eq!(BinlogNote::decode(&bytes, 2), Some(note));
         let wider = BinlogNote::decode(&bytes, 3).expect("an engine was added");
-        assert_eq!(wider.last, [at(3, 400), at(3, 900), at(0, 0)]);
+        assert_eq!((wider.synced, &wider.last[..]), (at(3, 700), &[at(3, 400), at(3, 900), at(0, 0)][..]));
         assert_eq!(BinlogNote::decode(&bytes, 1), None);
+        assert_eq!(BinlogNote::decode(&[], 1), None);
         for cut in (1..bytes.len()).filter(|cut: &usize| !cut.is_multiple_of(ENTRY_BYTES)) {
             assert_eq!(BinlogNote::decode(&bytes[..cut], 2), None, "cut to {cut} bytes");
         }
+    }
+
+    #[test]
+    fn one_note_is_left_for_all_that_was_synced_together() {
+        let mut note = BinlogNote::everywhere(2, at(1, 100));
+        assert!(note.cover(0, at(1, 200), at(1, 400)).is_some());
+        assert_eq!(note.cover(0, at(1, 300), at(1, 400)), None);
+        assert_eq!(note.cover(0, at(1, 400), at(1, 400)), None);
+        assert!(note.cover(1, at(1, 400), at(1, 400)).is_some(), "the other engine knows nothing of it");
+        assert!(note.cover(0, at(1, 500), at(1, 400)).is_some(), "not synced");
+        assert_eq!(note, BinlogNote { synced: at(1, 400), last: vec![at(1, 500), at(1, 400)] });
     }
 }

@@ -5,6 +5,7 @@
 //! | before the prepare is durable | nothing | – |
 //! | before the binlog has the XID | a prepared transaction | rolled back |
 //! | during the binlog write | a torn end of the file, a prepared transaction | cut, rolled back |
+//! | – (the disk) | damage before the place up to which an engine knows the file to be durable | refused; the operator decides |
 //! | behind it, before the commit record is durable | a prepared transaction with its XID in the binlog | committed |
 //! | without prepare (`mysql41`, `support_xa=0`) | a transaction in one log only | nothing can |
 //!
@@ -17,14 +18,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cohort_engine::{TwoPhase, Xid};
+use cohort_engine::{Engine, TwoPhase, Xid};
 use cohort_io::FileSystem;
-use cohort_log::binlog::{BinlogFiles, BinlogPosition, EventBody, Gtid, GtidSet, ReadError, ReaderOptions};
+use cohort_log::binlog::{
+    BinlogFiles, BinlogPosition, BinlogReader, EventBody, Gtid, GtidSet, ReadError, ReaderOptions,
+};
 
 use serde::Serialize;
 
 use super::{CommitProtocol, TcLog, UNLOGGED, binlog_note, internal_number};
 use crate::checkpoint::Note;
+use crate::inspect::Fault;
 use crate::recovery::RecoverError;
 
 /// What the recovery of a classic protocol found and did: as one line for the operator, and as JSON.
@@ -42,13 +46,16 @@ pub struct TwoPhaseReport {
     pub binlog_bytes_cut: u64,
     /// Why they were cut.
     pub cut_reason: Option<String>,
+    /// The operator asked for the cut: committed transactions are lost, in the binlog or altogether.
+    pub cut_by_operator: bool,
     /// Per engine.
     pub engines: Vec<DecidedReport>,
     /// XA transactions that clients prepared and nobody has decided.
     pub xa_prepared: u64,
     /// Microseconds to read the last binlog file and cut its torn end.
     pub binlog_us: u64,
-    /// In what binlog and engines differ, which only a protocol without prepare leaves: nothing repairs it.
+    /// In what binlog and engines differ, which a protocol without prepare leaves, weaker durability, or a cut that
+    /// the operator asked for: nothing repairs it.
     pub divergences: Vec<String>,
 }
 
@@ -96,7 +103,8 @@ impl fmt::Display for TwoPhaseReport {
         }
         if self.binlog_bytes_cut > 0 {
             let reason = self.cut_reason.as_deref().unwrap_or("space set aside");
-            write!(f, "; {} binlog bytes cut ({reason})", self.binlog_bytes_cut)?;
+            let whose = if self.cut_by_operator { "as the operator asked: " } else { "" };
+            write!(f, "; {} binlog bytes cut ({whose}{reason})", self.binlog_bytes_cut)?;
         }
         if self.xa_prepared > 0 {
             write!(f, "; {} XA transactions wait for their decision", self.xa_prepared)?;
@@ -112,7 +120,10 @@ struct CoordinatorLog {
     gtids: GtidSet,
     /// In order.
     transactions: Vec<LoggedTransaction>,
-    cut_reason: Option<String>,
+    /// Up to here there are whole events.
+    whole: BinlogPosition,
+    /// What is there instead of the next one.
+    torn: Option<Fault>,
     /// Its file is not marked as closed.
     in_use: bool,
 }
@@ -127,17 +138,26 @@ pub(super) struct LoggedTransaction {
 }
 
 /// Decides every prepared transaction by the last binlog file, whose torn end is cut, or where it was not to be
-/// in that by `tc_log`, the numbers in `tc.log`. `wrote` is the protocol that wrote them.
+/// in that by `tc_log`, the numbers in `tc.log`. `wrote` is the protocol that wrote them; damage that is no torn end
+/// is cut only at `cut_at`, where the operator asked for it.
 pub(crate) fn recover(
     wrote: CommitProtocol,
     binlog: &BinlogFiles,
+    cut_at: Option<BinlogPosition>,
     tc_log: &[u64],
     engines: &[Arc<dyn TwoPhase>],
 ) -> Result<(Note, TwoPhaseReport), RecoverError> {
     let began = Instant::now();
     let found = read_coordinator_log(binlog)?;
-    if let Some(log) = found.as_ref().filter(|log| log.in_use && log.end.file_number > 0) {
-        binlog.write_again(log.end)?;
+    let synced = binlog_note::synced(engines.iter().map(|engine| &**engine as &dyn Engine))?;
+    let mut cut_by_operator = false;
+    if let Some(log) = &found {
+        cut_by_operator = refuse_rot(binlog, log, synced, cut_at)?;
+        // Of the rest it is not known whether it is on the disk or in the system's cache only.
+        let known = if synced.file_number == log.end.file_number { synced.offset } else { 0 };
+        if log.end.file_number > 0 {
+            binlog.write_again(known, log.end)?;
+        }
     }
     let files = binlog.finish_recovery(found.as_ref().map(|log| log.end))?;
     let log = found.unwrap_or_default();
@@ -147,7 +167,8 @@ pub(crate) fn recover(
         in_binlog: log.transactions.len() as u64,
         in_tc_log: tc_log.len() as u64,
         binlog_bytes_cut: files.cut_bytes,
-        cut_reason: log.cut_reason.filter(|_| files.cut_bytes > 0),
+        cut_reason: log.torn.filter(|_| files.cut_bytes > 0).map(|torn| torn.to_string()),
+        cut_by_operator,
         ..TwoPhaseReport::default()
     };
     report.binlog_us = began.elapsed().as_micros() as u64;
@@ -156,9 +177,7 @@ pub(crate) fn recover(
     for engine in engines {
         report.engines.push(decide(&**engine, &logged)?);
     }
-    if !wrote.prepares() {
-        report.divergences = binlog_note::divergences(engines, &log.transactions, log.end)?;
-    }
+    report.divergences = binlog_note::divergences(engines, &log.transactions, log.end, wrote.prepares())?;
     Ok((Note { position: log.end, gtids: log.gtids }, report))
 }
 
@@ -204,17 +223,52 @@ fn decide(engine: &dyn TwoPhase, logged: &[u64]) -> Result<DecidedReport, Recove
     Ok(report)
 }
 
+/// A crash leaves whole what was `synced` before. Says whether the operator has it cut all the same.
+fn refuse_rot(
+    binlog: &BinlogFiles,
+    log: &CoordinatorLog,
+    synced: BinlogPosition,
+    cut_at: Option<BinlogPosition>,
+) -> Result<bool, RecoverError> {
+    if log.whole >= synced {
+        return Ok(false);
+    }
+    let whole = match log.whole.file_number {
+        0 => BinlogPosition { file_number: synced.file_number, offset: 0 },
+        _ => log.whole,
+    };
+    if cut_at == Some(whole) {
+        return Ok(true);
+    }
+    let shown = |at: BinlogPosition| format!("{}:{}", binlog.file_name(at.file_number), at.offset);
+    Err(RecoverError::BinlogRot {
+        path: binlog.path(whole.file_number),
+        offset: whole.offset,
+        what: log.torn.as_ref().map_or("it ends here", |torn| &torn.what).to_owned(),
+        synced: shown(synced),
+        cut_at: shown(whole),
+    })
+}
+
 fn read_coordinator_log(binlog: &BinlogFiles) -> Result<Option<CoordinatorLog>, RecoverError> {
-    let Some(last) = binlog.found_end() else {
+    let Some(BinlogPosition { file_number: number, .. }) = binlog.found_end() else {
         return Ok(first_file_is_empty(binlog).then(CoordinatorLog::default));
     };
-    match read_file(binlog, last.file_number) {
-        // A crash can list a file before its header, or the file itself, is there. Nothing is in it, and
-        // everything in the file before it was decided.
-        Err(error) if was_not_begun(&error) && last.file_number == 1 => Ok(Some(CoordinatorLog::default())),
-        Err(error) if was_not_begun(&error) => Ok(Some(read_file(binlog, last.file_number - 1)?)),
-        read => Ok(Some(read?)),
+    let not_begun = match begin_file(binlog, number) {
+        Err(error) if was_not_begun(&error) => error,
+        begun => return Ok(Some(read_on(begun?)?)),
+    };
+    // A crash can list a file before its header, or the file itself, is there. Nothing is in it, and
+    // everything in the file before it was decided.
+    let mut log = match number {
+        1 => CoordinatorLog::default(),
+        _ => read_file(binlog, number - 1)?,
+    };
+    if log.torn.is_none() {
+        log.whole = BinlogPosition { file_number: number, offset: 0 };
+        log.torn = Some(not_begun.into());
     }
+    Ok(Some(log))
 }
 
 /// Whether the index is empty because a crash came before its first line was there.
@@ -231,19 +285,31 @@ fn was_not_begun(error: &ReadError) -> bool {
     }
 }
 
-/// Reads a file up to the end of its last whole transaction. An error says that its header is not there.
+/// Reads a file up to the end of its last whole transaction.
 fn read_file(binlog: &BinlogFiles, number: u64) -> Result<CoordinatorLog, ReadError> {
+    read_on(begin_file(binlog, number)?)
+}
+
+/// Reads a file's header.
+fn begin_file(binlog: &BinlogFiles, number: u64) -> Result<(BinlogReader, CoordinatorLog), ReadError> {
     let mut reader = binlog.reader(number, ReaderOptions::default())?;
     let (gtids, in_use) = (reader.previous_gtids()?, reader.is_in_use());
-    let mut log = CoordinatorLog { gtids, in_use, ..CoordinatorLog::default() };
-    log.end = BinlogPosition { file_number: number, offset: reader.offset() };
+    let end = BinlogPosition { file_number: number, offset: reader.offset() };
+    let log = CoordinatorLog { end, whole: end, gtids, in_use, ..CoordinatorLog::default() };
+    Ok((reader, log))
+}
+
+/// Reads what lies behind the header, up to what is no event.
+fn read_on((mut reader, mut log): (BinlogReader, CoordinatorLog)) -> Result<CoordinatorLog, ReadError> {
     let mut unfinished: Option<LoggedTransaction> = None;
     loop {
         let event = match reader.next_event() {
             Ok(Some(event)) => event,
             Ok(None) => return Ok(log),
+            // A sector that cannot be read may be readable tomorrow.
+            Err(error @ ReadError::Io(_)) => return Err(error),
             Err(torn) => {
-                log.cut_reason = Some(torn.to_string());
+                log.torn = Some(torn.into());
                 return Ok(log);
             }
         };
@@ -251,7 +317,7 @@ fn read_file(binlog: &BinlogFiles, number: u64) -> Result<CoordinatorLog, ReadEr
         let xid = match event.decode() {
             Ok(EventBody::Gtid(event)) => {
                 let end = offset.saturating_add(event.transaction_bytes);
-                let end = BinlogPosition { file_number: number, offset: end };
+                let end = BinlogPosition { offset: end, ..log.end };
                 unfinished = Some(LoggedTransaction { xid: None, gtid: event.gtid, end });
                 None
             }
@@ -264,6 +330,7 @@ fn read_file(binlog: &BinlogFiles, number: u64) -> Result<CoordinatorLog, ReadEr
             Ok(_) => None,
             Err(error) => return Err(reader.damaged(offset, error)),
         };
+        log.whole.offset = end;
         if let Some(transaction) = &mut unfinished {
             transaction.xid = xid.or(transaction.xid);
         }

@@ -4,7 +4,9 @@
 //! 1. A member's XID is in the binlog before any engine has its commit record (two-phase protocols).
 //! 2. A binlog file is followed by the next only when every member in it is decided and durable in the
 //!    engines: recovery reads the last file only.
-//! 3. After a step that may have left something behind failed, no commit is acknowledged
+//! 3. The engines say that the binlog is durable up to a position only when it is ([`BinlogNote`]), and each has said
+//!    so of a member's end before it gets its commit record, if the binlog is synced with every group.
+//! 4. After a step that may have left something behind failed, no commit is acknowledged
 //!    ([`Steps::seal`]).
 //!
 //! Concurrency: `order` → `showing`, `order` → `progress`. `order` is held while the binlog file is written;
@@ -16,11 +18,11 @@ use std::time::{Duration, Instant};
 
 use cohort_engine::{TwoPhase, WriteError, Xid};
 use cohort_io::SyncFigures;
-use cohort_log::binlog::{FileStart, GtidSet};
+use cohort_log::binlog::{BinlogPosition, FileStart, GtidSet};
 use cohort_log::journal::Lsn;
 use parking_lot::{Condvar, Mutex};
 
-use super::binlog_note::{self, BinlogNote};
+use super::binlog_note::BinlogNote;
 use super::tc_mmap::TcMmap;
 use super::{Protocol, TcLog, UNLOGGED, internal_xid};
 use crate::cohort_record::Chunk;
@@ -43,7 +45,16 @@ struct Progress {
     /// Sessions within a commit.
     committing: u64,
     unsynced_groups: u32,
+    /// Up to here the binlog is durable.
+    synced: BinlogPosition,
     closed: Option<Closed>,
+}
+
+/// An engine's commit records so far.
+#[derive(Default)]
+struct Records {
+    written: AtomicU64,
+    flushed: AtomicU64,
 }
 
 /// A classic protocol at work on the engines and the binlog.
@@ -55,14 +66,15 @@ pub(crate) struct Steps {
     /// What commits the others.
     unlogged: TcMmap,
     order: ProfiledMutex<BinlogOrder>,
-    /// Held from a member's first commit record to its being shown; what protocols without prepare leave in
-    /// the engines with it.
+    /// Held from a member's first commit record to its being shown; what is left in the engines with it.
     showing: ProfiledMutex<BinlogNote>,
     progress: Mutex<Progress>,
     /// For those who wait until nobody is undecided, or committing.
     changed: Condvar,
     /// For the background thread, which no commit wakes.
     closing: Condvar,
+    /// By engine.
+    records: Vec<Records>,
     next_xid: AtomicU64,
 }
 
@@ -76,7 +88,9 @@ impl Steps {
     ) -> Self {
         let order = BinlogOrder::after(&shared.frontier().note, shared.server_uuid);
         let next_order = shared.published().order + 1;
-        let note = BinlogNote::everywhere(engines.len(), shared.published().position);
+        let synced = shared.published().position;
+        let note = BinlogNote::everywhere(engines.len(), synced);
+        let records = engines.iter().map(|_| Records::default()).collect();
         Steps {
             shared,
             engines,
@@ -84,16 +98,20 @@ impl Steps {
             unlogged: TcMmap::new(tc_log),
             order: ProfiledMutex::new("binlog order", order),
             showing: ProfiledMutex::new("showing", note),
-            progress: Mutex::new(Progress { next_order, ..Progress::default() }),
+            progress: Mutex::new(Progress { next_order, synced, ..Progress::default() }),
             changed: Condvar::new(),
             closing: Condvar::new(),
+            records,
             next_xid: AtomicU64::new(1),
         }
     }
 
-    /// Leaves the present end of the binlog in every engine: where a protocol without prepare begins.
+    /// Leaves the present end of the binlog in every engine, durably: where the protocol begins.
     pub fn leave_note(&self) -> Result<(), RecoverError> {
-        binlog_note::leave(&self.showing.lock("start"), &self.engines)
+        if self.showing.lock("start").leave(&self.engines)? {
+            self.engines.iter().try_for_each(|engine| engine.flush_log())?;
+        }
+        Ok(())
     }
 
     /// Commits `transaction` in the calling thread; `reply` gets the outcome.
@@ -175,21 +193,31 @@ impl Steps {
     /// Makes the member's records durable in the engines it changed, with those of everyone who waits; unless
     /// `flush_log_at_trx_commit` is 1, they are only handed to the operating system.
     pub fn flush_engines(&self, member: &Member) -> Result<(), CommitError> {
-        let engines = member.redo.iter().map(|(engine, _)| &self.engines[usize::from(engine.0)]);
-        self.flush(engines)
+        self.flush(member.redo.iter().map(|(engine, _)| usize::from(engine.0)))
     }
 
     /// The same for every record in every engine.
     pub fn flush_all_engines(&self) -> Result<(), CommitError> {
-        self.flush(self.engines.iter())
+        self.flush(0..self.engines.len())
     }
 
-    fn flush<'e>(&self, mut engines: impl Iterator<Item = &'e Arc<dyn TwoPhase>>) -> Result<(), CommitError> {
-        let flushed = match self.shared.settings.durability.flush_log_at_trx_commit.load(Ordering::Relaxed) {
-            1 => engines.try_for_each(|engine| engine.flush_log()),
-            _ => engines.try_for_each(|engine| engine.write_log()),
-        };
-        flushed.map_err(|error| self.seal(&error))
+    fn flush(&self, mut engines: impl Iterator<Item = usize>) -> Result<(), CommitError> {
+        match self.flushes_at_commit() {
+            true => engines.try_for_each(|engine| self.sync_engine(engine)),
+            false => engines.try_for_each(|engine| self.engines[engine].write_log().map_err(|error| self.seal(&error))),
+        }
+    }
+
+    fn sync_engine(&self, engine: usize) -> Result<(), CommitError> {
+        let Records { written, flushed } = &self.records[engine];
+        let covered = written.load(Ordering::Acquire);
+        self.engines[engine].flush_log().map_err(|error| self.seal(&error))?;
+        flushed.fetch_max(covered, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn flushes_at_commit(&self) -> bool {
+        self.shared.settings.durability.flush_log_at_trx_commit.load(Ordering::Relaxed) == 1
     }
 
     /// Fixes the members' order and writes their events into the binlog file, unsynced.
@@ -245,13 +273,23 @@ impl Steps {
             }
             progress.unsynced_groups = 0;
         }
-        self.shared.binlog.sync_all().map(drop).map_err(|error| self.seal(&error))
+        self.sync_whole_binlog()
+    }
+
+    fn sync_whole_binlog(&self) -> Result<(), CommitError> {
+        let synced = self.shared.binlog.sync_all().map_err(|error| self.seal(&error))?;
+        let mut progress = self.progress.lock();
+        progress.synced = progress.synced.max(synced.unwrap_or_default());
+        Ok(())
     }
 
     /// Writes the member's commit records and shows it to readers; not durable before a flush.
     pub fn commit_prepared(&self, member: &Member) -> Result<Committed, CommitError> {
         let xid = self.xid(member);
-        let showing = self.showing.lock("commit");
+        let mut showing = self.showing.lock("commit");
+        if member.events.is_some() {
+            self.leave_note_for(member, &mut showing)?;
+        }
         let committed = self.commit_in_engines(member, |engine, _| engine.commit_prepared(&xid))?;
         drop(showing);
         self.decided();
@@ -263,12 +301,14 @@ impl Steps {
     pub fn commit_without_prepare(&self, member: &Member) -> Result<Committed, CommitError> {
         let position = member.committed.as_ref().expect("the binlog was laid out").position;
         let mut note = self.showing.lock("commit");
-        member.redo.iter().for_each(|(engine, _)| note.set(engine.0.into(), position));
+        let synced = self.progress.lock().synced;
+        member.redo.iter().for_each(|(engine, _)| note.set(engine.0.into(), position, synced));
         if member.redo.is_empty() {
             // A statement that changed nothing is in the binlog alone; recovery must not take it for lost.
-            note.set(0, position);
+            note.set(0, position, synced);
             let left = self.engines[0].commit_unprepared(&note.redo());
             left.map_err(|error| self.seal(&error))?;
+            self.records[0].written.fetch_add(1, Ordering::AcqRel);
         }
         let position = note.redo();
         let committed =
@@ -276,6 +316,22 @@ impl Steps {
         drop(note);
         self.decided();
         Ok(committed)
+    }
+
+    /// With `showing` locked: writes the note that belongs before the commit records of a prepared member, where
+    /// none of its group or behind it was written. One that is in the binlog alone leaves it in the first engine.
+    fn leave_note_for(&self, member: &Member, note: &mut BinlogNote) -> Result<(), CommitError> {
+        let position = member.committed.as_ref().expect("the binlog was laid out").position;
+        let synced = self.progress.lock().synced;
+        let changed = member.redo.iter().map(|(engine, _)| usize::from(engine.0));
+        let alone = member.redo.is_empty().then_some(0);
+        for engine in changed.chain(alone) {
+            if let Some(redo) = note.cover(engine, position, synced) {
+                self.engines[engine].commit_unprepared(&redo).map_err(|error| self.seal(&error))?;
+                self.records[engine].written.fetch_add(1, Ordering::AcqRel);
+            }
+        }
+        Ok(())
     }
 
     /// With `showing` locked: commits in engine after engine and shows that to readers, who never see a part
@@ -292,7 +348,9 @@ impl Steps {
             gtids.insert(gtid);
         }
         for (engine, redo) in &member.redo {
-            commit(&*self.engines[usize::from(engine.0)], redo).map_err(|error| self.seal(&error))?;
+            let engine = usize::from(engine.0);
+            commit(&*self.engines[engine], redo).map_err(|error| self.seal(&error))?;
+            self.records[engine].written.fetch_add(1, Ordering::AcqRel);
         }
         self.shared.publish(member, &gtids, Lsn(0));
         Ok(committed)
@@ -317,7 +375,7 @@ impl Steps {
         for chunk in order.lay_out(&self.shared, std::iter::once(&mut file), false) {
             // The file that ends here is durable to its last byte before there is another one.
             self.append(&chunk)?;
-            self.shared.binlog.sync_all().map_err(|error| self.seal(&error))?;
+            self.sync_whole_binlog()?;
         }
         let _showing = self.showing.lock("begin file");
         self.shared.publish(&file, &GtidSet::new(), Lsn(0));
@@ -404,8 +462,12 @@ impl Steps {
         }
     }
 
-    /// Makes everything durable at the end of a clean shutdown.
+    /// Makes everything durable at the end of a clean shutdown, and says in every engine that it is.
     pub fn close(&self) -> Result<(), CommitError> {
+        self.sync_whole_binlog()?;
+        let end = self.shared.binlog.end().unwrap_or_default();
+        let note = BinlogNote::everywhere(self.engines.len(), end);
+        note.leave(&self.engines).map_err(|error| self.seal(&error))?;
         for engine in &self.engines {
             engine.flush().map_err(|error| self.seal(&error))?;
         }
@@ -417,15 +479,28 @@ impl Steps {
         self.shared.prepare_binlog_file();
     }
 
-    /// Body of the background thread: the next binlog file made ready, and the once-a-second flush of the
-    /// weaker settings. Returns when commits are refused.
+    /// Makes commit records durable that had no flush: those `seen` at the last call, or all where commits do not
+    /// flush. So no flush is doubled that a session is about to make.
+    pub fn flush_left(&self, seen: &mut Vec<u64>) -> Result<(), CommitError> {
+        seen.resize(self.records.len(), 0);
+        for (engine, (Records { written, flushed }, seen)) in self.records.iter().zip(seen).enumerate() {
+            let written = written.load(Ordering::Acquire);
+            let due = if self.flushes_at_commit() { *seen } else { written };
+            *seen = written;
+            if flushed.load(Ordering::Acquire) < due {
+                self.sync_engine(engine)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Body of the background thread: the next binlog file made ready, and once a second a flush of commit records
+    /// that had none, as InnoDB's master thread has it. Returns when commits are refused.
     pub fn run_upkeep(&self) {
+        let mut seen = Vec::new();
         loop {
             self.prepare_ahead();
-            let flushed_at_commit =
-                self.shared.settings.durability.flush_log_at_trx_commit.load(Ordering::Relaxed) == 1;
-            if !flushed_at_commit && let Err(error) = self.engines.iter().try_for_each(|engine| engine.flush_log()) {
-                self.seal(&error);
+            if self.flush_left(&mut seen).is_err() {
                 return;
             }
             let next = Instant::now() + UPKEEP_EVERY;

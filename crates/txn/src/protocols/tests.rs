@@ -8,7 +8,8 @@ use std::thread;
 use cohort_engine::logged::LoggedEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::{Engine, TwoPhase, WriteError};
-use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
+use cohort_io::{Create, Fault, FileSystem, OpenOptions, SimClock, SimDisk};
+use cohort_log::binlog::BinlogPosition;
 
 use super::switch::{DataDirectory, EngineSource, EngineSourceError, StartReport};
 use super::*;
@@ -55,9 +56,16 @@ fn open_with(
     protocol: CommitProtocol,
     log_bin: bool,
 ) -> Result<(Arc<Store>, recovery::TwoPhaseReport), RecoverError> {
+    open_as(disk, protocol, StoreOptions { log_bin, ..Machine::options(1) })
+}
+
+fn open_as(
+    disk: &SimDisk,
+    protocol: CommitProtocol,
+    options: StoreOptions,
+) -> Result<(Arc<Store>, recovery::TwoPhaseReport), RecoverError> {
     let engines = engines(disk)?;
     let clock = Arc::new(SimClock::new(1_700_000_000_000_000));
-    let options = StoreOptions { log_bin, ..Machine::options(1) };
     Store::recover_two_phase(options, protocol, Arc::new(disk.clone()), clock, engines)
 }
 
@@ -441,6 +449,142 @@ fn a_failed_sync_fails_the_whole_group() {
             let ids = committed(&there);
             assert_eq!((&ids, &ids), (&there.rows[0], &there.rows[1]), "{protocol:?}");
         }
+    }
+}
+
+/// Up to where the engines know that the binlog is durable.
+fn synced(disk: &SimDisk) -> BinlogPosition {
+    let engines = engines(&disk.kill_copy()).expect("engines");
+    binlog_note::synced(engines.iter().map(|engine| &**engine as &dyn Engine)).expect("notes")
+}
+
+/// A few transfers in one binlog file, and where each ends.
+fn run_in_one_file(disk: &SimDisk, protocol: CommitProtocol) -> (Arc<Store>, Vec<BinlogPosition>) {
+    let (store, _) = open(disk, protocol).expect("a new store");
+    store.settings().max_binlog_size.store(1 << 20, Ordering::Relaxed);
+    let ends = (1..=6).map(|id| transfer(&store, id).expect("a commit").position).collect();
+    (store, ends)
+}
+
+/// A byte that rots while the server is down is no torn end: the start refuses, names the place and takes the
+/// operator's word for it. Behind the place that the engines vouch for it may be one, and the cut is told.
+#[test]
+fn what_was_durable_in_the_binlog_does_not_rot_unseen() {
+    for protocol in CONSISTENT.iter().chain(&DIVERGING).copied() {
+        let disk = SimDisk::new(1);
+        let (_store, ends) = run_in_one_file(&disk, protocol);
+        for (disk, how) in [(disk.kill_copy(), "kill"), (disk.crash(), "power cut")] {
+            let synced = synced(&disk);
+            assert!(synced >= ends[ends.len() - 2], "{protocol}, {how}: {synced} of {ends:?}");
+            let last = *ends.last().expect("some");
+            let path = Path::new("/data").join(format!("binlog.{:06}", last.file_number));
+            let length = disk.open(&path, &OpenOptions::read()).and_then(|file| file.len()).expect("a file");
+            let (mut refused, mut cut) = (0, 0);
+            let edges = [synced.offset - 1, synced.offset, last.offset - 1, length - 1];
+            for at in (0..last.offset).step_by(23).chain(edges).filter(|at| *at < length) {
+                let context = format!("{protocol}, {how}, byte {at} of {last}, synced to {synced}");
+                let disk = disk.kill_copy();
+                disk.corrupt(&path, at, 0x40);
+                let opened = open(&disk.kill_copy(), protocol);
+                if at >= synced.offset {
+                    let (_, report) = opened.unwrap_or_else(|error| panic!("{context}: {error}"));
+                    let said = report.to_string().contains("binlog bytes cut");
+                    assert!(report.binlog_bytes_cut > 0 && said && !report.cut_by_operator, "{context}: {report}");
+                    cut += 1;
+                    continue;
+                }
+                let error = opened.map(|(_, report)| report.to_string()).expect_err(&context);
+                refused += 1;
+                let RecoverError::BinlogRot { path: named, offset, cut_at, .. } = &error else {
+                    assert!(at < 126, "{context}: {error}");
+                    continue;
+                };
+                assert!(*named == path && *offset <= at, "{context}: {error}");
+                let mut options = Machine::options(1);
+                let place = options.binlog.position(cut_at).expect("a place");
+                let beside = BinlogPosition { offset: place.offset + 1, ..place };
+                options.binlog_cut_at = Some(beside);
+                assert!(open_as(&disk.kill_copy(), protocol, options).is_err(), "{context}: cut elsewhere");
+                let options = StoreOptions { binlog_cut_at: Some(place), ..Machine::options(1) };
+                let (store, report) = open_as(&disk, protocol, options).expect("the operator chose");
+                assert!(report.cut_by_operator && report.to_string().contains("as the operator asked"), "{context}");
+                let kept = ends.iter().filter(|end| end.offset <= at).count() as u64;
+                assert_eq!(found(&disk, &store).binlog, (1..=kept).collect::<Vec<_>>(), "{context}");
+                drop(store);
+                open(&disk.crash(), protocol).unwrap_or_else(|error| panic!("{context}, once more: {error}"));
+            }
+            let vouched_for_all = synced.offset == length;
+            assert!(refused > 10 && (cut > 0 || vouched_for_all), "{protocol}, {how}: {refused} refused, {cut} cut");
+        }
+    }
+}
+
+/// Nor is a file that became shorter, or that is gone.
+#[test]
+fn a_binlog_file_that_was_durable_is_missed() {
+    for protocol in CONSISTENT.iter().chain(&DIVERGING).copied() {
+        let disk = SimDisk::new(1);
+        let (_store, ends) = run_in_one_file(&disk, protocol);
+        let disk = disk.crash();
+        let file = Path::new("/data/binlog.000001");
+        let shorter = disk.kill_copy();
+        let opened = shorter.open(file, &OpenOptions::buffered(Create::Never));
+        opened.and_then(|file| file.set_len(ends[1].offset)).expect("a file");
+        let error = open(&shorter, protocol).map(drop).expect_err("transactions are missing");
+        let RecoverError::BinlogRot { offset, .. } = &error else { panic!("{protocol}: {error}") };
+        assert_eq!(*offset, ends[1].offset, "{protocol}: {error}");
+        let gone = disk.kill_copy();
+        gone.remove(file).expect("a file");
+        open(&gone, protocol).map(drop).expect_err("the file is missing");
+        gone.remove(Path::new("/data/binlog.index")).expect("an index");
+        open(&gone, protocol).map(drop).expect_err("everything is missing");
+    }
+}
+
+/// Commit records that no commit flushes are flushed by and by, and the binlog is vouched for up to its end; so it is
+/// after a clean stop, however rarely it was synced.
+#[test]
+fn an_idle_or_stopped_server_has_vouched_for_all_of_its_binlog() {
+    for protocol in CONSISTENT.iter().chain(&DIVERGING).copied() {
+        let disk = SimDisk::new(1);
+        let (store, ends) = run_in_one_file(&disk, protocol);
+        let mut seen = Vec::new();
+        (0..2).for_each(|_| store.steps().flush_left(&mut seen).expect("a flush"));
+        assert_eq!(Some(&synced(&disk.kill_copy().crash())), ends.last(), "{protocol}");
+        store.settings().durability.sync_binlog.store(0, Ordering::Relaxed);
+        let end = transfer(&store, 7).expect("a commit").position;
+        assert!(synced(&disk.kill_copy().crash()) < end, "{protocol}: it was not synced");
+        store.close().expect("a clean stop");
+        assert_eq!(synced(&disk.kill_copy().crash()), end, "{protocol}");
+    }
+}
+
+/// With `sync_binlog` other than 1 a power cut may take from the binlog what the engines have. The server starts, and
+/// says so.
+#[test]
+fn a_binlog_that_was_not_synced_may_lose_its_end_and_the_start_says_so() {
+    for (protocol, every) in CONSISTENT.iter().chain(&DIVERGING).flat_map(|protocol| [(*protocol, 0), (*protocol, 3)]) {
+        let mut told = 0;
+        for operation in (0..).step_by(3) {
+            let disk = SimDisk::new(operation + 1);
+            let (store, _) = open(&disk, protocol).expect("a new store");
+            store.settings().durability.sync_binlog.store(every, Ordering::Relaxed);
+            let fault = disk.operations() + operation;
+            disk.set_fault(fault, Fault::PowerCut);
+            let done = (1..=TRANSFERS).take_while(|id| transfer(&store, *id).is_ok()).count();
+            drop(store);
+            let disk = disk.crash();
+            let context = format!("{protocol}, sync_binlog={every}, power cut at operation {operation}");
+            let (store, report) = open(&disk, protocol).unwrap_or_else(|error| panic!("{context}: {error}"));
+            let there = found(&disk, &store);
+            let lacks = there.rows.iter().flatten().any(|id| !there.binlog.contains(id));
+            assert!(!lacks || !report.divergences.is_empty(), "{context}: {there:?}: {report}");
+            told += u64::from(lacks);
+            if done as u64 == TRANSFERS {
+                break;
+            }
+        }
+        assert!(told > 0, "{protocol}, sync_binlog={every}: the binlog never lost its end");
     }
 }
 

@@ -139,21 +139,21 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Writes a file's bytes before `end` again, for [`BinlogFiles::finish_recovery`] to sync: after a sync that failed
-    /// they can be read and may not be on the disk.
-    pub fn write_again(&self, end: BinlogPosition) -> Result<(), BinlogError> {
+    /// Writes a file's bytes from offset `from` to `end` again, for [`BinlogFiles::finish_recovery`] to sync: after a
+    /// sync that failed they can be read and may not be on the disk.
+    pub fn write_again(&self, from: u64, end: BinlogPosition) -> Result<(), BinlogError> {
+        if from >= end.offset {
+            return Ok(());
+        }
         let file = self.fs.open(&self.path(end.file_number), &self.writable(Create::Never))?;
-        let mut bytes = vec![0; COMPARE_BYTES.min(usize::try_from(end.offset).unwrap_or(COMPARE_BYTES))];
-        let mut at = 0;
+        let mut bytes = vec![0; COMPARE_BYTES.min(usize::try_from(end.offset - from).unwrap_or(COMPARE_BYTES))];
+        let mut at = from;
         while at < end.offset {
             let wanted = (end.offset - at).min(bytes.len() as u64) as usize;
             let got = file.read_at(at, &mut bytes[..wanted])?;
             if got == 0 {
-                return Err(self.damaged(
-                    end.file_number,
-                    at,
-                    "the file ends here, a moment ago it did not".to_owned(),
-                ));
+                let what = "the file ends here, a moment ago it did not".to_owned();
+                return Err(self.damaged(end.file_number, at, what));
             }
             file.write_at(at, &bytes[..got])?;
             at += got as u64;
