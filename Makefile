@@ -3,6 +3,7 @@
 # make bench  measure against MariaDB                  BENCH="--quick" for a short run
 # make history  redraw published results about commit protocols   HISTORY="--quick" or "--full"
 # make sim    simulated faults by fresh seeds     SECONDS=600, or SEED=N to run one again
+# make sweep  a fault at every operation of the disk, in turn    RUNGS="journal mysql57" for some protocols
 # make torture  kill -9, power cuts, failing and full disks   ROUNDS=200
 # make fuzz   libFuzzer on the readers of network and disk    TARGETS="sql" RUNS=10000000
 # make build  the release binary, target/release/cohort
@@ -24,6 +25,7 @@ HISTORY ?=
 SEED ?=
 SECONDS ?= 600
 ROUNDS ?= 200
+RUNGS ?=
 TARGETS ?= protocol binlog journal sql
 RUNS ?= 10000000
 
@@ -38,7 +40,7 @@ ifndef ROCKSDB_LIB_DIR
     export ROCKSDB_STATIC := 1
 endif
 
-.PHONY: run build test bench history sim torture fuzz fmt clean tools-build tools-test tools-bench target rocksdb
+.PHONY: run build test bench history sim sweep torture fuzz fmt clean tools-build tools-test tools-bench target rocksdb
 .DEFAULT_GOAL := build
 
 run: build
@@ -68,6 +70,9 @@ history: tools-bench build
 
 sim: rocksdb
 	cargo run --profile checked --package cohort-sim -- $(if $(SEED),--seed $(SEED),--seconds $(SECONDS))
+
+sweep: tools-test rocksdb
+	COHORT_STRIDE=1 cargo test --profile checked --no-fail-fast --package cohort-sim --test sweep -- --nocapture $(RUNGS)
 
 torture: tools-test rocksdb
 	cargo build --profile checked --package cohort-server

@@ -152,6 +152,15 @@ impl SimDisk {
         SimDisk::with_image(state.image.copy(), random)
     }
 
+    /// Gives a file a second name, as a file system can and [`FileSystem`] does not ask for: for those who mount the
+    /// disk. Behind a crash the names stand for two files of the same content.
+    pub fn link(&self, from: &Path, to: &Path) -> Result<(), IoError> {
+        self.state
+            .lock()
+            .change_names(Kind::Growing, |image| image.link(from, to))
+            .map_err(|source| IoError::new("link", from, source))
+    }
+
     /// Flips the bits of `mask` in one byte, on the disk and in what readers see.
     ///
     /// # Panics

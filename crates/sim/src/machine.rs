@@ -1,8 +1,9 @@
 //! A machine: what a power cut takes down together.
 //!
 //! The first engine is a map in memory with a log on the simulated disk, and stands for RocksDB; the second is
-//! redb. Both take part in the journal and in the classic protocols. Where copies must be cheap, both are in memory, and
-//! lose what they had not flushed.
+//! redb. Both take part in the journal and in the classic protocols. Where a disk is mounted, the first is RocksDB
+//! itself, which reaches the same disk as everything else by way of the kernel. Where copies must be cheap, both are in
+//! memory, and lose what they had not flushed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use anyhow::{Context, Result};
 use cohort_engine::logged::LoggedEngine;
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
+use cohort_engine::rocksdb::{RocksDb, RocksDbOptions, RocksDbTwoPhase};
 use cohort_engine::{Engine, TwoPhase};
 use cohort_io::{FileSystem, SimClock, SimDisk, read_whole};
 use cohort_log::binlog::{BinlogOptions, ServerIdentity};
@@ -19,19 +21,40 @@ use cohort_sql::Database;
 use cohort_txn::{
     CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, StoreOptions,
 };
+use parking_lot::Mutex;
 
+use crate::mount::Mounted;
+
+/// What the GTIDs of a machine's server begin with.
+pub const SERVER_UUID: &str = "11111111-2222-3333-4444-555555555555";
 /// Where binlog files are.
 pub const BINLOG_DIR: &str = "/data";
 /// Where the journal's segments are.
 pub const JOURNAL_DIR: &str = "/data/journal";
 
-/// The disk, and the clock beside it.
+/// The disk, and the clock beside it. Clones share both.
+#[derive(Clone)]
 pub struct Machine {
     disk: SimDisk,
     clock: Arc<SimClock>,
-    /// In the place of those on the disk.
-    memory: Option<[Arc<MemoryEngine>; 2]>,
+    engines: Kind,
 }
+
+/// Which engines.
+#[derive(Clone)]
+enum Kind {
+    /// The map with a log, and redb.
+    Logged,
+    /// RocksDB on the disk as it is mounted there, and redb.
+    RocksDb(Arc<Mutex<Mounted>>),
+    /// Two maps.
+    Memory([Arc<MemoryEngine>; 2]),
+}
+
+/// RocksDB writes its memtables at a size that a few transactions reach.
+const WRITE_BUFFER_BYTES: usize = 128 << 10;
+/// The same for redb beside it.
+const LAYER_BYTES: usize = 128 << 10;
 
 /// What does not change in a run: sizes, small so that a short run crosses them, and whether there is a binlog.
 #[derive(Clone, Copy, Debug)]
@@ -48,26 +71,43 @@ pub struct Settings {
 struct Engines<'m>(&'m Machine);
 
 impl Engines<'_> {
-    fn open(&self) -> Result<(Arc<LoggedEngine>, Arc<Redb>), EngineSourceError> {
-        let disk = self.0.disk();
-        let logged = LoggedEngine::open(disk, Path::new("/data"), "LOGGED")?;
-        let redb = Redb::open(Arc::new(disk.clone()), Path::new("/data/redb"), &RedbOptions::default())?;
-        Ok((Arc::new(logged), Arc::new(redb)))
+    fn logged(&self) -> Result<Arc<LoggedEngine>, EngineSourceError> {
+        Ok(Arc::new(LoggedEngine::open(self.0.disk(), Path::new("/data"), "LOGGED")?))
     }
+
+    fn redb(&self, options: &RedbOptions) -> Result<Arc<Redb>, EngineSourceError> {
+        Ok(Arc::new(Redb::open(Arc::new(self.0.disk().clone()), Path::new("/data/redb"), options)?))
+    }
+}
+
+fn rocksdb_options() -> RocksDbOptions {
+    RocksDbOptions { cache_bytes: 1 << 20, write_buffer_bytes: WRITE_BUFFER_BYTES, ..RocksDbOptions::default() }
+}
+
+fn small_layers() -> RedbOptions {
+    RedbOptions { layer_bytes: LAYER_BYTES, ..RedbOptions::default() }
 }
 
 impl EngineSource for Engines<'_> {
     fn journaled(&self) -> Result<Vec<Arc<dyn Engine>>, EngineSourceError> {
-        if let Some([one, two]) = self.0.memory.clone() {
-            return Ok(vec![one, two]);
+        match &self.0.engines {
+            Kind::Logged => Ok(vec![self.logged()?, self.redb(&RedbOptions::default())?]),
+            Kind::RocksDb(mounted) => {
+                let dir = mounted.lock().path("/data/rocksdb");
+                Ok(vec![Arc::new(RocksDb::open(&dir, &rocksdb_options())?), self.redb(&small_layers())?])
+            }
+            Kind::Memory([one, two]) => Ok(vec![one.clone(), two.clone()]),
         }
-        let (logged, redb) = self.open()?;
-        Ok(vec![logged, redb])
     }
 
     fn two_phase(&self) -> Result<Vec<Arc<dyn TwoPhase>>, EngineSourceError> {
-        let (logged, redb) = self.open()?;
-        Ok(vec![logged, redb])
+        match &self.0.engines {
+            Kind::RocksDb(mounted) => {
+                let dir = mounted.lock().path("/data/rocksdb");
+                Ok(vec![Arc::new(RocksDbTwoPhase::open(&dir, &rocksdb_options())?), self.redb(&small_layers())?])
+            }
+            Kind::Logged | Kind::Memory(_) => Ok(vec![self.logged()?, self.redb(&RedbOptions::default())?]),
+        }
     }
 }
 
@@ -75,13 +115,24 @@ impl Machine {
     /// A new machine with an empty disk.
     pub fn new(seed: u64) -> Machine {
         let clock = Arc::new(SimClock::new(1_700_000_000_000_000));
-        Machine { disk: SimDisk::new(seed), clock, memory: None }
+        Machine { disk: SimDisk::new(seed), clock, engines: Kind::Logged }
     }
 
     /// [`Machine::new`], with engines in memory, for the journal only.
     pub fn in_memory(seed: u64) -> Machine {
         let engines = ["LOGGED", "redb"].map(|name| Arc::new(MemoryEngine::named(name)));
-        Machine { memory: Some(engines), ..Machine::new(seed) }
+        Machine { engines: Kind::Memory(engines), ..Machine::new(seed) }
+    }
+
+    /// [`Machine::new`] with RocksDB, whose disk takes the place of the one that is mounted whenever its server is
+    /// started: of all machines of a mount one at a time has a server.
+    pub fn with_rocksdb(seed: u64, mounted: Arc<Mutex<Mounted>>) -> Machine {
+        Machine { engines: Kind::RocksDb(mounted), ..Machine::new(seed) }
+    }
+
+    /// The first engine's name in SQL.
+    pub fn first_engine(&self) -> &'static str {
+        if matches!(self.engines, Kind::RocksDb(_)) { "RocksDB" } else { "LOGGED" }
     }
 
     /// Its disk.
@@ -110,8 +161,11 @@ impl Machine {
     }
 
     fn restarted(&self, disk: SimDisk) -> Machine {
-        let memory = self.memory.as_ref().map(|engines| engines.each_ref().map(|engine| Arc::new(engine.crash())));
-        Machine { disk, clock: self.clock.clone(), memory }
+        let engines = match &self.engines {
+            Kind::Memory(engines) => Kind::Memory(engines.each_ref().map(|engine| Arc::new(engine.crash()))),
+            kind => kind.clone(),
+        };
+        Machine { disk, clock: self.clock.clone(), engines }
     }
 
     /// The names beside the binlog and what its index says, for people.
@@ -128,7 +182,10 @@ impl Machine {
 
     /// Starts a server without threads: recovers, hands over to `protocol`, reads the catalog.
     pub fn open_under(&self, settings: Settings, protocol: CommitProtocol) -> Result<(Arc<Database>, StartReport)> {
-        let server_uuid = "11111111-2222-3333-4444-555555555555".parse().context("a UUID")?;
+        if let Kind::RocksDb(mounted) = &self.engines {
+            mounted.lock().exchange(self.disk.clone());
+        }
+        let server_uuid = SERVER_UUID.parse().context("a UUID")?;
         let options = || StoreOptions {
             journal_dir: JOURNAL_DIR.into(),
             journal: JournalOptions {

@@ -6,7 +6,8 @@
 //! `docs/decisions/0010-power-cuts.md`. Files bypass the page cache, so that what readers see is the disk's one
 //! state; a write through a handle that was opened with `O_DSYNC` or `O_SYNC` is durable when it returns.
 //!
-//! Not as on a disk: directories are durable when made. Times and permissions are not kept, there are no links.
+//! Not as on a disk: directories are durable when made. Times and permissions are not kept. A link is a node of its own
+//! for the kernel, and a file of its own behind a power cut: made for files that nobody writes any more.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -35,6 +36,9 @@ const THREADS: usize = 8;
 /// A mounted disk. Dropping it unmounts it.
 pub struct Mounted {
     disk: SimDisk,
+    /// What processes see; after a power cut still the disk without power.
+    served: Arc<Mutex<SimDisk>>,
+    nodes: Arc<Mutex<Nodes>>,
     directories: Directories,
     mountpoint: PathBuf,
     session: Option<BackgroundSession>,
@@ -67,6 +71,8 @@ impl Mounted {
     /// Mounts `disk` at an existing directory. Needs `/dev/fuse`, and root or `fusermount3`.
     pub fn new(disk: SimDisk, mountpoint: &Path) -> io::Result<Mounted> {
         let mut mounted = Mounted {
+            served: Arc::new(Mutex::new(disk.clone())),
+            nodes: Arc::default(),
             disk,
             directories: Directories::default(),
             mountpoint: mountpoint.to_path_buf(),
@@ -100,10 +106,11 @@ impl Mounted {
     }
 
     fn mount(&mut self, access: MountOption) -> io::Result<()> {
+        self.serve();
         let layer = Layer {
-            disk: self.disk.clone(),
+            disk: self.served.clone(),
             directories: self.directories.clone(),
-            nodes: Mutex::default(),
+            nodes: self.nodes.clone(),
             gate: self.gate.clone(),
         };
         let mut config = Config::default();
@@ -130,6 +137,28 @@ impl Mounted {
         self.unmount()?;
         self.find_directories(Path::new("/"));
         self.mount(MountOption::RW)
+    }
+
+    /// Puts another disk in the place of the one that is mounted, of which nobody may have a file open. The kernel
+    /// keeps nothing of a disk and asks for every name anew; numbers that it had are never used again.
+    pub fn exchange(&mut self, disk: SimDisk) {
+        self.disk = disk;
+        self.directories.lock().clear();
+        self.serve();
+        self.find_directories(Path::new("/"));
+    }
+
+    /// From now on processes see the present disk, and nothing that they had open.
+    fn serve(&self) {
+        let mut nodes = self.nodes.lock();
+        let Nodes { last_number, last_handle, .. } = *nodes;
+        *nodes = Nodes { last_number, last_handle, ..Nodes::default() };
+        *self.served.lock() = self.disk.clone();
+    }
+
+    /// Where processes find what the disk has at `path`, which begins with a slash.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.mountpoint.join(path.trim_start_matches('/'))
     }
 
     /// A file whose removal was lost brings the directories above it back.
@@ -175,9 +204,9 @@ struct Nodes {
 }
 
 struct Layer {
-    disk: SimDisk,
+    disk: Arc<Mutex<SimDisk>>,
     directories: Directories,
-    nodes: Mutex<Nodes>,
+    nodes: Arc<Mutex<Nodes>>,
     gate: Arc<Gate>,
 }
 
@@ -208,6 +237,10 @@ fn attributes(number: u64, len: Option<u64>) -> FileAttr {
 }
 
 impl Layer {
+    fn disk(&self) -> SimDisk {
+        self.disk.lock().clone()
+    }
+
     fn is_directory(&self, path: &Path) -> bool {
         path == Path::new("/") || self.directories.lock().contains(path)
     }
@@ -231,7 +264,9 @@ impl Layer {
         }
         let file = match self.is_directory(path) {
             true => None,
-            false => Some(self.disk.open(path, &OpenOptions::buffered(Create::Never)).map_err(|error| errno(&error))?),
+            false => {
+                Some(self.disk().open(path, &OpenOptions::buffered(Create::Never)).map_err(|error| errno(&error))?)
+            }
         };
         let mut nodes = self.nodes.lock();
         nodes.last_number += 1;
@@ -264,7 +299,7 @@ impl Layer {
         let path = self.path_of(number)?;
         let wants_sync = flags & rustix::fs::OFlags::DSYNC.bits() as i32 != 0;
         let synced = match wants_sync {
-            true => Some(self.disk.open(&path, &OpenOptions::direct_sync()).map_err(|error| errno(&error))?),
+            true => Some(self.disk().open(&path, &OpenOptions::direct_sync()).map_err(|error| errno(&error))?),
             false => None,
         };
         if flags & rustix::fs::OFlags::TRUNC.bits() as i32 != 0 {
@@ -301,14 +336,14 @@ impl Layer {
     }
 
     fn rename_to(&self, from: &Path, to: &Path, flags: RenameFlags) -> Result<(), Errno> {
-        let there = self.disk.exists(to).map_err(|error| errno(&error))?;
+        let there = self.disk().exists(to).map_err(|error| errno(&error))?;
         if self.is_directory(from) || !(flags & !RenameFlags::RENAME_NOREPLACE).is_empty() {
             return Err(Errno::EOPNOTSUPP);
         }
         if there && flags.contains(RenameFlags::RENAME_NOREPLACE) {
             return Err(Errno::EEXIST);
         }
-        self.disk.rename(from, to).map_err(|error| errno(&error))?;
+        self.disk().rename(from, to).map_err(|error| errno(&error))?;
         let mut nodes = self.nodes.lock();
         nodes.by_path.remove(to);
         if let Some(number) = nodes.by_path.remove(from) {
@@ -319,7 +354,7 @@ impl Layer {
     }
 
     fn remove(&self, path: &Path) -> Result<(), Errno> {
-        self.disk.remove(path).map_err(|error| errno(&error))?;
+        self.disk().remove(path).map_err(|error| errno(&error))?;
         self.nodes.lock().by_path.remove(path);
         Ok(())
     }
@@ -349,7 +384,7 @@ impl Layer {
 
     /// Names in a directory: files and directories.
     fn names(&self, path: &Path) -> Result<BTreeSet<String>, Errno> {
-        let mut names: BTreeSet<String> = self.disk.list(path).map_err(|error| errno(&error))?.into_iter().collect();
+        let mut names: BTreeSet<String> = self.disk().list(path).map_err(|error| errno(&error))?.into_iter().collect();
         let directories = self.directories.lock();
         let below = directories.iter().filter(|directory| directory.parent() == Some(path));
         names.extend(below.filter_map(|directory| Some(directory.file_name()?.to_string_lossy().into_owned())));
@@ -435,6 +470,18 @@ impl Filesystem for Layer {
         answer(renamed, reply);
     }
 
+    fn link(&self, _: &Request, number: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let linked = self.path_of(number).and_then(|from| {
+            let to = self.child(parent, name)?;
+            self.disk().link(&from, &to).map_err(|error| errno(&error))?;
+            self.node(&to)
+        });
+        match linked {
+            Ok(attributes) => reply.entry(&TTL, &attributes, GENERATION),
+            Err(error) => reply.error(error),
+        }
+    }
+
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         match self.open_file(number, flags.0) {
             Ok(handle) => reply.opened(handle, FopenFlags::FOPEN_DIRECT_IO),
@@ -453,7 +500,7 @@ impl Filesystem for Layer {
         reply: ReplyCreate,
     ) {
         let created = self.child(parent, name).and_then(|path| {
-            self.disk.open(&path, &OpenOptions::buffered(Create::IfMissing)).map_err(|error| errno(&error))?;
+            self.disk().open(&path, &OpenOptions::buffered(Create::IfMissing)).map_err(|error| errno(&error))?;
             let attributes = self.node(&path)?;
             Ok((attributes, self.open_file(attributes.ino, flags)?))
         });
@@ -529,7 +576,7 @@ impl Filesystem for Layer {
     }
 
     fn fsyncdir(&self, _: &Request, number: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        let synced = self.path_of(number).and_then(|path| self.disk.sync_dir(&path).map_err(|error| errno(&error)));
+        let synced = self.path_of(number).and_then(|path| self.disk().sync_dir(&path).map_err(|error| errno(&error)));
         answer(synced, reply);
     }
 
@@ -563,7 +610,7 @@ impl Filesystem for Layer {
     }
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        let left = self.disk.available_bytes(Path::new("/")).unwrap_or(0).min(PLENTY) / BLOCK as u64;
+        let left = self.disk().available_bytes(Path::new("/")).unwrap_or(0).min(PLENTY) / BLOCK as u64;
         reply.statfs(PLENTY / BLOCK as u64, left, left, 1 << 20, 1 << 20, BLOCK as u32, 255, BLOCK as u32);
     }
 

@@ -59,6 +59,8 @@ impl Redb {
         if !fs.exists(&dir.join(FILE)).map_err(refused)? {
             create(&*fs, dir, options, &syncs)?;
         }
+        // Also when it was there: the process that made it may have failed to make its name durable.
+        fs.sync_dir(dir).map_err(refused)?;
         let file = fs.open(&dir.join(FILE), &OpenOptions::buffered(Create::Never).counted(&syncs)).map_err(refused)?;
         check_magic(&*file, dir)?;
         let open = || {
@@ -120,7 +122,7 @@ impl Redb {
     }
 }
 
-/// Makes the file under another name, so that one of the right name is always whole.
+/// Makes the file under another name, so that one of the right name is always whole. The name is not durable yet.
 fn create(fs: &dyn FileSystem, dir: &Path, options: &RedbOptions, syncs: &Arc<SyncCounters>) -> Result<(), OpenError> {
     let refused = |error| io_error(dir, &error);
     let new = dir.join(NEW_FILE);
@@ -134,8 +136,7 @@ fn create(fs: &dyn FileSystem, dir: &Path, options: &RedbOptions, syncs: &Arc<Sy
     };
     initialise().map_err(|error| open_error(dir, error))?;
     file.sync_data().map_err(refused)?;
-    fs.rename(&new, &dir.join(FILE)).map_err(refused)?;
-    fs.sync_dir(dir).map_err(refused)
+    fs.rename(&new, &dir.join(FILE)).map_err(refused)
 }
 
 fn open_file(file: &Arc<dyn File>, options: &RedbOptions) -> Result<Database, DatabaseError> {

@@ -571,3 +571,25 @@ fn a_position_that_does_not_rise_is_a_defect() {
     engine.apply(&[], Position(5)).unwrap();
     let _ = engine.apply(&[], Position(5));
 }
+
+/// A process that could not make the file's name durable is followed by one that finds it.
+#[test]
+fn a_file_whose_name_was_never_synced_is_not_lost_with_what_came_later() {
+    for operation in 0.. {
+        let disk = SimDisk::new(operation + 1);
+        disk.set_fault(operation, Fault::Error);
+        let failed = on_disk(&disk, &small()).is_err();
+        let disk = disk.kill();
+        let engine = on_disk(&disk, &small()).expect("a start behind the error");
+        engine.apply(&[&put(b"later", b"value")], Position(1)).expect("apply");
+        engine.flush().expect("flush");
+        let after = disk.crash();
+        drop(engine);
+        let engine = on_disk(&after, &small()).expect("a start behind a power cut");
+        assert_eq!(engine.durable_position(), Position(1), "error at operation {operation}");
+        if !failed {
+            assert!(operation > 5, "the file was made");
+            return;
+        }
+    }
+}

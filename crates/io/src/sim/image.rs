@@ -52,6 +52,15 @@ impl Image {
         Ok(())
     }
 
+    pub(super) fn link(&mut self, from: &Path, to: &Path) -> std::io::Result<()> {
+        let inode = self.find(from).ok_or_else(not_found)?;
+        if self.find(to).is_some() {
+            return Err(std::io::Error::from_raw_os_error(libc::EEXIST));
+        }
+        self.apply(&[(to, Some(inode))]);
+        Ok(())
+    }
+
     pub(super) fn remove(&mut self, path: &Path) -> std::io::Result<()> {
         self.find(path).ok_or_else(not_found)?;
         self.apply(&[(path, None)]);

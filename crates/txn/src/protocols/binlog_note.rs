@@ -67,13 +67,21 @@ impl BinlogNote {
         redo.into_bytes()
     }
 
-    /// Leaves the note in those engines that do not have it, to be flushed by the caller; says whether there are
-    /// such.
+    /// Leaves in each engine that it ends as the note says, unless that is there, to be flushed by the caller; says
+    /// whether there were such.
+    ///
+    /// What an engine knows of the others does not move forward: if only one of them has its note behind a crash, it
+    /// must not tell of changes that the others would seem to have lost.
     pub fn leave(&self, engines: &[Arc<dyn TwoPhase>]) -> Result<bool, RecoverError> {
         let mut changed = false;
-        for engine in engines {
-            if BinlogNote::read(&**engine, engines.len())? != *self {
-                engine.commit_unprepared(&self.redo())?;
+        for (at, engine) in engines.iter().enumerate() {
+            let found = BinlogNote::read(&**engine, engines.len())?;
+            let mut last: Vec<BinlogPosition> =
+                found.last.iter().zip(&self.last).map(|(found, end)| *found.min(end)).collect();
+            last[at] = self.last[at];
+            let note = BinlogNote { synced: self.synced, last };
+            if note != found {
+                engine.commit_unprepared(&note.redo())?;
                 changed = true;
             }
         }

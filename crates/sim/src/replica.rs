@@ -1,0 +1,128 @@
+//! What a binlog holds: its transactions in order, as rows and statements.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use cohort_io::FileSystem;
+use cohort_log::binlog::{BinlogReader, EventBody, ReaderOptions, RowValue, RowsEvent, TableMapEvent};
+use cohort_txn::Store;
+
+use crate::machine::{BINLOG_DIR, SERVER_UUID};
+
+/// A row as text, column by column; the first is its primary key, a number.
+pub type Row = Vec<String>;
+
+/// A row before and after, one of them missing where it was made or removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowChange {
+    /// Whose row, without its database.
+    pub table: String,
+    /// As it was.
+    pub before: Option<Row>,
+    /// As it became.
+    pub after: Option<Row>,
+}
+
+/// A transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Logged {
+    /// Rows that were committed.
+    Rows(Vec<RowChange>),
+    /// A statement that is a transaction of its own.
+    Statement(String),
+    /// XA PREPARE: the name, and rows that wait for its decision.
+    Prepared(String, Vec<RowChange>),
+    /// XA COMMIT of a name.
+    Committed(String),
+    /// XA ROLLBACK of a name.
+    RolledBack(String),
+}
+
+/// The primary key of a row.
+pub fn id_of(row: &[String]) -> Result<i64> {
+    Ok(row.first().context("a row without columns")?.parse()?)
+}
+
+/// Reads every file. An error tells of one that is not whole, of a transaction without an end, of a gap between
+/// GTIDs, or of a server that knows of others than the binlog.
+pub fn read(store: &Store, fs: &dyn FileSystem) -> Result<Vec<Logged>> {
+    let mut reading = Reading::default();
+    for file in store.binlog().list() {
+        let mut reader = BinlogReader::open(fs, &Path::new(BINLOG_DIR).join(&file.name), ReaderOptions::default())?;
+        while let Some(event) = reader.next_event()? {
+            reading.take(event.decode()?).with_context(|| format!("{} at byte {}", file.name, event.offset))?;
+        }
+        ensure!(!reading.is_within, "{} ends within a transaction", file.name);
+    }
+    let executed = store.executed().1.to_string();
+    let expected = match reading.gtids {
+        0 => String::new(),
+        1 => format!("{SERVER_UUID}:1"),
+        last => format!("{SERVER_UUID}:1-{last}"),
+    };
+    ensure!(executed == expected, "executed is {executed}, the binlog has {expected}");
+    Ok(reading.transactions)
+}
+
+#[derive(Default)]
+struct Reading {
+    transactions: Vec<Logged>,
+    /// How many there were; they are numbered from 1.
+    gtids: u64,
+    is_within: bool,
+    map: Option<TableMapEvent>,
+    rows: Vec<RowChange>,
+}
+
+impl Reading {
+    fn take(&mut self, event: EventBody<'_>) -> Result<()> {
+        match event {
+            EventBody::Gtid(gtid) => {
+                ensure!(!self.is_within, "a transaction begins within another");
+                self.gtids += 1;
+                ensure!(gtid.gtid.gno == self.gtids, "{} is not number {}", gtid.gtid, self.gtids);
+                self.is_within = true;
+            }
+            EventBody::TableMap(map) => self.map = Some(map),
+            EventBody::Rows(rows) => changes(self.map.as_ref().context("no table map")?, &rows, &mut self.rows)?,
+            EventBody::Xid(_) => self.end(Logged::Rows),
+            EventBody::XaPrepare(event) if event.one_phase => self.end(Logged::Rows),
+            EventBody::XaPrepare(event) => self.end(|rows| Logged::Prepared(event.xid.to_string(), rows)),
+            EventBody::Query(query) => {
+                let sql = String::from_utf8(query.sql.to_vec())?;
+                if let Some(xid) = sql.strip_prefix("XA COMMIT ") {
+                    self.end(|_| Logged::Committed(xid.to_owned()));
+                } else if let Some(xid) = sql.strip_prefix("XA ROLLBACK ") {
+                    self.end(|_| Logged::RolledBack(xid.to_owned()));
+                } else if sql != "BEGIN" && !sql.starts_with("XA START ") && !sql.starts_with("XA END ") {
+                    self.end(|_| Logged::Statement(sql));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, as_what: impl FnOnce(Vec<RowChange>) -> Logged) {
+        self.is_within = false;
+        self.transactions.push(as_what(std::mem::take(&mut self.rows)));
+    }
+}
+
+fn changes(map: &TableMapEvent, rows: &RowsEvent<'_>, changes: &mut Vec<RowChange>) -> Result<()> {
+    for row in rows.rows(map) {
+        let row = row?;
+        let (before, after) = (row.before.map(image).transpose()?, row.after.map(image).transpose()?);
+        changes.push(RowChange { table: map.table.clone(), before, after });
+    }
+    Ok(())
+}
+
+fn image(row: Vec<RowValue>) -> Result<Row> {
+    let text = row.into_iter().map(|value| match value {
+        RowValue::Int(number) => Ok(number.to_string()),
+        RowValue::Bytes(bytes) => Ok(String::from_utf8(bytes)?),
+        other => bail!("no table here has {other:?}"),
+    });
+    text.collect()
+}

@@ -1,0 +1,290 @@
+//! One workload, crashed and failed at every operation of the disk in turn, under every commit protocol.
+//!
+//! Outline of [`Sweep::run`]: for each [`Fault`] the workload ([`script`]) runs with that fault at operation 0, 1, 2 …
+//! until it ends without reaching it. Then the power is cut, or the process killed; a recovery meets a second fault; and
+//! one that meets none must bring back what clients were told ([`mod@judge`]), go on with more transactions, and find all of
+//! it again behind another power cut. At every so many operations, the second fault is swept through the recovery as well.
+//!
+//! - [`clients`] are sessions that take turns, and the memory of what they were told;
+//! - [`state`] is what they change, as told, as the tables show it, and as a binlog makes it.
+//!
+//! Invariants
+//! 1. Nothing is expected but what clients were told: runs need not be the same twice, and those with threads of
+//!    their own (groups of a classic protocol, redb's and RocksDB's background) are not.
+//! 2. A recovery that an error meets fails, or comes up with everything; the next start has everything in either case.
+//!
+//! Not here: schedules that a seed chooses, lock waits and changes from one protocol to another ([`mod@crate::run`]).
+
+pub mod clients;
+pub mod judge;
+pub mod script;
+pub mod state;
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::{Context, Result, ensure};
+use cohort_io::{Fault, SeededRandom};
+use cohort_sql::Database;
+use cohort_txn::{CommitProtocol, StartReport};
+use parking_lot::Mutex;
+
+use crate::machine::{Machine, Settings};
+use crate::mount::Mounted;
+use clients::{Clients, Memory};
+use judge::{Promise, divergences, judge};
+
+/// Everything that a sweep injects.
+const FAULTS: [Fault; 4] = [Fault::PowerCut, Fault::Error, Fault::NoSpace, Fault::ShortWrite];
+/// Journal segments of so many bytes: the large transaction reaches over several.
+const SEGMENT_BYTES: u64 = 32 << 10;
+/// A binlog file ends behind so many bytes: a few transactions.
+const BINLOG_BYTES: u64 = 16 << 10;
+
+/// What is swept, and how closely.
+pub struct Sweep {
+    /// The commit protocol. [`CommitProtocol::TcMmap`] goes without a binlog.
+    pub protocol: CommitProtocol,
+    /// Where RocksDB's files are seen; without, the stand-in is the first engine.
+    pub rocksdb: Option<Arc<Mutex<Mounted>>>,
+    /// Chooses where strides begin, what a power cut keeps, and second faults.
+    pub seed: u64,
+    /// Every so many operations; 1 for all of them.
+    pub stride: u64,
+    /// At every so many of the runs, the recovery's operations too, at this stride as well.
+    pub recovery_stride: u64,
+}
+
+/// What a sweep did.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Operations of the workload without faults.
+    pub operations: u64,
+    /// Of the longest recovery.
+    pub recovery_operations: u64,
+    /// Workloads that met a fault.
+    pub runs: u64,
+    /// Recoveries that met a second one.
+    pub faulty_recoveries: u64,
+    /// Of these, such as did not come up.
+    pub refused_starts: u64,
+    /// Transactions whose clients were never told their outcome.
+    pub in_doubt: u64,
+    /// Starts that said that binlog and engines differ.
+    pub divergences: u64,
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Figures { operations, recovery_operations, runs, .. } = self;
+        write!(f, "{operations} operations, {recovery_operations} of a recovery; {runs} runs with a fault, ")?;
+        write!(f, "{} recoveries with one, of which {} failed; ", self.faulty_recoveries, self.refused_starts)?;
+        write!(f, "{} transactions in doubt, {} divergences told", self.in_doubt, self.divergences)
+    }
+}
+
+/// A machine without a server, and what clients of its servers were told.
+#[derive(Clone)]
+struct Stopped {
+    machine: Machine,
+    memory: Memory,
+    /// What the next start is held to.
+    promise: Promise,
+}
+
+/// Says which run it was that panicked.
+struct Unwinding(String);
+
+impl Drop for Unwinding {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("{}", self.0);
+        }
+    }
+}
+
+impl Sweep {
+    /// Sweeps. An error is a violation, and tells where.
+    pub fn run(&self) -> Result<Figures> {
+        let mut figures = Figures::default();
+        let random = SeededRandom::new(self.seed);
+        let (stopped, operations) = self.work(u64::MAX, Fault::PowerCut, &random).context("without a fault")?;
+        figures.operations = operations;
+        self.go_on(stopped, &mut figures).context("without a fault")?;
+        let mut number = random.below(self.recovery_stride);
+        for fault in FAULTS {
+            let stride = self.stride_of(fault);
+            for operation in (random.below(stride)..).step_by(stride as usize) {
+                let at = Unwinding(format!("{}, {fault:?} at operation {operation}", self.protocol));
+                let random = self.random((operation, format!("{fault:?}")));
+                let (stopped, operations) = self.work(operation, fault, &random).with_context(|| at.0.clone())?;
+                if operations <= operation {
+                    break;
+                }
+                figures.runs += 1;
+                figures.in_doubt += stopped.memory.in_doubt();
+                number += 1;
+                let recovered = match number.is_multiple_of(self.recovery_stride) {
+                    true => self.sweep_recovery(&stopped, &random, &mut figures),
+                    false => self.fail_recovery_once(stopped, &random, &mut figures),
+                };
+                recovered.with_context(|| at.0.clone())?;
+            }
+        }
+        Ok(figures)
+    }
+
+    /// RocksDB without room looks for it every five seconds, and commits wait as long.
+    fn stride_of(&self, fault: Fault) -> u64 {
+        match (fault, &self.rocksdb) {
+            (Fault::NoSpace | Fault::ShortWrite, Some(_)) => 4 * self.stride,
+            _ => self.stride,
+        }
+    }
+
+    fn random(&self, what: impl Hash) -> SeededRandom {
+        let mut hasher = DefaultHasher::new();
+        (self.seed, what).hash(&mut hasher);
+        SeededRandom::new(hasher.finish())
+    }
+
+    fn new_machine(&self, seed: u64) -> Machine {
+        match &self.rocksdb {
+            Some(mounted) => Machine::with_rocksdb(seed, mounted.clone()),
+            None => Machine::new(seed),
+        }
+    }
+
+    fn open(&self, machine: &Machine) -> Result<(Arc<Database>, StartReport)> {
+        let log_bin = self.protocol != CommitProtocol::TcMmap;
+        let settings = Settings { segment_bytes: SEGMENT_BYTES, binlog_bytes: BINLOG_BYTES, log_bin };
+        machine.open_under(settings, self.protocol)
+    }
+
+    /// Whether a crash may leave binlog and engines different.
+    fn may_diverge(&self) -> bool {
+        matches!(self.protocol, CommitProtocol::Mysql41 | CommitProtocol::Mysql50 { support_xa: false })
+    }
+
+    /// Runs the workload on a new disk, with a fault at one operation. Returns what is left, and how many operations
+    /// there were: not more than that one, if it was not reached.
+    fn work(&self, operation: u64, fault: Fault, random: &SeededRandom) -> Result<(Stopped, u64)> {
+        let machine = self.new_machine(random.below(u64::MAX));
+        machine.disk().set_fault(operation, fault);
+        let mut memory = Memory::default();
+        let opened = self.open(&machine);
+        let ran = opened.as_ref().map_or(Ok(()), |(database, _)| {
+            Clients::new(database.clone(), machine.disk(), machine.first_engine(), &mut memory).run(&script::script())
+        });
+        let operations = machine.disk().operations();
+        // Before the engines are closed: what they do then is not to reach the disk.
+        let left = end(&machine, random);
+        if operations <= operation {
+            opened?;
+            ensure!(memory.refused.is_empty(), "refused without a fault: {:?}", memory.refused);
+        }
+        ran?;
+        Ok((Stopped { machine: left, memory, promise: Promise::Whole }, operations))
+    }
+
+    /// A recovery with some fault at some operation, then one without.
+    fn fail_recovery_once(&self, stopped: Stopped, random: &SeededRandom, figures: &mut Figures) -> Result<()> {
+        let fault = FAULTS[random.below(FAULTS.len() as u64) as usize];
+        let operation = random.below(figures.recovery_operations + 2);
+        let (stopped, _) = self.fail_recovery(stopped, fault, operation, random, figures)?;
+        self.go_on(stopped, figures)
+    }
+
+    /// The same for each fault at operation 0, 1, 2 … of the recovery.
+    fn sweep_recovery(&self, stopped: &Stopped, random: &SeededRandom, figures: &mut Figures) -> Result<()> {
+        for fault in FAULTS {
+            for operation in (random.below(self.stride)..).step_by(self.stride as usize) {
+                let copy = Stopped { machine: stopped.machine.kill_copy(), ..stopped.clone() };
+                let at = Unwinding(format!("then {fault:?} at operation {operation} of the recovery"));
+                let failed = self.fail_recovery(copy, fault, operation, random, figures);
+                let (stopped, reached) = failed.with_context(|| at.0.clone())?;
+                self.go_on(stopped, figures).with_context(|| at.0.clone())?;
+                if !reached {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A recovery with a fault: it fails, or comes up right. Returns what is left, and whether the fault was reached.
+    fn fail_recovery(
+        &self,
+        stopped: Stopped,
+        fault: Fault,
+        operation: u64,
+        random: &SeededRandom,
+        figures: &mut Figures,
+    ) -> Result<(Stopped, bool)> {
+        let Stopped { machine, mut memory, mut promise } = stopped;
+        machine.disk().set_fault(operation, fault);
+        let opened = self.open(&machine);
+        let operations = machine.disk().operations();
+        let reached = operations > operation;
+        figures.recovery_operations = figures.recovery_operations.max(operations);
+        figures.faulty_recoveries += u64::from(reached);
+        figures.refused_starts += u64::from(opened.is_err());
+        if self.may_diverge() {
+            // What it found to differ, the next one does not tell again.
+            promise = Promise::EachLog;
+        }
+        let judged = match &opened {
+            Ok((database, _)) if machine.disk().is_powered() => {
+                judge(database, machine.disk(), promise, &mut memory).map(drop).context("it came up")
+            }
+            Ok(_) => Ok(()),
+            Err(error) => {
+                ensure!(reached, "no start without a fault: {error:#}");
+                Ok(())
+            }
+        };
+        let left = end(&machine, random);
+        judged?;
+        Ok((Stopped { machine: left, memory, promise }, reached))
+    }
+
+    /// A recovery without a fault brings everything back; more is done; and that is found by the next one as well.
+    fn go_on(&self, stopped: Stopped, figures: &mut Figures) -> Result<()> {
+        let Stopped { machine, mut memory, mut promise } = stopped;
+        let (database, report) = self.open(&machine).context("the server does not start")?;
+        figures.recovery_operations = figures.recovery_operations.max(machine.disk().operations());
+        let told = divergences(&report);
+        if !told.is_empty() {
+            ensure!(self.may_diverge(), "a protocol with prepare diverged: {told:?}");
+            figures.divergences += 1;
+            promise = Promise::EachLog;
+        }
+        let found = judge(&database, machine.disk(), promise, &mut memory).context("after the recovery")?;
+        if promise == Promise::EachLog {
+            ensure!(found.differs || told.is_empty(), "told to differ, and do not: {told:?}");
+            return Ok(());
+        }
+        memory.refused.clear();
+        let script = script::afterwards(&found.state);
+        Clients::new(database.clone(), machine.disk(), machine.first_engine(), &mut memory).run(&script)?;
+        ensure!(memory.refused.is_empty(), "the server does not go on: {:?}", memory.refused);
+        judge(&database, machine.disk(), promise, &mut memory).context("after going on")?;
+        let machine = machine.after_power_cut();
+        drop(database);
+        let (database, _) = self.open(&machine).context("the server does not start again")?;
+        judge(&database, machine.disk(), promise, &mut memory).context("after another power cut")?;
+        // As above, for the engines that close now.
+        machine.disk().crash();
+        Ok(())
+    }
+}
+
+/// The power goes, if it is still there, or the process is killed.
+fn end(machine: &Machine, random: &SeededRandom) -> Machine {
+    match machine.disk().is_powered() && random.below(2) == 0 {
+        true => machine.after_kill(),
+        false => machine.after_power_cut(),
+    }
+}

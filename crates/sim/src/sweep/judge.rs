@@ -1,0 +1,146 @@
+//! Whether what a server has is what its clients were told.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result, bail, ensure};
+use cohort_io::FileSystem;
+use cohort_sql::{Database, check_tables};
+use cohort_txn::StartReport;
+
+use super::clients::{Memory, Told, logged_label};
+use super::state::{Change, State};
+use crate::history::Fate;
+use crate::replica::{self, Logged};
+
+/// More in doubt at a time than sessions is a violation; and each doubles the work.
+const DOUBTS_MAX: usize = 8;
+
+/// What is promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// Everything.
+    Whole,
+    /// Without prepare: each log has what was acknowledged, and nothing that was refused; they may differ.
+    EachLog,
+}
+
+/// What a server has.
+pub struct Found {
+    /// By its tables.
+    pub state: State,
+    /// Whether that is not what the binlog makes of nothing.
+    pub differs: bool,
+}
+
+/// Checks a server that was just started, or has come to rest, against `memory`, where it settles what was in doubt.
+/// Returns what it found.
+///
+/// Acknowledged is there and refused is not, whole, in every engine, and in the binlog in the order in which it was
+/// acknowledged; XA RECOVER lists what was prepared and not decided; the binlog makes the tables, its GTIDs have no
+/// gap; indexes have their rows.
+pub fn judge(database: &Database, fs: &dyn FileSystem, promise: Promise, memory: &mut Memory) -> Result<Found> {
+    let store = database.store();
+    let found = State::of_server(database)?;
+    let logged = store.log_bin().then(|| replica::read(store, fs)).transpose().context("the binlog")?;
+    let by_log = match &logged {
+        Some(logged) => {
+            let ddl = ddl(&memory.told, logged);
+            let state = State::of_binlog(logged.clone(), &ddl).context("the binlog does not make sense")?;
+            order(logged, &memory.told)?;
+            Some(state)
+        }
+        None => None,
+    };
+    let candidates = candidates(&memory.told)?;
+    match promise {
+        Promise::Whole => {
+            if let Some(difference) = by_log.as_ref().and_then(|by_log| found.difference(by_log)) {
+                bail!("the tables and what the binlog makes of them: {difference}");
+            }
+            let (settled, _) = candidates
+                .iter()
+                .find(|(_, state)| found.difference(state).is_none())
+                .with_context(|| format!("what was told is not there: {}", differences(&found, &candidates)))?;
+            memory.told.clone_from(settled);
+        }
+        Promise::EachLog => {
+            for engine in [0, 1] {
+                let fits = candidates.iter().any(|(_, state)| found.difference_in(state, engine).is_none());
+                ensure!(fits, "engine {engine} has not what was told: {}", differences(&found, &candidates));
+            }
+            if let Some(by_log) = &by_log {
+                let fits = candidates.iter().any(|(_, state)| by_log.difference(state).is_none());
+                ensure!(fits, "the binlog has not what was told: {}", differences(by_log, &candidates));
+            }
+        }
+    }
+    let check = check_tables(store.engines(), &mut |_| ());
+    ensure!(check.faults.is_empty(), "tables and indexes: {:?}", check.faults);
+    let differs = by_log.is_some_and(|by_log| found.difference(&by_log).is_some());
+    Ok(Found { state: found, differs })
+}
+
+/// What a start says about logs that differ.
+pub fn divergences(report: &StartReport) -> &[String] {
+    match report {
+        StartReport::Journal(_) => &[],
+        StartReport::TwoPhase(report) => &report.divergences,
+    }
+}
+
+/// Statements that were sent, for those that a binlog holds.
+fn ddl<'t>(told: &'t [Told], logged: &[Logged]) -> HashMap<String, &'t Change> {
+    let sent = |sql: &String| told.iter().find(|told| told.label == *sql).and_then(|told| told.changes.first());
+    let statements = logged.iter().filter_map(|logged| match logged {
+        Logged::Statement(sql) => Some((sql.clone(), sent(sql)?)),
+        _ => None,
+    });
+    statements.collect()
+}
+
+/// Every transaction of the binlog was sent, was not refused, is there once, and is behind those that were acknowledged
+/// before its end was asked for.
+fn order(logged: &[Logged], told: &[Told]) -> Result<()> {
+    let mut before: Vec<&Told> = Vec::new();
+    for logged in logged {
+        let label = logged_label(logged);
+        let sent = told.iter().find(|told| told.label == label && told.fate != Fate::Absent);
+        let sent = sent.with_context(|| format!("the binlog has {label:?}, which was refused or never sent"))?;
+        for earlier in &before {
+            ensure!(earlier.label != label, "the binlog has {label:?} twice");
+            ensure!(earlier.began <= sent.ended, "the binlog has {label:?} behind {:?}", earlier.label);
+        }
+        before.push(sent);
+    }
+    let gone =
+        told.iter().find(|told| told.fate == Fate::Committed && !before.iter().any(|there| there.label == told.label));
+    gone.map_or(Ok(()), |gone| bail!("{:?} was acknowledged and is not in the binlog", gone.label))
+}
+
+/// What may be there, and what became of everything then: each that is in doubt, or not.
+fn candidates(told: &[Told]) -> Result<Vec<(Vec<Told>, State)>> {
+    let doubts: Vec<usize> = (0..told.len()).filter(|at| told[*at].fate == Fate::InDoubt).collect();
+    ensure!(doubts.len() <= DOUBTS_MAX, "{} in doubt: {told:?}", doubts.len());
+    let mut candidates = Vec::new();
+    for choice in 0..1_u32 << doubts.len() {
+        let mut told = told.to_vec();
+        for (bit, at) in doubts.iter().enumerate() {
+            told[*at].fate = if choice >> bit & 1 == 1 { Fate::Committed } else { Fate::Absent };
+        }
+        let mut state = State::default();
+        let there = told.iter().filter(|told| told.fate == Fate::Committed);
+        // One that cannot be, like a row in a table whose creation was in doubt, was not.
+        if there.flat_map(|told| &told.changes).all(|change| state.make(change).is_ok()) {
+            candidates.push((told, state));
+        }
+    }
+    Ok(candidates)
+}
+
+fn differences(found: &State, candidates: &[(Vec<Told>, State)]) -> String {
+    let told = candidates.iter().map(|(told, state)| {
+        let last = told.iter().rev().take(3).map(|told| format!("{} {:?}", told.label, told.fate));
+        format!("\n  with {:?}: {:?}", last.collect::<Vec<_>>(), found.difference(state))
+    });
+    told.collect()
+}

@@ -1,0 +1,84 @@
+//! The sweep under each commit protocol, with the stand-in for RocksDB and with RocksDB itself beside redb.
+//!
+//! `COHORT_STRIDE=1` visits every operation instead of every so many, `COHORT_SEED` repeats the choices, which are
+//! printed. Where there is no `/dev/fuse`, RocksDB is not run, which the output says.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use cohort_io::SimDisk;
+use cohort_sim::mount::Mounted;
+use cohort_sim::sweep::Sweep;
+use cohort_txn::CommitProtocol;
+use parking_lot::Mutex;
+
+/// So that all of them together take less than a minute and a half of two processors.
+const STRIDE: u64 = 23;
+/// RocksDB takes longer: its stride is so many times as long.
+const ROCKSDB: u64 = 9;
+/// Of so many runs one has its recovery swept.
+const RECOVERY_STRIDE: u64 = 23;
+/// The same where every operation is visited, that of the recovery as well.
+const RECOVERY_STRIDE_WHOLE: u64 = 100;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+fn sweep(protocol: CommitProtocol, rocksdb: Option<Arc<Mutex<Mounted>>>) {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seed = number("COHORT_SEED").unwrap_or(since.as_nanos() as u64);
+    let stride = number("COHORT_STRIDE").unwrap_or(STRIDE).max(1);
+    let recovery_stride = if stride == 1 { RECOVERY_STRIDE_WHOLE } else { RECOVERY_STRIDE };
+    let stride = if rocksdb.is_some() { stride * ROCKSDB } else { stride };
+    let engines = if rocksdb.is_some() { "RocksDB and redb" } else { "stand-in and redb" };
+    let what = format!("{protocol}, {engines}, every {stride} operations, COHORT_SEED={seed}");
+    println!("{what}");
+    let began = Instant::now();
+    let swept = Sweep { protocol, rocksdb, seed, stride, recovery_stride }.run();
+    let figures = swept.unwrap_or_else(|violation| panic!("{what}: {violation:?}"));
+    println!("{what}: {figures}; {:.1} s", began.elapsed().as_secs_f64());
+}
+
+fn sweep_rocksdb(protocol: CommitProtocol) {
+    if !Path::new("/dev/fuse").exists() {
+        return println!("NOT RUN: there is no /dev/fuse on this machine");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mounted = Mounted::new(SimDisk::new(0), folder.path());
+    let mounted = mounted.expect("cannot mount: this needs root, or fusermount3 (Debian: fuse3)");
+    sweep(protocol, Some(Arc::new(Mutex::new(mounted))));
+}
+
+macro_rules! rungs {
+    ($($name:ident: $protocol:expr;)*) => {$(
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn with_the_stand_in() {
+                sweep($protocol, None);
+            }
+
+            #[test]
+            fn with_rocksdb() {
+                sweep_rocksdb($protocol);
+            }
+        }
+    )*};
+}
+
+rungs! {
+    journal: CommitProtocol::Journal;
+    mysql41: CommitProtocol::Mysql41;
+    mysql50: CommitProtocol::Mysql50 { support_xa: true };
+    mysql50_without_xa: CommitProtocol::Mysql50 { support_xa: false };
+    plugin104: CommitProtocol::Plugin104;
+    mysql56: CommitProtocol::Mysql56;
+    mysql57: CommitProtocol::Mysql57;
+    mariadb_naive: CommitProtocol::MariadbNaive;
+    mariadb: CommitProtocol::Mariadb { commit_flush: true };
+    mariadb_without_commit_flush: CommitProtocol::Mariadb { commit_flush: false };
+    tc_mmap: CommitProtocol::TcMmap;
+}
