@@ -9,14 +9,16 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use cohort_engine::{Engine, WriteError};
 use cohort_io::FileSystem;
 use cohort_log::binlog::{BinlogPosition, GtidSet};
 use cohort_log::journal::{Journal, JournalOptions};
 use parking_lot::{Condvar, Mutex};
 
-use crate::commit::Coordinator;
+use crate::commit::{Coordinator, ROOM_RETRY};
 use crate::recovery::RecoverError;
 
 /// A checkpoint did not happen; the one before still counts.
@@ -82,11 +84,26 @@ pub(crate) fn take(coordinator: &Coordinator) -> Result<(), CheckpointError> {
 pub(crate) fn take_last(coordinator: &Coordinator) -> Result<(), CheckpointError> {
     let frontier = coordinator.frontier();
     for engine in &coordinator.engines {
-        engine.flush()?;
+        flush_last(&**engine)?;
     }
     coordinator.binlog.close()?;
     coordinator.journal.close(frontier.lsn, &frontier.note.encode())?;
     Ok(())
+}
+
+/// How long a clean shutdown waits for room: RocksDB looks every five seconds whether there is some again.
+const ROOM_WAIT_MAX: Duration = Duration::from_secs(6);
+
+/// Makes an engine durable at a clean shutdown, for which it may still have to find out that a disk that was full
+/// is not any more.
+pub(crate) fn flush_last(engine: &dyn Engine) -> Result<(), WriteError> {
+    let began = Instant::now();
+    loop {
+        match engine.flush() {
+            Err(WriteError::NoSpace { .. }) if began.elapsed() < ROOM_WAIT_MAX => thread::sleep(ROOM_RETRY),
+            flushed => return flushed.map(drop),
+        }
+    }
 }
 
 /// Makes the journal in `dir`, which is closed or not there yet, go on behind a binlog that another protocol

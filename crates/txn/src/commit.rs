@@ -179,7 +179,7 @@ struct Finish {
 const WRITES_IN_FLIGHT_MAX: usize = 2;
 
 /// How often an engine without room is asked again.
-const ROOM_RETRY: Duration = Duration::from_millis(100);
+pub(crate) const ROOM_RETRY: Duration = Duration::from_millis(100);
 
 /// Room for a ROTATE event and the header of a new file with its GTID set, bytes.
 pub(crate) const ROTATION_BYTES_MAX: u64 = 4096;

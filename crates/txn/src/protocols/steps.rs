@@ -25,6 +25,7 @@ use parking_lot::{Condvar, Mutex};
 use super::binlog_note::BinlogNote;
 use super::tc_mmap::TcMmap;
 use super::{Protocol, TcLog, UNLOGGED, internal_xid};
+use crate::checkpoint;
 use crate::cohort_record::Chunk;
 use crate::commit::{
     AbortOnPanic, BinlogOrder, Closed, CommitError, Committed, Member, ROTATION_BYTES_MAX, Reply, Shared,
@@ -469,7 +470,7 @@ impl Steps {
         let note = BinlogNote::everywhere(self.engines.len(), end);
         note.leave(&self.engines).map_err(|error| self.seal(&error))?;
         for engine in &self.engines {
-            engine.flush().map_err(|error| self.seal(&error))?;
+            checkpoint::flush_last(&**engine).map_err(|error| self.seal(&error))?;
         }
         self.shared.binlog.close().map_err(|error| self.seal(&error))
     }
