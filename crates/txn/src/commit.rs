@@ -38,6 +38,7 @@ mod stepped;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_engine::{Engine, Position, WriteError};
@@ -209,7 +210,10 @@ impl Deref for Coordinator {
 }
 
 enum Role {
-    Leader,
+    Leader {
+        /// The cohort before had one member, too.
+        alone: bool,
+    },
     Follower,
 }
 
@@ -338,9 +342,10 @@ impl Coordinator {
                 pending.reply.send(Err(error));
             }
             Ok(Role::Follower) => release_locks(),
-            Ok(Role::Leader) => {
+            Ok(Role::Leader { alone }) => {
                 release_locks();
                 add(&self.figures.inline_cohorts, 1);
+                self.gather(!alone || self.open_transactions.load(Ordering::Relaxed) > 0);
                 self.lead();
             }
         }
@@ -362,7 +367,7 @@ impl Coordinator {
         self.joined.notify_all();
         if queue.unfinished == 1 && !queue.held {
             queue.writes_in_flight += 1;
-            return Ok(Role::Leader);
+            return Ok(Role::Leader { alone: queue.last_cohort <= 1 });
         }
         self.wake_writer(&queue);
         Ok(Role::Follower)
@@ -389,6 +394,7 @@ impl Coordinator {
                 }
                 queue.writes_in_flight += 1;
             }
+            self.gather(true);
             self.lead();
         }
     }
@@ -399,7 +405,6 @@ impl Coordinator {
     /// recovery finishes or cuts the cohort.
     fn lead(&self) {
         let abort_on_panic = AbortOnPanic;
-        self.gather();
         let written = self
             .lay_out_cohort()
             .map(|ordered| ordered.and_then(|ordered| ordered.write(&self.journal, &self.figures)));
@@ -413,8 +418,8 @@ impl Coordinator {
     /// Lets those run who are ready to commit and wait only for a processor, so that they share this
     /// write: goes on for as long as the queue grows. Where processors are free this returns at once, so
     /// that it is no timer: nobody waits for a transaction that may not come, unless the operator asked for
-    /// that (`binlog_group_commit_sync_delay`).
-    fn gather(&self) {
+    /// that (`binlog_group_commit_sync_delay`). Unless `others` may be ready it does not look.
+    fn gather(&self, others: bool) {
         if let Some((until, enough)) = self.settings.sync_delay.begin() {
             return blocking(|| {
                 let mut queue = self.queue.lock("gather");
@@ -423,7 +428,7 @@ impl Coordinator {
             });
         }
         let mut waiting = 0;
-        loop {
+        while others {
             let now = self.queue.lock("gather").waiting.len();
             if now == waiting {
                 return;
@@ -470,23 +475,24 @@ impl Coordinator {
     /// Takes part in finishing: cohorts finish in order, one at a time. Whoever finds the turn free
     /// finishes everything whose turn it is; others leave their cohort to that thread.
     fn finish(&self, written: Result<Durable, Failed>) {
-        let mut finish = self.finish.lock("finish");
         let cohort = match &written {
             Ok(durable) => durable.0.cohort,
             Err(failed) => failed.cohort,
         };
-        finish.written.insert(cohort, written);
-        if finish.busy {
+        let mut finish = self.finish.lock("finish");
+        if finish.busy || finish.next_cohort != cohort {
+            finish.written.insert(cohort, written);
             return;
         }
         finish.busy = true;
-        loop {
-            let turn = finish.next_cohort;
-            let Some(written) = finish.written.remove(&turn) else { break };
+        let mut turn = Some(written);
+        while let Some(written) = turn {
             drop(finish);
             self.finish_cohort(written);
             finish = self.finish.lock("finish");
             finish.next_cohort += 1;
+            let next = finish.next_cohort;
+            turn = finish.written.remove(&next);
         }
         finish.busy = false;
     }

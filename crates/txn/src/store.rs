@@ -276,7 +276,13 @@ impl Store {
             true => RowMetadata::Full,
         };
         let options = EventOptions { row_metadata, ..self.event_options.clone() };
+        self.shared.open_transactions.fetch_add(1, Ordering::Relaxed);
         Transaction::new(self.clone(), self.new_locks(), TransactionEvents::new(options))
+    }
+
+    /// A transaction that was begun has ended, one way or another.
+    pub(crate) fn count_end(&self) {
+        self.shared.open_transactions.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Commits; `reply` gets the outcome, from this thread or from a log writer, maybe before this

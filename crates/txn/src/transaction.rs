@@ -275,5 +275,6 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         self.release_locks();
+        self.store.count_end();
     }
 }

@@ -112,9 +112,20 @@ pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementRe
     let affected = if run.session.client_found_rows { matched } else { changed };
     run.session.row_count.set(i64::try_from(affected).unwrap_or(i64::MAX));
     let warnings = run.session.diagnostics.borrow().len() - warnings;
-    let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
+    let info = info(matched, changed, warnings as u64);
     let last_insert_id = run.statement.explicit_last_insert_id.get().unwrap_or(0);
     Ok(StatementResult::Done { affected, last_insert_id, info })
+}
+
+/// What a client reads of an UPDATE. Put together by hand: `format!` costs a microsecond of every statement.
+fn info(matched: u64, changed: u64, warnings: u64) -> String {
+    let mut digits = itoa::Buffer::new();
+    let mut info = String::with_capacity(64);
+    for (name, number) in [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)] {
+        info.push_str(name);
+        info.push_str(digits.format(number));
+    }
+    info
 }
 
 /// The columns that differ, sorted, each once.

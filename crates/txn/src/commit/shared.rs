@@ -1,6 +1,7 @@
 //! What every way to commit shares: the engines, the binlog, and what readers see of them.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use arc_swap::ArcSwap;
 use cohort_engine::{Engine, EngineId, Snapshot};
@@ -86,6 +87,8 @@ pub(crate) struct Shared {
     pub log_bin: bool,
     pub settings: CommitSettings,
     pub figures: CommitFigures,
+    /// Transactions that have begun and not ended, prepared ones included; one in the queue has ended.
+    pub open_transactions: AtomicUsize,
     pub clock: Arc<dyn Clock>,
     pub server_uuid: ServerUuid,
     pub identity: ServerIdentity,
@@ -116,6 +119,7 @@ impl Shared {
             log_bin,
             settings,
             figures: CommitFigures::default(),
+            open_transactions: AtomicUsize::new(0),
             clock,
             server_uuid,
             identity,
