@@ -42,6 +42,34 @@ const IDLE_CHECK: Duration = Duration::from_millis(250);
 /// Names the event that ends the workers; no connection has this id.
 const CLOSING: u64 = u64::MAX;
 
+/// How long a worker looks for the next command of the only client before it waits for it.
+const LOOK: Duration = Duration::from_micros(20);
+/// A client that was slower so often in a row is not looked for during [`UNLOOKED`] commands.
+const MISSES_MAX: u32 = 8;
+/// See [`MISSES_MAX`].
+const UNLOOKED: u32 = 100;
+
+/// Whether a client is likely to send its next command at once, by what it did before.
+#[derive(Default)]
+struct Prompt {
+    misses: u32,
+    unlooked: u32,
+}
+
+impl Prompt {
+    fn is_likely(&mut self) -> bool {
+        if self.misses < MISSES_MAX {
+            return true;
+        }
+        self.unlooked = (self.unlooked + 1) % UNLOOKED;
+        self.unlooked == 0
+    }
+
+    fn learn(&mut self, found: bool) {
+        self.misses = if found { 0 } else { MISSES_MAX.min(self.misses + 1) };
+    }
+}
+
 /// How a pool runs.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolOptions {
@@ -108,14 +136,24 @@ impl Pool {
             hung_up: AtomicBool::new(false),
             connection: Mutex::new(Some(connection)),
         });
-        self.seats.write().insert(id, seat.clone());
+        self.seat(|seats| seats.insert(id, seat.clone()));
         let interest = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         if let Err(error) = epoll::add(&self.epoll, &*seat.socket, epoll::EventData::new_u64(id.into()), interest) {
-            self.seats.write().remove(&id);
+            self.seat(|seats| seats.remove(&id));
             return Err(error.into());
         }
+        self.fill();
         self.serve(&seat);
         Ok(())
+    }
+
+    fn seat(&self, change: impl FnOnce(&mut HashMap<u32, Arc<Seat>>) -> Option<Arc<Seat>>) {
+        let mut seats = self.seats.write();
+        let before = change(&mut seats);
+        self.crew.set_connections(seats.len());
+        drop(seats);
+        // A connection that ends rolls its transaction back.
+        drop(before);
     }
 
     /// Workers, and how many of them have nothing to do.
@@ -157,11 +195,34 @@ impl Pool {
     /// The body of a worker.
     fn work(self: Arc<Self>, worker: &Arc<Worker>) {
         carry(Arc::new(crew::Post { pool: self.clone(), worker: worker.clone() }));
+        let mut prompt = Prompt::default();
         while self.crew.may_go_on(worker) {
             if let Some(seat) = self.next_signal() {
                 self.crew.begin(worker);
                 self.serve(&seat);
                 self.crew.end(worker);
+                self.look_again(worker, &seat, &mut prompt);
+            }
+        }
+    }
+
+    /// Serves the only client on, for as long as it sends its next command at once: then neither has to be woken
+    /// for the other.
+    fn look_again(&self, worker: &Worker, seat: &Arc<Seat>, prompt: &mut Prompt) {
+        while self.crew.is_for_one() && prompt.is_likely() {
+            let until = Instant::now() + LOOK;
+            let mut found = false;
+            while !found && Instant::now() < until {
+                if seat.signals.fetch_add(1, Ordering::AcqRel) > 0 {
+                    return;
+                }
+                self.crew.begin(worker);
+                found = self.serve(seat) > 0;
+                self.crew.end(worker);
+            }
+            prompt.learn(found);
+            if !found {
+                return;
             }
         }
     }
@@ -183,28 +244,31 @@ impl Pool {
         (seat.signals.fetch_add(1, Ordering::AcqRel) == 0).then_some(seat)
     }
 
-    /// Serves until every signal has been acted upon. Only for whoever raised `signals` from zero.
-    fn serve(&self, seat: &Arc<Seat>) {
+    /// Serves until every signal has been acted upon; how many commands there were. Only for whoever raised
+    /// `signals` from zero.
+    fn serve(&self, seat: &Arc<Seat>) -> u64 {
+        let mut commands = 0;
         loop {
             let seen = seat.signals.load(Ordering::Acquire);
-            if !self.serve_once(seat) {
+            match self.serve_once(seat) {
+                Served::Commands(more) => commands += more,
                 // Further signals find no one to serve.
-                return;
+                Served::Ended => return commands,
             }
             if seat.signals.fetch_sub(seen, Ordering::AcqRel) == seen {
-                return;
+                return commands;
             }
         }
     }
 
-    /// Executes what has arrived; false when the connection has ended.
-    fn serve_once(&self, seat: &Seat) -> bool {
+    /// Executes what has arrived.
+    fn serve_once(&self, seat: &Seat) -> Served {
         let mut place = seat.connection.lock();
-        let Some(connection) = place.as_mut() else { return false };
+        let Some(connection) = place.as_mut() else { return Served::Ended };
         let to_the_end = seat.hung_up.load(Ordering::Relaxed);
         let served = catch_unwind(AssertUnwindSafe(|| connection.serve(to_the_end)));
-        if let Ok(Served::Everything) = served {
-            return true;
+        if let Ok(served @ Served::Commands(_)) = served {
+            return served;
         }
         if served.is_err() {
             // The panic's message and place are already on standard error.
@@ -218,9 +282,9 @@ impl Pool {
         let _ = epoll::delete(&self.epoll, &*seat.socket);
         let ended = place.take();
         drop(place);
-        self.seats.write().remove(&seat.id);
+        self.seat(|seats| seats.remove(&seat.id));
         drop(ended);
-        false
+        Served::Ended
     }
 
     /// Whether somebody has input that no worker has heard of.
@@ -243,5 +307,25 @@ impl Pool {
                 self.processes.end_overdue(checked);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_client_is_hardly_looked_for_and_found_again() {
+        let mut prompt = Prompt::default();
+        for _ in 0..MISSES_MAX {
+            assert!(prompt.is_likely());
+            prompt.learn(false);
+        }
+        let looks = |prompt: &mut Prompt| (0..UNLOOKED).filter(|_| prompt.is_likely()).count();
+        assert_eq!(looks(&mut prompt), 1);
+        prompt.learn(false);
+        assert_eq!(looks(&mut prompt), 1);
+        prompt.learn(true);
+        assert!(prompt.is_likely());
     }
 }

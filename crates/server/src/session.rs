@@ -6,8 +6,8 @@
 //! commit. [`environment`], [`variables`] and [`show`] are what statements see of the server.
 //!
 //! Invariants
-//! 1. Packets go out in the order of the commands: before a command is executed, the reply of the one
-//!    before has been sent ([`handover::Handover::wait`]).
+//! 1. Packets go out in the order of the commands: a command begins when the outcome of the one before is
+//!    known, and nothing of its answer is written before that one's reply is out ([`handover`]).
 //! 2. Whatever way a connection ends, its transaction is rolled back and its entry in the process list
 //!    is gone ([`Presence`]).
 //! 3. A panic in a statement ends its connection only. A panic in the commit path ends the process:
@@ -110,8 +110,8 @@ impl Drop for Presence {
 /// What has become of a connection that was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// Everything that has arrived is executed.
-    Everything,
+    /// Everything that has arrived is executed, and it was this many commands.
+    Commands(u64),
     /// It has ended.
     Ended,
 }
@@ -131,7 +131,8 @@ impl Connection {
     fn log_in(presence: Presence, mut state: SessionState) -> Option<Connection> {
         let (server, socket) = (presence.server.clone(), presence.socket.clone());
         let mut input = Input::new(socket.clone(), server.counters.clone());
-        let mut output = Output::new(socket.clone(), server.counters.clone());
+        let handover = Handover::new(socket.clone(), server.counters.clone());
+        let mut output = Output::new(socket.clone(), server.counters.clone(), handover.clone());
         let environment = SessionEnvironment::new(server.clone(), presence.process.clone());
         if let Err(failure) = log_in(&server, &socket, &environment, &mut input, &mut output, &mut state) {
             if failure.is_handshake() {
@@ -144,7 +145,6 @@ impl Connection {
             }
             return None;
         }
-        let handover = Handover::new(socket, server.counters.clone());
         let session = Session::new(server, environment, state, output, handover);
         Some(Connection { input, session, receives: None, presence })
     }
@@ -162,13 +162,19 @@ impl Connection {
     /// Reads and executes the commands that have arrived. After [`Served::Ended`] the connection is only
     /// good for being dropped; `to_the_end` says that the client has sent its last byte.
     pub fn serve(&mut self, to_the_end: bool) -> Served {
+        let mut commands = 0;
         loop {
             let orderly = match self.next_command() {
-                // Changed settings hold from now on, not from the next command on.
-                Flow::Next if self.session.environment.settings_have_changed() => continue,
-                Flow::Next if !to_the_end && self.input.is_drained() => return Served::Everything,
-                Flow::Next => continue,
-                Flow::Nothing => return Served::Everything,
+                Flow::Next => {
+                    commands += 1;
+                    // Changed settings hold from now on, not from the next command on.
+                    let changed = self.session.environment.settings_have_changed();
+                    if !changed && !to_the_end && self.input.is_drained() {
+                        return Served::Commands(commands);
+                    }
+                    continue;
+                }
+                Flow::Nothing => return Served::Commands(commands),
                 Flow::End { orderly } => orderly,
             };
             self.session.end();
@@ -203,7 +209,7 @@ impl Connection {
             Ok(payload) => {
                 // The packet is one sequence number long unless it has parts.
                 let sequence = (payload.len() / crate::protocol::packet::PART_LEN + 1) as u8;
-                session.handover.wait();
+                session.handover.wait_for_outcome();
                 match session.execute(sequence, payload) {
                     Next::Command => {}
                     Next::ChangeUser(login) => {
@@ -225,7 +231,6 @@ impl Connection {
                 return Flow::Nothing;
             }
             Err(error) => {
-                session.handover.wait();
                 say_farewell(input, session, error, process.overdue());
                 return Flow::End { orderly: false };
             }

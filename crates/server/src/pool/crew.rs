@@ -1,5 +1,7 @@
-//! How many workers run: never fewer than `limit` while there is a thread to be had, more only for as long
-//! as it takes those that come back from a wait to finish their command.
+//! How many workers run: never fewer than the limit while there is a thread to be had, more only for as long
+//! as it takes those that come back from a wait to finish their command, or those that wait for input to hear
+//! of some. The limit is `thread_pool_size`, and 1 where there is one connection: with more listeners, each of
+//! its commands would go to another one, on another processor.
 //!
 //! Invariants
 //! 1. `running` is the number of workers that are not away; each of them either waits for input or serves
@@ -38,7 +40,8 @@ pub struct Worker {
 /// The workers of a pool.
 #[derive(Debug)]
 pub struct Crew {
-    limit: usize,
+    size: usize,
+    connections: AtomicUsize,
     /// Workers that are not away. Changed under the mutex.
     running: AtomicUsize,
     state: Mutex<State>,
@@ -68,9 +71,11 @@ impl State {
 }
 
 impl Crew {
-    pub fn new(limit: usize) -> Crew {
+    /// Of `size` workers, when there are connections for them.
+    pub fn new(size: usize) -> Crew {
         Crew {
-            limit,
+            size,
+            connections: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
             state: Mutex::default(),
             closed: AtomicBool::new(false),
@@ -78,6 +83,20 @@ impl Crew {
             dozing: AtomicBool::new(false),
             work: Condvar::new(),
         }
+    }
+
+    /// Whether there is one connection at most, for one worker.
+    pub fn is_for_one(&self) -> bool {
+        self.connections.load(Ordering::Relaxed) <= 1
+    }
+
+    fn limit(&self) -> usize {
+        if self.is_for_one() { 1 } else { self.size }
+    }
+
+    /// Takes note of how many connections there are. The caller recruits.
+    pub fn set_connections(&self, connections: usize) {
+        self.connections.store(connections, Ordering::Relaxed);
     }
 
     /// Workers, and how many of them rest or wait for input.
@@ -95,7 +114,7 @@ impl Crew {
     }
 
     fn recruit_into(&self, state: &mut State) -> Option<Arc<Worker>> {
-        while self.running.load(Ordering::Relaxed) < self.limit && !self.is_closed() {
+        while self.running.load(Ordering::Relaxed) < self.limit() && !self.is_closed() {
             self.running.fetch_add(1, Ordering::Relaxed);
             if state.resting > state.calls {
                 state.calls += 1;
@@ -152,7 +171,7 @@ impl Crew {
     }
 
     fn may_run(&self) -> bool {
-        self.running.load(Ordering::Relaxed) <= self.limit && !self.is_closed()
+        self.running.load(Ordering::Relaxed) <= self.limit() && !self.is_closed()
     }
 
     /// Counts `worker` as running, or no longer.
@@ -251,5 +270,27 @@ impl Carrier for Post {
 
     fn end_wait(&self) {
         self.pool.crew.come_back(&self.worker);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recruits(crew: &Crew) -> usize {
+        std::iter::from_fn(|| crew.recruit()).count()
+    }
+
+    #[test]
+    fn one_connection_has_one_worker() {
+        let crew = Crew::new(3);
+        assert_eq!((recruits(&crew), crew.is_for_one()), (1, true));
+        crew.set_connections(1);
+        assert_eq!((recruits(&crew), crew.is_for_one()), (0, true));
+        crew.set_connections(2);
+        assert_eq!((recruits(&crew), crew.is_for_one()), (2, false));
+        crew.set_connections(1);
+        assert_eq!(recruits(&crew), 0);
+        assert!(!crew.may_run(), "two are to rest");
     }
 }

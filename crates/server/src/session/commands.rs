@@ -160,7 +160,7 @@ impl Session {
 
     /// Ends the session: rolls back, forgets its statements.
     pub fn end(&mut self) {
-        self.handover.wait();
+        self.handover.wait_for_send();
         self.state.rollback();
         self.statements.clear();
     }

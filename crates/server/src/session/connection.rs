@@ -10,6 +10,7 @@ use cohort_sql::error::ER_NET_ERROR_ON_WRITE;
 use crate::protocol::constants::capability;
 use crate::protocol::packet::{PacketBuffer, PacketReader, ReadPacketError, Source};
 use crate::protocol::reply::{OkFields, encode_end_of_rows, encode_eof, encode_error, encode_ok};
+use crate::session::handover::Handover;
 use crate::socket::Socket;
 use crate::status::{Counters, add};
 
@@ -116,6 +117,8 @@ impl Input {
 pub struct Output {
     socket: Arc<Socket>,
     counters: Arc<Counters>,
+    /// Who may be writing to the socket, too.
+    handover: Arc<Handover>,
     packets: PacketBuffer,
     /// What the client agreed to.
     pub capabilities: u32,
@@ -133,11 +136,12 @@ pub struct OutputMark {
 }
 
 impl Output {
-    /// Writes to `socket`.
-    pub fn new(socket: Arc<Socket>, counters: Arc<Counters>) -> Output {
+    /// Writes to `socket`, behind what was given away by `handover`.
+    pub fn new(socket: Arc<Socket>, counters: Arc<Counters>, handover: Arc<Handover>) -> Output {
         Output {
             socket,
             counters,
+            handover,
             packets: PacketBuffer::default(),
             capabilities: capability::PROTOCOL_41,
             broken: false,
@@ -234,6 +238,7 @@ impl Output {
         }
         let bytes = self.packets.bytes();
         add(&self.counters.bytes_sent, bytes.len() as u64);
+        self.handover.wait_for_send();
         let written = self.socket.write_all(bytes);
         self.flushes += 1;
         self.packets.clear();

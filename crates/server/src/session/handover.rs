@@ -1,11 +1,14 @@
 //! The reply of a commit, which whoever finishes the commit sends to the client.
 //!
-//! A session gives its OK away together with the transaction and goes back to reading its socket. It
-//! must not answer the next command before the OK has gone out: [`Handover::wait`].
+//! A session gives its OK away together with the transaction and goes back to reading its socket. Its next
+//! command begins when the outcome is known ([`Handover::wait_for_outcome`]) and is answered when the OK is on its
+//! way ([`Handover::wait_for_send`]): a client that got its OK mostly has sent its next command before the
+//! thread that sent the OK is back from the system call.
 //!
 //! Invariants
-//! 1. At most one reply of a session is pending.
-//! 2. Sending never waits: a client that does not take a few bytes at once loses its connection.
+//! 1. At most one outcome of a session is unknown.
+//! 2. One thread at a time writes to the socket, and answers go out in the order of their commands.
+//! 3. Sending never waits: a client that does not take a few bytes at once loses its connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,14 +23,14 @@ use crate::session::errors::commit_error;
 use crate::socket::Socket;
 use crate::status::{Counters, add, count};
 
-/// Nothing pending.
-const FREE: u32 = 0;
-/// A reply is pending.
+/// The session has given a reply away whose outcome is not known.
 const PENDING: u32 = 1;
-/// A reply is pending and the session waits until it has been sent.
-const AWAITED: u32 = 2;
+/// A reply is being sent.
+const SENDING: u32 = 2;
+/// The session waits until one of these ends.
+const AWAITED: u32 = 4;
 
-/// How often to look again before waiting: a reply is pending for a few microseconds behind its send.
+/// How often to look again before waiting: a send takes a few microseconds.
 const SPINS: u32 = 200;
 
 /// An OK with the texts that servers send is not longer.
@@ -37,8 +40,8 @@ const PACKET_LEN: usize = 160;
 pub struct Handover {
     state: AtomicU32,
     /// Held by whoever lets a session that waits go on.
-    sending: Mutex<()>,
-    sent: Condvar,
+    ended: Mutex<()>,
+    changed: Condvar,
     socket: Arc<Socket>,
     counters: Arc<Counters>,
 }
@@ -46,41 +49,65 @@ pub struct Handover {
 impl Handover {
     /// For the session of the client at `socket`.
     pub fn new(socket: Arc<Socket>, counters: Arc<Counters>) -> Arc<Handover> {
-        let (sending, sent) = Default::default();
-        Arc::new(Handover { state: AtomicU32::new(FREE), sending, sent, socket, counters })
+        let (ended, changed) = Default::default();
+        Arc::new(Handover { state: AtomicU32::new(0), ended, changed, socket, counters })
     }
 
     /// Makes the framed packet `ok` a reply, if it is short enough.
     pub fn reply(self: &Arc<Self>, ok: &[u8]) -> Option<Box<dyn Reply>> {
         let mut packet = [0; PACKET_LEN];
         packet.get_mut(..ok.len())?.copy_from_slice(ok);
-        let before = self.state.swap(PENDING, Ordering::Relaxed);
-        assert_eq!(before, FREE, "a session has one pending reply at most");
+        let before = self.state.fetch_or(PENDING, Ordering::Relaxed);
+        assert_eq!(before & PENDING, 0, "a session has one pending reply at most");
         Some(Box::new(PendingOk { shared: self.clone(), packet, len: ok.len(), sent: false }))
     }
 
-    /// Waits until the pending reply, if any, has been sent. Only the session calls this.
-    pub fn wait(&self) {
+    /// Waits until the outcome of the commit whose reply was given away, if any, is known. Only the session calls
+    /// this.
+    pub fn wait_for_outcome(&self) {
+        self.wait_while(PENDING);
+    }
+
+    /// Waits until the reply that was given away, if any, has been sent. Only the session calls this.
+    pub fn wait_for_send(&self) {
+        self.wait_while(PENDING | SENDING);
+    }
+
+    fn wait_while(&self, what: u32) {
         for _ in 0..SPINS {
-            if self.state.load(Ordering::Acquire) == FREE {
+            if self.state.load(Ordering::Acquire) & what == 0 {
                 return;
             }
             std::hint::spin_loop();
         }
-        let mut sending = self.sending.lock();
-        let _ = self.state.compare_exchange(PENDING, AWAITED, Ordering::AcqRel, Ordering::Acquire);
+        let mut ended = self.ended.lock();
         blocking(|| {
-            while self.state.load(Ordering::Acquire) != FREE {
-                self.sent.wait(&mut sending);
+            while self.state.fetch_or(AWAITED, Ordering::AcqRel) & what != 0 {
+                self.changed.wait(&mut ended);
             }
         });
+        self.state.fetch_and(!AWAITED, Ordering::Relaxed);
     }
 
-    fn done(&self) {
-        if self.state.swap(FREE, Ordering::AcqRel) == AWAITED {
+    /// The outcome is known: the reply goes out, behind the one before.
+    fn begin_send(&self) {
+        while self.state.load(Ordering::Acquire) & SENDING != 0 {
+            std::thread::yield_now();
+        }
+        self.change(self.state.fetch_xor(PENDING | SENDING, Ordering::AcqRel));
+    }
+
+    /// The reply is out, or there will be none.
+    fn end(&self, what: u32) {
+        self.change(self.state.fetch_and(!what, Ordering::AcqRel));
+    }
+
+    /// Lets the session look again, if it waited.
+    fn change(&self, before: u32) {
+        if before & AWAITED != 0 {
             // The session is between its look at the state and its sleep, or asleep.
-            drop(self.sending.lock());
-            self.sent.notify_one();
+            drop(self.ended.lock());
+            self.changed.notify_one();
         }
     }
 }
@@ -95,6 +122,7 @@ struct PendingOk {
 impl Reply for PendingOk {
     fn send(mut self: Box<Self>, outcome: Result<Committed, CommitError>) {
         self.sent = true;
+        self.shared.begin_send();
         let counters = &self.shared.counters;
         let delivered = match outcome {
             Ok(_) => {
@@ -114,7 +142,7 @@ impl Reply for PendingOk {
         if !delivered {
             count(&counters.lost_replies);
         }
-        self.shared.done();
+        self.shared.end(SENDING);
     }
 }
 
@@ -124,7 +152,86 @@ impl Drop for PendingOk {
     fn drop(&mut self) {
         if !self.sent {
             self.shared.socket.close();
-            self.shared.done();
+            self.shared.end(PENDING);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use cohort_log::binlog::BinlogPosition;
+
+    use super::*;
+
+    fn handover() -> (Arc<Handover>, UnixStream) {
+        let (ours, clients) = UnixStream::pair().expect("a pair of sockets");
+        (Handover::new(Arc::new(Socket::from_unix(ours)), Arc::default()), clients)
+    }
+
+    fn committed() -> Result<Committed, CommitError> {
+        Ok(Committed { gtid: None, position: BinlogPosition::default() })
+    }
+
+    /// Long enough for a thread to do what it must not do.
+    const TEMPTATION: Duration = Duration::from_millis(50);
+
+    #[test]
+    fn the_next_command_begins_with_the_outcome_and_is_answered_behind_the_reply() {
+        let (handover, mut client) = handover();
+        let reply = handover.reply(b"OK").expect("a short packet");
+        let (told, heard) = mpsc::channel();
+        let session = handover.clone();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                session.wait_for_outcome();
+                told.send("begins").expect("the test listens");
+                session.wait_for_send();
+                told.send("answers").expect("the test listens");
+            });
+            assert!(heard.recv_timeout(TEMPTATION).is_err(), "the outcome is not known");
+            handover.begin_send();
+            assert_eq!(heard.recv(), Ok("begins"));
+            assert!(heard.recv_timeout(TEMPTATION).is_err(), "the reply is not out");
+            handover.end(SENDING);
+            assert_eq!(heard.recv(), Ok("answers"));
+        });
+        handover.state.store(PENDING, Ordering::Relaxed);
+        reply.send(committed());
+        let mut bytes = [0; 2];
+        client.read_exact(&mut bytes).expect("the reply");
+        assert_eq!(&bytes, b"OK");
+    }
+
+    #[test]
+    fn a_reply_goes_out_behind_the_one_before() {
+        let (handover, mut client) = handover();
+        let first = handover.reply(b"1").expect("a short packet");
+        handover.begin_send();
+        let second = handover.reply(b"2").expect("a short packet");
+        thread::scope(|scope| {
+            scope.spawn(|| second.send(committed()));
+            thread::sleep(TEMPTATION);
+            assert!(handover.socket.write_now_or_close(b"1"));
+            handover.end(SENDING);
+        });
+        let mut bytes = [0; 2];
+        client.read_exact(&mut bytes).expect("both replies");
+        assert_eq!(&bytes, b"12");
+        handover.state.store(PENDING, Ordering::Relaxed);
+        first.send(committed());
+    }
+
+    #[test]
+    fn a_reply_without_an_outcome_ends_the_connection() {
+        let (handover, mut client) = handover();
+        drop(handover.reply(b"OK"));
+        handover.wait_for_send();
+        assert_eq!(client.read(&mut [0; 2]).expect("the end"), 0);
     }
 }
