@@ -19,7 +19,7 @@ use cohort_log::binlog::{BinlogOptions, ServerIdentity};
 use cohort_log::journal::JournalOptions;
 use cohort_sql::Database;
 use cohort_txn::{
-    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, StoreOptions,
+    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, StoreOptions, Told,
 };
 use parking_lot::Mutex;
 
@@ -211,7 +211,11 @@ impl Machine {
             options: &options,
             engines: &Engines(self),
         };
-        let (store, report) = directory.recover(protocol, &mut |_| ())?;
-        Ok((Database::open(store)?, report))
+        let mut report = None;
+        let store = directory.recover(protocol, &mut |told| match told {
+            Told::Progress(_) => {}
+            Told::Report(found) => report = Some(found),
+        })?;
+        Ok((Database::open(store)?, report.context("a start tells what it found")?))
     }
 }

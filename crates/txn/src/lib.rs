@@ -45,7 +45,7 @@ pub use lock_profile::{LockProfile, LockUse};
 pub use locks::{KillHandle, LockError, LockMode};
 pub use protocols::mark::{MarkError, ProtocolMark};
 pub use protocols::recovery::{DecidedReport, TwoPhaseReport};
-pub use protocols::switch::{DataDirectory, EngineSource, EngineSourceError, StartReport};
+pub use protocols::switch::{DataDirectory, EngineSource, EngineSourceError, StartReport, Told};
 pub use protocols::{CommitProtocol, TcLogError, UnknownProtocol};
 pub use recovery::{EngineReport, RecoverError, RecoveryReport};
 pub use scan::Scan;

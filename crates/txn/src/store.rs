@@ -163,6 +163,9 @@ impl Store {
     /// the engines found prepared. It wrote the logs that are there, if any: see
     /// [`DataDirectory`](crate::DataDirectory). `options.journal` is not used.
     ///
+    /// `tell` gets what was found. What differs would not be found again after that: should the server end before,
+    /// the next start tells it.
+    ///
     /// Without threads, for simulators, as [`Store::recover`].
     ///
     /// # Panics
@@ -173,15 +176,17 @@ impl Store {
         fs: Arc<dyn FileSystem>,
         clock: Arc<dyn Clock>,
         engines: Vec<Arc<dyn TwoPhase>>,
-    ) -> Result<(Arc<Store>, TwoPhaseReport), RecoverError> {
+        tell: &mut dyn FnMut(TwoPhaseReport),
+    ) -> Result<Arc<Store>, RecoverError> {
         let (store, mut report) = Store::recovered_two_phase(options, protocol, fs, clock, engines)?;
         report.xa_prepared = store.restore_xa()?;
+        tell(report);
         if let CommitPath::TwoPhase(steps) = &store.path {
             steps.leave_note()?;
         }
         store.prepare_ahead();
         store.begin_file(FileStart::ServerStart)?;
-        Ok((store, report))
+        Ok(store)
     }
 
     fn recovered_two_phase(
@@ -213,7 +218,8 @@ impl Store {
     }
 
     /// Recovers a directory that the classic protocol `wrote` wrote and closes it as a clean stop does, so
-    /// that the protocol `next` can go on there; the journal gets a checkpoint at the end of the binlog.
+    /// that the protocol `next` can go on there; the journal gets a checkpoint at the end of the binlog. `tell` as
+    /// for [`Store::recover_two_phase`].
     ///
     /// # Panics
     /// When `wrote` is [`CommitProtocol::Journal`].
@@ -224,10 +230,12 @@ impl Store {
         fs: Arc<dyn FileSystem>,
         clock: Arc<dyn Clock>,
         engines: Vec<Arc<dyn TwoPhase>>,
-    ) -> Result<TwoPhaseReport, RecoverError> {
+        tell: &mut dyn FnMut(TwoPhaseReport),
+    ) -> Result<(), RecoverError> {
         let (journal_dir, journal) = (options.journal_dir.clone(), options.journal.clone());
         let (store, report) = Store::recovered_two_phase(options, wrote, fs.clone(), clock, engines)?;
         let left: u64 = report.engines.iter().map(|engine| engine.left).sum();
+        tell(report);
         if next == CommitProtocol::Journal && left > 0 {
             return Err(RecoverError::PreparedLeft(left));
         }
@@ -235,7 +243,7 @@ impl Store {
         if next == CommitProtocol::Journal {
             checkpoint::take_over(fs, &journal_dir, journal, &store.shared.frontier().note)?;
         }
-        Ok(report)
+        Ok(())
     }
 
     fn new(shared: Arc<Shared>, path: CommitPath) -> Arc<Store> {

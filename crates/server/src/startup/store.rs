@@ -11,6 +11,7 @@ use cohort_log::binlog::{BinlogOptions, ServerIdentity};
 use cohort_log::journal::{JournalOptions, Lsn};
 use cohort_txn::{
     CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, Store, StoreOptions,
+    Told,
 };
 
 use super::{DataDir, StartError};
@@ -36,13 +37,16 @@ pub(super) fn open(dir: &DataDir, globals: &Globals) -> Result<Arc<Store>, Start
         options: &|| StoreOptions { binlog_cut_at, ..store_options(dir, globals) },
         engines: &Engines { dir, globals },
     };
-    let opened = directory.open(protocol, &mut |line| operator_log::note(line));
-    let (store, report) = opened.map_err(StartError::new)?;
-    if !report.is_clean() {
-        operator_log::note(&report);
-    }
-    keep_report(dir, &report);
-    Ok(store)
+    let opened = directory.open(protocol, &mut |told| match told {
+        Told::Progress(line) => operator_log::note(line),
+        Told::Report(report) => {
+            if !report.is_clean() {
+                operator_log::note(&report);
+            }
+            keep_report(dir, &report);
+        }
+    });
+    opened.map_err(StartError::new)
 }
 
 /// The file that says which protocol wrote the logs of a data directory.

@@ -116,6 +116,10 @@ impl BinlogNote {
         }
         BinlogNote::decode(&value, engines).ok_or_else(|| RecoverError::BinlogNote { engine: engine.name() })
     }
+
+    fn read_all(engines: &[Arc<dyn TwoPhase>]) -> Result<Vec<BinlogNote>, RecoverError> {
+        engines.iter().map(|engine| BinlogNote::read(&**engine, engines.len())).collect()
+    }
 }
 
 /// Up to where the binlog was synced, by whichever engine knows most.
@@ -139,9 +143,7 @@ pub(super) fn divergences(
     end: BinlogPosition,
     prepared: bool,
 ) -> Result<Vec<String>, RecoverError> {
-    let notes: Result<Vec<BinlogNote>, RecoverError> =
-        engines.iter().map(|engine| BinlogNote::read(&**engine, engines.len())).collect();
-    let notes = notes?;
+    let notes = BinlogNote::read_all(engines)?;
     let mut found = Vec::new();
     let newest = notes.iter().flat_map(|note| note.last.iter().copied()).max().unwrap_or_default();
     if newest > end {

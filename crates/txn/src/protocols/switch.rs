@@ -76,6 +76,15 @@ impl fmt::Display for StartReport {
     }
 }
 
+/// What the operator is told while a store is opened.
+pub enum Told<'l> {
+    /// A line meanwhile.
+    Progress(&'l str),
+    /// What the recovery of what was there found, whichever protocol wrote it; once, and before the traces are
+    /// gone of what it found to differ.
+    Report(StartReport),
+}
+
 /// Opened engines.
 enum Engines {
     Journaled(Vec<Arc<dyn Engine>>),
@@ -83,46 +92,47 @@ enum Engines {
 }
 
 impl DataDirectory<'_> {
-    /// Opens the store with `protocol`. The report is that of the recovery of what was there, whichever protocol
-    /// wrote it; `progress` gets lines for the operator meanwhile.
-    pub fn open(
-        &self,
-        protocol: CommitProtocol,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<(Arc<Store>, StartReport), RecoverError> {
-        let (store, report) = self.recover(protocol, progress)?;
+    /// Opens the store with `protocol`.
+    pub fn open(&self, protocol: CommitProtocol, tell: &mut dyn FnMut(Told<'_>)) -> Result<Arc<Store>, RecoverError> {
+        let store = self.recover(protocol, tell)?;
         store.start_threads();
-        Ok((store, report))
+        Ok(store)
     }
 
     /// [`DataDirectory::open`] without threads, for simulators.
     pub fn recover(
         &self,
         protocol: CommitProtocol,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<(Arc<Store>, StartReport), RecoverError> {
-        let (engines, settled) = self.hand_over(protocol, progress)?;
+        tell: &mut dyn FnMut(Told<'_>),
+    ) -> Result<Arc<Store>, RecoverError> {
+        let (engines, settled) = self.hand_over(protocol, tell)?;
         let (options, fs, clock) = ((self.options)(), self.fs.clone(), self.clock.clone());
-        let (store, report) = match engines {
+        // Behind another protocol everything is told.
+        let mut tell = |told: Told<'_>| match told {
+            Told::Report(_) if settled => {}
+            told => tell(told),
+        };
+        match engines {
             Engines::Journaled(engines) => {
+                let progress = &mut |line: &str| tell(Told::Progress(line));
                 let (store, report) = Store::recover(options, fs, clock, engines, progress)?;
-                (store, StartReport::Journal(report))
+                tell(Told::Report(StartReport::Journal(report)));
+                Ok(store)
             }
             Engines::TwoPhase(engines) => {
-                let (store, report) = Store::recover_two_phase(options, protocol, fs, clock, engines)?;
-                (store, StartReport::TwoPhase(report))
+                let tell = &mut |report| tell(Told::Report(StartReport::TwoPhase(report)));
+                Store::recover_two_phase(options, protocol, fs, clock, engines, tell)
             }
-        };
-        Ok((store, settled.unwrap_or(report)))
+        }
     }
 
     /// Opens the engines for `protocol`, which the mark names afterwards. What another protocol wrote is
-    /// recovered and closed before, and told.
+    /// recovered and closed before, and told: says whether there was such.
     fn hand_over(
         &self,
         protocol: CommitProtocol,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<(Engines, Option<StartReport>), RecoverError> {
+        tell: &mut dyn FnMut(Told<'_>),
+    ) -> Result<(Engines, bool), RecoverError> {
         if protocol == CommitProtocol::TcMmap && (self.options)().log_bin {
             return Err(RecoverError::TcMmapWithBinlog);
         }
@@ -134,13 +144,12 @@ impl DataDirectory<'_> {
             // Releases before the mark had the journal only.
             None => CommitProtocol::Journal,
         };
-        let settled = match wrote == protocol {
-            true => None,
-            false => {
-                progress(&format!("the logs were written by commit protocol {wrote}, which hands over to {protocol}"));
-                Some(self.settle(wrote, protocol, progress)?)
-            }
-        };
+        let settled = wrote != protocol;
+        if settled {
+            let line = format!("the logs were written by commit protocol {wrote}, which hands over to {protocol}");
+            tell(Told::Progress(&line));
+            self.settle(wrote, protocol, tell)?;
+        }
         // Before the mark is changed: a protocol that an engine has no form for must not get it.
         let engines = match protocol {
             CommitProtocol::Journal => Engines::Journaled(self.engines.journaled()?),
@@ -156,19 +165,17 @@ impl DataDirectory<'_> {
         &self,
         wrote: CommitProtocol,
         next: CommitProtocol,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<StartReport, RecoverError> {
+        tell: &mut dyn FnMut(Told<'_>),
+    ) -> Result<(), RecoverError> {
         let (options, fs, clock) = ((self.options)(), self.fs.clone(), self.clock.clone());
-        match wrote {
-            CommitProtocol::Journal => {
-                let engines = self.engines.journaled()?;
-                Store::settle(options, fs, clock, engines, progress).map(StartReport::Journal)
-            }
-            wrote => {
-                let engines = self.engines.two_phase()?;
-                Store::settle_two_phase(options, wrote, next, fs, clock, engines).map(StartReport::TwoPhase)
-            }
+        if wrote != CommitProtocol::Journal {
+            let tell = &mut |report| tell(Told::Report(StartReport::TwoPhase(report)));
+            return Store::settle_two_phase(options, wrote, next, fs, clock, self.engines.two_phase()?, tell);
         }
+        let progress = &mut |line: &str| tell(Told::Progress(line));
+        let report = Store::settle(options, fs, clock, self.engines.journaled()?, progress)?;
+        tell(Told::Report(StartReport::Journal(report)));
+        Ok(())
     }
 
     fn is_new(&self) -> Result<bool, MarkError> {

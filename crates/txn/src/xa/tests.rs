@@ -30,7 +30,7 @@ fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<Arc<Store>, RecoverE
         return Ok(Store::recover(options, fs, clock, engines, &mut |_| ())?.0);
     }
     let engines: Vec<Arc<dyn TwoPhase>> = vec![one, two];
-    Ok(Store::recover_two_phase(options, protocol, fs, clock, engines)?.0)
+    Store::recover_two_phase(options, protocol, fs, clock, engines, &mut |_| ())
 }
 
 fn name(id: u64) -> XaId {
