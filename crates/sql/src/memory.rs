@@ -1,9 +1,9 @@
 //! What a connection holds in memory, against its limit and the server's.
 //!
 //! Counted is what a client can make grow: the lexemes and values of a statement with the tree they become, rows
-//! that are kept to be sorted, grouped or told apart, what an open transaction has changed and locked, and what
-//! stays between statements (user variables, prepared statements, parameters sent in pieces). Sizes are those of
-//! what is in them, with a little for what holds it; they are not the allocator's.
+//! that are kept to be sorted, grouped or told apart, entries of an index that is built, what an open transaction has
+//! changed and locked, and what stays between statements (user variables, prepared statements, parameters sent in
+//! pieces). Sizes are those of what is in them, with a little for what holds it; they are not the allocator's.
 //!
 //! Invariants
 //! 1. Nothing that is counted grows by more than one row, value or lexeme beyond the limit.

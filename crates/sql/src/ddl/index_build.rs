@@ -11,11 +11,13 @@ use crate::catalog::table::{Table, prefix_range};
 use crate::codec::RowOffsets;
 use crate::error::{ER_DUP_ENTRY, ER_QUERY_INTERRUPTED, SqlError};
 use crate::exec::failure::{read_failed, write_failed};
+use crate::memory::key_bytes;
 use crate::session::SessionState;
 use crate::value::Value;
 
-/// Loads the entries of `index`, a new index of `def`, for the rows of `table`, its present form. A
-/// unique index with equal keys is error 1062; what was loaded until an error is the caller's to erase.
+/// Loads the entries of `index`, a new index of `def`, for the rows of `table`, its present form. They are sorted in
+/// memory, which the connection's limit counts (4082). A unique index with equal keys is error 1062; what was loaded
+/// until an error is the caller's to erase.
 pub(super) fn fill(
     store: &Arc<Store>,
     table: &Table,
@@ -41,7 +43,9 @@ pub(super) fn fill(
         table.read_row(entry.value, &mut offsets, &mut row)?;
         let mut key = Vec::with_capacity(32);
         let unique = new.index_key(ready, &row, entry.key, &mut key)?;
-        entries.push((key, if unique { entry.key[4..].to_vec() } else { Vec::new() }));
+        let value = if unique { entry.key[4..].to_vec() } else { Vec::new() };
+        session.memory.hold(key_bytes(&key) + value.len())?;
+        entries.push((key, value));
     }
     drop(scan);
     entries.sort_unstable();
