@@ -55,6 +55,8 @@ test: tools-test rocksdb
 	cargo fmt --all --check
 	@echo "== lints"
 	cargo clippy --profile checked --workspace --all-targets -- -D warnings
+	@echo "== fuzz targets"
+	CUSTOM_LIBFUZZER_PATH=/unlinked/libfuzzer.a cargo check --locked --profile checked --manifest-path fuzz/Cargo.toml --target-dir "$(OUTPUT)"
 	@echo "== documentation"
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --profile checked --workspace --no-deps --document-private-items
 	@echo "== tests"
@@ -81,8 +83,8 @@ torture: tools-test rocksdb
 
 # Inputs found on the way, and how many executions there were, stay in the cache folder; those that are kept are in
 # crates/fuzz/corpus. Without a sanitizer, since only unsafe code needs one, so that the stable toolchain does. A
-# target directory of its own: everything is compiled to count coverage, but for RocksDB, which no target needs.
-fuzz: tools-build
+# target directory of its own: everything is compiled to count coverage, but for RocksDB.
+fuzz: tools-build rocksdb
 	@command -v cargo-fuzz >/dev/null || cargo install --locked --version "^0.13" cargo-fuzz
 	cargo fuzz build --sanitizer none --fuzz-dir fuzz --target-dir "$(CACHE)/fuzz/target"
 	for target in $(TARGETS); do \

@@ -427,8 +427,11 @@ impl Coordinator {
                 while wanted(queue.waiting.len()) && !queue.wait_until(&self.joined, until) {}
             });
         }
+        if !others {
+            return;
+        }
         let mut waiting = 0;
-        while others {
+        loop {
             let now = self.queue.lock("gather").waiting.len();
             if now == waiting {
                 return;
