@@ -136,10 +136,10 @@ impl Pool {
             hung_up: AtomicBool::new(false),
             connection: Mutex::new(Some(connection)),
         });
-        self.seat(|seats| seats.insert(id, seat.clone()));
+        self.change_seats(|seats| seats.insert(id, seat.clone()));
         let interest = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         if let Err(error) = epoll::add(&self.epoll, &*seat.socket, epoll::EventData::new_u64(id.into()), interest) {
-            self.seat(|seats| seats.remove(&id));
+            self.change_seats(|seats| seats.remove(&id));
             return Err(error.into());
         }
         self.fill();
@@ -147,7 +147,7 @@ impl Pool {
         Ok(())
     }
 
-    fn seat(&self, change: impl FnOnce(&mut HashMap<u32, Arc<Seat>>) -> Option<Arc<Seat>>) {
+    fn change_seats(&self, change: impl FnOnce(&mut HashMap<u32, Arc<Seat>>) -> Option<Arc<Seat>>) {
         let mut seats = self.seats.write();
         let before = change(&mut seats);
         self.crew.set_connections(seats.len());
@@ -209,7 +209,7 @@ impl Pool {
     /// Serves the only client on, for as long as it sends its next command at once: then neither has to be woken
     /// for the other.
     fn look_again(&self, worker: &Worker, seat: &Arc<Seat>, prompt: &mut Prompt) {
-        while self.crew.is_for_one() && prompt.is_likely() {
+        while self.crew.may_stay() && prompt.is_likely() {
             let until = Instant::now() + LOOK;
             let mut found = false;
             while !found && Instant::now() < until {
@@ -282,7 +282,7 @@ impl Pool {
         let _ = epoll::delete(&self.epoll, &*seat.socket);
         let ended = place.take();
         drop(place);
-        self.seat(|seats| seats.remove(&seat.id));
+        self.change_seats(|seats| seats.remove(&seat.id));
         drop(ended);
         Served::Ended
     }

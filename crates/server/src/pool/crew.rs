@@ -86,8 +86,13 @@ impl Crew {
     }
 
     /// Whether there is one connection at most, for one worker.
-    pub fn is_for_one(&self) -> bool {
+    fn is_for_one(&self) -> bool {
         self.connections.load(Ordering::Relaxed) <= 1
+    }
+
+    /// Whether a worker may stay with the client that it has served: nobody else needs it.
+    pub fn may_stay(&self) -> bool {
+        self.is_for_one() && !self.is_closed()
     }
 
     fn limit(&self) -> usize {
