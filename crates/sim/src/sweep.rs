@@ -193,8 +193,10 @@ impl Sweep {
     fn fail_recovery_once(&self, stopped: Stopped, random: &SeededRandom, figures: &mut Figures) -> Result<()> {
         let fault = FAULTS[random.below(FAULTS.len() as u64) as usize];
         let operation = random.below(figures.recovery_operations + 2);
-        let (stopped, _) = self.fail_recovery(stopped, fault, operation, random, figures)?;
-        self.go_on(stopped, figures)
+        let at = Unwinding(format!("then {fault:?} at operation {operation} of the recovery"));
+        let failed = self.fail_recovery(stopped, fault, operation, random, figures);
+        let (stopped, _) = failed.with_context(|| at.0.clone())?;
+        self.go_on(stopped, figures).with_context(|| at.0.clone())
     }
 
     /// The same for each fault at operation 0, 1, 2 … of the recovery.
@@ -236,10 +238,11 @@ impl Sweep {
             promise = Promise::EachLog;
         }
         let judged = match &opened {
-            Ok((database, _)) if machine.disk().is_powered() => {
-                judge(database, machine.disk(), promise, &mut memory).map(drop).context("it came up")
-            }
-            Ok(_) => Ok(()),
+            Ok((database, _)) => match judge(database, machine.disk(), promise, &mut memory) {
+                // What an engine does by itself may be what it meets, at any time.
+                Err(_) if !machine.disk().is_powered() => Ok(()),
+                judged => judged.map(drop).context("it came up"),
+            },
             Err(error) => {
                 ensure!(reached, "no start without a fault: {error:#}");
                 Ok(())

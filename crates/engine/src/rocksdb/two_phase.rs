@@ -12,7 +12,8 @@
 //!
 //! Concurrency: any number of callers; a name is used by one of them at a time.
 //!
-//! On crash: the log is read at open. A torn end is cut by RocksDB, damage before it is refused.
+//! On crash: the log is read at open, up to the first record that is not whole. A power cut tears a write anywhere
+//! between two sectors, which RocksDB's stricter modes take for damage.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -81,7 +82,7 @@ impl RocksDbTwoPhase {
         let mut built = open::build(options);
         built.add_event_listener(events.listener());
         built.set_manual_wal_flush(true);
-        built.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
+        built.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
         let mut transactions = TransactionDBOptions::default();
         transactions.set_skip_concurrency_control(true);
         let db = Transactional::open(&built, &transactions, dir).map_err(|e| open::open_error(dir, &e))?;
