@@ -1,7 +1,8 @@
 //! The sweep under each commit protocol, with the stand-in for RocksDB and with RocksDB itself beside redb.
 //!
-//! `COHORT_STRIDE=1` visits every operation instead of every so many, `COHORT_SEED` repeats the choices, which are
-//! printed. Where there is no `/dev/fuse`, RocksDB is not run, which the output says.
+//! `COHORT_STRIDE=1` visits every operation instead of every so many, by choices of its own that `COHORT_SEED` repeats;
+//! else the choices are the same each time. They are printed. Where there is no `/dev/fuse`, RocksDB is not run, which
+//! the output says.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,8 +29,8 @@ fn number(name: &str) -> Option<u64> {
 
 fn sweep(protocol: CommitProtocol, rocksdb: Option<Arc<Mutex<Mounted>>>) {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seed = number("COHORT_SEED").unwrap_or(since.as_nanos() as u64);
     let stride = number("COHORT_STRIDE").unwrap_or(STRIDE).max(1);
+    let seed = number("COHORT_SEED").unwrap_or(if stride == 1 { since.as_nanos() as u64 } else { 1 });
     let recovery_stride = if stride == 1 { RECOVERY_STRIDE_WHOLE } else { RECOVERY_STRIDE };
     let stride = if rocksdb.is_some() { stride * ROCKSDB } else { stride };
     let engines = if rocksdb.is_some() { "RocksDB and redb" } else { "stand-in and redb" };
