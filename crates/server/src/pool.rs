@@ -136,10 +136,10 @@ impl Pool {
             hung_up: AtomicBool::new(false),
             connection: Mutex::new(Some(connection)),
         });
-        self.change_seats(|seats| seats.insert(id, seat.clone()));
+        self.change_seats(|seats| drop(seats.insert(id, seat.clone())));
         let interest = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         if let Err(error) = epoll::add(&self.epoll, &*seat.socket, epoll::EventData::new_u64(id.into()), interest) {
-            self.change_seats(|seats| seats.remove(&id));
+            self.change_seats(|seats| drop(seats.remove(&id)));
             return Err(error.into());
         }
         self.fill();
@@ -147,13 +147,11 @@ impl Pool {
         Ok(())
     }
 
-    fn change_seats(&self, change: impl FnOnce(&mut HashMap<u32, Arc<Seat>>) -> Option<Arc<Seat>>) {
+    /// Callers hold the seat, so that no connection ends under the lock.
+    fn change_seats(&self, change: impl FnOnce(&mut HashMap<u32, Arc<Seat>>)) {
         let mut seats = self.seats.write();
-        let before = change(&mut seats);
+        change(&mut seats);
         self.crew.set_connections(seats.len());
-        drop(seats);
-        // A connection that ends rolls its transaction back.
-        drop(before);
     }
 
     /// Workers, and how many of them have nothing to do.
@@ -198,9 +196,7 @@ impl Pool {
         let mut prompt = Prompt::default();
         while self.crew.may_go_on(worker) {
             if let Some(seat) = self.next_signal() {
-                self.crew.begin(worker);
-                self.serve(&seat);
-                self.crew.end(worker);
+                self.serve_as(worker, &seat);
                 self.look_again(worker, &seat, &mut prompt);
             }
         }
@@ -216,9 +212,7 @@ impl Pool {
                 if seat.signals.fetch_add(1, Ordering::AcqRel) > 0 {
                     return;
                 }
-                self.crew.begin(worker);
-                found = self.serve(seat) > 0;
-                self.crew.end(worker);
+                found = self.serve_as(worker, seat) > 0;
             }
             prompt.learn(found);
             if !found {
@@ -242,6 +236,14 @@ impl Pool {
             seat.hung_up.store(true, Ordering::Relaxed);
         }
         (seat.signals.fetch_add(1, Ordering::AcqRel) == 0).then_some(seat)
+    }
+
+    /// [`Pool::serve`], as the crew sees it.
+    fn serve_as(&self, worker: &Worker, seat: &Arc<Seat>) -> u64 {
+        self.crew.begin(worker);
+        let commands = self.serve(seat);
+        self.crew.end(worker);
+        commands
     }
 
     /// Serves until every signal has been acted upon; how many commands there were. Only for whoever raised
@@ -282,7 +284,7 @@ impl Pool {
         let _ = epoll::delete(&self.epoll, &*seat.socket);
         let ended = place.take();
         drop(place);
-        self.change_seats(|seats| seats.remove(&seat.id));
+        self.change_seats(|seats| drop(seats.remove(&seat.id)));
         drop(ended);
         Served::Ended
     }

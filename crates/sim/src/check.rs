@@ -10,7 +10,7 @@ use cohort_txn::Store;
 use crate::cycles;
 use crate::environment::{Rows, SimEnvironment};
 use crate::history::{Fate, Record, Seen};
-use crate::replica::{self, Logged, Row, RowChange};
+use crate::replica::{self, Logged, Row};
 use crate::workload::{ACCOUNTS, LISTS, OPENING_BALANCE, Shape, Step, TABLES, elements};
 
 /// Rows by primary key, as text.
@@ -158,24 +158,12 @@ fn binlog_makes_the_tables(store: &Store, fs: &dyn FileSystem, tables: &Tables) 
     for logged in replica::read(store, fs)? {
         let Logged::Rows(changes) = logged else { continue };
         for change in &changes {
-            replay(rebuilt.entry(change.table.clone()).or_default(), change)?;
+            change.make(rebuilt.entry(change.table.clone()).or_default())?;
         }
     }
     for (name, table) in &tables.0 {
         let copy = rebuilt.remove(*name).unwrap_or_default();
         ensure!(*table == copy, "{name} is {table:?}, its binlog makes {copy:?}");
-    }
-    Ok(())
-}
-
-fn replay(table: &mut Table, change: &RowChange) -> Result<()> {
-    if let Some(before) = &change.before {
-        let had = table.remove(&replica::id_of(before)?);
-        ensure!(had.as_ref() == Some(before), "{}: {before:?} was to be changed, there is {had:?}", change.table);
-    }
-    if let Some(after) = &change.after {
-        let id = replica::id_of(after)?;
-        ensure!(table.insert(id, after.clone()).is_none(), "{}: row {id} was inserted twice", change.table);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! What a binlog holds: its transactions in order, as rows and statements.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -21,6 +22,22 @@ pub struct RowChange {
     pub before: Option<Row>,
     /// As it became.
     pub after: Option<Row>,
+}
+
+impl RowChange {
+    /// Changes the rows of its table, which are kept by primary key. An error says what was there instead.
+    pub fn make(&self, rows: &mut BTreeMap<i64, Row>) -> Result<()> {
+        let RowChange { table, before, after } = self;
+        if let Some(before) = before {
+            let had = rows.remove(&id_of(before)?);
+            ensure!(had.as_ref() == Some(before), "{table}: {before:?} was to be changed, there is {had:?}");
+        }
+        if let Some(after) = after {
+            let had = rows.insert(id_of(after)?, after.clone());
+            ensure!(had.is_none(), "{table}: {after:?} was inserted twice");
+        }
+        Ok(())
+    }
 }
 
 /// A transaction.

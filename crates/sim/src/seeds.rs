@@ -10,6 +10,11 @@ use anyhow::{Result, anyhow};
 
 use crate::{Report, Telling, run};
 
+/// The number in an environment variable, if there is one.
+pub fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
 /// What was found, and by which seed.
 #[derive(Debug, thiserror::Error)]
 #[error("seed {seed}: {violation:?}\nmake sim SEED={seed}")]

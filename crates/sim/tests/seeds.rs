@@ -2,15 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cohort_sim::seeds::{run_seed, run_seeds};
+use cohort_sim::seeds::{number, run_seed, run_seeds};
 use cohort_sim::{Report, Telling};
 
 fn run(seed: u64) -> Report {
     run_seed(seed, Telling::Nothing).unwrap_or_else(|violation| panic!("{violation}"))
-}
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
 #[test]

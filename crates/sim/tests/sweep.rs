@@ -10,6 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use cohort_io::SimDisk;
 use cohort_sim::mount::Mounted;
+use cohort_sim::seeds::number;
 use cohort_sim::sweep::Sweep;
 use cohort_txn::CommitProtocol;
 use parking_lot::Mutex;
@@ -22,10 +23,6 @@ const ROCKSDB: u64 = 9;
 const RECOVERY_STRIDE: u64 = 23;
 /// The same where every operation is visited, that of the recovery as well.
 const RECOVERY_STRIDE_WHOLE: u64 = 100;
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse().ok())
-}
 
 fn sweep(protocol: CommitProtocol, rocksdb: Option<Arc<Mutex<Mounted>>>) {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! The reply of a commit, which whoever finishes the commit sends to the client.
 //!
 //! A session gives its OK away together with the transaction and goes back to reading its socket. Its next
-//! command begins when the outcome is known ([`Handover::wait_for_outcome`]) and is answered when the OK is on its
-//! way ([`Handover::wait_for_send`]): a client that got its OK mostly has sent its next command before the
+//! command begins when the outcome is known ([`Handover::wait_for_outcome`]) and is answered when the OK is out
+//! ([`Handover::wait_for_send`]): a client that got its OK mostly has sent its next command before the
 //! thread that sent the OK is back from the system call.
 //!
 //! Invariants

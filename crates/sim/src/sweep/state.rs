@@ -165,17 +165,7 @@ impl State {
             Change::RollBackXa(name) => {
                 self.prepared.remove(name).with_context(|| format!("{name} is not prepared"))?;
             }
-            Change::Row(RowChange { table, before, after }) => {
-                let rows = &mut self.table(table)?.rows;
-                if let Some(before) = before {
-                    let had = rows.remove(&id_of(before)?);
-                    ensure!(had.as_ref() == Some(before), "{table}: {before:?} was to change, there is {had:?}");
-                }
-                if let Some(after) = after {
-                    let had = rows.insert(id_of(after)?, after.clone());
-                    ensure!(had.is_none(), "{table} has {after:?} twice");
-                }
-            }
+            Change::Row(change) => change.make(&mut self.table(&change.table)?.rows)?,
         }
         Ok(())
     }
