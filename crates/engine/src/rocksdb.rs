@@ -20,7 +20,8 @@
 //! again, for which it looks every five seconds; [`Engine::ready`] says which it is. It is never told
 //! to try earlier: a second failure would be final for it.
 //!
-//! On crash: the memtables are gone and the files are at the durable position or a little behind it.
+//! On crash, and when it is dropped: the memtables are gone and the files are at the durable position or a little behind
+//! it.
 //! Files of an unfinished [`Engine::load`] lie in `loading/` and go away at open.
 
 mod figures;
@@ -30,6 +31,7 @@ mod positions;
 mod read;
 #[cfg(test)]
 mod tests;
+mod torn_log;
 mod two_phase;
 mod upkeep;
 
@@ -137,16 +139,6 @@ impl Engine for RocksDb {
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
         figures::read(self)
-    }
-}
-
-impl Drop for RocksDb {
-    /// A close writes what is in memory. Where the caller's log lacks it the database is left open instead, as
-    /// the end of the process leaves it.
-    fn drop(&mut self) {
-        if self.events.sync_log().is_err() {
-            std::mem::forget(self.db.clone());
-        }
     }
 }
 

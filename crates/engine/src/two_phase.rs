@@ -71,4 +71,9 @@ pub trait TwoPhase: Engine {
 
     /// How often the log was synced.
     fn log_syncs(&self) -> u64;
+
+    /// What the open cut off its log as the torn end of a write, bytes.
+    fn log_bytes_cut(&self) -> u64 {
+        0
+    }
 }

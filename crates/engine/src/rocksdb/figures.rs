@@ -1,5 +1,6 @@
 //! What RocksDB does in the background, as its event listener hears it, and what it holds.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -13,7 +14,7 @@ use rust_rocksdb::event_listener::{
 use rust_rocksdb::properties;
 
 use super::read::Handle;
-use super::{NAME, RocksDb, write_error};
+use super::{NAME, RocksDb, upkeep, write_error};
 use crate::{SyncLog, WriteError};
 
 /// What RocksDB's threads told.
@@ -35,8 +36,8 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn listener(self: &Arc<Events>) -> Listener {
-        Listener(self.clone())
+    pub(super) fn listener(self: &Arc<Events>, dir: &Path) -> Listener {
+        Listener(self.clone(), dir.to_path_buf())
     }
 
     pub(super) fn ready(&self) -> Result<(), WriteError> {
@@ -67,8 +68,8 @@ impl Events {
     }
 }
 
-/// The end of [`Events`] that RocksDB owns.
-pub(super) struct Listener(Arc<Events>);
+/// The end of [`Events`] that RocksDB owns, for a database in a directory.
+pub(super) struct Listener(Arc<Events>, PathBuf);
 
 impl EventListener for Listener {
     /// The memtables of the flush are sealed: whatever is in them is in the caller's log by now.
@@ -94,7 +95,10 @@ impl EventListener for Listener {
         self.0.ingested_files.fetch_add(1, Relaxed);
     }
 
-    fn on_background_error(&self, _: DBBackgroundErrorReason, status: MutableStatus) {
+    fn on_background_error(&self, reason: DBBackgroundErrorReason, status: MutableStatus) {
+        if matches!(reason, DBBackgroundErrorReason::KManifestWrite) {
+            upkeep::keep_files(&self.1);
+        }
         self.0.background_errors.fetch_add(1, Relaxed);
         if !matches!(status.severity(), StatusSeverity::KNoError | StatusSeverity::KSoftError) {
             self.0.refuse(status.result().as_ref().err());

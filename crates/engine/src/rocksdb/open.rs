@@ -45,7 +45,10 @@ impl RocksDb {
         check_directory(dir)?;
         let events = Arc::new(Events::default());
         let mut built = build(options);
-        built.add_event_listener(events.listener());
+        // What was not flushed on purpose the caller's log may lack.
+        built.set_avoid_flush_during_shutdown(true);
+        built.add_event_listener(events.listener(dir));
+        upkeep::bring_kept_files_back(dir).map_err(|e| io_error(dir, &e))?;
         let db = DB::open(&built, dir).map_err(|e| open_error(dir, &e))?;
         let opened = position_at_open(&db, dir)?;
         upkeep::clear_unfinished_loads(dir).map_err(|e| io_error(dir, &e))?;
@@ -212,6 +215,6 @@ fn is_lock_conflict(detail: &str) -> bool {
         || detail.contains("While lock file") && detail.contains("Resource temporarily unavailable")
 }
 
-fn io_error(dir: &Path, error: &io::Error) -> OpenError {
+pub(super) fn io_error(dir: &Path, error: &io::Error) -> OpenError {
     OpenError::Io { dir: dir.to_path_buf(), detail: error.to_string() }
 }

@@ -75,7 +75,7 @@ fn stays_behind_a_log_that_cannot_be_synced() {
 /// that the next open finds what a kill would leave.
 mod with_its_own_log {
     use super::*;
-    use crate::TwoPhase;
+    use crate::{TwoPhase, Xid};
 
     struct LoggedRig(TempDir);
 
@@ -138,6 +138,60 @@ mod with_its_own_log {
             assert!(plain.get(&row(20, number), &mut value).expect("get"));
             assert_eq!(value, expected);
         }
+    }
+
+    /// The keys that are there, of `0..limit`.
+    fn there(engine: &RocksDbTwoPhase, limit: u32) -> Vec<u32> {
+        let mut value = Vec::new();
+        (0..limit).filter(|number| engine.get(&row(20, *number), &mut value).expect("get")).collect()
+    }
+
+    /// RocksDB reads files of its log again for as long as something is prepared in them. A tear in one of them neither
+    /// stops later opens nor takes what was written since.
+    #[test]
+    fn a_torn_log_is_cut_for_good() {
+        let whole = TempDir::new().expect("a directory");
+        let engine = RocksDbTwoPhase::open(whole.path(), &small()).expect("open");
+        let xid = Xid::new(b"undecided").expect("a name");
+        engine.prepare(&xid, &put(&row(21, 1), b"prepared")).expect("prepare");
+        for number in 0..12 {
+            // Some cross the blocks of the log, some of them several.
+            let value = vec![number as u8; if number % 4 == 3 { 70_000 } else { 9_000 }];
+            engine.commit_unprepared(&put(&row(20, number), &value)).expect("commit");
+        }
+        engine.flush_log().expect("flush");
+        drop(engine);
+        let len = |path: &Path| fs::metadata(path).expect("a file").len();
+        let largest = torn_log::files(whole.path()).expect("files").into_iter().max_by_key(|path| len(path));
+        let log = largest.expect("a log");
+        let mut cuts = 0;
+        for tear in (1024..len(&log)).step_by(3001) {
+            let dir = TempDir::new().expect("a directory");
+            copy_directory(whole.path(), dir.path());
+            let log = dir.path().join(log.file_name().expect("a name"));
+            let mut bytes = fs::read(&log).expect("read");
+            let sector = tear as usize / 512 * 512;
+            let end = bytes.len().min(sector + 512);
+            bytes[sector..end].fill(0);
+            fs::write(&log, bytes).expect("write");
+
+            let mut engine = RocksDbTwoPhase::open(dir.path(), &small()).expect("open behind a tear");
+            let kept = there(&engine, 100);
+            assert!(kept.iter().copied().eq(0..kept.len() as u32), "tear at {tear}: {kept:?}");
+            assert_eq!(engine.prepared(), std::slice::from_ref(&xid), "tear at {tear}");
+            cuts += u64::from(engine.log_bytes_cut() > 0);
+            let mut expected = kept;
+            for later in 50..53 {
+                engine.commit_unprepared(&put(&row(20, later), b"later")).expect("commit");
+                engine.flush_log().expect("flush");
+                drop(engine);
+                expected.push(later);
+                engine = RocksDbTwoPhase::open(dir.path(), &small()).expect("open once more");
+                assert_eq!(there(&engine, 100), expected, "tear at {tear}");
+                assert_eq!((engine.prepared(), engine.log_bytes_cut()), (vec![xid.clone()], 0), "tear at {tear}");
+            }
+        }
+        assert!(cuts > 20, "{cuts}");
     }
 }
 

@@ -12,8 +12,7 @@
 //!
 //! Concurrency: any number of callers; a name is used by one of them at a time.
 //!
-//! On crash: the log is read at open, up to the first record that is not whole. A power cut tears a write anywhere
-//! between two sectors, which RocksDB's stricter modes take for damage.
+//! On crash: the log is read at open, up to the first record that is not whole, where it is cut (`torn_log.rs`).
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -30,7 +29,7 @@ use super::figures::Events;
 use super::open::{self, RocksDbOptions};
 use super::positions::Positions;
 use super::read::{self, RangeCursor, Shared, Transactional};
-use super::{FORMAT_VERSION, NAME, fill, write_error};
+use super::{FORMAT_VERSION, NAME, fill, torn_log, write_error};
 use crate::stored::{self, POSITION_KEY};
 use crate::{
     Cursor, Direction, Engine, GroupFlush, KeyRange, MIN_KEY_LEN, OpenError, Position, ReadError, Snapshot, SyncLog,
@@ -72,17 +71,20 @@ pub struct RocksDbTwoPhase {
     log: GroupFlush,
     positions: Positions,
     events: Arc<Events>,
+    log_bytes_cut: u64,
 }
 
 impl RocksDbTwoPhase {
-    /// Opens the engine's directory, creating it if it is missing or empty.
+    /// Opens the engine's directory, creating it if it is missing or empty. The caller sees to it that nobody else has
+    /// it open: the log is cut and written before RocksDB takes its lock.
     pub fn open(dir: &Path, options: &RocksDbOptions) -> Result<RocksDbTwoPhase, OpenError> {
         open::check_directory(dir)?;
+        let log_bytes_cut = torn_log::make_whole(dir).map_err(|e| open::io_error(dir, &e))?;
         let events = Arc::new(Events::default());
         let mut built = open::build(options);
-        built.add_event_listener(events.listener());
+        built.add_event_listener(events.listener(dir));
         built.set_manual_wal_flush(true);
-        built.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
+        built.set_wal_recovery_mode(DBRecoveryMode::AbsoluteConsistency);
         let mut transactions = TransactionDBOptions::default();
         transactions.set_skip_concurrency_control(true);
         let db = Transactional::open(&built, &transactions, dir).map_err(|e| open::open_error(dir, &e))?;
@@ -104,6 +106,7 @@ impl RocksDbTwoPhase {
             log: GroupFlush::default(),
             positions: Positions::at_open(opened),
             events,
+            log_bytes_cut,
         })
     }
 
@@ -172,6 +175,10 @@ impl TwoPhase for RocksDbTwoPhase {
 
     fn log_syncs(&self) -> u64 {
         self.log.count()
+    }
+
+    fn log_bytes_cut(&self) -> u64 {
+        self.log_bytes_cut
     }
 }
 

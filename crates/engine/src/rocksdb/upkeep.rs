@@ -1,7 +1,7 @@
 //! Changes outside of the commit order: loading an index that is being built, erasing one that is
 //! gone.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
@@ -13,6 +13,8 @@ use crate::{Cursor, Direction, KeyRange, MIN_KEY_LEN, WriteError};
 
 /// Where files are built that are not part of the database yet.
 const LOADING: &str = "loading";
+/// Within it, files that must not lose their names.
+const KEPT: &str = "kept";
 /// Size at which a file of a load is closed and the next begun, bytes.
 const LOAD_FILE: u64 = 64 << 20;
 /// Up to so many keys are erased one by one: a range tombstone slows every read of its memtable.
@@ -144,6 +146,36 @@ fn load_into(
     let mut options = IngestExternalFileOptions::default();
     options.set_move_files(true);
     engine.db.ingest_external_file_opts(&options, files).map_err(failed)
+}
+
+/// Keeps every file of the database under another name, as far as the disk lets it. When the manifest cannot be
+/// written, RocksDB removes the files of the load that it was to take in; the manifest may have them for all that, and then
+/// no open gets past it.
+pub(super) fn keep_files(dir: &Path) {
+    let kept = dir.join(LOADING).join(KEPT);
+    if let Err(error) = fs::create_dir_all(&kept).and_then(|()| link_missing(dir, &kept)) {
+        eprintln!("[WARNING] cannot keep the files of {}, whose manifest failed: {error}", dir.display());
+    }
+}
+
+/// Gives such files their names back; RocksDB removes those that it does not know. To be called before it opens.
+pub(super) fn bring_kept_files_back(dir: &Path) -> io::Result<()> {
+    let kept = dir.join(LOADING).join(KEPT);
+    if kept.exists() { link_missing(&kept, dir) } else { Ok(()) }
+}
+
+/// Links the files of tables in `from` that `to` lacks.
+fn link_missing(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        let (Some(name), Some("sst")) = (path.file_name(), path.extension().and_then(|kind| kind.to_str())) else {
+            continue;
+        };
+        if !to.join(name).exists() {
+            fs::hard_link(&path, to.join(name))?;
+        }
+    }
+    File::open(to)?.sync_all()
 }
 
 /// Removes what loads that were cut short left behind.

@@ -1,0 +1,141 @@
+//! Makes what a crash left of RocksDB's own log whole and durable, before RocksDB reads it.
+//!
+//! A power cut tears a write anywhere between two sectors, and unsynced files of the log in any order. RocksDB reads up
+//! to the tear if asked to, but with transactions that prepare it reads the same files again at later opens, finds
+//! the tear before what was written since, and drops that or refuses to open. A file that ends behind its last whole record
+//! is whole for good.
+//!
+//! Everything behind the first tear goes: a sync of the log covers the files before, so none of it was durable, and after
+//! a write that failed RocksDB takes no more. What stays is written again: after a sync that failed it may be in the
+//! system's cache alone, and RocksDB would rely on it. Files are cut from the last to the first, so that a crash in
+//! between leaves the tear in front of what is still to go.
+//!
+//! Format: blocks of 32 KiB; records `masked CRC-32C u32 | length u16 | type u8 | log number u32, for recycled
+//! files only | payload`, never across two blocks; a record of the caller's is one of them or several, first to last.
+//! <https://github.com/facebook/rocksdb/wiki/Write-Ahead-Log-File-Format>
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+const BLOCK: usize = 32 << 10;
+const HEADER: usize = 7;
+const RECYCLED_HEADER: usize = 11;
+
+/// Cuts the log in `dir` at its first tear, and makes the rest durable. Returns how many bytes were cut.
+pub(super) fn make_whole(dir: &Path) -> io::Result<u64> {
+    let (mut torn, mut bytes_cut) = (false, 0);
+    let mut found = Vec::new();
+    for path in files(dir)? {
+        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+        let (len, end) = (file.metadata()?.len(), if torn { 0 } else { end_of_records(&mut file)? });
+        torn |= end < len;
+        bytes_cut += len - end;
+        found.push((file, end));
+    }
+    for (file, end) in found.iter().rev() {
+        file.set_len(*end)?;
+        write_again(file, *end)?;
+        file.sync_all()?;
+    }
+    File::open(dir)?.sync_all()?;
+    Ok(bytes_cut)
+}
+
+fn write_again(file: &File, end: u64) -> io::Result<()> {
+    let mut block = [0; BLOCK];
+    for at in (0..end).step_by(BLOCK) {
+        let block = &mut block[..(end - at).min(BLOCK as u64) as usize];
+        file.read_exact_at(block, at)?;
+        file.write_all_at(block, at)?;
+    }
+    Ok(())
+}
+
+/// In the order in which they were written.
+pub(super) fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        let number = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());
+        if let Some(number) = number.filter(|_| path.extension().is_some_and(|name| name == "log")) {
+            files.push((number, path));
+        }
+    }
+    files.sort_unstable();
+    Ok(files.into_iter().map(|(_, path)| path).collect())
+}
+
+/// Where the last record of the caller's ends before which there are whole ones only.
+fn end_of_records(file: &mut File) -> io::Result<u64> {
+    let mut block = Vec::with_capacity(BLOCK);
+    let (mut begin, mut end, mut within) = (0, 0, false);
+    loop {
+        block.clear();
+        file.by_ref().take(BLOCK as u64).read_to_end(&mut block)?;
+        let mut rest = &block[..];
+        while let Some(record) = Record::read(rest) {
+            within = match record.part {
+                Part::Whole => false,
+                Part::First => true,
+                Part::Middle | Part::Last if !within => return Ok(end),
+                Part::Middle => true,
+                Part::Last => false,
+            };
+            rest = &rest[record.bytes..];
+            if !within {
+                end = begin + (block.len() - rest.len()) as u64;
+            }
+        }
+        // A header does not fit behind the last record of a block.
+        if block.len() < BLOCK || rest.len() >= HEADER {
+            return Ok(end);
+        }
+        begin += BLOCK as u64;
+    }
+}
+
+/// Which part of a record of the caller's.
+enum Part {
+    Whole,
+    First,
+    Middle,
+    Last,
+}
+
+struct Record {
+    part: Part,
+    bytes: usize,
+}
+
+impl Record {
+    /// The record that `bytes` begin with, if it is as it was written.
+    fn read(bytes: &[u8]) -> Option<Record> {
+        let header: &[u8; HEADER] = bytes.first_chunk()?;
+        let [sum @ .., _, _, kind] = header;
+        let sum = u32::from_le_bytes(*sum);
+        let payload = usize::from(u16::from_le_bytes([header[4], header[5]]));
+        let (part, header) = match kind {
+            1 => (Part::Whole, HEADER),
+            2 => (Part::First, HEADER),
+            3 => (Part::Middle, HEADER),
+            4 => (Part::Last, HEADER),
+            5 => (Part::Whole, RECYCLED_HEADER),
+            6 => (Part::First, RECYCLED_HEADER),
+            7 => (Part::Middle, RECYCLED_HEADER),
+            8 => (Part::Last, RECYCLED_HEADER),
+            // RocksDB's own, which are never cut in parts.
+            9 | 10 | 130 => (Part::Whole, HEADER),
+            11 | 131 => (Part::Whole, RECYCLED_HEADER),
+            _ => return None,
+        };
+        let whole = bytes.get(..header + payload)?;
+        (masked(crc32c::crc32c(&whole[6..])) == sum).then_some(Record { part, bytes: whole.len() })
+    }
+}
+
+/// RocksDB's way to store a checksum of bytes that hold checksums.
+fn masked(sum: u32) -> u32 {
+    sum.rotate_right(15).wrapping_add(0xa282_ead8)
+}
