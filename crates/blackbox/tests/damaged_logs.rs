@@ -433,6 +433,35 @@ fn a_classic_protocol_s_binlog_is_cut_where_the_operator_says() -> Result<()> {
     Ok(())
 }
 
+/// The file of RocksDB's own log.
+fn rocksdb_log(datadir: &Path) -> Result<PathBuf> {
+    let files = contents(&datadir.join("rocksdb"))?.into_keys();
+    files.filter(|path| path.extension().is_some_and(|name| name == "log")).max().context("a log of RocksDB's")
+}
+
+/// RocksDB cuts it like the end of a write that a crash tore. What prepared transactions lose that way, the binlog has.
+#[test]
+fn rot_in_an_engine_s_own_log_is_told() -> Result<()> {
+    let mut rng = Rng::new(seed());
+    for options in CLASSIC {
+        let folder = tempfile::tempdir()?;
+        let datadir = folder.path().join("data");
+        let launch = options.iter().fold(Launch::new(&datadir), |launch, option| launch.option(*option));
+        killed(&launch)?;
+        let path = rocksdb_log(&datadir)?;
+        let offset = fs::metadata(&path)?.len() / 2 + rng.below(1000);
+        flip(&path, offset, mask(&mut rng))?;
+        let server = launch.start()?;
+        let rows: u64 = server.connect()?.query_first("SELECT COUNT(*) FROM d.t")?.context("a count")?;
+        let context = format!("{options:?}: a flip at {offset}, {rows} rows are left: {}", server.log()?);
+        assert!(rows < 20, "{context}");
+        assert!(server.log()?.contains("DIVERGED"), "{context}");
+        let report: Value = serde_json::from_str(&fs::read_to_string(datadir.join("recovery.json"))?)?;
+        assert!(report["divergences"][0].as_str().is_some_and(|told| told.contains("that no engine has")), "{report}");
+    }
+    Ok(())
+}
+
 #[test]
 fn no_bytes_make_a_tool_panic() -> Result<()> {
     let mut rng = Rng::new(seed());

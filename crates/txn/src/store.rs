@@ -155,6 +155,8 @@ impl Store {
         progress: &mut dyn FnMut(&str),
     ) -> Result<RecoveryReport, RecoverError> {
         let (store, report) = Store::recovered(options, fs, clock, engines, progress)?;
+        // The next protocol's recovery reads the last file, and nothing in that is to look lost to it.
+        store.begin_file(FileStart::ServerStart)?;
         store.close().map_err(RecoverError::Settle)?;
         Ok(report)
     }

@@ -17,6 +17,7 @@
 //! Format: under the key [`KEY`], the synced position, and for each engine in the order of their ids the last one;
 //! each as file number and offset, `u64`, little-endian.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use cohort_engine::{Engine, Redo, TwoPhase};
@@ -134,40 +135,84 @@ pub(crate) fn synced<'e>(
     Ok(synced)
 }
 
-/// In what binlog and engines differ; `logged` are the transactions of the last binlog file, which ends at
-/// `end`. Where transactions were `prepared`, recovery has decided by the binlog what becomes of those that it has:
-/// then only those can differ that it has not.
+/// By engine, the numbers of the transactions that it has prepared; `None` without prepare.
+pub(super) type Undecided = Option<Vec<HashSet<u64>>>;
+
+/// Of the transactions in the last binlog file, those that no engine has. With prepare, only such as have rows: others
+/// may be in the binlog alone, and nothing of them is prepared.
+pub(super) fn lost<'l>(
+    engines: &[Arc<dyn TwoPhase>],
+    logged: &'l [LoggedTransaction],
+    undecided: &Undecided,
+) -> Result<Vec<&'l LoggedTransaction>, RecoverError> {
+    let newest = newest(&BinlogNote::read_all(engines)?);
+    let is_nowhere = |one: &LoggedTransaction| match undecided {
+        Some(engines) => engines.iter().all(|undecided| must_have_been_committed(one, undecided)),
+        None => true,
+    };
+    Ok(logged.iter().filter(|one| one.end > newest && is_nowhere(one)).collect())
+}
+
+fn newest(notes: &[BinlogNote]) -> BinlogPosition {
+    notes.iter().flat_map(|note| note.last.iter().copied()).max().unwrap_or_default()
+}
+
+/// In an engine that has `undecided` prepared, if `one` changed it.
+fn must_have_been_committed(one: &LoggedTransaction, undecided: &HashSet<u64>) -> bool {
+    one.has_rows && one.xid.is_some_and(|number| !undecided.contains(&number))
+}
+
+/// In what binlog and engines differ before recovery decides; `logged` are the transactions of the last binlog file,
+/// which ends at `end`, `lost` what [`lost()`] says. With prepare, not every difference is seen: an engine that lost
+/// transactions which others know of is told where it has no later ones prepared.
 pub(super) fn divergences(
     engines: &[Arc<dyn TwoPhase>],
     logged: &[LoggedTransaction],
     end: BinlogPosition,
-    prepared: bool,
+    undecided: &Undecided,
+    lost: &[&LoggedTransaction],
 ) -> Result<Vec<String>, RecoverError> {
     let notes = BinlogNote::read_all(engines)?;
+    let newest = newest(&notes);
     let mut found = Vec::new();
-    let newest = notes.iter().flat_map(|note| note.last.iter().copied()).max().unwrap_or_default();
     if newest > end {
         found.push(format!("the engines have transactions up to binlog position {newest}, the binlog ends at {end}"));
-    }
-    if prepared {
-        return Ok(found);
     }
     for (at, engine) in engines.iter().enumerate() {
         let (own, name) = (notes[at].last[at], engine.name());
         let known = notes.iter().map(|note| note.last[at]).max().unwrap_or_default();
-        if own < known {
-            let lost = gtids(logged.iter().filter(|one| one.end > own && one.end <= known));
+        let between = || logged.iter().filter(|one| one.end > own && one.end <= known);
+        let has_none = match undecided {
+            Some(engines) => between().all(|one| must_have_been_committed(one, &engines[at])),
+            None => true,
+        };
+        if own < known && has_none {
+            let lost = gtids(between());
             found.push(format!(
                 "{name} ends at binlog position {own}, another engine knows of a change of it at {known}{lost}"
             ));
         }
     }
-    let behind: Vec<&LoggedTransaction> = logged.iter().filter(|one| one.end > newest).collect();
-    if !behind.is_empty() {
-        let (count, lost) = (behind.len(), gtids(behind.into_iter()));
+    if !lost.is_empty() {
+        let (count, lost) = (lost.len(), gtids(lost.iter().copied()));
         found.push(format!("the binlog has {count} transactions behind {newest} that no engine has{lost}"));
     }
     Ok(found)
+}
+
+/// Leaves in one engine that it has what it was to get up to `position`, unless more is left there; to be flushed by
+/// the caller, with what it is true of.
+pub(super) fn cover(
+    engines: &[Arc<dyn TwoPhase>],
+    engine: usize,
+    position: BinlogPosition,
+) -> Result<(), RecoverError> {
+    let mut note = BinlogNote::read(&*engines[engine], engines.len())?;
+    if note.last[engine] < position {
+        note.last[engine] = position;
+        engines[engine].commit_unprepared(&note.redo())?;
+    }
+    Ok(())
 }
 
 /// Names the transactions, as far as the binlog does.

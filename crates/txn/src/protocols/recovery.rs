@@ -7,12 +7,13 @@
 //! | during the binlog write | a torn end of the file, a prepared transaction | cut, rolled back |
 //! | – (the disk) | damage before the place up to which an engine knows the file to be durable | refused; the operator decides |
 //! | behind it, before the commit record is durable | a prepared transaction with its XID in the binlog | committed |
-//! | without prepare (`mysql41`, `support_xa=0`) | a transaction in one log only | nothing can |
+//! | without prepare (`mysql41`, `support_xa=0`) | a transaction in one log only | nothing can: told |
+//! | – (the disk) | damage in an engine's own log: transactions with rows that are nowhere prepared | nothing can: told |
 //!
 //! The coordinator log is the last binlog file: a file is ended only when everything in it is durable in
 //! the engines. For what is not in the binlog it is `tc.log`, which has an XID until its transaction is durable.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -72,6 +73,8 @@ pub struct DecidedReport {
     pub rolled_back: u64,
     /// With names that are not this server's, left as they are.
     pub left: u64,
+    /// Bytes that the engine cut off its own log, as the torn end of a write.
+    pub log_bytes_cut: u64,
     /// Microseconds to find and decide them, durably.
     pub decide_us: u64,
 }
@@ -82,7 +85,7 @@ impl TwoPhaseReport {
         self.clean_stop
             && self.binlog_bytes_cut == 0
             && self.divergences.is_empty()
-            && self.engines.iter().all(|engine| engine.prepared == 0)
+            && self.engines.iter().all(|engine| engine.prepared == 0 && engine.log_bytes_cut == 0)
     }
 }
 
@@ -90,11 +93,14 @@ impl fmt::Display for TwoPhaseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TwoPhaseReport { protocol, in_binlog, in_tc_log, .. } = self;
         write!(f, "recovery: {protocol}, {in_binlog} transactions in the last binlog file, {in_tc_log} in tc.log")?;
-        for DecidedReport { name, prepared, committed, rolled_back, left, .. } in &self.engines {
+        for DecidedReport { name, prepared, committed, rolled_back, left, log_bytes_cut, .. } in &self.engines {
             write!(
                 f,
                 "; {name}: {prepared} prepared, of them {committed} committed, {rolled_back} rolled back, {left} left"
             )?;
+            if *log_bytes_cut > 0 {
+                write!(f, ", {log_bytes_cut} bytes cut off its log")?;
+            }
         }
         let ms = |us: u64| us as f64 / 1e3;
         write!(f, "; {:.1} ms for the binlog", ms(self.binlog_us))?;
@@ -135,6 +141,8 @@ pub(super) struct LoggedTransaction {
     pub gtid: Gtid,
     /// Where it ends.
     pub end: BinlogPosition,
+    /// It is no DDL and nothing of XA.
+    pub has_rows: bool,
 }
 
 /// Decides every prepared transaction by the last binlog file, whose torn end is cut, or where it was not to be
@@ -174,10 +182,15 @@ pub(crate) fn recover(
     report.binlog_us = began.elapsed().as_micros() as u64;
     let logged = log.transactions.iter().filter_map(|transaction| transaction.xid);
     let logged: Vec<u64> = logged.chain(tc_log.iter().copied()).collect();
-    for engine in engines {
-        report.engines.push(decide(&**engine, &logged)?);
+    let undecided = wrote.prepares().then(|| engines.iter().map(|engine| undecided(&**engine)).collect());
+    let lost = binlog_note::lost(engines, &log.transactions, &undecided)?;
+    report.divergences = binlog_note::divergences(engines, &log.transactions, log.end, &undecided, &lost)?;
+    // A recovery that is cut short has told nobody of what is lost: the next one has to find that, and nothing else.
+    let before = |one: &&LoggedTransaction| lost.first().is_none_or(|lost| one.end < lost.end);
+    let covered = log.transactions.iter().take_while(before).last().map_or(BinlogPosition::default(), |one| one.end);
+    for (at, engine) in engines.iter().enumerate() {
+        report.engines.push(decide(&**engine, &logged, || binlog_note::cover(engines, at, covered))?);
     }
-    report.divergences = binlog_note::divergences(engines, &log.transactions, log.end, wrote.prepares())?;
     Ok((Note { position: log.end, gtids: log.gtids }, report))
 }
 
@@ -196,12 +209,22 @@ pub(crate) fn read_tc_log(
     Ok(found.unwrap_or_default())
 }
 
-/// Commits what the coordinator's log has, in its order, and rolls the rest back.
-fn decide(engine: &dyn TwoPhase, logged: &[u64]) -> Result<DecidedReport, RecoverError> {
+fn undecided(engine: &dyn TwoPhase) -> HashSet<u64> {
+    engine.prepared().iter().filter_map(internal_number).collect()
+}
+
+/// Commits what the coordinator's log has, in its order, behind a note that `cover` leaves; rolls the rest back.
+fn decide(
+    engine: &dyn TwoPhase,
+    logged: &[u64],
+    cover: impl Fn() -> Result<(), RecoverError>,
+) -> Result<DecidedReport, RecoverError> {
     let began = Instant::now();
     let found = engine.prepared();
     let (name, prepared) = (engine.name(), found.len() as u64);
-    let mut report = DecidedReport { name, prepared, committed: 0, rolled_back: 0, left: 0, decide_us: 0 };
+    let log_bytes_cut = engine.log_bytes_cut();
+    let mut report =
+        DecidedReport { name, prepared, committed: 0, rolled_back: 0, left: 0, log_bytes_cut, decide_us: 0 };
     let mut undecided: HashMap<u64, Xid> = HashMap::new();
     for xid in found {
         match internal_number(&xid) {
@@ -211,6 +234,9 @@ fn decide(engine: &dyn TwoPhase, logged: &[u64]) -> Result<DecidedReport, Recove
     }
     for number in logged {
         if let Some(xid) = undecided.remove(number) {
+            if report.committed == 0 {
+                cover()?;
+            }
             engine.commit_prepared(&xid)?;
             report.committed += 1;
         }
@@ -318,10 +344,13 @@ fn read_on((mut reader, mut log): (BinlogReader, CoordinatorLog)) -> Result<Coor
             Ok(EventBody::Gtid(event)) => {
                 let end = offset.saturating_add(event.transaction_bytes);
                 let end = BinlogPosition { offset: end, ..log.end };
-                unfinished = Some(LoggedTransaction { xid: None, gtid: event.gtid, end });
+                unfinished = Some(LoggedTransaction { xid: None, gtid: event.gtid, end, has_rows: false });
                 None
             }
-            Ok(EventBody::Xid(xid)) => Some(xid),
+            Ok(EventBody::Xid(xid)) => {
+                unfinished.iter_mut().for_each(|transaction| transaction.has_rows = true);
+                Some(xid)
+            }
             Ok(EventBody::Query(query)) => query.ddl_xid(),
             Ok(EventBody::Rotate(_)) => {
                 log.end.offset = end;

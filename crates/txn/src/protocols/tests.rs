@@ -706,3 +706,28 @@ fn a_crash_on_the_way_from_one_protocol_to_another_loses_nothing() {
     }
     assert!(recovered[0] > 0 && recovered[1] > 0, "{recovered:?}: each kind recovered what the other asked for");
 }
+
+/// What the journal left in the last binlog file is in the engines, and none of it is told to be lost when a protocol
+/// that takes over is cut short.
+#[test]
+fn nothing_of_the_journal_looks_lost_to_the_protocol_behind_it() {
+    for protocol in CONSISTENT.iter().chain(&DIVERGING) {
+        for operation in 0.. {
+            let disk = SimDisk::new(operation + 1);
+            let (store, _) = hand_over(&disk, CommitProtocol::Journal).expect("a new store");
+            insert_all(&store, 1..=2);
+            store.close().expect("a clean stop");
+            let fault = disk.operations() + operation;
+            disk.set_fault(fault, Fault::PowerCut);
+            drop(hand_over(&disk, *protocol));
+            let finished = disk.operations() <= fault;
+            let (_, report) = hand_over(&disk.crash(), *protocol).expect("a start");
+            if let StartReport::TwoPhase(report) = report {
+                assert!(report.divergences.is_empty(), "{protocol}, crash at operation {operation}: {report}");
+            }
+            if finished {
+                break;
+            }
+        }
+    }
+}
