@@ -74,7 +74,7 @@ sim: rocksdb
 	cargo run --profile checked --package cohort-sim -- $(if $(SEED),--seed $(SEED),--seconds $(SECONDS))
 
 sweep: tools-test rocksdb
-	COHORT_STRIDE=1 cargo test --profile checked --no-fail-fast --package cohort-sim --test sweep -- --nocapture $(RUNGS)
+	COHORT_STRIDE=1 cargo test --profile checked --no-fail-fast --package cohort-sim --test sweep -- --nocapture --test-threads=11 $(RUNGS)
 
 torture: tools-test rocksdb
 	cargo build --profile checked --package cohort-server

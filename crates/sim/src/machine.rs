@@ -80,8 +80,12 @@ impl Engines<'_> {
     }
 }
 
+/// A flush that failed waits a second in its thread, of which a fourth of these flush; the databases of a process share
+/// them.
+const BACKGROUND_JOBS: u8 = 160;
+
 fn rocksdb_options() -> RocksDbOptions {
-    RocksDbOptions { cache_bytes: 1 << 20, write_buffer_bytes: WRITE_BUFFER_BYTES, ..RocksDbOptions::default() }
+    RocksDbOptions { cache_bytes: 1 << 20, write_buffer_bytes: WRITE_BUFFER_BYTES, background_jobs: BACKGROUND_JOBS }
 }
 
 fn small_layers() -> RedbOptions {

@@ -36,8 +36,8 @@ use crate::mount::Mounted;
 use clients::{Clients, Memory};
 use judge::{Promise, divergences, judge};
 
-/// Everything that a sweep injects.
-const FAULTS: [Fault; 4] = [Fault::PowerCut, Fault::Error, Fault::NoSpace, Fault::ShortWrite];
+/// Everything that sweeps inject.
+pub const FAULTS: [Fault; 4] = [Fault::PowerCut, Fault::Error, Fault::NoSpace, Fault::ShortWrite];
 /// Journal segments of so many bytes: the large transaction reaches over several.
 const SEGMENT_BYTES: u64 = 32 << 10;
 /// A binlog file ends behind so many bytes: a few transactions.
@@ -49,6 +49,8 @@ pub struct Sweep {
     pub protocol: CommitProtocol,
     /// Where RocksDB's files are seen; without, the stand-in is the first engine.
     pub rocksdb: Option<Arc<Mutex<Mounted>>>,
+    /// What the workload meets. Recoveries meet any of [`FAULTS`].
+    pub faults: &'static [Fault],
     /// Chooses where strides begin, what a power cut keeps, and second faults.
     pub seed: u64,
     /// Every so many operations; 1 for all of them.
@@ -114,9 +116,8 @@ impl Sweep {
         figures.operations = operations;
         self.go_on(stopped, &mut figures).context("without a fault")?;
         let mut number = random.below(self.recovery_stride);
-        for fault in FAULTS {
-            let stride = self.stride_of(fault);
-            for operation in (random.below(stride)..).step_by(stride as usize) {
+        for &fault in self.faults {
+            for operation in (random.below(self.stride)..).step_by(self.stride as usize) {
                 let at = Unwinding(format!("{}, {fault:?} at operation {operation}", self.protocol));
                 let random = self.random((operation, format!("{fault:?}")));
                 let (stopped, operations) = self.work(operation, fault, &random).with_context(|| at.0.clone())?;
@@ -134,14 +135,6 @@ impl Sweep {
             }
         }
         Ok(figures)
-    }
-
-    /// RocksDB without room looks for it every five seconds, and commits wait as long.
-    fn stride_of(&self, fault: Fault) -> u64 {
-        match (fault, &self.rocksdb) {
-            (Fault::NoSpace | Fault::ShortWrite, Some(_)) => 4 * self.stride,
-            _ => self.stride,
-        }
     }
 
     fn random(&self, what: impl Hash) -> SeededRandom {

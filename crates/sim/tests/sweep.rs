@@ -6,47 +6,60 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use cohort_io::SimDisk;
+use cohort_io::{Fault, SimDisk};
 use cohort_sim::mount::Mounted;
 use cohort_sim::seeds::number;
-use cohort_sim::sweep::Sweep;
+use cohort_sim::sweep::{FAULTS, Sweep};
 use cohort_txn::CommitProtocol;
 use parking_lot::Mutex;
 
 /// So that all of them together take less than a minute and a half of two processors.
 const STRIDE: u64 = 23;
-/// RocksDB takes longer: its stride is so many times as long.
-const ROCKSDB: u64 = 9;
+/// The same for RocksDB, which takes longer.
+const STRIDE_ROCKSDB: u64 = 101;
 /// Of so many runs one has its recovery swept.
 const RECOVERY_STRIDE: u64 = 23;
 /// The same where every operation is visited, that of the recovery as well.
 const RECOVERY_STRIDE_WHOLE: u64 = 100;
+/// The same for RocksDB.
+const RECOVERY_STRIDE_WHOLE_ROCKSDB: u64 = 2000;
 
-fn sweep(protocol: CommitProtocol, rocksdb: Option<Arc<Mutex<Mounted>>>) {
+fn sweep(protocol: CommitProtocol, faults: &'static [Fault], rocksdb: Option<Arc<Mutex<Mounted>>>) {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let stride = number("COHORT_STRIDE").unwrap_or(STRIDE).max(1);
+    let (engines, stride, whole) = match rocksdb {
+        Some(_) => ("RocksDB and redb", STRIDE_ROCKSDB, RECOVERY_STRIDE_WHOLE_ROCKSDB),
+        None => ("stand-in and redb", STRIDE, RECOVERY_STRIDE_WHOLE),
+    };
+    let stride = number("COHORT_STRIDE").unwrap_or(stride).max(1);
     let seed = number("COHORT_SEED").unwrap_or(if stride == 1 { since.as_nanos() as u64 } else { 1 });
-    let recovery_stride = if stride == 1 { RECOVERY_STRIDE_WHOLE } else { RECOVERY_STRIDE };
-    let stride = if rocksdb.is_some() { stride * ROCKSDB } else { stride };
-    let engines = if rocksdb.is_some() { "RocksDB and redb" } else { "stand-in and redb" };
-    let what = format!("{protocol}, {engines}, every {stride} operations, COHORT_SEED={seed}");
+    let recovery_stride = if stride == 1 { whole } else { RECOVERY_STRIDE };
+    let what = format!("{protocol}, {engines}, {faults:?} every {stride} operations, COHORT_SEED={seed}");
     println!("{what}");
     let began = Instant::now();
-    let swept = Sweep { protocol, rocksdb, seed, stride, recovery_stride }.run();
+    let swept = Sweep { protocol, rocksdb, faults, seed, stride, recovery_stride }.run();
     let figures = swept.unwrap_or_else(|violation| panic!("{what}: {violation:?}"));
     println!("{what}: {figures}; {:.1} s", began.elapsed().as_secs_f64());
 }
 
+/// With a disk for each fault, side by side: RocksDB waits a second behind every failed flush, and looks for room every
+/// five seconds.
 fn sweep_rocksdb(protocol: CommitProtocol) {
     if !Path::new("/dev/fuse").exists() {
         return println!("NOT RUN: there is no /dev/fuse on this machine");
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let mounted = Mounted::new(SimDisk::new(0), folder.path());
-    let mounted = mounted.expect("cannot mount: this needs root, or fusermount3 (Debian: fuse3)");
-    sweep(protocol, Some(Arc::new(Mutex::new(mounted))));
+    thread::scope(|scope| {
+        for faults in FAULTS.chunks(1) {
+            scope.spawn(move || {
+                let folder = tempfile::tempdir().expect("a folder");
+                let mounted = Mounted::new(SimDisk::new(0), folder.path());
+                let mounted = mounted.expect("cannot mount: this needs root, or fusermount3 (Debian: fuse3)");
+                sweep(protocol, faults, Some(Arc::new(Mutex::new(mounted))));
+            });
+        }
+    });
 }
 
 macro_rules! rungs {
@@ -56,7 +69,7 @@ macro_rules! rungs {
 
             #[test]
             fn with_the_stand_in() {
-                sweep($protocol, None);
+                sweep($protocol, &FAULTS, None);
             }
 
             #[test]
