@@ -10,8 +10,8 @@
 //! system's cache alone, and RocksDB would rely on it. Files are cut from the last to the first, so that a crash in
 //! between leaves the tear in front of what is still to go.
 //!
-//! Format: blocks of 32 KiB; records `masked CRC-32C u32 | length u16 | type u8 | log number u32, for recycled
-//! files only | payload`, never across two blocks; a record of the caller's is one of them or several, first to last.
+//! Format: blocks of 32 KiB; records `masked CRC-32C u32 | length u16 | type u8 | payload`, never across two blocks; a
+//! record of the caller's is one of them or several, first to last. Files are never recycled, whose records have more.
 //! <https://github.com/facebook/rocksdb/wiki/Write-Ahead-Log-File-Format>
 
 use std::fs::{self, File, OpenOptions};
@@ -21,7 +21,6 @@ use std::path::{Path, PathBuf};
 
 const BLOCK: usize = 32 << 10;
 const HEADER: usize = 7;
-const RECYCLED_HEADER: usize = 11;
 
 /// Cuts the log in `dir` at its first tear, and makes the rest durable. Returns how many bytes were cut.
 pub(super) fn make_whole(dir: &Path) -> io::Result<u64> {
@@ -116,21 +115,15 @@ impl Record {
         let [sum @ .., _, _, kind] = header;
         let sum = u32::from_le_bytes(*sum);
         let payload = usize::from(u16::from_le_bytes([header[4], header[5]]));
-        let (part, header) = match kind {
-            1 => (Part::Whole, HEADER),
-            2 => (Part::First, HEADER),
-            3 => (Part::Middle, HEADER),
-            4 => (Part::Last, HEADER),
-            5 => (Part::Whole, RECYCLED_HEADER),
-            6 => (Part::First, RECYCLED_HEADER),
-            7 => (Part::Middle, RECYCLED_HEADER),
-            8 => (Part::Last, RECYCLED_HEADER),
-            // RocksDB's own, which are never cut in parts.
-            9 | 10 | 130 => (Part::Whole, HEADER),
-            11 | 131 => (Part::Whole, RECYCLED_HEADER),
+        let part = match kind {
+            // Those from 9 on are RocksDB's own.
+            1 | 9 | 10 | 130 => Part::Whole,
+            2 => Part::First,
+            3 => Part::Middle,
+            4 => Part::Last,
             _ => return None,
         };
-        let whole = bytes.get(..header + payload)?;
+        let whole = bytes.get(..HEADER + payload)?;
         (masked(crc32c::crc32c(&whole[6..])) == sum).then_some(Record { part, bytes: whole.len() })
     }
 }

@@ -29,7 +29,7 @@ use super::figures::Events;
 use super::open::{self, RocksDbOptions};
 use super::positions::Positions;
 use super::read::{self, RangeCursor, Shared, Transactional};
-use super::{FORMAT_VERSION, NAME, fill, torn_log, write_error};
+use super::{FORMAT_VERSION, NAME, fill, torn_log, upkeep, write_error};
 use crate::stored::{self, POSITION_KEY};
 use crate::{
     Cursor, Direction, Engine, GroupFlush, KeyRange, MIN_KEY_LEN, OpenError, Position, ReadError, Snapshot, SyncLog,
@@ -79,7 +79,9 @@ impl RocksDbTwoPhase {
     /// it open: the log is cut and written before RocksDB takes its lock.
     pub fn open(dir: &Path, options: &RocksDbOptions) -> Result<RocksDbTwoPhase, OpenError> {
         open::check_directory(dir)?;
-        let log_bytes_cut = torn_log::make_whole(dir).map_err(|e| open::io_error(dir, &e))?;
+        let failed = |e| open::io_error(dir, &e);
+        let log_bytes_cut = torn_log::make_whole(dir).map_err(failed)?;
+        upkeep::bring_kept_files_back(dir).map_err(failed)?;
         let events = Arc::new(Events::default());
         let mut built = open::build(options);
         built.add_event_listener(events.listener(dir));
@@ -90,6 +92,7 @@ impl RocksDbTwoPhase {
         let db = Transactional::open(&built, &transactions, dir).map_err(|e| open::open_error(dir, &e))?;
         let db = Shared::new(db);
         let opened = open::position_at_open(&db.handle, dir)?;
+        upkeep::clear_unfinished_loads(dir).map_err(failed)?;
         let recovered = Recovered::new(db.clone(), |db| {
             let named = db.handle.prepared_transactions().into_iter();
             named.filter_map(|found| Some((Xid::new(&found.get_name()?).ok()?, found))).collect()
