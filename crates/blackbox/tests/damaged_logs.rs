@@ -350,6 +350,10 @@ const CLASSIC: [&[&str]; 9] = [
     &["--commit-protocol=mariadb", "--commit-flush=0"],
 ];
 
+fn classic(datadir: &Path, options: &[&str]) -> Launch {
+    options.iter().fold(Launch::new(datadir), |launch, option| launch.option(*option))
+}
+
 /// A server under a classic protocol that was killed with some rows in its one binlog file; where that ended.
 fn killed(launch: &Launch) -> Result<(PathBuf, u64)> {
     let server = launch.start()?;
@@ -371,7 +375,7 @@ fn what_a_classic_protocol_had_in_its_binlog_does_not_rot_unseen() -> Result<()>
     for options in CLASSIC {
         let folder = tempfile::tempdir()?;
         let datadir = folder.path().join("data");
-        let launch = options.iter().fold(Launch::new(&datadir), |launch, option| launch.option(*option));
+        let launch = classic(&datadir, options);
         let (path, end) = killed(&launch)?;
         assert_eq!(faults(&datadir)?, "", "{options:?}");
         // The last transactions may be vouched for by nothing yet; those before are.
@@ -439,14 +443,14 @@ fn rocksdb_log(datadir: &Path) -> Result<PathBuf> {
     files.filter(|path| path.extension().is_some_and(|name| name == "log")).max().context("a log of RocksDB's")
 }
 
-/// RocksDB cuts it like the end of a write that a crash tore. What prepared transactions lose that way, the binlog has.
+/// It is cut like the end of a write that a crash tore. What prepared transactions lose that way, the binlog has.
 #[test]
 fn rot_in_an_engine_s_own_log_is_told() -> Result<()> {
     let mut rng = Rng::new(seed());
     for options in CLASSIC {
         let folder = tempfile::tempdir()?;
         let datadir = folder.path().join("data");
-        let launch = options.iter().fold(Launch::new(&datadir), |launch, option| launch.option(*option));
+        let launch = classic(&datadir, options);
         killed(&launch)?;
         let path = rocksdb_log(&datadir)?;
         let offset = fs::metadata(&path)?.len() / 2 + rng.below(1000);
