@@ -1,12 +1,14 @@
 //! The classic commit protocols: two logs kept together by a two-phase commit.
 //!
 //! Each is a file that reads like its row of the table in `docs/decisions/0009-classic-protocols.md`; the
-//! steps they are made of are in `steps.rs`, the queues and hand-offs in `group.rs`, and what happens after a crash in
-//! `recovery.rs`, also where another protocol is asked for by then (`switch.rs`). Sessions run their commits in their own threads, as the originals do.
+//! steps they are made of are in `steps.rs`, the queues and hand-offs in `group.rs`. What happens after a crash is in
+//! `recovery.rs`, what it cannot repair in `divergence.rs`, and what if another protocol is asked for by then in
+//! `switch.rs`. Sessions run their commits in their own threads, as the originals do.
 //!
 //! Row locks are held until the engines have the commit record; the overlay is not used.
 
 pub(crate) mod binlog_note;
+mod divergence;
 mod group;
 mod mariadb;
 mod mariadb_naive;

@@ -165,8 +165,8 @@ impl Store {
     /// the engines found prepared. It wrote the logs that are there, if any: see
     /// [`DataDirectory`](crate::DataDirectory). `options.journal` is not used.
     ///
-    /// `tell` gets what was found. What differs would not be found again after that: should the server end before,
-    /// the next start tells it.
+    /// `tell` gets what was found and done; in what binlog and engines differ, before anything is done too. Nothing of
+    /// that may be found again by then: should the server end before, the next start tells it.
     ///
     /// Without threads, for simulators, as [`Store::recover`].
     ///
@@ -180,7 +180,7 @@ impl Store {
         engines: Vec<Arc<dyn TwoPhase>>,
         tell: &mut dyn FnMut(TwoPhaseReport),
     ) -> Result<Arc<Store>, RecoverError> {
-        let (store, mut report) = Store::recovered_two_phase(options, protocol, fs, clock, engines)?;
+        let (store, mut report) = Store::recovered_two_phase(options, protocol, fs, clock, engines, tell)?;
         report.xa_prepared = store.restore_xa()?;
         tell(report);
         if let CommitPath::TwoPhase(steps) = &store.path {
@@ -197,11 +197,13 @@ impl Store {
         fs: Arc<dyn FileSystem>,
         clock: Arc<dyn Clock>,
         engines: Vec<Arc<dyn TwoPhase>>,
+        tell: &mut dyn FnMut(TwoPhaseReport),
     ) -> Result<(Arc<Store>, TwoPhaseReport), RecoverError> {
         let binlog = BinlogFiles::open(fs.clone(), options.binlog)?;
         assert_ne!(wrote, CommitProtocol::Journal, "a protocol with two phases");
         let tc_log = protocols::recovery::read_tc_log(&*fs, &options.tc_log, &engines)?;
-        let (note, report) = protocols::recovery::recover(wrote, &binlog, options.binlog_cut_at, &tc_log, &engines)?;
+        let cut_at = options.binlog_cut_at;
+        let (note, report) = protocols::recovery::recover(wrote, &binlog, cut_at, &tc_log, &engines, tell)?;
         // Everything is decided, durably: the names of this run can begin anew.
         let tc_log = TcLog::create(&*fs, &options.tc_log, clock.now_us())?;
         let shared = Arc::new(Shared::new(
@@ -235,7 +237,7 @@ impl Store {
         tell: &mut dyn FnMut(TwoPhaseReport),
     ) -> Result<(), RecoverError> {
         let (journal_dir, journal) = (options.journal_dir.clone(), options.journal.clone());
-        let (store, report) = Store::recovered_two_phase(options, wrote, fs.clone(), clock, engines)?;
+        let (store, report) = Store::recovered_two_phase(options, wrote, fs.clone(), clock, engines, tell)?;
         let left: u64 = report.engines.iter().map(|engine| engine.left).sum();
         tell(report);
         if next == CommitProtocol::Journal && left > 0 {

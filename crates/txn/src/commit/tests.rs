@@ -171,8 +171,13 @@ pub(crate) fn log_only(store: &Arc<Store>, id: u64) -> Result<Committed, CommitE
 
 /// One transaction that waits for no other's locks: a row and an event with its id.
 pub(crate) fn insert(store: &Arc<Store>, id: u64) -> Result<Committed, CommitError> {
+    insert_into(store, ENGINES[0], id)
+}
+
+/// The same in an engine of the caller's choice.
+pub(crate) fn insert_into(store: &Arc<Store>, engine: EngineId, id: u64) -> Result<Committed, CommitError> {
     let mut transaction = store.begin();
-    transaction.put(ENGINES[0], &key(id), b"alone");
+    transaction.put(engine, &key(id), b"alone");
     transaction.events().write_row(&table(), &[&[0u8][..], &(id as i64).to_le_bytes()].concat());
     transaction.events().end_statement();
     store.commit_and_wait(transaction)

@@ -17,13 +17,11 @@
 //! Format: under the key [`KEY`], the synced position, and for each engine in the order of their ids the last one;
 //! each as file number and offset, `u64`, little-endian.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use cohort_engine::{Engine, Redo, TwoPhase};
-use cohort_log::binlog::{BinlogPosition, GtidSet};
+use cohort_log::binlog::BinlogPosition;
 
-use super::recovery::LoggedTransaction;
 use crate::recovery::RecoverError;
 
 /// Keys that begin with four zeros are the store's own.
@@ -34,9 +32,9 @@ const ENTRY_BYTES: usize = 16;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct BinlogNote {
     /// The binlog is durable up to here.
-    synced: BinlogPosition,
+    pub synced: BinlogPosition,
     /// By engine, the binlog position behind the last transaction that wrote it.
-    last: Vec<BinlogPosition>,
+    pub last: Vec<BinlogPosition>,
 }
 
 impl BinlogNote {
@@ -59,6 +57,15 @@ impl BinlogNote {
         }
         self.set(engine, position.max(synced), synced);
         Some(self.redo())
+    }
+
+    /// A recovery commits all that is left of what `engine` was to get up to `position`; the change that leaves that in
+    /// the engine, unless more is left there.
+    pub fn raise(&mut self, engine: usize, position: BinlogPosition) -> Option<Vec<u8>> {
+        (self.last[engine] < position).then(|| {
+            self.last[engine] = position;
+            self.redo()
+        })
     }
 
     /// The change that leaves the note in an engine.
@@ -110,16 +117,13 @@ impl BinlogNote {
         Some(BinlogNote { synced, last })
     }
 
-    fn read(engine: &dyn Engine, engines: usize) -> Result<BinlogNote, RecoverError> {
+    /// What is left in `engine`, which is one of `engines`.
+    pub fn read(engine: &dyn Engine, engines: usize) -> Result<BinlogNote, RecoverError> {
         let mut value = Vec::new();
         if !engine.get(KEY, &mut value)? {
             return Ok(BinlogNote::everywhere(engines, BinlogPosition::default()));
         }
         BinlogNote::decode(&value, engines).ok_or_else(|| RecoverError::BinlogNote { engine: engine.name() })
-    }
-
-    fn read_all(engines: &[Arc<dyn TwoPhase>]) -> Result<Vec<BinlogNote>, RecoverError> {
-        engines.iter().map(|engine| BinlogNote::read(&**engine, engines.len())).collect()
     }
 }
 
@@ -133,96 +137,6 @@ pub(crate) fn synced<'e>(
         synced = synced.max(BinlogNote::read(engine, count)?.synced);
     }
     Ok(synced)
-}
-
-/// By engine, the numbers of the transactions that it has prepared; `None` without prepare.
-pub(super) type Undecided = Option<Vec<HashSet<u64>>>;
-
-/// Of the transactions in the last binlog file, those that no engine has. With prepare, only such as have rows: others
-/// may be in the binlog alone, and nothing of them is prepared.
-pub(super) fn lost<'l>(
-    engines: &[Arc<dyn TwoPhase>],
-    logged: &'l [LoggedTransaction],
-    undecided: &Undecided,
-) -> Result<Vec<&'l LoggedTransaction>, RecoverError> {
-    let newest = newest(&BinlogNote::read_all(engines)?);
-    let is_nowhere = |one: &LoggedTransaction| match undecided {
-        Some(engines) => engines.iter().all(|undecided| must_have_been_committed(one, undecided)),
-        None => true,
-    };
-    Ok(logged.iter().filter(|one| one.end > newest && is_nowhere(one)).collect())
-}
-
-fn newest(notes: &[BinlogNote]) -> BinlogPosition {
-    notes.iter().flat_map(|note| note.last.iter().copied()).max().unwrap_or_default()
-}
-
-/// In an engine that has `undecided` prepared, if `one` changed it.
-fn must_have_been_committed(one: &LoggedTransaction, undecided: &HashSet<u64>) -> bool {
-    one.has_rows && one.xid.is_some_and(|number| !undecided.contains(&number))
-}
-
-/// In what binlog and engines differ before recovery decides; `logged` are the transactions of the last binlog file,
-/// which ends at `end`, `lost` what [`lost()`] says. With prepare, not every difference is seen: an engine that lost
-/// transactions which others know of is told where it has no later ones prepared.
-pub(super) fn divergences(
-    engines: &[Arc<dyn TwoPhase>],
-    logged: &[LoggedTransaction],
-    end: BinlogPosition,
-    undecided: &Undecided,
-    lost: &[&LoggedTransaction],
-) -> Result<Vec<String>, RecoverError> {
-    let notes = BinlogNote::read_all(engines)?;
-    let newest = newest(&notes);
-    let mut found = Vec::new();
-    if newest > end {
-        found.push(format!("the engines have transactions up to binlog position {newest}, the binlog ends at {end}"));
-    }
-    for (at, engine) in engines.iter().enumerate() {
-        let (own, name) = (notes[at].last[at], engine.name());
-        let known = notes.iter().map(|note| note.last[at]).max().unwrap_or_default();
-        let between = || logged.iter().filter(|one| one.end > own && one.end <= known);
-        let has_none = match undecided {
-            Some(engines) => between().all(|one| must_have_been_committed(one, &engines[at])),
-            None => true,
-        };
-        if own < known && has_none {
-            let lost = gtids(between());
-            found.push(format!(
-                "{name} ends at binlog position {own}, another engine knows of a change of it at {known}{lost}"
-            ));
-        }
-    }
-    if !lost.is_empty() {
-        let (count, lost) = (lost.len(), gtids(lost.iter().copied()));
-        found.push(format!("the binlog has {count} transactions behind {newest} that no engine has{lost}"));
-    }
-    Ok(found)
-}
-
-/// Leaves in one engine that it has what it was to get up to `position`, unless more is left there; to be flushed by
-/// the caller, with what it is true of.
-pub(super) fn cover(
-    engines: &[Arc<dyn TwoPhase>],
-    engine: usize,
-    position: BinlogPosition,
-) -> Result<(), RecoverError> {
-    let mut note = BinlogNote::read(&*engines[engine], engines.len())?;
-    if note.last[engine] < position {
-        note.last[engine] = position;
-        engines[engine].commit_unprepared(&note.redo())?;
-    }
-    Ok(())
-}
-
-/// Names the transactions, as far as the binlog does.
-fn gtids<'l>(transactions: impl Iterator<Item = &'l LoggedTransaction>) -> String {
-    let mut set = GtidSet::new();
-    transactions.for_each(|one| set.insert(one.gtid));
-    match set.to_string() {
-        empty if empty.is_empty() => empty,
-        named => format!(": {named}"),
-    }
 }
 
 #[cfg(test)]

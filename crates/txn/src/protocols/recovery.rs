@@ -13,13 +13,13 @@
 //! The coordinator log is the last binlog file: a file is ended only when everything in it is durable in
 //! the engines. For what is not in the binlog it is `tc.log`, which has an XID until its transaction is durable.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cohort_engine::{Engine, TwoPhase, Xid};
+use cohort_engine::{TwoPhase, Xid};
 use cohort_io::FileSystem;
 use cohort_log::binlog::{
     BinlogFiles, BinlogPosition, BinlogReader, EventBody, Gtid, GtidSet, ReadError, ReaderOptions,
@@ -27,7 +27,8 @@ use cohort_log::binlog::{
 
 use serde::Serialize;
 
-use super::{CommitProtocol, TcLog, UNLOGGED, binlog_note, internal_number};
+use super::divergence::{EngineState, divergences};
+use super::{CommitProtocol, TcLog, UNLOGGED, internal_number};
 use crate::checkpoint::Note;
 use crate::inspect::Fault;
 use crate::recovery::RecoverError;
@@ -75,7 +76,7 @@ pub struct DecidedReport {
     pub left: u64,
     /// Bytes that the engine cut off its own log, as the torn end of a write.
     pub log_bytes_cut: u64,
-    /// Microseconds to find and decide them, durably.
+    /// Microseconds to decide them, durably.
     pub decide_us: u64,
 }
 
@@ -148,16 +149,21 @@ pub(super) struct LoggedTransaction {
 /// Decides every prepared transaction by the last binlog file, whose torn end is cut, or where it was not to be
 /// in that by `tc_log`, the numbers in `tc.log`. `wrote` is the protocol that wrote them; damage that is no torn end
 /// is cut only at `cut_at`, where the operator asked for it.
+///
+/// In what binlog and engines differ is told before anything is decided: what is committed leaves notes that hide it
+/// from the next recovery, should this one be cut short.
 pub(crate) fn recover(
     wrote: CommitProtocol,
     binlog: &BinlogFiles,
     cut_at: Option<BinlogPosition>,
     tc_log: &[u64],
     engines: &[Arc<dyn TwoPhase>],
+    tell: &mut dyn FnMut(TwoPhaseReport),
 ) -> Result<(Note, TwoPhaseReport), RecoverError> {
     let began = Instant::now();
     let found = read_coordinator_log(binlog)?;
-    let synced = binlog_note::synced(engines.iter().map(|engine| &**engine as &dyn Engine))?;
+    let states = EngineState::read_all(engines)?;
+    let synced = states.iter().map(|state| state.note.synced).max().unwrap_or_default();
     let mut cut_by_operator = false;
     if let Some(log) = &found {
         cut_by_operator = refuse_rot(binlog, log, synced, cut_at)?;
@@ -182,14 +188,13 @@ pub(crate) fn recover(
     report.binlog_us = began.elapsed().as_micros() as u64;
     let logged = log.transactions.iter().filter_map(|transaction| transaction.xid);
     let logged: Vec<u64> = logged.chain(tc_log.iter().copied()).collect();
-    let undecided = wrote.prepares().then(|| engines.iter().map(|engine| undecided(&**engine)).collect());
-    let lost = binlog_note::lost(engines, &log.transactions, &undecided)?;
-    report.divergences = binlog_note::divergences(engines, &log.transactions, log.end, &undecided, &lost)?;
-    // A recovery that is cut short has told nobody of what is lost: the next one has to find that, and nothing else.
-    let before = |one: &&LoggedTransaction| lost.first().is_none_or(|lost| one.end < lost.end);
-    let covered = log.transactions.iter().take_while(before).last().map_or(BinlogPosition::default(), |one| one.end);
-    for (at, engine) in engines.iter().enumerate() {
-        report.engines.push(decide(&**engine, &logged, || binlog_note::cover(engines, at, covered))?);
+    report.divergences = divergences(&states, wrote.prepares(), &log.transactions, log.end);
+    if !report.divergences.is_empty() {
+        tell(report.clone());
+    }
+    for (at, mut state) in states.into_iter().enumerate() {
+        let note = state.note.raise(at, log.end);
+        report.engines.push(decide(state, &logged, note)?);
     }
     Ok((Note { position: log.end, gtids: log.gtids }, report))
 }
@@ -209,33 +214,17 @@ pub(crate) fn read_tc_log(
     Ok(found.unwrap_or_default())
 }
 
-fn undecided(engine: &dyn TwoPhase) -> HashSet<u64> {
-    engine.prepared().iter().filter_map(internal_number).collect()
-}
-
-/// Commits what the coordinator's log has, in its order, behind a note that `cover` leaves; rolls the rest back.
-fn decide(
-    engine: &dyn TwoPhase,
-    logged: &[u64],
-    cover: impl Fn() -> Result<(), RecoverError>,
-) -> Result<DecidedReport, RecoverError> {
+/// Commits what the coordinator's log has, in its order, behind the change that leaves a `note`; rolls the rest back.
+fn decide(state: EngineState, logged: &[u64], mut note: Option<Vec<u8>>) -> Result<DecidedReport, RecoverError> {
     let began = Instant::now();
-    let found = engine.prepared();
-    let (name, prepared) = (engine.name(), found.len() as u64);
-    let log_bytes_cut = engine.log_bytes_cut();
-    let mut report =
-        DecidedReport { name, prepared, committed: 0, rolled_back: 0, left: 0, log_bytes_cut, decide_us: 0 };
-    let mut undecided: HashMap<u64, Xid> = HashMap::new();
-    for xid in found {
-        match internal_number(&xid) {
-            Some(number) => drop(undecided.insert(number, xid)),
-            None => report.left += 1,
-        }
-    }
+    let EngineState { engine, prepared: mut undecided, foreign: left, .. } = state;
+    let prepared = undecided.len() as u64 + left;
+    let (name, log_bytes_cut) = (engine.name(), engine.log_bytes_cut());
+    let mut report = DecidedReport { name, prepared, committed: 0, rolled_back: 0, left, log_bytes_cut, decide_us: 0 };
     for number in logged {
         if let Some(xid) = undecided.remove(number) {
-            if report.committed == 0 {
-                cover()?;
+            if let Some(note) = note.take() {
+                engine.commit_unprepared(&note)?;
             }
             engine.commit_prepared(&xid)?;
             report.committed += 1;

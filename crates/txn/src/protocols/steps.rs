@@ -305,11 +305,13 @@ impl Steps {
         let synced = self.progress.lock().synced;
         member.redo.iter().for_each(|(engine, _)| note.set(engine.0.into(), position, synced));
         if member.redo.is_empty() {
-            // A statement that changed nothing is in the binlog alone; recovery must not take it for lost.
+            // A statement that changed nothing is in the binlog alone; recovery must not take it for lost, and nobody
+            // flushes the engine for it later.
             note.set(0, position, synced);
             let left = self.engines[0].commit_unprepared(&note.redo());
             left.map_err(|error| self.seal(&error))?;
             self.records[0].written.fetch_add(1, Ordering::AcqRel);
+            self.flush(std::iter::once(0))?;
         }
         let position = note.redo();
         let committed =

@@ -80,8 +80,8 @@ impl fmt::Display for StartReport {
 pub enum Told<'l> {
     /// A line meanwhile.
     Progress(&'l str),
-    /// What the recovery of what was there found, whichever protocol wrote it; once, and before the traces are
-    /// gone of what it found to differ.
+    /// What the recovery of what was there found and did, whichever protocol wrote it. Where binlog and engines differ
+    /// it is told before anything is done, too: the next start may find no trace of that.
     Report(StartReport),
 }
 
