@@ -460,6 +460,8 @@ fn rot_in_an_engine_s_own_log_is_told() -> Result<()> {
         let context = format!("{options:?}: a flip at {offset}, {rows} rows are left: {}", server.log()?);
         assert!(rows < 20, "{context}");
         assert!(server.log()?.contains("DIVERGED"), "{context}");
+        let told = format!("[Warning] {}", path.display());
+        assert!(server.log()?.contains(&told) && server.log()?.contains("are cut off the log"), "{context}");
         let report: Value = serde_json::from_str(&fs::read_to_string(datadir.join("recovery.json"))?)?;
         assert!(report["divergences"][0].as_str().is_some_and(|told| told.contains("that no engine has")), "{report}");
     }

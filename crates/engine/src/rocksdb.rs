@@ -118,6 +118,9 @@ impl Engine for RocksDb {
         self.db.flush_opt(&options).map_err(|e| write_error(&e))?;
         let durable = self.positions.set_durable(applied);
         upkeep.reclaim(&self.db).map_err(|e| write_error(&e))?;
+        if self.ready().is_ok() {
+            upkeep.drop_kept(&self.dir);
+        }
         Ok(durable)
     }
 

@@ -161,6 +161,11 @@ impl SimDisk {
             .map_err(|source| IoError::new("link", from, source))
     }
 
+    /// How many names the file has that `path` names: none if there is no such file.
+    pub fn names(&self, path: &Path) -> usize {
+        self.state.lock().image.names(path)
+    }
+
     /// Flips the bits of `mask` in one byte, on the disk and in what readers see.
     ///
     /// # Panics

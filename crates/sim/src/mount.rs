@@ -215,7 +215,7 @@ fn errno(error: &IoError) -> Errno {
     Errno::from_i32(error.source.raw_os_error().unwrap_or(Errno::EIO.code()))
 }
 
-fn attributes(number: u64, len: Option<u64>) -> FileAttr {
+fn attributes(number: u64, len: Option<u64>, names: usize) -> FileAttr {
     let size = len.unwrap_or(0);
     FileAttr {
         ino: INodeNo(number),
@@ -227,7 +227,7 @@ fn attributes(number: u64, len: Option<u64>) -> FileAttr {
         crtime: UNIX_EPOCH,
         kind: if len.is_some() { FileType::RegularFile } else { FileType::Directory },
         perm: 0o777,
-        nlink: 1,
+        nlink: u32::try_from(names).unwrap_or(u32::MAX),
         uid: rustix::process::getuid().as_raw(),
         gid: rustix::process::getgid().as_raw(),
         rdev: 0,
@@ -280,13 +280,16 @@ impl Layer {
 
     fn attributes_of(&self, number: INodeNo) -> Result<FileAttr, Errno> {
         if number == INodeNo::ROOT {
-            return Ok(attributes(1, None));
+            return Ok(attributes(1, None, 1));
         }
-        let len = match &self.nodes.lock().by_number.get(&number.0).ok_or(Errno::ENOENT)?.file {
-            Some(file) => Some(file.len().map_err(|error| errno(&error))?),
-            None => None,
+        let disk = self.disk();
+        let nodes = self.nodes.lock();
+        let node = nodes.by_number.get(&number.0).ok_or(Errno::ENOENT)?;
+        let (len, names) = match &node.file {
+            Some(file) => (Some(file.len().map_err(|error| errno(&error))?), disk.names(&node.path)),
+            None => (None, 1),
         };
-        Ok(attributes(number.0, len))
+        Ok(attributes(number.0, len, names))
     }
 
     fn file(&self, number: INodeNo) -> Result<Arc<dyn File>, Errno> {

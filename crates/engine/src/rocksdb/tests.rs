@@ -306,7 +306,40 @@ fn files_of_an_unfinished_load_are_removed_at_open() {
     let engine = RocksDb::open(dir.path(), &small()).unwrap();
     assert!(!dir.path().join("loading").exists());
     engine.load(&mut [(row(20, 1), b"value".to_vec())].into_iter()).unwrap();
+    engine.flush().unwrap();
     assert_eq!(fs::read_dir(dir.path().join("loading")).unwrap().count(), 0);
+}
+
+/// RocksDB removes the files of a load behind a manifest that could not be written, and may still name them there.
+#[test]
+fn files_of_a_load_that_the_manifest_may_name_are_kept_until_the_next_manifest() {
+    let dir = TempDir::new().unwrap();
+    let engine = RocksDb::open(dir.path(), &small()).unwrap();
+    let tables = || fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let tables = || tables().filter(|path| path.extension().is_some_and(|kind| kind == "sst")).collect::<Vec<_>>();
+    engine.load(&mut [(row(20, 1), b"settled".to_vec())].into_iter()).unwrap();
+    let settled = tables();
+    engine.load(&mut [(row(20, 2), b"value".to_vec())].into_iter()).unwrap();
+    let loaded: Vec<_> = tables().into_iter().filter(|path| !settled.contains(path)).collect();
+    let kept = dir.path().join("loading/kept");
+    let keep = || {
+        fs::hard_link(&loaded[0], dir.path().join("loading/built.sst")).unwrap();
+        upkeep::keep_files(dir.path());
+        assert_eq!(fs::read_dir(&kept).unwrap().count(), 1, "only what is being loaded");
+    };
+    keep();
+    engine.flush().unwrap();
+    assert!(!kept.exists(), "the manifest is good, and their room given back");
+
+    fs::remove_file(dir.path().join("loading/built.sst")).unwrap();
+    fs::create_dir(&kept).unwrap();
+    keep();
+    drop(engine);
+    fs::remove_file(&loaded[0]).unwrap();
+    let engine = RocksDb::open(dir.path(), &small()).unwrap();
+    let mut value = Vec::new();
+    assert!(engine.get(&row(20, 2), &mut value).unwrap() && value == b"value");
+    assert!(!kept.exists());
 }
 
 #[test]

@@ -22,16 +22,25 @@ use std::path::{Path, PathBuf};
 const BLOCK: usize = 32 << 10;
 const HEADER: usize = 7;
 
-/// Cuts the log in `dir` at its first tear, and makes the rest durable. Returns how many bytes were cut.
+/// Cuts the log in `dir` at its first tear, and makes the rest durable. Returns how many bytes were cut, and says where
+/// before it cuts them: the caller may not come to tell it, and the next one finds no tear.
 pub(super) fn make_whole(dir: &Path) -> io::Result<u64> {
-    let (mut torn, mut bytes_cut) = (false, 0);
+    let (mut tear, mut bytes_cut) = (None, 0);
     let mut found = Vec::new();
     for path in files(dir)? {
-        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
-        let (len, end) = (file.metadata()?.len(), if torn { 0 } else { end_of_records(&mut file)? });
-        torn |= end < len;
+        let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
+        let (len, end) = (file.metadata()?.len(), if tear.is_some() { 0 } else { end_of_records(&mut file)? });
+        if end < len {
+            tear.get_or_insert((path, end));
+        }
         bytes_cut += len - end;
         found.push((file, end));
+    }
+    if let Some((path, end)) = tear {
+        let path = path.display();
+        eprintln!(
+            "[Warning] {path}: {bytes_cut} bytes are cut off the log from offset {end} on, where no whole record begins"
+        );
     }
     for (file, end) in found.iter().rev() {
         file.set_len(*end)?;

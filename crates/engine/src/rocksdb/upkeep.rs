@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rust_rocksdb::{DB, IngestExternalFileOptions, SstFileWriter, WriteBatch};
@@ -13,7 +14,7 @@ use crate::{Cursor, Direction, KeyRange, MIN_KEY_LEN, WriteError};
 
 /// Where files are built that are not part of the database yet.
 const LOADING: &str = "loading";
-/// Within it, files that must not lose their names.
+/// Within it, files that the manifest may name although they were not taken in.
 const KEPT: &str = "kept";
 /// Size at which a file of a load is closed and the next begun, bytes.
 const LOAD_FILE: u64 = 64 << 20;
@@ -25,6 +26,7 @@ const ERASED_SINGLY: usize = 1000;
 pub(super) struct Upkeep {
     erased: Vec<Erased>,
     loads: u64,
+    running_loads: u64,
 }
 
 /// A range with a tombstone of sequence number `sequence` or less.
@@ -51,6 +53,15 @@ impl Upkeep {
             db.suggest_compact_range(Some(&erased.range.lower), Some(&erased.range.upper))?;
         }
         Ok(())
+    }
+
+    /// Gives the room of kept files back. Called after a flush: nothing was loaded meanwhile if nothing is now, and the
+    /// manifest that was written then has no files but those that were taken in.
+    pub(super) fn drop_kept(&self, dir: &Path) {
+        if self.running_loads == 0 {
+            // What stays is removed by the next start.
+            let _ = fs::remove_dir_all(dir.join(LOADING).join(KEPT));
+        }
     }
 }
 
@@ -111,12 +122,16 @@ pub(super) fn load(engine: &RocksDb, entries: &mut dyn Iterator<Item = (Vec<u8>,
     let number = {
         let mut upkeep = engine.upkeep.lock();
         upkeep.loads += 1;
+        upkeep.running_loads += 1;
         upkeep.loads
     };
-    let dir = engine.dir.join(LOADING).join(number.to_string());
-    fs::create_dir_all(&dir).map_err(|e| file_error(&dir, &e))?;
-    let loaded = load_into(engine, entries, &dir);
+    let loading = engine.dir.join(LOADING);
+    let dir = loading.join(number.to_string());
+    // A disk that is full by the time that files must be kept may have no room for a directory.
+    let made = [&dir, &loading.join(KEPT)].into_iter().try_for_each(fs::create_dir_all);
+    let loaded = made.map_err(|e| file_error(&dir, &e)).and_then(|()| load_into(engine, entries, &dir));
     let removed = fs::remove_dir_all(&dir);
+    engine.upkeep.lock().running_loads -= 1;
     loaded?;
     removed.map_err(|e| file_error(&dir, &e))
 }
@@ -148,34 +163,39 @@ fn load_into(
     engine.db.ingest_external_file_opts(&options, files).map_err(failed)
 }
 
-/// Keeps every file of the database under another name, as far as the disk lets it. When the manifest cannot be
-/// written, RocksDB removes the files of the load that it was to take in; the manifest may have them for all that, and then
-/// no open gets past it.
+/// Keeps under another name the files that loads are about to take in. When the manifest cannot be written, RocksDB
+/// removes them; the manifest may have them for all that, and then no open gets past it.
 pub(super) fn keep_files(dir: &Path) {
     let kept = dir.join(LOADING).join(KEPT);
-    if let Err(error) = fs::create_dir_all(&kept).and_then(|()| link_missing(dir, &kept)) {
-        eprintln!("[WARNING] cannot keep the files of {}, whose manifest failed: {error}", dir.display());
+    // Only they have a second name: the one that they were built under.
+    let is_loaded = |path: &Path| path.metadata().is_ok_and(|file| file.nlink() > 1);
+    if kept.exists()
+        && let Err(error) = link_missing(dir, &kept, is_loaded)
+    {
+        eprintln!("[Warning] cannot keep the files of {}, whose manifest failed: {error}", dir.display());
     }
 }
 
 /// Gives such files their names back; RocksDB removes those that it does not know. To be called before it opens.
 pub(super) fn bring_kept_files_back(dir: &Path) -> io::Result<()> {
     let kept = dir.join(LOADING).join(KEPT);
-    if kept.exists() { link_missing(&kept, dir) } else { Ok(()) }
+    if kept.exists() { link_missing(&kept, dir, |_| true) } else { Ok(()) }
 }
 
-/// Links the files of tables in `from` that `to` lacks.
-fn link_missing(from: &Path, to: &Path) -> io::Result<()> {
+/// Links the files of tables in `from` that `to` lacks and `wanted` names; all that can be, whatever the outcome.
+fn link_missing(from: &Path, to: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<()> {
+    let mut outcome = Ok(());
     for entry in fs::read_dir(from)? {
         let path = entry?.path();
         let (Some(name), Some("sst")) = (path.file_name(), path.extension().and_then(|kind| kind.to_str())) else {
             continue;
         };
-        if !to.join(name).exists() {
-            fs::hard_link(&path, to.join(name))?;
+        if !to.join(name).exists() && wanted(&path) {
+            outcome = outcome.and(fs::hard_link(&path, to.join(name)));
         }
     }
-    File::open(to)?.sync_all()
+    File::open(to)?.sync_all()?;
+    outcome
 }
 
 /// Removes what loads that were cut short left behind.

@@ -40,6 +40,11 @@ impl Image {
         self.names.get(path).cloned()
     }
 
+    pub(super) fn names(&self, path: &Path) -> usize {
+        let named = |file| self.names.values().filter(|other| Arc::ptr_eq(file, other)).count();
+        self.names.get(path).map_or(0, named)
+    }
+
     pub(super) fn create(&mut self, path: &Path) {
         self.apply(&[(path, Some(Arc::default()))]);
     }
