@@ -300,6 +300,25 @@ fn kill_query_ends_a_lock_wait_and_kill_ends_a_connection() -> Result<()> {
     Ok(())
 }
 
+/// A client that stops reading in the middle of a result keeps its locks for `net_write_timeout`, unless it is killed.
+#[test]
+fn kill_ends_a_connection_that_waits_for_its_client_to_read() -> Result<()> {
+    let (_folder, server) = server()?;
+    let (mut reader, mut waiter) = (server.connect_to("d")?, server.connect_to("d")?);
+    reader.query_drop("BEGIN")?;
+    reader.query_drop("UPDATE t SET v = 11 WHERE id = 1")?;
+    let id = reader.connection_id();
+    let unread = reader.query_iter("SELECT REPEAT('x', 16000000)")?;
+    // For the server to fill what the sockets hold, and wait.
+    thread::sleep(Duration::from_millis(500));
+    waiter.query_drop("SET SESSION innodb_lock_wait_timeout = 20")?;
+    waiter.query_drop(format!("KILL {id}"))?;
+    waiter.query_drop("UPDATE t SET v = v + 1 WHERE id = 1")?;
+    assert_eq!(value(&mut waiter, 1)?, Some(11), "the killed transaction is undone, its lock free");
+    assert!(unread.into_iter().any(|row| row.is_err()), "half a result looked like a whole one");
+    Ok(())
+}
+
 #[test]
 fn two_inserts_of_one_unique_value_never_both_succeed() -> Result<()> {
     let (_folder, server) = server()?;

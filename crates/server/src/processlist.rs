@@ -151,15 +151,9 @@ impl Process {
     pub fn kill(&self, target: KillTarget) {
         if target == KillTarget::Connection {
             self.killed.store(true, Ordering::SeqCst);
-            self.socket.close_input();
+            self.socket.hang_up();
         }
         self.interrupt.kill();
-    }
-
-    /// Ends the connection although it may be busy sending.
-    pub fn disconnect(&self) {
-        self.kill(KillTarget::Connection);
-        self.socket.close();
     }
 }
 
@@ -220,7 +214,7 @@ impl ProcessList {
             if activity.overdue.is_none() {
                 activity.overdue = activity.overdue_at(now);
                 if activity.overdue.is_some() {
-                    process.socket.close_input();
+                    process.socket.hang_up();
                 }
             }
         }

@@ -40,8 +40,8 @@ use crate::socket::Socket;
 use crate::status::{Counters, count, uncount};
 use crate::sysvars::Globals;
 
-/// How long sessions may take to end before their sockets are closed under them.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long sessions may take to end before the server ends without them.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why the server ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,10 +206,8 @@ impl Server {
         }
         if !self.processes.wait_until_empty(PATIENCE) {
             for process in self.processes.list() {
-                operator_log::warning(format_args!("{process:?} does not end: its socket is closed"));
-                process.disconnect();
+                operator_log::warning(format_args!("{process:?} does not end"));
             }
-            self.processes.wait_until_empty(PATIENCE);
         }
         self.pool.stop();
         self.store().close()

@@ -5,12 +5,13 @@
 //!
 //! Concurrency: one thread at a time reads; any thread may write, but never two at a time: a session hands the
 //! right to write over with its commit and takes it back when that has been replied to
-//! (`session::handover`).
+//! (`session::handover`). Any thread may [hang up](Socket::hang_up).
 
 use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cohort_txn::carrier::blocking;
@@ -58,6 +59,9 @@ impl Peer {
 pub struct Socket {
     fd: OwnedFd,
     peer: Peer,
+    /// A write waits for the client.
+    write_waits: AtomicBool,
+    hung_up: AtomicBool,
 }
 
 impl Socket {
@@ -67,12 +71,16 @@ impl Socket {
         let fd = OwnedFd::from(stream);
         set_tcp_nodelay(&fd, true)?;
         set_socket_keepalive(&fd, true)?;
-        Ok(Socket { fd, peer: Peer::Remote(address.ip(), address.port()) })
+        Ok(Socket::new(fd, Peer::Remote(address.ip(), address.port())))
     }
 
     /// Takes over an accepted connection of the Unix socket.
     pub fn from_unix(stream: UnixStream) -> Socket {
-        Socket { fd: OwnedFd::from(stream), peer: Peer::Local }
+        Socket::new(OwnedFd::from(stream), Peer::Local)
+    }
+
+    fn new(fd: OwnedFd, peer: Peer) -> Socket {
+        Socket { fd, peer, write_waits: AtomicBool::new(false), hung_up: AtomicBool::new(false) }
     }
 
     /// Where the client is.
@@ -123,7 +131,7 @@ impl Socket {
         while !bytes.is_empty() {
             let sent = match flags.contains(SendFlags::DONTWAIT) {
                 true => send(&self.fd, bytes, flags),
-                false => blocking(|| send(&self.fd, bytes, flags)),
+                false => blocking(|| self.send_waiting(bytes, flags)),
             };
             match sent {
                 Ok(count) => bytes = &bytes[count..],
@@ -135,6 +143,17 @@ impl Socket {
             }
         }
         Ok(())
+    }
+
+    fn send_waiting(&self, bytes: &[u8], flags: SendFlags) -> rustix::io::Result<usize> {
+        // Either this sees that somebody hangs up, or they see that a write waits.
+        self.write_waits.store(true, Ordering::SeqCst);
+        let sent = match self.hung_up.load(Ordering::SeqCst) {
+            true => Err(rustix::io::Errno::PIPE),
+            false => send(&self.fd, bytes, flags),
+        };
+        self.write_waits.store(false, Ordering::SeqCst);
+        sent
     }
 
     /// Writes all bytes at once or closes the connection: never waits. A client that has not read its
@@ -154,9 +173,14 @@ impl Socket {
         let _ = shutdown(&self.fd, Shutdown::Both);
     }
 
-    /// Wakes a reader with the end of the stream; writes still go out.
-    pub fn close_input(&self) {
-        let _ = shutdown(&self.fd, Shutdown::Read);
+    /// Wakes a reader with the end of the stream, and a writer that waits for the client, now or later, with an
+    /// error. What the client takes without being waited for still goes out.
+    pub fn hang_up(&self) {
+        self.hung_up.store(true, Ordering::SeqCst);
+        match self.write_waits.load(Ordering::SeqCst) {
+            true => self.close(),
+            false => drop(shutdown(&self.fd, Shutdown::Read)),
+        }
     }
 
     /// Tells the client that nothing more comes.
