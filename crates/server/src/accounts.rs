@@ -14,6 +14,7 @@ mod logged;
 use std::collections::BTreeMap;
 
 use cohort_sql::ast::{AccountName, AccountStatement, Authentication};
+use cohort_sql::collation::{Collation, like};
 use cohort_sql::database::SystemEntry;
 use cohort_sql::error::{ER_CANNOT_USER, ER_NOT_VALID_PASSWORD, ER_PLUGIN_IS_NOT_LOADED};
 use cohort_sql::session::{Diagnostic, DiagnosticLevel, Environment, SessionState};
@@ -352,7 +353,7 @@ fn host_fits(pattern: &str, peer: &Peer) -> bool {
     match pattern {
         "%" => true,
         "localhost" => peer.is_loopback(),
-        _ => like(pattern.as_bytes(), peer.host().as_bytes()),
+        _ => like(Collation::Utf8mb4GeneralCi, peer.host().as_bytes(), pattern.as_bytes(), None),
     }
 }
 
@@ -360,17 +361,6 @@ fn host_fits(pattern: &str, peer: &Peer) -> bool {
 fn exactness(pattern: &str) -> (bool, usize) {
     let wild = pattern.contains(['%', '_']);
     (!wild, pattern.find(['%', '_']).unwrap_or(pattern.len()))
-}
-
-/// LIKE without an escape character.
-fn like(pattern: &[u8], text: &[u8]) -> bool {
-    match (pattern, text) {
-        ([], []) => true,
-        ([b'%', rest @ ..], _) => (0..=text.len()).any(|skip| like(rest, &text[skip..])),
-        ([b'_', rest @ ..], [_, tail @ ..]) => like(rest, tail),
-        ([byte, rest @ ..], [same, tail @ ..]) if byte.eq_ignore_ascii_case(same) => like(rest, tail),
-        _ => false,
-    }
 }
 
 #[cfg(test)]
@@ -390,6 +380,8 @@ mod tests {
         let host = |peer: &Peer| accounts.find("a", peer).map(|(identity, _)| identity.account_host);
         assert_eq!(host(&remote("10.0.0.7")).as_deref(), Some("10.0.0.7"));
         assert_eq!(host(&remote("10.0.0.8")).as_deref(), Some("10.%"));
+        let endless = format!("{}x", "%".repeat(200));
+        assert!(!host_fits(&endless, &remote("fe80:1234:5678:9abc:def0:1234:5678:9abc")));
         assert_eq!(host(&remote("11.0.0.8")).as_deref(), Some("%"));
         assert_eq!(host(&remote("127.0.0.1")).as_deref(), Some("localhost"));
         assert_eq!(host(&remote("::ffff:127.0.0.1")).as_deref(), Some("localhost"));

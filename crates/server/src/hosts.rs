@@ -58,17 +58,17 @@ impl Hosts {
         self.broken_off.lock().clear();
     }
 
-    /// Counts an attempt of `user` to log in and says how long its answer is to wait.
+    /// Counts an attempt of `user` to log in, if it is a wrong one, and says how long its answer is to wait. A right
+    /// one is [forgiven](Hosts::forgive) the wrong ones when it has waited: others must not see it before.
     pub fn delay(&self, user: &str, peer: &Peer, succeeded: bool, globals: &Globals) -> Duration {
         let threshold = globals.int("connection_control_failed_connections_threshold");
         if threshold == 0 {
             return Duration::ZERO;
         }
-        let key = (user.chars().take(USER_LEN).collect(), peer.host());
         let mut wrong = self.wrong_passwords.lock();
         let before = match succeeded {
-            true => wrong.remove(&key),
-            false => wrong.add(key, USERS_MAX),
+            true => wrong.get(&user_at(user, peer)),
+            false => wrong.add(user_at(user, peer), USERS_MAX),
         };
         match before.checked_sub(threshold) {
             None => Duration::ZERO,
@@ -80,10 +80,20 @@ impl Hosts {
         }
     }
 
+    /// Forgets the wrong passwords of a user who has got in.
+    pub fn forgive(&self, user: &str, peer: &Peer) {
+        self.wrong_passwords.lock().remove(&user_at(user, peer));
+    }
+
     /// Forgets all wrong passwords.
     pub fn forget_wrong_passwords(&self) {
         self.wrong_passwords.lock().clear();
     }
+}
+
+/// Whose wrong passwords are counted together.
+fn user_at(user: &str, peer: &Peer) -> (String, String) {
+    (user.chars().take(USER_LEN).collect(), peer.host())
 }
 
 /// The address that is counted. Connections of this machine are not, where they come as such: MySQL leaves out
@@ -126,9 +136,8 @@ impl<K: Eq + Hash> Recent<K> {
         0
     }
 
-    /// Forgets a key; gives its count.
-    fn remove(&mut self, key: &K) -> u64 {
-        self.0.pop(key).unwrap_or(0)
+    fn remove(&mut self, key: &K) {
+        self.0.pop(key);
     }
 
     fn clear(&mut self) {
@@ -203,7 +212,9 @@ mod tests {
         assert_eq!(wait("ann", &other, false), 0);
         assert_eq!(wait("bob", &peer, false), 0);
         assert_eq!(wait("ann", &peer, true), 2500, "the right one waits as well");
-        assert_eq!(wait("ann", &peer, false), 0, "and makes all good");
+        assert_eq!(wait("ann", &peer, false), 2500, "and nobody else sees that meanwhile");
+        hosts.forgive("ann", &peer);
+        assert_eq!(wait("ann", &peer, false), 0, "then all is good");
         globals.set_named("connection_control_failed_connections_threshold", Setting::Int(0));
         for _ in 0..5 {
             assert_eq!(wait("ann", &peer, false), 0);

@@ -214,7 +214,7 @@ impl ProcessList {
             if activity.overdue.is_none() {
                 activity.overdue = activity.overdue_at(now);
                 if activity.overdue.is_some() {
-                    process.socket.hang_up();
+                    process.socket.close_input();
                 }
             }
         }

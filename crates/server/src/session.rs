@@ -204,7 +204,9 @@ impl Connection {
         }
         match command {
             Ok([]) => {
-                session.refuse(input.sequence(), &SqlError::new(cohort_sql::error::ER_UNKNOWN_COM_ERROR, &[]));
+                if !session.refuse(input.sequence(), &SqlError::new(cohort_sql::error::ER_UNKNOWN_COM_ERROR, &[])) {
+                    return Flow::End { orderly: false };
+                }
             }
             Ok(payload) => {
                 // The packet is one sequence number long unless it has parts.
@@ -293,19 +295,19 @@ fn use_database(database: &Database, state: &mut SessionState, name: &[u8]) -> R
 /// No further command can be read: says why, where there is somebody to hear it.
 fn say_farewell(input: &mut Input, session: &mut Session, error: ReadPacketError, overdue: Option<Overdue>) {
     let sequence = input.sequence().wrapping_add(1);
-    match (error, overdue) {
-        (ReadPacketError::OutOfOrder { .. }, _) => {
-            session.refuse(sequence, &SqlError::new(ER_NET_PACKETS_OUT_OF_ORDER, &[]));
-        }
+    let (sequence, why) = match (error, overdue) {
+        (ReadPacketError::OutOfOrder { .. }, _) => (sequence, ER_NET_PACKETS_OUT_OF_ORDER),
         (ReadPacketError::TooLarge { unread, more }, _) => {
             let patience = Duration::from_secs(session.environment.int("net_read_timeout"));
             input.drain(unread, more, Instant::now() + patience);
-            session.refuse(sequence, &SqlError::new(ER_NET_PACKET_TOO_LARGE, &[]));
+            (sequence, ER_NET_PACKET_TOO_LARGE)
         }
-        (_, Some(Overdue::Rest)) => session.refuse(sequence, &SqlError::new(ER_NET_READ_INTERRUPTED, &[])),
-        (_, Some(Overdue::Command)) => session.refuse(0, &SqlError::new(ER_CLIENT_INTERACTION_TIMEOUT, &[])),
-        (_, None) => {}
-    }
+        (_, Some(Overdue::Rest)) => (sequence, ER_NET_READ_INTERRUPTED),
+        (_, Some(Overdue::Command)) => (0, ER_CLIENT_INTERACTION_TIMEOUT),
+        (_, None) => return,
+    };
+    // A client that is gone needs no error.
+    let _ = session.refuse(sequence, &SqlError::new(why, &[]));
 }
 
 /// Takes over the session's time-outs.

@@ -179,8 +179,13 @@ impl Socket {
         self.hung_up.store(true, Ordering::SeqCst);
         match self.write_waits.load(Ordering::SeqCst) {
             true => self.close(),
-            false => drop(shutdown(&self.fd, Shutdown::Read)),
+            false => self.close_input(),
         }
+    }
+
+    /// Wakes a reader with the end of the stream; writes still go out.
+    pub fn close_input(&self) {
+        let _ = shutdown(&self.fd, Shutdown::Read);
     }
 
     /// Tells the client that nothing more comes.

@@ -34,7 +34,7 @@ use crate::exec::context::{Statement, push};
 use crate::exec::failure::{commit_failed, lock_failed, read_failed};
 use crate::exec::{self, Run, explain, show, tree};
 use crate::expr::VariableScope;
-use crate::memory::LEXEME_BYTES;
+use crate::memory::{LEXEME_BYTES, value_bytes};
 use crate::parse;
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
@@ -191,11 +191,13 @@ impl Database {
             PlanKind::Tree(statement) => self.tree_columns(statement, session, env),
             _ => plan.columns.clone(),
         };
+        // The plan has columns of its own.
+        let column_bytes = 2 * columns.iter().map(ResultColumn::memory_bytes).sum::<usize>();
         Ok(Prepared {
             sql: Arc::from(sql),
             database: session.database.clone(),
             param_count: parsed.param_count,
-            bytes: parsed.lexemes * LEXEME_BYTES + sql.len(),
+            bytes: parsed.lexemes * LEXEME_BYTES + sql.len() + column_bytes,
             columns,
             plan: arc_swap::ArcSwap::new(plan),
         })
@@ -240,6 +242,7 @@ impl Database {
         if params.len() != prepared.param_count {
             return Err(SqlError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]));
         }
+        session.memory.hold(params.iter().map(value_bytes).sum())?;
         let mut plan = prepared.plan.load_full();
         if let PlanKind::Tree(statement) = &plan.kind {
             return self.run_tree(statement, params, session, env, &prepared.sql, sink);

@@ -254,6 +254,7 @@ error_table! {
     ER_M_BIGGER_THAN_D = 1427, "42000", "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{}').";
     ER_TOO_BIG_DISPLAYWIDTH = 1439, "42000", "Display width out of range for column '{}' (max = {})";
     ER_XAER_DUPID = 1440, "XAE08", "XAER_DUPID: The XID already exists";
+    ER_PS_MANY_PARAM = 1390, "HY000", "Prepared statement contains too many placeholders";
     ER_DATETIME_FUNCTION_OVERFLOW = 1441, "22008", "Datetime function: {} field overflow";
     ER_ROW_IS_REFERENCED_2 = 1451, "23000", "Cannot delete or update a parent row: a foreign key constraint fails ({})";
     ER_NO_REFERENCED_ROW_2 = 1452, "23000", "Cannot add or update a child row: a foreign key constraint fails ({})";

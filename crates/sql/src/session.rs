@@ -126,8 +126,9 @@ pub struct Interrupt {
 impl Interrupt {
     /// Ends the running statement with error 1317, or the next one if none runs.
     pub fn kill(&self) {
+        let waiting = self.waiting.lock();
         self.killed.store(true, Ordering::SeqCst);
-        if let Some(handle) = &*self.waiting.lock() {
+        if let Some(handle) = &*waiting {
             handle.kill();
         }
     }
@@ -151,15 +152,25 @@ impl Interrupt {
 
     /// Forgets a kill, at the start of a statement that it was not meant for.
     pub fn reset(&self) {
-        if self.killed.swap(false, Ordering::SeqCst)
-            && let Some(handle) = &*self.waiting.lock()
-        {
+        if !self.is_killed() {
+            return;
+        }
+        let waiting = self.waiting.lock();
+        self.killed.store(false, Ordering::SeqCst);
+        if let Some(handle) = &*waiting {
             handle.reset();
         }
     }
 
+    /// From now on a kill ends the waits of `handle`; one that has come in this statement ends the next of them.
     pub(crate) fn watch(&self, handle: Option<KillHandle>) {
-        *self.waiting.lock() = handle;
+        let mut waiting = self.waiting.lock();
+        *waiting = handle;
+        if let Some(handle) = &*waiting
+            && self.is_killed()
+        {
+            handle.kill();
+        }
     }
 }
 
@@ -354,6 +365,12 @@ pub struct ResultColumn {
 }
 
 impl ResultColumn {
+    /// What it takes in memory, bytes; names that columns share count for each.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let names = [&self.name, &self.table, &self.original_name, &self.original_table, &self.database];
+        size_of::<ResultColumn>() + names.into_iter().map(|name| name.len()).sum::<usize>()
+    }
+
     /// A column that is no table's.
     pub fn computed(name: impl Into<Arc<str>>, result_type: ResultType) -> ResultColumn {
         let empty: Arc<str> = Arc::from("");

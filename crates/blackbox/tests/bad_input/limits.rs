@@ -250,6 +250,28 @@ fn a_client_that_does_not_take_its_result_is_ended() -> Result<()> {
     crate::serves_on(&server)
 }
 
+/// The answers of many statements in one packet are written as they are made.
+#[test]
+fn answers_of_many_statements_do_not_pile_up() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    let columns: Vec<String> = (0..1000).map(|n| format!("a_column_with_a_long_name_{n} INT")).collect();
+    conn.query_drop(format!("CREATE TABLE d.wide ({})", columns.join(", ")))?;
+    let resident = server.usage()?.resident_bytes;
+    let mut results = conn.query_iter("SELECT * FROM d.wide LIMIT 0;".repeat(3000))?;
+    // The first has arrived. The columns of all are some 400 MB.
+    let more = server.usage()?.resident_bytes.saturating_sub(resident) >> 20;
+    assert!(more < 100, "{more} MB more");
+    let mut count = 0;
+    while results.iter().is_some() {
+        count += 1;
+    }
+    assert_eq!(count, 3000);
+    Ok(())
+}
+
 /// A server with 10,000 rows of some 200 bytes in `d.t`.
 fn with_rows(folder: &tempfile::TempDir) -> Result<Server> {
     let server = launch(folder).start()?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cohort_sql::ast::AdminCommand;
 use cohort_sql::error::{
     ER_MALFORMED_PACKET, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_NET_PACKET_TOO_LARGE, ER_NO_SUCH_THREAD,
-    ER_PARSE_ERROR, ER_UNKNOWN_COM_ERROR, ER_UNKNOWN_STMT_HANDLER,
+    ER_PARSE_ERROR, ER_PS_MANY_PARAM, ER_UNKNOWN_COM_ERROR, ER_UNKNOWN_STMT_HANDLER,
 };
 use cohort_sql::parse::split_statement;
 use cohort_sql::session::{Interrupt, KillTarget, Outcome, SessionState, StatementResult};
@@ -93,8 +93,6 @@ pub struct Session {
     max_packet: usize,
     flush_at: usize,
     slow_from: Duration,
-    /// Number of the first packet of the running command's answer.
-    reply_sequence: u8,
     multi_statements: bool,
 }
 
@@ -124,7 +122,6 @@ impl Session {
             max_packet: 0,
             flush_at: 0,
             slow_from: Duration::MAX,
-            reply_sequence: 0,
         };
         session.begin();
         session
@@ -150,12 +147,11 @@ impl Session {
         self.max_packet
     }
 
-    /// Answers with an error that belongs to no command.
-    pub fn refuse(&mut self, sequence: u8, error: &SqlError) {
+    /// Answers with an error that belongs to no command; false if that cannot be written.
+    pub fn refuse(&mut self, sequence: u8, error: &SqlError) -> bool {
         self.output.begin_reply(sequence);
         self.output.error(error);
-        // A client that is gone needs no error.
-        let _ = self.output.flush();
+        self.output.flush().is_ok()
     }
 
     /// Ends the session: rolls back, forgets its statements.
@@ -169,9 +165,12 @@ impl Session {
     pub fn execute(&mut self, sequence: u8, payload: &[u8]) -> Next {
         let server = self.server.clone();
         let _running = Running::new(&server);
-        self.reply_sequence = sequence;
         self.output.begin_reply(sequence);
         self.interrupt.reset();
+        // That may have been the kill of the connection.
+        if self.environment.process.is_killed() {
+            return Next::Close;
+        }
         let (code, body) = payload.split_first().map_or((0, payload), |(code, body)| (*code, body));
         let next = self.dispatch(code, body);
         let flushed = self.output.flush();
@@ -300,6 +299,10 @@ impl Session {
                 Ran::Succeeded | Ran::Failed => return Next::Command,
                 Ran::Release => return Next::Close,
             }
+            // However many statements there are, their answers take no more room than one's.
+            if self.output.pending().len() >= self.flush_at && self.output.flush().is_err() {
+                return Next::Close;
+            }
         }
     }
 
@@ -334,7 +337,7 @@ impl Session {
                 // Packets of earlier statements, or a connection that ends here, go the slow way.
                 if self.output.pending().is_empty() && !more && !outcome.release {
                     self.put_ok_with(affected, last_insert_id, &info, more);
-                    return self.commit_with_reply(transaction);
+                    return self.commit_with_reply(transaction, start);
                 }
                 if let Err(error) = self.commit_and_wait(transaction) {
                     self.output.error(&error);
@@ -361,15 +364,14 @@ impl Session {
         after
     }
 
-    /// Gives the OK that waits in the output to the commit.
-    fn commit_with_reply(&mut self, transaction: Transaction) -> Ran {
+    /// Gives the OK behind `start` in the output to the commit.
+    fn commit_with_reply(&mut self, transaction: Transaction, start: OutputMark) -> Ran {
         let Some(reply) = self.handover.reply(self.output.pending()) else {
             // Longer than a reply may be: an info text or state changes of unusual length.
             return match self.commit_and_wait(transaction) {
                 Ok(()) => Ran::Succeeded,
                 Err(error) => {
-                    self.output.give_away();
-                    self.output.begin_reply(self.reply_sequence);
+                    self.output.undo(start);
                     self.output.error(&error);
                     Ran::Failed
                 }
@@ -396,6 +398,10 @@ impl Session {
         const { KindIndex::named("stmt_prepare") }.count(&self.server.counters);
         let place = self.statement_place()?;
         let prepared = self.server.database.prepare(&mut self.state, &self.environment, sql)?;
+        // The protocol has two bytes for their number.
+        if prepared.param_count() > usize::from(u16::MAX) {
+            return Err(SqlError::new(ER_PS_MANY_PARAM, &[]));
+        }
         self.state.memory.keep(prepared.memory_bytes())?;
         let id = self.free_statement_id();
         self.put_prepared(id, &prepared);
@@ -498,6 +504,7 @@ impl Session {
             &self.params,
             &mut sink,
         );
+        self.params.clear();
         match self.finish(outcome, start, false) {
             Ran::Release => Next::Close,
             Ran::Succeeded | Ran::Failed => Next::Command,

@@ -20,7 +20,7 @@ use crate::processlist::Process;
 use crate::protocol::reply::put_variable_change;
 use crate::server::Server;
 use crate::session::{show, variables};
-use crate::sysvars::{SessionSettings, Setting, SystemVariable, VariableId, charset};
+use crate::sysvars::{SessionSettings, Setting, VariableId, charset};
 
 /// One session's side of [`Environment`].
 pub struct SessionEnvironment {
@@ -30,8 +30,8 @@ pub struct SessionEnvironment {
     pub process: Arc<Process>,
     identity: RefCell<Identity>,
     settings: RefCell<SessionSettings>,
-    /// State changes for the next OK packet, encoded.
-    changes: RefCell<Vec<u8>>,
+    /// Variables whose new values go into the next OK packet, in the order of their changes.
+    changes: RefCell<Vec<VariableId>>,
     tracks_changes: Cell<bool>,
     settings_changed: Cell<bool>,
 }
@@ -91,7 +91,10 @@ impl SessionEnvironment {
 
     /// The state changes since the last call, appended to `out`.
     pub fn take_changes(&self, out: &mut Vec<u8>) {
-        out.append(&mut self.changes.borrow_mut());
+        for id in self.changes.borrow_mut().drain(..) {
+            let value = self.settings.borrow().get(id).to_text();
+            put_variable_change(out, id.row().name.as_bytes(), value.as_bytes());
+        }
     }
 
     /// What the next call of [`SessionEnvironment::take_settings_changed`] will say.
@@ -148,13 +151,13 @@ impl SessionEnvironment {
         let row = id.row();
         variables::apply(session, row, &setting);
         self.settings_changed.set(true);
-        self.track(row, &setting);
+        self.track(id);
         let follower = variables::follower(row, &setting);
         self.settings.borrow_mut().set(id, setting);
         if let Some((name, setting)) = follower {
             let id = named(name);
             variables::apply(session, id.row(), &setting);
-            self.track(id.row(), &setting);
+            self.track(id);
             self.settings.borrow_mut().set(id, setting);
         }
     }
@@ -194,15 +197,16 @@ impl SessionEnvironment {
     }
 
     /// Notes a change for the next OK packet, if the client wants to hear of this variable.
-    fn track(&self, row: &SystemVariable, setting: &Setting) {
-        if !self.tracks_changes.get() {
+    fn track(&self, id: VariableId) {
+        if !self.tracks_changes.get() || self.changes.borrow().contains(&id) {
             return;
         }
+        let row = id.row();
         let settings = self.settings.borrow();
         let list = settings.get(named("session_track_system_variables")).to_text();
         let names = |name: &str| name == "*" || name.eq_ignore_ascii_case(row.name) || row.alias == Some(name);
         if list.split(',').map(str::trim).any(names) {
-            put_variable_change(&mut self.changes.borrow_mut(), row.name.as_bytes(), setting.to_text().as_bytes());
+            self.changes.borrow_mut().push(id);
         }
     }
 }

@@ -153,17 +153,19 @@ impl LoginExchange<'_> {
         };
         let Server { hosts, globals, counters, .. } = self.server;
         let delay = hosts.delay(&user, self.socket.peer(), succeeded, globals);
-        if delay.is_zero() {
-            return checked;
+        if !delay.is_zero() {
+            count(&counters.delayed_logins);
+            // Those who wait must leave places for others.
+            let _waits = Waits::new(&counters.logins_waiting, (globals.int("max_connections") / 2).max(1))
+                .ok_or_else(|| SqlError::new(ER_CON_COUNT_ERROR, &[]))?;
+            if self.socket.wait_for_end(delay) {
+                return Err(LoginFailure::Gone);
+            }
         }
-        count(&counters.delayed_logins);
-        // Those who wait must leave places for others.
-        let _waits = Waits::new(&counters.logins_waiting, (globals.int("max_connections") / 2).max(1))
-            .ok_or_else(|| SqlError::new(ER_CON_COUNT_ERROR, &[]))?;
-        match self.socket.wait_for_end(delay) {
-            true => Err(LoginFailure::Gone),
-            false => checked,
+        if succeeded {
+            hosts.forgive(&user, self.socket.peer());
         }
+        checked
     }
 
     /// Checks the response in `login`, and asks again where that is not what the account wants.

@@ -6,6 +6,9 @@ use cohort_sql::value::Value;
 
 use super::{Kind, Setting, SystemVariable};
 
+/// Longest text that a variable takes, bytes: sessions keep theirs.
+const TEXT_MAX: usize = 64 << 10;
+
 /// Why a value cannot be had by a variable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
@@ -142,6 +145,9 @@ impl SystemVariable {
                 Some(on) if on == only => Setting::Bool(on),
                 _ => return Err(wrong()),
             },
+            Kind::Text | Kind::TextOrNull if text.len() > TEXT_MAX => {
+                return Err(SettingError::Value(text.chars().take(64).chain("...".chars()).collect()));
+            }
             Kind::Text | Kind::TextOrNull => Setting::text(text),
             Kind::SqlMode => Setting::text(SqlMode::parse(text).map_err(|_| wrong())?.to_string()),
             Kind::TimeZone => {

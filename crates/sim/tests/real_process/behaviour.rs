@@ -56,6 +56,11 @@ fn handed_over(control: &mut Conn) -> Result<u64> {
     Ok(status.context("the counter")?.1)
 }
 
+fn sessions(control: &mut Conn) -> Result<Vec<u32>> {
+    let rows: Vec<mysql::Row> = control.query("SHOW PROCESSLIST")?;
+    rows.iter().map(|row| row.get("Id").context("its id")).collect()
+}
+
 /// Returns when there are as many of them.
 fn until_handed_over(control: &mut Conn, count: u64) -> Result<()> {
     until("commits in the queue", || Ok(handed_over(control)? >= count))?;
@@ -162,6 +167,31 @@ fn a_committer_killed_in_the_queue_is_committed_whole() -> Result<()> {
         }
         control.query_drop("UPDATE d.t SET v = 9")?;
     }
+    Ok(())
+}
+
+/// The command behind that commit does not begin, though it came before the kill.
+#[test]
+fn a_command_behind_the_commit_of_a_killed_session_does_not_begin() -> Result<()> {
+    let Some(rig) = rig()? else { return Ok(()) };
+    let mut control = rig.connect()?;
+    let before = handed_over(&mut control)?;
+    let mut socket = login(rig.server.as_ref().context("a server")?.port())?;
+    let own = control.connection_id();
+    let killed = sessions(&mut control)?.into_iter().find(|id| *id != own).context("the session")?;
+    rig.mounted.hold_writes();
+    let (_, leader) = send(&rig, "INSERT INTO d.t VALUES (1, 1)")?;
+    until("the leader's write", || Ok(rig.mounted.held_writes() >= 1))?;
+    write_command(&mut socket, "INSERT INTO d.t VALUES (2, 2)")?;
+    until_handed_over(&mut control, before + 2)?;
+    write_command(&mut socket, "SELECT SLEEP(100000)")?;
+    // For it to be read, and to wait for the commit.
+    thread::sleep(Duration::from_millis(300));
+    control.query_drop(format!("KILL {killed}"))?;
+    rig.mounted.release_writes();
+    joined(leader)?;
+    until("the end of its session", || Ok(!sessions(&mut control)?.contains(&killed)))?;
+    ensure!(ids(&mut control)? == [1, 2], "the commits");
     Ok(())
 }
 
