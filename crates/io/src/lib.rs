@@ -32,4 +32,4 @@ pub use random::{OsRandom, Randomness, SeededRandom};
 pub use real::RealFs;
 pub use scratch::ScratchFs;
 pub use sim::{Fault, SimDisk};
-pub use whole::{read_whole, replace_whole};
+pub use whole::{Replacement, read_whole, replace_whole};

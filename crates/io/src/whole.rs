@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::{Create, FileSystem, IoError, OpenOptions, SyncCounters};
+use crate::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters};
 use std::sync::Arc;
 
 /// All bytes of a file; fails with `InvalidData` when it is longer than `max_bytes`.
@@ -32,21 +32,51 @@ pub fn replace_whole(
     bytes: &[u8],
     counters: Option<&Arc<SyncCounters>>,
 ) -> Result<(), IoError> {
-    let fresh = beside(path, ".new");
-    if fs.exists(&fresh)? {
-        fs.remove(&fresh)?;
+    Replacement::write(fs, path, bytes, counters)?.put_in_place()
+}
+
+/// The new content of a file, durable beside the old one.
+pub struct Replacement<'a> {
+    fs: &'a dyn FileSystem,
+    path: &'a Path,
+    fresh: PathBuf,
+    file: Arc<dyn File>,
+    counters: Option<&'a Arc<SyncCounters>>,
+}
+
+impl<'a> Replacement<'a> {
+    /// Writes `bytes` to `<path>.new`. After an error `path` is as it was.
+    pub fn write(
+        fs: &'a dyn FileSystem,
+        path: &'a Path,
+        bytes: &[u8],
+        counters: Option<&'a Arc<SyncCounters>>,
+    ) -> Result<Replacement<'a>, IoError> {
+        let fresh = beside(path, ".new");
+        if fs.exists(&fresh)? {
+            fs.remove(&fresh)?;
+        }
+        let options = OpenOptions { counters: counters.cloned(), ..OpenOptions::buffered(Create::New) };
+        let file = fs.open(&fresh, &options)?;
+        file.write_at(0, bytes)?;
+        file.sync_data()?;
+        Ok(Replacement { fs, path, fresh, file, counters })
     }
-    let options = OpenOptions { counters: counters.cloned(), ..OpenOptions::buffered(Create::New) };
-    let file = fs.open(&fresh, &options)?;
-    file.write_at(0, bytes)?;
-    file.sync_data()?;
-    drop(file);
-    fs.rename(&fresh, path)?;
-    fs.sync_dir(path.parent().unwrap_or(Path::new(".")))?;
-    if let Some(counters) = counters {
-        counters.count_sync();
+
+    /// The file, under whichever name.
+    pub fn file(&self) -> Arc<dyn File> {
+        self.file.clone()
     }
-    Ok(())
+
+    /// Replaces the old content. After an error either is in place, and which may change at a crash.
+    pub fn put_in_place(self) -> Result<(), IoError> {
+        self.fs.rename(&self.fresh, self.path)?;
+        self.fs.sync_dir(self.path.parent().unwrap_or(Path::new(".")))?;
+        if let Some(counters) = self.counters {
+            counters.count_sync();
+        }
+        Ok(())
+    }
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

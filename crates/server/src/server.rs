@@ -242,11 +242,8 @@ impl Server {
         let binlog = self.store().binlog();
         let file = binlog.list().into_iter().find(|file| file.name == name);
         let file = file.ok_or_else(|| SqlError::new(cohort_sql::error::ER_UNKNOWN_TARGET_BINLOG, &[]))?;
-        let first_needed = self.store().executed().0.file_number;
-        binlog
-            .purge_before(file.number.min(first_needed))
-            .map_err(|error| SqlError::new(ER_ERROR_ON_READ, &[&name, &error]))?;
-        Ok(())
+        let purged = self.store().purge_binlog(file.number);
+        purged.map(drop).map_err(|error| SqlError::new(ER_ERROR_ON_READ, &[&name, &error]))
     }
 
     /// The key that passwords are encrypted with on their way; made when it is first asked for.

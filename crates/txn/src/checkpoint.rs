@@ -71,17 +71,20 @@ impl Note {
 
 /// Takes a checkpoint of everything applied now.
 pub(crate) fn take(coordinator: &Coordinator) -> Result<(), CheckpointError> {
+    let mut file = coordinator.background.checkpoint_file.lock();
     let frontier = coordinator.frontier();
     for engine in &coordinator.engines {
         engine.flush()?;
     }
     coordinator.binlog.sync_all()?;
     coordinator.journal.checkpoint(frontier.lsn, &frontier.note.encode())?;
+    *file = frontier.note.position.file_number;
     Ok(())
 }
 
 /// Takes the checkpoint of a clean shutdown; nothing may be committed afterwards.
 pub(crate) fn take_last(coordinator: &Coordinator) -> Result<(), CheckpointError> {
+    let _alone = coordinator.background.checkpoint_file.lock();
     let frontier = coordinator.frontier();
     for engine in &coordinator.engines {
         flush_last(&**engine)?;
@@ -137,13 +140,26 @@ pub(crate) struct Background {
     wake: Condvar,
     /// Journal bytes between checkpoints.
     pub(crate) checkpoint_bytes: AtomicU64,
+    /// See [`Background::checkpoint_file`]. Locked while a checkpoint is taken.
+    checkpoint_file: Mutex<u64>,
 }
 
 const TICK: Duration = Duration::from_secs(1);
 
 impl Background {
-    pub(crate) fn new(checkpoint_bytes: u64) -> Self {
-        Background { state: Mutex::default(), wake: Condvar::new(), checkpoint_bytes: AtomicU64::new(checkpoint_bytes) }
+    /// Behind a checkpoint in the binlog file of the number `checkpoint_file`.
+    pub(crate) fn new(checkpoint_bytes: u64, checkpoint_file: u64) -> Self {
+        Background {
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            checkpoint_bytes: AtomicU64::new(checkpoint_bytes),
+            checkpoint_file: Mutex::new(checkpoint_file),
+        }
+    }
+
+    /// The binlog file that the last checkpoint lies in: recovery may write it and those behind it.
+    pub(crate) fn checkpoint_file(&self) -> u64 {
+        *self.checkpoint_file.lock()
     }
 
     /// Asks for a checkpoint soon.
@@ -202,5 +218,5 @@ pub(crate) fn prepare_ahead(coordinator: &Coordinator) {
     if let Err(error) = coordinator.journal.prepare_segments() {
         eprintln!("[Warning] cannot prepare journal segments ahead: {error}");
     }
-    coordinator.prepare_binlog_file();
+    coordinator.prepare_binlog_file_ahead();
 }

@@ -92,7 +92,9 @@ impl From<BinlogError> for Fault {
             BinlogError::Io(error) => error.into(),
             BinlogError::Damaged { path, offset, what } => Fault::at(&path, offset, what),
             BinlogError::OtherVersion(error) => error.into(),
-            error @ (BinlogError::Sealed | BinlogError::UnknownFile(_)) => Fault::of(Path::new("binlog"), error),
+            error @ (BinlogError::Sealed | BinlogError::FileFull | BinlogError::UnknownFile(_)) => {
+                Fault::of(Path::new("binlog"), error)
+            }
         }
     }
 }

@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use cohort_engine::{Engine, EngineId, KeyRange, TwoPhase, WriteError};
 use cohort_io::{Clock, FileSystem, SyncFigures};
 use cohort_log::binlog::{
-    BinlogFiles, BinlogOptions, BinlogPosition, EventOptions, FileStart, GtidSet, RowMetadata, ServerIdentity,
-    ServerUuid, TransactionEvents,
+    BinlogError, BinlogFiles, BinlogOptions, BinlogPosition, EventOptions, FileStart, GtidSet, RowMetadata,
+    ServerIdentity, ServerUuid, TransactionEvents,
 };
 use cohort_log::journal::{Journal, JournalOptions, Lsn};
 use parking_lot::{Condvar, Mutex};
@@ -140,7 +140,7 @@ impl Store {
             start.frontier,
             start.next_order - 1,
         ));
-        let background = Background::new(options.checkpoint_bytes);
+        let background = Background::new(options.checkpoint_bytes, shared.frontier().note.position.file_number);
         let coordinator = Coordinator::new(shared.clone(), journal, background, start.next_order);
         Ok((Store::new(shared, CommitPath::Journal(Arc::new(coordinator))), report))
     }
@@ -318,9 +318,36 @@ impl Store {
         self.shared.log_bin
     }
 
-    /// Ends the current binlog file and begins the next (FLUSH BINARY LOGS); without a binlog nothing happens.
+    /// Ends the current binlog file and begins the next (FLUSH BINARY LOGS); without a binlog nothing happens. Where
+    /// there is no room for a file nothing happens either ([`CommitError::NoSpace`]).
     pub fn rotate_binlog(&self) -> Result<Committed, CommitError> {
-        self.begin_file(FileStart::Rotation)
+        let before = self.binlog().end().map_or(0, |end| end.file_number);
+        loop {
+            if self.shared.log_bin {
+                self.shared.prepare_binlog_file()?;
+            }
+            let begun = self.begin_file(FileStart::Rotation)?;
+            // The file may have been taken by a rotation that came in between.
+            if !self.shared.log_bin || begun.position.file_number > before {
+                return Ok(begun);
+            }
+        }
+    }
+
+    /// Removes the binlog files before `first_kept` (PURGE BINARY LOGS), but for those that the next start needs: from
+    /// the last checkpoint on, which is taken now if that can be.
+    pub fn purge_binlog(&self, first_kept: u64) -> Result<Vec<String>, BinlogError> {
+        let needed = match &self.path {
+            CommitPath::Journal(coordinator) => {
+                if let Err(error) = self.take_checkpoint() {
+                    eprintln!("[Warning] no checkpoint before the purge, which may remove less: {error}");
+                }
+                coordinator.background.checkpoint_file()
+            }
+            CommitPath::TwoPhase(_) => self.executed().0.file_number,
+        };
+        let oldest = self.binlog().list().first().map_or(0, |file| file.number);
+        self.binlog().purge_before(first_kept.min(needed).max(oldest))
     }
 
     fn begin_file(&self, start: FileStart) -> Result<Committed, CommitError> {

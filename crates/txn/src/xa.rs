@@ -162,6 +162,11 @@ impl Store {
             let locks = self.locks().modes(&transaction.locks);
             self.change_entry(&mut prepare, active.xid(), Some(&encode(logged, &locks, &transaction.writes)));
             self.commit_and_wait(prepare)?;
+        } else {
+            // What it read may not be durable yet.
+            let mut reader = self.begin();
+            reader.seen_in_flight = transaction.seen_in_flight;
+            self.commit_and_wait(reader)?;
         }
         let (locks, writes) = transaction.into_parts();
         active.become_prepared(Prepared { locks, writes, logged, stored });

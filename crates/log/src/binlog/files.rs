@@ -42,6 +42,8 @@ pub(super) use recovery::{Found, compare};
 const IN_USE_AT: u64 = (MAGIC.len() + FLAGS_AT) as u64;
 /// Ending of a file that is made ready and not begun.
 const NEXT_ENDING: &str = ".next";
+/// Events tell their positions in four bytes.
+const FILE_BYTES_MAX: u64 = u32::MAX as u64;
 
 /// Where the files are and what they are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,15 +112,22 @@ pub enum BinlogError {
     /// An earlier write or sync failed: what the files hold is not known any more.
     #[error("the binlog takes no more writes because an earlier one failed; restart the server to recover it")]
     Sealed,
+    /// Positions in a file have four bytes, and the next file could not be made.
+    #[error("the binlog file would pass 4 GiB, and there is no next one yet: commit again later, or free disk space")]
+    FileFull,
     /// The index does not list such a file, or it is the current one and cannot be purged.
     #[error("binlog file {0} is not one of the closed files in the index")]
     UnknownFile(u64),
 }
 
 impl BinlogError {
-    /// No room on the device: nothing was written, and freeing space cures it.
+    /// No room on the device, or in the file: nothing was written, and freeing space cures it.
     pub fn is_no_space(&self) -> bool {
-        matches!(self, BinlogError::Io(error) if error.is_no_space())
+        match self {
+            BinlogError::Io(error) => error.is_no_space(),
+            BinlogError::FileFull => true,
+            _ => false,
+        }
     }
 }
 
@@ -189,7 +198,11 @@ impl BinlogFiles {
     /// file or after a rotation to a prepared one. [`BinlogFiles::append`] uses it up; what will not be
     /// appended goes back by [`BinlogFiles::release`]. After an error nothing is set aside.
     pub fn reserve(&self, bytes: u64) -> Result<(), BinlogError> {
-        Ok(self.space.lock().promise(bytes)?)
+        let mut space = self.space.lock();
+        if space.end_with(bytes) > FILE_BYTES_MAX {
+            return Err(BinlogError::FileFull);
+        }
+        Ok(space.promise(bytes)?)
     }
 
     /// Gives back what [`BinlogFiles::reserve`] took for bytes that will not be appended.
@@ -203,10 +216,10 @@ impl BinlogFiles {
         let Some(current) = self.end() else {
             return Ok(());
         };
-        if self.next_is_ready() {
+        let number = current.file_number + 1;
+        if self.next_is_ready(number) {
             return Ok(());
         }
-        let number = current.file_number + 1;
         let path = self.options.directory.join(self.file_name(number) + NEXT_ENDING);
         let file = self.fs.open(&path, &self.writable(Create::IfMissing))?;
         file.set_len(0)?;
@@ -214,10 +227,10 @@ impl BinlogFiles {
         Ok(self.space.lock().keep_next(NextFile { number, path, file })?)
     }
 
-    /// Whether a rotation finds its file prepared. While it does not, for want of space or because
+    /// Whether a rotation to the file `number` finds it prepared. While it does not, for want of space or because
     /// [`BinlogFiles::prepare_next`] was not called, the current file should grow on.
-    pub fn next_is_ready(&self) -> bool {
-        self.space.lock().has_next()
+    pub fn next_is_ready(&self, number: u64) -> bool {
+        self.space.lock().has_next(number)
     }
 
     /// Appends `bytes`, flushed, not synced. They go to the end of the current file, or, with offset 0 and the
@@ -280,7 +293,8 @@ impl BinlogFiles {
     }
 
     /// Removes the files before `first_kept`, which the index must list; first from the index, then from the
-    /// directory. Returns the names removed. What a crash leaves of it goes at the next start.
+    /// directory. Returns the names removed. What a crash leaves of it goes at the next start. When it is not known
+    /// whether the index was replaced, the binlog is sealed.
     pub fn purge_before(&self, first_kept: u64) -> Result<Vec<String>, BinlogError> {
         let mut names = self.names.lock();
         let Some(kept) = names.files.iter().position(|file| file.number == first_kept) else {
@@ -290,7 +304,13 @@ impl BinlogFiles {
             return Ok(Vec::new());
         }
         let Names { index, files } = &mut *names;
-        index.replace(&*self.fs, files[kept..].iter().map(|file| file.number), &self.counters)?;
+        let replaced = index.replace(&*self.fs, files[kept..].iter().map(|file| file.number), &self.counters);
+        if let Err(replace) = replaced {
+            drop(names);
+            self.writer.lock().sealed |= replace.in_doubt;
+            return Err(replace.into());
+        }
+        let Names { files, .. } = &mut *names;
         let purged: Vec<Listed> = files.drain(..kept).collect();
         drop(names);
         purged.iter().try_for_each(|file| self.fs.remove(&self.path(file.number)))?;

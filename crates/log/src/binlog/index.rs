@@ -7,12 +7,25 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters, read_whole, replace_whole};
+use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, Replacement, SyncCounters, read_whole};
 
 use super::files::BinlogError;
 
 /// An index is refused when it is longer: a million files.
 const INDEX_BYTES_MAX: u64 = 64 << 20;
+
+/// Why the index could not be replaced.
+pub(super) struct Replace {
+    pub(super) error: IoError,
+    /// The old lines or the new ones are in place; else the old ones.
+    pub(super) in_doubt: bool,
+}
+
+impl From<Replace> for BinlogError {
+    fn from(replace: Replace) -> BinlogError {
+        replace.error.into()
+    }
+}
 
 /// The names of the binlog's files, and where they are listed.
 pub(super) struct Index {
@@ -66,10 +79,13 @@ impl Index {
         fs: &dyn FileSystem,
         numbers: impl Iterator<Item = u64>,
         counters: &Arc<SyncCounters>,
-    ) -> Result<(), IoError> {
+    ) -> Result<(), Replace> {
         let text: String = numbers.map(|number| format!("./{}\n", file_name(&self.base_name, number))).collect();
-        replace_whole(fs, &self.path, text.as_bytes(), Some(counters))?;
-        self.file = fs.open(&self.path, &OpenOptions::buffered(Create::Never).counted(counters))?;
+        let fresh = Replacement::write(fs, &self.path, text.as_bytes(), Some(counters));
+        let fresh = fresh.map_err(|error| Replace { error, in_doubt: false })?;
+        let file = fresh.file();
+        fresh.put_in_place().map_err(|error| Replace { error, in_doubt: true })?;
+        self.file = file;
         self.bytes = text.len() as u64;
         Ok(())
     }

@@ -120,7 +120,12 @@ impl Space {
         (next.number == number).then_some((next, room.reserved_to))
     }
 
-    pub(super) fn has_next(&self) -> bool {
-        self.next.is_some()
+    pub(super) fn has_next(&self, number: u64) -> bool {
+        self.next.as_ref().is_some_and(|(next, _)| next.number == number)
+    }
+
+    /// Where the current file ends once everything promised, and `bytes` more, is in it.
+    pub(super) fn end_with(&self, bytes: u64) -> u64 {
+        self.current.as_ref().map_or(0, |room| room.end) + self.promised + bytes + MARGIN_BYTES
     }
 }

@@ -10,7 +10,7 @@
 //! at once (`xa_detach_on_prepare`): any session may decide it, and this one is free.
 
 use cohort_log::binlog::XaId;
-use cohort_txn::{ActiveXa, CommitError, XaError};
+use cohort_txn::{ActiveXa, CommitError, Transaction, XaError};
 
 use super::{Database, query_context};
 use crate::ast::{XaJoin, XaStatement};
@@ -165,7 +165,7 @@ impl Database {
                     transaction.events().end_xa(true);
                     transaction
                 });
-                Ok(Outcome { commit: commit.filter(|transaction| transaction.has_writes()), ..Outcome::ok() })
+                Ok(Outcome { commit: commit.filter(Transaction::needs_commit), ..Outcome::ok() })
             }
             XaState::Lost | XaState::RollbackOnly => {
                 session.rollback();

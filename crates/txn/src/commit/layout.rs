@@ -40,7 +40,11 @@ impl BinlogOrder {
     /// Whether the file has reached `max_binlog_size` and the next one is ready.
     pub fn file_is_full(&self, shared: &Shared) -> bool {
         let full = self.position.offset >= shared.settings.max_binlog_size.load(Ordering::Relaxed);
-        full && shared.binlog.next_is_ready()
+        full && self.next_is_ready(shared)
+    }
+
+    fn next_is_ready(&self, shared: &Shared) -> bool {
+        shared.binlog.next_is_ready(self.position.file_number + 1)
     }
 
     /// The GTIDs given since the last call.
@@ -79,7 +83,9 @@ impl BinlogOrder {
             room += member.binlog_room;
             let rotation = rotate && member.events.is_some() && self.file_is_full(shared);
             let rotation = rotation.then_some(FileStart::Rotation);
-            if let Some(start) = member.begins_file.or(rotation) {
+            // One that was asked for comes to nothing without a file that has its room: who asked sees that.
+            let asked = member.begins_file.filter(|start| *start != FileStart::Rotation || self.next_is_ready(shared));
+            if let Some(start) = asked.or(rotation) {
                 self.lay_out_file_start(shared, &mut chunks, start, now_us);
                 independent_since = 0;
                 sequence_numbers.fill(0);

@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use cohort_engine::{Engine, EngineId, Snapshot};
 use cohort_io::Clock;
 use cohort_log::binlog::{
-    BinlogFiles, BinlogPosition, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents,
+    BinlogError, BinlogFiles, BinlogPosition, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents,
 };
 use cohort_log::journal::Lsn;
 use parking_lot::Mutex;
@@ -153,14 +153,16 @@ impl Shared {
 
     /// Sets room aside in the binlog, so that nothing ordered can fail for lack of it (I8).
     pub fn reserve_binlog(&self, bytes: u64) -> Result<(), CommitError> {
-        self.binlog.reserve(bytes).map_err(|error| match error.is_no_space() {
-            true => CommitError::NoSpace(error.to_string()),
-            false => CommitError::Sealed(error.to_string()),
-        })
+        self.binlog.reserve(bytes).map_err(|error| refused(&error))
     }
 
     /// Makes the next binlog file ready, so that a rotation finds it.
-    pub fn prepare_binlog_file(&self) {
+    pub fn prepare_binlog_file(&self) -> Result<(), CommitError> {
+        self.binlog.prepare_next().map_err(|error| refused(&error))
+    }
+
+    /// The same ahead of need.
+    pub fn prepare_binlog_file_ahead(&self) {
         if self.log_bin
             && let Err(error) = self.binlog.prepare_next()
         {
@@ -192,5 +194,13 @@ impl Shared {
         frontier.lsn = end;
         frontier.note.position = position;
         frontier.note.gtids.union(gtids);
+    }
+}
+
+/// Why the binlog did not take what was asked of it before anything was ordered.
+fn refused(error: &BinlogError) -> CommitError {
+    match error.is_no_space() {
+        true => CommitError::NoSpace(error.to_string()),
+        false => CommitError::Sealed(error.to_string()),
     }
 }

@@ -479,7 +479,7 @@ impl Steps {
 
     /// Makes the next binlog file ready, so that a rotation finds it.
     pub fn prepare_ahead(&self) {
-        self.shared.prepare_binlog_file();
+        self.shared.prepare_binlog_file_ahead();
     }
 
     /// Makes commit records durable that had no flush: those `seen` at the last call, or all where commits do not

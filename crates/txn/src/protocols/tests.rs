@@ -727,6 +727,81 @@ fn hand_over(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, St
     Ok((store, report.expect("a start tells what it found")))
 }
 
+/// Rotations and a purge between inserts, whatever fails; returns the ids that were acknowledged.
+fn run_with_purge(disk: &SimDisk, protocol: CommitProtocol) -> Vec<u64> {
+    let Ok((store, _)) = hand_over(disk, protocol) else { return Vec::new() };
+    let mut acknowledged = Vec::new();
+    for id in 1..=6 {
+        if id == 3 || id == 5 {
+            let _ = store.rotate_binlog();
+        }
+        if id == 4 || id == 6 {
+            // The checkpoint lies in a file that is purged, or in one before.
+            let _ = store.purge_binlog(u64::MAX);
+        }
+        acknowledged.extend(insert(&store, id).is_ok().then_some(id));
+    }
+    acknowledged
+}
+
+/// A recovery needs files from before the current one, and an index that could not be replaced for certain is not
+/// written any more.
+#[test]
+fn a_purge_takes_nothing_that_a_recovery_needs() {
+    for (protocol, fault) in [
+        (CommitProtocol::Journal, Fault::PowerCut),
+        (CommitProtocol::Journal, Fault::Error),
+        (CommitProtocol::Mysql57, Fault::PowerCut),
+        (CommitProtocol::Mysql57, Fault::Error),
+    ] {
+        for operation in 0.. {
+            let disk = SimDisk::new(operation + 1);
+            disk.set_fault(operation, fault);
+            let acknowledged = run_with_purge(&disk, protocol);
+            let finished = disk.operations() <= operation;
+            for (disk, how) in [(disk.kill_copy(), "kill"), (disk.crash(), "power cut")] {
+                let context = format!("{protocol}, {fault:?} at operation {operation}, {how}");
+                if fault == Fault::PowerCut && how == "kill" {
+                    continue;
+                }
+                let (store, _) = hand_over(&disk, protocol).unwrap_or_else(|error| panic!("{context}: {error}"));
+                let rows = &found(&disk, &store).rows[0];
+                assert!(acknowledged.iter().all(|id| rows.contains(id)), "{context}: {rows:?} of {acknowledged:?}");
+                insert(&store, 7).unwrap_or_else(|error| panic!("{context}: the server does not go on: {error}"));
+            }
+            if finished {
+                assert_eq!(acknowledged.len(), 6, "{protocol}");
+                break;
+            }
+        }
+    }
+}
+
+/// The room of a binlog file is set aside before a rotation is ordered: without, nothing is harmed (I8).
+#[test]
+fn a_rotation_without_room_is_refused_and_the_server_goes_on() {
+    for protocol in [CommitProtocol::Journal, CommitProtocol::Mysql57] {
+        let disk = SimDisk::new(1);
+        let (store, _) = hand_over(&disk, protocol).expect("a new store");
+        insert(&store, 1).expect("a commit");
+        disk.set_capacity(disk.used_bytes());
+        let refused = (0..3).find_map(|_| store.rotate_binlog().err()).expect("no room for three files");
+        assert!(matches!(refused, CommitError::NoSpace(_)), "{protocol}: {refused}");
+        let full = insert(&store, 2).map(drop);
+        assert!(matches!(full, Ok(()) | Err(CommitError::NoSpace(_))), "{protocol}: {full:?}");
+        disk.set_capacity(u64::MAX);
+        let before = store.executed().0.file_number;
+        store.rotate_binlog().expect("room");
+        assert!(store.executed().0.file_number > before, "{protocol}");
+        insert(&store, 3).expect("a commit");
+        drop(store);
+        let disk = disk.crash();
+        let (store, _) = hand_over(&disk, protocol).expect("a recovery");
+        let expected: &[u64] = if full.is_ok() { &[1, 2, 3] } else { &[1, 3] };
+        assert_eq!(found(&disk, &store).binlog, expected, "{protocol}");
+    }
+}
+
 /// Every protocol that keeps binlog and engines together, and the journal before, between and after them.
 const RELAY: [CommitProtocol; 6] = [
     CommitProtocol::Journal,
