@@ -95,7 +95,7 @@ fn small_layers() -> RedbOptions {
 impl EngineSource for Engines<'_> {
     fn journaled(&self) -> Result<Vec<Arc<dyn Engine>>, EngineSourceError> {
         match &self.0.engines {
-            Kind::Logged => Ok(vec![self.logged()?, self.redb(&RedbOptions::default())?]),
+            Kind::Logged => Ok(vec![self.logged()?, self.redb(&small_layers())?]),
             Kind::RocksDb(mounted) => {
                 let dir = mounted.lock().path("/data/rocksdb");
                 Ok(vec![Arc::new(RocksDb::open(&dir, &rocksdb_options())?), self.redb(&small_layers())?])
@@ -110,7 +110,7 @@ impl EngineSource for Engines<'_> {
                 let dir = mounted.lock().path("/data/rocksdb");
                 Ok(vec![Arc::new(RocksDbTwoPhase::open(&dir, &rocksdb_options())?), self.redb(&small_layers())?])
             }
-            Kind::Logged | Kind::Memory(_) => Ok(vec![self.logged()?, self.redb(&RedbOptions::default())?]),
+            Kind::Logged | Kind::Memory(_) => Ok(vec![self.logged()?, self.redb(&small_layers())?]),
         }
     }
 }
@@ -186,6 +186,18 @@ impl Machine {
 
     /// Starts a server without threads: recovers, hands over to `protocol`, reads the catalog.
     pub fn open_under(&self, settings: Settings, protocol: CommitProtocol) -> Result<(Arc<Database>, StartReport)> {
+        let mut report = None;
+        let database = self.open_telling(settings, protocol, &mut |found| report = Some(found))?;
+        Ok((database, report.context("a start tells what it found")?))
+    }
+
+    /// The same; `tell` gets what the start found, also where it fails behind that.
+    pub fn open_telling(
+        &self,
+        settings: Settings,
+        protocol: CommitProtocol,
+        tell: &mut dyn FnMut(StartReport),
+    ) -> Result<Arc<Database>> {
         if let Kind::RocksDb(mounted) = &self.engines {
             mounted.lock().exchange(self.disk.clone());
         }
@@ -215,11 +227,10 @@ impl Machine {
             options: &options,
             engines: &Engines(self),
         };
-        let mut report = None;
         let store = directory.recover(protocol, &mut |told| match told {
             Told::Progress(_) => {}
-            Told::Report(found) => report = Some(found),
+            Told::Report(found) => tell(found),
         })?;
-        Ok((Database::open(store)?, report.context("a start tells what it found")?))
+        Ok(Database::open(store)?)
     }
 }

@@ -180,7 +180,8 @@ pub fn run(seed: u64, telling: Telling) -> Result<Report> {
     database.store().close().map_err(anyhow::Error::msg).context("a clean stop")?;
     let machine = machine.after_power_cut();
     run.choose_protocol();
-    let (database, _) = machine.open_under(settings, run.protocol).context("the start after a clean stop")?;
+    let (database, report) = machine.open_under(settings, run.protocol).context("the start after a clean stop")?;
+    ensure!(report.is_clean(), "a clean stop left something to do: {report}");
     run.settle(&database, &machine)?;
     run.report.trace = run.trace.finish();
     Ok(run.report)
@@ -264,7 +265,7 @@ impl Run {
             // Whether it came up or not: the power goes.
             let outcome = machine.open_under(self.settings, self.protocol).err().map(|error| format!("{error:#}"));
             self.note(("recovery cut at operation", operation, outcome));
-            self.report.cut_recoveries += 1;
+            self.report.cut_recoveries += u64::from(machine.disk().operations() > operation);
             machine = machine.after_power_cut();
             self.note(machine.binlog_directory());
         }

@@ -28,7 +28,7 @@ use std::thread;
 use anyhow::{Context, Result, ensure};
 use cohort_io::{Fault, SeededRandom};
 use cohort_sql::Database;
-use cohort_txn::{CommitProtocol, StartReport};
+use cohort_txn::CommitProtocol;
 use parking_lot::Mutex;
 
 use crate::machine::{Machine, Settings};
@@ -150,10 +150,11 @@ impl Sweep {
         }
     }
 
-    fn open(&self, machine: &Machine) -> Result<(Arc<Database>, StartReport)> {
+    /// Starts a server; adds to `told` in what it said that binlog and engines differ.
+    fn open(&self, machine: &Machine, told: &mut Vec<String>) -> Result<Arc<Database>> {
         let log_bin = self.protocol != CommitProtocol::TcMmap;
         let settings = Settings { segment_bytes: SEGMENT_BYTES, binlog_bytes: BINLOG_BYTES, log_bin };
-        machine.open_under(settings, self.protocol)
+        machine.open_telling(settings, self.protocol, &mut |report| told.extend_from_slice(divergences(&report)))
     }
 
     /// Whether a crash may leave binlog and engines different.
@@ -167,8 +168,8 @@ impl Sweep {
         let machine = self.new_machine(random.below(u64::MAX));
         machine.disk().set_fault(operation, fault);
         let mut memory = Memory::default();
-        let opened = self.open(&machine);
-        let ran = opened.as_ref().map_or(Ok(()), |(database, _)| {
+        let opened = self.open(&machine, &mut Vec::new());
+        let ran = opened.as_ref().map_or(Ok(()), |database| {
             Clients::new(database.clone(), machine.disk(), machine.first_engine(), &mut memory).run(&script::script())
         });
         let operations = machine.disk().operations();
@@ -220,18 +221,16 @@ impl Sweep {
     ) -> Result<(Stopped, bool)> {
         let Stopped { machine, mut memory, mut promise } = stopped;
         machine.disk().set_fault(operation, fault);
-        let opened = self.open(&machine);
+        let mut told = Vec::new();
+        let opened = self.open(&machine, &mut told);
         let operations = machine.disk().operations();
         let reached = operations > operation;
         figures.recovery_operations = figures.recovery_operations.max(operations);
         figures.faulty_recoveries += u64::from(reached);
         figures.refused_starts += u64::from(opened.is_err());
-        if self.may_diverge() {
-            // What it found to differ, the next one does not tell again.
-            promise = Promise::EachLog;
-        }
+        self.hear(&told, &mut promise)?;
         let judged = match &opened {
-            Ok((database, _)) => match judge(database, machine.disk(), promise, &mut memory) {
+            Ok(database) => match judge(database, machine.disk(), promise, &mut memory) {
                 // What an engine does by itself may be what it meets, at any time.
                 Err(_) if !machine.disk().is_powered() => Ok(()),
                 judged => judged.map(drop).context("it came up"),
@@ -246,17 +245,23 @@ impl Sweep {
         Ok((Stopped { machine: left, memory, promise }, reached))
     }
 
+    /// What a start says to differ, the next one need not say again.
+    fn hear(&self, told: &[String], promise: &mut Promise) -> Result<()> {
+        if !told.is_empty() {
+            ensure!(self.may_diverge(), "a protocol with prepare diverged: {told:?}");
+            *promise = Promise::EachLog;
+        }
+        Ok(())
+    }
+
     /// A recovery without a fault brings everything back; more is done; and that is found by the next one as well.
     fn go_on(&self, stopped: Stopped, figures: &mut Figures) -> Result<()> {
         let Stopped { machine, mut memory, mut promise } = stopped;
-        let (database, report) = self.open(&machine).context("the server does not start")?;
+        let mut told = Vec::new();
+        let database = self.open(&machine, &mut told).context("the server does not start")?;
         figures.recovery_operations = figures.recovery_operations.max(machine.disk().operations());
-        let told = divergences(&report);
-        if !told.is_empty() {
-            ensure!(self.may_diverge(), "a protocol with prepare diverged: {told:?}");
-            figures.divergences += 1;
-            promise = Promise::EachLog;
-        }
+        figures.divergences += u64::from(!told.is_empty());
+        self.hear(&told, &mut promise)?;
         let found = judge(&database, machine.disk(), promise, &mut memory).context("after the recovery")?;
         if promise == Promise::EachLog {
             ensure!(found.differs || told.is_empty(), "told to differ, and do not: {told:?}");
@@ -269,7 +274,7 @@ impl Sweep {
         judge(&database, machine.disk(), promise, &mut memory).context("after going on")?;
         let machine = machine.after_power_cut();
         drop(database);
-        let (database, _) = self.open(&machine).context("the server does not start again")?;
+        let database = self.open(&machine, &mut Vec::new()).context("the server does not start again")?;
         judge(&database, machine.disk(), promise, &mut memory).context("after another power cut")?;
         // As above, for the engines that close now.
         machine.disk().crash();

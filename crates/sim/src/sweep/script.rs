@@ -74,7 +74,7 @@ pub fn script() -> Vec<(usize, Do)> {
         (3, Make(Insert("t0", 15, 30))),
     ]);
     // Larger than a journal segment, a step of the binlog, a layer, a memtable.
-    script.extend(transaction(1, (20..26).map(|id| Insert(WIDE[id as usize % 2], id, LARGE)).collect()));
+    script.extend(transaction(1, (20..28).map(|id| Insert(WIDE[id as usize % 2], id, LARGE)).collect()));
     script.push((0, Upkeep));
     script.extend(xa(1, "committed", both(WIDE, 30), XaPrepare));
     script.extend(xa(2, "rolled back", both(WIDE, 31), XaPrepare));
