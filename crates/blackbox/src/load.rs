@@ -1,6 +1,8 @@
 //! Transactions that leave a unique token in several tables, and the memory of what became of them.
 
 use std::collections::BTreeMap;
+use std::error::Error as _;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -131,7 +133,7 @@ struct Worker {
 /// What may become of a server's disk, and with it of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Faults {
-    /// Nothing: any error but a lock conflict or a lost connection is a failure.
+    /// Nothing: any error but a lock conflict or a connection that a kill took is a failure.
     None,
     /// It may be full, or fail for good: then statements fail, and an outcome may be unknown.
     Disk,
@@ -156,12 +158,11 @@ impl Worker {
 
     /// Runs transactions until the connection is lost. An error is a wrong answer of the server.
     fn run(&mut self, options: Opts, stop: &AtomicBool) -> Result<()> {
-        let Ok(mut conn) = Conn::new(options) else {
-            return Ok(());
+        let opened = Conn::new(options).and_then(|mut conn| conn.query_drop("USE crash").map(|()| conn));
+        let mut conn = match opened {
+            Ok(conn) => conn,
+            Err(error) => return classify(error, self.faults).map(drop),
         };
-        if conn.query_drop("USE crash").is_err() {
-            return Ok(());
-        }
         while !stop.load(Ordering::Relaxed) {
             let token = self.next_token;
             self.next_token += 1;
@@ -187,8 +188,8 @@ impl Worker {
                 Err(error) => match classify(error, self.faults)? {
                     Stop::Lost => return Ok(()),
                     Stop::Refused => {
-                        if conn.query_drop("ROLLBACK").is_err() {
-                            return Ok(());
+                        if let Err(error) = conn.query_drop("ROLLBACK") {
+                            return classify(error, self.faults).map(drop);
                         }
                     }
                 },
@@ -305,16 +306,26 @@ fn classify(error: mysql::Error, faults: Faults) -> Result<Stop> {
     match &error {
         mysql::Error::MySqlError(refusal) if faults == Faults::Disk => match refusal.code {
             1205 | 1213 | ER_DISK_FULL => Ok(Stop::Refused),
+            // With the last two it says that it is shutting down, or that the connection was killed.
             ER_ERROR_ON_WRITE | ER_ERROR_DURING_COMMIT | 1053 | 1927 => Ok(Stop::Lost),
             // What an engine could not read or write.
             1030 | 1296 => Ok(Stop::Refused),
             _ => Err(error.into()),
         },
         mysql::Error::MySqlError(refusal) if matches!(refusal.code, 1205 | 1213) => Ok(Stop::Refused),
-        // The server may say that it is shutting down, or that the connection was killed.
-        mysql::Error::MySqlError(refusal) if matches!(refusal.code, 1053 | 1927) => Ok(Stop::Lost),
-        mysql::Error::MySqlError(_) => Err(error.into()),
-        _ => Ok(Stop::Lost),
+        lost if is_lost(lost) => Ok(Stop::Lost),
+        _ => Err(error.into()),
+    }
+}
+
+/// Whether the connection is gone, or there was none: all that the kill of a server may tell its clients.
+pub fn is_lost(error: &mysql::Error) -> bool {
+    use mysql::DriverError::{ConnectTimeout, CouldNotConnect};
+    match error {
+        mysql::Error::IoError(_) | mysql::Error::DriverError(CouldNotConnect(_) | ConnectTimeout) => true,
+        // Its other kinds are wrong packets.
+        mysql::Error::CodecError(error) => error.source().is_some_and(|source| source.is::<io::Error>()),
+        _ => false,
     }
 }
 

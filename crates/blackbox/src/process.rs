@@ -42,6 +42,7 @@ pub(crate) struct Process {
     name: &'static str,
     log: PathBuf,
     ended: Option<ExitStatus>,
+    signalled: bool,
 }
 
 impl Process {
@@ -53,7 +54,7 @@ impl Process {
         // An interrupt typed at the terminal is for the test or benchmark, not for the server.
         command.process_group(0);
         let child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
-        Ok(Process { child, name, log: log.to_owned(), ended: None })
+        Ok(Process { child, name, log: log.to_owned(), ended: None, signalled: false })
     }
 
     /// Tries `ready` until it holds. An error says how the server ended or what it still lacks.
@@ -84,13 +85,19 @@ impl Process {
         Ok(String::from_utf8_lossy(&fs::read(&self.log)?).into_owned())
     }
 
-    /// Sends `signal`, if it still runs.
+    /// Sends `signal`, which ends it. An error with its log if it has ended by itself.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
-        if self.try_wait()?.is_none() {
-            let pid = Pid::from_raw(self.pid() as i32).context("process id 0")?;
-            kill_process(pid, signal)?;
+        if let Some(status) = self.try_wait()? {
+            bail!("{} had ended by itself with {status}:\n{}", self.name, tail(&self.log()?));
         }
-        Ok(())
+        let pid = Pid::from_raw(self.pid() as i32).context("process id 0")?;
+        self.signalled = true;
+        Ok(kill_process(pid, signal)?)
+    }
+
+    /// How it ended, if it did without a signal of ours and nobody has asked before.
+    pub fn ended_unseen(&mut self) -> Result<Option<ExitStatus>> {
+        if self.signalled || self.ended.is_some() { Ok(None) } else { self.try_wait() }
     }
 
     /// How it ended, if it did.

@@ -1,9 +1,11 @@
 //! The `cohort` binary as a process on a data directory.
 
 use std::env;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -28,7 +30,8 @@ pub struct Launch {
     trace: Option<PathBuf>,
 }
 
-/// A running `cohort serve`. Dropping it kills it at once, as `kill -9` does.
+/// A running `cohort serve`. Dropping it kills it at once, as `kill -9` does, and panics if it has panicked or had
+/// ended by itself: a test where it may end by itself asks [`Server::ended`] before.
 #[derive(Debug)]
 pub struct Server {
     process: Process,
@@ -202,10 +205,10 @@ impl Server {
         self.kill()?.start()
     }
 
-    /// Ends the process with SIGKILL.
+    /// Ends the process with SIGKILL. An error if it has ended by itself.
     pub fn kill(mut self) -> Result<Launch> {
-        self.process.signal(Signal::KILL)?;
-        self.process.wait(STOP_PATIENCE)?;
+        self.signal_kill()?;
+        self.wait_until_dead()?;
         Ok(self.launch.clone())
     }
 
@@ -224,14 +227,32 @@ impl Server {
         self.process.try_wait()
     }
 
-    /// Sends SIGKILL and does not wait: other threads may be talking to it.
+    /// Sends SIGKILL and does not wait: other threads may be talking to it. An error if it has ended by itself.
     pub fn signal_kill(&mut self) -> Result<()> {
         self.process.signal(Signal::KILL)
     }
 
-    /// Waits for the end of a server that was sent a signal.
+    /// Waits until SIGKILL has ended it. An error if something else has.
     pub fn wait_until_dead(&mut self) -> Result<()> {
-        self.process.wait(STOP_PATIENCE).map(drop)
+        let status = self.process.wait(STOP_PATIENCE)?;
+        ensure!(status.signal() == Some(Signal::KILL.as_raw()), "it ended with {status}:\n{}", self.process.log()?);
+        Ok(())
+    }
+}
+
+/// What a server prints when a thread of it has panicked.
+const PANICS: [&str; 3] = ["panicked at", "ended by a defect of the server", "the commit path panicked"];
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Two panics at once would hide the first.
+        if thread::panicking() {
+            return;
+        }
+        let ended = self.process.ended_unseen().expect("a child can be asked for its status");
+        let log = self.process.log().expect("its log can be read");
+        assert!(!PANICS.iter().any(|panic| log.contains(panic)), "the server panicked:\n{log}");
+        assert!(ended.is_none(), "the server had ended by itself, {ended:?}:\n{log}");
     }
 }
 
