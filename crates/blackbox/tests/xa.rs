@@ -2,6 +2,7 @@
 //! other programs read them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
@@ -10,12 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use cohort_blackbox::load::is_lost;
 use cohort_blackbox::replica::Replica;
 use cohort_blackbox::rng::{self, Rng};
 use cohort_blackbox::server::binary;
 use cohort_blackbox::{Launch, Server, tool};
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Opts};
 
 const WORKERS: u64 = 6;
 
@@ -194,14 +196,22 @@ enum Told {
     /// XA PREPARE was sent.
     Begun,
     Prepared,
-    /// XA COMMIT or XA ROLLBACK was sent.
-    Deciding,
+    /// XA COMMIT was sent.
+    Committing,
     Committed,
+    /// XA ROLLBACK was sent.
+    RollingBack,
     RolledBack,
 }
 
-fn work(server: &Server, next: &AtomicU64, told: &Mutex<BTreeMap<u64, Told>>, mut rng: Rng) -> Result<()> {
-    let mut conn = server.connect()?;
+/// Ends with the first error.
+fn work(
+    options: &Opts,
+    next: &AtomicU64,
+    told: &Mutex<BTreeMap<u64, Told>>,
+    mut rng: Rng,
+) -> mysql::Result<Infallible> {
+    let mut conn = Conn::new(options.clone())?;
     loop {
         let id = next.fetch_add(1, Ordering::Relaxed);
         let tell = |state| {
@@ -210,17 +220,17 @@ fn work(server: &Server, next: &AtomicU64, told: &Mutex<BTreeMap<u64, Told>>, mu
         tell(Told::Begun);
         prepare(&mut conn, id)?;
         tell(Told::Prepared);
-        let decision = match rng.below(10) {
+        let (verb, deciding, decided) = match rng.below(10) {
             0 => continue,
-            1..=5 => ("COMMIT", Told::Committed),
-            _ => ("ROLLBACK", Told::RolledBack),
+            1..=5 => ("COMMIT", Told::Committing, Told::Committed),
+            _ => ("ROLLBACK", Told::RollingBack, Told::RolledBack),
         };
         if rng.chance(20) {
-            conn = server.connect()?;
+            conn = Conn::new(options.clone())?;
         }
-        tell(Told::Deciding);
-        conn.query_drop(format!("XA {} '{id}'", decision.0))?;
-        tell(decision.1);
+        tell(deciding);
+        conn.query_drop(format!("XA {verb} '{id}'"))?;
+        tell(decided);
     }
 }
 
@@ -249,12 +259,13 @@ fn kill_again_and_again(rounds: u64, options: &[&str]) -> Result<()> {
     create_tables(&mut server.connect()?)?;
     let (next, told) = (AtomicU64::new(1), Mutex::new(BTreeMap::new()));
     for round in 0..rounds {
-        thread::scope(|scope| {
+        let options = server.options();
+        thread::scope(|scope| -> Result<()> {
             let workers: Vec<_> = (0..WORKERS)
                 .map(|number| {
                     let rng = Rng::stream(seed, round * WORKERS + number);
-                    let (server, next, told) = (&server, &next, &told);
-                    scope.spawn(move || work(server, next, told, rng))
+                    let (options, next, told) = (&options, &next, &told);
+                    scope.spawn(move || work(options, next, told, rng))
                 })
                 .collect();
             thread::sleep(Duration::from_millis(100 + rng.below(400)));
@@ -263,11 +274,15 @@ fn kill_again_and_again(rounds: u64, options: &[&str]) -> Result<()> {
             while next.load(Ordering::Relaxed) < begun + 2 * WORKERS && !workers.iter().any(|work| work.is_finished()) {
                 thread::sleep(Duration::from_millis(1));
             }
+            server.signal_kill()?;
             // Each ends with the connection that the kill took from it.
-            kill_9(server.pid());
-            workers.into_iter().for_each(|worker| drop(worker.join().expect("no panic")));
-        });
-        server = server.kill_and_restart()?;
+            workers.into_iter().try_for_each(|worker| {
+                let Err(error) = worker.join().expect("no panic");
+                if is_lost(&error) { Ok(()) } else { Err(error.into()) }
+            })
+        })?;
+        server.wait_until_dead()?;
+        server = server.launch().start()?;
         let mut conn = server.connect()?;
         let (one, two, left) = (ids(&mut conn, "one")?, ids(&mut conn, "two")?, prepared(&mut conn)?);
         assert_eq!(one, two, "half a transaction");
@@ -277,8 +292,9 @@ fn kill_again_and_again(rounds: u64, options: &[&str]) -> Result<()> {
             let sound = match state {
                 Told::Begun => !there,
                 Told::Prepared => !there && prepared,
-                Told::Deciding => !(there && prepared),
+                Told::Committing => there != prepared,
                 Told::Committed => there && !prepared,
+                Told::RollingBack => !there,
                 Told::RolledBack => !there && !prepared,
             };
             assert!(sound, "round {round}: {id} {state:?}, there {there}, prepared {prepared}");
@@ -290,7 +306,8 @@ fn kill_again_and_again(rounds: u64, options: &[&str]) -> Result<()> {
             told.insert(id, if commit { Told::Committed } else { Told::RolledBack });
         }
         let (one, left) = (ids(&mut conn, "one")?, prepared(&mut conn)?);
-        for (id, state) in told.iter_mut().filter(|(_, state)| matches!(state, Told::Begun | Told::Deciding)) {
+        let unknown = |state: &Told| matches!(state, Told::Begun | Told::Committing | Told::RollingBack);
+        for (id, state) in told.iter_mut().filter(|(_, state)| unknown(state)) {
             *state = match (one.contains(id), left.contains(id)) {
                 (true, _) => Told::Committed,
                 (_, true) => Told::Prepared,
@@ -332,9 +349,4 @@ fn the_binlog_agrees(server: &Server, one: BTreeSet<u64>, two: BTreeSet<u64>, le
 fn xid(id: u64) -> String {
     let hex: String = id.to_string().bytes().map(|byte| format!("{byte:02x}")).collect();
     format!("X'{hex}',X'',1")
-}
-
-fn kill_9(pid: u32) {
-    let pid = rustix::process::Pid::from_raw(pid as i32).expect("a process has a positive number");
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("the server runs");
 }
