@@ -1,6 +1,7 @@
 //! The server under each of the commit protocols, and from one to another.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -10,11 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use cohort_blackbox::load::is_lost;
 use cohort_blackbox::replica::Replica;
 use cohort_blackbox::{Launch, Server, server};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use rustix::process::{Pid, Signal};
 
 /// Every protocol with what can be set of it.
 const PROTOCOLS: [&[&str]; 10] = [
@@ -203,27 +204,34 @@ fn tc_mmap_keeps_two_engines_together_without_a_binlog() -> Result<()> {
     let mut acknowledged = BTreeSet::new();
     for round in 0..5 {
         let told = Mutex::new(Vec::new());
-        thread::scope(|scope| {
-            for _ in 0..4 {
-                let (server, next, told) = (&server, &next, &told);
-                scope.spawn(move || -> Result<()> {
-                    let mut conn = server.connect()?;
-                    loop {
-                        let id = next.fetch_add(1, Ordering::Relaxed);
-                        conn.query_drop("BEGIN")?;
-                        conn.query_drop(format!("INSERT INTO d.one VALUES ({id})"))?;
-                        conn.query_drop(format!("INSERT INTO d.two VALUES ({id})"))?;
-                        conn.query_drop("COMMIT")?;
-                        told.lock().expect("nobody panics").push(id);
-                    }
-                });
-            }
+        let server_options = server.options();
+        thread::scope(|scope| -> Result<()> {
+            let workers: Vec<_> = (0..4)
+                .map(|_| {
+                    let (options, next, told) = (&server_options, &next, &told);
+                    scope.spawn(move || -> mysql::Result<Infallible> {
+                        let mut conn = Conn::new(options.clone())?;
+                        loop {
+                            let id = next.fetch_add(1, Ordering::Relaxed);
+                            conn.query_drop("BEGIN")?;
+                            conn.query_drop(format!("INSERT INTO d.one VALUES ({id})"))?;
+                            conn.query_drop(format!("INSERT INTO d.two VALUES ({id})"))?;
+                            conn.query_drop("COMMIT")?;
+                            told.lock().expect("nobody panics").push(id);
+                        }
+                    })
+                })
+                .collect();
             thread::sleep(Duration::from_millis(150 + 50 * round));
-            let pid = Pid::from_raw(server.pid() as i32).expect("a process has a positive number");
-            rustix::process::kill_process(pid, Signal::KILL).expect("the server runs");
-        });
+            server.signal_kill()?;
+            // Each ends with the connection that the kill took from it.
+            workers.into_iter().try_for_each(|worker| {
+                let Err(error) = worker.join().expect("no panic");
+                if is_lost(&error) { Ok(()) } else { Err(error.into()) }
+            })
+        })?;
         acknowledged.extend(told.into_inner()?);
-        server.kill()?;
+        server.wait_until_dead()?;
         server = launch(&datadir, &options).start()?;
         let mut conn = server.connect()?;
         let one: BTreeSet<u32> = conn.query::<u32, _>("SELECT id FROM d.one")?.into_iter().collect();
