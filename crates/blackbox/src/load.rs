@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::rng::Rng;
 use anyhow::{Context, Result, ensure};
@@ -329,6 +332,42 @@ pub fn is_lost(error: &mysql::Error) -> bool {
     }
 }
 
+/// A disk with less room than this is full: files that the servers of these tests begin take as much.
+const ROOM: u64 = 1 << 20;
+/// For what takes a moment: a busy machine may need many.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Writes until the server says that there is no room, or says nothing while there is none: it may hold a commit
+/// whose log has room and whose engine has not. What it said.
+pub fn write_until_full(datadir: &Path, options: Opts) -> Result<String> {
+    let mut conn = Conn::new(options)?;
+    conn.query_drop("USE crash")?;
+    let (told, tells) = mpsc::channel();
+    thread::spawn(move || {
+        let body = "x".repeat(30_000);
+        // Ends with an error, or when nobody listens any more.
+        while told.send(conn.exec_drop("INSERT INTO wide (body) VALUES (?)", (&body,))).is_ok() {}
+    });
+    let mut answered = Instant::now();
+    loop {
+        match tells.recv_timeout(Duration::from_secs(3)) {
+            Ok(Ok(())) => answered = Instant::now(),
+            Ok(Err(mysql::Error::MySqlError(refusal))) if refusal.code == ER_DISK_FULL => {
+                return Ok(refusal.message);
+            }
+            Ok(Err(error)) => return Err(error.into()),
+            Err(_) => {
+                let disk = rustix::fs::statvfs(datadir)?;
+                let room = disk.f_bavail * disk.f_frsize;
+                if room < ROOM {
+                    return Ok(format!("nothing, with {room} bytes left"));
+                }
+                ensure!(answered.elapsed() < PATIENCE, "no answer, though there is room for {room} bytes");
+            }
+        }
+    }
+}
+
 /// The tables of the load, with every account at its opening balance. The engine is the session's default
 /// instead of the tables' own, so that the binlog runs on a server that does not have it.
 pub fn create_tables(conn: &mut Conn) -> Result<()> {
@@ -340,6 +379,7 @@ pub fn create_tables(conn: &mut Conn) -> Result<()> {
          amount BIGINT NOT NULL, touched_by BIGINT UNSIGNED NOT NULL DEFAULT 0, shelf INT, \
          KEY by_src (src), KEY by_shelf (shelf, dst))",
         "CREATE TABLE heap (token BIGINT UNSIGNED NOT NULL, body TEXT)",
+        "CREATE TABLE wide (id INT AUTO_INCREMENT PRIMARY KEY, body LONGTEXT)",
         "SET default_storage_engine = redb",
         "CREATE TABLE vault (id INT PRIMARY KEY, balance BIGINT NOT NULL)",
         "CREATE TABLE labels (token BIGINT UNSIGNED PRIMARY KEY, label VARCHAR(80) NOT NULL, \

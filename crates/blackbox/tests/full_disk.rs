@@ -6,21 +6,18 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use cohort_blackbox::check::Checker;
-use cohort_blackbox::load::{self, ER_DISK_FULL, Faults, History, Round, rounds};
-use cohort_blackbox::{Launch, Server, rng, server};
+use cohort_blackbox::load::{self, Faults, History, PATIENCE, Round, rounds, write_until_full};
+use cohort_blackbox::{Launch, rng, server};
 use mysql::prelude::Queryable;
 use tempfile::TempDir;
 
 /// Room that is left for the server when the disk is made full, bytes.
 const LEFT: u64 = 2 << 20;
-/// For what takes a moment: a busy machine may need many.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A file system in memory, of its own.
 struct SmallDisk(TempDir);
@@ -65,28 +62,6 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Writes until the server says that there is no room, or says nothing for a while: it may hold a commit
-/// whose log has room and whose engine has not. What it said.
-fn write_until_full(server: &Server) -> Result<String> {
-    let mut conn = server.connect_to("crash")?;
-    let (told, tells) = mpsc::channel();
-    thread::spawn(move || {
-        let body = "x".repeat(30_000);
-        // Ends with an error, or when nobody listens any more.
-        while told.send(conn.exec_drop("INSERT INTO wide (body) VALUES (?)", (&body,))).is_ok() {}
-    });
-    loop {
-        match tells.recv_timeout(Duration::from_secs(3)) {
-            Ok(Ok(())) => {}
-            Ok(Err(mysql::Error::MySqlError(refusal))) if refusal.code == ER_DISK_FULL => {
-                return Ok(refusal.message);
-            }
-            Ok(Err(error)) => return Err(error.into()),
-            Err(_) => return Ok("nothing".to_owned()),
-        }
-    }
-}
-
 #[test]
 fn a_server_on_a_full_disk_reads_on_and_writes_again_when_there_is_room() -> Result<()> {
     let Some(disk) = SmallDisk::mount(96)? else { return Ok(()) };
@@ -99,7 +74,6 @@ fn a_server_on_a_full_disk_reads_on_and_writes_again_when_there_is_room() -> Res
         .option("--write-buffer-size=1048576");
     let mut server = launch.start()?;
     load::create_tables(&mut server.connect()?)?;
-    server.connect_to("crash")?.query_drop("CREATE TABLE wide (id INT AUTO_INCREMENT PRIMARY KEY, body LONGTEXT)")?;
     let (seed, mut history, mut checker) = (rng::seed(), History::default(), Checker::default());
     let mut loads = (0..).map(|number| Round { seed, number, workers: 6, faults: Faults::Disk });
     let mut next = move || loads.next().expect("numbers do not end");
@@ -107,7 +81,7 @@ fn a_server_on_a_full_disk_reads_on_and_writes_again_when_there_is_room() -> Res
         let mut said = String::new();
         next().run(&server.options(), &mut history, || {
             let filler = disk.fill()?;
-            said = write_until_full(&server)?;
+            said = write_until_full(server.datadir(), server.options())?;
             let accounts: Option<u64> = server.connect_to("crash")?.query_first("SELECT COUNT(*) FROM accounts")?;
             ensure!(accounts.is_some_and(|accounts| accounts > 0), "{accounts:?} accounts on the full disk");
             Ok(fs::remove_file(filler)?)

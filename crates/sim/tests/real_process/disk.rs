@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::load::rounds;
+use cohort_blackbox::load::{rounds, write_until_full};
 use cohort_blackbox::rng::{self, Rng};
 use cohort_io::Fault;
 
@@ -44,21 +44,27 @@ fn after_an_error_of_the_disk_nothing_acknowledged_is_lost() -> Result<()> {
     let seed = rng::seed();
     let Some(mut rig) = Rig::new(seed)? else { return Ok(()) };
     let mut rng = Rng::new(seed);
-    for round in 0..rounds(5) {
+    let (rounds, mut faults_met) = (rounds(5), 0);
+    for round in 0..rounds {
         let fault = if rng.chance(50) { Fault::Error } else { Fault::ShortWrite };
         let ahead = rng.below(400);
+        let mut met = false;
         rig.run(|mounted| {
             thread::sleep(Duration::from_millis(100));
             let operation = mounted.disk().operations() + ahead;
             mounted.disk().set_fault(operation, fault);
             thread::sleep(Duration::from_millis(400));
+            met = mounted.disk().operations() > operation;
             mounted.power_off();
             Ok(())
         })?;
+        faults_met += u64::from(met);
         rig.restart()?;
-        println!("round {round}: {fault:?} {ahead} operations later; {}", rig.check()?);
+        let met = if met { "met" } else { "not met" };
+        println!("round {round}: {fault:?} {ahead} operations later, {met}; {}", rig.check()?);
     }
     ensure!(rig.history.acknowledged() > 0, "the load did nothing");
+    ensure!(rounds < 3 || faults_met > 0, "no fault was met");
     Ok(())
 }
 
@@ -68,13 +74,12 @@ fn a_full_disk_stops_writes_and_room_lets_them_go_on() -> Result<()> {
     let Some(mut rig) = Rig::new(seed)? else { return Ok(()) };
     for round in 0..rounds(2) {
         let before = rig.history.acknowledged();
-        let mut left = 0;
+        let (datadir, options) = (rig.launch.datadir().to_owned(), rig.server.as_ref().context("a server")?.options());
+        let mut said = String::new();
         rig.run(|mounted| {
             thread::sleep(Duration::from_millis(200));
-            let used = mounted.disk().used_bytes();
-            mounted.disk().set_capacity(used + (64 << 10));
-            thread::sleep(Duration::from_millis(1500));
-            left = (used + (64 << 10)).saturating_sub(mounted.disk().used_bytes());
+            mounted.disk().set_capacity(mounted.disk().used_bytes() + (64 << 10));
+            said = write_until_full(&datadir, options)?;
             mounted.disk().set_capacity(u64::MAX);
             Ok(())
         })?;
@@ -93,7 +98,7 @@ fn a_full_disk_stops_writes_and_room_lets_them_go_on() -> Result<()> {
             }
         }
         ensure!(after > full, "round {round}: nothing was committed once there was room ({before}, {full}, {after})");
-        println!("round {round}: full with {left} bytes left, then {} commits; {}", after - full, rig.check()?);
+        println!("round {round}: on the full disk it said {said}, then {} commits; {}", after - full, rig.check()?);
     }
     rig.server.take().context("a server")?.stop()?;
     Ok(())
