@@ -81,10 +81,14 @@ fn a_server_on_a_full_disk_reads_on_and_writes_again_when_there_is_room() -> Res
         let mut said = String::new();
         next().run(&server.options(), &mut history, || {
             let filler = disk.fill()?;
-            said = write_until_full(server.datadir(), server.options())?;
-            let accounts: Option<u64> = server.connect_to("crash")?.query_first("SELECT COUNT(*) FROM accounts")?;
+            let full = write_until_full(server.datadir(), server.options());
+            let accounts = server.connect_to("crash").map(|mut conn| conn.query_first("SELECT COUNT(*) FROM accounts"));
+            // Before anything else: the load waits for it.
+            fs::remove_file(filler)?;
+            said = full?;
+            let accounts: Option<u64> = accounts??;
             ensure!(accounts.is_some_and(|accounts| accounts > 0), "{accounts:?} accounts on the full disk");
-            Ok(fs::remove_file(filler)?)
+            Ok(())
         })?;
         let full = history.acknowledged();
         let since = Instant::now();

@@ -79,8 +79,10 @@ fn a_full_disk_stops_writes_and_room_lets_them_go_on() -> Result<()> {
         rig.run(|mounted| {
             thread::sleep(Duration::from_millis(200));
             mounted.disk().set_capacity(mounted.disk().used_bytes() + (64 << 10));
-            said = write_until_full(&datadir, options)?;
+            let full = write_until_full(&datadir, options);
+            // Before anything else: the load waits for it.
             mounted.disk().set_capacity(u64::MAX);
+            said = full?;
             Ok(())
         })?;
         // The same process goes on: its room is back, and commits are taken again.
