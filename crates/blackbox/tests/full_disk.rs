@@ -64,7 +64,7 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_server_on_a_full_disk_reads_on_and_writes_again_when_there_is_room() -> Result<()> {
-    let Some(disk) = SmallDisk::mount(96)? else { return Ok(()) };
+    let Some(disk) = SmallDisk::mount(256)? else { return Ok(()) };
     let beside = tempfile::tempdir()?;
     let launch = Launch::new(disk.path().join("data"))
         .beside(beside.path().join("server"))

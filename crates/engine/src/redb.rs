@@ -45,7 +45,7 @@ mod upkeep;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
@@ -81,6 +81,8 @@ struct Inner {
     db: Arc<OpenFile>,
     fs: Arc<dyn FileSystem>,
     file: Arc<dyn File>,
+    /// Space of the file was set aside for the next transaction.
+    room_set_aside: AtomicBool,
     dir: PathBuf,
     /// Size at which a layer is written, bytes.
     layer_bytes: usize,

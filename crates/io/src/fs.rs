@@ -92,6 +92,9 @@ pub trait File: Send + Sync {
     /// that writing them cannot fail for lack of room. Does nothing where the file system cannot.
     fn reserve(&self, offset: u64, len: u64) -> Result<(), IoError>;
 
+    /// Disk space that the file has, bytes: less than its length where it has holes, more where space was set aside.
+    fn allocated_bytes(&self) -> Result<u64, IoError>;
+
     /// Whether writes really go past the page cache; false for anything but
     /// [`Access::DirectSync`], and for that where the file system refused.
     fn is_direct(&self) -> bool;

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -231,6 +231,12 @@ impl File for RealFile {
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
             Err(error) => Err(IoError::at("reserve space in", &self.path, offset, error.into())),
         }
+    }
+
+    fn allocated_bytes(&self) -> Result<u64, IoError> {
+        let metadata = self.file.metadata();
+        // In the units of stat(2), whatever the blocks of the file system.
+        Ok(metadata.map_err(|source| IoError::new("measure", &self.path, source))?.blocks() * 512)
     }
 
     fn is_direct(&self) -> bool {

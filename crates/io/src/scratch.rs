@@ -151,6 +151,10 @@ impl File for ScratchFile {
         Ok(())
     }
 
+    fn allocated_bytes(&self) -> Result<u64, IoError> {
+        self.len()
+    }
+
     fn is_direct(&self) -> bool {
         false
     }

@@ -458,6 +458,10 @@ impl File for SimFile {
             .map_err(|source| IoError::at("reserve space in", &self.path, offset, source))
     }
 
+    fn allocated_bytes(&self) -> Result<u64, IoError> {
+        Ok(self.inode.lock().allocated_bytes())
+    }
+
     fn is_direct(&self) -> bool {
         self.access == Access::DirectSync
     }

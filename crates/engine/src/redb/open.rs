@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
@@ -84,6 +84,7 @@ impl Redb {
             db,
             fs,
             file,
+            room_set_aside: AtomicBool::new(false),
             dir: dir.to_path_buf(),
             layer_bytes: options.layer_bytes,
             opened,

@@ -501,6 +501,21 @@ fn a_full_disk_refuses_cohorts_until_there_is_room() {
     assert_eq!(engine.flush().unwrap(), Position(u64::from(position)));
 }
 
+/// Logs and other engines write to the same device.
+#[test]
+fn room_that_was_found_is_not_taken_by_others() {
+    let disk = SimDisk::new(1);
+    let engine = on_disk(&disk, &RedbOptions::default()).unwrap();
+    disk.set_capacity(disk.used_bytes() + (8 << 20));
+    let others = disk.clone();
+    engine.sync_log_first(Box::new(move || {
+        others.set_capacity(others.used_bytes());
+        Ok(())
+    }));
+    engine.apply(&[&put(&row(20, 1), &[7; 20_000])], Position(1)).unwrap();
+    assert_eq!(engine.flush().unwrap(), Position(1));
+}
+
 #[test]
 fn a_full_layer_is_written_without_a_flush() {
     let dir = TempDir::new().unwrap();

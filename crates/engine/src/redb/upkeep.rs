@@ -23,6 +23,8 @@ const ENTRY_BYTES: usize = 8;
 /// What a transaction takes beside its entries: the position's path, free lists, the file's head.
 const ROOM_BESIDE: u64 = 1 << 20;
 const PAGE_BYTES: u64 = 4096;
+/// What the logs and other engines may take of the device while a transaction is written.
+const OTHERS_ROOM: u64 = 64 << 20;
 
 /// What the writing thread and appliers tell each other.
 #[derive(Default)]
@@ -149,7 +151,7 @@ impl Inner {
     }
 
     fn write(&self, layer: &Layer) -> Result<(), WriteError> {
-        self.look_for_room(layer.entries(), layer.bytes()).map_err(|refusal| self.refuse(refusal))?;
+        self.find_room(layer.entries(), layer.bytes()).map_err(|refusal| self.refuse(refusal))?;
         self.sync_log()?;
         let tree = self.change_tree(|transaction| {
             if !layer.prepared().is_empty() {
@@ -180,18 +182,47 @@ impl Inner {
         sync_log().map_err(|detail| self.refuse(Refusal { no_space: false, detail }))
     }
 
-    /// Whether there is room for a transaction: every changed entry may copy the page it lies in, and what
-    /// is freed by that is free only afterwards.
-    fn look_for_room(&self, changes: usize, bytes: usize) -> Result<(), Refusal> {
-        let copied = (changes as u64 * PAGE_BYTES * 5 / 4).min(self.file.len().unwrap_or(u64::MAX));
-        let needed = copied + 2 * bytes as u64 + ROOM_BESIDE;
-        match self.fs.available_bytes(&self.dir) {
-            Ok(available) if available < needed => {
-                let detail = format!("{} has {available} bytes left, {needed} may be needed", self.dir.display());
-                Err(Refusal { no_space: true, detail })
-            }
+    /// Makes sure of room for a transaction: every changed entry may copy the page it lies in, and what is freed by
+    /// that is free only afterwards. Where others might take it meanwhile, all of the file and what it may grow by is
+    /// set aside.
+    fn find_room(&self, changes: usize, bytes: usize) -> Result<(), Refusal> {
+        let measured = (self.file.len(), self.file.allocated_bytes(), self.fs.available_bytes(&self.dir));
+        let (Ok(len), Ok(allocated), Ok(available)) = measured else {
             // What cannot be measured is tried.
-            _ => Ok(()),
+            return Ok(());
+        };
+        let copied = (changes as u64 * PAGE_BYTES * 5 / 4).min(len);
+        let needed = copied + 2 * bytes as u64 + ROOM_BESIDE;
+        if available >= needed + OTHERS_ROOM {
+            return Ok(());
+        }
+        let refused = |detail| Refusal { no_space: true, detail };
+        if (len + needed).saturating_sub(allocated) <= available {
+            self.room_set_aside.store(true, Ordering::Relaxed);
+            return match self.file.reserve(0, len + needed) {
+                Err(error) if error.is_no_space() => {
+                    self.give_room_back();
+                    Err(refused(error.to_string()))
+                }
+                // Where space cannot be set aside, there is some.
+                _ => Ok(()),
+            };
+        }
+        // Holes of the file may need more than there is, and are seldom filled at once.
+        if available < needed {
+            let dir = self.dir.display();
+            return Err(refused(format!("{dir} has {available} bytes left, {needed} may be needed")));
+        }
+        Ok(())
+    }
+
+    /// Gives back what [`Inner::find_room`] set aside and the transaction did not need.
+    fn give_room_back(&self) {
+        if self.room_set_aside.swap(false, Ordering::Relaxed)
+            && let Ok(len) = self.file.len()
+        {
+            // What cannot be given back now is after the next transaction.
+            let _ = self.file.set_len(len);
         }
     }
 
@@ -218,8 +249,9 @@ impl Inner {
             return Err(refusal.error());
         }
         let changed = || transaction(&self.db, change).and_then(|()| Tree::current(&self.db));
-        despite_damage(changed, || damaged_page().into())
-            .map_err(|error| self.refuse(Refusal { no_space: false, detail: error.to_string() }))
+        let changed = despite_damage(changed, || damaged_page().into());
+        self.give_room_back();
+        changed.map_err(|error| self.refuse(Refusal { no_space: false, detail: error.to_string() }))
     }
 
     /// Adds entries, in several transactions, so that layers can be written between them.
@@ -227,7 +259,7 @@ impl Inner {
         let mut entries = entries.peekable();
         while entries.peek().is_some() {
             let _upkeep = self.upkeep.lock();
-            self.look_for_room(0, LOAD_BYTES).map_err(|refusal| refusal.error())?;
+            self.find_room(0, LOAD_BYTES).map_err(|refusal| refusal.error())?;
             let mut bytes = 0;
             let tree = self.change_tree(|transaction| {
                 let mut rows = transaction.open_table(ROWS)?;
@@ -252,7 +284,7 @@ impl Inner {
         }
         self.write_layers()?;
         let _upkeep = self.upkeep.lock();
-        self.look_for_room(0, 0).map_err(|refusal| refusal.error())?;
+        self.find_room(0, 0).map_err(|refusal| refusal.error())?;
         // The range must not go before the log says why.
         self.sync_log()?;
         let lower = range.lower.as_slice().max(FIRST_KEY);

@@ -389,6 +389,8 @@ impl BinlogFiles {
         names.index.append(number)?;
         if let Some(old) = writer.current.take() {
             mark_in_use(&*old.file, false)?;
+            // Gives back the space that was set aside behind the end: on a full disk others need it at once.
+            old.file.set_len(old.end)?;
             if let Some(listed) = names.files.last_mut() {
                 listed.bytes = old.end;
             }
@@ -410,7 +412,7 @@ impl BinlogFiles {
         names: bool,
     ) -> Result<(), BinlogError> {
         for (file, bytes) in closed {
-            // Gives back the space that was set aside behind the end.
+            // What a recovery found behind the end goes.
             file.set_len(*bytes)?;
             file.sync_data()?;
         }
