@@ -83,6 +83,18 @@ fn now_s() -> Result<f64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64())
 }
 
+/// The counters while they stand still, and since and until when: no sync of the background is under way then, which
+/// the kernel has seen and the server has not counted yet.
+fn at_rest(conn: &mut Conn) -> Result<([f64; 2], Counts)> {
+    loop {
+        let (from, told) = (now_s()?, Counts::told(conn)?);
+        thread::sleep(Duration::from_millis(400));
+        if Counts::told(conn)? == told {
+            return Ok(([from, now_s()?], told));
+        }
+    }
+}
+
 /// Each commit writes a table of each engine.
 fn insert(server: &Server, clients: u64, commits: u64) -> Result<()> {
     let threads: Vec<_> = (0..clients)
@@ -117,38 +129,19 @@ fn counted(options: &[&str]) -> Result<[Counts; 2]> {
     conn.query_drop("CREATE DATABASE d")?;
     conn.query_drop("CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT) ENGINE=RocksDB")?;
     conn.query_drop("CREATE TABLE d.u (id INT AUTO_INCREMENT PRIMARY KEY, v INT) ENGINE=redb")?;
-    // What starting left to be done in the background is over when the counters stand still.
-    let after;
-    let mut before = Counts::told(&mut conn)?;
-    loop {
-        thread::sleep(Duration::from_millis(400));
-        let now = Counts::told(&mut conn)?;
-        if now == before {
-            break;
-        }
-        before = now;
-    }
-    let from = [now_s()?, {
-        before = Counts::told(&mut conn)?;
-        now_s()?
-    }];
+    let (from, before) = at_rest(&mut conn)?;
     insert(&server, 1, COMMITS)?;
     let alone = Counts::told(&mut conn)?;
     // Leaders that may, wait for a second member: how groups form is not the processors' affair then.
     conn.query_drop("SET GLOBAL binlog_group_commit_sync_no_delay_count = 2")?;
     conn.query_drop("SET GLOBAL binlog_group_commit_sync_delay = 20000")?;
     insert(&server, CLIENTS, COMMITS)?;
-    thread::sleep(Duration::from_millis(400));
-    let to = [now_s()?, {
-        after = Counts::told(&mut conn)?;
-        now_s()?
-    }];
+    let (to, after) = at_rest(&mut conn)?;
 
     let (pid, datadir) = (server.pid(), server.datadir().to_owned());
     server.stop()?;
     let told = after - before;
     let syncs = strace::read(&trace, pid)?;
-    // A sync of the background may fall between a look at the clock and one at the counters.
     let [least, most] = [(from[1], to[0]), (from[0], to[1])].map(|(from, to)| Counts::seen(&syncs, &datadir, from, to));
     let told_like_seen = Counts { journal: told.journal + told.upkeep, upkeep: 0, ..told };
     ensure!(
