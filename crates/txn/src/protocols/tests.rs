@@ -722,7 +722,7 @@ fn hand_over(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, St
     let mut report = None;
     let store = directory.recover(protocol, &mut |told| match told {
         Told::Progress(_) => {}
-        Told::Report(found) => report = Some(found),
+        Told::Report(found) => assert!(report.replace(found).is_none(), "told once"),
     })?;
     Ok((store, report.expect("a start tells what it found")))
 }
