@@ -484,6 +484,41 @@ fn rot_in_an_engine_s_own_log_is_told() -> Result<()> {
     Ok(())
 }
 
+/// Where it looks like the end of a write that a crash tore, it is cut; the journal's checkpoint knows what that took.
+#[test]
+fn an_engine_that_lost_what_a_checkpoint_knows_stops_the_start() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    filled(folder.path())?.stop()?;
+    let datadir = folder.path().join("data");
+    let rocksdb = datadir.join("rocksdb");
+    let away = folder.path().join("away");
+    fs::rename(&rocksdb, &away)?;
+    let refused = launch(folder.path()).start_refused()?;
+    assert!(refused.log.contains("RocksDB holds changes up to lsn 0 only"), "{}", refused.log);
+    fs::remove_dir_all(&rocksdb)?;
+    copy(&away, &rocksdb)?;
+    assert_eq!(faults(&datadir)?, "");
+
+    let manifest = rocksdb.join(fs::read_to_string(rocksdb.join("CURRENT"))?.trim_end());
+    let bytes = fs::read(&manifest)?;
+    // Behind the record of the last flush there is a short one, which tells of no file.
+    fs::write(&manifest, &bytes[..bytes.len() - 40])?;
+    let found = faults(&datadir)?;
+    assert!(found.contains(&shown(&manifest)) && found.contains("byte"), "{found}");
+    let refused = launch(folder.path()).start_refused()?;
+    for said in [format!("[Warning] {}", manifest.display()), "RocksDB holds changes up to lsn".to_owned()] {
+        assert!(refused.log.contains(&said), "no '{said}' in: {}", refused.log);
+    }
+    // What the cut records named is gone, and a check says that too.
+    let found = faults(&datadir)?;
+    assert!(found.contains("RocksDB holds changes up to lsn"), "{found}");
+    fs::remove_dir_all(&rocksdb)?;
+    copy(&away, &rocksdb)?;
+    let server = launch(folder.path()).start()?;
+    assert_eq!(server.connect()?.query_first("SELECT COUNT(*) FROM d.t")?, Some(ROWS));
+    Ok(())
+}
+
 #[test]
 fn no_bytes_make_a_tool_panic() -> Result<()> {
     let mut rng = Rng::new(seed());

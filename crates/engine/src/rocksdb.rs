@@ -26,12 +26,14 @@
 
 mod figures;
 mod hidden;
+mod log_format;
 mod open;
 mod positions;
 mod read;
 #[cfg(test)]
 mod tests;
 mod torn_log;
+mod torn_manifest;
 mod two_phase;
 mod upkeep;
 

@@ -64,6 +64,14 @@ pub enum OpenError {
         /// What the engine's library said, with the file.
         detail: String,
     },
+    /// A crash tore a file, and it was opened for reading only.
+    #[error("{}: a crash tore {detail}; the next start of the server mends it", .dir.display())]
+    Torn {
+        /// The engine's directory.
+        dir: PathBuf,
+        /// The file and where.
+        detail: String,
+    },
     /// No room on the device.
     #[error("{}: no space left: {detail}", .dir.display())]
     NoSpace {

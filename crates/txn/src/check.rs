@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cohort_engine::Engine;
+use cohort_engine::{Engine, Position};
 use cohort_io::{FileSystem, OpenOptions};
 use cohort_log::binlog::{
     BinlogListing, BinlogOptions, BinlogPosition, BinlogReader, EventBody, GtidSet, InFile, ReadError, ReaderOptions,
@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::checkpoint::Note;
 use crate::inspect::{Fault, JournalReport, decode, gtids_of, in_record, next_record, transactions_of};
 use crate::protocols::{CommitProtocol, TcLog, binlog_note};
+use crate::recovery::check_not_behind;
 
 /// What a check of the logs looked at and found.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -58,6 +59,8 @@ struct Journaled {
     durable: Note,
     /// Where the binlog ends.
     end: Note,
+    /// What the checkpoint noted of the engines.
+    engines: Vec<Position>,
     /// The oldest file that the journal has anything of.
     first_file: u64,
     /// The journal was used: it is an authority on the files.
@@ -107,7 +110,7 @@ pub fn check_logs(
         }
     };
     if let Some(scan) = &scan {
-        check.engines(scan, engines, journal_dir);
+        check.engines(scan, engines, &journaled, journal_dir);
     }
     if let Some(listing) = &listing {
         check.listing(listing, &journaled);
@@ -126,7 +129,7 @@ impl LogCheck {
     ) -> Result<Scan, Fault> {
         let mut scan = Journal::read(fs.clone(), dir)?;
         self.journal = JournalReport::of(&scan);
-        journaled.durable =
+        (journaled.durable, journaled.engines) =
             Note::decode(scan.checkpoint_note()).map_err(|error| Fault::of(&dir.join("checkpoint"), error))?;
         journaled.end = journaled.durable.clone();
         journaled.first_file = journaled.durable.position.file_number;
@@ -194,7 +197,10 @@ impl LogCheck {
         }
     }
 
-    fn engines(&mut self, scan: &Scan, engines: &[Arc<dyn Engine>], dir: &Path) {
+    fn engines(&mut self, scan: &Scan, engines: &[Arc<dyn Engine>], journaled: &Journaled, dir: &Path) {
+        if let Err(error) = check_not_behind(engines, &journaled.engines) {
+            self.faults.push(Fault::of(dir, error));
+        }
         for engine in engines {
             let (durable, end) = (engine.durable_position().0, scan.end_lsn().0);
             if durable > end {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cohort_engine::{Engine, WriteError};
+use cohort_engine::{Engine, Position, WriteError};
 use cohort_io::FileSystem;
 use cohort_log::binlog::{BinlogPosition, GtidSet};
 use cohort_log::journal::{Journal, JournalOptions};
@@ -33,7 +33,7 @@ pub(crate) enum CheckpointError {
 }
 
 /// What a checkpoint notes beside its place in the journal: the end of the binlog there, and the GTIDs
-/// executed by then.
+/// executed by then. Behind it are written the engines' durable positions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
     pub position: BinlogPosition,
@@ -46,26 +46,30 @@ pub(crate) struct Note {
 pub struct NoteError(usize);
 
 impl Note {
-    /// `file number u64 | offset u64 | GTIDs as in a PREVIOUS_GTIDS event`, little-endian.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// `file number u64 | offset u64 | GTIDs as in a PREVIOUS_GTIDS event | position of each engine u64`, little-endian.
+    /// No engines says nothing of them.
+    pub(crate) fn encode(&self, engines: &[Position]) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend_from_slice(&self.position.file_number.to_le_bytes());
         bytes.extend_from_slice(&self.position.offset.to_le_bytes());
         self.gtids.encode(&mut bytes);
+        bytes.extend(engines.iter().flat_map(|position| position.0.to_le_bytes()));
         bytes
     }
 
     /// The reverse; a new journal has no note, which is an empty binlog.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Note, NoteError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<(Note, Vec<Position>), NoteError> {
         if bytes.is_empty() {
-            return Ok(Note::default());
+            return Ok(Default::default());
         }
         let number = |at: usize| bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
         let (Some(file_number), Some(offset)) = (number(0), number(8)) else {
             return Err(NoteError(bytes.len()));
         };
-        let gtids = GtidSet::decode(&bytes[16..]).map_err(|_| NoteError(bytes.len()))?;
-        Ok(Note { position: BinlogPosition { file_number, offset }, gtids })
+        let (gtids, rest) = GtidSet::decode_first(&bytes[16..]).map_err(|_| NoteError(bytes.len()))?;
+        let (engines, []) = rest.as_chunks() else { return Err(NoteError(bytes.len())) };
+        let engines = engines.iter().map(|position| Position(u64::from_le_bytes(*position))).collect();
+        Ok((Note { position: BinlogPosition { file_number, offset }, gtids }, engines))
     }
 }
 
@@ -73,11 +77,9 @@ impl Note {
 pub(crate) fn take(coordinator: &Coordinator) -> Result<(), CheckpointError> {
     let mut file = coordinator.background.checkpoint_file.lock();
     let frontier = coordinator.frontier();
-    for engine in &coordinator.engines {
-        engine.flush()?;
-    }
+    let engines: Vec<_> = coordinator.engines.iter().map(|engine| engine.flush()).collect::<Result<_, _>>()?;
     coordinator.binlog.sync_all()?;
-    coordinator.journal.checkpoint(frontier.lsn, &frontier.note.encode())?;
+    coordinator.journal.checkpoint(frontier.lsn, &frontier.note.encode(&engines))?;
     *file = frontier.note.position.file_number;
     Ok(())
 }
@@ -86,11 +88,9 @@ pub(crate) fn take(coordinator: &Coordinator) -> Result<(), CheckpointError> {
 pub(crate) fn take_last(coordinator: &Coordinator) -> Result<(), CheckpointError> {
     let _alone = coordinator.background.checkpoint_file.lock();
     let frontier = coordinator.frontier();
-    for engine in &coordinator.engines {
-        flush_last(&**engine)?;
-    }
+    let engines: Vec<_> = coordinator.engines.iter().map(|engine| flush_last(&**engine)).collect::<Result<_, _>>()?;
     coordinator.binlog.close()?;
-    coordinator.journal.close(frontier.lsn, &frontier.note.encode())?;
+    coordinator.journal.close(frontier.lsn, &frontier.note.encode(&engines))?;
     Ok(())
 }
 
@@ -99,12 +99,12 @@ const ROOM_WAIT_MAX: Duration = Duration::from_secs(6);
 
 /// Makes an engine durable at a clean shutdown, for which it may still have to find out that a disk that was full
 /// is not any more.
-pub(crate) fn flush_last(engine: &dyn Engine) -> Result<(), WriteError> {
+pub(crate) fn flush_last(engine: &dyn Engine) -> Result<Position, WriteError> {
     let began = Instant::now();
     loop {
         match engine.flush() {
             Err(WriteError::NoSpace { .. }) if began.elapsed() < ROOM_WAIT_MAX => thread::sleep(ROOM_RETRY),
-            flushed => return flushed.map(drop),
+            flushed => return flushed,
         }
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn take_over(
     }
     let end = scan.end_lsn();
     scan.finish()?;
-    Ok(journal.close(end, &note.encode())?)
+    Ok(journal.close(end, &note.encode(&[]))?)
 }
 
 #[derive(Default)]

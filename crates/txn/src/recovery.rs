@@ -163,6 +163,19 @@ pub enum RecoverError {
     /// An engine refused redo.
     #[error(transparent)]
     Engine(#[from] cohort_engine::WriteError),
+    /// The engine lost changes that the journal no longer has.
+    #[error(
+        "{engine} holds changes up to lsn {durable} only, but had them up to lsn {noted} at the journal's last \
+         checkpoint: its directory is an older one, or lost files; restore journal and engine from one backup"
+    )]
+    EngineBehind {
+        /// The engine's name.
+        engine: &'static str,
+        /// Its durable position.
+        durable: u64,
+        /// By the checkpoint.
+        noted: u64,
+    },
     /// The engine is ahead of the journal: they do not belong together.
     #[error(
         "{engine} holds changes up to lsn {durable}, but the journal ends at lsn {end}: \
@@ -318,7 +331,8 @@ pub(crate) fn recover(
         engines: engines.iter().zip(&durable).map(|(engine, durable)| EngineReport::new(&**engine, *durable)).collect(),
         ..RecoveryReport::default()
     };
-    let mut note = Note::decode(scan.checkpoint_note())?;
+    let (mut note, noted) = Note::decode(scan.checkpoint_note())?;
+    check_not_behind(engines, &noted)?;
     let mut next_order = 1;
     let mut held = Held::default();
     let mut steps = Steps { apply: vec![Duration::ZERO; engines.len()], ..Steps::default() };
@@ -357,7 +371,7 @@ pub(crate) fn recover(
         report.cut_reason = Some(reason.clone());
         report.cut_by_operator = matches!(scan.end(), ScanEnd::CutByOperator { .. });
     }
-    check_engines(engines, end)?;
+    check_not_ahead(engines, end)?;
     report.end_lsn = end.0;
     report.replay_us = began.elapsed().as_micros() as u64;
     [report.scan_us, report.settle_us, report.binlog_replay_us] =
@@ -376,12 +390,13 @@ pub(crate) fn recover(
     // Last: with the new epoch the journal forgets that its end was in question.
     scan.finish()?;
     let began = Instant::now();
+    let mut flushed = Vec::new();
     for (engine, report) in engines.iter().zip(&mut report.engines) {
         let began = Instant::now();
-        engine.flush()?;
+        flushed.push(engine.flush()?);
         report.flush_us = began.elapsed().as_micros() as u64;
     }
-    journal.checkpoint(end, &note.encode())?;
+    journal.checkpoint(end, &note.encode(&flushed))?;
     report.checkpoint_us = began.elapsed().as_micros() as u64;
     let frontier = Frontier { lsn: end, note };
     Ok((Start { frontier, next_order }, report))
@@ -485,7 +500,18 @@ fn check_binlog(binlog: &BinlogFiles, note: &Note) -> Result<(), RecoverError> {
     Err(RecoverError::BinlogDiffers { binlog: executed.to_string(), journal: note.gtids.to_string() })
 }
 
-fn check_engines(engines: &[Arc<dyn Engine>], end: Lsn) -> Result<(), RecoverError> {
+/// The engines by what the journal's checkpoint `noted` of them; replay would leave a gap in one that is behind.
+pub(crate) fn check_not_behind(engines: &[Arc<dyn Engine>], noted: &[Position]) -> Result<(), RecoverError> {
+    for (engine, noted) in engines.iter().zip(noted) {
+        let durable = engine.durable_position();
+        if durable < *noted {
+            return Err(RecoverError::EngineBehind { engine: engine.name(), durable: durable.0, noted: noted.0 });
+        }
+    }
+    Ok(())
+}
+
+fn check_not_ahead(engines: &[Arc<dyn Engine>], end: Lsn) -> Result<(), RecoverError> {
     for engine in engines {
         let durable = engine.durable_position();
         if durable.0 > end.0 {

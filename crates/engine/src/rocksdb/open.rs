@@ -15,7 +15,7 @@ use super::figures::Events;
 use super::positions::Positions;
 use super::read::{Handle, Shared};
 use super::upkeep::{self, Upkeep};
-use super::{FORMAT_VERSION, RocksDb, is_no_space, read_error};
+use super::{FORMAT_VERSION, RocksDb, is_no_space, read_error, torn_manifest};
 use crate::stored::{self, POSITION_KEY};
 use crate::{OpenError, Position, ReadError};
 
@@ -40,9 +40,11 @@ impl Default for RocksDbOptions {
 pub(super) type Built = Options;
 
 impl RocksDb {
-    /// Opens the engine's directory, creating it if it is missing or empty.
+    /// Opens the engine's directory, creating it if it is missing or empty. The caller sees to it that nobody else has
+    /// it open: a torn manifest is cut before RocksDB takes its lock.
     pub fn open(dir: &Path, options: &RocksDbOptions) -> Result<RocksDb, OpenError> {
         check_directory(dir)?;
+        torn_manifest::make_whole(dir)?;
         let events = Arc::new(Events::default());
         let mut built = build(options);
         // What was not flushed on purpose the caller's log may lack.
@@ -62,6 +64,7 @@ impl RocksDb {
         built.create_if_missing(false);
         // A log of the engine's own, if there is one, is read into memory; what is prepared in it does not show.
         built.set_allow_2pc(true);
+        torn_manifest::check(dir)?;
         let db = DB::open_for_read_only(&built, dir, false).map_err(|e| open_error(dir, &e))?;
         let opened = stored_position(&db, dir)?;
         let opened =

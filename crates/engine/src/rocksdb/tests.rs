@@ -1,5 +1,5 @@
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
@@ -256,21 +256,95 @@ fn a_later_format_is_refused_as_newer() {
     assert!(matches!(error, OpenError::Newer { .. }), "{error}");
 }
 
+/// A directory at position 10, then 20, and its manifest: where the records of the second flush begin, the first of them
+/// one of several sectors.
+fn manifest_of_several_sectors() -> (TempDir, PathBuf, usize) {
+    let dir = TempDir::new().unwrap();
+    let engine = RocksDb::open(dir.path(), &small()).unwrap();
+    let current = fs::read_to_string(dir.path().join("CURRENT")).unwrap();
+    let manifest = PathBuf::from(current.trim_end());
+    let mut begin = 0;
+    for position in [10, 20] {
+        begin = fs::metadata(dir.path().join(&manifest)).unwrap().len() as usize;
+        let key = [&row(position, 1)[..], &[7; 700]].concat();
+        engine.apply(&[&put(&key, b"value")], Position(u64::from(position))).unwrap();
+        engine.flush().unwrap();
+    }
+    let copy = TempDir::new().unwrap();
+    copy_directory(dir.path(), copy.path());
+    (copy, manifest, begin)
+}
+
+/// A copy of a directory with other bytes in a file of it.
+fn with_file(dir: &Path, name: &Path, bytes: &[u8]) -> TempDir {
+    let copy = TempDir::new().unwrap();
+    copy_directory(dir, copy.path());
+    fs::write(copy.path().join(name), bytes).unwrap();
+    copy
+}
+
+#[test]
+fn a_manifest_that_a_power_cut_tore_is_cut() {
+    let (whole, manifest, begin) = manifest_of_several_sectors();
+    let bytes = fs::read(whole.path().join(&manifest)).unwrap();
+    let mut tears: Vec<Vec<u8>> = (begin..bytes.len()).step_by(97).map(|end| bytes[..end].to_vec()).collect();
+    for sector in (begin / 512 * 512..bytes.len()).step_by(512) {
+        let mut torn = bytes.clone();
+        torn[sector.max(begin)..bytes.len().min(sector + 512)].fill(0);
+        tears.push(torn);
+    }
+    let mut behind = 0;
+    for (number, torn) in tears.into_iter().enumerate() {
+        let dir = with_file(whole.path(), &manifest, &torn);
+        if torn.len() > begin {
+            let error = RocksDb::open_read_only(dir.path(), &small()).err().expect("it is torn");
+            assert!(matches!(&error, OpenError::Torn { detail, .. } if detail.contains("MANIFEST-")), "{error}");
+        }
+        let logged = with_file(whole.path(), &manifest, &torn);
+        let logged = RocksDbTwoPhase::open(logged.path(), &small()).unwrap_or_else(|e| panic!("tear {number}: {e}"));
+        let mut engine = RocksDb::open(dir.path(), &small()).unwrap();
+        let position = engine.durable_position();
+        assert!([10, 20].contains(&position.0), "tear {number}: {position:?}");
+        assert_eq!(logged.durable_position(), position, "tear {number}");
+        behind += u32::from(position.0 == 10);
+        engine.apply(&[&put(&row(20, 2), b"later")], Position(30)).unwrap();
+        engine.flush().unwrap();
+        drop(engine);
+        engine = RocksDb::open(dir.path(), &small()).unwrap();
+        assert_eq!(engine.durable_position(), Position(30), "tear {number}");
+        assert!(engine.get(&row(20, 2), &mut Vec::new()).unwrap());
+    }
+    assert!(behind > 10, "{behind}");
+}
+
+/// A rotten byte is told with its record's place; but where it makes the last record look like one that the file's end
+/// cut short, the engine opens as it was before that record.
 #[test]
 fn a_damaged_manifest_is_named() {
-    let dir = TempDir::new().unwrap();
-    drop(RocksDb::open(dir.path(), &small()).unwrap());
-    let manifest = fs::read_dir(dir.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.file_name().unwrap().to_string_lossy().starts_with("MANIFEST"))
-        .unwrap();
-    let mut bytes = fs::read(&manifest).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 0x40;
-    fs::write(&manifest, bytes).unwrap();
-    let error = open_error(dir.path());
-    assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
+    let (whole, manifest, begin) = manifest_of_several_sectors();
+    let bytes = fs::read(whole.path().join(&manifest)).unwrap();
+    let (mut told, mut opened) = (0, 0);
+    for at in (0..begin).step_by(3).chain(begin..bytes.len()) {
+        let mut rotten = bytes.clone();
+        rotten[at] ^= 0x40;
+        let dir = with_file(whole.path(), &manifest, &rotten);
+        match RocksDb::open(dir.path(), &small()) {
+            Err(OpenError::Damaged { detail, .. }) => {
+                let place = detail.split_once("MANIFEST-").and_then(|(_, place)| place.split_whitespace().nth(3));
+                let offset: usize =
+                    place.and_then(|place| place.trim_end_matches(':').parse().ok()).expect("an offset");
+                assert!(offset <= at && at - offset < 2000, "byte {at}: {detail}");
+                told += 1;
+            }
+            Err(error) => panic!("byte {at}: {error}"),
+            Ok(_) => {
+                assert!(at >= begin, "byte {at} of the manifest");
+                opened += 1;
+            }
+        }
+    }
+    // Its length has two bytes.
+    assert!(told > 1000 && opened <= 2, "{told} told, {opened} opened");
 }
 
 #[test]

@@ -10,17 +10,14 @@
 //! system's cache alone, and RocksDB would rely on it. Files are cut from the last to the first, so that a crash in
 //! between leaves the tear in front of what is still to go.
 //!
-//! Format: blocks of 32 KiB; records `masked CRC-32C u32 | length u16 | type u8 | payload`, never across two blocks; a
-//! record of the caller's is one of them or several, first to last. Files are never recycled, whose records have more.
-//! <https://github.com/facebook/rocksdb/wiki/Write-Ahead-Log-File-Format>
+//! Format: `log_format.rs`.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-const BLOCK: usize = 32 << 10;
-const HEADER: usize = 7;
+use super::log_format::{BLOCK, Records};
 
 /// Cuts the log in `dir` at its first tear, and makes the rest durable. Returns how many bytes were cut, and says where
 /// before it cuts them: the caller may not come to tell it, and the next one finds no tear.
@@ -29,7 +26,7 @@ pub(super) fn make_whole(dir: &Path) -> io::Result<u64> {
     let mut found = Vec::new();
     for path in files(dir)? {
         let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
-        let (len, end) = (file.metadata()?.len(), if tear.is_some() { 0 } else { end_of_records(&mut file)? });
+        let (len, end) = (file.metadata()?.len(), if tear.is_some() { 0 } else { Records::read(&mut file)?.end });
         if end < len {
             tear.get_or_insert((path, end));
         }
@@ -73,71 +70,4 @@ pub(super) fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     }
     files.sort_unstable();
     Ok(files.into_iter().map(|(_, path)| path).collect())
-}
-
-/// Where the last record of the caller's ends before which there are whole ones only.
-fn end_of_records(file: &mut File) -> io::Result<u64> {
-    let mut block = Vec::with_capacity(BLOCK);
-    let (mut begin, mut end, mut within) = (0, 0, false);
-    loop {
-        block.clear();
-        file.by_ref().take(BLOCK as u64).read_to_end(&mut block)?;
-        let mut rest = &block[..];
-        while let Some(record) = Record::read(rest) {
-            within = match record.part {
-                Part::Whole => false,
-                Part::First => true,
-                Part::Middle | Part::Last if !within => return Ok(end),
-                Part::Middle => true,
-                Part::Last => false,
-            };
-            rest = &rest[record.bytes..];
-            if !within {
-                end = begin + (block.len() - rest.len()) as u64;
-            }
-        }
-        // A header does not fit behind the last record of a block.
-        if block.len() < BLOCK || rest.len() >= HEADER {
-            return Ok(end);
-        }
-        begin += BLOCK as u64;
-    }
-}
-
-/// Which part of a record of the caller's.
-enum Part {
-    Whole,
-    First,
-    Middle,
-    Last,
-}
-
-struct Record {
-    part: Part,
-    bytes: usize,
-}
-
-impl Record {
-    /// The record that `bytes` begin with, if it is as it was written.
-    fn read(bytes: &[u8]) -> Option<Record> {
-        let header: &[u8; HEADER] = bytes.first_chunk()?;
-        let [sum @ .., _, _, kind] = header;
-        let sum = u32::from_le_bytes(*sum);
-        let payload = usize::from(u16::from_le_bytes([header[4], header[5]]));
-        let part = match kind {
-            // Those from 9 on are RocksDB's own.
-            1 | 9 | 10 | 130 => Part::Whole,
-            2 => Part::First,
-            3 => Part::Middle,
-            4 => Part::Last,
-            _ => return None,
-        };
-        let whole = bytes.get(..HEADER + payload)?;
-        (masked(crc32c::crc32c(&whole[6..])) == sum).then_some(Record { part, bytes: whole.len() })
-    }
-}
-
-/// RocksDB's way to store a checksum of bytes that hold checksums.
-fn masked(sum: u32) -> u32 {
-    sum.rotate_right(15).wrapping_add(0xa282_ead8)
 }

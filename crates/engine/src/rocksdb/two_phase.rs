@@ -29,7 +29,7 @@ use super::figures::Events;
 use super::open::{self, RocksDbOptions};
 use super::positions::Positions;
 use super::read::{self, RangeCursor, Shared, Transactional};
-use super::{FORMAT_VERSION, NAME, fill, torn_log, upkeep, write_error};
+use super::{FORMAT_VERSION, NAME, fill, torn_log, torn_manifest, upkeep, write_error};
 use crate::stored::{self, POSITION_KEY};
 use crate::{
     Cursor, Direction, Engine, GroupFlush, KeyRange, MIN_KEY_LEN, OpenError, Position, ReadError, Snapshot, SyncLog,
@@ -76,9 +76,10 @@ pub struct RocksDbTwoPhase {
 
 impl RocksDbTwoPhase {
     /// Opens the engine's directory, creating it if it is missing or empty. The caller sees to it that nobody else has
-    /// it open: the log is cut and written before RocksDB takes its lock.
+    /// it open: log and manifest are cut and written before RocksDB takes its lock.
     pub fn open(dir: &Path, options: &RocksDbOptions) -> Result<RocksDbTwoPhase, OpenError> {
         open::check_directory(dir)?;
+        torn_manifest::make_whole(dir)?;
         let failed = |e| open::io_error(dir, &e);
         let log_bytes_cut = torn_log::make_whole(dir).map_err(failed)?;
         upkeep::bring_kept_files_back(dir).map_err(failed)?;

@@ -198,6 +198,12 @@ impl GtidSet {
 
     /// Reads the binary form, which must fill `bytes`.
     pub fn decode(bytes: &[u8]) -> Result<GtidSet, GtidParseError> {
+        let (set, rest) = GtidSet::decode_first(bytes)?;
+        if rest.is_empty() { Ok(set) } else { Err(GtidParseError::Binary(bytes.len() - rest.len())) }
+    }
+
+    /// Reads the binary form that `bytes` begin with, and returns what follows too.
+    pub fn decode_first(bytes: &[u8]) -> Result<(GtidSet, &[u8]), GtidParseError> {
         let mut at = 0;
         let mut set = GtidSet::new();
         for _ in 0..take_u64(bytes, &mut at)? {
@@ -216,7 +222,7 @@ impl GtidSet {
                 add(intervals, Interval { first, last: behind - 1 });
             }
         }
-        if at == bytes.len() { Ok(set) } else { Err(GtidParseError::Binary(at)) }
+        Ok((set, &bytes[at..]))
     }
 }
 

@@ -691,6 +691,27 @@ fn damage_in_the_middle_of_the_journal_stops_the_start() {
     assert!(error.contains(segment.as_str()) && error.contains("byte"), "{error}");
 }
 
+/// A checkpoint knows how far each engine was: one that has lost what the journal no longer has stops the start.
+#[test]
+fn an_engine_older_than_the_checkpoint_stops_the_start() {
+    for stopped_cleanly in [true, false] {
+        let machine = Machine::with_tree(13);
+        let acknowledged = run(&machine, 1, 4);
+        let machine = machine.crash();
+        let (store, _) = machine.recover().expect("a recovery, which takes a checkpoint");
+        if stopped_cleanly {
+            store.close().expect("a last checkpoint");
+        }
+        drop(store);
+        let older = Machine { first: Arc::new(MemoryEngine::new()), ..machine.crash() };
+        let error = older.recover().expect_err("the engine lost its changes").to_string();
+        assert!(error.contains("holds changes up to lsn 0 only"), "{error}");
+        let machine = Machine { first: Arc::new(machine.first.crash()), ..older.crash() };
+        let (store, _) = machine.recover().expect("nothing was changed");
+        check(&found(&machine.disk, &store), &acknowledged, "with the engine back");
+    }
+}
+
 /// The file of the journal's last record and where it begins there.
 fn last_record(machine: &Machine) -> (std::path::PathBuf, u64, u64) {
     let dir = Path::new("/data/journal");
