@@ -1,17 +1,20 @@
 //! Who is connected and does what; KILL, and the end of those who are idle for too long.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use cohort_sql::session::{Interrupt, KillTarget};
 use parking_lot::{Condvar, Mutex};
 
+use crate::session::handover::Handover;
 use crate::socket::Socket;
 
 /// The command of a connection that executes nothing.
 const IDLE: &str = "Sleep";
+/// What one does whose client waits for the outcome of a commit, as MySQL shows it.
+const COMMITS: (&str, &str) = ("Query", "waiting for handler commit");
 /// Bytes of a statement that the list keeps.
 const INFO_LEN: usize = 1024;
 
@@ -30,6 +33,8 @@ pub struct Activity {
     pub info: Vec<u8>,
     /// Since when.
     pub since: Instant,
+    /// When it was last seen that the client waits for the outcome of a commit.
+    owed_until: Option<Instant>,
     /// Since when the rest of a command is awaited.
     receives: Option<Instant>,
     /// How long it may be idle.
@@ -61,7 +66,10 @@ impl Activity {
         let passed = |since: Instant, limit| now.saturating_duration_since(since) >= limit;
         match self.receives {
             Some(since) => passed(since, self.limits.read).then_some(Overdue::Rest),
-            None => (self.command == IDLE && passed(self.since, self.limits.command)).then_some(Overdue::Command),
+            None => {
+                let since = self.owed_until.map_or(self.since, |owed| owed.max(self.since));
+                (self.command == IDLE && passed(since, self.limits.command)).then_some(Overdue::Command)
+            }
         }
     }
 }
@@ -74,6 +82,8 @@ pub struct Process {
     pub host: String,
     socket: Arc<Socket>,
     interrupt: Arc<Interrupt>,
+    /// Once it has logged in.
+    handover: OnceLock<Arc<Handover>>,
     killed: AtomicBool,
     activity: Mutex<Activity>,
 }
@@ -87,7 +97,20 @@ impl std::fmt::Debug for Process {
 impl Process {
     /// What the connection does now.
     pub fn activity(&self) -> Activity {
-        self.activity.lock().clone()
+        let mut activity = self.activity.lock().clone();
+        if activity.command == IDLE && self.owes_reply() {
+            (activity.command, activity.state) = COMMITS;
+        }
+        activity
+    }
+
+    /// Notes where its commits are answered.
+    pub fn set_handover(&self, handover: Arc<Handover>) {
+        assert!(self.handover.set(handover).is_ok(), "a connection logs in once");
+    }
+
+    fn owes_reply(&self) -> bool {
+        self.handover.get().is_some_and(|handover| handover.owes_reply())
     }
 
     /// Whether the connection has been told to end.
@@ -185,6 +208,7 @@ impl ProcessList {
             state: "login",
             info: Vec::new(),
             since: Instant::now(),
+            owed_until: None,
             receives: None,
             limits: IdleLimits { command: Duration::MAX, read: Duration::MAX },
             overdue: None,
@@ -194,6 +218,7 @@ impl ProcessList {
             host: socket.peer().host_and_port(),
             socket,
             interrupt,
+            handover: OnceLock::new(),
             killed: AtomicBool::new(false),
             activity: Mutex::new(activity),
         });
@@ -211,6 +236,9 @@ impl ProcessList {
     pub fn end_overdue(&self, now: Instant) {
         for process in self.list() {
             let mut activity = process.activity.lock();
+            if process.owes_reply() {
+                activity.owed_until = Some(now);
+            }
             if activity.overdue.is_none() {
                 activity.overdue = activity.overdue_at(now);
                 if activity.overdue.is_some() {
@@ -250,5 +278,36 @@ impl ProcessList {
             }
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::status::Counters;
+
+    #[test]
+    fn a_client_that_waits_for_its_commit_is_not_idle() {
+        let (ours, _client) = UnixStream::pair().expect("a pair of sockets");
+        let socket = Arc::new(Socket::from_unix(ours));
+        let list = ProcessList::default();
+        let process = list.join(socket.clone(), Arc::default(), 1).expect("room for one");
+        let handover = Handover::new(socket, Arc::<Counters>::default());
+        process.set_handover(handover.clone());
+        let second = Duration::from_secs(1);
+        process.set_limits(IdleLimits { command: second, read: second });
+        process.end();
+        let reply = handover.reply(b"OK").expect("a short packet");
+        assert_eq!((process.activity().command, process.activity().state), COMMITS);
+        let now = Instant::now();
+        list.end_overdue(now + 5 * second);
+        drop(reply);
+        assert_eq!(process.activity().command, IDLE);
+        list.end_overdue(now + 5 * second + second / 2);
+        assert_eq!(process.overdue(), None);
+        list.end_overdue(now + 6 * second);
+        assert_eq!(process.overdue(), Some(Overdue::Command));
     }
 }

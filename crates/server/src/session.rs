@@ -132,6 +132,7 @@ impl Connection {
         let (server, socket) = (presence.server.clone(), presence.socket.clone());
         let mut input = Input::new(socket.clone(), server.counters.clone());
         let handover = Handover::new(socket.clone(), server.counters.clone());
+        presence.process.set_handover(handover.clone());
         let mut output = Output::new(socket.clone(), server.counters.clone(), handover.clone());
         let environment = SessionEnvironment::new(server.clone(), presence.process.clone());
         if let Err(failure) = log_in(&server, &socket, &environment, &mut input, &mut output, &mut state) {

@@ -73,6 +73,11 @@ impl Handover {
         self.wait_while(PENDING | SENDING);
     }
 
+    /// Whether the client waits for a reply that was given away.
+    pub fn owes_reply(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & (PENDING | SENDING) != 0
+    }
+
     fn wait_while(&self, what: u32) {
         for _ in 0..SPINS {
             if self.state.load(Ordering::Acquire) & what == 0 {
