@@ -504,14 +504,11 @@ fn an_engine_that_lost_what_a_checkpoint_knows_stops_the_start() -> Result<()> {
     // Behind the record of the last flush there is a short one, which tells of no file.
     fs::write(&manifest, &bytes[..bytes.len() - 40])?;
     let found = faults(&datadir)?;
-    assert!(found.contains(&shown(&manifest)) && found.contains("byte"), "{found}");
+    assert!(found.contains("RocksDB holds changes up to lsn"), "{found}");
     let refused = launch(folder.path()).start_refused()?;
     for said in [format!("[Warning] {}", manifest.display()), "RocksDB holds changes up to lsn".to_owned()] {
         assert!(refused.log.contains(&said), "no '{said}' in: {}", refused.log);
     }
-    // What the cut records named is gone, and a check says that too.
-    let found = faults(&datadir)?;
-    assert!(found.contains("RocksDB holds changes up to lsn"), "{found}");
     fs::remove_dir_all(&rocksdb)?;
     copy(&away, &rocksdb)?;
     let server = launch(folder.path()).start()?;

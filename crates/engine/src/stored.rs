@@ -65,7 +65,7 @@ pub enum OpenError {
         detail: String,
     },
     /// A crash tore a file, and it was opened for reading only.
-    #[error("{}: a crash tore {detail}; the next start of the server mends it", .dir.display())]
+    #[error("{}: a crash tore {detail}; the next start of the server cuts it there", .dir.display())]
     Torn {
         /// The engine's directory.
         dir: PathBuf,

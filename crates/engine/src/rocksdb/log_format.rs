@@ -52,9 +52,9 @@ impl Records {
     }
 }
 
-/// Whether a whole record begins anywhere in `bytes`, all of one block.
-pub(super) fn holds_record(bytes: &[u8]) -> bool {
-    (0..bytes.len()).any(|at| Record::read(&bytes[at..]).is_some())
+/// Where in `bytes`, all of one block, the first whole record begins that says anything.
+pub(super) fn find_record(bytes: &[u8]) -> Option<usize> {
+    (0..bytes.len()).find(|at| Record::read(&bytes[*at..]).is_some_and(|record| record.bytes > HEADER))
 }
 
 /// Which part of a record of the caller's.
@@ -95,6 +95,6 @@ fn payload_bytes(bytes: &[u8]) -> usize {
 }
 
 /// RocksDB's way to store a checksum of bytes that hold checksums.
-fn masked(sum: u32) -> u32 {
+pub(super) fn masked(sum: u32) -> u32 {
     sum.rotate_right(15).wrapping_add(0xa282_ead8)
 }

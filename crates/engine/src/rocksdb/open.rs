@@ -64,8 +64,8 @@ impl RocksDb {
         built.create_if_missing(false);
         // A log of the engine's own, if there is one, is read into memory; what is prepared in it does not show.
         built.set_allow_2pc(true);
-        torn_manifest::check(dir)?;
-        let db = DB::open_for_read_only(&built, dir, false).map_err(|e| open_error(dir, &e))?;
+        let db = DB::open_for_read_only(&built, dir, false)
+            .map_err(|e| torn_manifest::check(dir).err().unwrap_or_else(|| open_error(dir, &e)))?;
         let opened = stored_position(&db, dir)?;
         let opened =
             opened.ok_or_else(|| OpenError::Foreign { dir: dir.to_path_buf(), detail: "no position".into() })?;

@@ -6,15 +6,15 @@
 //! an older one names are removed after that. A power cut keeps or loses whole sectors, so a record is torn where the
 //! file ends within it or where its part of some sector reads zeros. Anything else is damage, and nothing is cut.
 //!
-//! Damage of the last record may look like a tear. Then the engine is behind what others know of it, which recovery
-//! tells.
+//! Damage may look like a tear: of the last record's length, or of a record that has a sector of zeros, such as of a key
+//! of zeros. RocksDB then misses files, or is behind what others know of it, which recovery tells.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::log_format::{BLOCK, Records, holds_record};
+use super::log_format::{BLOCK, Records, find_record};
 use super::open::io_error;
 use crate::OpenError;
 
@@ -50,10 +50,14 @@ fn find(dir: &Path) -> Result<Option<Tear>, OpenError> {
     if end == len {
         return Ok(None);
     }
-    let mut bytes = vec![0; (broken.end.min(len) - broken.start) as usize];
+    let block_end = broken.start / BLOCK as u64 * BLOCK as u64 + BLOCK as u64;
+    let mut bytes = vec![0; (block_end.min(len) - broken.start) as usize];
     file.read_exact_at(&mut bytes, broken.start).map_err(failed)?;
-    let in_one_block = broken.start / BLOCK as u64 == (broken.end - 1) / BLOCK as u64;
-    let ends_early = broken.end > len && in_one_block && !holds_record(&bytes);
+    // It ends where the next one begins, whatever its length says.
+    let next = find_record(&bytes);
+    let claimed = (broken.end - broken.start) as usize;
+    bytes.truncate(next.unwrap_or(bytes.len()).min(claimed));
+    let ends_early = broken.end > len && broken.end <= block_end && next.is_none();
     if ends_early || has_lost_sector(&bytes, broken.start) {
         return Ok(Some(Tear { path, at: end, bytes: len - end }));
     }
@@ -82,5 +86,6 @@ fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
 fn has_lost_sector(bytes: &[u8], offset: u64) -> bool {
     let first = (SECTOR - offset % SECTOR) as usize;
     let (first, rest) = bytes.split_at(first.min(bytes.len()));
-    [first].into_iter().chain(rest.chunks(SECTOR as usize)).any(|part| part.iter().all(|byte| *byte == 0))
+    let mut parts = first.chunks(SECTOR as usize).chain(rest.chunks(SECTOR as usize));
+    parts.any(|part| part.iter().all(|byte| *byte == 0))
 }
