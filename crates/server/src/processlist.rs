@@ -67,7 +67,7 @@ impl Activity {
         match self.receives {
             Some(since) => passed(since, self.limits.read).then_some(Overdue::Rest),
             None => {
-                let since = self.owed_until.map_or(self.since, |owed| owed.max(self.since));
+                let since = self.owed_until.unwrap_or(self.since).max(self.since);
                 (self.command == IDLE && passed(since, self.limits.command)).then_some(Overdue::Command)
             }
         }

@@ -50,7 +50,7 @@ fn find(dir: &Path) -> Result<Option<Tear>, OpenError> {
     if end == len {
         return Ok(None);
     }
-    let block_end = broken.start / BLOCK as u64 * BLOCK as u64 + BLOCK as u64;
+    let block_end = (broken.start + 1).next_multiple_of(BLOCK as u64);
     let mut bytes = vec![0; (block_end.min(len) - broken.start) as usize];
     file.read_exact_at(&mut bytes, broken.start).map_err(failed)?;
     // It ends where the next one begins, whatever its length says.
