@@ -15,6 +15,8 @@ use crate::socket::Socket;
 const IDLE: &str = "Sleep";
 /// What one does whose client waits for the outcome of a commit, as MySQL shows it.
 const COMMITS: (&str, &str) = ("Query", "waiting for handler commit");
+/// The state of one whose statement waits for a lock.
+const WAITS: &str = "waiting for lock";
 /// Bytes of a statement that the list keeps.
 const INFO_LEN: usize = 1024;
 
@@ -100,6 +102,8 @@ impl Process {
         let mut activity = self.activity.lock().clone();
         if activity.command == IDLE && self.owes_reply() {
             (activity.command, activity.state) = COMMITS;
+        } else if activity.command != IDLE && self.interrupt.is_waiting() {
+            activity.state = WAITS;
         }
         activity
     }

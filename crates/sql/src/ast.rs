@@ -5,11 +5,11 @@
 
 use crate::collation::Collation;
 use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, UnaryOp, VariableScope};
+use crate::isolation_level::IsolationLevel;
 use crate::session::KillTarget;
 use crate::types::ColumnType;
 use crate::value::Value;
 use cohort_log::binlog::XaId;
-use cohort_txn::Isolation;
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,7 +168,7 @@ pub enum Assignment {
         /// `Any` means the next transaction only.
         scope: VariableScope,
         /// ISOLATION LEVEL
-        isolation: Option<Isolation>,
+        isolation: Option<IsolationLevel>,
         /// READ ONLY, READ WRITE
         read_only: Option<bool>,
     },

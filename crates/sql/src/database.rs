@@ -334,7 +334,15 @@ impl Database {
         if plan.catalog_version != self.catalog.version() {
             return Ok(None);
         }
-        let snapshot_read = matches!(&plan.kind, PlanKind::Select(select) if select.locking.is_none());
+        // A plain read of a transaction at SERIALIZABLE, and what INSERT … SELECT reads unless at READ COMMITTED: what
+        // is written must follow from what is true when it is ordered.
+        let in_transaction = open.explicit || !session.autocommit;
+        let locks_reads = match transaction.isolation() {
+            Isolation::ReadCommitted => false,
+            Isolation::RepeatableRead => plan.kind.writes(),
+            Isolation::Serializable => plan.kind.writes() || in_transaction,
+        };
+        let snapshot_read = matches!(&plan.kind, PlanKind::Select(select) if select.locking.is_none() && !locks_reads);
         for table in plan.kind.tables().filter(|table| snapshot_read && table.since_order > 0) {
             if transaction.take_snapshot().order < table.since_order {
                 return Err(SqlError::new(ER_TABLE_DEF_CHANGED, &[]));
@@ -358,6 +366,7 @@ impl Database {
             rows: params.rows,
             row_params: params.row_params,
             offsets: RowOffsets::default(),
+            locks_reads,
         };
         exec::run(plan, &mut run, sink).map(Some)
     }

@@ -1,7 +1,7 @@
 //! Runs plans.
 //!
 //! Outline: [`run`] runs one plan in an open transaction. Rows are pulled from a
-//! [`source::RowSource`] into slots, one row at a time; [`select`] puts filter, grouping, sorting and
+//! [`source::RowSource`] into slots, one row at a time, through [`locking`] where the statement locks them; [`select`] puts filter, grouping, sorting and
 //! limits behind it, [`insert`] and [`update`] change rows through [`row_change`], which keeps indexes,
 //! locks and binlog events together. [`key_range`] turns the terms of an access path into key ranges.
 //! What is not planned runs in [`tree`].
@@ -14,6 +14,7 @@ pub(crate) mod failure;
 mod insert;
 mod key_range;
 mod limit;
+mod locking;
 mod row_change;
 mod select;
 pub(crate) mod show;
@@ -41,6 +42,8 @@ pub(crate) struct Run<'a> {
     pub(crate) rows: usize,
     pub(crate) row_params: usize,
     pub(crate) offsets: RowOffsets,
+    /// A SELECT without a locking clause locks the rows it reads, shared.
+    pub(crate) locks_reads: bool,
 }
 
 impl<'a> Run<'a> {

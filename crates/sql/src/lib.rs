@@ -20,6 +20,7 @@ mod ddl;
 pub mod error;
 mod exec;
 pub mod expr;
+pub mod isolation_level;
 pub mod memory;
 pub mod parse;
 mod plan;

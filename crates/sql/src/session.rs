@@ -140,6 +140,11 @@ impl Interrupt {
         }
     }
 
+    /// Whether the running statement waits for a lock.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.lock().as_ref().is_some_and(KillHandle::is_waiting)
+    }
+
     /// Whether the lock that the running statement waits for has been granted; for simulators.
     pub fn is_granted(&self) -> bool {
         self.waiting.lock().as_ref().is_some_and(KillHandle::is_granted)

@@ -22,6 +22,7 @@ mod commit;
 mod figures;
 mod inspect;
 mod lock_profile;
+mod locking_scan;
 mod locks;
 mod overlay;
 mod protocols;
@@ -42,7 +43,8 @@ pub use inspect::{
     ChunkReport, Fault, JournalReport, RecordReport, Records, RedoReport, TransactionReport, read_journal,
 };
 pub use lock_profile::{LockProfile, LockUse};
-pub use locks::{KillHandle, LockError, LockMode};
+pub use locking_scan::{LockingScan, LockingScanError, Obstructed};
+pub use locks::{Claim, Granted, KillHandle, LockError, LockMode};
 pub use protocols::mark::{MarkError, ProtocolMark};
 pub use protocols::recovery::{DecidedReport, TwoPhaseReport};
 pub use protocols::switch::{DataDirectory, EngineSource, EngineSourceError, StartReport, Told};

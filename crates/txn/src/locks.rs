@@ -3,7 +3,8 @@
 //! A lock is named by a byte string. It is shared or exclusive, held to the end of its transaction
 //! (commit releases it when the order is fixed), and granted in the order of asking, except that the
 //! only holder may turn its shared lock into an exclusive one at once. A transaction that waits parks
-//! its thread, and says so to the thread's carrier.
+//! its thread, and says so to the thread's carrier. Ranges of names are locked against inserts in
+//! `locks/gaps.rs`; waits for both are in one graph.
 //!
 //! Invariants
 //! 1. Holders of one lock are compatible: one exclusive, or any number of shared
@@ -13,7 +14,10 @@
 //! 3. A cycle of waiters never outlives the moment its last edge appears: that waiter gets
 //!    [`LockError::Deadlock`] (`deadlock_is_found_when_it_closes`).
 //!
-//! Concurrency: `waits_for` → one shard at a time → a wait slot. Nothing else is taken below them.
+//! Concurrency: `waits_for` → one shard, of locks or of gaps, at a time → a wait slot. Nothing else is taken
+//! below them.
+
+mod gaps;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasher;
@@ -25,6 +29,9 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use parking_lot::{Condvar, Mutex};
 
 use crate::carrier::blocking;
+pub use gaps::Claim;
+use gaps::Gaps;
+pub(crate) use gaps::{Hold, RangeLook};
 
 /// How much a lock excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +101,11 @@ impl KillHandle {
         *self.0.wait.lock() == Wait::Granted
     }
 
+    /// Whether the transaction's thread is parked for a lock that has not been granted.
+    pub fn is_waiting(&self) -> bool {
+        self.0.parked.load(Ordering::SeqCst) && *self.0.wait.lock() == Wait::Waiting
+    }
+
     /// Forgets a kill, at the start of a statement that it was not meant for.
     pub fn reset(&self) {
         self.0.killed.store(false, Ordering::SeqCst);
@@ -114,11 +126,29 @@ enum Wait {
 struct WaitSlot {
     wait: Mutex<Wait>,
     woken: Condvar,
+    /// Set after the search for deadlocks: a victim never seems to wait.
+    parked: AtomicBool,
     killed: AtomicBool,
+}
+
+impl WaitSlot {
+    fn grant(&self) {
+        *self.wait.lock() = Wait::Granted;
+        self.woken.notify_one();
+    }
 }
 
 /// What a lock of a row takes, its name included, bytes.
 const LOCK_BYTES: u64 = 256;
+
+/// How a lock came to be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// The transaction did not hold it before.
+    pub new: bool,
+    /// Another transaction was in the way: what was read before may be old.
+    pub waited: bool,
+}
 
 /// The locks one transaction holds, and its place to wait.
 #[derive(Debug)]
@@ -126,11 +156,16 @@ pub(crate) struct HeldLocks {
     id: TransactionId,
     slot: Arc<WaitSlot>,
     held: Vec<(u64, Arc<[u8]>)>,
+    /// What it has inserted, in that order.
+    inserts: Vec<gaps::HeldInsert>,
+    /// The key spaces in which it holds ranges, and how many.
+    spaces: Vec<gaps::SpaceId>,
+    ranges: u64,
 }
 
 impl HeldLocks {
     pub(crate) fn new(id: TransactionId) -> Self {
-        HeldLocks { id, slot: Arc::default(), held: Vec::new() }
+        HeldLocks { id, slot: Arc::default(), held: Vec::new(), inserts: Vec::new(), spaces: Vec::new(), ranges: 0 }
     }
 
     pub(crate) fn kill_handle(&self) -> KillHandle {
@@ -139,7 +174,16 @@ impl HeldLocks {
 
     /// What the locks take in memory, about.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.held.len() as u64 * LOCK_BYTES
+        (self.held.len() as u64 + self.inserts.len() as u64 + self.ranges) * LOCK_BYTES
+    }
+}
+
+impl HeldLocks {
+    /// Notes a grant; `new` is the lock's name if it was not held before.
+    fn keep(&mut self, hash: u64, new: Option<Arc<[u8]>>) -> Granted {
+        let granted = Granted { new: new.is_some(), waited: false };
+        self.held.extend(new.map(|name| (hash, name)));
+        granted
     }
 }
 
@@ -166,6 +210,14 @@ impl Lock {
         self.holders.iter().all(|(holder, held)| *holder == id || held.compatible(mode))
     }
 
+    /// Whether a request would have to wait.
+    fn is_busy(&self, id: TransactionId, mode: LockMode) -> bool {
+        match self.held_by(id) {
+            Some(held) => !held.covers(mode) && !self.compatible(id, mode),
+            None => !self.compatible(id, mode) || !self.waiters.is_empty(),
+        }
+    }
+
     fn hold(&mut self, id: TransactionId, mode: LockMode) {
         match self.holders.iter_mut().find(|(holder, _)| *holder == id) {
             Some((_, held)) => *held = mode,
@@ -181,8 +233,7 @@ impl Lock {
             }
             let first = self.waiters.pop_front().expect("the front was just looked at");
             self.hold(first.id, first.mode);
-            *first.slot.wait.lock() = Wait::Granted;
-            first.slot.woken.notify_one();
+            first.slot.grant();
         }
     }
 }
@@ -195,14 +246,26 @@ enum Attempt {
 
 const SHARDS: usize = 64;
 
-/// The lock each parked transaction waits for, with its hash.
-type WaitsFor = HashMap<TransactionId, (u64, Arc<[u8]>)>;
+/// How many locks a shard keeps room for.
+const SHARD_CAPACITY_KEPT: usize = 256;
+
+/// What a parked transaction waits for.
+#[derive(Clone, Debug)]
+enum Obstacle {
+    /// A lock, with its hash.
+    Lock(u64, Arc<[u8]>),
+    /// The ranges of others that cover a name.
+    Ranges(Arc<[u8]>),
+}
+
+type WaitsFor = HashMap<TransactionId, Obstacle>;
 
 /// All locks of a server.
 #[derive(Debug)]
 pub(crate) struct LockManager {
     hasher: DefaultHashBuilder,
     shards: Vec<Mutex<HashTable<Lock>>>,
+    gaps: Gaps,
     waits_for: Mutex<WaitsFor>,
     waits: AtomicU64,
     deadlocks: AtomicU64,
@@ -214,6 +277,7 @@ impl LockManager {
         LockManager {
             hasher: DefaultHashBuilder::default(),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            gaps: Gaps::new(),
             waits_for: Mutex::default(),
             waits: AtomicU64::new(0),
             deadlocks: AtomicU64::new(0),
@@ -226,17 +290,20 @@ impl LockManager {
         [&self.waits, &self.deadlocks, &self.timeouts].map(|counter| counter.load(Ordering::Relaxed))
     }
 
-    /// Takes the lock if nobody stands in the way; false when somebody does.
-    pub(crate) fn try_lock(&self, held: &mut HeldLocks, name: &[u8], mode: LockMode) -> bool {
+    /// Takes the lock if nobody stands in the way.
+    pub(crate) fn try_lock(&self, held: &mut HeldLocks, name: &[u8], mode: LockMode) -> Option<Granted> {
         let hash = self.hasher.hash_one(name);
         let attempt = self.attempt(&mut self.shard(hash).lock(), held.id, hash, name, mode);
         match attempt {
-            Attempt::Granted { new } => {
-                held.held.extend(new.map(|name| (hash, name)));
-                true
-            }
-            Attempt::Busy => false,
+            Attempt::Granted { new } => Some(held.keep(hash, new)),
+            Attempt::Busy => None,
         }
+    }
+
+    /// Whether somebody stands in the way of a lock.
+    pub(crate) fn would_wait(&self, held: &HeldLocks, name: &[u8], mode: LockMode) -> bool {
+        let hash = self.hasher.hash_one(name);
+        find(&mut self.shard(hash).lock(), hash, name).is_some_and(|lock| lock.is_busy(held.id, mode))
     }
 
     /// Takes the lock, waiting for at most `timeout`.
@@ -246,28 +313,45 @@ impl LockManager {
         name: &[u8],
         mode: LockMode,
         timeout: Duration,
-    ) -> Result<(), LockError> {
+    ) -> Result<Granted, LockError> {
         let hash = self.hasher.hash_one(name);
-        let name = {
+        let (name, new) = {
             let mut shard = self.shard(hash).lock();
             match self.attempt(&mut shard, held.id, hash, name, mode) {
-                Attempt::Granted { new } => {
-                    held.held.extend(new.map(|name| (hash, name)));
-                    return Ok(());
-                }
+                Attempt::Granted { new } => return Ok(held.keep(hash, new)),
                 Attempt::Busy => {
                     let lock = find(&mut shard, hash, name).expect("a busy lock is in its shard");
+                    let new = lock.held_by(held.id).is_none();
                     enqueue(lock, held, mode);
-                    lock.name.clone()
+                    (lock.name.clone(), new)
                 }
             }
         };
-        self.waits.fetch_add(1, Ordering::Relaxed);
-        self.wait(held, hash, &name, timeout)?;
-        if !held.held.iter().any(|(_, held)| Arc::ptr_eq(held, &name)) {
-            held.held.push((hash, name));
+        self.wait(held, &Obstacle::Lock(hash, name.clone()), timeout)?;
+        held.keep(hash, new.then_some(name));
+        Ok(Granted { new, waited: true })
+    }
+
+    /// Gives up one lock before the transaction ends. The caller has taken it and relies on it no more.
+    pub(crate) fn unlock(&self, held: &mut HeldLocks, name: &[u8]) {
+        let hash = self.hasher.hash_one(name);
+        // What was locked last is given up first.
+        if let Some(at) = held.held.iter().rposition(|(known, held)| *known == hash && **held == *name) {
+            let (_, name) = held.held.remove(at);
+            self.release(held.id, hash, &name);
         }
-        Ok(())
+    }
+
+    /// Turns an exclusive lock into a shared one, which may let others in.
+    pub(crate) fn downgrade(&self, held: &HeldLocks, name: &[u8]) {
+        let hash = self.hasher.hash_one(name);
+        let mut shard = self.shard(hash).lock();
+        if let Some(lock) = find(&mut shard, hash, name)
+            && lock.held_by(held.id).is_some()
+        {
+            lock.hold(held.id, LockMode::Shared);
+            lock.grant();
+        }
     }
 
     /// The names of all locks that a transaction holds, with how it holds them.
@@ -280,17 +364,29 @@ impl LockManager {
         named.filter_map(|(hash, name)| mode(*hash, name).map(|mode| (name.clone(), mode))).collect()
     }
 
-    /// Gives up every lock of a transaction and wakes whom that lets in.
+    /// Gives up every lock of a transaction and wakes whom that lets in. Its inserts go first: whoever does not
+    /// find them there any more finds their outcome.
     pub(crate) fn release_all(&self, held: &mut HeldLocks) {
+        self.gaps.release_all(held);
         for (hash, name) in held.held.drain(..) {
-            let mut shard = self.shard(hash).lock();
-            let Ok(mut entry) = shard.find_entry(hash, |lock| lock.name == name) else { continue };
-            let lock = entry.get_mut();
-            lock.holders.retain(|(holder, _)| *holder != held.id);
-            lock.grant();
-            if lock.holders.is_empty() && lock.waiters.is_empty() {
-                entry.remove();
-            }
+            self.release(held.id, hash, &name);
+        }
+    }
+
+    fn release(&self, id: TransactionId, hash: u64, name: &Arc<[u8]>) {
+        let mut shard = self.shard(hash).lock();
+        let Ok(mut entry) = shard.find_entry(hash, |lock| lock.name == *name) else { return };
+        let lock = entry.get_mut();
+        lock.holders.retain(|(holder, _)| *holder != id);
+        lock.grant();
+        if !lock.holders.is_empty() || !lock.waiters.is_empty() {
+            return;
+        }
+        entry.remove();
+        // A transaction of very many rows leaves a table that later ones do not need.
+        if shard.capacity() > SHARD_CAPACITY_KEPT && shard.len() < shard.capacity() / 8 {
+            let len = shard.len();
+            shard.shrink_to(len * 2, |lock| self.hasher.hash_one(&lock.name[..]));
         }
     }
 
@@ -316,32 +412,36 @@ impl LockManager {
         if held.is_some_and(|held| held.covers(mode)) {
             return Attempt::Granted { new: None };
         }
-        if !lock.compatible(id, mode) || (held.is_none() && !lock.waiters.is_empty()) {
+        if lock.is_busy(id, mode) {
             return Attempt::Busy;
         }
         lock.hold(id, mode);
         Attempt::Granted { new: held.is_none().then(|| lock.name.clone()) }
     }
 
-    fn wait(&self, held: &HeldLocks, hash: u64, name: &Arc<[u8]>, timeout: Duration) -> Result<(), LockError> {
+    /// Parks until `obstacle`, in whose queue the transaction is, is out of the way.
+    fn wait(&self, held: &HeldLocks, obstacle: &Obstacle, timeout: Duration) -> Result<(), LockError> {
+        self.waits.fetch_add(1, Ordering::Relaxed);
         {
             let mut waits_for = self.waits_for.lock();
-            waits_for.insert(held.id, (hash, name.clone()));
-            if self.closes_cycle(&waits_for, held.id, hash, name) {
+            waits_for.insert(held.id, obstacle.clone());
+            if self.closes_cycle(&waits_for, held.id) {
                 waits_for.remove(&held.id);
-                if self.withdraw(held, hash, name) {
+                if self.withdraw(held.id, obstacle) {
                     self.deadlocks.fetch_add(1, Ordering::Relaxed);
                     return Err(LockError::Deadlock);
                 }
                 return Ok(());
             }
         }
+        held.slot.parked.store(true, Ordering::SeqCst);
         let outcome = blocking(|| park(&held.slot, Instant::now().checked_add(timeout)));
+        held.slot.parked.store(false, Ordering::SeqCst);
         self.waits_for.lock().remove(&held.id);
         match outcome {
             Ok(()) => Ok(()),
             // The grant may have come between the time-out and now: then the lock is held.
-            Err(error) if self.withdraw(held, hash, name) => {
+            Err(error) if self.withdraw(held.id, obstacle) => {
                 if error == LockError::Timeout {
                     self.timeouts.fetch_add(1, Ordering::Relaxed);
                 }
@@ -351,42 +451,57 @@ impl LockManager {
         }
     }
 
-    /// Leaves the queue of a lock; false when the lock was granted before.
-    fn withdraw(&self, held: &HeldLocks, hash: u64, name: &Arc<[u8]>) -> bool {
-        let mut shard = self.shard(hash).lock();
-        let Some(lock) = find(&mut shard, hash, name) else { return false };
-        let before = lock.waiters.len();
-        lock.waiters.retain(|waiter| waiter.id != held.id);
-        let withdrawn = lock.waiters.len() < before;
-        lock.grant();
-        withdrawn
+    /// Leaves the queue; false when the wait was over before.
+    fn withdraw(&self, id: TransactionId, obstacle: &Obstacle) -> bool {
+        match obstacle {
+            Obstacle::Ranges(name) => self.gaps.withdraw(id, name),
+            Obstacle::Lock(hash, name) => {
+                let mut shard = self.shard(*hash).lock();
+                let Some(lock) = find(&mut shard, *hash, name) else { return false };
+                let before = lock.waiters.len();
+                lock.waiters.retain(|waiter| waiter.id != id);
+                let withdrawn = lock.waiters.len() < before;
+                lock.grant();
+                withdrawn
+            }
+        }
     }
 
     /// True when somebody whom `start` waits for waits, at any remove, for `start`.
-    ///
-    /// Earlier waiters of a lock wait for that lock's holders, so only holders lead further.
-    fn closes_cycle(&self, waits_for: &WaitsFor, start: TransactionId, hash: u64, name: &Arc<[u8]>) -> bool {
+    fn closes_cycle(&self, waits_for: &WaitsFor, start: TransactionId) -> bool {
         let mut seen = HashSet::new();
-        let mut open = vec![(start, hash, name.clone())];
-        while let Some((waiting, hash, name)) = open.pop() {
-            let mut shard = self.shard(hash).lock();
-            let Some(lock) = find(&mut shard, hash, &name) else { continue };
-            let Some(place) = lock.waiters.iter().position(|waiter| waiter.id == waiting) else { continue };
-            if waiting != start && lock.waiters.iter().take(place).any(|waiter| waiter.id == start) {
-                return true;
-            }
-            for (holder, _) in lock.holders.iter().filter(|(holder, _)| *holder != waiting) {
-                if *holder == start {
+        let mut open = vec![start];
+        while let Some(waiting) = open.pop() {
+            let Some(obstacle) = waits_for.get(&waiting) else { continue };
+            for blocker in self.blockers(waiting, start, obstacle) {
+                if blocker == start {
                     return true;
                 }
-                if seen.insert(*holder)
-                    && let Some((hash, name)) = waits_for.get(holder)
-                {
-                    open.push((*holder, *hash, name.clone()));
+                if seen.insert(blocker) {
+                    open.push(blocker);
                 }
             }
         }
         false
+    }
+
+    /// Whom `waiting` waits for. Of the earlier waiters of a lock only `start` counts: they wait for that lock's
+    /// holders, so only holders lead further.
+    fn blockers(&self, waiting: TransactionId, start: TransactionId, obstacle: &Obstacle) -> Vec<TransactionId> {
+        match obstacle {
+            Obstacle::Ranges(name) => self.gaps.blockers(waiting, name),
+            Obstacle::Lock(hash, name) => {
+                let mut shard = self.shard(*hash).lock();
+                let Some(lock) = find(&mut shard, *hash, name) else { return Vec::new() };
+                let Some(place) = lock.waiters.iter().position(|waiter| waiter.id == waiting) else {
+                    return Vec::new();
+                };
+                let earlier = lock.waiters.iter().take(place).map(|waiter| waiter.id);
+                let earlier = earlier.filter(|id| waiting != start && *id == start);
+                let holders = lock.holders.iter().map(|(holder, _)| *holder).filter(|holder| *holder != waiting);
+                earlier.chain(holders).collect()
+            }
+        }
     }
 }
 

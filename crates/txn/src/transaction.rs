@@ -4,7 +4,8 @@
 //! binlog, into the same object; savepoints take both back together.
 //!
 //! Invariants
-//! 1. A version is written only under an exclusive lock of its key: the caller locks first.
+//! 1. A version is written only under an exclusive lock of its key: the caller locks first. A key that is new is
+//!    claimed first, so that locking scans find it ([`Transaction::claim`]).
 //! 2. Whatever way a transaction ends, its locks are released: dropping it is a rollback.
 
 use std::sync::Arc;
@@ -14,18 +15,21 @@ use cohort_engine::{Direction, EngineId, KeyRange, ReadError};
 use cohort_log::binlog::{EventOptions, EventsMark, TransactionEvents};
 
 use crate::commit::Published;
-use crate::locks::{HeldLocks, KillHandle, LockError, LockMode};
+use crate::locking_scan::Obstructed;
+use crate::locks::{Claim, Granted, HeldLocks, Hold, KillHandle, LockError, LockManager, LockMode, RangeLook};
 use crate::scan::Scan;
 use crate::store::Store;
 use crate::write_set::WriteSet;
 
-/// When a transaction's snapshot is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// When a transaction's snapshot is taken, and what its locking scans keep others from (`transaction_isolation`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isolation {
-    /// Anew for every statement.
+    /// A snapshot for every statement; rows are locked, ranges are not.
     ReadCommitted,
-    /// Once, at the first snapshot read.
+    /// One snapshot, at the first snapshot read; locking scans lock the ranges they have seen, too.
     RepeatableRead,
+    /// The same, and the caller makes every read of a transaction a locking one.
+    Serializable,
 }
 
 /// Which versions a read sees; the transaction's own writes always come first.
@@ -41,6 +45,7 @@ pub enum Read {
 #[derive(Clone, Debug)]
 pub struct Savepoint {
     writes: usize,
+    claims: usize,
     events: EventsMark,
 }
 
@@ -162,23 +167,128 @@ impl Transaction {
         Ok(Scan::new(cursor, direction, [own, in_flight]))
     }
 
+    /// When snapshots are taken, and whether ranges are locked.
+    pub fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
     /// Locks `key` to the end of the transaction, waiting if it must.
-    pub fn lock(&mut self, engine: EngineId, key: &[u8], mode: LockMode) -> Result<(), LockError> {
+    pub fn lock(&mut self, engine: EngineId, key: &[u8], mode: LockMode) -> Result<Granted, LockError> {
         self.name_lock(engine.0, key);
         self.store.locks().lock(&mut self.locks, &self.lock_name, mode, self.lock_wait)
     }
 
-    /// Locks `key` if that needs no waiting, and says whether it did (NOWAIT, SKIP LOCKED).
-    pub fn try_lock(&mut self, engine: EngineId, key: &[u8], mode: LockMode) -> bool {
+    /// Locks `key` if that needs no waiting (NOWAIT, SKIP LOCKED).
+    pub fn try_lock(&mut self, engine: EngineId, key: &[u8], mode: LockMode) -> Option<Granted> {
         self.name_lock(engine.0, key);
         self.store.locks().try_lock(&mut self.locks, &self.lock_name, mode)
+    }
+
+    /// Whether [`Transaction::lock`] would have to wait now.
+    pub fn would_wait(&mut self, engine: EngineId, key: &[u8], mode: LockMode) -> bool {
+        self.name_lock(engine.0, key);
+        self.store.locks().would_wait(&self.locks, &self.lock_name, mode)
+    }
+
+    /// Gives up the lock of a key that was found not to matter. Only for a lock that was [`Granted::new`] to the
+    /// statement that gives it up.
+    pub fn unlock(&mut self, engine: EngineId, key: &[u8]) {
+        self.name_lock(engine.0, key);
+        self.store.locks().unlock(&mut self.locks, &self.lock_name);
+    }
+
+    /// Turns the exclusive lock of a key into a shared one; for a lock that was [`Granted::new`].
+    pub fn downgrade(&mut self, engine: EngineId, key: &[u8]) {
+        self.name_lock(engine.0, key);
+        self.store.locks().downgrade(&self.locks, &self.lock_name);
+    }
+
+    /// Claims `key`, under which there is nothing yet, for a [`Transaction::put`], with its exclusive lock. Range
+    /// locks of others hold a claim up, and so do locks; this does not wait for either.
+    pub fn claim(&mut self, engine: EngineId, key: &[u8]) -> Claim {
+        self.name_lock(engine.0, key);
+        self.store.locks().claim(&mut self.locks, &self.lock_name)
+    }
+
+    /// The same for a key without a lock of its own, which belongs to the row `row_key`, exclusively locked.
+    /// Waits for ranges that cover it.
+    pub fn claim_entry(&mut self, engine: EngineId, key: &[u8], row_key: &[u8]) -> Result<(), LockError> {
+        let row = [&[engine.0], row_key].concat();
+        loop {
+            self.name_lock(engine.0, key);
+            match self.store.locks().claim_entry(&mut self.locks, &self.lock_name, &row) {
+                Claim::Covered => self.await_ranges(engine, key)?,
+                Claim::Granted { .. } | Claim::Locked => return Ok(()),
+            }
+        }
+    }
+
+    /// Takes back the last claim of a key, whose lock stays.
+    pub fn disclaim(&mut self) {
+        let count = LockManager::claims(&self.locks);
+        self.store.locks().undo_claims(&mut self.locks, count.saturating_sub(1), true);
+    }
+
+    /// Waits until no range lock of another transaction covers `key`. Another may when this returns.
+    pub fn await_ranges(&mut self, engine: EngineId, key: &[u8]) -> Result<(), LockError> {
+        self.name_lock(engine.0, key);
+        self.store.locks().await_ranges(&mut self.locks, &self.lock_name, self.lock_wait)
+    }
+
+    /// Locks a key that has no row against inserts to the end of the transaction; at READ COMMITTED it does not.
+    /// The key's lock must be held, so that nobody is about to insert it.
+    pub fn lock_absent(&mut self, engine: EngineId, key: &[u8]) {
+        if self.locks_ranges() {
+            let end = [key, &[0]].concat();
+            self.look(engine, key, &end, Direction::Forward, Obstructed::PassOver);
+        }
+    }
+
+    /// Whether locking scans lock ranges.
+    pub(crate) fn locks_ranges(&self) -> bool {
+        self.isolation != Isolation::ReadCommitted
+    }
+
+    /// Looks for inserts of others from `lower` to `upper`, which is not in it, and locks that range if the
+    /// isolation asks for it: up to the first of them, unless those are passed over.
+    pub(crate) fn look(
+        &mut self,
+        engine: EngineId,
+        lower: &[u8],
+        upper: &[u8],
+        direction: Direction,
+        obstructed: Obstructed,
+    ) -> RangeLook {
+        let [lower, upper] = [lower, upper].map(|key| [&[engine.0], key].concat());
+        let hold = match (self.locks_ranges(), obstructed) {
+            (false, _) => Hold::Nothing,
+            (true, Obstructed::PassOver) => Hold::Everything,
+            (true, Obstructed::Wait | Obstructed::Refuse) => Hold::UpToClaim,
+        };
+        self.store.locks().look(&mut self.locks, &lower, &upper, direction, hold)
+    }
+
+    /// See [`RangeLook::ended`].
+    pub(crate) fn ended_claims(&mut self, engine: EngineId, key: &[u8]) -> u64 {
+        self.name_lock(engine.0, key);
+        self.store.locks().ended_claims(&self.lock_name)
+    }
+
+    /// Locks by a name that [`RangeLook::claim`] gave.
+    pub(crate) fn lock_name(&mut self, name: &[u8], mode: LockMode) -> Result<Granted, LockError> {
+        self.store.locks().lock(&mut self.locks, name, mode, self.lock_wait)
+    }
+
+    /// Takes such a lock back.
+    pub(crate) fn unlock_name(&mut self, name: &[u8]) {
+        self.store.locks().unlock(&mut self.locks, name);
     }
 
     /// Locks a table's definition to the end of the transaction: shared to use it, exclusive to
     /// change it. `timeout` is `lock_wait_timeout`.
     pub fn lock_table(&mut self, table: u64, mode: LockMode, timeout: Duration) -> Result<(), LockError> {
         self.name_lock(TABLE_LOCK, &table.to_be_bytes());
-        self.store.locks().lock(&mut self.locks, &self.lock_name, mode, timeout)
+        self.store.locks().lock(&mut self.locks, &self.lock_name, mode, timeout).map(|_| ())
     }
 
     fn name_lock(&mut self, space: u8, key: &[u8]) {
@@ -221,12 +331,13 @@ impl Transaction {
 
     /// Marks the present point.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint { writes: self.writes.mark(), events: self.events.mark() }
+        Savepoint { writes: self.writes.mark(), claims: LockManager::claims(&self.locks), events: self.events.mark() }
     }
 
-    /// Takes back writes and events after `savepoint`; locks stay.
+    /// Takes back writes and events after `savepoint`. Locks stay, but for those of keys that were inserted.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) {
         self.writes.undo_to(savepoint.writes);
+        self.store.locks().undo_claims(&mut self.locks, savepoint.claims, false);
         self.events.truncate(savepoint.events.clone());
     }
 

@@ -10,15 +10,16 @@
 //! ```text
 //! key    `\0\0\0\0xa` | length of gtrid u8 | gtrid | length of bqual u8 | bqual
 //!        | format id, 4 bytes big-endian
-//! value  version u8 = 1 | in the binlog u8
+//! value  version u8 = 2 | in the binlog u8
 //!        | locks u32, per lock: exclusive u8, length u32, name
+//!        | claims u32, per claim: length u32, name, length u32, name of the row's lock; not there in version 1
 //!        | engines u8, per engine: id u8, length u32, redo
 //! ```
 //!
 //! Invariants
 //! 1. There is an entry exactly for each prepared transaction that wrote something.
 //! 2. A prepared transaction's locks are held until its decision is durable; after a restart they are taken
-//!    before the first commit.
+//!    before the first commit. Its range locks do not survive a restart, as in InnoDB.
 //! 3. A name is decided once: whoever decides has the branch locked until the outcome is known.
 //!
 //! A prepared transaction that wrote nothing has nothing to lose: it is in memory only.
@@ -33,7 +34,7 @@ use parking_lot::Mutex;
 use crate::carrier::blocking;
 use crate::cohort_record::{CohortRecordError, Reader};
 use crate::commit::CommitError;
-use crate::locks::{HeldLocks, LockMode};
+use crate::locks::{HeldLocks, LockManager, LockMode};
 use crate::recovery::RecoverError;
 use crate::store::Store;
 use crate::transaction::Transaction;
@@ -43,7 +44,9 @@ use crate::write_set::WriteSet;
 const ENGINE: EngineId = EngineId(0);
 /// What the entries' keys begin with: keys that begin with four zeros are the store's own.
 const PREFIX: &[u8; 6] = b"\0\0\0\0xa";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// Without claims.
+const VERSION_WITHOUT_CLAIMS: u8 = 1;
 
 /// Why an XA transaction was not decided.
 #[derive(Debug, thiserror::Error)]
@@ -160,7 +163,8 @@ impl Store {
             let empty = TransactionEvents::new(EventOptions::default());
             prepare.events = std::mem::replace(&mut transaction.events, empty);
             let locks = self.locks().modes(&transaction.locks);
-            self.change_entry(&mut prepare, active.xid(), Some(&encode(logged, &locks, &transaction.writes)));
+            let entry = encode(logged, &locks, &transaction.locks, &transaction.writes);
+            self.change_entry(&mut prepare, active.xid(), Some(&entry));
             self.commit_and_wait(prepare)?;
         } else {
             // What it read may not be durable yet.
@@ -211,7 +215,7 @@ impl Store {
     fn change_entry(&self, transaction: &mut Transaction, xid: &XaId, value: Option<&[u8]>) {
         let key = encode_key(xid);
         let locked = transaction.try_lock(ENGINE, &key, LockMode::Exclusive);
-        assert!(locked, "the name is in nobody else's hands");
+        assert!(locked.is_some(), "the name is in nobody else's hands");
         match value {
             Some(value) => transaction.put(ENGINE, &key, value),
             None => transaction.delete(ENGINE, &key),
@@ -238,7 +242,7 @@ impl Store {
         let xid = decode_key(key)?;
         let mut reader = Reader::new(value);
         let [version, logged] = reader.array()?;
-        if version != VERSION {
+        if version != VERSION && version != VERSION_WITHOUT_CLAIMS {
             return Err(EntryError::Version(version));
         }
         let mut locks = self.new_locks();
@@ -246,9 +250,16 @@ impl Store {
             let [exclusive] = reader.array()?;
             let mode = if exclusive == 0 { LockMode::Shared } else { LockMode::Exclusive };
             let len = reader.u32()? as usize;
-            if !self.locks().try_lock(&mut locks, reader.take(len)?, mode) {
+            if self.locks().try_lock(&mut locks, reader.take(len)?, mode).is_none() {
                 return Err(EntryError::Locked);
             }
+        }
+        let claims = if version == VERSION { reader.u32()? } else { 0 };
+        for _ in 0..claims {
+            let len = reader.u32()? as usize;
+            let name = reader.take(len)?;
+            let len = reader.u32()? as usize;
+            self.locks().claim_entry(&mut locks, name, reader.take(len)?);
         }
         let mut writes = WriteSet::default();
         let [engines] = reader.array()?;
@@ -308,12 +319,18 @@ fn decode_key(key: &[u8]) -> Result<XaId, EntryError> {
     XaId::new(gtrid, bqual, u32::from_be_bytes(reader.array()?)).ok_or(EntryError::Name)
 }
 
-fn encode(logged: bool, locks: &[(Arc<[u8]>, LockMode)], writes: &WriteSet) -> Vec<u8> {
+fn encode(logged: bool, locks: &[(Arc<[u8]>, LockMode)], held: &HeldLocks, writes: &WriteSet) -> Vec<u8> {
     let length = |len: usize| u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes();
     let mut bytes = vec![VERSION, u8::from(logged)];
     bytes.extend_from_slice(&length(locks.len()));
     for (name, mode) in locks {
         bytes.push(u8::from(*mode == LockMode::Exclusive));
+        bytes.extend_from_slice(&length(name.len()));
+        bytes.extend_from_slice(name);
+    }
+    let claims = LockManager::claimed(held);
+    bytes.extend_from_slice(&length(claims.len()));
+    for name in claims.flat_map(|(name, row)| [name, row]) {
         bytes.extend_from_slice(&length(name.len()));
         bytes.extend_from_slice(name);
     }

@@ -12,6 +12,7 @@ use cohort_sql::error::{
     ER_UNKNOWN_TIME_ZONE, ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use cohort_sql::expr::VariableScope;
+use cohort_sql::isolation_level::IsolationLevel;
 use cohort_sql::session::{Diagnostic, DiagnosticLevel, SessionState};
 use cohort_sql::types::SqlMode;
 use cohort_sql::types::temporal::TimeZone;
@@ -76,7 +77,6 @@ pub fn check_value(session: &SessionState, row: &SystemVariable, value: &Value) 
 fn setting_error(row: &SystemVariable, error: &SettingError) -> SqlError {
     match error {
         SettingError::Value(value) => SqlError::new(ER_WRONG_VALUE_FOR_VAR, &[&row.name, value]),
-        SettingError::Unsupported(value) => SqlError::unsupported(format_args!("{}={value}", row.name)),
         SettingError::Type => SqlError::new(ER_WRONG_TYPE_FOR_VAR, &[&row.name]),
         SettingError::Charset(name) => SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[name]),
         SettingError::Collation(name) => SqlError::new(ER_UNKNOWN_COLLATION, &[name]),
@@ -152,7 +152,10 @@ pub fn apply(session: &mut SessionState, row: &SystemVariable, setting: &Setting
         ("sql_log_bin", Setting::Bool(on)) => session.log_to_binlog = *on,
         ("sql_mode", Setting::Text(list)) => session.sql_mode = SqlMode::parse(list).unwrap_or(SqlMode::DEFAULT),
         ("time_zone", Setting::Text(name)) => session.time_zone = TimeZone::parse(name).unwrap_or(TimeZone::UTC),
-        ("transaction_isolation", Setting::Text(level)) => session.isolation = isolation(level),
+        ("transaction_isolation", Setting::Text(level)) => {
+            session.isolation =
+                IsolationLevel::named(level).map_or(Isolation::RepeatableRead, IsolationLevel::isolation);
+        }
         ("transaction_read_only", Setting::Bool(on)) => session.read_only = *on,
         ("timestamp", Setting::Double(seconds)) => {
             session.fixed_now_us = (*seconds != 0.0).then_some((seconds * 1e6) as i64);
@@ -160,14 +163,6 @@ pub fn apply(session: &mut SessionState, row: &SystemVariable, setting: &Setting
         ("insert_id", Setting::Int(value)) => session.insert_id.set((*value != 0).then_some(*value)),
         ("last_insert_id" | "identity", Setting::Int(value)) => session.last_insert_id.set(*value),
         _ => {}
-    }
-}
-
-/// READ UNCOMMITTED gets what it may: committed rows.
-fn isolation(level: &str) -> Isolation {
-    match level {
-        "READ-COMMITTED" | "READ-UNCOMMITTED" => Isolation::ReadCommitted,
-        _ => Isolation::RepeatableRead,
     }
 }
 

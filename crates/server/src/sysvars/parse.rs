@@ -15,9 +15,6 @@ pub enum SettingError {
     /// The variable does not take this value (1231).
     #[error("can't be set to the value of '{0}'")]
     Value(String),
-    /// The value exists, but nothing here implements it (1235).
-    #[error("does not support the value '{0}' yet")]
-    Unsupported(String),
     /// The variable does not take values of this type (1232).
     #[error("incorrect argument type")]
     Type,
@@ -123,11 +120,7 @@ impl SystemVariable {
             Kind::Bool => Setting::Bool(parse_bool(text).ok_or_else(wrong)?),
             Kind::Word(words) => {
                 let word = words.iter().find(|word| word.eq_ignore_ascii_case(text));
-                let word = *word.ok_or_else(wrong)?;
-                if word == "SERIALIZABLE" {
-                    return Err(SettingError::Unsupported(word.to_owned()));
-                }
-                Setting::text(word)
+                Setting::text(*word.ok_or_else(wrong)?)
             }
             Kind::Engine => match ENGINES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)) {
                 Some((_, engine)) => Setting::text(*engine),

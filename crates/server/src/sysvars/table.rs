@@ -215,7 +215,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("timestamp", Session, Anytime, Double { min: 0.0, max: 2_147_483_647.0 }, "0", "The session's present time, seconds since 1970; 0 for the clock's."),
     row("tls_version", Global, Never, Text, "", "Connections are not encrypted."),
     row("tmpdir", Global, Never, Text, "/tmp", "Directory of temporary files."),
-    alias("tx_isolation", row("transaction_isolation", Both, Anytime, Word(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]), "REPEATABLE-READ", "When transactions take their snapshot; READ-COMMITTED and REPEATABLE-READ are there.")),
+    alias("tx_isolation", row("transaction_isolation", Both, Anytime, Word(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]), "REPEATABLE-READ", "When transactions take their snapshot, and what they lock; READ-UNCOMMITTED is taken as READ-COMMITTED.")),
     alias("tx_read_only", row("transaction_read_only", Both, Anytime, Bool, "OFF", "Transactions may not write.")),
     row("unique_checks", Both, Anytime, Bool, "ON", "Unique keys are checked either way."),
     row("updatable_views_with_limit", Both, Anytime, Only("YES"), "YES", "There are no views to update."),

@@ -2,6 +2,7 @@
 
 mod checks;
 mod golden;
+mod locking;
 mod waiting;
 
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use cohort_txn::{LockMode, Read};
+
 use super::row_change::{self, Changed, Conflict, duplicate, find_conflict, new_row_key};
 use super::{Run, failure, select};
 use crate::catalog::definition::{ColumnDef, DefaultValue};
@@ -230,9 +232,11 @@ impl Inserting<'_> {
             self.auto_increment(column, run)?;
         }
         self.check_nulls(run)?;
+        let changes_conflicting = self.plan.replace || !self.plan.on_duplicate.is_empty();
+        let mode = if changes_conflicting { LockMode::Exclusive } else { LockMode::Shared };
         for _ in 0..2 + self.table.indexes.len() {
             let row_key = new_row_key(self.table, &self.row, run)?;
-            let Some(conflict) = find_conflict(self.table, &self.row, &row_key, run)? else {
+            let Some(conflict) = find_conflict(self.table, &self.row, &row_key, mode, run)? else {
                 row_change::insert(self.table, &self.row, &row_key, run)?;
                 self.affected += 1;
                 return Ok(());
@@ -307,10 +311,10 @@ impl Inserting<'_> {
     /// Locks the row in the way and reads it; `None` if it is gone by then.
     fn conflicting(&self, conflict: &Conflict, run: &mut Run<'_>) -> Result<Option<KeyedRow>, SqlError> {
         let engine = self.table.engine;
-        let locked = run.transaction.lock(engine, &conflict.row_key, cohort_txn::LockMode::Exclusive);
+        let locked = run.transaction.lock(engine, &conflict.row_key, LockMode::Exclusive);
         locked.map_err(failure::lock_failed)?;
         let mut stored = Vec::new();
-        let there = run.transaction.get(engine, cohort_txn::Read::Current, &conflict.row_key, &mut stored);
+        let there = run.transaction.get(engine, Read::Current, &conflict.row_key, &mut stored);
         if !there.map_err(failure::read_failed)? {
             return Ok(None);
         }

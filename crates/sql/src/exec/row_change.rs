@@ -3,9 +3,11 @@
 //! Invariants
 //! 1. A key is written under an exclusive lock: of the row, which covers its entries in indexes that are
 //!    not unique, and of each entry of a unique index, taken before its uniqueness is checked.
-//! 2. The event of a change carries the images that are stored before and after it.
+//! 2. A key that is new is claimed first: it waits for the ranges of others that cover it, without its own lock, and
+//!    is seen by their scans.
+//! 3. The event of a change carries the images that are stored before and after it.
 
-use cohort_txn::{LockMode, Read};
+use cohort_txn::{Claim, LockMode, Read};
 
 use super::Run;
 use super::failure::{damaged, lock_failed, read_failed};
@@ -32,7 +34,7 @@ struct IndexEntry {
 }
 
 fn lock(table: &Table, key: &[u8], run: &mut Run<'_>) -> Result<(), SqlError> {
-    run.transaction.lock(table.engine, key, LockMode::Exclusive).map_err(lock_failed)
+    run.transaction.lock(table.engine, key, LockMode::Exclusive).map(|_| ()).map_err(lock_failed)
 }
 
 fn secondary(table: &Table) -> impl Iterator<Item = (usize, &Index)> {
@@ -61,27 +63,69 @@ pub(super) fn new_row_key(table: &Table, row: &[Value], run: &mut Run<'_>) -> Re
     Ok(key)
 }
 
-/// Locks what a new row needs and looks for a row that it would be the double of.
+/// Claims a key of a unique index for a row, and gives what is stored under it if the key is taken.
+///
+/// A taken key gets a lock of `mode`, which tells how the row in the way will be used.
+fn claim(table: &Table, key: &[u8], mode: LockMode, run: &mut Run<'_>) -> Result<Option<Vec<u8>>, SqlError> {
+    let engine = table.engine;
+    let mut there = Vec::new();
+    // Its lock was waited for before it could be claimed.
+    let mut locked = false;
+    loop {
+        let claimed = run.transaction.claim(engine, key);
+        let taken = run.transaction.get(engine, Read::Current, key, &mut there).map_err(read_failed)?;
+        match (claimed, taken) {
+            (Claim::Granted { .. }, false) => return Ok(None),
+            (Claim::Granted { new }, true) => {
+                run.transaction.disclaim();
+                if (new || locked) && mode == LockMode::Shared {
+                    run.transaction.downgrade(engine, key);
+                }
+                return Ok(Some(there));
+            }
+            (Claim::Locked, false) => {
+                locked = run.transaction.lock(engine, key, LockMode::Exclusive).map_err(lock_failed)?.new;
+            }
+            (Claim::Covered, false) => {
+                // Whoever holds the range may want to insert here.
+                if std::mem::take(&mut locked) {
+                    run.transaction.unlock(engine, key);
+                }
+                run.transaction.await_ranges(engine, key).map_err(lock_failed)?;
+            }
+            (Claim::Locked | Claim::Covered, true) => {
+                run.transaction.lock(engine, key, mode).map_err(lock_failed)?;
+                if run.transaction.get(engine, Read::Current, key, &mut there).map_err(read_failed)? {
+                    return Ok(Some(there));
+                }
+            }
+        }
+    }
+}
+
+/// Claims an entry of an index that is not unique for the row `row_key`, which is locked.
+fn claim_entry(table: &Table, entry: &IndexEntry, row_key: &[u8], run: &mut Run<'_>) -> Result<(), SqlError> {
+    run.transaction.claim_entry(table.engine, &entry.key, row_key).map_err(lock_failed)
+}
+
+/// Claims the keys of a new row and looks for a row that it would be the double of. That one, if there is one, is
+/// locked by `mode` in the index where they meet.
 pub(super) fn find_conflict(
     table: &Table,
     row: &[Value],
     row_key: &[u8],
+    mode: LockMode,
     run: &mut Run<'_>,
 ) -> Result<Option<Conflict>, SqlError> {
-    lock(table, row_key, run)?;
-    let mut there = Vec::new();
-    if let Some(primary) = table.primary
-        && run.transaction.get(table.engine, Read::Current, row_key, &mut there).map_err(read_failed)?
-    {
+    let there = claim(table, row_key, mode, run)?;
+    if let (Some(primary), Some(_)) = (table.primary, there) {
         return Ok(Some(Conflict { index: primary, row_key: row_key.to_vec() }));
     }
-    for (at, index) in secondary(table).filter(|(_, index)| index.is_unique()) {
+    for (at, index) in secondary(table) {
         let entry = entry(table, index, row, row_key)?;
         if !entry.unique {
-            continue;
-        }
-        lock(table, &entry.key, run)?;
-        if run.transaction.get(table.engine, Read::Current, &entry.key, &mut there).map_err(read_failed)? {
+            claim_entry(table, &entry, row_key, run)?;
+        } else if let Some(there) = claim(table, &entry.key, mode, run)? {
             let mut row_key = Vec::new();
             table.row_key_of(index, &entry.key, &there, &mut row_key)?;
             return Ok(Some(Conflict { index: at, row_key }));
@@ -173,9 +217,7 @@ pub(super) fn update(
         let mut key = Vec::with_capacity(row_key.len());
         table.primary_key(changed.after, &mut key)?;
         if key != row_key {
-            lock(table, &key, run)?;
-            let mut there = Vec::new();
-            if run.transaction.get(table.engine, Read::Current, &key, &mut there).map_err(read_failed)? {
+            if claim(table, &key, LockMode::Shared, run)?.is_some() {
                 return Ok(Some(Conflict { index: primary, row_key: key }));
             }
             new_key = Some(key);
@@ -189,10 +231,10 @@ pub(super) fn update(
         }
         let old = entry(table, index, changed.before, row_key)?;
         let new = entry(table, index, changed.after, after_key)?;
-        if new.unique && new.key != old.key {
-            lock(table, &new.key, run)?;
-            let mut there = Vec::new();
-            if run.transaction.get(table.engine, Read::Current, &new.key, &mut there).map_err(read_failed)? {
+        if new.key != old.key {
+            if !new.unique {
+                claim_entry(table, &new, after_key, run)?;
+            } else if let Some(there) = claim(table, &new.key, LockMode::Shared, run)? {
                 let mut row_key = Vec::new();
                 table.row_key_of(index, &new.key, &there, &mut row_key)?;
                 return Ok(Some(Conflict { index: at, row_key }));

@@ -7,7 +7,9 @@ use cohort_txn::LockMode;
 
 use super::Run;
 use super::limit::Limit;
-use super::source::{MadeRows, OneRow, RowLocks, RowSource, TableRows, matches};
+use super::locking::{LockedRows, RowLocks};
+use super::source::{MadeRows, OneRow, RowSource, TableRows, matches};
+use crate::ast::{Locking, RowWait};
 use crate::catalog::system;
 use crate::error::SqlError;
 use crate::expr::StatementContext;
@@ -31,14 +33,17 @@ pub(super) fn run(plan: &SelectPlan, run: &mut Run<'_>, take: &mut RowTaker<'_>)
         let made = run.statement.env.show(run.session, &show)?.rows;
         return produce(plan, run, &mut MadeRows(made.into_iter()), false, false, limit, &mut row, take);
     }
-    let locks = plan.locking.map(|locking| {
-        let mode = if locking.exclusive { LockMode::Exclusive } else { LockMode::Shared };
-        (RowLocks { mode, wait: locking.wait }, plan.filter.as_ref())
-    });
-    let filtered = locks.is_some();
-    let mut rows = TableRows::open(table, &plan.access, &plan.wanted, locks, run)?;
+    let unlocked = run.locks_reads.then_some(Locking { exclusive: false, wait: RowWait::Wait });
+    let Some(locking) = plan.locking.or(unlocked) else {
+        let mut rows = TableRows::open(table, &plan.access, &plan.wanted, run)?;
+        let ordered = plan.access.ordered && rows.as_planned();
+        return produce(plan, run, &mut rows, ordered, false, limit, &mut row, take);
+    };
+    let mode = if locking.exclusive { LockMode::Exclusive } else { LockMode::Shared };
+    let locks = RowLocks { mode, wait: locking.wait, semi_consistent: false };
+    let mut rows = LockedRows::open(table, &plan.access, &plan.wanted, plan.filter.as_ref(), locks, run)?;
     let ordered = plan.access.ordered && rows.as_planned;
-    produce(plan, run, &mut rows, ordered, filtered, limit, &mut row, take)
+    produce(plan, run, &mut rows, ordered, true, limit, &mut row, take)
 }
 
 #[allow(clippy::too_many_arguments)]

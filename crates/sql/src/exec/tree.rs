@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use cohort_txn::Isolation;
-
 use super::context::Statement as Context;
 use super::show::{self, Shown};
 use crate::ast::{Assignment, Expr as Tree, ShowFilter};
@@ -11,6 +9,7 @@ use crate::error::{
     ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_WRONG_ARGUMENTS, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR, SqlError,
 };
 use crate::expr::{EvalContext, Expr, VariableScope};
+use crate::isolation_level::IsolationLevel;
 use crate::plan::bind::Scope;
 use crate::session::{DiagnosticLevel, Environment, KillTarget, ResultColumn, ResultSink, SessionState};
 use crate::types::ResultType;
@@ -70,12 +69,8 @@ fn system(
     match (name, value) {
         ("transaction_isolation" | "tx_isolation", Some(value)) => {
             let Value::Text(text) = &value else { return Err(SqlError::new(ER_WRONG_TYPE_FOR_VAR, &[&name])) };
-            let isolation = match text.to_ascii_uppercase().as_str() {
-                "READ-COMMITTED" => Isolation::ReadCommitted,
-                "REPEATABLE-READ" => Isolation::RepeatableRead,
-                "SERIALIZABLE" | "READ-UNCOMMITTED" => return Err(SqlError::unsupported(text)),
-                _ => return Err(SqlError::new(ER_WRONG_VALUE_FOR_VAR, &[&name, text])),
-            };
+            let isolation =
+                IsolationLevel::named(text).ok_or_else(|| SqlError::new(ER_WRONG_VALUE_FOR_VAR, &[&name, text]))?;
             transaction(VariableScope::Any, Some(isolation), None, session, env)
         }
         ("transaction_read_only" | "tx_read_only", Some(value)) => {
@@ -94,7 +89,7 @@ fn system(
 
 fn transaction(
     scope: VariableScope,
-    isolation: Option<Isolation>,
+    isolation: Option<IsolationLevel>,
     read_only: Option<bool>,
     session: &mut SessionState,
     env: &dyn Environment,
@@ -104,7 +99,7 @@ fn transaction(
             return Err(SqlError::new(ER_CANT_CHANGE_TX_CHARACTERISTICS, &[]));
         }
         if let Some(isolation) = isolation {
-            session.set_next_isolation(isolation);
+            session.set_next_isolation(isolation.isolation());
         }
         if let Some(read_only) = read_only {
             session.set_next_read_only(read_only);
@@ -112,11 +107,7 @@ fn transaction(
         return Ok(());
     }
     if let Some(isolation) = isolation {
-        let name = match isolation {
-            Isolation::ReadCommitted => "READ-COMMITTED",
-            Isolation::RepeatableRead => "REPEATABLE-READ",
-        };
-        env.set_variable(session, scope, "transaction_isolation", Some(Value::text(name)))?;
+        env.set_variable(session, scope, "transaction_isolation", Some(Value::text(isolation.name())))?;
     }
     if let Some(read_only) = read_only {
         env.set_variable(session, scope, "transaction_read_only", Some(Value::bool(read_only)))?;

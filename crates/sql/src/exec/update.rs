@@ -1,23 +1,29 @@
 //! UPDATE and DELETE.
 
-use cohort_txn::LockMode;
+use cohort_txn::{Isolation, LockMode};
 
 use super::Run;
 use super::insert::{assign, current_timestamp};
 use super::limit::count_or_all;
+use super::locking::{LockedRows, RowLocks};
 use super::row_change::{self, Changed, duplicate};
 use super::select::SortedRows;
-use super::source::{RowLocks, RowSource, TableRows};
+use super::source::RowSource;
 use crate::ast::RowWait;
 use crate::catalog::table::Table;
 use crate::error::SqlError;
 use crate::expr::StatementContext;
 use crate::memory::key_bytes;
+use crate::plan::access::Access;
 use crate::plan::{DeletePlan, SortKey, UpdatePlan};
 use crate::session::StatementResult;
 use crate::value::Value;
 
-const LOCKS: RowLocks = RowLocks { mode: LockMode::Exclusive, wait: RowWait::Wait };
+/// How a change locks its rows. Only an UPDATE passes over rows that others have locked, as in InnoDB.
+fn locks(update: bool, run: &Run<'_>) -> RowLocks {
+    let semi_consistent = update && run.transaction.isolation() == Isolation::ReadCommitted;
+    RowLocks { mode: LockMode::Exclusive, wait: RowWait::Wait, semi_consistent }
+}
 
 /// A row that was found and locked.
 struct Found {
@@ -25,27 +31,46 @@ struct Found {
     stored: Vec<u8>,
 }
 
+/// When rows are changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// As they are found.
+    AtOnce,
+    /// When all are found: they are to be sorted, or the change moves them within the index that is scanned, where the
+    /// scan would meet them again.
+    AllFound,
+}
+
 /// Changes one locked row: the row, its key, and how it is stored.
 type RowChange<'a> = dyn FnMut(&mut Run<'_>, &mut Vec<Value>, &[u8], &[u8]) -> Result<(), SqlError> + 'a;
 
-/// Whether rows must all be found before the first is changed: to be sorted.
-fn sorts(sort: &[SortKey], rows: &TableRows<'_>, ordered: bool) -> bool {
-    !(sort.is_empty() || (ordered && rows.as_planned))
+impl When {
+    /// For a scan whose rows are to be sorted by `sort` and changed in `changed` columns.
+    fn of(table: &Table, rows: &LockedRows<'_>, sort: &[SortKey], changed: &[usize]) -> When {
+        let keys = [rows.index(), table.primary].into_iter().flatten();
+        let moves = keys.flat_map(|index| &table.indexes[index].columns).any(|column| changed.contains(column));
+        if sort.is_empty() && !moves { When::AtOnce } else { When::AllFound }
+    }
+}
+
+/// What the rows of a scan are still to be sorted by.
+fn left_to_sort<'p>(sort: &'p [SortKey], access: &Access, rows: &LockedRows<'_>) -> &'p [SortKey] {
+    if access.ordered && rows.as_planned { &[] } else { sort }
 }
 
 /// Gives each locked row to `change`, at most `limit`, in the order of `sort`.
 fn each_row(
     table: &Table,
-    rows: &mut TableRows<'_>,
+    rows: &mut LockedRows<'_>,
     sort: &[SortKey],
-    sorting: bool,
+    when: When,
     limit: u64,
     run: &mut Run<'_>,
     change: &mut RowChange<'_>,
 ) -> Result<(), SqlError> {
     let mut row = vec![Value::Null; table.def.columns.len()];
     let mut done = 0;
-    if !sorting {
+    if when == When::AtOnce {
         while done < limit && rows.next(run, &mut row)? {
             change(run, &mut row, &rows.row_key, &rows.stored)?;
             done += 1;
@@ -53,7 +78,9 @@ fn each_row(
         return Ok(());
     }
     let mut found = SortedRows::new();
-    while rows.next(run, &mut row)? {
+    // What comes first is found first where nothing is to be sorted.
+    while (!sort.is_empty() || done < limit) && rows.next(run, &mut row)? {
+        done += 1;
         run.statement.hold(key_bytes(&rows.row_key) + key_bytes(&rows.stored))?;
         found.add(sort, &row, Found { key: rows.row_key.clone(), stored: rows.stored.clone() }, run)?;
     }
@@ -69,8 +96,12 @@ pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementRe
     let limit = count_or_all(plan.limit.as_ref(), run)?;
     let warnings = run.session.diagnostics.borrow().len();
     let (mut matched, mut changed) = (0_u64, 0_u64);
-    let mut rows = TableRows::open(table, &plan.access, &plan.wanted, Some((LOCKS, plan.filter.as_ref())), run)?;
-    let sorting = sorts(&plan.sort, &rows, plan.access.ordered);
+    let locks = locks(true, run);
+    let mut rows = LockedRows::open(table, &plan.access, &plan.wanted, plan.filter.as_ref(), locks, run)?;
+    let assigned: Vec<usize> =
+        plan.assignments.iter().map(|(column, _)| *column).chain(plan.touched.iter().copied()).collect();
+    let sort = left_to_sort(&plan.sort, &plan.access, &rows);
+    let when = When::of(table, &rows, sort, &assigned);
     let mut columns: Vec<(usize, Value)> = Vec::with_capacity(plan.assignments.len());
     let mut before = vec![Value::Null; table.def.columns.len()];
     let mut change = |run: &mut Run<'_>, row: &mut Vec<Value>, key: &[u8], stored: &[u8]| {
@@ -91,8 +122,7 @@ pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementRe
             row[*column] = current_timestamp(&table.def.columns[*column], matched, run)?;
         }
         if !plan.touched.is_empty() {
-            let all = plan.assignments.iter().map(|(column, _)| *column).chain(plan.touched.iter().copied());
-            collect_changes(all, &before, row, &mut columns);
+            collect_changes(assigned.iter().copied(), &before, row, &mut columns);
         }
         pass_auto_increment(table, &columns, run)?;
         let change = Changed { columns: &columns, before: &before, after: row };
@@ -108,7 +138,7 @@ pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementRe
         }
         Ok(())
     };
-    each_row(table, &mut rows, &plan.sort, sorting, limit, run, &mut change)?;
+    each_row(table, &mut rows, sort, when, limit, run, &mut change)?;
     let affected = if run.session.client_found_rows { matched } else { changed };
     run.session.row_count.set(i64::try_from(affected).unwrap_or(i64::MAX));
     let warnings = run.session.diagnostics.borrow().len() - warnings;
@@ -159,13 +189,15 @@ pub(super) fn delete(plan: &DeletePlan, run: &mut Run<'_>) -> Result<StatementRe
     // Index entries are removed by their keys, which any column may be part of.
     let wanted: Vec<usize> = (0..table.def.columns.len()).collect();
     let mut affected = 0_u64;
-    let mut rows = TableRows::open(table, &plan.access, &wanted, Some((LOCKS, plan.filter.as_ref())), run)?;
-    let sorting = sorts(&plan.sort, &rows, plan.access.ordered);
+    let locks = locks(false, run);
+    let mut rows = LockedRows::open(table, &plan.access, &wanted, plan.filter.as_ref(), locks, run)?;
+    let sort = left_to_sort(&plan.sort, &plan.access, &rows);
+    let when = When::of(table, &rows, sort, &[]);
     let mut change = |run: &mut Run<'_>, row: &mut Vec<Value>, key: &[u8], stored: &[u8]| {
         affected += 1;
         row_change::delete(table, row, key, stored, run)
     };
-    each_row(table, &mut rows, &plan.sort, sorting, limit, run, &mut change)?;
+    each_row(table, &mut rows, sort, when, limit, run, &mut change)?;
     run.session.row_count.set(i64::try_from(affected).unwrap_or(i64::MAX));
     Ok(StatementResult::Done { affected, last_insert_id: 0, info: String::new() })
 }

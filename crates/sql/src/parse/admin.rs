@@ -1,7 +1,5 @@
 //! Statements by their first words; transactions, SET and what an operator does.
 
-use cohort_txn::Isolation;
-
 use super::cursor::Cursor;
 use super::expression::{system_variable, user_variable};
 use super::fingerprint::Mark;
@@ -9,6 +7,7 @@ use super::{account, front, schema, show, xa};
 use crate::ast::{AdminCommand, Assignment, Completion, Expr, Statement};
 use crate::error::SqlError;
 use crate::expr::VariableScope;
+use crate::isolation_level::IsolationLevel;
 use crate::session::KillTarget;
 use crate::types::SqlMode;
 use crate::value::Value;
@@ -295,17 +294,8 @@ fn transaction(cursor: &mut Cursor<'_>, scope: VariableScope) -> Result<Assignme
     let (mut isolation, mut read_only) = (None, None);
     loop {
         if isolation.is_none() && cursor.takes("ISOLATION LEVEL") {
-            isolation = Some(if cursor.takes("READ COMMITTED") {
-                Isolation::ReadCommitted
-            } else if cursor.takes("REPEATABLE READ") {
-                Isolation::RepeatableRead
-            } else if cursor.takes("SERIALIZABLE") {
-                return Err(SqlError::unsupported("SERIALIZABLE"));
-            } else if cursor.takes("READ UNCOMMITTED") {
-                return Err(SqlError::unsupported("READ UNCOMMITTED"));
-            } else {
-                return Err(cursor.unexpected());
-            });
+            let level = IsolationLevel::ALL.into_iter().find(|level| cursor.takes(&level.name().replace('-', " ")));
+            isolation = Some(level.ok_or_else(|| cursor.unexpected())?);
         } else if read_only.is_none() && cursor.takes("READ ONLY") {
             read_only = Some(true);
         } else if read_only.is_none() && cursor.takes("READ WRITE") {

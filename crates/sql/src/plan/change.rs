@@ -5,7 +5,7 @@ use super::bind::Scope;
 use super::{
     DeletePlan, InsertPlan, InsertRows, InsertValue, PlanContext, SortKey, UpdatePlan, select, wanted_columns,
 };
-use crate::ast::{self, Delete, Insert, InsertSource, Locking, OrderBy, RowWait, Update};
+use crate::ast::{self, Delete, Insert, InsertSource, OrderBy, Update};
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError};
 use crate::expr::Expr;
@@ -30,9 +30,7 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
                 .collect::<Result<_, SqlError>>()?,
         ),
         InsertSource::Select(source) => {
-            let (mut plan, columns) = select::plan(source, cx)?;
-            // What is written must follow from what is true when it is ordered, not from a snapshot.
-            plan.locking.get_or_insert(Locking { exclusive: false, wait: RowWait::Wait });
+            let (plan, columns) = select::plan(source, cx)?;
             if columns.len() != targets.len() {
                 return Err(SqlError::new(ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
             }

@@ -43,7 +43,7 @@ enum Second {
 }
 
 impl Machine {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let second = Second::Memory(Arc::new(MemoryEngine::new()));
         Machine { disk: SimDisk::new(seed), first: Arc::new(MemoryEngine::new()), second }
     }
@@ -128,7 +128,7 @@ impl Machine {
         Ok(Store::recover(options, disk, clock, self.engines()?, &mut |_| ())?)
     }
 
-    fn open(&self) -> Arc<Store> {
+    pub(crate) fn open(&self) -> Arc<Store> {
         let (disk, clock) = (Arc::new(self.disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
         let engines = self.engines().expect("a disk without faults");
         let opened = Store::open(Machine::options(1), disk, clock, engines, &mut |_| ());

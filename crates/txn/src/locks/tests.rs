@@ -3,34 +3,34 @@ use std::thread;
 
 use super::*;
 
-const SOON: Duration = Duration::from_millis(20);
-const LONG: Duration = Duration::from_secs(30);
+pub(super) const SOON: Duration = Duration::from_millis(20);
+pub(super) const LONG: Duration = Duration::from_secs(30);
 
-struct Party {
-    manager: Arc<LockManager>,
-    held: HeldLocks,
+pub(super) struct Party {
+    pub(super) manager: Arc<LockManager>,
+    pub(super) held: HeldLocks,
 }
 
-fn parties<const N: usize>() -> [Party; N] {
+pub(super) fn parties<const N: usize>() -> [Party; N] {
     let manager = Arc::new(LockManager::new());
     std::array::from_fn(|n| Party { manager: manager.clone(), held: HeldLocks::new(TransactionId(n as u64 + 1)) })
 }
 
 impl Party {
-    fn lock(&mut self, name: &str, mode: LockMode, timeout: Duration) -> Result<(), LockError> {
-        self.manager.lock(&mut self.held, name.as_bytes(), mode, timeout)
+    pub(super) fn lock(&mut self, name: &str, mode: LockMode, timeout: Duration) -> Result<(), LockError> {
+        self.manager.lock(&mut self.held, name.as_bytes(), mode, timeout).map(|_| ())
     }
 
-    fn try_lock(&mut self, name: &str, mode: LockMode) -> bool {
-        self.manager.try_lock(&mut self.held, name.as_bytes(), mode)
+    pub(super) fn try_lock(&mut self, name: &str, mode: LockMode) -> bool {
+        self.manager.try_lock(&mut self.held, name.as_bytes(), mode).is_some()
     }
 
-    fn release(&mut self) {
+    pub(super) fn release(&mut self) {
         self.manager.release_all(&mut self.held);
     }
 
     /// Returns once `count` transactions are parked.
-    fn wait_for_waiters(&self, count: u64) {
+    pub(super) fn wait_for_waiters(&self, count: u64) {
         while self.manager.figures()[0] < count {
             thread::yield_now();
         }
@@ -205,4 +205,48 @@ fn many_threads_on_few_locks_never_hold_one_together() {
         })
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn a_lock_that_is_given_up_early_lets_the_next_one_in() {
+    let [mut a, mut b] = parties();
+    assert!(a.try_lock("row", Exclusive));
+    a.manager.unlock(&mut a.held, b"row");
+    assert!(b.try_lock("row", Exclusive));
+    a.release();
+    assert!(!a.try_lock("row", Shared), "the release of a is not that of b's lock");
+}
+
+#[test]
+fn an_exclusive_lock_that_becomes_shared_lets_readers_in() {
+    let [mut a, mut b, mut c] = parties();
+    assert!(a.try_lock("row", Exclusive));
+    let reader = thread::spawn(move || b.lock("row", Shared, LONG));
+    a.wait_for_waiters(1);
+    a.manager.downgrade(&a.held, b"row");
+    assert_eq!(reader.join().unwrap(), Ok(()));
+    assert!(!c.try_lock("row", Exclusive));
+}
+
+#[test]
+fn a_lock_says_whether_it_is_new_and_was_waited_for() {
+    let [mut a, mut b] = parties();
+    let first = a.manager.try_lock(&mut a.held, b"row", Exclusive);
+    assert_eq!(first, Some(Granted { new: true, waited: false }));
+    let again = a.manager.try_lock(&mut a.held, b"row", Shared);
+    assert_eq!(again, Some(Granted { new: false, waited: false }));
+    let waiting = thread::spawn(move || b.manager.lock(&mut b.held, b"row", Shared, LONG));
+    a.wait_for_waiters(1);
+    a.release();
+    assert_eq!(waiting.join().unwrap(), Ok(Granted { new: true, waited: true }));
+}
+
+#[test]
+fn many_locks_leave_no_room_behind() {
+    let [mut a] = parties();
+    (0..200_000_u32).for_each(|row| assert!(a.try_lock(&row.to_string(), Exclusive)));
+    let capacity = || a.manager.shards.iter().map(|shard| shard.lock().capacity()).sum::<usize>();
+    assert!(capacity() >= 200_000);
+    a.manager.release_all(&mut a.held);
+    assert!(capacity() <= SHARDS * SHARD_CAPACITY_KEPT * 2, "{} places kept", capacity());
 }

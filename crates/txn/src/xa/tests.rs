@@ -140,7 +140,7 @@ fn row(store: &Arc<Store>, id: u64) -> (bool, [bool; 2]) {
         assert_eq!(seen(Read::Current), seen(Read::Snapshot));
         seen(Read::Current)
     });
-    (free, there)
+    (free.is_some(), there)
 }
 
 /// Rows, locks, list and binlog say the same, and have everything acknowledged.

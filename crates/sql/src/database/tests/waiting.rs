@@ -16,14 +16,14 @@ fn with_rows() -> Arc<Database> {
     database
 }
 
-fn client(database: &Arc<Database>) -> Client {
+pub(super) fn client(database: &Arc<Database>) -> Client {
     let mut client = Client::new(database);
     client.ok("USE d");
     client
 }
 
 /// Waits until `count` sessions have waited for a lock.
-fn until_waiting(database: &Database, count: u64) {
+pub(super) fn until_waiting(database: &Database, count: u64) {
     let end = Instant::now() + Duration::from_secs(10);
     while database.store().lock_figures()[0] < count {
         assert!(Instant::now() < end, "nobody waits");

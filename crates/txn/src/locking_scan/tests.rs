@@ -1,0 +1,212 @@
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+use crate::commit::tests::{Machine, key};
+use crate::locks::Claim;
+use crate::store::Store;
+use crate::transaction::Isolation;
+
+const ROWS: EngineId = EngineId(0);
+
+/// A store with rows 10, 20, 30, 40.
+fn store() -> (Machine, Arc<Store>) {
+    let machine = Machine::new(1);
+    let store = machine.open();
+    insert(&store, &[10, 20, 30, 40]);
+    (machine, store)
+}
+
+fn begin(store: &Arc<Store>, isolation: Isolation) -> Transaction {
+    let mut transaction = store.begin();
+    transaction.set_binlog(false);
+    transaction.set_isolation(isolation);
+    transaction.set_lock_wait(Duration::from_secs(30));
+    transaction
+}
+
+fn put(transaction: &mut Transaction, id: u64) -> Claim {
+    let claim = transaction.claim(ROWS, &key(id));
+    if matches!(claim, Claim::Granted { .. }) {
+        transaction.put(ROWS, &key(id), b"row");
+    }
+    claim
+}
+
+fn insert(store: &Arc<Store>, ids: &[u64]) {
+    let mut transaction = begin(store, Isolation::RepeatableRead);
+    for id in ids {
+        assert!(matches!(put(&mut transaction, *id), Claim::Granted { .. }), "{id}");
+    }
+    store.commit_and_wait(transaction).unwrap();
+}
+
+fn walk(direction: Direction, obstructed: Obstructed) -> LockingScan {
+    let range = KeyRange { lower: key(5), upper: key(45) };
+    LockingScan::new(ROWS, range, direction, LockMode::Exclusive, obstructed)
+}
+
+fn id(entry: Option<Entry<'_>>) -> Option<u64> {
+    (10..50).find(|id| entry.as_ref().is_some_and(|entry| entry.key == key(*id)))
+}
+
+fn rest(scan: &mut LockingScan, transaction: &mut Transaction) -> Vec<u64> {
+    std::iter::from_fn(|| id(scan.next(transaction).unwrap())).collect()
+}
+
+/// Runs `wait` in a thread of its own until it waits for a lock, then `meanwhile`.
+fn while_waiting<T: Send>(store: &Arc<Store>, wait: impl FnOnce() -> T + Send, meanwhile: impl FnOnce()) -> T {
+    let before = store.locks().figures()[0];
+    thread::scope(|scope| {
+        let waiting = scope.spawn(wait);
+        while store.locks().figures()[0] == before {
+            assert!(!waiting.is_finished(), "it did not wait");
+            thread::yield_now();
+        }
+        meanwhile();
+        waiting.join().unwrap()
+    })
+}
+
+#[test]
+fn entries_come_in_order_from_either_end() {
+    let (_machine, store) = store();
+    let mut transaction = begin(&store, Isolation::RepeatableRead);
+    assert_eq!(rest(&mut walk(Direction::Forward, Obstructed::Wait), &mut transaction), [10, 20, 30, 40]);
+    assert_eq!(rest(&mut walk(Direction::Reverse, Obstructed::Wait), &mut transaction), [40, 30, 20, 10]);
+}
+
+#[test]
+fn what_was_walked_is_locked_against_inserts_and_nothing_more() {
+    for (direction, walked, ahead) in [(Direction::Forward, 15, 35), (Direction::Reverse, 35, 15)] {
+        let (_machine, store) = store();
+        let mut transaction = begin(&store, Isolation::RepeatableRead);
+        let mut scan = walk(direction, Obstructed::Wait);
+        let first = [id(scan.next(&mut transaction).unwrap()), id(scan.next(&mut transaction).unwrap())];
+        let mut other = begin(&store, Isolation::RepeatableRead);
+        assert_eq!(put(&mut other, walked), Claim::Covered, "after {first:?}");
+        assert!(matches!(put(&mut other, ahead), Claim::Granted { .. }));
+        drop(scan);
+        assert_eq!(put(&mut other, walked), Claim::Covered, "to the end of the transaction");
+        drop(transaction);
+        assert!(matches!(put(&mut other, walked), Claim::Granted { .. }));
+    }
+}
+
+#[test]
+fn read_committed_locks_no_ranges() {
+    let (_machine, store) = store();
+    let mut transaction = begin(&store, Isolation::ReadCommitted);
+    assert_eq!(rest(&mut walk(Direction::Forward, Obstructed::Wait), &mut transaction), [10, 20, 30, 40]);
+    insert(&store, &[15]);
+}
+
+#[test]
+fn what_is_committed_ahead_of_the_walk_is_found() {
+    for (direction, ahead, expected) in
+        [(Direction::Forward, 25, [25, 30, 40].to_vec()), (Direction::Reverse, 25, [25, 20, 10].to_vec())]
+    {
+        let (_machine, store) = store();
+        let mut transaction = begin(&store, Isolation::RepeatableRead);
+        let mut scan = walk(direction, Obstructed::Wait);
+        scan.next(&mut transaction).unwrap();
+        scan.next(&mut transaction).unwrap();
+        insert(&store, &[ahead]);
+        assert_eq!(rest(&mut scan, &mut transaction), expected);
+    }
+}
+
+#[test]
+fn an_insert_that_is_not_committed_is_waited_for() {
+    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable] {
+        for (commit, expected) in [(true, vec![10, 20, 25, 30, 40]), (false, vec![10, 20, 30, 40])] {
+            let (_machine, store) = store();
+            let mut other = begin(&store, Isolation::RepeatableRead);
+            put(&mut other, 25);
+            let found = while_waiting(
+                &store,
+                || {
+                    let mut transaction = begin(&store, isolation);
+                    rest(&mut walk(Direction::Forward, Obstructed::Wait), &mut transaction)
+                },
+                || match commit {
+                    true => store.commit_and_wait(other).map(|_| ()).unwrap(),
+                    false => drop(other),
+                },
+            );
+            assert_eq!(found, expected, "{isolation:?}, commit: {commit}");
+        }
+    }
+}
+
+#[test]
+fn an_insert_that_is_not_committed_is_passed_over_or_refused_if_asked() {
+    let (_machine, store) = store();
+    let mut other = begin(&store, Isolation::RepeatableRead);
+    put(&mut other, 25);
+    let mut transaction = begin(&store, Isolation::RepeatableRead);
+    assert_eq!(rest(&mut walk(Direction::Forward, Obstructed::PassOver), &mut transaction), [10, 20, 30, 40]);
+    let mut scan = walk(Direction::Reverse, Obstructed::Refuse);
+    scan.next(&mut transaction).unwrap();
+    scan.next(&mut transaction).unwrap();
+    assert!(matches!(scan.next(&mut transaction), Err(LockingScanError::WouldWait)));
+}
+
+#[test]
+fn own_inserts_do_not_stop_a_walk() {
+    let (_machine, store) = store();
+    let mut transaction = begin(&store, Isolation::RepeatableRead);
+    put(&mut transaction, 25);
+    assert_eq!(rest(&mut walk(Direction::Forward, Obstructed::Wait), &mut transaction), [10, 20, 25, 30, 40]);
+    put(&mut transaction, 26);
+    assert_eq!(rest(&mut walk(Direction::Reverse, Obstructed::Wait), &mut transaction), [40, 30, 26, 25, 20, 10]);
+}
+
+#[test]
+fn concurrent_inserts_never_slip_into_what_was_walked() {
+    // Two walks over the same range in one transaction find the same keys, whatever others insert meanwhile.
+    let (_machine, store) = store();
+    thread::scope(|scope| {
+        for thread in 0..2_u64 {
+            let store = &store;
+            scope.spawn(move || {
+                for round in 0..150 {
+                    let mut other = begin(store, Isolation::RepeatableRead);
+                    other.set_lock_wait(Duration::from_secs(60));
+                    let id = 11 + (thread + round * 7) % 29;
+                    match put(&mut other, id) {
+                        Claim::Covered | Claim::Locked => thread::yield_now(),
+                        Claim::Granted { .. } => {
+                            store.commit_and_wait(other).unwrap();
+                            let mut other = begin(store, Isolation::RepeatableRead);
+                            if other.try_lock(ROWS, &key(id), LockMode::Exclusive).is_some() {
+                                other.delete(ROWS, &key(id));
+                                store.commit_and_wait(other).unwrap();
+                            }
+                        }
+                    }
+                }
+            });
+        }
+        for round in 0..150 {
+            let mut transaction = begin(&store, Isolation::RepeatableRead);
+            let direction = if round % 2 == 0 { Direction::Forward } else { Direction::Reverse };
+            let walked = |transaction: &mut Transaction| {
+                let mut scan = walk(direction, Obstructed::Wait);
+                let mut ids = Vec::new();
+                while let Some(entry) = scan.next(transaction).unwrap() {
+                    let entry = entry.key.to_vec();
+                    transaction.lock(ROWS, &entry, LockMode::Exclusive).unwrap();
+                    let mut value = Vec::new();
+                    if transaction.get(ROWS, Read::Current, &entry, &mut value).unwrap() {
+                        ids.push(entry);
+                    }
+                }
+                ids
+            };
+            let first = walked(&mut transaction);
+            assert_eq!(walked(&mut transaction), first);
+        }
+    });
+}
