@@ -90,6 +90,8 @@ impl<T> ProfiledMutex<T> {
 
     /// Takes the lock for the step `caller`.
     pub fn lock(&self, caller: &'static str) -> ProfiledGuard<'_, T> {
+        #[cfg(test)]
+        perturb::point();
         let (guard, waited) = match self.inner.try_lock() {
             Some(guard) => (guard, None),
             None => {
@@ -98,7 +100,14 @@ impl<T> ProfiledMutex<T> {
                 (guard, Some(start.elapsed()))
             }
         };
-        ProfiledGuard { guard, caller, waited, since: Instant::now() }
+        ProfiledGuard {
+            guard,
+            caller,
+            waited,
+            since: Instant::now(),
+            #[cfg(test)]
+            _after: perturb::AtDrop,
+        }
     }
 
     /// The uses so far, by caller.
@@ -114,6 +123,9 @@ pub(crate) struct ProfiledGuard<'l, T> {
     caller: &'static str,
     waited: Option<Duration>,
     since: Instant,
+    /// Dropped after the lock is free.
+    #[cfg(test)]
+    _after: perturb::AtDrop,
 }
 
 impl<T> ProfiledGuard<'_, T> {
@@ -155,6 +167,47 @@ impl<T> DerefMut for ProfiledGuard<'_, T> {
 impl<T> Drop for ProfiledGuard<'_, T> {
     fn drop(&mut self) {
         self.count();
+    }
+}
+
+/// Schedules that are rare on a quiet machine: a thread that asks for it pauses now and then before it takes a lock and
+/// after it let one go.
+#[cfg(test)]
+pub(crate) mod perturb {
+    use std::cell::Cell;
+    use std::thread;
+    use std::time::Duration;
+
+    thread_local! {
+        static STATE: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Has the calling thread pause from now on, by `seed`, which is not 0.
+    pub(crate) fn this_thread(seed: u64) {
+        STATE.set(seed);
+    }
+
+    /// Where a pause may be.
+    pub(super) fn point() {
+        let state = STATE.get();
+        if state == 0 {
+            return;
+        }
+        let next = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) | 1;
+        STATE.set(next);
+        match next >> 60 {
+            0..=2 => thread::sleep(Duration::from_micros(next >> 40 & 0xff)),
+            3..=7 => thread::yield_now(),
+            _ => {}
+        }
+    }
+
+    pub(super) struct AtDrop;
+
+    impl Drop for AtDrop {
+        fn drop(&mut self) {
+            point();
+        }
     }
 }
 

@@ -14,7 +14,8 @@ use cohort_log::binlog::BinlogPosition;
 use super::switch::{DataDirectory, EngineSource, EngineSourceError, StartReport, Told};
 use super::*;
 use crate::commit::tests::{
-    ENGINES, Machine, check, committed, found, insert, insert_into, key, log_only, table, transfer,
+    ENGINES, Machine, check, check_snapshots_are_prefixes, committed, found, insert, insert_into, key, log_only, table,
+    transfer,
 };
 use crate::recovery::RecoverError;
 use crate::store::{Store, StoreOptions};
@@ -118,6 +119,15 @@ fn a_run_without_faults_commits_everything() {
         let (store, _) = open(&disk, *protocol).unwrap_or_else(|error| panic!("{protocol:?}: {error}"));
         check(&found(&disk, &store), &acknowledged, &format!("{protocol:?}"));
         assert!(!store.log_bin() || store.binlog().list().len() > 3, "{protocol:?}: rotations happened");
+    }
+}
+
+#[test]
+fn snapshots_are_prefixes_of_the_binlog() {
+    for protocol in CONSISTENT.iter().chain(&DIVERGING) {
+        let disk = SimDisk::new(12);
+        let (store, _) = open(&disk, *protocol).expect("a new store");
+        check_snapshots_are_prefixes(&disk, &store, &format!("{protocol:?}"));
     }
 }
 
