@@ -4,7 +4,7 @@
 //! tree cannot say is refused before it gets here (error 1235). Names are as written, not resolved.
 
 use crate::collation::Collation;
-use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, UnaryOp, VariableScope};
+use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, Param, UnaryOp, VariableScope};
 use crate::isolation_level::IsolationLevel;
 use crate::session::KillTarget;
 use crate::types::ColumnType;
@@ -368,8 +368,8 @@ pub struct ColumnName {
 pub enum Expr {
     /// A constant.
     Literal(Value),
-    /// The n-th parameter, from 0.
-    Param(usize),
+    /// A parameter.
+    Param(Param),
     /// A column.
     Column(ColumnName),
     /// `-x`, `~x`

@@ -33,7 +33,7 @@ use crate::error::{
 use crate::exec::context::{Statement, push};
 use crate::exec::failure::{commit_failed, lock_failed, read_failed};
 use crate::exec::{self, Run, explain, show, tree};
-use crate::expr::VariableScope;
+use crate::expr::{ParamKind, VariableScope};
 use crate::memory::{LEXEME_BYTES, value_bytes};
 use crate::parse;
 use crate::parse::fingerprint::{self, Fingerprint};
@@ -52,15 +52,34 @@ pub struct Database {
 /// A key of the system area with its new value; `None` removes it.
 pub type SystemEntry = (Vec<u8>, Option<Vec<u8>>);
 
-/// A prepared statement; it outlives changes of the schema (it is planned anew when needed).
+/// A prepared statement; it outlives changes of the schema and of its parameters' kinds (it is planned anew when
+/// needed).
 pub struct Prepared {
-    plan: arc_swap::ArcSwap<Plan>,
+    plan: arc_swap::ArcSwap<PreparedPlan>,
     sql: Arc<[u8]>,
     database: Option<Arc<str>>,
     param_count: usize,
     /// What it takes in memory, about.
     bytes: usize,
     columns: Vec<ResultColumn>,
+}
+
+/// A plan, and the kinds of parameters it was made for; what was NULL so far may be anything.
+struct PreparedPlan {
+    plan: Arc<Plan>,
+    kinds: Vec<Option<ParamKind>>,
+}
+
+impl PreparedPlan {
+    /// Whether the plan is the one for these parameters.
+    fn is_for(&self, params: &[Value]) -> bool {
+        params.iter().zip(&self.kinds).all(|(value, known)| value.is_null() || ParamKind::of(value) == *known)
+    }
+
+    /// The kinds of these parameters, where one is NULL the kind it had before.
+    fn kinds_of(&self, params: &[Value]) -> Vec<Option<ParamKind>> {
+        params.iter().zip(&self.kinds).map(|(value, known)| ParamKind::of(value).or(*known)).collect()
+    }
 }
 
 impl Prepared {
@@ -140,10 +159,10 @@ impl Database {
         sql: &[u8],
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
-        plans::begin_key(session, &mut scratch.key);
+        plans::begin_key(session, session.database.as_deref(), &mut scratch.key);
         let planned = fingerprint::take(sql, session.sql_mode, &session.memory, scratch);
         if !planned.inspect_err(|_| session.diagnostics.borrow_mut().clear())? {
-            let parsed = parse::parse(sql, session.sql_mode, &session.memory, false);
+            let parsed = parse::parse(sql, session.sql_mode, &session.memory, None);
             let parsed = parsed.inspect_err(|_| session.diagnostics.borrow_mut().clear())?;
             return self.run_tree(&parsed.statement, &[], session, env, sql, sink);
         }
@@ -185,7 +204,7 @@ impl Database {
     }
 
     fn prepare_quietly(&self, session: &SessionState, env: &dyn Environment, sql: &[u8]) -> Result<Prepared, SqlError> {
-        let parsed = parse::parse(sql, session.sql_mode, &session.memory, true)?;
+        let parsed = parse::parse(sql, session.sql_mode, &session.memory, Some(&[]))?;
         let plan = self.plan(parsed.statement, session)?;
         let columns = match &plan.kind {
             PlanKind::Tree(statement) => self.tree_columns(statement, session, env),
@@ -199,7 +218,7 @@ impl Database {
             param_count: parsed.param_count,
             bytes: parsed.lexemes * LEXEME_BYTES + sql.len() + column_bytes,
             columns,
-            plan: arc_swap::ArcSwap::new(plan),
+            plan: arc_swap::ArcSwap::from_pointee(PreparedPlan { plan, kinds: vec![None; parsed.param_count] }),
         })
     }
 
@@ -243,28 +262,44 @@ impl Database {
             return Err(SqlError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]));
         }
         session.memory.hold(params.iter().map(value_bytes).sum())?;
-        let mut plan = prepared.plan.load_full();
-        if let PlanKind::Tree(statement) = &plan.kind {
+        let mut known = prepared.plan.load_full();
+        if let PlanKind::Tree(statement) = &known.plan.kind {
             return self.run_tree(statement, params, session, env, &prepared.sql, sink);
         }
         session.diagnostics.get_mut().clear();
         loop {
-            if plan.catalog_version != self.catalog.version() {
-                self.plans.count_miss();
-                let parsed = parse::parse(&prepared.sql, session.sql_mode, &session.memory, true)?;
-                // Names mean what they meant when it was prepared.
-                let catalog = self.catalog.current();
-                let database = prepared.database.as_deref();
-                let cx = PlanContext { catalog: &catalog, database, sql_mode: session.sql_mode };
-                plan = Arc::new(plan::plan(parsed.statement, &cx)?);
-                prepared.plan.store(plan.clone());
-            } else {
+            if known.plan.catalog_version == self.catalog.version() && known.is_for(params) {
                 self.plans.count_hit();
+            } else {
+                let kinds = known.kinds_of(params);
+                known = Arc::new(PreparedPlan { plan: self.plan_prepared(prepared, &kinds, session)?, kinds });
+                prepared.plan.store(known.clone());
             }
-            if let Some(outcome) = self.run_plan(&plan, Params::of(params), session, env, sink)? {
+            if let Some(outcome) = self.run_plan(&known.plan, Params::of(params), session, env, sink)? {
                 return Ok(outcome);
             }
         }
+    }
+
+    /// The plan of a prepared statement for parameters of these kinds.
+    fn plan_prepared(
+        &self,
+        prepared: &Prepared,
+        kinds: &[Option<ParamKind>],
+        session: &SessionState,
+    ) -> Result<Arc<Plan>, SqlError> {
+        // Names mean what they meant when it was prepared.
+        let database = prepared.database.as_deref();
+        let key = plans::prepared_key(session, database, &prepared.sql, kinds);
+        if let Some(plan) = self.plans.find(&key, self.catalog.version()) {
+            return Ok(plan);
+        }
+        let parsed = parse::parse(&prepared.sql, session.sql_mode, &session.memory, Some(kinds))?;
+        let catalog = self.catalog.current();
+        let cx = PlanContext { catalog: &catalog, database, sql_mode: session.sql_mode };
+        let plan = Arc::new(plan::plan(parsed.statement, &cx)?);
+        self.plans.keep(&key, &plan);
+        Ok(plan)
     }
 
     /// Runs a plan in the session's transaction. `None` if the catalog changed before the tables were

@@ -22,13 +22,15 @@ mod source;
 pub(crate) mod tree;
 mod update;
 
+use std::borrow::Cow;
+
 use cohort_txn::Transaction;
 
 use crate::codec::RowOffsets;
 use crate::error::{ER_QUERY_INTERRUPTED, ER_TRANS_CACHE_FULL, SqlError};
-use crate::expr::EvalContext;
-use crate::plan::{Plan, PlanKind};
-use crate::session::{ResultSink, SessionState, StatementResult};
+use crate::expr::{EvalContext, Expr};
+use crate::plan::{Plan, PlanKind, SelectPlan};
+use crate::session::{ResultColumn, ResultSink, SessionState, StatementResult};
 use crate::value::Value;
 use context::Statement;
 
@@ -52,6 +54,11 @@ impl<'a> Run<'a> {
         EvalContext { params: self.params, statement: self.statement }
     }
 
+    /// The parameters of what follows the VALUES rows of an INSERT, which is numbered as if the last were the only one.
+    pub(crate) fn params_behind_rows(&self) -> &'a [Value] {
+        self.params.get((self.rows - 1) * self.row_params..).unwrap_or_default()
+    }
+
     /// Error 1197 if the transaction has become too long for the binlog, 4082 if the connection holds too much.
     pub(crate) fn check_transaction(&mut self) -> Result<(), SqlError> {
         if self.transaction.is_logged() && self.transaction.events().byte_len() > self.session.max_binlog_cache_size {
@@ -69,12 +76,24 @@ impl<'a> Run<'a> {
     }
 }
 
+/// The columns of a SELECT's result; what is computed from parameters has the type that those make it.
+fn columns<'p>(plan: &'p Plan, select: &SelectPlan, params: &[Value]) -> Cow<'p, [ResultColumn]> {
+    if params.is_empty() || !select.outputs.iter().any(Expr::has_params) {
+        return Cow::Borrowed(&plan.columns);
+    }
+    let typed = plan.columns.iter().zip(&select.outputs).map(|(column, output)| match output.has_params() {
+        true => ResultColumn { result_type: output.result_type(params), ..column.clone() },
+        false => column.clone(),
+    });
+    Cow::Owned(typed.collect())
+}
+
 /// Runs a planned statement.
 pub(crate) fn run(plan: &Plan, run: &mut Run<'_>, sink: &mut dyn ResultSink) -> Result<StatementResult, SqlError> {
     run.check_killed()?;
     match &plan.kind {
         PlanKind::Select(select) => {
-            sink.columns(&plan.columns)?;
+            sink.columns(&columns(plan, select, run.params))?;
             let rows = select::run(select, run, &mut |row| sink.row(row))?;
             run.session.found_rows.set(rows);
             run.session.row_count.set(-1);

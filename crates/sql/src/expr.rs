@@ -24,6 +24,7 @@ mod display;
 mod evaluate;
 mod functions;
 mod interval;
+mod param;
 mod result;
 
 pub use compare::{compare_values, order_values, write_group_key};
@@ -41,8 +42,8 @@ use crate::value::Value;
 pub enum Expr {
     /// A constant.
     Literal(Value),
-    /// The n-th parameter of the statement, from 0 (a `?` or a literal that the plan cache took out).
-    Param(usize),
+    /// A parameter of the statement (a `?` or a literal that the plan cache took out).
+    Param(Param),
     /// A place of the row.
     Column(ColumnRef),
     /// `-x`, `~x`.
@@ -141,6 +142,32 @@ pub enum Expr {
     AssignUserVariable(Arc<str>, Box<Expr>),
     /// `@@scope.name`.
     SystemVariable(VariableScope, Arc<str>),
+}
+
+/// A parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Which, from 0.
+    pub index: usize,
+    /// What its values are; `None` where they may be anything.
+    pub kind: Option<ParamKind>,
+}
+
+/// What the values of a parameter are. An expression is bound for the kinds of its parameters: other values
+/// of the same kinds need no other plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ParamKind {
+    Integer,
+    Unsigned,
+    Decimal,
+    Float,
+    Double,
+    Text,
+    Binary,
+    Date,
+    DateTime,
+    Time,
 }
 
 /// A place of the row.

@@ -24,6 +24,7 @@ use lexer::{Kind, Lexer};
 
 use crate::ast::Statement;
 use crate::error::{ER_EMPTY_QUERY, ER_PARSE_ERROR, SqlError};
+use crate::expr::{Param, ParamKind};
 use crate::memory::MemoryUse;
 use crate::types::SqlMode;
 
@@ -57,17 +58,25 @@ pub(crate) fn parse_fingerprint(
     front::parse_statement(sql, &fingerprint.marks, sql_mode)
 }
 
-/// Parses a statement as it stands; `?` are parameters if `prepare` is set, else a syntax error.
-pub(crate) fn parse(sql: &[u8], sql_mode: SqlMode, memory: &MemoryUse, prepare: bool) -> Result<Parsed, SqlError> {
+/// Parses a statement as it stands; `?` are parameters of these kinds, as far as they are known, or a syntax
+/// error if there are no `params`.
+pub(crate) fn parse(
+    sql: &[u8],
+    sql_mode: SqlMode,
+    memory: &MemoryUse,
+    params: Option<&[Option<ParamKind>]>,
+) -> Result<Parsed, SqlError> {
     let mut marks = Vec::new();
-    let mut params = 0;
+    let mut param_count = 0;
     let mut lexer = Lexer::new(sql, sql_mode).peekable();
     while let Some(lexeme) = lexer.next() {
         if lexeme.kind == Kind::Semicolon && lexer.peek().is_none() {
             break;
         }
-        let param = (lexeme.kind == Kind::Param && prepare).then_some(params);
-        params += u32::from(param.is_some());
+        let param = params.filter(|_| lexeme.kind == Kind::Param).map(|kinds| {
+            param_count += 1;
+            Param { index: param_count - 1, kind: kinds.get(param_count - 1).copied().flatten() }
+        });
         marks.push(Mark { lexeme, param });
         memory.hold_text(marks.len(), 0, sql)?;
     }
@@ -75,7 +84,7 @@ pub(crate) fn parse(sql: &[u8], sql_mode: SqlMode, memory: &MemoryUse, prepare: 
         return Err(SqlError::new(ER_EMPTY_QUERY, &[]));
     }
     let statement = admin::parse(sql, &marks, sql_mode)?;
-    Ok(Parsed { statement, param_count: params as usize, lexemes: marks.len() })
+    Ok(Parsed { statement, param_count, lexemes: marks.len() })
 }
 
 /// A syntax error that quotes the text from `offset`.

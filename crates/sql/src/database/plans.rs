@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 
 use super::DatabaseFigures;
+use crate::expr::ParamKind;
 use crate::plan::Plan;
 use crate::session::SessionState;
 
@@ -24,14 +25,28 @@ pub(super) struct PlanCache {
 }
 
 /// Begins a key with what a statement's meaning depends on besides its text.
-pub(super) fn begin_key(session: &SessionState, key: &mut Vec<u8>) {
+pub(super) fn begin_key(session: &SessionState, database: Option<&str>, key: &mut Vec<u8>) {
     key.clear();
     key.extend_from_slice(&session.sql_mode.bits().to_le_bytes());
-    key.push(session.collation as u16 as u8);
-    if let Some(database) = &session.database {
-        key.extend_from_slice(database.as_bytes());
-    }
+    key.extend_from_slice(&(session.collation as u16).to_le_bytes());
+    key.extend_from_slice(database.unwrap_or_default().as_bytes());
     key.push(0);
+}
+
+/// The key of a prepared statement whose parameters are of these kinds.
+pub(super) fn prepared_key(
+    session: &SessionState,
+    database: Option<&str>,
+    sql: &[u8],
+    kinds: &[Option<ParamKind>],
+) -> Vec<u8> {
+    let mut key = Vec::new();
+    begin_key(session, database, &mut key);
+    // No fingerprint begins like this.
+    key.push(b'?');
+    key.extend(kinds.iter().map(|kind| kind.map_or(b'?', ParamKind::letter)));
+    key.extend_from_slice(sql);
+    key
 }
 
 impl PlanCache {

@@ -3,6 +3,7 @@
 mod checks;
 mod golden;
 mod locking;
+mod plan_cache;
 mod waiting;
 
 use std::sync::Arc;

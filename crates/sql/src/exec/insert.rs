@@ -9,7 +9,7 @@ use super::{Run, failure, select};
 use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD, SqlError};
-use crate::expr::StatementContext;
+use crate::expr::{EvalContext, StatementContext};
 use crate::memory::row_bytes;
 use crate::plan::{InsertPlan, InsertRows, InsertValue};
 use crate::session::StatementResult;
@@ -114,6 +114,8 @@ fn wants_auto_increment(value: &Value, sql_mode: SqlMode) -> bool {
 struct Inserting<'p> {
     plan: &'p InsertPlan,
     table: &'p Table,
+    /// The parameters of what follows the rows.
+    behind_rows: &'p [Value],
     /// The row being made; behind it, for ON DUPLICATE KEY UPDATE, room for the row it meets.
     row: Vec<Value>,
     number: u64,
@@ -131,6 +133,7 @@ pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResul
     let mut inserting = Inserting {
         plan,
         table: &plan.table,
+        behind_rows: run.params_behind_rows(),
         row: vec![Value::Null; plan.table.def.columns.len()],
         number: 0,
         affected: 0,
@@ -344,8 +347,9 @@ impl Inserting<'_> {
         let mut slots = before.clone();
         slots.extend_from_slice(&self.row);
         let assigned = |column: usize| self.plan.on_duplicate.iter().any(|(known, _)| *known == column);
+        let cx = EvalContext { params: self.behind_rows, ..run.eval() };
         for (column, expr) in &self.plan.on_duplicate {
-            let value = expr.eval(&slots, &run.eval())?;
+            let value = expr.eval(&slots, &cx)?;
             slots[*column] = assign(value, self.column(*column), self.number, self.plan.ignore, run)?;
         }
         let differs = |slots: &[Value]| (0..count).any(|at| slots[at] != before[at]);

@@ -100,7 +100,7 @@ impl Expr {
     }
 
     /// Whether a parameter has a say in the value.
-    pub(super) fn has_params(&self) -> bool {
+    pub(crate) fn has_params(&self) -> bool {
         let mut found = false;
         self.walk(&mut |expr| found |= matches!(expr, Expr::Param(_)));
         found

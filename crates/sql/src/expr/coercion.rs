@@ -1,6 +1,6 @@
 //! Which collation wins where strings of several meet: COLLATE beats columns, columns beat literals.
 
-use super::Expr;
+use super::{Expr, ParamKind};
 use crate::collation::Collation;
 use crate::error::{ER_CANT_AGGREGATE_2COLLATIONS, SqlError};
 use crate::types::{Family, ResultType};
@@ -32,7 +32,11 @@ impl Expr {
         match self {
             Expr::Literal(Value::Text(_)) => (Collation::DEFAULT, Coercibility::Coercible),
             Expr::Literal(Value::Bytes(_)) => (Collation::Binary, Coercibility::Coercible),
-            Expr::Param(_) => (Collation::DEFAULT, Coercibility::Coercible),
+            Expr::Param(param) => match param.kind {
+                Some(ParamKind::Binary) => (Collation::Binary, Coercibility::Coercible),
+                Some(ParamKind::Text) | None => (Collation::DEFAULT, Coercibility::Coercible),
+                Some(_) => NUMERIC,
+            },
             Expr::Column(column) if column.result_type.family() == Family::String => {
                 (column.result_type.collation, Coercibility::Implicit)
             }

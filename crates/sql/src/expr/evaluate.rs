@@ -56,9 +56,9 @@ impl Expr {
     pub(super) fn get<'a>(&'a self, row: &'a [Value], cx: &EvalContext<'a>) -> Result<Cow<'a, Value>, SqlError> {
         Ok(match self {
             Expr::Literal(value) => Cow::Borrowed(value),
-            Expr::Param(at) => match cx.params.get(*at) {
+            Expr::Param(param) => match cx.params.get(param.index) {
                 Some(value) => Cow::Borrowed(value),
-                None => return Err(SqlError::internal(format_args!("parameter {at} is not given"))),
+                None => return Err(SqlError::internal(format_args!("parameter {} is not given", param.index))),
             },
             Expr::Column(column) => match row.get(column.slot) {
                 Some(value @ Value::Timestamp(_)) => Cow::Owned(local(value, cx)),

@@ -155,7 +155,7 @@ impl Call {
     fn known_digits(&self, params: &[Value]) -> Option<u8> {
         let value = match self.args.get(usize::from(self.function.digits_at?))? {
             Expr::Literal(value) => value,
-            Expr::Param(at) => params.get(*at)?,
+            Expr::Param(param) => params.get(param.index)?,
             _ => return None,
         };
         match value {

@@ -1,24 +1,19 @@
 //! The types of results.
 
 use super::arithmetic::DIVISION_DIGITS;
+use super::param::UNKNOWN_CHARS;
 use super::{ArithmeticOp, Expr, UnaryOp};
 use crate::collation::Collation;
 use crate::types::decimal::MAX_SCALE;
 use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
-/// Characters that a string of unknown length is declared with.
-const UNKNOWN_CHARS: u32 = 16_383;
-
 impl Expr {
     /// The type of the result, given the parameters (missing ones are taken for strings).
     pub fn result_type(&self, params: &[Value]) -> ResultType {
         match self {
             Expr::Literal(value) => ResultType::of_value(value),
-            Expr::Param(at) => match params.get(*at) {
-                Some(value) => ResultType::of_value(value),
-                None => ResultType::string(UNKNOWN_CHARS, Collation::DEFAULT),
-            },
+            Expr::Param(param) => param.result_type(params),
             Expr::Column(column) => column.result_type,
             Expr::Compare(..)
             | Expr::And(_)

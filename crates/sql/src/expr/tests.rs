@@ -22,6 +22,11 @@ struct Session {
     variable: RefCell<Value>,
 }
 
+/// A parameter of any kind.
+fn param(index: usize) -> Expr {
+    Expr::Param(Param { index, kind: None })
+}
+
 const NOW_US: i64 = 1_709_209_845_678_901;
 
 impl Session {

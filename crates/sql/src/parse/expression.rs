@@ -5,7 +5,7 @@ use sqlparser::ast as sql;
 use crate::ast::{ColumnName, Expr};
 use crate::collation::Collation;
 use crate::error::{ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, SqlError};
-use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, UnaryOp, VariableScope};
+use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, Param, UnaryOp, VariableScope};
 use crate::value::Value;
 
 use super::front::nonsense;
@@ -214,10 +214,7 @@ pub(super) fn object_idents(name: sql::ObjectName) -> Result<Vec<sql::Ident>, Sq
 
 fn constant(value: sql::Value) -> Result<Expr, SqlError> {
     Ok(match value {
-        sql::Value::Placeholder(text) => {
-            let index = text.strip_prefix('?').and_then(|index| index.parse().ok());
-            Expr::Param(index.ok_or_else(|| nonsense(&text))?)
-        }
+        sql::Value::Placeholder(text) => Expr::Param(Param::from_placeholder(&text).ok_or_else(|| nonsense(&text))?),
         sql::Value::Number(digits, _) => Expr::Literal(literal::number(digits.as_bytes(), false)?),
         sql::Value::SingleQuotedString(text) => Expr::Literal(Value::text(text)),
         sql::Value::HexStringLiteral(digits) => Expr::Literal(literal::bytes(format!("0x{digits}").as_bytes())?),

@@ -1,19 +1,24 @@
 //! Takes the literals out of a statement, so that statements which differ only in them share a plan.
 //!
 //! The fingerprint of SELECT, INSERT, REPLACE, UPDATE and DELETE is their text with one space or none
-//! between lexemes, no comments, and `?` for each literal that became a parameter. The VALUES rows of an
-//! INSERT that have one shape are one row in the fingerprint, repeated [`Fingerprint::rows`] times.
+//! between lexemes, no comments, and for each literal that became a parameter `?` and the letter of its
+//! [kind](ParamKind). The VALUES rows of an INSERT that have one shape are one row in the fingerprint,
+//! repeated [`Fingerprint::rows`] times; a literal that fills its place there is of any kind, since it is no
+//! operand of anything.
 //!
 //! Invariants
-//! 1. Two statements with one fingerprint mean the same but for their parameters: a literal whose value
-//!    or type changes the meaning stays in the text (select lists, GROUP BY, ORDER BY, ESCAPE, lengths of
-//!    types, typed literals).
-//! 2. Parameters are numbered in the order of the fingerprint. Where its row stands for several, row `r`
-//!    finds its parameters at `r * row_params`, and what follows the rows at those of the last row.
+//! 1. Two statements with one fingerprint mean the same but for the values of their parameters: a literal
+//!    whose value changes the meaning stays in the text (select lists, GROUP BY, ORDER BY, ESCAPE, LIMIT if
+//!    it is no number of rows, lengths of types, typed, hexadecimal and bit literals).
+//! 2. Their columns have the same names: a select list is kept as written.
+//! 3. Parameters are numbered in the order of the fingerprint. Where its row stands for several, row `r`
+//!    finds its parameters from `r * row_params` on, and what follows the rows finds its own as if the last
+//!    row were the only one: from [`Fingerprint::last_row`] on.
 
 use super::lexer::{Kind, Lexeme, Lexer};
 use super::literal;
 use crate::error::SqlError;
+use crate::expr::{Param, ParamKind};
 use crate::memory::MemoryUse;
 use crate::types::SqlMode;
 use crate::value::Value;
@@ -22,7 +27,7 @@ use crate::value::Value;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     pub(crate) lexeme: Lexeme,
-    pub(crate) param: Option<u32>,
+    pub(crate) param: Option<Param>,
 }
 
 /// A statement without its literals. Kept and filled anew for each statement of a session.
@@ -41,6 +46,11 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
+    /// Where the parameters of the last VALUES row begin, and with them those of what follows the rows.
+    pub(crate) fn last_row(&self) -> usize {
+        (self.rows - 1) * self.row_params
+    }
+
     fn clear(&mut self, key_start: usize) {
         self.key.truncate(key_start);
         self.params.clear();
@@ -50,35 +60,43 @@ impl Fingerprint {
     }
 }
 
-/// Whether literals at the present place become parameters.
+/// What becomes of literals at the present place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Region {
-    Keep,
+    /// They become parameters.
     Take,
+    /// Those that can be a number of rows become parameters.
+    Limit,
+    /// They stay.
+    Keep,
+    /// They stay, and so does what lies between lexemes: it is part of the columns' names.
+    SelectList,
 }
 
-/// Where in the VALUES rows of an INSERT the walk is.
+/// Where the walk is, seen from the VALUES rows of an INSERT.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rows {
-    /// Before or behind them.
-    Outside,
-    /// Between rows.
-    Between,
+    /// Before the word VALUES.
+    Ahead,
+    /// Where a row must begin.
+    Begin,
     /// In a row.
     Inside,
+    /// Where a row has just ended.
+    Ended,
+    /// There are none, or none any more.
+    Outside,
 }
 
 struct Walk<'a> {
     sql: &'a [u8],
     sql_mode: SqlMode,
     collapse: bool,
-    key_start: usize,
     depth: usize,
     select_depth: usize,
     region: Region,
     /// Depth of a parenthesis behind the name of a type.
     type_depth: Option<usize>,
-    insert: bool,
     rows: Rows,
     first_row: Option<Row>,
     this_row: Row,
@@ -100,7 +118,7 @@ pub(crate) fn take(sql: &[u8], sql_mode: SqlMode, memory: &MemoryUse, out: &mut 
     let key_start = out.key.len();
     for collapse in [true, false] {
         out.clear(key_start);
-        let mut walk = Walk::new(sql, sql_mode, collapse, key_start);
+        let mut walk = Walk::new(sql, sql_mode, collapse);
         match walk.run(memory, out)? {
             Walked::Done => return Ok(true),
             Walked::NotPlanned => return Ok(false),
@@ -117,17 +135,15 @@ enum Walked {
 }
 
 impl<'a> Walk<'a> {
-    fn new(sql: &'a [u8], sql_mode: SqlMode, collapse: bool, key_start: usize) -> Walk<'a> {
+    fn new(sql: &'a [u8], sql_mode: SqlMode, collapse: bool) -> Walk<'a> {
         Walk {
             sql,
             sql_mode,
             collapse,
-            key_start,
             depth: 0,
             select_depth: 0,
             region: Region::Take,
             type_depth: None,
-            insert: false,
             rows: Rows::Outside,
             first_row: None,
             this_row: Row::default(),
@@ -144,50 +160,38 @@ impl<'a> Walk<'a> {
         while let Some(lexeme) = lexer.next() {
             memory.hold_text(out.marks.len(), out.params.len(), self.sql)?;
             let bytes = lexeme.bytes(self.sql);
-            match lexeme.kind {
-                Kind::Semicolon if lexer.peek().is_none() => break,
-                Kind::Word => {
-                    if self.rows == Rows::Inside
-                        && bytes.eq_ignore_ascii_case(b"NULL")
-                        && self.stands_alone(&lexer.peek().copied())
-                    {
-                        self.parameter(lexeme, Value::Null, out);
-                        continue;
-                    }
-                    self.word(bytes);
-                }
-                Kind::Number if self.takes() => {
-                    let value = literal::number(bytes, false)?;
-                    self.parameter(lexeme, value, out);
+            if lexeme.kind == Kind::Semicolon && lexer.peek().is_none() {
+                break;
+            }
+            if self.rows != Rows::Outside && self.depth == 0 {
+                self.between_rows(lexeme, out);
+            }
+            if lexeme.kind == Kind::Word && self.previous_bytes() != b"." {
+                self.word(bytes);
+            }
+            // A sign and its number are one literal.
+            let signed = bytes == b"-" && self.follows_operator() && self.takes() && self.region == Region::Take;
+            let number = lexer.next_if(|next| signed && next.kind == Kind::Number);
+            let literal = number.map_or(lexeme, |number| Lexeme { start: lexeme.start, ..number });
+            let value = match number {
+                Some(number) => Some(literal::number(number.bytes(self.sql), true)?),
+                None => self.value(lexeme)?,
+            };
+            if let Some(value) = value {
+                let alone = self.begins_place() && lexer.peek().is_some_and(|next| self.ends_place(next));
+                let kind = if alone { None } else { ParamKind::of(&value) };
+                if alone || kind.is_some() {
+                    self.parameter(literal, value, kind, out);
                     continue;
                 }
-                Kind::Text if self.takes() => {
-                    self.parameter(lexeme, literal::text(bytes, self.sql_mode)?, out);
-                    continue;
-                }
-                Kind::Bytes if self.takes() => {
-                    self.parameter(lexeme, literal::bytes(bytes)?, out);
-                    continue;
-                }
-                Kind::Operator => {
-                    if bytes == b"-"
-                        && self.region == Region::Take
-                        && self.signed_place()
-                        && let Some(number) =
-                            lexer.next_if(|next| next.kind == Kind::Number && next.start == lexeme.end)
-                    {
-                        let value = literal::number(number.bytes(self.sql), true)?;
-                        self.parameter(Lexeme { start: lexeme.start, ..number }, value, out);
-                        continue;
-                    }
-                    if !self.operator(bytes, out) {
-                        return Ok(Walked::RowsDiffer);
-                    }
-                }
+            }
+            match bytes {
+                b"(" if lexeme.kind == Kind::Operator => self.open(),
+                b")" if lexeme.kind == Kind::Operator => self.depth = self.depth.saturating_sub(1),
                 _ => {}
             }
             self.verbatim(lexeme, out);
-            if lexeme.kind == Kind::Operator && bytes == b")" && !self.close(out) {
+            if bytes == b")" && lexeme.kind == Kind::Operator && !self.closed(out) {
                 return Ok(Walked::RowsDiffer);
             }
         }
@@ -204,92 +208,110 @@ impl<'a> Walk<'a> {
         self.previous.map_or(&[], |mark| mark.lexeme.bytes(self.sql))
     }
 
-    /// Whether a literal at this place becomes a parameter.
+    fn follows_word(&self) -> bool {
+        self.previous.is_some_and(|mark| mark.lexeme.kind == Kind::Word)
+    }
+
+    /// Whether an operator stands before this place, so that a minus here is a sign.
+    fn follows_operator(&self) -> bool {
+        self.previous.is_some_and(|mark| mark.lexeme.kind == Kind::Operator) && self.previous_bytes() != b")"
+    }
+
+    /// Whether literals at this place may become parameters.
     fn takes(&self) -> bool {
-        if self.region == Region::Keep || self.type_depth.is_some() {
-            return false;
+        const BEFORE_KEPT: [&[u8]; 7] = [b"ESCAPE", b"COLLATE", b"DATE", b"TIME", b"TIMESTAMP", b"AS", b"SEPARATOR"];
+        let word = self.previous_bytes();
+        matches!(self.region, Region::Take | Region::Limit)
+            && self.type_depth.is_none()
+            && !(self.follows_word() && BEFORE_KEPT.iter().any(|before| word.eq_ignore_ascii_case(before)))
+    }
+
+    /// The value of a lexeme that becomes a parameter.
+    fn value(&self, lexeme: Lexeme) -> Result<Option<Value>, SqlError> {
+        if !self.takes() {
+            return Ok(None);
         }
-        match self.previous {
-            Some(Mark { lexeme: Lexeme { kind: Kind::Word, .. }, .. }) => {
-                const BEFORE_KEPT: [&[u8]; 7] =
-                    [b"ESCAPE", b"COLLATE", b"DATE", b"TIME", b"TIMESTAMP", b"AS", b"SEPARATOR"];
-                let word = self.previous_bytes();
-                !BEFORE_KEPT.iter().any(|before| word.eq_ignore_ascii_case(before))
-            }
-            _ => true,
-        }
+        let bytes = lexeme.bytes(self.sql);
+        Ok(match lexeme.kind {
+            Kind::Number => Some(literal::number(bytes, false)?).filter(|value| match value {
+                Value::Int(_) => true,
+                // Behind a minus it may be another number than without.
+                Value::UInt(_) => self.previous_bytes() != b"-",
+                _ => self.region != Region::Limit,
+            }),
+            Kind::Text if self.region != Region::Limit => Some(literal::text(bytes, self.sql_mode)?),
+            Kind::Word if bytes.eq_ignore_ascii_case(b"NULL") => Some(Value::Null),
+            _ => None,
+        })
     }
 
-    /// Whether a minus here is a sign and not a difference.
-    fn signed_place(&self) -> bool {
-        self.type_depth.is_none()
-            && matches!(self.previous_bytes(), b"(" | b"," | b"=" | b"<" | b">" | b"<=" | b">=" | b"<>" | b"!=")
+    /// Whether a value of a VALUES row begins here.
+    fn begins_place(&self) -> bool {
+        self.rows == Rows::Inside && self.depth == 1 && matches!(self.previous_bytes(), b"(" | b",")
     }
 
-    /// Whether a word fills its place between commas or parentheses.
-    fn stands_alone(&self, next: &Option<Lexeme>) -> bool {
-        matches!(self.previous_bytes(), b"(" | b",")
-            && next.is_some_and(|next| matches!(next.bytes(self.sql), b"," | b")"))
+    /// Whether a value of a VALUES row that began before `next` ends there.
+    fn ends_place(&self, next: &Lexeme) -> bool {
+        next.kind == Kind::Operator && matches!(next.bytes(self.sql), b"," | b")")
     }
 
+    /// A word that is no column's name.
     fn word(&mut self, word: &[u8]) {
         let is = |keyword: &[u8]| word.eq_ignore_ascii_case(keyword);
-        match word.len() {
-            6 if is(b"SELECT") => {
-                self.region = Region::Keep;
-                self.select_depth = self.depth;
-            }
-            6 if is(b"INSERT") => self.insert = true,
-            7 if is(b"REPLACE") && self.previous.is_none() => self.insert = true,
-            6 if is(b"VALUES") && self.insert && self.depth == 0 && self.first_row.is_none() => {
-                self.rows = Rows::Between;
-                return;
-            }
-            5 if is(b"VALUE") && self.insert && self.depth == 0 && self.first_row.is_none() => {
-                self.rows = Rows::Between;
-                return;
-            }
-            _ if self.depth != self.select_depth => {}
-            5 if is(b"GROUP") || is(b"ORDER") => self.region = Region::Keep,
-            3 if is(b"SET") || is(b"FOR") => self.region = Region::Take,
-            4 if is(b"FROM") => self.region = Region::Take,
-            5 if is(b"WHERE") || is(b"LIMIT") => self.region = Region::Take,
-            6 if is(b"HAVING") => self.region = Region::Take,
-            _ => {}
+        if is(b"SELECT") {
+            self.region = Region::SelectList;
+            self.select_depth = self.depth;
         }
-        if self.rows == Rows::Between {
-            self.rows = Rows::Outside;
+        if self.previous.is_none() && (is(b"INSERT") || is(b"REPLACE")) {
+            self.rows = Rows::Ahead;
+        }
+        if self.depth == self.select_depth {
+            match word.len() {
+                5 if is(b"GROUP") || is(b"ORDER") => self.region = Region::Keep,
+                5 if is(b"LIMIT") => self.region = Region::Limit,
+                3 if is(b"SET") || is(b"FOR") => self.region = Region::Take,
+                4 if is(b"FROM") => self.region = Region::Take,
+                5 if is(b"WHERE") => self.region = Region::Take,
+                6 if is(b"HAVING") || is(b"UPDATE") => self.region = Region::Take,
+                _ => {}
+            }
         }
     }
 
-    /// Takes note of a bracket or comma. False if rows are not of one shape after some were dropped.
-    fn operator(&mut self, bytes: &[u8], out: &mut Fingerprint) -> bool {
-        match bytes {
-            b"(" => {
-                if self.type_depth.is_none() && self.behind_type() {
-                    self.type_depth = Some(self.depth);
+    /// Takes note of a lexeme outside of parentheses, before the rows or between them.
+    fn between_rows(&mut self, lexeme: Lexeme, out: &Fingerprint) {
+        let bytes = lexeme.bytes(self.sql);
+        let is_word =
+            |words: &[&[u8]]| lexeme.kind == Kind::Word && words.iter().any(|word| bytes.eq_ignore_ascii_case(word));
+        let row = Row { key: out.key.len(), marks: out.marks.len(), params: out.params.len(), key_end: 0 };
+        self.rows = match (self.rows, bytes) {
+            (Rows::Begin, b"(") => {
+                if self.first_row.is_none() {
+                    self.this_row = row;
                 }
-                if self.rows == Rows::Between && self.first_row.is_some() && self.previous_bytes() != b"," {
-                    // No row: the parser will say so.
-                    self.rows = Rows::Outside;
-                }
-                if self.rows == Rows::Between && self.depth == 0 {
-                    self.rows = Rows::Inside;
-                    self.this_row.params = out.params.len();
-                    if self.first_row.is_none() {
-                        self.this_row.key = out.key.len();
-                        self.this_row.marks = out.marks.len();
-                    }
-                }
-                self.depth += 1;
+                self.this_row.params = row.params;
+                Rows::Inside
             }
-            b"," if self.rows == Rows::Between && self.depth == 0 => {
-                self.this_row.key = out.key.len();
-                self.this_row.marks = out.marks.len();
+            (Rows::Ended, b",") => {
+                self.this_row = row;
+                Rows::Begin
             }
-            _ => {}
+            (Rows::Ahead, _) if is_word(&[b"VALUES", b"VALUE"]) => Rows::Begin,
+            (Rows::Ahead, _) if is_word(&[b"SELECT", b"SET", b"ON"]) => Rows::Outside,
+            (Rows::Ahead, _) => Rows::Ahead,
+            // A table may be called VALUE.
+            (Rows::Begin, _) if self.first_row.is_none() && is_word(&[b"VALUES", b"VALUE"]) => Rows::Begin,
+            (Rows::Begin, _) if self.first_row.is_none() => Rows::Ahead,
+            _ => Rows::Outside,
+        };
+    }
+
+    /// Takes note of an opening parenthesis.
+    fn open(&mut self) {
+        if self.type_depth.is_none() && self.behind_type() {
+            self.type_depth = Some(self.depth);
         }
-        true
+        self.depth += 1;
     }
 
     /// Whether what stands before an opening parenthesis names a type with a length.
@@ -319,14 +341,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes note of a closing parenthesis that was just written. False as for [`Walk::operator`].
-    fn close(&mut self, out: &mut Fingerprint) -> bool {
-        self.depth = self.depth.saturating_sub(1);
+    /// Takes note of a closing parenthesis that was just written. False if rows are not of one shape after
+    /// some were dropped.
+    fn closed(&mut self, out: &mut Fingerprint) -> bool {
         if self.type_depth == Some(self.depth) {
             self.type_depth = None;
         }
         if self.rows == Rows::Inside && self.depth == 0 {
-            self.rows = Rows::Between;
+            self.rows = Rows::Ended;
             return self.end_row(out);
         }
         true
@@ -357,19 +379,20 @@ impl<'a> Walk<'a> {
         false
     }
 
-    fn parameter(&mut self, lexeme: Lexeme, value: Value, out: &mut Fingerprint) {
-        self.separate(Kind::Param, out);
+    fn parameter(&mut self, lexeme: Lexeme, value: Value, kind: Option<ParamKind>, out: &mut Fingerprint) {
+        let literal = Lexeme { kind: Kind::Param, ..lexeme };
+        self.separate(literal, out);
         out.key.push(b'?');
-        // A statement has fewer literals than bytes, and fewer than 4 GiB of those.
-        let index = out.params.len() - (out.rows - 1) * out.row_params;
-        let mark = Mark { lexeme: Lexeme { kind: Kind::Param, ..lexeme }, param: Some(index as u32) };
+        out.key.extend(kind.map(ParamKind::letter));
+        let index = out.params.len() - out.last_row();
+        let mark = Mark { lexeme: literal, param: Some(Param { index, kind }) };
         out.params.push(value);
         out.marks.push(mark);
         self.previous = Some(mark);
     }
 
     fn verbatim(&mut self, lexeme: Lexeme, out: &mut Fingerprint) {
-        self.separate(lexeme.kind, out);
+        self.separate(lexeme, out);
         if lexeme.kind == Kind::Param {
             // Only a prepared statement may have one: it must not look like a literal's place.
             out.key.push(b'?');
@@ -380,17 +403,18 @@ impl<'a> Walk<'a> {
         self.previous = Some(mark);
     }
 
-    /// Puts a space between what would otherwise run together.
-    fn separate(&self, kind: Kind, out: &mut Fingerprint) {
-        if out.key.len() == self.key_start {
-            return;
-        }
+    /// Puts a space between what would otherwise run together; in a select list, what was there.
+    fn separate(&self, lexeme: Lexeme, out: &mut Fingerprint) {
+        let Some(previous) = self.previous else { return };
         let open = |kind| !matches!(kind, Kind::Operator | Kind::Semicolon);
-        let previous = self.previous.map_or(Kind::Operator, |mark| mark.lexeme.kind);
-        let same_operators = previous == Kind::Operator
-            && kind == Kind::Operator
+        let same_operators = previous.lexeme.kind == Kind::Operator
+            && lexeme.kind == Kind::Operator
             && !matches!(self.previous_bytes(), b"(" | b")" | b",");
-        if (open(previous) && open(kind)) || same_operators {
+        let item_begins = self.depth == self.select_depth
+            && (self.previous_bytes() == b"," || self.previous_bytes().eq_ignore_ascii_case(b"SELECT"));
+        if self.region == Region::SelectList && !item_begins {
+            out.key.extend_from_slice(&self.sql[previous.lexeme.end..lexeme.start]);
+        } else if (open(previous.lexeme.kind) && open(lexeme.kind)) || same_operators {
             out.key.push(b' ');
         }
     }

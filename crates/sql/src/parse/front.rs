@@ -153,7 +153,10 @@ impl Builder<'_> {
         }
         if self.is_word(0, "MOD") && self.at > 0 {
             let operand_before = self.is_operator(self.at - 1, b")")
-                || matches!(self.marks[self.at - 1].lexeme.kind, Kind::Number | Kind::Param | Kind::QuotedName);
+                || matches!(
+                    self.marks[self.at - 1].lexeme.kind,
+                    Kind::Number | Kind::Text | Kind::Bytes | Kind::Param | Kind::QuotedName | Kind::Variable
+                );
             if operand_before || !self.is_operator(self.at + 1, b"(") {
                 self.push(Token::Mod);
                 self.at += 1;
@@ -165,7 +168,7 @@ impl Builder<'_> {
 
     fn token(&self, mark: Mark, bytes: &[u8], sql_mode: SqlMode) -> Result<Token, SqlError> {
         if let Some(param) = mark.param {
-            return Ok(Token::Placeholder(format!("?{param}")));
+            return Ok(Token::Placeholder(param.placeholder()));
         }
         let unreadable = || near(self.sql, mark.lexeme.start);
         Ok(match mark.lexeme.kind {

@@ -55,15 +55,25 @@ fn query(query: sql::Query, extras: Extras, names: &[String]) -> Result<Select, 
     let limit = match query.limit_clause {
         None => None,
         Some(sql::LimitClause::LimitOffset { limit: Some(limit), offset, limit_by }) if limit_by.is_empty() => {
-            let offset = offset.map(|offset| expr(offset.value)).transpose()?;
-            Some(Limit { offset, count: expr(limit)? })
+            let offset = offset.map(|offset| row_count(offset.value)).transpose()?;
+            Some(Limit { offset, count: row_count(limit)? })
         }
         Some(sql::LimitClause::OffsetCommaLimit { offset, limit }) => {
-            Some(Limit { offset: Some(expr(offset)?), count: expr(limit)? })
+            Some(Limit { offset: Some(row_count(offset)?), count: row_count(limit)? })
         }
         Some(_) => return Err(nonsense("OFFSET")),
     };
     self::select(select, order_by, limit, locking, names)
+}
+
+/// What LIMIT takes: a number of rows as it stands, or a parameter.
+fn row_count(tree: sql::Expr) -> Result<Expr, SqlError> {
+    let text = tree.to_string();
+    match expr(tree)? {
+        count @ (Expr::Param(_) | Expr::Literal(Value::UInt(_))) => Ok(count),
+        Expr::Literal(Value::Int(count)) if count >= 0 => Ok(Expr::Literal(Value::Int(count))),
+        _ => Err(nonsense(&text)),
+    }
 }
 
 fn locking(locks: Vec<sql::LockClause>, extras: Extras) -> Result<Option<Locking>, SqlError> {
@@ -321,7 +331,7 @@ fn update(update: sql::Update, extras: Extras) -> Result<Update, SqlError> {
         assignments: assignments(update.assignments)?,
         filter: update.selection.map(expr).transpose()?,
         order_by: order_by(update.order_by)?,
-        limit: update.limit.map(expr).transpose()?,
+        limit: update.limit.map(row_count).transpose()?,
     })
 }
 
@@ -339,6 +349,6 @@ fn delete(delete: sql::Delete, extras: Extras) -> Result<Delete, SqlError> {
         ignore: extras.ignore,
         filter: delete.selection.map(expr).transpose()?,
         order_by: order_by(delete.order_by)?,
-        limit: delete.limit.map(expr).transpose()?,
+        limit: delete.limit.map(row_count).transpose()?,
     })
 }

@@ -104,7 +104,7 @@ impl<'a> Scope<'a> {
     pub(crate) fn bind(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
         Ok(match expr {
             ast::Expr::Literal(value) => Expr::Literal(value.clone()),
-            ast::Expr::Param(index) => Expr::Param(*index),
+            ast::Expr::Param(param) => Expr::Param(*param),
             ast::Expr::Column(name) => self.column(name)?,
             ast::Expr::Unary(op, operand) => Expr::Unary(*op, Box::new(self.bind(operand)?)),
             ast::Expr::Arithmetic(op, left, right) => Expr::arithmetic(*op, self.bind(left)?, self.bind(right)?)?,

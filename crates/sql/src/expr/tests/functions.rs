@@ -236,7 +236,7 @@ fn no_function_panics_whatever_it_gets() {
     let session = Session::new();
     for name in super::super::functions::names() {
         for count in 0..=4usize {
-            let places: Vec<Expr> = (0..count).map(Expr::Param).collect();
+            let places: Vec<Expr> = (0..count).map(param).collect();
             let Ok(expr) = Expr::call(name, places) else { continue };
             // Every pair of values in the first two places, the others following along.
             for (i, first) in values.iter().enumerate() {

@@ -215,7 +215,7 @@ fn rows_and_parameters_that_are_missing_are_errors() {
     let session = Session::new();
     let column = Expr::column(3, "c", ResultType::boolean());
     assert_eq!(eval_in(&session, &column).unwrap_err().errno, 1105);
-    assert_eq!(eval_in(&session, &Expr::Param(0)).unwrap_err().errno, 1105);
+    assert_eq!(eval_in(&session, &param(0)).unwrap_err().errno, 1105);
     check(Expr::SystemVariable(VariableScope::Any, "nope".into()), "error 1193");
 }
 

@@ -46,7 +46,7 @@ fn values_are_of_the_declared_type() {
     let session = Session::new();
     let params = [Value::Int(1), Value::Decimal(Decimal::parse("2.50").unwrap())];
     let cx = EvalContext { params: &params, statement: &session };
-    let case = Expr::case(None, vec![(int(1), Expr::Param(0))], Some(Expr::Param(1))).unwrap();
+    let case = Expr::case(None, vec![(int(1), param(0))], Some(param(1))).unwrap();
     assert_eq!(case.result_type(&params).decimals, 2);
     assert_eq!(case.eval(&[], &cx).unwrap().to_string(), "1.00");
 }
@@ -123,7 +123,7 @@ fn aggregates_that_are_not_supported_say_so() {
 
 #[test]
 fn expressions_can_be_walked_and_rewritten() {
-    let mut expr = Expr::between(int_column(), Expr::Param(0), call("abs", [int_column()]), false).unwrap();
+    let mut expr = Expr::between(int_column(), param(0), call("abs", [int_column()]), false).unwrap();
     let mut columns = 0;
     expr.walk(&mut |part| columns += usize::from(matches!(part, Expr::Column(_))));
     assert_eq!(columns, 2);

@@ -15,28 +15,48 @@ fn key(sql: &str) -> String {
 #[test]
 fn literals_of_conditions_and_assignments_become_parameters() {
     let (key, params, _) = of("UPDATE t  SET c='x', k=k+1 /* why */ WHERE id = -5 AND d < 1.5;");
-    assert_eq!(key, "UPDATE t SET c=?,k=k+? WHERE id=? AND d<?");
+    assert_eq!(key, "UPDATE t SET c=?s,k=k+?i WHERE id=?i AND d<?d");
     assert_eq!(params[..3], [Value::text("x"), Value::Int(1), Value::Int(-5)]);
     assert!(matches!(params[3], Value::Decimal(_)));
     assert_eq!(key, self::key("UPDATE t SET c = 'other',k = k+77 WHERE id=9 AND d<2.25"));
 }
 
 #[test]
-fn a_difference_is_not_a_negative_number() {
-    assert_eq!(key("SELECT a FROM t WHERE b-1=-1"), "SELECT a FROM t WHERE b-?=?");
+fn a_minus_is_a_sign_behind_an_operator() {
+    let (key, params, _) = of("SELECT a FROM t WHERE b-1=- 2 AND -3*-4 IN (-5)");
+    assert_eq!(key, "SELECT a FROM t WHERE b-?i=?i AND-?i*?i IN(?i)");
+    assert_eq!(params, [1, -2, 3, -4, -5].map(Value::Int));
+    // Its negative is a number of another kind.
+    assert_eq!(self::key("UPDATE t SET a=b-9223372036854775808"), "UPDATE t SET a=b-9223372036854775808");
+}
+
+#[test]
+fn literals_of_different_kinds_have_different_plans() {
+    let keys = ["1", "'1'", "1.0", "1e0", "18446744073709551615", "_binary'1'", "0x31"];
+    let keys: Vec<String> = keys.iter().map(|value| key(&format!("DELETE FROM t WHERE a={value}"))).collect();
+    for (at, key) in keys.iter().enumerate() {
+        assert!(!keys[..at].contains(key), "{key}");
+    }
 }
 
 #[test]
 fn literals_that_change_the_meaning_stay() {
     assert_eq!(
         key("SELECT 1,'a' FROM t WHERE x=2 GROUP BY 1 HAVING y>3 ORDER BY 2 LIMIT 4"),
-        "SELECT 1,'a'FROM t WHERE x=? GROUP BY 1 HAVING y>? ORDER BY 2 LIMIT ?".replace("'a'FROM", "'a' FROM")
+        "SELECT 1,'a' FROM t WHERE x=?i GROUP BY 1 HAVING y>?i ORDER BY 2 LIMIT ?i"
     );
     assert_eq!(
         key("SELECT a FROM t WHERE a LIKE 'x' ESCAPE '|' AND CAST(b AS CHAR(10))=DATE '2020-01-01'"),
-        "SELECT a FROM t WHERE a LIKE ? ESCAPE '|' AND CAST(b AS CHAR(10))=DATE '2020-01-01'"
+        "SELECT a FROM t WHERE a LIKE ?s ESCAPE '|' AND CAST(b AS CHAR(10))=DATE '2020-01-01'"
     );
+    assert_eq!(key("DELETE FROM t WHERE a=x'41' LIMIT '5'"), "DELETE FROM t WHERE a=x'41' LIMIT '5'");
+    assert_eq!(key("SELECT t.limit,1 FROM t WHERE t.order=1"), "SELECT t.limit,1 FROM t WHERE t.order=?i");
     assert_ne!(key("SELECT a FROM t WHERE a IS NULL"), key("SELECT a FROM t WHERE a IS 1"));
+}
+
+#[test]
+fn a_select_list_stays_as_it_is_written() {
+    assert_eq!(key("SELECT  a + 1 , b/* c */+1 FROM /* d */ t"), "SELECT a + 1 ,b/* c */+1 FROM t");
 }
 
 #[test]
@@ -44,8 +64,15 @@ fn rows_of_one_shape_are_one_row() {
     let (key, params, rows) = of("INSERT INTO t(a,b) VALUES (1,'x'),(2,NULL) , (3,'z')");
     assert_eq!((key.as_str(), params.len(), rows), ("INSERT INTO t(a,b)VALUES(?,?)", 6, 3));
     let (key, params, rows) = of("INSERT INTO t VALUES(1,NOW()),(2,NOW()) ON DUPLICATE KEY UPDATE a=3");
-    assert_eq!((key.as_str(), rows), ("INSERT INTO t VALUES(?,NOW())ON DUPLICATE KEY UPDATE a=?", 2));
+    assert_eq!((key.as_str(), rows), ("INSERT INTO t VALUES(?,NOW())ON DUPLICATE KEY UPDATE a=?i", 2));
     assert_eq!(params, [Value::Int(1), Value::Int(2), Value::Int(3)]);
+    let (key, params, rows) = of("INSERT INTO t VALUES (-1,COALESCE(NULL,2)),(NULL,COALESCE(NULL,-3))");
+    assert_eq!((key.as_str(), rows), ("INSERT INTO t VALUES(?,COALESCE(NULL,?i))", 2));
+    assert_eq!(params, [Value::Int(-1), Value::Int(2), Value::Null, Value::Int(-3)]);
+    let (key, _, rows) = of("INSERT INTO value(a) VALUE(1),(2)");
+    assert_eq!((key.as_str(), rows), ("INSERT INTO value(a)VALUE(?i),(?i)", 1));
+    let (key, _, rows) = of("INSERT INTO t SET value=(1),(2)");
+    assert_eq!((key.as_str(), rows), ("INSERT INTO t SET value= (?i),(?i)", 1));
 }
 
 #[test]
@@ -56,9 +83,9 @@ fn rows_of_different_shapes_stay_apart() {
 
 #[test]
 fn what_follows_a_row_without_a_comma_is_no_row() {
-    assert_eq!(key("INSERT INTO t VALUES (1,2)(3,4)"), "INSERT INTO t VALUES(?,?)(?,?)");
-    assert_eq!(key("INSERT INTO t VALUES (1,2),(3,4)+(5,6)"), "INSERT INTO t VALUES(?,?)+ (?,?)");
-    assert_eq!(key("INSERT INTO t VALUES (1,2),(3,4)(5,6)"), "INSERT INTO t VALUES(?,?)(?,?)");
+    assert_eq!(key("INSERT INTO t VALUES (1,2)(3,4)"), "INSERT INTO t VALUES(?,?)(?i,?i)");
+    assert_eq!(key("INSERT INTO t VALUES (1,2),(3,4)+(5,6)"), "INSERT INTO t VALUES(?,?)+ (?i,?i)");
+    assert_eq!(key("INSERT INTO t VALUES (1,2),(3,4)(5,6)"), "INSERT INTO t VALUES(?,?)(?i,?i)");
 }
 
 #[test]
@@ -66,7 +93,7 @@ fn lexemes_follow_the_key() {
     let mut out = Fingerprint::default();
     let sql = b"INSERT INTO t VALUES (1,2),(3,4)";
     assert!(take(sql, SqlMode::DEFAULT, &MemoryUse::new(Arc::default()), &mut out).unwrap());
-    let params: Vec<_> = out.marks.iter().filter_map(|mark| mark.param).collect();
+    let params: Vec<_> = out.marks.iter().filter_map(|mark| mark.param).map(|param| param.index).collect();
     assert_eq!(params, [0, 1]);
     assert_eq!(out.row_params, 2);
 }

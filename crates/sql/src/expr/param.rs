@@ -1,0 +1,96 @@
+//! Parameters: their kinds, and the types that follow from those.
+
+use super::{Param, ParamKind};
+use crate::collation::Collation;
+use crate::types::decimal::{MAX_PRECISION, MAX_SCALE};
+use crate::types::{FieldType, ResultType};
+use crate::value::Value;
+
+/// Characters that a string of unknown length is declared with.
+pub(super) const UNKNOWN_CHARS: u32 = 16_383;
+
+const LETTERS: [(ParamKind, u8); 10] = [
+    (ParamKind::Integer, b'i'),
+    (ParamKind::Unsigned, b'u'),
+    (ParamKind::Decimal, b'd'),
+    (ParamKind::Float, b'f'),
+    (ParamKind::Double, b'r'),
+    (ParamKind::Text, b's'),
+    (ParamKind::Binary, b'b'),
+    (ParamKind::Date, b'D'),
+    (ParamKind::DateTime, b'S'),
+    (ParamKind::Time, b'T'),
+];
+
+impl ParamKind {
+    /// The kind of a value; NULL is of any kind.
+    pub fn of(value: &Value) -> Option<ParamKind> {
+        Some(match value {
+            Value::Null => return None,
+            Value::Int(_) => ParamKind::Integer,
+            Value::UInt(_) => ParamKind::Unsigned,
+            Value::Decimal(_) => ParamKind::Decimal,
+            Value::Float(_) => ParamKind::Float,
+            Value::Double(_) => ParamKind::Double,
+            Value::Text(_) => ParamKind::Text,
+            Value::Bytes(_) => ParamKind::Binary,
+            Value::Date(_) => ParamKind::Date,
+            Value::DateTime(_) | Value::Timestamp(_) => ParamKind::DateTime,
+            Value::Time(_) => ParamKind::Time,
+        })
+    }
+
+    /// A letter that stands for the kind in fingerprints and placeholders.
+    pub(crate) fn letter(self) -> u8 {
+        LETTERS.iter().find(|(kind, _)| *kind == self).map_or(b'?', |(_, letter)| *letter)
+    }
+
+    /// The kind that a letter stands for.
+    pub(crate) fn from_letter(letter: u8) -> Option<ParamKind> {
+        LETTERS.iter().find(|(_, known)| *known == letter).map(|(kind, _)| *kind)
+    }
+
+    /// A type that every value of the kind fits.
+    pub fn result_type(self) -> ResultType {
+        match self {
+            ParamKind::Integer => ResultType::integer(20),
+            ParamKind::Unsigned => ResultType::unsigned(20),
+            ParamKind::Decimal => ResultType::decimal(MAX_PRECISION.into(), MAX_SCALE),
+            ParamKind::Float => ResultType { field: FieldType::Float, length: 12, ..ResultType::double() },
+            ParamKind::Double => ResultType::double(),
+            ParamKind::Text => ResultType::string(UNKNOWN_CHARS, Collation::DEFAULT),
+            ParamKind::Binary => ResultType::string(4 * UNKNOWN_CHARS, Collation::Binary),
+            ParamKind::Date => ResultType::temporal(FieldType::Date, 0),
+            ParamKind::DateTime => ResultType::temporal(FieldType::DateTime, 6),
+            ParamKind::Time => ResultType::temporal(FieldType::Time, 6),
+        }
+    }
+}
+
+impl Param {
+    /// The type of the value if there is one; else that of the kind, and a string if that is not known either.
+    pub(super) fn result_type(self, params: &[Value]) -> ResultType {
+        match params.get(self.index) {
+            Some(value) => ResultType::of_value(value),
+            None => self.kind.unwrap_or(ParamKind::Text).result_type(),
+        }
+    }
+
+    /// As the parser library is shown it: `?3s`.
+    pub(crate) fn placeholder(self) -> String {
+        let letter = self.kind.map(|kind| char::from(kind.letter()));
+        letter.into_iter().fold(format!("?{}", self.index), |text, letter| format!("{text}{letter}"))
+    }
+
+    /// Reads what [`Param::placeholder`] wrote.
+    pub(crate) fn from_placeholder(text: &str) -> Option<Param> {
+        let text = text.strip_prefix('?')?;
+        let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let kind = match &text.as_bytes()[digits.len()..] {
+            [] => None,
+            [letter] => Some(ParamKind::from_letter(*letter)?),
+            _ => return None,
+        };
+        Some(Param { index: digits.parse().ok()?, kind })
+    }
+}
