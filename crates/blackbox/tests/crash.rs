@@ -10,9 +10,9 @@
 
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use cohort_blackbox::check::{self, Checker};
 use cohort_blackbox::load::{self, Faults, History, rounds};
 use cohort_blackbox::rng::{self, Rng};
@@ -178,4 +178,89 @@ fn kill_twice_after_each_commit(under: impl Fn(Launch) -> Launch) -> Result<()> 
         assert_eq!(ids, (0..=id).collect::<Vec<_>>());
     }
     Ok(())
+}
+
+/// How a client learns of a row: an answer about it, or none while the row is not there. The transaction stays open.
+type Learn = fn(&mut mysql::Conn, u64) -> Result<bool>;
+
+/// A commit that waits for others to share its write has let its locks go: what they then learn of its rows, they learn
+/// when these are durable.
+#[test]
+fn what_rests_on_a_version_in_flight_is_answered_when_that_is_durable() -> Result<()> {
+    const ROW: &str = "INSERT INTO notes VALUES (?, REPEAT('x', 40000), 1)";
+    fn is_duplicate(outcome: mysql::Result<()>) -> Result<bool> {
+        match outcome {
+            Err(mysql::Error::MySqlError(error)) if error.code == 1062 => Ok(true),
+            Err(error) => Err(error.into()),
+            Ok(()) => Ok(false),
+        }
+    }
+    let ways: [(&str, Learn); 7] = [
+        ("a duplicate in a transaction", |conn, id| is_duplicate(conn.exec_drop(ROW, (id,)))),
+        ("a duplicate as text", |conn, id| {
+            is_duplicate(conn.query_drop(format!("INSERT INTO notes VALUES ({id}, '', 2)")))
+        }),
+        ("a row, locked", |conn, id| {
+            let row: Option<u64> = conn.exec_first("SELECT id FROM notes WHERE id = ? FOR UPDATE", (id,))?;
+            Ok(row.is_some())
+        }),
+        ("a large row, locked", |conn, id| {
+            let row: Option<String> = conn.exec_first("SELECT body FROM notes WHERE id = ? FOR SHARE", (id,))?;
+            Ok(row.is_some())
+        }),
+        ("affected rows of DELETE", |conn, id| {
+            conn.exec_drop("DELETE FROM notes WHERE id = ?", (id,))?;
+            Ok(conn.affected_rows() == 1)
+        }),
+        ("affected rows of UPDATE", |conn, id| {
+            conn.exec_drop("UPDATE notes SET changes = changes + 1 WHERE id = ?", (id,))?;
+            Ok(conn.affected_rows() == 1)
+        }),
+        ("the second of two statements", |conn, id| {
+            let mut results = conn.query_iter(format!("SET @a = 1; DELETE FROM notes WHERE id = {id}"))?;
+            let mut affected = 0;
+            while let Some(result) = results.iter() {
+                affected = result.affected_rows();
+            }
+            Ok(affected == 1)
+        }),
+    ];
+    let folder = tempfile::tempdir()?;
+    let mut server = Launch::new(folder.path()).start()?;
+    let mut admin = server.connect()?;
+    admin.query_drop("CREATE DATABASE d")?;
+    admin.query_drop("CREATE TABLE d.notes (id INT PRIMARY KEY, body TEXT, changes INT NOT NULL)")?;
+    // No commit is durable sooner than a second after its locks went.
+    admin.query_drop("SET GLOBAL binlog_group_commit_sync_delay = 1000000")?;
+    for (id, (how, learn)) in (1..).zip(ways) {
+        let learnt = learn_of_an_insert(&server, ROW, id, learn);
+        learnt.with_context(|| how.to_owned())?;
+        let seen: u64 =
+            server.connect_to("d")?.exec_first("SELECT COUNT(*) FROM notes WHERE id = ?", (id,))?.unwrap_or(0);
+        assert_eq!(seen, 1, "{how}: answered before a plain read could see it");
+    }
+    let (how, learn) = ways[0];
+    learn_of_an_insert(&server, ROW, 100, learn)?;
+    server = server.kill_and_restart()?;
+    let seen: u64 = server.connect_to("d")?.query_first("SELECT COUNT(*) FROM notes WHERE id = 100")?.unwrap_or(0);
+    assert_eq!(seen, 1, "{how}: answered, and gone after a kill");
+    server.stop()?;
+    Ok(())
+}
+
+/// One connection inserts the row `id` by itself; returns when another one has learnt of it. Both are closed then.
+fn learn_of_an_insert(server: &Server, insert: &'static str, id: u64, learn: Learn) -> Result<()> {
+    let mut writer = server.connect_to("d")?;
+    let mut learner = server.connect_to("d")?;
+    let begun = Instant::now();
+    // The writer may end with its server.
+    thread::spawn(move || drop(writer.exec_drop(insert, (id,))));
+    loop {
+        learner.query_drop("BEGIN")?;
+        if learn(&mut learner, id)? {
+            return Ok(());
+        }
+        learner.query_drop("ROLLBACK")?;
+        ensure!(begun.elapsed() < Duration::from_secs(60), "nobody learns of row {id}");
+    }
 }

@@ -7,7 +7,8 @@
 //!
 //! Invariants
 //! 1. Packets go out in the order of the commands: a command begins when the outcome of the one before is
-//!    known, and nothing of its answer is written before that one's reply is out ([`handover`]).
+//!    known, and nothing of its answer is written before that one's reply is out ([`handover`]). An answer that rests
+//!    on a version in flight goes out when that version is durable ([`connection`]).
 //! 2. Whatever way a connection ends, its transaction is rolled back and its entry in the process list
 //!    is gone ([`Presence`]).
 //! 3. A panic in a statement ends its connection only. A panic in the commit path ends the process:
@@ -133,7 +134,13 @@ impl Connection {
         let mut input = Input::new(socket.clone(), server.counters.clone());
         let handover = Handover::new(socket.clone(), server.counters.clone());
         presence.process.set_handover(handover.clone());
-        let mut output = Output::new(socket.clone(), server.counters.clone(), handover.clone());
+        let mut output = Output::new(
+            socket.clone(),
+            server.counters.clone(),
+            handover.clone(),
+            server.database.store().clone(),
+            state.rests_on().clone(),
+        );
         let environment = SessionEnvironment::new(server.clone(), presence.process.clone());
         if let Err(failure) = log_in(&server, &socket, &environment, &mut input, &mut output, &mut state) {
             if failure.is_handshake() {

@@ -122,13 +122,13 @@ pub fn answers(records: &[Record], tables: &Tables) -> Result<()> {
             let sum: i64 = record.seen.iter().map(|seen| if let Seen::Sum(sum) = seen { *sum } else { 0 }).sum();
             ensure!(sum == OPENING_BALANCE * ACCOUNTS as i64, "the accounts' sum was {sum}: {record:?}");
         }
-        // A transaction that was taken back may have read, under lock, what a crash took back as well.
-        if record.fate != Fate::Committed && record.script.shape != Shape::Snapshot {
-            continue;
-        }
+        // What a transaction was answered holds also where it was taken back itself: nothing is said before it is
+        // durable.
+        let kept = |element: &&u64| record.fate == Fate::Committed || writers[*element] != record.id;
         for (list, read) in record.reads() {
+            let read: Vec<u64> = read.iter().filter(kept).copied().collect();
             let list = &lists[&list];
-            ensure!(list.starts_with(read), "{read:?} was read of {list:?}, which is no beginning: {record:?}");
+            ensure!(list.starts_with(&read), "{read:?} was read of {list:?}, which is no beginning: {record:?}");
             let (last, next) = (read.last(), list.get(read.len()));
             if let (Some(last), Some(next)) = (last, next) {
                 let (last, next) = (writers[last], writers[next]);
@@ -136,8 +136,27 @@ pub fn answers(records: &[Record], tables: &Tables) -> Result<()> {
             }
         }
     }
+    probes(records, tables)?;
     let committed: Vec<&Record> = records.iter().filter(|record| record.fate == Fate::Committed).collect();
     cycles::check(&committed, &lists).map_err(|cycle| anyhow!(cycle))
+}
+
+/// Tokens are never removed: one that was found is there, and one that was missed had not been acknowledged.
+fn probes(records: &[Record], tables: &Tables) -> Result<()> {
+    let acknowledged: HashMap<u64, u64> = records
+        .iter()
+        .filter(|record| record.fate == Fate::Committed && record.script.shape == Shape::Transfer)
+        .map(|record| (record.id, record.ended))
+        .collect();
+    for record in records {
+        for (engine, token, found) in record.probes() {
+            let there = tables.has_token(engine, token);
+            ensure!(!found || there, "token {token} was found and is gone: {record:?}");
+            let ended = acknowledged.get(&token);
+            ensure!(found || ended.is_none_or(|ended| *ended >= record.began), "token {token} was missed: {record:?}");
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the binlog's events make the tables, that its GTIDs have no gap, and that indexes agree with

@@ -11,16 +11,26 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use cohort_sql::error::SqlError;
-use cohort_sql::session::Interrupt;
+use cohort_sql::session::{Interrupt, StatementResult};
 use cohort_sql::{Database, SessionState, Value};
-use cohort_txn::Transaction;
 use cohort_txn::carrier::{self, Carrier};
+use cohort_txn::{RestsOn, Transaction};
 use parking_lot::Mutex;
 
 use crate::environment::{Rows, SimEnvironment};
 
-/// The rows of a statement, and what is to be committed.
-pub type Answer = Result<(Vec<Vec<Value>>, Option<Transaction>), SqlError>;
+/// What a statement gave.
+pub struct Answered {
+    /// The rows.
+    pub rows: Vec<Vec<Value>>,
+    /// How many rows it changed or found.
+    pub affected: u64,
+    /// What is to be committed.
+    pub commit: Option<Transaction>,
+}
+
+/// What a statement came to. Its client gets it when what it rests on is durable ([`Client::rests_on`]).
+pub type Answer = Result<Answered, SqlError>;
 
 /// What a session's thread has come to.
 enum Event {
@@ -53,6 +63,7 @@ pub struct Client {
     events: Receiver<Event>,
     turns: Sender<()>,
     interrupt: Arc<Interrupt>,
+    rests_on: RestsOn,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -86,6 +97,7 @@ impl Client {
     pub fn new(database: Arc<Database>) -> Client {
         let mut session = session_state();
         let interrupt = session.interrupt();
+        let rests_on = session.rests_on().clone();
         let (jobs, orders) = mpsc::channel();
         let (told, events) = mpsc::channel();
         let (turns, taken) = mpsc::channel();
@@ -103,14 +115,20 @@ impl Client {
                     }
                     Job::Rollback => {
                         session.rollback();
-                        Ok((Vec::new(), None))
+                        session.rests_on().forget();
+                        Ok(Answered { rows: Vec::new(), affected: 0, commit: None })
                     }
                 };
                 baton.tell(Event::Answered(Box::new(answer)));
             }
         };
         let thread = thread::Builder::new().name(name).spawn(body).expect("a simulator has few threads");
-        Client { state: State::Idle, jobs: Some(jobs), events, turns, interrupt, thread: Some(thread) }
+        Client { state: State::Idle, jobs: Some(jobs), events, turns, interrupt, rests_on, thread: Some(thread) }
+    }
+
+    /// What its last answer rests on.
+    pub fn rests_on(&self) -> &RestsOn {
+        &self.rests_on
     }
 
     /// What it is doing.
@@ -126,7 +144,7 @@ impl Client {
         self.begin(Job::Execute { sql: sql.to_owned(), now })
     }
 
-    /// Takes the open transaction back, if there is one.
+    /// Takes the open transaction back, if there is one, without a word to its client.
     pub fn rollback(&mut self) {
         self.begin(Job::Rollback);
     }
@@ -218,5 +236,9 @@ fn session_state() -> SessionState {
 fn execute(database: &Database, state: &mut SessionState, sql: &str) -> Answer {
     let mut rows = Rows::default();
     let outcome = database.execute(state, &SimEnvironment, sql.as_bytes(), &mut rows)?;
-    Ok((rows.0, outcome.commit))
+    let affected = match outcome.result {
+        StatementResult::Done { affected, .. } => affected,
+        StatementResult::Rows => 0,
+    };
+    Ok(Answered { rows: rows.0, affected, commit: outcome.commit })
 }

@@ -37,6 +37,8 @@ pub enum Seen {
     List(Vec<u64>),
     /// Of accounts.
     Sum(i64),
+    /// Whether a token is there.
+    Found(bool),
     /// It was done.
     Done,
 }
@@ -46,6 +48,14 @@ impl Record {
     pub fn reads(&self) -> impl Iterator<Item = (u64, &[u64])> {
         self.script.steps.iter().zip(&self.seen).filter_map(|(step, seen)| match (step, seen) {
             (Step::Read { list, .. }, Seen::List(elements)) => Some((*list, elements.as_slice())),
+            _ => None,
+        })
+    }
+
+    /// The tokens it looked for, each with its engine, and whether they were there.
+    pub fn probes(&self) -> impl Iterator<Item = (u64, u64, bool)> {
+        self.script.steps.iter().zip(&self.seen).filter_map(|(step, seen)| match (step, seen) {
+            (Step::Probe { engine, token, .. }, Seen::Found(found)) => Some((*engine, *token, *found)),
             _ => None,
         })
     }

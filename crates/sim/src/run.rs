@@ -4,6 +4,9 @@
 //! that failed or a clean stop, and followed by recovery, which may itself be cut, and maybe by another commit
 //! protocol. After each the tables are settled with what clients were told; at the end all answers are judged.
 //!
+//! A client gets an answer when what it rests on is durable, and then what it says must hold, whatever becomes of its
+//! transaction.
+//!
 //! Under the journal, cohorts are laid out, written and finished step by step. Under a classic protocol a commit is
 //! one step.
 
@@ -15,7 +18,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use cohort_io::{Fault, SeededRandom};
 use cohort_sql::error::{
-    ER_DISK_FULL, ER_ERROR_DURING_COMMIT, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED,
+    ER_DISK_FULL, ER_DUP_ENTRY, ER_ERROR_DURING_COMMIT, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED,
     ER_SERVER_SHUTDOWN, ER_TABLE_DEF_CHANGED, SqlError,
 };
 use cohort_sql::{Database, SessionState, Value};
@@ -25,11 +28,11 @@ use cohort_txn::{
 use parking_lot::Mutex;
 
 use crate::check::{self, Tables};
-use crate::client::{Answer, Client, State, now_us};
+use crate::client::{Answer, Answered, Client, State, now_us};
 use crate::environment::{Rows, SimEnvironment};
 use crate::history::{Fate, Record, Seen};
 use crate::machine::{Machine, Settings};
-use crate::workload::{Script, Step, elements, schema};
+use crate::workload::{Probe, Script, Step, elements, schema};
 
 /// What a run did, for people and for comparing two runs of a seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +51,8 @@ pub struct Report {
     pub switches: u64,
     /// Runs that ended because binlog and engines differed, under a protocol that allows it, and recovery said so.
     pub divergences: u64,
+    /// Answers that had to wait for what they rest on.
+    pub withheld: u64,
     /// Lock waits.
     pub lock_waits: u64,
     /// Of these, ended because of a deadlock.
@@ -90,6 +95,8 @@ struct Running {
     begun: bool,
     tries: u32,
     outcome: Option<Outcome>,
+    /// An answer that rests on what is not durable, and whether that is by now.
+    withheld: Option<(Answer, Outcome)>,
 }
 
 /// A server between two starts.
@@ -247,12 +254,12 @@ impl Run {
                 break;
             }
             self.turn(&mut life)?;
-            self.collect(&mut life);
+            self.collect(&mut life)?;
             for session in &mut life.sessions {
                 session.client.wait_is_over();
             }
         }
-        Ok(self.end(life, machine))
+        self.end(life, machine)
     }
 
     /// Starts the server again; every other time the start is cut short first.
@@ -384,7 +391,25 @@ impl Run {
                 None
             }
         };
-        answer.map_or(Ok(()), |answer| self.answered(life, number, answer))
+        answer.map_or(Ok(()), |answer| self.answer(life, number, answer))
+    }
+
+    /// A statement has come to its end. Its client gets the answer when what it rests on is durable, with its commit
+    /// or by itself.
+    fn answer(&mut self, life: &mut Life, number: usize, answer: Answer) -> Result<()> {
+        let rests_on = life.sessions[number].client.rests_on();
+        let commits = answer.as_ref().is_ok_and(|answered| answered.commit.is_some());
+        if commits || life.store().is_durable(rests_on) {
+            return self.answered(life, number, answer);
+        }
+        let outcome = Outcome::default();
+        let slot = Slot { outcome: outcome.clone(), clock: self.clock.clone() };
+        life.database.store().when_durable(rests_on, Box::new(slot));
+        self.report.withheld += 1;
+        self.note("withheld");
+        let running = life.sessions[number].running.as_mut().expect("it runs");
+        running.withheld = Some((answer, outcome));
+        Ok(())
     }
 
     /// Sends a session's next statement; gives the answer if it has come to that.
@@ -397,10 +422,10 @@ impl Run {
             self.next_id += 1;
             self.note((id, format!("{:?}", script.steps)));
             let record = Record { id, script, seen: Vec::new(), began: now, ended: now, fate: Fate::Absent };
-            session.running = Some(Running { record, begun: false, tries: 0, outcome: None });
+            session.running = Some(Running { record, begun: false, tries: 0, outcome: None, withheld: None });
         }
         let running = session.running.as_mut().expect("just begun if there was none");
-        if running.outcome.is_some() {
+        if running.outcome.is_some() || running.withheld.is_some() {
             return Ok(None);
         }
         let script = &running.record.script;
@@ -422,9 +447,9 @@ impl Run {
         let running = life.sessions[number].running.as_ref().expect("it runs");
         let next = running.record.script.steps.get(running.record.seen.len()).cloned();
         match answer {
-            Ok((rows, commit)) => {
+            Ok(Answered { rows, affected, commit }) => {
                 if let Some(step) = next {
-                    let seen = seen(&step, rows)?;
+                    let seen = seen(&step, rows, affected)?;
                     self.note(format!("{seen:?}"));
                     let running = life.sessions[number].running.as_mut().expect("it runs");
                     running.record.seen.push(seen);
@@ -435,7 +460,15 @@ impl Run {
                 }
                 self.hand_over(life, number, commit);
             }
-            Err(error) => self.refused(life, number, &error)?,
+            Err(error) => match next {
+                Some(Step::Probe { how: Probe::Insert, .. }) if error.is(ER_DUP_ENTRY) => {
+                    self.note("found");
+                    let running = life.sessions[number].running.as_mut().expect("it runs");
+                    running.record.seen.push(Seen::Found(true));
+                    running.tries = 0;
+                }
+                _ => self.refused(life, number, &error)?,
+            },
         }
         Ok(())
     }
@@ -489,8 +522,10 @@ impl Run {
     }
 
     /// Takes the outcomes that were sent.
-    fn collect(&mut self, life: &mut Life) {
-        for session in &mut life.sessions {
+    fn collect(&mut self, life: &mut Life) -> Result<()> {
+        for number in 0..life.sessions.len() {
+            self.collect_withheld(life, number)?;
+            let session = &mut life.sessions[number];
             let sent = session.running.as_ref().and_then(|running| running.outcome.as_ref()?.lock().take());
             let Some((at, outcome)) = sent else { continue };
             let running = session.running.take().expect("it has an outcome");
@@ -501,15 +536,36 @@ impl Run {
             };
             self.keep(running, fate, at);
         }
+        Ok(())
+    }
+
+    /// Takes an answer that rested on something in flight, if that has come to its end.
+    fn collect_withheld(&mut self, life: &mut Life, number: usize) -> Result<()> {
+        let Some(running) = &mut life.sessions[number].running else { return Ok(()) };
+        let Some((answer, outcome)) = running.withheld.take() else { return Ok(()) };
+        let sent = outcome.lock().take();
+        match sent {
+            None => running.withheld = Some((answer, outcome)),
+            Some((_, Ok(_))) => self.answered(life, number, answer)?,
+            Some((at, Err(error))) => {
+                self.note(error.to_string());
+                drop(answer);
+                let session = &mut life.sessions[number];
+                session.client.rollback();
+                let running = session.running.take().expect("it runs");
+                self.keep(running, Fate::Absent, at);
+            }
+        }
+        Ok(())
     }
 
     /// The server goes, mostly without a word for those who wait: the power is cut, or the process killed, before
     /// anything of it can tidy up.
-    fn end(&mut self, mut life: Life, machine: &Machine) -> Machine {
+    fn end(&mut self, mut life: Life, machine: &Machine) -> Result<Machine> {
         if machine.disk().is_powered() && self.chance(20) {
             life.drain();
         }
-        self.collect(&mut life);
+        self.collect(&mut life)?;
         for session in &mut life.sessions {
             if let Some(running) = session.running.take() {
                 let fate = if running.outcome.is_some() { Fate::InDoubt } else { Fate::Absent };
@@ -531,7 +587,7 @@ impl Run {
         self.report.restarts += 1;
         let powered = machine.disk().is_powered();
         self.note(("end", powered, life.store().closed().map(|closed| closed.to_string())));
-        if powered && self.chance(30) { machine.after_kill() } else { machine.after_power_cut() }
+        Ok(if powered && self.chance(30) { machine.after_kill() } else { machine.after_power_cut() })
     }
 
     fn settle(&mut self, database: &Database, machine: &Machine) -> Result<()> {
@@ -576,10 +632,13 @@ fn session_state() -> SessionState {
     state
 }
 
-fn seen(step: &Step, rows: Vec<Vec<Value>>) -> Result<Seen> {
+fn seen(step: &Step, rows: Vec<Vec<Value>>, affected: u64) -> Result<Seen> {
     Ok(match (step, rows.as_slice()) {
         (Step::Read { .. }, [row]) => Seen::List(elements(&row[0])),
         (Step::Sum { .. }, [row]) => Seen::Sum(row[0].to_string().parse()?),
+        (Step::Probe { how: Probe::Insert, .. }, []) => Seen::Found(false),
+        (Step::Probe { how: Probe::Delete, .. }, []) => Seen::Found(affected > 0),
+        (Step::Probe { how: Probe::Lock, .. }, rows) => Seen::Found(!rows.is_empty()),
         (Step::LockAccount { .. }, [_]) => Seen::Done,
         (Step::Append { .. } | Step::Move { .. } | Step::Token { .. }, []) => Seen::Done,
         _ => bail!("{step:?} gave {rows:?}"),

@@ -62,6 +62,7 @@ impl AddAssign for Report {
         self.cut_recoveries += other.cut_recoveries;
         self.switches += other.switches;
         self.divergences += other.divergences;
+        self.withheld += other.withheld;
         self.lock_waits += other.lock_waits;
         self.deadlocks += other.deadlocks;
         self.timeouts += other.timeouts;
@@ -75,7 +76,8 @@ impl fmt::Display for Report {
         write!(f, "{} commits acknowledged, {} in doubt, ", self.committed, self.in_doubt)?;
         write!(f, "{} cohorts of several, {} restarts, ", self.shared_cohorts, self.restarts)?;
         write!(f, "{} changes of protocol, {} cut recoveries, ", self.switches, self.cut_recoveries)?;
-        write!(f, "{} divergences told, {} lock waits, of them ", self.divergences, self.lock_waits)?;
+        write!(f, "{} divergences told, {} answers withheld, ", self.divergences, self.withheld)?;
+        write!(f, "{} lock waits, of them ", self.lock_waits)?;
         write!(f, "{} deadlocks and {} timeouts, ", self.deadlocks, self.timeouts)?;
         write!(f, "{} disk operations", self.disk_operations)
     }

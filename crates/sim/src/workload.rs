@@ -3,7 +3,8 @@
 //! *List-append*: every append puts a number used nowhere else behind a list, so that a list that was read
 //! tells which transactions came before, and in which order. *Bank*: transfers between accounts of two
 //! engines leave the sum as it was, and a token in a table of each. Lists and accounts with an even number
-//! are in the first engine, the others in the second.
+//! are in the first engine, the others in the second. *Probes* look for tokens that others are just leaving, and are
+//! rolled back: what they were answered must hold nevertheless.
 
 use cohort_io::SeededRandom;
 use cohort_sql::Value;
@@ -51,6 +52,15 @@ pub enum Step {
         /// The transaction's number.
         token: u64,
     },
+    /// Finds out whether another transaction's token is there.
+    Probe {
+        /// The engine, 0 or 1.
+        engine: u64,
+        /// That transaction's number.
+        token: u64,
+        /// How.
+        how: Probe,
+    },
     /// Reads the sum of the accounts of one engine.
     Sum {
         /// The engine, 0 or 1.
@@ -71,6 +81,17 @@ pub enum ReadKind {
     Exclusive,
 }
 
+/// What tells that a token is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// That it cannot be inserted.
+    Insert,
+    /// How many rows a DELETE removes.
+    Delete,
+    /// A locking read.
+    Lock,
+}
+
 /// What a kind of transaction promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -84,6 +105,8 @@ pub enum Shape {
     Transfer,
     /// Reads all accounts in one snapshot.
     Audit,
+    /// Looks for tokens, and is rolled back.
+    Probe,
 }
 
 /// A transaction to run.
@@ -102,20 +125,23 @@ pub struct Script {
 impl Script {
     /// Transaction number `id`.
     pub fn new(random: &SeededRandom, id: u64) -> Script {
-        let shape = match random.below(10) {
+        let shape = match random.below(12) {
             0..=2 => Shape::Locking,
             3 => Shape::Snapshot,
             4 => Shape::Mixed,
             5..=8 => Shape::Transfer,
-            _ => Shape::Audit,
+            9 => Shape::Audit,
+            _ => Shape::Probe,
         };
         let steps = match shape {
             Shape::Transfer => transfer(random, id),
             Shape::Audit => (0..2).map(|engine| Step::Sum { engine, by_index: random.below(2) == 0 }).collect(),
+            Shape::Probe => (0..1 + random.below(3)).map(|number| probe(random, id, number)).collect(),
             _ => (0..1 + random.below(4)).map(|number| list_step(random, shape, id * 8 + number)).collect(),
         };
-        let autocommit = steps.len() == 1 && random.below(2) == 0;
-        Script { shape, steps, autocommit, rolled_back: !autocommit && random.below(10) == 0 }
+        let autocommit = shape != Shape::Probe && steps.len() == 1 && random.below(2) == 0;
+        let rolled_back = shape == Shape::Probe || !autocommit && random.below(10) == 0;
+        Script { shape, steps, autocommit, rolled_back }
     }
 
     /// Whether a rollback or a crash may leave no trace of it, since there is none.
@@ -142,6 +168,17 @@ fn transfer(random: &SeededRandom, id: u64) -> Vec<Step> {
         steps.insert(0, Step::LockAccount { account });
     }
     steps
+}
+
+/// The tokens of a transaction's probes differ: none of them finds what another one did.
+fn probe(random: &SeededRandom, id: u64, number: u64) -> Step {
+    let token = id.max(12) - 1 - 4 * number - random.below(4);
+    let how = match random.below(3) {
+        0 => Probe::Insert,
+        1 => Probe::Delete,
+        _ => Probe::Lock,
+    };
+    Step::Probe { engine: random.below(2), token, how }
 }
 
 fn list_step(random: &SeededRandom, shape: Shape, element: u64) -> Step {
@@ -201,6 +238,11 @@ impl Step {
                 format!("UPDATE accounts{} SET balance = balance + {amount} WHERE id = {account}", account % 2)
             }
             Step::Token { engine, token } => format!("INSERT INTO tokens{engine} VALUES ({token})"),
+            Step::Probe { engine, token, how } => match how {
+                Probe::Insert => format!("INSERT INTO tokens{engine} VALUES ({token})"),
+                Probe::Delete => format!("DELETE FROM tokens{engine} WHERE id = {token}"),
+                Probe::Lock => format!("SELECT id FROM tokens{engine} WHERE id = {token} FOR SHARE"),
+            },
             Step::Sum { engine, by_index: false } => format!("SELECT SUM(balance) FROM accounts{engine}"),
             Step::Sum { engine, by_index: true } => {
                 format!("SELECT SUM(balance) FROM accounts{engine} WHERE balance > -1000000")

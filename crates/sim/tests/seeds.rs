@@ -21,6 +21,7 @@ fn what_a_run_does_is_worth_checking() {
     assert!(sum.committed > 1000 && sum.shared_cohorts > 50, "{sum}");
     assert!(sum.restarts > 50 && sum.in_doubt > 20 && sum.cut_recoveries > 20, "{sum}");
     assert!(sum.switches > 20 && sum.divergences > 0, "{sum}");
+    assert!(sum.withheld > 100, "{sum}");
     assert!(sum.lock_waits > 500 && sum.deadlocks > 20 && sum.timeouts > 20, "{sum}");
 }
 

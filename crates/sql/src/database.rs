@@ -9,6 +9,7 @@
 //! 1. A plan runs only against the catalog version it was made for: that is looked at again once the
 //!    tables are locked, and the statement is planned anew if it changed.
 //! 2. A statement that fails leaves no change. After 1213 the whole transaction is gone.
+//! 3. Every read on behalf of a session notes in [`SessionState::rests_on`] what it saw in flight.
 
 mod plans;
 mod transactions;
@@ -137,7 +138,8 @@ impl Database {
     }
 
     /// Runs one statement (see [`crate::parse::split_statement`] for several). After an error the
-    /// statement's changes are taken back; after 1213 the transaction is too.
+    /// statement's changes are taken back; after 1213 the transaction is too. The answer waits for what
+    /// [`SessionState::rests_on`] notes, an error too.
     pub fn execute(
         &self,
         session: &mut SessionState,
@@ -550,7 +552,7 @@ impl Database {
         changes: &[SystemEntry],
         logged: Option<(&dyn Environment, &str)>,
     ) -> Result<(), SqlError> {
-        let mut transaction = self.store.begin();
+        let mut transaction = session.begin(&self.store);
         for (key, value) in changes {
             let key = system_key(key);
             transaction.lock(CATALOG_ENGINE, &key, LockMode::Exclusive).map_err(lock_failed)?;

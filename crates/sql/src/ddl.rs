@@ -132,7 +132,7 @@ impl DdlRun<'_> {
 
     /// A transaction that holds the right to change a table, or to drop it.
     fn exclusive(&self, tables: &[Arc<Table>]) -> Result<Transaction, SqlError> {
-        let mut guard = self.store.begin();
+        let mut guard = self.session.begin(self.store);
         self.session.interrupt_ref().watch(Some(guard.kill_handle()));
         let mut ids: Vec<u64> = tables.iter().map(|table| table.def.id).collect();
         // In one order for all, so that schema changes do not wait for each other in a circle.
@@ -186,7 +186,7 @@ impl DdlRun<'_> {
             return Ok(1);
         }
         let collation = collation.unwrap_or(Collation::DEFAULT);
-        let mut transaction = self.store.begin();
+        let mut transaction = self.session.begin(self.store);
         change.put_database(&mut transaction, name, collation)?;
         self.commit(transaction, "")?;
         change.publish(|databases| {
@@ -214,7 +214,7 @@ impl DdlRun<'_> {
             if self.catalog.version() != version {
                 continue;
             }
-            let mut transaction = self.store.begin();
+            let mut transaction = self.session.begin(self.store);
             for table in &tables {
                 change.delete_table(&mut transaction, table.def.id);
             }
@@ -251,7 +251,7 @@ impl DdlRun<'_> {
         }
         let (def, floor) = make(self, &change, name, entry)?;
         let engine = self.catalog.engine(&def.engine)?;
-        let mut transaction = self.store.begin();
+        let mut transaction = self.session.begin(self.store);
         change.put_table(&mut transaction, &def)?;
         if floor > 1 {
             change.put_floor(&mut transaction, def.id, floor);
@@ -301,7 +301,7 @@ impl DdlRun<'_> {
                 self.session.diagnostics.borrow_mut().clear();
                 continue;
             }
-            let mut transaction = self.store.begin();
+            let mut transaction = self.session.begin(self.store);
             for table in &tables {
                 change.delete_table(&mut transaction, table.def.id);
             }
@@ -323,7 +323,7 @@ impl DdlRun<'_> {
         let (guard, table) = self.locked_table(name)?;
         let change = self.catalog.change();
         let def = fresh_ids(&table.def, &change);
-        let mut transaction = self.store.begin();
+        let mut transaction = self.session.begin(self.store);
         change.put_table(&mut transaction, &def)?;
         change.put_floor(&mut transaction, def.id, 1);
         self.commit(transaction, self.event_database())?;
@@ -348,7 +348,7 @@ impl DdlRun<'_> {
                 return Err(error);
             }
         };
-        let mut transaction = self.store.begin();
+        let mut transaction = self.session.begin(self.store);
         change.put_table(&mut transaction, &def)?;
         if let Some(floor) = floor {
             change.put_floor(&mut transaction, def.id, floor);

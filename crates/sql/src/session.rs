@@ -6,7 +6,8 @@
 //!
 //! A statement never commits its own changes, DDL apart: it hands the transaction to be committed to
 //! its caller in [`Outcome::commit`], together with what to say once that is durable, so that whoever
-//! finishes the commit can send the OK itself.
+//! finishes the commit can send the OK itself. Other answers, errors too, wait for what they rest on
+//! ([`SessionState::rests_on`]).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cohort_txn::{Isolation, KillHandle, Transaction};
+use cohort_txn::{Isolation, KillHandle, RestsOn, Store, Transaction};
 use parking_lot::Mutex;
 
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
@@ -79,6 +80,7 @@ pub struct SessionState {
     pub diagnostics: RefCell<Vec<Diagnostic>>,
     user_variables: RefCell<HashMap<String, Value>>,
     interrupt: Arc<Interrupt>,
+    rests_on: RestsOn,
     /// The XA transaction that `transaction` is, or was before a deadlock. Its name is free again before the
     /// transaction's locks are.
     pub(crate) xa: Option<SessionXa>,
@@ -219,6 +221,7 @@ impl SessionState {
             diagnostics: RefCell::new(Vec::new()),
             user_variables: RefCell::new(HashMap::new()),
             interrupt: Arc::default(),
+            rests_on: RestsOn::default(),
             transaction: None,
             xa: None,
             next_isolation: None,
@@ -252,10 +255,25 @@ impl SessionState {
     /// Forgets user variables and the like; the server sets its variables anew (COM_RESET_CONNECTION).
     pub fn reset(&mut self) {
         self.rollback();
-        let interrupt = self.interrupt.clone();
+        let (interrupt, rests_on) = (self.interrupt.clone(), self.rests_on.clone());
         let database = self.database.take();
         let client_found_rows = self.client_found_rows;
-        *self = SessionState { interrupt, database, client_found_rows, ..SessionState::of(self.memory.server()) };
+        let fresh = SessionState::of(self.memory.server());
+        *self = SessionState { interrupt, rests_on, database, client_found_rows, ..fresh };
+    }
+
+    /// What the session's next answer rests on, be it rows, an OK or an error: nothing of it may leave before
+    /// [`Store::wait_until_durable`](cohort_txn::Store::wait_until_durable) and the like say so. If what it rests on
+    /// could not be made durable, [`SessionState::rollback`] and [`RestsOn::forget`] are due.
+    pub fn rests_on(&self) -> &RestsOn {
+        &self.rests_on
+    }
+
+    /// Begins a transaction of `store` whose reads count as the session's.
+    pub(crate) fn begin(&self, store: &Arc<Store>) -> Transaction {
+        let mut transaction = store.begin();
+        transaction.set_rests_on(self.rests_on.clone());
+        transaction
     }
 
     /// What stops this session's statements.

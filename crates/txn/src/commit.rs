@@ -12,13 +12,13 @@
 //! The stages are owned types: only [`Ordered::write`] makes a [`Durable`], only [`Durable::apply`] a
 //! [`Visible`], and only a [`Visible`] can acknowledge.
 //!
-//! Invariants (I1 to I8 of ARCHITECTURE.md)
+//! Invariants (I1 to I9 of ARCHITECTURE.md)
 //! 1. Queue order = order of versions in the overlay = order in the record: all three change under
 //!    the queue's mutex, and a cohort is taken from the queue under the section's.
 //! 2. Cohorts finish in the order in which they were laid out, whatever order their writes return in.
 //! 3. After a write failed, nothing laid out at that time or later is acknowledged: the coordinator is
 //!    sealed, and stays so until the server is started again.
-//! 4. A transaction that only read is told its end when every version in flight that it saw is durable.
+//! 4. What rests on a version in flight is answered when that version is durable ([`RestsOn`](crate::RestsOn)).
 //! 5. The binlog file gets bytes only when the journal record that holds them is durable.
 //!
 //! Concurrency: `section` → `queue`; `finish` and `queue` are never held together. Sessions hold only
@@ -58,7 +58,7 @@ use layout::redo_by_engine;
 pub(crate) use layout::BinlogOrder;
 pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Reply, SyncDelay};
 pub use shared::Published;
-pub(crate) use shared::{Frontier, Member, Shared};
+pub(crate) use shared::{ALL_DURABLE, Frontier, Member, Shared};
 pub use stepped::{LaidOutCohort, WrittenCohort};
 
 /// One transaction in the queue.
@@ -104,7 +104,7 @@ struct Queue {
     finished_order: u64,
     /// The first member whose outcome is unknown, because its log write failed.
     failed_from: Option<u64>,
-    /// Those who only read and wait for the transaction with this order, which they have seen.
+    /// Answers that rest on the transaction with this order.
     readers: Vec<(u64, Box<dyn Reply>)>,
     sleeping_writers: usize,
     /// Members of the last cohort that was taken.
@@ -116,7 +116,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// The readers whose wait is over.
+    /// The answers whose wait is over.
     fn take_readers(&mut self) -> Vec<Box<dyn Reply>> {
         let finished = self.finished_order;
         self.readers.extract_if(.., |(order, _)| *order < finished).map(|(_, reply)| reply).collect()
@@ -178,6 +178,9 @@ struct Finish {
 /// How many device writes may be under way at once. Two overlap the device with the next layout;
 /// more gained nothing.
 const WRITES_IN_FLIGHT_MAX: usize = 2;
+
+/// Why an answer that rests on a failed write is an error.
+pub(crate) const READ_UNWRITTEN: &str = "it read what could not be written";
 
 /// How often an engine without room is asked again.
 pub(crate) const ROOM_RETRY: Duration = Duration::from_millis(100);
@@ -263,9 +266,9 @@ impl Coordinator {
         let admitted = match self.shared.admit(&mut transaction) {
             Ok(Some((member, writes))) => self.reserve(member, writes),
             Ok(None) => {
-                let seen = transaction.seen_in_flight;
+                let seen = transaction.rests_on().take();
                 drop(transaction);
-                return self.end_reader(seen, reply);
+                return self.when_durable(seen, reply);
             }
             Err(error) => Err(self.refused(error)),
         };
@@ -278,21 +281,24 @@ impl Coordinator {
         }
     }
 
-    /// Ends a transaction that only read. What it saw under its locks, up to the transaction `seen`, must be
-    /// durable before its client may rely on it.
-    fn end_reader(&self, seen: Option<u64>, reply: Box<dyn Reply>) {
-        if let Some(seen) = seen {
+    /// Answers when the transactions up to `seen` are durable (I9).
+    pub(crate) fn when_durable(&self, seen: Option<u64>, reply: Box<dyn Reply>) {
+        if let Some(seen) = seen.filter(|seen| !self.is_durable(*seen)) {
             let mut queue = self.queue.lock("join");
             if seen >= queue.finished_order {
                 return queue.readers.push((seen, reply));
             }
             if queue.failed_from.is_some_and(|first| seen >= first) {
                 drop(queue);
-                let reason = "it read what could not be written".to_owned();
-                return reply.send(Err(CommitError::Unknown(reason)));
+                return reply.send(Err(CommitError::Unknown(READ_UNWRITTEN.to_owned())));
             }
         }
         reply.send(Ok(self.nothing_written()));
+    }
+
+    /// Whether the transaction with this order is durable, with all before it.
+    pub(crate) fn is_durable(&self, order: u64) -> bool {
+        order <= self.published().order
     }
 
     fn nothing_written(&self) -> Committed {

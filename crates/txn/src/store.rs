@@ -17,7 +17,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::carrier::blocking;
 use crate::checkpoint::{self, Background};
 use crate::commit::{
-    CommitError, CommitSettings, Committed, Coordinator, Frontier, LaidOutCohort, Published, Reply, Shared,
+    ALL_DURABLE, CommitError, CommitSettings, Committed, Coordinator, Frontier, LaidOutCohort, Published, Reply, Shared,
 };
 use crate::figures::CommitFigures;
 use crate::lock_profile::LockProfile;
@@ -26,6 +26,7 @@ use crate::overlay::Overlay;
 use crate::protocols::recovery::TwoPhaseReport;
 use crate::protocols::{self, CommitProtocol, Steps, TcLog};
 use crate::recovery::{self, RecoverError, RecoveryReport};
+use crate::rests_on::RestsOn;
 use crate::transaction::Transaction;
 use crate::xa::XaRegistry;
 
@@ -311,6 +312,54 @@ impl Store {
         let (reply, outcome) = WaitingReply::with_outcome();
         self.commit(transaction, reply);
         outcome.wait()
+    }
+
+    /// Whether what `rests_on` notes is durable: an answer may leave. What is durable is forgotten.
+    pub fn is_durable(&self, rests_on: &RestsOn) -> bool {
+        let Some(order) = rests_on.order() else { return true };
+        let durable = match &self.path {
+            CommitPath::Journal(coordinator) => coordinator.is_durable(order),
+            CommitPath::TwoPhase(steps) => steps.is_durable(order),
+        };
+        if durable {
+            rests_on.take();
+        }
+        durable
+    }
+
+    /// Takes what `rests_on` notes; `reply` gets `Ok` when that is durable and [`CommitError::Unknown`] when it could not
+    /// be made so: the transaction that saw it must be rolled back. From this thread or from a log writer, maybe before
+    /// this returns.
+    pub fn when_durable(&self, rests_on: &RestsOn, reply: Box<dyn Reply>) {
+        match &self.path {
+            CommitPath::Journal(coordinator) => coordinator.when_durable(rests_on.take(), reply),
+            CommitPath::TwoPhase(steps) => steps.when_durable(rests_on.take(), reply),
+        }
+    }
+
+    /// [`Store::when_durable`] for a caller that waits.
+    pub fn wait_until_durable(&self, rests_on: &RestsOn) -> Result<(), CommitError> {
+        if self.is_durable(rests_on) {
+            return Ok(());
+        }
+        let (reply, outcome) = WaitingReply::with_outcome();
+        self.when_durable(rests_on, reply);
+        outcome.wait().map(drop)
+    }
+
+    /// Notes that a read found in an engine what is not durable, if it may have: in the newest version, or in the
+    /// snapshot of this order.
+    pub(crate) fn note_engine_read(&self, snapshot: Option<u64>, rests_on: &RestsOn) {
+        let oldest = self.shared.oldest_undurable.load(Ordering::Acquire);
+        if oldest == ALL_DURABLE {
+            return;
+        }
+        let newest = match (&self.path, snapshot) {
+            (_, Some(snapshot)) => Some(snapshot).filter(|snapshot| *snapshot >= oldest),
+            (CommitPath::TwoPhase(steps), None) => steps.newest_undurable(),
+            (CommitPath::Journal(_), None) => None,
+        };
+        newest.into_iter().for_each(|order| rests_on.note(order));
     }
 
     /// Whether transactions go into the binlog.

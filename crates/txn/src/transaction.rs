@@ -17,6 +17,7 @@ use cohort_log::binlog::{EventOptions, EventsMark, TransactionEvents};
 use crate::commit::Published;
 use crate::locking_scan::Obstructed;
 use crate::locks::{Claim, Granted, HeldLocks, Hold, KillHandle, LockError, LockManager, LockMode, RangeLook};
+use crate::rests_on::RestsOn;
 use crate::scan::Scan;
 use crate::store::Store;
 use crate::write_set::WriteSet;
@@ -60,8 +61,7 @@ pub struct Transaction {
     pub(crate) writes: WriteSet,
     pub(crate) events: TransactionEvents,
     logged: bool,
-    /// The newest transaction that a current read saw before it was durable.
-    pub(crate) seen_in_flight: Option<u64>,
+    rests_on: RestsOn,
 }
 
 impl std::fmt::Debug for Transaction {
@@ -86,7 +86,7 @@ impl Transaction {
             writes: WriteSet::default(),
             events,
             logged,
-            seen_in_flight: None,
+            rests_on: RestsOn::default(),
         }
     }
 
@@ -110,6 +110,16 @@ impl Transaction {
         self.logged
     }
 
+    /// Sets where the transaction notes what its reads saw in flight; by default that is its own.
+    pub fn set_rests_on(&mut self, rests_on: RestsOn) {
+        self.rests_on = rests_on;
+    }
+
+    /// What an answer about this transaction rests on.
+    pub fn rests_on(&self) -> &RestsOn {
+        &self.rests_on
+    }
+
     /// Begins a statement and returns the point to roll back to if it fails. Under
     /// [`Isolation::ReadCommitted`] the statement gets a snapshot of its own.
     pub fn start_statement(&mut self) -> Savepoint {
@@ -130,7 +140,7 @@ impl Transaction {
         let above = match self.writes.get(engine, key) {
             Some(own) => Some(own.clone()),
             None if read == Read::Current => self.store.overlay().get(engine, key).map(|(version, order)| {
-                self.seen_in_flight = self.seen_in_flight.max(Some(order));
+                self.rests_on.note(order);
                 version
             }),
             None => None,
@@ -141,9 +151,21 @@ impl Transaction {
                 value.extend_from_slice(version.as_deref().unwrap_or_default());
                 Ok(version.is_some())
             }
-            None if read == Read::Current => self.store.engine(engine).get(key, value),
-            None => self.take_snapshot().engine(engine).get(key, value),
+            None => {
+                let there = match read {
+                    Read::Current => self.store.engine(engine).get(key, value)?,
+                    Read::Snapshot => self.take_snapshot().engine(engine).get(key, value)?,
+                };
+                self.note_engine_read(read);
+                Ok(there)
+            }
         }
+    }
+
+    /// What an engine was just found to have may not be durable.
+    fn note_engine_read(&self, read: Read) {
+        let snapshot = self.snapshot.as_ref().filter(|_| read == Read::Snapshot);
+        self.store.note_engine_read(snapshot.map(|snapshot| snapshot.order), &self.rests_on);
     }
 
     /// Walks the entries of `range`. Own writes made later do not show in it.
@@ -159,11 +181,12 @@ impl Transaction {
         let (in_flight, cursor) = match read {
             Read::Current => {
                 let (in_flight, newest) = self.store.overlay().range(engine, range);
-                self.seen_in_flight = self.seen_in_flight.max(newest);
+                newest.into_iter().for_each(|order| self.rests_on.note(order));
                 (in_flight, self.store.engine(engine).cursor(range, direction)?)
             }
             Read::Snapshot => (Vec::new(), self.take_snapshot().engine(engine).cursor(range, direction)?),
         };
+        self.note_engine_read(read);
         Ok(Scan::new(cursor, direction, [own, in_flight]))
     }
 
@@ -321,12 +344,6 @@ impl Transaction {
     /// True when there is something to commit: changes, or events without changes.
     pub fn has_writes(&self) -> bool {
         !self.writes.is_empty() || !self.events.is_empty()
-    }
-
-    /// True when its end is to be told by a commit: there is something to commit, or what it read under a lock may
-    /// not be durable yet.
-    pub fn needs_commit(&self) -> bool {
-        self.has_writes() || self.seen_in_flight.is_some()
     }
 
     /// Marks the present point.

@@ -167,10 +167,7 @@ impl Store {
             self.change_entry(&mut prepare, active.xid(), Some(&entry));
             self.commit_and_wait(prepare)?;
         } else {
-            // What it read may not be durable yet.
-            let mut reader = self.begin();
-            reader.seen_in_flight = transaction.seen_in_flight;
-            self.commit_and_wait(reader)?;
+            self.wait_until_durable(transaction.rests_on())?;
         }
         let (locks, writes) = transaction.into_parts();
         active.become_prepared(Prepared { locks, writes, logged, stored });

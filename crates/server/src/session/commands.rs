@@ -166,6 +166,7 @@ impl Session {
         let server = self.server.clone();
         let _running = Running::new(&server);
         self.output.begin_reply(sequence);
+        self.end_if_doomed();
         self.interrupt.reset();
         // That may have been the kill of the connection.
         if self.environment.process.is_killed() {
@@ -173,7 +174,10 @@ impl Session {
         }
         let (code, body) = payload.split_first().map_or((0, payload), |(code, body)| (*code, body));
         let next = self.dispatch(code, body);
-        let flushed = self.output.flush();
+        if matches!(next, Next::Command) {
+            self.output.hold();
+        }
+        let flushed = self.send();
         let took = self.environment.process.end();
         if matches!(code, command::QUERY | command::STMT_EXECUTE | command::STMT_PREPARE) {
             count(&server.counters.questions);
@@ -188,6 +192,27 @@ impl Session {
             // What it was told: a limit of memory ends the connection.
             (Ok(()), _) if self.state.memory.is_exceeded() && code != command::STMT_SEND_LONG_DATA => Next::Close,
             (Ok(()), next) => next,
+        }
+    }
+
+    /// Sends what waits, or the error for which it cannot be sent; `Err` when the client is gone.
+    fn send(&mut self) -> Result<(), SqlError> {
+        let flushed = self.output.flush();
+        match flushed {
+            Err(error) if !self.output.is_broken() => {
+                self.output.error(&error);
+                self.end_if_doomed();
+                self.output.flush()
+            }
+            flushed => flushed,
+        }
+    }
+
+    /// Rolls back what has seen what is lost.
+    fn end_if_doomed(&mut self) {
+        if self.output.take_doom() {
+            self.state.rollback();
+            self.state.rests_on().forget();
         }
     }
 
@@ -300,7 +325,7 @@ impl Session {
                 Ran::Release => return Next::Close,
             }
             // However many statements there are, their answers take no more room than one's.
-            if self.output.pending().len() >= self.flush_at && self.output.flush().is_err() {
+            if self.output.pending().len() >= self.flush_at && self.send().is_err() {
                 return Next::Close;
             }
         }

@@ -1,4 +1,7 @@
 //! The two directions of a connection: packets in, packets out.
+//!
+//! Invariant: [`Output::flush`] lets a packet out only when what the session has seen in flight is durable (I9). The
+//! other way out is [`Handover`], whose replies are sent by whoever finishes that.
 
 use std::io;
 use std::sync::Arc;
@@ -6,10 +9,12 @@ use std::time::Instant;
 
 use cohort_sql::SqlError;
 use cohort_sql::error::ER_NET_ERROR_ON_WRITE;
+use cohort_txn::{RestsOn, Store};
 
 use crate::protocol::constants::capability;
 use crate::protocol::packet::{PacketBuffer, PacketReader, ReadPacketError, Source};
 use crate::protocol::reply::{OkFields, encode_end_of_rows, encode_eof, encode_error, encode_ok};
+use crate::session::errors::commit_error;
 use crate::session::handover::Handover;
 use crate::socket::Socket;
 use crate::status::{Counters, add};
@@ -119,7 +124,14 @@ pub struct Output {
     counters: Arc<Counters>,
     /// Who may be writing to the socket, too.
     handover: Arc<Handover>,
+    store: Arc<Store>,
+    /// The session's.
+    rests_on: RestsOn,
     packets: PacketBuffer,
+    /// The number of the first packet that waits.
+    unsent_from: u8,
+    /// What an answer rested on could not be made durable.
+    doomed: bool,
     /// What the client agreed to.
     pub capabilities: u32,
     broken: bool,
@@ -136,13 +148,23 @@ pub struct OutputMark {
 }
 
 impl Output {
-    /// Writes to `socket`, behind what was given away by `handover`.
-    pub fn new(socket: Arc<Socket>, counters: Arc<Counters>, handover: Arc<Handover>) -> Output {
+    /// Writes to `socket`, behind what was given away by `handover`, what rests on `rests_on`.
+    pub fn new(
+        socket: Arc<Socket>,
+        counters: Arc<Counters>,
+        handover: Arc<Handover>,
+        store: Arc<Store>,
+        rests_on: RestsOn,
+    ) -> Output {
         Output {
             socket,
             counters,
             handover,
+            store,
+            rests_on,
             packets: PacketBuffer::default(),
+            unsent_from: 0,
+            doomed: false,
             capabilities: capability::PROTOCOL_41,
             broken: false,
             flushes: 0,
@@ -157,6 +179,7 @@ impl Output {
     /// Numbers the next packet, as the answer to a command.
     pub fn begin_reply(&mut self, sequence: u8) {
         self.packets.set_sequence(sequence);
+        self.unsent_from = sequence;
     }
 
     /// The number of the next packet.
@@ -229,23 +252,45 @@ impl Output {
     pub fn give_away(&mut self) {
         self.flushes += 1;
         self.packets.clear();
+        self.unsent_from = self.packets.sequence();
     }
 
-    /// Writes what waits. An error is final: see [`Output::is_broken`].
+    /// Gives what waits to whoever makes durable what it rests on, if it is short and rests on something.
+    pub fn hold(&mut self) {
+        if !self.packets.is_empty()
+            && !self.store.is_durable(&self.rests_on)
+            && let Some(reply) = self.handover.hold(self.packets.bytes())
+        {
+            self.give_away();
+            self.store.when_durable(&self.rests_on, reply);
+        }
+    }
+
+    /// Writes what waits, when what it rests on is durable. If that fails, nothing of it is written and its error takes
+    /// its place: see [`Output::take_doom`]. Another error is final: see [`Output::is_broken`].
     pub fn flush(&mut self) -> Result<(), SqlError> {
         if self.packets.is_empty() {
             return Ok(());
+        }
+        if let Err(error) = self.store.wait_until_durable(&self.rests_on) {
+            self.doomed = true;
+            self.packets.truncate(0, self.unsent_from);
+            return Err(commit_error(&error));
         }
         let bytes = self.packets.bytes();
         add(&self.counters.bytes_sent, bytes.len() as u64);
         self.handover.wait_for_send();
         let written = self.socket.write_all(bytes);
-        self.flushes += 1;
-        self.packets.clear();
+        self.give_away();
         written.map_err(|_| {
             self.broken = true;
             SqlError::new(ER_NET_ERROR_ON_WRITE, &[])
         })
+    }
+
+    /// Whether the transaction must be rolled back since the last call, because what it saw was lost.
+    pub fn take_doom(&mut self) -> bool {
+        std::mem::take(&mut self.doomed) | self.handover.take_doom()
     }
 
     /// Whether a write failed: the client is gone.

@@ -1,4 +1,4 @@
-//! The reply of a commit, which whoever finishes the commit sends to the client.
+//! The reply of a commit, or one that rests on somebody else's, which whoever finishes the commit sends to the client.
 //!
 //! A session gives its OK away together with the transaction and goes back to reading its socket. Its next
 //! command begins when the outcome is known ([`Handover::wait_for_outcome`]) and is answered when the OK is out
@@ -29,12 +29,16 @@ const PENDING: u32 = 1;
 const SENDING: u32 = 2;
 /// The session waits until one of these ends.
 const AWAITED: u32 = 4;
+/// The outcome was that nobody knows: what the session's transaction has seen may be lost.
+const DOOMED: u32 = 8;
 
 /// How often to look again before waiting: a send takes a few microseconds.
 const SPINS: u32 = 200;
 
 /// An OK with the texts that servers send is not longer.
 const PACKET_LEN: usize = 160;
+/// The longest reply of several packets, bytes: a socket without unread replies takes it at once.
+const PACKETS_LEN_MAX: usize = 2048;
 
 /// What session and reply share.
 pub struct Handover {
@@ -57,9 +61,24 @@ impl Handover {
     pub fn reply(self: &Arc<Self>, ok: &[u8]) -> Option<Box<dyn Reply>> {
         let mut packet = [0; PACKET_LEN];
         packet.get_mut(..ok.len())?.copy_from_slice(ok);
+        Some(self.pending(packet, ok.len()))
+    }
+
+    /// Makes the framed `packets`, which rest on a commit of another session, a reply, if they are short enough.
+    pub fn hold(self: &Arc<Self>, packets: &[u8]) -> Option<Box<dyn Reply>> {
+        (packets.len() <= PACKETS_LEN_MAX).then(|| self.pending(packets.to_vec(), packets.len()))
+    }
+
+    fn pending<P: AsRef<[u8]> + Send + 'static>(self: &Arc<Self>, packets: P, len: usize) -> Box<dyn Reply> {
         let before = self.state.fetch_or(PENDING, Ordering::Relaxed);
         assert_eq!(before & PENDING, 0, "a session has one pending reply at most");
-        Some(Box::new(PendingOk { shared: self.clone(), packet, len: ok.len(), sent: false }))
+        Box::new(PendingReply { shared: self.clone(), packets, len, sent: false })
+    }
+
+    /// Whether a reply was given away since the last call of which the outcome was that nobody knows.
+    pub fn take_doom(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & DOOMED != 0
+            && self.state.fetch_and(!DOOMED, Ordering::Relaxed) & DOOMED != 0
     }
 
     /// Waits until the outcome of the commit whose reply was given away, if any, is known. Only the session calls
@@ -117,28 +136,32 @@ impl Handover {
     }
 }
 
-struct PendingOk {
+struct PendingReply<P: AsRef<[u8]>> {
     shared: Arc<Handover>,
-    packet: [u8; PACKET_LEN],
+    packets: P,
     len: usize,
     sent: bool,
 }
 
-impl Reply for PendingOk {
+impl<P: AsRef<[u8]> + Send> Reply for PendingReply<P> {
     fn send(mut self: Box<Self>, outcome: Result<Committed, CommitError>) {
         self.sent = true;
+        if matches!(outcome, Err(CommitError::Unknown(_))) {
+            self.shared.state.fetch_or(DOOMED, Ordering::Relaxed);
+        }
+        let packets = &self.packets.as_ref()[..self.len];
         self.shared.begin_send();
         let counters = &self.shared.counters;
         let delivered = match outcome {
             Ok(_) => {
                 add(&counters.bytes_sent, self.len as u64);
-                self.shared.socket.write_now_or_close(&self.packet[..self.len])
+                self.shared.socket.write_now_or_close(packets)
             }
             Err(error) => {
                 let error = commit_error(&error);
                 let mut out = PacketBuffer::default();
-                // The OK's header says which packet of the exchange this is.
-                out.set_sequence(self.packet[3]);
+                // The first header says which packet of the exchange this is.
+                out.set_sequence(packets[3]);
                 encode_error(out.begin(), error.errno, error.sqlstate, &error.message);
                 out.end();
                 self.shared.socket.write_now_or_close(out.bytes())
@@ -151,7 +174,7 @@ impl Reply for PendingOk {
     }
 }
 
-impl Drop for PendingOk {
+impl<P: AsRef<[u8]>> Drop for PendingReply<P> {
     /// A reply dropped without an outcome must not leave the session waiting for ever, nor its client
     /// with the impression of an answer.
     fn drop(&mut self) {
@@ -230,6 +253,19 @@ mod tests {
         assert_eq!(&bytes, b"12");
         handover.state.store(PENDING, Ordering::Relaxed);
         first.send(committed());
+    }
+
+    #[test]
+    fn an_answer_that_rests_on_what_was_lost_is_an_error() {
+        let (handover, mut client) = handover();
+        assert!(handover.hold(&[0; PACKETS_LEN_MAX + 1]).is_none() && !handover.owes_reply());
+        let answer = handover.hold(b"\x02\0\0\x05OK").expect("short packets");
+        answer.send(Err(CommitError::Unknown("the disk".to_owned())));
+        let mut head = [0; 5];
+        client.read_exact(&mut head).expect("the error");
+        assert_eq!(head[3..], [5, 0xff], "in the place of what it says instead of");
+        assert!(handover.take_doom(), "the transaction is rolled back");
+        assert!(!handover.take_doom(), "once");
     }
 
     #[test]

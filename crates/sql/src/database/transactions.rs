@@ -25,7 +25,7 @@ impl Database {
         explicit: bool,
         read_only: Option<bool>,
     ) -> OpenTransaction {
-        let mut transaction = self.store.begin();
+        let mut transaction = session.begin(&self.store);
         transaction.set_isolation(isolation_of(session));
         transaction.set_lock_wait(session.row_lock_timeout);
         transaction.set_binlog(session.log_to_binlog);
@@ -159,12 +159,12 @@ fn find_savepoint<'s>(name: &str, session: &'s mut SessionState) -> Result<(&'s 
     Ok((open, at))
 }
 
-/// Ends the session's transaction; what it wrote is to be committed, and what it read to become durable.
+/// Ends the session's transaction; what it wrote is to be committed.
 fn end(session: &mut SessionState) -> Option<Transaction> {
     session.interrupt_ref().watch(None);
     session.transaction.take().and_then(to_commit)
 }
 
 fn to_commit(open: OpenTransaction) -> Option<Transaction> {
-    open.transaction.needs_commit().then_some(open.transaction)
+    open.transaction.has_writes().then_some(open.transaction)
 }

@@ -165,7 +165,7 @@ impl Database {
                     transaction.events().end_xa(true);
                     transaction
                 });
-                Ok(Outcome { commit: commit.filter(Transaction::needs_commit), ..Outcome::ok() })
+                Ok(Outcome { commit: commit.filter(Transaction::has_writes), ..Outcome::ok() })
             }
             XaState::Lost | XaState::RollbackOnly => {
                 session.rollback();

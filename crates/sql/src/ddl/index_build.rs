@@ -30,7 +30,7 @@ pub(super) fn fill(
     let new = Table::new(def.clone(), table.engine, table.counters.clone(), 0);
     let at = def.indexes.iter().position(|known| known.index_id == index.index_id);
     let ready = &new.indexes[at.ok_or_else(|| SqlError::internal("the new index is not in the definition"))?];
-    let mut transaction = store.begin();
+    let mut transaction = session.begin(store);
     let range = prefix_range(&table.row_prefix());
     let mut scan = transaction.scan(table.engine, Read::Current, &range, Direction::Forward).map_err(read_failed)?;
     let mut entries: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();

@@ -66,7 +66,7 @@ pub(crate) fn schema(
         ShowSchema::CreateTable { table: name } => {
             let table = table(name)?;
             let next = match table.auto_increment {
-                Some(_) => Some(table.peek_auto_increment(&mut store.begin())?),
+                Some(_) => Some(table.peek_auto_increment(&mut session.begin(store))?),
                 None => None,
             };
             let text = table.def.show_create(next);

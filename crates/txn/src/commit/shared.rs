@@ -1,7 +1,7 @@
 //! What every way to commit shares: the engines, the binlog, and what readers see of them.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use arc_swap::ArcSwap;
 use cohort_engine::{Engine, EngineId, Snapshot};
@@ -20,6 +20,9 @@ use crate::figures::CommitFigures;
 use crate::overlay::Overlay;
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
+
+/// Whatever readers see is durable.
+pub(crate) const ALL_DURABLE: u64 = u64::MAX;
 
 /// A prefix of the commit order, readable in every engine.
 pub struct Published {
@@ -89,6 +92,8 @@ pub(crate) struct Shared {
     pub figures: CommitFigures,
     /// Transactions that have begun and not ended, prepared ones included; one in the queue has ended.
     pub open_transactions: AtomicUsize,
+    /// The oldest transaction that readers see and that is not durable; [`ALL_DURABLE`] under the journal.
+    pub oldest_undurable: AtomicU64,
     pub clock: Arc<dyn Clock>,
     pub server_uuid: ServerUuid,
     pub identity: ServerIdentity,
@@ -120,6 +125,7 @@ impl Shared {
             settings,
             figures: CommitFigures::default(),
             open_transactions: AtomicUsize::new(0),
+            oldest_undurable: AtomicU64::new(ALL_DURABLE),
             clock,
             server_uuid,
             identity,

@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use super::*;
 use crate::checkpoint;
 use crate::recovery::RecoveryReport;
+use crate::rests_on::RestsOn;
 use crate::store::{Store, StoreOptions};
 use crate::transaction::Read;
 use crate::{Isolation, LockMode};
@@ -706,6 +707,42 @@ fn a_transaction_that_only_read_is_told_its_end_when_what_it_saw_is_durable() {
     cohort.write().finish();
     assert!(matches!(*early.0.lock(), Some(Err(CommitError::Unknown(_)))), "what it saw may be lost");
     let outcome = store.commit_and_wait(late);
+    assert!(matches!(outcome, Err(CommitError::Unknown(_))), "{outcome:?}");
+}
+
+/// What an answer rests on that says what the counter is, from a transaction that is rolled back.
+fn look_at_counter(store: &Arc<Store>) -> RestsOn {
+    let mut reader = store.begin();
+    reader.lock(ENGINES[0], COUNTER, LockMode::Shared).expect("the lock is free");
+    reader.get(ENGINES[0], Read::Current, COUNTER, &mut Vec::new()).expect("a read");
+    reader.rests_on().clone()
+}
+
+#[test]
+fn what_a_transaction_saw_is_withheld_though_it_is_rolled_back() {
+    let machine = Machine::new(14);
+    let (store, _) = machine.recover().expect("a new store");
+    transfer(&store, 1).expect("a commit");
+    assert!(store.is_durable(&look_at_counter(&store)), "nothing in flight");
+    store.hold_commits(true);
+    store.commit(write_transfer(&store, 2), Box::new(Kept::default()));
+    let (seen, answer) = (look_at_counter(&store), Kept::default());
+    assert!(!store.is_durable(&seen));
+    store.when_durable(&seen, Box::new(answer.clone()));
+    let written = store.take_cohort().expect("the writer").write();
+    assert!(answer.0.lock().is_none(), "durable, and not known to be");
+    written.finish();
+    assert!(matches!(*answer.0.lock(), Some(Ok(_))));
+    assert!(store.is_durable(&seen), "an answer waits once");
+
+    store.commit(write_transfer(&store, 3), Box::new(Kept::default()));
+    let (early, late) = (look_at_counter(&store), look_at_counter(&store));
+    store.when_durable(&early, Box::new(answer.clone()));
+    let cohort = store.take_cohort().expect("the writer");
+    machine.disk.set_fault(machine.disk.operations(), Fault::Error);
+    cohort.write().finish();
+    assert!(matches!(*answer.0.lock(), Some(Err(CommitError::Unknown(_)))), "what it saw may be lost");
+    let outcome = store.wait_until_durable(&late);
     assert!(matches!(outcome, Err(CommitError::Unknown(_))), "{outcome:?}");
 }
 

@@ -8,10 +8,13 @@
 //!    so of a member's end before it gets its commit record, if the binlog is synced with every group.
 //! 4. After a step that may have left something behind failed, no commit is acknowledged
 //!    ([`Steps::seal`]).
+//! 5. A member that readers see before it is durable stands in [`Progress::undurable`] from before the one until the
+//!    other: what rests on it is answered then.
 //!
 //! Concurrency: `order` → `showing`, `order` → `progress`. `order` is held while the binlog file is written;
 //! callers commit in engines under a lock of their protocol, in the order in which they wrote the binlog.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -28,7 +31,8 @@ use super::{Protocol, TcLog, UNLOGGED, internal_xid};
 use crate::checkpoint;
 use crate::cohort_record::Chunk;
 use crate::commit::{
-    AbortOnPanic, BinlogOrder, Closed, CommitError, Committed, Member, ROTATION_BYTES_MAX, Reply, Shared,
+    ALL_DURABLE, AbortOnPanic, BinlogOrder, Closed, CommitError, Committed, Member, READ_UNWRITTEN, ROTATION_BYTES_MAX,
+    Reply, Shared,
 };
 use crate::figures::add;
 use crate::lock_profile::{LockProfile, ProfiledMutex};
@@ -48,7 +52,17 @@ struct Progress {
     unsynced_groups: u32,
     /// Up to here the binlog is durable.
     synced: BinlogPosition,
+    /// Members that readers may see and that no flush has made durable.
+    undurable: BTreeSet<u64>,
+    /// Answers that rest on such members up to an order.
+    readers: Vec<(u64, Committed, Box<dyn Reply>)>,
     closed: Option<Closed>,
+}
+
+impl Progress {
+    fn is_durable(&self, order: u64) -> bool {
+        self.undurable.first().is_none_or(|oldest| order < *oldest)
+    }
 }
 
 /// An engine's commit records so far.
@@ -121,15 +135,84 @@ impl Steps {
     pub fn commit(&self, mut transaction: Transaction, reply: Box<dyn Reply>) {
         let abort_on_panic = AbortOnPanic;
         let outcome = self.run(&mut transaction);
+        let seen = transaction.rests_on().take();
         drop(transaction);
-        reply.send(outcome);
+        match outcome {
+            // Its own flush need not have been one of the engine that has what it saw.
+            Ok(committed) => self.answer(committed, seen, reply),
+            Err(error) => reply.send(Err(error)),
+        }
         std::mem::forget(abort_on_panic);
+    }
+
+    /// Answers when the members up to `seen` that readers see are durable (I9).
+    pub fn when_durable(&self, seen: Option<u64>, reply: Box<dyn Reply>) {
+        self.answer(self.nothing_written(), seen, reply);
+    }
+
+    fn answer(&self, committed: Committed, seen: Option<u64>, reply: Box<dyn Reply>) {
+        let mut progress = self.progress.lock();
+        match seen.filter(|seen| !progress.is_durable(*seen)) {
+            None => {
+                drop(progress);
+                reply.send(Ok(committed));
+            }
+            Some(_) if matches!(progress.closed, Some(Closed::Sealed(_))) => {
+                drop(progress);
+                reply.send(Err(CommitError::Unknown(READ_UNWRITTEN.to_owned())));
+            }
+            Some(seen) => progress.readers.push((seen, committed, reply)),
+        }
+    }
+
+    fn nothing_written(&self) -> Committed {
+        Committed { gtid: None, position: self.shared.published().position }
+    }
+
+    /// Whether the member with this order is durable, with all before it that readers see.
+    pub fn is_durable(&self, order: u64) -> bool {
+        order < self.shared.oldest_undurable.load(Ordering::Acquire)
+    }
+
+    /// The newest member that readers may see and that is not durable.
+    pub fn newest_undurable(&self) -> Option<u64> {
+        self.progress.lock().undurable.last().copied()
+    }
+
+    /// Readers are going to see `member` before a flush.
+    fn begin_undurable(&self, member: &Member) {
+        let mut progress = self.progress.lock();
+        progress.undurable.insert(member.order);
+        self.note_oldest_undurable(&progress);
+    }
+
+    /// A flush has made `member` durable.
+    fn end_undurable(&self, member: &Member) {
+        if self.is_durable(member.order) {
+            return;
+        }
+        let mut progress = self.progress.lock();
+        if !progress.undurable.remove(&member.order) {
+            return;
+        }
+        self.note_oldest_undurable(&progress);
+        let oldest = progress.undurable.first().copied().unwrap_or(ALL_DURABLE);
+        let answered: Vec<_> = progress.readers.extract_if(.., |(seen, ..)| *seen < oldest).collect();
+        drop(progress);
+        for (_, committed, reply) in answered {
+            reply.send(Ok(committed));
+        }
+    }
+
+    fn note_oldest_undurable(&self, progress: &Progress) {
+        let oldest = progress.undurable.first().copied().unwrap_or(ALL_DURABLE);
+        self.shared.oldest_undurable.store(oldest, Ordering::Release);
     }
 
     fn run(&self, transaction: &mut Transaction) -> Result<Committed, CommitError> {
         let admitted = self.shared.admit(transaction).map_err(|error| self.refused(error))?;
         let Some((mut member, _)) = admitted else {
-            return Ok(Committed { gtid: None, position: self.shared.published().position });
+            return Ok(self.nothing_written());
         };
         if let Err(closed) = self.enter() {
             self.shared.binlog.release(member.binlog_room);
@@ -151,6 +234,7 @@ impl Steps {
     /// A transaction of one engine that is not in the binlog has nothing to be kept together with.
     pub fn commit_in_engine_only(&self, mut member: Member) -> Result<Committed, CommitError> {
         self.take_place(&mut member);
+        self.begin_undurable(&member);
         let showing = self.showing.lock("commit");
         let committed = self.commit_in_engines(&member, |engine, redo| engine.commit_unprepared(redo))?;
         drop(showing);
@@ -161,7 +245,7 @@ impl Steps {
 
     /// Gives a member that is not in the binlog its place in the commit order.
     pub fn take_place(&self, member: &mut Member) {
-        member.committed = Some(Committed { gtid: None, position: self.shared.published().position });
+        member.committed = Some(self.nothing_written());
         let mut progress = self.progress.lock();
         member.order = progress.next_order;
         progress.next_order += 1;
@@ -194,7 +278,9 @@ impl Steps {
     /// Makes the member's records durable in the engines it changed, with those of everyone who waits; unless
     /// `flush_log_at_trx_commit` is 1, they are only handed to the operating system.
     pub fn flush_engines(&self, member: &Member) -> Result<(), CommitError> {
-        self.flush(member.redo.iter().map(|(engine, _)| usize::from(engine.0)))
+        self.flush(member.redo.iter().map(|(engine, _)| usize::from(engine.0)))?;
+        self.end_undurable(member);
+        Ok(())
     }
 
     /// The same for every record in every engine.
@@ -314,6 +400,7 @@ impl Steps {
             self.flush(std::iter::once(0))?;
         }
         let position = note.redo();
+        self.begin_undurable(member);
         let committed =
             self.commit_in_engines(member, |engine, redo| engine.commit_unprepared(&[redo, &position[..]].concat()))?;
         drop(note);
@@ -447,6 +534,11 @@ impl Steps {
         progress.closed = Some(Closed::Sealed(reason.clone()));
         self.changed.notify_all();
         self.closing.notify_all();
+        let readers = std::mem::take(&mut progress.readers);
+        drop(progress);
+        for (.., reply) in readers {
+            reply.send(Err(CommitError::Unknown(READ_UNWRITTEN.to_owned())));
+        }
         CommitError::Unknown(reason)
     }
 

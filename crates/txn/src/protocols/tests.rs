@@ -19,6 +19,7 @@ use crate::commit::tests::{
 };
 use crate::recovery::RecoverError;
 use crate::store::{Store, StoreOptions};
+use crate::transaction::Read;
 
 const CONSISTENT: [CommitProtocol; 7] = [
     CommitProtocol::Mysql50 { support_xa: true },
@@ -910,5 +911,30 @@ fn nothing_of_the_journal_looks_lost_to_the_protocol_behind_it() {
                 break;
             }
         }
+    }
+}
+
+/// Some protocols show what they have not flushed. Where that flush fails, nothing is said of it: neither of the newest
+/// version nor of a snapshot.
+#[test]
+fn what_was_seen_before_its_flush_is_withheld() {
+    let unflushed = DIVERGING.iter().chain(&[CommitProtocol::TcMmap]);
+    for protocol in unflushed {
+        let mut seen = 0;
+        for operation in 0..20 {
+            let disk = SimDisk::new(operation);
+            let (store, _) = open(&disk, *protocol).expect("a new store");
+            insert(&store, 1).expect("a commit");
+            disk.set_fault(disk.operations() + operation, Fault::Error);
+            let failed = insert(&store, 2).is_err();
+            for read in [Read::Snapshot, Read::Current] {
+                let mut reader = store.begin();
+                let found = reader.get(ENGINES[0], read, &key(2), &mut Vec::new()).expect("a read");
+                let answer = store.wait_until_durable(reader.rests_on());
+                assert!(!found || failed == answer.is_err(), "{protocol:?} {operation} {read:?}: {answer:?}");
+                seen += u64::from(found && failed);
+            }
+        }
+        assert!(seen > 0, "{protocol:?}: nothing was seen too early");
     }
 }
