@@ -79,7 +79,7 @@ impl MariaDb {
         command.arg(format!("--socket={}", socket.display()));
         command.arg(format!("--pid-file={}", folder.join("pid").display()));
         command.args(options);
-        let process = Process::start("mysqld", &mut command, &folder.join("log"))?;
+        let process = Process::start("mysqld", &mut command, &folder.join("log"), None)?;
         let mut server = MariaDb { process, port, socket };
         let opts = server.options();
         server.process.wait_until(START_PATIENCE, || {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -46,11 +47,12 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts `command` with both its outputs appended to `log`.
-    pub fn start(name: &'static str, command: &mut Command, log: &Path) -> Result<Process> {
+    /// Starts `command` with both its outputs appended to `log`, or its messages written to `messages`.
+    pub fn start(name: &'static str, command: &mut Command, log: &Path, messages: Option<OwnedFd>) -> Result<Process> {
         let file = File::options().create(true).append(true).open(log);
         let file = file.with_context(|| format!("cannot open {}", log.display()))?;
-        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        command.stdin(Stdio::null()).stdout(file.try_clone()?);
+        command.stderr(messages.map_or_else(|| file.into(), Stdio::from));
         // An interrupt typed at the terminal is for the test or benchmark, not for the server.
         command.process_group(0);
         let child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;

@@ -1,10 +1,11 @@
 //! The `cohort` binary as a process on a data directory.
 
 use std::env;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub struct Launch {
     beside: PathBuf,
     options: Vec<String>,
     trace: Option<PathBuf>,
+    messages: Option<Arc<OwnedFd>>,
 }
 
 /// A running `cohort serve`. Dropping it kills it at once, as `kill -9` does, and panics if it has panicked or had
@@ -52,7 +54,7 @@ impl Launch {
     /// A server on `datadir`, which is created when it is missing.
     pub fn new(datadir: impl Into<PathBuf>) -> Launch {
         let datadir = datadir.into();
-        Launch { beside: datadir.clone(), datadir, options: Vec::new(), trace: None }
+        Launch { beside: datadir.clone(), datadir, options: Vec::new(), trace: None, messages: None }
     }
 
     /// Names log and socket after `path` instead of the data directory, whose file system may fail.
@@ -71,6 +73,12 @@ impl Launch {
     /// [`crate::strace`].
     pub fn traced(mut self, file: impl Into<PathBuf>) -> Launch {
         self.trace = Some(file.into());
+        self
+    }
+
+    /// Gives the server this for its standard error, in place of its log.
+    pub fn messages(mut self, fd: OwnedFd) -> Launch {
+        self.messages = Some(Arc::new(fd));
         self
     }
 
@@ -104,7 +112,8 @@ impl Launch {
     pub fn spawn(&self) -> Result<Server> {
         let port = free_port()?;
         let mut command = self.command(port)?;
-        let process = Process::start("cohort", &mut command, &self.log_file())?;
+        let messages = self.messages.as_ref().map(|fd| fd.try_clone()).transpose()?;
+        let process = Process::start("cohort", &mut command, &self.log_file(), messages)?;
         Ok(Server { process, port, launch: self.clone() })
     }
 

@@ -1,5 +1,6 @@
 //! The program `cohort`.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use cohort_server::options::{self, Request};
@@ -22,6 +23,13 @@ Commands:
 ";
 
 fn main() -> ExitCode {
+    operator_log::install();
+    let status = run();
+    log::logger().flush();
+    status
+}
+
+fn run() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.split_first() {
         Some((command, rest)) if command == "serve" => serve(rest),
@@ -50,7 +58,7 @@ fn serve(arguments: &[String]) -> ExitCode {
         Ok(Request::PrintDefaults(globals)) => print!("{}", options::print_defaults(&globals)),
         Ok(Request::Serve(globals)) => {
             if let Err(error) = startup::serve(globals) {
-                operator_log::error(error);
+                log::error!("{error}");
                 return ExitCode::FAILURE;
             }
         }
@@ -67,6 +75,7 @@ fn tool(outcome: Result<(), ToolError>) -> ExitCode {
 }
 
 fn fail(message: std::fmt::Arguments<'_>) -> ExitCode {
-    eprintln!("cohort: {message}");
+    // Whoever does not take the message gets the status.
+    let _ = writeln!(std::io::stderr(), "cohort: {message}");
     ExitCode::FAILURE
 }

@@ -30,7 +30,6 @@ use cohort_txn::carrier::carry;
 use parking_lot::{Mutex, RwLock};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 
-use crate::operator_log;
 use crate::processlist::ProcessList;
 use crate::session::{Connection, Served};
 use crate::socket::Socket;
@@ -183,7 +182,7 @@ impl Pool {
                 // The monitor tries again.
                 self.crew.resign(&worker);
                 count(&self.counters.internal_errors);
-                return operator_log::warning(format_args!("no thread for a worker: {error}"));
+                return log::warn!("no thread for a worker: {error}");
             }
             count(&self.counters.threads_created);
             recruited = self.crew.recruit();
@@ -275,10 +274,7 @@ impl Pool {
         if served.is_err() {
             // The panic's message and place are already on standard error.
             count(&self.counters.panics);
-            operator_log::error(format_args!(
-                "connection {} ended by a defect of the server; its transaction was rolled back",
-                seat.id
-            ));
+            log::error!("connection {} ended by a defect of the server; its transaction was rolled back", seat.id);
         }
         // Fails only if it is gone already.
         let _ = epoll::delete(&self.epoll, &*seat.socket);

@@ -11,6 +11,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -28,7 +29,6 @@ use parking_lot::Mutex;
 
 use crate::accounts::Accounts;
 use crate::hosts::Hosts;
-use crate::operator_log;
 use crate::pool::{Pool, PoolOptions};
 use crate::processlist::ProcessList;
 use crate::protocol::packet::PacketBuffer;
@@ -150,11 +150,17 @@ impl Server {
     fn accept_all(self: &Arc<Self>, accept: impl Fn() -> io::Result<Socket>) {
         while !self.stopping.load(Ordering::SeqCst) {
             match accept() {
-                Ok(socket) => self.admit(Arc::new(socket)),
+                Ok(socket) => {
+                    // Whatever goes wrong with one connection, the next ones find a listener.
+                    if catch_unwind(AssertUnwindSafe(|| self.admit(Arc::new(socket)))).is_err() {
+                        count(&self.counters.panics);
+                        log::error!("a connection was lost to a defect of the server before its login");
+                    }
+                }
                 Err(_) if self.stopping.load(Ordering::SeqCst) => return,
                 Err(error) => {
                     // Out of file descriptors, or the client has already gone.
-                    operator_log::warning(format_args!("a connection could not be accepted: {error}"));
+                    log::warn!("a connection could not be accepted: {error}");
                     std::thread::sleep(Duration::from_millis(20));
                 }
             }
@@ -206,7 +212,7 @@ impl Server {
         }
         if !self.processes.wait_until_empty(PATIENCE) {
             for process in self.processes.list() {
-                operator_log::warning(format_args!("{process:?} does not end"));
+                log::warn!("{process:?} does not end");
             }
         }
         self.pool.stop();

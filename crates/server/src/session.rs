@@ -42,7 +42,6 @@ use cohort_sql::error::{
 use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
 
-use crate::operator_log;
 use crate::processlist::{IdleLimits, Overdue, Process};
 use crate::protocol::constants::{capability, status};
 use crate::protocol::packet::ReadPacketError;
@@ -83,12 +82,12 @@ pub fn run(admitted: Admitted) {
         Ok(Some(connection)) => {
             if let Err(error) = server.pool.adopt(connection) {
                 count(&server.counters.internal_errors);
-                operator_log::warning(format_args!("connection {id} cannot be served: {error}"));
+                log::warn!("connection {id} cannot be served: {error}");
             }
         }
         Err(_) => {
             count(&server.counters.panics);
-            operator_log::error(format_args!("connection {id} ended by a defect of the server while it logged in"));
+            log::error!("connection {id} ended by a defect of the server while it logged in");
         }
     }
 }

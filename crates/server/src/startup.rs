@@ -23,7 +23,6 @@ use cohort_sql::Database;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::accounts::Accounts;
-use crate::operator_log;
 use crate::server::{Server, StopReason};
 use crate::session::variables::durability_warnings;
 use crate::sysvars::{Globals, Setting};
@@ -46,7 +45,7 @@ const FORMAT_VERSION: u32 = 1;
 /// Starts the server, serves until it is told to end, and ends it.
 pub fn serve(globals: Globals) -> Result<(), StartError> {
     for warning in durability_warnings(&globals) {
-        operator_log::warning(warning);
+        log::warn!("{warning}");
     }
     raise_file_limit();
     let (stop, stopped) = mpsc::channel();
@@ -55,17 +54,17 @@ pub fn serve(globals: Globals) -> Result<(), StartError> {
     listen(&server, &dir)?;
     let signals = watch_signals(&server, stop)?;
     let reason = stopped.recv().unwrap_or(StopReason::Signal);
-    operator_log::note(format_args!(
+    log::info!(
         "stopping ({})",
         match reason {
             StopReason::Signal => "signal",
             StopReason::Statement => "SHUTDOWN",
         }
-    ));
+    );
     let closed = server.stop();
     signals.close();
     closed.map_err(|reason| StartError::new(format_args!("stopped, but the next start must recover: {reason}")))?;
-    operator_log::note("stopped");
+    log::info!("stopped");
     Ok(())
 }
 
@@ -198,7 +197,7 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
     let accounts = Accounts::load(&database)
         .map_err(|error| StartError::new(format_args!("cannot read the accounts: {error}")))?;
     for account in accounts.without_password() {
-        operator_log::warning(format_args!("account {account} has no password; set one with ALTER USER"));
+        log::warn!("account {account} has no password; set one with ALTER USER");
     }
     tell_facts(&globals, dir);
     Server::new(database, globals, accounts, stop)
@@ -268,13 +267,9 @@ fn listen(server: &Arc<Server>, dir: &DataDir) -> Result<(), StartError> {
         return Err(StartError::new("nothing to listen on: --skip-networking and no --socket"));
     }
     write_pid_file(globals)?;
-    operator_log::note(format_args!(
-        "ready for connections, version {}, data in {}",
-        crate::VERSION,
-        dir.path.display()
-    ));
+    log::info!("ready for connections, version {}, data in {}", crate::VERSION, dir.path.display());
     for way in ways {
-        operator_log::note(format_args!("connect with: {way}"));
+        log::info!("connect with: {way}");
     }
     Ok(())
 }
@@ -316,7 +311,7 @@ fn watch_signals(
             match (signal, server.upgrade()) {
                 (SIGHUP, Some(server)) => {
                     if let Err(error) = server.store().rotate_binlog() {
-                        operator_log::error(format_args!("no new binlog file: {error}"));
+                        log::error!("no new binlog file: {error}");
                     }
                 }
                 (SIGHUP, None) => {}

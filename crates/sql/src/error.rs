@@ -38,7 +38,7 @@ pub struct ErrorDetail {
 
 impl SqlError {
     /// The error `code` with its template's places filled by `args`, in order. Places without an
-    /// argument stay empty, arguments without a place are dropped.
+    /// argument stay empty, arguments without a place are dropped, and long ones are cut.
     pub fn new(code: ErrorCode, args: &[&dyn Display]) -> SqlError {
         let mut message = String::with_capacity(code.template.len() + 32);
         let mut rest = code.template;
@@ -46,8 +46,8 @@ impl SqlError {
         while let Some(at) = rest.find("{}") {
             message.push_str(&rest[..at]);
             if let Some(arg) = args.next() {
-                // Writing to a String cannot fail.
-                let _ = write!(message, "{arg}");
+                // An error says that there is no more room: the rest of the argument is left out.
+                let _ = write!(Shortened { message: &mut message, room: ARGUMENT_BYTES }, "{arg}");
             }
             rest = &rest[at + 2..];
         }
@@ -68,6 +68,24 @@ impl SqlError {
     /// Whether this is the error that `code` describes.
     pub fn is(&self, code: ErrorCode) -> bool {
         self.errno == code.errno
+    }
+}
+
+/// Most of an argument that a message shows, bytes: a value may be as long as a packet.
+const ARGUMENT_BYTES: usize = 512;
+
+/// Appends what there is room for.
+struct Shortened<'a> {
+    message: &'a mut String,
+    room: usize,
+}
+
+impl fmt::Write for Shortened<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let shown = &text[..text.floor_char_boundary(self.room)];
+        self.message.push_str(shown);
+        self.room -= shown.len();
+        if shown.len() < text.len() { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
@@ -252,6 +270,7 @@ error_table! {
     ER_TOO_BIG_SCALE = 1425, "42000", "Too big scale {} specified for column '{}'. Maximum is {}.";
     ER_TOO_BIG_PRECISION = 1426, "42000", "Too-big precision {} specified for '{}'. Maximum is {}.";
     ER_M_BIGGER_THAN_D = 1427, "42000", "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{}').";
+    ER_STACK_OVERRUN_NEED_MORE = 1436, "HY000", "Thread stack overrun: the statement nests too deeply";
     ER_TOO_BIG_DISPLAYWIDTH = 1439, "42000", "Display width out of range for column '{}' (max = {})";
     ER_XAER_DUPID = 1440, "XAE08", "XAER_DUPID: The XID already exists";
     ER_PS_MANY_PARAM = 1390, "HY000", "Prepared statement contains too many placeholders";

@@ -206,7 +206,7 @@ impl Background {
             if wanted || written >= self.checkpoint_bytes.load(Ordering::Relaxed) {
                 match take(coordinator) {
                     Ok(()) => checkpoint_lsn = lsn,
-                    Err(error) => eprintln!("[Warning] no checkpoint, the journal keeps growing: {error}"),
+                    Err(error) => log::warn!("no checkpoint, the journal keeps growing: {error}"),
                 }
             }
         }
@@ -216,7 +216,7 @@ impl Background {
 /// Keeps journal segments and the next binlog file ready, so that the commit path finds them.
 pub(crate) fn prepare_ahead(coordinator: &Coordinator) {
     if let Err(error) = coordinator.journal.prepare_segments() {
-        eprintln!("[Warning] cannot prepare journal segments ahead: {error}");
+        log::warn!("cannot prepare journal segments ahead: {error}");
     }
     coordinator.prepare_binlog_file_ahead();
 }

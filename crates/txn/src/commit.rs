@@ -641,7 +641,7 @@ fn apply_when_there_is_room(
         match engine.apply(redo, position) {
             Err(WriteError::NoSpace { .. }) if coordinator.closed().is_none() => {
                 if !told {
-                    eprintln!("[Warning] {}: no space left; commits wait until there is room", engine.name());
+                    log::warn!("{}: no space left; commits wait until there is room", engine.name());
                 }
                 told = true;
                 blocking(|| std::thread::sleep(ROOM_RETRY));
@@ -671,7 +671,8 @@ pub(crate) struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {
     fn drop(&mut self) {
-        eprintln!("[ERROR] the commit path panicked; stopping at once, recovery will repair");
+        log::error!("the commit path panicked; stopping at once, recovery will repair");
+        log::logger().flush();
         std::process::abort();
     }
 }

@@ -390,7 +390,7 @@ impl Store {
         let needed = match &self.path {
             CommitPath::Journal(coordinator) => {
                 if let Err(error) = self.take_checkpoint() {
-                    eprintln!("[Warning] no checkpoint before the purge, which may remove less: {error}");
+                    log::warn!("no checkpoint before the purge, which may remove less: {error}");
                 }
                 coordinator.background.checkpoint_file()
             }

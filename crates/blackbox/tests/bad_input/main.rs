@@ -1,6 +1,8 @@
 //! What must not get in, and what must be said about it.
 
+mod deep;
 mod limits;
+mod messages;
 mod wire;
 
 use std::fs;

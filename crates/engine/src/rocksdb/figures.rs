@@ -76,7 +76,8 @@ impl EventListener for Listener {
     fn on_flush_begin(&self, _: &FlushJobInfo) {
         if let Err(error) = self.0.sync_log() {
             // RocksDB cannot be told to leave it: it would outlive the log after a power cut.
-            eprintln!("[ERROR] {error}; stopping before RocksDB writes what the log does not hold");
+            log::error!("{error}; stopping before RocksDB writes what the log does not hold");
+            log::logger().flush();
             std::process::abort();
         }
     }

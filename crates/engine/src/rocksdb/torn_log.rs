@@ -35,9 +35,7 @@ pub(super) fn make_whole(dir: &Path) -> io::Result<u64> {
     }
     if let Some((path, end)) = tear {
         let path = path.display();
-        eprintln!(
-            "[Warning] {path}: {bytes_cut} bytes are cut off the log from offset {end} on, where no whole record begins"
-        );
+        log::warn!("{path}: {bytes_cut} bytes are cut off the log from offset {end} on, where no whole record begins");
     }
     for (file, end) in found.iter().rev() {
         file.set_len(*end)?;

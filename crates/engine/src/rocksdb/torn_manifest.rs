@@ -31,7 +31,7 @@ struct Tear {
 /// Cuts the manifest in `dir` at its tear, and says so; none does nothing.
 pub(super) fn make_whole(dir: &Path) -> Result<(), OpenError> {
     let Some(Tear { path, at, bytes }) = find(dir)? else { return Ok(()) };
-    eprintln!("[Warning] {}: {bytes} bytes are cut off from offset {at} on, which a crash tore", path.display());
+    log::warn!("{}: {bytes} bytes are cut off from offset {at} on, which a crash tore", path.display());
     let cut = |file: File| file.set_len(at).and_then(|()| file.sync_all());
     OpenOptions::new().write(true).open(path).and_then(cut).map_err(|e| io_error(dir, &e))
 }

@@ -172,7 +172,7 @@ pub(super) fn keep_files(dir: &Path) {
     if kept.exists()
         && let Err(error) = link_missing(dir, &kept, is_loaded)
     {
-        eprintln!("[Warning] cannot keep the files of {}, whose manifest failed: {error}", dir.display());
+        log::warn!("cannot keep the files of {}, whose manifest failed: {error}", dir.display());
     }
 }
 

@@ -15,7 +15,6 @@ use cohort_sql::session::{Environment, KillTarget, SessionState, ShowTable};
 use cohort_sql::{SqlError, Value};
 
 use crate::accounts::{AccountSession, Identity};
-use crate::operator_log;
 use crate::processlist::Process;
 use crate::protocol::reply::put_variable_change;
 use crate::server::Server;
@@ -191,7 +190,7 @@ impl SessionEnvironment {
         if commit_related {
             variables::apply_commit_settings(self.server.store().settings(), globals);
             for warning in variables::durability_warnings(globals) {
-                operator_log::warning(warning);
+                log::warn!("{warning}");
             }
         }
     }

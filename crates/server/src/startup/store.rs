@@ -15,7 +15,6 @@ use cohort_txn::{
 };
 
 use super::{DataDir, StartError};
-use crate::operator_log;
 use crate::session::variables::apply_commit_settings;
 use crate::sysvars::Globals;
 
@@ -38,10 +37,10 @@ pub(super) fn open(dir: &DataDir, globals: &Globals) -> Result<Arc<Store>, Start
         engines: &Engines { dir, globals },
     };
     let opened = directory.open(protocol, &mut |told| match told {
-        Told::Progress(line) => operator_log::note(line),
+        Told::Progress(line) => log::info!("{line}"),
         Told::Report(report) => {
             if !report.is_clean() {
-                operator_log::note(&report);
+                log::info!("{report}");
             }
             keep_report(dir, &report);
         }
@@ -127,6 +126,6 @@ fn keep_report(dir: &DataDir, report: &StartReport) {
     let path = dir.path.join("recovery.json");
     let text = serde_json::to_string_pretty(report).expect("a report is plain data") + "\n";
     if let Err(error) = replace_whole(&*dir.fs, &path, text.as_bytes(), None) {
-        operator_log::warning(format_args!("no report of the recovery: {error}"));
+        log::warn!("no report of the recovery: {error}");
     }
 }

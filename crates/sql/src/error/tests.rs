@@ -24,3 +24,11 @@ fn results_stay_small() {
     assert_eq!(size_of::<SqlError>(), 8);
     assert_eq!(size_of::<Result<crate::value::Value, SqlError>>(), 24);
 }
+
+#[test]
+fn long_arguments_are_cut_between_characters() {
+    let long = "ä".repeat(1 << 20);
+    let error = SqlError::new(ER_NO_SUCH_TABLE, &[&format_args!("x{long}"), &"t"]);
+    assert!(error.message.ends_with("ää.t' doesn't exist"), "{}", error.message);
+    assert!(error.message.len() < 600, "{}", error.message.len());
+}

@@ -172,7 +172,7 @@ impl Shared {
         if self.log_bin
             && let Err(error) = self.binlog.prepare_next()
         {
-            eprintln!("[Warning] cannot prepare the next binlog file: {error}");
+            log::warn!("cannot prepare the next binlog file: {error}");
         }
     }
 
