@@ -26,7 +26,7 @@ SEED ?=
 SECONDS ?= 600
 ROUNDS ?= 200
 RUNGS ?=
-TARGETS ?= protocol binlog journal sql
+TARGETS ?= protocol binlog journal sql compose
 RUNS ?= 10000000
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cohort

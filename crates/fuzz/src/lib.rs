@@ -9,6 +9,7 @@
 //! right, unless the input says not to.
 
 pub mod binlog;
+pub mod compose;
 pub mod journal;
 pub mod memory;
 pub mod protocol;
@@ -32,7 +33,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 4] = [PROTOCOL, BINLOG, JOURNAL, SQL];
+pub const TARGETS: [Target; 5] = [PROTOCOL, BINLOG, JOURNAL, SQL, COMPOSE];
 
 /// What a client sends before and between statements.
 pub const PROTOCOL: Target =
@@ -49,6 +50,10 @@ pub const JOURNAL: Target =
 /// Statements, parsed, planned and executed.
 pub const SQL: Target =
     Target { name: "sql", run: sql::run, seeds: sql::seeds, bytes_max: 64 << 20, bytes_per_byte: 64 << 10 };
+
+/// Deep and long statements. What an input makes of itself is longer by far; a limit of memory bounds what that takes.
+pub const COMPOSE: Target =
+    Target { name: "compose", run: compose::run, seeds: compose::seeds, bytes_max: 192 << 20, bytes_per_byte: 0 };
 
 impl Target {
     /// Runs an input.

@@ -45,12 +45,21 @@ thread_local! {
 
 /// Runs `bytes` as statements of one session.
 pub fn run(bytes: &[u8]) {
+    run_in(session, bytes);
+}
+
+/// The same in a session with a limit of memory.
+pub fn run_limited(bytes: &[u8]) {
+    run_in(limited_session, bytes);
+}
+
+fn run_in(session: fn() -> SessionState, bytes: &[u8]) {
     if bytes.to_ascii_lowercase().windows(5).any(|word| word == b"sleep" || word == b"bench") {
         return;
     }
     SERVER.with_borrow_mut(|server| {
         let found = server.get_or_insert_with(|| Server::start(&MADE.with(Machine::kill_copy)));
-        found.run(bytes);
+        found.run(session(), bytes);
         if found.database.store().published().order != found.order {
             *server = None;
         }
@@ -76,8 +85,7 @@ impl Server {
         Server { database, order }
     }
 
-    fn run(&self, bytes: &[u8]) {
-        let mut session = session();
+    fn run(&self, mut session: SessionState, bytes: &[u8]) {
         self.execute(&mut session, b"SET @x = 5, @y = 'text'").expect("two variables");
         let mut rest = bytes;
         for _ in 0..STATEMENTS_MAX {
@@ -141,6 +149,15 @@ fn session() -> SessionState {
     session.table_lock_timeout = Duration::ZERO;
     session.max_allowed_packet = 256 << 10;
     session.fixed_now_us = Some(1_700_000_000_000_000);
+    session
+}
+
+/// Bytes that a limited session may hold.
+const MEMORY: u64 = 64 << 20;
+
+fn limited_session() -> SessionState {
+    let session = session();
+    session.memory.set_limit(MEMORY);
     session
 }
 

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use cohort_fuzz::{BINLOG, JOURNAL, PROTOCOL, SQL, Target};
+use cohort_fuzz::{BINLOG, COMPOSE, JOURNAL, PROTOCOL, SQL, Target};
 use cohort_io::SeededRandom;
 
 /// Inputs are not made longer than this.
@@ -105,4 +105,9 @@ fn journals_are_read_or_refused() {
 #[test]
 fn statements_are_answered() {
     replay(&SQL);
+}
+
+#[test]
+fn deep_and_long_statements_are_answered() {
+    replay(&COMPOSE);
 }

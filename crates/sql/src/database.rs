@@ -36,10 +36,11 @@ use crate::exec::failure::{commit_failed, lock_failed, read_failed};
 use crate::exec::{self, Run, explain, show, tree};
 use crate::expr::{ParamKind, VariableScope};
 use crate::memory::{LEXEME_BYTES, value_bytes};
-use crate::parse;
 use crate::parse::fingerprint::{self, Fingerprint};
+use crate::parse::{self, Parsed};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultColumn, ResultSink, SessionState, StatementResult};
+use crate::stack;
 use crate::value::Value;
 use plans::PlanCache;
 
@@ -60,6 +61,7 @@ pub struct Prepared {
     sql: Arc<[u8]>,
     database: Option<Arc<str>>,
     param_count: usize,
+    lexemes: usize,
     /// What it takes in memory, about.
     bytes: usize,
     columns: Vec<ResultColumn>,
@@ -166,8 +168,21 @@ impl Database {
         if !planned.inspect_err(|_| session.diagnostics.borrow_mut().clear())? {
             let parsed = parse::parse(sql, session.sql_mode, &session.memory, None);
             let parsed = parsed.inspect_err(|_| session.diagnostics.borrow_mut().clear())?;
-            return self.run_tree(&parsed.statement, &[], session, env, sql, sink);
+            return stack::with_room_for_statement(parsed.lexemes, || {
+                self.run_tree(&parsed.statement, &[], session, env, sql, sink)
+            });
         }
+        stack::with_room_for_statement(scratch.marks.len(), || self.execute_planned(scratch, session, env, sql, sink))
+    }
+
+    fn execute_planned(
+        &self,
+        scratch: &Fingerprint,
+        session: &mut SessionState,
+        env: &dyn Environment,
+        sql: &[u8],
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome, SqlError> {
         session.diagnostics.get_mut().clear();
         let params = Params { values: &scratch.params, rows: scratch.rows, row_params: scratch.row_params };
         let mut known = self.plans.find(&scratch.key, self.catalog.version());
@@ -207,6 +222,16 @@ impl Database {
 
     fn prepare_quietly(&self, session: &SessionState, env: &dyn Environment, sql: &[u8]) -> Result<Prepared, SqlError> {
         let parsed = parse::parse(sql, session.sql_mode, &session.memory, Some(&[]))?;
+        stack::with_room_for_statement(parsed.lexemes, || self.prepare_parsed(parsed, session, env, sql))
+    }
+
+    fn prepare_parsed(
+        &self,
+        parsed: Parsed,
+        session: &SessionState,
+        env: &dyn Environment,
+        sql: &[u8],
+    ) -> Result<Prepared, SqlError> {
         let plan = self.plan(parsed.statement, session)?;
         let columns = match &plan.kind {
             PlanKind::Tree(statement) => self.tree_columns(statement, session, env),
@@ -218,6 +243,7 @@ impl Database {
             sql: Arc::from(sql),
             database: session.database.clone(),
             param_count: parsed.param_count,
+            lexemes: parsed.lexemes,
             bytes: parsed.lexemes * LEXEME_BYTES + sql.len() + column_bytes,
             columns,
             plan: arc_swap::ArcSwap::from_pointee(PreparedPlan { plan, kinds: vec![None; parsed.param_count] }),
@@ -248,7 +274,9 @@ impl Database {
         params: &[Value],
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
-        let outcome = self.execute_prepared_quietly(session, env, prepared, params, sink);
+        let outcome = stack::with_room_for_statement(prepared.lexemes, || {
+            self.execute_prepared_quietly(session, env, prepared, params, sink)
+        });
         note_error(session, outcome)
     }
 

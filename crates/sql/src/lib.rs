@@ -25,6 +25,7 @@ pub mod memory;
 pub mod parse;
 mod plan;
 pub mod session;
+mod stack;
 pub mod types;
 pub mod value;
 

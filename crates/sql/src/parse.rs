@@ -8,6 +8,7 @@
 mod account;
 mod admin;
 mod cursor;
+mod depth;
 mod dialect;
 mod expression;
 pub(crate) mod fingerprint;
@@ -19,6 +20,7 @@ mod show;
 mod statement;
 mod xa;
 
+pub(crate) use expression::MAX_DEPTH;
 use fingerprint::{Fingerprint, Mark};
 use lexer::{Kind, Lexer};
 

@@ -7,9 +7,7 @@
 
 use std::any::TypeId;
 
-use sqlparser::ast::{
-    BinaryOperator, DateTimeField, Expr, FunctionArguments, Ident, Interval, ObjectName, UnaryOperator,
-};
+use sqlparser::ast::{BinaryOperator, DateTimeField, Expr, Interval, UnaryOperator};
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -104,6 +102,7 @@ impl Dialect for MySql {
         match parser.peek_token_ref().token {
             Token::ShiftLeft | Token::ShiftRight => Some(Ok(SHIFT)),
             Token::Assignment => Some(Ok(ASSIGNMENT)),
+            Token::CustomBinaryOperator(_) => Some(Ok(self.prec_value(Precedence::Like))),
             _ => None,
         }
     }
@@ -116,16 +115,6 @@ impl Dialect for MySql {
                 left: Box::new(expr.clone()),
                 op: BinaryOperator::Assignment,
                 right: Box::new(value),
-            }));
-        }
-        if let Some(negated) = take_regexp(parser) {
-            // The library takes a NULL behind the word for a part of it.
-            let pattern = parser.parse_subexpr(precedence);
-            return Some(pattern.map(|pattern| Expr::RLike {
-                negated,
-                expr: Box::new(expr.clone()),
-                pattern: Box::new(pattern),
-                regexp: true,
             }));
         }
         self.0.parse_infix(parser, expr, precedence)
@@ -149,31 +138,8 @@ impl Dialect for MySql {
     }
 }
 
-/// Takes `[NOT] REGEXP` or `[NOT] RLIKE`, and says whether there was a NOT.
-fn take_regexp(parser: &mut Parser<'_>) -> Option<bool> {
-    const BOTH: [Keyword; 2] = [Keyword::REGEXP, Keyword::RLIKE];
-    if parser.parse_one_of_keywords(&BOTH).is_some() {
-        return Some(false);
-    }
-    let negated = BOTH.iter().any(|word| parser.parse_keywords(&[Keyword::NOT, *word]));
-    negated.then_some(true)
-}
-
-/// What follows INTERVAL: `amount unit`, or the function's arguments.
+/// What follows INTERVAL: `amount unit`.
 fn interval(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
-    let function = parser.maybe_parse(|parser| {
-        let call = parser.parse_function(ObjectName::from(vec![Ident::new("INTERVAL")]))?;
-        match &call {
-            Expr::Function(function) => match &function.args {
-                FunctionArguments::List(arguments) if arguments.args.len() > 1 => Ok(call),
-                _ => Err(ParserError::ParserError("an amount in parentheses".to_owned())),
-            },
-            _ => Err(ParserError::ParserError("no function".to_owned())),
-        }
-    })?;
-    if let Some(function) = function {
-        return Ok(function);
-    }
     let value = Box::new(parser.parse_expr()?);
     // Compound units are no words of the library: the caller looks all of them up by name.
     let unit = DateTimeField::Custom(parser.parse_identifier()?);

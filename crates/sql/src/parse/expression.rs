@@ -8,7 +8,7 @@ use crate::error::{ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, SqlError};
 use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, Param, UnaryOp, VariableScope};
 use crate::value::Value;
 
-use super::front::nonsense;
+use super::front::{NOT_REGEXP, REGEXP, nonsense, too_deep};
 use super::literal;
 
 fn unsupported<T>(what: &str) -> Result<T, SqlError> {
@@ -16,7 +16,7 @@ fn unsupported<T>(what: &str) -> Result<T, SqlError> {
 }
 
 /// Levels of one expression; a chain of AND or OR is one level.
-const MAX_DEPTH: usize = 200;
+pub(crate) const MAX_DEPTH: usize = 200;
 
 pub(super) fn convert(expr: sql::Expr) -> Result<Expr, SqlError> {
     at_depth(expr, 0)
@@ -32,7 +32,7 @@ fn list(exprs: Vec<sql::Expr>, depth: usize) -> Result<Vec<Expr>, SqlError> {
 
 fn at_depth(expr: sql::Expr, depth: usize) -> Result<Expr, SqlError> {
     if depth > MAX_DEPTH {
-        return unsupported("expressions nested this deeply");
+        return Err(too_deep());
     }
     let depth = depth + 1;
     Ok(match expr {
@@ -63,10 +63,6 @@ fn at_depth(expr: sql::Expr, depth: usize) -> Result<Expr, SqlError> {
             escape: escape(escape_char)?,
             negated,
         },
-        sql::Expr::RLike { negated, expr, pattern, .. } => {
-            let matches = call("REGEXP_LIKE", list(vec![*expr, *pattern], depth)?);
-            if negated { Expr::Not(Box::new(matches)) } else { matches }
-        }
         sql::Expr::BinaryOp { left, op, right } => binary(*left, op, *right, depth)?,
         sql::Expr::UnaryOp { op, expr } => unary(op, *expr, depth)?,
         sql::Expr::Case { operand, conditions, else_result, .. } => Expr::Case {
@@ -279,6 +275,8 @@ fn binary(left: sql::Expr, op: sql::BinaryOperator, right: sql::Expr, depth: usi
         Op::PGBitwiseShiftRight => arithmetic(ArithmeticOp::ShiftRight, left, right),
         Op::Xor => Ok(Expr::Xor(left, right)),
         Op::StringConcat => Ok(call("CONCAT", vec![*left, *right])),
+        Op::Custom(name) if name == REGEXP => Ok(call("REGEXP_LIKE", vec![*left, *right])),
+        Op::Custom(name) if name == NOT_REGEXP => Ok(Expr::Not(Box::new(call("REGEXP_LIKE", vec![*left, *right])))),
         other => unsupported(&format!("the operator {other}")),
     }
 }

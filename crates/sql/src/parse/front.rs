@@ -1,9 +1,13 @@
 //! Drives the parser library: our lexemes go in as its tokens, its tree comes out and goes straight to
 //! [`super::statement`] and [`super::expression`].
 //!
-//! What the library does not read is settled on the tokens: `LOCK IN SHARE MODE`, `UPDATE IGNORE`, `||`
-//! and infix `MOD` as MySQL means them. Token positions carry byte offsets of the statement, so that a
+//! What the library does not read is settled on the tokens: `LOCK IN SHARE MODE`, `UPDATE IGNORE`, `||`,
+//! `REGEXP`, infix `MOD` and the function `INTERVAL` as MySQL means them. Token positions carry byte offsets of the statement, so that a
 //! syntax error can quote the text it stumbled over.
+//!
+//! Invariants
+//! 1. The library's tree is made, converted and dropped on a stack that has room for all its levels ([`depth`]).
+//! 2. Our tree has no more than [`MAX_DEPTH`](expression::MAX_DEPTH) levels.
 
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
@@ -11,16 +15,21 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
 use super::dialect::MySql;
 use super::fingerprint::Mark;
 use super::lexer::Kind;
-use super::{expression, literal, near, statement, syntax_error};
+use super::{depth, expression, literal, near, statement, syntax_error};
 use crate::ast::{Expr, Statement};
-use crate::error::SqlError;
+use crate::error::{ER_STACK_OVERRUN_NEED_MORE, SqlError};
+use crate::stack;
 use crate::types::SqlMode;
 use crate::value::Value;
 
 /// Nesting of parentheses and the like that is parsed.
 const MAX_NESTING: usize = 60;
-/// Operators in a row: each makes the tree one level deeper.
-const MAX_CHAIN: usize = 1000;
+/// Levels of the library's tree, those of AND and OR apart: more than [`expression::MAX_DEPTH`] levels of ours need.
+const MAX_LEVELS: usize = 4000;
+
+/// How the library is shown REGEXP and NOT REGEXP: it would take a NULL after the word for a part of it.
+pub(super) const REGEXP: &str = "REGEXP";
+pub(super) const NOT_REGEXP: &str = "NOT REGEXP";
 
 /// What the tokens said beside what the library was shown.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,24 +42,41 @@ pub(crate) struct Extras {
 
 /// Parses a SELECT, INSERT, REPLACE, UPDATE or DELETE.
 pub(crate) fn parse_statement(sql: &[u8], marks: &[Mark], sql_mode: SqlMode) -> Result<Statement, SqlError> {
-    let mut extras = Extras::default();
-    let tokens = tokens(sql, marks, sql_mode, &mut extras)?;
-    let dialect = MySql::default();
-    let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
-    let tree = parser.parse_statement().map_err(|error| refuse(sql, &error))?;
-    expect_end(sql, &parser)?;
-    let names = item_texts(sql, marks);
-    statement::convert(tree, extras, &names)
+    on_deep_stack(sql, marks, || {
+        let mut extras = Extras::default();
+        let tokens = tokens(sql, marks, sql_mode, &mut extras)?;
+        let dialect = MySql::default();
+        let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
+        let tree = parser.parse_statement().map_err(|error| refuse(sql, &error))?;
+        expect_end(sql, &parser)?;
+        let names = item_texts(sql, marks);
+        statement::convert(tree, extras, &names)
+    })
 }
 
 /// Parses an expression that is all of `marks`.
 pub(crate) fn parse_expr(sql: &[u8], marks: &[Mark], sql_mode: SqlMode) -> Result<Expr, SqlError> {
-    let tokens = tokens(sql, marks, sql_mode, &mut Extras::default())?;
-    let dialect = MySql::default();
-    let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
-    let tree = parser.parse_expr().map_err(|error| refuse(sql, &error))?;
-    expect_end(sql, &parser)?;
-    expression::convert(tree)
+    on_deep_stack(sql, marks, || {
+        let tokens = tokens(sql, marks, sql_mode, &mut Extras::default())?;
+        let dialect = MySql::default();
+        let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
+        let tree = parser.parse_expr().map_err(|error| refuse(sql, &error))?;
+        expect_end(sql, &parser)?;
+        expression::convert(tree)
+    })
+}
+
+/// Runs `parse` on a stack for all levels that the library's tree of `marks` can have; 1436 if those are too many.
+fn on_deep_stack<T>(sql: &[u8], marks: &[Mark], parse: impl FnOnce() -> Result<T, SqlError>) -> Result<T, SqlError> {
+    let depth = depth::measure(sql, marks);
+    if depth.nested > MAX_LEVELS {
+        return Err(too_deep());
+    }
+    stack::with_room_for_tree(depth.levels, parse)
+}
+
+pub(super) fn too_deep() -> SqlError {
+    SqlError::new(ER_STACK_OVERRUN_NEED_MORE, &[])
 }
 
 fn expect_end(sql: &[u8], parser: &Parser<'_>) -> Result<(), SqlError> {
@@ -68,7 +94,7 @@ fn offset_of(column: u64) -> usize {
 
 fn refuse(sql: &[u8], error: &ParserError) -> SqlError {
     match error {
-        ParserError::RecursionLimitExceeded => SqlError::unsupported("expressions nested this deeply"),
+        ParserError::RecursionLimitExceeded => too_deep(),
         ParserError::ParserError(message) | ParserError::TokenizerError(message) => {
             let column = message.rsplit_once("Column: ").and_then(|(_, column)| column.trim().parse().ok());
             match column {
@@ -83,24 +109,17 @@ struct Builder<'a> {
     sql: &'a [u8],
     marks: &'a [Mark],
     at: usize,
+    /// Where the function INTERVAL is called, the next call last.
+    intervals: Vec<usize>,
     tokens: Vec<TokenWithSpan>,
 }
 
 fn tokens(sql: &[u8], marks: &[Mark], sql_mode: SqlMode, extras: &mut Extras) -> Result<Vec<TokenWithSpan>, SqlError> {
-    let mut builder = Builder { sql, marks, at: 0, tokens: Vec::with_capacity(marks.len() + 1) };
-    let mut chain = 0;
+    let intervals = interval_calls(sql, marks);
+    let mut builder = Builder { sql, marks, at: 0, intervals, tokens: Vec::with_capacity(marks.len() + 1) };
     while builder.at < marks.len() {
         let mark = marks[builder.at];
         let bytes = mark.lexeme.bytes(sql);
-        chain = match mark.lexeme.kind {
-            Kind::Operator if matches!(bytes, b"(" | b")" | b"," | b".") => 0,
-            Kind::Operator => chain + 1,
-            Kind::Word if bytes.eq_ignore_ascii_case(b"AND") || bytes.eq_ignore_ascii_case(b"OR") => chain + 1,
-            _ => chain,
-        };
-        if chain > MAX_CHAIN {
-            return Err(SqlError::unsupported("expressions with this many operators"));
-        }
         if builder.settle(extras) {
             continue;
         }
@@ -130,6 +149,10 @@ impl Builder<'_> {
         self.word_at(self.at + ahead).eq_ignore_ascii_case(word.as_bytes())
     }
 
+    fn is_regexp(&self, ahead: usize) -> bool {
+        self.is_word(ahead, "REGEXP") || self.is_word(ahead, "RLIKE")
+    }
+
     fn is_operator(&self, at: usize, operator: &[u8]) -> bool {
         self.marks.get(at).is_some_and(|mark| mark.lexeme.bytes(self.sql) == operator)
     }
@@ -150,6 +173,17 @@ impl Builder<'_> {
                 self.at += 1;
                 return true;
             }
+        }
+        if self.intervals.pop_if(|at| *at == self.at).is_some() {
+            self.push(Token::make_word("INTERVAL", Some('`')));
+            self.at += 1;
+            return true;
+        }
+        let negated = self.is_word(0, "NOT");
+        if self.is_regexp(usize::from(negated)) {
+            self.push(Token::CustomBinaryOperator(if negated { NOT_REGEXP } else { REGEXP }.to_owned()));
+            self.at += 1 + usize::from(negated);
+            return true;
         }
         if self.is_word(0, "MOD") && self.at > 0 {
             let operand_before = self.is_operator(self.at - 1, b")")
@@ -183,6 +217,28 @@ impl Builder<'_> {
             Kind::Operator => operator(bytes, sql_mode).ok_or_else(unreadable)?,
         })
     }
+}
+
+/// Where INTERVAL is a function, from the last to the first: its parentheses have several elements. The library would
+/// have to try both ways, and nested ones each time twice.
+fn interval_calls(sql: &[u8], marks: &[Mark]) -> Vec<usize> {
+    let bytes = |at: usize| marks[at].lexeme.bytes(sql);
+    let mut calls = Vec::new();
+    // For each open parenthesis the INTERVAL before it, until a comma has come.
+    let mut open: Vec<Option<usize>> = Vec::new();
+    for (at, mark) in marks.iter().enumerate() {
+        match (mark.lexeme.kind, bytes(at)) {
+            (Kind::Operator, b"(") => {
+                let before = at.checked_sub(1).filter(|before| bytes(*before).eq_ignore_ascii_case(b"INTERVAL"));
+                open.push(before);
+            }
+            (Kind::Operator, b",") => calls.extend(open.last_mut().and_then(Option::take)),
+            (Kind::Operator, b")") => drop(open.pop()),
+            _ => {}
+        }
+    }
+    calls.sort_unstable_by(|a, b| b.cmp(a));
+    calls
 }
 
 fn is_modifier(word: &[u8]) -> bool {
