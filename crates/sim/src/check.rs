@@ -1,6 +1,6 @@
 //! What must hold of a server that was just started, and of everything clients were told.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use cohort_io::FileSystem;
@@ -9,7 +9,7 @@ use cohort_txn::Store;
 
 use crate::cycles;
 use crate::environment::{Rows, SimEnvironment};
-use crate::history::{Fate, Record, Seen};
+use crate::history::{Fate, Put, Record, Seen};
 use crate::replica::{self, Logged, Row};
 use crate::workload::{ACCOUNTS, LISTS, OPENING_BALANCE, Shape, Step, TABLES, elements};
 
@@ -52,6 +52,10 @@ impl Tables {
         Ok(row[1].parse()?)
     }
 
+    fn has_item(&self, engine: u64, item: u64) -> bool {
+        self.0[TABLES[6 + engine as usize]].contains_key(&(item as i64))
+    }
+
     fn has_token(&self, engine: u64, token: u64) -> bool {
         self.0[TABLES[4 + engine as usize]].contains_key(&(token as i64))
     }
@@ -82,6 +86,7 @@ pub fn settle(tables: &Tables, records: &mut [Record], now: u64) -> Result<()> {
             .filter_map(|step| match step {
                 Step::Append { list, element } => Some(writers.remove(element) == Some(*list)),
                 Step::Token { engine, token } => Some(tables.has_token(*engine, *token)),
+                Step::Put { engine, item, .. } => Some(tables.has_item(*engine, *item)),
                 _ => None,
             })
             .collect();
@@ -137,8 +142,28 @@ pub fn answers(records: &[Record], tables: &Tables) -> Result<()> {
         }
     }
     probes(records, tables)?;
+    ranges(records)?;
     let committed: Vec<&Record> = records.iter().filter(|record| record.fate == Fate::Committed).collect();
     cycles::check(&committed, &lists).map_err(|cycle| anyhow!(cycle))
+}
+
+/// What was found in a range was put there, and by a transaction that is there or by the reader itself.
+fn ranges(records: &[Record]) -> Result<()> {
+    let puts: HashMap<u64, (&Record, Put)> =
+        records.iter().flat_map(|record| record.puts().map(move |put| (put.item, (record, put)))).collect();
+    for record in records {
+        for (range, items) in record.ranges() {
+            let distinct: HashSet<u64> = items.iter().copied().collect();
+            ensure!(distinct.len() == items.len(), "an item was found twice: {record:?}");
+            for item in items {
+                let (writer, put) = puts.get(item).with_context(|| format!("nobody put item {item}: {record:?}"))?;
+                ensure!(range.has(*put), "item {item} is not in {range:?}: {record:?}");
+                let there = writer.fate == Fate::Committed || writer.id == record.id;
+                ensure!(there, "item {item} was found and is gone: {record:?}");
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Tokens are never removed: one that was found is there, and one that was missed had not been acknowledged.

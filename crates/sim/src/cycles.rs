@@ -2,13 +2,14 @@
 //! Alvaro, 2020), which list-append makes recoverable from what was read.
 //!
 //! Edges: `ww`, an element directly behind another's; `wr`, reading a list that ends with an element; `rw`,
-//! reading a list that lacks the next element; `rt`, a transaction that was acknowledged before another began.
+//! reading a list that lacks the next element; for ranges, `wr` from whoever put an item that was found, and `rw` to
+//! whoever put one that was not; `rt`, a transaction that was acknowledged before another began.
 //! A cycle is a violation of strict serialisability. For [`Shape::Mixed`] no `rw` edge begins: its plain reads
 //! may be older than what it writes to, and a cycle without them is none of REPEATABLE READ's either.
 
 use std::collections::HashMap;
 
-use crate::history::Record;
+use crate::history::{Put, Record};
 use crate::workload::Shape;
 
 /// An edge's kind.
@@ -54,7 +55,18 @@ fn graph(committed: &[&Record], lists: &HashMap<u64, Vec<u64>>) -> Vec<Vec<(usiz
             }
         }
     }
+    let puts: Vec<(usize, Put)> =
+        committed.iter().enumerate().flat_map(|(node, record)| record.puts().map(move |put| (node, put))).collect();
     for (node, record) in committed.iter().enumerate() {
+        for (range, items) in record.ranges() {
+            for (writer, put) in puts.iter().filter(|(_, put)| range.has(*put)) {
+                if items.contains(&put.item) {
+                    add(*writer, node, Edge::WriteRead);
+                } else if record.script.shape != Shape::Mixed {
+                    add(node, *writer, Edge::ReadWrite);
+                }
+            }
+        }
         for (list, elements) in record.reads() {
             if let Some(writer) = elements.last().and_then(|element| writer_of.get(element)) {
                 add(*writer, node, Edge::WriteRead);
@@ -156,6 +168,27 @@ mod tests {
             record(2, (0, 9), vec![read(1, &[]), append(0, 20)]),
         ];
         judge(&records, &[(0, &[20]), (1, &[10])]).expect_err("write skew");
+    }
+
+    #[test]
+    fn phantoms_are_a_cycle() {
+        let put = |item, place| (Step::Put { engine: 0, item, place }, Seen::Done);
+        let range = |from, to, items: &[u64]| {
+            let step = Step::Range { engine: 0, from, to, read: ReadKind::Plain, by_index: true };
+            (step, Seen::Items(items.to_vec()))
+        };
+        let skew = [
+            record(1, (0, 9), vec![range(0, 4, &[]), put(10, 7)]),
+            record(2, (0, 9), vec![range(5, 9, &[]), put(20, 3)]),
+        ];
+        judge(&skew, &[]).expect_err("each missed what the other put");
+        let serial = [
+            record(1, (0, 9), vec![range(0, 4, &[]), put(10, 7)]),
+            record(2, (0, 9), vec![range(5, 9, &[10]), put(20, 3)]),
+        ];
+        judge(&serial, &[]).expect("the second one came second");
+        let stale = [record(1, (0, 1), vec![put(10, 7)]), record(2, (2, 3), vec![range(7, 7, &[])])];
+        judge(&stale, &[]).expect_err("a range that misses what was acknowledged before");
     }
 
     #[test]

@@ -35,12 +35,43 @@ pub struct Record {
 pub enum Seen {
     /// Of a list.
     List(Vec<u64>),
+    /// Of a range of places.
+    Items(Vec<u64>),
     /// Of accounts.
     Sum(i64),
     /// Whether a token is there.
     Found(bool),
     /// It was done.
     Done,
+}
+
+/// An item at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Put {
+    /// The engine, 0 or 1.
+    pub engine: u64,
+    /// The item.
+    pub item: u64,
+    /// Where.
+    pub place: u64,
+}
+
+/// A range of places, both ends in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The engine, 0 or 1.
+    pub engine: u64,
+    /// The first place.
+    pub from: u64,
+    /// The last place.
+    pub to: u64,
+}
+
+impl Range {
+    /// Whether an item is in it.
+    pub fn has(&self, put: Put) -> bool {
+        put.engine == self.engine && (self.from..=self.to).contains(&put.place)
+    }
 }
 
 impl Record {
@@ -56,6 +87,24 @@ impl Record {
     pub fn probes(&self) -> impl Iterator<Item = (u64, u64, bool)> {
         self.script.steps.iter().zip(&self.seen).filter_map(|(step, seen)| match (step, seen) {
             (Step::Probe { engine, token, .. }, Seen::Found(found)) => Some((*engine, *token, *found)),
+            _ => None,
+        })
+    }
+
+    /// The ranges it read, with the items that were found.
+    pub fn ranges(&self) -> impl Iterator<Item = (Range, &[u64])> {
+        self.script.steps.iter().zip(&self.seen).filter_map(|(step, seen)| match (step, seen) {
+            (Step::Range { engine, from, to, .. }, Seen::Items(items)) => {
+                Some((Range { engine: *engine, from: *from, to: *to }, items.as_slice()))
+            }
+            _ => None,
+        })
+    }
+
+    /// What it put.
+    pub fn puts(&self) -> impl Iterator<Item = Put> {
+        self.script.steps.iter().filter_map(|step| match step {
+            Step::Put { engine, item, place } => Some(Put { engine: *engine, item: *item, place: *place }),
             _ => None,
         })
     }

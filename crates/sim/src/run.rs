@@ -32,7 +32,7 @@ use crate::client::{Answer, Answered, Client, State, now_us};
 use crate::environment::{Rows, SimEnvironment};
 use crate::history::{Fate, Record, Seen};
 use crate::machine::{Machine, Settings};
-use crate::workload::{Probe, Script, Step, elements, schema};
+use crate::workload::{Probe, Script, Shape, Step, elements, schema};
 
 /// What a run did, for people and for comparing two runs of a seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -430,7 +430,11 @@ impl Run {
         }
         let script = &running.record.script;
         if !running.begun && !script.autocommit {
-            drop(session.client.execute("BEGIN", now).context("BEGIN waits")?.context("BEGIN")?);
+            let serializable = script.shape == Shape::Serializable;
+            let level = serializable.then_some("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE");
+            for sql in level.into_iter().chain(["BEGIN"]) {
+                drop(session.client.execute(sql, now).with_context(|| format!("{sql} waits"))?.context(sql)?);
+            }
             running.begun = true;
             return Ok(None);
         }
@@ -639,8 +643,12 @@ fn seen(step: &Step, rows: Vec<Vec<Value>>, affected: u64) -> Result<Seen> {
         (Step::Probe { how: Probe::Insert, .. }, []) => Seen::Found(false),
         (Step::Probe { how: Probe::Delete, .. }, []) => Seen::Found(affected > 0),
         (Step::Probe { how: Probe::Lock, .. }, rows) => Seen::Found(!rows.is_empty()),
+        (Step::Range { .. }, rows) => {
+            let ids = rows.iter().map(|row| Ok(row[0].to_string().parse()?));
+            Seen::Items(ids.collect::<Result<_>>()?)
+        }
         (Step::LockAccount { .. }, [_]) => Seen::Done,
-        (Step::Append { .. } | Step::Move { .. } | Step::Token { .. }, []) => Seen::Done,
+        (Step::Append { .. } | Step::Put { .. } | Step::Move { .. } | Step::Token { .. }, []) => Seen::Done,
         _ => bail!("{step:?} gave {rows:?}"),
     })
 }

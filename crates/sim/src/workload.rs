@@ -3,7 +3,8 @@
 //! *List-append*: every append puts a number used nowhere else behind a list, so that a list that was read
 //! tells which transactions came before, and in which order. *Bank*: transfers between accounts of two
 //! engines leave the sum as it was, and a token in a table of each. Lists and accounts with an even number
-//! are in the first engine, the others in the second. *Probes* look for tokens that others are just leaving, and are
+//! are in the first engine, the others in the second. *Predicates*: items are put at places and stay there, and
+//! ranges of places are read, so that a range tells which puts came before it and which did not. *Probes* look for tokens that others are just leaving, and are
 //! rolled back: what they were answered must hold nevertheless.
 
 use cohort_io::SeededRandom;
@@ -15,6 +16,9 @@ pub const LISTS: u64 = 6;
 pub const ACCOUNTS: u64 = 8;
 /// What each holds at the beginning.
 pub const OPENING_BALANCE: i64 = 100;
+
+/// Places that items are put at.
+pub const PLACES: u64 = 12;
 
 /// A statement of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +36,28 @@ pub enum Step {
         list: u64,
         /// How.
         read: ReadKind,
+    },
+    /// Puts an item at a place.
+    Put {
+        /// The engine, 0 or 1.
+        engine: u64,
+        /// Used nowhere else.
+        item: u64,
+        /// Where.
+        place: u64,
+    },
+    /// Reads the items of a range of places.
+    Range {
+        /// The engine, 0 or 1.
+        engine: u64,
+        /// The first place.
+        from: u64,
+        /// The last place.
+        to: u64,
+        /// How.
+        read: ReadKind,
+        /// Through the index over places instead of the rows.
+        by_index: bool,
     },
     /// Locks an account and reads it.
     LockAccount {
@@ -92,11 +118,23 @@ pub enum Probe {
     Lock,
 }
 
+impl ReadKind {
+    fn sql(self) -> &'static str {
+        match self {
+            ReadKind::Plain => "",
+            ReadKind::Shared => " FOR SHARE",
+            ReadKind::Exclusive => " FOR UPDATE",
+        }
+    }
+}
+
 /// What a kind of transaction promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Appends and locking reads: strictly serialisable.
     Locking,
+    /// Appends and plain reads under SERIALIZABLE: strictly serialisable.
+    Serializable,
     /// Plain reads only: of one snapshot, which has everything acknowledged before.
     Snapshot,
     /// Appends and plain reads under REPEATABLE READ: what it read may be older than what it appends to.
@@ -125,12 +163,13 @@ pub struct Script {
 impl Script {
     /// Transaction number `id`.
     pub fn new(random: &SeededRandom, id: u64) -> Script {
-        let shape = match random.below(12) {
+        let shape = match random.below(14) {
             0..=2 => Shape::Locking,
             3 => Shape::Snapshot,
             4 => Shape::Mixed,
             5..=8 => Shape::Transfer,
             9 => Shape::Audit,
+            10..=11 => Shape::Serializable,
             _ => Shape::Probe,
         };
         let steps = match shape {
@@ -146,7 +185,9 @@ impl Script {
 
     /// Whether a rollback or a crash may leave no trace of it, since there is none.
     pub fn is_read_only(&self) -> bool {
-        self.steps.iter().all(|step| matches!(step, Step::Read { .. } | Step::LockAccount { .. } | Step::Sum { .. }))
+        self.steps.iter().all(|step| {
+            matches!(step, Step::Read { .. } | Step::Range { .. } | Step::LockAccount { .. } | Step::Sum { .. })
+        })
     }
 }
 
@@ -181,13 +222,28 @@ fn probe(random: &SeededRandom, id: u64, number: u64) -> Step {
     Step::Probe { engine: random.below(2), token, how }
 }
 
+/// A read or a change of a list, or of items.
 fn list_step(random: &SeededRandom, shape: Shape, element: u64) -> Step {
-    let list = random.below(LISTS);
     let locking = if random.below(2) == 0 { ReadKind::Shared } else { ReadKind::Exclusive };
-    match (shape, random.below(2)) {
-        (Shape::Snapshot, _) | (Shape::Mixed, 0) => Step::Read { list, read: ReadKind::Plain },
-        (Shape::Locking, 0) => Step::Read { list, read: locking },
-        _ => Step::Append { list, element },
+    let read = match (shape, random.below(2)) {
+        (Shape::Snapshot, _) | (Shape::Mixed | Shape::Serializable, 0) => Some(ReadKind::Plain),
+        (Shape::Locking, 0) => Some(locking),
+        _ => None,
+    };
+    if random.below(2) == 0 {
+        let list = random.below(LISTS);
+        return match read {
+            Some(read) => Step::Read { list, read },
+            None => Step::Append { list, element },
+        };
+    }
+    let (engine, place) = (random.below(2), random.below(PLACES));
+    match read {
+        Some(read) => {
+            let to = place + random.below(PLACES / 2);
+            Step::Range { engine, from: place, to, read, by_index: random.below(3) > 0 }
+        }
+        None => Step::Put { engine, item: element, place },
     }
 }
 
@@ -202,6 +258,10 @@ pub fn schema() -> Vec<String> {
                  ENGINE={engine}"
             ),
             format!("CREATE TABLE tokens{number} (id BIGINT PRIMARY KEY) ENGINE={engine}"),
+            format!(
+                "CREATE TABLE items{number} (id BIGINT PRIMARY KEY, place BIGINT NOT NULL, KEY (place)) \
+                 ENGINE={engine}"
+            ),
         ]);
     }
     for list in 0..LISTS {
@@ -214,7 +274,7 @@ pub fn schema() -> Vec<String> {
 }
 
 /// The tables, all with `id` first.
-pub const TABLES: [&str; 6] = ["lists0", "lists1", "accounts0", "accounts1", "tokens0", "tokens1"];
+pub const TABLES: [&str; 8] = ["lists0", "lists1", "accounts0", "accounts1", "tokens0", "tokens1", "items0", "items1"];
 
 impl Step {
     /// The statement.
@@ -224,12 +284,12 @@ impl Step {
                 format!("UPDATE lists{} SET v = CONCAT(v, ' ', {element}) WHERE id = {list}", list % 2)
             }
             Step::Read { list, read } => {
-                let how = match read {
-                    ReadKind::Plain => "",
-                    ReadKind::Shared => " FOR SHARE",
-                    ReadKind::Exclusive => " FOR UPDATE",
-                };
-                format!("SELECT v FROM lists{} WHERE id = {list}{how}", list % 2)
+                format!("SELECT v FROM lists{} WHERE id = {list}{}", list % 2, read.sql())
+            }
+            Step::Put { engine, item, place } => format!("INSERT INTO items{engine} VALUES ({item}, {place})"),
+            Step::Range { engine, from, to, read, by_index } => {
+                let place = if *by_index { "place" } else { "place + 0" };
+                format!("SELECT id FROM items{engine} WHERE {place} BETWEEN {from} AND {to}{}", read.sql())
             }
             Step::LockAccount { account } => {
                 format!("SELECT balance FROM accounts{} WHERE id = {account} FOR UPDATE", account % 2)
