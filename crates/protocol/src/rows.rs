@@ -50,7 +50,7 @@ pub fn encode_binary_row(out: &mut Vec<u8>, row: &[Value], types: &[ResultType])
 fn put_text(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Text(text) => return put_length_encoded_bytes(out, text.as_bytes()),
-        Value::Bytes(bytes) => return put_length_encoded_bytes(out, bytes),
+        Value::Bytes(bytes) | Value::Hex(bytes) => return put_length_encoded_bytes(out, bytes),
         _ => {}
     }
     let at = out.len();

@@ -165,6 +165,8 @@ pub enum ParamKind {
     Double,
     Text,
     Binary,
+    /// A hexadecimal or bit literal.
+    Hex,
     Date,
     DateTime,
     Time,

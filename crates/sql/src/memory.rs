@@ -174,7 +174,7 @@ pub(crate) fn row_bytes(row: &[Value]) -> usize {
 pub(crate) fn value_bytes(value: &Value) -> usize {
     let apart = match value {
         Value::Text(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
+        Value::Bytes(bytes) | Value::Hex(bytes) => bytes.len(),
         _ => 0,
     };
     size_of::<Value>() + apart

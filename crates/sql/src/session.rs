@@ -288,6 +288,7 @@ impl SessionState {
 
     /// `SET @name = value`; 4082 if the connection then holds too much.
     pub fn set_user_variable(&self, name: &str, value: Value) -> Result<(), SqlError> {
+        let value = value.for_variable();
         let bytes = |value: &Value| memory::key_bytes(name.as_bytes()) + memory::value_bytes(value);
         self.memory.keep(bytes(&value))?;
         let before = self.user_variables.borrow_mut().insert(name.to_owned(), value);

@@ -194,6 +194,12 @@ impl ColumnType {
         matches!(self, ColumnType::Text { .. } | ColumnType::Blob { .. })
     }
 
+    /// Whether values of this type are numbers.
+    pub fn is_number(&self) -> bool {
+        use ColumnType::{Decimal, Double, Float, Int, Year};
+        matches!(self, Int { .. } | Decimal { .. } | Float { .. } | Double { .. } | Year)
+    }
+
     /// Whether an AUTO_INCREMENT column may have this type.
     pub fn is_integer(&self) -> bool {
         matches!(self, ColumnType::Int { .. })

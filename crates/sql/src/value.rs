@@ -43,6 +43,8 @@ pub enum Value {
     Text(Arc<str>),
     /// A binary string.
     Bytes(Arc<[u8]>),
+    /// A hexadecimal or bit literal: a binary string, but a number where one is wanted.
+    Hex(Arc<[u8]>),
     /// A calendar date.
     Date(Date),
     /// Date and time without a zone.
@@ -66,6 +68,15 @@ impl Value {
         Value::Bytes(bytes.into())
     }
 
+    /// A value as a user variable keeps it, which has no type: with all its digits, and of one kind.
+    pub fn for_variable(self) -> Value {
+        match self {
+            Value::Decimal(decimal) => Value::Decimal(decimal.showing_all()),
+            Value::Hex(bytes) => Value::Bytes(bytes),
+            other => other,
+        }
+    }
+
     /// 1 for true, 0 for false, as conditions give.
     pub fn bool(truth: bool) -> Value {
         Value::Int(i64::from(truth))
@@ -81,19 +92,35 @@ impl Value {
         matches!(self, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_))
     }
 
+    /// Whether this is a number.
+    pub fn is_number(&self) -> bool {
+        use Value::{Decimal, Double, Float, Int, UInt};
+        matches!(self, Int(_) | UInt(_) | Decimal(_) | Double(_) | Float(_))
+    }
+
     /// Whether this is a string.
     pub fn is_string(&self) -> bool {
-        matches!(self, Value::Text(_) | Value::Bytes(_))
+        matches!(self, Value::Text(_) | Value::Bytes(_) | Value::Hex(_))
+    }
+
+    /// Whether this is a binary string.
+    pub fn is_binary_string(&self) -> bool {
+        matches!(self, Value::Bytes(_) | Value::Hex(_))
     }
 
     /// The bytes of a string.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Value::Text(text) => Some(text.as_bytes()),
-            Value::Bytes(bytes) => Some(bytes),
+            Value::Bytes(bytes) | Value::Hex(bytes) => Some(bytes),
             _ => None,
         }
     }
+}
+
+/// The number that a hexadecimal or bit literal stands for: that of its last eight bytes.
+pub fn hex_number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]

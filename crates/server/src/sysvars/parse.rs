@@ -80,7 +80,7 @@ impl SystemVariable {
             (Kind::Only(_) | Kind::OnlyFlag(_), Value::Int(value)) => self.word(&value.to_string()),
             (Kind::Only(_) | Kind::OnlyFlag(_), Value::UInt(value)) => self.word(&value.to_string()),
             (_, Value::Text(text)) => self.word(text),
-            (_, Value::Bytes(bytes)) => match std::str::from_utf8(bytes) {
+            (_, Value::Bytes(bytes) | Value::Hex(bytes)) => match std::str::from_utf8(bytes) {
                 Ok(text) => self.word(text),
                 Err(_) => Err(SettingError::Value(String::from_utf8_lossy(bytes).into_owned())),
             },

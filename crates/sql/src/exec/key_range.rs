@@ -16,7 +16,7 @@ use crate::error::SqlError;
 use crate::expr::{Expr, StatementContext, compare_values};
 use crate::plan::access::{Access, Bounds, Tail};
 use crate::types::{ColumnType, IntWidth, SqlMode, StoreContext, store};
-use crate::value::Value;
+use crate::value::{Value, hex_number};
 
 /// What a range of short keys takes, bytes.
 const RANGE_BYTES: usize = 128;
@@ -100,10 +100,23 @@ fn tail(access: &Access, index: &Index, prefix: Vec<u8>, run: &Run<'_>) -> Resul
 /// The keys between bounds; `None` if there can be none.
 fn range(part: &KeyPart, bounds: &Bounds, prefix: &[u8], run: &Run<'_>) -> Result<Option<KeyRange>, SqlError> {
     let mut range = prefix_range(prefix);
-    if let Some((low, included)) = &bounds.low {
-        match bound(part, low, prefix, run)? {
+    let value = |bound: &Option<(Expr, bool)>| -> Result<Option<(Value, bool)>, SqlError> {
+        let Some((term, included)) = bound else { return Ok(None) };
+        Ok(Some((term.eval(&[], &run.eval())?, *included)))
+    };
+    let (low, high) = (value(&bounds.low)?, value(&bounds.high)?);
+    // Between a string and a number, or a date, a string column is compared as what that is.
+    let orders_as_strings = |bound: &Option<(Value, bool)>| match bound {
+        Some((value, _)) => value.is_null() || value.is_string(),
+        None => true,
+    };
+    if part.column_type.collation().is_some() && !(orders_as_strings(&low) && orders_as_strings(&high)) {
+        return Ok(Some(range));
+    }
+    if let Some((low, included)) = low {
+        match bound(part, low, prefix, run) {
             Bound::Key(mut key) => {
-                if !*included && part.prefix.is_none() && !key::successor(&mut key) {
+                if !included && part.prefix.is_none() && !key::successor(&mut key) {
                     return Ok(None);
                 }
                 range.lower = key;
@@ -112,10 +125,10 @@ fn range(part: &KeyPart, bounds: &Bounds, prefix: &[u8], run: &Run<'_>) -> Resul
             Bound::Open => {}
         }
     }
-    if let Some((high, included)) = &bounds.high {
-        match bound(part, high, prefix, run)? {
+    if let Some((high, included)) = high {
+        match bound(part, high, prefix, run) {
             Bound::Key(mut key) => {
-                let up_to = *included || part.prefix.is_some();
+                let up_to = included || part.prefix.is_some();
                 if !up_to || key::successor(&mut key) {
                     range.upper = key;
                 }
@@ -152,12 +165,11 @@ enum Bound {
     Open,
 }
 
-fn bound(part: &KeyPart, term: &Expr, prefix: &[u8], run: &Run<'_>) -> Result<Bound, SqlError> {
-    let value = term.eval(&[], &run.eval())?;
+fn bound(part: &KeyPart, value: Value, prefix: &[u8], run: &Run<'_>) -> Bound {
     if value.is_null() {
-        return Ok(Bound::Null);
+        return Bound::Null;
     }
-    Ok(match fit(part, value, run) {
+    match fit(part, value, run) {
         Fit::Exact(value) => {
             let mut key = prefix.to_vec();
             match key::encode(part, &value, &mut key) {
@@ -166,7 +178,7 @@ fn bound(part: &KeyPart, term: &Expr, prefix: &[u8], run: &Run<'_>) -> Result<Bo
             }
         }
         Fit::Never | Fit::Unusable => Bound::Open,
-    })
+    }
 }
 
 fn in_list(part: &KeyPart, list: &[Expr], prefix: &[u8], run: &Run<'_>) -> Result<Keys, SqlError> {
@@ -203,22 +215,16 @@ fn fit(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
         }
         (
             ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. },
-            Value::Text(_) | Value::Bytes(_),
+            Value::Text(_) | Value::Bytes(_) | Value::Hex(_),
         ) => string(part, value, run),
-        (
-            ColumnType::Int { .. }
-            | ColumnType::Decimal { .. }
-            | ColumnType::Float { .. }
-            | ColumnType::Double { .. }
-            | ColumnType::Year,
-            Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) | Value::Float(_),
-        ) => {
+        (column_type, number) if column_type.is_number() && number.is_number() => {
             let Some(stored) = stored(part, value.clone(), run) else { return Fit::Unusable };
             match compare_values(&stored, &value, Collation::Binary) {
                 Some(Ordering::Equal) => Fit::Exact(stored),
                 _ => Fit::Never,
             }
         }
+        (column_type, Value::Hex(bytes)) if column_type.is_number() => fit(part, Value::UInt(hex_number(bytes)), run),
         (ColumnType::Int { .. }, Value::Text(text)) => match text.parse::<i64>() {
             Ok(number) => fit(part, Value::Int(number), run),
             Err(_) => Fit::Unusable,

@@ -167,7 +167,13 @@ impl Accumulator {
         self.count += 1;
         match aggregate.function {
             AggregateFunction::CountRows | AggregateFunction::Count => {}
-            AggregateFunction::Sum | AggregateFunction::Avg => self.sum.add(&value, first, cx)?,
+            AggregateFunction::Sum | AggregateFunction::Avg => match &*value {
+                // Those that DISTINCT tells apart are the ones that are shown.
+                Value::Decimal(decimal) if aggregate.distinct => {
+                    self.sum.add(&Value::Decimal(decimal.as_shown()), first, cx)?;
+                }
+                value => self.sum.add(value, first, cx)?,
+            },
             AggregateFunction::Min | AggregateFunction::Max => {
                 let order = compare_values(&value, &self.best, first.collation());
                 let better = match aggregate.function {
@@ -226,10 +232,8 @@ impl Accumulator {
                     Sum::Double(sum) => return Value::Double(sum / self.count as f64),
                 };
                 // A quotient by one or more has no more digits before the point than the sum, which fits.
-                sum.divide(&Decimal::from(self.count), DIVISION_DIGITS)
-                    .ok()
-                    .flatten()
-                    .map_or(Value::Null, Value::Decimal)
+                let quotient = sum.divide(&Decimal::from(self.count), DIVISION_DIGITS);
+                quotient.ok().flatten().map_or(Value::Null, Value::Decimal)
             }
         }
     }

@@ -2,74 +2,41 @@
 //!
 //! Integers stay integers and are exact; an operation with an unsigned operand has an unsigned result.
 //! What does not fit is error 1690. A double on either side makes a double, a decimal beside integers
-//! a decimal.
+//! a decimal. Decimals keep digits that they do not show: see [`crate::types::decimal`].
 
 use super::convert::{Number, to_bits};
 use super::{ArithmeticOp, EvalContext, Expr};
 use crate::error::{ER_DATA_OUT_OF_RANGE, ER_DIVISION_BY_ZERO, SqlError};
 use crate::types::SqlMode;
-use crate::types::decimal::{Decimal, DecimalOverflow, MAX_SCALE};
+use crate::types::decimal::{Decimal, DecimalOverflow};
 use crate::value::Value;
 
 /// Digits that a division adds behind the point (`div_precision_increment`).
 pub(super) const DIVISION_DIGITS: u8 = 4;
 
-/// Digits of one of the groups that MySQL divides by.
-const GROUP_DIGITS: u8 = 9;
-
-/// A number under way. The quotient of a division has more digits than it shows, so that `1/3*3` is
-/// 1.0000: they go where the outermost operator's result is rounded.
-struct Term {
-    number: Number,
-    /// Digits behind the point that a decimal shows.
-    scale: u8,
-}
-
 /// The value of an [`Expr::Arithmetic`].
-pub(super) fn eval(whole: &Expr, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
-    Ok(match term(whole, row, cx)? {
-        None => Value::Null,
-        Some(Term { number: Number::Decimal(decimal), scale }) => Value::Decimal(decimal.round_to(scale)),
-        Some(Term { number, .. }) => number.into(),
-    })
-}
-
-/// The operand of an operator; `None` for NULL.
-fn term(expr: &Expr, row: &[Value], cx: &EvalContext<'_>) -> Result<Option<Term>, SqlError> {
-    use ArithmeticOp::{BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight};
-    match expr {
-        Expr::Arithmetic(op @ (BitAnd | BitOr | BitXor | ShiftLeft | ShiftRight), a, b) => {
-            let (a, b) = (a.get(row, cx)?, b.get(row, cx)?);
-            if a.is_null() || b.is_null() {
-                return Ok(None);
-            }
-            let number = Number::UInt(bits(*op, to_bits(&a, cx)?, to_bits(&b, cx)?));
-            Ok(Some(Term { number, scale: 0 }))
-        }
-        Expr::Arithmetic(op, a, b) => {
-            let (a, b) = (term(a, row, cx)?, term(b, row, cx)?);
-            let (Some(a), Some(b)) = (a, b) else { return Ok(None) };
-            match op {
-                ArithmeticOp::Divide => divide(&a, &b, expr, cx),
-                ArithmeticOp::IntDivide => int_divide(&a.number, &b.number, expr, cx).map(whole),
-                ArithmeticOp::Modulo => modulo(&a, &b, cx),
-                _ => add_or_multiply(*op, &a, &b, expr, cx).map(Some),
-            }
-        }
-        other => {
-            let value = other.get(row, cx)?;
-            if value.is_null() {
-                return Ok(None);
-            }
-            let number = Number::of(&value, cx)?;
-            let scale = if let Number::Decimal(decimal) = &number { decimal.scale() } else { 0 };
-            Ok(Some(Term { number, scale }))
-        }
+pub(super) fn eval(
+    op: ArithmeticOp,
+    a: &Value,
+    b: &Value,
+    whole: &Expr,
+    cx: &EvalContext<'_>,
+) -> Result<Value, SqlError> {
+    use ArithmeticOp::{BitAnd, BitOr, BitXor, Divide, IntDivide, Modulo, ShiftLeft, ShiftRight};
+    if a.is_null() || b.is_null() {
+        return Ok(Value::Null);
     }
-}
-
-fn whole(number: Option<Number>) -> Option<Term> {
-    number.map(|number| Term { number, scale: 0 })
+    if matches!(op, BitAnd | BitOr | BitXor | ShiftLeft | ShiftRight) {
+        return Ok(Value::UInt(bits(op, to_bits(a, cx)?, to_bits(b, cx)?)));
+    }
+    let (a, b) = (Number::of(a, cx)?, Number::of(b, cx)?);
+    let result = match op {
+        Divide => divide(&a, &b, whole, cx)?,
+        IntDivide => int_divide(&a, &b, whole, cx)?,
+        Modulo => modulo(&a, &b, cx)?,
+        _ => Some(add_or_multiply(op, &a, &b, whole, cx)?),
+    };
+    Ok(result.map_or(Value::Null, Number::into))
 }
 
 fn bits(op: ArithmeticOp, a: u64, b: u64) -> u64 {
@@ -87,8 +54,14 @@ fn out_of_range(kind: &str, whole: &Expr) -> SqlError {
     SqlError::new(ER_DATA_OUT_OF_RANGE, &[&kind, whole])
 }
 
-fn add_or_multiply(op: ArithmeticOp, a: &Term, b: &Term, expr: &Expr, cx: &EvalContext<'_>) -> Result<Term, SqlError> {
-    if let (Some((a, a_unsigned)), Some((b, b_unsigned))) = (integer(&a.number), integer(&b.number)) {
+fn add_or_multiply(
+    op: ArithmeticOp,
+    a: &Number,
+    b: &Number,
+    expr: &Expr,
+    cx: &EvalContext<'_>,
+) -> Result<Number, SqlError> {
+    if let (Some((a, a_unsigned)), Some((b, b_unsigned))) = (integer(a), integer(b)) {
         let result = match op {
             ArithmeticOp::Add => a + b,
             ArithmeticOp::Subtract => a - b,
@@ -98,29 +71,28 @@ fn add_or_multiply(op: ArithmeticOp, a: &Term, b: &Term, expr: &Expr, cx: &EvalC
         if op == ArithmeticOp::Subtract && cx.statement.sql_mode().contains(SqlMode::NO_UNSIGNED_SUBTRACTION) {
             unsigned = false;
         }
-        return Ok(Term { number: integer_result(result, unsigned, expr)?, scale: 0 });
+        return integer_result(result, unsigned, expr);
     }
     if is_double(a, b) {
-        let (a, b) = (a.number.to_f64(), b.number.to_f64());
+        let (a, b) = (a.to_f64(), b.to_f64());
         let result = match op {
             ArithmeticOp::Add => a + b,
             ArithmeticOp::Subtract => a - b,
             _ => a * b,
         };
-        return Ok(Term { number: double_result(result, expr)?, scale: 0 });
+        return double_result(result, expr);
     }
-    let (x, y) = (a.number.to_decimal(), b.number.to_decimal());
-    let (result, scale) = match op {
-        ArithmeticOp::Add => (x.add(&y), a.scale.max(b.scale)),
-        ArithmeticOp::Subtract => (x.subtract(&y), a.scale.max(b.scale)),
-        _ => (x.multiply(&y), (a.scale + b.scale).min(MAX_SCALE)),
+    let (a, b) = (a.to_decimal(), b.to_decimal());
+    let result = match op {
+        ArithmeticOp::Add => a.add(&b),
+        ArithmeticOp::Subtract => a.subtract(&b),
+        _ => a.multiply(&b),
     };
-    let number = result.map_err(|DecimalOverflow| out_of_range("DECIMAL", expr))?;
-    Ok(Term { number: Number::Decimal(number), scale })
+    result.map(Number::Decimal).map_err(|DecimalOverflow| out_of_range("DECIMAL", expr))
 }
 
-fn is_double(a: &Term, b: &Term) -> bool {
-    matches!(a.number, Number::Double(_)) || matches!(b.number, Number::Double(_))
+fn is_double(a: &Number, b: &Number) -> bool {
+    matches!(a, Number::Double(_)) || matches!(b, Number::Double(_))
 }
 
 fn integer(number: &Number) -> Option<(i128, bool)> {
@@ -151,28 +123,19 @@ fn division_by_zero<T>(cx: &EvalContext<'_>) -> Result<Option<T>, SqlError> {
     Ok(None)
 }
 
-fn divide(a: &Term, b: &Term, expr: &Expr, cx: &EvalContext<'_>) -> Result<Option<Term>, SqlError> {
+fn divide(a: &Number, b: &Number, expr: &Expr, cx: &EvalContext<'_>) -> Result<Option<Number>, SqlError> {
     if is_double(a, b) {
-        let divisor = b.number.to_f64();
+        let divisor = b.to_f64();
         if divisor == 0.0 {
             return division_by_zero(cx);
         }
-        return double_result(a.number.to_f64() / divisor, expr).map(|number| whole(Some(number)));
+        return double_result(a.to_f64() / divisor, expr).map(Some);
     }
-    let (x, y) = (a.number.to_decimal(), b.number.to_decimal());
-    let scale = (a.scale + DIVISION_DIGITS).min(MAX_SCALE);
-    match x.divide_truncating(&y, hidden_scale(x.scale(), y.scale()).clamp(scale, MAX_SCALE)) {
-        Ok(Some(quotient)) => Ok(Some(Term { number: Number::Decimal(quotient), scale })),
+    match a.to_decimal().divide(&b.to_decimal(), DIVISION_DIGITS) {
+        Ok(Some(quotient)) => Ok(Some(Number::Decimal(quotient))),
         Ok(None) => division_by_zero(cx),
         Err(DecimalOverflow) => Err(out_of_range("DECIMAL", expr)),
     }
-}
-
-/// How many digits MySQL computes behind the point of a quotient: whole groups of them.
-fn hidden_scale(a: u8, b: u8) -> u8 {
-    let up = |digits: u8| digits.div_ceil(GROUP_DIGITS) * GROUP_DIGITS;
-    let given = (up(a) - a) + (up(b) - b);
-    up(up(a) + up(b) + DIVISION_DIGITS.saturating_sub(given))
 }
 
 fn int_divide(a: &Number, b: &Number, expr: &Expr, cx: &EvalContext<'_>) -> Result<Option<Number>, SqlError> {
@@ -190,23 +153,23 @@ fn int_divide(a: &Number, b: &Number, expr: &Expr, cx: &EvalContext<'_>) -> Resu
     }
 }
 
-fn modulo(a: &Term, b: &Term, cx: &EvalContext<'_>) -> Result<Option<Term>, SqlError> {
-    if let (Some((x, x_unsigned)), Some((y, _))) = (integer(&a.number), integer(&b.number)) {
+fn modulo(a: &Number, b: &Number, cx: &EvalContext<'_>) -> Result<Option<Number>, SqlError> {
+    if let (Some((x, x_unsigned)), Some((y, _))) = (integer(a), integer(b)) {
         if y == 0 {
             return division_by_zero(cx);
         }
         let rest = x % y;
-        return Ok(whole(Some(if x_unsigned { Number::UInt(rest as u64) } else { Number::Int(rest as i64) })));
+        return Ok(Some(if x_unsigned { Number::UInt(rest as u64) } else { Number::Int(rest as i64) }));
     }
     if is_double(a, b) {
-        let divisor = b.number.to_f64();
+        let divisor = b.to_f64();
         if divisor == 0.0 {
             return division_by_zero(cx);
         }
-        return Ok(whole(Some(Number::Double(a.number.to_f64() % divisor))));
+        return Ok(Some(Number::Double(a.to_f64() % divisor)));
     }
-    match a.number.to_decimal().remainder(&b.number.to_decimal()) {
-        Some(rest) => Ok(Some(Term { number: Number::Decimal(rest), scale: a.scale.max(b.scale) })),
+    match a.to_decimal().remainder(&b.to_decimal()) {
+        Some(rest) => Ok(Some(Number::Decimal(rest))),
         None => division_by_zero(cx),
     }
 }

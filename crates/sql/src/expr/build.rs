@@ -7,7 +7,7 @@ use super::functions::{self, Call};
 use super::{ArithmeticOp, Case, ColumnRef, CompareOp, Expr, IntervalUnit};
 use crate::error::SqlError;
 use crate::types::{Family, ResultType};
-use crate::value::Value;
+use crate::value::{Value, hex_number};
 
 impl Expr {
     /// A reference to a place of the row.
@@ -21,8 +21,8 @@ impl Expr {
         let is_number =
             |side: &Expr| matches!(side.result_type(&[]).family(), Family::Integer | Family::Decimal | Family::Real);
         let (left, right) = match (is_number(&left), is_number(&right)) {
-            (true, false) => (left, bytes_as_number(right)),
-            (false, true) => (bytes_as_number(left), right),
+            (true, false) => (left, hex_as_number(right)),
+            (false, true) => (hex_as_number(left), right),
             _ => (left, right),
         };
         Ok(Expr::Compare(op, Box::new(left), Box::new(right), collation))
@@ -30,7 +30,7 @@ impl Expr {
 
     /// `left op right`
     pub fn arithmetic(op: ArithmeticOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-        Ok(Expr::Arithmetic(op, Box::new(bytes_as_number(left)), Box::new(bytes_as_number(right))))
+        Ok(Expr::Arithmetic(op, Box::new(hex_as_number(left)), Box::new(hex_as_number(right))))
     }
 
     /// `x [NOT] BETWEEN low AND high`
@@ -210,13 +210,10 @@ impl Expr {
     }
 }
 
-/// A hexadecimal or bit literal is a number where one is wanted.
-fn bytes_as_number(operand: Expr) -> Expr {
+/// A hexadecimal or bit literal where a number is wanted, so that the result has a number's type.
+fn hex_as_number(operand: Expr) -> Expr {
     match &operand {
-        Expr::Literal(Value::Bytes(bytes)) if bytes.len() <= size_of::<u64>() => {
-            let number = bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-            Expr::Literal(Value::UInt(number))
-        }
+        Expr::Literal(Value::Hex(bytes)) => Expr::Literal(Value::UInt(hex_number(bytes))),
         _ => operand,
     }
 }

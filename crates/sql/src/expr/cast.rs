@@ -33,7 +33,7 @@ pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result
         CastType::Double => Value::Double(to_f64(value, cx)?),
         CastType::Char { chars, .. } => {
             let text = match value {
-                Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
+                Value::Bytes(bytes) | Value::Hex(bytes) => match std::str::from_utf8(bytes) {
                     Ok(text) => text.to_owned(),
                     // What is no text in the character set is none at all.
                     Err(_) => {
@@ -96,7 +96,7 @@ fn to_i64_wrapping(value: &Value, cx: &EvalContext<'_>) -> Result<i64, SqlError>
     }
     let integer = integer_of(value, cx)?;
     let cut = integer.clamp(i128::from(i64::MIN), i128::from(u64::MAX));
-    if cut != integer || (!value.is_string() && cut > i128::from(i64::MAX)) {
+    if cut != integer || (!matches!(value, Value::Text(_) | Value::Bytes(_)) && cut > i128::from(i64::MAX)) {
         cx.statement.warn(truncated(kind_of(value), value))?;
         return Ok(cut.min(i128::from(i64::MAX)) as i64);
     }
@@ -126,7 +126,8 @@ fn kind_of(value: &Value) -> &'static str {
 }
 
 fn integer_of(value: &Value, cx: &EvalContext<'_>) -> Result<i128, SqlError> {
-    let Some(bytes) = value.as_bytes() else { return to_integer(value, cx) };
+    let (Value::Text(_) | Value::Bytes(_)) = value else { return to_integer(value, cx) };
+    let bytes = value.as_bytes().unwrap_or_default();
     let read = number_text::integer(bytes);
     if !read.complete {
         cx.statement.warn(truncated("INTEGER", value))?;

@@ -31,9 +31,9 @@ impl Expr {
         const NUMERIC: (Collation, Coercibility) = (Collation::DEFAULT, Coercibility::Numeric);
         match self {
             Expr::Literal(Value::Text(_)) => (Collation::DEFAULT, Coercibility::Coercible),
-            Expr::Literal(Value::Bytes(_)) => (Collation::Binary, Coercibility::Coercible),
+            Expr::Literal(Value::Bytes(_) | Value::Hex(_)) => (Collation::Binary, Coercibility::Coercible),
             Expr::Param(param) => match param.kind {
-                Some(ParamKind::Binary) => (Collation::Binary, Coercibility::Coercible),
+                Some(ParamKind::Binary | ParamKind::Hex) => (Collation::Binary, Coercibility::Coercible),
                 Some(ParamKind::Text) | None => (Collation::DEFAULT, Coercibility::Coercible),
                 Some(_) => NUMERIC,
             },

@@ -5,13 +5,13 @@
 
 use std::cmp::Ordering;
 
-use super::convert::{Number, local, to_datetime, to_time};
+use super::convert::{Number, local, to_datetime, to_f64, to_time};
 use super::{CompareOp, EvalContext};
 use crate::codec::ordered_f64;
 use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::types::temporal::TimeZone;
-use crate::value::Value;
+use crate::value::{Value, hex_number};
 
 impl CompareOp {
     /// Whether the operator holds for two values in this order.
@@ -67,6 +67,51 @@ pub(super) fn compare(
     Ok(Some(Number::of(a, cx)?.compare(&Number::of(b, cx)?)))
 }
 
+/// Whether `low <= operand <= high`; `None` if that is unknown. The three are compared as one kind: strings
+/// are dates beside a date, else numbers beside a number.
+pub(super) fn between(
+    operand: &Value,
+    low: &Value,
+    high: &Value,
+    collation: Collation,
+    cx: &EvalContext<'_>,
+) -> Result<Option<bool>, SqlError> {
+    let all = [operand, low, high];
+    let any = |is: fn(&Value) -> bool| all.iter().any(|value| is(value));
+    let is_date = |value: &Value| matches!(value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_));
+    if any(|value| matches!(value, Value::Text(_) | Value::Bytes(_))) {
+        let convert: Option<Convert> = if any(is_date) {
+            Some(|text, cx| Ok(to_datetime(text, cx)?.map_or(Value::Null, Value::DateTime)))
+        } else if any(Value::is_number) {
+            Some(|text, cx| to_f64(text, cx).map(Value::Double))
+        } else {
+            None
+        };
+        if let Some(convert) = convert {
+            let alike = |value: &Value| if value.is_string() { convert(value, cx) } else { Ok(value.clone()) };
+            return within(&alike(operand)?, &alike(low)?, &alike(high)?, collation, cx);
+        }
+    }
+    within(operand, low, high, collation, cx)
+}
+
+type Convert = fn(&Value, &EvalContext<'_>) -> Result<Value, SqlError>;
+
+fn within(
+    operand: &Value,
+    low: &Value,
+    high: &Value,
+    collation: Collation,
+    cx: &EvalContext<'_>,
+) -> Result<Option<bool>, SqlError> {
+    let above = compare(operand, low, collation, cx)?.map(|order| order.is_ge());
+    if above == Some(false) {
+        return Ok(above);
+    }
+    let below = compare(operand, high, collation, cx)?.map(|order| order.is_le());
+    Ok(if below == Some(false) { below } else { above.zip(below).map(|_| true) })
+}
+
 /// The order of two values that need no conversion; `None` if they do, or if one is NULL.
 fn compare_alike(a: &Value, b: &Value, collation: Collation) -> Option<Ordering> {
     Some(match (a, b) {
@@ -89,7 +134,7 @@ fn compare_alike(a: &Value, b: &Value, collation: Collation) -> Option<Ordering>
 }
 
 /// Compares two values as `<` and `=` do, strings under `collation`; `None` if one is NULL. Used by
-/// ORDER BY, MIN, MAX and joins. Values of one column never need a conversion; values of other mixtures are
+/// MIN, MAX and joins. Values of one column never need a conversion; values of other mixtures are
 /// compared as numbers, text that is none counting as 0.
 pub fn compare_values(a: &Value, b: &Value, collation: Collation) -> Option<Ordering> {
     if a.is_null() || b.is_null() {
@@ -101,6 +146,7 @@ pub fn compare_values(a: &Value, b: &Value, collation: Collation) -> Option<Orde
             Value::Int(int) => Number::Int(*int),
             Value::UInt(int) => Number::UInt(*int),
             Value::Decimal(decimal) => Number::Decimal(decimal.clone()),
+            Value::Hex(bytes) => Number::UInt(hex_number(bytes)),
             Value::Double(double) => Number::Double(*double),
             Value::Float(float) => Number::Double(f64::from(*float)),
             Value::Date(date) => Number::Int(date.to_number() * 1_000_000),
@@ -113,14 +159,17 @@ pub fn compare_values(a: &Value, b: &Value, collation: Collation) -> Option<Orde
     }))
 }
 
-/// The order of ORDER BY: as [`compare_values`], NULL first.
+/// The order of ORDER BY: as [`compare_values`], NULL first, and decimals as they are shown.
 pub fn order_values(a: &Value, b: &Value, collation: Collation) -> Ordering {
+    if let (Value::Decimal(a), Value::Decimal(b)) = (a, b) {
+        return a.as_shown().cmp(&b.as_shown());
+    }
     compare_values(a, b, collation).unwrap_or_else(|| b.is_null().cmp(&a.is_null()))
 }
 
 /// Appends bytes that are equal exactly for values that GROUP BY, DISTINCT and hash joins hold to be
-/// equal, among values of one kind (as the values of one expression are). Each value's bytes end by
-/// themselves.
+/// equal, among values of one kind (as the values of one expression are): decimals are as they are shown.
+/// Each value's bytes end by themselves.
 pub fn write_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) {
     // Integers of either sign share a tag, as equal ones are equal.
     let tag = |tag: u8, out: &mut Vec<u8>| out.push(tag);
@@ -144,14 +193,14 @@ pub fn write_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) {
         }
         Value::Decimal(decimal) => {
             tag(3, out);
-            out.extend_from_slice(decimal.normalized().to_string().as_bytes());
+            out.extend_from_slice(decimal.as_shown().normalized().to_string().as_bytes());
             out.push(0);
         }
         Value::Text(text) => {
             tag(4, out);
             collation.write_key(text.as_bytes(), out);
         }
-        Value::Bytes(bytes) => {
+        Value::Bytes(bytes) | Value::Hex(bytes) => {
             tag(4, out);
             collation.write_key(bytes, out);
         }

@@ -13,7 +13,7 @@ use crate::types::number_text;
 use crate::types::store::{datetime_to_decimal, time_to_decimal};
 use crate::types::temporal::{DAY_US, Date, DateTime, Time, parse};
 use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
-use crate::value::Value;
+use crate::value::{Value, hex_number};
 
 /// A value as a number.
 #[derive(Clone, Debug)]
@@ -35,6 +35,7 @@ impl Number {
             Value::Int(int) => Number::Int(*int),
             Value::UInt(int) => Number::UInt(*int),
             Value::Decimal(decimal) => Number::Decimal(decimal.clone()),
+            Value::Hex(bytes) => Number::UInt(hex_number(bytes)),
             Value::Date(date) => Number::Int(date.to_number()),
             Value::DateTime(value) if value.fsp() == 0 => Number::Int(value.to_number()),
             Value::DateTime(value) => Number::Decimal(datetime_to_decimal(*value)),
@@ -188,7 +189,7 @@ pub(super) fn local(value: &Value, cx: &EvalContext<'_>) -> Value {
 pub(super) fn to_bytes(value: &Value) -> Cow<'_, [u8]> {
     match value {
         Value::Text(text) => Cow::Borrowed(text.as_bytes()),
-        Value::Bytes(bytes) => Cow::Borrowed(bytes),
+        Value::Bytes(bytes) | Value::Hex(bytes) => Cow::Borrowed(bytes),
         Value::Null => Cow::Borrowed(&[]),
         other => Cow::Owned(other.to_string().into_bytes()),
     }
@@ -198,7 +199,7 @@ pub(super) fn to_bytes(value: &Value) -> Cow<'_, [u8]> {
 pub(super) fn to_text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Text(text) => Cow::Borrowed(text),
-        Value::Bytes(bytes) => String::from_utf8_lossy(bytes),
+        Value::Bytes(bytes) | Value::Hex(bytes) => String::from_utf8_lossy(bytes),
         Value::Null => Cow::Borrowed(""),
         other => Cow::Owned(other.to_string()),
     }
@@ -229,7 +230,7 @@ pub(super) fn to_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<
         Value::DateTime(value) => Some(*value),
         Value::Timestamp(value) => Some(value.to_datetime(cx.statement.time_zone())),
         Value::Time(time) => DateTime::from_micros(today(cx).days() * DAY_US + time.micros, time.fsp),
-        Value::Text(_) | Value::Bytes(_) => {
+        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) => {
             let parsed = parse::datetime(&to_text(value), cx.statement.time_zone());
             if parsed.is_some_and(|parsed| parsed.cut) {
                 cx.statement.warn(truncated("datetime", value))?;
@@ -263,7 +264,7 @@ pub(super) fn to_time(value: &Value, cx: &EvalContext<'_>) -> Result<Option<Time
         Value::Date(_) => Some(Time { micros: 0, fsp: 0 }),
         Value::DateTime(value) => Some(Time { micros: value.micros_of_day(), fsp: value.fsp() }),
         Value::Timestamp(_) => return to_time(&local(value, cx), cx),
-        Value::Text(_) | Value::Bytes(_) => {
+        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) => {
             let parsed = parse::time(&to_text(value));
             if parsed.is_some_and(|(parsed, clamped)| parsed.cut || clamped) {
                 cx.statement.warn(truncated("time", value))?;
@@ -303,10 +304,7 @@ pub(super) fn to_result_type(value: Value, to: &ResultType, cx: &EvalContext<'_>
             Value::UInt(int) if !to.unsigned && int <= i64::MAX as u64 => Value::Int(int as i64),
             other => other,
         },
-        Family::Decimal => match value {
-            Value::Decimal(decimal) if decimal.scale() == to.decimals => Value::Decimal(decimal),
-            other => Value::Decimal(to_decimal(&other, cx)?.round_to(to.decimals)),
-        },
+        Family::Decimal => Value::Decimal(to_decimal(&value, cx)?.showing(to.decimals)),
         Family::Real => match value {
             Value::Float(float) if to.field == FieldType::Float => Value::Float(float),
             other => Value::Double(to_f64(&other, cx)?),
@@ -325,6 +323,7 @@ pub(super) fn to_result_type(value: Value, to: &ResultType, cx: &EvalContext<'_>
         },
         Family::String => match value {
             Value::Text(_) | Value::Bytes(_) => value,
+            Value::Hex(bytes) => Value::Bytes(bytes),
             other => Value::text(local(&other, cx).to_string()),
         },
     })

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::compare::compare;
+use super::compare::{between, compare};
 use super::convert::{local, to_bits, to_bool, to_bytes, to_result_type};
 use super::{Case, CompareOp, EvalContext, Expr, UnaryOp, arithmetic, cast, interval};
 use crate::collation::{self, Collation};
@@ -30,7 +30,7 @@ impl Expr {
                 let value = a.get(row, cx)?;
                 if value.is_null() { Ok(Value::Null) } else { Ok(Value::UInt(!to_bits(&value, cx)?)) }
             }
-            Expr::Arithmetic(..) => arithmetic::eval(self, row, cx),
+            Expr::Arithmetic(op, a, b) => arithmetic::eval(*op, &*a.get(row, cx)?, &*b.get(row, cx)?, self, cx),
             Expr::Case(case) => case.eval(row, cx),
             Expr::Cast(a, to) => cast::cast(&*a.get(row, cx)?, to, cx),
             Expr::Collate(a, collation) => Ok(collate(a.eval(row, cx)?, *collation)),
@@ -44,7 +44,7 @@ impl Expr {
             }
             Expr::UserVariable(name) => Ok(cx.statement.user_variable(name)),
             Expr::AssignUserVariable(name, a) => {
-                let value = a.eval(row, cx)?;
+                let value = a.eval(row, cx)?.for_variable();
                 cx.statement.set_user_variable(name, value.clone())?;
                 Ok(value)
             }
@@ -92,13 +92,8 @@ impl Expr {
             }
             Expr::Not(a) => Ok(a.condition(row, cx)?.map(|truth| !truth)),
             Expr::Between { operand, low, high, negated, collation } => {
-                let operand = operand.get(row, cx)?;
-                let above = compare(&operand, &*low.get(row, cx)?, *collation, cx)?.map(|order| order.is_ge());
-                if above == Some(false) {
-                    return Ok(Some(*negated));
-                }
-                let below = compare(&operand, &*high.get(row, cx)?, *collation, cx)?.map(|order| order.is_le());
-                let within = if below == Some(false) { Some(false) } else { above.zip(below).map(|_| true) };
+                let (operand, low, high) = (operand.get(row, cx)?, low.get(row, cx)?, high.get(row, cx)?);
+                let within = between(&operand, &low, &high, *collation, cx)?;
                 Ok(within.map(|within| within != *negated))
             }
             Expr::In { operand, list, negated, collation } => {
@@ -149,7 +144,7 @@ fn all_of(conditions: &[Expr], row: &[Value], cx: &EvalContext<'_>, goal: bool) 
 /// A string under another collation; a binary one becomes text if it can.
 fn collate(value: Value, collation: Collation) -> Value {
     match value {
-        Value::Bytes(bytes) if collation.is_character() => match std::str::from_utf8(&bytes) {
+        Value::Bytes(bytes) | Value::Hex(bytes) if collation.is_character() => match std::str::from_utf8(&bytes) {
             Ok(text) => Value::text(text),
             Err(_) => Value::Bytes(bytes),
         },

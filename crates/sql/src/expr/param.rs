@@ -9,7 +9,7 @@ use crate::value::Value;
 /// Characters that a string of unknown length is declared with.
 pub(super) const UNKNOWN_CHARS: u32 = 16_383;
 
-const LETTERS: [(ParamKind, u8); 10] = [
+const LETTERS: [(ParamKind, u8); 11] = [
     (ParamKind::Integer, b'i'),
     (ParamKind::Unsigned, b'u'),
     (ParamKind::Decimal, b'd'),
@@ -17,6 +17,7 @@ const LETTERS: [(ParamKind, u8); 10] = [
     (ParamKind::Double, b'r'),
     (ParamKind::Text, b's'),
     (ParamKind::Binary, b'b'),
+    (ParamKind::Hex, b'x'),
     (ParamKind::Date, b'D'),
     (ParamKind::DateTime, b'S'),
     (ParamKind::Time, b'T'),
@@ -34,6 +35,7 @@ impl ParamKind {
             Value::Double(_) => ParamKind::Double,
             Value::Text(_) => ParamKind::Text,
             Value::Bytes(_) => ParamKind::Binary,
+            Value::Hex(_) => ParamKind::Hex,
             Value::Date(_) => ParamKind::Date,
             Value::DateTime(_) | Value::Timestamp(_) => ParamKind::DateTime,
             Value::Time(_) => ParamKind::Time,
@@ -59,7 +61,7 @@ impl ParamKind {
             ParamKind::Float => ResultType { field: FieldType::Float, length: 12, ..ResultType::double() },
             ParamKind::Double => ResultType::double(),
             ParamKind::Text => ResultType::string(UNKNOWN_CHARS, Collation::DEFAULT),
-            ParamKind::Binary => ResultType::string(4 * UNKNOWN_CHARS, Collation::Binary),
+            ParamKind::Binary | ParamKind::Hex => ResultType::string(4 * UNKNOWN_CHARS, Collation::Binary),
             ParamKind::Date => ResultType::temporal(FieldType::Date, 0),
             ParamKind::DateTime => ResultType::temporal(FieldType::DateTime, 6),
             ParamKind::Time => ResultType::temporal(FieldType::Time, 6),

@@ -110,6 +110,10 @@ fn bytes(bytes: &[u8]) -> Expr {
     Expr::Literal(Value::bytes(bytes))
 }
 
+fn hex(bytes: &[u8]) -> Expr {
+    Expr::Literal(Value::Hex(bytes.into()))
+}
+
 fn null() -> Expr {
     Expr::Literal(Value::Null)
 }

@@ -152,7 +152,7 @@ impl<'a> Cursor<'a> {
         self.at += 1;
         Ok(match value {
             Value::Text(text) => text.as_bytes().to_vec(),
-            Value::Bytes(bytes) => bytes.to_vec(),
+            Value::Bytes(bytes) | Value::Hex(bytes) => bytes.to_vec(),
             _ => Vec::new(),
         })
     }

@@ -1,13 +1,13 @@
 //! MySQL's expressions for the parser library, whose own MySQL dialect has another language's precedences.
 //!
 //! From loose to tight: `OR`, `XOR`, `AND`, `NOT`, comparisons and `IS`, the predicates `LIKE`, `REGEXP`,
-//! `IN` and `BETWEEN`, `|`, `&`, shifts, `+ -`, `* / DIV %`, `^`, prefix `- ~ !`. `:=` takes the variable in
-//! front of it and all that follows. That comparisons bind looser than predicates is not in the manual's
+//! `IN` and `BETWEEN`, `|`, `&`, shifts, `+ -`, `* / DIV %`, `^`, prefix `- ~ !` and
+//! `BINARY`. `:=` takes the variable in front of it and all that follows. That comparisons bind looser than predicates is not in the manual's
 //! table but in the grammar: `a = b LIKE c` is `a = (b LIKE c)`.
 
 use std::any::TypeId;
 
-use sqlparser::ast::{BinaryOperator, DateTimeField, Expr, Interval, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, DateTimeField, Expr, Interval, UnaryOperator};
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -71,7 +71,6 @@ impl Dialect for MySql {
         supports_data_type_signed_suffix
         supports_cross_join_constraint
         supports_double_ampersand_operator
-        supports_binary_kw_as_cast
         supports_group_by_with_modifier
         supports_left_associative_joins_without_parens
     }
@@ -129,6 +128,15 @@ impl Dialect for MySql {
             Token::Word(word) if word.keyword == Keyword::INTERVAL => {
                 parser.advance_token();
                 return Some(interval(parser));
+            }
+            Token::Word(word) if word.keyword == Keyword::BINARY => {
+                parser.advance_token();
+                return Some(parser.parse_subexpr(PREFIX).map(|operand| Expr::Cast {
+                    kind: CastKind::Cast,
+                    expr: Box::new(operand),
+                    data_type: DataType::Binary(None),
+                    format: None,
+                }));
             }
             _ => return None,
         };

@@ -214,6 +214,12 @@ fn constant(value: sql::Value) -> Result<Expr, SqlError> {
         sql::Value::Number(digits, _) => Expr::Literal(literal::number(digits.as_bytes(), false)?),
         sql::Value::SingleQuotedString(text) => Expr::Literal(Value::text(text)),
         sql::Value::HexStringLiteral(digits) => Expr::Literal(literal::bytes(format!("0x{digits}").as_bytes())?),
+        sql::Value::SingleQuotedByteStringLiteral(digits) => {
+            Expr::Literal(match literal::bytes(format!("0x{digits}").as_bytes())? {
+                Value::Hex(bytes) => Value::Bytes(bytes),
+                other => other,
+            })
+        }
         sql::Value::Boolean(truth) => Expr::Literal(Value::bool(truth)),
         sql::Value::Null => Expr::Literal(Value::Null),
         other => return Err(nonsense(&other.to_string())),

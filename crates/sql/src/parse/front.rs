@@ -248,9 +248,15 @@ fn is_modifier(word: &[u8]) -> bool {
 fn constant(value: Value) -> Token {
     match value {
         Value::Text(text) => Token::SingleQuotedString(text.to_string()),
-        Value::Bytes(bytes) => Token::HexStringLiteral(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        Value::Bytes(bytes) => Token::SingleQuotedByteStringLiteral(hex(&bytes)),
+        Value::Hex(bytes) => Token::HexStringLiteral(hex(&bytes)),
         other => unreachable!("string and binary literals are strings, not {other:?}"),
     }
+}
+
+/// Bytes as the parser library hands them through.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn operator(bytes: &[u8], sql_mode: SqlMode) -> Option<Token> {

@@ -141,7 +141,7 @@ pub(crate) fn bytes(literal: &[u8]) -> Result<Value, SqlError> {
         // At most two hexadecimal or eight binary digits.
         out.push(byte as u8);
     }
-    Ok(Value::bytes(out))
+    Ok(Value::Hex(out.into()))
 }
 
 /// A name without its quotes.
@@ -196,9 +196,10 @@ mod tests {
 
     #[test]
     fn binary_literals_are_left_padded() {
-        assert_eq!(bytes(b"0x0af").unwrap(), Value::bytes(&[0, 0xaf][..]));
-        assert_eq!(bytes(b"x'4142'").unwrap(), Value::bytes(&b"AB"[..]));
-        assert_eq!(bytes(b"b'101'").unwrap(), Value::bytes(&[5][..]));
+        let of = |literal: &[u8]| bytes(literal).unwrap();
+        assert_eq!(of(b"0x0af"), Value::Hex([0, 0xaf].into()));
+        assert_eq!(of(b"x'4142'"), Value::Hex((*b"AB").into()));
+        assert_eq!(of(b"b'101'"), Value::Hex([5].into()));
         assert!(bytes(b"x'414'").is_err());
         assert!(bytes(b"x'4").is_err());
     }

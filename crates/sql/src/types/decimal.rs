@@ -1,7 +1,12 @@
 //! Exact decimal numbers of up to 65 digits, 30 of them behind the point.
 //!
-//! A number is an integer coefficient and a scale. Coefficients that fit 128 bits (38 digits, nearly
-//! all there are) are plain integer arithmetic; wider ones fall back to a big integer.
+//! A number is an integer coefficient and how many of its digits are behind the point. Coefficients that
+//! fit 128 bits (38 digits, nearly all there are) are plain integer arithmetic; wider ones fall back to a
+//! big integer.
+//!
+//! A number need not show all the digits it has: a quotient is computed to whole groups of nine, as MySQL
+//! does, and shows four more than its dividend. The text form is rounded to the digits shown; arithmetic,
+//! comparison and columns take all of them, so that `1/3*3` is 1.0000.
 //!
 //! Format: [`Decimal::write_binary`] is the NEWDECIMAL form of rows in the binlog. It also is
 //! order-preserving among numbers of one precision and scale, so that keys use it too.
@@ -18,6 +23,10 @@ pub const MAX_PRECISION: u8 = 65;
 pub const MAX_SCALE: u8 = 30;
 
 const DIGITS_PER_GROUP: usize = 9;
+/// Groups of digits, before and behind the point, that a number under way has at most.
+const MAX_GROUPS: usize = 9;
+/// A product with more digits behind the point than this is cut to the group of the last one.
+const MAX_PRODUCT_PLACES: u8 = 31;
 /// Bytes that 0 to 9 digits take in the binary form.
 const GROUP_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 
@@ -28,9 +37,16 @@ pub struct Decimal(Repr);
 #[derive(Clone)]
 enum Repr {
     /// Coefficient as the halves of an `i128`, which keeps the alignment at 8 bytes.
-    Small { high: i64, low: u64, scale: u8 },
+    Small { high: i64, low: u64, places: u8, shown: u8 },
     /// Coefficients beyond `i128`.
-    Big(Box<(BigInt, u8)>),
+    Big(Box<BigRepr>),
+}
+
+#[derive(Clone)]
+struct BigRepr {
+    coefficient: BigInt,
+    places: u8,
+    shown: u8,
 }
 
 /// The result has more than 65 digits before the point.
@@ -48,17 +64,17 @@ enum Rounding {
 
 impl Decimal {
     /// Zero, scale 0.
-    pub const ZERO: Decimal = Decimal(Repr::Small { high: 0, low: 0, scale: 0 });
+    pub const ZERO: Decimal = Decimal(Repr::Small { high: 0, low: 0, places: 0, shown: 0 });
 
     /// `coefficient / 10^scale`.
     pub fn new(coefficient: i128, scale: u8) -> Decimal {
-        Decimal(Repr::Small { high: (coefficient >> 64) as i64, low: coefficient as u64, scale })
+        Decimal(Repr::Small { high: (coefficient >> 64) as i64, low: coefficient as u64, places: scale, shown: scale })
     }
 
     fn from_big(coefficient: BigInt, scale: u8) -> Decimal {
         match i128::try_from(&coefficient) {
             Ok(small) => Decimal::new(small, scale),
-            Err(_) => Decimal(Repr::Big(Box::new((coefficient, scale)))),
+            Err(_) => Decimal(Repr::Big(Box::new(BigRepr { coefficient, places: scale, shown: scale }))),
         }
     }
 
@@ -72,16 +88,44 @@ impl Decimal {
     fn big(&self) -> BigInt {
         match &self.0 {
             Repr::Small { .. } => BigInt::from(self.small().unwrap_or_default()),
-            Repr::Big(big) => big.0.clone(),
+            Repr::Big(big) => big.coefficient.clone(),
         }
     }
 
-    /// Digits behind the point.
+    /// Digits behind the point that it shows.
     pub fn scale(&self) -> u8 {
         match &self.0 {
-            Repr::Small { scale, .. } => *scale,
-            Repr::Big(big) => big.1,
+            Repr::Small { shown, .. } => *shown,
+            Repr::Big(big) => big.shown,
         }
+    }
+
+    /// Digits behind the point that it has.
+    fn places(&self) -> u8 {
+        match &self.0 {
+            Repr::Small { places, .. } => *places,
+            Repr::Big(big) => big.places,
+        }
+    }
+
+    /// The same number, of which so many digits behind the point are shown.
+    pub fn showing(mut self, scale: u8) -> Decimal {
+        match &mut self.0 {
+            Repr::Small { shown, .. } => *shown = scale,
+            Repr::Big(big) => big.shown = scale,
+        }
+        self
+    }
+
+    /// The same number, all of whose digits are shown.
+    pub fn showing_all(self) -> Decimal {
+        let places = self.places();
+        self.showing(places)
+    }
+
+    /// The number that is shown.
+    pub fn as_shown(&self) -> Decimal {
+        self.round_to(self.scale())
     }
 
     /// Digits before the point, without leading zeros (0 for numbers below 1).
@@ -91,7 +135,7 @@ impl Decimal {
             Some(small) => small.unsigned_abs().ilog10() as usize + 1,
             None => self.big().magnitude().to_str_radix(10).len(),
         };
-        digits.saturating_sub(self.scale() as usize)
+        digits.saturating_sub(self.places() as usize)
     }
 
     /// All digits of a column that just holds this number.
@@ -103,7 +147,7 @@ impl Decimal {
     pub fn is_negative(&self) -> bool {
         match &self.0 {
             Repr::Small { high, .. } => *high < 0,
-            Repr::Big(big) => big.0.sign() == Sign::Minus,
+            Repr::Big(big) => big.coefficient.sign() == Sign::Minus,
         }
     }
 
@@ -198,7 +242,7 @@ impl Decimal {
         };
         number
             .round_to(scale.min(MAX_SCALE as i64) as u8)
-            .limited()
+            .limited(scale.min(MAX_SCALE as i64) as u8)
             .unwrap_or_else(|DecimalOverflow| Self::largest(MAX_PRECISION, 0, negative))
     }
 
@@ -214,10 +258,10 @@ impl Decimal {
     /// The nearest double.
     pub fn to_f64(&self) -> f64 {
         match self.small() {
-            Some(small) if small.unsigned_abs() < 1 << 53 && self.scale() <= 22 => {
-                small as f64 / 10f64.powi(i32::from(self.scale()))
+            Some(small) if small.unsigned_abs() < 1 << 53 && self.places() <= 22 => {
+                small as f64 / 10f64.powi(i32::from(self.places()))
             }
-            _ => self.to_string().parse().unwrap_or_default(),
+            _ => self.clone().showing_all().to_string().parse().unwrap_or_default(),
         }
     }
 
@@ -267,7 +311,7 @@ impl Decimal {
             return Decimal::ZERO;
         }
         let unit = BigInt::from(10).pow(digits);
-        let scale = u32::from(self.scale());
+        let scale = u32::from(self.places());
         let divided = divide_rounding(
             &self.big(),
             &(&unit * BigInt::from(10).pow(scale)),
@@ -277,9 +321,9 @@ impl Decimal {
     }
 
     fn rescale(&self, scale: u8, rounding: Rounding) -> Decimal {
-        let own = self.scale();
+        let own = self.places();
         if scale == own {
-            return self.clone();
+            return self.clone().showing(scale);
         }
         if scale > own {
             let factor = u32::from(scale - own);
@@ -314,9 +358,10 @@ impl Decimal {
     /// `-self`
     pub fn negate(&self) -> Decimal {
         match self.small().and_then(i128::checked_neg) {
-            Some(small) => Decimal::new(small, self.scale()),
-            None => Self::from_big(-self.big(), self.scale()),
+            Some(small) => Decimal::new(small, self.places()),
+            None => Self::from_big(-self.big(), self.places()),
         }
+        .showing(self.scale())
     }
 
     /// The absolute value.
@@ -326,14 +371,16 @@ impl Decimal {
 
     /// The sum, with the larger of the scales.
     pub fn add(&self, other: &Decimal) -> Result<Decimal, DecimalOverflow> {
-        let scale = self.scale().max(other.scale());
-        let (a, b) = (self.round_to(scale), other.round_to(scale));
-        if let (Some(a), Some(b)) = (a.small(), b.small())
-            && let Some(sum) = a.checked_add(b)
-        {
-            return Decimal::new(sum, scale).limited();
-        }
-        Self::from_big(a.big() + b.big(), scale).limited()
+        let places = self.places().max(other.places());
+        let (a, b) = (self.round_to(places), other.round_to(places));
+        let sum = match (a.small(), b.small()) {
+            (Some(a), Some(b)) => a.checked_add(b).map(|sum| Decimal::new(sum, places)),
+            _ => None,
+        };
+        let sum = sum.unwrap_or_else(|| Self::from_big(a.big() + b.big(), places));
+        // Numbers that cancel each other leave a zero without digits.
+        let sum = if sum.is_zero() && !self.is_zero() { Decimal::ZERO } else { sum };
+        sum.limited(self.scale().max(other.scale()))
     }
 
     /// The difference, with the larger of the scales.
@@ -343,43 +390,48 @@ impl Decimal {
 
     /// The product; its scale is the sum of the scales, at most 30.
     pub fn multiply(&self, other: &Decimal) -> Result<Decimal, DecimalOverflow> {
-        let scale = self.scale() + other.scale();
+        if self.is_zero() || other.is_zero() {
+            return Decimal::ZERO.limited(self.scale() + other.scale());
+        }
+        let places = self.places() + other.places();
         let product = match (self.small(), other.small()) {
-            (Some(a), Some(b)) => a.checked_mul(b).map(|product| Decimal::new(product, scale)),
+            (Some(a), Some(b)) => a.checked_mul(b).map(|product| Decimal::new(product, places)),
             _ => None,
         };
-        let product = product.unwrap_or_else(|| Self::from_big(self.big() * other.big(), scale));
-        product.round_to(scale.min(MAX_SCALE)).limited()
+        let mut product = product.unwrap_or_else(|| Self::from_big(self.big() * other.big(), places));
+        if places > MAX_PRODUCT_PLACES {
+            product = product.truncate_to(places.min(whole_groups(MAX_PRODUCT_PLACES)));
+        }
+        product.limited(self.scale() + other.scale())
     }
 
-    /// The quotient with `increment` more digits behind the point than `self` has, rounded; `None` for
-    /// division by zero.
+    /// The quotient, which shows `increment` more digits behind the point than `self`; `None` for
+    /// division by zero. It has all digits of the groups that this takes, and the digits of both
+    /// operands.
     pub fn divide(&self, other: &Decimal, increment: u8) -> Result<Option<Decimal>, DecimalOverflow> {
-        self.divide_to(other, self.scale().saturating_add(increment), Rounding::HalfUp)
+        let (a, b) = (self.places(), other.places());
+        let given = (whole_groups(a) - a) + (whole_groups(b) - b);
+        let places = whole_groups(whole_groups(a) + whole_groups(b) + increment.saturating_sub(given));
+        let places = places.min((MAX_GROUPS * DIGITS_PER_GROUP) as u8);
+        let Some(quotient) = self.divide_truncating(other, places)? else { return Ok(None) };
+        if quotient.is_zero() {
+            return Decimal::ZERO.limited(self.scale() + increment).map(Some);
+        }
+        quotient.limited(self.scale() + increment).map(Some)
     }
 
     /// The quotient cut to `scale` digits behind the point; `None` for division by zero.
     pub fn divide_truncating(&self, other: &Decimal, scale: u8) -> Result<Option<Decimal>, DecimalOverflow> {
-        self.divide_to(other, scale, Rounding::Truncate)
-    }
-
-    fn divide_to(&self, other: &Decimal, scale: u8, rounding: Rounding) -> Result<Option<Decimal>, DecimalOverflow> {
         if other.is_zero() {
             return Ok(None);
         }
-        let scale = scale.min(MAX_SCALE);
         // self / other = (a * 10^(scale + so - sa)) / b, as an integer of that scale.
-        let shift = i32::from(scale) + i32::from(other.scale()) - i32::from(self.scale());
+        let shift = i32::from(scale) + i32::from(other.places()) - i32::from(self.places());
         if let (Some(a), Some(b)) = (self.small(), other.small())
             && shift >= 0
             && let Some(numerator) = power_of_ten(shift as u32).and_then(|power| a.checked_mul(power))
         {
-            let mut quotient = numerator / b;
-            let rest = (numerator % b).unsigned_abs();
-            if rounding == Rounding::HalfUp && rest >= b.unsigned_abs() - rest {
-                quotient += numerator.signum() * b.signum();
-            }
-            return Decimal::new(quotient, scale).limited().map(Some);
+            return Decimal::new(numerator / b, scale).limited(scale).map(Some);
         }
         let (mut numerator, mut denominator) = (self.big(), other.big());
         if shift >= 0 {
@@ -387,8 +439,7 @@ impl Decimal {
         } else {
             denominator *= BigInt::from(10).pow(-shift as u32);
         }
-        let quotient = divide_rounding(&numerator, &denominator, rounding);
-        Self::from_big(quotient, scale).limited().map(Some)
+        Self::from_big(numerator / denominator, scale).limited(scale).map(Some)
     }
 
     /// The rest of the truncating division, with the larger of the scales and the sign of `self`; `None`
@@ -397,29 +448,34 @@ impl Decimal {
         if other.is_zero() {
             return None;
         }
-        let scale = self.scale().max(other.scale());
-        let (a, b) = (self.round_to(scale), other.round_to(scale));
-        if let (Some(a), Some(b)) = (a.small(), b.small()) {
-            return Some(Decimal::new(a.wrapping_rem(b), scale));
-        }
-        Some(Self::from_big(a.big() % b.big(), scale))
+        let places = self.places().max(other.places());
+        let (a, b) = (self.round_to(places), other.round_to(places));
+        let rest = match (a.small(), b.small()) {
+            (Some(a), Some(b)) => Decimal::new(a.wrapping_rem(b), places),
+            _ => Self::from_big(a.big() % b.big(), places),
+        };
+        let rest = if rest.is_zero() { Decimal::ZERO } else { rest };
+        Some(rest.showing(self.scale().max(other.scale())))
     }
 
-    /// The number, its fraction rounded so that it has at most 65 digits.
-    fn limited(self) -> Result<Decimal, DecimalOverflow> {
+    /// The number with as many digits behind the point as there is room for, `scale` of them shown if that
+    /// many can be.
+    fn limited(self, scale: u8) -> Result<Decimal, DecimalOverflow> {
         if let Some(small) = self.small()
-            && self.scale() <= MAX_SCALE
+            && scale <= MAX_SCALE
+            && self.places() <= MAX_SCALE
             && small.unsigned_abs() < 10u128.pow(38)
         {
-            return Ok(self);
+            return Ok(self.showing(scale));
         }
         let integer_digits = self.integer_digits();
         if integer_digits > MAX_PRECISION as usize {
             return Err(DecimalOverflow);
         }
-        let room = MAX_PRECISION as usize - integer_digits;
-        let scale = (self.scale() as usize).min(room).min(MAX_SCALE as usize) as u8;
-        Ok(if scale < self.scale() { self.round_to(scale) } else { self })
+        let room = (MAX_GROUPS - integer_digits.div_ceil(DIGITS_PER_GROUP)) * DIGITS_PER_GROUP;
+        let shown = usize::from(scale.min(MAX_SCALE)).min(MAX_PRECISION as usize - integer_digits) as u8;
+        let number = if usize::from(self.places()) > room { self.truncate_to(room as u8) } else { self };
+        Ok(number.showing(shown))
     }
 
     /// Whether the number fits a type of `precision` digits, `scale` of them behind the point, once
@@ -525,9 +581,9 @@ impl Decimal {
 
     /// The number without trailing zeros of its fraction: the same for equal numbers.
     pub fn normalized(&self) -> Decimal {
-        let mut number = self.clone();
-        while number.scale() > 0 {
-            let shorter = number.truncate_to(number.scale() - 1);
+        let mut number = self.clone().showing_all();
+        while number.places() > 0 {
+            let shorter = number.truncate_to(number.places() - 1);
             if shorter != number {
                 break;
             }
@@ -553,6 +609,11 @@ fn parse_exponent(text: &[u8]) -> Option<(i64, usize)> {
         at += 1;
     }
     (at > start).then_some((if negative { -exponent } else { exponent }, at))
+}
+
+/// So many digits, and those that fill up the last group of nine.
+fn whole_groups(digits: u8) -> u8 {
+    digits.next_multiple_of(DIGITS_PER_GROUP as u8)
 }
 
 fn power_of_ten(exponent: u32) -> Option<i128> {
@@ -605,8 +666,8 @@ impl PartialOrd for Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
-        let scale = self.scale().max(other.scale());
-        let (a, b) = (self.round_to(scale), other.round_to(scale));
+        let places = self.places().max(other.places());
+        let (a, b) = (self.round_to(places), other.round_to(places));
         match (a.small(), b.small()) {
             (Some(a), Some(b)) => a.cmp(&b),
             _ => a.big().cmp(&b.big()),
@@ -622,6 +683,9 @@ impl Hash for Decimal {
 
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.places() != self.scale() {
+            return self.as_shown().fmt(f);
+        }
         let digits = match self.small() {
             Some(small) => small.unsigned_abs().to_string(),
             None => self.big().magnitude().to_str_radix(10),
@@ -643,7 +707,7 @@ impl fmt::Display for Decimal {
 
 impl fmt::Debug for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        fmt::Display::fmt(&self.clone().showing_all(), f)
     }
 }
 

@@ -210,7 +210,9 @@ impl ResultType {
             Value::Double(_) => Self::double(),
             Value::Decimal(decimal) => Self::decimal(u32::from(decimal.precision()), decimal.scale()),
             Value::Text(text) => Self::string(text.chars().count().try_into().unwrap_or(u32::MAX), Collation::DEFAULT),
-            Value::Bytes(bytes) => Self::string(bytes.len().try_into().unwrap_or(u32::MAX), Collation::Binary),
+            Value::Bytes(bytes) | Value::Hex(bytes) => {
+                Self::string(bytes.len().try_into().unwrap_or(u32::MAX), Collation::Binary)
+            }
             Value::Date(_) => Self::temporal(FieldType::Date, 0),
             Value::DateTime(value) => Self::temporal(FieldType::DateTime, value.fsp()),
             Value::Timestamp(value) => Self::temporal(FieldType::Timestamp, value.fsp),

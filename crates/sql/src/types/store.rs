@@ -12,7 +12,7 @@ use crate::error::{
     ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_COLUMN,
     ErrorCode, SqlError, WARN_DATA_TRUNCATED,
 };
-use crate::value::Value;
+use crate::value::{Value, hex_number};
 
 /// What the conversion of one value must know besides the type.
 pub struct StoreContext<'a> {
@@ -86,7 +86,7 @@ impl StoreContext<'_> {
 /// A value as messages show it: binary bytes as `\xHH`.
 fn shown(value: &Value) -> String {
     const MOST: usize = 128;
-    let Value::Bytes(bytes) = value else {
+    let (Value::Bytes(bytes) | Value::Hex(bytes)) = value else {
         let text = value.to_string();
         return first_chars(&text, MOST).to_owned();
     };
@@ -104,6 +104,7 @@ fn store_integer(value: &Value, width: IntWidth, unsigned: bool, cx: &mut StoreC
     let number: i128 = match value {
         Value::Int(int) => i128::from(*int),
         Value::UInt(int) => i128::from(*int),
+        Value::Hex(bytes) => i128::from(hex_number(bytes)),
         Value::Float(float) => double_to_integer(f64::from(*float)),
         Value::Double(double) => double_to_integer(*double),
         Value::Decimal(decimal) => decimal.to_i128().0,
@@ -140,6 +141,7 @@ fn to_decimal(value: &Value, zone: TimeZone) -> (Decimal, bool) {
     let number = match value {
         Value::Int(int) => Decimal::from(*int),
         Value::UInt(int) => Decimal::from(*int),
+        Value::Hex(bytes) => Decimal::from(hex_number(bytes)),
         Value::Float(_) => return to_decimal(&Value::text(value.to_string()), zone),
         Value::Double(double) => Decimal::from_f64(*double).unwrap_or(Decimal::ZERO),
         Value::Decimal(decimal) => decimal.clone(),
@@ -232,7 +234,7 @@ fn store_double(
 fn to_text(value: Value, cx: &mut StoreContext<'_>) -> Result<std::sync::Arc<str>, SqlError> {
     match value {
         Value::Text(text) => Ok(text),
-        Value::Bytes(bytes) => match std::str::from_utf8(&bytes) {
+        Value::Bytes(bytes) | Value::Hex(bytes) => match std::str::from_utf8(&bytes) {
             Ok(text) => Ok(text.into()),
             Err(error) => {
                 let valid = error.valid_up_to();
@@ -241,8 +243,16 @@ fn to_text(value: Value, cx: &mut StoreContext<'_>) -> Result<std::sync::Arc<str
                 Ok(String::from_utf8_lossy(&bytes[..valid]).into())
             }
         },
-        Value::Timestamp(value) => Ok(value.to_datetime(cx.time_zone).to_string().into()),
-        other => Ok(other.to_string().into()),
+        other => Ok(to_string(other, cx).into()),
+    }
+}
+
+/// The text of what is no string: of a decimal all its digits, of a timestamp what the session's clock shows.
+fn to_string(value: Value, cx: &StoreContext<'_>) -> String {
+    match value {
+        Value::Decimal(decimal) => decimal.showing_all().to_string(),
+        Value::Timestamp(value) => value.to_datetime(cx.time_zone).to_string(),
+        other => other.to_string(),
     }
 }
 
@@ -283,10 +293,9 @@ fn store_bytes(
     cx: &mut StoreContext<'_>,
 ) -> Result<Value, SqlError> {
     let bytes: std::sync::Arc<[u8]> = match value {
-        Value::Bytes(bytes) => bytes,
+        Value::Bytes(bytes) | Value::Hex(bytes) => bytes,
         Value::Text(text) => text.as_bytes().into(),
-        Value::Timestamp(value) => value.to_datetime(cx.time_zone).to_string().into_bytes().into(),
-        other => other.to_string().into_bytes().into(),
+        other => to_string(other, cx).into_bytes().into(),
     };
     let mut kept = &*bytes;
     if bytes.len() as u64 > max_bytes {
@@ -309,7 +318,7 @@ fn store_datetime(value: &Value, kind: &str, fsp: u8, cx: &mut StoreContext<'_>)
         Value::Date(date) => Some(date.at_midnight()),
         Value::DateTime(value) => Some(*value),
         Value::Timestamp(value) => Some(value.to_datetime(cx.time_zone)),
-        Value::Text(_) | Value::Bytes(_) => {
+        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) => {
             let text = String::from_utf8_lossy(value.as_bytes().unwrap_or_default());
             let parsed = parse::datetime(&text, cx.time_zone);
             if parsed.is_some_and(|parsed| parsed.cut) {
@@ -380,7 +389,7 @@ fn store_time(value: &Value, fsp: u8, cx: &mut StoreContext<'_>) -> Result<Value
         Value::DateTime(value) => of_day(*value),
         Value::Timestamp(value) => of_day(value.to_datetime(cx.time_zone)),
         Value::Date(_) => Some((Time { micros: 0, fsp }, false)),
-        Value::Text(_) | Value::Bytes(_) => {
+        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) => {
             let text = String::from_utf8_lossy(value.as_bytes().unwrap_or_default());
             let parsed = parse::time(&text);
             if parsed.is_some_and(|(parsed, _)| parsed.cut) {
@@ -404,7 +413,7 @@ fn store_time(value: &Value, fsp: u8, cx: &mut StoreContext<'_>) -> Result<Value
 }
 
 fn store_year(value: &Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
-    let from_text = value.is_string();
+    let from_text = matches!(value, Value::Text(_) | Value::Bytes(_));
     let Value::Int(number) = store_integer(value, IntWidth::Big, false, cx)? else { return Ok(Value::UInt(0)) };
     let four_zeros = from_text && value.as_bytes().is_some_and(|bytes| bytes.len() >= 3);
     let year = match number {

@@ -33,7 +33,7 @@ impl From<Value> for StoredValue {
             Value::Double(double) => StoredValue::Double(double.to_bits()),
             Value::Decimal(decimal) => StoredValue::Decimal(decimal.to_string()),
             Value::Text(text) => StoredValue::Text(text.to_string()),
-            Value::Bytes(bytes) => StoredValue::Bytes(bytes.to_vec()),
+            Value::Bytes(bytes) | Value::Hex(bytes) => StoredValue::Bytes(bytes.to_vec()),
             Value::Date(date) => StoredValue::Date(date.year, date.month, date.day),
             Value::DateTime(value) => StoredValue::DateTime(value.packed(), value.fsp()),
             Value::Timestamp(value) => StoredValue::Timestamp(value.micros, value.fsp),

@@ -61,7 +61,7 @@ impl Value {
         // Writing to a Vec cannot fail.
         let _ = match self {
             Value::Text(text) => out.write_all(text.as_bytes()),
-            Value::Bytes(bytes) => out.write_all(bytes),
+            Value::Bytes(bytes) | Value::Hex(bytes) => out.write_all(bytes),
             Value::Int(int) => write!(out, "{int}"),
             Value::UInt(int) => write!(out, "{int}"),
             Value::Double(double) if decimals < NOT_FIXED_DECIMALS => {
@@ -94,7 +94,7 @@ impl fmt::Display for Value {
             }
             Value::Decimal(decimal) => write!(f, "{decimal}"),
             Value::Text(text) => f.write_str(text),
-            Value::Bytes(bytes) => f.write_str(&String::from_utf8_lossy(bytes)),
+            Value::Bytes(bytes) | Value::Hex(bytes) => f.write_str(&String::from_utf8_lossy(bytes)),
             Value::Date(date) => write!(f, "{date}"),
             Value::DateTime(value) => write!(f, "{value}"),
             Value::Timestamp(value) => write!(f, "{}", value.to_datetime(TimeZone::UTC)),

@@ -108,7 +108,7 @@ fn long_string(args: &[ResultType]) -> ResultType {
 impl Arguments<'_, '_> {
     /// Whether one of the strings is binary.
     fn is_binary(&self) -> bool {
-        self.iter().any(|value| matches!(value, Value::Bytes(_)))
+        self.iter().any(Value::is_binary_string)
     }
 
     /// A string result, or NULL with a warning if it is longer than a packet may be.
@@ -201,7 +201,7 @@ fn change_case(args: &Arguments<'_, '_>, change: impl Fn(char) -> char) -> Resul
 }
 
 fn substring(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let (bytes, binary) = (to_bytes(&args[0]), matches!(args[0], Value::Bytes(_)));
+    let (bytes, binary) = (to_bytes(&args[0]), args[0].is_binary_string());
     let position = to_i64(&args[1], args.cx)?;
     let count = args.get(2).map_or(Ok(i64::MAX), |count| to_i64(count, args.cx))?;
     let units = unit_count(&bytes, binary) as i64;
@@ -214,13 +214,13 @@ fn substring(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 }
 
 fn left(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let (bytes, binary) = (to_bytes(&args[0]), matches!(args[0], Value::Bytes(_)));
+    let (bytes, binary) = (to_bytes(&args[0]), args[0].is_binary_string());
     let count = to_i64(&args[1], args.cx)?.max(0) as usize;
     Ok(make(slice(&bytes, binary, 0, count).to_vec(), binary))
 }
 
 fn right(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let (bytes, binary) = (to_bytes(&args[0]), matches!(args[0], Value::Bytes(_)));
+    let (bytes, binary) = (to_bytes(&args[0]), args[0].is_binary_string());
     let count = to_i64(&args[1], args.cx)?.max(0) as usize;
     let units = unit_count(&bytes, binary);
     Ok(make(slice(&bytes, binary, units.saturating_sub(count), units).to_vec(), binary))

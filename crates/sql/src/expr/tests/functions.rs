@@ -229,6 +229,7 @@ fn no_function_panics_whatever_it_gets() {
         Value::text("9999-12-31 23:59:59.999999"),
         Value::text("%Y%é%"),
         Value::bytes(vec![0xff, 0, 0x25]),
+        Value::Hex([0xff, 0, 0x25].into()),
         Value::Date(crate::types::temporal::Date::ZERO),
         Value::DateTime(parse::datetime("9999-12-31 23:59:59", TimeZone::UTC).unwrap().value),
         Value::Time(crate::types::temporal::Time { micros: -crate::types::temporal::MAX_TIME_US, fsp: 6 }),

@@ -99,10 +99,54 @@ fn comparison_converts_to_the_stronger_kind() {
 }
 
 #[test]
-fn hexadecimal_literals_are_numbers_beside_numbers() {
-    check(arithmetic(ArithmeticOp::Add, bytes(b"A"), int(0)), "65");
-    check(compare(CompareOp::Equal, bytes(b"A"), int(65)), "1");
-    check(compare(CompareOp::Equal, bytes(b"A"), text("A")), "1");
+fn hexadecimal_literals_are_numbers_where_numbers_are_wanted() {
+    use ArithmeticOp::{Add, BitOr};
+    check(arithmetic(Add, hex(b"A"), int(0)), "65");
+    check(arithmetic(Add, hex(b""), int(0)), "0");
+    check(arithmetic(BitOr, hex(b"\x01\x00"), int(0)), "256");
+    check(arithmetic(Add, hex(b"\x01\0\0\0\0\0\0\0A"), int(0)), "65");
+    check(compare(CompareOp::Equal, hex(b"A"), int(65)), "1");
+    check(compare(CompareOp::Equal, hex(b"A"), text("A")), "1");
+    check(Expr::in_list(int(65), vec![int(1), hex(b"A")], false).unwrap(), "1");
+    check(Expr::between(int(10), hex(b"\x09"), hex(b"\x0b"), false).unwrap(), "1");
+    check(call("abs", [hex(b"A")]), "65");
+    check(call("concat", [hex(b"A"), text("b")]), "Ab");
+    check(call("hex", [hex(b"A")]), "41");
+    check(call("char_length", [hex("é".as_bytes())]), "2");
+    check(Expr::Cast(Box::new(hex(b"A")), CastType::Signed), "65");
+    check(Expr::Not(Box::new(hex(b"\0"))), "1");
+    // Parameters that the plan cache took out are the same, other binary strings are read as digits.
+    let session = Session::new();
+    let sum = arithmetic(Add, param(0), int(0));
+    for (param, expected) in [(Value::Hex((*b"A").into()), "65"), (Value::bytes(&b"5"[..]), "5")] {
+        let cx = EvalContext { params: &[param], statement: &session };
+        assert_eq!(sum.eval(&[], &cx).unwrap().to_string(), expected);
+    }
+}
+
+#[test]
+fn quotients_keep_digits_that_they_do_not_show() {
+    use ArithmeticOp::{Divide, Multiply};
+    let third = || arithmetic(Divide, int(1), int(3));
+    let thrice = |expr| arithmetic(Multiply, expr, int(3));
+    check(compare(CompareOp::Equal, third(), decimal("0.3333")), "0");
+    check(compare(CompareOp::Equal, third(), decimal("0.333333333")), "1");
+    check(call("round", [third(), int(6)]), "0.333333");
+    check(call("truncate", [third(), int(7)]), "0.3333333");
+    check(call("concat", [third()]), "0.3333");
+    check(call("format", [third(), int(8)]), "0.33333333");
+    check(Expr::Cast(Box::new(third()), CastType::Decimal { precision: 20, scale: 10 }), "0.3333333330");
+    check(Expr::Cast(Box::new(third()), CastType::Double), "0.333333333");
+    check(arithmetic(ArithmeticOp::Add, third(), double(0.0)), "0.333333333");
+    check(thrice(call("ifnull", [third(), int(0)])), "1.0000");
+    check(thrice(call("greatest", [third(), decimal("0.1")])), "1.0000");
+    check(thrice(Expr::case(None, vec![(int(1), third())], Some(int(2))).unwrap()), "1.0000");
+    check(thrice(call("abs", [Expr::Unary(UnaryOp::Negate, Box::new(third()))])), "1.0000");
+    check(call("floor", [thrice(third())]), "0");
+    check(call("ceil", [thrice(third())]), "1");
+    check(Expr::case(None, vec![(int(0), int(1))], Some(int(5))).unwrap(), "5");
+    check(call("if", [int(1), int(5), decimal("0.25")]), "5.00");
+    check(thrice(Expr::AssignUserVariable("x".into(), Box::new(third()))), "0.999999999");
 }
 
 #[test]
@@ -131,6 +175,11 @@ fn between_and_in() {
     check(Expr::between(int(2), int(3), null(), true).unwrap(), "1");
     check(Expr::between(int(2), int(1), null(), false).unwrap(), "NULL");
     check(Expr::between(int(2), null(), int(1), false).unwrap(), "0");
+    check(Expr::between(text("5"), int(1), text("10"), false).unwrap(), "1");
+    check(Expr::between(text("5"), text("1"), text("10"), false).unwrap(), "0");
+    check(Expr::between(text("5"), text("1"), int(10), true).unwrap(), "0");
+    check(Expr::between(text("2024-01-15"), date("2024-01-01"), text("2024-2-1"), false).unwrap(), "1");
+    check(Expr::between(text("2024-1-15"), text("2024-01-01"), date("2024-02-01"), false).unwrap(), "1");
     check(Expr::in_list(int(2), vec![int(1), text("2")], false).unwrap(), "1");
     check(Expr::in_list(int(2), vec![int(1), null()], false).unwrap(), "NULL");
     check(Expr::in_list(int(2), vec![int(1), null(), int(2)], true).unwrap(), "0");

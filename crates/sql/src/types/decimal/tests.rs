@@ -33,10 +33,46 @@ fn division_adds_four_digits() {
     assert_eq!(divide("5", "2"), "2.5000");
     assert_eq!(divide("10.00", "3"), "3.333333");
     assert_eq!(divide("-2", "3"), "-0.6667");
+    assert_eq!(divide("0", "3"), "0.0000");
     assert_eq!(divide("1", "32"), "0.0313");
     assert_eq!(divide("1", "-32"), "-0.0313");
     assert_eq!(divide("1", "0.001"), "1000.0000");
     assert_eq!(dec("1").divide(&dec("0.0"), 4), Ok(None));
+}
+
+#[test]
+fn a_quotient_has_the_digits_of_whole_groups() {
+    let all = |number: Decimal| number.showing_all().to_string();
+    let divide = |a: &Decimal, b: &Decimal| a.divide(b, 4).unwrap().unwrap();
+    // From MySQL 5.6: INSERT of the quotient into a VARCHAR.
+    for (a, b, digits) in [
+        ("1", "3", "0.333333333"),
+        ("10", "5", "2.000000000"),
+        ("0", "3", "0"),
+        ("1.00", "3", "0.333333333"),
+        ("1.00", "3.00", "0.333333333333333333"),
+        ("1.0000000001", "3", "0.333333333366666666"),
+    ] {
+        assert_eq!(all(divide(&dec(a), &dec(b))), digits, "{a}/{b}");
+    }
+    let third = divide(&dec("1"), &dec("3"));
+    assert_eq!(third.scale(), 4);
+    assert_eq!(all(divide(&third, &dec("3"))), "0.111111111000000000");
+    let one = divide(&third, &third);
+    assert_eq!(all(one.clone()), "1.000000000000000000000000000");
+    assert_eq!(all(divide(&one, &third)), "3.000000003000000003000000003000000003000000003");
+    assert_eq!(third.multiply(&dec("3")).unwrap().to_string(), "1.0000");
+    assert_eq!(all(third.multiply(&dec("3")).unwrap()), "0.999999999");
+    assert_eq!(third.add(&third).unwrap().to_string(), "0.6667");
+    let zero = third.subtract(&third).unwrap();
+    assert_eq!((zero.to_string(), all(zero)), ("0.0000".to_owned(), "0".to_owned()));
+    assert_eq!(third.negate().to_string(), "-0.3333");
+    assert_eq!(third.round_to(6).to_string(), "0.333333");
+    assert_eq!(third.as_shown(), dec("0.3333"));
+    assert_ne!(third, dec("0.3333"));
+    assert_eq!(third.to_f64(), 0.333_333_333);
+    assert_eq!(dec("-0.00001").showing(4).to_string(), "0.0000");
+    assert_eq!(dec("5").showing(2).to_string(), "5.00");
 }
 
 #[test]
@@ -109,7 +145,10 @@ proptest! {
     fn arithmetic_of_both_widths_agrees(a in any::<i128>(), b in any::<i128>(), sa in 0u8..6, sb in 0u8..6) {
         let (a, b) = (a >> 8, b >> 70);
         let small = (Decimal::new(a, sa), Decimal::new(b, sb));
-        let big = (Decimal(Repr::Big(Box::new((BigInt::from(a), sa)))), Decimal(Repr::Big(Box::new((BigInt::from(b), sb)))));
+        let wide = |coefficient, places| {
+            Decimal(Repr::Big(Box::new(BigRepr { coefficient: BigInt::from(coefficient), places, shown: places })))
+        };
+        let big = (wide(a, sa), wide(b, sb));
         prop_assert_eq!(small.0.add(&small.1), big.0.add(&big.1));
         prop_assert_eq!(small.0.multiply(&small.1), big.0.multiply(&big.1));
         prop_assert_eq!(small.0.cmp(&small.1), big.0.cmp(&big.1));
