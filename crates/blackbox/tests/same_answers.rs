@@ -73,6 +73,10 @@ fn text(value: Value) -> String {
         },
         Value::Float(float) => float.to_string(),
         Value::Double(double) => double.to_string(),
+        Value::Time(negative, days, hours, minutes, seconds, micros) => {
+            let (sign, hours) = (if negative { "-" } else { "" }, days * 24 + u32::from(hours));
+            format!("{sign}{hours:02}:{minutes:02}:{seconds:02}.{micros:06}")
+        }
         other => other.as_sql(true).trim_matches('\'').to_owned(),
     }
 }

@@ -20,6 +20,7 @@ pub fn encode_text_row(out: &mut Vec<u8>, row: &[Value], types: &[ResultType]) {
     for (value, result_type) in row.iter().zip(types) {
         match value {
             Value::Null => out.push(NULL_TEXT),
+            Value::UInt(0) if result_type.field == FieldType::Year => put_length_encoded_bytes(out, b"0000"),
             Value::Double(_) | Value::Float(_) if result_type.decimals < NOT_FIXED_DECIMALS => {
                 let mut text = Vec::new();
                 value.write_text(result_type.decimals, &mut text);

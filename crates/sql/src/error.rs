@@ -233,6 +233,8 @@ error_table! {
     ER_WARN_DATA_OUT_OF_RANGE = 1264, "22003", "Out of range value for column '{}' at row {}";
     WARN_DATA_TRUNCATED = 1265, "01000", "Data truncated for column '{}' at row {}";
     ER_CANT_AGGREGATE_2COLLATIONS = 1267, "HY000", "Illegal mix of collations ({}) and ({}) for operation '{}'";
+    ER_CANT_AGGREGATE_3COLLATIONS = 1270, "HY000", "Illegal mix of collations ({}), ({}), ({}) for operation '{}'";
+    ER_CANT_AGGREGATE_NCOLLATIONS = 1271, "HY000", "Illegal mix of collations for operation '{}'";
     ER_WARN_USING_OTHER_HANDLER = 1266, "HY000", "Using storage engine {} for table '{}'";
     ER_UNKNOWN_COLLATION = 1273, "HY000", "Unknown collation: '{}'";
     ER_CANT_CREATE_THREAD = 1135, "HY000", "Can't create a new thread ({}); if you are not out of available memory, you can consult the manual for a possible OS-dependent bug";
@@ -283,9 +285,11 @@ error_table! {
     ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT = 1582, "42000", "Incorrect parameter count in the call to native function '{}'";
     ER_WRONG_PARAMETERS_TO_NATIVE_FCT = 1583, "42000", "Incorrect parameters in the call to native function '{}'";
     ER_DUP_ENTRY_AUTOINCREMENT_CASE = 1569, "23000", "ALTER TABLE causes auto_increment resequencing, resulting in duplicate entry '{}' for key '{}'";
+    ER_WRONG_CONSTANT = 1525, "HY000", "Incorrect {} value: '{}'";
     ER_BINLOG_LOGGING_IMPOSSIBLE = 1598, "HY000", "Binary logging not possible. Message: {}";
     ER_XA_RBDEADLOCK = 1614, "XA102", "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
     ER_VARIABLE_IS_READONLY = 1621, "HY000", "{} variable '{}' is read-only. Use {} to assign the value";
+    ER_UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '{}'";
     ER_DATA_OUT_OF_RANGE = 1690, "22003", "{} value is out of range in '{}'";
     ER_INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is {} bytes.";
     ER_INNODB_READ_ONLY = 1874, "HY000", "InnoDB is in read only mode.";

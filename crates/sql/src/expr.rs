@@ -28,13 +28,13 @@ mod param;
 mod result;
 
 pub use compare::{compare_values, order_values, write_group_key};
-pub use context::{EvalContext, Information, StatementContext, VariableScope};
+pub use context::{EvalContext, Information, RandomSequence, StatementContext, VariableScope};
 pub use functions::Call;
 
 use std::sync::Arc;
 
 use crate::collation::Collation;
-use crate::types::ResultType;
+use crate::types::{FieldType, ResultType};
 use crate::value::Value;
 
 /// A bound expression.
@@ -255,6 +255,12 @@ pub enum CastType {
         fsp: u8,
     },
     Year,
+    /// Of a constant that is compared with a date: it is a date itself, 1525 if it is text that is none.
+    DateConstant {
+        field: FieldType,
+    },
+    /// Of a constant that is compared with a YEAR: two digits stand for four.
+    YearConstant,
 }
 
 /// Units of INTERVAL, EXTRACT, TIMESTAMPDIFF.

@@ -13,7 +13,7 @@
 mod stored;
 mod text;
 
-pub use text::{write_double, write_float};
+pub use text::{double_within, write_double, write_float};
 
 use std::sync::Arc;
 

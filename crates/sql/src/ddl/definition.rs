@@ -14,7 +14,7 @@ use crate::error::{
     ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WARN_USING_OTHER_HANDLER, ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME,
     ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY, SqlError,
 };
-use crate::exec::context::push;
+use crate::exec::context::{clock_us, push};
 use crate::session::DiagnosticLevel;
 use crate::types::{ColumnType, SqlMode, StoreContext, store};
 use crate::value::Value;
@@ -189,6 +189,7 @@ fn default(
         row: 1,
         sql_mode: run.session.sql_mode,
         time_zone: run.session.time_zone,
+        now_us: run.session.fixed_now_us.unwrap_or_else(clock_us),
         warnings: &mut |_| complained = true,
     };
     let stored = store(value, column_type, &mut cx).map_err(|_| invalid())?;

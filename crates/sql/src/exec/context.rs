@@ -1,12 +1,12 @@
 //! The session as the expressions of one statement see it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cohort_txn::carrier::blocking;
 
 use crate::error::SqlError;
-use crate::expr::{Information, StatementContext, VariableScope};
+use crate::expr::{Information, RandomSequence, StatementContext, VariableScope};
 use crate::session::{Diagnostic, DiagnosticLevel, Environment, SessionState};
 use crate::types::SqlMode;
 use crate::types::temporal::TimeZone;
@@ -25,6 +25,8 @@ pub(crate) struct Statement<'a> {
     /// LAST_INSERT_ID(expr), if it was called.
     pub(crate) explicit_last_insert_id: Cell<Option<u64>>,
     random: Cell<u64>,
+    /// The sequences of RAND(n), by place.
+    sequences: RefCell<Vec<(usize, RandomSequence)>>,
 }
 
 /// The present, microseconds since 1970.
@@ -44,6 +46,7 @@ impl<'a> Statement<'a> {
             strict: writes && session.sql_mode.is_strict(),
             explicit_last_insert_id: Cell::new(None),
             random: Cell::new((now_us as u64) ^ (&raw const *session as u64).rotate_left(32)),
+            sequences: RefCell::default(),
         }
     }
 
@@ -149,6 +152,18 @@ impl StatementContext for Statement<'_> {
             mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
             mixed ^= mixed >> 31;
             chunk.copy_from_slice(&mixed.to_le_bytes()[..chunk.len()]);
+        }
+    }
+
+    fn sequence(&self, place: usize) -> Option<RandomSequence> {
+        self.sequences.borrow().iter().find(|(known, _)| *known == place).map(|(_, sequence)| *sequence)
+    }
+
+    fn keep_sequence(&self, place: usize, sequence: RandomSequence) {
+        let mut sequences = self.sequences.borrow_mut();
+        match sequences.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, kept)) => *kept = sequence,
+            None => sequences.push((place, sequence)),
         }
     }
 

@@ -43,6 +43,7 @@ pub(super) fn store_column(
         row,
         sql_mode,
         time_zone: run.session.time_zone,
+        now_us: run.statement.now_us(),
         warnings: &mut |warning| statement.push_warning(warning),
     };
     store(value, &column.column_type, &mut cx)

@@ -271,6 +271,7 @@ fn stored(part: &KeyPart, value: Value, run: &Run<'_>) -> Option<Value> {
         row: 1,
         sql_mode: SqlMode::STRICT_ALL_TABLES,
         time_zone: run.statement.time_zone(),
+        now_us: run.statement.now_us(),
         warnings: &mut |_| complained = true,
     };
     let stored = store(value, &part.column_type, &mut cx).ok()?;

@@ -179,15 +179,19 @@ pub(super) fn negate(a: &Value, whole: &Expr, cx: &EvalContext<'_>) -> Result<Va
     if a.is_null() {
         return Ok(Value::Null);
     }
+    // A constant beyond the signed range becomes a decimal.
+    let beyond = |number: Decimal| match whole.has_columns() {
+        true => Err(out_of_range("BIGINT", whole)),
+        false => Ok(Value::Decimal(number.negate())),
+    };
     Ok(match Number::of(a, cx)? {
         Number::Int(int) => match int.checked_neg() {
             Some(negated) => Value::Int(negated),
-            None => return Err(out_of_range("BIGINT", whole)),
+            None => beyond(Decimal::from(int))?,
         },
-        // A literal beyond the signed range keeps its value as a decimal.
         Number::UInt(int) => match i64::try_from(-i128::from(int)) {
             Ok(negated) => Value::Int(negated),
-            Err(_) => Value::Decimal(Decimal::from(int).negate()),
+            Err(_) => beyond(Decimal::from(int))?,
         },
         Number::Decimal(decimal) => Value::Decimal(decimal.negate()),
         Number::Double(double) => Value::Double(-double),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::coercion::{Coercibility, settle};
+use super::coercion::{Coercibility, join_all, settle};
 use super::functions::{self, Call};
-use super::{ArithmeticOp, Case, ColumnRef, CompareOp, Expr, IntervalUnit};
+use super::{ArithmeticOp, Case, CastType, ColumnRef, CompareOp, Expr, IntervalUnit};
 use crate::error::SqlError;
-use crate::types::{Family, ResultType};
+use crate::types::{Family, FieldType, ResultType};
 use crate::value::{Value, hex_number};
 
 impl Expr {
@@ -25,6 +25,8 @@ impl Expr {
             (false, true) => (hex_as_number(left), right),
             _ => (left, right),
         };
+        let (left_type, right_type) = (left.result_type(&[]), right.result_type(&[]));
+        let (left, right) = (beside(left, right_type), beside(right, left_type));
         Ok(Expr::Compare(op, Box::new(left), Box::new(right), collation))
     }
 
@@ -36,6 +38,12 @@ impl Expr {
     /// `x [NOT] BETWEEN low AND high`
     pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr, SqlError> {
         let collation = settle(&[&operand, &low, &high], "between")?;
+        let types = [&operand, &low, &high].map(|side| side.result_type(&[]));
+        let special = types.into_iter().find(|side| constant_beside(*side).is_some());
+        let [operand, low, high] = [operand, low, high].map(|side| match special {
+            Some(special) => beside(side, special),
+            None => side,
+        });
         Ok(Expr::Between { operand: Box::new(operand), low: Box::new(low), high: Box::new(high), negated, collation })
     }
 
@@ -43,6 +51,8 @@ impl Expr {
     pub fn in_list(operand: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlError> {
         let sides: Vec<&Expr> = std::iter::once(&operand).chain(&list).collect();
         let collation = settle(&sides, " IN ")?;
+        let operand_type = operand.result_type(&[]);
+        let list = list.into_iter().map(|item| beside(item, operand_type)).collect();
         Ok(Expr::In { operand: Box::new(operand), list, negated, collation })
     }
 
@@ -58,7 +68,7 @@ impl Expr {
             operand.iter().chain(branches.iter().filter(|_| operand.is_some()).map(|(when, _)| when)).collect();
         let collation = settle(&compared, "case")?;
         let mut case = Case { operand, branches, otherwise, collation, unified: None };
-        settle(&case.results(), "case")?;
+        join_all(&case.results(), "case")?;
         if case.results().iter().all(|result| !result.has_params()) {
             case.unified = Some(case.result_type(&[]));
         }
@@ -210,6 +220,27 @@ impl Expr {
     }
 }
 
+/// What a constant is that is compared with a value of this type, if that is not as it is with others.
+fn constant_beside(other: ResultType) -> Option<CastType> {
+    match other.field {
+        FieldType::Date | FieldType::DateTime | FieldType::Timestamp => {
+            Some(CastType::DateConstant { field: other.field })
+        }
+        FieldType::Year => Some(CastType::YearConstant),
+        _ => None,
+    }
+}
+
+/// One side of a comparison, beside another one.
+fn beside(operand: Expr, other: ResultType) -> Expr {
+    let Some(target) = constant_beside(other) else { return operand };
+    let family = operand.result_type(&[]).family();
+    let constant = matches!(family, Family::String | Family::Integer | Family::Decimal)
+        && !operand.has_columns()
+        && !operand.is_volatile();
+    if constant { Expr::Cast(Box::new(operand), target) } else { operand }
+}
+
 /// A hexadecimal or bit literal where a number is wanted, so that the result has a number's type.
 fn hex_as_number(operand: Expr) -> Expr {
     match &operand {
@@ -248,6 +279,7 @@ impl Coercibility {
     pub(super) fn name(self) -> &'static str {
         match self {
             Coercibility::Explicit => "EXPLICIT",
+            Coercibility::None => "NONE",
             Coercibility::Implicit => "IMPLICIT",
             Coercibility::System => "SYSCONST",
             Coercibility::Coercible => "COERCIBLE",

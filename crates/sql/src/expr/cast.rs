@@ -2,12 +2,15 @@
 
 use std::fmt;
 
-use super::convert::{local, now, to_bytes, to_datetime, to_decimal, to_f64, to_integer, to_time, truncated};
+use super::convert::{
+    datetime_of_number, local, now, to_bytes, to_datetime, to_decimal, to_f64, to_integer, to_text, to_time, truncated,
+};
 use super::{CastType, EvalContext};
 use crate::codec::key::first_chars;
-use crate::error::SqlError;
+use crate::error::{ER_WRONG_CONSTANT, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::number_text;
+use crate::types::temporal::parse;
 use crate::types::{FieldType, ResultType};
 use crate::value::Value;
 
@@ -85,7 +88,55 @@ pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result
                 }
             }
         }
+        CastType::DateConstant { field } => date_constant(value, *field, cx)?,
+        CastType::YearConstant => year_constant(value),
     })
+}
+
+/// A constant as what a date is compared with. What is neither text nor the number of a date stays.
+fn date_constant(value: &Value, field: FieldType, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+    if !value.is_string() {
+        return Ok(datetime_of_number(value).map_or_else(|| value.clone(), Value::DateTime));
+    }
+    let kind = match field {
+        FieldType::Date => "DATE",
+        FieldType::Timestamp => "TIMESTAMP",
+        _ => "DATETIME",
+    };
+    let mode = cx.statement.sql_mode();
+    let parsed = parse::datetime(&to_text(value), cx.statement.time_zone());
+    let Some(parsed) = parsed.filter(|parsed| mode.allows_date(parsed.value.date())) else {
+        return Err(SqlError::new(ER_WRONG_CONSTANT, &[&kind, value]));
+    };
+    if parsed.cut {
+        cx.statement.warn(truncated(&kind.to_ascii_lowercase(), value))?;
+    }
+    Ok(Value::DateTime(parsed.value))
+}
+
+/// A constant as what a YEAR is compared with; what is no year of two digits stays.
+fn year_constant(value: &Value) -> Value {
+    let whole = match value {
+        Value::Int(int) => i128::from(*int),
+        Value::UInt(int) => i128::from(*int),
+        Value::Decimal(decimal) if decimal.round_to(0) == *decimal => decimal.to_i128().0,
+        Value::Text(_) | Value::Bytes(_) => {
+            let bytes = value.as_bytes().unwrap_or_default();
+            let read = number_text::integer(bytes);
+            match read.value {
+                _ if !read.complete => return value.clone(),
+                0 if bytes.len() != 4 => 2000,
+                year => year,
+            }
+        }
+        _ => return value.clone(),
+    };
+    match whole {
+        1..=69 => Value::Int(whole as i64 + 2000),
+        70..=99 => Value::Int(whole as i64 + 1900),
+        0..=9999 => Value::Int(whole as i64),
+        _ => value.clone(),
+    }
 }
 
 /// CAST AS SIGNED: text beyond the range of 64 bits is cut to it with a warning, an unsigned number keeps
@@ -152,6 +203,8 @@ impl CastType {
             CastType::DateTime { fsp } => ResultType::temporal(FieldType::DateTime, *fsp),
             CastType::Time { fsp } => ResultType::temporal(FieldType::Time, *fsp),
             CastType::Year => ResultType { field: FieldType::Year, length: 4, ..ResultType::unsigned(4) },
+            CastType::DateConstant { .. } => ResultType::temporal(FieldType::DateTime, 6),
+            CastType::YearConstant => ResultType::integer(4),
         };
         base.nullable(true)
     }
@@ -172,7 +225,8 @@ impl fmt::Display for CastType {
             CastType::Date => f.write_str("date"),
             CastType::DateTime { fsp } => write!(f, "datetime({fsp})"),
             CastType::Time { fsp } => write!(f, "time({fsp})"),
-            CastType::Year => f.write_str("year"),
+            CastType::DateConstant { .. } => f.write_str("date"),
+            CastType::Year | CastType::YearConstant => f.write_str("year"),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{Expr, ParamKind};
 use crate::collation::Collation;
-use crate::error::{ER_CANT_AGGREGATE_2COLLATIONS, SqlError};
+use crate::error::{
+    ER_CANT_AGGREGATE_2COLLATIONS, ER_CANT_AGGREGATE_3COLLATIONS, ER_CANT_AGGREGATE_NCOLLATIONS, SqlError,
+};
 use crate::types::{Family, ResultType};
 use crate::value::Value;
 
@@ -11,6 +13,8 @@ use crate::value::Value;
 pub(super) enum Coercibility {
     /// COLLATE.
     Explicit,
+    /// Made of strings whose collations contradict each other: it cannot be compared.
+    None,
     /// A column or variable.
     Implicit,
     /// USER(), VERSION() and so on.
@@ -67,7 +71,7 @@ fn strongest(sides: &[&Expr]) -> Option<(Collation, Coercibility)> {
     sides.iter().map(|side| side.own_collation()).reduce(|a, b| join(a, b).unwrap_or(a))
 }
 
-/// The collation of two sides; `None` if they contradict each other.
+/// The collation of two sides; `None` if both have a COLLATE and those contradict each other.
 fn join(a: (Collation, Coercibility), b: (Collation, Coercibility)) -> Option<(Collation, Coercibility)> {
     if a.0 == b.0 || a.1 != b.1 {
         return Some(if b.1 < a.1 { b } else { a });
@@ -85,26 +89,49 @@ fn join(a: (Collation, Coercibility), b: (Collation, Coercibility)) -> Option<(C
     };
     match rank(a.0).cmp(&rank(b.0)) {
         _ if a.1 == Coercibility::Explicit => None,
-        std::cmp::Ordering::Equal => None,
+        std::cmp::Ordering::Equal => Some((Collation::Utf8mb4Bin, Coercibility::None)),
         std::cmp::Ordering::Greater => Some(a),
         std::cmp::Ordering::Less => Some(b),
     }
 }
 
-/// The collation under which `sides` meet; error 1267 if two of them contradict each other.
-pub(super) fn settle(sides: &[&Expr], operation: &str) -> Result<Collation, SqlError> {
+/// Joins the collations of `sides`; error 1267 where COLLATEs contradict each other.
+fn joined(sides: &[&Expr], operation: &str) -> Result<(Collation, Coercibility), SqlError> {
     let mut joined: Option<(Collation, Coercibility)> = None;
     for side in sides {
         let own = side.own_collation();
         joined = Some(match joined {
             None => own,
-            Some(joined) => join(joined, own).ok_or_else(|| {
-                let shown = |side: (Collation, Coercibility)| format!("{},{}", side.0.name(), side.1.name());
-                SqlError::new(ER_CANT_AGGREGATE_2COLLATIONS, &[&shown(joined), &shown(own), &operation])
-            })?,
+            Some(joined) => join(joined, own).ok_or_else(|| contradiction(sides, operation))?,
         });
     }
-    Ok(joined.map_or(Collation::DEFAULT, |joined| joined.0))
+    Ok(joined.unwrap_or((Collation::DEFAULT, Coercibility::Numeric)))
+}
+
+fn contradiction(sides: &[&Expr], operation: &str) -> SqlError {
+    let shown: Vec<String> = sides
+        .iter()
+        .map(|side| side.own_collation())
+        .map(|(collation, level)| format!("{},{}", collation.name(), level.name()))
+        .collect();
+    match shown.as_slice() {
+        [a, b] => SqlError::new(ER_CANT_AGGREGATE_2COLLATIONS, &[a, b, &operation]),
+        [a, b, c] => SqlError::new(ER_CANT_AGGREGATE_3COLLATIONS, &[a, b, c, &operation]),
+        _ => SqlError::new(ER_CANT_AGGREGATE_NCOLLATIONS, &[&operation]),
+    }
+}
+
+/// The collation under which `sides` are compared; error 1267, 1270 or 1271 if they contradict each other.
+pub(super) fn settle(sides: &[&Expr], operation: &str) -> Result<Collation, SqlError> {
+    match joined(sides, operation)? {
+        (_, Coercibility::None) => Err(contradiction(sides, operation)),
+        (collation, _) => Ok(collation),
+    }
+}
+
+/// The collation of what `sides` are put together to; only COLLATEs can contradict each other there.
+pub(super) fn join_all(sides: &[&Expr], operation: &str) -> Result<Collation, SqlError> {
+    joined(sides, operation).map(|(collation, _)| collation)
 }
 
 /// A string type with the collation that wins among `sides`, any other type as it is.

@@ -5,12 +5,12 @@
 
 use std::cmp::Ordering;
 
-use super::convert::{Number, local, to_datetime, to_f64, to_time};
+use super::convert::{Number, datetime_of_number, local, to_datetime, to_f64, to_time};
 use super::{CompareOp, EvalContext};
 use crate::codec::ordered_f64;
 use crate::collation::Collation;
 use crate::error::SqlError;
-use crate::types::temporal::TimeZone;
+use crate::types::temporal::{Date, DateTime, Time, TimeZone};
 use crate::value::{Value, hex_number};
 
 impl CompareOp {
@@ -38,8 +38,8 @@ impl CompareOp {
     }
 }
 
-/// The order of two values with implicit conversion; `None` if it is unknown (a NULL, or text beside a
-/// date that is no date).
+/// The order of two values with implicit conversion; `None` if it is unknown (a NULL). Text beside a date
+/// that is none is the zero date, with a warning.
 pub(super) fn compare(
     a: &Value,
     b: &Value,
@@ -57,18 +57,22 @@ pub(super) fn compare(
     }
     let time_of_day = |value: &Value| matches!(value, Value::Time(_));
     if (time_of_day(a) && b.is_string()) || (a.is_string() && time_of_day(b)) {
-        let (Some(a), Some(b)) = (to_time(a, cx)?, to_time(b, cx)?) else { return Ok(None) };
-        return Ok(Some(a.cmp(&b)));
+        let time = |value| Ok::<_, SqlError>(to_time(value, cx)?.unwrap_or(Time { micros: 0, fsp: 0 }));
+        return Ok(Some(time(a)?.cmp(&time(b)?)));
     }
     if (a.is_temporal() && (b.is_temporal() || b.is_string())) || (a.is_string() && b.is_temporal()) {
-        let (Some(a), Some(b)) = (to_datetime(a, cx)?, to_datetime(b, cx)?) else { return Ok(None) };
-        return Ok(Some(a.cmp(&b)));
+        return Ok(Some(date_or_zero(a, cx)?.cmp(&date_or_zero(b, cx)?)));
+    }
+    // A number that is no date is compared as one.
+    match (is_date(a), is_date(b)) {
+        (true, false) if let Some(b) = datetime_of_number(b) => return Ok(Some(date_or_zero(a, cx)?.cmp(&b))),
+        (false, true) if let Some(a) = datetime_of_number(a) => return Ok(Some(a.cmp(&date_or_zero(b, cx)?))),
+        _ => {}
     }
     Ok(Some(Number::of(a, cx)?.compare(&Number::of(b, cx)?)))
 }
 
-/// Whether `low <= operand <= high`; `None` if that is unknown. The three are compared as one kind: strings
-/// are dates beside a date, else numbers beside a number.
+/// Whether `low <= operand <= high`; `None` if that is unknown. The three are compared as one kind.
 pub(super) fn between(
     operand: &Value,
     low: &Value,
@@ -76,26 +80,36 @@ pub(super) fn between(
     collation: Collation,
     cx: &EvalContext<'_>,
 ) -> Result<Option<bool>, SqlError> {
-    let all = [operand, low, high];
-    let any = |is: fn(&Value) -> bool| all.iter().any(|value| is(value));
-    let is_date = |value: &Value| matches!(value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_));
-    if any(|value| matches!(value, Value::Text(_) | Value::Bytes(_))) {
-        let convert: Option<Convert> = if any(is_date) {
-            Some(|text, cx| Ok(to_datetime(text, cx)?.map_or(Value::Null, Value::DateTime)))
-        } else if any(Value::is_number) {
-            Some(|text, cx| to_f64(text, cx).map(Value::Double))
-        } else {
-            None
-        };
-        if let Some(convert) = convert {
-            let alike = |value: &Value| if value.is_string() { convert(value, cx) } else { Ok(value.clone()) };
-            return within(&alike(operand)?, &alike(low)?, &alike(high)?, collation, cx);
-        }
+    match alike(&[operand, low, high], cx)?.as_deref() {
+        Some([operand, low, high]) => within(operand, low, high, collation, cx),
+        _ => within(operand, low, high, collation, cx),
     }
-    within(operand, low, high, collation, cx)
 }
 
-type Convert = fn(&Value, &EvalContext<'_>) -> Result<Value, SqlError>;
+/// The values as one kind, where they are compared with each other and are of several: strings are dates
+/// beside a date, else numbers beside a number. `None` if they may stay as they are.
+pub(super) fn alike(values: &[&Value], cx: &EvalContext<'_>) -> Result<Option<Vec<Value>>, SqlError> {
+    let any = |is: fn(&Value) -> bool| values.iter().any(|value| is(value));
+    let dates = any(is_date);
+    if !any(|value| matches!(value, Value::Text(_) | Value::Bytes(_))) || !(dates || any(Value::is_number)) {
+        return Ok(None);
+    }
+    let convert = |value: &Value| match value {
+        value if !value.is_string() => Ok(value.clone()),
+        text if dates => date_or_zero(text, cx).map(Value::DateTime),
+        text => to_f64(text, cx).map(Value::Double),
+    };
+    values.iter().map(|value| convert(value)).collect::<Result<_, SqlError>>().map(Some)
+}
+
+fn is_date(value: &Value) -> bool {
+    matches!(value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_))
+}
+
+/// A date or text beside one; text that is none is the zero date, with a warning.
+fn date_or_zero(value: &Value, cx: &EvalContext<'_>) -> Result<DateTime, SqlError> {
+    Ok(to_datetime(value, cx)?.unwrap_or_else(|| Date::ZERO.at_midnight()))
+}
 
 fn within(
     operand: &Value,

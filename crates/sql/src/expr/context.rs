@@ -32,6 +32,31 @@ pub enum Information {
     FoundRows,
 }
 
+/// The two generators of MySQL's RAND(N).
+#[derive(Clone, Copy, Debug)]
+pub struct RandomSequence {
+    first: u64,
+    second: u64,
+}
+
+impl RandomSequence {
+    const MODULUS: u64 = 0x3fff_ffff;
+
+    /// The sequence of a seed.
+    pub fn new(seed: u32) -> RandomSequence {
+        let seed = u64::from(seed);
+        let start = |number: u64| (number & 0xffff_ffff) % Self::MODULUS;
+        RandomSequence { first: start(seed * 0x10001 + 55_555_555), second: start(seed * 0x1000_0001) }
+    }
+
+    /// The next number, in 0..1.
+    pub fn next_double(&mut self) -> f64 {
+        self.first = (self.first * 3 + self.second) % Self::MODULUS;
+        self.second = (self.first + self.second + 33) % Self::MODULUS;
+        self.first as f64 / Self::MODULUS as f64
+    }
+}
+
 /// The session as expressions see it. Methods take `&self`: implementors use cells.
 pub trait StatementContext {
     /// When the statement started, microseconds since 1970 UTC; the same throughout the statement.
@@ -60,6 +85,10 @@ pub trait StatementContext {
     fn sleep(&self, duration: Duration) -> bool;
     /// Random bytes (RAND, UUID, RANDOM_BYTES).
     fn random(&self, bytes: &mut [u8]);
+    /// Where the RAND(n) at a place of the statement is in its sequence, if it has begun.
+    fn sequence(&self, place: usize) -> Option<RandomSequence>;
+    /// Keeps that for the next row.
+    fn keep_sequence(&self, place: usize, sequence: RandomSequence);
     /// `max_allowed_packet`: longer results of string functions are NULL with a warning.
     fn max_allowed_packet(&self) -> usize;
 }

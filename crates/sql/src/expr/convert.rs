@@ -10,7 +10,7 @@ use super::EvalContext;
 use crate::error::{ER_TRUNCATED_WRONG_VALUE, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::number_text;
-use crate::types::store::{datetime_to_decimal, time_to_decimal};
+use crate::types::store::{datetime_to_decimal, decimal_to_datetime, decimal_to_time, time_to_decimal};
 use crate::types::temporal::{DAY_US, Date, DateTime, Time, parse};
 use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::{Value, hex_number};
@@ -128,7 +128,6 @@ pub(super) fn to_decimal(value: &Value, cx: &EvalContext<'_>) -> Result<Decimal,
             }
             Ok(read.value)
         }
-        Value::Float(_) => Ok(number_text::decimal(value.to_string().as_bytes()).value),
         other => Ok(Number::of(&local(other, cx), cx)?.to_decimal()),
     }
 }
@@ -237,18 +236,7 @@ pub(super) fn to_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<
             }
             parsed.map(|parsed| parsed.value)
         }
-        number => {
-            let number = Number::of(number, cx)?.to_decimal();
-            let whole = number.truncate_to(0).to_i128().0;
-            let value = i64::try_from(whole).ok().and_then(parse::datetime_from_number);
-            let fraction = number.round_to(6).remainder(&Decimal::new(1, 0)).map_or(0, |rest| rest.to_i128_unscaled());
-            match value {
-                Some(value) if fraction > 0 => {
-                    DateTime::from_micros(value.micros() + fraction as i64, number.scale().min(6))
-                }
-                other => other,
-            }
-        }
+        number => decimal_to_datetime(&Number::of(number, cx)?.to_decimal()).map(|(value, _)| value),
     };
     if found.is_none() {
         cx.statement.warn(incorrect("datetime", value))?;
@@ -271,19 +259,37 @@ pub(super) fn to_time(value: &Value, cx: &EvalContext<'_>) -> Result<Option<Time
             }
             parsed.map(|(parsed, _)| parsed.value)
         }
-        number => {
-            let number = Number::of(number, cx)?.to_decimal();
-            let whole = i64::try_from(number.truncate_to(0).to_i128().0).ok();
-            let fraction = number.round_to(6).remainder(&Decimal::new(1, 0)).map_or(0, |rest| rest.to_i128_unscaled());
-            whole
-                .and_then(parse::time_from_number)
-                .map(|(time, _)| Time { micros: time.micros + fraction as i64, fsp: number.scale().min(6) })
-        }
+        number => decimal_to_time(&Number::of(number, cx)?.to_decimal()).map(|(time, _)| time),
     };
     if found.is_none() {
         cx.statement.warn(incorrect("time", value))?;
     }
     Ok(found)
+}
+
+/// The date and time that an exact number stands for, if it does.
+pub(super) fn datetime_of_number(value: &Value) -> Option<DateTime> {
+    let number = match value {
+        Value::Int(int) => return parse::datetime_from_number(*int),
+        Value::UInt(int) => return parse::datetime_from_number(i64::try_from(*int).ok()?),
+        Value::Decimal(decimal) => decimal,
+        _ => return None,
+    };
+    decimal_to_datetime(number).map(|(value, _)| value)
+}
+
+/// Whether a value stands for a time, and not for a date that may have one.
+pub(super) fn is_time(value: &Value) -> bool {
+    /// Where numbers begin that are dates with a time.
+    const DATED: f64 = 1e10;
+    match value {
+        Value::Time(_) => true,
+        Value::Int(int) => (int.unsigned_abs() as f64) < DATED,
+        Value::UInt(int) => (*int as f64) < DATED,
+        Value::Decimal(decimal) => decimal.to_f64().abs() < DATED,
+        Value::Double(double) => double.abs() < DATED,
+        text => text.is_string() && parse::dated(&to_text(text)).is_none(),
+    }
 }
 
 /// Warning 1292 of a value that is no date or time at all.

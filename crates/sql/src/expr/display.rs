@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{ArithmeticOp, CompareOp, Expr, UnaryOp};
+use super::{ArithmeticOp, CastType, CompareOp, Expr, UnaryOp};
 use crate::value::Value;
 
 impl ArithmeticOp {
@@ -82,6 +82,7 @@ impl fmt::Display for Expr {
             Expr::IsTruth { operand, truth, negated } => {
                 write!(f, "({operand} is {}{})", not(negated), if *truth { "true" } else { "false" })
             }
+            Expr::Cast(a, CastType::DateConstant { .. } | CastType::YearConstant) => write!(f, "{a}"),
             Expr::Case(case) => {
                 f.write_str("(case")?;
                 if let Some(operand) = &case.operand {

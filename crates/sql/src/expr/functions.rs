@@ -5,6 +5,7 @@
 
 mod digest;
 mod information;
+mod locale;
 mod numeric;
 mod regexp;
 mod string;
@@ -15,7 +16,7 @@ use crate::error::{ER_SP_DOES_NOT_EXIST, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, SqlE
 use crate::types::{NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
-use super::coercion::{settle, with_collation};
+use super::coercion::{join_all, settle, with_collation};
 use super::convert::to_result_type;
 use super::{ArithmeticOp, EvalContext, Expr, IntervalUnit};
 
@@ -39,6 +40,8 @@ pub(super) struct Function {
     pub(super) keeps_collation: bool,
     /// The result is one of the arguments, of a type that all of them fit.
     unifies: bool,
+    /// Strings of any collations may stand beside each other in the result: they are not compared.
+    joins: bool,
     /// The argument that says how many digits the result has behind the point.
     digits_at: Option<u8>,
 }
@@ -66,6 +69,7 @@ impl Function {
             volatile: false,
             keeps_collation: false,
             unifies: false,
+            joins: false,
             digits_at: None,
         }
     }
@@ -82,6 +86,10 @@ impl Function {
         Function { keeps_collation: true, ..self }
     }
 
+    const fn joins(self) -> Function {
+        Function { joins: true, ..self }
+    }
+
     const fn digits_at(self, arg: u8) -> Function {
         Function { digits_at: Some(arg), ..self }
     }
@@ -96,6 +104,7 @@ struct Arguments<'a, 'b> {
     values: &'a [Value],
     /// Under which strings among the arguments meet.
     collation: Collation,
+    call: &'a Call,
     cx: &'a EvalContext<'b>,
 }
 
@@ -130,7 +139,8 @@ impl Call {
             }
             values.push(value);
         }
-        let result = (self.function.evaluate)(&Arguments { values: &values, collation: self.collation, cx })?;
+        let result =
+            (self.function.evaluate)(&Arguments { values: &values, collation: self.collation, call: self, cx })?;
         if self.function.unifies {
             return to_result_type(result, &self.derive(cx.params), cx);
         }
@@ -201,7 +211,9 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
         ("year" | "quarter" | "month" | "day" | "dayofmonth" | "hour" | "minute" | "second" | "microsecond", 1) => {
             let unit = if lower == "dayofmonth" { Some(IntervalUnit::Day) } else { IntervalUnit::from_name(&lower) };
             if let Some(unit) = unit {
-                return Ok(Expr::extract(unit, args.remove(0)));
+                let part = Expr::extract(unit, args.remove(0));
+                // EXTRACT has the sign of a time.
+                return if unit.is_of_time() { build("abs", vec![part]) } else { Ok(part) };
             }
         }
         (
@@ -226,7 +238,8 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
     if args.len() < usize::from(least) || (greatest != MANY && args.len() > usize::from(greatest)) {
         return Err(wrong_count());
     }
-    let collation = settle(&args.iter().collect::<Vec<_>>(), function.name)?;
+    let sides: Vec<&Expr> = args.iter().collect();
+    let collation = if function.joins { join_all(&sides, function.name) } else { settle(&sides, function.name) }?;
     Ok(Expr::Call(Box::new(Call { function, args, collation })))
 }
 

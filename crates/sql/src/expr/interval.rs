@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::convert::{Number, to_datetime, to_i64, to_text, to_time};
+use super::convert::{Number, is_time, to_datetime, to_i64, to_text, to_time};
 use super::{EvalContext, IntervalUnit};
 use crate::error::{ER_DATETIME_FUNCTION_OVERFLOW, SqlError};
 use crate::types::temporal::calendar::{days_in_month, week};
@@ -174,13 +174,18 @@ impl IntervalUnit {
 
     /// Whether it is about the time of day only.
     pub(super) fn is_of_time(self) -> bool {
-        !self.is_of_days() && !self.parts().is_some_and(|parts| parts[0] == IntervalUnit::Day)
+        !self.is_of_days() && !self.is_of_days_and_time()
+    }
+
+    fn is_of_days_and_time(self) -> bool {
+        self.parts().is_some_and(|parts| parts[0] == IntervalUnit::Day)
     }
 }
 
 /// `EXTRACT(unit FROM date)`: compound units are written as one number (`DAY_HOUR` of the 7th, 15 h is 715).
 pub(super) fn extract(unit: IntervalUnit, date: &Value, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
-    let (date, clock, sign) = if unit.is_of_time() {
+    // Of a time, the hours of a day are all its hours.
+    let (date, clock, sign) = if unit.is_of_time() || (unit.is_of_days_and_time() && is_time(date)) {
         let Some(time) = to_time(date, cx)? else { return Ok(Value::Null) };
         let (hours, minutes, seconds, micros) = time.parts();
         let clock = (i64::from(hours), i64::from(minutes), i64::from(seconds), i64::from(micros));

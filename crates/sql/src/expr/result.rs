@@ -25,7 +25,7 @@ impl Expr {
             | Expr::Like { .. } => ResultType::boolean(),
             Expr::IsNull { .. } | Expr::IsTruth { .. } => ResultType::boolean().nullable(false),
             Expr::Unary(UnaryOp::BitNot, _) => ResultType::unsigned(21),
-            Expr::Unary(UnaryOp::Negate, a) => negated(a.result_type(params)),
+            Expr::Unary(UnaryOp::Negate, a) => negated(a.result_type(params), !a.has_columns()),
             Expr::Arithmetic(op, a, b) => arithmetic(*op, a.result_type(params), b.result_type(params)),
             Expr::Case(case) => case.result_type(params),
             Expr::Cast(a, to) => to.result_type(a.result_type(params)),
@@ -61,9 +61,13 @@ fn as_number(operand: ResultType) -> ResultType {
     }
 }
 
-fn negated(operand: ResultType) -> ResultType {
+fn negated(operand: ResultType, constant: bool) -> ResultType {
+    /// Digits of the least integer whose negative may be out of range.
+    const WIDE: u32 = 19;
     let number = as_number(operand);
     match number.family() {
+        // That of a constant is a decimal then.
+        Family::Integer if constant && number.length > WIDE => ResultType::decimal(WIDE + 1, 0),
         Family::Integer => ResultType::integer(number.length + 1),
         Family::Real => ResultType::double().with_decimals(number.decimals),
         _ => number,

@@ -20,6 +20,7 @@ struct Session {
     strict: bool,
     warnings: RefCell<Vec<u16>>,
     variable: RefCell<Value>,
+    sequence: RefCell<Option<RandomSequence>>,
 }
 
 /// A parameter of any kind.
@@ -37,6 +38,7 @@ impl Session {
             strict: false,
             warnings: RefCell::default(),
             variable: RefCell::default(),
+            sequence: RefCell::default(),
         }
     }
 }
@@ -88,6 +90,12 @@ impl StatementContext for Session {
     }
     fn random(&self, bytes: &mut [u8]) {
         bytes.fill(0x55);
+    }
+    fn sequence(&self, _place: usize) -> Option<RandomSequence> {
+        *self.sequence.borrow()
+    }
+    fn keep_sequence(&self, _place: usize, sequence: RandomSequence) {
+        *self.sequence.borrow_mut() = Some(sequence);
     }
     fn max_allowed_packet(&self) -> usize {
         1000

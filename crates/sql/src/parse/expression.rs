@@ -90,9 +90,7 @@ fn at_depth(expr: sql::Expr, depth: usize) -> Result<Expr, SqlError> {
             };
             Expr::Cast(boxed(*expr, depth)?, target)
         }
-        sql::Expr::TypedString(sql::TypedString { data_type, value, .. }) => {
-            Expr::Cast(Box::new(constant(value.value)?), cast_type(data_type)?)
-        }
+        sql::Expr::TypedString(sql::TypedString { data_type, value, .. }) => typed(data_type, constant(value.value)?)?,
         sql::Expr::Collate { expr, collation } => {
             let name = collation.to_string();
             let collation = Collation::from_name(name.trim_matches(['`', '\'', '"']));
@@ -224,6 +222,26 @@ fn constant(value: sql::Value) -> Result<Expr, SqlError> {
         sql::Value::Null => Expr::Literal(Value::Null),
         other => return Err(nonsense(&other.to_string())),
     })
+}
+
+/// `DATE '...'` and the like.
+fn typed(data_type: sql::DataType, text: Expr) -> Result<Expr, SqlError> {
+    use sql::DataType as Type;
+    let Expr::Literal(Value::Text(text)) = text else { return Err(nonsense("'")) };
+    let literal = match data_type {
+        Type::Date => literal::date(&text)?,
+        Type::Time(..) => literal::time(&text)?,
+        Type::Timestamp(..) | Type::Datetime(_) => match literal::timestamp(&text)? {
+            (value, false) => value,
+            // Which time this is depends on the session's zone.
+            (value, true) => {
+                let fsp = if let Value::DateTime(value) = value { value.fsp() } else { 0 };
+                return Ok(Expr::Cast(Box::new(Expr::Literal(Value::Text(text))), CastType::DateTime { fsp }));
+            }
+        },
+        other => return unsupported(&format!("literals of type {other}")),
+    };
+    Ok(Expr::Literal(literal))
 }
 
 fn unary(op: sql::UnaryOperator, operand: sql::Expr, depth: usize) -> Result<Expr, SqlError> {

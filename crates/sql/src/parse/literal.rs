@@ -1,8 +1,9 @@
 //! The values that literals stand for.
 
-use crate::error::{ER_PARSE_ERROR, SqlError};
+use crate::error::{ER_PARSE_ERROR, ER_WRONG_CONSTANT, SqlError};
 use crate::types::SqlMode;
 use crate::types::decimal::Decimal;
+use crate::types::temporal::{TimeZone, parse};
 use crate::value::Value;
 
 /// The value of a number as written: an integer if it has only digits, exact if it has a point, a
@@ -144,6 +145,28 @@ pub(crate) fn bytes(literal: &[u8]) -> Result<Value, SqlError> {
     Ok(Value::Hex(out.into()))
 }
 
+/// The value of `DATE '...'`; 1525 if the text is no date.
+pub(crate) fn date(text: &str) -> Result<Value, SqlError> {
+    let parsed = parse::datetime(text, TimeZone::UTC).filter(|parsed| !parsed.cut && !parsed.has_time);
+    let parsed = parsed.ok_or_else(|| SqlError::new(ER_WRONG_CONSTANT, &[&"DATE", &text]))?;
+    Ok(Value::Date(parsed.value.date()))
+}
+
+/// The value of `TIME '...'`, with the digits of its fraction; 1525 if the text is no time.
+pub(crate) fn time(text: &str) -> Result<Value, SqlError> {
+    let parsed = parse::time(text).filter(|(parsed, clamped)| !parsed.cut && !clamped);
+    let (parsed, _) = parsed.ok_or_else(|| SqlError::new(ER_WRONG_CONSTANT, &[&"TIME", &text]))?;
+    Ok(Value::Time(parsed.value))
+}
+
+/// The value of `TIMESTAMP '...'` in UTC, with the digits of its fraction, and whether the text names an
+/// offset; 1525 if it is no date with a time.
+pub(crate) fn timestamp(text: &str) -> Result<(Value, bool), SqlError> {
+    let parsed = parse::datetime(text, TimeZone::UTC).filter(|parsed| !parsed.cut && parsed.has_time);
+    let parsed = parsed.ok_or_else(|| SqlError::new(ER_WRONG_CONSTANT, &[&"DATETIME", &text]))?;
+    Ok((Value::DateTime(parsed.value), parsed.zoned))
+}
+
 /// A name without its quotes.
 pub(crate) fn name(quoted: &[u8]) -> Result<String, SqlError> {
     let (quote, bytes) = match quoted.first() {
@@ -185,6 +208,20 @@ mod tests {
         assert_eq!(of("_binary 'a'"), Value::bytes(&b"a"[..]));
         assert_eq!(text(b"'\xff'", SqlMode::DEFAULT).unwrap(), Value::bytes(&b"\xff"[..]));
         assert_eq!(text(br"'a\'", SqlMode::NO_BACKSLASH_ESCAPES).unwrap(), Value::text("a\\"));
+    }
+
+    #[test]
+    fn dates_and_times_keep_the_fraction_that_is_written() {
+        assert_eq!(date("2024-1-2").unwrap().to_string(), "2024-01-02");
+        assert_eq!(time("-10:00:00.25").unwrap().to_string(), "-10:00:00.25");
+        assert_eq!(timestamp("2024-01-02 10:00:00.123").unwrap().0.to_string(), "2024-01-02 10:00:00.123");
+        assert!(timestamp("2024-01-02 10:00:00+02:00").unwrap().1);
+        for wrong in [date("2024-02-30"), date("2024-01-01 10:00:00"), time("25:61:00"), time("10:00:00x")] {
+            assert_eq!(wrong.unwrap_err().errno, 1525);
+        }
+        for wrong in ["junk", "2024-01-01", "2024-01-01 25:00:00"] {
+            assert_eq!(timestamp(wrong).unwrap_err().errno, 1525);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The flags of `sql_mode` that change what statements mean.
 
 use crate::error::{ER_WRONG_VALUE_FOR_VAR, SqlError};
+use crate::types::temporal::Date;
 
 /// A set of SQL modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,12 @@ impl SqlMode {
     /// Whether one of the two strict modes is set.
     pub fn is_strict(self) -> bool {
         self.0 & (Self::STRICT_TRANS_TABLES.0 | Self::STRICT_ALL_TABLES.0) != 0
+    }
+
+    /// Whether zero dates, or zero months and days, may be where this date has them.
+    pub fn allows_date(self, date: Date) -> bool {
+        let refused = if date.is_zero() { Self::NO_ZERO_DATE } else { Self::NO_ZERO_IN_DATE };
+        !date.is_incomplete() || !self.contains(refused)
     }
 
     /// Both sets together.

@@ -5,14 +5,14 @@
 
 use super::decimal::Decimal;
 use super::number_text;
-use super::temporal::{Date, DateTime, Time, TimeZone, Timestamp, parse};
+use super::temporal::{DAY_US, Date, DateTime, Time, TimeZone, Timestamp, parse};
 use super::{ColumnType, IntWidth, SqlMode};
 use crate::codec::key::first_chars;
 use crate::error::{
     ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_COLUMN,
     ErrorCode, SqlError, WARN_DATA_TRUNCATED,
 };
-use crate::value::{Value, hex_number};
+use crate::value::{Value, double_within, hex_number};
 
 /// What the conversion of one value must know besides the type.
 pub struct StoreContext<'a> {
@@ -24,6 +24,8 @@ pub struct StoreContext<'a> {
     pub sql_mode: SqlMode,
     /// The session's time zone.
     pub time_zone: TimeZone,
+    /// When the statement started, microseconds since 1970 UTC.
+    pub now_us: i64,
     /// Takes the warnings of a conversion that is not strict.
     pub warnings: &'a mut dyn FnMut(SqlError),
 }
@@ -63,6 +65,11 @@ pub fn store(value: Value, column_type: &ColumnType, cx: &mut StoreContext<'_>) 
 }
 
 impl StoreContext<'_> {
+    /// When the statement started, as the session's clock shows it.
+    fn now(&self) -> DateTime {
+        Timestamp { micros: self.now_us, fsp: 0 }.to_datetime(self.time_zone)
+    }
+
     /// Ends a strict statement with an error that names column and row, warns in another.
     fn reject(&mut self, code: ErrorCode) -> Result<(), SqlError> {
         self.reject_with(SqlError::new(code, &[&self.column, &self.row]))
@@ -142,7 +149,7 @@ fn to_decimal(value: &Value, zone: TimeZone) -> (Decimal, bool) {
         Value::Int(int) => Decimal::from(*int),
         Value::UInt(int) => Decimal::from(*int),
         Value::Hex(bytes) => Decimal::from(hex_number(bytes)),
-        Value::Float(_) => return to_decimal(&Value::text(value.to_string()), zone),
+        Value::Float(float) => Decimal::from_f64(f64::from(*float)).unwrap_or(Decimal::ZERO),
         Value::Double(double) => Decimal::from_f64(*double).unwrap_or(Decimal::ZERO),
         Value::Decimal(decimal) => decimal.clone(),
         Value::Text(_) | Value::Bytes(_) => {
@@ -156,6 +163,39 @@ fn to_decimal(value: &Value, zone: TimeZone) -> (Decimal, bool) {
         Value::Null => Decimal::ZERO,
     };
     (number, true)
+}
+
+/// The date and time that a number stands for, and whether it has a fraction that is lost because it has no
+/// time; `None` if it stands for none.
+pub fn decimal_to_datetime(number: &Decimal) -> Option<(DateTime, bool)> {
+    /// Where numbers begin that have a time.
+    const TIMED: i64 = 101_000_000;
+    let (whole, fits) = number.truncate_to_i128();
+    let whole = if fits { i64::try_from(whole).ok()? } else { return None };
+    let value = parse::datetime_from_number(whole)?;
+    let fraction = fraction_us(number);
+    if fraction == 0 {
+        return Some((value, false));
+    }
+    if whole < TIMED {
+        return Some((value, whole != 0));
+    }
+    Some((DateTime::from_micros(value.micros() + fraction, number.scale().min(6))?, false))
+}
+
+/// The time that a number stands for, and whether it was cut to the range of TIME; `None` if it stands for none.
+pub fn decimal_to_time(number: &Decimal) -> Option<(Time, bool)> {
+    let (whole, fits) = number.truncate_to_i128();
+    let whole = if fits { i64::try_from(whole).ok()? } else { return None };
+    let (time, clamped) = parse::time_from_number(whole)?;
+    let (time, in_range) = Time::clamped(time.micros + fraction_us(number), number.scale().min(6));
+    Some((time, clamped || !in_range))
+}
+
+/// The fraction of a number of seconds, in microseconds.
+fn fraction_us(number: &Decimal) -> i64 {
+    let rest = number.remainder(&Decimal::new(1, 0));
+    rest.map_or(0, |rest| rest.round_to(6).to_i128_unscaled() as i64)
 }
 
 /// YYYYMMDDhhmmss with the fraction.
@@ -182,7 +222,7 @@ fn store_decimal(
         cx.reject_value(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "decimal", value)?;
     }
     let rounded = number.round_to(scale);
-    if unsigned && rounded.is_negative() {
+    if unsigned && number.is_negative() {
         cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
         return Ok(Value::Decimal(Decimal::new(0, scale)));
     }
@@ -257,6 +297,14 @@ fn to_string(value: Value, cx: &StoreContext<'_>) -> String {
 }
 
 fn store_text(value: Value, chars: usize, fixed: bool, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    let double = match value {
+        Value::Double(double) => Some(double),
+        Value::Float(float) => Some(f64::from(float)),
+        _ => None,
+    };
+    if let Some(text) = double.and_then(|double| double_within(double, chars)) {
+        return Ok(Value::text(text));
+    }
     let text = to_text(value, cx)?;
     let trimmed = if fixed { text.trim_end_matches(' ') } else { &*text };
     // Characters are at least one byte, so that short strings need not be counted.
@@ -326,28 +374,28 @@ fn store_datetime(value: &Value, kind: &str, fsp: u8, cx: &mut StoreContext<'_>)
             }
             parsed.map(|parsed| parsed.value)
         }
-        Value::Time(_) | Value::Null => None,
+        // A time is one of today.
+        Value::Time(time) => {
+            let today = cx.now().date().days() * DAY_US;
+            DateTime::from_micros(today + time.micros, time.fsp)
+        }
+        Value::Null => None,
         number => {
-            let (number, _) = to_decimal(number, cx.time_zone);
-            let (whole, fits) = number.truncate_to_i128();
-            let micros = number.remainder(&Decimal::new(1, 0)).map_or(0, |rest| rest.round_to(6).to_i128_unscaled());
-            let whole = if fits { i64::try_from(whole).ok() } else { None };
-            whole.and_then(parse::datetime_from_number).and_then(|value| {
-                if micros == 0 { Some(value) } else { DateTime::from_micros(value.micros() + micros as i64, 6) }
-            })
+            let found = decimal_to_datetime(&to_decimal(number, cx.time_zone).0);
+            if found.is_some_and(|(_, cut)| cut) {
+                if cx.sql_mode.is_strict() {
+                    cx.reject_value(ER_WRONG_VALUE_FOR_COLUMN, kind, value)?;
+                }
+                cx.reject(WARN_DATA_TRUNCATED)?;
+            }
+            found.map(|(value, _)| value)
         }
     };
     let Some(found) = found else {
         cx.reject_value(ER_WRONG_VALUE_FOR_COLUMN, kind, value)?;
         return Ok(Date::ZERO.at_midnight().with_fsp(fsp));
     };
-    let date = found.date();
-    let refused = if date.is_zero() {
-        cx.sql_mode.contains(SqlMode::NO_ZERO_DATE)
-    } else {
-        date.is_incomplete() && cx.sql_mode.contains(SqlMode::NO_ZERO_IN_DATE)
-    };
-    if refused {
+    if !cx.sql_mode.allows_date(found.date()) {
         cx.reject_value(ER_WRONG_VALUE_FOR_COLUMN, kind, value)?;
         return Ok(Date::ZERO.at_midnight().with_fsp(fsp));
     }
@@ -397,10 +445,7 @@ fn store_time(value: &Value, fsp: u8, cx: &mut StoreContext<'_>) -> Result<Value
             }
             parsed.map(|(parsed, clamped)| (parsed.value, clamped))
         }
-        number => {
-            let (whole, fits) = to_decimal(number, cx.time_zone).0.truncate_to_i128();
-            if fits { i64::try_from(whole).ok().and_then(parse::time_from_number) } else { None }
-        }
+        number => decimal_to_time(&to_decimal(number, cx.time_zone).0),
     };
     let Some((time, clamped)) = found else {
         cx.reject_value(ER_WRONG_VALUE_FOR_COLUMN, "time", value)?;
@@ -415,7 +460,7 @@ fn store_time(value: &Value, fsp: u8, cx: &mut StoreContext<'_>) -> Result<Value
 fn store_year(value: &Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
     let from_text = matches!(value, Value::Text(_) | Value::Bytes(_));
     let Value::Int(number) = store_integer(value, IntWidth::Big, false, cx)? else { return Ok(Value::UInt(0)) };
-    let four_zeros = from_text && value.as_bytes().is_some_and(|bytes| bytes.len() >= 3);
+    let four_zeros = from_text && value.as_bytes().is_some_and(|bytes| bytes.len() == 4);
     let year = match number {
         0 if from_text && !four_zeros => 2000,
         0 => 0,

@@ -33,6 +33,54 @@ pub fn write_float(float: f32, out: &mut String) {
     write_double(rounded.parse().unwrap_or(f64::from(float)), out);
 }
 
+/// The text of `double` in at most `width` characters: the shortest that reads back as it, or the one of its
+/// two forms that keeps more digits, the plain one if both keep as many. `None` if there is no room for any.
+pub fn double_within(double: f64, width: usize) -> Option<String> {
+    /// Digits that a double has at most.
+    const MAX_DIGITS: usize = 17;
+    let mut shortest = String::new();
+    write_double(double, &mut shortest);
+    if shortest.len() <= width {
+        return Some(shortest);
+    }
+    if !double.is_finite() {
+        return None;
+    }
+    let width = width.checked_sub(usize::from(double < 0.0))?;
+    let magnitude = double.abs();
+    let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
+    let trimmed = |text: String| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    };
+    // Digits before the point, the zero of a fraction not among them.
+    let before = if magnitude < 1.0 { 0 } else { format!("{magnitude:.0}").len() };
+    let plain = (before <= width).then(|| {
+        let behind = width.saturating_sub(before.max(1) + 1);
+        trimmed(format!("{magnitude:.behind$}"))
+    });
+    let plain = plain.filter(|text| text.len() <= width);
+    let plain_digits = plain.as_ref().map_or(0, |text| digits(text.trim_start_matches(['0', '.'])));
+    let split = |behind: usize| {
+        let text = format!("{magnitude:.behind$e}");
+        let (mantissa, exponent) = text.split_once('e')?;
+        Some((trimmed(mantissa.to_owned()), exponent.to_owned()))
+    };
+    let exponential = split(width.min(MAX_DIGITS).saturating_sub(1)).and_then(|(mantissa, exponent)| {
+        // Where there are several digits, there is a point among them.
+        let point = usize::from(digits(&mantissa) > 1);
+        let room = width.checked_sub(1 + exponent.len() + point)?;
+        split(room.min(MAX_DIGITS).checked_sub(1)?)
+    });
+    let exponential_digits = exponential.as_ref().map_or(0, |(mantissa, _)| digits(mantissa));
+    let exponential = exponential.map(|(mantissa, exponent)| format!("{mantissa}e{exponent}"));
+    if plain_digits == 0 && exponential_digits == 0 {
+        return None;
+    }
+    let text = if plain_digits >= exponential_digits { plain } else { exponential }?;
+    Some(if double < 0.0 { format!("-{text}") } else { text })
+}
+
 /// Appends `double` with so many digits behind the point: the shortest text that reads back as it, filled
 /// up with zeros, or the number rounded if that is longer.
 fn write_fixed(double: f64, decimals: usize, out: &mut Vec<u8>) {

@@ -1,6 +1,7 @@
 //! Functions of numbers, and those that choose among values.
 
-use super::super::compare::compare;
+use super::super::compare::{alike, compare};
+use super::super::context::RandomSequence;
 use super::super::convert::{Number, to_bits, to_bytes, to_decimal, to_f64, to_i64};
 use super::{Arguments, Function, MANY};
 use crate::error::{ER_DATA_OUT_OF_RANGE, ER_DIVISION_BY_ZERO, SqlError};
@@ -58,8 +59,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
     Function::new("greatest", 2, MANY, |a| extreme(a, true), unified).unifies(),
     Function::new("least", 2, MANY, |a| extreme(a, false), unified).unifies(),
-    Function::new("coalesce", 1, MANY, coalesce, unified).takes_null().unifies(),
-    Function::new("ifnull", 2, 2, coalesce, unified).takes_null().unifies(),
+    Function::new("coalesce", 1, MANY, coalesce, unified).takes_null().unifies().joins(),
+    Function::new("ifnull", 2, 2, coalesce, unified).takes_null().unifies().joins(),
     Function::new("nullif", 2, 2, null_if, |a| a[0].nullable(true)).takes_null().keeps_collation(),
     Function::new("interval", 2, MANY, interval, |_| ResultType::integer(2)).takes_null(),
 ];
@@ -226,34 +227,37 @@ fn arc_tangent(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     }))
 }
 
-/// RAND() is uniform in 0..1; RAND(seed) gives the same for the same seed.
+/// RAND() is uniform in 0..1; RAND(seed) goes through a sequence, row by row, from where a constant seed began
+/// it, or from where each row's seed begins it.
 fn random(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let mut bytes = [0; 8];
-    match args.first() {
-        None => args.cx.statement.random(&mut bytes),
-        Some(seed) => {
-            // The two generators of MySQL's RAND(N), one step.
-            const MODULUS: u64 = 0x3fff_ffff;
-            let seed = if seed.is_null() { 0 } else { to_i64(seed, args.cx)? as u64 & 0xffff_ffff };
-            let first = (seed * 0x10001 + 55_555_555) & 0xffff_ffff;
-            let second = (seed * 0x1000_0001) & 0xffff_ffff;
-            let (first, second) = (first % MODULUS, second % MODULUS);
-            return Ok(Value::Double((((first * 3 + second) % MODULUS) as f64) / MODULUS as f64));
-        }
-    }
-    Ok(Value::Double((u64::from_le_bytes(bytes) >> 11) as f64 / (1u64 << 53) as f64))
+    let Some(seed) = args.first() else {
+        let mut bytes = [0; 8];
+        args.cx.statement.random(&mut bytes);
+        return Ok(Value::Double((u64::from_le_bytes(bytes) >> 11) as f64 / (1u64 << 53) as f64));
+    };
+    let place = std::ptr::from_ref(args.call) as usize;
+    let begun = if args.call.args[0].has_columns() { None } else { args.cx.statement.sequence(place) };
+    let mut sequence = match begun {
+        Some(sequence) => sequence,
+        None => RandomSequence::new(if seed.is_null() { 0 } else { to_i64(seed, args.cx)? as u32 }),
+    };
+    let next = sequence.next_double();
+    args.cx.statement.keep_sequence(place, sequence);
+    Ok(Value::Double(next))
 }
 
 fn extreme(args: &Arguments<'_, '_>, greatest: bool) -> Result<Value, SqlError> {
-    let mut best = &args[0];
-    for value in &args[1..] {
-        if let Some(order) = compare(value, best, args.collation, args.cx)?
+    let alike = alike(&args.iter().collect::<Vec<_>>(), args.cx)?;
+    let compared = alike.as_deref().unwrap_or(args);
+    let mut best = 0;
+    for at in 1..compared.len() {
+        if let Some(order) = compare(&compared[at], &compared[best], args.collation, args.cx)?
             && if greatest { order.is_gt() } else { order.is_lt() }
         {
-            best = value;
+            best = at;
         }
     }
-    Ok(best.clone())
+    Ok(args[best].clone())
 }
 
 fn coalesce(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {

@@ -5,17 +5,17 @@
 
 use std::borrow::Cow;
 
-use super::super::compare::compare;
+use super::super::compare::{alike, compare};
 use super::super::convert::{local, to_bits, to_bytes, to_decimal, to_f64, to_i64, to_text};
-use super::{Arguments, Function, MANY};
+use super::{Arguments, Function, MANY, locale};
 use crate::collation::Collation;
-use crate::error::{ER_WARN_ALLOWED_PACKET_OVERFLOWED, SqlError};
+use crate::error::{ER_UNKNOWN_LOCALE, ER_WARN_ALLOWED_PACKET_OVERFLOWED, SqlError};
 use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("concat", 1, MANY, concat, joined).keeps_collation(),
-    Function::new("concat_ws", 2, MANY, concat_ws, joined).takes_null().keeps_collation(),
+    Function::new("concat", 1, MANY, concat, joined).keeps_collation().joins(),
+    Function::new("concat_ws", 2, MANY, concat_ws, joined).takes_null().keeps_collation().joins(),
     Function::new("length", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64)), |_| ResultType::integer(10)),
     Function::new("octet_length", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64)), |_| ResultType::integer(10)),
     Function::new(
@@ -46,8 +46,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("replace", 3, 3, replace, long_string).keeps_collation(),
     Function::new("repeat", 2, 2, repeat, long_string).keeps_collation(),
     Function::new("space", 1, 1, space, long_string),
-    Function::new("lpad", 3, 3, |a| pad(a, true), long_string).keeps_collation(),
-    Function::new("rpad", 3, 3, |a| pad(a, false), long_string).keeps_collation(),
+    Function::new("lpad", 3, 3, |a| pad(a, true), long_string).keeps_collation().joins(),
+    Function::new("rpad", 3, 3, |a| pad(a, false), long_string).keeps_collation().joins(),
     Function::new("instr", 2, 2, |a| locate(a, &a[0], &a[1], 1), |_| ResultType::integer(11)),
     Function::new("locate", 2, 3, locate_from, |_| ResultType::integer(11)),
     Function::new("position", 2, 2, locate_from, |_| ResultType::integer(11)),
@@ -65,11 +65,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("unhex", 1, 1, unhex, |a| ResultType::string(a[0].length / 2 + 1, Collation::Binary)),
     Function::new("strcmp", 2, 2, strcmp, |_| ResultType::integer(2)),
     Function::new("field", 2, MANY, field, |_| ResultType::integer(3)).takes_null(),
-    Function::new("elt", 2, MANY, elt, |a| joined(&a[1..])).takes_null().keeps_collation(),
+    Function::new("elt", 2, MANY, elt, |a| joined(&a[1..])).takes_null().keeps_collation().joins(),
     Function::new("find_in_set", 2, 2, find_in_set, |_| ResultType::integer(3)),
-    Function::new("insert", 4, 4, insert, long_string).keeps_collation(),
+    Function::new("insert", 4, 4, insert, long_string).keeps_collation().joins(),
     Function::new("quote", 1, 1, quote, long_string).takes_null().keeps_collation(),
-    Function::new("format", 2, 3, format, |_| ResultType::string(100, Collation::DEFAULT)),
+    Function::new("format", 2, 3, format, |_| ResultType::string(100, Collation::DEFAULT)).takes_null(),
     Function::new(
         "bin",
         1,
@@ -349,11 +349,10 @@ fn locate(args: &Arguments<'_, '_>, text: &Value, wanted: &Value, from: i64) -> 
         return Ok(Value::Int(from as i64 + 1));
     }
     let units = unit_count(&wanted, binary);
-    let exact = binary || !matches!(args.collation, Collation::Utf8mb4_0900AiCi | Collation::Utf8mb4GeneralCi);
     for unit in from..starts.len() - 1 {
         let Some(&end) = starts.get(unit + units) else { break };
         let window = &text[starts[unit]..end];
-        if window == &*wanted || (!exact && Collation::Utf8mb4_0900AiCi.equal(window, &wanted)) {
+        if window == &*wanted || (!binary && args.collation.equal(window, &wanted)) {
             return Ok(Value::Int(unit as i64 + 1));
         }
     }
@@ -422,8 +421,10 @@ fn field(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     if args[0].is_null() {
         return Ok(Value::Int(0));
     }
-    for (at, candidate) in args[1..].iter().enumerate() {
-        if compare(&args[0], candidate, args.collation, args.cx)?.is_some_and(|order| order.is_eq()) {
+    let alike = alike(&args.iter().collect::<Vec<_>>(), args.cx)?;
+    let compared = alike.as_deref().unwrap_or(args);
+    for (at, candidate) in compared[1..].iter().enumerate() {
+        if compare(&compared[0], candidate, args.collation, args.cx)?.is_some_and(|order| order.is_eq()) {
             return Ok(Value::Int(at as i64 + 1));
         }
     }
@@ -482,8 +483,21 @@ fn quote(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     args.string(quoted, "quote")
 }
 
-/// FORMAT(number, digits): groups of three digits, as in the locale en_US.
+/// FORMAT(number, digits, locale): rounded, with the point and the groups of digits of the locale.
 fn format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    if args[0].is_null() || args[1].is_null() {
+        return Ok(Value::Null);
+    }
+    let style = match args.get(2) {
+        None => locale::ENGLISH,
+        Some(name) => match locale::of(&to_text(name)) {
+            Some(style) => style,
+            None => {
+                args.cx.statement.warn(SqlError::new(ER_UNKNOWN_LOCALE, &[name]))?;
+                locale::ENGLISH
+            }
+        },
+    };
     let digits = to_i64(&args[1], args.cx)?.clamp(0, 30) as u8;
     let text = match &args[0] {
         Value::Double(_) | Value::Float(_) | Value::Text(_) | Value::Bytes(_) => {
@@ -491,19 +505,5 @@ fn format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
         }
         exact => to_decimal(exact, args.cx)?.round_to(digits).to_string(),
     };
-    let (sign, text) = text.strip_prefix('-').map_or(("", &*text), |rest| ("-", rest));
-    let (integer, fraction) =
-        text.split_once('.').map_or((text, None), |(integer, fraction)| (integer, Some(fraction)));
-    let mut grouped = String::from(sign);
-    for (at, digit) in integer.chars().enumerate() {
-        if at > 0 && (integer.len() - at) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    if let Some(fraction) = fraction {
-        grouped.push('.');
-        grouped.push_str(fraction);
-    }
-    Ok(Value::text(grouped))
+    Ok(Value::text(style.write(&text)))
 }

@@ -1,13 +1,13 @@
 //! Functions of dates and times. "Now" is when the statement started, except in SYSDATE.
 
-use super::super::convert::{at, now, to_datetime, to_decimal, to_i64, to_text, to_time, today};
+use super::super::convert::{at, is_time, now, to_datetime, to_decimal, to_i64, to_text, to_time, today, truncated};
 use super::{Arguments, Function};
 use crate::collation::Collation;
 use crate::error::{ER_WRONG_VALUE_FOR_TYPE, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::temporal::calendar::{EPOCH_TO_DAYS, day_of_year, days_in_month, week, weekday};
-use crate::types::temporal::{DAY_US, Date, DateTime, MAX_TIMESTAMP_US, SECOND_US, Time, TimeZone, format};
-use crate::types::{FieldType, NOT_FIXED_DECIMALS, ResultType, SqlMode};
+use crate::types::temporal::{Date, DateTime, MAX_TIMESTAMP_US, SECOND_US, Time, TimeZone, format};
+use crate::types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -36,8 +36,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("timestamp", 1, 2, timestamp, |a| ResultType::temporal(FieldType::DateTime, fraction(&a[0]))),
     Function::new("datediff", 2, 2, date_difference, |_| ResultType::integer(7)),
     Function::new("timediff", 2, 2, time_difference, |a| time(fraction(&a[0]).max(fraction(&a[1])))),
-    Function::new("addtime", 2, 2, |a| add_time(a, 1), |_| text(29)),
-    Function::new("subtime", 2, 2, |a| add_time(a, -1), |_| text(29)),
+    Function::new("addtime", 2, 2, |a| add_time(a, 1), add_time_type),
+    Function::new("subtime", 2, 2, |a| add_time(a, -1), add_time_type),
     Function::new("date_format", 2, 2, date_format, |a| text(a[1].length.saturating_mul(10))),
     Function::new("time_format", 2, 2, time_format, |a| text(a[1].length.saturating_mul(10))),
     Function::new("str_to_date", 2, 2, str_to_date, |_| ResultType::temporal(FieldType::DateTime, 0)),
@@ -182,37 +182,69 @@ fn date_difference(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 }
 
 fn time_difference(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let is_time =
-        |value: &Value| matches!(value, Value::Time(_)) || (value.is_string() && !to_text(value).contains('-'));
-    let (difference, fsp) = if is_time(&args[0]) && is_time(&args[1]) {
-        let (Some(a), Some(b)) = (to_time(&args[0], args.cx)?, to_time(&args[1], args.cx)?) else {
-            return Ok(Value::Null);
-        };
-        (a.micros - b.micros, a.fsp.max(b.fsp))
-    } else if is_time(&args[0]) != is_time(&args[1]) {
-        return Ok(Value::Null);
-    } else {
-        let (Some(a), Some(b)) = (to_datetime(&args[0], args.cx)?, to_datetime(&args[1], args.cx)?) else {
-            return Ok(Value::Null);
-        };
-        (a.micros() - b.micros(), a.fsp().max(b.fsp()))
+    let (difference, fsp) = match (is_time(&args[0]), is_time(&args[1])) {
+        (true, true) => {
+            let (Some(a), Some(b)) = (to_time(&args[0], args.cx)?, to_time(&args[1], args.cx)?) else {
+                return Ok(Value::Null);
+            };
+            (a.micros - b.micros, a.fsp.max(b.fsp))
+        }
+        (false, false) => {
+            let (Some(a), Some(b)) = (to_datetime(&args[0], args.cx)?, to_datetime(&args[1], args.cx)?) else {
+                return Ok(Value::Null);
+            };
+            (a.micros() - b.micros(), a.fsp().max(b.fsp()))
+        }
+        _ => return Ok(Value::Null),
     };
-    Ok(Value::Time(Time::clamped(difference, fsp).0))
+    within_range(difference, fsp, args).map(Value::Time)
+}
+
+/// A time, cut to the range of TIME with a warning.
+fn within_range(micros: i64, fsp: u8, args: &Arguments<'_, '_>) -> Result<Time, SqlError> {
+    let (time, in_range) = Time::clamped(micros, fsp);
+    if !in_range {
+        let whole = Value::text(Time { micros, fsp }.to_string());
+        args.cx.statement.warn(truncated("time", &whole))?;
+    }
+    Ok(time)
+}
+
+/// A date with a time stays one, a time one; of anything else the sum is text.
+fn add_time_type(args: &[ResultType]) -> ResultType {
+    let digits = fraction(&args[0]).max(fraction(&args[1]));
+    match args[0].field {
+        FieldType::Time => time(digits),
+        FieldType::DateTime | FieldType::Timestamp => ResultType::temporal(FieldType::DateTime, digits),
+        _ => text(29),
+    }
 }
 
 fn add_time(args: &Arguments<'_, '_>, sign: i64) -> Result<Value, SqlError> {
+    // What is added is a span: a date with a time is none.
+    if !is_time(&args[1]) {
+        return Ok(Value::Null);
+    }
     let Some(added) = to_time(&args[1], args.cx)? else { return Ok(Value::Null) };
-    let is_time = matches!(args[0], Value::Time(_))
-        || (args[0].is_string() && !to_text(&args[0]).trim_start_matches('-').contains('-'));
-    let sum = if is_time {
+    let sum = if is_time(&args[0]) || matches!(args[0], Value::Date(_)) {
         let Some(start) = to_time(&args[0], args.cx)? else { return Ok(Value::Null) };
-        Value::Time(Time::clamped(start.micros + sign * added.micros, start.fsp.max(added.fsp)).0)
+        Value::Time(within_range(start.micros + sign * added.micros, start.fsp.max(added.fsp), args)?)
     } else {
         let Some(start) = to_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
         let sum = DateTime::from_micros(start.micros() + sign * added.micros, start.fsp().max(added.fsp));
         sum.map_or(Value::Null, Value::DateTime)
     };
-    Ok(if sum.is_null() { sum } else { Value::text(sum.to_string()) })
+    // Text shows a fraction in full, or none.
+    Ok(match (&args[0], sum) {
+        (Value::Time(_) | Value::DateTime(_), sum) | (_, sum @ Value::Null) => sum,
+        (_, Value::Time(time)) => Value::text(Time { fsp: text_fsp(time.micros), ..time }.to_string()),
+        (_, Value::DateTime(value)) => Value::text(value.with_fsp(text_fsp(value.micros_of_day())).to_string()),
+        (_, other) => other,
+    })
+}
+
+fn text_fsp(micros: i64) -> u8 {
+    if micros % SECOND_US == 0 { 0 } else { 6 }
 }
 
 fn date_format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -222,27 +254,26 @@ fn date_format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 
 fn time_format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let Some(time) = to_time(&args[0], args.cx)? else { return Ok(Value::Null) };
-    let of_day = DateTime::new(Date::ZERO, time.micros.rem_euclid(DAY_US), time.fsp);
-    Ok(format::write(of_day, &to_text(&args[1])).map_or(Value::Null, Value::text))
+    Ok(format::write_time(time, &to_text(&args[1])).map_or(Value::Null, Value::text))
 }
 
 fn str_to_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let mode = args.cx.statement.sql_mode();
-    let allowed = |read: &format::Read| {
-        let date = read.value.date();
-        let refused = if date.is_zero() { SqlMode::NO_ZERO_DATE } else { SqlMode::NO_ZERO_IN_DATE };
-        (!read.has_date && read.has_time) || !date.is_incomplete() || !mode.contains(refused)
-    };
+    let allowed = |read: &format::Read| (!read.has_date && read.has_time) || mode.allows_date(read.value.date());
     let Some(read) = format::read(&to_text(&args[0]), &to_text(&args[1])).filter(allowed) else {
         let what = [&"datetime" as &dyn std::fmt::Display, &args[0], &"str_to_date"];
         args.cx.statement.warn(SqlError::new(ER_WRONG_VALUE_FOR_TYPE, &what))?;
         return Ok(Value::Null);
     };
-    Ok(match (read.has_date, read.has_time) {
-        (true, false) => Value::Date(read.value.date()),
-        (false, true) => of_day(read.value),
-        _ => Value::DateTime(read.value),
-    })
+    let (kind, value) = match (read.has_date, read.has_time) {
+        (false, true) => ("time", of_day(read.value)),
+        (true, true) => ("datetime", Value::DateTime(read.value)),
+        (_, false) => ("date", Value::Date(read.value.date())),
+    };
+    if read.cut {
+        args.cx.statement.warn(truncated(kind, &args[0]))?;
+    }
+    Ok(value)
 }
 
 fn unix_timestamp(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -255,14 +286,22 @@ fn unix_timestamp(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     Ok(Value::Decimal(Decimal::new(timestamp.micros.into(), 6).truncate_to(value.fsp())))
 }
 
+/// An argument in seconds: as microseconds, and how many digits of its fraction the result shows.
+fn seconds(arg: &Value, args: &Arguments<'_, '_>) -> Result<(i128, u8), SqlError> {
+    let number = to_decimal(arg, args.cx)?;
+    let exact = matches!(arg, Value::Decimal(_) | Value::Int(_) | Value::UInt(_));
+    let fsp = if exact { number.scale().min(6) } else { 6 };
+    // Digits that a quotient does not show are cut, others that do not fit are rounded.
+    let number = if number.scale() < 6 { number.truncate_to(number.scale()) } else { number };
+    Ok((number.round_to(6).to_i128_unscaled(), fsp))
+}
+
 fn from_unixtime(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let seconds = to_decimal(&args[0], args.cx)?;
-    let scale = seconds.scale().min(6);
-    let micros = seconds.round_to(6).to_i128_unscaled();
-    if seconds.is_negative() || micros > i128::from(MAX_TIMESTAMP_US) || (micros == 0 && !seconds.is_zero()) {
+    let (micros, fsp) = seconds(&args[0], args)?;
+    if !(0..=i128::from(MAX_TIMESTAMP_US)).contains(&micros) {
         return Ok(Value::Null);
     }
-    let value = at(micros as i64, args.cx, scale);
+    let value = at(micros as i64, args.cx, fsp);
     let Some(wanted) = args.get(1) else { return Ok(Value::DateTime(value)) };
     Ok(format::write(value, &to_text(wanted)).map_or(Value::Null, Value::text))
 }
@@ -325,20 +364,22 @@ fn make_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 
 fn make_time(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let (hours, minutes) = (to_i64(&args[0], args.cx)?, to_i64(&args[1], args.cx)?);
-    let seconds = to_decimal(&args[2], args.cx)?;
-    let micros = i64::try_from(seconds.round_to(6).to_i128_unscaled()).unwrap_or(-1);
+    let (micros, fsp) = seconds(&args[2], args)?;
+    let micros = i64::try_from(micros).unwrap_or(-1);
     if !(0..60).contains(&minutes) || !(0..60 * SECOND_US).contains(&micros) {
         return Ok(Value::Null);
     }
     let span = (hours.unsigned_abs().min(10_000) as i64 * 3600 + minutes * 60) * SECOND_US + micros;
-    Ok(Value::Time(Time::clamped(if hours < 0 { -span } else { span }, seconds.scale().min(6)).0))
+    within_range(if hours < 0 { -span } else { span }, fsp, args).map(Value::Time)
 }
 
 fn sec_to_time(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let seconds = to_decimal(&args[0], args.cx)?;
-    let fsp = seconds.scale().min(6);
-    let micros = seconds.round_to(6).to_i128_unscaled().clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-    Ok(Value::Time(Time::clamped(micros, fsp).0))
+    let (micros, fsp) = seconds(&args[0], args)?;
+    let (time, in_range) = Time::clamped(micros.clamp(i64::MIN.into(), i64::MAX.into()) as i64, fsp);
+    if !in_range {
+        args.cx.statement.warn(truncated("time", &args[0]))?;
+    }
+    Ok(Value::Time(time))
 }
 
 fn convert_tz(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {

@@ -142,6 +142,161 @@ fn dates() {
 }
 
 #[test]
+fn times_have_a_sign_and_any_number_of_hours() {
+    let format = |time, format| call("time_format", [text(time), text(format)]);
+    check(format("30:00:00", "%H %h %k %l %i %p %r %T"), "30 06 30 6 00 AM 06:00:00 AM 30:00:00");
+    check(format("-30:10:00", "%H"), "-30");
+    check(format("100:00:00", "%H %k %h %I %l"), "100 100 04 04 4");
+    check(format("10:11:12.123456", "%f %s %S"), "123456 12 12");
+    check(format("10:00:00", "%a"), "NULL");
+    for (part, expected) in [("hour", "10"), ("minute", "20"), ("second", "30")] {
+        check(call(part, [text("-10:20:30")]), expected);
+        check(call(part, [time("-10:20:30")]), expected);
+    }
+    check(call("microsecond", [text("-10:20:30.123")]), "123000");
+    check(Expr::extract(IntervalUnit::Hour, text("-10:20:30")), "-10");
+    check(Expr::extract(IntervalUnit::HourSecond, time("-10:20:30")), "-102030");
+    check(Expr::extract(IntervalUnit::DayHour, time("-30:20:10")), "-30");
+    check(Expr::extract(IntervalUnit::DaySecond, text("2024-01-05 10:20:30")), "5102030");
+    check(call("time_to_sec", [text("-10:20:30")]), "-37230");
+    let difference = |a: Expr, b: Expr| call("timediff", [a, b]);
+    check(difference(text("-10:00:00"), text("10:00:00")), "-20:00:00");
+    check(difference(text("10:00:00"), text("-10:00:00")), "20:00:00");
+    check(difference(text("-1:0:0"), text("-2:0:0")), "01:00:00");
+    check(difference(text("10:00:00"), text("2024-01-01 00:00:00")), "NULL");
+    check(difference(text("2024-01-01 00:00:00"), text("2024-01-02 00:00:00")), "-24:00:00");
+    check(difference(text("838:00:00"), text("-838:00:00")), "838:59:59 !1292");
+    check(difference(text("10:00:00.5"), text("1:0:0.25")), "09:00:00.25");
+    check(difference(int(100_000), int(95_959)), "00:00:01");
+    check(difference(int(20_240_102_000_000), int(20_240_101_000_000)), "24:00:00");
+}
+
+#[test]
+fn sums_with_a_time_keep_its_kind() {
+    let add = |a: Expr, b: Expr| call("addtime", [a, b]);
+    check(add(text("10:00:00"), text("1:0:0.5")), "11:00:00.500000");
+    check(add(time("10:00:00"), text("1:0:0.5")), "11:00:00.5");
+    check(add(text("2024-01-01 10:00:00"), text("1:0:0")), "2024-01-01 11:00:00");
+    check(add(text("2024-01-01 10:00:00.5"), text("1:0:0")), "2024-01-01 11:00:00.500000");
+    check(add(datetime("2024-01-01 10:00:00"), text("1:0:0.25")), "2024-01-01 11:00:00.25");
+    check(call("subtime", [text("10:00:00.5"), text("1:0:0.5")]), "09:00:00");
+    check(call("subtime", [time("10:00:00.5"), time("1:0:0.5")]), "09:00:00.0");
+    check(add(int(100_000), int(1)), "10:00:01");
+    check(add(decimal("100000.5"), int(1)), "10:00:01.500000");
+    check(add(date("2024-01-01"), text("1:0:0")), "01:00:00");
+    check(add(text("10:00:00"), text("2024-01-01 10:00:00")), "NULL");
+    check(add(text("10:00:00"), datetime("2024-01-01 10:00:00")), "NULL");
+    check(add(text("838:00:00"), text("10:00:00")), "838:59:59 !1292");
+    check(add(text("-10:00:00"), text("1:0:0")), "-09:00:00");
+    let field = |first: Expr| call("addtime", [first, text("1:0:0")]).result_type(&[]).field;
+    assert_eq!(field(time("10:00:00")), FieldType::Time);
+    assert_eq!(field(datetime("2024-01-01 10:00:00")), FieldType::DateTime);
+    assert_eq!(field(text("10:00:00")), FieldType::VarString);
+}
+
+#[test]
+fn text_that_ends_before_its_format_is_read_so_far() {
+    let read = |text: &str, format: &str| {
+        let session = Session { sql_mode: SqlMode::EMPTY, ..Session::new() };
+        let read = call("str_to_date", [self::text(text), self::text(format)]);
+        let read = eval_in(&session, &read).unwrap().to_string();
+        let warnings = session.warnings.borrow().len();
+        (read, warnings)
+    };
+    for (text, format, expected, warnings) in [
+        ("2024-05-06", "%Y-%m-%d %H:%i:%s", "2024-05-06 00:00:00", 0),
+        ("2024-05-06 10", "%Y-%m-%d %H:%i:%s", "2024-05-06 10:00:00", 0),
+        ("2024-05", "%Y-%m-%d", "2024-05-00", 0),
+        ("2024-", "%Y-%m-%d", "2024-00-00", 0),
+        ("10", "%H", "10:00:00", 0),
+        ("", "%Y", "0000-00-00", 0),
+        ("abc", "abc", "0000-00-00", 0),
+        ("2024-01-01", "%Y-%m-%d %f", "2024-01-01 00:00:00.000000", 0),
+        ("2024-05-06 10:11:12", "%Y-%m-%d", "2024-05-06", 1),
+        ("2024-01-01abc", "%Y-%m-%d", "2024-01-01", 1),
+        ("25:00:00", "%H:%i:%s", "NULL", 1),
+    ] {
+        assert_eq!(read(text, format), (expected.to_owned(), warnings), "{text}, {format}");
+    }
+    check(call("str_to_date", [text("2024-05"), text("%Y-%m-%d")]), "NULL !1411");
+}
+
+#[test]
+fn seconds_show_the_digits_of_their_number() {
+    let two_thirds = || Expr::arithmetic(ArithmeticOp::Divide, int(2), int(3)).unwrap();
+    check(call("sec_to_time", [two_thirds()]), "00:00:00.6666");
+    check(call("maketime", [int(1), int(1), two_thirds()]), "01:01:00.6666");
+    check(call("from_unixtime", [two_thirds()]), "1970-01-01 00:00:00.6666");
+    check(call("sec_to_time", [decimal("1.1234567")]), "00:00:01.123457");
+    check(call("sec_to_time", [text("1.5")]), "00:00:01.500000");
+    check(call("sec_to_time", [double(1.5)]), "00:00:01.500000");
+    check(call("sec_to_time", [decimal("-1.5")]), "-00:00:01.5");
+    check(call("maketime", [int(900), int(0), int(0)]), "838:59:59 !1292");
+}
+
+#[test]
+fn locales_write_numbers_their_way() {
+    let format = |locale: Expr| call("format", [decimal("123456789.891"), int(2), locale]);
+    for (locale, expected) in [
+        ("en_US", "123,456,789.89"),
+        ("de_DE", "123.456.789,89"),
+        ("DE_de", "123.456.789,89"),
+        ("fr_FR", "123456789,89"),
+        ("de_CH", "123'456'789.89"),
+        ("en_IN", "12,34,56,789.89"),
+        ("ru_RU", "123 456 789,89"),
+        ("ar_SA", "123456789.89"),
+        ("xx", "123,456,789.89 !1649"),
+    ] {
+        check(format(text(locale)), expected);
+    }
+    check(format(null()), "123,456,789.89 !1649");
+    check(call("format", [decimal("-1234.5"), int(0), text("de_DE")]), "-1.235");
+    check(call("format", [null(), int(0)]), "NULL");
+}
+
+#[test]
+fn a_seed_begins_a_sequence() {
+    let session = Session::new();
+    let next = |expr: &Expr| eval_in(&session, expr).unwrap().to_string();
+    let rand = call("rand", [int(3)]);
+    assert_eq!(
+        [next(&rand), next(&rand), next(&rand)],
+        ["0.9057697559760601", "0.37307905813034536", "0.14808605345719125"]
+    );
+    check(call("rand", [null()]), "0.15522042769493574");
+    check(call("rand", [int(-1)]), "0.9050373219931845");
+    // A seed of the row begins anew.
+    let rand = call("rand", [Expr::column(0, "n", ResultType::integer(11))]);
+    let cx = EvalContext { params: &[], statement: &session };
+    for (n, expected) in [(1, "0.40540353712197724"), (2, "0.6555866465490187"), (1, "0.40540353712197724")] {
+        assert_eq!(rand.eval(&[Value::Int(n)], &cx).unwrap().to_string(), expected);
+    }
+}
+
+#[test]
+fn letters_are_found_as_the_collation_folds_them() {
+    let column = |collation, text: &str| {
+        let column = Expr::column(0, "c", ResultType::string(10, collation));
+        (column, [Value::text(text)])
+    };
+    let session = Session::new();
+    let cx = EvalContext { params: &[], statement: &session };
+    for (collation, text, wanted, expected) in [
+        (Collation::Utf8mb4_0900AiCi, "straße", "SS", 0),
+        (Collation::Utf8mb4GeneralCi, "straße", "s", 1),
+        (Collation::Utf8mb4GeneralCi, "xß", "s", 2),
+        (Collation::Utf8mb4_0900AiCi, "xß", "s", 0),
+        (Collation::Utf8mb4GeneralCi, "xÉ", "e", 2),
+        (Collation::Utf8mb4Bin, "xÉ", "é", 0),
+    ] {
+        let (column, row) = column(collation, text);
+        let found = call("locate", [self::text(wanted), column]).eval(&row, &cx).unwrap();
+        assert_eq!(found, Value::Int(expected), "{wanted} in {text} under {collation:?}");
+    }
+}
+
+#[test]
 fn intervals() {
     use IntervalUnit::{Day, DaySecond, Hour, HourMinute, Microsecond, Minute, Month, Second, Week, Year, YearMonth};
     let add = |date: Expr, amount: Expr, unit| Expr::DateAdd {

@@ -89,9 +89,20 @@ fn comparison_converts_to_the_stronger_kind() {
     check(compare(Equal, decimal("1.10"), decimal("1.1")), "1");
     check(compare(Equal, int(i64::MAX), decimal("9223372036854775807.5")), "0");
     check(compare(Greater, date("2020-01-02"), text("2020-1-1")), "1");
-    check(compare(Equal, date("2020-01-02"), text("junk")), "NULL !1292");
+    check(compare(Equal, date("2020-01-02"), text("junk")), "error 1525");
+    check(compare(Greater, text("2024-02-30"), date("2020-01-02")), "error 1525");
+    check(compare(Greater, date("2020-01-02"), text("0000-00-00")), "error 1525");
+    check(compare(Equal, date("2020-01-02"), text("2020-01-02x")), "1 !1292");
+    check(compare(Less, time("-10:00:00"), text("junk")), "1 !1292");
+    check(Expr::in_list(date("2020-01-02"), vec![text("2020-1-2"), text("x")], false).unwrap(), "1");
+    check(Expr::in_list(date("2020-01-02"), vec![text("x"), text("2020-1-2")], true).unwrap(), "error 1525");
+    check(Expr::between(date("2020-01-02"), text("2020-01-01"), text("junk"), false).unwrap(), "error 1525");
     check(compare(Equal, date("2020-01-02"), datetime("2020-01-02 00:00:00")), "1");
     check(compare(Equal, datetime("2020-01-02 00:00:00"), int(20200102000000)), "1");
+    check(compare(Equal, datetime("2020-01-02 00:00:00"), int(20200102)), "1");
+    check(compare(Greater, datetime("2020-01-02 00:00:00"), int(20200101)), "1");
+    check(compare(Greater, date("2020-01-02"), int(0)), "1");
+    check(compare(Equal, date("2020-01-02"), decimal("200102.0")), "1");
     check(compare(Equal, time("10:00:00"), text("10:00")), "1");
     check(compare(Equal, null(), null()), "NULL");
     check(compare(CompareOp::NullSafeEqual, null(), null()), "1");
@@ -150,6 +161,62 @@ fn quotients_keep_digits_that_they_do_not_show() {
 }
 
 #[test]
+fn text_of_a_row_that_is_no_date_is_the_zero_date() {
+    let session = Session::new();
+    let column = Expr::column(0, "s", ResultType::string(10, Collation::DEFAULT));
+    let condition = compare(CompareOp::Greater, date("2020-01-02"), column);
+    let cx = EvalContext { params: &[], statement: &session };
+    assert_eq!(condition.condition(&[Value::text("junk")], &cx).unwrap(), Some(true));
+    assert_eq!(*session.warnings.borrow(), [1292]);
+}
+
+#[test]
+fn a_constant_beside_a_year_is_one() {
+    let year = |year: u64| {
+        let column_type = ResultType::of_column(&crate::types::ColumnType::Year, true);
+        (Expr::column(0, "y", column_type), [Value::UInt(year)])
+    };
+    let session = Session::new();
+    let cx = EvalContext { params: &[Value::Int(24)], statement: &session };
+    for (of_row, op, constant, expected) in [
+        (2024, CompareOp::Equal, int(24), true),
+        (2024, CompareOp::Equal, text("24"), true),
+        (2024, CompareOp::Equal, param(0), true),
+        (2024, CompareOp::Equal, decimal("24.0"), true),
+        (2024, CompareOp::Equal, decimal("24.5"), false),
+        (2024, CompareOp::Equal, int(124), false),
+        (2024, CompareOp::Less, int(25), true),
+        (2024, CompareOp::Greater, int(99), true),
+        (0, CompareOp::Equal, int(0), true),
+        (0, CompareOp::Equal, text("0"), false),
+        (0, CompareOp::Equal, text("0000"), true),
+        (0, CompareOp::Less, int(70), true),
+    ] {
+        let (column, row) = year(of_row);
+        let condition = compare(op, column, constant);
+        assert_eq!(condition.condition(&row, &cx).unwrap(), Some(expected), "{of_row}: {condition}");
+    }
+}
+
+#[test]
+fn the_negative_of_an_unsigned_number_has_a_range() {
+    let negative = |expr| Expr::Unary(UnaryOp::Negate, Box::new(expr));
+    let session = Session::new();
+    let cx = EvalContext { params: &[], statement: &session };
+    for (value, expected) in [
+        (Value::UInt(5), Ok("-5")),
+        (Value::UInt(1 << 63), Ok("-9223372036854775808")),
+        (Value::UInt((1 << 63) + 1), Err(1690)),
+        (Value::Int(i64::MIN), Err(1690)),
+    ] {
+        let seen = negative(Expr::column(0, "c", ResultType::unsigned(20))).eval(&[value], &cx);
+        assert_eq!(seen.map(|value| value.to_string()).map_err(|error| error.errno), expected.map(str::to_owned));
+    }
+    check(negative(uint((1 << 63) + 1)), "-9223372036854775809");
+    check(negative(int(i64::MIN)), "9223372036854775808");
+}
+
+#[test]
 fn logic_knows_the_unknown() {
     let and = |a, b| Expr::And(vec![a, b]);
     let or = |a, b| Expr::Or(vec![a, b]);
@@ -205,6 +272,10 @@ fn branches_become_one_type() {
     check(call("greatest", [int(1), decimal("2.25"), int(2)]), "2.25");
     check(call("least", [text("b"), text("A")]), "A");
     check(call("greatest", [int(1), null()]), "NULL");
+    check(call("greatest", [text("10"), int(9), text("8")]), "10");
+    check(call("least", [text("10"), int(9), text("8")]), "8");
+    check(call("field", [text("05"), text("5"), int(5)]), "1");
+    check(call("field", [text("05"), text("5"), text("05")]), "2");
 }
 
 #[test]
@@ -238,6 +309,22 @@ fn columns_beat_literals_and_contradictions_are_refused() {
     assert!(matches!(binary_wins, Expr::Compare(_, _, _, Collation::Utf8mb4Bin)));
     let both = Expr::compare(CompareOp::Equal, column(Collation::DEFAULT), column(Collation::Utf8mb4GeneralCi));
     assert_eq!(both.unwrap_err().errno, 1267);
+    let (general, cast) = (column(Collation::Utf8mb4GeneralCi), column(Collation::DEFAULT));
+    for joined in ["coalesce", "ifnull", "concat", "concat_ws"] {
+        let joined = call(joined, [general.clone(), cast.clone()]);
+        let compared = Expr::compare(CompareOp::Equal, joined.clone(), text("a"));
+        assert_eq!(
+            compared.unwrap_err().message,
+            "Illegal mix of collations (utf8mb4_bin,NONE) and \
+             (utf8mb4_0900_ai_ci,COERCIBLE) for operation '='"
+        );
+        let settled = Expr::Collate(Box::new(joined), Collation::Utf8mb4Bin);
+        assert!(Expr::compare(CompareOp::Equal, settled, text("a")).is_ok());
+    }
+    for compared in ["locate", "greatest", "nullif", "strcmp"] {
+        assert_eq!(Expr::call(compared, vec![general.clone(), cast.clone()]).unwrap_err().errno, 1267, "{compared}");
+    }
+    assert_eq!(Expr::in_list(general, vec![cast, text("a")], false).unwrap_err().errno, 1270);
     let explicit = Expr::Collate(Box::new(column(Collation::DEFAULT)), Collation::Utf8mb4GeneralCi);
     let settled = compare(CompareOp::Equal, explicit, column(Collation::DEFAULT));
     assert!(matches!(settled, Expr::Compare(_, _, _, Collation::Utf8mb4GeneralCi)));

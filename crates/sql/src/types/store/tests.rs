@@ -2,13 +2,23 @@ use super::*;
 use crate::collation::Collation;
 use crate::types::LobSize;
 
+/// 2024-02-29 12:30:45 UTC.
+const NOW_US: i64 = 1_709_209_845_000_000;
+
 /// What is stored in strict mode, or the error's number; and what is stored in a permissive one, with
 /// the number of its warning.
 fn both(value: Value, column_type: &ColumnType) -> (Result<String, u16>, (String, Option<u16>)) {
     let run = |sql_mode| {
         let mut warning = None;
         let mut note = |error: SqlError| warning = Some(error.errno);
-        let mut cx = StoreContext { column: "c", row: 1, sql_mode, time_zone: TimeZone::UTC, warnings: &mut note };
+        let mut cx = StoreContext {
+            column: "c",
+            row: 1,
+            sql_mode,
+            time_zone: TimeZone::UTC,
+            now_us: NOW_US,
+            warnings: &mut note,
+        };
         let stored =
             store(value.clone(), column_type, &mut cx).map(|value| value.to_string()).map_err(|error| error.errno);
         (stored, warning)
@@ -136,12 +146,106 @@ fn zero_dates_are_up_to_the_mode() {
 }
 
 #[test]
+fn fractions_of_numbers_are_those_of_seconds() {
+    let number = |text: &str| Value::Decimal(Decimal::parse(text).unwrap());
+    let time = |fsp| ColumnType::Time { fsp };
+    assert_eq!(stored(number("101112.6"), &time(0)), "10:11:13");
+    assert_eq!(stored(number("101112.1256"), &time(3)), "10:11:12.126");
+    assert_eq!(stored(number("-1.5"), &time(0)), "-00:00:02");
+    assert_eq!(stored(number("0.1"), &time(3)), "00:00:00.100");
+    assert_eq!(stored(Value::Double(125.25), &time(3)), "00:01:25.250");
+    assert_eq!(stored(Value::Int(20_240_101_101_112), &time(0)), "10:11:12");
+    assert_eq!(refused(Value::Int(6060), &time(0)), (1292, "00:00:00".into()));
+    let datetime = |fsp| ColumnType::DateTime { fsp };
+    assert_eq!(stored(number("20240101101112.5678"), &datetime(3)), "2024-01-01 10:11:12.568");
+    let (strict, (loose, warning)) = both(number("0.1"), &datetime(0));
+    assert_eq!((strict, loose.as_str(), warning), (Err(1292), "0000-00-00 00:00:00", None));
+    let (strict, (loose, warning)) = both(number("101.5"), &datetime(0));
+    assert_eq!((strict, loose.as_str(), warning), (Err(1292), "2000-01-01 00:00:00", Some(1265)));
+    assert_eq!(refused(number("1.5"), &datetime(0)), (1292, "0000-00-00 00:00:00".into()));
+}
+
+#[test]
+fn a_time_in_a_date_is_one_of_today() {
+    let time = |micros| Value::Time(Time { micros, fsp: 6 });
+    assert_eq!(stored(time(36_000_500_000), &ColumnType::DateTime { fsp: 1 }), "2024-02-29 10:00:00.5");
+    assert_eq!(stored(time(36_000_000_000), &ColumnType::Date), "2024-02-29");
+    assert_eq!(stored(time(-36_000_000_000), &ColumnType::Date), "2024-02-28");
+}
+
+#[test]
+fn numbers_lose_nothing_that_the_column_has() {
+    let decimal = |unsigned| ColumnType::Decimal { precision: 20, scale: 4, unsigned };
+    assert_eq!(stored(Value::Float(16_777_216.0), &decimal(false)), "16777216.0000");
+    assert_eq!(
+        stored(Value::Float(0.1), &ColumnType::Decimal { precision: 20, scale: 10, unsigned: false }),
+        "0.1000000015"
+    );
+    for tiny in ["-0.00001", "-0.0000000001"] {
+        let tiny = Value::Decimal(Decimal::parse(tiny).unwrap());
+        assert_eq!(refused(tiny, &decimal(true)), (1264, "0.0000".into()));
+    }
+    assert_eq!(refused(Value::Double(-1e-10), &decimal(true)), (1264, "0.0000".into()));
+    assert_eq!(stored(Value::Decimal(Decimal::parse("-0.0").unwrap()), &decimal(true)), "0.0000");
+}
+
+#[test]
+fn doubles_are_written_as_wide_as_the_column() {
+    let chars = |chars| ColumnType::Char { chars, collation: Collation::DEFAULT };
+    for (double, width, text) in [
+        (1e10, 5, "1e10"),
+        (1e5, 5, "1e5"),
+        (123_456.0, 5, "1.2e5"),
+        (16_777_216.0, 5, "1.7e7"),
+        (1.234_567_89, 5, "1.235"),
+        (1.0 / 3.0, 5, "0.333"),
+        (-1.0 / 3.0, 6, "-0.333"),
+        (1e-10, 5, "1e-10"),
+        (0.000_123_45, 6, "1.2e-4"),
+        (-1.25e-7, 6, "-1e-7"),
+        (9.99, 2, "10"),
+        (123_456.789, 8, "123456.8"),
+        (99_999.5, 3, "1e5"),
+        (99_999.5, 6, "100000"),
+        (1.5e123, 6, "2e123"),
+        (1.0 / 3.0, 30, "0.3333333333333333"),
+    ] {
+        assert_eq!(stored(Value::Double(double), &chars(width)), text, "{double} in {width}");
+    }
+    assert_eq!(
+        stored(Value::Float(0.1), &ColumnType::VarChar { chars: 30, collation: Collation::DEFAULT }),
+        "0.10000000149011612"
+    );
+    for (double, width) in [(1e10, 3), (1.5e100, 5), (0.5, 1), (-1.25e-7, 4)] {
+        assert_eq!(refused(Value::Double(double), &chars(width)).0, 1406);
+    }
+}
+
+#[test]
+fn years_of_two_digits_are_of_two_centuries() {
+    for (value, year) in [
+        (Value::Int(0), "0"),
+        ("0".into(), "2000"),
+        ("00".into(), "2000"),
+        ("000".into(), "2000"),
+        ("0000".into(), "0"),
+        (Value::Int(24), "2024"),
+        ("24".into(), "2024"),
+        (Value::Int(70), "1970"),
+        (Value::Hex([10].into()), "2010"),
+    ] {
+        assert_eq!(stored(value, &ColumnType::Year), year);
+    }
+}
+
+#[test]
 fn null_stays_null() {
     let mut cx = StoreContext {
         column: "c",
         row: 1,
         sql_mode: SqlMode::DEFAULT,
         time_zone: TimeZone::UTC,
+        now_us: NOW_US,
         warnings: &mut |_| {},
     };
     assert_eq!(store(Value::Null, &ColumnType::Date, &mut cx).unwrap(), Value::Null);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::calendar::{day_of_year, week, weekday};
-use super::{Date, DateTime, SECOND_US};
+use super::{Date, DateTime, SECOND_US, Time};
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -34,9 +34,20 @@ pub fn day_name(weekday: u8) -> &'static str {
 /// Writes `value` as `format` says; `None` where it asks for the name of a zero month or the weekday of
 /// an incomplete date.
 pub fn write(value: DateTime, format: &str) -> Option<String> {
-    let date = value.date();
     let (hour, minute, second, micro) = value.clock();
-    let hour12 = (hour + 11) % 12 + 1;
+    write_parts(Some(value.date()), (u32::from(hour), minute, second, micro), format)
+}
+
+/// Writes a time, which may have more than 24 hours; `None` where `format` asks for what only a date has.
+pub fn write_time(value: Time, format: &str) -> Option<String> {
+    let text = write_parts(None, value.parts(), format)?;
+    Some(if value.micros < 0 { format!("-{text}") } else { text })
+}
+
+fn write_parts(date: Option<Date>, clock: (u32, u8, u8, u32), format: &str) -> Option<String> {
+    let (hour, minute, second, micro) = clock;
+    let hour12 = (hour % 24 + 11) % 12 + 1;
+    let (of_date, date) = (date, date.unwrap_or(Date::ZERO));
     let mut out = String::with_capacity(format.len() + 16);
     let mut chars = format.chars();
     while let Some(c) = chars.next() {
@@ -51,15 +62,15 @@ pub fn write(value: DateTime, format: &str) -> Option<String> {
             None => out.write_char('%'),
             Some('a') => out.write_str(&day_name(weekday_of()?)[..3]),
             Some('b') => out.write_str(&month_name(date.month)?[..3]),
-            Some('c') => write!(out, "{}", date.month),
-            Some('D') => write!(out, "{}{}", date.day, ordinal_suffix(date.day)),
+            Some('c') => write!(out, "{}", of_date?.month),
+            Some('D') => write!(out, "{}{}", of_date?.day, ordinal_suffix(date.day)),
             Some('d') => write!(out, "{:02}", date.day),
-            Some('e') => write!(out, "{}", date.day),
+            Some('e') => write!(out, "{}", of_date?.day),
             Some('f') => write!(out, "{micro:06}"),
             Some('H') => write!(out, "{hour:02}"),
             Some('h' | 'I') => write!(out, "{hour12:02}"),
             Some('i') => write!(out, "{minute:02}"),
-            Some('j') => write!(out, "{:03}", day_of_year(date.year, date.month, date.day)),
+            Some('j') => of_date.map(|date| write!(out, "{:03}", day_of_year(date.year, date.month, date.day)))?,
             Some('k') => write!(out, "{hour}"),
             Some('l') => write!(out, "{hour12}"),
             Some('M') => out.write_str(month_name(date.month)?),
@@ -84,8 +95,8 @@ pub fn write(value: DateTime, format: &str) -> Option<String> {
     Some(out)
 }
 
-fn half_of_day(hour: u8) -> &'static str {
-    if hour < 12 { "AM" } else { "PM" }
+fn half_of_day(hour: u32) -> &'static str {
+    if hour % 24 < 12 { "AM" } else { "PM" }
 }
 
 fn ordinal_suffix(day: u8) -> &'static str {
@@ -107,19 +118,29 @@ pub struct Read {
     pub has_date: bool,
     /// The format names a part of a time.
     pub has_time: bool,
+    /// Text that the format does not name was left over.
+    pub cut: bool,
 }
 
 /// Reads `text` as `format` says (the parts of dates and times; weeks are not supported); `None` if it
-/// does not match or is no date.
+/// does not match or is no date. Where the text ends before the format, the other parts are zero.
 pub fn read(text: &str, format: &str) -> Option<Read> {
     let mut rest = text.trim_ascii_start();
-    let (mut date, mut has_date, mut has_time) = (Date::ZERO, false, false);
+    let mut date = Date::ZERO;
     let (mut hour, mut minute, mut second, mut micro) = (0, 0, 0, 0);
-    let (mut afternoon, mut twelve_hours, mut fsp) = (false, false, 0);
-    let mut chars = expand(format).into_iter().peekable();
+    let (mut afternoon, mut twelve_hours) = (false, false);
+    let format = expand(format);
+    let named = || format.windows(2).filter(|pair| pair[0] == '%').map(|pair| pair[1]);
+    let has_date = named().any(|part| "YycmdeMbDj".contains(part));
+    let has_time = named().any(|part| "HkhIliSsfp".contains(part));
+    let fsp = if named().any(|part| part == 'f') { 6 } else { 0 };
+    let mut chars = format.iter().copied();
     while let Some(c) = chars.next() {
         // Blanks match any number of blanks, and may stand before everything.
         rest = rest.trim_ascii_start();
+        if rest.is_empty() {
+            break;
+        }
         if c.is_whitespace() {
             continue;
         }
@@ -128,11 +149,6 @@ pub fn read(text: &str, format: &str) -> Option<Read> {
             continue;
         }
         let specifier = chars.next()?;
-        match specifier {
-            'Y' | 'y' | 'c' | 'm' | 'd' | 'e' | 'M' | 'b' | 'D' | 'j' => has_date = true,
-            'H' | 'k' | 'h' | 'I' | 'l' | 'i' | 'S' | 's' | 'f' | 'p' => has_time = true,
-            _ => {}
-        }
         match specifier {
             'Y' => date.year = number(&mut rest, 4)? as u16,
             'y' => {
@@ -164,7 +180,6 @@ pub fn read(text: &str, format: &str) -> Option<Read> {
                 let before = rest.len();
                 let digits = number(&mut rest, 6)?;
                 micro = digits * 10u32.pow(6 - (before - rest.len()) as u32);
-                fsp = 6;
             }
             'p' => {
                 afternoon = match rest.get(..2)?.to_ascii_uppercase().as_str() {
@@ -186,7 +201,7 @@ pub fn read(text: &str, format: &str) -> Option<Read> {
     }
     let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
     let value = DateTime::new(date, seconds * SECOND_US + i64::from(micro), fsp);
-    Some(Read { value, has_date, has_time })
+    Some(Read { value, has_date, has_time, cut: !rest.trim_ascii().is_empty() })
 }
 
 /// Writes out the two specifiers that stand for others.

@@ -15,6 +15,8 @@ pub struct Parsed<T> {
     pub cut: bool,
     /// The text had a time of day.
     pub has_time: bool,
+    /// The text had an offset from UTC.
+    pub zoned: bool,
 }
 
 /// Reads a date with or without a time; `None` if it is not one or its parts do not exist in the
@@ -51,11 +53,12 @@ pub fn datetime(text: &str, zone: TimeZone) -> Option<Parsed<DateTime>> {
     } else {
         DateTime::new(date, of_day + micros, fsp)
     };
-    if has_time && let Some(offset) = reader.offset() {
+    let offset = if has_time { reader.offset() } else { None };
+    if let Some(offset) = offset {
         let utc = value.micros() - i64::from(offset.offset_seconds) * SECOND_US;
         value = DateTime::from_micros(utc + i64::from(zone.offset_seconds) * SECOND_US, fsp)?;
     }
-    Some(Parsed { value, cut: reader.at < bytes.len(), has_time })
+    Some(Parsed { value, cut: reader.at < bytes.len(), has_time, zoned: offset.is_some() })
 }
 
 /// Reads YYYYMMDD, YYMMDD, YYYYMMDDhhmmss or YYMMDDhhmmss.
@@ -82,11 +85,9 @@ pub fn datetime_from_number(number: i64) -> Option<DateTime> {
 /// flag of the result says whether the value had to be cut to the range of TIME.
 pub fn time(text: &str) -> Option<(Parsed<Time>, bool)> {
     let text = text.trim_ascii();
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let dated = digits >= 12 || (digits > 0 && matches!(text.as_bytes().get(digits), Some(b'-' | b'/')));
-    if dated && let Some(parsed) = datetime(text, TimeZone::UTC).filter(|parsed| parsed.has_time) {
+    if let Some(parsed) = dated(text) {
         let value = Time { micros: parsed.value.micros_of_day(), fsp: parsed.value.fsp() };
-        return Some((Parsed { value, cut: parsed.cut, has_time: true }, false));
+        return Some((Parsed { value, cut: parsed.cut, has_time: true, zoned: parsed.zoned }, false));
     }
     let (negative, body) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -116,7 +117,15 @@ pub fn time(text: &str) -> Option<(Parsed<Time>, bool)> {
     let (micros, fsp) = reader.fraction();
     let total = ((days.min(1_000_000) * 24 + hours) * 3600 + minutes * 60 + seconds) * SECOND_US + micros;
     let (value, in_range) = Time::clamped(if negative { -total } else { total }, fsp);
-    Some((Parsed { value, cut: reader.at < reader.bytes.len(), has_time: true }, !in_range))
+    Some((Parsed { value, cut: reader.at < reader.bytes.len(), has_time: true, zoned: false }, !in_range))
+}
+
+/// Reads a date with a time, which is all that text for a time may have beside the time itself.
+pub fn dated(text: &str) -> Option<Parsed<DateTime>> {
+    let text = text.trim_ascii();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let may_be = digits >= 12 || (digits > 0 && matches!(text.as_bytes().get(digits), Some(b'-' | b'/')));
+    if may_be { datetime(text, TimeZone::UTC).filter(|parsed| parsed.has_time) } else { None }
 }
 
 /// Reads hhmmss, or the time of day of YYYYMMDDhhmmss.
