@@ -252,6 +252,16 @@ impl Transaction {
         self.store.locks().undo_claims(&mut self.locks, count.saturating_sub(1), true);
     }
 
+    /// How much is claimed: where [`Transaction::take_back_claims`] goes back to.
+    pub fn claims(&self) -> usize {
+        LockManager::claims(&self.locks)
+    }
+
+    /// Takes back the claims after the first `count`, of keys that were not put, with the locks taken for them.
+    pub fn take_back_claims(&mut self, count: usize) {
+        self.store.locks().undo_claims(&mut self.locks, count, false);
+    }
+
     /// Waits until no range lock of another transaction covers `key`. Another may when this returns.
     pub fn await_ranges(&mut self, engine: EngineId, key: &[u8]) -> Result<(), LockError> {
         self.name_lock(engine.0, key);

@@ -95,6 +95,11 @@ pub fn encode(part: &KeyPart, value: &Value, out: &mut Vec<u8>) -> Result<(), Sq
     Ok(())
 }
 
+/// The least key of a column that may be NULL and is not, after the columns of `prefix`.
+pub(crate) fn first_value(prefix: &[u8]) -> Vec<u8> {
+    [prefix, &[1]].concat()
+}
+
 /// The first `chars` characters of `text`.
 pub(crate) fn first_chars(text: &str, chars: usize) -> &str {
     text.char_indices().nth(chars).map_or(text, |(at, _)| &text[..at])

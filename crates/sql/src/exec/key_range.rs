@@ -26,8 +26,8 @@ const RANGE_BYTES: usize = 128;
 pub(super) enum Keys {
     /// Nowhere: no row can match.
     Nothing,
-    /// At the one key of a unique index.
-    Point(Vec<u8>),
+    /// At these keys of a unique index, in key order, each once.
+    Points(Vec<Vec<u8>>),
     /// In these ranges, in key order and apart from each other.
     Ranges(Vec<KeyRange>),
     /// Everywhere: the path cannot be used with these values.
@@ -67,12 +67,12 @@ pub(super) fn keys(access: &Access, table: &Table, run: &Run<'_>) -> Result<Keys
         }
     }
     if access.is_point(table) && !any_null {
-        return Ok(Keys::Point(prefix));
+        return Ok(Keys::Points(vec![prefix]));
     }
-    tail(access, index, prefix, run)
+    tail(access, index, prefix, any_null, run)
 }
 
-fn tail(access: &Access, index: &Index, prefix: Vec<u8>, run: &Run<'_>) -> Result<Keys, SqlError> {
+fn tail(access: &Access, index: &Index, prefix: Vec<u8>, any_null: bool, run: &Run<'_>) -> Result<Keys, SqlError> {
     let Some(part) = index.parts.get(access.equal.len()) else {
         return Ok(Keys::Ranges(vec![prefix_range(&prefix)]));
     };
@@ -80,7 +80,9 @@ fn tail(access: &Access, index: &Index, prefix: Vec<u8>, run: &Run<'_>) -> Resul
         Tail::Open => Ok(Keys::Ranges(vec![prefix_range(&prefix)])),
         Tail::In(list) => {
             run.statement.hold(list.len() * RANGE_BYTES)?;
-            in_list(part, list, &prefix, run)
+            let whole = index.is_unique() && !any_null && access.equal.len() + 1 == index.parts.len();
+            let points = whole && index.parts.iter().all(|part| part.prefix.is_none());
+            in_list(part, list, &prefix, points, run)
         }
         Tail::Range(bounds) => {
             let range = range(part, bounds, &prefix, run)?;
@@ -112,6 +114,10 @@ fn range(part: &KeyPart, bounds: &Bounds, prefix: &[u8], run: &Run<'_>) -> Resul
     };
     if part.column_type.collation().is_some() && !(orders_as_strings(&low) && orders_as_strings(&high)) {
         return Ok(Some(range));
+    }
+    if part.nullable && (low.is_some() || high.is_some()) {
+        // No comparison is true of NULL.
+        range.lower = key::first_value(prefix);
     }
     if let Some((low, included)) = low {
         match bound(part, low, prefix, run) {
@@ -181,8 +187,9 @@ fn bound(part: &KeyPart, value: Value, prefix: &[u8], run: &Run<'_>) -> Bound {
     }
 }
 
-fn in_list(part: &KeyPart, list: &[Expr], prefix: &[u8], run: &Run<'_>) -> Result<Keys, SqlError> {
-    let mut ranges = Vec::with_capacity(list.len());
+/// `points` says that a value makes the key of one row.
+fn in_list(part: &KeyPart, list: &[Expr], prefix: &[u8], points: bool, run: &Run<'_>) -> Result<Keys, SqlError> {
+    let mut found = Vec::with_capacity(list.len());
     for term in list {
         let value = term.eval(&[], &run.eval())?;
         if value.is_null() {
@@ -194,13 +201,18 @@ fn in_list(part: &KeyPart, list: &[Expr], prefix: &[u8], run: &Run<'_>) -> Resul
                 if key::encode(part, &value, &mut key).is_err() {
                     return Ok(Keys::Everything);
                 }
-                ranges.push(prefix_range(&key));
+                found.push(key);
             }
             Fit::Never => {}
             Fit::Unusable => return Ok(Keys::Everything),
         }
     }
-    Ok(apart(ranges))
+    if points {
+        found.sort_unstable();
+        found.dedup();
+        return Ok(if found.is_empty() { Keys::Nothing } else { Keys::Points(found) });
+    }
+    Ok(apart(found.iter().map(|key| prefix_range(key)).collect()))
 }
 
 fn fit(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {

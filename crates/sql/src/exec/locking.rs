@@ -51,8 +51,8 @@ pub(super) struct LockedRows<'p> {
     /// The secondary index that is walked; `None` for the rows themselves.
     index: Option<usize>,
     direction: Direction,
-    /// The one key to look at, until it was.
-    point: Option<Vec<u8>>,
+    /// The keys to look at that are left.
+    points: std::vec::IntoIter<Vec<u8>>,
     /// The ranges to walk after the one of `scan`.
     ranges: std::vec::IntoIter<KeyRange>,
     scan: Option<LockingScan>,
@@ -98,8 +98,8 @@ impl<'p> LockedRows<'p> {
             locks: RowLocks { semi_consistent, ..locks },
             index: path.index,
             direction: path.direction,
-            point: path.point,
-            ranges: path.ranges.into_iter(),
+            points: path.points,
+            ranges: path.ranges,
             scan: None,
             as_planned: path.as_planned,
             row_key: Vec::new(),
@@ -141,7 +141,7 @@ impl<'p> LockedRows<'p> {
         }
     }
 
-    /// The one row of a unique key.
+    /// The row of a unique key.
     fn point(&mut self, key: Vec<u8>, run: &mut Run<'_>, row: &mut [Value]) -> Result<bool, SqlError> {
         let engine = self.table.engine;
         let mut taken = Taken::default();
@@ -208,10 +208,6 @@ impl<'p> LockedRows<'p> {
                     self.scan.insert(LockingScan::new(self.table.engine, range, self.direction, mode, obstructed))
                 }
             };
-            self.seen = self.seen.wrapping_add(1);
-            if self.seen.is_multiple_of(256) {
-                run.check_killed()?;
-            }
             let Some(entry) = open.next(run.transaction).map_err(scan_failed)? else {
                 self.scan = None;
                 continue;
@@ -229,6 +225,12 @@ impl<'p> LockedRows<'p> {
             }
             return Ok(true);
         }
+    }
+
+    /// Counts a row, and looks now and then whether the statement was killed.
+    fn count(&mut self, run: &Run<'_>) -> Result<(), SqlError> {
+        self.seen = self.seen.wrapping_add(1);
+        if self.seen.is_multiple_of(256) { run.check_killed() } else { Ok(()) }
     }
 
     /// Has what is left of the range read anew.
@@ -291,10 +293,14 @@ impl<'p> LockedRows<'p> {
 
 impl RowSource for LockedRows<'_> {
     fn next(&mut self, run: &mut Run<'_>, row: &mut [Value]) -> Result<bool, SqlError> {
-        if let Some(key) = self.point.take() {
-            return self.point(key, run, row);
+        while let Some(key) = self.points.next() {
+            self.count(run)?;
+            if self.point(key, run, row)? {
+                return Ok(true);
+            }
         }
         while self.advance(run)? {
+            self.count(run)?;
             if self.take(run, row)? {
                 return Ok(true);
             }

@@ -69,8 +69,6 @@ pub(super) fn new_row_key(table: &Table, row: &[Value], run: &mut Run<'_>) -> Re
 fn claim(table: &Table, key: &[u8], mode: LockMode, run: &mut Run<'_>) -> Result<Option<Vec<u8>>, SqlError> {
     let engine = table.engine;
     let mut there = Vec::new();
-    // Its lock was waited for before it could be claimed.
-    let mut locked = false;
     loop {
         let claimed = run.transaction.claim(engine, key);
         let taken = run.transaction.get(engine, Read::Current, key, &mut there).map_err(read_failed)?;
@@ -78,25 +76,25 @@ fn claim(table: &Table, key: &[u8], mode: LockMode, run: &mut Run<'_>) -> Result
             (Claim::Granted { .. }, false) => return Ok(None),
             (Claim::Granted { new }, true) => {
                 run.transaction.disclaim();
-                if (new || locked) && mode == LockMode::Shared {
+                if new && mode == LockMode::Shared {
                     run.transaction.downgrade(engine, key);
                 }
                 return Ok(Some(there));
             }
             (Claim::Locked, false) => {
-                locked = run.transaction.lock(engine, key, LockMode::Exclusive).map_err(lock_failed)?.new;
-            }
-            (Claim::Covered, false) => {
-                // Whoever holds the range may want to insert here.
-                if std::mem::take(&mut locked) {
+                // When it is free it is claimed; no lock is held over a wait for a range, whose holder may insert here.
+                if run.transaction.lock(engine, key, LockMode::Exclusive).map_err(lock_failed)?.new {
                     run.transaction.unlock(engine, key);
                 }
-                run.transaction.await_ranges(engine, key).map_err(lock_failed)?;
             }
+            (Claim::Covered, false) => run.transaction.await_ranges(engine, key).map_err(lock_failed)?,
             (Claim::Locked | Claim::Covered, true) => {
-                run.transaction.lock(engine, key, mode).map_err(lock_failed)?;
+                let granted = run.transaction.lock(engine, key, mode).map_err(lock_failed)?;
                 if run.transaction.get(engine, Read::Current, key, &mut there).map_err(read_failed)? {
                     return Ok(Some(there));
+                }
+                if granted.new {
+                    run.transaction.unlock(engine, key);
                 }
             }
         }
@@ -109,8 +107,23 @@ fn claim_entry(table: &Table, entry: &IndexEntry, row_key: &[u8], run: &mut Run<
 }
 
 /// Claims the keys of a new row and looks for a row that it would be the double of. That one, if there is one, is
-/// locked by `mode` in the index where they meet.
+/// locked by `mode` in the index where they meet, and nothing stays claimed.
 pub(super) fn find_conflict(
+    table: &Table,
+    row: &[Value],
+    row_key: &[u8],
+    mode: LockMode,
+    run: &mut Run<'_>,
+) -> Result<Option<Conflict>, SqlError> {
+    let before = run.transaction.claims();
+    let conflict = claim_keys(table, row, row_key, mode, run)?;
+    if conflict.is_some() {
+        run.transaction.take_back_claims(before);
+    }
+    Ok(conflict)
+}
+
+fn claim_keys(
     table: &Table,
     row: &[Value],
     row_key: &[u8],
@@ -202,6 +215,21 @@ pub(super) struct Changed<'c> {
 /// Writes a changed row that is locked; finds the row it would become the double of instead, if there is
 /// one, and changes nothing then.
 pub(super) fn update(
+    table: &Table,
+    changed: &Changed<'_>,
+    row_key: &[u8],
+    stored: &[u8],
+    run: &mut Run<'_>,
+) -> Result<Option<Conflict>, SqlError> {
+    let before = run.transaction.claims();
+    let conflict = change(table, changed, row_key, stored, run)?;
+    if conflict.is_some() {
+        run.transaction.take_back_claims(before);
+    }
+    Ok(conflict)
+}
+
+fn change(
     table: &Table,
     changed: &Changed<'_>,
     row_key: &[u8],

@@ -44,10 +44,10 @@ impl RowSource for MadeRows {
 pub(super) struct Path {
     /// The secondary index that is walked; `None` for the rows themselves.
     pub(super) index: Option<usize>,
-    /// The one key to look at.
-    pub(super) point: Option<Vec<u8>>,
+    /// The keys to look at, in this order.
+    pub(super) points: std::vec::IntoIter<Vec<u8>>,
     /// Else the ranges to walk, in this order.
-    pub(super) ranges: Vec<KeyRange>,
+    pub(super) ranges: std::vec::IntoIter<KeyRange>,
     pub(super) direction: Direction,
     /// Whether the path could be used as planned, its order included.
     pub(super) as_planned: bool,
@@ -57,21 +57,27 @@ impl Path {
     pub(super) fn of(table: &Table, access: &Access, run: &Run<'_>) -> Result<Path, SqlError> {
         let index = access.index.filter(|index| table.primary != Some(*index));
         let direction = if access.reverse { Direction::Reverse } else { Direction::Forward };
-        let mut path = Path { index, point: None, ranges: Vec::new(), direction, as_planned: true };
+        let mut path =
+            Path { index, points: Vec::new().into_iter(), ranges: Vec::new().into_iter(), direction, as_planned: true };
         match keys(access, table, run)? {
             Keys::Nothing => {}
-            Keys::Point(key) => path.point = Some(key),
-            Keys::Ranges(ranges) => {
-                path.ranges = ranges;
+            Keys::Points(mut points) => {
                 if access.reverse {
-                    path.ranges.reverse();
+                    points.reverse();
                 }
+                path.points = points.into_iter();
+            }
+            Keys::Ranges(mut ranges) => {
+                if access.reverse {
+                    ranges.reverse();
+                }
+                path.ranges = ranges.into_iter();
             }
             Keys::Everything => {
                 path.index = None;
                 path.as_planned = false;
                 path.direction = Direction::Forward;
-                path.ranges.push(prefix_range(&table.row_prefix()));
+                path.ranges = vec![prefix_range(&table.row_prefix())].into_iter();
             }
         }
         Ok(path)
@@ -85,9 +91,8 @@ pub(super) struct TableRows<'p> {
     path: Path,
     /// Rows are read from the index's entries.
     covering: bool,
-    /// The range that is walked, and the place of the next one.
+    /// The range that is walked.
     scan: Option<Scan>,
-    next_range: usize,
     row_key: Vec<u8>,
     stored: Vec<u8>,
     /// The entry of the index that led to the row, kept where it is all that is read, or a point.
@@ -111,7 +116,6 @@ impl<'p> TableRows<'p> {
             covering: access.covering && path.index.is_some(),
             path,
             scan: None,
-            next_range: 0,
             row_key: Vec::new(),
             stored: Vec::new(),
             entry_key: Vec::new(),
@@ -127,14 +131,19 @@ impl<'p> TableRows<'p> {
 
     /// Finds the next row: its stored form, or its entry where that covers what is wanted.
     fn find(&mut self, run: &mut Run<'_>) -> Result<bool, SqlError> {
-        if let Some(key) = self.path.point.take() {
-            return self.find_point(&key, run);
+        while let Some(key) = self.path.points.next() {
+            if self.find_point(&key, run)? {
+                return Ok(true);
+            }
+            self.seen = self.seen.wrapping_add(1);
+            if self.seen.is_multiple_of(256) {
+                run.check_killed()?;
+            }
         }
         loop {
             let Some(open) = &mut self.scan else {
-                let Some(range) = self.path.ranges.get(self.next_range) else { return Ok(false) };
-                self.next_range += 1;
-                let opened = run.transaction.scan(self.table.engine, Read::Snapshot, range, self.path.direction);
+                let Some(range) = self.path.ranges.next() else { return Ok(false) };
+                let opened = run.transaction.scan(self.table.engine, Read::Snapshot, &range, self.path.direction);
                 self.scan = Some(opened.map_err(read_failed)?);
                 continue;
             };

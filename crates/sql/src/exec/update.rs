@@ -19,11 +19,8 @@ use crate::plan::{DeletePlan, SortKey, UpdatePlan};
 use crate::session::StatementResult;
 use crate::value::Value;
 
-/// How a change locks its rows. Only an UPDATE passes over rows that others have locked, as in InnoDB.
-fn locks(update: bool, run: &Run<'_>) -> RowLocks {
-    let semi_consistent = update && run.transaction.isolation() == Isolation::ReadCommitted;
-    RowLocks { mode: LockMode::Exclusive, wait: RowWait::Wait, semi_consistent }
-}
+/// How a change locks its rows.
+const LOCKS: RowLocks = RowLocks { mode: LockMode::Exclusive, wait: RowWait::Wait, semi_consistent: false };
 
 /// A row that was found and locked.
 struct Found {
@@ -96,7 +93,10 @@ pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementRe
     let limit = count_or_all(plan.limit.as_ref(), run)?;
     let warnings = run.session.diagnostics.borrow().len();
     let (mut matched, mut changed) = (0_u64, 0_u64);
-    let locks = locks(true, run);
+    // As InnoDB: rows that are to be sorted are waited for, as are those of a DELETE.
+    let sorts = !(plan.sort.is_empty() || plan.access.ordered);
+    let semi_consistent = run.transaction.isolation() == Isolation::ReadCommitted && !sorts;
+    let locks = RowLocks { semi_consistent, ..LOCKS };
     let mut rows = LockedRows::open(table, &plan.access, &plan.wanted, plan.filter.as_ref(), locks, run)?;
     let assigned: Vec<usize> =
         plan.assignments.iter().map(|(column, _)| *column).chain(plan.touched.iter().copied()).collect();
@@ -189,8 +189,7 @@ pub(super) fn delete(plan: &DeletePlan, run: &mut Run<'_>) -> Result<StatementRe
     // Index entries are removed by their keys, which any column may be part of.
     let wanted: Vec<usize> = (0..table.def.columns.len()).collect();
     let mut affected = 0_u64;
-    let locks = locks(false, run);
-    let mut rows = LockedRows::open(table, &plan.access, &wanted, plan.filter.as_ref(), locks, run)?;
+    let mut rows = LockedRows::open(table, &plan.access, &wanted, plan.filter.as_ref(), LOCKS, run)?;
     let sort = left_to_sort(&plan.sort, &plan.access, &rows);
     let when = When::of(table, &rows, sort, &[]);
     let mut change = |run: &mut Run<'_>, row: &mut Vec<Value>, key: &[u8], stored: &[u8]| {

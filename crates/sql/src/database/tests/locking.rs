@@ -271,3 +271,61 @@ fn undone_inserts_hold_nobody_up() {
         assert_eq!(b.run("SELECT id FROM t WHERE k > 10 FOR UPDATE"), ["id", "15", "16"]);
     });
 }
+
+#[test]
+fn a_key_that_was_claimed_in_vain_is_free() {
+    each_engine("id INT PRIMARY KEY, u INT, UNIQUE KEY (u)", "(28, 11), (30, 12)", |database| {
+        for sql in [
+            "INSERT IGNORE INTO t VALUES (6, 11)",
+            "INSERT INTO t VALUES (6, 11) ON DUPLICATE KEY UPDATE u = 11",
+            "UPDATE IGNORE t SET id = 6, u = 12 WHERE id = 28",
+        ] {
+            let mut a = begun(database, "READ COMMITTED");
+            a.run(sql);
+            let mut b = begun(database, "READ COMMITTED");
+            b.session.row_lock_timeout = std::time::Duration::from_millis(20);
+            assert_eq!(b.run("SELECT id FROM t WHERE id > 4 AND id < 21 FOR UPDATE"), ["id"], "{sql}");
+            b.ok("INSERT INTO t VALUES (6, 60)");
+            b.ok("ROLLBACK");
+            a.ok("ROLLBACK");
+        }
+    });
+}
+
+#[test]
+fn a_comparison_does_not_scan_nulls() {
+    each_engine("id INT PRIMARY KEY, k INT, KEY (k)", "(1, NULL), (2, 5), (3, NULL)", |database| {
+        let mut a = begun(database, "REPEATABLE READ");
+        a.ok("UPDATE t SET id = 10 WHERE id = 1");
+        let mut b = begun(database, "REPEATABLE READ");
+        b.session.row_lock_timeout = std::time::Duration::from_millis(20);
+        assert_eq!(b.run("SELECT id FROM t WHERE k < 7 FOR UPDATE"), ["id", "2"]);
+        assert_eq!(b.run("SELECT id FROM t WHERE k <= 5 OR k > 100 FOR UPDATE"), ["id", "2"]);
+        assert!(b.run("SELECT id FROM t WHERE k IS NULL FOR UPDATE")[0].starts_with("ERROR 1205"));
+    });
+}
+
+#[test]
+fn values_of_a_unique_key_are_points() {
+    each_engine("a INT, b INT, c INT, PRIMARY KEY (a, b)", "(1, 1, 1), (1, 3, 3), (1, 5, 5), (2, 3, 0)", |database| {
+        let mut a = client(database);
+        for (condition, order, expected) in [
+            ("a = 1 AND b IN (5, 1, 4, 1, 3)", "", vec!["c", "1", "3", "5"]),
+            ("a = 1 AND b IN (5, 1, 4)", "ORDER BY b DESC", vec!["c", "5", "1"]),
+            ("a = 1 AND b IN (5, 1, 4)", "ORDER BY b DESC LIMIT 1", vec!["c", "5"]),
+            ("a = 1 AND b IN (NULL, '3')", "", vec!["c", "3"]),
+            ("a = 1 AND b IN (7, NULL)", "", vec!["c"]),
+        ] {
+            for locking in ["", "FOR UPDATE"] {
+                let sql = format!("SELECT c FROM t WHERE {condition} {order} {locking}");
+                assert_eq!(a.run(&sql), expected, "{sql}");
+            }
+        }
+        a.ok("BEGIN");
+        a.ok("SELECT c FROM t WHERE a = 1 AND b IN (1, 4) FOR UPDATE");
+        let mut b = client(database);
+        b.session.row_lock_timeout = std::time::Duration::from_millis(20);
+        b.ok("INSERT INTO t VALUES (1, 0, 0), (1, 2, 0)");
+        assert!(b.run("INSERT INTO t VALUES (1, 4, 0)")[0].starts_with("ERROR 1205"));
+    });
+}
