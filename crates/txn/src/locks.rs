@@ -141,6 +141,9 @@ impl WaitSlot {
 /// What a lock of a row takes, its name included, bytes.
 const LOCK_BYTES: u64 = 256;
 
+/// What a claim or a range takes, bytes.
+const GAP_BYTES: u64 = 128;
+
 /// How a lock came to be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
@@ -174,7 +177,7 @@ impl HeldLocks {
 
     /// What the locks take in memory, about.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        (self.held.len() as u64 + self.inserts.len() as u64 + self.ranges) * LOCK_BYTES
+        self.held.len() as u64 * LOCK_BYTES + (self.inserts.len() as u64 + self.ranges) * GAP_BYTES
     }
 }
 
