@@ -4,9 +4,10 @@
 //! durable copy are each a version that was current once. [`MemoryEngine::crash`] gives the engine
 //! as a power cut would leave it: with the durable copy and nothing else.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::redo::{Redo, RedoError, RedoOp};
 use crate::version::{self, Bytes, VersionCursor};
@@ -21,6 +22,8 @@ pub struct MemoryEngine {
     name: &'static str,
     state: RwLock<State>,
     sync_log: OnceLock<SyncLog>,
+    gate: Mutex<bool>,
+    gate_reached: AtomicU64,
 }
 
 #[derive(Default)]
@@ -46,7 +49,7 @@ impl MemoryEngine {
 
     /// [`MemoryEngine::new`] in the place of the engine `name`.
     pub fn named(name: &'static str) -> MemoryEngine {
-        MemoryEngine { name, state: RwLock::default(), sync_log: OnceLock::new() }
+        MemoryEngine::of(name, State::default())
     }
 
     /// The engine as it is found after a power cut at this moment. This one can go on being used, as
@@ -55,7 +58,30 @@ impl MemoryEngine {
         let durable = self.state.read().durable.clone();
         let opened = durable.position;
         let state = State { opened, current: durable.clone(), durable, flushes: 0 };
-        MemoryEngine { name: self.name, state: RwLock::new(state), sync_log: OnceLock::new() }
+        MemoryEngine::of(self.name, state)
+    }
+
+    fn of(name: &'static str, state: State) -> MemoryEngine {
+        let (sync_log, gate, gate_reached) = Default::default();
+        MemoryEngine { name, state: RwLock::new(state), sync_log, gate, gate_reached }
+    }
+
+    /// Flushes and loads wait while it is locked, and are refused while it is `true`.
+    pub fn gate(&self) -> &Mutex<bool> {
+        &self.gate
+    }
+
+    /// How many flushes and loads have come to the gate.
+    pub fn gate_reached(&self) -> u64 {
+        self.gate_reached.load(Ordering::SeqCst)
+    }
+
+    fn pass_gate(&self) -> Result<(), WriteError> {
+        self.gate_reached.fetch_add(1, Ordering::SeqCst);
+        match *self.gate.lock() {
+            true => Err(WriteError::NoSpace { engine: self.name, detail: "the gate is closed".to_owned() }),
+            false => Ok(()),
+        }
     }
 }
 
@@ -102,6 +128,7 @@ impl Engine for MemoryEngine {
     }
 
     fn flush(&self) -> Result<Position, WriteError> {
+        self.pass_gate()?;
         let flushed = self.state.read().current.clone();
         if let Some(sync_log) = self.sync_log.get() {
             sync_log().map_err(|detail| WriteError::Failed { engine: self.name(), detail })?;
@@ -121,6 +148,7 @@ impl Engine for MemoryEngine {
     }
 
     fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
+        self.pass_gate()?;
         let entries: Vec<(Bytes, Bytes)> = entries.map(|(key, value)| (key.into(), value.into())).collect();
         let mut state = self.state.write();
         for (key, value) in entries {

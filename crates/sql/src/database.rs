@@ -374,6 +374,7 @@ impl Database {
                 }
                 open.transaction.rollback_to(&savepoint);
                 if open.explicit || !session.autocommit {
+                    open.transaction.stay_open();
                     session.transaction = Some(open);
                 } else {
                     session.interrupt_ref().watch(None);
@@ -408,8 +409,8 @@ impl Database {
             Isolation::Serializable => plan.kind.writes() || in_transaction,
         };
         let snapshot_read = matches!(&plan.kind, PlanKind::Select(select) if select.locking.is_none() && !locks_reads);
-        for table in plan.kind.tables().filter(|table| snapshot_read && table.since_order > 0) {
-            if transaction.take_snapshot().order < table.since_order {
+        for table in plan.kind.tables().filter(|_| snapshot_read) {
+            if !transaction.pin_view(table.engine) || transaction.take_snapshot() < table.since_order {
                 return Err(SqlError::new(ER_TABLE_DEF_CHANGED, &[]));
             }
         }

@@ -8,7 +8,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,8 @@ use cohort_log::binlog::{BinlogPosition, GtidSet};
 use cohort_log::journal::{Journal, JournalOptions};
 use parking_lot::{Condvar, Mutex};
 
-use crate::commit::{Coordinator, ROOM_RETRY};
+use crate::commit::{CommitError, Coordinator, Frontier, ROOM_RETRY};
+use crate::held_snapshot::UNREAD_KEPT;
 use crate::recovery::RecoverError;
 
 /// A checkpoint did not happen; the one before still counts.
@@ -73,15 +74,22 @@ impl Note {
     }
 }
 
-/// Takes a checkpoint of everything applied now.
+/// Takes a checkpoint of everything applied now. Where an engine refuses, the others are durable all the same.
 pub(crate) fn take(coordinator: &Coordinator) -> Result<(), CheckpointError> {
     let mut file = coordinator.background.checkpoint_file.lock();
     let frontier = coordinator.frontier();
-    let engines: Vec<_> = coordinator.engines.iter().map(|engine| engine.flush()).collect::<Result<_, _>>()?;
-    coordinator.binlog.sync_all()?;
-    coordinator.journal.checkpoint(frontier.lsn, &frontier.note.encode(&engines))?;
+    let taken = take_at(coordinator, &frontier);
+    coordinator.background.note(taken.as_ref().err());
+    taken?;
     *file = frontier.note.position.file_number;
     Ok(())
+}
+
+fn take_at(coordinator: &Coordinator, frontier: &Frontier) -> Result<(), CheckpointError> {
+    let flushed: Vec<_> = coordinator.engines.iter().map(|engine| engine.flush()).collect();
+    coordinator.binlog.sync_all()?;
+    let engines: Vec<_> = flushed.into_iter().collect::<Result<_, _>>()?;
+    Ok(coordinator.journal.checkpoint(frontier.lsn, &frontier.note.encode(&engines))?)
 }
 
 /// Takes the checkpoint of a clean shutdown; nothing may be committed afterwards.
@@ -128,32 +136,42 @@ pub(crate) fn take_over(
 
 #[derive(Default)]
 struct State {
-    wanted: bool,
+    checkpoint_wanted: bool,
     next_file_wanted: bool,
     stop: bool,
 }
 
-/// The background thread's work: segments ahead of need, the once-a-second sync of the weaker
-/// settings, checkpoints when enough has been written.
+/// The work of two background threads: segments ahead of need and the once-a-second sync of the weaker settings;
+/// checkpoints, when enough has been written. An engine's flush may take long, and the sync does not wait for it.
 pub(crate) struct Background {
     state: Mutex<State>,
-    wake: Condvar,
+    upkeep_due: Condvar,
+    checkpoint_due: Condvar,
     /// Journal bytes between checkpoints.
     pub(crate) checkpoint_bytes: AtomicU64,
     /// See [`Background::checkpoint_file`]. Locked while a checkpoint is taken.
     checkpoint_file: Mutex<u64>,
+    /// Why the last checkpoint was not taken, if it was not.
+    refusal: Mutex<Option<String>>,
+    is_refused: AtomicBool,
 }
 
 const TICK: Duration = Duration::from_secs(1);
+
+/// While checkpoints are refused, the journal takes commits until it has so many times the bytes between two of them.
+const CHECKPOINTS_BEHIND_MAX: u64 = 8;
 
 impl Background {
     /// Behind a checkpoint in the binlog file of the number `checkpoint_file`.
     pub(crate) fn new(checkpoint_bytes: u64, checkpoint_file: u64) -> Self {
         Background {
             state: Mutex::default(),
-            wake: Condvar::new(),
+            upkeep_due: Condvar::new(),
+            checkpoint_due: Condvar::new(),
             checkpoint_bytes: AtomicU64::new(checkpoint_bytes),
             checkpoint_file: Mutex::new(checkpoint_file),
+            refusal: Mutex::default(),
+            is_refused: AtomicBool::new(false),
         }
     }
 
@@ -164,52 +182,103 @@ impl Background {
 
     /// Asks for a checkpoint soon.
     pub(crate) fn want_checkpoint(&self) {
-        self.state.lock().wanted = true;
-        self.wake.notify_all();
+        self.state.lock().checkpoint_wanted = true;
+        self.checkpoint_due.notify_all();
     }
 
     /// Says that the binlog file prepared ahead is in use: another one is needed before the next rotation,
     /// sooner than the clock would see to it.
     pub(crate) fn want_next_file(&self) {
         self.state.lock().next_file_wanted = true;
-        self.wake.notify_all();
+        self.upkeep_due.notify_all();
     }
 
-    /// Ends [`Background::run`].
+    /// Ends both threads.
     pub(crate) fn stop(&self) {
         self.state.lock().stop = true;
-        self.wake.notify_all();
+        self.upkeep_due.notify_all();
+        self.checkpoint_due.notify_all();
     }
 
-    /// Runs until stopped.
-    pub(crate) fn run(&self, coordinator: &Arc<Coordinator>) {
-        let mut checkpoint_lsn = coordinator.frontier().lsn;
+    /// Why the last checkpoint was not taken, if it was not.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        self.refusal.lock().clone()
+    }
+
+    /// Refuses a commit while checkpoints are refused and the journal has grown far beyond the last one: the disk is
+    /// not to be filled with it.
+    pub(crate) fn check_growth(&self, journal: &Journal) -> Result<(), CommitError> {
+        if !self.is_refused.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let figures = journal.figures();
+        let behind = figures.next_lsn - figures.checkpoint_lsn;
+        let max = self.checkpoint_bytes.load(Ordering::Relaxed).saturating_mul(CHECKPOINTS_BEHIND_MAX);
+        match self.refusal() {
+            Some(refusal) if behind > max => {
+                self.want_checkpoint();
+                let detail = format!("the journal has {behind} bytes since the last checkpoint, for {refusal}");
+                Err(CommitError::NoSpace(detail))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Body of the thread for upkeep; returns when it is stopped or the journal has failed.
+    pub(crate) fn run_upkeep(&self, coordinator: &Coordinator) {
         loop {
-            let wanted = {
+            {
                 let mut state = self.state.lock();
-                if !state.stop && !state.wanted && !state.next_file_wanted {
-                    self.wake.wait_for(&mut state, TICK);
+                if !state.stop && !state.next_file_wanted {
+                    self.upkeep_due.wait_for(&mut state, TICK);
                 }
                 if state.stop {
                     return;
                 }
                 state.next_file_wanted = false;
-                std::mem::take(&mut state.wanted)
-            };
+            }
             if let Err(error) = coordinator.journal.sync() {
-                coordinator.seal(&error.to_string());
-                return;
+                return coordinator.seal(&error.to_string());
             }
             prepare_ahead(coordinator);
+            coordinator.held_snapshots.give_up_unused(UNREAD_KEPT);
+        }
+    }
+
+    /// Body of the thread for checkpoints; returns when it is stopped.
+    pub(crate) fn run_checkpoints(&self, coordinator: &Coordinator) {
+        let mut checkpoint_lsn = coordinator.frontier().lsn;
+        loop {
+            let wanted = {
+                let mut state = self.state.lock();
+                if !state.stop && !state.checkpoint_wanted {
+                    self.checkpoint_due.wait_for(&mut state, TICK);
+                }
+                if state.stop {
+                    return;
+                }
+                std::mem::take(&mut state.checkpoint_wanted)
+            };
             let lsn = coordinator.frontier().lsn;
             let written = lsn.0 - checkpoint_lsn.0;
-            if wanted || written >= self.checkpoint_bytes.load(Ordering::Relaxed) {
-                match take(coordinator) {
-                    Ok(()) => checkpoint_lsn = lsn,
-                    Err(error) => log::warn!("no checkpoint, the journal keeps growing: {error}"),
-                }
+            if (wanted || written >= self.checkpoint_bytes.load(Ordering::Relaxed)) && take(coordinator).is_ok() {
+                checkpoint_lsn = lsn;
             }
         }
+    }
+
+    /// Says what became of a checkpoint, once where it is always the same.
+    fn note(&self, refused: Option<&CheckpointError>) {
+        let refusal = refused.map(ToString::to_string);
+        let mut before = self.refusal.lock();
+        match (&*before, &refusal) {
+            (None, None) => {}
+            (Some(before), Some(refusal)) if before == refusal => {}
+            (_, Some(refusal)) => log::warn!("no checkpoint, the journal keeps growing: {refusal}"),
+            (Some(_), None) => log::info!("checkpoints are taken again"),
+        }
+        self.is_refused.store(refusal.is_some(), Ordering::Relaxed);
+        *before = refusal;
     }
 }
 

@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use cohort_engine::{Engine, Position, WriteError};
+use cohort_engine::{Engine, EngineId, Position, WriteError};
 use cohort_log::binlog::{FileStart, GtidSet};
 use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
 use parking_lot::Condvar;
@@ -188,9 +188,6 @@ pub(crate) const ROOM_RETRY: Duration = Duration::from_millis(100);
 /// Room for a ROTATE event and the header of a new file with its GTID set, bytes.
 pub(crate) const ROTATION_BYTES_MAX: u64 = 4096;
 
-/// The largest transaction, bytes of binlog or redo: positions in an event are 32 bits wide.
-const TRANSACTION_BYTES_MAX: u64 = 1 << 30;
-
 /// Orders commits, writes them, applies them and answers for them.
 pub(crate) struct Coordinator {
     shared: Arc<Shared>,
@@ -318,11 +315,15 @@ impl Coordinator {
     /// Sets room aside in the journal too (I8). After an error that in the binlog is given back.
     fn reserve(&self, member: Member, writes: WriteSet) -> Result<Admitted, CommitError> {
         let bytes = member.log_bytes();
+        if let Err(refused) = self.background.check_growth(&self.journal) {
+            self.binlog.release(member.binlog_room);
+            return Err(refused);
+        }
         let journal_room = self.journal.reserve(bytes).map_err(|error| {
             self.binlog.release(member.binlog_room);
             match error {
                 ReserveError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
-                ReserveError::TooLarge { .. } => CommitError::TooLarge { bytes, max: TRANSACTION_BYTES_MAX },
+                ReserveError::TooLarge { .. } => CommitError::TooLarge { bytes, max: self.transaction_bytes_max() },
                 ReserveError::Journal(error) => self.refused(CommitError::Sealed(error.to_string())),
             }
         })?;
@@ -596,10 +597,12 @@ impl Durable {
         let start = Instant::now();
         let Ordered { cohort, members, gtids, chunks, record, .. } = self.0;
         coordinator.journal.mark_durable(record.end());
-        if let Err(reason) = append_and_apply(coordinator, &chunks, &members, record.end()) {
-            return Err(Failed { cohort, members, reason });
-        }
-        coordinator.publish(&members.last().expect("a cohort has members").member, &gtids, record.end());
+        let wrote = match append_and_apply(coordinator, &chunks, &members, record.end()) {
+            Ok(wrote) => wrote,
+            Err(reason) => return Err(Failed { cohort, members, reason }),
+        };
+        let last = &members.last().expect("a cohort has members").member;
+        coordinator.publish(last, &wrote, &gtids, record.end());
         for member in &members {
             coordinator.overlay.remove(&member.writes, member.member.order);
         }
@@ -608,12 +611,13 @@ impl Durable {
     }
 }
 
+/// Returns the engines that were changed.
 fn append_and_apply(
     coordinator: &Coordinator,
     chunks: &[Chunk<Vec<u8>>],
     members: &[Pending],
     end: Lsn,
-) -> Result<(), String> {
+) -> Result<Vec<EngineId>, String> {
     for chunk in chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
         let at = chunk.place();
         coordinator.binlog.append(at, &chunk.bytes).map_err(|error| error.to_string())?;
@@ -621,11 +625,12 @@ fn append_and_apply(
             coordinator.background.want_next_file();
         }
     }
-    for (engine, redo) in redo_by_engine(members) {
+    let redo_by_engine = redo_by_engine(members);
+    for (engine, redo) in &redo_by_engine {
         let engine = &*coordinator.engines[usize::from(engine.0)];
-        apply_when_there_is_room(coordinator, engine, &redo, Position(end.0)).map_err(|error| error.to_string())?;
+        apply_when_there_is_room(coordinator, engine, redo, Position(end.0)).map_err(|error| error.to_string())?;
     }
-    Ok(())
+    Ok(redo_by_engine.into_iter().map(|(engine, _)| engine).collect())
 }
 
 /// The cohort is durable in the journal, so an engine without room only delays it: everyone behind waits,

@@ -20,6 +20,7 @@ mod checkpoint;
 mod cohort_record;
 mod commit;
 mod figures;
+mod held_snapshot;
 mod inspect;
 mod lock_profile;
 mod locking_scan;

@@ -20,6 +20,7 @@ use crate::commit::{
     ALL_DURABLE, CommitError, CommitSettings, Committed, Coordinator, Frontier, LaidOutCohort, Published, Reply, Shared,
 };
 use crate::figures::CommitFigures;
+use crate::held_snapshot::HeldSnapshots;
 use crate::lock_profile::LockProfile;
 use crate::locks::{HeldLocks, LockManager, TransactionId};
 use crate::overlay::Overlay;
@@ -279,7 +280,9 @@ impl Store {
             threads.push(spawn(&format!("log-writer-{number}"), move || coordinator.write_log()));
         }
         let coordinator = coordinator.clone();
-        threads.push(spawn("checkpoint", move || coordinator.background.run(&coordinator)));
+        let upkeep = coordinator.clone();
+        threads.push(spawn("upkeep", move || upkeep.background.run_upkeep(&upkeep)));
+        threads.push(spawn("checkpoint", move || coordinator.background.run_checkpoints(&coordinator)));
     }
 
     /// Begins a transaction.
@@ -499,6 +502,14 @@ impl Store {
         self.engine(engine).erase(range)
     }
 
+    /// Why the last checkpoint was not taken, if it was not: the journal keeps growing.
+    pub fn checkpoint_refusal(&self) -> Option<String> {
+        match &self.path {
+            CommitPath::Journal(coordinator) => coordinator.background.refusal(),
+            CommitPath::TwoPhase(_) => None,
+        }
+    }
+
     /// Asks for a checkpoint soon.
     pub fn want_checkpoint(&self) {
         if let CommitPath::Journal(coordinator) = &self.path {
@@ -585,6 +596,14 @@ impl Store {
 
     pub(crate) fn engine(&self, engine: EngineId) -> &dyn Engine {
         &*self.shared.engines[usize::from(engine.0)]
+    }
+
+    pub(crate) fn check_size(&self, log_bytes: u64) -> Result<(), CommitError> {
+        self.shared.check_size(log_bytes)
+    }
+
+    pub(crate) fn held_snapshots(&self) -> &HeldSnapshots {
+        &self.shared.held_snapshots
     }
 
     pub(crate) fn overlay(&self) -> &Overlay {

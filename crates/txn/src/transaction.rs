@@ -11,10 +11,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cohort_engine::{Direction, EngineId, KeyRange, ReadError};
+use cohort_engine::{Direction, EngineId, KeyRange, ReadError, Snapshot};
 use cohort_log::binlog::{EventOptions, EventsMark, TransactionEvents};
 
-use crate::commit::Published;
+use crate::commit::{CommitError, Published};
+use crate::held_snapshot::{EnginesRead, HeldSnapshot};
 use crate::locking_scan::Obstructed;
 use crate::locks::{Claim, Granted, HeldLocks, Hold, KillHandle, LockError, LockManager, LockMode, RangeLook};
 use crate::rests_on::RestsOn;
@@ -50,11 +51,30 @@ pub struct Savepoint {
     events: EventsMark,
 }
 
+/// A transaction's snapshot.
+enum SnapshotViews {
+    /// As it was published.
+    Whole(Arc<Published>),
+    /// Of a transaction that stayed open.
+    Held(Arc<HeldSnapshot>),
+}
+
+impl SnapshotViews {
+    fn order(&self) -> u64 {
+        match self {
+            SnapshotViews::Whole(published) => published.order,
+            SnapshotViews::Held(held) => held.order,
+        }
+    }
+}
+
 /// An open transaction of one session.
 pub struct Transaction {
     store: Arc<Store>,
     isolation: Isolation,
-    snapshot: Option<Arc<Published>>,
+    snapshot: Option<SnapshotViews>,
+    /// In the snapshot.
+    engines_read: EnginesRead,
     lock_wait: Duration,
     lock_name: Vec<u8>,
     pub(crate) locks: HeldLocks,
@@ -80,6 +100,7 @@ impl Transaction {
             store,
             isolation: Isolation::RepeatableRead,
             snapshot: None,
+            engines_read: EnginesRead::default(),
             lock_wait: Duration::from_secs(50),
             lock_name: Vec::new(),
             locks,
@@ -129,10 +150,59 @@ impl Transaction {
         self.savepoint()
     }
 
-    /// The snapshot of this transaction, taken now unless it was before (WITH CONSISTENT SNAPSHOT).
-    pub fn take_snapshot(&mut self) -> &Published {
+    /// Ends a statement after which the transaction stays open: see [`held_snapshot`](crate::held_snapshot).
+    pub fn stay_open(&mut self) {
+        if self.isolation == Isolation::ReadCommitted {
+            self.snapshot = None;
+        }
+        if let Some(SnapshotViews::Whole(published)) = &self.snapshot
+            && self.engines_read != EnginesRead::all(self.store.engines().len())
+        {
+            let held = self.store.held_snapshots().hold(published, self.engines_read);
+            self.snapshot = Some(SnapshotViews::Held(held));
+        }
+    }
+
+    /// The place in the commit order of this transaction's snapshot, which is taken now unless it was before.
+    pub fn take_snapshot(&mut self) -> u64 {
+        self.views().order()
+    }
+
+    /// Takes the snapshot for all engines to the end of the transaction (WITH CONSISTENT SNAPSHOT).
+    pub fn pin_snapshot(&mut self) {
+        self.engines_read = EnginesRead::all(self.store.engines().len());
+        self.views();
+    }
+
+    /// Makes sure that `engine` can be read in the snapshot from now on; false if that can no longer be had: the
+    /// transaction has stayed open for long without reading there, and others have changed what it would have found.
+    pub fn pin_view(&mut self, engine: EngineId) -> bool {
+        self.engines_read.add(engine);
+        let SnapshotViews::Held(held) = self.views() else { return true };
+        held.view(engine).is_some() || held.clone().renew(engine, &self.store.published())
+    }
+
+    fn views(&mut self) -> &SnapshotViews {
         let store = &self.store;
-        self.snapshot.get_or_insert_with(|| store.published())
+        self.snapshot.get_or_insert_with(|| SnapshotViews::Whole(store.published()))
+    }
+
+    /// Reads `engine` in the snapshot.
+    fn in_snapshot<T>(
+        &mut self,
+        engine: EngineId,
+        read: impl FnOnce(&dyn Snapshot) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        self.engines_read.add(engine);
+        let view = match self.views() {
+            SnapshotViews::Whole(published) => return read(published.engine(engine)),
+            SnapshotViews::Held(held) => held.view(engine),
+        };
+        let too_old = || ReadError {
+            engine: self.store.engine(engine).name(),
+            detail: "the transaction's snapshot is too old to be read here for the first time".to_owned(),
+        };
+        read(&*view.ok_or_else(too_old)?)
     }
 
     /// Puts the version of `key` into `value` (cleared first) and says whether there is one.
@@ -154,7 +224,7 @@ impl Transaction {
             None => {
                 let there = match read {
                     Read::Current => self.store.engine(engine).get(key, value)?,
-                    Read::Snapshot => self.take_snapshot().engine(engine).get(key, value)?,
+                    Read::Snapshot => self.in_snapshot(engine, |view| view.get(key, value))?,
                 };
                 self.note_engine_read(read);
                 Ok(there)
@@ -165,7 +235,7 @@ impl Transaction {
     /// What an engine was just found to have may not be durable.
     fn note_engine_read(&self, read: Read) {
         let snapshot = self.snapshot.as_ref().filter(|_| read == Read::Snapshot);
-        self.store.note_engine_read(snapshot.map(|snapshot| snapshot.order), &self.rests_on);
+        self.store.note_engine_read(snapshot.map(SnapshotViews::order), &self.rests_on);
     }
 
     /// Walks the entries of `range`. Own writes made later do not show in it.
@@ -184,7 +254,7 @@ impl Transaction {
                 newest.into_iter().for_each(|order| self.rests_on.note(order));
                 (in_flight, self.store.engine(engine).cursor(range, direction)?)
             }
-            Read::Snapshot => (Vec::new(), self.take_snapshot().engine(engine).cursor(range, direction)?),
+            Read::Snapshot => (Vec::new(), self.in_snapshot(engine, |view| view.cursor(range, direction))?),
         };
         self.note_engine_read(read);
         Ok(Scan::new(cursor, direction, [own, in_flight]))
@@ -349,6 +419,13 @@ impl Transaction {
     pub fn memory_bytes(&self) -> u64 {
         let events = if self.events.is_empty() { 0 } else { self.events.byte_len() };
         self.writes.memory_bytes() + events + self.locks.memory_bytes()
+    }
+
+    /// [`CommitError::TooLarge`] if its log bytes have become more than a commit takes: the statement is to be rolled
+    /// back.
+    pub fn check_size(&self) -> Result<(), CommitError> {
+        let events = if self.logged && !self.events.is_empty() { self.events.byte_len() } else { 0 };
+        self.store.check_size(self.writes.redo_bytes() + events)
     }
 
     /// True when there is something to commit: changes, or events without changes.

@@ -20,10 +20,19 @@ pub(crate) struct WriteSet {
     undo: Vec<(EngineId, Arc<[u8]>, Option<Version>)>,
     /// What all changes take in memory, those that were replaced included.
     bytes: u64,
+    /// What the redo of the newest versions takes, at most.
+    redo_bytes: u64,
 }
 
 /// What holds a change beside its key and value, bytes.
 const CHANGE_BYTES: u64 = 160;
+
+/// What [`Redo`] adds to a key and its value, bytes at most.
+const REDO_OP_BYTES: u64 = 11;
+
+fn redo_bytes(key: &[u8], version: &Version) -> u64 {
+    REDO_OP_BYTES + key.len() as u64 + version.as_ref().map_or(0, |value| value.len() as u64)
+}
 
 fn change_bytes(key: &[u8], version: &Version) -> u64 {
     CHANGE_BYTES + key.len() as u64 + version.as_ref().map_or(0, |value| value.len() as u64)
@@ -41,7 +50,9 @@ impl WriteSet {
         }
         let key: Arc<[u8]> = key.into();
         self.bytes += change_bytes(&key, &version);
+        self.redo_bytes += redo_bytes(&key, &version);
         let replaced = self.engines[at].insert(key.clone(), version);
+        self.redo_bytes -= replaced.as_ref().map_or(0, |replaced| redo_bytes(&key, replaced));
         self.undo.push((engine, key, replaced));
     }
 
@@ -64,6 +75,11 @@ impl WriteSet {
         self.bytes
     }
 
+    /// What its redo takes, about and at most.
+    pub(crate) fn redo_bytes(&self) -> u64 {
+        self.redo_bytes
+    }
+
     /// How much there is to undo; a savepoint.
     pub(crate) fn mark(&self) -> usize {
         self.undo.len()
@@ -75,6 +91,8 @@ impl WriteSet {
             let (engine, key, replaced) = self.undo.pop().expect("the list is longer than the mark");
             let keys = &mut self.engines[usize::from(engine.0)];
             self.bytes -= keys.get(&key).map_or(0, |version| change_bytes(&key, version));
+            self.redo_bytes -= keys.get(&key).map_or(0, |version| redo_bytes(&key, version));
+            self.redo_bytes += replaced.as_ref().map_or(0, |version| redo_bytes(&key, version));
             match replaced {
                 Some(version) => keys.insert(key, version),
                 None => keys.remove(&key),

@@ -346,6 +346,7 @@ pub fn store_figures(server: &Server) -> Vec<(String, String)> {
     put("Cohort_plan_cache_misses", plans.plan_cache_misses);
     put("Cohort_plan_cache_entries", plans.plan_cache_entries);
     if let Some(journal) = store.journal() {
+        put("Journal_checkpoints_refused", u64::from(store.checkpoint_refusal().is_some()));
         let journal = journal.figures();
         put("Journal_records", journal.records);
         put("Journal_writes", journal.log.writes);

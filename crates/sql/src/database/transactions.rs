@@ -39,12 +39,13 @@ impl Database {
     /// nothing to commit.
     pub(super) fn end_statement(
         &self,
-        open: OpenTransaction,
+        mut open: OpenTransaction,
         result: StatementResult,
         session: &mut SessionState,
     ) -> Outcome {
         let mut outcome = Outcome { result, commit: None, release: false };
         if open.explicit || !session.autocommit {
+            open.transaction.stay_open();
             session.transaction = Some(open);
         } else {
             session.interrupt_ref().watch(None);
@@ -79,7 +80,7 @@ impl Database {
         let commit = end(session);
         let mut open = self.new_transaction(session, true, read_only);
         if consistent_snapshot {
-            open.transaction.take_snapshot();
+            open.transaction.pin_snapshot();
         }
         session.transaction = Some(open);
         Ok(Outcome { commit, ..Outcome::ok() })

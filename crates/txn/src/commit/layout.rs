@@ -142,10 +142,11 @@ impl BinlogOrder {
 }
 
 impl Coordinator {
-    /// Whether this cohort is synced: the strictest of the two settings wins.
+    /// Whether this cohort is synced: the strictest of the two settings wins, where there is a binlog that
+    /// `sync_binlog` can speak of.
     pub(super) fn durability(&self, section: &mut Section) -> Durability {
         let settings = &self.settings.durability;
-        let sync_binlog = settings.sync_binlog.load(Ordering::Relaxed);
+        let sync_binlog = if self.log_bin { settings.sync_binlog.load(Ordering::Relaxed) } else { 0 };
         let always = settings.flush_log_at_trx_commit.load(Ordering::Relaxed) == 1;
         section.unsynced_cohorts += 1;
         if always || (sync_binlog > 0 && section.unsynced_cohorts >= sync_binlog) {

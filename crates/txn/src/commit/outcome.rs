@@ -81,6 +81,9 @@ pub struct CommitSettings {
     pub order_commits: AtomicBool,
     /// How long a group may be held back.
     pub sync_delay: SyncDelay,
+    /// The largest transaction, bytes of binlog or redo. Positions in an event are 32 bits wide, so that it is a gigabyte
+    /// at most, its default.
+    pub transaction_bytes_max: AtomicU64,
 }
 
 /// How long a leader waits for more members before it syncs for the group; not at all where `max_us` is 0.
@@ -116,6 +119,7 @@ impl CommitSettings {
             full_row_metadata: AtomicBool::new(false),
             order_commits: AtomicBool::new(true),
             sync_delay: SyncDelay::default(),
+            transaction_bytes_max: AtomicU64::new(1 << 30),
         }
     }
 }

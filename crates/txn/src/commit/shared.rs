@@ -1,7 +1,7 @@
 //! What every way to commit shares: the engines, the binlog, and what readers see of them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use cohort_engine::{Engine, EngineId, Snapshot};
@@ -12,11 +12,12 @@ use cohort_log::binlog::{
 use cohort_log::journal::Lsn;
 use parking_lot::Mutex;
 
+use super::ROTATION_BYTES_MAX;
 use super::outcome::{CommitError, CommitSettings, Committed};
-use super::{ROTATION_BYTES_MAX, TRANSACTION_BYTES_MAX};
 use crate::checkpoint::Note;
 use crate::cohort_record::HEAD_BYTES_PER_TRANSACTION;
 use crate::figures::CommitFigures;
+use crate::held_snapshot::HeldSnapshots;
 use crate::overlay::Overlay;
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
@@ -31,9 +32,21 @@ pub struct Published {
     /// Where it ends in the binlog.
     pub position: BinlogPosition,
     snapshots: Vec<Arc<dyn Snapshot>>,
+    /// By engine, the order of the last transaction that changed it.
+    changed: Vec<u64>,
 }
 
 impl Published {
+    /// By engine.
+    pub(crate) fn views(&self) -> &[Arc<dyn Snapshot>] {
+        &self.snapshots
+    }
+
+    /// The order of the last transaction that changed `engine`, or a later one.
+    pub(crate) fn changed(&self, engine: EngineId) -> u64 {
+        self.changed[usize::from(engine.0)]
+    }
+
     pub(crate) fn engine(&self, engine: EngineId) -> &dyn Snapshot {
         &*self.snapshots[usize::from(engine.0)]
     }
@@ -94,6 +107,7 @@ pub(crate) struct Shared {
     pub open_transactions: AtomicUsize,
     /// The oldest transaction that readers see and that is not durable; [`ALL_DURABLE`] under the journal.
     pub oldest_undurable: AtomicU64,
+    pub held_snapshots: HeldSnapshots,
     pub clock: Arc<dyn Clock>,
     pub server_uuid: ServerUuid,
     pub identity: ServerIdentity,
@@ -116,7 +130,8 @@ impl Shared {
         order: u64,
     ) -> Self {
         let snapshots = engines.iter().map(|engine| engine.snapshot()).collect();
-        let published = Published { order, position: frontier.note.position, snapshots };
+        let changed = vec![order; engines.len()];
+        let published = Published { order, position: frontier.note.position, snapshots, changed };
         Shared {
             overlay: Overlay::new(engines.len()),
             engines,
@@ -126,6 +141,7 @@ impl Shared {
             figures: CommitFigures::default(),
             open_transactions: AtomicUsize::new(0),
             oldest_undurable: AtomicU64::new(ALL_DURABLE),
+            held_snapshots: HeldSnapshots::default(),
             clock,
             server_uuid,
             identity,
@@ -146,15 +162,22 @@ impl Shared {
         let redo: Vec<_> = writes.engines().map(|(engine, keys)| (engine, WriteSet::redo(keys))).collect();
         let binlog_room = events.as_ref().map_or(0, |events| events.byte_len() + ROTATION_BYTES_MAX);
         let member = Member::new(redo, events, binlog_room);
-        let bytes = member.log_bytes();
-        if bytes > TRANSACTION_BYTES_MAX {
-            return Err(CommitError::TooLarge { bytes, max: TRANSACTION_BYTES_MAX });
-        }
+        self.check_size(member.log_bytes())?;
         for (engine, _) in &member.redo {
             self.engines[usize::from(engine.0)].ready().map_err(CommitError::of_engine)?;
         }
         self.reserve_binlog(member.binlog_room)?;
         Ok(Some((member, writes)))
+    }
+
+    /// Refuses a transaction with so many bytes of log.
+    pub fn check_size(&self, bytes: u64) -> Result<(), CommitError> {
+        let max = self.transaction_bytes_max();
+        if bytes > max { Err(CommitError::TooLarge { bytes, max }) } else { Ok(()) }
+    }
+
+    pub fn transaction_bytes_max(&self) -> u64 {
+        self.settings.transaction_bytes_max.load(Ordering::Relaxed)
     }
 
     /// Sets room aside in the binlog, so that nothing ordered can fail for lack of it (I8).
@@ -185,17 +208,21 @@ impl Shared {
         self.frontier.lock().clone()
     }
 
-    /// Shows readers what the engines have, `last` with it; `gtids` are those new since the call before, and
+    /// Shows readers what the engines have, `last` with it, of which `wrote` were changed; `gtids` are those new since the call before, and
     /// the log ends at `end`. Order and position never go back, whoever is the last to call.
-    pub fn publish(&self, last: &Member, gtids: &GtidSet, end: Lsn) {
+    pub fn publish(&self, last: &Member, wrote: &[EngineId], gtids: &GtidSet, end: Lsn) {
         let position = last.committed.as_ref().expect("layout filled it in").position;
         let mut frontier = self.frontier.lock();
         let before = self.published.load();
         let position = before.position.max(position);
+        let order = before.order.max(last.order);
+        let mut changed = before.changed.clone();
+        wrote.iter().for_each(|engine| changed[usize::from(engine.0)] = order);
         self.published.store(Arc::new(Published {
-            order: before.order.max(last.order),
+            order,
             position,
             snapshots: self.engines.iter().map(|engine| engine.snapshot()).collect(),
+            changed,
         }));
         frontier.lsn = end;
         frontier.note.position = position;

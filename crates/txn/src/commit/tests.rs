@@ -886,6 +886,98 @@ fn a_power_cut_under_weaker_durability_is_not_taken_for_damage() {
 }
 
 #[test]
+fn sync_binlog_says_nothing_where_there_is_no_binlog() {
+    for (log_bin, synced) in [(true, true), (false, false)] {
+        let options = StoreOptions { log_bin, ..Machine::options(1) };
+        options.settings.durability.flush_log_at_trx_commit.store(2, Ordering::Relaxed);
+        let (store, _) = Machine::new(15).recover_with(options).expect("a new store");
+        let journal = store.journal().expect("a journal");
+        let before = journal.figures();
+        insert(&store, 1).expect("a commit");
+        let after = journal.figures();
+        assert!(after.next_lsn > before.next_lsn, "it has a record");
+        assert_eq!(after.durable_lsn == after.next_lsn, synced, "log_bin {log_bin}");
+    }
+}
+
+#[test]
+fn a_view_that_an_open_transaction_does_not_read_is_given_up() {
+    let machine = Machine::new(16);
+    let (store, _) = machine.recover().expect("a new store");
+    transfer(&store, 1).expect("a commit");
+    let finds = |transaction: &mut Transaction, engine: usize, id: u64| {
+        transaction.get(ENGINES[engine], Read::Snapshot, &key(id), &mut Vec::new())
+    };
+    let open = || {
+        let mut transaction = store.begin();
+        assert!(finds(&mut transaction, 0, 1).expect("a read"));
+        transaction
+    };
+    let (mut idle, mut early, mut backup) = (open(), open(), open());
+    backup.pin_snapshot();
+    [&mut idle, &mut early, &mut backup].into_iter().for_each(Transaction::stay_open);
+    let view = Arc::downgrade(&store.published().views()[1]);
+    store.held_snapshots().give_up_unused(Duration::ZERO);
+    assert!(early.pin_view(ENGINES[1]), "nothing has changed there");
+    transfer(&store, 2).expect("a commit");
+    assert!(!idle.pin_view(ENGINES[1]) && finds(&mut idle, 1, 1).is_err(), "what was there is gone");
+    assert!(finds(&mut idle, 0, 1).expect("a read") && !finds(&mut idle, 0, 2).expect("a read"), "what it read stays");
+    for whole in [&mut early, &mut backup] {
+        assert!(whole.pin_view(ENGINES[1]));
+        assert!(finds(whole, 1, 1).expect("a read") && !finds(whole, 1, 2).expect("a read"));
+    }
+    assert!(view.upgrade().is_some());
+    drop((early, backup));
+    assert!(view.upgrade().is_none(), "nobody pins it");
+}
+
+#[test]
+fn a_flush_that_takes_long_does_not_hold_the_sync_up() {
+    let machine = Machine::new(17);
+    let (store, _) = machine.recover_with(Machine::options(0)).expect("a new store");
+    store.start_threads();
+    let closed = machine.first.gate().lock();
+    let before = machine.first.gate_reached();
+    store.want_checkpoint();
+    let until = |what: &str, condition: &dyn Fn() -> bool| {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !condition() {
+            assert!(Instant::now() < end, "{what}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    until("no engine is flushed", &|| machine.first.gate_reached() > before);
+    insert(&store, 1).expect("a commit");
+    let journal = store.journal().expect("a journal");
+    until("nothing is synced", &|| journal.figures().durable_lsn == journal.figures().next_lsn);
+    drop(closed);
+    store.close().expect("a clean stop");
+}
+
+#[test]
+fn an_engine_that_refuses_its_flush_holds_up_itself_and_not_the_disk() {
+    let machine = Machine::new(18);
+    let Second::Memory(second) = &machine.second else { panic!("an engine in memory") };
+    let (store, _) =
+        machine.recover_with(StoreOptions { checkpoint_bytes: 4096, ..Machine::options(1) }).expect("a new store");
+    transfer(&store, 1).expect("a commit");
+    *machine.first.gate().lock() = true;
+    let behind = second.durable_position();
+    store.take_checkpoint().expect_err("an engine refuses");
+    assert!(second.durable_position() > behind, "the other one is flushed");
+    assert!(store.checkpoint_refusal().is_some_and(|refusal| refusal.contains("the gate is closed")));
+    let refused = (2..100).find_map(|id| insert(&store, id).err());
+    let told = refused.map(|error| error.to_string()).unwrap_or_default();
+    assert!(told.contains("bytes since the last checkpoint") && told.contains("the gate is closed"), "{told}");
+    let figures = store.journal().expect("a journal").figures();
+    assert!(figures.next_lsn - figures.checkpoint_lsn < 20 * 4096, "{figures:?}");
+    *machine.first.gate().lock() = false;
+    store.take_checkpoint().expect("nobody refuses");
+    assert_eq!(store.checkpoint_refusal(), None);
+    insert(&store, 200).expect("a commit");
+}
+
+#[test]
 fn a_lock_wait_is_bounded_by_its_timeout() {
     let machine = Machine::new(10);
     let (store, _) = machine.recover().expect("a new store");

@@ -35,6 +35,7 @@ use crate::commit::{
     Reply, Shared,
 };
 use crate::figures::add;
+use crate::held_snapshot::UNREAD_KEPT;
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::recovery::RecoverError;
 use crate::transaction::Transaction;
@@ -442,7 +443,8 @@ impl Steps {
             commit(&*self.engines[engine], redo).map_err(|error| self.seal(&error))?;
             self.records[engine].written.fetch_add(1, Ordering::AcqRel);
         }
-        self.shared.publish(member, &gtids, Lsn(0));
+        let wrote: Vec<_> = member.redo.iter().map(|(engine, _)| *engine).collect();
+        self.shared.publish(member, &wrote, &gtids, Lsn(0));
         Ok(committed)
     }
 
@@ -468,7 +470,7 @@ impl Steps {
             self.sync_whole_binlog()?;
         }
         let _showing = self.showing.lock("begin file");
-        self.shared.publish(&file, &GtidSet::new(), Lsn(0));
+        self.shared.publish(&file, &[], &GtidSet::new(), Lsn(0));
         Ok(file.committed.expect("the binlog was laid out"))
     }
 
@@ -595,6 +597,7 @@ impl Steps {
         let mut seen = Vec::new();
         loop {
             self.prepare_ahead();
+            self.shared.held_snapshots.give_up_unused(UNREAD_KEPT);
             if self.flush_left(&mut seen).is_err() {
                 return;
             }
