@@ -61,7 +61,7 @@ pub fn check_tables(engines: &[Arc<dyn Engine>], progress: &mut dyn FnMut(&str))
             return check;
         }
     };
-    progress(&format!("catalog: {} tables in {} databases", catalog.tables().count(), catalog.databases.len()));
+    progress(&format!("catalog: {} tables in {} databases", catalog.tables().count(), catalog.databases.size()));
     for table in catalog.tables() {
         let mut work = Work::new(table, &*engines[usize::from(table.engine.0)]);
         if let Err(error) = work.run() {

@@ -6,8 +6,8 @@
 //! [`Database::run_tree`]; the ones about transactions are in [`transactions`] and [`xa`].
 //!
 //! Invariants
-//! 1. A plan runs only against the catalog version it was made for: that is looked at again once the
-//!    tables are locked, and the statement is planned anew if it changed.
+//! 1. A plan runs only against the versions of its tables that it was made for: they are looked at again once
+//!    they are locked, and the statement is planned anew if one changed.
 //! 2. A statement that fails leaves no change. After 1213 the whole transaction is gone.
 //! 3. Every read on behalf of a session notes in [`SessionState::rests_on`] what it saw in flight.
 
@@ -185,7 +185,7 @@ impl Database {
     ) -> Result<Outcome, SqlError> {
         session.diagnostics.get_mut().clear();
         let params = Params { values: &scratch.params, rows: scratch.rows, row_params: scratch.row_params };
-        let mut known = self.plans.find(&scratch.key, self.catalog.version());
+        let mut known = self.plans.find(&scratch.key);
         loop {
             let plan = match known.take() {
                 Some(plan) => plan,
@@ -298,7 +298,7 @@ impl Database {
         }
         session.diagnostics.get_mut().clear();
         loop {
-            if known.plan.catalog_version == self.catalog.version() && known.is_for(params) {
+            if known.plan.is_current() && known.is_for(params) {
                 self.plans.count_hit();
             } else {
                 let kinds = known.kinds_of(params);
@@ -321,7 +321,7 @@ impl Database {
         // Names mean what they meant when it was prepared.
         let database = prepared.database.as_deref();
         let key = plans::prepared_key(session, database, &prepared.sql, kinds);
-        if let Some(plan) = self.plans.find(&key, self.catalog.version()) {
+        if let Some(plan) = self.plans.find(&key) {
             return Ok(plan);
         }
         let parsed = parse::parse(&prepared.sql, session.sql_mode, &session.memory, Some(kinds))?;
@@ -397,7 +397,7 @@ impl Database {
         for table in plan.kind.tables() {
             transaction.lock_table(table.def.id, LockMode::Shared, session.table_lock_timeout).map_err(lock_failed)?;
         }
-        if plan.catalog_version != self.catalog.version() {
+        if !plan.is_current() {
             return Ok(None);
         }
         // A plain read of a transaction at SERIALIZABLE, and what INSERT … SELECT reads unless at READ COMMITTED: what

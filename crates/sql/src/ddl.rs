@@ -5,7 +5,7 @@
 //! syntax, [`index_build`] fills a new index.
 //!
 //! Order: the session's open transaction was committed before; an exclusive table lock keeps others out;
-//! a new index is filled under an id nothing refers to; the change commits and is published while the
+//! a new index is filled under an id nothing refers to, while other tables may change; the change commits and is published while the
 //! table is still locked; what is no longer named is erased last.
 //!
 //! On crash: before the commit, ids that were filled are unnamed and erased at the next start; behind it,
@@ -14,7 +14,6 @@
 mod definition;
 mod index_build;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cohort_engine::EngineId;
@@ -70,15 +69,15 @@ pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<u64, SqlError> {
     match ddl {
         Ddl::CreateDatabase { name, if_not_exists, collation } => run.create_database(name, *if_not_exists, *collation),
         Ddl::DropDatabase { name, if_exists } => run.drop_database(name, *if_exists),
-        Ddl::CreateTable(table) => run.create_table(&table.name, table.if_not_exists, |run, change, name, database| {
-            definition::table(table, name, database, run, change)
+        Ddl::CreateTable(table) => run.create_table(&table.name, table.if_not_exists, |run, name, database| {
+            definition::table(table, name, database, run)
         }),
         Ddl::CreateTableLike { name, like, if_not_exists } => {
             let (database, table) = run.resolve(like)?;
             let model = run.catalog.current().table(&database, &table)?.clone();
-            run.create_table(name, *if_not_exists, |run, change, name, _| {
-                let mut def = fresh_ids(&model.def, change);
-                def.id = change.take_table_id();
+            run.create_table(name, *if_not_exists, |run, name, _| {
+                let mut def = fresh_ids(&model.def, run.catalog);
+                def.id = run.catalog.take_table_id();
                 def.database = run.database_of(name)?.to_owned();
                 def.name.clone_from(&name.table);
                 Ok((def, 1))
@@ -91,18 +90,18 @@ pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<u64, SqlError> {
 }
 
 /// The definition with ids of its own for all that is stored.
-fn fresh_ids(model: &TableDef, change: &Change<'_>) -> TableDef {
+fn fresh_ids(model: &TableDef, catalog: &CatalogStore) -> TableDef {
     let mut def = model.clone();
     let row_index = def.row_index_id;
     for index in &mut def.indexes {
         let primary = index.index_id == row_index;
-        index.index_id = change.take_index_id();
+        index.index_id = catalog.take_index_id();
         if primary {
             def.row_index_id = index.index_id;
         }
     }
     if def.row_index_id == row_index {
-        def.row_index_id = change.take_index_id();
+        def.row_index_id = catalog.take_index_id();
     }
     def
 }
@@ -176,7 +175,7 @@ impl DdlRun<'_> {
 
     fn create_database(&self, name: &str, if_not_exists: bool, collation: Option<Collation>) -> Result<u64, SqlError> {
         check_name(name, ER_WRONG_DB_NAME)?;
-        let change = self.catalog.change();
+        let change = self.catalog.change(self.session)?;
         if self.catalog.current().databases.contains_key(name) {
             let error = SqlError::new(ER_DB_CREATE_EXISTS, &[&name]);
             if !if_not_exists {
@@ -189,9 +188,7 @@ impl DdlRun<'_> {
         let mut transaction = self.session.begin(self.store);
         change.put_database(&mut transaction, name, collation)?;
         self.commit(transaction, "")?;
-        change.publish(|databases| {
-            databases.insert(name.to_owned(), DatabaseEntry { collation, tables: BTreeMap::new() });
-        });
+        change.publish(&[], |databases| databases.insert_mut(name.to_owned(), DatabaseEntry::new(collation)));
         Ok(1)
     }
 
@@ -207,11 +204,13 @@ impl DdlRun<'_> {
                 return Ok(0);
             };
             let tables: Vec<Arc<Table>> = entry.tables.values().cloned().collect();
-            let version = current.version;
             drop(current);
             let guard = self.exclusive(&tables)?;
-            let change = self.catalog.change();
-            if self.catalog.version() != version {
+            let change = self.catalog.change(self.session)?;
+            let now = self.catalog.current();
+            let same =
+                |entry: &DatabaseEntry| entry.tables.values().map(Arc::as_ptr).eq(tables.iter().map(Arc::as_ptr));
+            if !now.databases.get(name).is_some_and(same) {
                 continue;
             }
             let mut transaction = self.session.begin(self.store);
@@ -220,8 +219,8 @@ impl DdlRun<'_> {
             }
             change.delete_database(&mut transaction, name);
             self.commit(transaction, "")?;
-            change.publish(|databases| {
-                databases.remove(name);
+            change.publish(&tables, |databases| {
+                databases.remove_mut(name);
             });
             drop((change, guard));
             tables.iter().for_each(|table| self.erase(table));
@@ -234,11 +233,11 @@ impl DdlRun<'_> {
         &self,
         name: &TableName,
         if_not_exists: bool,
-        make: impl FnOnce(&Self, &Change<'_>, &TableName, &DatabaseEntry) -> Result<(TableDef, u64), SqlError>,
+        make: impl FnOnce(&Self, &TableName, &DatabaseEntry) -> Result<(TableDef, u64), SqlError>,
     ) -> Result<u64, SqlError> {
         check_name(&name.table, ER_WRONG_TABLE_NAME)?;
         let database = self.database_of(name)?;
-        let change = self.catalog.change();
+        let change = self.catalog.change(self.session)?;
         let current = self.catalog.current();
         let entry = current.database(database)?;
         if entry.tables.contains_key(&name.table) {
@@ -249,7 +248,7 @@ impl DdlRun<'_> {
             self.note(error);
             return Ok(0);
         }
-        let (def, floor) = make(self, &change, name, entry)?;
+        let (def, floor) = make(self, name, entry)?;
         let engine = self.catalog.engine(&def.engine)?;
         let mut transaction = self.session.begin(self.store);
         change.put_table(&mut transaction, &def)?;
@@ -257,15 +256,23 @@ impl DdlRun<'_> {
             change.put_floor(&mut transaction, def.id, floor);
         }
         self.commit(transaction, self.event_database())?;
-        self.publish_table(&change, def, engine, Arc::new(Counters::starting_at(floor)));
+        self.publish_table(&change, None, def, engine, Arc::new(Counters::starting_at(floor)));
         Ok(0)
     }
 
-    fn publish_table(&self, change: &Change<'_>, def: TableDef, engine: EngineId, counters: Arc<Counters>) {
+    /// Shows a table to everybody, in the place of `former`.
+    fn publish_table(
+        &self,
+        change: &Change<'_>,
+        former: Option<&Arc<Table>>,
+        def: TableDef,
+        engine: EngineId,
+        counters: Arc<Counters>,
+    ) {
         let table = Arc::new(Table::new(def, engine, counters, self.store.published().order));
-        change.publish(|databases| {
+        change.publish(former.map_or(&[], std::slice::from_ref), |databases| {
             if let Some(entry) = databases.get_mut(&table.def.database) {
-                entry.tables.insert(table.def.name.clone(), table);
+                entry.tables.insert_mut(table.def.name.clone(), table);
             }
         });
     }
@@ -282,7 +289,6 @@ impl DdlRun<'_> {
                     None => missing.push(format!("{database}.{}", name.table)),
                 }
             }
-            let version = current.version;
             drop(current);
             if !missing.is_empty() {
                 let error = SqlError::new(ER_BAD_TABLE_ERROR, &[&missing.join(",")]);
@@ -295,8 +301,8 @@ impl DdlRun<'_> {
                 return Ok(0);
             }
             let guard = self.exclusive(&tables)?;
-            let change = self.catalog.change();
-            if self.catalog.version() != version {
+            let change = self.catalog.change(self.session)?;
+            if !tables.iter().all(|table| table.is_current()) {
                 // Another change came first: its notes are given again.
                 self.session.diagnostics.borrow_mut().clear();
                 continue;
@@ -306,10 +312,10 @@ impl DdlRun<'_> {
                 change.delete_table(&mut transaction, table.def.id);
             }
             self.commit(transaction, self.event_database())?;
-            change.publish(|databases| {
+            change.publish(&tables, |databases| {
                 for table in &tables {
                     if let Some(entry) = databases.get_mut(&table.def.database) {
-                        entry.tables.remove(&table.def.name);
+                        entry.tables.remove_mut(&table.def.name);
                     }
                 }
             });
@@ -321,13 +327,13 @@ impl DdlRun<'_> {
 
     fn truncate(&self, name: &TableName) -> Result<u64, SqlError> {
         let (guard, table) = self.locked_table(name)?;
-        let change = self.catalog.change();
-        let def = fresh_ids(&table.def, &change);
+        let change = self.catalog.change(self.session)?;
+        let def = fresh_ids(&table.def, self.catalog);
         let mut transaction = self.session.begin(self.store);
         change.put_table(&mut transaction, &def)?;
         change.put_floor(&mut transaction, def.id, 1);
         self.commit(transaction, self.event_database())?;
-        self.publish_table(&change, def, table.engine, Arc::new(Counters::starting_at(1)));
+        self.publish_table(&change, Some(&table), def, table.engine, Arc::new(Counters::starting_at(1)));
         drop((change, guard));
         self.erase(&table);
         Ok(0)
@@ -335,12 +341,12 @@ impl DdlRun<'_> {
 
     fn alter(&self, name: &TableName, actions: &[AlterAction]) -> Result<u64, SqlError> {
         let (guard, table) = self.locked_table(name)?;
-        let change = self.catalog.change();
         let mut def = table.def.clone();
         let (mut built, mut dropped) = (Vec::new(), Vec::new());
-        let applied = self.apply(actions, &table, &mut def, &change, &mut built, &mut dropped);
-        let floor = match applied {
-            Ok(floor) => floor,
+        let applied = self.apply(actions, &table, &mut def, &mut built, &mut dropped);
+        // Not before indexes are built: changes of other tables go on meanwhile.
+        let (floor, change) = match applied.and_then(|floor| Ok((floor, self.catalog.change(self.session)?))) {
+            Ok(ready) => ready,
             Err(error) => {
                 for id in built {
                     let _ = self.store.erase(table.engine, &prefix_range(&u32::to_be_bytes(id)));
@@ -359,7 +365,7 @@ impl DdlRun<'_> {
             Some(floor) => Arc::new(Counters::starting_at(floor)),
             None => table.counters.clone(),
         };
-        self.publish_table(&change, def, table.engine, counters);
+        self.publish_table(&change, Some(&table), def, table.engine, counters);
         drop((change, guard));
         for id in dropped {
             let _ = self.store.erase(table.engine, &prefix_range(&u32::to_be_bytes(id)));
@@ -373,7 +379,6 @@ impl DdlRun<'_> {
         actions: &[AlterAction],
         table: &Table,
         def: &mut TableDef,
-        change: &Change<'_>,
         built: &mut Vec<u32>,
         dropped: &mut Vec<u32>,
     ) -> Result<Option<u64>, SqlError> {
@@ -381,7 +386,7 @@ impl DdlRun<'_> {
         for action in actions {
             match action {
                 AlterAction::AddIndex(spec) => {
-                    let index = self.add_index(spec, def, change)?;
+                    let index = self.add_index(spec, def)?;
                     built.push(index.index_id);
                     index_build::fill(self.store, table, def, &index, self.session)?;
                 }
@@ -401,12 +406,12 @@ impl DdlRun<'_> {
         Ok(floor)
     }
 
-    fn add_index(&self, spec: &IndexSpec, def: &mut TableDef, change: &Change<'_>) -> Result<IndexDef, SqlError> {
+    fn add_index(&self, spec: &IndexSpec, def: &mut TableDef) -> Result<IndexDef, SqlError> {
         if spec.kind == KeySpec::Primary {
             return Err(SqlError::unsupported("ALTER TABLE ... ADD PRIMARY KEY"));
         }
         let mut index = definition::index(spec, def)?;
-        index.index_id = change.take_index_id();
+        index.index_id = self.catalog.take_index_id();
         def.indexes.push(index.clone());
         definition::sort_indexes(def);
         Ok(index)

@@ -59,11 +59,13 @@ impl<'a> Run<'a> {
         self.params.get((self.rows - 1) * self.row_params..).unwrap_or_default()
     }
 
-    /// Error 1197 if the transaction has become too long for the binlog, 4082 if the connection holds too much.
+    /// Error 1197 if the transaction has become too long for the binlog or any commit, 4082 if the connection
+    /// holds too much.
     pub(crate) fn check_transaction(&mut self) -> Result<(), SqlError> {
         if self.transaction.is_logged() && self.transaction.events().byte_len() > self.session.max_binlog_cache_size {
             return Err(SqlError::new(ER_TRANS_CACHE_FULL, &[]));
         }
+        self.transaction.check_size().map_err(|_| SqlError::new(ER_TRANS_CACHE_FULL, &[]))?;
         self.session.memory.hold_transaction(self.transaction.memory_bytes())
     }
 

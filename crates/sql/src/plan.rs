@@ -1,6 +1,6 @@
 //! From syntax trees to plans: names bound, expressions typed, an access path chosen.
 //!
-//! A plan is made for one version of the catalog and run many times with different parameters.
+//! A plan is made for certain versions of its tables and run many times with different parameters.
 //! [`bind`] resolves names, [`access`] chooses how rows are found, [`select`] and [`change`] make the plans.
 //!
 //! Row layout: the columns of the statement's table come first, from slot 0 in definition order. Behind
@@ -57,10 +57,15 @@ impl PlanContext<'_> {
 /// A statement ready to run.
 pub(crate) struct Plan {
     pub(crate) kind: PlanKind,
-    /// The version of the catalog it was made for.
-    pub(crate) catalog_version: u64,
     /// The columns of its result; empty if it gives none.
     pub(crate) columns: Vec<ResultColumn>,
+}
+
+impl Plan {
+    /// Whether its tables are what they were when it was made.
+    pub(crate) fn is_current(&self) -> bool {
+        self.kind.tables().all(|table| table.is_current())
+    }
 }
 
 /// What a plan does.
@@ -201,7 +206,7 @@ pub(crate) fn plan(statement: Statement, cx: &PlanContext<'_>) -> Result<Plan, S
         Statement::Delete(delete) => (PlanKind::Delete(change::delete(&delete, cx)?), Vec::new()),
         other => (PlanKind::Tree(other), Vec::new()),
     };
-    Ok(Plan { kind, catalog_version: cx.catalog.version, columns })
+    Ok(Plan { kind, columns })
 }
 
 /// The table's columns that `exprs` read, in order.

@@ -16,23 +16,31 @@
 //!    transaction as its change. Ids taken by one that did not commit are counted again only after a
 //!    restart, which erases what lies under them first.
 //!
-//! Concurrency: readers take the current version without a lock; DDL holds [`CatalogStore::change`].
+//! Concurrency: readers take the current version without a lock; DDL holds [`CatalogStore::change`] while it commits and
+//! publishes, after the locks of its tables. Whether a table is still what it was, it says itself ([`Table::is_current`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use cohort_engine::{Direction, Engine, EngineId, KeyRange};
+use cohort_txn::carrier::blocking;
 use cohort_txn::{Read, Store, Transaction};
 use parking_lot::{Mutex, MutexGuard};
+use rpds::RedBlackTreeMapSync;
 use serde::{Deserialize, Serialize};
 
 use super::definition::TableDef;
 use super::table::{Counters, Table, prefix_range};
 use crate::collation::Collation;
-use crate::error::{ER_BAD_DB_ERROR, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_UNKNOWN_STORAGE_ENGINE, SqlError};
+use crate::error::{
+    ER_BAD_DB_ERROR, ER_LOCK_WAIT_TIMEOUT, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_QUERY_INTERRUPTED,
+    ER_UNKNOWN_STORAGE_ENGINE, SqlError,
+};
 use crate::exec::failure::read_failed;
+use crate::session::SessionState;
 
 /// The engine that the catalog is in.
 pub(crate) const CATALOG_ENGINE: EngineId = EngineId(0);
@@ -45,19 +53,30 @@ const SYSTEM: u32 = 5;
 /// The first index id that a table may have.
 const FIRST_INDEX_ID: u32 = 16;
 
+/// A map whose versions share what they have in common: a change of one table does not copy the others.
+type Names<V> = RedBlackTreeMapSync<String, V>;
+
+/// All databases by their names.
+pub(crate) type Databases = Names<DatabaseEntry>;
+
 /// One version of all definitions.
 #[derive(Default)]
 pub(crate) struct Catalog {
-    /// Rises with each change.
-    pub(crate) version: u64,
-    pub(crate) databases: BTreeMap<String, DatabaseEntry>,
+    pub(crate) databases: Databases,
 }
 
 /// A database.
 #[derive(Clone)]
 pub(crate) struct DatabaseEntry {
     pub(crate) collation: Collation,
-    pub(crate) tables: BTreeMap<String, Arc<Table>>,
+    pub(crate) tables: Names<Arc<Table>>,
+}
+
+impl DatabaseEntry {
+    /// A database without tables.
+    pub(crate) fn new(collation: Collation) -> DatabaseEntry {
+        DatabaseEntry { collation, tables: Names::default() }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -115,11 +134,11 @@ pub(crate) fn read(
     entries: &mut dyn FnMut(&KeyRange) -> Result<Vec<KeyValue>, SqlError>,
 ) -> Result<(Catalog, CountersDoc), SqlError> {
     let mut all_of = |kind: u32| entries(&prefix_range(&kind.to_be_bytes()));
-    let mut catalog = Catalog { version: 1, ..Catalog::default() };
+    let mut catalog = Catalog::default();
     for (key, value) in all_of(DATABASES)? {
         let name = String::from_utf8(key[4..].to_vec()).map_err(|_| unreadable("list of databases"))?;
         let doc: DatabaseDoc = serde_json::from_slice(&value).map_err(|_| unreadable("list of databases"))?;
-        catalog.databases.insert(name, DatabaseEntry { collation: doc.collation, tables: BTreeMap::new() });
+        catalog.databases.insert_mut(name, DatabaseEntry::new(doc.collation));
     }
     let mut floors = BTreeMap::new();
     for (key, value) in all_of(AUTO_INCREMENT_FLOORS)? {
@@ -138,7 +157,7 @@ pub(crate) fn read(
         let counters = Arc::new(Counters::starting_at(floors.get(&def.id).copied().unwrap_or(1)));
         let database = catalog.databases.get_mut(&def.database).ok_or_else(|| unreadable("list of tables"))?;
         let table = Arc::new(Table::new(def, engine, counters, 0));
-        database.tables.insert(table.def.name.clone(), table);
+        database.tables.insert_mut(table.def.name.clone(), table);
     }
     Ok((catalog, next))
 }
@@ -158,7 +177,6 @@ fn engine_called(engines: &[Arc<dyn Engine>], name: &str) -> Result<EngineId, Sq
 pub(crate) struct CatalogStore {
     store: Arc<Store>,
     current: ArcSwap<Catalog>,
-    version: AtomicU64,
     changing: Mutex<()>,
     next_table_id: AtomicU64,
     next_index_id: AtomicU32,
@@ -206,7 +224,6 @@ impl CatalogStore {
         let catalog_store = CatalogStore {
             store,
             current: ArcSwap::default(),
-            version: AtomicU64::new(1),
             changing: Mutex::new(()),
             next_table_id: AtomicU64::new(next.next_table_id),
             next_index_id: AtomicU32::new(next.next_index_id),
@@ -244,11 +261,6 @@ impl CatalogStore {
         self.current.load()
     }
 
-    /// The number of the current version.
-    pub(crate) fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
-    }
-
     /// The engine called `name`; the names MySQL knows stand for the first engine. 1286 for others.
     pub(crate) fn engine(&self, name: &str) -> Result<EngineId, SqlError> {
         engine_called(self.store.engines(), name)
@@ -259,11 +271,38 @@ impl CatalogStore {
         self.store.engines()[usize::from(engine.0)].name()
     }
 
-    /// Waits for the right to change the catalog.
-    pub(crate) fn change(&self) -> Change<'_> {
-        Change { catalog: self, _guard: self.changing.lock() }
+    /// Waits for the right to change the catalog: for another statement's commit, no longer; 1317 if the session is
+    /// killed, 1205 after its `lock_wait_timeout`.
+    pub(crate) fn change(&self, session: &SessionState) -> Result<Change<'_>, SqlError> {
+        let deadline = Instant::now().checked_add(session.table_lock_timeout);
+        let wait = || loop {
+            if let Some(guard) = self.changing.try_lock_for(LOOK_EVERY) {
+                return Ok(guard);
+            }
+            if session.interrupt_ref().is_killed() {
+                return Err(SqlError::new(ER_QUERY_INTERRUPTED, &[]));
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(SqlError::new(ER_LOCK_WAIT_TIMEOUT, &[]));
+            }
+        };
+        let guard = self.changing.try_lock().map_or_else(|| blocking(wait), Ok)?;
+        Ok(Change { catalog: self, _guard: guard })
+    }
+
+    /// A table id never used before.
+    pub(crate) fn take_table_id(&self) -> u64 {
+        self.next_table_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// An index id never used before.
+    pub(crate) fn take_index_id(&self) -> u32 {
+        self.next_index_id.fetch_add(1, Ordering::Relaxed)
     }
 }
+
+/// How often a wait looks whether its session was killed.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Engines of MySQL and MariaDB that this server stands in for.
 pub(crate) fn is_known_elsewhere(name: &str) -> bool {
@@ -273,16 +312,6 @@ pub(crate) fn is_known_elsewhere(name: &str) -> bool {
 }
 
 impl Change<'_> {
-    /// A table id never used before.
-    pub(crate) fn take_table_id(&self) -> u64 {
-        self.catalog.next_table_id.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// An index id never used before.
-    pub(crate) fn take_index_id(&self) -> u32 {
-        self.catalog.next_index_id.fetch_add(1, Ordering::Relaxed)
-    }
-
     /// Stores a database.
     pub(crate) fn put_database(
         &self,
@@ -323,14 +352,14 @@ impl Change<'_> {
         transaction.put(CATALOG_ENGINE, &catalog_key(AUTO_INCREMENT_FLOORS, &id.to_be_bytes()), &floor.to_be_bytes());
     }
 
-    /// Makes a changed copy of the current version the current one. Call it when the change is durable.
-    pub(crate) fn publish(&self, change: impl FnOnce(&mut BTreeMap<String, DatabaseEntry>)) {
-        let current = self.catalog.current.load();
-        let mut databases = current.databases.clone();
+    /// Makes a changed copy of the current version the current one. Call it when the change is durable, and before the
+    /// locks of `retired` go: the tables, in their former form, that are no longer what they were.
+    pub(crate) fn publish(&self, retired: &[Arc<Table>], change: impl FnOnce(&mut Databases)) {
+        let mut databases = self.catalog.current.load().databases.clone();
         change(&mut databases);
-        let version = current.version + 1;
-        self.catalog.current.store(Arc::new(Catalog { version, databases }));
-        self.catalog.version.store(version, Ordering::Release);
+        self.catalog.current.store(Arc::new(Catalog { databases }));
+        // Whoever finds one retired finds the new version.
+        retired.iter().for_each(|table| table.retire());
     }
 }
 

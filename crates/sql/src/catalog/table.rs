@@ -1,9 +1,10 @@
 //! A table made ready for statements: codecs, key parts, the binlog's table map and its counters.
 //!
-//! A [`Table`] is never changed: DDL makes a new one. What counts on across such versions (the next
+//! A [`Table`] is never changed: DDL makes a new one, and retires the one before. What counts on across such versions (the next
 //! AUTO_INCREMENT value, the next hidden row id) is shared between them in [`Counters`].
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cohort_engine::{EngineId, KeyRange};
 use cohort_log::binlog::{KeyColumn, TableMap};
@@ -32,6 +33,7 @@ pub(crate) struct Table {
     pub(crate) counters: Arc<Counters>,
     /// Snapshots before this place in the commit order do not see what the definition says.
     pub(crate) since_order: u64,
+    retired: AtomicBool,
 }
 
 /// An index, ready for use.
@@ -101,8 +103,19 @@ impl Table {
             indexes,
             counters,
             since_order,
+            retired: AtomicBool::new(false),
             def,
         }
+    }
+
+    /// Whether no DDL has changed or dropped it. Stays true for whoever holds its lock.
+    pub(crate) fn is_current(&self) -> bool {
+        !self.retired.load(Ordering::Acquire)
+    }
+
+    /// DDL has changed or dropped it.
+    pub(super) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
     }
 
     /// Where rows are kept.

@@ -50,9 +50,9 @@ pub(super) fn prepared_key(
 }
 
 impl PlanCache {
-    /// The plan under `key`, if it is for version `catalog_version`.
-    pub(super) fn find(&self, key: &[u8], catalog_version: u64) -> Option<Arc<Plan>> {
-        let plan = self.plans.read().get(key).filter(|plan| plan.catalog_version == catalog_version).cloned();
+    /// The plan under `key`, if its tables are what they were.
+    pub(super) fn find(&self, key: &[u8]) -> Option<Arc<Plan>> {
+        let plan = self.plans.read().get(key).filter(|plan| plan.is_current()).cloned();
         match &plan {
             Some(_) => self.count_hit(),
             None => self.count_miss(),

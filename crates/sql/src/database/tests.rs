@@ -7,6 +7,7 @@ mod plan_cache;
 mod waiting;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use cohort_engine::Engine;
 use cohort_engine::memory::MemoryEngine;
@@ -221,6 +222,63 @@ fn tables_rows_and_counters_survive_a_restart() {
     client.ok("USE d");
     assert_eq!(client.run("SELECT id FROM t WHERE v = 'b'"), ["id", "2"]);
     assert_eq!(client.run("INSERT INTO t (v) VALUES ('c')"), ["ok 1 id 3"]);
+}
+
+#[test]
+fn a_change_of_one_table_leaves_the_plans_of_others() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+    let prepared = client.prepare("SELECT v FROM t WHERE id = ?");
+    let mut misses_of = |change: &str| {
+        client.ok(change);
+        let before = database.figures().plan_cache_misses;
+        client.ok("SELECT v FROM t WHERE id = 1");
+        client.run_prepared(&prepared, &[Value::Int(1)]);
+        database.figures().plan_cache_misses - before
+    };
+    misses_of("DO 1");
+    for change in [
+        "CREATE TABLE other (id INT)",
+        "DROP TABLE other",
+        "CREATE DATABASE e",
+        "CREATE TABLE e.t (id INT)",
+        "DROP DATABASE e",
+    ] {
+        assert_eq!(misses_of(change), 0, "{change}");
+    }
+    for change in ["ALTER TABLE t ADD KEY (v)", "TRUNCATE TABLE t"] {
+        assert!(misses_of(change) > 0, "{change}");
+    }
+    client.ok("DROP TABLE t");
+    client.ok("CREATE TABLE t (v VARCHAR(5), id INT PRIMARY KEY)");
+    client.ok("INSERT INTO t VALUES ('new', 1)");
+    assert_eq!(client.run("SELECT v FROM t WHERE id = 1"), ["v", "new"]);
+    assert_eq!(client.run_prepared(&prepared, &[Value::Int(1)]), ["v", "new"]);
+}
+
+#[test]
+fn a_transaction_that_has_become_too_large_fails_its_statement() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("CREATE TABLE d.t (id INT PRIMARY KEY, v TEXT)");
+    database.store().settings().transaction_bytes_max.store(90_000, Ordering::Relaxed);
+    client.ok("BEGIN");
+    client.ok("INSERT INTO d.t VALUES (1, REPEAT('x', 20000))");
+    for _ in 0..9 {
+        // What replaces itself takes its room once, in the engine; the savepoint gives the events' back.
+        client.ok("SAVEPOINT s");
+        client.ok("UPDATE d.t SET v = REPEAT('y', 20000)");
+        client.ok("ROLLBACK TO s");
+    }
+    let refused = client.run("INSERT INTO d.t VALUES (2, REPEAT('x', 20000)), (3, REPEAT('x', 20000))");
+    assert!(refused[0].starts_with("ERROR 1197"), "{refused:?}");
+    client.ok("INSERT INTO d.t VALUES (4, '')");
+    client.ok("COMMIT");
+    assert_eq!(client.run("SELECT id FROM d.t"), ["id", "1", "4"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{DdlRun, MAX_NAME_CHARS};
 use crate::ast::{ColumnSpec, CreateTable, Expr, IndexSpec, KeySpec, TableName};
 use crate::catalog::definition::{ColumnDef, DefaultValue, IndexColumn, IndexDef, IndexKind, TableDef};
-use crate::catalog::store::{Change, DatabaseEntry, is_known_elsewhere};
+use crate::catalog::store::{DatabaseEntry, is_known_elsewhere};
 use crate::codec::KeyPart;
 use crate::codec::key::MAX_KEY_BYTES;
 use crate::collation::Collation;
@@ -31,12 +31,11 @@ pub(super) fn table(
     name: &TableName,
     database: &DatabaseEntry,
     run: &DdlRun<'_>,
-    change: &Change<'_>,
 ) -> Result<(TableDef, u64), SqlError> {
     let engine = engine(spec, name, run)?;
     let collation = spec.collation.unwrap_or(database.collation);
     let mut def = TableDef {
-        id: change.take_table_id(),
+        id: run.catalog.take_table_id(),
         database: run.database_of(name)?.to_owned(),
         name: name.table.clone(),
         engine,
@@ -65,11 +64,11 @@ pub(super) fn table(
     sort_indexes(&mut def);
     check_auto_increment(&def)?;
     for index in &mut def.indexes {
-        index.index_id = change.take_index_id();
+        index.index_id = run.catalog.take_index_id();
     }
     def.row_index_id = match def.primary_key() {
         Some(primary) => primary.index_id,
-        None => change.take_index_id(),
+        None => run.catalog.take_index_id(),
     };
     Ok((def, spec.auto_increment.unwrap_or(1).max(1)))
 }

@@ -220,3 +220,49 @@ fn values_of_auto_increment_are_given_once_to_parallel_sessions() {
     threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
     assert_eq!(setup.run("SELECT COUNT(*), MIN(id), MAX(id) FROM t")[1], "200 | 1 | 200");
 }
+
+#[test]
+fn an_index_build_keeps_nobody_from_changing_other_tables() {
+    let disk = Disk::new();
+    let database = disk.open();
+    let mut builder = Client::new(&database);
+    builder.ok("CREATE DATABASE d");
+    builder.ok("USE d");
+    builder.ok("CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+    builder.ok("INSERT INTO t VALUES (1, 10)");
+    let engine = disk.engine.lock().clone();
+    let (closed, before) = (engine.gate().lock(), engine.gate_reached());
+    let building = thread::spawn(move || builder.run("CREATE INDEX v ON t (v)"));
+    let end = Instant::now() + Duration::from_secs(10);
+    while engine.gate_reached() == before {
+        assert!(Instant::now() < end, "no index is built");
+        thread::sleep(Duration::from_millis(1));
+    }
+    let mut other = client(&database);
+    other.session.table_lock_timeout = Duration::from_secs(10);
+    other.ok("CREATE TABLE u (id INT PRIMARY KEY, v INT, KEY (v))");
+    other.ok("INSERT INTO u VALUES (1, 1)");
+    other.ok("ALTER TABLE u DROP INDEX v");
+    other.ok("DROP TABLE u");
+    drop(closed);
+    assert_eq!(building.join().expect("no panic"), ["ok 0"]);
+    assert_eq!(other.run("SELECT id FROM t WHERE v = 10"), ["id", "1"]);
+}
+
+#[test]
+fn a_schema_change_that_waits_for_another_can_be_killed() {
+    let database = with_rows();
+    let mut waiter = client(&database);
+    let change = database.catalog.change(&SessionState::new()).expect("nobody changes anything");
+    waiter.session.interrupt().kill();
+    for sql in ["CREATE TABLE u (id INT)", "CREATE INDEX v ON t (v)", "DROP TABLE t", "CREATE DATABASE e"] {
+        let killed = waiter.run(sql);
+        assert!(killed[0].starts_with("ERROR 1317"), "{sql}: {killed:?}");
+    }
+    waiter.session.interrupt().reset();
+    waiter.session.table_lock_timeout = Duration::ZERO;
+    let late = waiter.run("TRUNCATE TABLE t");
+    assert!(late[0].starts_with("ERROR 1205"), "{late:?}");
+    drop(change);
+    waiter.ok("CREATE INDEX v ON t (v)");
+}
