@@ -119,7 +119,7 @@ fn year_constant(value: &Value) -> Value {
     let whole = match value {
         Value::Int(int) => i128::from(*int),
         Value::UInt(int) => i128::from(*int),
-        Value::Decimal(decimal) if decimal.round_to(0) == *decimal => decimal.to_i128().0,
+        Value::Decimal(decimal) if decimal.integer_digits() <= 2 => decimal.to_i128().0,
         Value::Text(_) | Value::Bytes(_) => {
             let bytes = value.as_bytes().unwrap_or_default();
             let read = number_text::integer(bytes);

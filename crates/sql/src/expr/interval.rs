@@ -18,7 +18,17 @@ struct Interval {
 const MINUTE_US: i128 = 60 * SECOND_US as i128;
 const HOUR_US: i128 = 60 * MINUTE_US;
 
-/// `date + INTERVAL amount unit`, or minus if `negated`. A text date gives text, a date with a unit below
+/// A date or time as text, which shows a fraction with all its digits, or none.
+pub(super) fn in_full(value: Value) -> Value {
+    let digits = |micros: i64| if micros % SECOND_US == 0 { 0 } else { 6 };
+    Value::text(match value {
+        Value::DateTime(value) => value.with_fsp(digits(value.micros_of_day())).to_string(),
+        Value::Time(time) => Time { fsp: digits(time.micros), ..time }.to_string(),
+        other => other.to_string(),
+    })
+}
+
+/// `date + INTERVAL amount unit`, or minus if `negated`. A date that is text or a number gives text, a date with a unit below
 /// days a datetime, a time a time. Leaving the calendar gives NULL with a warning.
 pub(super) fn add(
     date: &Value,
@@ -34,7 +44,13 @@ pub(super) fn add(
     if negated {
         interval = Interval { months: interval.months.saturating_neg(), micros: -interval.micros };
     }
-    let fraction = if interval.micros % i128::from(SECOND_US) != 0 || unit.has_micros() { 6 } else { 0 };
+    let fraction = match (unit, amount) {
+        (IntervalUnit::Second, Value::Int(_) | Value::UInt(_)) => 0,
+        (IntervalUnit::Second, Value::Decimal(seconds)) => seconds.scale().min(6),
+        (IntervalUnit::Second, _) => 6,
+        _ if unit.has_micros() => 6,
+        _ => 0,
+    };
     if let Value::Time(time) = date
         && interval.months == 0
     {
@@ -52,10 +68,11 @@ pub(super) fn add(
         Value::Text(_) | Value::Bytes(_) => {
             parse::datetime(&to_text(date), cx.statement.time_zone()).is_some_and(|parsed| !parsed.has_time)
         }
+        number if number.is_number() => Number::of(number, cx)?.to_f64() < parse::TIMED as f64,
         _ => false,
     };
     let sum = if was_date && unit.is_of_days() { Value::Date(sum.date()) } else { Value::DateTime(sum) };
-    Ok(if date.is_string() { Value::text(sum.to_string()) } else { sum })
+    Ok(if date.is_temporal() { sum } else { in_full(sum) })
 }
 
 fn overflow(cx: &EvalContext<'_>) -> Result<Value, SqlError> {

@@ -56,7 +56,7 @@ fn as_number(operand: ResultType) -> ResultType {
         Family::Temporal if operand.decimals == 0 => ResultType::integer(14),
         Family::Temporal => ResultType::decimal(14 + u32::from(operand.decimals), operand.decimals),
         Family::String => ResultType::double(),
-        Family::Null => ResultType::integer(1),
+        Family::Null => ResultType::double().with_decimals(0),
         _ => operand,
     }
 }

@@ -1,9 +1,9 @@
 //! MySQL's expressions for the parser library, whose own MySQL dialect has another language's precedences.
 //!
 //! From loose to tight: `OR`, `XOR`, `AND`, `NOT`, comparisons and `IS`, the predicates `LIKE`, `REGEXP`,
-//! `IN` and `BETWEEN`, `|`, `&`, shifts, `+ -`, `* / DIV %`, `^`, prefix `- ~ !` and
-//! `BINARY`. `:=` takes the variable in front of it and all that follows. That comparisons bind looser than predicates is not in the manual's
-//! table but in the grammar: `a = b LIKE c` is `a = (b LIKE c)`.
+//! `IN` and `BETWEEN`, `|`, `&`, shifts, `+ -`, `* / DIV %`, `^`, prefix `- ~ !` and `BINARY`. `:=` takes the
+//! variable in front of it and all that follows. That comparisons bind looser than predicates is not in the
+//! manual's table but in the grammar: `a = b LIKE c` is `a = (b LIKE c)`.
 
 use std::any::TypeId;
 

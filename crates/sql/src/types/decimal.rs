@@ -390,15 +390,15 @@ impl Decimal {
 
     /// The product; its scale is the sum of the scales, at most 30.
     pub fn multiply(&self, other: &Decimal) -> Result<Decimal, DecimalOverflow> {
-        if self.is_zero() || other.is_zero() {
-            return Decimal::ZERO.limited(self.scale() + other.scale());
-        }
         let places = self.places() + other.places();
         let product = match (self.small(), other.small()) {
             (Some(a), Some(b)) => a.checked_mul(b).map(|product| Decimal::new(product, places)),
             _ => None,
         };
         let mut product = product.unwrap_or_else(|| Self::from_big(self.big() * other.big(), places));
+        if product.is_zero() && self.is_negative() != other.is_negative() {
+            product = Decimal::ZERO;
+        }
         if places > MAX_PRODUCT_PLACES {
             product = product.truncate_to(places.min(whole_groups(MAX_PRODUCT_PLACES)));
         }

@@ -168,8 +168,6 @@ fn to_decimal(value: &Value, zone: TimeZone) -> (Decimal, bool) {
 /// The date and time that a number stands for, and whether it has a fraction that is lost because it has no
 /// time; `None` if it stands for none.
 pub fn decimal_to_datetime(number: &Decimal) -> Option<(DateTime, bool)> {
-    /// Where numbers begin that have a time.
-    const TIMED: i64 = 101_000_000;
     let (whole, fits) = number.truncate_to_i128();
     let whole = if fits { i64::try_from(whole).ok()? } else { return None };
     let value = parse::datetime_from_number(whole)?;
@@ -177,7 +175,7 @@ pub fn decimal_to_datetime(number: &Decimal) -> Option<(DateTime, bool)> {
     if fraction == 0 {
         return Some((value, false));
     }
-    if whole < TIMED {
+    if whole < parse::TIMED {
         return Some((value, whole != 0));
     }
     Some((DateTime::from_micros(value.micros() + fraction, number.scale().min(6))?, false))
@@ -459,7 +457,16 @@ fn store_time(value: &Value, fsp: u8, cx: &mut StoreContext<'_>) -> Result<Value
 
 fn store_year(value: &Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
     let from_text = matches!(value, Value::Text(_) | Value::Bytes(_));
-    let Value::Int(number) = store_integer(value, IntWidth::Big, false, cx)? else { return Ok(Value::UInt(0)) };
+    let number = match value {
+        Value::Date(date) => i64::from(date.year),
+        Value::DateTime(value) => i64::from(value.date().year),
+        Value::Timestamp(value) => i64::from(value.to_datetime(cx.time_zone).date().year),
+        Value::Time(_) => i64::from(cx.now().date().year),
+        _ => match store_integer(value, IntWidth::Big, false, cx)? {
+            Value::Int(number) => number,
+            _ => 0,
+        },
+    };
     let four_zeros = from_text && value.as_bytes().is_some_and(|bytes| bytes.len() == 4);
     let year = match number {
         0 if from_text && !four_zeros => 2000,

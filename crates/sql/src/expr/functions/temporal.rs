@@ -1,6 +1,7 @@
 //! Functions of dates and times. "Now" is when the statement started, except in SYSDATE.
 
 use super::super::convert::{at, is_time, now, to_datetime, to_decimal, to_i64, to_text, to_time, today, truncated};
+use super::super::interval::in_full;
 use super::{Arguments, Function};
 use crate::collation::Collation;
 use crate::error::{ER_WRONG_VALUE_FOR_TYPE, SqlError};
@@ -234,17 +235,10 @@ fn add_time(args: &Arguments<'_, '_>, sign: i64) -> Result<Value, SqlError> {
         let sum = DateTime::from_micros(start.micros() + sign * added.micros, start.fsp().max(added.fsp));
         sum.map_or(Value::Null, Value::DateTime)
     };
-    // Text shows a fraction in full, or none.
     Ok(match (&args[0], sum) {
         (Value::Time(_) | Value::DateTime(_), sum) | (_, sum @ Value::Null) => sum,
-        (_, Value::Time(time)) => Value::text(Time { fsp: text_fsp(time.micros), ..time }.to_string()),
-        (_, Value::DateTime(value)) => Value::text(value.with_fsp(text_fsp(value.micros_of_day())).to_string()),
-        (_, other) => other,
+        (_, sum) => in_full(sum),
     })
-}
-
-fn text_fsp(micros: i64) -> u8 {
-    if micros % SECOND_US == 0 { 0 } else { 6 }
 }
 
 fn date_format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {

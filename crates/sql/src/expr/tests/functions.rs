@@ -331,6 +331,14 @@ fn intervals() {
     check(add(date("2024-01-31"), int(i64::MIN), Week), "NULL !1441");
     check(add(date("2024-01-31"), int(1), Microsecond), "2024-01-31 00:00:00.000001");
     check(add(date("2024-01-31"), null(), Day), "NULL");
+    check(add(int(20_240_506), int(1), Day), "2024-05-07");
+    check(add(int(20_240_506), int(1), Hour), "2024-05-06 01:00:00");
+    check(add(int(20_240_506_070_809), int(1), Day), "2024-05-07 07:08:09");
+    check(add(text("2024-01-01 00:00:00"), decimal("1.5"), Second), "2024-01-01 00:00:01.500000");
+    check(add(text("2024-01-01 00:00:00"), text("2"), Second), "2024-01-01 00:00:02");
+    check(add(datetime("2024-01-01 00:00:00"), decimal("1.50"), Second), "2024-01-01 00:00:01.50");
+    check(add(datetime("2024-01-01 00:00:00"), text("2"), Second), "2024-01-01 00:00:02.000000");
+    check(add(time("10:00:00"), decimal("1.5"), Second), "10:00:01.5");
     check(call("adddate", [text("2008-01-02"), int(31)]), "2008-02-02");
     check(Expr::extract(YearMonth, text("2019-07-02 01:02:03")), "201907");
     check(Expr::extract(IntervalUnit::DayMinute, text("2019-07-02 01:02:03")), "20102");

@@ -49,6 +49,8 @@ fn division_is_exact() {
     check(arithmetic(IntDivide, int(-7), int(2)), "-3");
     check(arithmetic(IntDivide, decimal("7.9"), decimal("2")), "3");
     check(arithmetic(IntDivide, int(i64::MIN), int(-1)), "error 1690");
+    check(arithmetic(IntDivide, decimal("-7.25"), uint(5)), "error 1690");
+    check(arithmetic(IntDivide, decimal("-0.25"), uint(5)), "0");
     check(arithmetic(Modulo, int(-7), int(3)), "-1");
     check(arithmetic(Modulo, decimal("7.5"), int(2)), "1.5");
     check(arithmetic(Modulo, int(7), int(0)), "NULL !1365");
@@ -184,6 +186,7 @@ fn a_constant_beside_a_year_is_one() {
         (2024, CompareOp::Equal, param(0), true),
         (2024, CompareOp::Equal, decimal("24.0"), true),
         (2024, CompareOp::Equal, decimal("24.5"), false),
+        (2024, CompareOp::Less, decimal("24.5"), true),
         (2024, CompareOp::Equal, int(124), false),
         (2024, CompareOp::Less, int(25), true),
         (2024, CompareOp::Greater, int(99), true),

@@ -64,6 +64,9 @@ fn a_quotient_has_the_digits_of_whole_groups() {
     assert_eq!(third.multiply(&dec("3")).unwrap().to_string(), "1.0000");
     assert_eq!(all(third.multiply(&dec("3")).unwrap()), "0.999999999");
     assert_eq!(third.add(&third).unwrap().to_string(), "0.6667");
+    assert_eq!(all(dec("0.00").multiply(&dec("1.50")).unwrap()), "0.0000");
+    assert_eq!(all(dec("0.00").multiply(&dec("-1.50")).unwrap()), "0");
+    assert_eq!(all(dec("3.00").remainder(&dec("1.50")).unwrap()), "0");
     let zero = third.subtract(&third).unwrap();
     assert_eq!((zero.to_string(), all(zero)), ("0.0000".to_owned(), "0".to_owned()));
     assert_eq!(third.negate().to_string(), "-0.3333");

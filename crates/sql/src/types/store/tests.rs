@@ -139,6 +139,8 @@ fn dates_and_times() {
 
 #[test]
 fn zero_dates_are_up_to_the_mode() {
+    let (_, (loose, _)) = both("00:00:00".into(), &ColumnType::Date);
+    assert_eq!(loose, "0000-00-00");
     let (strict, (loose, warning)) = both("0000-00-00".into(), &ColumnType::Date);
     assert_eq!((strict, loose.as_str(), warning), (Err(1292), "0000-00-00", None));
     let (strict, (loose, warning)) = both("2020-00-00".into(), &ColumnType::Date);
@@ -233,9 +235,13 @@ fn years_of_two_digits_are_of_two_centuries() {
         ("24".into(), "2024"),
         (Value::Int(70), "1970"),
         (Value::Hex([10].into()), "2010"),
+        (Value::Date(Date { year: 2024, month: 5, day: 6 }), "2024"),
+        (Value::DateTime(Date { year: 1970, month: 1, day: 1 }.at_midnight()), "1970"),
+        (Value::Time(Time { micros: 0, fsp: 0 }), "2024"),
     ] {
         assert_eq!(stored(value, &ColumnType::Year), year);
     }
+    assert_eq!(refused("24x", &ColumnType::Year), (1265, "2024".into()));
 }
 
 #[test]

@@ -6,6 +6,9 @@
 
 use super::{DAY_US, Date, DateTime, SECOND_US, Time, TimeZone};
 
+/// Where numbers begin that have a time and not only a date.
+pub const TIMED: i64 = 101_000_000;
+
 /// What was read, and whether something behind it was left over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed<T> {
@@ -29,7 +32,8 @@ pub fn datetime(text: &str, zone: TimeZone) -> Option<Parsed<DateTime>> {
     let digits = reader.digits_ahead();
     let mut parts = [0u32; 6];
     let is_compact = digits >= 5 && !matches!(bytes.get(digits), Some(b'-' | b'/' | b':'));
-    let count = if is_compact { reader.compact(digits, &mut parts)? } else { reader.delimited(&mut parts)? };
+    let (count, short_year) =
+        if is_compact { reader.compact(digits, &mut parts)? } else { reader.delimited(&mut parts)? };
     if count < 3 {
         return None;
     }
@@ -37,6 +41,10 @@ pub fn datetime(text: &str, zone: TimeZone) -> Option<Parsed<DateTime>> {
     let (mut micros, mut fsp) = (0, 0);
     if count == 6 {
         (micros, fsp) = reader.fraction();
+    }
+    // The zero date has no century.
+    if short_year && (parts != [0; 6] || micros != 0) {
+        parts[0] += if parts[0] < 70 { 2000 } else { 1900 };
     }
     let date = Date {
         year: u16::try_from(parts[0]).ok()?,
@@ -66,7 +74,7 @@ pub fn datetime_from_number(number: i64) -> Option<DateTime> {
     let (date, clock) = match number {
         0 => (0, 0),
         101..=99_991_231 => (number, 0),
-        101_000_000..=99_991_231_235_959 => (number / 1_000_000, number % 1_000_000),
+        TIMED..=99_991_231_235_959 => (number / 1_000_000, number % 1_000_000),
         _ => return None,
     };
     let mut year = date / 10_000;
@@ -180,17 +188,15 @@ impl Reader<'_> {
         self.number(2)
     }
 
-    /// YYMMDD, YYYYMMDD, YYMMDDhhmmss or YYYYMMDDhhmmss (missing digits at the end are zero).
-    fn compact(&mut self, digits: usize, parts: &mut [u32; 6]) -> Option<usize> {
+    /// YYMMDD, YYYYMMDD, YYMMDDhhmmss or YYYYMMDDhhmmss (missing digits at the end are zero): how many parts
+    /// there are, and whether the year lacks its century.
+    fn compact(&mut self, digits: usize, parts: &mut [u32; 6]) -> Option<(usize, bool)> {
         let year_digits = if digits == 8 || digits >= 14 { 4 } else { 2 };
         let mut count = 0;
         for (place, part) in parts.iter_mut().enumerate() {
             let Some(number) = self.number(if place == 0 { year_digits } else { 2 }) else { break };
             *part = number as u32;
             count += 1;
-        }
-        if year_digits == 2 {
-            parts[0] += if parts[0] < 70 { 2000 } else { 1900 };
         }
         // A date and `T` may be followed by a compact time.
         if count == 3 && self.peek() == Some(b'T') && self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit) {
@@ -201,12 +207,13 @@ impl Reader<'_> {
                 count += 1;
             }
         }
-        Some(count)
+        Some((count, year_digits == 2))
     }
 
-    fn delimited(&mut self, parts: &mut [u32; 6]) -> Option<usize> {
-        let mut count = 0;
-        for place in 0..6 {
+    /// As [`Reader::compact`], with delimiters.
+    fn delimited(&mut self, parts: &mut [u32; 6]) -> Option<(usize, bool)> {
+        let (mut count, mut short_year) = (0, false);
+        for (place, part) in parts.iter_mut().enumerate() {
             let before = self.at;
             if place == 3 {
                 let mut blanks = 0;
@@ -231,13 +238,11 @@ impl Reader<'_> {
                 self.at = before;
                 break;
             };
-            parts[place] = number as u32;
-            if place == 0 && digits <= 2 {
-                parts[0] += if number < 70 { 2000 } else { 1900 };
-            }
+            *part = number as u32;
+            short_year |= place == 0 && digits <= 2;
             count += 1;
         }
-        Some(count)
+        Some((count, short_year))
     }
 
     /// Microseconds of `.digits`, rounded at the sixth, and how many digits count.
