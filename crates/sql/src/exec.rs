@@ -12,6 +12,7 @@ pub(crate) mod context;
 pub(crate) mod explain;
 pub(crate) mod failure;
 mod insert;
+mod insert_ids;
 mod key_range;
 mod limit;
 mod locking;

@@ -274,13 +274,14 @@ impl Table {
         }
     }
 
-    /// Takes the next AUTO_INCREMENT value of the series `offset`, `offset + increment`, …; 1467 if
-    /// there is none left.
+    /// Takes the next `count` AUTO_INCREMENT values of the series `offset`, `offset + increment`, … and returns the
+    /// first; 1467 if there is none left.
     pub(crate) fn take_auto_increment(
         &self,
         transaction: &mut Transaction,
         increment: u64,
         offset: u64,
+        count: u64,
     ) -> Result<u64, SqlError> {
         let mut next = self.counters.next_auto_increment.lock();
         let least = match *next {
@@ -295,7 +296,8 @@ impl Table {
         };
         match value {
             Some(value) if value <= self.auto_increment_max() => {
-                *next = Some(value.saturating_add(1));
+                let last = value.saturating_add((count - 1).saturating_mul(increment));
+                *next = Some(last.min(self.auto_increment_max()).saturating_add(1));
                 Ok(value)
             }
             _ => Err(SqlError::new(ER_AUTOINC_READ_FAILED, &[])),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cohort_txn::{LockMode, Read};
 
+use super::insert_ids::InsertIds;
 use super::row_change::{self, Changed, Conflict, duplicate, find_conflict, new_row_key};
 use super::{Run, failure, select};
 use crate::catalog::definition::{ColumnDef, DefaultValue};
@@ -122,14 +123,18 @@ struct Inserting<'p> {
     number: u64,
     affected: u64,
     duplicates: u64,
-    first_generated: Option<u64>,
-    /// The same before the present row: a row that only changes another one gives no id of its own.
-    generated_before_row: Option<u64>,
-    /// The value given for the AUTO_INCREMENT column of the last row, if it was not made.
-    last_given: u64,
+    /// The AUTO_INCREMENT values.
+    ids: InsertIds,
+    /// Whether NULL becomes a default where it cannot be stored.
+    lenient: bool,
 }
 
 pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResult, SqlError> {
+    let rows = match &plan.source {
+        InsertRows::Values(rows) => Some((rows.len() * run.rows) as u64),
+        InsertRows::Select(_) => None,
+    };
+    let many = rows.is_none_or(|rows| rows > 1);
     let warnings = run.session.diagnostics.borrow().len();
     let mut inserting = Inserting {
         plan,
@@ -139,9 +144,8 @@ pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResul
         number: 0,
         affected: 0,
         duplicates: 0,
-        first_generated: None,
-        generated_before_row: None,
-        last_given: 0,
+        ids: InsertIds::new(rows),
+        lenient: plan.ignore || (many && !run.session.sql_mode.is_strict()),
     };
     let mut records = 0_u64;
     match &plan.source {
@@ -174,20 +178,19 @@ pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResul
             }
         }
     }
-    let id = inserting.first_generated;
+    let id = inserting.ids.first_inserted();
     if let Some(id) = id {
         run.session.last_insert_id.set(id);
     }
     let explicit = run.statement.explicit_last_insert_id.get();
     run.session.row_count.set(i64::try_from(inserting.affected).unwrap_or(i64::MAX));
-    let many = records > 1 || matches!(plan.source, InsertRows::Select(_));
     let warnings = run.session.diagnostics.borrow().len() - warnings;
     let info = if many {
         format!("Records: {records}  Duplicates: {}  Warnings: {warnings}", inserting.duplicates)
     } else {
         String::new()
     };
-    let last_insert_id = id.or(explicit).unwrap_or(inserting.last_given);
+    let last_insert_id = id.or(explicit).unwrap_or_else(|| inserting.ids.last_written());
     Ok(StatementResult::Done { affected: inserting.affected, last_insert_id, info })
 }
 
@@ -242,6 +245,7 @@ impl Inserting<'_> {
             let row_key = new_row_key(self.table, &self.row, run)?;
             let Some(conflict) = find_conflict(self.table, &self.row, &row_key, mode, run)? else {
                 row_change::insert(self.table, &self.row, &row_key, run)?;
+                self.ids.inserted();
                 self.affected += 1;
                 return Ok(());
             };
@@ -251,12 +255,15 @@ impl Inserting<'_> {
             }
             if self.plan.replace {
                 self.duplicates += 1;
-                self.delete_conflicting(&conflict, run)?;
+                if self.replace_conflicting(&conflict, run)? {
+                    return Ok(());
+                }
                 continue;
             }
             let error = duplicate(self.table, conflict.index, &self.row, run.session.time_zone);
             if self.plan.ignore {
                 self.duplicates += 1;
+                self.ids.skipped();
                 run.statement.push_warning(error);
                 return Ok(());
             }
@@ -266,32 +273,10 @@ impl Inserting<'_> {
     }
 
     fn auto_increment(&mut self, column: usize, run: &mut Run<'_>) -> Result<(), SqlError> {
-        self.generated_before_row = self.first_generated;
-        let session = run.session;
-        if !wants_auto_increment(&self.row[column], session.sql_mode) {
-            let given = match &self.row[column] {
-                Value::Int(given) => u64::try_from(*given).unwrap_or(0),
-                Value::UInt(given) => *given,
-                Value::Double(given) => given.max(0.0) as u64,
-                Value::Float(given) => given.max(0.0) as u64,
-                _ => 0,
-            };
-            self.last_given = given;
-            return self.table.pass_auto_increment(run.transaction, given);
+        if !wants_auto_increment(&self.row[column], run.session.sql_mode) {
+            return self.ids.given(&self.row[column], self.table, run);
         }
-        let fixed = if self.first_generated.is_none() { session.insert_id.take() } else { None };
-        let id = match fixed {
-            Some(id) => {
-                self.table.pass_auto_increment(run.transaction, id)?;
-                id
-            }
-            None => {
-                let (increment, offset) =
-                    (session.auto_increment_increment.max(1), session.auto_increment_offset.max(1));
-                self.table.take_auto_increment(run.transaction, increment, offset)?
-            }
-        };
-        self.first_generated.get_or_insert(id);
+        let id = self.ids.make(self.table, run)?;
         self.row[column] = store_column(Value::UInt(id), self.column(column), self.number, false, run)?;
         Ok(())
     }
@@ -302,8 +287,7 @@ impl Inserting<'_> {
                 continue;
             }
             let error = SqlError::new(ER_BAD_NULL_ERROR, &[&column.name]);
-            let lenient = self.plan.ignore || (self.number > 1 && !run.session.sql_mode.is_strict());
-            if !lenient {
+            if !self.lenient {
                 return Err(error);
             }
             run.statement.push_warning(error);
@@ -327,13 +311,17 @@ impl Inserting<'_> {
         Ok(Some((stored, row)))
     }
 
-    /// REPLACE: the row in the way goes.
-    fn delete_conflicting(&mut self, conflict: &Conflict, run: &mut Run<'_>) -> Result<(), SqlError> {
-        if let Some((stored, row)) = self.conflicting(conflict, run)? {
-            row_change::delete(self.table, &row, &conflict.row_key, &stored, run)?;
-            self.affected += 1;
+    /// REPLACE: the row in the way goes. True if it stays, because it is the new one already: as in MySQL, which
+    /// changes the row in place where no other unique key can be in the way.
+    fn replace_conflicting(&mut self, conflict: &Conflict, run: &mut Run<'_>) -> Result<bool, SqlError> {
+        let Some((stored, row)) = self.conflicting(conflict, run)? else { return Ok(false) };
+        self.affected += 1;
+        if row == self.row && self.table.indexes.iter().filter(|index| index.is_unique()).count() == 1 {
+            self.ids.inserted();
+            return Ok(true);
         }
-        Ok(())
+        row_change::delete(self.table, &row, &conflict.row_key, &stored, run)?;
+        Ok(false)
     }
 
     /// ON DUPLICATE KEY UPDATE: the row in the way is changed.
@@ -341,9 +329,7 @@ impl Inserting<'_> {
         let Some((stored, before)) = self.conflicting(conflict, run)? else {
             return Err(SqlError::internal("the row of a unique key is gone while the key is locked"));
         };
-        if self.table.auto_increment.is_some() {
-            self.first_generated = self.generated_before_row;
-        }
+        self.ids.skipped();
         let count = before.len();
         let mut slots = before.clone();
         slots.extend_from_slice(&self.row);
@@ -351,11 +337,12 @@ impl Inserting<'_> {
         let cx = EvalContext { params: self.behind_rows, ..run.eval() };
         for (column, expr) in &self.plan.on_duplicate {
             let value = expr.eval(&slots, &cx)?;
-            slots[*column] = assign(value, self.column(*column), self.number, self.plan.ignore, run)?;
+            slots[*column] = assign(value, self.column(*column), self.number, self.plan.ignore, self.lenient, run)?;
         }
         let differs = |slots: &[Value]| (0..count).any(|at| slots[at] != before[at]);
         if !differs(&slots) {
             self.affected += u64::from(run.session.client_found_rows);
+            self.updated(&slots, false);
             return Ok(());
         }
         for (at, column) in self.table.def.columns.iter().enumerate() {
@@ -376,23 +363,24 @@ impl Inserting<'_> {
             None => self.affected += 2,
             Some(other) => return Err(duplicate(self.table, other.index, &slots, run.session.time_zone)),
         }
-        // MySQL gives the id of the row that was changed.
-        if let Some(column) = self.table.auto_increment
-            && self.first_generated.is_none()
-            && let Value::Int(id) = &before[column]
-        {
-            self.last_given = u64::try_from(*id).unwrap_or(0);
-        }
+        self.updated(&slots, true);
         Ok(())
+    }
+
+    /// Takes note of the row that there is instead of the one at hand.
+    fn updated(&mut self, row: &[Value], changed: bool) {
+        let id = self.table.auto_increment.map_or(&Value::Null, |column| &row[column]);
+        self.ids.updated(id, changed);
     }
 }
 
-/// Stores an assigned value; NULL where there may be none is error 1048 in strict mode.
+/// Stores an assigned value; NULL where there may be none is error 1048, or a default if that is `lenient`.
 pub(super) fn assign(
     value: Value,
     column: &ColumnDef,
     row: u64,
     ignore: bool,
+    lenient: bool,
     run: &Run<'_>,
 ) -> Result<Value, SqlError> {
     let stored = store_column(value, column, row, ignore, run)?;
@@ -400,7 +388,7 @@ pub(super) fn assign(
         return Ok(stored);
     }
     let error = SqlError::new(ER_BAD_NULL_ERROR, &[&column.name]);
-    if run.session.sql_mode.is_strict() && !ignore {
+    if !lenient {
         return Err(error);
     }
     run.statement.push_warning(error);

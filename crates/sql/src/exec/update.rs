@@ -90,6 +90,7 @@ fn each_row(
 
 pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementResult, SqlError> {
     let table = &*plan.table;
+    let lenient = plan.ignore || !run.session.sql_mode.is_strict();
     let limit = count_or_all(plan.limit.as_ref(), run)?;
     let warnings = run.session.diagnostics.borrow().len();
     let (mut matched, mut changed) = (0_u64, 0_u64);
@@ -112,7 +113,7 @@ pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementRe
         // Left to right: a later assignment sees what an earlier one set.
         for (column, expr) in &plan.assignments {
             let value = expr.eval(row, &run.eval())?;
-            row[*column] = assign(value, &table.def.columns[*column], matched, plan.ignore, run)?;
+            row[*column] = assign(value, &table.def.columns[*column], matched, plan.ignore, lenient, run)?;
         }
         collect_changes(plan.assignments.iter().map(|(column, _)| *column), &before, row, &mut columns);
         if columns.is_empty() {

@@ -1,0 +1,123 @@
+//! The AUTO_INCREMENT values of one INSERT.
+//!
+//! As in MySQL with `innodb_autoinc_lock_mode` 1 and 2: with the first value that it makes, a statement sets
+//! aside one for each of its rows; where rows come from a SELECT, twice as many each time. A row that is not
+//! inserted gives its value back to the next row; what the statement has left at its end is lost.
+
+use super::Run;
+use crate::catalog::table::Table;
+use crate::error::SqlError;
+use crate::value::Value;
+
+/// Most values that a statement sets aside at once whose rows are not known.
+const MOST_AT_ONCE: u64 = 65_535;
+
+/// What a statement has made and may make.
+#[derive(Debug, Default)]
+pub(super) struct InsertIds {
+    /// The statement's rows, if they are known.
+    rows: Option<u64>,
+    /// How often values were set aside, and rows since the first time.
+    reservations: u32,
+    rows_since: u64,
+    /// The next of the values that are set aside, and how many there are.
+    next: u64,
+    left: u64,
+    /// The value that was made for the row at hand.
+    made: Option<u64>,
+    /// The first value that was made for a row which was inserted.
+    first_inserted: Option<u64>,
+    /// Whether a row was inserted or changed.
+    wrote: bool,
+    /// The column's value in the row that was last at hand.
+    last: u64,
+}
+
+impl InsertIds {
+    /// Of a statement of so many rows, or of a SELECT.
+    pub(super) fn new(rows: Option<u64>) -> InsertIds {
+        InsertIds { rows, ..InsertIds::default() }
+    }
+
+    /// A value for the row at hand.
+    pub(super) fn make(&mut self, table: &Table, run: &mut Run<'_>) -> Result<u64, SqlError> {
+        let session = run.session;
+        let fixed = if self.reservations == 0 { session.insert_id.take() } else { None };
+        let step = session.auto_increment_increment.max(1);
+        if let Some(fixed) = fixed {
+            table.pass_auto_increment(run.transaction, fixed)?;
+            self.reservations += 1;
+            (self.next, self.left) = (fixed, 1);
+        } else if self.left == 0 {
+            let count = match self.rows {
+                Some(rows) => rows.saturating_sub(self.rows_since).max(1),
+                None => (1 << self.reservations.min(16)).min(MOST_AT_ONCE),
+            };
+            let first =
+                table.take_auto_increment(run.transaction, step, session.auto_increment_offset.max(1), count)?;
+            self.reservations += 1;
+            (self.next, self.left) = (first, count);
+        }
+        let id = self.next;
+        self.next = id.saturating_add(step);
+        self.left -= 1;
+        self.rows_since += 1;
+        self.made = Some(id);
+        self.last = id;
+        Ok(id)
+    }
+
+    /// The row at hand brings its own value: those that are made for later rows are above it.
+    pub(super) fn given(&mut self, value: &Value, table: &Table, run: &mut Run<'_>) -> Result<(), SqlError> {
+        self.made = None;
+        self.last = id_of(value);
+        self.rows_since += u64::from(self.reservations > 0);
+        let step = run.session.auto_increment_increment.max(1);
+        while self.left > 0 && self.next <= self.last {
+            self.next = self.next.saturating_add(step);
+            self.left -= 1;
+        }
+        table.pass_auto_increment(run.transaction, self.last)
+    }
+
+    /// The row at hand was inserted.
+    pub(super) fn inserted(&mut self) {
+        self.wrote = true;
+        self.first_inserted = self.first_inserted.or(self.made);
+    }
+
+    /// The row at hand was not inserted.
+    pub(super) fn skipped(&mut self) {
+        if let Some(id) = self.made.take() {
+            self.next = id;
+            self.left += 1;
+        }
+    }
+
+    /// Another row, with this value in the column, was changed for the one at hand, or was found to be as it should.
+    pub(super) fn updated(&mut self, value: &Value, changed: bool) {
+        self.wrote |= changed;
+        self.last = id_of(value);
+    }
+
+    /// What LAST_INSERT_ID() becomes.
+    pub(super) fn first_inserted(&self) -> Option<u64> {
+        self.first_inserted
+    }
+
+    /// The insert id that a client is told of where no value was made.
+    pub(super) fn last_written(&self) -> u64 {
+        if self.wrote { self.last } else { 0 }
+    }
+}
+
+/// A value of the column as an id; 0 for those that are none.
+fn id_of(value: &Value) -> u64 {
+    match value {
+        Value::Int(id) => u64::try_from(*id).unwrap_or(0),
+        Value::UInt(id) => *id,
+        Value::Double(id) => id.max(0.0) as u64,
+        Value::Float(id) => id.max(0.0) as u64,
+        _ => 0,
+    }
+}
