@@ -4,7 +4,7 @@
 //! tree cannot say is refused before it gets here (error 1235). Names are as written, not resolved.
 
 use crate::collation::Collation;
-use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, Param, UnaryOp, VariableScope};
+use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, Param, ParamKind, UnaryOp, VariableScope};
 use crate::isolation_level::IsolationLevel;
 use crate::session::KillTarget;
 use crate::types::ColumnType;
@@ -471,11 +471,11 @@ pub enum Expr {
     /// TIMESTAMPDIFF(unit, from, to)
     TimestampDiff(IntervalUnit, Box<Expr>, Box<Expr>),
     /// `@name`
-    UserVariable(String),
+    UserVariable(String, Option<ParamKind>),
     /// `@name := x`
     AssignUserVariable(String, Box<Expr>),
     /// `@@name`
-    SystemVariable(VariableScope, String),
+    SystemVariable(VariableScope, String, Option<ParamKind>),
     /// VALUES(column) in ON DUPLICATE KEY UPDATE.
     Values(ColumnName),
     /// DEFAULT, DEFAULT(column)

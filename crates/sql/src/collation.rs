@@ -31,6 +31,8 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{ER_UNKNOWN_COLLATION, SqlError};
+
 const SPACE: u8 = b' ';
 const SPACE_THEN_LESS: u8 = 1;
 const SPACE_THEN_END: u8 = 2;
@@ -52,6 +54,22 @@ pub enum Collation {
     Utf8mb4_0900Bin = 309,
 }
 
+/// Collations that a connection may name although nothing is compared under them, with MySQL's ids.
+const OF_CONNECTIONS: [(&str, u16); 2] = [("utf8mb4_unicode_ci", 224), ("utf8mb4_unicode_520_ci", 246)];
+
+/// How MySQL writes the name of a collation that a connection may have, and its character set.
+pub fn of_connection(name: &str) -> Option<(&'static str, &'static str)> {
+    let known = Collation::from_name(name).map(|collation| (collation.name(), collation.charset()));
+    let named = |known: &&(&'static str, u16)| known.0.eq_ignore_ascii_case(name);
+    known.or_else(|| OF_CONNECTIONS.iter().find(named).map(|(name, _)| (*name, "utf8mb4")))
+}
+
+/// The name of a connection's collation by MySQL's id.
+pub fn of_connection_by_id(id: u16) -> Option<&'static str> {
+    let known = Collation::from_id(id).map(Collation::name);
+    known.or_else(|| OF_CONNECTIONS.iter().find(|known| known.1 == id).map(|(name, _)| *name))
+}
+
 impl Collation {
     /// The collation of new tables and of connections that name none.
     pub const DEFAULT: Collation = Collation::Utf8mb4_0900AiCi;
@@ -68,6 +86,15 @@ impl Collation {
     /// By name, in any case.
     pub fn from_name(name: &str) -> Option<Collation> {
         Self::ALL.into_iter().find(|collation| collation.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The collation that a statement names for a column or an expression; 1235 for one that only connections may
+    /// have, 1273 for others that are not known.
+    pub(crate) fn named(name: &str) -> Result<Collation, SqlError> {
+        Self::from_name(name).ok_or_else(|| match of_connection(name) {
+            Some((name, _)) => SqlError::unsupported(format_args!("columns and expressions of {name}")),
+            None => SqlError::new(ER_UNKNOWN_COLLATION, &[&name]),
+        })
     }
 
     /// Whether letters that differ in case only are different.

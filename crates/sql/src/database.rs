@@ -37,7 +37,7 @@ use crate::exec::{self, Run, explain, show, tree};
 use crate::expr::{ParamKind, VariableScope};
 use crate::memory::{LEXEME_BYTES, value_bytes};
 use crate::parse::fingerprint::{self, Fingerprint};
-use crate::parse::{self, Parsed};
+use crate::parse::{self, Parsed, VariableName};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultColumn, ResultSink, SessionState, StatementResult};
 use crate::stack;
@@ -59,6 +59,8 @@ pub type SystemEntry = (Vec<u8>, Option<Vec<u8>>);
 pub struct Prepared {
     plan: arc_swap::ArcSwap<PreparedPlan>,
     sql: Arc<[u8]>,
+    /// The variables in it.
+    variables: Vec<VariableName>,
     database: Option<Arc<str>>,
     param_count: usize,
     lexemes: usize,
@@ -67,16 +69,19 @@ pub struct Prepared {
     columns: Vec<ResultColumn>,
 }
 
-/// A plan, and the kinds of parameters it was made for; what was NULL so far may be anything.
+/// A plan, and the kinds of parameters and variables it was made for; a parameter that was NULL so far may be
+/// anything.
 struct PreparedPlan {
     plan: Arc<Plan>,
     kinds: Vec<Option<ParamKind>>,
+    variables: Vec<Option<ParamKind>>,
 }
 
 impl PreparedPlan {
-    /// Whether the plan is the one for these parameters.
-    fn is_for(&self, params: &[Value]) -> bool {
-        params.iter().zip(&self.kinds).all(|(value, known)| value.is_null() || ParamKind::of(value) == *known)
+    /// Whether the plan is the one for these parameters and kinds of variables.
+    fn is_for(&self, params: &[Value], variables: &[Option<ParamKind>]) -> bool {
+        self.variables == variables
+            && params.iter().zip(&self.kinds).all(|(value, known)| value.is_null() || ParamKind::of(value) == *known)
     }
 
     /// The kinds of these parameters, where one is NULL the kind it had before.
@@ -166,12 +171,13 @@ impl Database {
         plans::begin_key(session, session.database.as_deref(), &mut scratch.key);
         let planned = fingerprint::take(sql, session.sql_mode, &session.memory, scratch);
         if !planned.inspect_err(|_| session.diagnostics.borrow_mut().clear())? {
-            let parsed = parse::parse(sql, session.sql_mode, &session.memory, None);
+            let parsed = parse::parse(sql, session.sql_mode, &session.memory, None, &kind_of(session, env));
             let parsed = parsed.inspect_err(|_| session.diagnostics.borrow_mut().clear())?;
             return stack::with_room_for_statement(parsed.lexemes, || {
                 self.run_tree(&parsed.statement, &[], session, env, sql, sink)
             });
         }
+        scratch.type_variables(sql, &kind_of(session, env));
         stack::with_room_for_statement(scratch.marks.len(), || self.execute_planned(scratch, session, env, sql, sink))
     }
 
@@ -221,7 +227,7 @@ impl Database {
     }
 
     fn prepare_quietly(&self, session: &SessionState, env: &dyn Environment, sql: &[u8]) -> Result<Prepared, SqlError> {
-        let parsed = parse::parse(sql, session.sql_mode, &session.memory, Some(&[]))?;
+        let parsed = parse::parse(sql, session.sql_mode, &session.memory, Some(&[]), &kind_of(session, env))?;
         stack::with_room_for_statement(parsed.lexemes, || self.prepare_parsed(parsed, session, env, sql))
     }
 
@@ -232,6 +238,7 @@ impl Database {
         env: &dyn Environment,
         sql: &[u8],
     ) -> Result<Prepared, SqlError> {
+        let variables = parsed.variables.iter().map(kind_of(session, env)).collect();
         let plan = self.plan(parsed.statement, session)?;
         let columns = match &plan.kind {
             PlanKind::Tree(statement) => self.tree_columns(statement, session, env),
@@ -241,12 +248,17 @@ impl Database {
         let column_bytes = 2 * columns.iter().map(ResultColumn::memory_bytes).sum::<usize>();
         Ok(Prepared {
             sql: Arc::from(sql),
+            variables: parsed.variables,
             database: session.database.clone(),
             param_count: parsed.param_count,
             lexemes: parsed.lexemes,
             bytes: parsed.lexemes * LEXEME_BYTES + sql.len() + column_bytes,
             columns,
-            plan: arc_swap::ArcSwap::from_pointee(PreparedPlan { plan, kinds: vec![None; parsed.param_count] }),
+            plan: arc_swap::ArcSwap::from_pointee(PreparedPlan {
+                plan,
+                kinds: vec![None; parsed.param_count],
+                variables,
+            }),
         })
     }
 
@@ -297,12 +309,14 @@ impl Database {
             return self.run_tree(statement, params, session, env, &prepared.sql, sink);
         }
         session.diagnostics.get_mut().clear();
+        let variables: Vec<_> = prepared.variables.iter().map(kind_of(session, env)).collect();
         loop {
-            if known.plan.is_current() && known.is_for(params) {
+            if known.plan.is_current() && known.is_for(params, &variables) {
                 self.plans.count_hit();
             } else {
                 let kinds = known.kinds_of(params);
-                known = Arc::new(PreparedPlan { plan: self.plan_prepared(prepared, &kinds, session)?, kinds });
+                let plan = self.plan_prepared(prepared, &kinds, &variables, session, env)?;
+                known = Arc::new(PreparedPlan { plan, kinds, variables: variables.clone() });
                 prepared.plan.store(known.clone());
             }
             if let Some(outcome) = self.run_plan(&known.plan, Params::of(params), session, env, sink)? {
@@ -316,15 +330,18 @@ impl Database {
         &self,
         prepared: &Prepared,
         kinds: &[Option<ParamKind>],
+        variables: &[Option<ParamKind>],
         session: &SessionState,
+        env: &dyn Environment,
     ) -> Result<Arc<Plan>, SqlError> {
         // Names mean what they meant when it was prepared.
         let database = prepared.database.as_deref();
-        let key = plans::prepared_key(session, database, &prepared.sql, kinds);
+        let key = plans::prepared_key(session, database, &prepared.sql, kinds.iter().chain(variables));
         if let Some(plan) = self.plans.find(&key) {
             return Ok(plan);
         }
-        let parsed = parse::parse(&prepared.sql, session.sql_mode, &session.memory, Some(kinds))?;
+        let parsed =
+            parse::parse(&prepared.sql, session.sql_mode, &session.memory, Some(kinds), &kind_of(session, env))?;
         let catalog = self.catalog.current();
         let cx = PlanContext { catalog: &catalog, database, sql_mode: session.sql_mode };
         let plan = Arc::new(plan::plan(parsed.statement, &cx)?);
@@ -601,6 +618,17 @@ impl Database {
             return Ok(());
         }
         self.store.commit_and_wait(transaction).map(|_| ()).map_err(|error| commit_failed(&error))
+    }
+}
+
+/// What variables are at present; `None` if they are NULL or not known.
+fn kind_of<'a>(
+    session: &'a SessionState,
+    env: &'a dyn Environment,
+) -> impl Fn(&VariableName) -> Option<ParamKind> + 'a {
+    |name| match name {
+        VariableName::User(name) => ParamKind::of(&session.user_variable(name)),
+        VariableName::System(scope, name) => ParamKind::of(&env.variable(session, *scope, name).ok()?),
     }
 }
 

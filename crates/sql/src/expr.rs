@@ -137,11 +137,11 @@ pub enum Expr {
         negated: bool,
     },
     /// `@name`.
-    UserVariable(Arc<str>),
+    UserVariable(Arc<str>, Option<ParamKind>),
     /// `@name := x`.
     AssignUserVariable(Arc<str>, Box<Expr>),
     /// `@@scope.name`.
-    SystemVariable(VariableScope, Arc<str>),
+    SystemVariable(VariableScope, Arc<str>, Option<ParamKind>),
 }
 
 /// A parameter.
@@ -153,7 +153,7 @@ pub struct Param {
     pub kind: Option<ParamKind>,
 }
 
-/// What the values of a parameter are. An expression is bound for the kinds of its parameters: other values
+/// What the values of a parameter or a variable are. An expression is bound for the kinds of these: other values
 /// of the same kinds need no other plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]

@@ -26,7 +26,7 @@ use lexer::{Kind, Lexer};
 
 use crate::ast::Statement;
 use crate::error::{ER_EMPTY_QUERY, ER_PARSE_ERROR, SqlError};
-use crate::expr::{Param, ParamKind};
+use crate::expr::{Param, ParamKind, VariableScope};
 use crate::memory::MemoryUse;
 use crate::types::SqlMode;
 
@@ -43,11 +43,36 @@ pub fn split_statement(sql: &[u8], sql_mode: SqlMode) -> (&[u8], &[u8]) {
     }
 }
 
+/// The name of a variable, in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum VariableName {
+    /// `@name`
+    User(String),
+    /// `@@name`
+    System(VariableScope, String),
+}
+
+impl VariableName {
+    /// The name that a lexeme is, if it is well formed.
+    fn read(lexeme: &[u8]) -> Option<VariableName> {
+        let text = std::str::from_utf8(lexeme).ok()?.strip_prefix('@')?;
+        match text.strip_prefix('@') {
+            Some(system) => {
+                let (scope, name) = expression::system_variable(system).ok()?;
+                Some(VariableName::System(scope, name))
+            }
+            None => expression::user_variable(text).ok().map(VariableName::User),
+        }
+    }
+}
+
 /// A statement's tree, how many `?` it has and how many lexemes.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) statement: Statement,
     pub(crate) param_count: usize,
+    /// The variables in it, in order.
+    pub(crate) variables: Vec<VariableName>,
     pub(crate) lexemes: usize,
 }
 
@@ -61,14 +86,15 @@ pub(crate) fn parse_fingerprint(
 }
 
 /// Parses a statement as it stands; `?` are parameters of these kinds, as far as they are known, or a syntax
-/// error if there are no `params`.
+/// error if there are no `params`. `kind_of` says what variables are at present.
 pub(crate) fn parse(
     sql: &[u8],
     sql_mode: SqlMode,
     memory: &MemoryUse,
     params: Option<&[Option<ParamKind>]>,
+    kind_of: &dyn Fn(&VariableName) -> Option<ParamKind>,
 ) -> Result<Parsed, SqlError> {
-    let mut marks = Vec::new();
+    let (mut marks, mut variables) = (Vec::new(), Vec::new());
     let mut param_count = 0;
     let mut lexer = Lexer::new(sql, sql_mode).peekable();
     while let Some(lexeme) = lexer.next() {
@@ -79,14 +105,17 @@ pub(crate) fn parse(
             param_count += 1;
             Param { index: param_count - 1, kind: kinds.get(param_count - 1).copied().flatten() }
         });
-        marks.push(Mark { lexeme, param });
+        let name = VariableName::read(lexeme.bytes(sql)).filter(|_| lexeme.kind == Kind::Variable);
+        let variable = name.as_ref().and_then(kind_of);
+        variables.extend(name);
+        marks.push(Mark { lexeme, param, variable });
         memory.hold_text(marks.len(), 0, sql)?;
     }
     if marks.is_empty() {
         return Err(SqlError::new(ER_EMPTY_QUERY, &[]));
     }
     let statement = admin::parse(sql, &marks, sql_mode)?;
-    Ok(Parsed { statement, param_count, lexemes: marks.len() })
+    Ok(Parsed { statement, param_count, variables, lexemes: marks.len() })
 }
 
 /// A syntax error that quotes the text from `offset`.

@@ -73,6 +73,8 @@ impl Value {
         match self {
             Value::Decimal(decimal) => Value::Decimal(decimal.showing_all()),
             Value::Hex(bytes) => Value::Bytes(bytes),
+            Value::Float(float) => Value::Double(float.into()),
+            Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_) => Value::text(self.to_string()),
             other => other,
         }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cohort_sql::ast::{AccountStatement, AdminCommand, ShowKind};
-use cohort_sql::collation::Collation;
+use cohort_sql::collation::{self, Collation};
 use cohort_sql::error::{
     ER_COLLATION_CHARSET_MISMATCH, ER_NO_SUCH_THREAD, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
 };
@@ -56,8 +56,8 @@ impl SessionEnvironment {
         self.process.set_user(&identity.user);
         self.identity.replace(identity);
         let mut settings = SessionSettings::new(&self.server.globals);
-        if let Some(collation) = Collation::from_id(collation).filter(|collation| *collation != Collation::Binary) {
-            settings.set(named("collation_connection"), Setting::text(collation.name()));
+        if let Some(name) = collation::of_connection_by_id(collation).filter(|name| *name != Collation::Binary.name()) {
+            settings.set(named("collation_connection"), Setting::text(name));
         }
         variables::apply_all(session, &settings);
         self.settings.replace(settings);
@@ -275,16 +275,20 @@ impl Environment for SessionEnvironment {
         let charset_name = charset_name.unwrap_or("utf8mb4");
         let charset = charset(charset_name).ok_or_else(|| SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[&charset_name]))?;
         let collation = match collation_name {
-            Some(name) => Collation::from_name(name).ok_or_else(|| SqlError::new(ER_UNKNOWN_COLLATION, &[&name]))?,
-            None => Collation::of_charset(charset).unwrap_or(Collation::DEFAULT),
+            Some(name) => {
+                let known = collation::of_connection(name);
+                let (name, of_charset) = known.ok_or_else(|| SqlError::new(ER_UNKNOWN_COLLATION, &[&name]))?;
+                if of_charset != charset {
+                    return Err(SqlError::new(ER_COLLATION_CHARSET_MISMATCH, &[&name, &charset]));
+                }
+                name
+            }
+            None => Collation::of_charset(charset).unwrap_or(Collation::DEFAULT).name(),
         };
-        if collation.charset() != charset {
-            return Err(SqlError::new(ER_COLLATION_CHARSET_MISMATCH, &[&collation.name(), &charset]));
-        }
         for name in ["character_set_client", "character_set_results"] {
             self.set_in_session(session, named(name), Setting::text(charset));
         }
-        self.set_in_session(session, named("collation_connection"), Setting::text(collation.name()));
+        self.set_in_session(session, named("collation_connection"), Setting::text(collation));
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use cohort_sql::collation::Collation;
+use cohort_sql::collation::{self, Collation};
 use cohort_sql::error::{
     ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE, ER_TRUNCATED_WRONG_VALUE,
     ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_STORAGE_ENGINE, ER_UNKNOWN_SYSTEM_VARIABLE,
@@ -170,7 +170,7 @@ pub fn apply(session: &mut SessionState, row: &SystemVariable, setting: &Setting
 pub fn follower(row: &SystemVariable, setting: &Setting) -> Option<(&'static str, Setting)> {
     let Setting::Text(name) = setting else { return None };
     let collation_of = |charset| Collation::of_charset(charset).map(|collation| Setting::text(collation.name()));
-    let charset_of = |collation| Collation::from_name(collation).map(|collation| Setting::text(collation.charset()));
+    let charset_of = |name| collation::of_connection(name).map(|(_, charset)| Setting::text(charset));
     match row.name {
         "character_set_connection" => Some(("collation_connection", collation_of(name)?)),
         "collation_connection" => Some(("character_set_connection", charset_of(name)?)),

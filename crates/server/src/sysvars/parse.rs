@@ -1,6 +1,6 @@
 //! From what an operator or a client writes to a checked [`Setting`].
 
-use cohort_sql::collation::Collation;
+use cohort_sql::collation::{self, Collation};
 use cohort_sql::types::SqlMode;
 use cohort_sql::value::Value;
 
@@ -150,6 +150,10 @@ impl SystemVariable {
             }
             Kind::Charset | Kind::CharsetOrNull => {
                 let name = charset(text).ok_or_else(|| SettingError::Charset(text.to_owned()))?;
+                Setting::text(name)
+            }
+            Kind::Collation if self.name == "collation_connection" => {
+                let name = collation::of_connection(text).ok_or_else(|| SettingError::Collation(text.to_owned()))?.0;
                 Setting::text(name)
             }
             Kind::Collation => {

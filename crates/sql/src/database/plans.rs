@@ -33,18 +33,18 @@ pub(super) fn begin_key(session: &SessionState, database: Option<&str>, key: &mu
     key.push(0);
 }
 
-/// The key of a prepared statement whose parameters are of these kinds.
-pub(super) fn prepared_key(
+/// The key of a prepared statement whose parameters and variables are of these kinds.
+pub(super) fn prepared_key<'k>(
     session: &SessionState,
     database: Option<&str>,
     sql: &[u8],
-    kinds: &[Option<ParamKind>],
+    kinds: impl Iterator<Item = &'k Option<ParamKind>>,
 ) -> Vec<u8> {
     let mut key = Vec::new();
     begin_key(session, database, &mut key);
     // No fingerprint begins like this.
     key.push(b'?');
-    key.extend(kinds.iter().map(|kind| kind.map_or(b'?', ParamKind::letter)));
+    key.extend(kinds.map(|kind| kind.map_or(b'?', ParamKind::letter)));
     key.extend_from_slice(sql);
     key
 }

@@ -4,6 +4,7 @@ mod checks;
 mod golden;
 mod locking;
 mod plan_cache;
+mod result_types;
 mod waiting;
 
 use std::sync::Arc;

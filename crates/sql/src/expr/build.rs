@@ -101,7 +101,7 @@ impl Expr {
         let mut volatile = false;
         self.walk(&mut |expr| {
             volatile |= match expr {
-                Expr::AssignUserVariable(..) | Expr::UserVariable(_) => true,
+                Expr::AssignUserVariable(..) | Expr::UserVariable(..) => true,
                 Expr::Call(call) => call.is_volatile(),
                 _ => false,
             };
@@ -137,7 +137,8 @@ impl Expr {
 
     fn children(&self, visit: &mut dyn FnMut(&Expr)) {
         match self {
-            Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) | Expr::UserVariable(_) | Expr::SystemVariable(..) => {}
+            Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) | Expr::UserVariable(..) | Expr::SystemVariable(..) => {
+            }
             Expr::Unary(_, a)
             | Expr::Not(a)
             | Expr::IsNull { operand: a, .. }
@@ -179,7 +180,8 @@ impl Expr {
 
     fn children_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         match self {
-            Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) | Expr::UserVariable(_) | Expr::SystemVariable(..) => {}
+            Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) | Expr::UserVariable(..) | Expr::SystemVariable(..) => {
+            }
             Expr::Unary(_, a)
             | Expr::Not(a)
             | Expr::IsNull { operand: a, .. }

@@ -33,20 +33,21 @@ impl Expr {
 
     pub(super) fn own_collation(&self) -> (Collation, Coercibility) {
         const NUMERIC: (Collation, Coercibility) = (Collation::DEFAULT, Coercibility::Numeric);
+        let of_kind = |kind, level| match kind {
+            Some(ParamKind::Binary | ParamKind::Hex) => (Collation::Binary, level),
+            Some(ParamKind::Text) | None => (Collation::DEFAULT, level),
+            Some(_) => NUMERIC,
+        };
         match self {
             Expr::Literal(Value::Text(_)) => (Collation::DEFAULT, Coercibility::Coercible),
             Expr::Literal(Value::Bytes(_) | Value::Hex(_)) => (Collation::Binary, Coercibility::Coercible),
-            Expr::Param(param) => match param.kind {
-                Some(ParamKind::Binary | ParamKind::Hex) => (Collation::Binary, Coercibility::Coercible),
-                Some(ParamKind::Text) | None => (Collation::DEFAULT, Coercibility::Coercible),
-                Some(_) => NUMERIC,
-            },
+            Expr::Param(param) => of_kind(param.kind, Coercibility::Coercible),
             Expr::Column(column) if column.result_type.family() == Family::String => {
                 (column.result_type.collation, Coercibility::Implicit)
             }
             Expr::Collate(_, collation) => (*collation, Coercibility::Explicit),
-            Expr::UserVariable(_) => (Collation::DEFAULT, Coercibility::Implicit),
-            Expr::SystemVariable(..) => (Collation::DEFAULT, Coercibility::System),
+            Expr::UserVariable(_, kind) => of_kind(*kind, Coercibility::Implicit),
+            Expr::SystemVariable(_, _, kind) => of_kind(*kind, Coercibility::System),
             Expr::AssignUserVariable(_, value) => value.own_collation(),
             Expr::Cast(_, super::CastType::Char { collation, .. }) => (*collation, Coercibility::Implicit),
             Expr::Cast(_, super::CastType::Binary { .. }) => (Collation::Binary, Coercibility::Implicit),

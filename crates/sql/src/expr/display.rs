@@ -104,9 +104,9 @@ impl fmt::Display for Expr {
             Expr::DateAdd { date, amount, unit, negated } => {
                 write!(f, "({date} {} interval {amount} {unit})", if *negated { '-' } else { '+' })
             }
-            Expr::UserVariable(name) => write!(f, "@`{name}`"),
+            Expr::UserVariable(name, _) => write!(f, "@`{name}`"),
             Expr::AssignUserVariable(name, a) => write!(f, "(@`{name}`:={a})"),
-            Expr::SystemVariable(_, name) => write!(f, "@@{name}"),
+            Expr::SystemVariable(_, name, _) => write!(f, "@@{name}"),
         }
     }
 }

@@ -42,13 +42,13 @@ impl Expr {
             Expr::DateAdd { date, amount, unit, negated } => {
                 interval::add(&*date.get(row, cx)?, &*amount.get(row, cx)?, *unit, *negated, cx)
             }
-            Expr::UserVariable(name) => Ok(cx.statement.user_variable(name)),
+            Expr::UserVariable(name, _) => Ok(cx.statement.user_variable(name)),
             Expr::AssignUserVariable(name, a) => {
                 let value = a.eval(row, cx)?.for_variable();
                 cx.statement.set_user_variable(name, value.clone())?;
                 Ok(value)
             }
-            Expr::SystemVariable(scope, name) => cx.statement.system_variable(*scope, name),
+            Expr::SystemVariable(scope, name, _) => cx.statement.system_variable(*scope, name),
         }
     }
 

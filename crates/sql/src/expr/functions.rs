@@ -11,9 +11,12 @@ mod regexp;
 mod string;
 mod temporal;
 
+use std::sync::Arc;
+
 use crate::collation::Collation;
 use crate::error::{ER_SP_DOES_NOT_EXIST, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, SqlError};
-use crate::types::{NOT_FIXED_DECIMALS, ResultType};
+use crate::types::temporal::format;
+use crate::types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 use super::coercion::{join_all, settle, with_collation};
@@ -44,6 +47,8 @@ pub(super) struct Function {
     joins: bool,
     /// The argument that says how many digits the result has behind the point.
     digits_at: Option<u8>,
+    /// The argument that is a format, which says what parts the result has.
+    format_at: Option<u8>,
 }
 
 impl PartialEq for Function {
@@ -71,6 +76,7 @@ impl Function {
             unifies: false,
             joins: false,
             digits_at: None,
+            format_at: None,
         }
     }
 
@@ -92,6 +98,10 @@ impl Function {
 
     const fn digits_at(self, arg: u8) -> Function {
         Function { digits_at: Some(arg), ..self }
+    }
+
+    const fn format_at(self, arg: u8) -> Function {
+        Function { format_at: Some(arg), ..self }
     }
 
     const fn unifies(self) -> Function {
@@ -141,7 +151,7 @@ impl Call {
         }
         let result =
             (self.function.evaluate)(&Arguments { values: &values, collation: self.collation, call: self, cx })?;
-        if self.function.unifies {
+        if self.function.unifies || self.function.format_at.is_some() {
             return to_result_type(result, &self.derive(cx.params), cx);
         }
         Ok(result)
@@ -153,6 +163,9 @@ impl Call {
         if let Some(digits) = self.known_digits(params) {
             derived = derived.with_decimals(digits);
         }
+        if let Some(format) = self.known_format(params) {
+            derived = type_of_format(&format);
+        }
         if self.function.keeps_collation {
             return with_collation(derived, &self.args.iter().collect::<Vec<_>>());
         }
@@ -161,6 +174,18 @@ impl Call {
 }
 
 impl Call {
+    /// The format that says what the result is, where that is known before evaluation.
+    fn known_format(&self, params: &[Value]) -> Option<Arc<str>> {
+        match self.args.get(usize::from(self.function.format_at?))? {
+            Expr::Literal(Value::Text(format)) => Some(format.clone()),
+            Expr::Param(param) => match params.get(param.index)? {
+                Value::Text(format) => Some(format.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// How many digits the result has, where an argument says so that is known before evaluation.
     fn known_digits(&self, params: &[Value]) -> Option<u8> {
         let value = match self.args.get(usize::from(self.function.digits_at?))? {
@@ -173,6 +198,17 @@ impl Call {
             Value::UInt(int) => Some((*int).min(u64::from(NOT_FIXED_DECIMALS)) as u8),
             _ => None,
         }
+    }
+}
+
+/// What is read by a format of STR_TO_DATE.
+fn type_of_format(format: &str) -> ResultType {
+    let parts = format::parts(format);
+    let fsp = if parts.fraction { 6 } else { 0 };
+    match (parts.date, parts.time) {
+        (_, false) => ResultType::temporal(FieldType::Date, 0),
+        (false, true) => ResultType::temporal(FieldType::Time, fsp),
+        (true, true) => ResultType::temporal(FieldType::DateTime, fsp),
     }
 }
 

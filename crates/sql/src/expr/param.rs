@@ -7,7 +7,7 @@ use crate::types::{FieldType, ResultType};
 use crate::value::Value;
 
 /// Characters that a string of unknown length is declared with.
-pub(super) const UNKNOWN_CHARS: u32 = 16_383;
+const UNKNOWN_CHARS: u32 = 16_383;
 
 const LETTERS: [(ParamKind, u8); 11] = [
     (ParamKind::Integer, b'i'),

@@ -1,8 +1,7 @@
 //! The types of results.
 
 use super::arithmetic::DIVISION_DIGITS;
-use super::param::UNKNOWN_CHARS;
-use super::{ArithmeticOp, Expr, UnaryOp};
+use super::{ArithmeticOp, Expr, ParamKind, UnaryOp};
 use crate::collation::Collation;
 use crate::types::decimal::MAX_SCALE;
 use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
@@ -43,9 +42,10 @@ impl Expr {
                     _ => ResultType::string(29, Collation::DEFAULT),
                 }
             }
-            Expr::UserVariable(_) => ResultType::string(UNKNOWN_CHARS, Collation::DEFAULT),
+            Expr::UserVariable(_, kind) | Expr::SystemVariable(_, _, kind) => {
+                kind.unwrap_or(ParamKind::Text).result_type()
+            }
             Expr::AssignUserVariable(_, a) => a.result_type(params),
-            Expr::SystemVariable(..) => ResultType::string(UNKNOWN_CHARS, Collation::DEFAULT),
         }
     }
 }

@@ -4,8 +4,8 @@ use sqlparser::ast as sql;
 
 use crate::ast::{ColumnName, Expr};
 use crate::collation::Collation;
-use crate::error::{ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, SqlError};
-use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, Param, UnaryOp, VariableScope};
+use crate::error::{ER_UNKNOWN_CHARACTER_SET, SqlError};
+use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, Param, ParamKind, UnaryOp, VariableScope};
 use crate::value::Value;
 
 use super::front::{NOT_REGEXP, REGEXP, nonsense, too_deep};
@@ -93,8 +93,7 @@ fn at_depth(expr: sql::Expr, depth: usize) -> Result<Expr, SqlError> {
         sql::Expr::TypedString(sql::TypedString { data_type, value, .. }) => typed(data_type, constant(value.value)?)?,
         sql::Expr::Collate { expr, collation } => {
             let name = collation.to_string();
-            let collation = Collation::from_name(name.trim_matches(['`', '\'', '"']));
-            let collation = collation.ok_or_else(|| SqlError::new(ER_UNKNOWN_COLLATION, &[&name]))?;
+            let collation = Collation::named(name.trim_matches(['`', '\'', '"']))?;
             Expr::Collate(boxed(*expr, depth)?, collation)
         }
         sql::Expr::Extract { field, expr, .. } => Expr::Extract(unit(&field)?, boxed(*expr, depth)?),
@@ -153,10 +152,10 @@ fn identifier(ident: sql::Ident) -> Result<Expr, SqlError> {
     }
     if let Some(name) = ident.value.strip_prefix("@@") {
         let (scope, name) = system_variable(name)?;
-        return Ok(Expr::SystemVariable(scope, name));
+        return Ok(Expr::SystemVariable(scope, name, None));
     }
     if let Some(name) = ident.value.strip_prefix('@') {
-        return Ok(Expr::UserVariable(user_variable(name)?));
+        return Ok(Expr::UserVariable(user_variable(name)?, None));
     }
     if ident.value.eq_ignore_ascii_case("DEFAULT") {
         return Ok(Expr::Default(None));
@@ -206,8 +205,20 @@ pub(super) fn object_idents(name: sql::ObjectName) -> Result<Vec<sql::Ident>, Sq
         .collect()
 }
 
+/// A variable with the letter of its kind before its name.
+fn variable(text: &str) -> Result<Expr, SqlError> {
+    let kind = text.bytes().next().and_then(ParamKind::from_letter);
+    let name = text.get(1..).unwrap_or_default();
+    Ok(match identifier(sql::Ident::new(name))? {
+        Expr::UserVariable(name, _) => Expr::UserVariable(name, kind),
+        Expr::SystemVariable(scope, name, _) => Expr::SystemVariable(scope, name, kind),
+        _ => return Err(nonsense(name)),
+    })
+}
+
 fn constant(value: sql::Value) -> Result<Expr, SqlError> {
     Ok(match value {
+        sql::Value::Placeholder(text) if text.contains('@') => variable(&text)?,
         sql::Value::Placeholder(text) => Expr::Param(Param::from_placeholder(&text).ok_or_else(|| nonsense(&text))?),
         sql::Value::Number(digits, _) => Expr::Literal(literal::number(digits.as_bytes(), false)?),
         sql::Value::SingleQuotedString(text) => Expr::Literal(Value::text(text)),
@@ -266,7 +277,7 @@ fn binary(left: sql::Expr, op: sql::BinaryOperator, right: sql::Expr, depth: usi
         Op::And => return chain(left, Op::And, right, depth).map(Expr::And),
         Op::Or => return chain(left, Op::Or, right, depth).map(Expr::Or),
         Op::Assignment => {
-            let Expr::UserVariable(name) = at_depth(left, depth)? else { return Err(nonsense(":=")) };
+            let Expr::UserVariable(name, _) = at_depth(left, depth)? else { return Err(nonsense(":=")) };
             return Ok(Expr::AssignUserVariable(name, boxed(right, depth)?));
         }
         Op::Plus | Op::Minus if matches!(right, sql::Expr::Interval(_)) => {

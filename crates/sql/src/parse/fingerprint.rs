@@ -11,12 +11,13 @@
 //!    whose value changes the meaning stays in the text (select lists, GROUP BY, ORDER BY, ESCAPE, LIMIT if
 //!    it is no number of rows, lengths of types, typed, hexadecimal and bit literals).
 //! 2. Their columns have the same names: a select list is kept as written.
-//! 3. Parameters are numbered in the order of the fingerprint. Where its row stands for several, row `r`
+//! 3. It says of what kind the values of its variables are.
+//! 4. Parameters are numbered in the order of the fingerprint. Where its row stands for several, row `r`
 //!    finds its parameters from `r * row_params` on, and what follows the rows finds its own as if the last
 //!    row were the only one: from [`Fingerprint::last_row`] on.
 
 use super::lexer::{Kind, Lexeme, Lexer};
-use super::literal;
+use super::{VariableName, literal};
 use crate::error::SqlError;
 use crate::expr::{Param, ParamKind};
 use crate::memory::MemoryUse;
@@ -28,6 +29,8 @@ use crate::value::Value;
 pub(crate) struct Mark {
     pub(crate) lexeme: Lexeme,
     pub(crate) param: Option<Param>,
+    /// Of a variable: what it is at present.
+    pub(crate) variable: Option<ParamKind>,
 }
 
 /// A statement without its literals. Kept and filled anew for each statement of a session.
@@ -39,6 +42,8 @@ pub(crate) struct Fingerprint {
     pub(crate) params: Vec<Value>,
     /// The lexemes that make the text.
     pub(crate) marks: Vec<Mark>,
+    /// Whether there are variables among the lexemes.
+    has_variables: bool,
     /// How often the VALUES row of the text is there; 1 for other statements.
     pub(crate) rows: usize,
     /// Parameters of one VALUES row, if `rows` is above 1.
@@ -51,10 +56,23 @@ impl Fingerprint {
         (self.rows - 1) * self.row_params
     }
 
+    /// Adds to the text what the statement's variables are at present, by which it is planned.
+    pub(crate) fn type_variables(&mut self, sql: &[u8], kind_of: &dyn Fn(&VariableName) -> Option<ParamKind>) {
+        if !self.has_variables {
+            return;
+        }
+        self.key.push(0);
+        for mark in self.marks.iter_mut().filter(|mark| mark.lexeme.kind == Kind::Variable) {
+            mark.variable = VariableName::read(mark.lexeme.bytes(sql)).and_then(|name| kind_of(&name));
+            self.key.push(mark.variable.map_or(b'?', ParamKind::letter));
+        }
+    }
+
     fn clear(&mut self, key_start: usize) {
         self.key.truncate(key_start);
         self.params.clear();
         self.marks.clear();
+        self.has_variables = false;
         self.rows = 1;
         self.row_params = 0;
     }
@@ -385,7 +403,7 @@ impl<'a> Walk<'a> {
         out.key.push(b'?');
         out.key.extend(kind.map(ParamKind::letter));
         let index = out.params.len() - out.last_row();
-        let mark = Mark { lexeme: literal, param: Some(Param { index, kind }) };
+        let mark = Mark { lexeme: literal, param: Some(Param { index, kind }), variable: None };
         out.params.push(value);
         out.marks.push(mark);
         self.previous = Some(mark);
@@ -398,7 +416,8 @@ impl<'a> Walk<'a> {
             out.key.push(b'?');
         }
         out.key.extend_from_slice(lexeme.bytes(self.sql));
-        let mark = Mark { lexeme, param: None };
+        out.has_variables |= lexeme.kind == Kind::Variable;
+        let mark = Mark { lexeme, param: None, variable: None };
         out.marks.push(mark);
         self.previous = Some(mark);
     }

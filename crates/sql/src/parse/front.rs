@@ -205,6 +205,10 @@ impl Builder<'_> {
             return Ok(Token::Placeholder(param.placeholder()));
         }
         let unreadable = || near(self.sql, mark.lexeme.start);
+        if let Some(kind) = mark.variable {
+            let name = std::str::from_utf8(bytes).map_err(|_| unreadable())?;
+            return Ok(Token::Placeholder(format!("{}{name}", char::from(kind.letter()))));
+        }
         Ok(match mark.lexeme.kind {
             Kind::Word | Kind::Variable => {
                 Token::make_word(std::str::from_utf8(bytes).map_err(|_| unreadable())?, None)

@@ -158,10 +158,10 @@ impl<'a> Lexer<'a> {
     fn text(&mut self) -> Kind {
         loop {
             self.skip_quoted(self.peek(0), self.backslash_escapes);
-            let end = self.at;
+            let end = (self.at, self.inside_comments);
             self.skip_space();
             if !self.is_string_quote(self.peek(0)) {
-                self.at = end;
+                (self.at, self.inside_comments) = end;
                 return Kind::Text;
             }
         }
@@ -259,12 +259,12 @@ impl<'a> Lexer<'a> {
             return self.text();
         }
         if word[0] == b'_' && is_charset_introducer(word) {
-            let end = self.at;
+            let end = (self.at, self.inside_comments);
             self.skip_space();
             if self.is_string_quote(self.peek(0)) {
                 return self.text();
             }
-            self.at = end;
+            (self.at, self.inside_comments) = end;
         }
         Kind::Word
     }

@@ -5,7 +5,7 @@ use crate::ast::{AlterAction, ColumnSpec, CreateTable, Ddl, Expr, IndexSpec, Key
 use crate::collation::Collation;
 use crate::error::{
     ER_COLLATION_CHARSET_MISMATCH, ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH,
-    ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, SqlError,
+    ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_UNKNOWN_CHARACTER_SET, SqlError,
 };
 use crate::types::{ColumnType, IntWidth, LobSize};
 use crate::value::Value;
@@ -96,7 +96,7 @@ impl Charset {
             },
         };
         let Some(name) = &self.collation else { return Ok(of_charset) };
-        let collation = Collation::from_name(name).ok_or_else(|| SqlError::new(ER_UNKNOWN_COLLATION, &[name]))?;
+        let collation = Collation::named(name)?;
         match of_charset {
             Some(other) if other.charset() != collation.charset() => {
                 Err(SqlError::new(ER_COLLATION_CHARSET_MISMATCH, &[&collation.name(), &other.charset()]))
@@ -305,7 +305,7 @@ fn column_options(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Result<()
             column.comment = cursor.text()?;
         } else if cursor.takes("COLLATE") {
             let name = cursor.name_or_text()?;
-            let collation = Collation::from_name(&name).ok_or_else(|| SqlError::new(ER_UNKNOWN_COLLATION, &[&name]))?;
+            let collation = Collation::named(&name)?;
             set_collation(&mut column.column_type, collation);
             column.own_collation = true;
         } else if cursor.takes("COLUMN_FORMAT") || cursor.takes("STORAGE") {

@@ -6,8 +6,9 @@ use crate::ast;
 use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_FIELD_ERROR, ER_INVALID_GROUP_FUNC_USE, ER_NO_DEFAULT_FOR_FIELD, SqlError};
-use crate::expr::Expr;
 use crate::expr::aggregate::Aggregate;
+use crate::expr::{ArithmeticOp, CastType, Expr};
+use crate::types::Family;
 use crate::value::Value;
 
 /// The names that expressions of one statement may use.
@@ -24,6 +25,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) aliases_first: bool,
     /// Aggregates are allowed and collected here.
     pub(crate) aggregates: Option<&'a mut Vec<Aggregate>>,
+    /// NO_UNSIGNED_SUBTRACTION: differences of unsigned integers are signed.
+    pub(crate) signed_difference: bool,
     /// The clause, for messages.
     pub(crate) clause: &'static str,
 }
@@ -38,6 +41,7 @@ impl<'a> Scope<'a> {
             aliases: Vec::new(),
             aliases_first: false,
             aggregates: None,
+            signed_difference: false,
             clause,
         }
     }
@@ -107,7 +111,20 @@ impl<'a> Scope<'a> {
             ast::Expr::Param(param) => Expr::Param(*param),
             ast::Expr::Column(name) => self.column(name)?,
             ast::Expr::Unary(op, operand) => Expr::Unary(*op, Box::new(self.bind(operand)?)),
-            ast::Expr::Arithmetic(op, left, right) => Expr::arithmetic(*op, self.bind(left)?, self.bind(right)?)?,
+            ast::Expr::Arithmetic(op, left, right) => {
+                let bound = Expr::arithmetic(*op, self.bind(left)?, self.bind(right)?)?;
+                let of = bound.result_type(&[]);
+                if self.signed_difference
+                    && *op == ArithmeticOp::Subtract
+                    && of.unsigned
+                    && of.family() == Family::Integer
+                {
+                    // The value is one already; this is its type.
+                    Expr::Cast(Box::new(bound), CastType::Signed)
+                } else {
+                    bound
+                }
+            }
             ast::Expr::Compare(op, left, right) => Expr::compare(*op, self.bind(left)?, self.bind(right)?)?,
             ast::Expr::And(parts) => Expr::And(self.bind_all(parts)?),
             ast::Expr::Or(parts) => Expr::Or(self.bind_all(parts)?),
@@ -148,11 +165,13 @@ impl<'a> Scope<'a> {
             },
             ast::Expr::Extract(unit, date) => Expr::extract(*unit, self.bind(date)?),
             ast::Expr::TimestampDiff(unit, from, to) => Expr::timestamp_diff(*unit, self.bind(from)?, self.bind(to)?),
-            ast::Expr::UserVariable(name) => Expr::UserVariable(Arc::from(name.as_str())),
+            ast::Expr::UserVariable(name, kind) => Expr::UserVariable(Arc::from(name.as_str()), *kind),
             ast::Expr::AssignUserVariable(name, value) => {
                 Expr::AssignUserVariable(Arc::from(name.as_str()), Box::new(self.bind(value)?))
             }
-            ast::Expr::SystemVariable(scope, name) => Expr::SystemVariable(*scope, Arc::from(name.as_str())),
+            ast::Expr::SystemVariable(scope, name, kind) => {
+                Expr::SystemVariable(*scope, Arc::from(name.as_str()), *kind)
+            }
             ast::Expr::Values(name) => self.values(name)?,
             ast::Expr::Default(name) => self.default(name.as_ref())?,
         })

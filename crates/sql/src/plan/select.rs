@@ -35,7 +35,7 @@ pub(super) fn plan(select: &Select, cx: &PlanContext<'_>) -> Result<(SelectPlan,
     let mut scope = Scope::new(scoped, "where clause");
     let filter = select.filter.as_ref().map(|filter| scope.bind(filter)).transpose()?;
 
-    let outputs = outputs(select, scoped, &mut aggregates)?;
+    let outputs = outputs(select, scoped, cx.sql_mode, &mut aggregates)?;
     let aliases = || outputs.iter().map(|output| (output.name.as_str(), output.expr.clone())).collect::<Vec<_>>();
 
     let mut scope = Scope::new(scoped, "group statement");
@@ -103,10 +103,12 @@ pub(super) fn plan(select: &Select, cx: &PlanContext<'_>) -> Result<(SelectPlan,
 fn outputs(
     select: &Select,
     scoped: Option<(&Table, &str)>,
+    sql_mode: SqlMode,
     aggregates: &mut Vec<Aggregate>,
 ) -> Result<Vec<Output>, SqlError> {
     let mut outputs = Vec::new();
     let mut scope = Scope::new(scoped, "field list");
+    scope.signed_difference = sql_mode.contains(SqlMode::NO_UNSIGNED_SUBTRACTION);
     scope.aggregates = Some(aggregates);
     for item in &select.items {
         match item {

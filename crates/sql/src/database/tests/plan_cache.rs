@@ -61,7 +61,8 @@ impl Client {
         let mut kept = Kept::default();
         let database = self.database.clone();
         let session = &mut self.session;
-        let parsed = parse::parse(sql.as_bytes(), session.sql_mode, &session.memory, None);
+        let parsed =
+            parse::parse(sql.as_bytes(), session.sql_mode, &session.memory, None, &kind_of(session, &TestEnvironment));
         let outcome = match parsed {
             Ok(parsed) => {
                 database.run_tree(&parsed.statement, &[], session, &TestEnvironment, sql.as_bytes(), &mut kept)

@@ -41,7 +41,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("subtime", 2, 2, |a| add_time(a, -1), add_time_type),
     Function::new("date_format", 2, 2, date_format, |a| text(a[1].length.saturating_mul(10))),
     Function::new("time_format", 2, 2, time_format, |a| text(a[1].length.saturating_mul(10))),
-    Function::new("str_to_date", 2, 2, str_to_date, |_| ResultType::temporal(FieldType::DateTime, 0)),
+    Function::new("str_to_date", 2, 2, str_to_date, |_| ResultType::temporal(FieldType::DateTime, 6)).format_at(1),
     Function::new("unix_timestamp", 0, 1, unix_timestamp, |a| {
         a.first().map_or(ResultType::integer(11), |arg| seconds_type(fraction(arg)))
     }),
@@ -259,15 +259,16 @@ fn str_to_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
         args.cx.statement.warn(SqlError::new(ER_WRONG_VALUE_FOR_TYPE, &what))?;
         return Ok(Value::Null);
     };
-    let (kind, value) = match (read.has_date, read.has_time) {
-        (false, true) => ("time", of_day(read.value)),
-        (true, true) => ("datetime", Value::DateTime(read.value)),
-        (_, false) => ("date", Value::Date(read.value.date())),
-    };
     if read.cut {
+        let kind = match (read.has_date, read.has_time) {
+            (false, true) => "time",
+            (true, true) => "datetime",
+            (_, false) => "date",
+        };
         args.cx.statement.warn(truncated(kind, &args[0]))?;
     }
-    Ok(value)
+    // The format may make a date or a time of it.
+    Ok(Value::DateTime(read.value))
 }
 
 fn unix_timestamp(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {

@@ -357,7 +357,7 @@ fn the_session() {
     let session = Session::new();
     let assign = Expr::AssignUserVariable("a".into(), Box::new(int(5)));
     assert_eq!(eval_in(&session, &assign).unwrap(), Value::Int(5));
-    assert_eq!(eval_in(&session, &Expr::UserVariable("a".into())).unwrap(), Value::Int(5));
+    assert_eq!(eval_in(&session, &Expr::UserVariable("a".into(), None)).unwrap(), Value::Int(5));
     assert!(assign.is_volatile() && call("rand", []).is_volatile() && !call("now", []).is_volatile());
 }
 

@@ -355,7 +355,7 @@ fn rows_and_parameters_that_are_missing_are_errors() {
     let column = Expr::column(3, "c", ResultType::boolean());
     assert_eq!(eval_in(&session, &column).unwrap_err().errno, 1105);
     assert_eq!(eval_in(&session, &param(0)).unwrap_err().errno, 1105);
-    check(Expr::SystemVariable(VariableScope::Any, "nope".into()), "error 1193");
+    check(Expr::SystemVariable(VariableScope::Any, "nope".into(), None), "error 1193");
 }
 
 #[test]

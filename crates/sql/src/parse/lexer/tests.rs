@@ -19,6 +19,8 @@ fn comments_and_space_vanish() {
 #[test]
 fn version_comments_are_read_and_mariadb_ones_are_not() {
     assert_eq!(texts("a /*!40101 b */ c /*!99999 d */ e /*M! f */ g /*! h */"), ["a", "b", "c", "e", "g", "h"]);
+    assert_eq!(texts("/*!40100 SET @@SQL_MODE='' */"), ["SET", "@@SQL_MODE", "=", "''"]);
+    assert_eq!(texts("/*! a 'b' */ 'c' /*! _utf8mb4 */"), ["a", "'b' */ 'c'", "_utf8mb4"]);
 }
 
 #[test]

@@ -122,6 +122,39 @@ pub struct Read {
     pub cut: bool,
 }
 
+/// Which parts a format names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// A part of a date.
+    pub date: bool,
+    /// A part of a time.
+    pub time: bool,
+    /// The fraction of a second.
+    pub fraction: bool,
+}
+
+impl Parts {
+    fn add(&mut self, specifier: char) {
+        match specifier {
+            'Y' | 'y' | 'c' | 'm' | 'd' | 'e' | 'M' | 'b' | 'D' | 'j' => self.date = true,
+            'H' | 'k' | 'h' | 'I' | 'l' | 'i' | 'S' | 's' | 'f' | 'p' => self.time = true,
+            _ => {}
+        }
+        self.fraction |= specifier == 'f';
+    }
+}
+
+/// The parts that `format` names.
+pub fn parts(format: &str) -> Parts {
+    let (mut parts, mut chars) = (Parts::default(), expand(format).into_iter());
+    while let Some(c) = chars.next() {
+        if c == '%' {
+            chars.next().into_iter().for_each(|specifier| parts.add(specifier));
+        }
+    }
+    parts
+}
+
 /// Reads `text` as `format` says (the parts of dates and times; weeks are not supported); `None` if it
 /// does not match or is no date. Where the text ends before the format, the other parts are zero.
 pub fn read(text: &str, format: &str) -> Option<Read> {
@@ -129,11 +162,9 @@ pub fn read(text: &str, format: &str) -> Option<Read> {
     let mut date = Date::ZERO;
     let (mut hour, mut minute, mut second, mut micro) = (0, 0, 0, 0);
     let (mut afternoon, mut twelve_hours) = (false, false);
+    let parts = parts(format);
+    let fsp = if parts.fraction { 6 } else { 0 };
     let format = expand(format);
-    let named = || format.windows(2).filter(|pair| pair[0] == '%').map(|pair| pair[1]);
-    let has_date = named().any(|part| "YycmdeMbDj".contains(part));
-    let has_time = named().any(|part| "HkhIliSsfp".contains(part));
-    let fsp = if named().any(|part| part == 'f') { 6 } else { 0 };
     let mut chars = format.iter().copied();
     while let Some(c) = chars.next() {
         // Blanks match any number of blanks, and may stand before everything.
@@ -201,7 +232,7 @@ pub fn read(text: &str, format: &str) -> Option<Read> {
     }
     let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
     let value = DateTime::new(date, seconds * SECOND_US + i64::from(micro), fsp);
-    Some(Read { value, has_date, has_time, cut: !rest.trim_ascii().is_empty() })
+    Some(Read { value, has_date: parts.date, has_time: parts.time, cut: !rest.trim_ascii().is_empty() })
 }
 
 /// Writes out the two specifiers that stand for others.
