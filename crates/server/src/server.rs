@@ -226,7 +226,7 @@ impl Server {
                 self.store().rotate_binlog().map_err(|error| commit_error(&error))?;
                 Ok(())
             }
-            AdminCommand::FlushTables | AdminCommand::FlushPrivileges | AdminCommand::UnlockTables => Ok(()),
+            AdminCommand::FlushTables | AdminCommand::FlushPrivileges => Ok(()),
             AdminCommand::FlushHosts => {
                 self.hosts.flush();
                 Ok(())

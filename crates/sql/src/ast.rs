@@ -85,7 +85,9 @@ pub enum Statement {
     Account(AccountStatement),
     /// What an operator does.
     Admin(AdminCommand),
-    /// UNLOCK TABLES, ALTER TABLE ... DISABLE KEYS: nothing to do.
+    /// UNLOCK TABLES
+    UnlockTables,
+    /// ALTER TABLE ... DISABLE KEYS: nothing to do.
     Nothing,
 }
 
@@ -797,8 +799,6 @@ pub enum AdminCommand {
     FlushTables,
     /// FLUSH TABLES WITH READ LOCK
     FlushTablesWithReadLock,
-    /// UNLOCK TABLES
-    UnlockTables,
     /// FLUSH PRIVILEGES
     FlushPrivileges,
     /// FLUSH STATUS

@@ -444,6 +444,7 @@ impl Database {
         let mut run = Run {
             transaction,
             session,
+            catalog: &self.catalog,
             statement: &statement,
             params: params.values,
             rows: params.rows,
@@ -537,6 +538,8 @@ impl Database {
                 self.commit_open(session)?;
                 env.administer(session, command).map(|()| Outcome::ok())
             }
+            // LOCK TABLES is refused, so that none are locked, and no transaction ends.
+            Tree::UnlockTables => Ok(Outcome::ok()),
             Tree::Nothing => {
                 self.commit_open(session)?;
                 Ok(Outcome::ok())

@@ -27,6 +27,7 @@ use std::borrow::Cow;
 
 use cohort_txn::Transaction;
 
+use crate::catalog::store::CatalogStore;
 use crate::codec::RowOffsets;
 use crate::error::{ER_QUERY_INTERRUPTED, ER_TRANS_CACHE_FULL, SqlError};
 use crate::expr::{EvalContext, Expr};
@@ -39,6 +40,7 @@ use context::Statement;
 pub(crate) struct Run<'a> {
     pub(crate) transaction: &'a mut Transaction,
     pub(crate) session: &'a SessionState,
+    pub(crate) catalog: &'a CatalogStore,
     pub(crate) statement: &'a Statement<'a>,
     pub(crate) params: &'a [Value],
     /// How often the VALUES row of an INSERT is there, and with how many parameters each.

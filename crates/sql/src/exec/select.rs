@@ -29,8 +29,11 @@ pub(super) fn run(plan: &SelectPlan, run: &mut Run<'_>, take: &mut RowTaker<'_>)
     let Some(table) = &plan.table else {
         return produce(plan, run, &mut OneRow { given: false }, true, false, limit, &mut row, take);
     };
-    if let Some(show) = system::show_of(table) {
-        let made = run.statement.env.show(run.session, &show)?.rows;
+    if let Some(rows) = system::rows_of(table) {
+        let made = match rows {
+            system::Rows::Show(show) => run.statement.env.show(run.session, &show())?.rows,
+            system::Rows::Catalog(rows) => rows(&run.catalog.current()),
+        };
         return produce(plan, run, &mut MadeRows(made.into_iter()), false, false, limit, &mut row, take);
     }
     let unlocked = run.locks_reads.then_some(Locking { exclusive: false, wait: RowWait::Wait });

@@ -36,7 +36,7 @@ fn texts(names: &[&str]) -> Vec<(String, ResultType)> {
     names.iter().map(|name| ((*name).to_owned(), text_type(256))).collect()
 }
 
-fn yes_no(yes: bool) -> Value {
+pub(crate) fn yes_no(yes: bool) -> Value {
     Value::text(if yes { "YES" } else { "NO" })
 }
 
@@ -145,7 +145,7 @@ fn table_status(catalog: &Catalog, catalog_store: &CatalogStore, database: &str)
 }
 
 /// `PRI`, `UNI`, `MUL` or nothing.
-fn key_mark(table: &Table, column: usize) -> &'static str {
+pub(crate) fn key_mark(table: &Table, column: usize) -> &'static str {
     let leading = |kind: IndexKind| {
         table.indexes.iter().filter(move |index| index.kind == kind && index.columns.first() == Some(&column))
     };
@@ -160,7 +160,7 @@ fn key_mark(table: &Table, column: usize) -> &'static str {
     }
 }
 
-fn default_text(column: &ColumnDef) -> Value {
+pub(crate) fn default_text(column: &ColumnDef) -> Value {
     match &column.default {
         DefaultValue::None => Value::Null,
         DefaultValue::Literal(Value::Null) => Value::Null,
@@ -182,7 +182,7 @@ fn fraction(column: &ColumnDef) -> String {
     }
 }
 
-fn extra(column: &ColumnDef) -> String {
+pub(crate) fn extra(column: &ColumnDef) -> String {
     let mut parts = Vec::new();
     if column.auto_increment {
         parts.push("auto_increment".to_owned());

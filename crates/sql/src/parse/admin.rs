@@ -73,7 +73,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
             if !cursor.takes_any(&["TABLES", "TABLE"]) {
                 return Err(cursor.unexpected());
             }
-            Ok(Statement::Admin(AdminCommand::UnlockTables))
+            Ok(Statement::UnlockTables)
         }
         "LOCK" => unsupported("LOCK TABLES"),
         "XA" => xa::parse(cursor),
