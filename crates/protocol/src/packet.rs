@@ -22,6 +22,12 @@ const OUTPUT_KEEP: usize = 64 << 10;
 pub trait Source {
     /// Reads at least one byte; 0 means that the peer has closed.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Whether the buffer may have so many bytes from now on; fewer than before always.
+    fn may_hold(&mut self, bytes: usize) -> bool {
+        let _ = bytes;
+        true
+    }
 }
 
 /// Why no packet could be read.
@@ -55,6 +61,9 @@ pub enum ReadPacketError {
         /// The number it should have had.
         expected: u8,
     },
+    /// The source has no memory for more of the packet.
+    #[error("no memory for the packet")]
+    NoMemory,
     /// The socket failed.
     #[error("read failed: {0}")]
     Io(io::Error),
@@ -96,7 +105,7 @@ impl PacketReader {
     /// call can be repeated, nothing is lost; after any other error the connection is of no more use
     /// except to send one last packet.
     pub fn read<S: Source>(&mut self, source: &mut S, max_len: usize) -> Result<&[u8], ReadPacketError> {
-        self.shrink();
+        self.shrink(source);
         // Offsets relative to `start`, because filling may move the bytes.
         let mut part = 0;
         let mut joined = 0;
@@ -151,7 +160,11 @@ impl PacketReader {
             if self.end == self.buffer.len() {
                 // Doubling with what has really arrived: an announced length costs nothing.
                 let room = (self.buffer.len() * 2).max(INPUT_LEN).min(wanted.max(INPUT_LEN));
-                self.buffer.resize(room.max(self.end + INPUT_LEN), 0);
+                let room = room.max(self.end + INPUT_LEN);
+                if !source.may_hold(room) {
+                    return Err(ReadPacketError::NoMemory);
+                }
+                self.buffer.resize(room, 0);
             }
             match source.read(&mut self.buffer[self.end..]) {
                 Ok(0) if self.end == self.start => return Err(ReadPacketError::Closed),
@@ -167,13 +180,14 @@ impl PacketReader {
         Ok(())
     }
 
-    /// Before a packet: starts at the front of the buffer again, and gives a large buffer back.
-    fn shrink(&mut self) {
+    /// Between packets: starts at the front of the buffer again, and gives a large buffer back.
+    pub fn shrink<S: Source>(&mut self, source: &mut S) {
         if self.start == self.end {
             self.start = 0;
             self.end = 0;
             if self.buffer.len() > OUTPUT_KEEP {
                 self.buffer = vec![0; INPUT_LEN];
+                source.may_hold(INPUT_LEN);
             }
         }
     }

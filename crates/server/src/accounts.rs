@@ -353,7 +353,7 @@ fn host_fits(pattern: &str, peer: &Peer) -> bool {
     match pattern {
         "%" => true,
         "localhost" => peer.is_loopback(),
-        _ => like(Collation::Utf8mb4GeneralCi, peer.host().as_bytes(), pattern.as_bytes(), None),
+        _ => like(Collation::Utf8mb4GeneralCi, peer.host().as_bytes(), pattern.as_bytes(), None, &|| true),
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod accounts;
 pub mod hosts;
+mod machine_memory;
 pub mod operator_log;
 pub mod options;
 pub mod pool;

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use cohort_sql::parse::without_passwords;
 use cohort_sql::session::{Interrupt, KillTarget};
+use cohort_sql::types::SqlMode;
 use parking_lot::{Condvar, Mutex};
 
 use crate::session::handover::Handover;
@@ -19,6 +21,8 @@ const COMMITS: (&str, &str) = ("Query", "waiting for handler commit");
 const WAITS: &str = "waiting for lock";
 /// Bytes of a statement that the list keeps.
 const INFO_LEN: usize = 1024;
+/// Bytes of a statement in which passwords are looked for, since they may be longer than what stands for them.
+const MASKED_LEN: usize = 4 * INFO_LEN;
 
 /// What a connection does, as the process list shows it.
 #[derive(Clone, Debug)]
@@ -87,6 +91,9 @@ pub struct Process {
     /// Once it has logged in.
     handover: OnceLock<Arc<Handover>>,
     killed: AtomicBool,
+    /// Has a place among `max_connections`.
+    logged_in: AtomicBool,
+    joined: Instant,
     activity: Mutex<Activity>,
 }
 
@@ -117,6 +124,10 @@ impl Process {
         self.handover.get().is_some_and(|handover| handover.owes_reply())
     }
 
+    fn is_logged_in(&self) -> bool {
+        self.logged_in.load(Ordering::Relaxed)
+    }
+
     /// Whether the connection has been told to end.
     pub fn is_killed(&self) -> bool {
         self.killed.load(Ordering::Relaxed)
@@ -139,7 +150,8 @@ impl Process {
         activity.state = state;
         activity.since = Instant::now();
         activity.info.clear();
-        activity.info.extend_from_slice(&info[..info.len().min(INFO_LEN)]);
+        let shown = without_passwords(&info[..info.len().min(MASKED_LEN)], SqlMode::DEFAULT);
+        activity.info.extend_from_slice(&shown[..shown.len().min(INFO_LEN)]);
     }
 
     /// Notes a new state of the running command.
@@ -184,6 +196,18 @@ impl Process {
     }
 }
 
+/// How many connections may be there whose clients have not logged in.
+#[derive(Clone, Copy, Debug)]
+pub struct LoginPlaces {
+    /// In all.
+    pub all: usize,
+    /// From one host.
+    pub per_host: usize,
+}
+
+/// A client that has not logged in for so long may lose its place to another one.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Every connection.
 #[derive(Debug, Default)]
 pub struct ProcessList {
@@ -193,11 +217,22 @@ pub struct ProcessList {
 }
 
 impl ProcessList {
-    /// Adds a connection, unless there are `max` already.
-    pub fn join(&self, socket: Arc<Socket>, interrupt: Arc<Interrupt>, max: usize) -> Option<Arc<Process>> {
+    /// Adds a connection whose client has not logged in. Where there are too many of them, the one that has waited
+    /// longest ends; `None` if none has waited long.
+    pub fn join(&self, socket: Arc<Socket>, interrupt: Arc<Interrupt>, places: LoginPlaces) -> Option<Arc<Process>> {
         let mut processes = self.processes.lock();
-        if processes.len() >= max {
-            return None;
+        let waiting = || processes.values().filter(|process| !process.is_logged_in() && !process.is_killed());
+        let of_host = || waiting().filter(|process| process.socket.peer().is_at_host_of(socket.peer()));
+        let oldest = if of_host().count() >= places.per_host {
+            Some(of_host().min_by_key(|process| process.joined))
+        } else if waiting().count() >= places.all {
+            Some(waiting().min_by_key(|process| process.joined))
+        } else {
+            None
+        };
+        if let Some(oldest) = oldest {
+            let oldest = oldest.filter(|process| process.joined.elapsed() >= LOGIN_PATIENCE)?;
+            oldest.kill(KillTarget::Connection);
         }
         let id = loop {
             let id = self.next_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1) as u32;
@@ -224,10 +259,21 @@ impl ProcessList {
             interrupt,
             handover: OnceLock::new(),
             killed: AtomicBool::new(false),
+            logged_in: AtomicBool::new(false),
+            joined: Instant::now(),
             activity: Mutex::new(activity),
         });
         processes.insert(id, process.clone());
         Some(process)
+    }
+
+    /// Gives a connection whose client has logged in one of `places` places; false if they are taken.
+    pub fn take_place(&self, process: &Process, places: usize) -> bool {
+        let processes = self.processes.lock();
+        let taken = processes.values().filter(|process| process.is_logged_in()).count();
+        let free = taken < places;
+        process.logged_in.store(free, Ordering::Relaxed);
+        free
     }
 
     /// Removes a connection.
@@ -239,6 +285,7 @@ impl ProcessList {
     /// Ends the input of everybody who is idle for too long.
     pub fn end_overdue(&self, now: Instant) {
         for process in self.list() {
+            process.interrupt.end_overdue_wait();
             let mut activity = process.activity.lock();
             if process.owes_reply() {
                 activity.owed_until = Some(now);
@@ -292,12 +339,34 @@ mod tests {
     use super::*;
     use crate::status::Counters;
 
+    const ONE: LoginPlaces = LoginPlaces { all: 1, per_host: 1 };
+
+    fn client() -> (Arc<Socket>, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+        (Arc::new(Socket::from_unix(ours)), theirs)
+    }
+
+    #[test]
+    fn who_does_not_log_in_makes_room_and_takes_no_place_of_others() {
+        let list = ProcessList::default();
+        let (socket, _client) = client();
+        let first = list.join(socket.clone(), Arc::default(), ONE).expect("room for one");
+        assert!(list.join(socket.clone(), Arc::default(), ONE).is_none(), "it has only just come");
+        std::thread::sleep(LOGIN_PATIENCE);
+        let second = list.join(socket.clone(), Arc::default(), ONE).expect("the first has waited long");
+        assert!(first.is_killed() && !second.is_killed());
+        assert!(list.take_place(&second, 1));
+        let third = list.join(socket, Arc::default(), ONE).expect("the second has logged in");
+        assert!(!list.take_place(&third, 1), "the only place is taken");
+        assert!(list.take_place(&third, 2));
+    }
+
     #[test]
     fn a_client_that_waits_for_its_commit_is_not_idle() {
         let (ours, _client) = UnixStream::pair().expect("a pair of sockets");
         let socket = Arc::new(Socket::from_unix(ours));
         let list = ProcessList::default();
-        let process = list.join(socket.clone(), Arc::default(), 1).expect("room for one");
+        let process = list.join(socket.clone(), Arc::default(), ONE).expect("room for one");
         let handover = Handover::new(socket, Arc::<Counters>::default());
         process.set_handover(handover.clone());
         let second = Duration::from_secs(1);

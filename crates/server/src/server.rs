@@ -29,8 +29,9 @@ use parking_lot::Mutex;
 
 use crate::accounts::Accounts;
 use crate::hosts::Hosts;
+use crate::machine_memory;
 use crate::pool::{Pool, PoolOptions};
-use crate::processlist::ProcessList;
+use crate::processlist::{LoginPlaces, ProcessList};
 use crate::protocol::packet::PacketBuffer;
 use crate::protocol::reply::encode_error;
 use crate::session::errors::commit_error;
@@ -38,7 +39,7 @@ use crate::session::password_key::PasswordKey;
 use crate::session::{self, Admitted, show};
 use crate::socket::Socket;
 use crate::status::{Counters, count, uncount};
-use crate::sysvars::Globals;
+use crate::sysvars::{Globals, Setting};
 
 /// How long sessions may take to end before the server ends without them.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -100,6 +101,7 @@ impl Server {
         let (counters, processes) = (Arc::<Counters>::default(), Arc::<ProcessList>::default());
         let pool = Pool::start(pool_options(&globals), processes.clone(), counters.clone())?;
         let memory = Arc::<ServerMemory>::default();
+        settle_memory_limits(&globals);
         memory.limit.store(globals.int("global_connection_memory_limit"), Ordering::Relaxed);
         Ok(Arc::new(Server {
             database,
@@ -175,8 +177,11 @@ impl Server {
             return refuse(&socket, &SqlError::new(ER_HOST_IS_BLOCKED, &[&socket.peer().host()]));
         }
         let state = SessionState::of(self.memory.clone());
-        // One more than clients may be: whether it is an administrator shows when it has logged in.
-        let places = self.globals.int("max_connections") as usize + 1;
+        // Whether there is a place among `max_connections` shows when it has logged in.
+        let places = LoginPlaces {
+            all: self.globals.int("max_unauthenticated_connections") as usize,
+            per_host: self.globals.int("max_unauthenticated_connections_per_host") as usize,
+        };
         let Some(process) = self.processes.join(socket.clone(), state.interrupt(), places) else {
             count(&self.counters.refused_max_connections);
             return refuse(&socket, &SqlError::new(ER_CON_COUNT_ERROR, &[]));
@@ -282,6 +287,18 @@ impl Server {
             counters.slow_queries.load(Ordering::Relaxed),
             questions as f64 / uptime.max(1) as f64,
         )
+    }
+}
+
+/// Puts numbers in the place of memory limits that are to follow from the machine's memory.
+pub fn settle_memory_limits(globals: &Globals) {
+    if globals.int("global_connection_memory_limit") == u64::MAX {
+        let limit = (machine_memory::usable_bytes() / 8 * 3).max(64 << 20);
+        globals.set_named("global_connection_memory_limit", Setting::Int(limit));
+    }
+    if globals.int("connection_memory_limit") == u64::MAX {
+        let limit = globals.int("global_connection_memory_limit") / 4 * 3;
+        globals.set_named("connection_memory_limit", Setting::Int(limit));
     }
 }
 

@@ -36,8 +36,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_sql::error::{
-    ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER,
-    ER_NET_READ_INTERRUPTED,
+    ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_GLOBAL_CONN_LIMIT, ER_NET_PACKET_TOO_LARGE,
+    ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED,
 };
 use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
@@ -130,7 +130,7 @@ impl Connection {
     /// Lets a client in; None if that failed, which it has been told.
     fn log_in(presence: Presence, mut state: SessionState) -> Option<Connection> {
         let (server, socket) = (presence.server.clone(), presence.socket.clone());
-        let mut input = Input::new(socket.clone(), server.counters.clone());
+        let mut input = Input::new(socket.clone(), server.counters.clone(), server.memory.clone());
         let handover = Handover::new(socket.clone(), server.counters.clone());
         presence.process.set_handover(handover.clone());
         let mut output = Output::new(
@@ -229,6 +229,7 @@ impl Connection {
                     Next::Quit => return Flow::End { orderly: true },
                     Next::Close => return Flow::End { orderly: false },
                 }
+                input.end_command();
             }
             Err(ReadPacketError::TimedOut { started: false }) => return Flow::Nothing,
             Err(ReadPacketError::TimedOut { started: true }) => {
@@ -276,7 +277,9 @@ fn log_in(
     let mut exchange = LoginExchange { server, input, output, socket, deadline };
     let (login, identity) = exchange.handshake(environment.process.id, status::AUTOCOMMIT)?;
     server.hosts.count_success(socket.peer());
-    if server.processes.len() as u64 > server.globals.int("max_connections") && identity.user != ADMINISTRATOR {
+    let one_more = usize::from(identity.user == ADMINISTRATOR);
+    let places = server.globals.int("max_connections") as usize + one_more;
+    if !server.processes.take_place(&environment.process, places) {
         count(&server.counters.refused_max_connections);
         return Err(SqlError::new(ER_CON_COUNT_ERROR, &[]).into());
     }
@@ -304,6 +307,7 @@ fn say_farewell(input: &mut Input, session: &mut Session, error: ReadPacketError
     let sequence = input.sequence().wrapping_add(1);
     let (sequence, why) = match (error, overdue) {
         (ReadPacketError::OutOfOrder { .. }, _) => (sequence, ER_NET_PACKETS_OUT_OF_ORDER),
+        (ReadPacketError::NoMemory, _) => (sequence, ER_GLOBAL_CONN_LIMIT),
         (ReadPacketError::TooLarge { unread, more }, _) => {
             let patience = Duration::from_secs(session.environment.int("net_read_timeout"));
             input.drain(unread, more, Instant::now() + patience);
@@ -314,7 +318,8 @@ fn say_farewell(input: &mut Input, session: &mut Session, error: ReadPacketError
         (_, None) => return,
     };
     // A client that is gone needs no error.
-    let _ = session.refuse(sequence, &SqlError::new(why, &[]));
+    let memory = &session.environment.server.memory;
+    let _ = session.refuse(sequence, &SqlError::new(why, &[&memory.limit.load(Ordering::Relaxed), &memory.used()]));
 }
 
 /// Takes over the session's time-outs.

@@ -45,6 +45,15 @@ impl Peer {
         }
     }
 
+    /// Whether both are at one host; the Unix socket is a host of its own.
+    pub fn is_at_host_of(&self, other: &Peer) -> bool {
+        match (self, other) {
+            (Peer::Local, Peer::Local) => true,
+            (Peer::Remote(one, _), Peer::Remote(other, _)) => one.to_canonical() == other.to_canonical(),
+            _ => false,
+        }
+    }
+
     /// Whether the client is on this machine.
     pub fn is_loopback(&self) -> bool {
         match self {

@@ -28,8 +28,8 @@ use crate::catalog::table::prefix_range;
 use crate::codec::RowOffsets;
 use crate::ddl::{self, DdlRun};
 use crate::error::{
-    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_INVALID_CHARACTER_STRING, ER_LOCK_DEADLOCK, ER_TABLE_DEF_CHANGED,
-    ER_WRONG_ARGUMENTS, SqlError,
+    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_INVALID_CHARACTER_STRING, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED,
+    ER_QUERY_TIMEOUT, ER_TABLE_DEF_CHANGED, ER_WRONG_ARGUMENTS, SqlError,
 };
 use crate::exec::context::{Statement, push};
 use crate::exec::failure::{commit_failed, lock_failed, read_failed};
@@ -156,6 +156,7 @@ impl Database {
     ) -> Result<Outcome, SqlError> {
         let mut scratch = std::mem::take(&mut session.scratch);
         let outcome = self.execute_with(&mut scratch, session, env, sql, sink);
+        scratch.end();
         session.scratch = scratch;
         note_error(session, outcome)
     }
@@ -369,6 +370,9 @@ impl Database {
         if plan.kind.writes() && open.read_only {
             session.transaction = Some(open);
             return Err(SqlError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
+        }
+        if let (PlanKind::Select(_), Some(limit)) = (&plan.kind, session.max_execution_time) {
+            session.interrupt_ref().begin_time_limit(limit);
         }
         let savepoint = open.transaction.start_statement();
         let result = self.run_locked(plan, params, &mut open, session, env, sink);
@@ -637,6 +641,11 @@ fn kind_of<'a>(
 
 /// Keeps the error of a failed statement for SHOW WARNINGS and SHOW ERRORS.
 fn note_error(session: &mut SessionState, outcome: Result<Outcome, SqlError>) -> Result<Outcome, SqlError> {
+    let overdue = session.interrupt_ref().end_time_limit();
+    let outcome = match outcome {
+        Err(error) if overdue && error.is(ER_QUERY_INTERRUPTED) => Err(SqlError::new(ER_QUERY_TIMEOUT, &[])),
+        outcome => outcome,
+    };
     if let Err(error) = &outcome {
         session.row_count.set(-1);
         push(session, DiagnosticLevel::Error, error.clone());

@@ -13,6 +13,7 @@
 
 mod definition;
 mod index_build;
+mod sorted_entries;
 
 use std::sync::Arc;
 

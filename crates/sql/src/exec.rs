@@ -29,8 +29,8 @@ use cohort_txn::Transaction;
 
 use crate::catalog::store::CatalogStore;
 use crate::codec::RowOffsets;
-use crate::error::{ER_QUERY_INTERRUPTED, ER_TRANS_CACHE_FULL, SqlError};
-use crate::expr::{EvalContext, Expr};
+use crate::error::{ER_TRANS_CACHE_FULL, SqlError};
+use crate::expr::{EvalContext, Expr, StatementContext as _};
 use crate::plan::{Plan, PlanKind, SelectPlan};
 use crate::session::{ResultColumn, ResultSink, SessionState, StatementResult};
 use crate::value::Value;
@@ -52,8 +52,9 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// What expressions see, with the statement's parameters.
+    /// What expressions see, with the statement's parameters. What they make counts from here on anew.
     pub(crate) fn eval(&self) -> EvalContext<'a> {
+        self.session.memory.begin_evaluation();
         EvalContext { params: self.params, statement: self.statement }
     }
 
@@ -74,10 +75,7 @@ impl<'a> Run<'a> {
 
     /// Error 1317 if the statement was killed.
     pub(crate) fn check_killed(&self) -> Result<(), SqlError> {
-        if self.session.interrupt_ref().is_killed() {
-            return Err(SqlError::new(ER_QUERY_INTERRUPTED, &[]));
-        }
-        Ok(())
+        self.statement.check_killed()
     }
 }
 

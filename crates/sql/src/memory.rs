@@ -1,9 +1,10 @@
 //! What a connection holds in memory, against its limit and the server's.
 //!
-//! Counted is what a client can make grow: the lexemes and values of a statement with the tree they become, rows
-//! that are kept to be sorted, grouped or told apart, entries of an index that is built, what an open transaction has
-//! changed and locked, and what stays between statements (user variables, prepared statements, parameters sent in
-//! pieces). Sizes are those of what is in them, with a little for what holds it; they are not the allocator's.
+//! Counted is what a client can make grow: the packet of a statement while it arrives, its lexemes and values with the
+//! tree they become, what its expressions make, the row that is put together or sent, rows that are kept to be sorted,
+//! grouped or told apart, what an open transaction has changed and locked, and what stays between statements (user
+//! variables, prepared statements, parameters sent in pieces). Sizes are those of what is in them, with a little for
+//! what holds it; they are not the allocator's.
 //!
 //! Invariants
 //! 1. Nothing that is counted grows by more than one row, value or lexeme beyond the limit.
@@ -39,6 +40,21 @@ impl Default for ServerMemory {
 }
 
 impl ServerMemory {
+    /// Adds what arrives from a client and is no statement yet; false, and nothing added, beyond the limit.
+    pub fn take_input(&self, bytes: usize) -> bool {
+        let used = self.used.fetch_add(bytes as u64, Ordering::Relaxed);
+        let fits = used.saturating_add(bytes as u64) <= self.limit.load(Ordering::Relaxed);
+        if !fits {
+            self.give_input_back(bytes);
+        }
+        fits
+    }
+
+    /// Takes away what [`ServerMemory::take_input`] added.
+    pub fn give_input_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+
     /// Bytes now, but for what each connection has not told yet.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
@@ -52,6 +68,9 @@ pub struct MemoryUse {
     /// `connection_memory_limit`, bytes.
     limit: Cell<u64>,
     statement: Cell<u64>,
+    /// Of the running statement, what the present evaluation has made, and the present row.
+    evaluation: Cell<u64>,
+    row: Cell<u64>,
     transaction: Cell<u64>,
     kept: Cell<u64>,
     reported: Cell<u64>,
@@ -65,6 +84,8 @@ impl MemoryUse {
             server,
             limit: Cell::new(u64::MAX),
             statement: Cell::new(0),
+            evaluation: Cell::new(0),
+            row: Cell::new(0),
             transaction: Cell::new(0),
             kept: Cell::new(0),
             reported: Cell::new(0),
@@ -80,6 +101,12 @@ impl MemoryUse {
     /// What all connections hold.
     pub fn server(&self) -> Arc<ServerMemory> {
         self.server.clone()
+    }
+
+    /// What the connection may still take, bytes.
+    pub(crate) fn left(&self) -> u64 {
+        let of_all = self.server.limit.load(Ordering::Relaxed).saturating_sub(self.server.used());
+        self.limit.get().saturating_sub(self.total()).min(of_all)
     }
 
     /// Whether a limit was reached: the connection is to end.
@@ -117,6 +144,28 @@ impl MemoryUse {
         self.check()
     }
 
+    /// The evaluation of an expression begins: what the last one made is gone, or counted where it is kept.
+    pub(crate) fn begin_evaluation(&self) {
+        self.evaluation.set(0);
+    }
+
+    /// Adds what the present evaluation has made, or is about to.
+    pub(crate) fn hold_evaluated(&self, bytes: usize) -> Result<(), SqlError> {
+        self.evaluation.set(self.evaluation.get().saturating_add(bytes as u64));
+        self.check()
+    }
+
+    /// A row begins: the one before is gone, or counted where it is kept.
+    pub(crate) fn begin_row(&self) {
+        self.row.set(0);
+    }
+
+    /// Adds to the present row.
+    pub(crate) fn hold_row(&self, bytes: usize) -> Result<(), SqlError> {
+        self.row.set(self.row.get().saturating_add(bytes as u64));
+        self.check()
+    }
+
     /// Says what the open transaction holds; 0 for none.
     pub(crate) fn hold_transaction(&self, bytes: u64) -> Result<(), SqlError> {
         self.transaction.set(bytes);
@@ -126,12 +175,15 @@ impl MemoryUse {
     /// The statement has ended, and left a transaction that holds so much.
     pub(crate) fn end_statement(&self, transaction: u64) {
         self.statement.set(0);
+        self.begin_evaluation();
+        self.begin_row();
         self.transaction.set(transaction);
         self.report();
     }
 
     fn total(&self) -> u64 {
-        self.statement.get().saturating_add(self.transaction.get()).saturating_add(self.kept.get())
+        let parts = [&self.statement, &self.evaluation, &self.row, &self.transaction, &self.kept];
+        parts.into_iter().fold(0, |total: u64, part| total.saturating_add(part.get()))
     }
 
     fn report(&self) {
@@ -202,6 +254,12 @@ mod tests {
         memory.end_statement(300);
         memory.hold(300).unwrap();
         memory.release(400);
+        memory.end_statement(0);
+        memory.hold_evaluated(600).unwrap();
+        memory.begin_evaluation();
+        memory.hold_evaluated(600).unwrap();
+        memory.hold_row(400).unwrap();
+        assert_eq!(memory.hold_row(1).unwrap_err().errno, 4082, "evaluation and row count together");
         memory.end_statement(0);
         memory.hold(1000).unwrap();
         assert_eq!(memory.hold(usize::MAX).unwrap_err().errno, 4082, "no overflow");

@@ -16,6 +16,7 @@ mod front;
 mod lexer;
 mod literal;
 mod schema;
+mod secrets;
 mod show;
 mod statement;
 mod xa;
@@ -23,6 +24,9 @@ mod xa;
 pub(crate) use expression::MAX_DEPTH;
 use fingerprint::{Fingerprint, Mark};
 use lexer::{Kind, Lexer};
+pub use secrets::without_passwords;
+
+use std::borrow::Cow;
 
 use crate::ast::Statement;
 use crate::error::{ER_EMPTY_QUERY, ER_PARSE_ERROR, SqlError};
@@ -121,7 +125,15 @@ pub(crate) fn parse(
 /// A syntax error that quotes the text from `offset`.
 fn near(sql: &[u8], offset: usize) -> SqlError {
     let offset = offset.min(sql.len());
-    let rest = String::from_utf8_lossy(&sql[offset..]);
+    // With what stands before it, which tells where passwords are.
+    let behind = sql.len() - offset;
+    let shown = without_passwords(sql, SqlMode::DEFAULT);
+    let rest = match &shown {
+        Cow::Borrowed(sql) => &sql[offset..],
+        // Ends alike: what is left out lies before, or does not count for the place.
+        Cow::Owned(shown) => &shown[shown.len().saturating_sub(behind)..],
+    };
+    let rest = String::from_utf8_lossy(rest);
     let quoted: String = rest.chars().take(80).collect();
     let line = 1 + sql[..offset].iter().filter(|byte| **byte == b'\n').count();
     syntax_error(&quoted, line)

@@ -11,9 +11,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use cohort_txn::{Isolation, KillHandle, RestsOn, Store, Transaction};
 use parking_lot::Mutex;
@@ -62,6 +62,8 @@ pub struct SessionState {
     pub max_allowed_packet: usize,
     /// `max_binlog_cache_size`: the longest transaction in the binlog, bytes.
     pub max_binlog_cache_size: u64,
+    /// `max_execution_time`, for SELECT.
+    pub max_execution_time: Option<Duration>,
     /// What the connection holds in memory.
     pub memory: MemoryUse,
     /// `timestamp`, microseconds since 1970, if it was set.
@@ -118,10 +120,15 @@ pub enum DiagnosticLevel {
     Error,
 }
 
-/// Stops what a session is doing, from another thread.
+/// What deadlines count from.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Stops what a session is doing, from another thread or after a time.
 #[derive(Default)]
 pub struct Interrupt {
     killed: AtomicBool,
+    /// When the running statement has taken too long, milliseconds since [`START`]; 0 for never.
+    deadline: AtomicU64,
     waiting: Mutex<Option<KillHandle>>,
 }
 
@@ -152,14 +159,56 @@ impl Interrupt {
         self.waiting.lock().as_ref().is_some_and(KillHandle::is_granted)
     }
 
-    /// Whether [`Interrupt::kill`] was called since the last reset.
+    /// Whether [`Interrupt::kill`] was called since the last reset, or the statement has taken too long.
     pub fn is_killed(&self) -> bool {
-        self.killed.load(Ordering::Relaxed)
+        self.killed.load(Ordering::Relaxed) || self.is_overdue()
+    }
+
+    /// Whether the statement has taken too long.
+    pub(crate) fn is_overdue(&self) -> bool {
+        let deadline = self.deadline.load(Ordering::Relaxed);
+        deadline != 0 && START.elapsed().as_millis() as u64 >= deadline
+    }
+
+    /// Gives the statement that begins so much time.
+    pub(crate) fn begin_time_limit(&self, limit: Duration) {
+        let deadline = (START.elapsed() + limit).as_millis() as u64;
+        self.deadline.store(deadline.max(1), Ordering::Relaxed);
+    }
+
+    /// The statement has ended; true if it had taken too long.
+    pub(crate) fn end_time_limit(&self) -> bool {
+        if self.deadline.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let overdue = self.is_overdue();
+        let waiting = self.waiting.lock();
+        self.deadline.store(0, Ordering::Relaxed);
+        if let Some(handle) = &*waiting
+            && overdue
+            && !self.killed.load(Ordering::SeqCst)
+        {
+            handle.reset();
+        }
+        overdue
+    }
+
+    /// Ends the lock wait of a statement that has taken too long: such a wait does not look at the time itself.
+    pub fn end_overdue_wait(&self) {
+        if !self.is_overdue() {
+            return;
+        }
+        let waiting = self.waiting.lock();
+        if let Some(handle) = &*waiting
+            && self.is_overdue()
+        {
+            handle.kill();
+        }
     }
 
     /// Forgets a kill, at the start of a statement that it was not meant for.
     pub fn reset(&self) {
-        if !self.is_killed() {
+        if !self.killed.load(Ordering::Relaxed) {
             return;
         }
         let waiting = self.waiting.lock();
@@ -211,6 +260,7 @@ impl SessionState {
             auto_increment_offset: 1,
             max_allowed_packet: 64 << 20,
             max_binlog_cache_size: u64::MAX,
+            max_execution_time: None,
             memory: MemoryUse::new(server),
             fixed_now_us: None,
             insert_id: Cell::new(None),

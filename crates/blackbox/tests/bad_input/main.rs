@@ -2,6 +2,7 @@
 
 mod deep;
 mod limits;
+mod memory;
 mod messages;
 mod wire;
 

@@ -33,6 +33,9 @@ use crate::server::Server;
 use crate::socket::Socket;
 use crate::status::{Counters, KindIndex, count, uncount};
 
+/// Room for so many parameters is kept from one execution to the next.
+const KEPT_PARAMS: usize = 1024;
+
 /// What follows a command.
 pub enum Next {
     /// The next command.
@@ -530,6 +533,7 @@ impl Session {
             &mut sink,
         );
         self.params.clear();
+        self.params.shrink_to(KEPT_PARAMS);
         match self.finish(outcome, start, false) {
             Ran::Release => Next::Close,
             Ran::Succeeded | Ran::Failed => Next::Command,

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use cohort_sql::SqlError;
 use cohort_sql::error::ER_NET_ERROR_ON_WRITE;
+use cohort_sql::memory::ServerMemory;
 use cohort_txn::{RestsOn, Store};
 
 use crate::protocol::constants::capability;
@@ -35,6 +36,9 @@ struct SocketSource {
     deadline: Option<Instant>,
     /// The last read found less than it had room for.
     drained: bool,
+    memory: Arc<ServerMemory>,
+    /// Bytes of the buffer, as counted there.
+    held: usize,
 }
 
 impl Source for SocketSource {
@@ -55,12 +59,32 @@ impl Source for SocketSource {
         add(&self.counters.bytes_received, count as u64);
         Ok(count)
     }
+
+    fn may_hold(&mut self, bytes: usize) -> bool {
+        let may = match bytes.checked_sub(self.held) {
+            Some(more) => self.memory.take_input(more),
+            None => {
+                self.memory.give_input_back(self.held - bytes);
+                true
+            }
+        };
+        if may {
+            self.held = bytes;
+        }
+        may
+    }
+}
+
+impl Drop for SocketSource {
+    fn drop(&mut self) {
+        self.memory.give_input_back(self.held);
+    }
 }
 
 impl Input {
-    /// Reads from `socket`.
-    pub fn new(socket: Arc<Socket>, counters: Arc<Counters>) -> Input {
-        let source = SocketSource { socket, counters, deadline: None, drained: false };
+    /// Reads from `socket`; what arrives counts to `memory`.
+    pub fn new(socket: Arc<Socket>, counters: Arc<Counters>, memory: Arc<ServerMemory>) -> Input {
+        let source = SocketSource { socket, counters, deadline: None, drained: false, memory, held: 0 };
         Input { reader: PacketReader::default(), source }
     }
 
@@ -70,6 +94,11 @@ impl Input {
         self.source.deadline = None;
         self.reader.set_sequence(0);
         self.reader.read(&mut self.source, max_len)
+    }
+
+    /// Gives the memory of a long command back that has been executed.
+    pub fn end_command(&mut self) {
+        self.reader.shrink(&mut self.source);
     }
 
     /// Bytes that have arrived of a packet that is not complete.

@@ -17,7 +17,7 @@ use cohort_sql::{SqlError, Value};
 use crate::accounts::{AccountSession, Identity};
 use crate::processlist::Process;
 use crate::protocol::reply::put_variable_change;
-use crate::server::Server;
+use crate::server::{Server, settle_memory_limits};
 use crate::session::{show, variables};
 use crate::sysvars::{SessionSettings, Setting, VariableId, charset};
 
@@ -179,7 +179,9 @@ impl SessionEnvironment {
             globals.set(named(name), setting);
         }
         match id.row().name {
+            "connection_memory_limit" => settle_memory_limits(globals),
             "global_connection_memory_limit" => {
+                settle_memory_limits(globals);
                 let limit = globals.int("global_connection_memory_limit");
                 self.server.memory.limit.store(limit, Ordering::Relaxed);
             }

@@ -11,7 +11,8 @@ use std::time::Instant;
 use cohort_sql::SqlError;
 use cohort_sql::error::{
     ER_ACCESS_DENIED_ERROR, ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, ER_CON_COUNT_ERROR, ER_HANDSHAKE_ERROR,
-    ER_MALFORMED_PACKET, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED,
+    ER_MALFORMED_PACKET, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED, ER_OUTOFMEMORY,
+    ER_UNKNOWN_CHARACTER_SET,
 };
 
 use crate::accounts::{Credential, Identity};
@@ -79,6 +80,7 @@ impl From<ReadPacketError> for LoginFailure {
             ReadPacketError::Closed | ReadPacketError::Truncated | ReadPacketError::Io(_) => return LoginFailure::Gone,
             ReadPacketError::TimedOut { .. } => SqlError::new(ER_NET_READ_INTERRUPTED, &[]),
             ReadPacketError::OutOfOrder { .. } => SqlError::new(ER_NET_PACKETS_OUT_OF_ORDER, &[]),
+            ReadPacketError::NoMemory => SqlError::new(ER_OUTOFMEMORY, &[&LOGIN_PACKET_MAX]),
             ReadPacketError::TooLarge { .. } => SqlError::new(ER_NET_PACKET_TOO_LARGE, &[]),
         })
     }
@@ -127,6 +129,7 @@ impl LoginExchange<'_> {
         };
         self.output.begin_reply(self.input.sequence());
         self.output.capabilities = login.capabilities;
+        check_charset(&login)?;
         let identity = self.authenticate(&login, Some((GREETING_PLUGIN, challenge)))?;
         Ok((login, identity))
     }
@@ -134,6 +137,7 @@ impl LoginExchange<'_> {
     /// Logs in anew (COM_CHANGE_USER). The client's response is to a challenge it no longer has: it is
     /// always asked again.
     pub fn change_user(&mut self, login: &Login) -> Result<Identity, LoginFailure> {
+        check_charset(login)?;
         self.authenticate(login, None)
     }
 
@@ -278,6 +282,22 @@ impl LoginExchange<'_> {
     fn denied(&self, user: &str, with_password: bool) -> LoginFailure {
         let using = if with_password { "YES" } else { "NO" };
         SqlError::new(ER_ACCESS_DENIED_ERROR, &[&user, &self.socket.peer().host(), &using]).into()
+    }
+}
+
+/// Refuses a client whose character set has characters with a backslash or quote as their second byte: what it escapes
+/// would be read as something else. Others send ASCII as ASCII.
+fn check_charset(login: &Login) -> Result<(), LoginFailure> {
+    const UNSAFE: [(&str, &[u16]); 5] = [
+        ("big5", &[1, 84]),
+        ("sjis", &[13, 88]),
+        ("gbk", &[28, 87]),
+        ("cp932", &[95, 96]),
+        ("gb18030", &[248, 249, 250]),
+    ];
+    match UNSAFE.iter().find(|(_, collations)| collations.contains(&login.collation)) {
+        Some((charset, _)) => Err(SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[charset]).into()),
+        None => Ok(()),
     }
 }
 

@@ -118,6 +118,7 @@ const APPLIED: &[&str] = &[
     "innodb_lock_wait_timeout",
     "lock_wait_timeout",
     "max_allowed_packet",
+    "max_execution_time",
     "max_binlog_cache_size",
     "sql_log_bin",
     "sql_mode",
@@ -148,6 +149,9 @@ pub fn apply(session: &mut SessionState, row: &SystemVariable, setting: &Setting
         ("lock_wait_timeout", Setting::Int(value)) => session.table_lock_timeout = Duration::from_secs(*value),
         ("connection_memory_limit", Setting::Int(value)) => session.memory.set_limit(*value),
         ("max_binlog_cache_size", Setting::Int(value)) => session.max_binlog_cache_size = *value,
+        ("max_execution_time", Setting::Int(value)) => {
+            session.max_execution_time = (*value != 0).then(|| Duration::from_millis(*value));
+        }
         ("max_allowed_packet", Setting::Int(value)) => session.max_allowed_packet = *value as usize,
         ("sql_log_bin", Setting::Bool(on)) => session.log_to_binlog = *on,
         ("sql_mode", Setting::Text(list)) => session.sql_mode = SqlMode::parse(list).unwrap_or(SqlMode::DEFAULT),

@@ -4,8 +4,12 @@ use std::cmp::Ordering;
 
 use super::{Collation, general_ci, unicode_ai_ci};
 
-/// Whether `text` matches `pattern`. `escape` makes the character behind it literal.
-pub fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<char>) -> bool {
+/// Steps between two questions whether to go on.
+const ASKED_EVERY: usize = 1 << 16;
+
+/// Whether `text` matches `pattern`. `escape` makes the character behind it literal. A long search asks `go_on` now and
+/// then, and ends with false if not.
+pub fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<char>, go_on: &dyn Fn() -> bool) -> bool {
     if collation == Collation::Binary {
         let escape = escape.and_then(|c| u8::try_from(c).ok());
         return matches(
@@ -15,6 +19,7 @@ pub fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<ch
             |bytes| bytes.first().map(|&byte| (byte, 1)),
             |byte| u32::from(*byte),
             |a, b| a == b,
+            go_on,
         );
     }
     let equal: fn(&char, &char) -> bool = match collation {
@@ -22,7 +27,7 @@ pub fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<ch
         Collation::Utf8mb4GeneralCi => |a, b| a == b || general_ci::weight(*a) == general_ci::weight(*b),
         _ => |a, b| a == b,
     };
-    matches(text, pattern, escape, next_char, |c| u32::from(*c), equal)
+    matches(text, pattern, escape, next_char, |c| u32::from(*c), equal, go_on)
 }
 
 fn equal_ai_ci(a: char, b: char) -> bool {
@@ -60,6 +65,7 @@ fn matches<U: PartialEq + Copy>(
     next: impl Fn(&[u8]) -> Option<(U, usize)>,
     code: impl Fn(&U) -> u32,
     equal: impl Fn(&U, &U) -> bool,
+    go_on: &dyn Fn() -> bool,
 ) -> bool {
     let element = |at: usize| -> Option<(Element<U>, usize)> {
         let (unit, len) = next(&pattern[at..])?;
@@ -78,7 +84,10 @@ fn matches<U: PartialEq + Copy>(
     let (mut in_text, mut in_pattern) = (0, 0);
     // Where to go on after a mismatch: behind the last `%`, with the text it has to take at least.
     let mut retry: Option<(usize, usize)> = None;
-    loop {
+    for steps in 1_usize.. {
+        if steps.is_multiple_of(ASKED_EVERY) && !go_on() {
+            return false;
+        }
         let step = element(in_pattern);
         if let Some((Element::Many, behind)) = step {
             retry = Some((behind, in_text));
@@ -105,4 +114,5 @@ fn matches<U: PartialEq + Copy>(
         in_pattern = behind;
         in_text = from + len;
     }
+    false
 }

@@ -11,12 +11,13 @@ use crate::catalog::table::{Table, prefix_range};
 use crate::codec::RowOffsets;
 use crate::error::{ER_DUP_ENTRY, ER_QUERY_INTERRUPTED, SqlError};
 use crate::exec::failure::{read_failed, write_failed};
-use crate::memory::key_bytes;
 use crate::session::SessionState;
 use crate::value::Value;
 
-/// Loads the entries of `index`, a new index of `def`, for the rows of `table`, its present form. They are sorted in
-/// memory, which the connection's limit counts (4082). A unique index with equal keys is error 1062; what was loaded
+use super::sorted_entries::{Entry, SortedEntries};
+
+/// Loads the entries of `index`, a new index of `def`, for the rows of `table`, its present form. They are sorted
+/// in files, as far as memory does not do ([`SortedEntries`]). A unique index with equal keys is error 1062; what was loaded
 /// until an error is the caller's to erase.
 pub(super) fn fill(
     store: &Arc<Store>,
@@ -33,44 +34,59 @@ pub(super) fn fill(
     let mut transaction = session.begin(store);
     let range = prefix_range(&table.row_prefix());
     let mut scan = transaction.scan(table.engine, Read::Current, &range, Direction::Forward).map_err(read_failed)?;
-    let mut entries: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    let mut entries = SortedEntries::new(&session.memory);
+    let mut scanned = 0_usize;
     let mut row = vec![Value::Null; def.columns.len()];
     let mut offsets = RowOffsets::default();
     while let Some(entry) = scan.next().map_err(read_failed)? {
-        if entries.len().is_multiple_of(1024) && session.interrupt_ref().is_killed() {
+        scanned += 1;
+        if scanned.is_multiple_of(1024) && session.interrupt_ref().is_killed() {
             return Err(SqlError::new(ER_QUERY_INTERRUPTED, &[]));
         }
         table.read_row(entry.value, &mut offsets, &mut row)?;
         let mut key = Vec::with_capacity(32);
         let unique = new.index_key(ready, &row, entry.key, &mut key)?;
         let value = if unique { entry.key[4..].to_vec() } else { Vec::new() };
-        session.memory.hold(key_bytes(&key) + value.len())?;
-        entries.push((key, value));
+        entries.add(key, value)?;
     }
     drop(scan);
-    entries.sort_unstable();
-    if entries.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+    entries.end();
+    if let Some(twice) = first_duplicate(&entries)? {
         let name = format!("{}.{}", def.name, index.name);
-        let twice = duplicate_text(table, &new, ready, &entries, &mut transaction)?;
+        let twice = duplicate_text(table, &new, ready, &twice, &mut transaction)?;
         return Err(SqlError::new(ER_DUP_ENTRY, &[&twice, &name]));
     }
     if entries.is_empty() {
         return Ok(());
     }
-    store.load(table.engine, &mut entries.into_iter()).map_err(write_failed)
+    let mut sorted = entries.iter()?;
+    store.load(table.engine, &mut sorted).map_err(write_failed)?;
+    sorted.result()
 }
 
-/// The values of the first key that is there twice.
+/// The second of the first two entries with one key.
+fn first_duplicate(entries: &SortedEntries<'_>) -> Result<Option<Entry>, SqlError> {
+    let mut sorted = entries.iter()?;
+    let mut before: Option<Vec<u8>> = None;
+    for (key, value) in &mut sorted {
+        if before.as_ref() == Some(&key) {
+            return Ok(Some((key, value)));
+        }
+        before = Some(key);
+    }
+    sorted.result().map(|()| None)
+}
+
+/// The values of a key that is there twice.
 fn duplicate_text(
     table: &Table,
     new: &Table,
     index: &crate::catalog::table::Index,
-    entries: &[(Vec<u8>, Vec<u8>)],
+    (key, value): &Entry,
     transaction: &mut cohort_txn::Transaction,
 ) -> Result<String, SqlError> {
-    let Some(pair) = entries.windows(2).find(|pair| pair[0].0 == pair[1].0) else { return Ok(String::new()) };
     let mut row_key = Vec::new();
-    new.row_key_of(index, &pair[1].0, &pair[1].1, &mut row_key)?;
+    new.row_key_of(index, key, value, &mut row_key)?;
     let (mut stored, mut row) = (Vec::new(), vec![Value::Null; table.def.columns.len()]);
     if transaction.get(table.engine, Read::Current, &row_key, &mut stored).map_err(read_failed)? {
         table.read_row(&stored, &mut RowOffsets::default(), &mut row)?;

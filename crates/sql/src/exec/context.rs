@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cohort_txn::carrier::blocking;
 
-use crate::error::SqlError;
+use crate::error::{ER_QUERY_INTERRUPTED, SqlError};
 use crate::expr::{Information, RandomSequence, StatementContext, VariableScope};
 use crate::session::{Diagnostic, DiagnosticLevel, Environment, SessionState};
 use crate::types::SqlMode;
@@ -91,6 +91,17 @@ impl StatementContext for Statement<'_> {
 
     fn hold(&self, bytes: usize) -> Result<(), SqlError> {
         self.session.memory.hold(bytes)
+    }
+
+    fn hold_evaluated(&self, bytes: usize) -> Result<(), SqlError> {
+        self.session.memory.hold_evaluated(bytes)
+    }
+
+    fn check_killed(&self) -> Result<(), SqlError> {
+        match self.session.interrupt_ref().is_killed() {
+            true => Err(SqlError::new(ER_QUERY_INTERRUPTED, &[])),
+            false => Ok(()),
+        }
     }
 
     fn user_variable(&self, name: &str) -> Value {

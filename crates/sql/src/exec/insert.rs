@@ -11,7 +11,7 @@ use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD, SqlError};
 use crate::expr::{EvalContext, StatementContext};
-use crate::memory::row_bytes;
+use crate::memory::{row_bytes, value_bytes};
 use crate::plan::{InsertPlan, InsertRows, InsertValue};
 use crate::session::StatementResult;
 use crate::types::temporal::Timestamp;
@@ -202,6 +202,7 @@ impl Inserting<'_> {
     /// Fills the columns that the statement does not name.
     fn defaults(&mut self, run: &Run<'_>) -> Result<(), SqlError> {
         self.number += 1;
+        run.session.memory.begin_row();
         for column in &self.plan.defaults {
             self.row[*column] = default_value(self.column(*column), self.number, self.plan.ignore, run)?;
         }
@@ -216,6 +217,7 @@ impl Inserting<'_> {
                 InsertValue::Default => default_value(self.column(*column), self.number, self.plan.ignore, run)?,
                 InsertValue::Expr(expr) => {
                     let value = expr.eval(&self.row, &run.eval())?;
+                    run.session.memory.hold_row(value_bytes(&value))?;
                     store_column(value, self.column(*column), self.number, self.plan.ignore, run)?
                 }
             };

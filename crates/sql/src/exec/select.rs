@@ -83,7 +83,7 @@ fn produce(
             }
         }
     }
-    out.finish()
+    out.finish(run)
 }
 
 /// One row a group: the columns of its first row, and the results of the aggregates behind them.
@@ -210,13 +210,14 @@ impl<'r, 's> Output<'r, 's> {
             return Ok(());
         }
         if self.passed > self.limit.offset {
+            count_sent(run, &self.projected)?;
             (self.take)(&self.projected)?;
             self.given += 1;
         }
         Ok(())
     }
 
-    fn finish(mut self) -> Result<u64, SqlError> {
+    fn finish(mut self, run: &Run<'_>) -> Result<u64, SqlError> {
         if self.sort.is_empty() {
             return Ok(self.given);
         }
@@ -226,11 +227,18 @@ impl<'r, 's> Output<'r, 's> {
         let skip = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
         let count = usize::try_from(self.limit.count).unwrap_or(usize::MAX);
         for (_, row) in self.kept.iter().skip(skip).take(count) {
+            count_sent(run, row)?;
             (self.take)(row)?;
             self.given += 1;
         }
         Ok(self.given)
     }
+}
+
+/// Counts what a row takes on its way to the client, or to where it is kept.
+fn count_sent(run: &Run<'_>, row: &[Value]) -> Result<(), SqlError> {
+    run.session.memory.begin_row();
+    run.session.memory.hold_row(row_bytes(row))
 }
 
 /// A kept row's sort keys.

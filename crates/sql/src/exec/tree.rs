@@ -24,6 +24,7 @@ pub(crate) fn evaluate(
 ) -> Result<Value, SqlError> {
     let bound = Scope::new(None, "field list").bind(expr)?;
     let context = Context::new(session, env, false);
+    session.memory.begin_evaluation();
     bound.eval(&[], &EvalContext { params, statement: &context })
 }
 
@@ -38,6 +39,8 @@ pub(crate) fn set(
         match assignment {
             Assignment::User(name, value) => {
                 let value = evaluate(value, params, session, env)?;
+                // From now on it counts as what is kept.
+                session.memory.begin_evaluation();
                 session.set_user_variable(name, value)?;
             }
             Assignment::System { scope, name, value } => {

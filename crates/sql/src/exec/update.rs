@@ -13,7 +13,7 @@ use crate::ast::RowWait;
 use crate::catalog::table::Table;
 use crate::error::SqlError;
 use crate::expr::StatementContext;
-use crate::memory::key_bytes;
+use crate::memory::{key_bytes, value_bytes};
 use crate::plan::access::Access;
 use crate::plan::{DeletePlan, SortKey, UpdatePlan};
 use crate::session::StatementResult;
@@ -107,12 +107,14 @@ pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementRe
     let mut before = vec![Value::Null; table.def.columns.len()];
     let mut change = |run: &mut Run<'_>, row: &mut Vec<Value>, key: &[u8], stored: &[u8]| {
         matched += 1;
+        run.session.memory.begin_row();
         for column in &plan.wanted {
             before[*column] = row[*column].clone();
         }
         // Left to right: a later assignment sees what an earlier one set.
         for (column, expr) in &plan.assignments {
             let value = expr.eval(row, &run.eval())?;
+            run.session.memory.hold_row(value_bytes(&value))?;
             row[*column] = assign(value, &table.def.columns[*column], matched, plan.ignore, lenient, run)?;
         }
         collect_changes(plan.assignments.iter().map(|(column, _)| *column), &before, row, &mut columns);

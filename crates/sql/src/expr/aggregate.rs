@@ -8,7 +8,7 @@ use super::convert::Number;
 use super::{EvalContext, Expr, compare_values, write_group_key};
 use crate::collation::Collation;
 use crate::error::{ER_DATA_OUT_OF_RANGE, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, SqlError};
-use crate::memory::key_bytes;
+use crate::memory::{key_bytes, value_bytes};
 use crate::types::decimal::{Decimal, DecimalOverflow, MAX_SCALE};
 use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
@@ -181,6 +181,7 @@ impl Accumulator {
                     _ => order.is_none_or(|order| order.is_gt()),
                 };
                 if better {
+                    cx.statement.hold(value_bytes(&value).saturating_sub(value_bytes(&self.best)))?;
                     self.best = value.into_owned();
                 }
             }

@@ -75,6 +75,10 @@ pub trait StatementContext {
     fn set_user_variable(&self, name: &str, value: Value) -> Result<(), SqlError>;
     /// Counts what the statement keeps in memory to its end, bytes; 4082 if that is too much.
     fn hold(&self, bytes: usize) -> Result<(), SqlError>;
+    /// Counts what the present evaluation has made, or is about to, bytes; 4082 if that is too much.
+    fn hold_evaluated(&self, bytes: usize) -> Result<(), SqlError>;
+    /// Error 1317 if the statement was killed. For what may take long over its data.
+    fn check_killed(&self) -> Result<(), SqlError>;
     /// `@@name`; an unknown name is error 1193.
     fn system_variable(&self, scope: VariableScope, name: &str) -> Result<Value, SqlError>;
     /// DATABASE(), USER() and so on.

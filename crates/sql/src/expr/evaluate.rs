@@ -102,7 +102,10 @@ impl Expr {
                     return Ok(None);
                 }
                 let mut unknown = false;
-                for item in list {
+                for (at, item) in list.iter().enumerate() {
+                    if at % 64 == 63 {
+                        cx.statement.check_killed()?;
+                    }
                     match compare(&operand, &*item.get(row, cx)?, *collation, cx)? {
                         Some(order) if order.is_eq() => return Ok(Some(!negated)),
                         Some(_) => {}
@@ -116,7 +119,10 @@ impl Expr {
                 if text.is_null() || pattern.is_null() {
                     return Ok(None);
                 }
-                let matches = collation::like(*collation, &to_bytes(&text), &to_bytes(&pattern), *escape);
+                let go_on = &|| cx.statement.check_killed().is_ok();
+                let matches = collation::like(*collation, &to_bytes(&text), &to_bytes(&pattern), *escape, go_on);
+                // A kill ends the search without an answer.
+                cx.statement.check_killed()?;
                 Ok(Some(matches != *negated))
             }
             Expr::IsNull { operand, negated } => Ok(Some(operand.get(row, cx)?.is_null() != *negated)),

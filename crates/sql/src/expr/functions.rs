@@ -2,6 +2,12 @@
 //!
 //! A function gets its arguments' values. Unless it [takes NULL](Function::takes_null), a NULL among them
 //! makes the result NULL without a call.
+//!
+//! Invariants
+//! 1. No string that a function makes is longer than `max_allowed_packet`: it is NULL, with warning 1301
+//!    ([`Arguments::bounded`]). Those that could be much longer than their arguments ask before they make it
+//!    ([`Arguments::has_room`]).
+//! 2. What functions make counts to the connection's memory.
 
 mod digest;
 mod information;
@@ -11,10 +17,13 @@ mod regexp;
 mod string;
 mod temporal;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::collation::Collation;
-use crate::error::{ER_SP_DOES_NOT_EXIST, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, SqlError};
+use crate::error::{
+    ER_SP_DOES_NOT_EXIST, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, SqlError,
+};
 use crate::types::temporal::format;
 use crate::types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
@@ -116,6 +125,36 @@ struct Arguments<'a, 'b> {
     collation: Collation,
     call: &'a Call,
     cx: &'a EvalContext<'b>,
+    /// Bytes that have been counted before they were made.
+    asked: Cell<usize>,
+}
+
+impl Arguments<'_, '_> {
+    /// Whether a string of so many bytes may be made; if not, the result is NULL, and the warning is given.
+    fn has_room(&self, bytes: usize, function: &str) -> Result<bool, SqlError> {
+        let limit = self.cx.statement.max_allowed_packet();
+        if bytes > limit {
+            self.cx.statement.warn(SqlError::new(ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&function, &limit]))?;
+            return Ok(false);
+        }
+        let more = bytes.saturating_sub(self.asked.get());
+        self.asked.set(self.asked.get() + more);
+        self.cx.statement.hold_evaluated(more)?;
+        Ok(true)
+    }
+
+    /// The result of `function`, or NULL if it is too long.
+    fn bounded(&self, result: Value, function: &str) -> Result<Value, SqlError> {
+        match result.as_bytes() {
+            // An argument that is handed on has been counted.
+            Some(bytes)
+                if !self.iter().any(|value| value.as_bytes().is_some_and(|own| own.as_ptr() == bytes.as_ptr())) =>
+            {
+                Ok(if self.has_room(bytes.len(), function)? { result } else { Value::Null })
+            }
+            _ => Ok(result),
+        }
+    }
 }
 
 impl std::ops::Deref for Arguments<'_, '_> {
@@ -149,8 +188,10 @@ impl Call {
             }
             values.push(value);
         }
-        let result =
-            (self.function.evaluate)(&Arguments { values: &values, collation: self.collation, call: self, cx })?;
+        cx.statement.check_killed()?;
+        let arguments = Arguments { values: &values, collation: self.collation, call: self, cx, asked: Cell::new(0) };
+        let result = (self.function.evaluate)(&arguments)?;
+        let result = arguments.bounded(result, self.function.name)?;
         if self.function.unifies || self.function.format_at.is_some() {
             return to_result_type(result, &self.derive(cx.params), cx);
         }

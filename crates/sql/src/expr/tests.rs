@@ -74,6 +74,12 @@ impl StatementContext for Session {
     fn hold(&self, _bytes: usize) -> Result<(), SqlError> {
         Ok(())
     }
+    fn hold_evaluated(&self, _bytes: usize) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn check_killed(&self) -> Result<(), SqlError> {
+        Ok(())
+    }
     fn system_variable(&self, _scope: VariableScope, name: &str) -> Result<Value, SqlError> {
         Err(SqlError::new(crate::error::ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]))
     }

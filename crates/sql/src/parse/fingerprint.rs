@@ -50,6 +50,9 @@ pub(crate) struct Fingerprint {
     pub(crate) row_params: usize,
 }
 
+/// Bytes of room that are kept from statement to statement, of each part.
+const KEPT: usize = 64 << 10;
+
 impl Fingerprint {
     /// Where the parameters of the last VALUES row begin, and with them those of what follows the rows.
     pub(crate) fn last_row(&self) -> usize {
@@ -66,6 +69,14 @@ impl Fingerprint {
             mark.variable = VariableName::read(mark.lexeme.bytes(sql)).and_then(|name| kind_of(&name));
             self.key.push(mark.variable.map_or(b'?', ParamKind::letter));
         }
+    }
+
+    /// The statement has ended: forgets its values, and gives a long one's room back.
+    pub(crate) fn end(&mut self) {
+        self.clear(0);
+        self.key.shrink_to(KEPT);
+        self.params.shrink_to(KEPT / size_of::<Value>());
+        self.marks.shrink_to(KEPT / size_of::<Mark>());
     }
 
     fn clear(&mut self, key_start: usize) {

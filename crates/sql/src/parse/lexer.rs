@@ -63,8 +63,10 @@ pub(crate) struct Lexer<'a> {
 
 impl<'a> Lexer<'a> {
     pub(crate) fn new(sql: &'a [u8], sql_mode: SqlMode) -> Lexer<'a> {
+        // Some clients end a statement with zero bytes. Others are operators.
+        let end = sql.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         Lexer {
-            sql,
+            sql: &sql[..end],
             at: 0,
             ansi_quotes: sql_mode.contains(SqlMode::ANSI_QUOTES),
             backslash_escapes: !sql_mode.contains(SqlMode::NO_BACKSLASH_ESCAPES),
@@ -89,14 +91,6 @@ impl<'a> Lexer<'a> {
                 b'*' if self.inside_comments > 0 && self.peek(1) == b'/' => {
                     self.inside_comments -= 1;
                     self.at += 2;
-                }
-                0 if self.at < self.sql.len() => {
-                    // A zero byte is an operator of its own, unless only zero bytes follow: some
-                    // clients end a statement with one.
-                    if self.sql[self.at..].iter().any(|byte| *byte != 0) {
-                        return;
-                    }
-                    self.at = self.sql.len();
                 }
                 _ => return,
             }

@@ -5,11 +5,13 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
+
 use super::super::compare::{alike, compare};
 use super::super::convert::{local, to_bits, to_bytes, to_decimal, to_f64, to_i64, to_text};
 use super::{Arguments, Function, MANY, locale};
 use crate::collation::Collation;
-use crate::error::{ER_UNKNOWN_LOCALE, ER_WARN_ALLOWED_PACKET_OVERFLOWED, SqlError};
+use crate::error::{ER_UNKNOWN_LOCALE, SqlError};
 use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
@@ -86,6 +88,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
+/// Bytes that may be compared before it is looked whether the statement was killed.
+const CHECKED_EVERY: usize = 1 << 20;
+
 fn joined(args: &[ResultType]) -> ResultType {
     let length = args.iter().fold(0u32, |sum, arg| sum.saturating_add(arg.length));
     let binary = args.iter().any(is_binary);
@@ -111,18 +116,8 @@ impl Arguments<'_, '_> {
         self.iter().any(Value::is_binary_string)
     }
 
-    /// A string result, or NULL with a warning if it is longer than a packet may be.
-    fn string(&self, bytes: Vec<u8>, function: &str) -> Result<Value, SqlError> {
-        if bytes.len() > self.cx.statement.max_allowed_packet() {
-            return self.too_long(function);
-        }
+    fn string(&self, bytes: Vec<u8>) -> Result<Value, SqlError> {
         Ok(make(bytes, self.is_binary()))
-    }
-
-    fn too_long(&self, function: &str) -> Result<Value, SqlError> {
-        let limit = self.cx.statement.max_allowed_packet();
-        self.cx.statement.warn(SqlError::new(ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&function, &limit]))?;
-        Ok(Value::Null)
     }
 }
 
@@ -159,11 +154,11 @@ fn slice(bytes: &[u8], binary: bool, from: usize, to: usize) -> &[u8] {
 }
 
 fn concat(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let mut bytes = Vec::new();
-    for arg in args.iter() {
-        bytes.extend_from_slice(&to_bytes(arg));
+    let parts: Vec<Cow<'_, [u8]>> = args.iter().map(to_bytes).collect();
+    if !args.has_room(parts.iter().map(|part| part.len()).sum(), "concat")? {
+        return Ok(Value::Null);
     }
-    args.string(bytes, "concat")
+    args.string(parts.concat())
 }
 
 fn concat_ws(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -171,7 +166,11 @@ fn concat_ws(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
         return Ok(Value::Null);
     }
     let parts: Vec<Cow<'_, [u8]>> = args[1..].iter().filter(|value| !value.is_null()).map(to_bytes).collect();
-    args.string(parts.join(&*to_bytes(&args[0])), "concat_ws")
+    let separator = to_bytes(&args[0]);
+    if !args.has_room(parts.iter().map(|part| part.len() + separator.len()).sum(), "concat_ws")? {
+        return Ok(Value::Null);
+    }
+    args.string(parts.join(&*separator))
 }
 
 fn char_length(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -232,26 +231,16 @@ fn substring_index(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     if count == 0 || delimiter.is_empty() {
         return Ok(make(Vec::new(), args.is_binary()));
     }
-    let mut ends = Vec::new();
-    let mut at = 0;
-    while let Some(found) = find(&text[at..], &delimiter) {
-        ends.push(at + found);
-        at += found + delimiter.len();
-    }
+    let mut ends = memmem::find_iter(&text, &*delimiter);
     let kept = if count > 0 {
-        ends.get(count as usize - 1).map_or(&text[..], |&end| &text[..end])
+        ends.nth(count as usize - 1).map_or(&text[..], |end| &text[..end])
     } else {
         let from_end = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
-        ends.len().checked_sub(from_end).map_or(&text[..], |at| &text[ends[at] + delimiter.len()..])
+        let all = memmem::find_iter(&text, &*delimiter).count();
+        let end = all.checked_sub(from_end).and_then(|at| ends.nth(at));
+        end.map_or(&text[..], |end| &text[end + delimiter.len()..])
     };
     Ok(make(kept.to_vec(), args.is_binary()))
-}
-
-fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    if wanted.is_empty() {
-        return Some(0);
-    }
-    text.windows(wanted.len()).position(|window| window == wanted)
 }
 
 fn trim(args: &Arguments<'_, '_>, leading: bool, trailing: bool) -> Result<Value, SqlError> {
@@ -274,34 +263,35 @@ fn replace(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     if from.is_empty() {
         return Ok(make(text.into_owned(), args.is_binary()));
     }
-    let limit = args.cx.statement.max_allowed_packet();
-    let mut result = Vec::with_capacity(text.len());
-    let mut rest = &*text;
-    while let Some(at) = find(rest, &from) {
-        result.extend_from_slice(&rest[..at]);
-        result.extend_from_slice(&to);
-        rest = &rest[at + from.len()..];
-        if result.len() > limit {
-            break;
-        }
+    let finder = memmem::Finder::new(&*from);
+    let growth = finder.find_iter(&text).count().saturating_mul(to.len().saturating_sub(from.len()));
+    if !args.has_room(text.len().saturating_add(growth), "replace")? {
+        return Ok(Value::Null);
     }
-    result.extend_from_slice(rest);
-    args.string(result, "replace")
+    let mut result = Vec::with_capacity(text.len() + growth);
+    let mut done = 0;
+    for at in finder.find_iter(&text) {
+        result.extend_from_slice(&text[done..at]);
+        result.extend_from_slice(&to);
+        done = at + from.len();
+    }
+    result.extend_from_slice(&text[done..]);
+    args.string(result)
 }
 
 fn repeat(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let text = to_bytes(&args[0]);
     let count = to_i64(&args[1], args.cx)?.max(0) as usize;
-    if text.len().saturating_mul(count) > args.cx.statement.max_allowed_packet() {
-        return args.too_long("repeat");
+    if !args.has_room(text.len().saturating_mul(count), "repeat")? {
+        return Ok(Value::Null);
     }
-    args.string(text.repeat(count), "repeat")
+    args.string(text.repeat(count))
 }
 
 fn space(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let count = to_i64(&args[0], args.cx)?.max(0) as usize;
-    if count > args.cx.statement.max_allowed_packet() {
-        return args.too_long("space");
+    if !args.has_room(count, "space")? {
+        return Ok(Value::Null);
     }
     Ok(Value::text(" ".repeat(count)))
 }
@@ -317,18 +307,20 @@ fn pad(args: &Arguments<'_, '_>, before: bool) -> Result<Value, SqlError> {
     if wanted <= units {
         return Ok(make(slice(&text, binary, 0, wanted).to_vec(), binary));
     }
-    if wanted > args.cx.statement.max_allowed_packet() {
-        return args.too_long(if before { "lpad" } else { "rpad" });
-    }
     let filler_units = unit_count(&filler, binary);
     if filler_units == 0 {
         return Ok(make(Vec::new(), binary));
     }
     let missing = wanted - units;
+    let whole = (missing / filler_units).saturating_mul(filler.len());
+    let longest = text.len().saturating_add(whole).max(wanted);
+    if !args.has_room(longest, if before { "lpad" } else { "rpad" })? {
+        return Ok(Value::Null);
+    }
     let mut padding = filler.repeat(missing / filler_units);
     padding.extend_from_slice(slice(&filler, binary, 0, missing % filler_units));
     let bytes = if before { [&padding[..], &text].concat() } else { [&text[..], &padding].concat() };
-    args.string(bytes, "lpad")
+    args.string(bytes)
 }
 
 fn locate_from(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -349,11 +341,29 @@ fn locate(args: &Arguments<'_, '_>, text: &Value, wanted: &Value, from: i64) -> 
         return Ok(Value::Int(from as i64 + 1));
     }
     let units = unit_count(&wanted, binary);
+    let exact = binary || !matches!(args.collation, Collation::Utf8mb4_0900AiCi | Collation::Utf8mb4GeneralCi);
+    let unit_at = |at: usize| Value::Int(starts.partition_point(|start| *start <= at) as i64);
+    if exact {
+        let found = memmem::find(&text[starts[from]..], &wanted);
+        return Ok(found.map_or(Value::Int(0), |at| unit_at(starts[from] + at)));
+    }
+    // Letters of ASCII are equal if they are but for their case; other characters of it may not count at all.
+    let plain = |bytes: &[u8]| bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    if plain(&text) && plain(&wanted) {
+        let found = memmem::find(&text[from..].to_ascii_lowercase(), &wanted.to_ascii_lowercase());
+        return Ok(Value::Int(found.map_or(0, |at| (from + at) as i64 + 1)));
+    }
+    let mut compared = 0;
     for unit in from..starts.len() - 1 {
         let Some(&end) = starts.get(unit + units) else { break };
         let window = &text[starts[unit]..end];
-        if window == &*wanted || (!binary && args.collation.equal(window, &wanted)) {
+        if window == &*wanted || args.collation.equal(window, &wanted) {
             return Ok(Value::Int(unit as i64 + 1));
+        }
+        compared += wanted.len();
+        if compared > CHECKED_EVERY {
+            compared = 0;
+            args.cx.statement.check_killed()?;
         }
     }
     Ok(Value::Int(0))
@@ -384,13 +394,18 @@ fn char_of(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 }
 
 fn hex(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let text = match &args[0] {
+    match &args[0] {
         Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) | Value::Float(_) => {
-            format!("{:X}", to_bits(&args[0], args.cx)?)
+            Ok(Value::text(format!("{:X}", to_bits(&args[0], args.cx)?)))
         }
-        other => hex_of(&to_bytes(other)).to_ascii_uppercase(),
-    };
-    Ok(Value::text(text))
+        other => {
+            let bytes = to_bytes(other);
+            if !args.has_room(bytes.len().saturating_mul(2), "hex")? {
+                return Ok(Value::Null);
+            }
+            Ok(Value::text(hex_of(&bytes).to_ascii_uppercase()))
+        }
+    }
 }
 
 /// Lower-case hexadecimal digits.
@@ -448,8 +463,18 @@ fn find_in_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     if set.is_empty() || wanted.contains(&b',') {
         return Ok(Value::Int(0));
     }
-    let found = set.split(|&byte| byte == b',').position(|item| args.collation.equal(item, &wanted));
-    Ok(Value::Int(found.map_or(0, |at| at as i64 + 1)))
+    let mut compared = 0;
+    for (at, item) in set.split(|&byte| byte == b',').enumerate() {
+        if args.collation.equal(item, &wanted) {
+            return Ok(Value::Int(at as i64 + 1));
+        }
+        compared += wanted.len();
+        if compared > CHECKED_EVERY {
+            compared = 0;
+            args.cx.statement.check_killed()?;
+        }
+    }
+    Ok(Value::Int(0))
 }
 
 fn insert(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -463,7 +488,10 @@ fn insert(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let to = if len < 0 { units } else { (position - 1).saturating_add(len).min(units) } as usize;
     let head = slice(&text, binary, 0, from);
     let tail = slice(&text, binary, to, units as usize);
-    args.string([head, &new, tail].concat(), "insert")
+    if !args.has_room(head.len() + new.len() + tail.len(), "insert")? {
+        return Ok(Value::Null);
+    }
+    args.string([head, &new, tail].concat())
 }
 
 fn quote(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -480,7 +508,7 @@ fn quote(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
         }
     }
     quoted.push(b'\'');
-    args.string(quoted, "quote")
+    args.string(quoted)
 }
 
 /// FORMAT(number, digits, locale): rounded, with the point and the groups of digits of the locale.
