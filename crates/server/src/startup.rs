@@ -11,7 +11,10 @@
 
 pub(crate) mod store;
 
+use std::fs::{OpenOptions, Permissions};
+use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +23,7 @@ use std::sync::mpsc;
 use cohort_io::{FileLock, FileSystem, RealFs, read_whole, replace_whole};
 use cohort_log::binlog::ServerUuid;
 use cohort_sql::Database;
+use rustix::fs::{Mode, OFlags};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::accounts::Accounts;
@@ -48,6 +52,8 @@ pub fn serve(globals: Globals) -> Result<(), StartError> {
         log::warn!("{warning}");
     }
     raise_file_limit();
+    // What the server makes is for its own user, and for its group to read.
+    rustix::process::umask(Mode::from_raw_mode(0o027));
     let (stop, stopped) = mpsc::channel();
     let dir = DataDir::open(&globals)?;
     let server = open_server(&dir, globals, stop.clone())?;
@@ -100,6 +106,7 @@ impl DataDir {
         let path = std::fs::canonicalize(&path).map_err(|error| cannot(&error))?;
         check_format(&*fs, &path)?;
         let lock = lock(&*fs, &path)?;
+        close_to_others(&path).map_err(|error| cannot(&error))?;
         let format = format!("{FORMAT_TITLE}{FORMAT_VERSION}\n");
         let format_path = path.join("cohort.format");
         if !fs.exists(&format_path).map_err(|error| cannot(&error))? {
@@ -107,6 +114,15 @@ impl DataDir {
         }
         let uuid = server_uuid(&*fs, &path.join("auto.cnf")).map_err(|error| cannot(&error))?;
         Ok(DataDir { path, fs, uuid, _lock: lock })
+    }
+}
+
+/// Takes others' rights to a data directory away: it was made before the server did so, or by somebody else.
+fn close_to_others(path: &Path) -> std::io::Result<()> {
+    let mode = std::fs::metadata(path)?.permissions().mode();
+    match mode & 0o007 {
+        0 => Ok(()),
+        _ => std::fs::set_permissions(path, Permissions::from_mode(mode & 0o7770)),
     }
 }
 
@@ -274,11 +290,18 @@ fn listen(server: &Arc<Server>, dir: &DataDir) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Binds the socket file, replacing one that a dead server has left behind.
+/// Binds the socket file, replacing a socket that a dead server has left. Everybody may connect, as with MySQL.
 fn bind_unix(path: &Path) -> std::io::Result<UnixListener> {
+    let listener = bind_anew(path)?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o777))?;
+    Ok(listener)
+}
+
+fn bind_anew(path: &Path) -> std::io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            if UnixStream::connect(path).is_ok() {
+            let is_socket = std::fs::symlink_metadata(path)?.file_type().is_socket();
+            if !is_socket || UnixStream::connect(path).is_ok() {
                 return Err(error);
             }
             std::fs::remove_file(path)?;
@@ -293,7 +316,10 @@ fn write_pid_file(globals: &Globals) -> Result<(), StartError> {
     if path.is_empty() {
         return Ok(());
     }
-    let written = std::fs::write(&path, format!("{}\n", std::process::id()));
+    // A link could lead to any file of this user's.
+    let flags = OFlags::NOFOLLOW.bits() as i32;
+    let file = OpenOptions::new().write(true).create(true).truncate(true).custom_flags(flags).open(&path);
+    let written = file.and_then(|mut file| writeln!(file, "{}", std::process::id()));
     written.map_err(|error| StartError::new(format_args!("cannot write the pid file {path}: {error}")))
 }
 

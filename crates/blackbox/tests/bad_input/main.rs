@@ -1,6 +1,7 @@
 //! What must not get in, and what must be said about it.
 
 mod deep;
+mod doors;
 mod limits;
 mod memory;
 mod messages;
