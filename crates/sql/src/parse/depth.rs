@@ -176,8 +176,9 @@ mod tests {
     use crate::types::SqlMode;
 
     fn of(sql: &str) -> Depth {
-        let marks: Vec<Mark> =
-            Lexer::new(sql.as_bytes(), SqlMode::DEFAULT).map(|lexeme| Mark { lexeme, param: None }).collect();
+        let marks: Vec<Mark> = Lexer::new(sql.as_bytes(), SqlMode::DEFAULT)
+            .map(|lexeme| Mark { lexeme, param: None, variable: None })
+            .collect();
         measure(sql.as_bytes(), &marks)
     }
 
