@@ -5,6 +5,7 @@
 # make sim    simulated faults by fresh seeds     SECONDS=600, or SEED=N to run one again
 # make sweep  a fault at every operation of the disk, in turn    RUNGS="journal mysql57" for some protocols
 # make torture  kill -9, power cuts, failing and full disks   ROUNDS=200
+# make locking  interleaved statements against MariaDB's InnoDB   SECONDS=600
 # make fuzz   libFuzzer on the readers of network and disk    TARGETS="sql" RUNS=10000000
 # make build  the release binary, target/release/cohort
 # make fmt    format the code
@@ -40,7 +41,7 @@ ifndef ROCKSDB_LIB_DIR
     export ROCKSDB_STATIC := 1
 endif
 
-.PHONY: run build test bench history sim sweep torture fuzz fmt clean tools-build tools-test tools-bench target rocksdb
+.PHONY: run build test bench history sim sweep torture locking fuzz fmt clean tools-build tools-test tools-bench target rocksdb
 .DEFAULT_GOAL := build
 
 run: build
@@ -80,6 +81,11 @@ torture: tools-test rocksdb
 	cargo build --profile checked --package cohort-server
 	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_ROUNDS=$(ROUNDS) cargo test --profile checked --no-fail-fast \
 	    --package cohort-blackbox --test crash --test full_disk --package cohort-sim --test real_process -- --nocapture --test-threads=1
+
+locking: tools-test rocksdb
+	cargo build --profile checked --package cohort-server
+	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_SECONDS=$(SECONDS) cargo test --profile checked \
+	    --package cohort-blackbox --test locking -- --nocapture
 
 # Inputs found on the way, and how many executions there were, stay in the cache folder; those that are kept are in
 # crates/fuzz/corpus. Without a sanitizer, since only unsafe code needs one, so that the stable toolchain does. A

@@ -18,6 +18,7 @@
 //! | `COHORT_BIN` | the server binary to test; otherwise it is built and found next to the tests |
 //! | `COHORT_SEED` | the seed of the random tests; otherwise taken from the clock and printed |
 //! | `COHORT_ROUNDS` | rounds of the tests that kill the server |
+//! | `COHORT_SECONDS` | how long a random comparison goes on, with fresh seeds |
 
 pub mod check;
 pub mod load;
