@@ -151,15 +151,11 @@ impl<'p> LockedRows<'p> {
                 self.entry_key = key;
                 let Some(granted) = self.lock(&self.entry_key, run)? else { return Ok(false) };
                 taken.entry = granted.new;
-                let found = run.transaction.get(engine, Read::Current, &self.entry_key, &mut self.stored);
-                if !found.map_err(read_failed)? {
+                if !self.follow_entry(index, run)? {
                     run.transaction.lock_absent(engine, &self.entry_key);
                     self.unlock(&taken, run);
                     return Ok(false);
                 }
-                self.row_key.clear();
-                let index = &self.table.indexes[index];
-                self.table.row_key_of(index, &self.entry_key, &self.stored, &mut self.row_key)?;
             }
         }
         let Some(granted) = self.lock(&self.row_key, run)? else {
@@ -173,6 +169,19 @@ impl<'p> LockedRows<'p> {
             return Ok(false);
         }
         self.judge(&taken, run, row)
+    }
+
+    /// Reads the entry of a unique index, newest ordered version, and follows it to the key of its row; false if it is
+    /// gone.
+    fn follow_entry(&mut self, index: usize, run: &mut Run<'_>) -> Result<bool, SqlError> {
+        let found = run.transaction.get(self.table.engine, Read::Current, &self.entry_key, &mut self.stored);
+        if !found.map_err(read_failed)? {
+            return Ok(false);
+        }
+        self.row_key.clear();
+        let index = &self.table.indexes[index];
+        self.table.row_key_of(index, &self.entry_key, &self.stored, &mut self.row_key)?;
+        Ok(true)
     }
 
     /// Reads the row of `row_key`, newest ordered version.
@@ -244,10 +253,15 @@ impl<'p> LockedRows<'p> {
     fn take(&mut self, run: &mut Run<'_>, row: &mut [Value]) -> Result<bool, SqlError> {
         let mut taken = Taken::default();
         let mut waited = false;
-        if self.index.is_some() && self.entry_unique {
+        if let Some(index) = self.index.filter(|_| self.entry_unique) {
             let Some(granted) = self.lock(&self.entry_key, run)? else { return Ok(false) };
             taken.entry = granted.new;
             waited = granted.waited;
+            // It may lead to another row than it did when the scan came by.
+            if !self.follow_entry(index, run)? {
+                self.unlock(&taken, run);
+                return Ok(false);
+            }
         }
         if self.locks.semi_consistent && self.passes_over(run, row)? {
             return Ok(false);

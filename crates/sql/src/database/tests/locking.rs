@@ -130,6 +130,19 @@ fn a_unique_entry_that_changes_hands_is_waited_for() {
 }
 
 #[test]
+fn a_unique_entry_that_leads_to_another_row_after_the_wait_is_followed() {
+    for sql in ["SELECT id FROM t WHERE u <= 3 OR u >= 7 FOR SHARE", "SELECT id FROM t WHERE u = 21 FOR UPDATE"] {
+        each_engine("id INT PRIMARY KEY, u INT NOT NULL, UNIQUE KEY (u)", "(28, 21)", |database| {
+            let mut a = begun(database, "REPEATABLE READ");
+            a.ok("UPDATE t SET id = 20 WHERE id = 28");
+            let b = begun(database, "REPEATABLE READ");
+            let (_, answer) = waits(database, b, sql, || a.ok("COMMIT"));
+            assert_eq!(answer, ["id", "20"], "{sql}");
+        });
+    }
+}
+
+#[test]
 fn an_update_at_read_committed_does_not_wait_for_rows_that_do_not_match() {
     each_engine("id INT PRIMARY KEY, v INT", "(1, 1), (2, 2)", |database| {
         let mut a = begun(database, "READ COMMITTED");
