@@ -100,14 +100,16 @@ fn idle_sessions_keep_nothing_of_a_long_statement() -> Result<()> {
         held.push(conn);
         Ok(())
     };
-    run(&mut held)?;
+    // What the allocator keeps comes with the first of them.
+    for _ in 0..4 {
+        run(&mut held)?;
+    }
     let before = server.usage()?.resident_bytes;
-    for _ in 0..6 {
+    for _ in 0..12 {
         run(&mut held)?;
     }
     let more = server.usage()?.resident_bytes.saturating_sub(before) >> 20;
-    // The allocator keeps some for a while.
-    assert!(more < 60, "{more} MB for six sessions");
+    assert!(more < 100, "{more} MB for twelve sessions");
     Ok(())
 }
 
