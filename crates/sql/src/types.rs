@@ -13,7 +13,7 @@ pub mod temporal;
 
 pub use result_type::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
 pub use sql_mode::SqlMode;
-pub use store::{StoreContext, store};
+pub use store::{Loss, StoreContext, store};
 
 use std::fmt;
 

@@ -16,7 +16,7 @@ use crate::error::{
 };
 use crate::exec::context::{clock_us, push};
 use crate::session::DiagnosticLevel;
-use crate::types::{ColumnType, SqlMode, StoreContext, store};
+use crate::types::{ColumnType, Loss, SqlMode, StoreContext, store};
 use crate::value::Value;
 
 const MAX_COLUMNS: usize = 4096;
@@ -189,7 +189,7 @@ fn default(
         sql_mode: run.session.sql_mode,
         time_zone: run.session.time_zone,
         now_us: run.session.fixed_now_us.unwrap_or_else(clock_us),
-        warnings: &mut |_| complained = true,
+        warnings: &mut |loss, _| complained |= loss == Loss::Warning,
     };
     let stored = store(value, column_type, &mut cx).map_err(|_| invalid())?;
     if complained { Err(invalid()) } else { Ok(DefaultValue::Literal(stored)) }

@@ -8,8 +8,8 @@ use cohort_txn::carrier::blocking;
 use crate::error::{ER_QUERY_INTERRUPTED, SqlError};
 use crate::expr::{Information, RandomSequence, StatementContext, VariableScope};
 use crate::session::{Diagnostic, DiagnosticLevel, Environment, SessionState};
-use crate::types::SqlMode;
 use crate::types::temporal::TimeZone;
+use crate::types::{Loss, SqlMode};
 use crate::value::Value;
 
 /// Most warnings that are kept.
@@ -53,6 +53,15 @@ impl<'a> Statement<'a> {
     /// Keeps a warning.
     pub(crate) fn push_warning(&self, error: SqlError) {
         push(self.session, DiagnosticLevel::Warning, error);
+    }
+
+    /// Keeps what a conversion for a column lost.
+    pub(crate) fn push_loss(&self, loss: Loss, error: SqlError) {
+        let level = match loss {
+            Loss::Note => DiagnosticLevel::Note,
+            Loss::Warning => DiagnosticLevel::Warning,
+        };
+        push(self.session, level, error);
     }
 }
 

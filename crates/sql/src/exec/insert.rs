@@ -45,7 +45,7 @@ pub(super) fn store_column(
         sql_mode,
         time_zone: run.session.time_zone,
         now_us: run.statement.now_us(),
-        warnings: &mut |warning| statement.push_warning(warning),
+        warnings: &mut |loss, error| statement.push_loss(loss, error),
     };
     store(value, &column.column_type, &mut cx)
 }
@@ -72,16 +72,27 @@ pub(super) fn default_value(column: &ColumnDef, row: u64, ignore: bool, run: &Ru
     match &column.default {
         DefaultValue::Literal(value) => Ok(value.clone()),
         DefaultValue::CurrentTimestamp => current_timestamp(column, row, run),
-        DefaultValue::None if column.nullable || column.auto_increment => Ok(Value::Null),
-        DefaultValue::None => {
-            let error = SqlError::new(ER_NO_DEFAULT_FOR_FIELD, &[&column.name]);
-            if run.session.sql_mode.is_strict() && !ignore {
-                return Err(error);
-            }
-            run.statement.push_warning(error);
+        DefaultValue::None if lacks_default(column) => {
+            missing_default(column, ignore, run)?;
             store_column(implicit_default(column), column, row, true, run)
         }
+        DefaultValue::None => Ok(Value::Null),
     }
+}
+
+/// Whether nothing but an [`implicit_default`] can stand in for a value.
+fn lacks_default(column: &ColumnDef) -> bool {
+    matches!(column.default, DefaultValue::None) && !column.nullable && !column.auto_increment
+}
+
+/// The error of a strict statement and the warning of another.
+fn missing_default(column: &ColumnDef, ignore: bool, run: &Run<'_>) -> Result<(), SqlError> {
+    let error = SqlError::new(ER_NO_DEFAULT_FOR_FIELD, &[&column.name]);
+    if run.session.sql_mode.is_strict() && !ignore {
+        return Err(error);
+    }
+    run.statement.push_warning(error);
+    Ok(())
 }
 
 /// The statement's time in a column; cut to its digits, not rounded into the future.
@@ -147,6 +158,7 @@ pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResul
         ids: InsertIds::new(rows),
         lenient: plan.ignore || (many && !run.session.sql_mode.is_strict()),
     };
+    inserting.missing_defaults(run)?;
     let mut records = 0_u64;
     match &plan.source {
         InsertRows::Values(rows) => {
@@ -199,12 +211,27 @@ impl Inserting<'_> {
         &self.table.def.columns[column]
     }
 
+    /// Complains once, and before there is any row, about columns that have no default and are not named.
+    fn missing_defaults(&self, run: &Run<'_>) -> Result<(), SqlError> {
+        for column in self.plan.defaults.iter().map(|column| self.column(*column)) {
+            if lacks_default(column) {
+                missing_default(column, self.plan.ignore, run)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Fills the columns that the statement does not name.
     fn defaults(&mut self, run: &Run<'_>) -> Result<(), SqlError> {
         self.number += 1;
         run.session.memory.begin_row();
         for column in &self.plan.defaults {
-            self.row[*column] = default_value(self.column(*column), self.number, self.plan.ignore, run)?;
+            let def = self.column(*column);
+            self.row[*column] = if lacks_default(def) {
+                store_column(implicit_default(def), def, self.number, true, run)?
+            } else {
+                default_value(def, self.number, self.plan.ignore, run)?
+            };
         }
         Ok(())
     }

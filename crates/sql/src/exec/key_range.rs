@@ -15,7 +15,7 @@ use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::expr::{Expr, StatementContext, compare_values};
 use crate::plan::access::{Access, Bounds, Tail};
-use crate::types::{ColumnType, IntWidth, SqlMode, StoreContext, store};
+use crate::types::{ColumnType, IntWidth, Loss, SqlMode, StoreContext, store};
 use crate::value::{Value, hex_number};
 
 /// What a range of short keys takes, bytes.
@@ -284,7 +284,7 @@ fn stored(part: &KeyPart, value: Value, run: &Run<'_>) -> Option<Value> {
         sql_mode: SqlMode::STRICT_ALL_TABLES,
         time_zone: run.statement.time_zone(),
         now_us: run.statement.now_us(),
-        warnings: &mut |_| complained = true,
+        warnings: &mut |loss, _| complained |= loss == Loss::Warning,
     };
     let stored = store(value, &part.column_type, &mut cx).ok()?;
     (!complained).then_some(stored)

@@ -145,10 +145,12 @@ fn int_divide(a: &Number, b: &Number, expr: &Expr, cx: &EvalContext<'_>) -> Resu
         }
         return integer_result(a / b, a_unsigned || b_unsigned, expr).map(Some);
     }
-    let unsigned = matches!(a, Number::UInt(_)) || matches!(b, Number::UInt(_));
     let (a, b) = (a.to_decimal(), b.to_decimal());
     match a.divide_truncating(&b, 0) {
-        Ok(Some(quotient)) => integer_result(quotient.to_i128().0, unsigned, expr).map(Some),
+        Ok(Some(quotient)) => {
+            let unsigned = expr.result_type(cx.params).unsigned;
+            integer_result(quotient.to_i128().0, unsigned, expr).map(Some)
+        }
         Ok(None) => division_by_zero(cx),
         Err(DecimalOverflow) => Err(out_of_range("BIGINT", expr)),
     }

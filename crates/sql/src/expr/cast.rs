@@ -7,7 +7,7 @@ use super::convert::{
 };
 use super::{CastType, EvalContext};
 use crate::codec::key::first_chars;
-use crate::error::{ER_WRONG_CONSTANT, SqlError};
+use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_CONSTANT, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::number_text;
 use crate::types::temporal::parse;
@@ -28,7 +28,8 @@ pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result
             if number.fits(*precision, *scale) {
                 Value::Decimal(number)
             } else {
-                cx.statement.warn(truncated("DECIMAL", value))?;
+                let whole = format!("cast({value} as {to})");
+                cx.statement.warn(SqlError::new(ER_WARN_DATA_OUT_OF_RANGE, &[&whole, &1]))?;
                 Value::Decimal(Decimal::largest(*precision, *scale, number.is_negative()))
             }
         }
@@ -149,7 +150,9 @@ fn to_i64_wrapping(value: &Value, cx: &EvalContext<'_>) -> Result<i64, SqlError>
     let cut = integer.clamp(i128::from(i64::MIN), i128::from(u64::MAX));
     if cut != integer || (!matches!(value, Value::Text(_) | Value::Bytes(_)) && cut > i128::from(i64::MAX)) {
         cx.statement.warn(truncated(kind_of(value), value))?;
-        return Ok(cut.min(i128::from(i64::MAX)) as i64);
+        // A text beyond the range is the greatest unsigned number, whose bits are kept.
+        let from_text = matches!(value, Value::Text(_) | Value::Bytes(_));
+        return Ok(if from_text { cut as u64 as i64 } else { cut.min(i128::from(i64::MAX)) as i64 });
     }
     Ok(cut as u64 as i64)
 }

@@ -170,6 +170,9 @@ impl Case {
 
     fn chosen(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Option<&Expr>, SqlError> {
         let operand = self.operand.as_ref().map(|operand| operand.get(row, cx)).transpose()?;
+        if operand.as_ref().is_some_and(|operand| operand.is_null()) {
+            return Ok(self.otherwise.as_ref());
+        }
         for (when, then) in &self.branches {
             let holds = match &operand {
                 Some(operand) => {

@@ -46,6 +46,8 @@ pub(super) struct Function {
     derive: fn(&[ResultType]) -> ResultType,
     /// Gets called with NULL arguments too.
     takes_null: bool,
+    /// Its value is the first argument that is not NULL: those after it are not evaluated.
+    first_known: bool,
     /// Does not give the same for the same arguments, or has an effect.
     pub(super) volatile: bool,
     /// The result is (made of) its arguments, and compares as they do.
@@ -80,6 +82,7 @@ impl Function {
             evaluate,
             derive,
             takes_null: false,
+            first_known: false,
             volatile: false,
             keeps_collation: false,
             unifies: false,
@@ -91,6 +94,10 @@ impl Function {
 
     const fn takes_null(self) -> Function {
         Function { takes_null: true, ..self }
+    }
+
+    const fn first_known(self) -> Function {
+        Function { takes_null: true, first_known: true, ..self }
     }
 
     const fn volatile(self) -> Function {
@@ -186,7 +193,11 @@ impl Call {
             if value.is_null() && !self.function.takes_null {
                 return Ok(Value::Null);
             }
+            let known = !value.is_null();
             values.push(value);
+            if self.function.first_known && known {
+                break;
+            }
         }
         cx.statement.check_killed()?;
         let arguments = Arguments { values: &values, collation: self.collation, call: self, cx, asked: Cell::new(0) };

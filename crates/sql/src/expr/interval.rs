@@ -5,6 +5,7 @@ use std::fmt;
 use super::convert::{Number, is_time, to_datetime, to_i64, to_text, to_time};
 use super::{EvalContext, IntervalUnit};
 use crate::error::{ER_DATETIME_FUNCTION_OVERFLOW, SqlError};
+use crate::types::NOT_FIXED_DECIMALS;
 use crate::types::temporal::calendar::{days_in_month, week};
 use crate::types::temporal::{DAY_US, Date, DateTime, SECOND_US, Time, parse};
 use crate::value::Value;
@@ -44,12 +45,13 @@ pub(super) fn add(
     if negated {
         interval = Interval { months: interval.months.saturating_neg(), micros: -interval.micros };
     }
-    let fraction = match (unit, amount) {
-        (IntervalUnit::Second, Value::Int(_) | Value::UInt(_)) => 0,
-        (IntervalUnit::Second, Value::Decimal(seconds)) => seconds.scale().min(6),
-        (IntervalUnit::Second, _) => 6,
-        _ if unit.has_micros() => 6,
-        _ => 0,
+    let fraction = match (date, amount) {
+        // A text has as many digits as it takes.
+        (Value::Text(_) | Value::Bytes(_), _) if interval.micros % i128::from(SECOND_US) != 0 => 6,
+        (Value::Text(_) | Value::Bytes(_), _) => unit.fraction(0),
+        (_, Value::Decimal(amount)) => unit.fraction(amount.scale()),
+        (_, Value::Int(_) | Value::UInt(_)) => unit.fraction(0),
+        _ => unit.fraction(NOT_FIXED_DECIMALS),
     };
     if let Value::Time(time) = date
         && interval.months == 0
@@ -178,9 +180,32 @@ impl IntervalUnit {
         })
     }
 
-    fn has_micros(self) -> bool {
-        self == IntervalUnit::Microsecond
-            || self.parts().is_some_and(|parts| parts.contains(&IntervalUnit::Microsecond))
+    /// Digits and sign of what EXTRACT gives.
+    pub(super) fn extracted_length(self) -> u32 {
+        use IntervalUnit::*;
+        match self {
+            Year => 5,
+            Quarter => 2,
+            Month | Week | Day | Hour | Minute | Second => 3,
+            DayHour | HourMinute | MinuteSecond => 5,
+            YearMonth | Microsecond => 7,
+            DayMinute | HourSecond => 8,
+            SecondMicrosecond => 9,
+            DaySecond => 10,
+            MinuteMicrosecond => 11,
+            HourMicrosecond => 14,
+            DayMicrosecond => 17,
+        }
+    }
+
+    /// Fractional digits that adding an amount of so many `decimals` may need.
+    pub(super) fn fraction(self, decimals: u8) -> u8 {
+        match self {
+            IntervalUnit::Microsecond => 6,
+            IntervalUnit::Second => decimals.min(6),
+            _ if self.parts().is_some_and(|parts| parts.contains(&IntervalUnit::Microsecond)) => 6,
+            _ => 0,
+        }
     }
 
     /// Whether adding it to a date leaves a date.

@@ -30,15 +30,17 @@ impl Expr {
             Expr::Cast(a, to) => to.result_type(a.result_type(params)),
             Expr::Collate(a, collation) => ResultType { collation: *collation, ..a.result_type(params) },
             Expr::Call(call) => call.derive(params),
-            Expr::Extract(..) | Expr::TimestampDiff(..) => ResultType::integer(21),
-            Expr::DateAdd { date, unit, .. } => {
+            Expr::Extract(unit, _) => ResultType::integer(unit.extracted_length()),
+            Expr::TimestampDiff(..) => ResultType::integer(21),
+            Expr::DateAdd { date, amount, unit, .. } => {
                 let from = date.result_type(params);
+                let decimals = from.decimals.max(unit.fraction(amount.result_type(params).decimals));
                 match from.field {
                     FieldType::Date if unit.is_of_days() => ResultType::temporal(FieldType::Date, 0),
                     FieldType::Date | FieldType::DateTime | FieldType::Timestamp => {
-                        ResultType::temporal(FieldType::DateTime, from.decimals)
+                        ResultType::temporal(FieldType::DateTime, decimals)
                     }
-                    FieldType::Time if !unit.is_of_days() => ResultType::temporal(FieldType::Time, from.decimals),
+                    FieldType::Time if !unit.is_of_days() => ResultType::temporal(FieldType::Time, decimals),
                     _ => ResultType::string(29, Collation::DEFAULT),
                 }
             }
@@ -84,7 +86,11 @@ fn arithmetic(op: ArithmeticOp, a: ResultType, b: ResultType) -> ResultType {
     let (a, b) = (as_number(a), as_number(b));
     let unsigned = a.unsigned || b.unsigned;
     if op == IntDivide {
-        return ResultType { unsigned, ..ResultType::integer(21) };
+        let length = match a.family() {
+            Family::Integer | Family::Decimal => (a.integer_digits() + 1).min(21),
+            _ => 21,
+        };
+        return ResultType { unsigned, ..ResultType::integer(length) };
     }
     if a.family() == Family::Real || b.family() == Family::Real {
         let digits = a.decimals.max(b.decimals);
@@ -100,7 +106,8 @@ fn arithmetic(op: ArithmeticOp, a: ResultType, b: ResultType) -> ResultType {
         Modulo if both_integers => ResultType { unsigned: a.unsigned, ..ResultType::integer(a.length.max(b.length)) },
         Modulo => {
             let scale = a.decimals.max(b.decimals);
-            ResultType::decimal(a.integer_digits().max(b.integer_digits()) + u32::from(scale), scale)
+            let digits = a.integer_digits().max(b.integer_digits()) + u32::from(scale);
+            ResultType { unsigned: a.unsigned, ..ResultType::decimal(digits, scale) }
         }
         Multiply if both_integers => ResultType { unsigned, ..ResultType::integer((a.length + b.length).min(21)) },
         Multiply => {

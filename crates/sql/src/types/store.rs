@@ -26,8 +26,17 @@ pub struct StoreContext<'a> {
     pub time_zone: TimeZone,
     /// When the statement started, microseconds since 1970 UTC.
     pub now_us: i64,
-    /// Takes the warnings of a conversion that is not strict.
-    pub warnings: &'a mut dyn FnMut(SqlError),
+    /// Takes the warnings of a conversion that is not strict, and the notes of any.
+    pub warnings: &'a mut dyn FnMut(Loss, SqlError),
+}
+
+/// How much a conversion lost without failing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// What the type has no room for, and rounding or padding would take: no failure in any SQL mode.
+    Note,
+    /// What a strict statement fails for.
+    Warning,
 }
 
 /// Converts `value` into one that a column of type `column_type` holds (NULL stays NULL: whether
@@ -77,15 +86,31 @@ impl StoreContext<'_> {
 
     /// As [`StoreContext::reject`], naming kind and text of the value too.
     fn reject_value(&mut self, code: ErrorCode, kind: &str, value: &Value) -> Result<(), SqlError> {
-        let text = shown(value);
-        self.reject_with(SqlError::new(code, &[&kind, &text, &self.column, &self.row]))
+        self.reject_with(self.named(code, kind, value))
+    }
+
+    /// A date or time that does not fit: 1292 names the value to a strict statement, others are warned with `code`.
+    fn reject_temporal(&mut self, code: ErrorCode, kind: &str, value: &Value) -> Result<(), SqlError> {
+        if self.sql_mode.is_strict() {
+            return Err(self.named(ER_WRONG_VALUE_FOR_COLUMN, kind, value));
+        }
+        self.reject(code)
+    }
+
+    fn named(&self, code: ErrorCode, kind: &str, value: &Value) -> SqlError {
+        SqlError::new(code, &[&kind, &shown(value), &self.column, &self.row])
+    }
+
+    /// Says that a part of the value was dropped that the type has no room for.
+    fn note_truncated(&mut self) {
+        (self.warnings)(Loss::Note, SqlError::new(WARN_DATA_TRUNCATED, &[&self.column, &self.row]));
     }
 
     fn reject_with(&mut self, error: SqlError) -> Result<(), SqlError> {
         if self.sql_mode.is_strict() {
             return Err(error);
         }
-        (self.warnings)(error);
+        (self.warnings)(Loss::Warning, error);
         Ok(())
     }
 }
@@ -108,20 +133,22 @@ fn shown(value: &Value) -> String {
 }
 
 fn store_integer(value: &Value, width: IntWidth, unsigned: bool, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    let mut cut = false;
     let number: i128 = match value {
         Value::Int(int) => i128::from(*int),
         Value::UInt(int) => i128::from(*int),
         Value::Hex(bytes) => i128::from(hex_number(bytes)),
         Value::Float(float) => double_to_integer(f64::from(*float)),
         Value::Double(double) => double_to_integer(*double),
+        // Also one that rounds to zero.
+        Value::Decimal(decimal) if unsigned && decimal.is_negative() => i128::MIN,
         Value::Decimal(decimal) => decimal.to_i128().0,
         Value::Text(_) | Value::Bytes(_) => {
             let read = number_text::decimal(value.as_bytes().unwrap_or_default());
             if !read.found {
                 cx.reject_value(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "integer", value)?;
-            } else if !read.complete {
-                cx.reject(WARN_DATA_TRUNCATED)?;
             }
+            cut = read.found && !read.complete;
             read.value.to_i128().0
         }
         Value::Date(date) => i128::from(date.to_number()),
@@ -133,6 +160,8 @@ fn store_integer(value: &Value, width: IntWidth, unsigned: bool, cx: &mut StoreC
     let (least, greatest) = width.range(unsigned);
     if number < least || number > greatest {
         cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
+    } else if cut {
+        cx.reject(WARN_DATA_TRUNCATED)?;
     }
     let number = number.clamp(least, greatest);
     Ok(if unsigned { Value::UInt(number as u64) } else { Value::Int(number as i64) })
@@ -217,9 +246,15 @@ fn store_decimal(
 ) -> Result<Value, SqlError> {
     let (number, complete) = to_decimal(value, cx.time_zone);
     if !complete {
-        cx.reject_value(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "decimal", value)?;
+        let read = value.as_bytes().is_some_and(|text| number_text::decimal(text).found);
+        if read && !cx.sql_mode.is_strict() {
+            cx.reject(WARN_DATA_TRUNCATED)?;
+        } else {
+            cx.reject_value(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "decimal", value)?;
+        }
     }
     let rounded = number.round_to(scale);
+    let shortened = complete && rounded != number;
     if unsigned && number.is_negative() {
         cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
         return Ok(Value::Decimal(Decimal::new(0, scale)));
@@ -227,6 +262,9 @@ fn store_decimal(
     if !rounded.fits(precision, scale) {
         cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
         return Ok(Value::Decimal(Decimal::largest(precision, scale, rounded.is_negative())));
+    }
+    if shortened {
+        cx.note_truncated();
     }
     Ok(Value::Decimal(rounded))
 }
@@ -309,8 +347,9 @@ fn store_text(value: Value, chars: usize, fixed: bool, cx: &mut StoreContext<'_>
     if trimmed.len() > chars {
         let kept = first_chars(trimmed, chars);
         if kept.len() < trimmed.len() {
-            // Spaces that do not fit are no loss.
-            if !trimmed[kept.len()..].bytes().all(|byte| byte == b' ') {
+            if trimmed[kept.len()..].bytes().all(|byte| byte == b' ') {
+                cx.note_truncated();
+            } else {
                 cx.reject(if cx.sql_mode.is_strict() { ER_DATA_TOO_LONG } else { WARN_DATA_TRUNCATED })?;
             }
             return Ok(Value::text(if fixed { kept.trim_end_matches(' ') } else { kept }));
@@ -368,7 +407,7 @@ fn store_datetime(value: &Value, kind: &str, fsp: u8, cx: &mut StoreContext<'_>)
             let text = String::from_utf8_lossy(value.as_bytes().unwrap_or_default());
             let parsed = parse::datetime(&text, cx.time_zone);
             if parsed.is_some_and(|parsed| parsed.cut) {
-                cx.reject_value(ER_WRONG_VALUE_FOR_COLUMN, kind, value)?;
+                cx.reject_temporal(WARN_DATA_TRUNCATED, kind, value)?;
             }
             parsed.map(|parsed| parsed.value)
         }
@@ -381,23 +420,23 @@ fn store_datetime(value: &Value, kind: &str, fsp: u8, cx: &mut StoreContext<'_>)
         number => {
             let found = decimal_to_datetime(&to_decimal(number, cx.time_zone).0);
             if found.is_some_and(|(_, cut)| cut) {
-                if cx.sql_mode.is_strict() {
-                    cx.reject_value(ER_WRONG_VALUE_FOR_COLUMN, kind, value)?;
-                }
-                cx.reject(WARN_DATA_TRUNCATED)?;
+                cx.reject_temporal(WARN_DATA_TRUNCATED, kind, value)?;
             }
             found.map(|(value, _)| value)
         }
     };
     let Some(found) = found else {
-        cx.reject_value(ER_WRONG_VALUE_FOR_COLUMN, kind, value)?;
+        cx.reject_temporal(WARN_DATA_TRUNCATED, kind, value)?;
         return Ok(Date::ZERO.at_midnight().with_fsp(fsp));
     };
     if !cx.sql_mode.allows_date(found.date()) {
-        cx.reject_value(ER_WRONG_VALUE_FOR_COLUMN, kind, value)?;
+        cx.reject_temporal(ER_WARN_DATA_OUT_OF_RANGE, kind, value)?;
         return Ok(Date::ZERO.at_midnight().with_fsp(fsp));
     }
     if kind == "date" {
+        if found.micros_of_day() != 0 {
+            cx.note_truncated();
+        }
         return Ok(found.with_fsp(0));
     }
     Ok(if cx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL) {
@@ -422,7 +461,7 @@ fn store_timestamp(value: &Value, fsp: u8, cx: &mut StoreContext<'_>) -> Result<
     match local.to_timestamp(cx.time_zone).filter(|_| !local.date().is_incomplete() || local.date().is_zero()) {
         Some(timestamp) => Ok(Value::Timestamp(timestamp)),
         None => {
-            cx.reject_value(ER_WRONG_VALUE_FOR_COLUMN, "datetime", value)?;
+            cx.reject_temporal(ER_WARN_DATA_OUT_OF_RANGE, "datetime", value)?;
             Ok(Value::Timestamp(Timestamp { micros: 0, fsp }))
         }
     }
@@ -439,18 +478,23 @@ fn store_time(value: &Value, fsp: u8, cx: &mut StoreContext<'_>) -> Result<Value
             let text = String::from_utf8_lossy(value.as_bytes().unwrap_or_default());
             let parsed = parse::time(&text);
             if parsed.is_some_and(|(parsed, _)| parsed.cut) {
-                cx.reject_value(ER_WRONG_VALUE_FOR_COLUMN, "time", value)?;
+                cx.reject_temporal(WARN_DATA_TRUNCATED, "time", value)?;
+            } else if parse::dated(&text).is_some() {
+                cx.note_truncated();
             }
             parsed.map(|(parsed, clamped)| (parsed.value, clamped))
         }
         number => decimal_to_time(&to_decimal(number, cx.time_zone).0),
     };
     let Some((time, clamped)) = found else {
-        cx.reject_value(ER_WRONG_VALUE_FOR_COLUMN, "time", value)?;
+        cx.reject_temporal(WARN_DATA_TRUNCATED, "time", value)?;
         return Ok(Value::Time(Time { micros: 0, fsp }));
     };
     if clamped {
-        cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
+        cx.reject_temporal(ER_WARN_DATA_OUT_OF_RANGE, "time", value)?;
+    }
+    if matches!(value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_)) {
+        cx.note_truncated();
     }
     Ok(Value::Time(time.round(fsp)))
 }

@@ -59,8 +59,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
     Function::new("greatest", 2, MANY, |a| extreme(a, true), unified).unifies(),
     Function::new("least", 2, MANY, |a| extreme(a, false), unified).unifies(),
-    Function::new("coalesce", 1, MANY, coalesce, unified).takes_null().unifies().joins(),
-    Function::new("ifnull", 2, 2, coalesce, unified).takes_null().unifies().joins(),
+    Function::new("coalesce", 1, MANY, coalesce, unified).first_known().unifies().joins(),
+    Function::new("ifnull", 2, 2, coalesce, unified).first_known().unifies().joins(),
     Function::new("nullif", 2, 2, null_if, |a| a[0].nullable(true)).takes_null().keeps_collation(),
     Function::new("interval", 2, MANY, interval, |_| ResultType::integer(2)).takes_null(),
 ];
@@ -84,7 +84,9 @@ fn same(args: &[ResultType]) -> ResultType {
 fn whole(args: &[ResultType]) -> ResultType {
     match args[0].family() {
         Family::Integer => args[0].nullable(true),
-        Family::Decimal if args[0].integer_digits() < 18 => ResultType::integer(args[0].integer_digits() + 2),
+        Family::Decimal if args[0].integer_digits() < 18 => {
+            ResultType { unsigned: args[0].unsigned, ..ResultType::integer(args[0].integer_digits() + 2) }
+        }
         Family::Decimal => ResultType::decimal(args[0].integer_digits() + 1, 0),
         _ => ResultType::double().with_decimals(0),
     }
@@ -94,9 +96,10 @@ fn whole(args: &[ResultType]) -> ResultType {
 fn rounded(args: &[ResultType]) -> ResultType {
     match args[0].family() {
         Family::Integer => args[0].nullable(true),
-        Family::Decimal if args.len() == 1 => ResultType::decimal(args[0].integer_digits() + 1, 0),
         Family::Decimal => {
-            ResultType::decimal(args[0].integer_digits() + 1 + u32::from(args[0].decimals), args[0].decimals)
+            let decimals = if args.len() == 1 { 0 } else { args[0].decimals };
+            let decimal = ResultType::decimal(args[0].integer_digits() + 1 + u32::from(decimals), decimals);
+            ResultType { unsigned: args[0].unsigned, ..decimal }
         }
         _ if args.len() == 1 => ResultType { decimals: 0, ..ResultType::double() },
         _ => ResultType { decimals: NOT_FIXED_DECIMALS, ..ResultType::double() },

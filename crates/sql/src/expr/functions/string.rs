@@ -61,7 +61,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a| Ok(Value::Int(to_bytes(&a[0]).first().copied().unwrap_or(0).into())),
         |_| ResultType::integer(3),
     ),
-    Function::new("ord", 1, 1, ord, |_| ResultType::integer(21)),
+    Function::new("ord", 1, 1, ord, |_| ResultType::integer(11)),
     Function::new("char", 1, MANY, char_of, |a| ResultType::string(4 * a.len() as u32, Collation::Binary)).takes_null(),
     Function::new("hex", 1, 1, hex, |a| ResultType::string(a[0].length.saturating_mul(8), Collation::DEFAULT)),
     Function::new("unhex", 1, 1, unhex, |a| ResultType::string(a[0].length / 2 + 1, Collation::Binary)),

@@ -319,6 +319,8 @@ fn intervals() {
     check(add(text("1900-01-01 00:00:00"), text("-1 10"), IntervalUnit::DayHour), "1899-12-30 14:00:00");
     check(add(date("2024-01-31"), int(1), Month), "2024-02-29");
     check(add(date("2024-01-31"), int(1), Hour), "2024-01-31 01:00:00");
+    check(add(date("2024-01-31"), int(1), IntervalUnit::Microsecond), "2024-01-31 00:00:00.000001");
+    check(add(date("2024-01-31"), decimal("1.5"), Second), "2024-01-31 00:00:01.5");
     check(add(date("2024-01-31"), text("1-1"), YearMonth), "2025-02-28");
     check(
         add(text("1992-12-31 23:59:59.000002"), text("1.999999"), IntervalUnit::SecondMicrosecond),

@@ -48,6 +48,7 @@ fn division_is_exact() {
     check(arithmetic(Divide, third(), int(3)), "0.11111111");
     check(arithmetic(IntDivide, int(-7), int(2)), "-3");
     check(arithmetic(IntDivide, decimal("7.9"), decimal("2")), "3");
+    check(arithmetic(IntDivide, uint(7), decimal("-2")), "error 1690");
     check(arithmetic(IntDivide, int(i64::MIN), int(-1)), "error 1690");
     check(arithmetic(IntDivide, decimal("-7.25"), uint(5)), "error 1690");
     check(arithmetic(IntDivide, decimal("-0.25"), uint(5)), "0");
@@ -271,6 +272,11 @@ fn branches_become_one_type() {
     check(call("if", [null(), int(1), int(2)]), "2");
     check(call("ifnull", [null(), int(2)]), "2");
     check(call("coalesce", [null(), null(), decimal("1.5")]), "1.5");
+    // What comes after the value is not evaluated.
+    let division = || arithmetic(ArithmeticOp::Divide, int(1), int(0));
+    check(call("coalesce", [null(), int(1), division()]), "1.0000");
+    check(call("ifnull", [int(1), division()]), "1.0000");
+    check(Expr::case(Some(null()), vec![(division(), int(1))], Some(int(2))).unwrap(), "2");
     check(call("nullif", [int(1), text("1")]), "NULL");
     check(call("greatest", [int(1), decimal("2.25"), int(2)]), "2.25");
     check(call("least", [text("b"), text("A")]), "A");
@@ -290,8 +296,9 @@ fn casts() {
     check(cast(int(-1), CastType::Unsigned), "18446744073709551615");
     check(cast(uint(u64::MAX), CastType::Signed), "-1");
     check(cast(text("-1"), CastType::Unsigned), "18446744073709551615");
+    check(cast(text("99999999999999999999"), CastType::Signed), "-1 !1292");
     check(cast(decimal("1.55"), CastType::Decimal { precision: 5, scale: 1 }), "1.6");
-    check(cast(int(1000), CastType::Decimal { precision: 3, scale: 1 }), "99.9 !1292");
+    check(cast(int(1000), CastType::Decimal { precision: 3, scale: 1 }), "99.9 !1264");
     check(cast(int(123), to_char(Some(2))), "12 !1292");
     check(cast(bytes(b"ab"), to_char(None)), "ab");
     check(cast(text("a"), CastType::Binary { bytes: Some(2) }), "a\0");

@@ -10,7 +10,11 @@ const NOW_US: i64 = 1_709_209_845_000_000;
 fn both(value: Value, column_type: &ColumnType) -> (Result<String, u16>, (String, Option<u16>)) {
     let run = |sql_mode| {
         let mut warning = None;
-        let mut note = |error: SqlError| warning = Some(error.errno);
+        let mut note = |loss, error: SqlError| {
+            if loss == Loss::Warning {
+                warning = Some(error.errno);
+            }
+        };
         let mut cx = StoreContext {
             column: "c",
             row: 1,
@@ -131,7 +135,7 @@ fn dates_and_times() {
     assert_eq!(refused("2039-01-01 00:00:00", &timestamp).0, 1292);
     let time = ColumnType::Time { fsp: 0 };
     assert_eq!(stored("-10:11:12.5", &time), "-10:11:13");
-    assert_eq!(refused("900:00:00", &time), (1264, "838:59:59".into()));
+    assert_eq!(refused("900:00:00", &time), (1292, "838:59:59".into()));
     assert_eq!(stored(99, &ColumnType::Year), "1999");
     assert_eq!(stored("2000", &ColumnType::Year), "2000");
     assert_eq!(refused(1800, &ColumnType::Year), (1264, "0".into()));
@@ -145,6 +149,41 @@ fn zero_dates_are_up_to_the_mode() {
     assert_eq!((strict, loose.as_str(), warning), (Err(1292), "0000-00-00", None));
     let (strict, (loose, warning)) = both("2020-00-00".into(), &ColumnType::Date);
     assert_eq!((strict, loose.as_str(), warning), (Err(1292), "2020-00-00", None));
+}
+
+/// Number and level of what a permissive conversion says.
+fn said(value: impl Into<Value>, column_type: &ColumnType, sql_mode: SqlMode) -> Vec<(Loss, u16)> {
+    let mut said = Vec::new();
+    let mut note = |loss, error: SqlError| said.push((loss, error.errno));
+    let mut cx =
+        StoreContext { column: "c", row: 1, sql_mode, time_zone: TimeZone::UTC, now_us: NOW_US, warnings: &mut note };
+    store(value.into(), column_type, &mut cx).unwrap();
+    said
+}
+
+#[test]
+fn losses_have_the_level_and_number_that_clients_know() {
+    use Loss::{Note, Warning};
+    let lax = SqlMode::EMPTY;
+    let time = ColumnType::Time { fsp: 0 };
+    let timestamp = ColumnType::Timestamp { fsp: 0 };
+    assert_eq!(said("abc", &ColumnType::Date, lax), [(Warning, 1265)]);
+    assert_eq!(said("2024-01-01x", &ColumnType::Date, lax), [(Warning, 1265)]);
+    assert_eq!(said("0000-00-00", &ColumnType::Date, SqlMode::NO_ZERO_DATE), [(Warning, 1264)]);
+    assert_eq!(said("1960-01-01", &timestamp, lax), [(Warning, 1264)]);
+    assert_eq!(said("859:00:00", &time, lax), [(Warning, 1264)]);
+    assert_eq!(said("12:70:00", &time, lax), [(Warning, 1265)]);
+    let decimal = ColumnType::Decimal { precision: 5, scale: 2, unsigned: false };
+    let varchar = ColumnType::VarChar { chars: 3, collation: Collation::DEFAULT };
+    // Notes are no matter of the mode.
+    for mode in [lax, SqlMode::DEFAULT] {
+        assert_eq!(said("2024-01-01 10:00:00", &ColumnType::Date, mode), [(Note, 1265)]);
+        assert_eq!(said("2024-01-01 00:00:00", &ColumnType::Date, mode), []);
+        assert_eq!(said(Value::Date(Date { year: 2024, month: 1, day: 1 }), &time, mode), [(Note, 1265)]);
+        assert_eq!(said("1.005", &decimal, mode), [(Note, 1265)]);
+        assert_eq!(said("1.0000", &decimal, mode), []);
+        assert_eq!(said("abc ", &varchar, mode), [(Note, 1265)]);
+    }
 }
 
 #[test]
@@ -252,7 +291,7 @@ fn null_stays_null() {
         sql_mode: SqlMode::DEFAULT,
         time_zone: TimeZone::UTC,
         now_us: NOW_US,
-        warnings: &mut |_| {},
+        warnings: &mut |_, _| {},
     };
     assert_eq!(store(Value::Null, &ColumnType::Date, &mut cx).unwrap(), Value::Null);
 }

@@ -97,6 +97,10 @@ pub fn time(text: &str) -> Option<(Parsed<Time>, bool)> {
         let value = Time { micros: parsed.value.micros_of_day(), fsp: parsed.value.fsp() };
         return Some((Parsed { value, cut: parsed.cut, has_time: true, zoned: parsed.zoned }, false));
     }
+    // So many digits are no time by themselves.
+    if text.bytes().take_while(u8::is_ascii_digit).count() >= 12 {
+        return None;
+    }
     let (negative, body) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),
@@ -112,9 +116,9 @@ pub fn time(text: &str) -> Option<(Parsed<Time>, bool)> {
         hours = reader.number(4)?;
         minutes = reader.after(b':').unwrap_or(0);
         seconds = reader.after(b':').unwrap_or(0);
-    } else if reader.peek() == Some(b':') {
+    } else if let Some(number) = reader.after(b':') {
         hours = first;
-        minutes = reader.after(b':')?;
+        minutes = number;
         seconds = reader.after(b':').unwrap_or(0);
     } else {
         (hours, minutes, seconds) = (first / 10_000, first / 100 % 100, first % 100);
@@ -123,6 +127,10 @@ pub fn time(text: &str) -> Option<(Parsed<Time>, bool)> {
         return None;
     }
     let (micros, fsp) = reader.fraction();
+    // 1e10 is no second.
+    if reader.exponent_ahead() {
+        return None;
+    }
     let total = ((days.min(1_000_000) * 24 + hours) * 3600 + minutes * 60 + seconds) * SECOND_US + micros;
     let (value, in_range) = Time::clamped(if negative { -total } else { total }, fsp);
     Some((Parsed { value, cut: reader.at < reader.bytes.len(), has_time: true, zoned: false }, !in_range))
@@ -239,7 +247,7 @@ impl Reader<'_> {
                 break;
             };
             *part = number as u32;
-            short_year |= place == 0 && digits <= 2;
+            short_year |= place == 0 && digits == 2;
             count += 1;
         }
         Some((count, short_year))
@@ -262,6 +270,13 @@ impl Reader<'_> {
         }
         self.at += digits;
         (micros, digits.min(6) as u8)
+    }
+
+    fn exponent_ahead(&self) -> bool {
+        match self.bytes.get(self.at..).unwrap_or_default() {
+            [b'e' | b'E', b'+' | b'-', digit, ..] | [b'e' | b'E', digit, ..] => digit.is_ascii_digit(),
+            _ => false,
+        }
     }
 
     fn offset(&mut self) -> Option<TimeZone> {

@@ -15,6 +15,9 @@ fn datetimes_are_read_as_mysql_reads_them() {
     assert_eq!(read("2020/01/02T03:04"), "2020-01-02 03:04:00");
     assert_eq!(read("20-1-2"), "2020-01-02 00:00:00");
     assert_eq!(read("70-1-2"), "1970-01-02 00:00:00");
+    // Only years of two digits are completed, and not in a date of zeros.
+    assert_eq!(read("8-1-9"), "0008-01-09 00:00:00");
+    assert_eq!(read("00:00:00"), "0000-00-00 00:00:00");
     assert_eq!(read("20200102030405"), "2020-01-02 03:04:05");
     assert_eq!(read("20200102"), "2020-01-02 00:00:00");
     assert_eq!(read("200102"), "2020-01-02 00:00:00");
@@ -46,6 +49,9 @@ fn times_are_read_as_mysql_reads_them() {
     assert_eq!(read("-2 03:00:01.5"), Some(("-51:00:01.5".into(), false)));
     assert_eq!(read("900:00:00"), Some(("838:59:59".into(), true)));
     assert_eq!(read("10:61:00"), None);
+    assert_eq!(read("2:"), Some(("00:00:02".into(), false)));
+    assert_eq!(read("1e2"), None);
+    assert_eq!(read("792020323032342D"), None);
     assert_eq!(read("2020-01-02 03:04:05"), Some(("03:04:05".into(), false)));
 }
 
