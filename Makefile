@@ -6,6 +6,7 @@
 # make sweep  a fault at every operation of the disk, in turn    RUNGS="journal mysql57" for some protocols
 # make torture  kill -9, power cuts, failing and full disks   ROUNDS=200
 # make locking  interleaved statements against MariaDB's InnoDB   SECONDS=600
+# make compare  generated statements against MariaDB by fresh seeds    SECONDS=600, or SEED=N to run one again
 # make fuzz   libFuzzer on the readers of network and disk    TARGETS="sql" RUNS=10000000
 # make build  the release binary, target/release/cohort
 # make fmt    format the code
@@ -41,7 +42,7 @@ ifndef ROCKSDB_LIB_DIR
     export ROCKSDB_STATIC := 1
 endif
 
-.PHONY: run build test bench history sim sweep torture locking fuzz fmt clean tools-build tools-test tools-bench target rocksdb
+.PHONY: run build test bench history sim sweep torture locking compare fuzz fmt clean tools-build tools-test tools-bench target rocksdb
 .DEFAULT_GOAL := build
 
 run: build
@@ -86,6 +87,11 @@ locking: tools-test rocksdb
 	cargo build --profile checked --package cohort-server
 	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_SECONDS=$(SECONDS) cargo test --profile checked \
 	    --package cohort-blackbox --test locking -- --nocapture
+
+compare: tools-test rocksdb
+	cargo build --profile checked --package cohort-server
+	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_SECONDS=$(SECONDS) $(if $(SEED),COHORT_SEED=$(SEED)) COHORT_DIFFERENCES=100 \
+	    cargo test --profile checked --package cohort-blackbox --test same_answers_random -- --nocapture
 
 # Inputs found on the way, and how many executions there were, stay in the cache folder; those that are kept are in
 # crates/fuzz/corpus. Without a sanitizer, since only unsafe code needs one, so that the stable toolchain does. A

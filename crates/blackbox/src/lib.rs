@@ -19,6 +19,7 @@
 //! | `COHORT_SEED` | the seed of the random tests; otherwise taken from the clock and printed |
 //! | `COHORT_ROUNDS` | rounds of the tests that kill the server |
 //! | `COHORT_SECONDS` | how long a random comparison goes on, with fresh seeds |
+//! | `COHORT_DIFFERENCES` | how many differences end that of generated statements |
 
 pub mod check;
 pub mod load;

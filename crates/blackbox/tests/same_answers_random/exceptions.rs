@@ -1,0 +1,202 @@
+//! Where MariaDB 10.11 answers otherwise and is not followed, each with the reason.
+
+use crate::answer::{Answer, Kind, Outcome};
+
+/// A difference that is meant.
+pub struct Exception {
+    pub reason: &'static str,
+    pub applies: fn(&Difference<'_>) -> bool,
+}
+
+/// Warnings, or errors, that only one of the servers gives.
+struct Codes {
+    reason: &'static str,
+    ours: &'static [u16],
+    theirs: &'static [u16],
+    /// Which statements.
+    when: fn(&str) -> bool,
+}
+
+/// A difference to judge.
+pub struct Difference<'a> {
+    pub sql: &'a str,
+    pub kind: Kind,
+    pub ours: &'a Answer,
+    pub theirs: &'a Answer,
+}
+
+const CODES: &[Codes] = &[
+    Codes {
+        reason: "the logarithm of a number that has none is 3020 in 8.0, division by zero or nothing in MariaDB",
+        ours: &[3020],
+        theirs: &[0, 1365],
+        when: |sql| sql.contains("LN(") || sql.contains("LOG"),
+    },
+    Codes {
+        reason: "8.0 warns of each row that UPDATE IGNORE leaves for a duplicate, MariaDB does not",
+        ours: &[1062],
+        theirs: &[],
+        when: |sql| sql.starts_with("UPDATE IGNORE"),
+    },
+    Codes {
+        reason: "MariaDB notes that a negative integer was cast to an unsigned one",
+        ours: &[],
+        theirs: &[1105],
+        when: |sql| sql.contains("AS UNSIGNED)"),
+    },
+    Codes {
+        reason: "MariaDB warns of a zero date in a column that something is added to",
+        ours: &[0],
+        theirs: &[1292],
+        when: |sql| sql.contains("INTERVAL"),
+    },
+    Codes {
+        reason: "a DECIMAL beyond BIGINT that is cast to an integer: 8.0 warns, MariaDB does not",
+        ours: &[1292],
+        theirs: &[],
+        when: |sql| sql.contains("SIGNED)"),
+    },
+    Codes {
+        reason: "not mended yet: arguments that ELT, FIELD and INTERVAL have no need for are evaluated",
+        ours: &[1292, 1365],
+        theirs: &[],
+        when: |sql| sql.contains("ELT(") || sql.contains("INTERVAL(") || sql.contains("FIELD("),
+    },
+    Codes {
+        reason: "not mended yet: a text that is compared with NULL is not converted, and does not warn",
+        ours: &[],
+        theirs: &[1292],
+        when: |sql| sql.starts_with("SELECT"),
+    },
+    Codes {
+        reason: "COUNT of a constant does not evaluate it in MariaDB",
+        ours: &[1264, 1292, 1365, 1441],
+        theirs: &[],
+        when: |sql| sql.contains("COUNT("),
+    },
+    Codes {
+        reason: "a text that begins with a number into a DECIMAL is 1366 in 8.0, 1265 in MariaDB",
+        ours: &[1366],
+        theirs: &[1265],
+        when: |sql| !sql.starts_with("SELECT"),
+    },
+    Codes {
+        reason: "a text that is no number into a FLOAT or DOUBLE is 1265 in 8.0, 1366 in MariaDB",
+        ours: &[1265],
+        theirs: &[1366],
+        when: |sql| !sql.starts_with("SELECT"),
+    },
+];
+
+/// Every other exception.
+const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        reason: "8.0 is strict when it evaluates a constant condition of a change, MariaDB is not yet",
+        applies: |difference| {
+            matches!(difference.errors(), (1264 | 1292 | 1365 | 1441, _) | (_, 1292 | 1365 | 1441 | 1916))
+                && !difference.sql.starts_with("SELECT")
+                && [" WHERE ", " LIMIT ", " AS CHAR("].iter().any(|clause| difference.sql.contains(clause))
+        },
+    },
+    Exception {
+        reason: "not mended yet: REPLACE of a row by the same counts as one row in MariaDB",
+        applies: |difference| difference.kind == Kind::Affected && difference.sql.starts_with("REPLACE"),
+    },
+    Exception {
+        reason: "not mended yet: INSERT IGNORE and REPLACE that make no id report none in MariaDB",
+        applies: |difference| difference.kind == Kind::InsertId && !difference.sql.starts_with("INSERT INTO"),
+    },
+    Exception {
+        reason: "integers of both signs are DECIMAL in MariaDB, BIGINT in 8.0 if all of them fit",
+        applies: |difference| {
+            let declared = difference.kind == Kind::Columns && difference.ours.to_string().contains("LONGLONG");
+            (declared || difference.errors() == (1690, 0))
+                && difference.theirs.to_string().contains("NEWDECIMAL .0]")
+                && ["IF", "COALESCE", "CASE", "LEAST", "GREATEST", "-"].iter().any(|name| difference.sql.contains(name))
+        },
+    },
+    Exception {
+        reason: "whether CEIL and FLOOR of an unsigned DECIMAL's difference are declared unsigned",
+        applies: |difference| {
+            difference.kind == Kind::Columns
+                && ["CEIL(", "FLOOR("].iter().any(|name| difference.sql.contains(name))
+                && difference.ours.to_string().contains("LONGLONG")
+        },
+    },
+    Exception {
+        reason: "which arguments the errors 1267, 1270 and 1271 count",
+        applies: |difference| {
+            let illegal_mix = |errno| matches!(errno, 1267 | 1270 | 1271);
+            illegal_mix(difference.errors().0) && illegal_mix(difference.errors().1)
+        },
+    },
+    Exception {
+        reason: "not mended yet: the right operand is evaluated although the left one is NULL",
+        applies: |difference| difference.errors() == (1690, 0) && difference.theirs.to_string().contains("NULL"),
+    },
+    Exception {
+        reason: "whether what is out of range is evaluated although no row asks for it is a matter of plans",
+        applies: |difference| {
+            let clauses = [" WHERE ", " LIMIT ", "ORDER BY COALESCE", "COUNT(", "SUM(", "AVG(", "MIN(", "MAX("];
+            matches!(difference.errors(), (1690, _) | (_, 1690))
+                && clauses.iter().any(|clause| difference.sql.contains(clause))
+        },
+    },
+    Exception {
+        reason: "MIN and MAX of what is no date give the zero date in MariaDB, NULL in 8.0",
+        applies: |difference| {
+            difference.kind == Kind::Rows
+                && (difference.sql.contains("MIN(") || difference.sql.contains("MAX("))
+                && difference.theirs.to_string().contains("0000-00-00")
+        },
+    },
+    Exception {
+        reason: "CAST AS CHAR has the connection's collation and contradicts a column's in 8.0, in MariaDB it gives way",
+        applies: |difference| {
+            matches!(difference.errors().0, 1267 | 1270 | 1271) && difference.sql.contains(" AS CHAR")
+        },
+    },
+];
+
+impl Difference<'_> {
+    /// The errors of both; 0 for none.
+    fn errors(&self) -> (u16, u16) {
+        let errno = |answer: &Answer| match answer.outcome {
+            Outcome::Refused { errno, .. } => errno,
+            _ => 0,
+        };
+        (errno(self.ours), errno(self.theirs))
+    }
+
+    /// Codes that only one of them gives.
+    fn codes(&self) -> (Vec<u16>, Vec<u16>) {
+        if self.kind == Kind::Error {
+            let (ours, theirs) = self.errors();
+            return (vec![ours], vec![theirs]);
+        }
+        let only =
+            |a: &Answer, b: &Answer| a.warnings.iter().copied().filter(|code| !b.warnings.contains(code)).collect();
+        (only(self.ours, self.theirs), only(self.theirs, self.ours))
+    }
+}
+
+/// Why a difference is meant, if it is.
+pub fn reason(difference: &Difference<'_>) -> Option<&'static str> {
+    if let Some(exception) = EXCEPTIONS.iter().find(|exception| (exception.applies)(difference)) {
+        return Some(exception.reason);
+    }
+    if !matches!(difference.kind, Kind::Error | Kind::Warnings) {
+        return None;
+    }
+    let (ours, theirs) = difference.codes();
+    let meant: Vec<&Codes> = CODES
+        .iter()
+        .filter(|codes| (codes.when)(difference.sql))
+        .filter(|codes| {
+            codes.ours.iter().any(|code| ours.contains(code)) || codes.theirs.iter().any(|code| theirs.contains(code))
+        })
+        .collect();
+    let covered = ours.iter().all(|code| meant.iter().any(|codes| codes.ours.contains(code)))
+        && theirs.iter().all(|code| meant.iter().any(|codes| codes.theirs.contains(code)));
+    if covered { meant.first().map(|codes| codes.reason) } else { None }
+}

@@ -1,0 +1,345 @@
+//! Tables and statements of the grammar, by chance.
+
+use cohort_blackbox::rng::Rng;
+
+use crate::grammar::{self, Class, Operand, choose};
+use crate::tree::{Literal, Tree};
+
+/// How deep expressions are nested, at most.
+const DEPTH: u32 = 3;
+
+pub struct Column {
+    pub name: String,
+    pub class: Class,
+    nullable: bool,
+}
+
+impl Column {
+    fn is_temporal(&self) -> bool {
+        matches!(self.class, Class::Date | Class::DateTime | Class::Time | Class::Year)
+    }
+}
+
+/// A table to generate statements for: `id` is its primary key, the columns are the others.
+pub struct Table {
+    pub create: Tree,
+    columns: Vec<Column>,
+    pub auto_increment: bool,
+}
+
+/// Whether something of a number of percent happens, as an optional part.
+fn perhaps(rng: &mut Rng, percent: u64, part: impl FnOnce(&mut Rng) -> Vec<Tree>) -> Tree {
+    Tree::Optional(if rng.chance(percent) { part(rng) } else { Vec::new() })
+}
+
+impl Table {
+    pub fn generate(rng: &mut Rng) -> Table {
+        let auto_increment = rng.chance(50);
+        let key = if auto_increment { "id INT AUTO_INCREMENT PRIMARY KEY" } else { "id INT PRIMARY KEY" };
+        let (mut parts, mut columns) = (vec![Tree::from(key)], Vec::new());
+        for at in 0..3 + rng.below(5) {
+            let name = format!("c{at}");
+            let (class, types) = choose(rng, grammar::COLUMN_TYPES);
+            let column_type = choose(rng, types);
+            let lob = column_type.ends_with("TEXT") || column_type.ends_with("BLOB");
+            let nullable = column_type.ends_with("NULL") || rng.chance(60);
+            let definition = vec![
+                Tree::from(format!("{name} {column_type}")),
+                Tree::Optional(if nullable { Vec::new() } else { vec![Tree::from(" NOT NULL")] }),
+                // A default that does not fit is refused: by both.
+                perhaps(rng, if lob { 0 } else { 30 }, |rng| {
+                    let mut value = grammar::value(rng, class);
+                    if matches!(value, Literal::Null | Literal::Temporal(..) | Literal::Bytes(_)) {
+                        value = Literal::Number("1".to_owned());
+                    }
+                    vec![Tree::from(" DEFAULT "), Tree::Literal(value)]
+                }),
+            ];
+            parts.push(Tree::OfColumn(name.clone(), Box::new(Tree::Sequence(definition))));
+            let prefix = if lob { "(5)" } else { "" };
+            if rng.chance(30) {
+                let unique = if rng.chance(40) { "UNIQUE " } else { "" };
+                let index = Tree::from(format!("{unique}KEY k{at} ({name}{prefix})"));
+                parts.push(Tree::OfColumn(name.clone(), Box::new(index)));
+            }
+            columns.push(Column { name, class, nullable });
+        }
+        let engine = perhaps(rng, 30, |_| vec![Tree::from(" ENGINE=redb")]);
+        let collation =
+            perhaps(rng, 60, |rng| vec![Tree::from(format!(" COLLATE={}", choose(rng, grammar::COLLATIONS)))]);
+        let create = Tree::Sequence(vec![
+            Tree::from("CREATE TABLE t ("),
+            Tree::List(", ", parts),
+            Tree::from(")"),
+            collation,
+            engine,
+        ]);
+        Table { create, columns, auto_increment }
+    }
+
+    /// An expression of this class over the columns.
+    fn expression(&self, rng: &mut Rng, class: Class, depth: u32) -> Tree {
+        let templates = grammar::EXPRESSIONS.iter().find(|(of, _)| *of == class).map_or(&[][..], |(_, list)| list);
+        if depth == 0 || templates.is_empty() || rng.chance(35) {
+            let of_class: Vec<&Column> = self.columns.iter().filter(|column| column.class == class).collect();
+            return match of_class.as_slice() {
+                [] => Tree::Literal(grammar::known(rng, class)),
+                _ if rng.chance(35) => Tree::Literal(grammar::known(rng, class)),
+                found => Tree::Expression(class, vec![Tree::from(choose(rng, found).name.as_str())]),
+            };
+        }
+        let template = choose(rng, templates);
+        self.fill(rng, class, template, depth - 1)
+    }
+
+    /// The expression of a template.
+    fn fill(&self, rng: &mut Rng, class: Class, template: &str, depth: u32) -> Tree {
+        let mut pieces = template.split('$');
+        let mut parts = vec![Tree::from(pieces.next().unwrap_or_default())];
+        for piece in pieces {
+            let mut chars = piece.chars();
+            let letter = chars.next().expect("a letter follows a dollar sign");
+            parts.push(match grammar::operand(letter) {
+                Operand::Of(classes) => {
+                    let class = choose(rng, classes);
+                    self.expression(rng, class, depth)
+                }
+                Operand::Count => Tree::Literal(grammar::count(rng)),
+                Operand::Unit => Tree::from(choose(rng, grammar::UNITS)),
+                Operand::DateText => Tree::Literal(grammar::date_text(rng)),
+                Operand::Collation => Tree::from(choose(rng, grammar::COLLATIONS)),
+            });
+            parts.push(Tree::from(chars.as_str()));
+        }
+        Tree::Expression(class, parts)
+    }
+
+    fn any(&self, rng: &mut Rng) -> Tree {
+        let Operand::Of(classes) = grammar::operand('x') else { unreachable!() };
+        let class = choose(rng, classes);
+        self.expression(rng, class, DEPTH)
+    }
+
+    fn condition(&self, rng: &mut Rng) -> Tree {
+        self.expression(rng, Class::Condition, DEPTH)
+    }
+
+    fn filter(&self, rng: &mut Rng, percent: u64) -> Tree {
+        perhaps(rng, percent, |rng| vec![Tree::from(" WHERE "), self.condition(rng)])
+    }
+
+    /// Rows in an order that is the same everywhere.
+    fn ordered(&self, rng: &mut Rng) -> Tree {
+        perhaps(rng, 100, |rng| {
+            let first = perhaps(rng, 50, |rng| {
+                let descending = if rng.chance(50) { " DESC" } else { "" };
+                // A bare number would be the place of a column.
+                vec![Tree::from("COALESCE("), self.any(rng), Tree::from(format!("){descending}, "))]
+            });
+            let limit = perhaps(rng, 40, |rng| vec![Tree::from(format!(" LIMIT {}", rng.below(6)))]);
+            vec![Tree::from(" ORDER BY "), first, Tree::from("id"), limit]
+        })
+    }
+
+    /// The value that a statement gives to a column.
+    fn assigned(&self, rng: &mut Rng, column: &Column) -> Tree {
+        match rng.below(10) {
+            0..5 => Tree::Literal(grammar::value(rng, column.class)),
+            5..8 => self.expression(rng, column.class, 2),
+            8 => Tree::from("DEFAULT"),
+            _ if column.is_temporal() => self.expression(rng, Class::Text, 2),
+            // How a DECIMAL that CASE made of an integer is written into a string is not compared.
+            _ if matches!(column.class, Class::Text | Class::Bytes) => self.expression(rng, Class::Integer, 2),
+            // How a date is rounded to an integer is up to MariaDB's SQL mode.
+            _ => {
+                let class = choose(rng, &[Class::Integer, Class::Decimal, Class::Text]);
+                self.expression(rng, class, DEPTH)
+            }
+        }
+    }
+
+    fn assignments(&self, rng: &mut Rng) -> Tree {
+        let items = (0..1 + rng.below(2))
+            .map(|_| {
+                let column = &self.columns[rng.below(self.columns.len() as u64) as usize];
+                let value = self.assigned(rng, column);
+                let assignment = vec![Tree::from(format!("{} = ", column.name)), value];
+                Tree::OfColumn(column.name.clone(), Box::new(Tree::Sequence(assignment)))
+            })
+            .collect();
+        Tree::List(", ", items)
+    }
+
+    /// A statement that changes rows.
+    pub fn change(&self, rng: &mut Rng) -> Tree {
+        match rng.below(10) {
+            0..5 => self.insert(rng),
+            5 => self.insert_select(rng),
+            6..9 => self.update(rng),
+            _ => self.delete(rng),
+        }
+    }
+
+    fn insert(&self, rng: &mut Rng) -> Tree {
+        let verb = choose(rng, &["INSERT", "INSERT", "INSERT IGNORE", "REPLACE"]);
+        let named: Vec<&Column> = self.columns.iter().filter(|_| rng.chance(85)).collect();
+        // How many ids rows use up that are skipped is not compared yet.
+        let with_id = true;
+        let of_column = |column: &Column, tree: Tree| Tree::OfColumn(column.name.clone(), Box::new(tree));
+        let id_name = if with_id { Some(Tree::from("id")) } else { None };
+        let names =
+            id_name.into_iter().chain(named.iter().map(|column| of_column(column, Tree::from(column.name.as_str()))));
+        let names = Tree::List(", ", names.collect());
+        let rows = (0..1 + rng.below(4)).map(|_| {
+            let id = with_id.then(|| Tree::Literal(Literal::Number((1 + rng.below(20)).to_string())));
+            let mut items: Vec<Tree> = id.into_iter().collect();
+            for column in &named {
+                // A column has no value in a row that is being made.
+                let value = match rng.below(20) {
+                    0 => Tree::from("DEFAULT"),
+                    1 if column.is_temporal() => Tree::Literal(grammar::literal(rng, Class::Text)),
+                    1 => {
+                        let class = choose(rng, &[Class::Integer, Class::Decimal, Class::Text]);
+                        Tree::Literal(grammar::literal(rng, class))
+                    }
+                    _ => Tree::Literal(grammar::value(rng, column.class)),
+                };
+                // What becomes of NULL where there can be none is not compared yet.
+                let value = match value {
+                    Tree::Literal(Literal::Null) if !column.nullable => Tree::Literal(grammar::simple(column.class)),
+                    value => value,
+                };
+                items.push(of_column(column, value));
+            }
+            Tree::Sequence(vec![Tree::from("("), Tree::List(", ", items), Tree::from(")")])
+        });
+        let rows: Vec<Tree> = rows.collect();
+        Tree::Sequence(vec![
+            Tree::from(format!("{verb} INTO t (")),
+            names,
+            Tree::from(") VALUES "),
+            Tree::List(", ", rows),
+        ])
+    }
+
+    fn insert_select(&self, rng: &mut Rng) -> Tree {
+        let verb = choose(rng, &["INSERT", "INSERT IGNORE", "REPLACE"]);
+        let named: Vec<&Column> = self.columns.iter().filter(|_| rng.chance(80)).collect();
+        let (mut names, mut values) = (vec![Tree::from("id")], vec![Tree::from(format!("id + {}", rng.below(20)))]);
+        for column in named {
+            names.push(Tree::OfColumn(column.name.clone(), Box::new(Tree::from(column.name.as_str()))));
+            let value =
+                if column.nullable { self.expression(rng, column.class, 1) } else { Tree::from(column.name.as_str()) };
+            values.push(Tree::OfColumn(column.name.clone(), Box::new(value)));
+        }
+        Tree::Sequence(vec![
+            Tree::from(format!("{verb} INTO t (")),
+            Tree::List(", ", names),
+            Tree::from(") SELECT "),
+            Tree::List(", ", values),
+            Tree::from(" FROM t"),
+            self.filter(rng, 60),
+            Tree::from(format!(" ORDER BY id LIMIT {}", 1 + rng.below(3))),
+        ])
+    }
+
+    fn update(&self, rng: &mut Rng) -> Tree {
+        let ignore = perhaps(rng, 20, |_| vec![Tree::from(" IGNORE")]);
+        Tree::Sequence(vec![
+            Tree::from("UPDATE"),
+            ignore,
+            Tree::from(" t SET "),
+            self.assignments(rng),
+            self.filter(rng, 80),
+            // Which row fails first depends on the order.
+            Tree::from(" ORDER BY id"),
+            perhaps(rng, 30, |rng| vec![Tree::from(format!(" LIMIT {}", rng.below(4)))]),
+        ])
+    }
+
+    fn delete(&self, rng: &mut Rng) -> Tree {
+        Tree::Sequence(vec![
+            Tree::from("DELETE FROM t"),
+            self.filter(rng, 95),
+            Tree::from(" ORDER BY id"),
+            perhaps(rng, 60, |rng| vec![Tree::from(format!(" LIMIT {}", rng.below(4)))]),
+        ])
+    }
+
+    /// A statement that reads rows.
+    pub fn query(&self, rng: &mut Rng) -> Tree {
+        match rng.below(20) {
+            0..5 => return self.aggregate(rng),
+            5 => return self.distinct(rng),
+            _ => {}
+        }
+        let items = (0..1 + rng.below(4))
+            .map(|at| Tree::Sequence(vec![self.any(rng), Tree::from(format!(" AS e{at}"))]))
+            .collect();
+        Tree::Sequence(vec![
+            Tree::from("SELECT "),
+            Tree::List(", ", items),
+            Tree::from(" FROM t"),
+            self.filter(rng, 60),
+            self.ordered(rng),
+        ])
+    }
+
+    /// Of values that are written alike if they are equal. No decimals: MariaDB's temporary tables have columns too
+    /// narrow for some.
+    fn distinct(&self, rng: &mut Rng) -> Tree {
+        let items = (0..1 + rng.below(2))
+            .map(|at| {
+                let class = choose(rng, &[Class::Integer, Class::Date, Class::DateTime, Class::Condition]);
+                Tree::Sequence(vec![self.expression(rng, class, 2), Tree::from(format!(" AS e{at}"))])
+            })
+            .collect();
+        Tree::Sequence(vec![
+            Tree::from("SELECT DISTINCT "),
+            Tree::List(", ", items),
+            Tree::from(" FROM t"),
+            self.filter(rng, 40),
+        ])
+    }
+
+    fn aggregate(&self, rng: &mut Rng) -> Tree {
+        let templates = [
+            "COUNT($x)",
+            "COUNT(DISTINCT $x)",
+            "SUM($i)",
+            "SUM($m)",
+            "MIN($i)",
+            "MAX($f)",
+            "MIN($d)",
+            "MAX($t)",
+            "SUM(DISTINCT $i)",
+            "AVG($i)",
+            "MAX(LENGTH($s))",
+            "COUNT(*)",
+            "MAX($c)",
+            "MIN(HEX($s))",
+        ];
+        let mut items: Vec<Tree> = (0..1 + rng.below(3))
+            .map(|at| {
+                let template = choose(rng, &templates);
+                Tree::Sequence(vec![self.fill(rng, Class::Integer, template, 2), Tree::from(format!(" AS a{at}"))])
+            })
+            .collect();
+        let key = &self.columns[rng.below(self.columns.len() as u64) as usize];
+        let group = perhaps(rng, 60, |rng| {
+            // Which of several equal strings stands for a group is not defined.
+            if !matches!(key.class, Class::Text) {
+                items.push(Tree::from(key.name.as_str()));
+            }
+            let having = perhaps(rng, 30, |_| vec![Tree::from(" HAVING COUNT(*) > 1")]);
+            vec![Tree::from(format!(" GROUP BY {}", key.name)), having]
+        });
+        Tree::Sequence(vec![
+            Tree::from("SELECT "),
+            Tree::List(", ", items),
+            Tree::from(" FROM t"),
+            self.filter(rng, 40),
+            group,
+        ])
+    }
+}

@@ -1,0 +1,600 @@
+//! What is generated, as tables: types, constants and expressions.
+//!
+//! In an expression `$` and a letter stand for an operand of a [`Class`], or of one of several: see [`operand`].
+//! Operands are not put into parentheses, so that precedence is compared too.
+
+use cohort_blackbox::rng::Rng;
+
+use crate::tree::Literal;
+
+/// What kind of value an expression has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Integer,
+    Decimal,
+    Double,
+    Text,
+    Bytes,
+    Date,
+    DateTime,
+    Time,
+    Year,
+    Condition,
+}
+
+use Class::{Bytes, Condition, Date, DateTime, Decimal, Double, Integer, Text, Time, Year};
+
+/// What an operand may be.
+pub enum Operand {
+    Of(&'static [Class]),
+    /// A small number, written out: a count or a place.
+    Count,
+    /// A unit of INTERVAL.
+    Unit,
+    /// A text that is a date, perhaps with a time.
+    DateText,
+    Collation,
+}
+
+/// The meaning of a letter.
+pub fn operand(letter: char) -> Operand {
+    use Operand::Of;
+    match letter {
+        'i' => Of(&[Integer]),
+        'm' => Of(&[Decimal]),
+        'f' => Of(&[Double]),
+        's' => Of(&[Text]),
+        'b' => Of(&[Bytes]),
+        'd' => Of(&[Date]),
+        't' => Of(&[DateTime]),
+        'c' => Of(&[Time]),
+        'y' => Of(&[Year]),
+        'w' => Of(&[Condition]),
+        'n' => Of(&[Integer, Integer, Decimal, Double]),
+        'e' => Of(&[Integer, Decimal]),
+        'p' => Of(&[Integer, Decimal, Text]),
+        'o' => Of(&[Date, DateTime]),
+        'x' => Of(&[Integer, Decimal, Text, Text, Date, DateTime]),
+        'k' => Operand::Count,
+        'u' => Operand::Unit,
+        'D' => Operand::DateText,
+        'C' => Operand::Collation,
+        other => panic!("no operand is called {other}"),
+    }
+}
+
+/// Types of columns.
+pub const COLUMN_TYPES: &[(Class, &[&str])] = &[
+    (Integer, &["TINYINT", "TINYINT UNSIGNED", "SMALLINT", "SMALLINT UNSIGNED", "MEDIUMINT", "MEDIUMINT UNSIGNED"]),
+    (Integer, &["INT", "INT", "INT UNSIGNED", "BIGINT", "BIGINT UNSIGNED"]),
+    (Decimal, &["DECIMAL(5,2)", "DECIMAL(10,0)", "DECIMAL(20,6) UNSIGNED", "DECIMAL(20,4)", "DECIMAL(18,9)"]),
+    (Double, &["DOUBLE", "DOUBLE", "DOUBLE UNSIGNED"]),
+    (Text, &["VARCHAR(20)", "VARCHAR(5)", "CHAR(10)", "CHAR(3)", "TEXT", "TINYTEXT"]),
+    (Text, &["VARCHAR(20)", "VARCHAR(10)", "CHAR(8)"]),
+    (Bytes, &["VARBINARY(20)", "BINARY(4)", "BLOB"]),
+    (Date, &["DATE"]),
+    (DateTime, &["DATETIME", "DATETIME(3)", "DATETIME(6)", "TIMESTAMP NULL", "TIMESTAMP(2) NULL"]),
+    (Time, &["TIME", "TIME(1)", "TIME(6)"]),
+];
+
+/// Collations of tables, and to choose from in an expression.
+pub const COLLATIONS: &[&str] = &["utf8mb4_general_ci", "utf8mb4_bin", "utf8mb4_0900_ai_ci", "utf8mb4_0900_bin"];
+
+pub const UNITS: &[&str] = &["MICROSECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"];
+
+/// Expressions by the class of their value.
+pub const EXPRESSIONS: &[(Class, &[&str])] = &[
+    (
+        Integer,
+        &[
+            "$i + $i",
+            "$i - $i",
+            "$i * $i",
+            "$i DIV $i",
+            "($i % $i)",
+            "MOD($i, $i)",
+            "($i)",
+            "~$i",
+            "$i & $i",
+            "$i | $i",
+            "$i ^ $i",
+            "($i << $k)",
+            "($i >> $k)",
+            "ABS($i)",
+            "SIGN($n)",
+            "CEIL($e)",
+            "FLOOR($e)",
+            "ROUND($e)",
+            "BIT_COUNT($i)",
+            "LENGTH($s)",
+            "CHAR_LENGTH($s)",
+            "OCTET_LENGTH($b)",
+            "BIT_LENGTH($s)",
+            "ASCII($s)",
+            "ORD($s)",
+            "CRC32($s)",
+            "INSTR($s, 'b')",
+            "FIELD($s, $s, $s)",
+            "STRCMP($s, $s)",
+            "INTERVAL($i, $i, $i)",
+            "CAST($p AS SIGNED)",
+            "CAST($p AS UNSIGNED)",
+            "IF($w, $i, $i)",
+            "IFNULL($i, $i)",
+            "COALESCE($i, $i, $i)",
+            "NULLIF($i, $i)",
+            "GREATEST($i, $i)",
+            "LEAST($i, $i, $i)",
+            "CASE WHEN $w THEN $i ELSE $i END",
+            "CASE $i WHEN $i THEN $i WHEN $i THEN $i END",
+            "DATEDIFF($o, $o)",
+            "TO_DAYS($o)",
+            "DAYOFWEEK($o)",
+            "WEEKDAY($o)",
+            "DAYOFYEAR($o)",
+            "WEEK($o)",
+            "WEEK($o, $k)",
+            "YEARWEEK($o)",
+            "WEEKOFYEAR($o)",
+            "YEAR($o)",
+            "MONTH($o)",
+            "QUARTER($o)",
+            "DAY($o)",
+            "HOUR($t)",
+            "MINUTE($t)",
+            "SECOND($t)",
+            "MICROSECOND($t)",
+            "TIME_TO_SEC(CAST($c AS TIME))",
+            "TO_SECONDS($o)",
+            "TIMESTAMPDIFF($u, $o, $o)",
+            "EXTRACT(YEAR_MONTH FROM $o)",
+            "EXTRACT(DAY_HOUR FROM $t)",
+            "($w)",
+            "($d + 0)",
+        ],
+    ),
+    (
+        Decimal,
+        &[
+            "$m + $m",
+            "$m - $m",
+            "$m * $m",
+            "$m + $i",
+            "$i - $m",
+            "$m * $i",
+            "(ABS($m) % $m)",
+            "-$m",
+            "($m)",
+            "ABS($m)",
+            "ROUND($m, $k)",
+            "TRUNCATE($m, $k)",
+            "CAST($x AS DECIMAL(10,2))",
+            "CAST($n AS DECIMAL(30,10))",
+            "IF($w, $m, $i)",
+            "IFNULL($m, $i)",
+            "COALESCE($m, $m)",
+            "NULLIF($m, $m)",
+            "GREATEST($m, $m)",
+            "LEAST($m, $m)",
+            "CASE WHEN $w THEN $m ELSE $i END",
+        ],
+    ),
+    (
+        Double,
+        &[
+            "$f + $f",
+            "$f - $n",
+            "$f * $n",
+            "$f / $f",
+            "-$f",
+            "($f)",
+            "ABS($f)",
+            "ROUND(MOD($f, 100000), 3)",
+            "TRUNCATE(MOD($f, 100000), 2)",
+            "CEIL($f)",
+            "FLOOR($f)",
+            "ROUND($f)",
+            "ROUND(SQRT($n), 6)",
+            "POW($n, 2)",
+            "ROUND(SIN($n), 6)",
+            "ROUND(COS($n), 6)",
+            "ROUND(ATAN($n), 6)",
+            "ROUND(ATAN2($n, $n), 6)",
+            "ROUND(LN($n), 6)",
+            "ROUND(LOG($n, $n), 6)",
+            "ROUND(LOG2($n), 6)",
+            "ROUND(LOG10($n), 6)",
+            "ROUND(DEGREES($n % 1000), 3)",
+            "ROUND(RADIANS($n % 1000), 6)",
+            "ROUND(ASIN($n), 6)",
+            "CAST($x AS DOUBLE)",
+            "IF($w, $f, $n)",
+            "IFNULL($f, $n)",
+            "COALESCE($f, $f)",
+            "GREATEST($f, $n)",
+            "$s + 0",
+            "$s * $n",
+            "CASE WHEN $w THEN $f ELSE $n END",
+        ],
+    ),
+    (
+        Text,
+        &[
+            "CONCAT($s, $s)",
+            "CONCAT($s, $x)",
+            "UPPER($s)",
+            "LOWER($s)",
+            "LEFT($s, $k)",
+            "RIGHT($s, $k)",
+            "SUBSTRING($s, $k)",
+            "SUBSTRING($s, $k, $k)",
+            "MID($s, $k, $k)",
+            "SUBSTRING_INDEX($s, $s, $k)",
+            "TRIM($s)",
+            "LTRIM($s)",
+            "RTRIM($s)",
+            "TRIM(LEADING $s FROM $s)",
+            "TRIM(BOTH $s FROM $s)",
+            "REPLACE($s, $s, 'x')",
+            "REPEAT($s, $k)",
+            "SPACE($k)",
+            "LPAD($s, $k, 'xy')",
+            "RPAD($s, $k, ' ')",
+            "REVERSE($s)",
+            "HEX($s)",
+            "HEX($i)",
+            "BIN($i)",
+            "OCT($i)",
+            "QUOTE($s)",
+            "INSERT($s, $k, $k, $s)",
+            "ELT($k, $s, $s)",
+            "MD5($s)",
+            "LOWER(CAST($x AS CHAR))",
+            "UPPER(CAST($x AS CHAR(4)))",
+            "IF($w, $s, $s)",
+            "IFNULL($s, $s)",
+            "CASE WHEN $w THEN $s ELSE $s END",
+            "DATE_FORMAT($o, '%Y-%m-%d %H:%i:%s.%f')",
+            "DATE_FORMAT($o, '%a %b %c %D %e %j %M %p %r %U %u %V %v %W %w %X %x %y %%')",
+            "DAYNAME($o)",
+            "MONTHNAME($o)",
+            "CONCAT($m)",
+            "CONCAT($t)",
+            "CONCAT($c)",
+            "FORMAT($e, $k)",
+            "IF($w, $s, $e)",
+            "CONCAT($s) COLLATE $C",
+        ],
+    ),
+    (
+        Bytes,
+        &[
+            "CAST($s AS BINARY)",
+            "CONCAT($b, $b)",
+            "UNHEX(HEX($s))",
+            "CAST($x AS BINARY)",
+            "LEFT($b, $k)",
+            "REVERSE($b)",
+        ],
+    ),
+    (
+        Date,
+        &[
+            "DATE($t)",
+            "LAST_DAY($o)",
+            "$d + INTERVAL $k DAY",
+            "$d - INTERVAL $k MONTH",
+            "FROM_DAYS(TO_DAYS($d))",
+            "MAKEDATE($k, $k)",
+            "CAST($D AS DATE)",
+            "CAST($t AS DATE)",
+            "IF($w, $d, $d)",
+            "IFNULL($d, $d)",
+            "COALESCE($d, $d)",
+            "GREATEST($d, $d)",
+            "NULLIF($d, $d)",
+        ],
+    ),
+    (
+        DateTime,
+        &[
+            "$t + INTERVAL $k $u",
+            "$o - INTERVAL $k $u",
+            "$d + INTERVAL $k HOUR",
+            "TIMESTAMP($o)",
+            "CAST($D AS DATETIME)",
+            "CAST($o AS DATETIME(3))",
+            "CAST($o AS DATETIME)",
+            "IF($w, $t, $t)",
+            "IFNULL($t, $t)",
+            "IF($w, $t, $d)",
+            "GREATEST($t, $t)",
+            "DATE_ADD($t, INTERVAL $k $u)",
+            "FROM_UNIXTIME($k * 100000)",
+        ],
+    ),
+    (
+        Time,
+        &[
+            "TIME($t)",
+            "SEC_TO_TIME($k * 1000)",
+            "MAKETIME($k, $k, $k)",
+            "CAST($d AS TIME)",
+            "CAST($t AS TIME(6))",
+            "IF($w, $c, $c)",
+            "IFNULL($c, $c)",
+        ],
+    ),
+    (Year, &[]),
+    (
+        Condition,
+        &[
+            "$n = $n",
+            "$n <> $n",
+            "$n < $n",
+            "$n <= $n",
+            "$n > $n",
+            "$n >= $n",
+            "$n <=> $n",
+            "$s = $s",
+            "$s <> $s",
+            "$s < $s",
+            "$s >= $s",
+            "$s <=> $s",
+            "$d = $d",
+            "$o < $o",
+            "$o >= $o",
+            "$t <=> $o",
+            "$c = $c",
+            "$c < $c",
+            "$b = $b",
+            "$b < $b",
+            "$s = $n",
+            "$n < $s",
+            "$x IS NULL",
+            "$x IS NOT NULL",
+            "$w AND $w",
+            "$w OR $w",
+            "$w XOR $w",
+            "NOT $w",
+            "($w)",
+            "NOT ($w)",
+            "!($w)",
+            "$w IS TRUE",
+            "$w IS NOT FALSE",
+            "$w IS UNKNOWN",
+            "$i IN ($i, $i, $i)",
+            "$i NOT IN ($i, $i)",
+            "$s IN ($s, $s)",
+            "$s NOT IN ($s, $s)",
+            "$m IN ($m, $m)",
+            "$d IN ($d, $d)",
+            "$i BETWEEN $i AND $i",
+            "$s BETWEEN $s AND $s",
+            "$d BETWEEN $d AND $d",
+            "$m NOT BETWEEN $m AND $i",
+            "$s LIKE $s",
+            "$s NOT LIKE $s",
+            "$s LIKE CONCAT($s, '%')",
+            "ISNULL($x)",
+            "$n",
+            "$s LIKE '%a_%'",
+            "$s LIKE 'a%'",
+            "$y = $i",
+            "$y < $y",
+        ],
+    ),
+];
+
+const SMALL: &[&str] = &["0", "1", "1", "2", "3", "5", "7", "10", "-1", "-2"];
+
+const INTEGERS: &[&str] = &[
+    "0",
+    "1",
+    "2",
+    "3",
+    "7",
+    "10",
+    "-1",
+    "-2",
+    "-7",
+    "12",
+    "99",
+    "100",
+    "127",
+    "128",
+    "-128",
+    "-129",
+    "255",
+    "256",
+    "32767",
+    "-32768",
+    "65535",
+    "65536",
+    "8388607",
+    "16777215",
+    "2147483647",
+    "-2147483648",
+    "4294967295",
+    "4294967296",
+    "9223372036854775807",
+    "-9223372036854775807",
+    "18446744073709551615",
+];
+
+const DECIMALS: &[&str] = &[
+    "0.0",
+    "0.5",
+    "1.5",
+    "2.5",
+    "-0.5",
+    "-1.5",
+    "1.00",
+    "0.01",
+    "-0.01",
+    "99.99",
+    "999.99",
+    "-999.995",
+    "123.456",
+    "0.000001",
+    "12345678.9",
+    "1234567890.123456789",
+    "99999999999999999999.999999",
+    "10.10",
+    "7.0",
+];
+
+const DOUBLES: &[&str] = &["0e0", "1e0", "-1e0", "1.5e0", "-2.5e0", "1e9", "1e-3", "-1e-10", "0.1e0", "123456.789e0"];
+
+const TEXTS: &[&str] = &[
+    "",
+    " ",
+    "a",
+    "A",
+    "b",
+    "a ",
+    "ab",
+    "AB",
+    " a",
+    "abc",
+    "ABC",
+    "ä",
+    "Ä",
+    "ae",
+    "é",
+    "e",
+    "strasse",
+    "日本",
+    "%",
+    "_",
+    "a%",
+    "a_b",
+    "\\",
+    "'",
+    "a'b",
+    "a,b",
+    "b,c",
+    "0",
+    "1",
+    "10",
+    "-1",
+    "1.5",
+    "1e2",
+    " 7",
+    "7x",
+    "x7",
+    "0.0",
+    "2024-02-29",
+    "2024-02-29 12:30:00",
+    "12:30:00",
+    "99999",
+    "Hello World",
+    "x y  ",
+    "aaa",
+    "ABCDEFGHIJKLMNOPQRST",
+];
+
+const DATES: &[&str] = &[
+    "2024-02-29",
+    "2024-01-31",
+    "2023-12-31",
+    "2000-01-01",
+    "1999-12-31",
+    "1970-01-01",
+    "1000-01-01",
+    "9999-12-31",
+    "2024-03-01",
+];
+
+const DATETIMES: &[&str] = &[
+    "2024-02-29 12:30:45",
+    "2024-02-29 00:00:00",
+    "2023-12-31 23:59:59",
+    "2000-01-01 00:00:00",
+    "1970-01-01 00:00:01",
+    "2037-01-19 03:14:07",
+    "1999-12-31 23:59:59",
+    "2024-06-15 08:05:09",
+];
+
+const TIMES: &[&str] =
+    &["00:00:00", "12:30:45", "23:59:59", "-01:00:00", "30:00:00", "838:59:59", "-838:59:59", "00:00:01"];
+
+const YEARS: &[&str] = &["1901", "2155", "2024", "1970", "1999", "2000"];
+
+const BYTES: &[&[u8]] = &[b"", b"a", b"A", b"a ", b"ab", b"abc", b"10", b"\x00", b"\xff", b"a\x00", b"\xc3\xa4"];
+
+fn pick<T: Copy>(rng: &mut Rng, table: &[T]) -> T {
+    table[rng.below(table.len() as u64) as usize]
+}
+
+/// One of a table.
+pub fn choose<T: Copy>(rng: &mut Rng, table: &[T]) -> T {
+    pick(rng, table)
+}
+
+/// A constant of a class, or NULL.
+pub fn literal(rng: &mut Rng, class: Class) -> Literal {
+    if rng.chance(4) { Literal::Null } else { known(rng, class) }
+}
+
+/// A constant of a class. NULL in expressions comes from columns: what type an expression over a constant NULL has is
+/// not the same in MariaDB and 8.0.
+pub fn known(rng: &mut Rng, class: Class) -> Literal {
+    let number = |text: &str| Literal::Number(text.to_owned());
+    match class {
+        Integer | Condition if rng.chance(60) => number(pick(rng, SMALL)),
+        Integer => number(pick(rng, INTEGERS)),
+        Condition => number(pick(rng, &["0", "1"])),
+        Decimal => number(pick(rng, DECIMALS)),
+        Double => number(pick(rng, DOUBLES)),
+        Text => Literal::Text(pick(rng, TEXTS).to_owned()),
+        Bytes => Literal::Text(pick(rng, &["", "a", "A", "a ", "ab", "10"]).to_owned()),
+        Date => Literal::Temporal("DATE", pick(rng, DATES).to_owned()),
+        DateTime => Literal::Temporal("TIMESTAMP", pick(rng, DATETIMES).to_owned()),
+        Time => Literal::Temporal("TIME", pick(rng, TIMES).to_owned()),
+        Year => number(pick(rng, YEARS)),
+    }
+}
+
+/// The simplest constant of a class.
+pub fn simple(class: Class) -> Literal {
+    match class {
+        Integer | Condition => Literal::Number("1".to_owned()),
+        Decimal => Literal::Number("1.5".to_owned()),
+        Double => Literal::Number("1e0".to_owned()),
+        Text | Bytes => Literal::Text("a".to_owned()),
+        Date => Literal::Temporal("DATE", DATES[0].to_owned()),
+        DateTime => Literal::Temporal("TIMESTAMP", DATETIMES[0].to_owned()),
+        Time => Literal::Temporal("TIME", "12:30:45".to_owned()),
+        Year => Literal::Number("2024".to_owned()),
+    }
+}
+
+/// A value for a column, as an application would write it.
+pub fn value(rng: &mut Rng, class: Class) -> Literal {
+    let fraction = ["", "", ".5", ".123456", ".999999"];
+    match class {
+        Date if rng.chance(90) => Literal::Text(pick(rng, DATES).to_owned()),
+        DateTime if rng.chance(90) => Literal::Text(format!("{}{}", pick(rng, DATETIMES), pick(rng, &fraction))),
+        Time if rng.chance(90) => {
+            let time = pick(rng, TIMES);
+            // At the ends of the range MariaDB has a fraction, 8.0 has none.
+            let fraction = if time.contains("838") { "" } else { pick(rng, &fraction) };
+            Literal::Text(format!("{time}{fraction}"))
+        }
+        Bytes if rng.chance(50) => Literal::Bytes(pick(rng, BYTES).to_vec()),
+        other => literal(rng, other),
+    }
+}
+
+/// A text that is a date.
+pub fn date_text(rng: &mut Rng) -> Literal {
+    let table = if rng.chance(50) { DATES } else { DATETIMES };
+    Literal::Text(pick(rng, table).to_owned())
+}
+
+/// A small number, written out.
+pub fn count(rng: &mut Rng) -> Literal {
+    Literal::Number(pick(rng, SMALL).to_owned())
+}

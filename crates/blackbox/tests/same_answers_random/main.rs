@@ -1,0 +1,124 @@
+//! Statements made by chance must give the answers of MariaDB 10.11: rows, types and names of columns, affected rows,
+//! insert ids, warnings, error numbers, and the rows of the table after each change.
+//!
+//! # Outline
+//! * [`grammar`]: types, constants and expressions, as tables;
+//! * [`generate`]: tables and statements of them;
+//! * [`tree`]: statements that can be made smaller;
+//! * [`answer`]: asks a server, compares two answers;
+//! * [`exceptions`]: differences that are meant, with their reasons;
+//! * [`shrink`]: the smallest table, rows and statement that still differ.
+//!
+//! A run prints its seed, `COHORT_SEED` repeats it, `COHORT_SECONDS` makes it longer.
+//! `COHORT_DIFFERENCES` says how many differences end it.
+
+mod answer;
+mod exceptions;
+mod generate;
+mod grammar;
+mod shrink;
+mod tree;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use cohort_blackbox::rng::{self, Rng};
+use cohort_blackbox::{Launch, MariaDb, SystemTables};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::generate::Table;
+use crate::shrink::{Case, Dialect, Pair};
+
+/// Without NO_ZERO_DATE, which in MariaDB changes what a zero date is read as.
+const STRICT: &str = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO";
+const LAX: &str = "";
+
+/// Statements for one table.
+const STATEMENTS: usize = 60;
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// A session like the other server's: its own default collation stands for 8.0's.
+fn session(mut conn: Conn, dialect: Dialect) -> Result<Conn> {
+    for sql in [
+        "CREATE DATABASE same COLLATE utf8mb4_0900_ai_ci",
+        "USE same",
+        "SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci",
+        "SET time_zone = '+00:00'",
+        "SET timestamp = 1718438709",
+    ] {
+        conn.query_drop(dialect(sql.to_owned()))?;
+    }
+    Ok(conn)
+}
+
+#[test]
+fn generated_statements_give_the_answers_of_mariadb() -> Result<()> {
+    if MariaDb::installed().is_none() {
+        println!("NOT RUN: mariadb-server is not installed");
+        return Ok(());
+    }
+    let seed = rng::seed();
+    let deadline = Instant::now() + Duration::from_secs(number("COHORT_SECONDS", 30));
+    let enough = number("COHORT_DIFFERENCES", 5) as usize;
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).option("--sync-binlog=0").start()?;
+    let options = ["--character-set-server=utf8mb4", "--innodb-flush-log-at-trx-commit=0"];
+    let peer = MariaDb::start(&folder.path().join("peer"), SystemTables::Absent, &options, None)?;
+    let mut pair = Pair {
+        ours: session(server.connect()?, shrink::as_it_is)?,
+        theirs: session(peer.connect()?, shrink::for_mariadb)?,
+        refused: false,
+        zero_dates: false,
+    };
+    let (mut statements, mut known, mut excepted) = (0, BTreeSet::new(), BTreeSet::new());
+    for stream in 0.. {
+        if Instant::now() > deadline || known.len() >= enough {
+            break;
+        }
+        let mut rng = Rng::stream(seed, stream);
+        let table = Table::generate(&mut rng);
+        let mode = if rng.chance(50) { STRICT } else { LAX };
+        let mut case = Case::new(mode, table.create.clone());
+        if !pair.begin(&case)? {
+            continue;
+        }
+        for at in 0..STATEMENTS {
+            let change = at < 4 || rng.chance(40);
+            case.last = if change { table.change(&mut rng) } else { table.query(&mut rng) };
+            case.prepared = rng.chance(30);
+            statements += 1;
+            let Some(found) = pair.compare(&case)? else {
+                if pair.refused && table.auto_increment {
+                    // How many ids a statement used up that failed is not compared.
+                    break;
+                }
+                if change && pair.zero_dates {
+                    // What expressions make of a zero date is the server's own.
+                    break;
+                }
+                if change && !pair.refused {
+                    case.history.push(case.last.clone());
+                }
+                continue;
+            };
+            if let Some(reason) = found.excepted(&case) {
+                excepted.insert(reason);
+            } else {
+                let (case, found) = shrink::shrink(&mut pair, case.clone(), found)?;
+                if known.insert(found.signature(&case)) {
+                    println!("\n{}\n{found}", case.script());
+                }
+            }
+            // The tables may have parted.
+            break;
+        }
+    }
+    println!("{statements} statements; exceptions met: {excepted:#?}");
+    ensure!(known.is_empty(), "{} differences in {statements} statements, seed {seed}", known.len());
+    Ok(())
+}

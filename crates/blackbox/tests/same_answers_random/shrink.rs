@@ -1,0 +1,225 @@
+//! Runs cases on both servers, and makes those that differ smaller.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::answer::{Answer, Kind, Outcome, ask, difference};
+use crate::exceptions::{self, Difference};
+use crate::tree::Tree;
+
+/// Makes a statement the server's own.
+pub type Dialect = fn(String) -> String;
+
+/// How long one difference is made smaller.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A table, what was done to it, and the statement whose answers are compared.
+#[derive(Clone)]
+pub struct Case {
+    mode: &'static str,
+    create: Tree,
+    pub history: Vec<Tree>,
+    pub last: Tree,
+    pub prepared: bool,
+}
+
+/// Two sessions, one on each server.
+pub struct Pair {
+    pub ours: Conn,
+    pub theirs: Conn,
+    /// Whether the last statement that was compared failed on both.
+    pub refused: bool,
+    /// Whether the table had a zero date after the last change.
+    pub zero_dates: bool,
+}
+
+/// Two answers that differ.
+pub struct Found {
+    kind: Kind,
+    ours: Answer,
+    theirs: Answer,
+}
+
+/// Our server takes statements as they are.
+pub fn as_it_is(sql: String) -> String {
+    sql
+}
+
+/// MariaDB cuts fractional seconds unless it is asked to round them. It has no collations of Unicode 9, and no redb. Those of Unicode 5.2 that do not pad agree in all characters
+/// that are generated.
+pub fn for_mariadb(sql: String) -> String {
+    sql.replace("utf8mb4_0900_ai_ci", "utf8mb4_unicode_520_nopad_ci")
+        .replace("utf8mb4_0900_bin", "utf8mb4_nopad_bin")
+        .replace(" ENGINE=redb", "")
+        .replace("SET sql_mode = '", "SET sql_mode = 'TIME_ROUND_FRACTIONAL,")
+}
+
+impl Case {
+    pub fn new(mode: &'static str, create: Tree) -> Case {
+        Case { mode, create, history: Vec::new(), last: Tree::from("SELECT 1"), prepared: false }
+    }
+
+    /// All of it, to be run by hand.
+    pub fn script(&self) -> String {
+        let mut script = format!("SET sql_mode='{}'; {};\n", self.mode, self.create.sql());
+        for statement in &self.history {
+            script += &format!("{};\n", statement.sql());
+        }
+        script += &format!("{};", self.last.sql());
+        if self.prepared {
+            script += &format!(" -- prepared: {}", self.last.prepared().0);
+        }
+        script
+    }
+
+    fn len(&self) -> usize {
+        let history: usize = self.history.iter().map(|statement| statement.sql().len() + 10).sum();
+        self.create.sql().len() + history + self.last.sql().len() + usize::from(self.prepared)
+    }
+
+    /// Cases that are smaller by one step.
+    fn smaller(&self) -> Vec<Case> {
+        let mut found = Vec::new();
+        let mut run = self.history.len();
+        while run > 0 {
+            for start in (0..self.history.len()).step_by(run) {
+                let mut copy = self.clone();
+                copy.history.drain(start..(start + run).min(self.history.len()));
+                found.push(copy);
+            }
+            run /= 2;
+        }
+        found.push(Case { prepared: false, ..self.clone() });
+        found.extend(self.last.smaller().into_iter().map(|last| Case { last, ..self.clone() }));
+        for column in (0..10).map(|at| format!("c{at}")) {
+            found.push(Case {
+                create: self.create.without_column(&column),
+                history: self.history.iter().map(|statement| statement.without_column(&column)).collect(),
+                last: self.last.without_column(&column),
+                ..self.clone()
+            });
+        }
+        found.extend(self.create.smaller().into_iter().map(|create| Case { create, ..self.clone() }));
+        for (at, statement) in self.history.iter().enumerate() {
+            for smaller in statement.smaller() {
+                let mut copy = self.clone();
+                copy.history[at] = smaller;
+                found.push(copy);
+            }
+        }
+        let len = self.len();
+        found.retain(|case| case.len() < len);
+        found
+    }
+}
+
+impl Pair {
+    /// Makes the case's table, with nothing in it. Whether both could.
+    pub fn begin(&mut self, case: &Case) -> Result<bool> {
+        let mut both = true;
+        for (conn, dialect) in self.sessions() {
+            conn.query_drop("DROP TABLE IF EXISTS t")?;
+            conn.query_drop(dialect(format!("SET sql_mode = '{}'", case.mode)))?;
+            both &= matches!(ask(conn, &case.create, false, dialect)?.outcome, Outcome::Done { .. });
+        }
+        Ok(both)
+    }
+
+    fn sessions(&mut self) -> [(&mut Conn, Dialect); 2] {
+        [(&mut self.ours, as_it_is), (&mut self.theirs, for_mariadb)]
+    }
+
+    fn ask(&mut self, statement: &Tree, prepared: bool) -> Result<(Answer, Answer)> {
+        let [(ours, as_it_is), (theirs, for_mariadb)] = self.sessions();
+        Ok((ask(ours, statement, prepared, as_it_is)?, ask(theirs, statement, prepared, for_mariadb)?))
+    }
+
+    /// Compares the answers to the last statement, and the table behind it.
+    pub fn compare(&mut self, case: &Case) -> Result<Option<Found>> {
+        let sql = case.last.sql();
+        let (ours, theirs) = self.ask(&case.last, case.prepared)?;
+        self.refused = matches!(ours.outcome, Outcome::Refused { .. });
+        if let Some(kind) = difference(&sql, &ours, &theirs) {
+            return Ok(Some(Found { kind, ours, theirs }));
+        }
+        if sql.starts_with("SELECT") {
+            return Ok(None);
+        }
+        self.compare_tables()
+    }
+
+    /// Runs all of a case.
+    fn replay(&mut self, case: &Case) -> Result<Option<Found>> {
+        if !self.begin(case)? {
+            return Ok(None);
+        }
+        for statement in &case.history {
+            self.ask(statement, false)?;
+        }
+        if self.compare_tables()?.is_some() {
+            return Ok(None);
+        }
+        self.compare(case)
+    }
+
+    fn compare_tables(&mut self) -> Result<Option<Found>> {
+        let all = "SELECT * FROM t ORDER BY id";
+        let (ours, theirs) = self.ask(&Tree::from(all), false)?;
+        self.zero_dates = ours.to_string().contains("0000-00-00");
+        Ok(difference(all, &ours, &theirs).map(|_| Found { kind: Kind::Table, ours, theirs }))
+    }
+}
+
+impl Found {
+    /// Why this difference is meant, if it is.
+    pub fn excepted(&self, case: &Case) -> Option<&'static str> {
+        let sql = case.last.sql();
+        exceptions::reason(&Difference { sql: &sql, kind: self.kind, ours: &self.ours, theirs: &self.theirs })
+    }
+
+    /// What differences of one cause have in common, more or less: the statement without its constants.
+    pub fn signature(&self, case: &Case) -> String {
+        let words: String = case
+            .last
+            .sql()
+            .chars()
+            .filter(|c| !c.is_ascii_digit() && !c.is_whitespace())
+            .collect::<String>()
+            .split('\'')
+            .step_by(2)
+            .collect();
+        format!("{:?} {words}", self.kind)
+    }
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "    {:?}\n    ours   {}\n    theirs {}", self.kind, self.ours, self.theirs)
+    }
+}
+
+/// The smallest case found that differs in the same way and is not excepted.
+pub fn shrink(pair: &mut Pair, case: Case, found: Found) -> Result<(Case, Found)> {
+    let (mut best, mut reason) = (case, found);
+    let deadline = Instant::now() + PATIENCE;
+    'smaller: loop {
+        for candidate in best.smaller() {
+            if Instant::now() > deadline {
+                break 'smaller;
+            }
+            if let Some(found) = pair.replay(&candidate)?
+                && found.kind == reason.kind
+                && found.excepted(&candidate).is_none()
+            {
+                (best, reason) = (candidate, found);
+                continue 'smaller;
+            }
+        }
+        break;
+    }
+    Ok((best, reason))
+}
