@@ -127,8 +127,7 @@ fn a_kill_ends_what_computes_for_long() -> Result<()> {
         let mut conn = server.connect()?;
         let id: u64 = conn.query_first("SELECT CONNECTION_ID()")?.context("an id")?;
         thread::scope(|scope| -> Result<()> {
-            let sql = &sql;
-            let runs = scope.spawn(move || conn.query_drop(sql));
+            let runs = scope.spawn(|| conn.query_drop(&sql));
             thread::sleep(Duration::from_millis(500));
             admin.query_drop(format!("KILL QUERY {id}"))?;
             let deadline = Instant::now() + Duration::from_secs(10);
