@@ -106,6 +106,19 @@ fn claim_entry(table: &Table, entry: &IndexEntry, row_key: &[u8], run: &mut Run<
     run.transaction.claim_entry(table.engine, &entry.key, row_key).map_err(lock_failed)
 }
 
+/// Keeps what `claim` claims, unless it finds a row in the way.
+fn unless_in_conflict(
+    run: &mut Run<'_>,
+    claim: impl FnOnce(&mut Run<'_>) -> Result<Option<Conflict>, SqlError>,
+) -> Result<Option<Conflict>, SqlError> {
+    let before = run.transaction.claims();
+    let conflict = claim(run)?;
+    if conflict.is_some() {
+        run.transaction.take_back_claims(before);
+    }
+    Ok(conflict)
+}
+
 /// Claims the keys of a new row and looks for a row that it would be the double of. That one, if there is one, is
 /// locked by `mode` in the index where they meet, and nothing stays claimed.
 pub(super) fn find_conflict(
@@ -115,12 +128,7 @@ pub(super) fn find_conflict(
     mode: LockMode,
     run: &mut Run<'_>,
 ) -> Result<Option<Conflict>, SqlError> {
-    let before = run.transaction.claims();
-    let conflict = claim_keys(table, row, row_key, mode, run)?;
-    if conflict.is_some() {
-        run.transaction.take_back_claims(before);
-    }
-    Ok(conflict)
+    unless_in_conflict(run, |run| claim_keys(table, row, row_key, mode, run))
 }
 
 fn claim_keys(
@@ -221,12 +229,7 @@ pub(super) fn update(
     stored: &[u8],
     run: &mut Run<'_>,
 ) -> Result<Option<Conflict>, SqlError> {
-    let before = run.transaction.claims();
-    let conflict = change(table, changed, row_key, stored, run)?;
-    if conflict.is_some() {
-        run.transaction.take_back_claims(before);
-    }
-    Ok(conflict)
+    unless_in_conflict(run, |run| change(table, changed, row_key, stored, run))
 }
 
 fn change(
