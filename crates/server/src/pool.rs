@@ -2,9 +2,10 @@
 //!
 //! Outline: a connection that has logged in gets a [`Seat`] ([`Pool::adopt`]). Workers wait in one epoll
 //! instance for seats with input; whoever hears of one serves it until its client has nothing more to say
-//! ([`Pool::serve`]). [`crew`] decides how many workers run: one that waits for a lock, a commit or its
-//! client is replaced for that long, and so is one that a long statement keeps busy while others have input
-//! ([`Pool::watch`], which also ends connections that are idle for too long).
+//! ([`Pool::serve`]); [`look`] says whether it then looks for the client's next command. [`crew`] decides how many
+//! workers run: one that waits for a lock, a commit or its client is replaced for that long, and so is one that a
+//! long statement keeps busy while others have input ([`Pool::watch`], which also ends connections that are idle for
+//! too long).
 //!
 //! Invariants
 //! 1. At most one thread serves a seat at a time, so a session needs no locks of its own.
@@ -16,6 +17,7 @@
 //! together by one thread, nor while a command runs does anybody else want `connection`.
 
 mod crew;
+mod look;
 
 use std::collections::HashMap;
 use std::io;
@@ -35,39 +37,12 @@ use crate::session::{Connection, Served};
 use crate::socket::Socket;
 use crate::status::{Counters, count};
 use crew::{Crew, Worker};
+use look::{Pace, Processors};
 
 /// How often idle connections are looked at.
 const IDLE_CHECK: Duration = Duration::from_millis(250);
 /// Names the event that ends the workers; no connection has this id.
 const CLOSING: u64 = u64::MAX;
-
-/// How long a worker looks for the next command of the only client before it waits for it.
-const LOOK: Duration = Duration::from_micros(20);
-/// A client that was slower so often in a row is not looked for during [`UNLOOKED`] commands.
-const MISSES_MAX: u32 = 8;
-/// See [`MISSES_MAX`].
-const UNLOOKED: u32 = 100;
-
-/// Whether a client is likely to send its next command at once, by what it did before.
-#[derive(Default)]
-struct Prompt {
-    misses: u32,
-    unlooked: u32,
-}
-
-impl Prompt {
-    fn is_likely(&mut self) -> bool {
-        if self.misses < MISSES_MAX {
-            return true;
-        }
-        self.unlooked = (self.unlooked + 1) % UNLOOKED;
-        self.unlooked == 0
-    }
-
-    fn learn(&mut self, found: bool) {
-        self.misses = if found { 0 } else { MISSES_MAX.min(self.misses + 1) };
-    }
-}
 
 /// How a pool runs.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +74,7 @@ pub struct Pool {
     closing: OwnedFd,
     seats: RwLock<HashMap<u32, Arc<Seat>>>,
     crew: Crew,
+    processors: Processors,
     options: PoolOptions,
     processes: Arc<ProcessList>,
     counters: Arc<Counters>,
@@ -117,7 +93,16 @@ impl Pool {
         let closing = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &closing, epoll::EventData::new_u64(CLOSING), epoll::EventFlags::IN)?;
         let crew = Crew::new(options.workers);
-        let pool = Arc::new(Pool { epoll, closing, seats: RwLock::default(), crew, options, processes, counters });
+        let pool = Arc::new(Pool {
+            epoll,
+            closing,
+            seats: RwLock::default(),
+            crew,
+            processors: Processors::new(),
+            options,
+            processes,
+            counters,
+        });
         pool.fill();
         let watching = pool.clone();
         std::thread::Builder::new().name("pool-monitor".to_owned()).spawn(move || watching.watch())?;
@@ -192,32 +177,34 @@ impl Pool {
     /// The body of a worker.
     fn work(self: Arc<Self>, worker: &Arc<Worker>) {
         carry(Arc::new(crew::Post { pool: self.clone(), worker: worker.clone() }));
-        let mut prompt = Prompt::default();
+        let (mut pace, mut answered) = (Pace::default(), Instant::now());
         while self.crew.may_go_on(worker) {
             if let Some(seat) = self.next_signal() {
+                pace.learn(answered.elapsed());
                 self.serve_as(worker, &seat);
-                self.look_again(worker, &seat, &mut prompt);
+                answered = self.look_again(worker, &seat, &mut pace);
             }
         }
     }
 
-    /// Serves the only client on, for as long as it sends its next command at once: then neither has to be woken
-    /// for the other.
-    fn look_again(&self, worker: &Worker, seat: &Arc<Seat>, prompt: &mut Prompt) {
-        while self.crew.may_stay() && prompt.is_likely() {
-            let until = Instant::now() + LOOK;
-            let mut found = false;
-            while !found && Instant::now() < until {
-                if seat.signals.fetch_add(1, Ordering::AcqRel) > 0 {
-                    return;
-                }
-                found = self.serve_as(worker, seat) > 0;
+    /// Serves the only client on, for as long as it sends its next command when it usually does: then neither has to
+    /// be woken for the other. Gives the time of the last answer.
+    fn look_again(&self, worker: &Worker, seat: &Arc<Seat>, pace: &mut Pace) -> Instant {
+        let mut answered = Instant::now();
+        while self.crew.may_stay()
+            && self.processors.are_idle()
+            && let Some(longest) = pace.look()
+        {
+            let gap = answered.elapsed();
+            if gap > longest || seat.signals.fetch_add(1, Ordering::AcqRel) > 0 {
+                break;
             }
-            prompt.learn(found);
-            if !found {
-                return;
+            if self.serve_as(worker, seat) > 0 {
+                pace.learn(gap);
+                answered = Instant::now();
             }
         }
+        answered
     }
 
     /// Waits for the next input of anybody. None when that is served already, or nobody's any more.
@@ -295,6 +282,7 @@ impl Pool {
     fn watch(self: Arc<Self>) {
         let mut checked = Instant::now();
         while self.crew.doze(self.options.stall_limit, IDLE_CHECK) {
+            self.processors.see();
             if self.has_signals() {
                 self.crew.replace_stalled();
             }
@@ -305,25 +293,5 @@ impl Pool {
                 self.processes.end_overdue(checked);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slow_client_is_hardly_looked_for_and_found_again() {
-        let mut prompt = Prompt::default();
-        for _ in 0..MISSES_MAX {
-            assert!(prompt.is_likely());
-            prompt.learn(false);
-        }
-        let looks = |prompt: &mut Prompt| (0..UNLOOKED).filter(|_| prompt.is_likely()).count();
-        assert_eq!(looks(&mut prompt), 1);
-        prompt.learn(false);
-        assert_eq!(looks(&mut prompt), 1);
-        prompt.learn(true);
-        assert!(prompt.is_likely());
     }
 }
