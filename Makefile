@@ -59,6 +59,8 @@ test: tools-test rocksdb
 	cargo clippy --profile checked --workspace --all-targets -- -D warnings
 	@echo "== fuzz targets"
 	CUSTOM_LIBFUZZER_PATH=/unlinked/libfuzzer.a cargo check --locked --profile checked --manifest-path fuzz/Cargo.toml --target-dir "$(OUTPUT)"
+	@echo "== each crate alone"
+	scripts/alone.sh
 	@echo "== documentation"
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --profile checked --workspace --no-deps --document-private-items
 	@echo "== tests"
