@@ -1,11 +1,12 @@
 //! The command line as an operator uses it.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use cohort_blackbox::{Launch, server};
 use mysql::prelude::Queryable;
 
@@ -113,6 +114,48 @@ fn sigterm_under_load_stops_soon_and_keeps_every_acknowledged_row() -> Result<()
         assert!(found.contains(id), "{id} was acknowledged and is gone");
     }
     assert!(found.len() <= acknowledged.len() + 4, "more rows than were ever sent");
+    Ok(())
+}
+
+#[test]
+fn the_log_is_a_file_that_can_be_rotated_and_that_a_program_can_read() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let launch = Launch::new(folder.path().join("data")).option("--log-error=cohort.err").option("--sync-binlog=0");
+    let server = launch.start()?;
+    let (file, rotated) = (server.datadir().join("cohort.err"), server.datadir().join("cohort.err.1"));
+    let has = |file: &Path, wanted: &str| -> Result<String> {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let text = fs::read_to_string(file).unwrap_or_default();
+            if text.contains(wanted) {
+                return Ok(text);
+            }
+            ensure!(Instant::now() < deadline, "'{wanted}' is not in {}:\n{text}", file.display());
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let text = has(&file, "[Note] ready")?;
+    assert!(text.lines().all(|line| line.as_bytes()[4] == b'-' && line.contains("Z [")), "{text}");
+    assert!(text.contains("Z [Warning] sync_binlog"), "{text}");
+    assert_eq!(server.log()?, "", "all of it goes to the file");
+
+    let mut conn = server.connect()?;
+    let path: Option<String> = conn.query_first("SELECT @@global.log_error")?;
+    assert_eq!(path.map(|path| fs::canonicalize(path).expect("the file is there")), Some(fs::canonicalize(&file)?));
+    fs::rename(&file, &rotated)?;
+    conn.query_drop("FLUSH LOGS")?;
+    conn.query_drop("SET GLOBAL log_error_services = 'log_filter_internal; log_sink_json'")?;
+    conn.query_drop("SET GLOBAL innodb_flush_log_at_trx_commit = 0")?;
+    let text = has(&file, "flush_log_at_trx_commit=0")?;
+    for line in text.lines() {
+        let message: serde_json::Value = serde_json::from_str(line)?;
+        assert_eq!((&message["label"], &message["prio"]), (&"Warning".into(), &2.into()), "{line}");
+        assert!(message["time"].is_string() && message["ts"].is_u64() && message["msg"].is_string(), "{line}");
+    }
+
+    conn.query_drop("SET GLOBAL log_error_verbosity = 1")?;
+    server.stop()?;
+    assert!(!fs::read_to_string(&file)?.contains("stopped"), "a note that nobody asked for");
     Ok(())
 }
 

@@ -13,6 +13,8 @@
 //!
 //! Not here: row locks and write sets (`cohort-txn`), row formats (`cohort-sql`).
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod group_flush;

@@ -12,6 +12,8 @@
 //!
 //! Not here: formats of any file (`cohort-log`), sockets (`cohort-server`).
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod aligned;
 mod clock;
 mod counters;

@@ -2,5 +2,7 @@
 //!
 //! Neither knows who writes to it: order, durability and recovery are decided by `cohort-txn`.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod binlog;
 pub mod journal;

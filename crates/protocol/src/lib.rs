@@ -12,6 +12,8 @@
 //!
 //! Not here: what a command does (`session`), and which errors exist (`cohort_sql::error`).
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod auth;
 pub mod columns;
 pub mod constants;

@@ -5,6 +5,8 @@
 //! which the workers of [`pool`] serve. [`accounts`], [`hosts`], [`processlist`] and [`status`] are shared by all.
 //! [`tools`] are the other commands of the program, which look and change nothing.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod accounts;
 pub mod hosts;
 mod machine_memory;
@@ -18,6 +20,7 @@ pub mod socket;
 pub mod startup;
 pub mod status;
 pub mod sysvars;
+#[allow(clippy::print_stdout, clippy::print_stderr)]
 pub mod tools;
 
 pub use cohort_protocol as protocol;

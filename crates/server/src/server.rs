@@ -30,6 +30,7 @@ use parking_lot::Mutex;
 use crate::accounts::Accounts;
 use crate::hosts::Hosts;
 use crate::machine_memory;
+use crate::operator_log;
 use crate::pool::{Pool, PoolOptions};
 use crate::processlist::{LoginPlaces, ProcessList};
 use crate::protocol::packet::PacketBuffer;
@@ -228,6 +229,9 @@ impl Server {
     pub fn administer(&self, command: &AdminCommand) -> Result<(), SqlError> {
         match command {
             AdminCommand::FlushLogs => {
+                if let Err(error) = operator_log::reopen() {
+                    log::error!("log_error stays the file that it was: {error}");
+                }
                 self.store().rotate_binlog().map_err(|error| commit_error(&error))?;
                 Ok(())
             }

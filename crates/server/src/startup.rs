@@ -23,12 +23,14 @@ use std::sync::mpsc;
 use cohort_io::{FileLock, FileSystem, RealFs, read_whole, replace_whole};
 use cohort_log::binlog::ServerUuid;
 use cohort_sql::Database;
+use cohort_sql::ast::AdminCommand;
 use rustix::fs::{Mode, OFlags};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::accounts::Accounts;
+use crate::operator_log;
 use crate::server::{Server, StopReason};
-use crate::session::variables::durability_warnings;
+use crate::session::variables::{apply_log_settings, durability_warnings};
 use crate::sysvars::{Globals, Setting};
 
 /// Why the server could not start, or not stop cleanly: one line that says what to do.
@@ -48,14 +50,15 @@ const FORMAT_VERSION: u32 = 1;
 
 /// Starts the server, serves until it is told to end, and ends it.
 pub fn serve(globals: Globals) -> Result<(), StartError> {
-    for warning in durability_warnings(&globals) {
-        log::warn!("{warning}");
-    }
     raise_file_limit();
     // What the server makes is for its own user, and for its group to read.
     rustix::process::umask(Mode::from_raw_mode(0o027));
     let (stop, stopped) = mpsc::channel();
     let dir = DataDir::open(&globals)?;
+    open_log(&dir, &globals)?;
+    for warning in durability_warnings(&globals) {
+        log::warn!("{warning}");
+    }
     let server = open_server(&dir, globals, stop.clone())?;
     listen(&server, &dir)?;
     let signals = watch_signals(&server, stop)?;
@@ -71,6 +74,19 @@ pub fn serve(globals: Globals) -> Result<(), StartError> {
     signals.close();
     closed.map_err(|reason| StartError::new(format_args!("stopped, but the next start must recover: {reason}")))?;
     log::info!("stopped");
+    Ok(())
+}
+
+fn open_log(dir: &DataDir, globals: &Globals) -> Result<(), StartError> {
+    apply_log_settings(globals);
+    let name = globals.text("log_error");
+    if name == "stderr" {
+        return Ok(());
+    }
+    let path = dir.path.join(&name);
+    operator_log::write_to(&path)
+        .map_err(|error| StartError::new(format_args!("cannot open --log-error={}: {error}", path.display())))?;
+    globals.set_named("log_error", Setting::text(path.display().to_string()));
     Ok(())
 }
 
@@ -323,7 +339,7 @@ fn write_pid_file(globals: &Globals) -> Result<(), StartError> {
     written.map_err(|error| StartError::new(format_args!("cannot write the pid file {path}: {error}")))
 }
 
-/// Sends a stop message for SIGTERM and SIGINT, and begins a new binlog file for SIGHUP.
+/// Sends a stop message for SIGTERM and SIGINT, and does what FLUSH LOGS does for SIGHUP.
 fn watch_signals(
     server: &Arc<Server>,
     stop: mpsc::Sender<StopReason>,
@@ -336,8 +352,8 @@ fn watch_signals(
         for signal in signals.forever() {
             match (signal, server.upgrade()) {
                 (SIGHUP, Some(server)) => {
-                    if let Err(error) = server.store().rotate_binlog() {
-                        log::error!("no new binlog file: {error}");
+                    if let Err(error) = server.administer(&AdminCommand::FlushLogs) {
+                        log::error!("logs are not flushed: {error}");
                     }
                 }
                 (SIGHUP, None) => {}

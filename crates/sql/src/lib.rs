@@ -10,6 +10,8 @@
 //!
 //! Not here: sockets, accounts, system variables (`cohort-server`); locks and commit (`cohort-txn`).
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod ast;
 pub mod catalog;
 mod check;

@@ -14,6 +14,8 @@
 //!
 //! Not here: SQL, sockets, row formats.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod carrier;
 mod check;
 mod checkpoint;

@@ -186,6 +186,7 @@ impl SessionEnvironment {
                 self.server.memory.limit.store(limit, Ordering::Relaxed);
             }
             "host_cache_size" => self.server.hosts.flush(),
+            "log_error_services" | "log_error_verbosity" => variables::apply_log_settings(globals),
             "connection_control_failed_connections_threshold" => self.server.hosts.forget_wrong_passwords(),
             _ => {}
         }

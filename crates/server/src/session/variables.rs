@@ -19,6 +19,7 @@ use cohort_sql::types::temporal::TimeZone;
 use cohort_sql::{SqlError, Value};
 use cohort_txn::{CommitSettings, Isolation};
 
+use crate::operator_log;
 use crate::sysvars::{Change, Globals, Scope, SessionSettings, Setting, SettingError, SystemVariable, VariableId};
 
 /// The variable called `name`; 1193 if there is none.
@@ -184,6 +185,12 @@ pub fn follower(row: &SystemVariable, setting: &Setting) -> Option<(&'static str
         "collation_database" => Some(("character_set_database", charset_of(name)?)),
         _ => None,
     }
+}
+
+/// Brings the operator's log into step with the global settings.
+pub fn apply_log_settings(globals: &Globals) {
+    operator_log::set_json(globals.text("log_error_services").ends_with("json"));
+    operator_log::set_verbosity(globals.int("log_error_verbosity"));
 }
 
 /// Brings the commit path into step with the global settings.

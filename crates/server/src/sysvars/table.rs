@@ -29,6 +29,9 @@ const fn int(min: i64, max: u64) -> Kind {
 /// Seconds in 365 days, the most a time-out can be.
 const YEAR: u64 = 31_536_000;
 
+/// Messages for the operator as text, and as JSON.
+const LOG_SERVICES: &[&str] = &["log_filter_internal; log_sink_internal", "log_filter_internal; log_sink_json"];
+
 /// Every system variable.
 #[rustfmt::skip]
 pub const TABLE: &[SystemVariable] = &[
@@ -131,7 +134,9 @@ pub const TABLE: &[SystemVariable] = &[
     row("log_bin", Global, AtStart, Bool, "ON", "Every commit is in the binlog; OFF (--skip-log-bin) leaves its files as they are."),
     row("log_bin_basename", Global, Never, Text, "", "Path of the binlog files, without their number."),
     row("log_bin_index", Global, Never, Text, "", "Path of the list of binlog files."),
-    row("log_error", Global, Never, Text, "stderr", "Where messages for the operator go."),
+    row("log_error", Global, AtStart, Text, "stderr", "File that messages for the operator are appended to, in the data directory unless it has a path; FLUSH LOGS and SIGHUP open it again."),
+    row("log_error_services", Global, Anytime, Word(LOG_SERVICES), LOG_SERVICES[0], "Write messages for the operator as lines of text, or of JSON."),
+    row("log_error_verbosity", Global, Anytime, int(1, 3), "3", "Messages for the operator: 1 errors, 2 warnings too, 3 notes as well."),
     row("log_output", Global, Anytime, Only("NONE"), "NONE", "Statements are not logged."),
     alias("log_slave_updates", row("log_replica_updates", Global, Never, Bool, "ON", "What a replica applies is in its binlog.")),
     row("log_timestamps", Global, Anytime, Only("UTC"), "UTC", "Time zone of messages for the operator."),
