@@ -7,6 +7,8 @@
 # make torture  kill -9, power cuts, failing and full disks   ROUNDS=200
 # make locking  interleaved statements against MariaDB's InnoDB   SECONDS=600
 # make compare  generated statements against MariaDB by fresh seeds    SECONDS=600, or SEED=N to run one again
+# make schedules  the commit path's threads in more orders   SCHEDULES=100000
+# make mutants  change the commit path, look for what no test notices   MUTANTS="--file crates/txn/src/locks.rs"
 # make fuzz   libFuzzer on the readers of network and disk    TARGETS="sql" RUNS=10000000
 # make build  the release binary, target/release/cohort
 # make fmt    format the code
@@ -30,6 +32,8 @@ ROUNDS ?= 200
 RUNGS ?=
 TARGETS ?= protocol binlog journal sql compose
 RUNS ?= 10000000
+SCHEDULES ?= 100000
+MUTANTS ?=
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cohort
 OUTPUT := $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -42,7 +46,7 @@ ifndef ROCKSDB_LIB_DIR
     export ROCKSDB_STATIC := 1
 endif
 
-.PHONY: run build test bench history sim sweep torture locking compare fuzz fmt clean tools-build tools-test tools-bench target rocksdb
+.PHONY: run build test bench history sim sweep torture locking compare schedules mutants fuzz fmt clean tools-build tools-test tools-bench target rocksdb
 .DEFAULT_GOAL := build
 
 run: build
@@ -94,6 +98,22 @@ compare: tools-test rocksdb
 	cargo build --profile checked --package cohort-server
 	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_SECONDS=$(SECONDS) $(if $(SEED),COHORT_SEED=$(SEED)) COHORT_DIFFERENCES=100 \
 	    cargo test --profile checked --package cohort-blackbox --test same_answers_random -- --nocapture
+
+schedules: rocksdb
+	COHORT_SCHEDULES=$(SCHEDULES) cargo test --profile checked --package cohort-txn --lib schedules::
+
+# On a copy of the checkout that stays in the cache folder, so that each mutant is an incremental build of one crate.
+# What is changed, and with which settings, stands in .cargo/mutants.toml; what came of it in docs/mutants.md. Mutants
+# of the logs are shown to the tests of both crates. --iterate leaves out what earlier runs caught.
+mutants: tools-build
+	@command -v cargo-mutants >/dev/null || cargo install --locked --version "^27.1" cargo-mutants
+	rm -rf "$(CACHE)/mutants/tree/crates" && mkdir -p "$(CACHE)/mutants/tree"
+	git ls-files -z | tar --create --null --files-from=- | tar --extract --directory="$(CACHE)/mutants/tree"
+	cd "$(CACHE)/mutants/tree"; export CARGO_TARGET_DIR="$(CACHE)/mutants/target" CARGO_INCREMENTAL=1; found=0; \
+	for packages in "cohort-txn" "cohort-log cohort-txn"; do \
+	    cargo mutants --in-place --iterate --package $${packages%% *} $$(printf ' --test-package %s' $$packages) \
+	        --output "$(CACHE)/mutants/$${packages%% *}" $(MUTANTS) || found=$$?; \
+	done; exit $$found
 
 # Inputs found on the way, and how many executions there were, stay in the cache folder; those that are kept are in
 # crates/fuzz/corpus. Without a sanitizer, since only unsafe code needs one, so that the stable toolchain does. A

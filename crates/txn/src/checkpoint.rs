@@ -16,11 +16,11 @@ use cohort_engine::{Engine, Position, WriteError};
 use cohort_io::FileSystem;
 use cohort_log::binlog::{BinlogPosition, GtidSet};
 use cohort_log::journal::{Journal, JournalOptions};
-use parking_lot::{Condvar, Mutex};
 
 use crate::commit::{CommitError, Coordinator, Frontier, ROOM_RETRY};
 use crate::held_snapshot::UNREAD_KEPT;
 use crate::recovery::RecoverError;
+use crate::sync::{Condvar, Mutex};
 
 /// A checkpoint did not happen; the one before still counts.
 #[derive(Debug, thiserror::Error)]

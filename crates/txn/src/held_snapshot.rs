@@ -12,9 +12,9 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use cohort_engine::{EngineId, Snapshot};
-use parking_lot::Mutex;
 
 use crate::commit::Published;
+use crate::sync::Mutex;
 
 /// How long a view waits for its first use.
 pub(crate) const UNREAD_KEPT: Duration = Duration::from_secs(60);

@@ -11,6 +11,7 @@
 //! - the logs seen from outside, for tools: `inspect.rs`, `check.rs`
 //! - prepared transactions of clients: `xa.rs`
 //! - what the log can forget, and when: `checkpoint.rs`
+//! - where threads meet, and how their schedules are explored: `sync.rs`, `schedules.rs`
 //!
 //! Not here: SQL, sockets, row formats.
 
@@ -32,7 +33,10 @@ mod protocols;
 mod recovery;
 mod rests_on;
 mod scan;
+#[cfg(test)]
+mod schedules;
 mod store;
+mod sync;
 mod transaction;
 mod write_set;
 mod xa;

@@ -5,7 +5,7 @@
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// What one caller spent on one lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

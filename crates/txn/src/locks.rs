@@ -26,9 +26,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use parking_lot::{Condvar, Mutex};
 
 use crate::carrier::blocking;
+use crate::sync::{Condvar, Mutex};
 pub use gaps::Claim;
 use gaps::Gaps;
 pub(crate) use gaps::{Hold, RangeLook};

@@ -14,8 +14,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use cohort_engine::{EngineId, KeyRange};
-use parking_lot::RwLock;
 
+use crate::sync::RwLock;
 use crate::write_set::WriteSet;
 
 /// A version of a row: its value, or `None` where the row was deleted.

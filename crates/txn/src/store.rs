@@ -12,7 +12,6 @@ use cohort_log::binlog::{
     ServerIdentity, ServerUuid, TransactionEvents,
 };
 use cohort_log::journal::{Journal, JournalOptions, Lsn};
-use parking_lot::{Condvar, Mutex};
 
 use crate::carrier::blocking;
 use crate::checkpoint::{self, Background};
@@ -28,6 +27,7 @@ use crate::protocols::recovery::TwoPhaseReport;
 use crate::protocols::{self, CommitProtocol, Steps, TcLog};
 use crate::recovery::{self, RecoverError, RecoveryReport};
 use crate::rests_on::RestsOn;
+use crate::sync::{Condvar, Mutex};
 use crate::transaction::Transaction;
 use crate::xa::XaRegistry;
 

@@ -29,7 +29,6 @@ use std::sync::Arc;
 
 use cohort_engine::{Direction, EngineId, KeyRange, Redo, RedoOp};
 use cohort_log::binlog::{EventOptions, TransactionEvents, XaId};
-use parking_lot::Mutex;
 
 use crate::carrier::blocking;
 use crate::cohort_record::{CohortRecordError, Reader};
@@ -37,6 +36,7 @@ use crate::commit::CommitError;
 use crate::locks::{HeldLocks, LockManager, LockMode};
 use crate::recovery::RecoverError;
 use crate::store::Store;
+use crate::sync::Mutex;
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
 

@@ -1,7 +1,7 @@
 //! What every way to commit shares: the engines, the binlog, and what readers see of them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use arc_swap::ArcSwap;
 use cohort_engine::{Engine, EngineId, Snapshot};
@@ -10,7 +10,6 @@ use cohort_log::binlog::{
     BinlogError, BinlogFiles, BinlogPosition, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents,
 };
 use cohort_log::journal::Lsn;
-use parking_lot::Mutex;
 
 use super::ROTATION_BYTES_MAX;
 use super::outcome::{CommitError, CommitSettings, Committed};
@@ -19,6 +18,7 @@ use crate::cohort_record::HEAD_BYTES_PER_TRANSACTION;
 use crate::figures::CommitFigures;
 use crate::held_snapshot::HeldSnapshots;
 use crate::overlay::Overlay;
+use crate::sync::{AtomicU64, AtomicUsize, Mutex};
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
 

@@ -258,7 +258,7 @@ pub(crate) fn found(disk: &SimDisk, store: &Store) -> Found {
     }
 }
 
-fn binlog_ids(disk: &SimDisk, store: &Store) -> Vec<u64> {
+pub(crate) fn binlog_ids(disk: &SimDisk, store: &Store) -> Vec<u64> {
     let mut ids = Vec::new();
     for file in store.binlog().list() {
         let path = Path::new(BINLOG).join(&file.name);
@@ -726,8 +726,10 @@ fn what_a_transaction_saw_is_withheld_though_it_is_rolled_back() {
     assert!(store.is_durable(&look_at_counter(&store)), "nothing in flight");
     store.hold_commits(true);
     store.commit(write_transfer(&store, 2), Box::new(Kept::default()));
-    let (seen, answer) = (look_at_counter(&store), Kept::default());
-    assert!(!store.is_durable(&seen));
+    let (seen, forgotten, answer) = (look_at_counter(&store), look_at_counter(&store), Kept::default());
+    assert!(!store.is_durable(&seen) && !store.is_durable(&forgotten));
+    forgotten.forget();
+    assert!(store.is_durable(&forgotten), "nothing is noted");
     store.when_durable(&seen, Box::new(answer.clone()));
     let written = store.take_cohort().expect("the writer").write();
     assert!(answer.0.lock().is_none(), "durable, and not known to be");

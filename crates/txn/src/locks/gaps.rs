@@ -19,6 +19,7 @@
 //! Cost: a claim is compared with every transaction that holds ranges in its space; a key space without ranges
 //! costs a claim one entry in an ordered map.
 
+use crate::sync::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -26,7 +27,6 @@ use std::time::Duration;
 
 use cohort_engine::Direction;
 use hashbrown::DefaultHashBuilder;
-use parking_lot::Mutex;
 use std::hash::BuildHasher;
 
 use super::{Attempt, HeldLocks, LockError, LockManager, LockMode, Obstacle, TransactionId, Wait, WaitSlot};

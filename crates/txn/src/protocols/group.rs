@@ -7,10 +7,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::commit::{CommitError, Committed, Member};
 use crate::lock_profile::{LockProfile, ProfiledGuard, ProfiledMutex};
+use crate::sync::{Condvar, Mutex};
 
 type Outcome = Result<Committed, CommitError>;
 

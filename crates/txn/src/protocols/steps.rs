@@ -16,14 +16,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_engine::{TwoPhase, WriteError, Xid};
 use cohort_io::SyncFigures;
 use cohort_log::binlog::{BinlogPosition, FileStart, GtidSet};
 use cohort_log::journal::Lsn;
-use parking_lot::{Condvar, Mutex};
 
 use super::binlog_note::BinlogNote;
 use super::tc_mmap::TcMmap;
@@ -38,6 +37,7 @@ use crate::figures::add;
 use crate::held_snapshot::UNREAD_KEPT;
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::recovery::RecoverError;
+use crate::sync::{AtomicU64, Condvar, Mutex};
 use crate::transaction::Transaction;
 
 /// How often the background thread looks.

@@ -369,6 +369,8 @@ fn concurrent_sessions_are_committed_in_one_order() {
         assert_eq!((&ids, &there.rows[0], &there.rows[1], there.counter), (&all, &all, &all, 40), "{protocol:?}");
         let locks = store.lock_profile();
         assert!(locks.iter().any(|line| line.cost.count > 0 && line.cost.hold_ns > 0), "{protocol:?}: {locks:?}");
+        let own = locks.iter().any(|line| !["binlog order", "showing"].contains(&line.lock));
+        assert_eq!(own, store.log_bin(), "{protocol:?}: {locks:?}");
         store.close().expect("a clean stop");
         let disk = disk.crash();
         let (store, report) = open(&disk, *protocol).expect("a start after a clean stop");

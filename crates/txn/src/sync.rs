@@ -1,0 +1,22 @@
+//! What the threads of this crate meet at: locks, condition variables, and counters that say what others may rely on.
+//!
+//! They are parking_lot's and the standard library's. In this crate's own tests, those that are made within
+//! [`explore`] are shuttle's: one thread of a scenario runs at a time, and at each of their operations a schedule
+//! says which (`schedules.rs`). Other tests get the real ones.
+//!
+//! Nobody may use these under a lock of another crate: a thread that waits for such a lock is not seen by the schedule.
+//! So `tc.log`, whose sessions wait for each other in `cohort-engine`, uses parking_lot's.
+
+#[cfg(not(test))]
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+#[cfg(not(test))]
+pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize};
+#[cfg(not(test))]
+pub(crate) use std::thread::yield_now;
+
+#[cfg(test)]
+mod explored;
+#[cfg(test)]
+pub(crate) use explored::{
+    AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, RwLock, explore, is_exploring, point, unexplored, yield_now,
+};
