@@ -111,6 +111,7 @@ mutants: tools-build rocksdb
 	git ls-files -z | tar --create --null --files-from=- | tar --extract --directory="$(CACHE)/mutants/tree"
 	cd "$(CACHE)/mutants/tree"; export CARGO_TARGET_DIR="$(CACHE)/mutants/target" CARGO_INCREMENTAL=1; found=0; \
 	for packages in "cohort-txn" "cohort-log cohort-txn"; do \
+	    mkdir -p "$(CACHE)/mutants/$${packages%% *}"; \
 	    cargo mutants --in-place --iterate --package $${packages%% *} $$(printf ' --test-package %s' $$packages) \
 	        --output "$(CACHE)/mutants/$${packages%% *}" $(MUTANTS) || found=$$?; \
 	done; exit $$found

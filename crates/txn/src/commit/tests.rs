@@ -525,6 +525,9 @@ fn snapshots_are_prefixes_of_the_binlog() {
     let machine = Machine::new(12);
     let store = machine.open();
     check_snapshots_are_prefixes(&machine.disk, &store, "journal");
+    let profile = store.lock_profile();
+    let used = |lock| profile.iter().any(|line| line.lock == lock && line.cost.count > 0);
+    assert!(["queue", "section", "finish"].into_iter().all(used), "{profile:?}");
 }
 
 #[test]
