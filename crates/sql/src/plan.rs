@@ -154,7 +154,7 @@ pub(crate) struct InsertPlan {
     pub(crate) defaults: Vec<usize>,
     pub(crate) source: InsertRows,
     /// What ON DUPLICATE KEY UPDATE sets.
-    pub(crate) on_duplicate: Vec<(usize, Expr)>,
+    pub(crate) on_duplicate: Vec<(usize, InsertValue)>,
 }
 
 /// The rows of an INSERT.

@@ -36,3 +36,19 @@ INSERT INTO t (a) VALUES (NULL);
 TRUNCATE TABLE t;
 INSERT INTO t (b) VALUES ('fresh');
 SELECT * FROM t;
+-- Errors of a row come in the order of the columns.
+CREATE TABLE ordered (a INT NOT NULL, b TINYINT NOT NULL, c VARCHAR(3));
+INSERT INTO ordered VALUES (NULL, 1000, 'abcd');
+INSERT INTO ordered VALUES (1, 1000, 'abcd');
+INSERT INTO ordered (c, a, b) VALUES ('abcd', NULL, 1000);
+INSERT INTO ordered SELECT NULL, 1000, 'abcd';
+-- A row meets the unique key without NULL before others.
+CREATE TABLE met (id INT PRIMARY KEY, a INT, b INT NOT NULL, c INT, UNIQUE KEY a (a), UNIQUE KEY b (b));
+INSERT INTO met VALUES (1, 1, 1, 0), (2, 2, 2, 0);
+INSERT INTO met VALUES (3, 1, 2, 0) ON DUPLICATE KEY UPDATE c = 9;
+INSERT INTO met VALUES (3, 1, 2, 0);
+SELECT * FROM met ORDER BY id;
+INSERT IGNORE INTO met VALUES (1, 5, 5, 0) ON DUPLICATE KEY UPDATE a = 2;
+INSERT INTO met (id, a, b) VALUES (4, 4, 4) ON DUPLICATE KEY UPDATE b = DEFAULT;
+INSERT INTO met (id, a, b) VALUES (4, 4, 4) ON DUPLICATE KEY UPDATE b = DEFAULT;
+SELECT * FROM met ORDER BY id;

@@ -312,12 +312,18 @@ fn name(spec: &IndexSpec, kind: IndexKind, def: &TableDef) -> Result<String, Sql
     }
 }
 
-/// The primary key first, then unique keys, then the rest.
+/// The primary key first, then unique keys, then the rest; among unique keys, those without NULL first, then those of
+/// whole columns. Which of several keys a new row meets first rests on it.
 pub(super) fn sort_indexes(def: &mut TableDef) {
-    def.indexes.sort_by_key(|index| match index.kind {
-        IndexKind::Primary => 0,
-        IndexKind::Unique => 1,
-        IndexKind::Secondary => 2,
+    let TableDef { columns, indexes, .. } = def;
+    indexes.sort_by_key(|index| match index.kind {
+        IndexKind::Primary => (0, false, false),
+        IndexKind::Unique => (
+            1,
+            index.columns.iter().any(|part| columns[part.column].nullable),
+            index.columns.iter().any(|part| part.prefix.is_some()),
+        ),
+        IndexKind::Secondary => (2, false, false),
     });
 }
 

@@ -158,42 +158,13 @@ pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResul
         ids: InsertIds::new(rows),
         lenient: plan.ignore || (many && !run.session.sql_mode.is_strict()),
     };
-    inserting.missing_defaults(run)?;
-    let mut records = 0_u64;
-    match &plan.source {
-        InsertRows::Values(rows) => {
-            let all = run.params;
-            for repeat in 0..run.rows {
-                run.params = all.get(repeat * run.row_params..).unwrap_or_default();
-                for row in rows {
-                    inserting.values(row, run)?;
-                    records += 1;
-                }
-                if repeat % 256 == 255 {
-                    run.check_killed()?;
-                }
-            }
-            run.params = all;
-        }
-        InsertRows::Select(source) => {
-            // The rows are read before the first is written: the table may be its own source.
-            let mut rows = Vec::new();
-            let session = run.session;
-            select::run(source, run, &mut |row| {
-                session.memory.hold(row_bytes(row))?;
-                rows.push(row.to_vec());
-                Ok(())
-            })?;
-            for row in rows {
-                inserting.given(row, run)?;
-                records += 1;
-            }
-        }
-    }
+    let records = inserting.all(run);
+    // As in MySQL, also where a later row failed.
     let id = inserting.ids.first_inserted();
     if let Some(id) = id {
         run.session.last_insert_id.set(id);
     }
+    let records = records?;
     let explicit = run.statement.explicit_last_insert_id.get();
     run.session.row_count.set(i64::try_from(inserting.affected).unwrap_or(i64::MAX));
     let warnings = run.session.diagnostics.borrow().len() - warnings;
@@ -209,6 +180,44 @@ pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResul
 impl Inserting<'_> {
     fn column(&self, column: usize) -> &ColumnDef {
         &self.table.def.columns[column]
+    }
+
+    /// Inserts all rows, and says how many they were.
+    fn all(&mut self, run: &mut Run<'_>) -> Result<u64, SqlError> {
+        self.missing_defaults(run)?;
+        let plan = self.plan;
+        let mut records = 0_u64;
+        match &plan.source {
+            InsertRows::Values(rows) => {
+                let all = run.params;
+                for repeat in 0..run.rows {
+                    run.params = all.get(repeat * run.row_params..).unwrap_or_default();
+                    for row in rows {
+                        self.values(row, run)?;
+                        records += 1;
+                    }
+                    if repeat % 256 == 255 {
+                        run.check_killed()?;
+                    }
+                }
+                run.params = all;
+            }
+            InsertRows::Select(source) => {
+                // The rows are read before the first is written: the table may be its own source.
+                let mut rows = Vec::new();
+                let session = run.session;
+                select::run(source, run, &mut |row| {
+                    session.memory.hold(row_bytes(row))?;
+                    rows.push(row.to_vec());
+                    Ok(())
+                })?;
+                for row in rows {
+                    self.given(row, run)?;
+                    records += 1;
+                }
+            }
+        }
+        Ok(records)
     }
 
     /// Complains once, and before there is any row, about columns that have no default and are not named.
@@ -245,7 +254,7 @@ impl Inserting<'_> {
                 InsertValue::Expr(expr) => {
                     let value = expr.eval(&self.row, &run.eval())?;
                     run.session.memory.hold_row(value_bytes(&value))?;
-                    store_column(value, self.column(*column), self.number, self.plan.ignore, run)?
+                    self.stored(value, *column, run)?
                 }
             };
             self.row[*column] = value;
@@ -257,9 +266,19 @@ impl Inserting<'_> {
     fn given(&mut self, values: Vec<Value>, run: &mut Run<'_>) -> Result<(), SqlError> {
         self.defaults(run)?;
         for (column, value) in self.plan.targets.iter().zip(values) {
-            self.row[*column] = store_column(value, self.column(*column), self.number, self.plan.ignore, run)?;
+            self.row[*column] = self.stored(value, *column, run)?;
         }
         self.finish(run)
+    }
+
+    /// A given value as its column stores it. NULL for an AUTO_INCREMENT column makes a value later.
+    fn stored(&self, value: Value, column: usize, run: &Run<'_>) -> Result<Value, SqlError> {
+        let def = self.column(column);
+        if self.table.auto_increment == Some(column) {
+            store_column(value, def, self.number, self.plan.ignore, run)
+        } else {
+            assign(value, def, self.number, self.plan.ignore, self.lenient, run)
+        }
     }
 
     /// Checks the row that is made and writes it.
@@ -267,7 +286,6 @@ impl Inserting<'_> {
         if let Some(column) = self.table.auto_increment {
             self.auto_increment(column, run)?;
         }
-        self.check_nulls(run)?;
         let changes_conflicting = self.plan.replace || !self.plan.on_duplicate.is_empty();
         let mode = if changes_conflicting { LockMode::Exclusive } else { LockMode::Shared };
         for _ in 0..2 + self.table.indexes.len() {
@@ -275,6 +293,7 @@ impl Inserting<'_> {
             let Some(conflict) = find_conflict(self.table, &self.row, &row_key, mode, run)? else {
                 row_change::insert(self.table, &self.row, &row_key, run)?;
                 self.ids.inserted();
+                self.ids.pass(self.table, run)?;
                 self.affected += 1;
                 return Ok(());
             };
@@ -286,6 +305,10 @@ impl Inserting<'_> {
                 self.duplicates += 1;
                 if self.replace_conflicting(&conflict, run)? {
                     return Ok(());
+                }
+                // Over its last unique key MySQL changes the row in place.
+                if self.table.indexes[conflict.index + 1..].iter().any(|index| index.is_unique()) {
+                    self.ids.again();
                 }
                 continue;
             }
@@ -303,25 +326,13 @@ impl Inserting<'_> {
 
     fn auto_increment(&mut self, column: usize, run: &mut Run<'_>) -> Result<(), SqlError> {
         if !wants_auto_increment(&self.row[column], run.session.sql_mode) {
-            return self.ids.given(&self.row[column], self.table, run);
+            self.ids.given(&self.row[column], run);
+            // As in InnoDB: a row that is refused moves the counter only in these statements.
+            let always = self.plan.replace || matches!(self.plan.source, InsertRows::Select(_));
+            return if always { self.ids.pass(self.table, run) } else { Ok(()) };
         }
         let id = self.ids.make(self.table, run)?;
         self.row[column] = store_column(Value::UInt(id), self.column(column), self.number, false, run)?;
-        Ok(())
-    }
-
-    fn check_nulls(&mut self, run: &Run<'_>) -> Result<(), SqlError> {
-        for (at, column) in self.table.def.columns.iter().enumerate() {
-            if column.nullable || !self.row[at].is_null() {
-                continue;
-            }
-            let error = SqlError::new(ER_BAD_NULL_ERROR, &[&column.name]);
-            if !self.lenient {
-                return Err(error);
-            }
-            run.statement.push_warning(error);
-            self.row[at] = store_column(implicit_default(column), column, self.number, true, run)?;
-        }
         Ok(())
     }
 
@@ -364,9 +375,15 @@ impl Inserting<'_> {
         slots.extend_from_slice(&self.row);
         let assigned = |column: usize| self.plan.on_duplicate.iter().any(|(known, _)| *known == column);
         let cx = EvalContext { params: self.behind_rows, ..run.eval() };
-        for (column, expr) in &self.plan.on_duplicate {
-            let value = expr.eval(&slots, &cx)?;
-            slots[*column] = assign(value, self.column(*column), self.number, self.plan.ignore, self.lenient, run)?;
+        for (column, value) in &self.plan.on_duplicate {
+            let def = self.column(*column);
+            slots[*column] = match value {
+                InsertValue::Default => default_value(def, self.number, self.plan.ignore, run)?,
+                InsertValue::Expr(expr) => {
+                    let value = expr.eval(&slots, &cx)?;
+                    assign(value, def, self.number, self.plan.ignore, self.lenient, run)?
+                }
+            };
         }
         let differs = |slots: &[Value]| (0..count).any(|at| slots[at] != before[at]);
         if !differs(&slots) {
@@ -390,7 +407,15 @@ impl Inserting<'_> {
         let changed = Changed { columns: &columns, before: &before, after: &slots[..count] };
         match row_change::update(self.table, &changed, &conflict.row_key, &stored, run)? {
             None => self.affected += 2,
-            Some(other) => return Err(duplicate(self.table, other.index, &slots, run.session.time_zone)),
+            Some(other) => {
+                let error = duplicate(self.table, other.index, &slots, run.session.time_zone);
+                if !self.plan.ignore {
+                    return Err(error);
+                }
+                run.statement.push_warning(error);
+                self.updated(&before, false);
+                return Ok(());
+            }
         }
         self.updated(&slots, true);
         Ok(())

@@ -1,7 +1,7 @@
 //! The AUTO_INCREMENT values of one INSERT.
 //!
 //! As in MySQL with `innodb_autoinc_lock_mode` 1 and 2: with the first value that it makes, a statement sets
-//! aside one for each of its rows; where rows come from a SELECT, twice as many each time. A row that is not
+//! aside one for each of its rows; where there are more, or rows come from a SELECT, twice as many each time. A row that is not
 //! inserted gives its value back to the next row; what the statement has left at its end is lost.
 
 use super::Run;
@@ -17,14 +17,16 @@ const MOST_AT_ONCE: u64 = 65_535;
 pub(super) struct InsertIds {
     /// The statement's rows, if they are known.
     rows: Option<u64>,
-    /// How often values were set aside, and rows since the first time.
+    /// How often values were set aside, and attempts to insert a row since the first time.
     reservations: u32,
-    rows_since: u64,
+    attempts: u64,
     /// The next of the values that are set aside, and how many there are.
     next: u64,
     left: u64,
     /// The value that was made for the row at hand.
     made: Option<u64>,
+    /// What was set aside before a row brought its own value.
+    before: (u64, u64),
     /// The first value that was made for a row which was inserted.
     first_inserted: Option<u64>,
     /// Whether a row was inserted or changed.
@@ -50,8 +52,8 @@ impl InsertIds {
             (self.next, self.left) = (fixed, 1);
         } else if self.left == 0 {
             let count = match self.rows {
-                Some(rows) => rows.saturating_sub(self.rows_since).max(1),
-                None => (1 << self.reservations.min(16)).min(MOST_AT_ONCE),
+                Some(rows) if rows > self.attempts => rows - self.attempts,
+                _ => (1 << self.reservations.min(16)).min(MOST_AT_ONCE),
             };
             let first =
                 table.take_auto_increment(run.transaction, step, session.auto_increment_offset.max(1), count)?;
@@ -61,21 +63,34 @@ impl InsertIds {
         let id = self.next;
         self.next = id.saturating_add(step);
         self.left -= 1;
-        self.rows_since += 1;
+        self.attempts += 1;
         self.made = Some(id);
         self.last = id;
         Ok(id)
     }
 
-    /// The row at hand brings its own value: those that are made for later rows are above it.
-    pub(super) fn given(&mut self, value: &Value, table: &Table, run: &mut Run<'_>) -> Result<(), SqlError> {
+    /// The row at hand brings its own value: those that are made for later rows of the statement are above it.
+    pub(super) fn given(&mut self, value: &Value, run: &Run<'_>) {
         self.made = None;
+        self.before = (self.next, self.left);
+        self.again();
         self.last = id_of(value);
-        self.rows_since += u64::from(self.reservations > 0);
         let step = run.session.auto_increment_increment.max(1);
-        while self.left > 0 && self.next <= self.last {
+        while self.left > 0 && self.next <= self.last && !is_negative(self.last) {
             self.next = self.next.saturating_add(step);
             self.left -= 1;
+        }
+    }
+
+    /// There is another attempt to insert a row: REPLACE has removed one that was in the way.
+    pub(super) fn again(&mut self) {
+        self.attempts += u64::from(self.reservations > 0);
+    }
+
+    /// Later statements make values above the one that the row at hand brought.
+    pub(super) fn pass(&self, table: &Table, run: &mut Run<'_>) -> Result<(), SqlError> {
+        if self.made.is_some() || table.auto_increment.is_none() || is_negative(self.last) {
+            return Ok(());
         }
         table.pass_auto_increment(run.transaction, self.last)
     }
@@ -88,9 +103,9 @@ impl InsertIds {
 
     /// The row at hand was not inserted.
     pub(super) fn skipped(&mut self) {
-        if let Some(id) = self.made.take() {
-            self.next = id;
-            self.left += 1;
+        match self.made.take() {
+            Some(id) => (self.next, self.left) = (id, self.left + 1),
+            None => (self.next, self.left) = self.before,
         }
     }
 
@@ -111,10 +126,15 @@ impl InsertIds {
     }
 }
 
-/// A value of the column as an id; 0 for those that are none.
+/// Whether an id is a negative value that has wrapped around.
+fn is_negative(id: u64) -> bool {
+    id > i64::MAX as u64
+}
+
+/// A value of the column as clients are told of it; a negative one wraps around.
 fn id_of(value: &Value) -> u64 {
     match value {
-        Value::Int(id) => u64::try_from(*id).unwrap_or(0),
+        Value::Int(id) => *id as u64,
         Value::UInt(id) => *id,
         Value::Double(id) => id.max(0.0) as u64,
         Value::Float(id) => id.max(0.0) as u64,

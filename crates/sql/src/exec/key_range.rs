@@ -250,10 +250,15 @@ fn fit(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
     }
 }
 
-/// A string longer than the column can be equal to nothing in it, but is still a bound.
+/// A string longer than the column can be equal to nothing in it, but is still a bound. One that the column stores
+/// with other blanks or zeros at its end may have a place of its own between the column's values.
 fn string(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
-    match stored(part, value, run) {
-        Some(stored) => Fit::Exact(stored),
+    let collation = part.column_type.collation().unwrap_or(Collation::Binary);
+    match stored(part, value.clone(), run) {
+        Some(stored) => match compare_values(&stored, &value, collation) {
+            Some(Ordering::Equal) => Fit::Exact(stored),
+            _ => Fit::Never,
+        },
         None => Fit::Unusable,
     }
 }

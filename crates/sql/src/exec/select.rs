@@ -146,7 +146,10 @@ struct Output<'r, 's> {
     sort: &'r [SortKey],
     limit: Limit,
     take: &'r mut RowTaker<'s>,
-    /// Rows that are to be sorted, with their keys.
+    /// Whether rows that are sorted are projected when their place is known: those that LIMIT leaves out are not
+    /// evaluated then.
+    late: bool,
+    /// What is to be sorted, with its keys: rows of the source where they are projected late, else of the result.
     kept: Vec<(Vec<SortValue>, Vec<Value>)>,
     distinct: HashSet<Vec<u8>>,
     /// The select list's values.
@@ -169,6 +172,7 @@ impl<'r, 's> Output<'r, 's> {
             sort,
             limit,
             take,
+            late: !sort.is_empty() && !plan.distinct && !sort.iter().any(|key| key.expr.is_volatile()),
             kept: Vec::new(),
             distinct: HashSet::new(),
             projected: Vec::with_capacity(plan.outputs.len()),
@@ -186,10 +190,8 @@ impl<'r, 's> Output<'r, 's> {
         if self.is_full() {
             return Ok(());
         }
-        let cx = run.eval();
-        self.projected.clear();
-        for expr in &self.plan.outputs {
-            self.projected.push(expr.eval(row, &cx)?);
+        if !self.late {
+            self.project(run, row)?;
         }
         if self.plan.distinct {
             let mut key = Vec::new();
@@ -204,9 +206,15 @@ impl<'r, 's> Output<'r, 's> {
         }
         self.passed += 1;
         if !self.sort.is_empty() {
-            let keys = sort_values(self.sort, row, run)?;
-            run.statement.hold(row_bytes(&self.projected))?;
-            self.kept.push((keys, std::mem::take(&mut self.projected)));
+            // RAND() has been evaluated for this row, if it is selected.
+            let selected = |key: &SortKey| {
+                let at = self.plan.outputs.iter().position(|output| *output == key.expr)?;
+                (!self.late && key.expr.is_volatile()).then(|| self.projected[at].clone())
+            };
+            let keys = sort_values(self.sort, row, run, selected)?;
+            let kept = if self.late { row.to_vec() } else { std::mem::take(&mut self.projected) };
+            run.statement.hold(row_bytes(&kept))?;
+            self.kept.push((keys, kept));
             return Ok(());
         }
         if self.passed > self.limit.offset {
@@ -226,12 +234,27 @@ impl<'r, 's> Output<'r, 's> {
         self.kept.sort_by(|(a, _), (b, _)| compare_keys(sort, a, b));
         let skip = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
         let count = usize::try_from(self.limit.count).unwrap_or(usize::MAX);
-        for (_, row) in self.kept.iter().skip(skip).take(count) {
-            count_sent(run, row)?;
-            (self.take)(row)?;
+        for (_, row) in std::mem::take(&mut self.kept).into_iter().skip(skip).take(count) {
+            if self.late {
+                self.project(run, &row)?;
+            } else {
+                self.projected = row;
+            }
+            count_sent(run, &self.projected)?;
+            (self.take)(&self.projected)?;
             self.given += 1;
         }
         Ok(self.given)
+    }
+
+    /// Evaluates the select list.
+    fn project(&mut self, run: &Run<'_>, row: &[Value]) -> Result<(), SqlError> {
+        let cx = run.eval();
+        self.projected.clear();
+        for expr in &self.plan.outputs {
+            self.projected.push(expr.eval(row, &cx)?);
+        }
+        Ok(())
     }
 }
 
@@ -241,9 +264,18 @@ fn count_sent(run: &Run<'_>, row: &[Value]) -> Result<(), SqlError> {
     run.session.memory.hold_row(row_bytes(row))
 }
 
-/// A kept row's sort keys.
-fn sort_values(sort: &[SortKey], row: &[Value], run: &Run<'_>) -> Result<Vec<SortValue>, SqlError> {
-    let keys = sort.iter().map(|key| sort_value(key, row, run)).collect::<Result<Vec<_>, SqlError>>()?;
+/// A kept row's sort keys, but for those that are `known` evaluated from the row.
+fn sort_values(
+    sort: &[SortKey],
+    row: &[Value],
+    run: &Run<'_>,
+    known: impl Fn(&SortKey) -> Option<Value>,
+) -> Result<Vec<SortValue>, SqlError> {
+    let value = |key: &SortKey| match known(key) {
+        Some(value) => Ok(sort_value(value, key)),
+        None => Ok(sort_value(key.expr.eval(row, &run.eval())?, key)),
+    };
+    let keys = sort.iter().map(value).collect::<Result<Vec<_>, SqlError>>()?;
     let bytes = |key: &SortValue| match key {
         SortValue::Plain(value) => value_bytes(value),
         SortValue::Bytes(bytes) => key_bytes(bytes),
@@ -252,16 +284,15 @@ fn sort_values(sort: &[SortKey], row: &[Value], run: &Run<'_>) -> Result<Vec<Sor
     Ok(keys)
 }
 
-fn sort_value(key: &SortKey, row: &[Value], run: &Run<'_>) -> Result<SortValue, SqlError> {
-    let value = key.expr.eval(row, &run.eval())?;
-    Ok(match &value {
+fn sort_value(value: Value, key: &SortKey) -> SortValue {
+    match &value {
         Value::Text(text) => {
             let mut bytes = Vec::new();
             key.expr.collation().write_key(text.as_bytes(), &mut bytes);
             SortValue::Bytes(bytes)
         }
         _ => SortValue::Plain(value),
-    })
+    }
 }
 
 /// Compares two rows by their sort keys.
@@ -293,7 +324,7 @@ impl<T> SortedRows<T> {
     }
 
     pub(super) fn add(&mut self, sort: &[SortKey], row: &[Value], item: T, run: &Run<'_>) -> Result<(), SqlError> {
-        let keys = sort_values(sort, row, run)?;
+        let keys = sort_values(sort, row, run, |_| None)?;
         self.rows.push((keys, item));
         Ok(())
     }

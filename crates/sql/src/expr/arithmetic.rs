@@ -7,8 +7,8 @@
 use super::convert::{Number, to_bits};
 use super::{ArithmeticOp, EvalContext, Expr};
 use crate::error::{ER_DATA_OUT_OF_RANGE, ER_DIVISION_BY_ZERO, SqlError};
-use crate::types::SqlMode;
-use crate::types::decimal::{Decimal, DecimalOverflow};
+use crate::types::decimal::DecimalOverflow;
+use crate::types::{Family, SqlMode};
 use crate::value::Value;
 
 /// Digits that a division adds behind the point (`div_precision_increment`).
@@ -39,6 +39,14 @@ pub(super) fn eval(
     Ok(result.map_or(Value::Null, Number::into))
 }
 
+/// Whether the right operand is not evaluated if the left one is NULL. It is where integers make an integer, but for
+/// `&`, `|` and `^`.
+pub(super) fn needs_no_right(op: ArithmeticOp, left: &Expr, right: &Expr, cx: &EvalContext<'_>) -> bool {
+    use ArithmeticOp::{BitAnd, BitOr, BitXor, Divide};
+    let integer = |side: &Expr| side.result_type(cx.params).family() == Family::Integer;
+    matches!(op, BitAnd | BitOr | BitXor | Divide) || !(integer(left) && integer(right))
+}
+
 fn bits(op: ArithmeticOp, a: u64, b: u64) -> u64 {
     let shift = u32::try_from(b).unwrap_or(u32::MAX);
     match op {
@@ -50,8 +58,8 @@ fn bits(op: ArithmeticOp, a: u64, b: u64) -> u64 {
     }
 }
 
-fn out_of_range(kind: &str, whole: &Expr) -> SqlError {
-    SqlError::new(ER_DATA_OUT_OF_RANGE, &[&kind, whole])
+fn out_of_range(kind: &str, whole: &Expr, cx: &EvalContext<'_>) -> SqlError {
+    SqlError::new(ER_DATA_OUT_OF_RANGE, &[&kind, &whole.with_values(cx.params)])
 }
 
 fn add_or_multiply(
@@ -71,7 +79,7 @@ fn add_or_multiply(
         if op == ArithmeticOp::Subtract && cx.statement.sql_mode().contains(SqlMode::NO_UNSIGNED_SUBTRACTION) {
             unsigned = false;
         }
-        return integer_result(result, unsigned, expr);
+        return integer_result(result, unsigned, expr, cx);
     }
     if is_double(a, b) {
         let (a, b) = (a.to_f64(), b.to_f64());
@@ -80,7 +88,7 @@ fn add_or_multiply(
             ArithmeticOp::Subtract => a - b,
             _ => a * b,
         };
-        return double_result(result, expr);
+        return double_result(result, expr, cx);
     }
     let (a, b) = (a.to_decimal(), b.to_decimal());
     let result = match op {
@@ -88,7 +96,7 @@ fn add_or_multiply(
         ArithmeticOp::Subtract => a.subtract(&b),
         _ => a.multiply(&b),
     };
-    result.map(Number::Decimal).map_err(|DecimalOverflow| out_of_range("DECIMAL", expr))
+    result.map(Number::Decimal).map_err(|DecimalOverflow| out_of_range("DECIMAL", expr, cx))
 }
 
 fn is_double(a: &Number, b: &Number) -> bool {
@@ -103,20 +111,20 @@ fn integer(number: &Number) -> Option<(i128, bool)> {
     }
 }
 
-fn integer_result(result: i128, unsigned: bool, expr: &Expr) -> Result<Number, SqlError> {
+fn integer_result(result: i128, unsigned: bool, expr: &Expr, cx: &EvalContext<'_>) -> Result<Number, SqlError> {
     if unsigned {
-        u64::try_from(result).map(Number::UInt).map_err(|_| out_of_range("BIGINT UNSIGNED", expr))
+        u64::try_from(result).map(Number::UInt).map_err(|_| out_of_range("BIGINT UNSIGNED", expr, cx))
     } else {
-        i64::try_from(result).map(Number::Int).map_err(|_| out_of_range("BIGINT", expr))
+        i64::try_from(result).map(Number::Int).map_err(|_| out_of_range("BIGINT", expr, cx))
     }
 }
 
-fn double_result(result: f64, expr: &Expr) -> Result<Number, SqlError> {
-    if result.is_finite() { Ok(Number::Double(result)) } else { Err(out_of_range("DOUBLE", expr)) }
+fn double_result(result: f64, expr: &Expr, cx: &EvalContext<'_>) -> Result<Number, SqlError> {
+    if result.is_finite() { Ok(Number::Double(result)) } else { Err(out_of_range("DOUBLE", expr, cx)) }
 }
 
 /// Warns, if the SQL mode says so; the result is NULL.
-fn division_by_zero<T>(cx: &EvalContext<'_>) -> Result<Option<T>, SqlError> {
+pub(super) fn division_by_zero<T>(cx: &EvalContext<'_>) -> Result<Option<T>, SqlError> {
     if cx.statement.sql_mode().contains(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {
         cx.statement.warn(SqlError::new(ER_DIVISION_BY_ZERO, &[]))?;
     }
@@ -129,12 +137,12 @@ fn divide(a: &Number, b: &Number, expr: &Expr, cx: &EvalContext<'_>) -> Result<O
         if divisor == 0.0 {
             return division_by_zero(cx);
         }
-        return double_result(a.to_f64() / divisor, expr).map(Some);
+        return double_result(a.to_f64() / divisor, expr, cx).map(Some);
     }
     match a.to_decimal().divide(&b.to_decimal(), DIVISION_DIGITS) {
         Ok(Some(quotient)) => Ok(Some(Number::Decimal(quotient))),
         Ok(None) => division_by_zero(cx),
-        Err(DecimalOverflow) => Err(out_of_range("DECIMAL", expr)),
+        Err(DecimalOverflow) => Err(out_of_range("DECIMAL", expr, cx)),
     }
 }
 
@@ -143,16 +151,16 @@ fn int_divide(a: &Number, b: &Number, expr: &Expr, cx: &EvalContext<'_>) -> Resu
         if b == 0 {
             return division_by_zero(cx);
         }
-        return integer_result(a / b, a_unsigned || b_unsigned, expr).map(Some);
+        return integer_result(a / b, a_unsigned || b_unsigned, expr, cx).map(Some);
     }
     let (a, b) = (a.to_decimal(), b.to_decimal());
     match a.divide_truncating(&b, 0) {
         Ok(Some(quotient)) => {
             let unsigned = expr.result_type(cx.params).unsigned;
-            integer_result(quotient.to_i128().0, unsigned, expr).map(Some)
+            integer_result(quotient.to_i128().0, unsigned, expr, cx).map(Some)
         }
         Ok(None) => division_by_zero(cx),
-        Err(DecimalOverflow) => Err(out_of_range("BIGINT", expr)),
+        Err(DecimalOverflow) => Err(out_of_range("BIGINT", expr, cx)),
     }
 }
 
@@ -182,20 +190,12 @@ pub(super) fn negate(a: &Value, whole: &Expr, cx: &EvalContext<'_>) -> Result<Va
     if a.is_null() {
         return Ok(Value::Null);
     }
-    // A constant beyond the signed range becomes a decimal.
-    let beyond = |number: Decimal| match whole.has_columns() {
-        true => Err(out_of_range("BIGINT", whole)),
-        false => Ok(Value::Decimal(number.negate())),
-    };
+    let decimal = whole.result_type(cx.params).family() == Family::Decimal;
+    let out_of_range = || out_of_range("BIGINT", whole, cx);
     Ok(match Number::of(a, cx)? {
-        Number::Int(int) => match int.checked_neg() {
-            Some(negated) => Value::Int(negated),
-            None => beyond(Decimal::from(int))?,
-        },
-        Number::UInt(int) => match i64::try_from(-i128::from(int)) {
-            Ok(negated) => Value::Int(negated),
-            Err(_) => beyond(Decimal::from(int))?,
-        },
+        number @ (Number::Int(_) | Number::UInt(_)) if decimal => Value::Decimal(number.to_decimal().negate()),
+        Number::Int(int) => Value::Int(int.checked_neg().ok_or_else(out_of_range)?),
+        Number::UInt(int) => Value::Int(i64::try_from(-i128::from(int)).map_err(|_| out_of_range())?),
         Number::Decimal(decimal) => Value::Decimal(decimal.negate()),
         Number::Double(double) => Value::Double(-double),
     })

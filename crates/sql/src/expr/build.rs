@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::coercion::{Coercibility, join_all, settle};
+use super::coercion::{Coercibility, join_all, settle, settle_compared};
 use super::functions::{self, Call};
 use super::{ArithmeticOp, Case, CastType, ColumnRef, CompareOp, Expr, IntervalUnit};
 use crate::error::SqlError;
@@ -17,7 +17,7 @@ impl Expr {
 
     /// `left op right`; the collation is settled from both sides (1267 if they contradict).
     pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-        let collation = settle(&[&left, &right], op.symbol())?;
+        let collation = settle_compared(&[&left, &right], op.symbol())?;
         let is_number =
             |side: &Expr| matches!(side.result_type(&[]).family(), Family::Integer | Family::Decimal | Family::Real);
         let (left, right) = match (is_number(&left), is_number(&right)) {
@@ -37,7 +37,7 @@ impl Expr {
 
     /// `x [NOT] BETWEEN low AND high`
     pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr, SqlError> {
-        let collation = settle(&[&operand, &low, &high], "between")?;
+        let collation = settle_compared(&[&operand, &low, &high], "between")?;
         let types = [&operand, &low, &high].map(|side| side.result_type(&[]));
         let special = types.into_iter().find(|side| constant_beside(*side).is_some());
         let [operand, low, high] = [operand, low, high].map(|side| match special {
@@ -50,7 +50,7 @@ impl Expr {
     /// `x [NOT] IN (list)`
     pub fn in_list(operand: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlError> {
         let sides: Vec<&Expr> = std::iter::once(&operand).chain(&list).collect();
-        let collation = settle(&sides, " IN ")?;
+        let collation = settle_compared(&sides, " IN ")?;
         let operand_type = operand.result_type(&[]);
         let list = list.into_iter().map(|item| beside(item, operand_type)).collect();
         Ok(Expr::In { operand: Box::new(operand), list, negated, collation })
@@ -66,7 +66,7 @@ impl Expr {
     pub fn case(operand: Option<Expr>, branches: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Result<Expr, SqlError> {
         let compared: Vec<&Expr> =
             operand.iter().chain(branches.iter().filter(|_| operand.is_some()).map(|(when, _)| when)).collect();
-        let collation = settle(&compared, "case")?;
+        let collation = settle_compared(&compared, "case")?;
         let mut case = Case { operand, branches, otherwise, collation, unified: None };
         join_all(&case.results(), "case")?;
         if case.results().iter().all(|result| !result.has_params()) {
@@ -107,6 +107,19 @@ impl Expr {
             };
         });
         volatile
+    }
+
+    /// The same with the values of its parameters, as messages show it.
+    pub(super) fn with_values(&self, params: &[Value]) -> Expr {
+        let mut shown = self.clone();
+        shown.walk_mut(&mut |part| {
+            if let Expr::Param(param) = part
+                && let Some(value) = params.get(param.index)
+            {
+                *part = Expr::Literal(value.clone());
+            }
+        });
+        shown
     }
 
     /// Whether a parameter has a say in the value.

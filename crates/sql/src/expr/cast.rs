@@ -123,8 +123,8 @@ fn year_constant(value: &Value) -> Value {
         Value::Decimal(decimal) if decimal.integer_digits() <= 2 => decimal.to_i128().0,
         Value::Text(_) | Value::Bytes(_) => {
             let bytes = value.as_bytes().unwrap_or_default();
-            let read = number_text::integer(bytes);
-            match read.value {
+            let read = number_text::double(bytes);
+            match read.value.round() as i128 {
                 _ if !read.complete => return value.clone(),
                 0 if bytes.len() != 4 => 2000,
                 year => year,

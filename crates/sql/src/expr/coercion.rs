@@ -52,9 +52,7 @@ impl Expr {
             Expr::Cast(_, super::CastType::Char { collation, .. }) => (*collation, Coercibility::Implicit),
             Expr::Cast(_, super::CastType::Binary { .. }) => (Collation::Binary, Coercibility::Implicit),
             Expr::Case(case) => strongest(&case.results()).unwrap_or(NUMERIC),
-            Expr::Call(call) if call.function.keeps_collation => {
-                strongest(&call.args.iter().collect::<Vec<_>>()).unwrap_or(NUMERIC)
-            }
+            Expr::Call(call) if call.keeps_collation() => strongest(&call.collated()).unwrap_or(NUMERIC),
             Expr::Call(call) if self.result_type(&[]).family() == Family::String => {
                 let derived = call.derive(&[]);
                 (
@@ -90,6 +88,7 @@ fn join(a: (Collation, Coercibility), b: (Collation, Coercibility)) -> Option<(C
     };
     match rank(a.0).cmp(&rank(b.0)) {
         _ if a.1 == Coercibility::Explicit => None,
+        std::cmp::Ordering::Equal if rank(a.0) > 0 => Some(a),
         std::cmp::Ordering::Equal => Some((Collation::Utf8mb4Bin, Coercibility::None)),
         std::cmp::Ordering::Greater => Some(a),
         std::cmp::Ordering::Less => Some(b),
@@ -125,8 +124,17 @@ fn contradiction(sides: &[&Expr], operation: &str) -> SqlError {
 /// The collation under which `sides` are compared; error 1267, 1270 or 1271 if they contradict each other.
 pub(super) fn settle(sides: &[&Expr], operation: &str) -> Result<Collation, SqlError> {
     match joined(sides, operation)? {
-        (_, Coercibility::None) => Err(contradiction(sides, operation)),
+        // What is alone is not compared.
+        (_, Coercibility::None) if sides.len() > 1 => Err(contradiction(sides, operation)),
         (collation, _) => Ok(collation),
+    }
+}
+
+/// The same for what is compared: only strings can contradict each other, beside a number they are numbers.
+pub(super) fn settle_compared(sides: &[&Expr], operation: &str) -> Result<Collation, SqlError> {
+    match settle(sides, operation) {
+        Err(_) if sides.iter().any(|side| side.result_type(&[]).family() != Family::String) => Ok(Collation::DEFAULT),
+        settled => settled,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::codec::ordered_f64;
 use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::types::temporal::{Date, DateTime, Time, TimeZone};
+use crate::types::{Family, FieldType, ResultType};
 use crate::value::{Value, hex_number};
 
 impl CompareOp {
@@ -86,20 +87,51 @@ pub(super) fn between(
     }
 }
 
+/// The kind that values of several kinds are compared as.
+#[derive(Clone, Copy)]
+pub(super) enum Common {
+    /// Strings are dates: there is one.
+    Date,
+    /// Strings are numbers: there is one.
+    Number,
+}
+
+impl Common {
+    /// The kind for values of these types; `None` if they may stay as they are.
+    pub(super) fn of(types: &[ResultType]) -> Option<Common> {
+        let any = |is: fn(&ResultType) -> bool| types.iter().any(is);
+        Common::among(
+            any(|side| side.family() == Family::String),
+            any(|side| side.family() == Family::Temporal && side.field != FieldType::Time),
+            any(|side| matches!(side.family(), Family::Integer | Family::Decimal | Family::Real)),
+        )
+    }
+
+    fn among(strings: bool, dates: bool, numbers: bool) -> Option<Common> {
+        match (strings, dates, numbers) {
+            (true, true, _) => Some(Common::Date),
+            (true, false, true) => Some(Common::Number),
+            _ => None,
+        }
+    }
+
+    /// A value that is not NULL as one of the kind.
+    pub(super) fn convert(self, value: Value, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+        match self {
+            _ if !value.is_string() => Ok(value),
+            Common::Date => date_or_zero(&value, cx).map(Value::DateTime),
+            Common::Number => to_f64(&value, cx).map(Value::Double),
+        }
+    }
+}
+
 /// The values as one kind, where they are compared with each other and are of several: strings are dates
 /// beside a date, else numbers beside a number. `None` if they may stay as they are.
 pub(super) fn alike(values: &[&Value], cx: &EvalContext<'_>) -> Result<Option<Vec<Value>>, SqlError> {
     let any = |is: fn(&Value) -> bool| values.iter().any(|value| is(value));
-    let dates = any(is_date);
-    if !any(|value| matches!(value, Value::Text(_) | Value::Bytes(_))) || !(dates || any(Value::is_number)) {
-        return Ok(None);
-    }
-    let convert = |value: &Value| match value {
-        value if !value.is_string() => Ok(value.clone()),
-        text if dates => date_or_zero(text, cx).map(Value::DateTime),
-        text => to_f64(text, cx).map(Value::Double),
-    };
-    values.iter().map(|value| convert(value)).collect::<Result<_, SqlError>>().map(Some)
+    let text = |value: &Value| matches!(value, Value::Text(_) | Value::Bytes(_));
+    let Some(common) = Common::among(any(text), any(is_date), any(Value::is_number)) else { return Ok(None) };
+    values.iter().map(|value| common.convert((*value).clone(), cx)).collect::<Result<_, SqlError>>().map(Some)
 }
 
 fn is_date(value: &Value) -> bool {

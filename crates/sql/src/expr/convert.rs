@@ -107,7 +107,7 @@ pub(super) fn to_f64(value: &Value, cx: &EvalContext<'_>) -> Result<f64, SqlErro
         Value::Decimal(decimal) => decimal.to_f64(),
         Value::Text(_) | Value::Bytes(_) => {
             let read = number_text::double(value.as_bytes().unwrap_or_default());
-            if !read.complete {
+            if !read.complete || read.overflowed {
                 cx.statement.warn(truncated("DOUBLE", value))?;
             }
             read.value

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::compare::{between, compare};
+use super::compare::{Common, between, compare};
 use super::convert::{local, to_bits, to_bool, to_bytes, to_result_type};
-use super::{Case, CompareOp, EvalContext, Expr, UnaryOp, arithmetic, cast, interval};
+use super::{Case, CastType, CompareOp, EvalContext, Expr, UnaryOp, arithmetic, cast, interval};
 use crate::collation::{self, Collation};
 use crate::error::SqlError;
+use crate::types::{FieldType, NOT_FIXED_DECIMALS};
 use crate::value::Value;
 
 impl Expr {
@@ -30,8 +31,15 @@ impl Expr {
                 let value = a.get(row, cx)?;
                 if value.is_null() { Ok(Value::Null) } else { Ok(Value::UInt(!to_bits(&value, cx)?)) }
             }
-            Expr::Arithmetic(op, a, b) => arithmetic::eval(*op, &*a.get(row, cx)?, &*b.get(row, cx)?, self, cx),
+            Expr::Arithmetic(op, left, right) => {
+                let a = left.get(row, cx)?;
+                if a.is_null() && arithmetic::needs_no_right(*op, left, right, cx) {
+                    return Ok(Value::Null);
+                }
+                arithmetic::eval(*op, &a, &*right.get(row, cx)?, self, cx)
+            }
             Expr::Case(case) => case.eval(row, cx),
+            Expr::Cast(a, to @ CastType::Char { .. }) => cast::cast(&a.as_shown(a.eval(row, cx)?, cx), to, cx),
             Expr::Cast(a, to) => cast::cast(&*a.get(row, cx)?, to, cx),
             Expr::Collate(a, collation) => Ok(collate(a.eval(row, cx)?, *collation)),
             Expr::Call(call) => call.eval(row, cx),
@@ -74,13 +82,38 @@ impl Expr {
         })
     }
 
+    /// A value of this expression as it is shown, where the type has a say in that: a double of fixed digits, a year.
+    fn as_shown(&self, value: Value, cx: &EvalContext<'_>) -> Value {
+        if !matches!(value, Value::Double(_) | Value::Float(_) | Value::UInt(_)) {
+            return value;
+        }
+        let result = self.result_type(cx.params);
+        match value {
+            Value::UInt(year) if result.field == FieldType::Year => Value::text(format!("{year:04}")),
+            Value::Double(_) | Value::Float(_) if result.decimals < NOT_FIXED_DECIMALS => {
+                let mut text = Vec::new();
+                value.write_text(result.decimals, &mut text);
+                Value::text(String::from_utf8_lossy(&text).as_ref())
+            }
+            other => other,
+        }
+    }
+
     /// The value as a condition; `None` is unknown (NULL).
     pub fn condition(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Option<bool>, SqlError> {
         match self {
-            Expr::Compare(op, a, b, collation) => {
-                let (a, b) = (a.get(row, cx)?, b.get(row, cx)?);
+            Expr::Compare(op, left, right, collation) => {
+                let (a, b) = (left.get(row, cx)?, right.get(row, cx)?);
                 if *op == CompareOp::NullSafeEqual && (a.is_null() || b.is_null()) {
                     return Ok(Some(a.is_null() && b.is_null()));
+                }
+                if b.is_null() && a.is_string() {
+                    // It is converted all the same, and warns.
+                    let types = [left.result_type(cx.params), right.result_type(cx.params)];
+                    if let Some(common) = Common::of(&types) {
+                        common.convert(a.into_owned(), cx)?;
+                    }
+                    return Ok(None);
                 }
                 Ok(compare(&a, &b, *collation, cx)?.map(|order| op.holds(order)))
             }

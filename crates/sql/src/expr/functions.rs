@@ -35,6 +35,15 @@ use super::{ArithmeticOp, EvalContext, Expr, IntervalUnit};
 /// No limit on the number of arguments.
 const MANY: u8 = u8::MAX;
 
+/// How a function gets its arguments.
+#[derive(Debug)]
+enum Evaluate {
+    /// Their values.
+    Values(fn(&Arguments<'_, '_>) -> Result<Value, SqlError>),
+    /// It asks for those that it needs, and the others are not evaluated. What it makes is small, or an argument.
+    OnDemand(fn(&Demand<'_, '_>) -> Result<Value, SqlError>),
+}
+
 /// A built-in function.
 #[derive(Debug)]
 pub(super) struct Function {
@@ -42,16 +51,14 @@ pub(super) struct Function {
     pub(super) name: &'static str,
     /// Least and greatest number of arguments.
     arity: (u8, u8),
-    evaluate: fn(&Arguments<'_, '_>) -> Result<Value, SqlError>,
+    evaluate: Evaluate,
     derive: fn(&[ResultType]) -> ResultType,
     /// Gets called with NULL arguments too.
     takes_null: bool,
-    /// Its value is the first argument that is not NULL: those after it are not evaluated.
-    first_known: bool,
     /// Does not give the same for the same arguments, or has an effect.
     pub(super) volatile: bool,
-    /// The result is (made of) its arguments, and compares as they do.
-    pub(super) keeps_collation: bool,
+    /// How many of its first arguments the result is made of, so that it compares as they do.
+    collated: u8,
     /// The result is one of the arguments, of a type that all of them fit.
     unifies: bool,
     /// Strings of any collations may stand beside each other in the result: they are not compared.
@@ -79,12 +86,11 @@ impl Function {
         Function {
             name,
             arity: (least, greatest),
-            evaluate,
+            evaluate: Evaluate::Values(evaluate),
             derive,
             takes_null: false,
-            first_known: false,
             volatile: false,
-            keeps_collation: false,
+            collated: 0,
             unifies: false,
             joins: false,
             digits_at: None,
@@ -96,8 +102,16 @@ impl Function {
         Function { takes_null: true, ..self }
     }
 
-    const fn first_known(self) -> Function {
-        Function { takes_null: true, first_known: true, ..self }
+    /// A function that does not need all of its arguments.
+    const fn on_demand(
+        name: &'static str,
+        least: u8,
+        greatest: u8,
+        evaluate: fn(&Demand<'_, '_>) -> Result<Value, SqlError>,
+        derive: fn(&[ResultType]) -> ResultType,
+    ) -> Function {
+        let none: fn(&Arguments<'_, '_>) -> Result<Value, SqlError> = |_| Ok(Value::Null);
+        Function { evaluate: Evaluate::OnDemand(evaluate), ..Function::new(name, least, greatest, none, derive) }
     }
 
     const fn volatile(self) -> Function {
@@ -105,7 +119,12 @@ impl Function {
     }
 
     const fn keeps_collation(self) -> Function {
-        Function { keeps_collation: true, ..self }
+        Function { collated: MANY, ..self }
+    }
+
+    /// The result compares as the first argument does.
+    const fn keeps_collation_of_first(self) -> Function {
+        Function { collated: 1, ..self }
     }
 
     const fn joins(self) -> Function {
@@ -121,7 +140,7 @@ impl Function {
     }
 
     const fn unifies(self) -> Function {
-        Function { unifies: true, keeps_collation: true, ..self }
+        Function { unifies: true, collated: MANY, ..self }
     }
 }
 
@@ -171,6 +190,24 @@ impl std::ops::Deref for Arguments<'_, '_> {
     }
 }
 
+/// The arguments of a function that asks for those it needs.
+struct Demand<'a, 'b> {
+    call: &'a Call,
+    row: &'a [Value],
+    cx: &'a EvalContext<'b>,
+}
+
+impl<'b> Demand<'_, 'b> {
+    /// The value of an argument.
+    fn get(&self, at: usize) -> Result<Value, SqlError> {
+        self.call.args[at].eval(self.row, self.cx)
+    }
+
+    fn count(&self) -> usize {
+        self.call.args.len()
+    }
+}
+
 /// A call of a built-in function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
@@ -187,22 +224,24 @@ impl Call {
     }
 
     pub(super) fn eval(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
-        let mut values = Vec::with_capacity(self.args.len());
-        for arg in &self.args {
-            let value = arg.eval(row, cx)?;
-            if value.is_null() && !self.function.takes_null {
-                return Ok(Value::Null);
+        let result = match self.function.evaluate {
+            Evaluate::OnDemand(evaluate) => evaluate(&Demand { call: self, row, cx })?,
+            Evaluate::Values(evaluate) => {
+                let mut values = Vec::with_capacity(self.args.len());
+                for arg in &self.args {
+                    let value = arg.eval(row, cx)?;
+                    if value.is_null() && !self.function.takes_null {
+                        return Ok(Value::Null);
+                    }
+                    values.push(value);
+                }
+                cx.statement.check_killed()?;
+                let arguments =
+                    Arguments { values: &values, collation: self.collation, call: self, cx, asked: Cell::new(0) };
+                let result = evaluate(&arguments)?;
+                arguments.bounded(result, self.function.name)?
             }
-            let known = !value.is_null();
-            values.push(value);
-            if self.function.first_known && known {
-                break;
-            }
-        }
-        cx.statement.check_killed()?;
-        let arguments = Arguments { values: &values, collation: self.collation, call: self, cx, asked: Cell::new(0) };
-        let result = (self.function.evaluate)(&arguments)?;
-        let result = arguments.bounded(result, self.function.name)?;
+        };
         if self.function.unifies || self.function.format_at.is_some() {
             return to_result_type(result, &self.derive(cx.params), cx);
         }
@@ -218,10 +257,20 @@ impl Call {
         if let Some(format) = self.known_format(params) {
             derived = type_of_format(&format);
         }
-        if self.function.keeps_collation {
-            return with_collation(derived, &self.args.iter().collect::<Vec<_>>());
+        if self.keeps_collation() {
+            return with_collation(derived, &self.collated());
         }
         derived
+    }
+
+    /// Whether the result compares as arguments do.
+    pub(super) fn keeps_collation(&self) -> bool {
+        self.function.collated > 0
+    }
+
+    /// The arguments that have a say in the result's collation.
+    pub(super) fn collated(&self) -> Vec<&Expr> {
+        self.args.iter().take(self.function.collated.into()).collect()
     }
 }
 
@@ -326,8 +375,11 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
     if args.len() < usize::from(least) || (greatest != MANY && args.len() > usize::from(greatest)) {
         return Err(wrong_count());
     }
-    let sides: Vec<&Expr> = args.iter().collect();
-    let collation = if function.joins { join_all(&sides, function.name) } else { settle(&sides, function.name) }?;
+    let collation = if function.joins {
+        join_all(&args.iter().take(function.collated.into()).collect::<Vec<_>>(), function.name)
+    } else {
+        settle(&args.iter().collect::<Vec<_>>(), function.name)
+    }?;
     Ok(Expr::Call(Box::new(Call { function, args, collation })))
 }
 

@@ -24,7 +24,7 @@ impl Expr {
             | Expr::Like { .. } => ResultType::boolean(),
             Expr::IsNull { .. } | Expr::IsTruth { .. } => ResultType::boolean().nullable(false),
             Expr::Unary(UnaryOp::BitNot, _) => ResultType::unsigned(21),
-            Expr::Unary(UnaryOp::Negate, a) => negated(a.result_type(params), !a.has_columns()),
+            Expr::Unary(UnaryOp::Negate, a) => negated(a.result_type(params), a.may_be_beyond_signed(params)),
             Expr::Arithmetic(op, a, b) => arithmetic(*op, a.result_type(params), b.result_type(params)),
             Expr::Case(case) => case.result_type(params),
             Expr::Cast(a, to) => to.result_type(a.result_type(params)),
@@ -52,6 +52,21 @@ impl Expr {
     }
 }
 
+impl Expr {
+    /// Whether it is a constant whose negative may be no BIGINT: that one is a decimal.
+    fn may_be_beyond_signed(&self, params: &[Value]) -> bool {
+        /// Digits of the least integer whose negative may be out of range.
+        const WIDE: u32 = 19;
+        match self {
+            Expr::Literal(Value::Int(int)) => *int == i64::MIN,
+            Expr::Literal(Value::UInt(int)) => *int > i64::MIN.unsigned_abs(),
+            // A literal that the plan cache took out is unsigned where no BIGINT holds it.
+            Expr::Param(param) => param.kind == Some(ParamKind::Unsigned),
+            other => !other.has_columns() && other.result_type(params).length > WIDE,
+        }
+    }
+}
+
 /// The number that an operand of arithmetic is taken for.
 fn as_number(operand: ResultType) -> ResultType {
     match operand.family() {
@@ -63,13 +78,10 @@ fn as_number(operand: ResultType) -> ResultType {
     }
 }
 
-fn negated(operand: ResultType, constant: bool) -> ResultType {
-    /// Digits of the least integer whose negative may be out of range.
-    const WIDE: u32 = 19;
+fn negated(operand: ResultType, beyond_signed: bool) -> ResultType {
     let number = as_number(operand);
     match number.family() {
-        // That of a constant is a decimal then.
-        Family::Integer if constant && number.length > WIDE => ResultType::decimal(WIDE + 1, 0),
+        Family::Integer if beyond_signed => ResultType::decimal(20, 0),
         Family::Integer => ResultType::integer(number.length + 1),
         Family::Real => ResultType::double().with_decimals(number.decimals),
         _ => number,

@@ -200,7 +200,10 @@ impl<'a> Walk<'a> {
             }
             // A sign and its number are one literal.
             let signed = bytes == b"-" && self.follows_operator() && self.takes() && self.region == Region::Take;
-            let number = lexer.next_if(|next| signed && next.kind == Kind::Number);
+            // The negative of the least integer is no integer.
+            let least = |next: &Lexeme| literal::number(next.bytes(self.sql), true) == Ok(Value::Int(i64::MIN));
+            let negated = self.previous_bytes() == b"-";
+            let number = lexer.next_if(|next| signed && next.kind == Kind::Number && !(negated && least(next)));
             let literal = number.map_or(lexeme, |number| Lexeme { start: lexeme.start, ..number });
             let value = match number {
                 Some(number) => Some(literal::number(number.bytes(self.sql), true)?),

@@ -53,7 +53,10 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
         };
         scope.row_alias = Some((name, names));
     }
-    let on_duplicate = assignments(&table, &insert.on_duplicate, &mut scope)?;
+    let mut on_duplicate = Vec::with_capacity(insert.on_duplicate.len());
+    for (name, value) in &insert.on_duplicate {
+        on_duplicate.push((assigned_column(name, &scope)?, insert_value(value, &mut scope)?));
+    }
     Ok(InsertPlan {
         replace: insert.replace,
         ignore: insert.ignore,
@@ -83,12 +86,20 @@ fn insert_row(table: &Table, row: &[ast::Expr], targets: usize, at: usize) -> Re
         return Err(SqlError::new(ER_WRONG_VALUE_COUNT_ON_ROW, &[&(at + 1)]));
     }
     let mut scope = Scope::new(Some((table, &table.def.name)), "field list");
-    row.iter()
-        .map(|value| match value {
-            ast::Expr::Default(None) => Ok(InsertValue::Default),
-            value => scope.bind(value).map(InsertValue::Expr),
-        })
-        .collect()
+    row.iter().map(|value| insert_value(value, &mut scope)).collect()
+}
+
+/// DEFAULT stands for the column's own, which is looked for when a row needs it.
+fn insert_value(value: &ast::Expr, scope: &mut Scope<'_>) -> Result<InsertValue, SqlError> {
+    match value {
+        ast::Expr::Default(None) => Ok(InsertValue::Default),
+        value => scope.bind(value).map(InsertValue::Expr),
+    }
+}
+
+fn assigned_column(name: &ast::ColumnName, scope: &Scope<'_>) -> Result<usize, SqlError> {
+    let column = scope.table_column(name);
+    column.ok_or_else(|| SqlError::new(ER_BAD_FIELD_ERROR, &[&name.column, &"field list"]))
 }
 
 /// Columns and what they are set to. DEFAULT stands for the column's own.
@@ -99,8 +110,7 @@ fn assignments(
 ) -> Result<Vec<(usize, Expr)>, SqlError> {
     let mut assignments = Vec::with_capacity(written.len());
     for (name, value) in written {
-        let column = scope.table_column(name);
-        let column = column.ok_or_else(|| SqlError::new(ER_BAD_FIELD_ERROR, &[&name.column, &"field list"]))?;
+        let column = assigned_column(name, scope)?;
         let value = match value {
             ast::Expr::Default(None) => super::bind::default_expr(&table.def.columns[column])?,
             value => scope.bind(value)?,

@@ -12,6 +12,8 @@ pub struct Prefix<T> {
     pub complete: bool,
     /// There was a number.
     pub found: bool,
+    /// The number was too large, and is the largest there is.
+    pub overflowed: bool,
 }
 
 /// Reads a double.
@@ -19,16 +21,23 @@ pub fn double(text: &[u8]) -> Prefix<f64> {
     let body = text.trim_ascii_start();
     let len = number_len(body);
     let number = std::str::from_utf8(&body[..len]).ok().and_then(|text| text.parse::<f64>().ok());
-    let value = number.unwrap_or(0.0).clamp(f64::MIN, f64::MAX);
-    Prefix { value, complete: len > 0 && body[len..].trim_ascii().is_empty(), found: len > 0 }
+    let number = number.unwrap_or(0.0);
+    Prefix {
+        value: number.clamp(f64::MIN, f64::MAX),
+        complete: len > 0 && body[len..].trim_ascii().is_empty(),
+        found: len > 0,
+        overflowed: number.is_infinite(),
+    }
 }
 
 /// Reads an exact number.
 pub fn decimal(text: &[u8]) -> Prefix<Decimal> {
     let body = text.trim_ascii_start();
     match Decimal::parse_prefix(body) {
-        Some((value, len)) => Prefix { value, complete: body[len..].trim_ascii().is_empty(), found: true },
-        None => Prefix { value: Decimal::ZERO, complete: false, found: false },
+        Some((value, len)) => {
+            Prefix { value, complete: body[len..].trim_ascii().is_empty(), found: true, overflowed: false }
+        }
+        None => Prefix { value: Decimal::ZERO, complete: false, found: false, overflowed: false },
     }
 }
 
@@ -48,6 +57,7 @@ pub fn integer(text: &[u8]) -> Prefix<i128> {
         value: if negative { -magnitude } else { magnitude },
         complete: len > 0 && digits[len..].trim_ascii().is_empty(),
         found: len > 0,
+        overflowed: false,
     }
 }
 

@@ -256,6 +256,9 @@ impl ResultType {
             (Family::Null, _) => other,
             (_, Family::Null) => self,
             (a, b) if a == b && a == Family::String => self.unify_strings(other),
+            (Family::Integer, Family::Integer) if self.field == FieldType::Year && other.field == FieldType::Year => {
+                self
+            }
             (Family::Integer, Family::Integer) if self.unsigned == other.unsigned => {
                 ResultType { field: FieldType::LongLong, length: self.length.max(other.length), ..self }
             }

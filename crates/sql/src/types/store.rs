@@ -283,7 +283,9 @@ fn store_double(
         Value::UInt(int) => *int as f64,
         Value::Text(_) | Value::Bytes(_) => {
             let read = number_text::double(value.as_bytes().unwrap_or_default());
-            if !read.complete {
+            if read.overflowed {
+                cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
+            } else if !read.complete {
                 cx.reject(WARN_DATA_TRUNCATED)?;
             }
             read.value
@@ -501,6 +503,12 @@ fn store_time(value: &Value, fsp: u8, cx: &mut StoreContext<'_>) -> Result<Value
 
 fn store_year(value: &Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
     let from_text = matches!(value, Value::Text(_) | Value::Bytes(_));
+    if let Some(text) = value.as_bytes().filter(|_| from_text)
+        && number_text::integer(text).value > 2155
+    {
+        cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
+        return Ok(Value::UInt(0));
+    }
     let number = match value {
         Value::Date(date) => i64::from(date.year),
         Value::DateTime(value) => i64::from(value.date().year),
@@ -511,9 +519,10 @@ fn store_year(value: &Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlErro
             _ => 0,
         },
     };
-    let four_zeros = from_text && value.as_bytes().is_some_and(|bytes| bytes.len() == 4);
+    // What is no number is the year 0000, and so is that text; any other text of zero is 2000.
+    let zero_text = |bytes: &[u8]| bytes.len() != 4 && number_text::double(bytes).found;
     let year = match number {
-        0 if from_text && !four_zeros => 2000,
+        0 if from_text && value.as_bytes().is_some_and(zero_text) => 2000,
         0 => 0,
         1..=69 => number + 2000,
         70..=99 => number + 1900,

@@ -1,10 +1,11 @@
 //! Functions of numbers, and those that choose among values.
 
+use super::super::arithmetic::division_by_zero;
 use super::super::compare::{alike, compare};
 use super::super::context::RandomSequence;
 use super::super::convert::{Number, to_bits, to_bytes, to_decimal, to_f64, to_i64};
-use super::{Arguments, Function, MANY};
-use crate::error::{ER_DATA_OUT_OF_RANGE, ER_DIVISION_BY_ZERO, SqlError};
+use super::{Arguments, Demand, Function, MANY};
+use crate::error::{ER_DATA_OUT_OF_RANGE, SqlError};
 use crate::types::decimal::{Decimal, MAX_SCALE};
 use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
@@ -59,10 +60,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
     Function::new("greatest", 2, MANY, |a| extreme(a, true), unified).unifies(),
     Function::new("least", 2, MANY, |a| extreme(a, false), unified).unifies(),
-    Function::new("coalesce", 1, MANY, coalesce, unified).first_known().unifies().joins(),
-    Function::new("ifnull", 2, 2, coalesce, unified).first_known().unifies().joins(),
-    Function::new("nullif", 2, 2, null_if, |a| a[0].nullable(true)).takes_null().keeps_collation(),
-    Function::new("interval", 2, MANY, interval, |_| ResultType::integer(2)).takes_null(),
+    Function::on_demand("coalesce", 1, MANY, coalesce, unified).unifies().joins(),
+    Function::on_demand("ifnull", 2, 2, coalesce, unified).unifies().joins(),
+    Function::new("nullif", 2, 2, null_if, |a| a[0].nullable(true)).takes_null().keeps_collation_of_first(),
+    Function::on_demand("interval", 2, MANY, interval, |_| ResultType::integer(2)),
 ];
 
 fn double(_: &[ResultType]) -> ResultType {
@@ -137,8 +138,10 @@ fn to_whole(
     Ok(match Number::of(&args[0], args.cx)? {
         Number::Decimal(decimal) => {
             let whole = of_decimal(&decimal);
-            match i64::try_from(whole.to_i128().0) {
-                Ok(int) if decimal.integer_digits() < 18 => Value::Int(int),
+            let derived = args.call.derive(args.cx.params);
+            match whole.to_i128().0 {
+                int if derived.family() == Family::Integer && derived.unsigned => Value::UInt(int as u64),
+                int if derived.family() == Family::Integer => Value::Int(int as i64),
                 _ => Value::Decimal(whole),
             }
         }
@@ -216,8 +219,7 @@ fn logarithm(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
         return Ok(Value::Null);
     }
     if base == 1.0 {
-        args.cx.statement.warn(SqlError::new(ER_DIVISION_BY_ZERO, &[]))?;
-        return Ok(Value::Null);
+        return Ok(division_by_zero(args.cx)?.unwrap_or_default());
     }
     Ok(Value::Double(of.ln() / base.ln()))
 }
@@ -263,8 +265,15 @@ fn extreme(args: &Arguments<'_, '_>, greatest: bool) -> Result<Value, SqlError> 
     Ok(args[best].clone())
 }
 
-fn coalesce(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    Ok(args.iter().find(|value| !value.is_null()).cloned().unwrap_or_default())
+/// The first argument that is not NULL; those after it are not evaluated.
+fn coalesce(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
+    for at in 0..args.count() {
+        let value = args.get(at)?;
+        if !value.is_null() {
+            return Ok(value);
+        }
+    }
+    Ok(Value::Null)
 }
 
 fn null_if(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -273,17 +282,19 @@ fn null_if(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 }
 
 /// INTERVAL(n, a, b, …): how many of the rising numbers are not above n.
-fn interval(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    if args[0].is_null() {
+///
+/// Those after the first that is above are not evaluated.
+fn interval(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
+    let wanted = args.get(0)?;
+    if wanted.is_null() {
         return Ok(Value::Int(-1));
     }
-    let wanted = to_decimal(&args[0], args.cx)?;
-    let mut count = 0;
-    for bound in &args[1..] {
-        if !bound.is_null() && to_decimal(bound, args.cx)? > wanted {
-            break;
+    let wanted = to_decimal(&wanted, args.cx)?;
+    for at in 1..args.count() {
+        let bound = args.get(at)?;
+        if !bound.is_null() && to_decimal(&bound, args.cx)? > wanted {
+            return Ok(Value::Int(at as i64 - 1));
         }
-        count += 1;
     }
-    Ok(Value::Int(count))
+    Ok(Value::Int(args.count() as i64 - 1))
 }

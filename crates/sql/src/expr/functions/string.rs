@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 
-use super::super::compare::{alike, compare};
+use super::super::compare::{Common, compare};
 use super::super::convert::{local, to_bits, to_bytes, to_decimal, to_f64, to_i64, to_text};
-use super::{Arguments, Function, MANY, locale};
+use super::{Arguments, Demand, Function, MANY, locale};
 use crate::collation::Collation;
 use crate::error::{ER_UNKNOWN_LOCALE, SqlError};
 use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
@@ -29,31 +29,31 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
     Function::new("char_length", 1, 1, char_length, |_| ResultType::integer(10)),
     Function::new("character_length", 1, 1, char_length, |_| ResultType::integer(10)),
-    Function::new("upper", 1, 1, upper, first).keeps_collation(),
-    Function::new("ucase", 1, 1, upper, first).keeps_collation(),
-    Function::new("lower", 1, 1, lower, first).keeps_collation(),
-    Function::new("lcase", 1, 1, lower, first).keeps_collation(),
-    Function::new("substring", 2, 3, substring, first).keeps_collation(),
-    Function::new("substr", 2, 3, substring, first).keeps_collation(),
-    Function::new("mid", 3, 3, substring, first).keeps_collation(),
-    Function::new("left", 2, 2, left, first).keeps_collation(),
-    Function::new("right", 2, 2, right, first).keeps_collation(),
+    Function::new("upper", 1, 1, upper, first).keeps_collation_of_first().joins(),
+    Function::new("ucase", 1, 1, upper, first).keeps_collation_of_first().joins(),
+    Function::new("lower", 1, 1, lower, first).keeps_collation_of_first().joins(),
+    Function::new("lcase", 1, 1, lower, first).keeps_collation_of_first().joins(),
+    Function::new("substring", 2, 3, substring, first).keeps_collation_of_first().joins(),
+    Function::new("substr", 2, 3, substring, first).keeps_collation_of_first().joins(),
+    Function::new("mid", 3, 3, substring, first).keeps_collation_of_first().joins(),
+    Function::new("left", 2, 2, left, first).keeps_collation_of_first().joins(),
+    Function::new("right", 2, 2, right, first).keeps_collation_of_first().joins(),
     Function::new("substring_index", 3, 3, substring_index, first).keeps_collation(),
-    Function::new("trim", 1, 1, |a| trim(a, true, true), first).keeps_collation(),
+    Function::new("trim", 1, 1, |a| trim(a, true, true), first).keeps_collation_of_first().joins(),
     Function::new("trim_both", 2, 2, |a| trim(a, true, true), first).keeps_collation(),
     Function::new("trim_leading", 1, 2, |a| trim(a, true, false), first).keeps_collation(),
     Function::new("trim_trailing", 1, 2, |a| trim(a, false, true), first).keeps_collation(),
-    Function::new("ltrim", 1, 1, |a| trim(a, true, false), first).keeps_collation(),
-    Function::new("rtrim", 1, 1, |a| trim(a, false, true), first).keeps_collation(),
+    Function::new("ltrim", 1, 1, |a| trim(a, true, false), first).keeps_collation_of_first().joins(),
+    Function::new("rtrim", 1, 1, |a| trim(a, false, true), first).keeps_collation_of_first().joins(),
     Function::new("replace", 3, 3, replace, long_string).keeps_collation(),
-    Function::new("repeat", 2, 2, repeat, long_string).keeps_collation(),
+    Function::new("repeat", 2, 2, repeat, long_string).keeps_collation_of_first().joins(),
     Function::new("space", 1, 1, space, long_string),
     Function::new("lpad", 3, 3, |a| pad(a, true), long_string).keeps_collation().joins(),
     Function::new("rpad", 3, 3, |a| pad(a, false), long_string).keeps_collation().joins(),
     Function::new("instr", 2, 2, |a| locate(a, &a[0], &a[1], 1), |_| ResultType::integer(11)),
     Function::new("locate", 2, 3, locate_from, |_| ResultType::integer(11)),
     Function::new("position", 2, 2, locate_from, |_| ResultType::integer(11)),
-    Function::new("reverse", 1, 1, reverse, first).keeps_collation(),
+    Function::new("reverse", 1, 1, reverse, first).keeps_collation_of_first().joins(),
     Function::new(
         "ascii",
         1,
@@ -66,11 +66,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("hex", 1, 1, hex, |a| ResultType::string(a[0].length.saturating_mul(8), Collation::DEFAULT)),
     Function::new("unhex", 1, 1, unhex, |a| ResultType::string(a[0].length / 2 + 1, Collation::Binary)),
     Function::new("strcmp", 2, 2, strcmp, |_| ResultType::integer(2)),
-    Function::new("field", 2, MANY, field, |_| ResultType::integer(3)).takes_null(),
-    Function::new("elt", 2, MANY, elt, |a| joined(&a[1..])).takes_null().keeps_collation().joins(),
+    Function::on_demand("field", 2, MANY, field, |_| ResultType::integer(3)),
+    Function::on_demand("elt", 2, MANY, elt, |a| joined(&a[1..])).keeps_collation().joins(),
     Function::new("find_in_set", 2, 2, find_in_set, |_| ResultType::integer(3)),
     Function::new("insert", 4, 4, insert, long_string).keeps_collation().joins(),
-    Function::new("quote", 1, 1, quote, long_string).takes_null().keeps_collation(),
+    Function::new("quote", 1, 1, quote, long_string).takes_null().keeps_collation_of_first().joins(),
     Function::new("format", 2, 3, format, |_| ResultType::string(100, Collation::DEFAULT)).takes_null(),
     Function::new(
         "bin",
@@ -432,30 +432,41 @@ fn strcmp(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     Ok(Value::Int(args.collation.compare(&to_bytes(&args[0]), &to_bytes(&args[1])) as i64))
 }
 
-fn field(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    if args[0].is_null() {
+/// Which of the others is equal to the first argument; those after it are not evaluated.
+fn field(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
+    let wanted = args.get(0)?;
+    if wanted.is_null() {
         return Ok(Value::Int(0));
     }
-    let alike = alike(&args.iter().collect::<Vec<_>>(), args.cx)?;
-    let compared = alike.as_deref().unwrap_or(args);
-    for (at, candidate) in compared[1..].iter().enumerate() {
-        if compare(&compared[0], candidate, args.collation, args.cx)?.is_some_and(|order| order.is_eq()) {
-            return Ok(Value::Int(at as i64 + 1));
+    let common = Common::of(&args.call.args.iter().map(|arg| arg.result_type(args.cx.params)).collect::<Vec<_>>());
+    let convert = |value: Value| match common {
+        Some(common) if !value.is_null() => common.convert(value, args.cx),
+        _ => Ok(value),
+    };
+    let wanted = convert(wanted)?;
+    for at in 1..args.count() {
+        let candidate = convert(args.get(at)?)?;
+        if compare(&wanted, &candidate, args.call.collation, args.cx)?.is_some_and(|order| order.is_eq()) {
+            return Ok(Value::Int(at as i64));
         }
     }
     Ok(Value::Int(0))
 }
 
-fn elt(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    if args[0].is_null() {
+/// The argument of that number; the others are not evaluated.
+fn elt(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
+    let number = args.get(0)?;
+    if number.is_null() {
         return Ok(Value::Null);
     }
-    let at = usize::try_from(to_i64(&args[0], args.cx)?).unwrap_or(0);
-    match args[1..].get(at.wrapping_sub(1)) {
-        None | Some(Value::Null) => Ok(Value::Null),
-        Some(chosen) if chosen.is_string() => Ok(chosen.clone()),
-        Some(chosen) => Ok(Value::text(local(chosen, args.cx).to_string())),
+    let at = usize::try_from(to_i64(&number, args.cx)?).unwrap_or(0);
+    if !(1..args.count()).contains(&at) {
+        return Ok(Value::Null);
     }
+    Ok(match args.get(at)? {
+        chosen if chosen.is_null() || chosen.is_string() => chosen,
+        chosen => Value::text(local(&chosen, args.cx).to_string()),
+    })
 }
 
 fn find_in_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
