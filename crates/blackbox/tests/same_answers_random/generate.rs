@@ -11,7 +11,6 @@ const DEPTH: u32 = 3;
 pub struct Column {
     pub name: String,
     pub class: Class,
-    nullable: bool,
 }
 
 impl Column {
@@ -43,8 +42,14 @@ impl Table {
             let column_type = choose(rng, types);
             let lob = column_type.ends_with("TEXT") || column_type.ends_with("BLOB");
             let nullable = column_type.ends_with("NULL") || rng.chance(60);
+            let own_collation = perhaps(rng, if class == Class::Text { 25 } else { 0 }, |rng| {
+                // Where two that order by code point meet, the first wins in 8.0, and MariaDB refuses them.
+                let others = [grammar::COLLATIONS[0], grammar::COLLATIONS[2]];
+                vec![Tree::from(format!(" COLLATE {}", choose(rng, &others)))]
+            });
             let definition = vec![
                 Tree::from(format!("{name} {column_type}")),
+                own_collation,
                 Tree::Optional(if nullable { Vec::new() } else { vec![Tree::from(" NOT NULL")] }),
                 // A default that does not fit is refused: by both.
                 perhaps(rng, if lob { 0 } else { 30 }, |rng| {
@@ -62,7 +67,7 @@ impl Table {
                 let index = Tree::from(format!("{unique}KEY k{at} ({name}{prefix})"));
                 parts.push(Tree::OfColumn(name.clone(), Box::new(index)));
             }
-            columns.push(Column { name, class, nullable });
+            columns.push(Column { name, class });
         }
         let engine = perhaps(rng, 30, |_| vec![Tree::from(" ENGINE=redb")]);
         let collation =
@@ -115,9 +120,17 @@ impl Table {
     }
 
     fn any(&self, rng: &mut Rng) -> Tree {
+        if rng.chance(4) {
+            return self.quotient(rng);
+        }
         let Operand::Of(classes) = grammar::operand('x') else { unreachable!() };
         let class = choose(rng, classes);
         self.expression(rng, class, DEPTH)
+    }
+
+    fn quotient(&self, rng: &mut Rng) -> Tree {
+        let template = choose(rng, grammar::QUOTIENTS);
+        self.fill(rng, Class::Decimal, template, 1)
     }
 
     fn condition(&self, rng: &mut Rng) -> Tree {
@@ -133,8 +146,14 @@ impl Table {
         perhaps(rng, 100, |rng| {
             let first = perhaps(rng, 50, |rng| {
                 let descending = if rng.chance(50) { " DESC" } else { "" };
+                let Operand::Of(classes) = grammar::operand('x') else { unreachable!() };
+                let class = choose(rng, classes);
                 // A bare number would be the place of a column.
-                vec![Tree::from("COALESCE("), self.any(rng), Tree::from(format!("){descending}, "))]
+                vec![
+                    Tree::from("COALESCE("),
+                    self.expression(rng, class, DEPTH),
+                    Tree::from(format!("){descending}, ")),
+                ]
             });
             let limit = perhaps(rng, 40, |rng| vec![Tree::from(format!(" LIMIT {}", rng.below(6)))]);
             vec![Tree::from(" ORDER BY "), first, Tree::from("id"), limit]
@@ -145,7 +164,9 @@ impl Table {
     fn assigned(&self, rng: &mut Rng, column: &Column) -> Tree {
         match rng.below(10) {
             0..5 => Tree::Literal(grammar::value(rng, column.class)),
-            5..8 => self.expression(rng, column.class, 2),
+            5..7 => self.expression(rng, column.class, 2),
+            7 if matches!(column.class, Class::Decimal | Class::Double) => self.quotient(rng),
+            7 => self.expression(rng, column.class, 2),
             8 => Tree::from("DEFAULT"),
             _ if column.is_temporal() => self.expression(rng, Class::Text, 2),
             // How a DECIMAL that CASE made of an integer is written into a string is not compared.
@@ -181,18 +202,19 @@ impl Table {
     }
 
     fn insert(&self, rng: &mut Rng) -> Tree {
-        let verb = choose(rng, &["INSERT", "INSERT", "INSERT IGNORE", "REPLACE"]);
+        let verb = choose(rng, &["INSERT", "INSERT", "INSERT", "INSERT IGNORE", "REPLACE"]);
         let named: Vec<&Column> = self.columns.iter().filter(|_| rng.chance(85)).collect();
-        // How many ids rows use up that are skipped is not compared yet.
-        let with_id = true;
+        let with_id = !self.auto_increment || rng.chance(50);
         let of_column = |column: &Column, tree: Tree| Tree::OfColumn(column.name.clone(), Box::new(tree));
         let id_name = if with_id { Some(Tree::from("id")) } else { None };
         let names =
             id_name.into_iter().chain(named.iter().map(|column| of_column(column, Tree::from(column.name.as_str()))));
-        let names = Tree::List(", ", names.collect());
+        let names: Vec<Tree> = names.collect();
+        if names.is_empty() {
+            return Tree::from(format!("{verb} INTO t () VALUES ()"));
+        }
         let rows = (0..1 + rng.below(4)).map(|_| {
-            let id = with_id.then(|| Tree::Literal(Literal::Number((1 + rng.below(20)).to_string())));
-            let mut items: Vec<Tree> = id.into_iter().collect();
+            let mut items: Vec<Tree> = if with_id { vec![self.id(rng)] } else { Vec::new() };
             for column in &named {
                 // A column has no value in a row that is being made.
                 let value = match rng.below(20) {
@@ -204,11 +226,6 @@ impl Table {
                     }
                     _ => Tree::Literal(grammar::value(rng, column.class)),
                 };
-                // What becomes of NULL where there can be none is not compared yet.
-                let value = match value {
-                    Tree::Literal(Literal::Null) if !column.nullable => Tree::Literal(grammar::simple(column.class)),
-                    value => value,
-                };
                 items.push(of_column(column, value));
             }
             Tree::Sequence(vec![Tree::from("("), Tree::List(", ", items), Tree::from(")")])
@@ -216,20 +233,59 @@ impl Table {
         let rows: Vec<Tree> = rows.collect();
         Tree::Sequence(vec![
             Tree::from(format!("{verb} INTO t (")),
-            names,
+            Tree::List(", ", names),
             Tree::from(") VALUES "),
             Tree::List(", ", rows),
+            self.on_duplicate(rng, verb, &named),
         ])
+    }
+
+    /// A value of `id` in a new row.
+    fn id(&self, rng: &mut Rng) -> Tree {
+        match rng.below(20) {
+            0..2 if self.auto_increment => Tree::Literal(Literal::Null),
+            2 if self.auto_increment => Tree::from("DEFAULT"),
+            3 if self.auto_increment => Tree::Literal(Literal::Number("0".to_owned())),
+            4 if !self.auto_increment => Tree::Literal(Literal::Number("-3".to_owned())),
+            _ => Tree::Literal(Literal::Number((1 + rng.below(20)).to_string())),
+        }
+    }
+
+    fn on_duplicate(&self, rng: &mut Rng, verb: &str, inserted: &[&Column]) -> Tree {
+        let percent = if verb.starts_with("INSERT") { 35 } else { 0 };
+        perhaps(rng, percent, |rng| {
+            let mut items = Vec::new();
+            if self.auto_increment && rng.chance(20) {
+                items.push(Tree::from("id = LAST_INSERT_ID(id)"));
+            }
+            // Each column once: MariaDB's VALUES() of a text that was assigned reads what is no longer there.
+            let mut left: Vec<&Column> = self.columns.iter().collect();
+            for _ in 0..(1 + rng.below(2)).min(left.len() as u64) {
+                let column = left.swap_remove(rng.below(left.len() as u64) as usize);
+                let value = match rng.below(3) {
+                    0 if inserted.iter().any(|known| known.name == column.name) => {
+                        Tree::from(format!("VALUES({})", column.name))
+                    }
+                    _ => self.assigned(rng, column),
+                };
+                let assignment = vec![Tree::from(format!("{} = ", column.name)), value];
+                items.push(Tree::OfColumn(column.name.clone(), Box::new(Tree::Sequence(assignment))));
+            }
+            vec![Tree::from(" ON DUPLICATE KEY UPDATE "), Tree::List(", ", items)]
+        })
     }
 
     fn insert_select(&self, rng: &mut Rng) -> Tree {
         let verb = choose(rng, &["INSERT", "INSERT IGNORE", "REPLACE"]);
         let named: Vec<&Column> = self.columns.iter().filter(|_| rng.chance(80)).collect();
-        let (mut names, mut values) = (vec![Tree::from("id")], vec![Tree::from(format!("id + {}", rng.below(20)))]);
-        for column in named {
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        if !self.auto_increment || named.is_empty() || rng.chance(50) {
+            names.push(Tree::from("id"));
+            values.push(Tree::from(format!("id + {}", rng.below(20))));
+        }
+        for column in &named {
             names.push(Tree::OfColumn(column.name.clone(), Box::new(Tree::from(column.name.as_str()))));
-            let value =
-                if column.nullable { self.expression(rng, column.class, 1) } else { Tree::from(column.name.as_str()) };
+            let value = self.expression(rng, column.class, 1);
             values.push(Tree::OfColumn(column.name.clone(), Box::new(value)));
         }
         Tree::Sequence(vec![
@@ -314,6 +370,11 @@ impl Table {
             "MAX($t)",
             "SUM(DISTINCT $i)",
             "AVG($i)",
+            "AVG($m)",
+            "AVG($i / $i)",
+            "AVG($f)",
+            "SUM($f)",
+            "MIN($y)",
             "MAX(LENGTH($s))",
             "COUNT(*)",
             "MAX($c)",

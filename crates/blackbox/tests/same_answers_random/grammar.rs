@@ -54,7 +54,7 @@ pub fn operand(letter: char) -> Operand {
         'e' => Of(&[Integer, Decimal]),
         'p' => Of(&[Integer, Decimal, Text]),
         'o' => Of(&[Date, DateTime]),
-        'x' => Of(&[Integer, Decimal, Text, Text, Date, DateTime]),
+        'x' => Of(&[Integer, Integer, Decimal, Decimal, Double, Text, Text, Text, Text, Date, DateTime, Time, Year]),
         'k' => Operand::Count,
         'u' => Operand::Unit,
         'D' => Operand::DateText,
@@ -68,7 +68,8 @@ pub const COLUMN_TYPES: &[(Class, &[&str])] = &[
     (Integer, &["TINYINT", "TINYINT UNSIGNED", "SMALLINT", "SMALLINT UNSIGNED", "MEDIUMINT", "MEDIUMINT UNSIGNED"]),
     (Integer, &["INT", "INT", "INT UNSIGNED", "BIGINT", "BIGINT UNSIGNED"]),
     (Decimal, &["DECIMAL(5,2)", "DECIMAL(10,0)", "DECIMAL(20,6) UNSIGNED", "DECIMAL(20,4)", "DECIMAL(18,9)"]),
-    (Double, &["DOUBLE", "DOUBLE", "DOUBLE UNSIGNED"]),
+    (Double, &["DOUBLE", "DOUBLE", "DOUBLE UNSIGNED", "FLOAT"]),
+    (Year, &["YEAR"]),
     (Text, &["VARCHAR(20)", "VARCHAR(5)", "CHAR(10)", "CHAR(3)", "TEXT", "TINYTEXT"]),
     (Text, &["VARCHAR(20)", "VARCHAR(10)", "CHAR(8)"]),
     (Bytes, &["VARBINARY(20)", "BINARY(4)", "BLOB"]),
@@ -95,6 +96,13 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "MOD($i, $i)",
             "($i)",
             "~$i",
+            "-$i",
+            "-($i)",
+            "(0x1F + $i)",
+            "(b'101' | $i)",
+            "IF($w, $y, $i)",
+            "$y + $i",
+            "$y - $y",
             "$i & $i",
             "$i | $i",
             "$i ^ $i",
@@ -273,6 +281,8 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "CONCAT($b, $b)",
             "UNHEX(HEX($s))",
             "CAST($x AS BINARY)",
+            "CONCAT(x'6162', $b)",
+            "IF($w, 0x41, $b)",
             "LEFT($b, $k)",
             "REVERSE($b)",
         ],
@@ -325,7 +335,7 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "IFNULL($c, $c)",
         ],
     ),
-    (Year, &[]),
+    (Year, &["IF($w, $y, $y)", "IFNULL($y, $y)", "COALESCE($y, $y)", "GREATEST($y, $y)"]),
     (
         Condition,
         &[
@@ -382,9 +392,20 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "$s LIKE 'a%'",
             "$y = $i",
             "$y < $y",
+            "$y = $s",
+            "$y IN ($i, $i)",
+            "$y BETWEEN $i AND $i",
+            "$i = 0x0A",
+            "$i < b'1010'",
+            "$s = x'61'",
+            "$b = 0x61",
         ],
     ),
 ];
+
+/// Expressions of quotients. They stand alone: MariaDB rounds a quotient to the digits it shows before it is compared
+/// or put into another expression, 8.0 does not.
+pub const QUOTIENTS: &[&str] = &["$e / $e", "$i / $i", "$m / $m", "ROUND($e / $e, $k)", "1000 * POW(1 + $m / 12, 3)"];
 
 const SMALL: &[&str] = &["0", "1", "1", "2", "3", "5", "7", "10", "-1", "-2"];
 
@@ -444,7 +465,8 @@ const DECIMALS: &[&str] = &[
     "7.0",
 ];
 
-const DOUBLES: &[&str] = &["0e0", "1e0", "-1e0", "1.5e0", "-2.5e0", "1e9", "1e-3", "-1e-10", "0.1e0", "123456.789e0"];
+/// No zero: MariaDB has no negative of a constant one.
+const DOUBLES: &[&str] = &["2e0", "1e0", "-1e0", "1.5e0", "-2.5e0", "1e9", "1e-3", "-1e-10", "0.1e0", "123456.789e0"];
 
 const TEXTS: &[&str] = &[
     "",

@@ -123,6 +123,7 @@ impl Pair {
         let mut both = true;
         for (conn, dialect) in self.sessions() {
             conn.query_drop("DROP TABLE IF EXISTS t")?;
+            conn.query_drop("SELECT LAST_INSERT_ID(0)")?;
             conn.query_drop(dialect(format!("SET sql_mode = '{}'", case.mode)))?;
             both &= matches!(ask(conn, &case.create, false, dialect)?.outcome, Outcome::Done { .. });
         }
@@ -158,7 +159,10 @@ impl Pair {
             return Ok(None);
         }
         for statement in &case.history {
-            self.ask(statement, false)?;
+            let (ours, theirs) = self.ask(statement, false)?;
+            if difference(&statement.sql(), &ours, &theirs).is_some() {
+                return Ok(None);
+            }
         }
         if self.compare_tables()?.is_some() {
             return Ok(None);
@@ -167,6 +171,11 @@ impl Pair {
     }
 
     fn compare_tables(&mut self) -> Result<Option<Found>> {
+        let made = Tree::from("SELECT LAST_INSERT_ID()");
+        let (ours, theirs) = self.ask(&made, false)?;
+        if difference(&made.sql(), &ours, &theirs).is_some() {
+            return Ok(Some(Found { kind: Kind::InsertId, ours, theirs }));
+        }
         let all = "SELECT * FROM t ORDER BY id";
         let (ours, theirs) = self.ask(&Tree::from(all), false)?;
         self.zero_dates = ours.to_string().contains("0000-00-00");
