@@ -2,6 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cohort_io::splitmix64;
+
 /// A SplitMix64 generator. Two of the same seed give the same numbers on every machine.
 #[derive(Debug, Clone)]
 pub struct Rng {
@@ -23,11 +25,7 @@ impl Rng {
 
     /// The next 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        splitmix64(&mut self.state)
     }
 
     /// A number in `0..bound`; `bound` must not be zero.

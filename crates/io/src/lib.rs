@@ -30,7 +30,7 @@ pub use clock::{Clock, SimClock, SystemClock};
 pub use counters::{SyncCounters, SyncFigures};
 pub use error::IoError;
 pub use fs::{Access, Create, File, FileLock, FileSystem, OpenOptions};
-pub use random::{OsRandom, Randomness, SeededRandom};
+pub use random::{OsRandom, Randomness, SeededRandom, splitmix64};
 pub use real::RealFs;
 pub use scratch::ScratchFs;
 pub use sim::{Fault, SimDisk};

@@ -21,26 +21,21 @@ pub struct OsRandom;
 
 impl Randomness for OsRandom {
     fn fill(&self, bytes: &mut [u8]) {
-        let mut filled = 0;
-        while filled < bytes.len() {
-            let rest = &mut bytes[filled..];
-            // SAFETY: the pointer and the length are those of `rest`, writable memory.
-            let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
-            match usize::try_from(got) {
-                Ok(got) => filled += got,
-                Err(_) => {
-                    let error = std::io::Error::last_os_error();
-                    assert!(
-                        error.kind() == std::io::ErrorKind::Interrupted,
-                        "the system's random generator failed: {error}"
-                    );
-                }
-            }
-        }
+        getrandom::fill(bytes).expect("the system has a random generator");
     }
 }
 
-/// The same numbers for the same seed (splitmix64). Not for anything secret.
+/// The next number of the SplitMix64 sequence that `state` is in: the same from the same state on every machine. Not
+/// for anything secret.
+pub fn splitmix64(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// The same bytes for the same seed.
 #[derive(Debug)]
 pub struct SeededRandom(Mutex<u64>);
 
@@ -56,12 +51,7 @@ impl SeededRandom {
     }
 
     fn step(&self) -> u64 {
-        let mut state = self.0.lock();
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = *state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        splitmix64(&mut self.0.lock())
     }
 }
 

@@ -123,19 +123,15 @@ macro_rules! error_table {
 }
 
 error_table! {
-    ER_CANT_CREATE_TABLE = 1005, "HY000", "Can't create table '{}' ({})";
     ER_DB_CREATE_EXISTS = 1007, "HY000", "Can't create database '{}'; database exists";
     ER_DB_DROP_EXISTS = 1008, "HY000", "Can't drop database '{}'; database doesn't exist";
     ER_DISK_FULL = 1021, "HY000", "Disk full ({}); waiting for someone to free some space...";
-    ER_DUP_KEY = 1022, "23000", "Can't write; duplicate key in table '{}'";
     ER_ERROR_ON_READ = 1024, "HY000", "Error reading file '{}' ({})";
     ER_ERROR_ON_WRITE = 1026, "HY000", "Error writing file '{}' ({})";
-    ER_GET_ERRNO = 1030, "HY000", "Got error {} from storage engine";
     ER_OPTION_PREVENTS_STATEMENT = 1290, "HY000", "The MySQL server is running with the {} option so it cannot execute this statement";
     ER_NOT_KEYFILE = 1034, "HY000", "Incorrect key file for table '{}'; try to repair it";
     ER_OUTOFMEMORY = 1037, "HY001", "Out of memory; restart server and try again (needed {} bytes)";
     ER_CON_COUNT_ERROR = 1040, "08004", "Too many connections";
-    ER_BAD_HOST_ERROR = 1042, "08S01", "Can't get hostname for your address";
     ER_HANDSHAKE_ERROR = 1043, "08S01", "Bad handshake";
     ER_DBACCESS_DENIED_ERROR = 1044, "42000", "Access denied for user '{}'@'{}' to database '{}'";
     ER_ACCESS_DENIED_ERROR = 1045, "28000", "Access denied for user '{}'@'{}' (using password: {})";
@@ -164,7 +160,6 @@ error_table! {
     ER_TOO_MANY_KEY_PARTS = 1070, "42000", "Too many key parts specified; max {} parts allowed";
     ER_TOO_LONG_KEY = 1071, "42000", "Specified key was too long; max key length is {} bytes";
     ER_KEY_COLUMN_DOES_NOT_EXITS = 1072, "42000", "Key column '{}' doesn't exist in table";
-    ER_BLOB_USED_AS_KEY = 1073, "42000", "BLOB column '{}' can't be used in key specification with the used table type";
     ER_TOO_BIG_FIELDLENGTH = 1074, "42000", "Column length too big for column '{}' (max = {}); use BLOB or TEXT instead";
     ER_WRONG_AUTO_KEY = 1075, "42000", "Incorrect table definition; there can be only one auto column and it must be defined as a key";
     ER_WRONG_SUB_KEY = 1089, "HY000", "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or the storage engine doesn't support unique prefix keys";
@@ -177,7 +172,6 @@ error_table! {
     ER_WRONG_DB_NAME = 1102, "42000", "Incorrect database name '{}'";
     ER_WRONG_TABLE_NAME = 1103, "42000", "Incorrect table name '{}'";
     ER_UNKNOWN_ERROR = 1105, "HY000", "{}";
-    ER_UNKNOWN_PROCEDURE = 1106, "42000", "Unknown procedure '{}'";
     ER_UNKNOWN_TABLE = 1109, "42S02", "Unknown table '{}' in {}";
     ER_FIELD_SPECIFIED_TWICE = 1110, "42000", "Column '{}' specified twice";
     ER_INVALID_GROUP_FUNC_USE = 1111, "HY000", "Invalid use of group function";
@@ -191,14 +185,11 @@ error_table! {
     ER_MIX_OF_GROUP_FUNC_AND_FIELDS = 1140, "42000", "In aggregated query without GROUP BY, expression #{} of {} contains nonaggregated column '{}'; this is incompatible with sql_mode=only_full_group_by";
     ER_NONEXISTING_GRANT = 1141, "42000", "There is no such grant defined for user '{}' on host '{}'";
     ER_NO_SUCH_TABLE = 1146, "42S02", "Table '{}.{}' doesn't exist";
-    ER_SYNTAX_ERROR = 1149, "42000", "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use";
     ER_NET_PACKET_TOO_LARGE = 1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes";
     ER_NET_PACKETS_OUT_OF_ORDER = 1156, "08S01", "Got packets out of order";
     ER_NET_READ_INTERRUPTED = 1159, "08S01", "Got timeout reading communication packets";
     ER_NET_ERROR_ON_WRITE = 1160, "08S01", "Got an error writing communication packets";
-    ER_TOO_LONG_STRING = 1162, "42000", "Result string is longer than 'max_allowed_packet' bytes";
     ER_WRONG_COLUMN_NAME = 1166, "42000", "Incorrect column name '{}'";
-    ER_WRONG_KEY_COLUMN = 1167, "42000", "The used storage engine can't index column '{}'";
     ER_BLOB_KEY_WITHOUT_LENGTH = 1170, "42000", "BLOB/TEXT column '{}' used in key specification without a key length";
     ER_PRIMARY_CANT_HAVE_NULL = 1171, "42000", "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
     ER_KEY_DOES_NOT_EXITS = 1176, "42000", "Key '{}' doesn't exist in table '{}'";
@@ -210,13 +201,10 @@ error_table! {
     ER_LOCK_WAIT_TIMEOUT = 1205, "HY000", "Lock wait timeout exceeded; try restarting transaction";
     ER_WRONG_ARGUMENTS = 1210, "HY000", "Incorrect arguments to {}";
     ER_LOCK_DEADLOCK = 1213, "40001", "Deadlock found when trying to get lock; try restarting transaction";
-    ER_TABLE_CANT_HANDLE_FT = 1214, "HY000", "The used table type doesn't support FULLTEXT indexes";
-    ER_NO_REFERENCED_ROW = 1216, "23000", "Cannot add or update a child row: a foreign key constraint fails";
     ER_WRONG_USAGE = 1221, "HY000", "Incorrect usage of {} and {}";
     ER_SPECIFIC_ACCESS_DENIED_ERROR = 1227, "42000", "Access denied; you need (at least one of) the {} privilege(s) for this operation";
     ER_LOCAL_VARIABLE = 1228, "HY000", "Variable '{}' is a SESSION variable and can't be used with SET GLOBAL";
     ER_GLOBAL_VARIABLE = 1229, "HY000", "Variable '{}' is a GLOBAL variable and should be set with SET GLOBAL";
-    ER_NO_DEFAULT = 1230, "42000", "Variable '{}' doesn't have a default value";
     ER_WRONG_VALUE_FOR_VAR = 1231, "42000", "Variable '{}' can't be set to the value of '{}'";
     ER_WRONG_TYPE_FOR_VAR = 1232, "42000", "Incorrect argument type to variable '{}'";
     ER_CANT_USE_OPTION_HERE = 1234, "42000", "Incorrect usage/placement of '{}'";
@@ -241,11 +229,9 @@ error_table! {
 
     ER_WRONG_NAME_FOR_INDEX = 1280, "42000", "Incorrect index name '{}'";
     ER_UNKNOWN_STORAGE_ENGINE = 1286, "42000", "Unknown storage engine '{}'";
-    ER_WARN_DEPRECATED_SYNTAX = 1287, "HY000", "'{}' is deprecated and will be removed in a future release. Please use {} instead";
     ER_TRUNCATED_WRONG_VALUE = 1292, "22007", "Truncated incorrect {} value: '{}'";
     ER_WRONG_VALUE = 1292, "22007", "Incorrect {} value: '{}'";
     ER_WRONG_VALUE_FOR_COLUMN = 1292, "22007", "Incorrect {} value: '{}' for column '{}' at row {}";
-    ER_TOO_MUCH_AUTO_TIMESTAMP_COLS = 1293, "HY000", "Incorrect table definition; there can be only one TIMESTAMP column with CURRENT_TIMESTAMP in DEFAULT or ON UPDATE clause";
     ER_INVALID_ON_UPDATE = 1294, "HY000", "Invalid ON UPDATE clause for '{}' column";
     ER_UNSUPPORTED_PS = 1295, "HY000", "This command is not supported in the prepared statement protocol yet";
     ER_UNKNOWN_TIME_ZONE = 1298, "HY000", "Unknown or incorrect time zone: '{}'";
@@ -256,7 +242,6 @@ error_table! {
     ER_NO_DEFAULT_FOR_FIELD = 1364, "HY000", "Field '{}' doesn't have a default value";
     ER_DIVISION_BY_ZERO = 1365, "22012", "Division by 0";
     ER_TRUNCATED_WRONG_VALUE_FOR_FIELD = 1366, "HY000", "Incorrect {} value: '{}' for column '{}' at row {}";
-    ER_ILLEGAL_VALUE_FOR_TYPE = 1367, "22007", "Illegal {} '{}' value found during parsing";
     ER_UNKNOWN_TARGET_BINLOG = 1373, "HY000", "Target log not found in binlog index";
     ER_NO_BINARY_LOGGING = 1381, "HY000", "You are not using binary logging";
     ER_CANNOT_USER = 1396, "HY000", "Operation {} failed for {}";
@@ -277,8 +262,6 @@ error_table! {
     ER_XAER_DUPID = 1440, "XAE08", "XAER_DUPID: The XID already exists";
     ER_PS_MANY_PARAM = 1390, "HY000", "Prepared statement contains too many placeholders";
     ER_DATETIME_FUNCTION_OVERFLOW = 1441, "22008", "Datetime function: {} field overflow";
-    ER_ROW_IS_REFERENCED_2 = 1451, "23000", "Cannot delete or update a parent row: a foreign key constraint fails ({})";
-    ER_NO_REFERENCED_ROW_2 = 1452, "23000", "Cannot add or update a child row: a foreign key constraint fails ({})";
     ER_MAX_PREPARED_STMT_COUNT_REACHED = 1461, "42000", "Can't create more than {} statements (current value: {})";
     ER_NON_GROUPING_FIELD_USED = 1463, "42000", "Non-grouping field '{}' is used in {} clause";
     ER_AUTOINC_READ_FAILED = 1467, "HY000", "Failed to read auto-increment value from storage engine";
@@ -286,17 +269,13 @@ error_table! {
     ER_WRONG_PARAMETERS_TO_NATIVE_FCT = 1583, "42000", "Incorrect parameters in the call to native function '{}'";
     ER_DUP_ENTRY_AUTOINCREMENT_CASE = 1569, "23000", "ALTER TABLE causes auto_increment resequencing, resulting in duplicate entry '{}' for key '{}'";
     ER_WRONG_CONSTANT = 1525, "HY000", "Incorrect {} value: '{}'";
-    ER_BINLOG_LOGGING_IMPOSSIBLE = 1598, "HY000", "Binary logging not possible. Message: {}";
     ER_XA_RBDEADLOCK = 1614, "XA102", "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
     ER_VARIABLE_IS_READONLY = 1621, "HY000", "{} variable '{}' is read-only. Use {} to assign the value";
     ER_UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '{}'";
     ER_DATA_OUT_OF_RANGE = 1690, "22003", "{} value is out of range in '{}'";
-    ER_INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is {} bytes.";
-    ER_INNODB_READ_ONLY = 1874, "HY000", "InnoDB is in read only mode.";
     ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006", "Cannot execute statement in a READ ONLY transaction.";
     ER_MALFORMED_PACKET = 1835, "HY000", "Malformed communication packet: {}";
     ER_CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001", "Transaction characteristics can't be changed while a transaction is in progress";
-    ER_READ_ONLY_MODE = 1836, "HY000", "Running in read-only mode";
     ER_PLUGIN_IS_NOT_LOADED = 1524, "HY000", "Plugin '{}' is not loaded";
     ER_GTID_UNSAFE_CREATE_SELECT = 1786, "HY000", "Statement violates GTID consistency: CREATE TABLE ... SELECT.";
     ER_NOT_VALID_PASSWORD = 1819, "HY000", "Your password does not satisfy the current policy requirements";
@@ -313,10 +292,8 @@ error_table! {
     ER_REGEXP_PATTERN_TOO_BIG = 3700, "HY000", "The regular expression pattern exceeds limits on size or complexity.";
     ER_QUERY_TIMEOUT = 3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded";
     ER_FIELD_IN_ORDER_NOT_SELECT = 3065, "HY000", "Expression #{} of ORDER BY clause is not in SELECT list, references column '{}' which is not in SELECT list; this is incompatible with {}";
-    ER_ERROR_ON_MODIFYING_GTID_EXECUTED_TABLE = 3129, "HY000", "Please do not modify the {} table. This is a mysql internal system table to store GTIDs for committed transactions.";
     ER_INVALID_ARGUMENT_FOR_LOGARITHM = 3020, "2201E", "Invalid argument for logarithm";
     ER_LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
-    ER_CHARACTER_SET_MISMATCH = 3995, "HY000", "Character set '{}' cannot be used in conjunction with '{}' in call to {}.";
     ER_CLIENT_INTERACTION_TIMEOUT = 4031, "HY000", "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
     ER_GLOBAL_CONN_LIMIT = 4081, "HY000", "Connection closed. Global connection memory limit {} bytes exceeded. Consumed {} bytes.";
     ER_CONN_LIMIT = 4082, "HY000", "Connection closed. Connection memory limit {} bytes exceeded. Consumed {} bytes.";

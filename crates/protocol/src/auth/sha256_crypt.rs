@@ -1,5 +1,5 @@
 //! The SHA-256 crypt function, as `caching_sha2_password` uses it: salts of 20 bytes, and a result of 43
-//! characters.
+//! characters. The crate `sha-crypt` cuts a salt after 16 bytes, as crypt(3) does.
 
 use sha2::{Digest, Sha256};
 

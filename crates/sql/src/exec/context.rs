@@ -163,15 +163,13 @@ impl StatementContext for Statement<'_> {
         }
     }
 
-    /// A splitmix sequence: good enough for RAND and UUID, not for secrets.
+    /// Good enough for RAND and UUID, not for secrets.
     fn random(&self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
-            let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut state = self.random.get();
+            let number = cohort_io::splitmix64(&mut state);
             self.random.set(state);
-            let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^= mixed >> 31;
-            chunk.copy_from_slice(&mixed.to_le_bytes()[..chunk.len()]);
+            chunk.copy_from_slice(&number.to_le_bytes()[..chunk.len()]);
         }
     }
 

@@ -119,10 +119,7 @@ const MOST_GROWN: usize = 12;
 
 impl Generator {
     fn below(&mut self, count: usize) -> usize {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % count as u64) as usize
+        (cohort_io::splitmix64(&mut self.state) % count as u64) as usize
     }
 
     /// One of `count` ways, of which the first `leaves` lead no deeper.
