@@ -241,7 +241,7 @@ mod tests {
         assert_eq!((lock.profile().len(), of("write").count, of("rotate").count), (2, 1 + rounds, rounds));
         assert_eq!((of("write").waits, of("rotate").waits), (1, 0));
         assert_eq!(of("write").wait_mean_ns(), of("write").wait_ns);
-        assert!(of("write").wait_max_ns > 0 && of("rotate").hold_ns >= of("write").wait_ns);
+        assert!(of("write").wait_max_ns > 0 && of("rotate").hold_ns >= 20_000_000, "it slept while it held the lock");
     }
 
     #[test]

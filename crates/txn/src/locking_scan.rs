@@ -6,7 +6,9 @@
 //! Invariants
 //! 1. Where ranges are locked, everything between the walk's start and the entry given last is locked against
 //!    inserts, and the walk has given every entry in it that is ordered, or that the transaction wrote before the walk
-//!    began.
+//!    began. The key of that entry follows with the next step: until the caller has the lock of its row, whoever has
+//!    that may still delete the row and insert it again. A caller that gives the lock up has the key
+//!    [covered](LockingScan::cover) first.
 //! 2. Before an entry is passed over for not being there, the claims of other transactions on keys up to the next
 //!    one are waited for (or passed over where the caller asks for that).
 //! 3. Keys are given in order, each at most once, whatever happens meanwhile.
@@ -50,6 +52,8 @@ pub struct LockingScan {
     engine: EngineId,
     /// What is left; the bound that is walked away from moves.
     range: KeyRange,
+    /// The bound of what is locked, on the side of what is left. The key of the entry given last may lie between both.
+    locked: Vec<u8>,
     direction: Direction,
     mode: LockMode,
     obstructed: Obstructed,
@@ -71,9 +75,14 @@ impl LockingScan {
         mode: LockMode,
         obstructed: Obstructed,
     ) -> LockingScan {
+        let locked = match direction {
+            Direction::Forward => range.lower.clone(),
+            Direction::Reverse => range.upper.clone(),
+        };
         LockingScan {
             engine,
             range,
+            locked,
             direction,
             mode,
             obstructed,
@@ -92,10 +101,10 @@ impl LockingScan {
                 return Ok(None);
             }
             let there = self.peek(transaction)?;
-            // With an entry, up to and with its key; without one, all that is left.
+            // With an entry, up to its key; without one, all that is left.
             let far = match (there, self.direction) {
-                (true, Direction::Forward) => after(&self.key),
-                (true, Direction::Reverse) => self.key.clone(),
+                (true, Direction::Forward) => self.key.clone(),
+                (true, Direction::Reverse) => after(&self.key),
                 (false, Direction::Forward) => self.range.upper.clone(),
                 (false, Direction::Reverse) => self.range.lower.clone(),
             };
@@ -103,12 +112,26 @@ impl LockingScan {
                 self.scan = None;
                 continue;
             }
+            self.locked = far;
             match self.direction {
-                Direction::Forward => self.range.lower = far,
-                Direction::Reverse => self.range.upper = far,
+                Direction::Forward if there => self.range.lower = after(&self.key),
+                Direction::Forward => self.range.lower.clone_from(&self.range.upper),
+                Direction::Reverse if there => self.range.upper.clone_from(&self.key),
+                Direction::Reverse => self.range.upper.clone_from(&self.range.lower),
             }
             return Ok(there.then_some(Entry { key: &self.key, value: &self.value }));
         }
+    }
+
+    /// Locks the key of the entry given last against inserts. For a caller that is about to give up the lock of its row.
+    pub fn cover(&mut self, transaction: &mut Transaction) {
+        let (lower, upper, covered) = match self.direction {
+            Direction::Forward => (&self.locked, &self.range.lower, &self.range.lower),
+            Direction::Reverse => (&self.range.upper, &self.locked, &self.range.upper),
+        };
+        // Others could claim the key only with the lock of its row.
+        transaction.look(self.engine, lower, upper, self.direction, self.obstructed);
+        self.locked = covered.clone();
     }
 
     /// Has the rest of the walk read anew: after a wait what was read ahead is old.
@@ -143,8 +166,8 @@ impl LockingScan {
             return Ok(true);
         }
         let (lower, upper) = match self.direction {
-            Direction::Forward => (&self.range.lower[..], far),
-            Direction::Reverse => (far, &self.range.upper[..]),
+            Direction::Forward => (&self.locked[..], far),
+            Direction::Reverse => (far, &self.locked[..]),
         };
         let look = transaction.look(self.engine, lower, upper, self.direction, self.obstructed);
         if let Some(claimed) = look.claim {

@@ -33,8 +33,16 @@ pub struct Scene<'a> {
 pub enum Verdict {
     Same,
     Documented(&'static str),
-    /// A short name of the kind of difference.
-    Undocumented(String),
+    Undocumented(Difference),
+}
+
+/// What differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// A short name of its kind.
+    pub kind: String,
+    /// We make more sessions wait; whom both answered, they answered alike.
+    pub only_waits: bool,
 }
 
 /// A difference that may be, and why.
@@ -107,6 +115,11 @@ const DOCUMENTED: &[Documented] = &[
     Documented {
         reason: "InnoDB finds a deadlock where it need not wait: it locks more than was asked for",
         applies: only_they_deadlock_needlessly,
+    },
+    Documented {
+        reason: "the only holder of a shared lock makes it exclusive at once; in InnoDB it queues after those who wait for \
+                 it, which is a deadlock",
+        applies: upgrades_before_who_waits,
     },
 ];
 
@@ -201,6 +214,24 @@ fn only_they_deadlock_needlessly(scene: &mut Scene<'_>) -> Result<bool> {
     Ok(true)
 }
 
+/// Whether the step's statement locks what its session has locked, and InnoDB ends one who waits for that session.
+fn upgrades_before_who_waits(scene: &mut Scene<'_>) -> Result<bool> {
+    if has_victim(scene.ours) {
+        return Ok(false);
+    }
+    let victims = scene.theirs.iter().filter(|(_, answer)| *answer == Answer::Error(1213));
+    for (victim, _) in victims.clone() {
+        let Some(pending) = scene.claims.pending(*victim).filter(|_| *victim != scene.session) else {
+            return Ok(false);
+        };
+        if !scene.claims.conflict(scene.side, *victim, pending, scene.session)? {
+            return Ok(false);
+        }
+    }
+    let others = scene.theirs.iter().filter(|(_, answer)| *answer != Answer::Error(1213));
+    Ok(victims.count() > 0 && others.eq(scene.ours))
+}
+
 /// Whether what a session wants to do contradicts what another one has claimed.
 fn has_conflict(scene: &mut Scene<'_>, session: usize) -> Result<bool> {
     let own = scene.statement.filter(|_| session == scene.session);
@@ -220,16 +251,27 @@ fn has_conflict(scene: &mut Scene<'_>, session: usize) -> Result<bool> {
 
 /// Compares what both servers did.
 pub fn judge(mut scene: Scene<'_>) -> Result<Verdict> {
-    let Some(kind) = difference(&scene) else { return Ok(Verdict::Same) };
+    let Some(difference) = difference(&scene) else { return Ok(Verdict::Same) };
     for documented in DOCUMENTED {
         if (documented.applies)(&mut scene)? {
             return Ok(Verdict::Documented(documented.reason));
         }
     }
-    Ok(Verdict::Undocumented(kind))
+    Ok(Verdict::Undocumented(difference))
 }
 
-fn difference(scene: &Scene<'_>) -> Option<String> {
+fn difference(scene: &Scene<'_>) -> Option<Difference> {
+    let theirs = |session| scene.theirs.iter().find(|(other, _)| *other == session).map(|(_, answer)| answer);
+    let is_alike = |(session, ours): &(usize, Answer)| {
+        theirs(*session).is_some_and(|theirs| ours == theirs || may_differ(scene, *session, ours, theirs))
+    };
+    let only_waits =
+        scene.they_wait.iter().all(|session| scene.we_wait.contains(session)) && scene.ours.iter().all(is_alike);
+    let kind = kind_of_difference(scene)?;
+    Some(Difference { kind, only_waits })
+}
+
+fn kind_of_difference(scene: &Scene<'_>) -> Option<String> {
     let verb = |session: usize| match scene.statement {
         Some(statement) if session == scene.session => statement.sql.split(' ').next().unwrap_or_default(),
         _ => "a statement that waited",

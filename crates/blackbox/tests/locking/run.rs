@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use anyhow::{Result, ensure};
 
 use crate::claims::Claims;
-use crate::differences::{self, Scene, Verdict};
+use crate::differences::{self, Difference, Scene, Verdict};
 use crate::generate::{Action, LEVELS, Plan};
 use crate::side::{Answer, Side};
 use crate::statement::{Effect, Statement};
@@ -23,8 +23,8 @@ pub enum Outcome {
     Same,
     /// A documented difference ended it.
     Ended(&'static str),
-    /// An undocumented one did, of this kind.
-    Differs(String),
+    /// An undocumented one did.
+    Differs(Difference),
 }
 
 /// One run of a plan.
@@ -39,6 +39,13 @@ pub struct Trial {
     pub left_out: u64,
     /// The steps that were taken.
     pub taken: BTreeSet<usize>,
+}
+
+impl Outcome {
+    /// A difference that no documentation could excuse.
+    fn wrong(kind: impl Into<String>) -> Outcome {
+        Outcome::Differs(Difference { kind: kind.into(), only_waits: false })
+    }
 }
 
 impl Pair {
@@ -164,9 +171,9 @@ impl Pair {
         write!(trial.transcript, "{}", shown("      InnoDB  ", &theirs, &they_wait, &waiting))?;
         match verdict {
             Verdict::Documented(reason) => trial.outcome = Outcome::Ended(reason),
-            Verdict::Undocumented(kind) => {
+            Verdict::Undocumented(difference) => {
                 write!(trial.transcript, "{}", self.locks()?)?;
-                trial.outcome = Outcome::Differs(kind);
+                trial.outcome = Outcome::Differs(difference);
             }
             Verdict::Same => {}
         }
@@ -196,14 +203,14 @@ impl Pair {
             }
         }
         if !left.is_empty() {
-            trial.outcome = Outcome::Differs(format!("sessions {left:?} wait for nobody"));
+            trial.outcome = Outcome::wrong(format!("sessions {left:?} wait for nobody"));
             return self.give_up();
         }
         let all = "SELECT * FROM t";
         let (ours, theirs) = (sorted(self.ours.control(all)?), sorted(self.theirs.control(all)?));
         if ours != theirs {
             writeln!(trial.transcript, "    at the end\n    Cohort  {ours:?}\n    InnoDB  {theirs:?}")?;
-            trial.outcome = Outcome::Differs("the tables differ at the end".to_owned());
+            trial.outcome = Outcome::wrong("the tables differ at the end");
             return Ok(());
         }
         for index in plan.shape.indexes {
@@ -213,7 +220,7 @@ impl Pair {
             ))?);
             if by_index != ours {
                 writeln!(trial.transcript, "    by index {}\n    {by_index:?}, not {ours:?}", index.name)?;
-                trial.outcome = Outcome::Differs("an index is not its table".to_owned());
+                trial.outcome = Outcome::wrong("an index is not its table");
             }
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::differences::Difference;
 use crate::generate::Plan;
 use crate::run::{Outcome, Pair, Trial};
 
@@ -10,8 +11,8 @@ const TRIES: usize = 120;
 
 /// The smallest plan that was found, and its run.
 pub fn shrink(pair: &mut Pair, plan: &Plan, failed: Trial) -> Result<(Plan, Trial)> {
-    let Outcome::Differs(kind) = &failed.outcome else { return Ok((plan.clone(), failed)) };
-    let kind = kind.clone();
+    let Outcome::Differs(difference) = &failed.outcome else { return Ok((plan.clone(), failed)) };
+    let difference = difference.clone();
     let taken = |plan: &Plan, trial: &Trial| Plan {
         steps: trial.taken.iter().map(|step| plan.steps[*step].clone()).collect(),
         ..plan.clone()
@@ -26,7 +27,7 @@ pub fn shrink(pair: &mut Pair, plan: &Plan, failed: Trial) -> Result<(Plan, Tria
             let mut smaller = best.clone();
             smaller.steps.drain(at..(at + size).min(smaller.steps.len()));
             tries += 1;
-            match same_failure(pair, &smaller, &kind)? {
+            match same_failure(pair, &smaller, &difference)? {
                 Some(run) => (best, trial) = (taken(&smaller, &run), run),
                 None => at += size,
             }
@@ -38,7 +39,7 @@ pub fn shrink(pair: &mut Pair, plan: &Plan, failed: Trial) -> Result<(Plan, Tria
         let mut smaller = best.clone();
         smaller.rows.remove(at);
         tries += 1;
-        match same_failure(pair, &smaller, &kind)? {
+        match same_failure(pair, &smaller, &difference)? {
             Some(run) => (best, trial) = (smaller, run),
             None => at += 1,
         }
@@ -46,7 +47,7 @@ pub fn shrink(pair: &mut Pair, plan: &Plan, failed: Trial) -> Result<(Plan, Tria
     Ok((best, trial))
 }
 
-fn same_failure(pair: &mut Pair, plan: &Plan, kind: &str) -> Result<Option<Trial>> {
+fn same_failure(pair: &mut Pair, plan: &Plan, difference: &Difference) -> Result<Option<Trial>> {
     let trial = pair.run(plan)?;
-    Ok(matches!(&trial.outcome, Outcome::Differs(found) if found == kind).then_some(trial))
+    Ok(matches!(&trial.outcome, Outcome::Differs(found) if found == difference).then_some(trial))
 }

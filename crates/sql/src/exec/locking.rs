@@ -252,14 +252,15 @@ impl<'p> LockedRows<'p> {
     /// Locks and judges the row that [`LockedRows::advance`] found.
     fn take(&mut self, run: &mut Run<'_>, row: &mut [Value]) -> Result<bool, SqlError> {
         let mut taken = Taken::default();
-        let mut waited = false;
         if let Some(index) = self.index.filter(|_| self.entry_unique) {
             let Some(granted) = self.lock(&self.entry_key, run)? else { return Ok(false) };
             taken.entry = granted.new;
-            waited = granted.waited;
+            if granted.waited {
+                self.look_again();
+            }
             // It may lead to another row than it did when the scan came by.
             if !self.follow_entry(index, run)? {
-                self.unlock(&taken, run);
+                self.pass_gone(&taken, run);
                 return Ok(false);
             }
         }
@@ -271,14 +272,22 @@ impl<'p> LockedRows<'p> {
             return Ok(false);
         };
         taken.row = granted.new;
-        if waited || granted.waited {
+        if granted.waited {
             self.look_again();
         }
         if !self.read_row(run)? || !self.is_in_place(run)? {
-            self.unlock(&taken, run);
+            self.pass_gone(&taken, run);
             return Ok(false);
         }
         self.judge(&taken, run, row)
+    }
+
+    /// Gives up the locks of an entry that is not there any more; its key becomes part of the range.
+    fn pass_gone(&mut self, taken: &Taken, run: &mut Run<'_>) {
+        if let Some(scan) = &mut self.scan {
+            scan.cover(run.transaction);
+        }
+        self.unlock(taken, run);
     }
 
     /// Whether somebody has locked the row and its newest ordered version does not match.

@@ -143,6 +143,64 @@ fn a_unique_entry_that_leads_to_another_row_after_the_wait_is_followed() {
 }
 
 #[test]
+fn a_unique_entry_that_moved_ahead_of_the_scan_after_the_wait_is_met_there() {
+    for isolation in LEVELS {
+        each_engine("id INT PRIMARY KEY, u INT NOT NULL UNIQUE", "(2, 28)", |database| {
+            let mut a = begun(database, "REPEATABLE READ");
+            a.ok("UPDATE t SET u = 128 WHERE id = 2");
+            let b = begun(database, isolation);
+            let sql = "SELECT id, u FROM t FORCE INDEX (u) WHERE u > 9 FOR UPDATE";
+            let (_, answer) = waits(database, b, sql, || a.ok("COMMIT"));
+            assert_eq!(answer, ["id | u", "2 | 128"], "{isolation}");
+        });
+    }
+}
+
+#[test]
+fn a_row_is_deleted_and_put_again_beside_a_scan_that_waits_for_it() {
+    for sql in [
+        "SELECT id FROM t WHERE id > 0 FOR UPDATE",
+        "SELECT id FROM t WHERE id > 0 ORDER BY id DESC FOR UPDATE",
+        "SELECT id FROM t FORCE INDEX (k) WHERE k > 0 FOR UPDATE",
+        "SELECT id FROM t FORCE INDEX (u) WHERE u > 0 FOR UPDATE",
+    ] {
+        let columns = "id INT PRIMARY KEY, k INT NOT NULL, u INT NOT NULL, KEY (k), UNIQUE (u)";
+        each_engine(columns, "(2, 2, 2)", |database| {
+            let mut a = begun(database, "REPEATABLE READ");
+            a.ok("DELETE FROM t WHERE id = 2");
+            let b = begun(database, "REPEATABLE READ");
+            let (_, answer) = waits(database, b, sql, || {
+                a.ok("INSERT INTO t VALUES (2, 2, 2)");
+                a.ok("COMMIT");
+            });
+            assert_eq!(answer, ["id", "2"], "{sql}");
+        });
+    }
+}
+
+#[test]
+fn the_key_of_a_row_that_is_gone_after_the_wait_is_locked_against_inserts() {
+    for sql in [
+        "SELECT id FROM t WHERE id > 0 FOR UPDATE",
+        "SELECT id FROM t WHERE id > 0 ORDER BY id DESC FOR UPDATE",
+        "SELECT id FROM t FORCE INDEX (u) WHERE u > 0 FOR UPDATE",
+    ] {
+        each_engine("id INT PRIMARY KEY, u INT NOT NULL UNIQUE", "(2, 2)", |database| {
+            let mut a = begun(database, "REPEATABLE READ");
+            a.ok("DELETE FROM t WHERE id = 2");
+            let b = begun(database, "REPEATABLE READ");
+            let (mut b, answer) = waits(database, b, sql, || a.ok("COMMIT"));
+            assert_eq!(answer, ["id"], "{sql}");
+            let (_, answer) = waits(database, client(database), "INSERT INTO t VALUES (2, 2)", || {
+                assert_eq!(b.run(sql), ["id"], "{sql}");
+                b.ok("COMMIT");
+            });
+            assert_eq!(answer, ["ok 1"], "{sql}");
+        });
+    }
+}
+
+#[test]
 fn an_update_at_read_committed_does_not_wait_for_rows_that_do_not_match() {
     each_engine("id INT PRIMARY KEY, v INT", "(1, 1), (2, 2)", |database| {
         let mut a = begun(database, "READ COMMITTED");
