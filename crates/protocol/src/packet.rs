@@ -161,7 +161,8 @@ impl PacketReader {
                 // Doubling with what has really arrived: an announced length costs nothing.
                 let room = (self.buffer.len() * 2).max(INPUT_LEN).min(wanted.max(INPUT_LEN));
                 let room = room.max(self.end + INPUT_LEN);
-                if !source.may_hold(room) {
+                let more = room - self.buffer.len();
+                if !source.may_hold(room) || self.buffer.try_reserve_exact(more).is_err() {
                     return Err(ReadPacketError::NoMemory);
                 }
                 self.buffer.resize(room, 0);

@@ -15,9 +15,12 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::{ER_CONN_LIMIT, ER_GLOBAL_CONN_LIMIT, SqlError};
+use crate::error::{ER_CONN_LIMIT, ER_GLOBAL_CONN_LIMIT, ER_OUTOFMEMORY, SqlError};
 use crate::value::Value;
 
+/// From this size on it is tried whether the machine has the memory for a string before it is made: the limits may be
+/// higher than what there is, and an allocation that fails ends the process. Below, that is not worth the time.
+const LARGE_BYTES: usize = 1 << 20;
 /// What a lexeme may come to as a part of a tree and of a plan, bytes.
 pub(crate) const LEXEME_BYTES: usize = 256;
 /// What holds a kept row, key or variable beside its values, bytes.
@@ -152,7 +155,11 @@ impl MemoryUse {
     /// Adds what the present evaluation has made, or is about to.
     pub(crate) fn hold_evaluated(&self, bytes: usize) -> Result<(), SqlError> {
         self.evaluation.set(self.evaluation.get().saturating_add(bytes as u64));
-        self.check()
+        self.check()?;
+        match bytes >= LARGE_BYTES && Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
+            true => Err(SqlError::new(ER_OUTOFMEMORY, &[&bytes])),
+            false => Ok(()),
+        }
     }
 
     /// A row begins: the one before is gone, or counted where it is kept.

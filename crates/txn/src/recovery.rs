@@ -342,9 +342,9 @@ pub(crate) fn recover(
         if !goes_on || held.bytes > HELD_BYTES_MAX {
             timed(&mut steps.settle, || scan.settle())?;
         }
-        while let Some(HeldRecord { lsn, end, payload }) = held.pop_durable(scan.durable()) {
-            let cohort =
-                CohortRecord::decode(&payload).map_err(|source| RecoverError::Record { lsn: lsn.0, source })?;
+        while let Some(HeldRecord { lsn, end, payload, .. }) = held.pop_durable(scan.durable()) {
+            let payload = payload.as_deref().unwrap_or_else(|| scan.payload());
+            let cohort = CohortRecord::decode(payload).map_err(|source| RecoverError::Record { lsn: lsn.0, source })?;
             timed(&mut steps.binlog, || replay_binlog(&cohort, lsn, binlog, &mut note))?;
             replay_redo(&cohort, lsn, Position(end.0), engines, &durable, &mut steps, &mut report)?;
             next_order = cohort.first_order + u64::from(cohort.members);
@@ -430,16 +430,20 @@ struct Held {
 struct HeldRecord {
     lsn: Lsn,
     end: Lsn,
-    payload: Vec<u8>,
+    bytes: usize,
+    /// A copy; `None` for the record that was read last, where that is so large that it is made durable and applied at
+    /// once.
+    payload: Option<Vec<u8>>,
 }
 
 impl Held {
     /// Reads a record; false at the end.
     fn take_next(&mut self, scan: &mut Scan) -> Result<bool, RecoverError> {
         let Some(record) = scan.next()? else { return Ok(false) };
-        let payload = record.payload().to_vec();
-        self.bytes += payload.len();
-        self.records.push_back(HeldRecord { lsn: record.lsn(), end: record.end(), payload });
+        let bytes = record.payload().len();
+        let payload = (bytes <= HELD_BYTES_MAX).then(|| record.payload().to_vec());
+        self.bytes += bytes;
+        self.records.push_back(HeldRecord { lsn: record.lsn(), end: record.end(), bytes, payload });
         Ok(true)
     }
 
@@ -449,7 +453,7 @@ impl Held {
             return None;
         }
         let record = self.records.pop_front()?;
-        self.bytes -= record.payload.len();
+        self.bytes -= record.bytes;
         Some(record)
     }
 }

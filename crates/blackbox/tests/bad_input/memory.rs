@@ -13,9 +13,10 @@ use crate::wire::Wire;
 /// What a machine may have whose server gets the limits below, bytes.
 const MACHINE: u64 = 1 << 30;
 
-fn peak_bytes(server: &Server) -> Result<u64> {
+/// A line of what the system knows of the server's memory, in bytes.
+fn memory_bytes(server: &Server, what: &str) -> Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("a peak")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(what)).context("no such line")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)
 }
 
@@ -79,7 +80,7 @@ fn a_server_of_a_gigabyte_survives_any_hundred_clients() -> Result<()> {
         }
     });
     drop(half_sent);
-    let peak = peak_bytes(&server)?;
+    let peak = memory_bytes(&server, "VmHWM:")?;
     println!("peak: {} MB", peak >> 20);
     assert!(peak < MACHINE, "{} MB", peak >> 20);
     // Nothing stays of it.
@@ -204,5 +205,26 @@ fn a_select_ends_when_its_time_is_over() -> Result<()> {
     assert_eq!(conn.query_first::<u64, _>("SELECT SUM(id) FROM d.t")?, Some(5));
     // It is for SELECT only.
     conn.query_drop("DO SLEEP(0.5)")?;
+    Ok(())
+}
+
+/// The limits are higher here than what there is: the process may take only a little more address space than it has.
+#[test]
+fn a_string_for_which_there_is_no_memory_is_1037_and_the_server_goes_on() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("SET GLOBAL max_allowed_packet = 1073741824")?;
+    let mut conn = server.connect()?;
+    let limit = memory_bytes(&server, "VmSize:")? + (256 << 20);
+    let pid = rustix::process::Pid::from_raw(i32::try_from(server.pid())?);
+    let limits = rustix::process::Rlimit { current: Some(limit), maximum: Some(limit) };
+    rustix::process::prlimit(pid, rustix::process::Resource::As, limits)?;
+    for sql in ["SELECT LENGTH(REPEAT('x', 500000000))", "SET @a = REPEAT('x', 500000000)"] {
+        let error = conn.query_drop(sql).expect_err("there is not so much");
+        assert!(error.to_string().contains("1037"), "{error}");
+    }
+    let length: Option<u64> = conn.query_first("SELECT LENGTH(REPEAT('x', 5000000))")?;
+    assert_eq!(length, Some(5_000_000));
     Ok(())
 }

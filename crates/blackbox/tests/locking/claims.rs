@@ -154,6 +154,11 @@ impl Claims {
         // Rows are brought one after the other: others may be in the way of a later one.
         let first = match &statement.effect {
             Effect::Brings(rows) => Statement::new(statement.sql.clone(), Effect::Brings(rows[..1].to_vec())),
+            // It has found its rows, and only what becomes of them matters.
+            Effect::Finds { .. } if status.waits_to_insert(connection) => {
+                let rows = self.becoming(side, statement)?.iter().map(|row| row.join(",")).collect();
+                Statement::new(statement.sql.clone(), Effect::Brings(rows))
+            }
             _ => statement.clone(),
         };
         for blocker in &blockers {

@@ -81,6 +81,12 @@ impl Status {
         Some((&wanted.index, key))
     }
 
+    /// Whether `connection` waits to put a record into a gap.
+    pub fn waits_to_insert(&self, connection: u64) -> bool {
+        let own = self.locks.iter().filter(|(holder, _)| *holder == connection);
+        own.flat_map(|(_, locks)| locks).any(|lock| lock.waits && lock.place == Place::Insert)
+    }
+
     /// Whether those that `connection` waits for wait, at any remove, for it.
     pub fn is_deadlocked(&self, connection: u64) -> bool {
         let (mut seen, mut open) = (BTreeSet::new(), vec![connection]);

@@ -44,6 +44,8 @@ pub struct Scan {
     /// Everything before it is on stable storage, as far as checkpoint and records tell.
     durable: Lsn,
     records: u64,
+    /// Of the record that was given last, in the reader's window.
+    payload: Range<usize>,
     tail: Option<FoundTail>,
 }
 
@@ -167,7 +169,7 @@ impl Scan {
         let at = control.start;
         let reader = Reader { inner, window: AlignedBuf::new(), window_at: at };
         let durable = control.start;
-        Scan { reader, control, at, previous: None, durable, records: 0, tail: None }
+        Scan { reader, control, at, previous: None, durable, records: 0, payload: 0..0, tail: None }
     }
 
     /// Goes back to the oldest record that is still on the disk; those before the checkpoint are not
@@ -263,13 +265,19 @@ impl Scan {
                 self.previous = Some(link);
                 self.durable = self.durable.max(durable);
                 self.records += 1;
-                let payload = &self.reader.window[payload];
+                self.payload = payload;
+                let payload = self.payload();
                 let stamp = Stamp { epoch: link.epoch, sequence: link.sequence, durable };
                 Ok(Some(Record { lsn, end, stamp, payload }))
             }
             Step::Nothing => self.judge(None, None).map(|()| None),
             Step::Bad { what, end } => self.judge(Some(what), end).map(|()| None),
         }
+    }
+
+    /// The payload of the record that [`Scan::next`] gave last, again.
+    pub fn payload(&self) -> &[u8] {
+        &self.reader.window[self.payload.clone()]
     }
 
     /// Says that there was a record where the scan has ended, and why that is known: what is there is

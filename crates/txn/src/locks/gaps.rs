@@ -56,6 +56,8 @@ pub(super) struct HeldInsert {
     row: Arc<[u8]>,
     /// The lock of the name was taken for it.
     locked: bool,
+    /// The transaction had claimed the name before: that claim outlives this one.
+    again: bool,
 }
 
 /// How much of a range a look at it locks against inserts.
@@ -246,14 +248,15 @@ impl Gaps {
     }
 
     /// Claims a name unless a range of another transaction covers it.
-    fn claim(&self, id: TransactionId, name: &Arc<[u8]>, row: &Arc<[u8]>) -> bool {
+    fn claim(&self, id: TransactionId, name: &Arc<[u8]>, row: &Arc<[u8]>, locked: bool) -> Option<HeldInsert> {
         let mut shard = self.shard(space_of(name)).lock();
         let space = shard.space(name);
         if space.is_covered(id, name) {
-            return false;
+            return None;
         }
-        space.inserts.insert(name.clone(), Inserted { by: id, row: row.clone() });
-        true
+        let before = space.inserts.insert(name.clone(), Inserted { by: id, row: row.clone() });
+        let again = before.is_some_and(|before| before.by == id);
+        Some(HeldInsert { name: name.clone(), row: row.clone(), locked, again })
     }
 
     /// Joins those who wait until no range covers a name; false when none does.
@@ -281,7 +284,11 @@ impl Gaps {
     }
 
     /// Ends one claim.
-    fn end(&self, id: TransactionId, name: &Arc<[u8]>) {
+    fn end(&self, id: TransactionId, claim: &HeldInsert) {
+        if claim.again {
+            return;
+        }
+        let name = &claim.name;
         let mut shard = self.shard(space_of(name)).lock();
         shard.ended += 1;
         let space = shard.space(name);
@@ -293,7 +300,7 @@ impl Gaps {
 
     pub(super) fn release_all(&self, held: &mut HeldLocks) {
         for insert in held.inserts.drain(..) {
-            self.end(held.id, &insert.name);
+            self.end(held.id, &insert);
         }
         for id in held.spaces.drain(..) {
             let mut shard = self.shard(id).lock();
@@ -314,26 +321,24 @@ impl LockManager {
         let Attempt::Granted { new } = attempt else { return Claim::Locked };
         let locked = new.is_some();
         let name = new.unwrap_or_else(|| name.into());
-        if !self.gaps.claim(held.id, &name, &name) {
+        let Some(insert) = self.gaps.claim(held.id, &name, &name, locked) else {
             if locked {
                 self.release(held.id, hash, &name);
             }
             return Claim::Covered;
-        }
+        };
         if locked {
-            held.held.push((hash, name.clone()));
+            held.held.push((hash, name));
         }
-        held.inserts.push(HeldInsert { row: name.clone(), name, locked });
+        held.inserts.push(insert);
         Claim::Granted { new: locked }
     }
 
     /// The same for a key that has no lock of its own: it belongs to the row whose lock is called `row` and held.
     pub(crate) fn claim_entry(&self, held: &mut HeldLocks, name: &[u8], row: &[u8]) -> Claim {
         let [name, row]: [Arc<[u8]>; 2] = [name.into(), row.into()];
-        if !self.gaps.claim(held.id, &name, &row) {
-            return Claim::Covered;
-        }
-        held.inserts.push(HeldInsert { name, row, locked: false });
+        let Some(insert) = self.gaps.claim(held.id, &name, &row, false) else { return Claim::Covered };
+        held.inserts.push(insert);
         Claim::Granted { new: false }
     }
 
@@ -361,7 +366,7 @@ impl LockManager {
     pub(crate) fn undo_claims(&self, held: &mut HeldLocks, count: usize, keep_locks: bool) {
         while held.inserts.len() > count {
             let Some(insert) = held.inserts.pop() else { return };
-            self.gaps.end(held.id, &insert.name);
+            self.gaps.end(held.id, &insert);
             if insert.locked && !keep_locks {
                 self.unlock(held, &insert.name);
             }

@@ -364,6 +364,29 @@ fn a_key_that_was_claimed_in_vain_is_free() {
 }
 
 #[test]
+fn a_row_that_was_put_again_in_vain_is_still_waited_for() {
+    for again in [
+        "INSERT INTO t VALUES (14, 21)",
+        "INSERT IGNORE INTO t VALUES (14, 21)",
+        "SAVEPOINT s; DELETE FROM t WHERE id = 14; INSERT INTO t VALUES (14, 14); ROLLBACK TO s",
+    ] {
+        for sql in
+            ["SELECT id FROM t WHERE id > 4 FOR UPDATE", "SELECT id FROM t FORCE INDEX (k) WHERE k > 4 FOR UPDATE"]
+        {
+            each_engine("id INT PRIMARY KEY, k INT NOT NULL, KEY (k)", "(19, 19)", |database| {
+                let mut a = begun(database, "REPEATABLE READ");
+                a.ok("INSERT INTO t VALUES (14, 14)");
+                for statement in again.split("; ") {
+                    a.run(statement);
+                }
+                let (_, answer) = waits(database, begun(database, "READ COMMITTED"), sql, || a.ok("COMMIT"));
+                assert_eq!(answer, ["id", "14", "19"], "{again}, {sql}");
+            });
+        }
+    }
+}
+
+#[test]
 fn a_comparison_does_not_scan_nulls() {
     each_engine("id INT PRIMARY KEY, k INT, KEY (k)", "(1, NULL), (2, 5), (3, NULL)", |database| {
         let mut a = begun(database, "REPEATABLE READ");
