@@ -15,6 +15,8 @@ pub struct Scene<'a> {
     pub statement: Option<&'a Statement>,
     /// Who waited before.
     pub waiting: &'a [usize],
+    /// A step has let several in at once, and not all of them have answered in it.
+    pub raced: bool,
     /// InnoDB keeps deleted records for a reader.
     pub unpurged: bool,
     pub ours: &'a [(usize, Answer)],
@@ -41,7 +43,7 @@ pub enum Verdict {
 pub struct Difference {
     /// A short name of its kind.
     pub kind: String,
-    /// We make more sessions wait; whom both answered, they answered alike.
+    /// Other sessions wait; whom both answered, they answered alike.
     pub only_waits: bool,
 }
 
@@ -51,6 +53,9 @@ struct Documented {
     applies: fn(&mut Scene<'_>) -> Result<bool>,
 }
 
+/// Why a run may end in another way after a step that let several in.
+pub const RACED: &str = "several sessions were let in at once, and which comes first is chance";
+
 /// Each ends the run: what follows would be compared in vain.
 const DOCUMENTED: &[Documented] = &[
     Documented {
@@ -58,10 +63,11 @@ const DOCUMENTED: &[Documented] = &[
         applies: |scene| Ok(has_victim(scene.ours) && has_victim(scene.theirs)),
     },
     Documented {
-        reason: "several sessions were let in at once, and which comes first is chance",
+        reason: RACED,
         applies: |scene| {
             let mut answers = scene.ours.iter().chain(scene.theirs);
-            Ok(scene.waiting.len() > 1 && answers.any(|(session, _)| scene.waiting.contains(session)))
+            let races = scene.waiting.len() > 1 && answers.any(|(session, _)| scene.waiting.contains(session));
+            Ok(races || scene.raced)
         },
     },
     Documented {
@@ -262,11 +268,9 @@ pub fn judge(mut scene: Scene<'_>) -> Result<Verdict> {
 
 fn difference(scene: &Scene<'_>) -> Option<Difference> {
     let theirs = |session| scene.theirs.iter().find(|(other, _)| *other == session).map(|(_, answer)| answer);
-    let is_alike = |(session, ours): &(usize, Answer)| {
-        theirs(*session).is_some_and(|theirs| ours == theirs || may_differ(scene, *session, ours, theirs))
-    };
-    let only_waits =
-        scene.they_wait.iter().all(|session| scene.we_wait.contains(session)) && scene.ours.iter().all(is_alike);
+    let only_waits = scene.ours.iter().all(|(session, ours)| {
+        theirs(*session).is_none_or(|theirs| ours == theirs || may_differ(scene, *session, ours, theirs))
+    });
     let kind = kind_of_difference(scene)?;
     Some(Difference { kind, only_waits })
 }

@@ -12,8 +12,8 @@
 //! | `COHORT_SECONDS` | how long, from a fresh seed on |
 //! | `COHORT_FAILURES` | goes on until so many runs have failed |
 //!
-//! Without any of them, a list of seeds runs that is the same each time, and then fresh ones. Of these, a session that
-//! waits here and not in InnoDB is reported and no failure: rows, errors, and waits that InnoDB has and we have not are.
+//! Without any of them, a list of seeds runs that is the same each time, and then fresh ones. Of these, a difference in
+//! who waits is reported and no failure; rows, errors, what a table holds at the end, and who waits for nobody are.
 //!
 //! The transcripts in `testdata/locking` hold one rule each, with the answers of MariaDB: see [`transcripts`].
 

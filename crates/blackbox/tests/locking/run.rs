@@ -39,6 +39,8 @@ pub struct Trial {
     pub left_out: u64,
     /// The steps that were taken.
     pub taken: BTreeSet<usize>,
+    /// See [`Scene::raced`].
+    raced: bool,
 }
 
 impl Outcome {
@@ -59,6 +61,7 @@ impl Pair {
             waits: 0,
             left_out: 0,
             taken: BTreeSet::new(),
+            raced: false,
         };
         let mut claims = Claims::new(plan, &mut self.theirs)?;
         for (number, step) in plan.steps.iter().enumerate() {
@@ -153,6 +156,7 @@ impl Pair {
             session,
             statement,
             waiting: &waiting,
+            raced: trial.raced,
             unpurged,
             ours: &ours,
             theirs: &theirs,
@@ -163,6 +167,8 @@ impl Pair {
         };
         let verdict = differences::judge(scene)?;
         if matches!(verdict, Verdict::Same) {
+            let let_in = waiting.iter().filter(|session| !we_wait.contains(session)).count();
+            trial.raced |= let_in > 0 && let_in < waiting.len();
             write!(trial.transcript, "{}", shown("      ", &ours, &we_wait, &waiting))?;
             claims.note(&mut self.theirs, session, statement, &theirs)?;
             return Ok(true);
@@ -208,7 +214,9 @@ impl Pair {
         }
         let all = "SELECT * FROM t";
         let (ours, theirs) = (sorted(self.ours.control(all)?), sorted(self.theirs.control(all)?));
-        if ours != theirs {
+        if ours != theirs && trial.raced {
+            trial.outcome = Outcome::Ended(differences::RACED);
+        } else if ours != theirs {
             writeln!(trial.transcript, "    at the end\n    Cohort  {ours:?}\n    InnoDB  {theirs:?}")?;
             trial.outcome = Outcome::wrong("the tables differ at the end");
             return Ok(());
