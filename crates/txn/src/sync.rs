@@ -1,7 +1,7 @@
 //! What the threads of this crate meet at: locks, condition variables, and counters that say what others may rely on.
 //!
 //! They are parking_lot's and the standard library's. In this crate's own tests, those that are made within
-//! [`explore`] are shuttle's: one thread of a scenario runs at a time, and at each of their operations a schedule
+//! `explore` are shuttle's: one thread of a scenario runs at a time, and at each of their operations a schedule
 //! says which (`schedules.rs`). Other tests get the real ones.
 //!
 //! Nobody may use these under a lock of another crate: a thread that waits for such a lock is not seen by the schedule.
