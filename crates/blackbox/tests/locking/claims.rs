@@ -172,6 +172,15 @@ impl Claims {
         Ok(!blockers.is_empty())
     }
 
+    /// Whether a session waits in InnoDB for a record that none of those it waits for has claimed.
+    pub fn waits_at_unclaimed(&self, side: &mut Side, session: usize) -> Result<bool> {
+        let (status, connection) = (side.status()?, side.connection_of(session));
+        let Some((index, key)) = status.wanted_record(connection) else { return Ok(false) };
+        let blockers = status.blockers(connection);
+        let others = blockers.iter().filter_map(|blocker| side.session_of(*blocker));
+        Ok(!others.into_iter().any(|other| self.has_claimed(other, index, key)))
+    }
+
     /// Whether a session has claimed a row whose entry in an index begins with `key`.
     fn has_claimed(&self, session: usize, index: &str, key: &str) -> bool {
         // Without a primary key, rows have numbers that nobody sees.

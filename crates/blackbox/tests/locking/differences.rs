@@ -156,6 +156,7 @@ fn only_they_wait_needlessly(scene: &mut Scene<'_>) -> Result<bool> {
         if has_conflict(scene, *session)?
             && !is_refused(scene, *session)?
             && !passes_and_waits_elsewhere(scene, *session)?
+            && !ends_before_it_would_wait(scene, *session)?
         {
             return Ok(false);
         }
@@ -170,6 +171,17 @@ fn passes_and_waits_elsewhere(scene: &mut Scene<'_>, session: usize) -> Result<b
             if session == scene.session && scene.plan.levels[session] < 2 && statement.sql.starts_with("UPDATE") =>
         {
             scene.claims.waits_needlessly(scene.side, session, statement)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Whether a statement with a LIMIT waits in InnoDB at a row that nobody claimed, and here has found all it wants before
+/// it came to one that somebody did.
+fn ends_before_it_would_wait(scene: &mut Scene<'_>, session: usize) -> Result<bool> {
+    match scene.statement {
+        Some(statement) if session == scene.session && statement.sql.contains(" LIMIT ") => {
+            scene.claims.waits_at_unclaimed(scene.side, session)
         }
         _ => Ok(false),
     }

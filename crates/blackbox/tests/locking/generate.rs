@@ -178,7 +178,7 @@ impl Speaker<'_> {
         let place = self.rng.below(self.shape.indexes.len() as u64 + 1) as usize;
         let Some(index) = self.shape.indexes.get(place) else {
             let condition = self.on_column(self.shape.free_column());
-            return (String::new(), condition, self.tail(None));
+            return (String::new(), condition, self.tail(None, false));
         };
         let mut condition = self.on_column(index.columns[0]);
         if index.columns.len() > 1 && self.rng.chance(60) {
@@ -187,10 +187,11 @@ impl Speaker<'_> {
         if self.rng.chance(20) {
             condition = format!("({condition}) AND {}", self.on_column(self.shape.free_column()));
         }
-        (format!(" FORCE INDEX ({})", index.name), condition, self.tail(Some(index)))
+        let has_points = condition.contains(" = ") || condition.contains(" IN ");
+        (format!(" FORCE INDEX ({})", index.name), condition, self.tail(Some(index), has_points))
     }
 
-    fn tail(&mut self, index: Option<&Index>) -> String {
+    fn tail(&mut self, index: Option<&Index>, has_points: bool) -> String {
         if !self.rng.chance(12) {
             return String::new();
         }
@@ -198,7 +199,9 @@ impl Speaker<'_> {
             Some(index) => self.shape.columns[index.columns[0]],
             None => self.shape.columns[self.rng.below(self.shape.columns.len() as u64) as usize],
         };
-        let direction = if self.rng.chance(40) { " DESC" } else { "" };
+        // MariaDB reads the rows of a point forwards even where it reads points backwards.
+        let is_ordered = index.is_none_or(|index| index.unique || !has_points);
+        let direction = if self.rng.chance(40) && is_ordered { " DESC" } else { "" };
         // By an index, equal rows come in its order; otherwise every column makes the order whole.
         let others = self.shape.columns.iter().filter(|name| index.is_none() && **name != column);
         let rest: String = others.map(|name| format!(", {name}{direction}")).collect();
