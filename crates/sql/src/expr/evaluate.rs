@@ -83,7 +83,7 @@ impl Expr {
     }
 
     /// A value of this expression as it is shown, where the type has a say in that: a double of fixed digits, a year.
-    fn as_shown(&self, value: Value, cx: &EvalContext<'_>) -> Value {
+    pub(super) fn as_shown(&self, value: Value, cx: &EvalContext<'_>) -> Value {
         if !matches!(value, Value::Double(_) | Value::Float(_) | Value::UInt(_)) {
             return value;
         }

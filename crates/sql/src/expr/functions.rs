@@ -55,6 +55,8 @@ pub(super) struct Function {
     derive: fn(&[ResultType]) -> ResultType,
     /// Gets called with NULL arguments too.
     takes_null: bool,
+    /// Works on texts: a number comes with the digits that it is shown with.
+    of_text: bool,
     /// Does not give the same for the same arguments, or has an effect.
     pub(super) volatile: bool,
     /// How many of its first arguments the result is made of, so that it compares as they do.
@@ -89,6 +91,7 @@ impl Function {
             evaluate: Evaluate::Values(evaluate),
             derive,
             takes_null: false,
+            of_text: false,
             volatile: false,
             collated: 0,
             unifies: false,
@@ -100,6 +103,10 @@ impl Function {
 
     const fn takes_null(self) -> Function {
         Function { takes_null: true, ..self }
+    }
+
+    const fn of_text(self) -> Function {
+        Function { of_text: true, ..self }
     }
 
     /// A function that does not need all of its arguments.
@@ -233,7 +240,7 @@ impl Call {
                     if value.is_null() && !self.function.takes_null {
                         return Ok(Value::Null);
                     }
-                    values.push(value);
+                    values.push(if self.function.of_text { arg.as_shown(value, cx) } else { value });
                 }
                 cx.statement.check_killed()?;
                 let arguments =
