@@ -10,6 +10,7 @@
 //! * [`strace`] counts the syncing writes a traced server asked the kernel for;
 //! * [`replica`] rebuilds tables from a binlog with a decoder that is not ours;
 //! * [`load`] runs transactions and remembers what became of each, [`check`] looks for them;
+//! * [`wait_until`] waits for a state, with a deadline;
 //! * [`rng`] is the seed behind everything random, printed so that a failure can be replayed.
 //!
 //! # Environment
@@ -30,8 +31,10 @@ pub mod rng;
 pub mod server;
 pub mod strace;
 pub mod tool;
+mod wait;
 
 pub use mariadb::{MariaDb, SystemTables};
 pub use process::{Usage, free_port};
 pub use server::{Launch, Refusal, Server};
 pub use tool::{Output, tool};
+pub use wait::wait_until;

@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::thread;
-use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
-use cohort_blackbox::{Launch, server};
+use anyhow::Result;
+use cohort_blackbox::{Launch, server, wait_until};
 use mysql::prelude::Queryable;
 
 fn cohort(arguments: &[&str]) -> Result<Output> {
@@ -100,9 +99,7 @@ fn sigterm_under_load_stops_soon_and_keeps_every_acknowledged_row() -> Result<()
             }))
         })
         .collect::<Result<_>>()?;
-    while conn.query_first::<u32, _>("SELECT COUNT(*) FROM d.t")? < Some(100) {
-        thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("a hundred rows", || Ok(conn.query_first::<u32, _>("SELECT COUNT(*) FROM d.t")? >= Some(100)))?;
     let launch = server.stop()?;
     let acknowledged: Vec<i32> =
         writers.into_iter().flat_map(|writer| writer.join().expect("a writer panicked")).collect();
@@ -124,15 +121,12 @@ fn the_log_is_a_file_that_can_be_rotated_and_that_a_program_can_read() -> Result
     let server = launch.start()?;
     let (file, rotated) = (server.datadir().join("cohort.err"), server.datadir().join("cohort.err.1"));
     let has = |file: &Path, wanted: &str| -> Result<String> {
-        let deadline = Instant::now() + Duration::from_secs(30);
-        loop {
-            let text = fs::read_to_string(file).unwrap_or_default();
-            if text.contains(wanted) {
-                return Ok(text);
-            }
-            ensure!(Instant::now() < deadline, "'{wanted}' is not in {}:\n{text}", file.display());
-            thread::sleep(Duration::from_millis(10));
-        }
+        let mut text = String::new();
+        wait_until(&format!("'{wanted}' in {}", file.display()), || {
+            text = fs::read_to_string(file).unwrap_or_default();
+            Ok(text.contains(wanted))
+        })?;
+        Ok(text)
     };
     let text = has(&file, "[Note] ready")?;
     assert!(text.lines().all(|line| line.as_bytes()[4] == b'-' && line.contains("Z [")), "{text}");

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use cohort_blackbox::{Launch, Server};
+use cohort_blackbox::{Launch, Server, wait_until};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use tempfile::TempDir;
@@ -40,10 +40,7 @@ fn lock_waits(conn: &mut Conn) -> Result<u64> {
 
 /// Returns when one more statement waits for a lock than did `before`.
 fn until_one_waits(conn: &mut Conn, before: u64) -> Result<()> {
-    while lock_waits(conn)? == before {
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
+    wait_until("a statement that waits", || Ok(lock_waits(conn)? != before))
 }
 
 #[test]

@@ -15,7 +15,7 @@ use cohort_blackbox::load::is_lost;
 use cohort_blackbox::replica::Replica;
 use cohort_blackbox::rng::{self, Rng};
 use cohort_blackbox::server::binary;
-use cohort_blackbox::{Launch, Server, tool};
+use cohort_blackbox::{Launch, Server, tool, wait_until};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
 
@@ -271,9 +271,10 @@ fn kill_again_and_again(rounds: u64, options: &[&str]) -> Result<()> {
             thread::sleep(Duration::from_millis(100 + rng.below(400)));
             // On a busy machine it takes longer until there is something to lose.
             let begun = next.load(Ordering::Relaxed);
-            while next.load(Ordering::Relaxed) < begun + 2 * WORKERS && !workers.iter().any(|work| work.is_finished()) {
-                thread::sleep(Duration::from_millis(1));
-            }
+            wait_until("transactions of every worker", || {
+                let done = next.load(Ordering::Relaxed) >= begun + 2 * WORKERS;
+                Ok(done || workers.iter().any(|work| work.is_finished()))
+            })?;
             server.signal_kill()?;
             // Each ends with the connection that the kill took from it.
             workers.into_iter().try_for_each(|worker| {

@@ -1,10 +1,10 @@
 //! What a client may use, and how long it may take: beyond that it gets MySQL's error, and nobody else suffers.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use cohort_blackbox::{Launch, Server};
+use cohort_blackbox::{Launch, Server, wait_until};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Statement};
 
@@ -17,16 +17,6 @@ fn launch(folder: &tempfile::TempDir) -> Launch {
 fn status(conn: &mut Conn, name: &str) -> Result<u64> {
     let row: Option<(String, u64)> = conn.query_first(format!("SHOW GLOBAL STATUS LIKE '{name}'"))?;
     Ok(row.with_context(|| format!("no status {name}"))?.1)
-}
-
-/// Waits for what must become true by itself.
-fn wait_until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds()? {
-        assert!(Instant::now() < deadline, "in vain: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-    Ok(())
 }
 
 /// Number and SQLSTATE of the error that something must end with.

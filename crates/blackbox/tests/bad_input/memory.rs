@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use cohort_blackbox::{Launch, Server};
+use cohort_blackbox::{Launch, Server, wait_until};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -129,7 +129,13 @@ fn a_kill_ends_what_computes_for_long() -> Result<()> {
         let id: u64 = conn.query_first("SELECT CONNECTION_ID()")?.context("an id")?;
         thread::scope(|scope| -> Result<()> {
             let runs = scope.spawn(|| conn.query_drop(&sql));
-            thread::sleep(Duration::from_millis(500));
+            wait_until("the statement runs", || {
+                let list: Vec<mysql::Row> = admin.query("SHOW PROCESSLIST")?;
+                let runs_it = |row: &mysql::Row| {
+                    (row.get::<u64, _>("Id"), row.get::<String, _>("Command").as_deref()) == (Some(id), Some("Query"))
+                };
+                Ok(runs.is_finished() || list.iter().any(runs_it))
+            })?;
             admin.query_drop(format!("KILL QUERY {id}"))?;
             let deadline = Instant::now() + Duration::from_secs(10);
             while !runs.is_finished() {

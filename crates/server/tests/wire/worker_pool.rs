@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use cohort_blackbox::{Launch, Server};
+use cohort_blackbox::{Launch, Server, wait_until};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use tempfile::TempDir;
@@ -26,14 +26,12 @@ fn server() -> (TempDir, Server) {
 
 /// Waits until `count` connections execute a statement that begins with `text`.
 fn wait_for_statements(conn: &mut Conn, text: &str, count: usize) {
-    loop {
-        let list: Vec<mysql::Row> = conn.query("SHOW FULL PROCESSLIST").unwrap();
+    let run = wait_until(text, || {
+        let list: Vec<mysql::Row> = conn.query("SHOW FULL PROCESSLIST")?;
         let info = |row: &mysql::Row| row.get::<Option<String>, _>("Info").flatten().unwrap_or_default();
-        if list.iter().filter(|row| info(row).starts_with(text)).count() >= count {
-            return;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
+        Ok(list.iter().filter(|row| info(row).starts_with(text)).count() >= count)
+    });
+    run.unwrap();
 }
 
 fn status(conn: &mut Conn, name: &str) -> u64 {
@@ -139,9 +137,7 @@ fn a_client_that_ends_its_side_still_gets_its_answers() {
         assert!(wire.drain(Duration::from_secs(10)), "the server closes its side as well");
     }
     assert_eq!(other.query_first::<i32, _>("SELECT v FROM t").unwrap(), Some(20));
-    while status(&mut other, "Threads_connected") > 1 {
-        thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("the others are gone", || Ok(status(&mut other, "Threads_connected") <= 1)).unwrap();
 }
 
 #[test]
@@ -170,9 +166,7 @@ fn idle_connections_need_no_threads() {
     assert_eq!(status(&mut conn, "Threads_connected"), 201);
     // The last login may not have ended yet.
     let tasks = || std::fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap().count();
-    while tasks() > 60 {
-        thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("few threads", || Ok(tasks() <= 60)).unwrap();
     assert!(status(&mut conn, "Threadpool_threads") >= 1);
     drop(idle);
 }

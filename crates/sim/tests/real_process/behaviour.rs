@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use cohort_blackbox::wait_until;
 use cohort_io::Fault;
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -20,16 +21,6 @@ const ER_DISK_FULL: u16 = 1021;
 const ER_ERROR_ON_WRITE: u16 = 1026;
 const ER_ERROR_DURING_COMMIT: u16 = 1180;
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Waits for what another thread or process is about to do.
-fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds()? {
-        ensure!(Instant::now() < deadline, "in vain for {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
-}
 
 fn number_of(error: &mysql::Error) -> Option<u16> {
     match error {
@@ -63,7 +54,7 @@ fn sessions(control: &mut Conn) -> Result<Vec<u32>> {
 
 /// Returns when there are as many of them.
 fn until_handed_over(control: &mut Conn, count: u64) -> Result<()> {
-    until("commits in the queue", || Ok(handed_over(control)? >= count))?;
+    wait_until("commits in the queue", || Ok(handed_over(control)? >= count))?;
     // They are counted a moment before.
     thread::sleep(Duration::from_millis(100));
     Ok(())
@@ -90,7 +81,7 @@ fn a_failed_log_write_is_no_ok_for_leader_follower_or_anyone_later() -> Result<(
     let before = handed_over(&mut control)?;
     rig.mounted.hold_writes();
     let (_, leader) = send(&rig, "INSERT INTO d.t VALUES (2, 2)")?;
-    until("the leader's write", || Ok(rig.mounted.held_writes() >= 1))?;
+    wait_until("the leader's write", || Ok(rig.mounted.held_writes() >= 1))?;
     let (_, follower) = send(&rig, "INSERT INTO d.t VALUES (3, 3)")?;
     let (_, another) = send(&rig, "INSERT INTO d.t VALUES (4, 4)")?;
     until_handed_over(&mut control, before + 3)?;
@@ -130,7 +121,7 @@ fn a_client_that_vanishes_in_the_middle_of_its_commit_leaves_it_whole() -> Resul
     query(&mut socket, "INSERT INTO d.t VALUES (2, 2)")?;
     rig.mounted.hold_writes();
     write_command(&mut socket, "COMMIT")?;
-    until("the commit's write", || Ok(rig.mounted.held_writes() >= 1))?;
+    wait_until("the commit's write", || Ok(rig.mounted.held_writes() >= 1))?;
     drop(socket);
     rig.mounted.release_writes();
     let mut conn = rig.connect()?;
@@ -149,7 +140,7 @@ fn a_committer_killed_in_the_queue_is_committed_whole() -> Result<()> {
         let before = handed_over(&mut control)?;
         rig.mounted.hold_writes();
         let (_, leader) = send(&rig, "INSERT INTO d.t VALUES (1, 1)")?;
-        until("the leader's write", || Ok(rig.mounted.held_writes() >= 1))?;
+        wait_until("the leader's write", || Ok(rig.mounted.held_writes() >= 1))?;
         let (id, follower) = send(&rig, "INSERT INTO d.t VALUES (2, 2)")?;
         until_handed_over(&mut control, before + 2)?;
         control.query_drop(format!("{how} {id}"))?;
@@ -180,7 +171,7 @@ fn a_command_behind_the_commit_of_a_killed_session_does_not_begin() -> Result<()
     let killed = sessions(&mut control)?.into_iter().max().context("the newest session")?;
     rig.mounted.hold_writes();
     let (_, leader) = send(&rig, "INSERT INTO d.t VALUES (1, 1)")?;
-    until("the leader's write", || Ok(rig.mounted.held_writes() >= 1))?;
+    wait_until("the leader's write", || Ok(rig.mounted.held_writes() >= 1))?;
     write_command(&mut socket, "INSERT INTO d.t VALUES (2, 2)")?;
     until_handed_over(&mut control, before + 2)?;
     write_command(&mut socket, "SELECT SLEEP(100000)")?;
@@ -189,7 +180,7 @@ fn a_command_behind_the_commit_of_a_killed_session_does_not_begin() -> Result<()
     control.query_drop(format!("KILL {killed}"))?;
     rig.mounted.release_writes();
     joined(leader)?;
-    until("the end of its session", || Ok(!sessions(&mut control)?.contains(&killed)))?;
+    wait_until("the end of its session", || Ok(!sessions(&mut control)?.contains(&killed)))?;
     ensure!(ids(&mut control)? == [1, 2], "the commits");
     Ok(())
 }
@@ -208,7 +199,7 @@ fn sigterm_under_load_loses_nothing_and_the_next_start_has_nothing_to_do() -> Re
         })?;
         let begin = Instant::now();
         let mut server = rig.server.take().context("a server")?;
-        until("the end of the process", || Ok(server.ended()?.is_some()))?;
+        wait_until("the end of the process", || Ok(server.ended()?.is_some()))?;
         let status = server.ended()?.context("it ended")?;
         ensure!(status.success(), "{status}: {}", server.log()?);
         println!("stopped within {:?}", begin.elapsed());
@@ -262,7 +253,7 @@ fn a_full_disk_fails_or_holds_the_statement_and_room_cures_it() -> Result<()> {
         (writer, told)
     });
     let mut before = -1;
-    until("a disk that is full", || {
+    wait_until("a disk that is full", || {
         // Nothing more for a second, or an error.
         let now = acknowledged.load(Ordering::SeqCst);
         let stands = std::mem::replace(&mut before, now) == now;
@@ -276,7 +267,7 @@ fn a_full_disk_fails_or_holds_the_statement_and_room_cures_it() -> Result<()> {
     let mut writer = if held {
         // What was held goes on, and so do those behind it, until we have seen enough.
         let full = acknowledged.load(Ordering::SeqCst);
-        until("commits that go on", || Ok(acknowledged.load(Ordering::SeqCst) > full + 3))?;
+        wait_until("commits that go on", || Ok(acknowledged.load(Ordering::SeqCst) > full + 3))?;
         rig.connect()?
     } else {
         let (writer, told) = joined(filling);
@@ -284,7 +275,7 @@ fn a_full_disk_fails_or_holds_the_statement_and_room_cures_it() -> Result<()> {
         ensure!(number_of(&told) == Some(ER_DISK_FULL), "{told}");
         writer
     };
-    until("room", || Ok(writer.query_drop("INSERT INTO d.wide VALUES (-1, 'room')").is_ok()))?;
+    wait_until("room", || Ok(writer.query_drop("INSERT INTO d.wide VALUES (-1, 'room')").is_ok()))?;
     Ok(())
 }
 
