@@ -119,19 +119,30 @@ impl LockingScan {
                 Direction::Reverse if there => self.range.upper.clone_from(&self.key),
                 Direction::Reverse => self.range.upper.clone_from(&self.range.lower),
             }
+            if !transaction.locks_ranges() {
+                // The caller may give the row's lock up: what others do to the key then is none of the walk's business.
+                self.leave_key();
+            }
             return Ok(there.then_some(Entry { key: &self.key, value: &self.value }));
         }
     }
 
     /// Locks the key of the entry given last against inserts. For a caller that is about to give up the lock of its row.
     pub fn cover(&mut self, transaction: &mut Transaction) {
-        let (lower, upper, covered) = match self.direction {
-            Direction::Forward => (&self.locked, &self.range.lower, &self.range.lower),
-            Direction::Reverse => (&self.range.upper, &self.locked, &self.range.upper),
+        let (lower, upper) = match self.direction {
+            Direction::Forward => (&self.locked, &self.range.lower),
+            Direction::Reverse => (&self.range.upper, &self.locked),
         };
         // Others could claim the key only with the lock of its row.
         transaction.look(self.engine, lower, upper, self.direction, self.obstructed);
-        self.locked = covered.clone();
+        self.leave_key();
+    }
+
+    fn leave_key(&mut self) {
+        self.locked.clone_from(match self.direction {
+            Direction::Forward => &self.range.lower,
+            Direction::Reverse => &self.range.upper,
+        });
     }
 
     /// Has the rest of the walk read anew: after a wait what was read ahead is old.

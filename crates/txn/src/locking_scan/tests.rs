@@ -103,6 +103,36 @@ fn read_committed_locks_no_ranges() {
 }
 
 #[test]
+fn the_key_given_last_is_free_until_it_is_covered() {
+    for direction in [Direction::Forward, Direction::Reverse] {
+        let (_machine, store) = store();
+        let mut transaction = begin(&store, Isolation::RepeatableRead);
+        let mut scan = walk(direction, Obstructed::Wait);
+        let given = id(scan.next(&mut transaction).unwrap()).unwrap();
+        let mut other = begin(&store, Isolation::RepeatableRead);
+        assert!(matches!(put(&mut other, given), Claim::Granted { .. }), "who has its row's lock may put it again");
+        drop(other);
+        scan.cover(&mut transaction);
+        assert_eq!(put(&mut begin(&store, Isolation::RepeatableRead), given), Claim::Covered);
+        assert_eq!(rest(&mut scan, &mut transaction).len(), 3);
+    }
+}
+
+#[test]
+fn read_committed_does_not_wait_for_what_is_put_where_it_has_been() {
+    for direction in [Direction::Forward, Direction::Reverse] {
+        let (_machine, store) = store();
+        let mut transaction = begin(&store, Isolation::ReadCommitted);
+        transaction.set_lock_wait(Duration::from_millis(20));
+        let mut scan = walk(direction, Obstructed::Wait);
+        let given = id(scan.next(&mut transaction).unwrap()).unwrap();
+        let mut other = begin(&store, Isolation::RepeatableRead);
+        assert!(matches!(put(&mut other, given), Claim::Granted { .. }));
+        assert_eq!(rest(&mut scan, &mut transaction).len(), 3);
+    }
+}
+
+#[test]
 fn what_is_committed_ahead_of_the_walk_is_found() {
     for (direction, ahead, expected) in
         [(Direction::Forward, 25, [25, 30, 40].to_vec()), (Direction::Reverse, 25, [25, 20, 10].to_vec())]
