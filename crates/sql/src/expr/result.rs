@@ -58,12 +58,23 @@ impl Expr {
         /// Digits of the least integer whose negative may be out of range.
         const WIDE: u32 = 19;
         match self {
-            Expr::Literal(Value::Int(int)) => *int == i64::MIN,
-            Expr::Literal(Value::UInt(int)) => *int > i64::MIN.unsigned_abs(),
+            Expr::Literal(value) => is_beyond_signed(value),
             // A literal that the plan cache took out is unsigned where no BIGINT holds it.
-            Expr::Param(param) => param.kind == Some(ParamKind::Unsigned),
+            Expr::Param(param) => match params.get(param.index) {
+                Some(value) => param.kind == Some(ParamKind::Unsigned) && is_beyond_signed(value),
+                None => param.kind == Some(ParamKind::Unsigned),
+            },
             other => !other.has_columns() && other.result_type(params).length > WIDE,
         }
+    }
+}
+
+/// Whether the negative of an integer is no BIGINT.
+fn is_beyond_signed(value: &Value) -> bool {
+    match value {
+        Value::Int(int) => *int == i64::MIN,
+        Value::UInt(int) => *int > i64::MIN.unsigned_abs(),
+        _ => false,
     }
 }
 

@@ -206,7 +206,7 @@ pub(crate) fn read_tc_log(
     path: &Path,
     engines: &[Arc<dyn TwoPhase>],
 ) -> Result<Vec<u64>, RecoverError> {
-    let found = TcLog::read(fs, path)?;
+    let found = TcLog::recover(fs, path)?;
     let mut undecided = engines.iter().flat_map(|engine| engine.prepared());
     if found.is_none() && undecided.any(|xid| internal_number(&xid).is_some_and(|number| number & UNLOGGED != 0)) {
         return Err(RecoverError::NoTcLog { path: path.to_path_buf() });
