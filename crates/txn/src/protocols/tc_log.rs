@@ -89,37 +89,19 @@ pub(crate) struct TcLog {
 impl TcLog {
     /// The numbers in the file, lowest first; `None` where there is no file.
     pub fn read(fs: &dyn FileSystem, path: &Path) -> Result<Option<Vec<u64>>, TcLogError> {
-        if !fs.exists(path)? {
-            return Ok(None);
-        }
-        let bytes = read_whole(fs, path, FILE_BYTES as u64)?;
-        let damaged = |what, at| TcLogError::Damaged { file: path.display().to_string(), what, at };
-        let run = read_header(&bytes).map_err(|(what, at)| damaged(what, at))?;
-        let mut numbers = Vec::new();
-        for (slot, taken) in bytes[BLOCK..].chunks_exact(SLOT_BYTES).enumerate() {
-            if taken.iter().all(|byte| *byte == 0) {
-                continue;
-            }
-            let number = u64_at(taken, 0);
-            if taken != encode_slot(run, slot, number) {
-                return Err(damaged("a slot is not as it was written", BLOCK + slot * SLOT_BYTES));
-            }
-            numbers.push(number);
-        }
-        numbers.sort_unstable();
-        Ok(Some(numbers))
+        let Some(bytes) = read_file(fs, path)? else { return Ok(None) };
+        decode(&bytes, path).map(Some)
     }
 
     /// [`TcLog::read`] for a start, which makes something of what it finds: that is on stable storage when this returns.
     /// Of a write that failed, some may be in the system's cache and nowhere else; what was committed in one engine for
     /// it would outlast it there.
     pub fn recover(fs: &dyn FileSystem, path: &Path) -> Result<Option<Vec<u64>>, TcLogError> {
-        let numbers = TcLog::read(fs, path)?;
-        if numbers.is_some() {
-            // Written again, not synced: a sync reports a failed write once, and may have done so.
-            replace_whole(fs, path, &read_whole(fs, path, FILE_BYTES as u64)?, None)?;
-        }
-        Ok(numbers)
+        let Some(bytes) = read_file(fs, path)? else { return Ok(None) };
+        let numbers = decode(&bytes, path)?;
+        // Written again, not synced: a sync reports a failed write once, and may have done so.
+        replace_whole(fs, path, &bytes, None)?;
+        Ok(Some(numbers))
     }
 
     /// Begins a new, empty log in place of what is there; `run` is another one than any before.
@@ -188,6 +170,29 @@ impl TcLog {
         }
         Ok(())
     }
+}
+
+fn read_file(fs: &dyn FileSystem, path: &Path) -> Result<Option<Vec<u8>>, IoError> {
+    fs.exists(path)?.then(|| read_whole(fs, path, FILE_BYTES as u64)).transpose()
+}
+
+/// The numbers in a file's bytes, lowest first.
+fn decode(bytes: &[u8], path: &Path) -> Result<Vec<u64>, TcLogError> {
+    let damaged = |what, at| TcLogError::Damaged { file: path.display().to_string(), what, at };
+    let run = read_header(bytes).map_err(|(what, at)| damaged(what, at))?;
+    let mut numbers = Vec::new();
+    for (slot, taken) in bytes[BLOCK..].chunks_exact(SLOT_BYTES).enumerate() {
+        if taken.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        let number = u64_at(taken, 0);
+        if taken != encode_slot(run, slot, number) {
+            return Err(damaged("a slot is not as it was written", BLOCK + slot * SLOT_BYTES));
+        }
+        numbers.push(number);
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
 }
 
 fn encode_header(run: u64) -> Vec<u8> {
