@@ -1,8 +1,8 @@
 //! Column definitions: what a client is told of a result's columns.
 
-use cohort_sql::ResultColumn;
-use cohort_sql::collation::Collation;
-use cohort_sql::types::FieldType;
+use cohort_types::FieldType;
+use cohort_types::ResultColumn;
+use cohort_types::collation::Collation;
 
 use super::constants::{BINARY_COLLATION, column_flag, column_type};
 use super::encode::put_length_encoded_bytes;
@@ -62,7 +62,7 @@ fn flags(column: &ResultColumn) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cohort_sql::types::ResultType;
+    use cohort_types::ResultType;
 
     #[test]
     fn a_definition_has_the_documented_bytes() {

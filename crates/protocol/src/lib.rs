@@ -10,7 +10,7 @@
 //!    [`decode::Decoder`], and memory grows with the bytes received, not with the bytes announced.
 //! 2. A packet of 16 MiB - 1 bytes or more goes out in parts, the last one shorter, as the format wants.
 //!
-//! Not here: what a command does (`session`), and which errors exist (`cohort_sql::error`).
+//! Not here: what a command does (`session`), and which errors exist ([`cohort_types::error`]).
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -4,9 +4,9 @@
 //! a byte that says whether types follow, the types, and the values that are neither NULL nor sent
 //! before by COM_STMT_SEND_LONG_DATA.
 
-use cohort_sql::types::decimal::Decimal;
-use cohort_sql::types::temporal::{Date, DateTime, SECOND_US, Time};
-use cohort_sql::value::Value;
+use cohort_types::decimal::Decimal;
+use cohort_types::temporal::{Date, DateTime, SECOND_US, Time};
+use cohort_types::value::Value;
 
 use super::constants::column_type;
 use super::decode::{Decoder, Malformed};

@@ -6,10 +6,10 @@
 
 use std::io::Write as _;
 
-use cohort_sql::SqlError;
-use cohort_sql::types::temporal::{DateTime, Time, TimeZone, parse};
-use cohort_sql::types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
-use cohort_sql::value::Value;
+use cohort_types::SqlError;
+use cohort_types::temporal::{DateTime, Time, TimeZone, parse};
+use cohort_types::value::Value;
+use cohort_types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
 
 use super::encode::put_length_encoded_bytes;
 

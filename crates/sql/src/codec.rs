@@ -6,9 +6,7 @@
 pub mod column_meta;
 pub mod key;
 pub mod row_image;
-mod scalar;
 
 pub use column_meta::binlog_column_meta;
 pub use key::KeyPart;
 pub use row_image::{DamagedBytes, RowCodec, RowOffsets, RowReader};
-pub(crate) use scalar::ordered_f64;

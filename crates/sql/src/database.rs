@@ -39,8 +39,9 @@ use crate::memory::{LEXEME_BYTES, value_bytes};
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::parse::{self, Parsed, VariableName};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
-use crate::session::{DiagnosticLevel, Environment, Outcome, ResultColumn, ResultSink, SessionState, StatementResult};
+use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionState, StatementResult};
 use crate::stack;
+use crate::types::ResultColumn;
 use crate::value::Value;
 use plans::PlanCache;
 

@@ -32,7 +32,8 @@ use crate::codec::RowOffsets;
 use crate::error::{ER_TRANS_CACHE_FULL, SqlError};
 use crate::expr::{EvalContext, Expr, StatementContext as _};
 use crate::plan::{Plan, PlanKind, SelectPlan};
-use crate::session::{ResultColumn, ResultSink, SessionState, StatementResult};
+use crate::session::{ResultSink, SessionState, StatementResult};
+use crate::types::ResultColumn;
 use crate::value::Value;
 use context::Statement;
 

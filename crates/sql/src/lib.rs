@@ -16,10 +16,8 @@ pub mod ast;
 pub mod catalog;
 mod check;
 pub mod codec;
-pub mod collation;
 pub mod database;
 mod ddl;
-pub mod error;
 mod exec;
 pub mod expr;
 pub mod isolation_level;
@@ -28,11 +26,10 @@ pub mod parse;
 mod plan;
 pub mod session;
 mod stack;
-pub mod types;
-pub mod value;
+
+pub use cohort_types as types;
+pub use cohort_types::{ResultColumn, SqlError, Value, collation, error, value};
 
 pub use check::{IndexReport, TableCheck, TableReport, check_tables};
 pub use database::{Database, Prepared};
-pub use error::SqlError;
-pub use session::{Environment, Outcome, ResultColumn, ResultSink, SessionState, StatementResult};
-pub use value::Value;
+pub use session::{Environment, Outcome, ResultSink, SessionState, StatementResult};

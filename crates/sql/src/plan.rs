@@ -20,8 +20,7 @@ use crate::catalog::table::Table;
 use crate::error::SqlError;
 use crate::expr::Expr;
 use crate::expr::aggregate::Aggregate;
-use crate::session::ResultColumn;
-use crate::types::SqlMode;
+use crate::types::{ResultColumn, SqlMode};
 use access::Access;
 
 /// What the names of a statement are resolved in.

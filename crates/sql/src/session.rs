@@ -26,7 +26,7 @@ use crate::expr::VariableScope;
 use crate::memory::{self, MemoryUse, ServerMemory};
 use crate::parse::fingerprint::Fingerprint;
 use crate::types::temporal::TimeZone;
-use crate::types::{ResultType, SqlMode};
+use crate::types::{ResultColumn, ResultType, SqlMode};
 use crate::value::Value;
 
 /// The state of one connection that statements read and change. The server keeps the public fields in
@@ -411,56 +411,6 @@ pub enum KillTarget {
     Query,
     /// The connection too.
     Connection,
-}
-
-/// One column of a result set.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ResultColumn {
-    /// Its name or alias.
-    pub name: Arc<str>,
-    /// The table's alias; empty for expressions.
-    pub table: Arc<str>,
-    /// The column's own name; empty for expressions.
-    pub original_name: Arc<str>,
-    /// The table's own name; empty for expressions.
-    pub original_table: Arc<str>,
-    /// The table's database; empty for expressions.
-    pub database: Arc<str>,
-    /// Type, length and so on.
-    pub result_type: ResultType,
-    /// Whether it is part of the primary key.
-    pub primary_key: bool,
-    /// Whether it is a unique key by itself.
-    pub unique_key: bool,
-    /// Whether it begins a key that is not unique.
-    pub multiple_key: bool,
-    /// AUTO_INCREMENT
-    pub auto_increment: bool,
-}
-
-impl ResultColumn {
-    /// What it takes in memory, bytes; names that columns share count for each.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        let names = [&self.name, &self.table, &self.original_name, &self.original_table, &self.database];
-        size_of::<ResultColumn>() + names.into_iter().map(|name| name.len()).sum::<usize>()
-    }
-
-    /// A column that is no table's.
-    pub fn computed(name: impl Into<Arc<str>>, result_type: ResultType) -> ResultColumn {
-        let empty: Arc<str> = Arc::from("");
-        ResultColumn {
-            name: name.into(),
-            table: empty.clone(),
-            original_name: empty.clone(),
-            original_table: empty.clone(),
-            database: empty,
-            result_type,
-            primary_key: false,
-            unique_key: false,
-            multiple_key: false,
-            auto_increment: false,
-        }
-    }
 }
 
 /// Takes a result set. An error (the client is gone, a row is too large) ends the statement.

@@ -1,7 +1,7 @@
 use super::*;
-use cohort_sql::collation::Collation;
-use cohort_sql::types::decimal::Decimal;
-use cohort_sql::types::temporal::{Date, SECOND_US};
+use cohort_types::collation::Collation;
+use cohort_types::decimal::Decimal;
+use cohort_types::temporal::{Date, SECOND_US};
 
 fn column(field: FieldType) -> ResultType {
     ResultType { field, length: 0, decimals: 0, unsigned: false, nullable: true, collation: Collation::Binary }

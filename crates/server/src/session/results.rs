@@ -1,7 +1,7 @@
 //! Result sets on their way to a client.
 
-use cohort_sql::session::{ResultColumn, ResultSink};
-use cohort_sql::types::ResultType;
+use cohort_sql::session::ResultSink;
+use cohort_sql::types::{ResultColumn, ResultType};
 use cohort_sql::{SqlError, Value};
 
 use crate::protocol::columns::encode_column;

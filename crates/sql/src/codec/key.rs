@@ -14,12 +14,12 @@
 //! ([`KeyPart::declared_bytes`]): the key of a string under a collation may be longer than its characters.
 
 use super::row_image::DamagedBytes;
-use super::scalar;
 use crate::collation::{Collation, read_escaped_key};
 use crate::error::SqlError;
 use crate::types::ColumnType;
 use crate::types::decimal::Decimal;
-use crate::value::Value;
+use crate::types::scalar;
+use crate::value::{Value, first_chars};
 
 /// Most bytes that the columns of one key may be declared with (error 1071).
 pub const MAX_KEY_BYTES: usize = 3072;
@@ -98,11 +98,6 @@ pub fn encode(part: &KeyPart, value: &Value, out: &mut Vec<u8>) -> Result<(), Sq
 /// The least key of a column that may be NULL and is not, after the columns of `prefix`.
 pub(crate) fn first_value(prefix: &[u8]) -> Vec<u8> {
     [prefix, &[1]].concat()
-}
-
-/// The first `chars` characters of `text`.
-pub(crate) fn first_chars(text: &str, chars: usize) -> &str {
-    text.char_indices().nth(chars).map_or(text, |(at, _)| &text[..at])
 }
 
 /// The length of the first part of `key`, to step over it.

@@ -21,9 +21,8 @@ use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::error::SqlError;
 use crate::types::ColumnType;
 use crate::types::decimal::Decimal;
+use crate::types::scalar;
 use crate::value::Value;
-
-use super::scalar;
 
 /// A stored row or key is not what this version writes: damage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -11,8 +11,8 @@ use crate::error::{
 use crate::expr::{EvalContext, Expr, VariableScope};
 use crate::isolation_level::IsolationLevel;
 use crate::plan::bind::Scope;
-use crate::session::{DiagnosticLevel, Environment, KillTarget, ResultColumn, ResultSink, SessionState};
-use crate::types::ResultType;
+use crate::session::{DiagnosticLevel, Environment, KillTarget, ResultSink, SessionState};
+use crate::types::{ResultColumn, ResultType};
 use crate::value::Value;
 
 /// The value of an expression without columns.

@@ -6,13 +6,12 @@ use super::convert::{
     datetime_of_number, local, now, to_bytes, to_datetime, to_decimal, to_f64, to_integer, to_text, to_time, truncated,
 };
 use super::{CastType, EvalContext};
-use crate::codec::key::first_chars;
 use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_CONSTANT, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::number_text;
 use crate::types::temporal::parse;
 use crate::types::{FieldType, ResultType};
-use crate::value::Value;
+use crate::value::{Value, first_chars};
 
 /// `CAST(value AS to)`
 pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result<Value, SqlError> {

@@ -7,9 +7,9 @@ use std::cmp::Ordering;
 
 use super::convert::{Number, datetime_of_number, local, to_datetime, to_f64, to_time};
 use super::{CompareOp, EvalContext};
-use crate::codec::ordered_f64;
 use crate::collation::Collation;
 use crate::error::SqlError;
+use crate::types::scalar::ordered_f64;
 use crate::types::temporal::{Date, DateTime, Time, TimeZone};
 use crate::types::{Family, FieldType, ResultType};
 use crate::value::{Value, hex_number};

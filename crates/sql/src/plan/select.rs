@@ -14,8 +14,7 @@ use crate::error::{
 };
 use crate::expr::Expr;
 use crate::expr::aggregate::Aggregate;
-use crate::session::ResultColumn;
-use crate::types::SqlMode;
+use crate::types::{ResultColumn, SqlMode};
 use crate::value::Value;
 
 /// One column of the result while it is planned.

@@ -1,7 +1,7 @@
 //! The flags of `sql_mode` that change what statements mean.
 
 use crate::error::{ER_WRONG_VALUE_FOR_VAR, SqlError};
-use crate::types::temporal::Date;
+use crate::temporal::Date;
 
 /// A set of SQL modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

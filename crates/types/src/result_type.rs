@@ -1,5 +1,7 @@
 //! The type of an expression's result, as a client's column metadata and conversions need it.
 
+use std::sync::Arc;
+
 use super::decimal::{MAX_PRECISION, MAX_SCALE};
 use super::{ColumnType, IntWidth, LobSize};
 use crate::collation::Collation;
@@ -296,6 +298,56 @@ impl ResultType {
             FieldType::VarString
         };
         ResultType { field, decimals: NOT_FIXED_DECIMALS, ..Self::string(self.length.max(other.length), collation) }
+    }
+}
+
+/// One column of a result set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResultColumn {
+    /// Its name or alias.
+    pub name: Arc<str>,
+    /// The table's alias; empty for expressions.
+    pub table: Arc<str>,
+    /// The column's own name; empty for expressions.
+    pub original_name: Arc<str>,
+    /// The table's own name; empty for expressions.
+    pub original_table: Arc<str>,
+    /// The table's database; empty for expressions.
+    pub database: Arc<str>,
+    /// Type, length and so on.
+    pub result_type: ResultType,
+    /// Whether it is part of the primary key.
+    pub primary_key: bool,
+    /// Whether it is a unique key by itself.
+    pub unique_key: bool,
+    /// Whether it begins a key that is not unique.
+    pub multiple_key: bool,
+    /// AUTO_INCREMENT
+    pub auto_increment: bool,
+}
+
+impl ResultColumn {
+    /// What it takes in memory, bytes; names that columns share count for each.
+    pub fn memory_bytes(&self) -> usize {
+        let names = [&self.name, &self.table, &self.original_name, &self.original_table, &self.database];
+        size_of::<ResultColumn>() + names.into_iter().map(|name| name.len()).sum::<usize>()
+    }
+
+    /// A column that is no table's.
+    pub fn computed(name: impl Into<Arc<str>>, result_type: ResultType) -> ResultColumn {
+        let empty: Arc<str> = Arc::from("");
+        ResultColumn {
+            name: name.into(),
+            table: empty.clone(),
+            original_name: empty.clone(),
+            original_table: empty.clone(),
+            database: empty,
+            result_type,
+            primary_key: false,
+            unique_key: false,
+            multiple_key: false,
+            auto_increment: false,
+        }
     }
 }
 

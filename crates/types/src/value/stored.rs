@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Value;
-use crate::types::decimal::Decimal;
-use crate::types::temporal::{Date, DateTime, Time, Timestamp};
+use crate::decimal::Decimal;
+use crate::temporal::{Date, DateTime, Time, Timestamp};
 
 /// A value in the words of a JSON document; floating point numbers as their bits, which lose nothing.
 #[derive(Serialize, Deserialize)]

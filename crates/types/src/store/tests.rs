@@ -1,6 +1,6 @@
 use super::*;
+use crate::LobSize;
 use crate::collation::Collation;
-use crate::types::LobSize;
 
 /// 2024-02-29 12:30:45 UTC.
 const NOW_US: i64 = 1_709_209_845_000_000;

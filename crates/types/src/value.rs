@@ -7,8 +7,8 @@
 //! [`Value::Timestamp`] (UTC) exists in rows and keys only; reading a column in an expression turns
 //! it into a [`Value::DateTime`] of the session's time zone.
 //!
-//! Not here: comparison of unlike values and implicit conversion ([`crate::expr`]), conversion into a
-//! column ([`crate::types`]).
+//! Not here: comparison of unlike values and implicit conversion (`cohort-sql`), conversion into a
+//! column ([`mod@crate::store`]).
 
 mod stored;
 mod text;
@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::decimal::Decimal;
-use crate::types::temporal::{Date, DateTime, Time, Timestamp};
+use crate::decimal::Decimal;
+use crate::temporal::{Date, DateTime, Time, Timestamp};
 
 /// One SQL value; 24 bytes, cheap to clone (strings are shared).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -123,6 +123,11 @@ impl Value {
 /// The number that a hexadecimal or bit literal stands for: that of its last eight bytes.
 pub fn hex_number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// The first `chars` characters of `text`.
+pub fn first_chars(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(at, _)| &text[..at])
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! the bytes of a row image are in the order of the values and keys use them as they are. Integers,
 //! floating point numbers and dates are little-endian in row images; keys have forms of their own.
 
-use crate::types::temporal::{Date, DateTime, SECOND_US, Time, Timestamp, fraction_unit};
+use crate::temporal::{Date, DateTime, SECOND_US, Time, Timestamp, fraction_unit};
 
 const DATETIME_SIGN: u64 = 1 << 39;
 

@@ -90,7 +90,7 @@ impl Collation {
 
     /// The collation that a statement names for a column or an expression; 1235 for one that only connections may
     /// have, 1273 for others that are not known.
-    pub(crate) fn named(name: &str) -> Result<Collation, SqlError> {
+    pub fn named(name: &str) -> Result<Collation, SqlError> {
         Self::from_name(name).ok_or_else(|| match of_connection(name) {
             Some((name, _)) => SqlError::unsupported(format_args!("columns and expressions of {name}")),
             None => SqlError::new(ER_UNKNOWN_COLLATION, &[&name]),
@@ -239,7 +239,7 @@ fn write_escaped_key(mut bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The bytes of an escaped key ([`Collation::Binary`]) that `key` starts with.
-pub(crate) fn read_escaped_key(key: &[u8]) -> Option<Vec<u8>> {
+pub fn read_escaped_key(key: &[u8]) -> Option<Vec<u8>> {
     let end = find_end(key, 0, 0)? - 2;
     let mut bytes = Vec::with_capacity(end);
     let mut at = 0;

@@ -3,8 +3,8 @@
 use std::fmt::{self, Write as _};
 
 use super::Value;
-use crate::types::NOT_FIXED_DECIMALS;
-use crate::types::temporal::TimeZone;
+use crate::NOT_FIXED_DECIMALS;
+use crate::temporal::TimeZone;
 
 /// Digits that a FLOAT is written with.
 const FLOAT_DIGITS: usize = 6;

@@ -7,11 +7,11 @@ use super::decimal::Decimal;
 use super::number_text;
 use super::temporal::{DAY_US, Date, DateTime, Time, TimeZone, Timestamp, parse};
 use super::{ColumnType, IntWidth, SqlMode};
-use crate::codec::key::first_chars;
 use crate::error::{
     ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_COLUMN,
     ErrorCode, SqlError, WARN_DATA_TRUNCATED,
 };
+use crate::value::first_chars;
 use crate::value::{Value, double_within, hex_number};
 
 /// What the conversion of one value must know besides the type.

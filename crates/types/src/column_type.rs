@@ -1,28 +1,13 @@
-//! What a column can hold, and how a value gets into it.
-//!
-//! Outline: [`ColumnType`] is the declared type; [`store()`] converts a value into one under the rules of
-//! the SQL mode; [`decimal`] and [`temporal`] are the exact arithmetic below. [`ResultType`] describes a
-//! column of a result to a client.
-
-pub mod decimal;
-pub mod number_text;
-pub mod result_type;
-pub mod sql_mode;
-pub mod store;
-pub mod temporal;
-
-pub use result_type::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
-pub use sql_mode::SqlMode;
-pub use store::{Loss, StoreContext, store};
+//! The declared types of columns.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::collation::Collation;
+use crate::decimal::Decimal;
+use crate::temporal::{Date, Time, Timestamp};
 use crate::value::Value;
-use decimal::Decimal;
-use temporal::{Date, Time, Timestamp};
 
 /// Width of an integer column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
