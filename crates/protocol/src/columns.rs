@@ -4,7 +4,7 @@ use cohort_types::FieldType;
 use cohort_types::ResultColumn;
 use cohort_types::collation::Collation;
 
-use super::constants::{BINARY_COLLATION, column_flag, column_type};
+use super::constants::{BINARY_COLLATION, column_flag};
 use super::encode::put_length_encoded_bytes;
 
 /// Appends the payload of a column definition.
@@ -14,10 +14,10 @@ pub fn encode_column(out: &mut Vec<u8>, column: &ResultColumn) {
         put_length_encoded_bytes(out, name.as_bytes());
     }
     let result = &column.result_type;
-    let text = is_text(result.field) && result.collation != Collation::Binary;
+    let text = result.field.is_string() && result.collation != Collation::Binary;
     let collation = if text { result.collation.id() } else { BINARY_COLLATION };
     let length = if text { result.length.saturating_mul(4) } else { result.length };
-    put_fixed_part(out, collation, length, result.field as u8, flags(column), result.decimals);
+    put_fixed_part(out, collation, length, result.field, flags(column), result.decimals);
 }
 
 /// Appends the payload of the definition of a parameter of a prepared statement. Its type is not known
@@ -27,25 +27,21 @@ pub fn encode_parameter(out: &mut Vec<u8>) {
     for name in [&b""[..], b"", b"", b"?", b""] {
         put_length_encoded_bytes(out, name);
     }
-    put_fixed_part(out, BINARY_COLLATION, 0, column_type::VAR_STRING, column_flag::BINARY, 0);
+    put_fixed_part(out, BINARY_COLLATION, 0, FieldType::VarString, column_flag::BINARY, 0);
 }
 
-fn put_fixed_part(out: &mut Vec<u8>, collation: u16, length: u32, field: u8, flags: u16, decimals: u8) {
+fn put_fixed_part(out: &mut Vec<u8>, collation: u16, length: u32, field: FieldType, flags: u16, decimals: u8) {
     out.push(12);
     out.extend_from_slice(&collation.to_le_bytes());
     out.extend_from_slice(&length.to_le_bytes());
-    out.push(field);
+    out.push(field as u8);
     out.extend_from_slice(&flags.to_le_bytes());
     out.extend_from_slice(&[decimals, 0, 0]);
 }
 
-fn is_text(field: FieldType) -> bool {
-    matches!(field, FieldType::Blob | FieldType::VarString | FieldType::String)
-}
-
 fn flags(column: &ResultColumn) -> u16 {
     let result = &column.result_type;
-    let binary = !is_text(result.field) || result.collation == Collation::Binary;
+    let binary = !result.field.is_string() || result.collation == Collation::Binary;
     let set = [
         (!result.nullable, column_flag::NOT_NULL),
         (column.primary_key, column_flag::PRI_KEY),

@@ -121,66 +121,6 @@ pub mod command {
     pub const RESET_CONNECTION: u8 = 0x1f;
 }
 
-/// Column types as result sets and parameters carry them.
-pub mod column_type {
-    /// DECIMAL of old; sent as [`NEWDECIMAL`] today.
-    pub const DECIMAL: u8 = 0;
-    /// TINYINT.
-    pub const TINY: u8 = 1;
-    /// SMALLINT.
-    pub const SHORT: u8 = 2;
-    /// INT.
-    pub const LONG: u8 = 3;
-    /// FLOAT.
-    pub const FLOAT: u8 = 4;
-    /// DOUBLE.
-    pub const DOUBLE: u8 = 5;
-    /// NULL.
-    pub const NULL: u8 = 6;
-    /// TIMESTAMP.
-    pub const TIMESTAMP: u8 = 7;
-    /// BIGINT.
-    pub const LONGLONG: u8 = 8;
-    /// MEDIUMINT.
-    pub const INT24: u8 = 9;
-    /// DATE.
-    pub const DATE: u8 = 10;
-    /// TIME.
-    pub const TIME: u8 = 11;
-    /// DATETIME.
-    pub const DATETIME: u8 = 12;
-    /// YEAR.
-    pub const YEAR: u8 = 13;
-    /// VARCHAR as parameters name it.
-    pub const VARCHAR: u8 = 15;
-    /// BIT.
-    pub const BIT: u8 = 16;
-    /// BOOL as newer clients name it.
-    pub const BOOL: u8 = 244;
-    /// JSON.
-    pub const JSON: u8 = 245;
-    /// DECIMAL.
-    pub const NEWDECIMAL: u8 = 246;
-    /// ENUM.
-    pub const ENUM: u8 = 247;
-    /// SET.
-    pub const SET: u8 = 248;
-    /// TINYBLOB.
-    pub const TINY_BLOB: u8 = 249;
-    /// MEDIUMBLOB.
-    pub const MEDIUM_BLOB: u8 = 250;
-    /// LONGBLOB.
-    pub const LONG_BLOB: u8 = 251;
-    /// BLOB and TEXT of every length.
-    pub const BLOB: u8 = 252;
-    /// VARCHAR and VARBINARY.
-    pub const VAR_STRING: u8 = 253;
-    /// CHAR and BINARY.
-    pub const STRING: u8 = 254;
-    /// Spatial types.
-    pub const GEOMETRY: u8 = 255;
-}
-
 /// Column flags in a column definition.
 pub mod column_flag {
     /// Never NULL.

@@ -4,12 +4,13 @@
 //! a byte that says whether types follow, the types, and the values that are neither NULL nor sent
 //! before by COM_STMT_SEND_LONG_DATA.
 
-use cohort_types::decimal::Decimal;
+use cohort_types::decimal;
 use cohort_types::temporal::{Date, DateTime, SECOND_US, Time};
-use cohort_types::value::Value;
+use cohort_types::{FieldType, Value};
 
-use super::constants::column_type;
 use super::decode::{Decoder, Malformed};
+
+const UNKNOWN: Malformed = Malformed("execute: unknown type");
 
 /// Set in the second byte of a parameter's type.
 const UNSIGNED: u8 = 0x80;
@@ -24,9 +25,9 @@ pub struct ExecuteHead {
 }
 
 /// The type of a parameter, as bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParameterType {
-    code: u8,
+    field: FieldType,
     flags: u8,
 }
 
@@ -55,7 +56,8 @@ pub fn decode_parameters(
     if input.u8("execute: new types flag")? != 0 {
         types.clear();
         for _ in 0..count {
-            types.push(ParameterType { code: input.u8("execute: type")?, flags: input.u8("execute: type")? });
+            let field = FieldType::from_code(input.u8("execute: type")?).ok_or(UNKNOWN)?;
+            types.push(ParameterType { field, flags: input.u8("execute: type")? });
         }
     }
     if types.len() != count {
@@ -63,7 +65,7 @@ pub fn decode_parameters(
     }
     for (index, (bound, long)) in types.iter().zip(long_data).enumerate() {
         let value = match long {
-            Some(bytes) => string(bytes, bound.code),
+            Some(bytes) => string(bytes, bound.field),
             None if nulls[index / 8] & 1 << (index % 8) != 0 => Value::Null,
             None => decode_value(input, *bound)?,
         };
@@ -76,58 +78,52 @@ pub fn decode_parameters(
 }
 
 fn decode_value(input: &mut Decoder<'_>, bound: ParameterType) -> Result<Value, Malformed> {
+    use FieldType::*;
     const WHAT: &str = "execute: value";
     let unsigned = bound.flags & UNSIGNED != 0;
-    Ok(match bound.code {
-        column_type::NULL => Value::Null,
-        column_type::TINY | column_type::BOOL => match input.u8(WHAT)? {
+    Ok(match bound.field {
+        Null => Value::Null,
+        Tiny | Bool => match input.u8(WHAT)? {
             byte if unsigned => Value::UInt(byte.into()),
             byte => Value::Int((byte as i8).into()),
         },
-        column_type::SHORT | column_type::YEAR => match input.u16(WHAT)? {
+        Short | Year => match input.u16(WHAT)? {
             word if unsigned => Value::UInt(word.into()),
             word => Value::Int((word as i16).into()),
         },
-        column_type::LONG | column_type::INT24 => match input.u32(WHAT)? {
+        Long | Int24 => match input.u32(WHAT)? {
             word if unsigned => Value::UInt(word.into()),
             word => Value::Int((word as i32).into()),
         },
-        column_type::LONGLONG => match input.u64(WHAT)? {
+        LongLong => match input.u64(WHAT)? {
             word if unsigned => Value::UInt(word),
             word => Value::Int(word as i64),
         },
-        column_type::FLOAT => Value::Double(f64::from(f32::from_bits(input.u32(WHAT)?))),
-        column_type::DOUBLE => Value::Double(f64::from_bits(input.u64(WHAT)?)),
-        column_type::DATE | column_type::DATETIME | column_type::TIMESTAMP => decode_datetime(input, bound.code)?,
-        column_type::TIME => decode_time(input)?,
-        column_type::DECIMAL | column_type::NEWDECIMAL => {
+        Float => Value::Double(f64::from(f32::from_bits(input.u32(WHAT)?))),
+        Double => Value::Double(f64::from_bits(input.u64(WHAT)?)),
+        Date | DateTime | Timestamp => decode_datetime(input, bound.field)?,
+        Time => decode_time(input)?,
+        Decimal | NewDecimal => {
             let text = std::str::from_utf8(input.length_encoded_bytes(WHAT)?).ok();
-            Value::Decimal(text.and_then(Decimal::parse).ok_or(Malformed("execute: decimal"))?)
+            Value::Decimal(text.and_then(decimal::Decimal::parse).ok_or(Malformed("execute: decimal"))?)
         }
-        column_type::VARCHAR | column_type::BIT | column_type::JSON | column_type::ENUM..=column_type::GEOMETRY => {
-            string(input.length_encoded_bytes(WHAT)?, bound.code)
+        VarChar | Bit | Json | Enum | Set | TinyBlob | MediumBlob | LongBlob | Blob | VarString | String | Geometry => {
+            string(input.length_encoded_bytes(WHAT)?, bound.field)
         }
-        _ => return Err(Malformed("execute: unknown type")),
+        Timestamp2 | DateTime2 | Time2 => return Err(UNKNOWN),
     })
 }
 
 /// Characters where they are, bytes where the client says so or they cannot be characters.
-fn string(bytes: &[u8], code: u8) -> Value {
-    let binary = matches!(
-        code,
-        column_type::TINY_BLOB
-            | column_type::MEDIUM_BLOB
-            | column_type::LONG_BLOB
-            | column_type::BLOB
-            | column_type::BIT
-    );
+fn string(bytes: &[u8], field: FieldType) -> Value {
+    use FieldType::{Bit, Blob, LongBlob, MediumBlob, TinyBlob};
     match std::str::from_utf8(bytes) {
-        Ok(text) if !binary => Value::text(text),
+        Ok(text) if !matches!(field, TinyBlob | MediumBlob | LongBlob | Blob | Bit) => Value::text(text),
         _ => Value::bytes(bytes),
     }
 }
 
-fn decode_datetime(input: &mut Decoder<'_>, code: u8) -> Result<Value, Malformed> {
+fn decode_datetime(input: &mut Decoder<'_>, field: FieldType) -> Result<Value, Malformed> {
     const WHAT: &str = "execute: date";
     let length = input.u8(WHAT)?;
     let mut parts = Decoder::new(input.bytes(usize::from(length), WHAT)?);
@@ -154,7 +150,7 @@ fn decode_datetime(input: &mut Decoder<'_>, code: u8) -> Result<Value, Malformed
     if !date.is_valid() {
         return Err(Malformed(WHAT));
     }
-    if code == column_type::DATE {
+    if field == FieldType::Date {
         return Ok(Value::Date(date));
     }
     Ok(Value::DateTime(DateTime::new(date, micros, fsp)))

@@ -85,20 +85,20 @@ fn put_digits(out: &mut Vec<u8>, mut value: u64, negative: bool) {
 }
 
 fn put_binary(out: &mut Vec<u8>, value: &Value, result_type: &ResultType) -> Result<(), SqlError> {
+    use FieldType::*;
     match result_type.field {
-        FieldType::Tiny => out.extend_from_slice(&integer(value)?.to_le_bytes()[..1]),
-        FieldType::Short | FieldType::Year => out.extend_from_slice(&integer(value)?.to_le_bytes()[..2]),
-        FieldType::Long | FieldType::Int24 => out.extend_from_slice(&integer(value)?.to_le_bytes()[..4]),
-        FieldType::LongLong => out.extend_from_slice(&integer(value)?.to_le_bytes()[..8]),
-        FieldType::Float => out.extend_from_slice(&(double(value)? as f32).to_le_bytes()),
-        FieldType::Double => out.extend_from_slice(&double(value)?.to_le_bytes()),
-        FieldType::Date | FieldType::DateTime | FieldType::Timestamp => {
-            put_datetime(out, datetime(value)?, result_type.field == FieldType::Date);
+        Tiny | Bool => out.extend_from_slice(&integer(value)?.to_le_bytes()[..1]),
+        Short | Year => out.extend_from_slice(&integer(value)?.to_le_bytes()[..2]),
+        Long | Int24 => out.extend_from_slice(&integer(value)?.to_le_bytes()[..4]),
+        LongLong => out.extend_from_slice(&integer(value)?.to_le_bytes()[..8]),
+        Float => out.extend_from_slice(&(double(value)? as f32).to_le_bytes()),
+        Double => out.extend_from_slice(&double(value)?.to_le_bytes()),
+        Date | DateTime | DateTime2 | Timestamp | Timestamp2 => {
+            put_datetime(out, datetime(value)?, result_type.field == Date);
         }
-        FieldType::Time => put_time(out, time(value)?),
-        FieldType::Null | FieldType::NewDecimal | FieldType::Blob | FieldType::VarString | FieldType::String => {
-            put_text(out, value);
-        }
+        Time | Time2 => put_time(out, time(value)?),
+        Null | Decimal | NewDecimal | Bit | VarChar | VarString | String | TinyBlob | MediumBlob | LongBlob | Blob
+        | Json | Enum | Set | Geometry => put_text(out, value),
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
 use cohort_engine::{Engine, EngineId};
 use cohort_io::{RealFs, SystemClock};
-use cohort_log::binlog::{BinlogOptions, ColumnMeta, KeyColumn, ServerIdentity, TableMap};
+use cohort_log::binlog::{BinlogOptions, ColumnMeta, FieldType, KeyColumn, ServerIdentity, TableMap};
 use cohort_log::journal::JournalOptions;
 use cohort_txn::{CommitSettings, LockMode, Read, Store, StoreOptions};
 
@@ -103,7 +103,14 @@ fn run(store: &Arc<Store>, session: u64, commits: u64) -> Result<(), Failure> {
 }
 
 fn column(name: &str) -> ColumnMeta {
-    ColumnMeta { type_code: 8, meta: Vec::new(), nullable: false, unsigned: false, charset: 63, name: name.to_owned() }
+    ColumnMeta {
+        field: FieldType::LongLong,
+        meta: Vec::new(),
+        nullable: false,
+        unsigned: false,
+        charset: 63,
+        name: name.to_owned(),
+    }
 }
 
 /// A row as the binlog has it: no NULLs, two BIGINTs.

@@ -24,7 +24,7 @@ use cohort_engine::logged::LoggedEngine;
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::{Engine, EngineId, TwoPhase};
 use cohort_io::{Create, File, FileLock, FileSystem, IoError, OpenOptions, SimClock, SimDisk};
-use cohort_log::binlog::{BinlogOptions, ColumnMeta, ServerIdentity, TableMap};
+use cohort_log::binlog::{BinlogOptions, ColumnMeta, FieldType, ServerIdentity, TableMap};
 use cohort_log::journal::JournalOptions;
 use cohort_txn::{CommitProtocol, CommitSettings, Store, StoreOptions};
 use parking_lot::{Condvar, Mutex};
@@ -197,7 +197,7 @@ fn open(protocol: CommitProtocol, disk: &Arc<Watched>) -> Arc<Store> {
 
 fn commit(store: &Arc<Store>, id: u64, engines: &[EngineId]) {
     let column = ColumnMeta {
-        type_code: 8,
+        field: FieldType::LongLong,
         meta: Vec::new(),
         nullable: false,
         unsigned: false,

@@ -3,33 +3,9 @@
 use std::sync::Arc;
 
 use super::decimal::{MAX_PRECISION, MAX_SCALE};
-use super::{ColumnType, IntWidth, LobSize};
+use super::{ColumnType, Family, FieldType, IntWidth, LobSize};
 use crate::collation::Collation;
 use crate::value::Value;
-
-/// The field types of the wire protocol and the binlog; the discriminants are MySQL's codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-#[allow(missing_docs)]
-pub enum FieldType {
-    Tiny = 1,
-    Short = 2,
-    Long = 3,
-    Float = 4,
-    Double = 5,
-    Null = 6,
-    Timestamp = 7,
-    LongLong = 8,
-    Int24 = 9,
-    Date = 10,
-    Time = 11,
-    DateTime = 12,
-    Year = 13,
-    NewDecimal = 246,
-    Blob = 252,
-    VarString = 253,
-    String = 254,
-}
 
 /// [`ResultType::decimals`] of numbers without a fixed number of digits.
 pub const NOT_FIXED_DECIMALS: u8 = 31;
@@ -50,23 +26,6 @@ pub struct ResultType {
     pub nullable: bool,
     /// Collation of strings, [`Collation::Binary`] for everything else.
     pub collation: Collation,
-}
-
-/// The families of values that operators and functions convert to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Family {
-    /// Only NULL.
-    Null,
-    /// Integers.
-    Integer,
-    /// Exact numbers.
-    Decimal,
-    /// Approximate numbers.
-    Real,
-    /// Dates and times.
-    Temporal,
-    /// Strings.
-    String,
 }
 
 impl ResultType {
@@ -225,19 +184,7 @@ impl ResultType {
 
     /// Which family the values are of.
     pub fn family(&self) -> Family {
-        match self.field {
-            FieldType::Null => Family::Null,
-            FieldType::Tiny
-            | FieldType::Short
-            | FieldType::Int24
-            | FieldType::Long
-            | FieldType::LongLong
-            | FieldType::Year => Family::Integer,
-            FieldType::NewDecimal => Family::Decimal,
-            FieldType::Float | FieldType::Double => Family::Real,
-            FieldType::Date | FieldType::Time | FieldType::DateTime | FieldType::Timestamp => Family::Temporal,
-            FieldType::Blob | FieldType::VarString | FieldType::String => Family::String,
-        }
+        self.field.family()
     }
 
     /// Digits before the point of a number.

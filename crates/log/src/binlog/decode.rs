@@ -1,10 +1,12 @@
 //! Events from bytes. Every length is checked; what does not fit is a [`DecodeError`].
 
+use cohort_types::FieldType;
+
 use super::fields::Fields;
 use super::gtid::{Gtid, GtidSet, ServerUuid};
 use super::layout::SERVER_VERSION_BYTES;
 use super::row::{Row, Rows};
-use super::table_map::{KeyColumn, column_type, field};
+use super::table_map::{KeyColumn, field, has_charset, has_sign};
 use super::transaction::STATEMENT_END;
 use super::wire::{EventHeader, EventType, HEADER_BYTES};
 use super::xa::XaPrepareEvent;
@@ -112,7 +114,7 @@ impl QueryEvent<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodedColumn {
     /// As in [`ColumnMeta`](super::ColumnMeta).
-    pub type_code: u8,
+    pub field: FieldType,
     /// As in [`ColumnMeta`](super::ColumnMeta).
     pub meta: Vec<u8>,
     /// May hold NULL.
@@ -305,10 +307,11 @@ fn decode_table_map(fields: &mut Fields<'_>) -> Result<TableMapEvent, DecodeErro
     let mut metas = Fields::new(fields.take_counted()?);
     let nullable = fields.take(types.len().div_ceil(8))?;
     let mut columns = Vec::with_capacity(types.len());
-    for (i, type_code) in types.iter().enumerate() {
+    for (i, code) in types.iter().enumerate() {
+        let field = FieldType::from_code(*code).ok_or_else(|| fields.error("unknown column type"))?;
         columns.push(DecodedColumn {
-            type_code: *type_code,
-            meta: metas.take(meta_bytes(*type_code))?.to_vec(),
+            field,
+            meta: metas.take(meta_bytes(field))?.to_vec(),
             nullable: nullable[i / 8] & 1 << (i % 8) != 0,
             unsigned: false,
             charset: None,
@@ -328,22 +331,24 @@ fn decode_table_map(fields: &mut Fields<'_>) -> Result<TableMapEvent, DecodeErro
     Ok(TableMapEvent { table_id, schema, table, columns, primary_key })
 }
 
-fn meta_bytes(type_code: u8) -> usize {
-    use column_type::*;
-    match type_code {
-        FLOAT | DOUBLE | TIMESTAMP2 | DATETIME2 | TIME2 | BLOB | JSON => 1,
-        VARCHAR | VAR_STRING | STRING | NEWDECIMAL | BIT | ENUM | SET => 2,
-        _ => 0,
+fn meta_bytes(field: FieldType) -> usize {
+    use FieldType::*;
+    match field {
+        Float | Double | Timestamp2 | DateTime2 | Time2 | TinyBlob | MediumBlob | LongBlob | Blob | Json | Geometry => {
+            1
+        }
+        VarChar | VarString | String | NewDecimal | Bit | Enum | Set => 2,
+        Decimal | Tiny | Short | Long | Null | Timestamp | LongLong | Int24 | Date | Time | DateTime | Year | Bool => 0,
     }
 }
 
 impl DecodedColumn {
     fn is_number(&self) -> bool {
-        column_type::is_number(self.type_code)
+        has_sign(self.field)
     }
 
     fn is_character(&self) -> bool {
-        column_type::is_character(self.type_code, &self.meta)
+        has_charset(self.field, &self.meta)
     }
 }
 

@@ -41,6 +41,7 @@ mod xa;
 #[cfg(test)]
 mod tests;
 
+pub use cohort_types::FieldType;
 pub use decode::{
     DecodeError, DecodedColumn, Event, EventBody, FormatDescription, GtidEvent, QueryEvent, RotateEvent, RowsEvent,
     TableMapEvent,

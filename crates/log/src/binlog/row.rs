@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use cohort_types::FieldType;
+
 use super::decode::{DecodeError, DecodedColumn, RowsEvent, TableMapEvent};
 use super::fields::Fields;
-use super::table_map::column_type::*;
+use super::table_map::stored_field;
 use super::wire::EventType;
 
 /// A column's value.
@@ -122,19 +124,27 @@ fn image(fields: &mut Fields<'_>, table: &TableMapEvent, present: &[u8]) -> Resu
 }
 
 fn value(fields: &mut Fields<'_>, column: &DecodedColumn) -> Result<RowValue, DecodeError> {
+    use FieldType::*;
     let meta = |i: usize| column.meta.get(i).copied().unwrap_or(0);
-    match column.type_code {
-        TINY => integer(fields, column, 1),
-        SHORT => integer(fields, column, 2),
-        INT24 => integer(fields, column, 3),
-        LONG => integer(fields, column, 4),
-        LONGLONG => integer(fields, column, 8),
-        FLOAT => Ok(RowValue::Float(f32::from_le_bytes(fields.array()?))),
-        DOUBLE => Ok(RowValue::Double(f64::from_le_bytes(fields.array()?))),
-        NEWDECIMAL => decimal(fields, usize::from(meta(0)), usize::from(meta(1))),
-        VARCHAR | VAR_STRING => string(fields, usize::from(u16::from_le_bytes([meta(0), meta(1)]))),
-        STRING | ENUM | SET => fixed_string(fields, [meta(0), meta(1)]),
-        BLOB | JSON => {
+    match stored_field(column.field, &column.meta) {
+        Tiny | Bool => integer(fields, column, 1),
+        Short => integer(fields, column, 2),
+        Int24 => integer(fields, column, 3),
+        Long => integer(fields, column, 4),
+        LongLong => integer(fields, column, 8),
+        Float => Ok(RowValue::Float(f32::from_le_bytes(fields.array()?))),
+        Double => Ok(RowValue::Double(f64::from_le_bytes(fields.array()?))),
+        NewDecimal => decimal(fields, usize::from(meta(0)), usize::from(meta(1))),
+        VarChar | VarString => string(fields, usize::from(u16::from_le_bytes([meta(0), meta(1)]))),
+        // Two bits of the length are, inverted, in the type.
+        String => string(fields, usize::from(meta(1)) | usize::from((meta(0) & 0x30) ^ 0x30) << 4),
+        Enum | Set => {
+            if meta(1) > 8 {
+                return Err(fields.error("ENUM or SET longer than eight bytes"));
+            }
+            fields.uint_le(usize::from(meta(1))).map(RowValue::Unsigned)
+        }
+        TinyBlob | MediumBlob | LongBlob | Blob | Json | Geometry => {
             let len_bytes = usize::from(meta(0));
             if !(1..=4).contains(&len_bytes) {
                 return Err(fields.error("impossible length of a BLOB's length"));
@@ -142,28 +152,29 @@ fn value(fields: &mut Fields<'_>, column: &DecodedColumn) -> Result<RowValue, De
             let len = fields.uint_le(len_bytes)? as usize;
             Ok(RowValue::Bytes(fields.take(len)?.to_vec()))
         }
-        DATE => {
+        Date => {
             let packed = fields.uint_le(3)?;
             Ok(RowValue::Date((packed >> 9) as u16, (packed >> 5 & 15) as u8, (packed & 31) as u8))
         }
-        YEAR => Ok(RowValue::Unsigned(match u64::from(fields.u8()?) {
+        Year => Ok(RowValue::Unsigned(match u64::from(fields.u8()?) {
             0 => 0,
             year => 1900 + year,
         })),
-        TIMESTAMP2 => {
+        Timestamp2 => {
             let seconds = fields.uint_be(4)? as u32;
             Ok(RowValue::Timestamp(seconds, fraction(fields, meta(0))?))
         }
-        DATETIME2 => datetime(fields, meta(0)),
-        TIME2 => time(fields, meta(0)),
-        BIT => {
+        DateTime2 => datetime(fields, meta(0)),
+        Time2 => time(fields, meta(0)),
+        Bit => {
             let len = usize::from(meta(1)) + usize::from(meta(0) > 0);
             if len > 8 {
                 return Err(fields.error("BIT longer than 64"));
             }
             fields.uint_be(len).map(RowValue::Unsigned)
         }
-        _ => Err(fields.error("a column type that cannot be decoded")),
+        Null => Ok(RowValue::Null),
+        Decimal | Timestamp | Time | DateTime => Err(fields.error("a column type of before MySQL 5.6")),
     }
 }
 
@@ -179,18 +190,6 @@ fn integer(fields: &mut Fields<'_>, column: &DecodedColumn, bytes: usize) -> Res
 fn string(fields: &mut Fields<'_>, bytes_max: usize) -> Result<RowValue, DecodeError> {
     let len = fields.uint_le(if bytes_max > 255 { 2 } else { 1 })? as usize;
     Ok(RowValue::Bytes(fields.take(len)?.to_vec()))
-}
-
-/// CHAR and BINARY keep two bits of their length in the type byte; ENUM and SET have the type there.
-fn fixed_string(fields: &mut Fields<'_>, [kind, len]: [u8; 2]) -> Result<RowValue, DecodeError> {
-    if matches!(kind, ENUM | SET) {
-        if len > 8 {
-            return Err(fields.error("ENUM or SET longer than eight bytes"));
-        }
-        return fields.uint_le(usize::from(len)).map(RowValue::Unsigned);
-    }
-    let high_bits = usize::from((kind & 0x30) ^ 0x30) << 4;
-    string(fields, usize::from(len) | high_bits)
 }
 
 /// Microseconds from the bytes behind a time of so many digits.

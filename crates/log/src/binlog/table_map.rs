@@ -11,6 +11,8 @@
 //! Bitmaps of the table map proper run from the lowest bit, those of the optional metadata from the
 //! highest.
 
+use cohort_types::FieldType;
+
 use super::wire::push_lenenc;
 
 /// Flag of MySQL: the length of BIT columns is exact.
@@ -26,42 +28,25 @@ pub(super) mod field {
     pub(in super::super) const PRIMARY_KEY_WITH_PREFIX: u8 = 9;
 }
 
-/// Column types, MySQL's codes.
-pub(super) mod column_type {
-    pub(in super::super) const TINY: u8 = 1;
-    pub(in super::super) const SHORT: u8 = 2;
-    pub(in super::super) const LONG: u8 = 3;
-    pub(in super::super) const FLOAT: u8 = 4;
-    pub(in super::super) const DOUBLE: u8 = 5;
-    pub(in super::super) const LONGLONG: u8 = 8;
-    pub(in super::super) const INT24: u8 = 9;
-    pub(in super::super) const DATE: u8 = 10;
-    pub(in super::super) const YEAR: u8 = 13;
-    pub(in super::super) const VARCHAR: u8 = 15;
-    pub(in super::super) const BIT: u8 = 16;
-    pub(in super::super) const TIMESTAMP2: u8 = 17;
-    pub(in super::super) const DATETIME2: u8 = 18;
-    pub(in super::super) const TIME2: u8 = 19;
-    pub(in super::super) const JSON: u8 = 245;
-    pub(in super::super) const NEWDECIMAL: u8 = 246;
-    pub(in super::super) const ENUM: u8 = 247;
-    pub(in super::super) const SET: u8 = 248;
-    pub(in super::super) const BLOB: u8 = 252;
-    pub(in super::super) const VAR_STRING: u8 = 253;
-    pub(in super::super) const STRING: u8 = 254;
+/// Has a bit in the signedness field.
+pub(super) fn has_sign(field: FieldType) -> bool {
+    use FieldType::*;
+    matches!(field, Tiny | Short | Int24 | Long | LongLong | NewDecimal | Float | Double)
+}
 
-    /// Has a bit in the signedness field.
-    pub(in super::super) fn is_number(type_code: u8) -> bool {
-        matches!(type_code, TINY | SHORT | INT24 | LONG | LONGLONG | NEWDECIMAL | FLOAT | DOUBLE)
+/// Has an entry in the character set fields.
+pub(super) fn has_charset(field: FieldType, meta: &[u8]) -> bool {
+    match field {
+        FieldType::String => stored_field(field, meta) == field,
+        field => matches!(field, FieldType::VarChar | FieldType::VarString | FieldType::Blob),
     }
+}
 
-    /// Has an entry in the character set fields.
-    pub(in super::super) fn is_character(type_code: u8, meta: &[u8]) -> bool {
-        match type_code {
-            STRING => !matches!(meta.first(), Some(&ENUM | &SET)),
-            VARCHAR | VAR_STRING | BLOB => true,
-            _ => false,
-        }
+/// CHAR, BINARY, ENUM and SET have one code; the first byte of their metadata says which it is.
+pub(super) fn stored_field(field: FieldType, meta: &[u8]) -> FieldType {
+    match meta.first().map(|code| FieldType::from_code(*code)) {
+        Some(Some(kind @ (FieldType::Enum | FieldType::Set))) if field == FieldType::String => kind,
+        _ => field,
     }
 }
 
@@ -78,8 +63,8 @@ pub enum RowMetadata {
 /// One column, as the row format sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnMeta {
-    /// `MYSQL_TYPE_*` as in row events: 17 for TIMESTAMP, 18 for DATETIME, 252 for every BLOB and TEXT.
-    pub type_code: u8,
+    /// As in row events: `Timestamp2` for TIMESTAMP, `Blob` for every BLOB and TEXT.
+    pub field: FieldType,
     /// The type's metadata bytes in the order of the event: length of VARCHAR (2, little-endian),
     /// precision and scale of DECIMAL, length bytes of BLOB, 4 or 8 for FLOAT and DOUBLE, digits of
     /// TIMESTAMP, DATETIME and TIME; for CHAR and BINARY `[0xfe ^ ((length & 0x300) >> 4), length & 0xff]`,
@@ -106,11 +91,11 @@ pub struct KeyColumn {
 
 impl ColumnMeta {
     fn is_number(&self) -> bool {
-        column_type::is_number(self.type_code)
+        has_sign(self.field)
     }
 
     fn is_character(&self) -> bool {
-        column_type::is_character(self.type_code, &self.meta)
+        has_charset(self.field, &self.meta)
     }
 }
 
@@ -149,7 +134,7 @@ impl TableMap {
         push_name(&mut body, schema);
         push_name(&mut body, table);
         push_lenenc(&mut body, columns.len() as u64);
-        body.extend(columns.iter().map(|column| column.type_code));
+        body.extend(columns.iter().map(|column| column.field as u8));
         push_lenenc(&mut body, columns.iter().map(|column| column.meta.len() as u64).sum());
         columns.iter().for_each(|column| body.extend_from_slice(&column.meta));
         let bitmap_bytes = columns.len().div_ceil(8);

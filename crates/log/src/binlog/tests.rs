@@ -101,8 +101,9 @@ fn read_events(path: &Path) -> Vec<OwnedEvent> {
     events
 }
 
-fn column(name: &str, type_code: u8, meta: &[u8]) -> ColumnMeta {
-    ColumnMeta { type_code, meta: meta.to_vec(), nullable: true, unsigned: false, charset: 255, name: name.to_owned() }
+fn column(name: &str, code: u8, meta: &[u8]) -> ColumnMeta {
+    let field = FieldType::from_code(code).expect("a code of MySQL's");
+    ColumnMeta { field, meta: meta.to_vec(), nullable: true, unsigned: false, charset: 255, name: name.to_owned() }
 }
 
 /// A table `(id INT, text VARCHAR(1000))`, and an image of a row of it.

@@ -27,7 +27,7 @@ fn every_type_is_read() {
         Value::Double(1.5),
         Value::text("é"),
         Value::bytes(*b"ab"),
-        Value::Decimal(Decimal::parse("-1.5").unwrap()),
+        Value::Decimal(decimal::Decimal::parse("-1.5").unwrap()),
         Value::DateTime(DateTime::new(date, 86_398 * SECOND_US + 1, 6)),
     ];
     assert_eq!(decode(&payload, 10).unwrap(), expected);

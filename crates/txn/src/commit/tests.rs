@@ -10,7 +10,7 @@ use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::{Direction, EngineId, KeyRange, OpenError};
 use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
 use cohort_log::binlog::{
-    BinlogOptions, BinlogReader, ColumnMeta, EventBody, ReaderOptions, RowValue, ServerIdentity, TableMap,
+    BinlogOptions, BinlogReader, ColumnMeta, EventBody, FieldType, ReaderOptions, RowValue, ServerIdentity, TableMap,
 };
 use cohort_log::journal::JournalOptions;
 use parking_lot::Mutex;
@@ -139,7 +139,7 @@ impl Machine {
 
 pub(crate) fn table() -> TableMap {
     let id = ColumnMeta {
-        type_code: 8,
+        field: FieldType::LongLong,
         meta: Vec::new(),
         nullable: false,
         unsigned: false,

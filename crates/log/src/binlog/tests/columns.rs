@@ -25,9 +25,9 @@ fn cell(image: impl Into<Vec<u8>>, value: RowValue, printed: impl Into<String>) 
 /// One column of every kind.
 pub(super) fn samples() -> Vec<Sample> {
     let mut samples = Vec::new();
-    for (name, type_code, bytes) in [("tiny", 1, 1), ("small", 2, 2), ("medium", 9, 3), ("int", 3, 4), ("big", 8, 8)] {
-        samples.push(signed(name, type_code, bytes));
-        samples.push(unsigned(name, type_code, bytes));
+    for (name, code, bytes) in [("tiny", 1, 1), ("small", 2, 2), ("medium", 9, 3), ("int", 3, 4), ("big", 8, 8)] {
+        samples.push(signed(name, code, bytes));
+        samples.push(unsigned(name, code, bytes));
     }
     samples.extend([decimal(20, 6), decimal(10, 0), decimal(65, 30), decimal(5, 5), decimal(18, 9)]);
     samples.push(Sample {
@@ -67,19 +67,19 @@ pub(super) fn samples() -> Vec<Sample> {
     samples
 }
 
-fn signed(name: &str, type_code: u8, bytes: usize) -> Sample {
+fn signed(name: &str, code: u8, bytes: usize) -> Sample {
     let max = i64::MAX >> (64 - 8 * bytes);
     let cells = [0, max, -max - 1, -1].map(|v: i64| {
         let unsigned = v as u64 & (u64::MAX >> (64 - 8 * bytes));
         let printed = if v < 0 { format!("{v} ({unsigned})") } else { v.to_string() };
         cell(&v.to_le_bytes()[..bytes], RowValue::Int(v), printed)
     });
-    Sample { column: column(name, type_code, &[]), cells: cells.to_vec() }
+    Sample { column: column(name, code, &[]), cells: cells.to_vec() }
 }
 
-fn unsigned(name: &str, type_code: u8, bytes: usize) -> Sample {
+fn unsigned(name: &str, code: u8, bytes: usize) -> Sample {
     let max = u64::MAX >> (64 - 8 * bytes);
-    let column = ColumnMeta { unsigned: true, ..column(&format!("u{name}"), type_code, &[]) };
+    let column = ColumnMeta { unsigned: true, ..column(&format!("u{name}"), code, &[]) };
     let cells = [0, max, max / 2, 1].map(|v| {
         let signed = (v << (64 - 8 * bytes)) as i64 >> (64 - 8 * bytes);
         let printed = if signed < 0 { format!("{signed} ({v})") } else { v.to_string() };

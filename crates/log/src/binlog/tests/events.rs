@@ -233,7 +233,7 @@ fn optional_metadata_names_columns_keys_and_character_sets() {
             assert_eq!(found.name.as_ref(), Some(&given.name));
             assert_eq!(found.unsigned, given.unsigned);
             assert_eq!(found.nullable, given.nullable);
-            let character = matches!(given.type_code, 15 | 252 | 254);
+            let character = matches!(given.field as u8, 15 | 252 | 254);
             assert_eq!(found.charset, character.then_some(u64::from(given.charset)), "{}", given.name);
         }
     }

@@ -22,6 +22,7 @@ fn types_are_described_as_table_maps_have_them() {
         (ColumnType::Date, (10, vec![])),
         (ColumnType::Year, (13, vec![])),
     ] {
-        assert_eq!(type_and_meta(&column_type), expected, "{column_type}");
+        let (field, meta) = field_and_meta(&column_type);
+        assert_eq!((field as u8, meta), expected, "{column_type}");
     }
 }
