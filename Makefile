@@ -104,13 +104,13 @@ schedules: rocksdb
 
 # On a copy of the checkout that stays in the cache folder, so that each mutant is an incremental build of one crate.
 # What is changed, and with which settings, stands in .cargo/mutants.toml; what came of it in docs/mutants.md. Mutants
-# of the logs are shown to the tests of both crates. --iterate leaves out what earlier runs caught.
+# of the logs are shown to the tests of `cohort-txn` as well. --iterate leaves out what earlier runs caught.
 mutants: tools-build rocksdb
 	@command -v cargo-mutants >/dev/null || cargo install --locked --version "^27.1" cargo-mutants
 	rm -rf "$(CACHE)/mutants/tree/crates" && mkdir -p "$(CACHE)/mutants/tree"
 	git ls-files -z | tar --create --null --files-from=- | tar --extract --directory="$(CACHE)/mutants/tree"
 	cd "$(CACHE)/mutants/tree"; export CARGO_TARGET_DIR="$(CACHE)/mutants/target" CARGO_INCREMENTAL=1; found=0; \
-	for packages in "cohort-txn" "cohort-log cohort-txn"; do \
+	for packages in "cohort-txn" "cohort-journal cohort-txn" "cohort-binlog cohort-txn"; do \
 	    mkdir -p "$(CACHE)/mutants/$${packages%% *}"; \
 	    cargo mutants --in-place --iterate --package $${packages%% *} $$(printf ' --test-package %s' $$packages) \
 	        --output "$(CACHE)/mutants/$${packages%% *}" $(MUTANTS) || found=$$?; \

@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
-use cohort_io::{Create, FileSystem, OpenOptions, SimDisk, read_whole};
-use cohort_log::binlog::{
+use cohort_binlog::{
     BinlogListing, BinlogOptions, BinlogReader, Event, EventBody, Gtid, GtidSet, HEADER_BYTES, ReadError,
     ReaderOptions, ServerUuid, TableMapEvent, events_of,
 };
+use cohort_io::{Create, FileSystem, OpenOptions, SimDisk, read_whole};
 use cohort_sim::environment::{Rows, SimEnvironment};
 use cohort_sim::machine::{BINLOG_DIR, Machine, Settings};
 use cohort_sql::SessionState;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use cohort_io::{BLOCK, Create, FileSystem, OpenOptions, SimDisk, read_whole};
-use cohort_log::journal::{Journal, JournalOptions, Lsn};
+use cohort_journal::{Journal, JournalOptions, Lsn};
 use cohort_sim::environment::{Rows, SimEnvironment};
 use cohort_sim::machine::{JOURNAL_DIR, Machine, Settings};
 use cohort_sql::SessionState;
@@ -82,7 +82,7 @@ fn start(disk: &SimDisk, options: JournalOptions) {
     }
     let Ok(_room) = journal.reserve(100) else { return };
     let Ok(record) = journal.layout(&[b"one more"]) else { return };
-    journal.write(&record, cohort_log::journal::Durability::Sync).expect("a disk without faults");
+    journal.write(&record, cohort_journal::Durability::Sync).expect("a disk without faults");
     journal.mark_durable(record.end());
 }
 

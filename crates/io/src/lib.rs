@@ -10,7 +10,7 @@
 //! 2. [`SyncCounters`] count system calls, not intentions: what they say is what the kernel counts.
 //! 3. A write returns only when every byte was taken, or with an error.
 //!
-//! Not here: formats of any file (`cohort-log`), sockets (`cohort-server`).
+//! Not here: formats of any file (`cohort-journal`, `cohort-binlog`), sockets (`cohort-server`).
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

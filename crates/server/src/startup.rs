@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc;
 
+use cohort_binlog::ServerUuid;
 use cohort_io::{FileLock, FileSystem, RealFs, read_whole, replace_whole};
-use cohort_log::binlog::ServerUuid;
 use cohort_sql::Database;
 use cohort_sql::ast::AdminCommand;
 use rustix::fs::{Mode, OFlags};

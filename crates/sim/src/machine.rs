@@ -9,14 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use cohort_binlog::{BinlogOptions, ServerIdentity};
 use cohort_engine::logged::LoggedEngine;
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::rocksdb::{RocksDb, RocksDbOptions, RocksDbTwoPhase};
 use cohort_engine::{Engine, TwoPhase};
 use cohort_io::{FileSystem, SimClock, SimDisk, read_whole};
-use cohort_log::binlog::{BinlogOptions, ServerIdentity};
-use cohort_log::journal::JournalOptions;
+use cohort_journal::JournalOptions;
 use cohort_sql::Database;
 use cohort_txn::{
     CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, StoreOptions, Told,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use cohort_binlog::{BinlogReader, EventBody, ReaderOptions, RowValue, RowsEvent, TableMapEvent};
 use cohort_io::FileSystem;
-use cohort_log::binlog::{BinlogReader, EventBody, ReaderOptions, RowValue, RowsEvent, TableMapEvent};
 use cohort_txn::Store;
 
 use crate::machine::{BINLOG_DIR, SERVER_UUID};

@@ -9,7 +9,7 @@ use crate::isolation_level::IsolationLevel;
 use crate::session::KillTarget;
 use crate::types::ColumnType;
 use crate::value::Value;
-use cohort_log::binlog::XaId;
+use cohort_binlog::XaId;
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,8 +17,8 @@ pub(crate) mod xa;
 
 use std::sync::Arc;
 
+use cohort_binlog::QueryContext;
 use cohort_engine::Direction;
-use cohort_log::binlog::QueryContext;
 use cohort_txn::{Isolation, LockMode, Read, Store};
 
 use crate::ast::{ShowFilter, ShowSchema, Statement as Tree};

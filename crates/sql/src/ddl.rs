@@ -17,8 +17,8 @@ mod sorted_entries;
 
 use std::sync::Arc;
 
+use cohort_binlog::QueryContext;
 use cohort_engine::EngineId;
-use cohort_log::binlog::QueryContext;
 use cohort_txn::{LockMode, Store, Transaction};
 
 use crate::ast::{AlterAction, Ddl, IndexSpec, KeySpec, TableName};

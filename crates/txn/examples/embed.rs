@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use cohort_binlog::{BinlogOptions, ColumnMeta, FieldType, KeyColumn, ServerIdentity, TableMap};
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
 use cohort_engine::{Engine, EngineId};
 use cohort_io::{RealFs, SystemClock};
-use cohort_log::binlog::{BinlogOptions, ColumnMeta, FieldType, KeyColumn, ServerIdentity, TableMap};
-use cohort_log::journal::JournalOptions;
+use cohort_journal::JournalOptions;
 use cohort_txn::{CommitSettings, LockMode, Read, Store, StoreOptions};
 
 const ROWS: EngineId = EngineId(0);

@@ -6,13 +6,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cohort_engine::{Engine, Position};
-use cohort_io::{FileSystem, OpenOptions};
-use cohort_log::binlog::{
+use cohort_binlog::{
     BinlogListing, BinlogOptions, BinlogPosition, BinlogReader, EventBody, GtidSet, InFile, ReadError, ReaderOptions,
     look_for,
 };
-use cohort_log::journal::{Journal, Scan};
+use cohort_engine::{Engine, Position};
+use cohort_io::{FileSystem, OpenOptions};
+use cohort_journal::{Journal, Scan};
 use serde::Serialize;
 
 use crate::checkpoint::Note;

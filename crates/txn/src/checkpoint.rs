@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cohort_binlog::{BinlogPosition, GtidSet};
 use cohort_engine::{Engine, Position, WriteError};
 use cohort_io::FileSystem;
-use cohort_log::binlog::{BinlogPosition, GtidSet};
-use cohort_log::journal::{Journal, JournalOptions};
+use cohort_journal::{Journal, JournalOptions};
 
 use crate::commit::{CommitError, Coordinator, Frontier, ROOM_RETRY};
 use crate::held_snapshot::UNREAD_KEPT;
@@ -28,9 +28,9 @@ pub(crate) enum CheckpointError {
     #[error(transparent)]
     Engine(#[from] cohort_engine::WriteError),
     #[error(transparent)]
-    Binlog(#[from] cohort_log::binlog::BinlogError),
+    Binlog(#[from] cohort_binlog::BinlogError),
     #[error(transparent)]
-    Journal(#[from] cohort_log::journal::JournalError),
+    Journal(#[from] cohort_journal::JournalError),
 }
 
 /// What a checkpoint notes beside its place in the journal: the end of the binlog there, and the GTIDs

@@ -12,8 +12,8 @@
 //!
 //! The lengths stand in front so that the bytes themselves need no copy before the record is laid out.
 
+use cohort_binlog::{BinlogPosition, GtidSet};
 use cohort_engine::EngineId;
-use cohort_log::binlog::{BinlogPosition, GtidSet};
 
 const VERSION: u8 = 1;
 
@@ -47,7 +47,7 @@ pub(crate) struct CohortRecord<'a> {
     pub first_order: u64,
     /// Number of members.
     pub members: u32,
-    /// GTIDs of the members, as [`cohort_log::binlog::GtidSet`] encodes them.
+    /// GTIDs of the members, as [`cohort_binlog::GtidSet`] encodes them.
     pub gtids: &'a [u8],
     /// Binlog bytes, in file order.
     pub chunks: Vec<Chunk<&'a [u8]>>,
@@ -66,7 +66,7 @@ pub enum CohortRecordError {
     CutOff(usize),
     /// The GTIDs are not a set.
     #[error(transparent)]
-    Gtids(#[from] cohort_log::binlog::GtidParseError),
+    Gtids(#[from] cohort_binlog::GtidParseError),
 }
 
 /// Encodes everything but the chunks' and redo's bytes, which follow it in this order.

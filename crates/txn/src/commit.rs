@@ -41,9 +41,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use cohort_binlog::{FileStart, GtidSet};
 use cohort_engine::{Engine, EngineId, Position, WriteError};
-use cohort_log::binlog::{FileStart, GtidSet};
-use cohort_log::journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
+use cohort_journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
 
 use crate::carrier::blocking;
 use crate::checkpoint::Background;

@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cohort_binlog::{BinlogError, EventBody, EventType, GtidSet, ReadError, events_of};
 use cohort_io::{FileSystem, IoError};
-use cohort_log::binlog::{BinlogError, EventBody, EventType, GtidSet, ReadError, events_of};
-use cohort_log::journal::{Journal, OpenError, Place, Record, Scan, ScanEnd};
+use cohort_journal::{Journal, OpenError, Place, Record, Scan, ScanEnd};
 use serde::Serialize;
 
 use crate::cohort_record::{Chunk, CohortRecord};

@@ -30,9 +30,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cohort_binlog::{BinlogFiles, GtidSet};
 use cohort_engine::{Engine, Position};
-use cohort_log::binlog::{BinlogFiles, GtidSet};
-use cohort_log::journal::{Journal, Lsn, Scan, ScanEnd};
+use cohort_journal::{Journal, Lsn, Scan, ScanEnd};
 
 use crate::checkpoint::{Note, NoteError};
 use crate::cohort_record::{CohortRecord, CohortRecordError};
@@ -45,16 +45,16 @@ use crate::protocols::TcLogError;
 pub enum RecoverError {
     /// The journal cannot be opened or read.
     #[error(transparent)]
-    Journal(#[from] cohort_log::journal::OpenError),
+    Journal(#[from] cohort_journal::OpenError),
     /// The checkpoint's note is unreadable.
     #[error(transparent)]
     Note(#[from] NoteError),
     /// Writing the first checkpoint failed.
     #[error(transparent)]
-    JournalWrite(#[from] cohort_log::journal::JournalError),
+    JournalWrite(#[from] cohort_journal::JournalError),
     /// The binlog cannot be opened, or contradicts the journal.
     #[error(transparent)]
-    Binlog(#[from] cohort_log::binlog::BinlogError),
+    Binlog(#[from] cohort_binlog::BinlogError),
     /// A record passed its checksum and says nothing this server understands.
     #[error("journal record at lsn {lsn}: {source}")]
     Record {
@@ -73,7 +73,7 @@ pub enum RecoverError {
     },
     /// The last binlog file is unreadable.
     #[error(transparent)]
-    BinlogRead(#[from] cohort_log::binlog::ReadError),
+    BinlogRead(#[from] cohort_binlog::ReadError),
     /// The binlog's last file ends with other transactions than the journal says.
     #[error(
         "the binlog holds transactions {binlog}, the journal says {journal}: they do not belong together, or a \

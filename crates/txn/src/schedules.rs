@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cohort_binlog::BinlogPosition;
 use cohort_engine::logged::LoggedEngine;
 use cohort_engine::{Direction, Engine, KeyRange, TwoPhase};
 use cohort_io::{Fault, SimClock, SimDisk};
-use cohort_log::binlog::BinlogPosition;
 use parking_lot::Mutex;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use cohort_engine::{Engine, EngineId, KeyRange, TwoPhase, WriteError};
-use cohort_io::{Clock, FileSystem, SyncFigures};
-use cohort_log::binlog::{
+use cohort_binlog::{
     BinlogError, BinlogFiles, BinlogOptions, BinlogPosition, EventOptions, FileStart, GtidSet, RowMetadata,
     ServerIdentity, ServerUuid, TransactionEvents,
 };
-use cohort_log::journal::{Journal, JournalOptions, Lsn};
+use cohort_engine::{Engine, EngineId, KeyRange, TwoPhase, WriteError};
+use cohort_io::{Clock, FileSystem, SyncFigures};
+use cohort_journal::{Journal, JournalOptions, Lsn};
 
 use crate::carrier::blocking;
 use crate::checkpoint::{self, Background};

@@ -11,8 +11,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cohort_binlog::{EventOptions, EventsMark, TransactionEvents};
 use cohort_engine::{Direction, EngineId, KeyRange, ReadError, Snapshot};
-use cohort_log::binlog::{EventOptions, EventsMark, TransactionEvents};
 
 use crate::commit::{CommitError, Published};
 use crate::held_snapshot::{EnginesRead, HeldSnapshot};

@@ -27,8 +27,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cohort_binlog::{EventOptions, TransactionEvents, XaId};
 use cohort_engine::{Direction, EngineId, KeyRange, Redo, RedoOp};
-use cohort_log::binlog::{EventOptions, TransactionEvents, XaId};
 
 use crate::carrier::blocking;
 use crate::cohort_record::{CohortRecordError, Reader};

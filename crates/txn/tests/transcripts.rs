@@ -20,12 +20,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cohort_binlog::{BinlogOptions, ColumnMeta, FieldType, ServerIdentity, TableMap};
 use cohort_engine::logged::LoggedEngine;
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::{Engine, EngineId, TwoPhase};
 use cohort_io::{Create, File, FileLock, FileSystem, IoError, OpenOptions, SimClock, SimDisk};
-use cohort_log::binlog::{BinlogOptions, ColumnMeta, FieldType, ServerIdentity, TableMap};
-use cohort_log::journal::JournalOptions;
+use cohort_journal::JournalOptions;
 use cohort_txn::{CommitProtocol, CommitSettings, Store, StoreOptions};
 use parking_lot::{Condvar, Mutex};
 

@@ -193,7 +193,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use cohort_log::binlog::BinlogPosition;
+    use cohort_binlog::BinlogPosition;
 
     use super::*;
 

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cohort_binlog::{BinlogOptions, ServerIdentity};
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::rocksdb::{RocksDb, RocksDbOptions, RocksDbTwoPhase};
 use cohort_engine::{Engine, TwoPhase};
 use cohort_io::{SystemClock, replace_whole};
-use cohort_log::binlog::{BinlogOptions, ServerIdentity};
-use cohort_log::journal::{JournalOptions, Lsn};
+use cohort_journal::{JournalOptions, Lsn};
 use cohort_txn::{
     CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, Store, StoreOptions,
     Told,

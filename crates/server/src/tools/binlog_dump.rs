@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use cohort_binlog::{BinlogReader, Event, EventBody, ReaderOptions, TableMapEvent};
 use cohort_io::RealFs;
-use cohort_log::binlog::{BinlogReader, Event, EventBody, ReaderOptions, TableMapEvent};
 use cohort_txn::Fault;
 use serde::Serialize;
 

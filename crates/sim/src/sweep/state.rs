@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use anyhow::{Context, Result, ensure};
-use cohort_log::binlog::XaId;
+use cohort_binlog::XaId;
 use cohort_sql::{Database, Value};
 
 use super::clients::query;

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cohort_binlog::{KeyColumn, TableMap};
 use cohort_engine::{EngineId, KeyRange};
-use cohort_log::binlog::{KeyColumn, TableMap};
 use cohort_txn::Transaction;
 use parking_lot::Mutex;
 

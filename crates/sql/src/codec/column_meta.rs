@@ -1,6 +1,6 @@
 //! How the binlog's table maps describe a column.
 
-use cohort_log::binlog::ColumnMeta;
+use cohort_binlog::ColumnMeta;
 
 use crate::catalog::definition::ColumnDef;
 use crate::collation::Collation;

@@ -10,12 +10,12 @@ mod waiting;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cohort_binlog::{BinlogOptions, ServerIdentity};
 use cohort_engine::Engine;
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_io::{SimDisk, SystemClock};
-use cohort_log::binlog::{BinlogOptions, ServerIdentity};
-use cohort_log::journal::JournalOptions;
+use cohort_journal::JournalOptions;
 use cohort_txn::{CommitSettings, Store, StoreOptions};
 use parking_lot::Mutex;
 

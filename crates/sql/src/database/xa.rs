@@ -9,7 +9,7 @@
 //! What a state does not allow is refused with MySQL's errors. A prepared transaction leaves its session
 //! at once (`xa_detach_on_prepare`): any session may decide it, and this one is free.
 
-use cohort_log::binlog::XaId;
+use cohort_binlog::XaId;
 use cohort_txn::{ActiveXa, CommitError, Transaction, XaError};
 
 use super::{Database, query_context};

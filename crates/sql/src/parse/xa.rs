@@ -1,6 +1,6 @@
 //! The XA statements.
 
-use cohort_log::binlog::XaId;
+use cohort_binlog::XaId;
 
 use super::cursor::Cursor;
 use crate::ast::{Statement, XaJoin, XaStatement};

@@ -5,9 +5,9 @@
 
 use std::sync::atomic::Ordering;
 
+use cohort_binlog::{BinlogPosition, FileStart, Gtid, GtidSet, ServerUuid, Stamp, file_header, rotate_event};
 use cohort_engine::EngineId;
-use cohort_log::binlog::{BinlogPosition, FileStart, Gtid, GtidSet, ServerUuid, Stamp, file_header, rotate_event};
-use cohort_log::journal::{Durability, LaidOut};
+use cohort_journal::{Durability, LaidOut};
 
 use super::{Committed, Coordinator, Member, Pending, Section, Shared};
 use crate::checkpoint::Note;

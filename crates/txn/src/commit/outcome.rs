@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use cohort_binlog::{BinlogPosition, Gtid};
 use cohort_engine::WriteError;
-use cohort_log::binlog::{BinlogPosition, Gtid};
 
 /// What an acknowledged commit became.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arc_swap::ArcSwap;
-use cohort_engine::{Engine, EngineId, Snapshot};
-use cohort_io::Clock;
-use cohort_log::binlog::{
+use cohort_binlog::{
     BinlogError, BinlogFiles, BinlogPosition, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents,
 };
-use cohort_log::journal::Lsn;
+use cohort_engine::{Engine, EngineId, Snapshot};
+use cohort_io::Clock;
+use cohort_journal::Lsn;
 
 use super::ROTATION_BYTES_MAX;
 use super::outcome::{CommitError, CommitSettings, Committed};

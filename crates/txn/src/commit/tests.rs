@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use cohort_binlog::{
+    BinlogOptions, BinlogReader, ColumnMeta, EventBody, FieldType, ReaderOptions, RowValue, ServerIdentity, TableMap,
+};
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::{Direction, EngineId, KeyRange, OpenError};
 use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
-use cohort_log::binlog::{
-    BinlogOptions, BinlogReader, ColumnMeta, EventBody, FieldType, ReaderOptions, RowValue, ServerIdentity, TableMap,
-};
-use cohort_log::journal::JournalOptions;
+use cohort_journal::JournalOptions;
 use parking_lot::Mutex;
 
 use super::*;
@@ -857,7 +857,7 @@ fn the_operator_may_give_up_a_rotten_last_record() {
     machine.disk.corrupt(&segment, offset + 100, 1);
     let cut_at = |lsn| {
         let mut options = Machine::options(1);
-        options.journal.cut_at = Some(cohort_log::journal::Lsn(lsn));
+        options.journal.cut_at = Some(cohort_journal::Lsn(lsn));
         options
     };
     assert!(machine.copy().recover_with(cut_at(lsn + 4096)).is_err(), "only the damaged place can be cut");

@@ -19,8 +19,8 @@
 
 use std::sync::Arc;
 
+use cohort_binlog::BinlogPosition;
 use cohort_engine::{Engine, Redo, TwoPhase};
-use cohort_log::binlog::BinlogPosition;
 
 use crate::recovery::RecoverError;
 

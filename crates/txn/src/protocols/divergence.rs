@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use cohort_binlog::{BinlogPosition, GtidSet};
 use cohort_engine::{TwoPhase, Xid};
-use cohort_log::binlog::{BinlogPosition, GtidSet};
 
 use super::binlog_note::BinlogNote;
 use super::internal_number;

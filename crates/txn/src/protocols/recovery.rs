@@ -19,11 +19,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use cohort_binlog::{BinlogFiles, BinlogPosition, BinlogReader, EventBody, Gtid, GtidSet, ReadError, ReaderOptions};
 use cohort_engine::{TwoPhase, Xid};
 use cohort_io::FileSystem;
-use cohort_log::binlog::{
-    BinlogFiles, BinlogPosition, BinlogReader, EventBody, Gtid, GtidSet, ReadError, ReaderOptions,
-};
 
 use serde::Serialize;
 

@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use cohort_binlog::{BinlogPosition, FileStart, GtidSet};
 use cohort_engine::{TwoPhase, WriteError, Xid};
 use cohort_io::SyncFigures;
-use cohort_log::binlog::{BinlogPosition, FileStart, GtidSet};
-use cohort_log::journal::Lsn;
+use cohort_journal::Lsn;
 
 use super::binlog_note::BinlogNote;
 use super::tc_mmap::TcMmap;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
+use cohort_binlog::BinlogPosition;
 use cohort_engine::logged::LoggedEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::{Engine, Redo, TwoPhase, WriteError};
 use cohort_io::{Create, Fault, FileSystem, OpenOptions, SimClock, SimDisk};
-use cohort_log::binlog::BinlogPosition;
 
 use super::switch::{DataDirectory, EngineSource, EngineSourceError, StartReport, Told};
 use super::*;

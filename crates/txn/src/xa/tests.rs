@@ -4,10 +4,10 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use cohort_binlog::{BinlogReader, EventBody, ReaderOptions, RowValue};
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::{Engine, TwoPhase, WriteError};
 use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
-use cohort_log::binlog::{BinlogReader, EventBody, ReaderOptions, RowValue};
 
 use super::*;
 use crate::commit::tests::{BINLOG, ENGINES, Machine, key, table};

@@ -33,6 +33,8 @@
 //! Format: `docs/journal-format.md`. Not here: what a payload means, and who waits for whom
 //! (`cohort-txn`).
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod control;
 mod durability;
 mod error;

@@ -20,6 +20,8 @@
 //! Not here: when a commit happens and in which order (`cohort-txn`), how a column's value becomes
 //! bytes (`cohort-sql`), sending events to replicas (`cohort-server`).
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod checksum;
 mod decode;
 mod fields;
