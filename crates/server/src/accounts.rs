@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::auth::{AuthPlugin, NativeHash, Sha2Digest, Sha2Hash};
 use crate::socket::Peer;
-use crate::sysvars::Globals;
+use crate::sysvars::{Globals, ids};
 
 /// Who a session belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -273,7 +273,7 @@ impl Accounts {
         verb: &str,
         users: Vec<&(AccountName, Option<Authentication>)>,
     ) -> Result<(), SqlError> {
-        let default = of.globals.text("default_authentication_plugin");
+        let default = of.globals.get(ids::DEFAULT_AUTHENTICATION_PLUGIN);
         let mut changes = Vec::with_capacity(users.len());
         let mut identified = Vec::with_capacity(users.len());
         for (name, authentication) in users {

@@ -19,7 +19,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 
 use crate::socket::Peer;
-use crate::sysvars::Globals;
+use crate::sysvars::{Globals, ids};
 
 /// Most users with wrong passwords that are remembered.
 const USERS_MAX: usize = 4096;
@@ -37,13 +37,13 @@ impl Hosts {
     /// Whether nobody is let in from there until [`Hosts::flush`].
     pub fn is_blocked(&self, peer: &Peer, globals: &Globals) -> bool {
         let Some(host) = counted(peer) else { return false };
-        self.broken_off.lock().get(&host) >= globals.int("max_connect_errors")
+        self.broken_off.lock().get(&host) >= globals.get(ids::MAX_CONNECT_ERRORS)
     }
 
     /// Counts a handshake that its client broke off, or got wrong.
     pub fn count_broken_off(&self, peer: &Peer, globals: &Globals) {
         let Some(host) = counted(peer) else { return };
-        self.broken_off.lock().add(host, globals.int("host_cache_size") as usize);
+        self.broken_off.lock().add(host, globals.get(ids::HOST_CACHE_SIZE) as usize);
     }
 
     /// Forgets the handshakes that were broken off by a host from which somebody has got in.
@@ -61,7 +61,7 @@ impl Hosts {
     /// Counts an attempt of `user` to log in, if it is a wrong one, and says how long its answer is to wait. A right
     /// one is [forgiven](Hosts::forgive) the wrong ones when it has waited: others must not see it before.
     pub fn delay(&self, user: &str, peer: &Peer, succeeded: bool, globals: &Globals) -> Duration {
-        let threshold = globals.int("connection_control_failed_connections_threshold");
+        let threshold = globals.get(ids::CONNECTION_CONTROL_FAILED_CONNECTIONS_THRESHOLD);
         if threshold == 0 {
             return Duration::ZERO;
         }
@@ -73,8 +73,8 @@ impl Hosts {
         match before.checked_sub(threshold) {
             None => Duration::ZERO,
             Some(over) => {
-                let least = globals.int("connection_control_min_connection_delay");
-                let most = globals.int("connection_control_max_connection_delay");
+                let least = globals.get(ids::CONNECTION_CONTROL_MIN_CONNECTION_DELAY);
+                let most = globals.get(ids::CONNECTION_CONTROL_MAX_CONNECTION_DELAY);
                 Duration::from_millis(over.saturating_add(1).saturating_mul(1000).max(least).min(most))
             }
         }
@@ -148,7 +148,6 @@ impl<K: Eq + Hash> Recent<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sysvars::Setting;
 
     fn remote(address: &str) -> Peer {
         Peer::Remote(address.parse().unwrap(), 1)
@@ -157,7 +156,7 @@ mod tests {
     #[test]
     fn a_host_is_blocked_after_its_last_chance_and_a_success_gives_it_all_of_them_back() {
         let (hosts, globals) = (Hosts::default(), Globals::new());
-        globals.set_named("max_connect_errors", Setting::Int(2));
+        globals.put(ids::MAX_CONNECT_ERRORS, 2_u64);
         let (one, other) = (remote("10.0.0.1"), remote("10.0.0.2"));
         hosts.count_broken_off(&one, &globals);
         hosts.count_success(&one);
@@ -173,7 +172,7 @@ mod tests {
     #[test]
     fn the_own_machine_is_never_blocked() {
         let (hosts, globals) = (Hosts::default(), Globals::new());
-        globals.set_named("max_connect_errors", Setting::Int(1));
+        globals.put(ids::MAX_CONNECT_ERRORS, 1_u64);
         for peer in [Peer::Local, remote("127.0.0.1"), remote("::1"), remote("::ffff:127.0.0.1")] {
             hosts.count_broken_off(&peer, &globals);
             assert!(!hosts.is_blocked(&peer, &globals), "{peer:?}");
@@ -183,8 +182,8 @@ mod tests {
     #[test]
     fn no_number_of_hosts_or_users_takes_more_than_its_room() {
         let (hosts, globals) = (Hosts::default(), Globals::new());
-        globals.set_named("host_cache_size", Setting::Int(10));
-        globals.set_named("max_connect_errors", Setting::Int(2));
+        globals.put(ids::HOST_CACHE_SIZE, 10_u64);
+        globals.put(ids::MAX_CONNECT_ERRORS, 2_u64);
         let kept = remote("10.1.0.0");
         for last in 0..=255 {
             hosts.count_broken_off(&remote(&format!("10.0.0.{last}")), &globals);
@@ -204,7 +203,7 @@ mod tests {
     #[test]
     fn wrong_passwords_beyond_the_threshold_wait_longer_each_time_up_to_the_limit() {
         let (hosts, globals) = (Hosts::default(), Globals::new());
-        globals.set_named("connection_control_max_connection_delay", Setting::Int(2500));
+        globals.put(ids::CONNECTION_CONTROL_MAX_CONNECTION_DELAY, 2500_u64);
         let (peer, other) = (remote("10.0.0.1"), remote("10.0.0.2"));
         let wait = |user, peer, succeeded| hosts.delay(user, peer, succeeded, &globals).as_millis();
         let waits: Vec<_> = (0..6).map(|_| wait("ann", &peer, false)).collect();
@@ -215,7 +214,7 @@ mod tests {
         assert_eq!(wait("ann", &peer, false), 2500, "and nobody else sees that meanwhile");
         hosts.forgive("ann", &peer);
         assert_eq!(wait("ann", &peer, false), 0, "then all is good");
-        globals.set_named("connection_control_failed_connections_threshold", Setting::Int(0));
+        globals.put(ids::CONNECTION_CONTROL_FAILED_CONNECTIONS_THRESHOLD, 0_u64);
         for _ in 0..5 {
             assert_eq!(wait("ann", &peer, false), 0);
         }

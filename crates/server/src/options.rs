@@ -217,7 +217,7 @@ pub fn print_defaults(globals: &Globals) -> String {
         String::from("# The effective configuration. Usable as an option file (--defaults-file=...).\n[cohort]\n");
     for id in VariableId::all().filter(|id| is_option(*id)) {
         // Writing to a string cannot fail.
-        let _ = match globals.get(id) {
+        let _ = match globals.setting(id) {
             Setting::Null => writeln!(text, "{} = NULL", id.row().name),
             setting => writeln!(text, "{} = {}", id.row().name, setting.to_text()),
         };
@@ -259,6 +259,7 @@ pub fn help() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sysvars::ids;
 
     fn serve(arguments: &[&str]) -> Result<Globals, OptionError> {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
@@ -280,12 +281,12 @@ mod tests {
             "--skip-session-track-schema",
         ])
         .unwrap();
-        assert_eq!(globals.int("port"), 3307);
-        assert_eq!(globals.int("max_connections"), 7);
-        assert!(globals.flag("skip_networking"));
-        assert_eq!(globals.int("innodb_flush_log_at_trx_commit"), 2);
-        assert_eq!(globals.int("sync_binlog"), 0);
-        assert!(!globals.flag("session_track_schema"));
+        assert_eq!(globals.get(ids::PORT), 3307);
+        assert_eq!(globals.get(ids::MAX_CONNECTIONS), 7);
+        assert!(globals.get(ids::SKIP_NETWORKING));
+        assert_eq!(globals.get(ids::INNODB_FLUSH_LOG_AT_TRX_COMMIT), 2);
+        assert_eq!(globals.get(ids::SYNC_BINLOG), 0);
+        assert!(!globals.get(ids::SESSION_TRACK_SCHEMA));
     }
 
     #[test]
@@ -315,8 +316,8 @@ mod tests {
         .unwrap();
         let file = format!("--defaults-file={}", path.display());
         let globals = serve(&["--port=3311", &file]).unwrap();
-        assert_eq!((globals.int("port"), globals.int("server_id")), (3311, 9));
-        assert!(globals.flag("skip_networking"));
+        assert_eq!((globals.get(ids::PORT), globals.get(ids::SERVER_ID)), (3311, 9));
+        assert!(globals.get(ids::SKIP_NETWORKING));
         std::fs::write(&path, "[cohort]\n\nprot=1\n").unwrap();
         let error = serve(&[&file]).unwrap_err().to_string();
         assert!(error.ends_with("my.cnf, line 3: unknown option --prot (did you mean --port?)"), "{error}");
@@ -330,7 +331,7 @@ mod tests {
         std::fs::write(&path, print_defaults(&globals)).unwrap();
         let again = serve(&[&format!("--defaults-file={}", path.display())]).unwrap();
         assert_eq!(print_defaults(&again), print_defaults(&globals));
-        assert_eq!(again.int("port"), 3399);
+        assert_eq!(again.get(ids::PORT), 3399);
         assert!(help().contains("--flush-log-at-trx-commit"));
     }
 }

@@ -37,10 +37,10 @@ use crate::protocol::packet::PacketBuffer;
 use crate::protocol::reply::encode_error;
 use crate::session::errors::commit_error;
 use crate::session::password_key::PasswordKey;
-use crate::session::{self, Admitted, show};
+use crate::session::{self, Admitted};
 use crate::socket::Socket;
 use crate::status::{Counters, count, uncount};
-use crate::sysvars::{Globals, Setting};
+use crate::sysvars::{Globals, ids};
 
 /// How long sessions may take to end before the server ends without them.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -103,7 +103,7 @@ impl Server {
         let pool = Pool::start(pool_options(&globals), processes.clone(), counters.clone())?;
         let memory = Arc::<ServerMemory>::default();
         settle_memory_limits(&globals);
-        memory.limit.store(globals.int("global_connection_memory_limit"), Ordering::Relaxed);
+        memory.limit.store(globals.get(ids::GLOBAL_CONNECTION_MEMORY_LIMIT), Ordering::Relaxed);
         Ok(Arc::new(Server {
             database,
             globals,
@@ -128,7 +128,7 @@ impl Server {
     /// Accepts connections of `listener` from now on; says at which address.
     pub fn listen_tcp(self: &Arc<Self>, listener: TcpListener) -> io::Result<SocketAddr> {
         let address = listener.local_addr()?;
-        rustix::net::listen(&listener, self.globals.int("back_log") as i32)?;
+        rustix::net::listen(&listener, self.globals.get(ids::BACK_LOG) as i32)?;
         let listener = Arc::new(listener);
         let (server, accepting) = (self.clone(), listener.clone());
         let thread = std::thread::Builder::new().name("accept-tcp".to_owned()).spawn(move || {
@@ -140,7 +140,7 @@ impl Server {
 
     /// Accepts connections of the Unix socket at `path` from now on.
     pub fn listen_unix(self: &Arc<Self>, listener: UnixListener, path: &Path) -> io::Result<()> {
-        rustix::net::listen(&listener, self.globals.int("back_log") as i32)?;
+        rustix::net::listen(&listener, self.globals.get(ids::BACK_LOG) as i32)?;
         let listener = Arc::new(listener);
         let (server, accepting) = (self.clone(), listener.clone());
         let thread = std::thread::Builder::new().name("accept-unix".to_owned()).spawn(move || {
@@ -180,8 +180,8 @@ impl Server {
         let state = SessionState::of(self.memory.clone());
         // Whether there is a place among `max_connections` shows when it has logged in.
         let places = LoginPlaces {
-            all: self.globals.int("max_unauthenticated_connections") as usize,
-            per_host: self.globals.int("max_unauthenticated_connections_per_host") as usize,
+            all: self.globals.get(ids::MAX_UNAUTHENTICATED_CONNECTIONS) as usize,
+            per_host: self.globals.get(ids::MAX_UNAUTHENTICATED_CONNECTIONS_PER_HOST) as usize,
         };
         let Some(process) = self.processes.join(socket.clone(), state.interrupt(), places) else {
             count(&self.counters.refused_max_connections);
@@ -194,7 +194,7 @@ impl Server {
         let admitted = Admitted { server: self.clone(), socket: socket.clone(), process, state };
         let thread = std::thread::Builder::new()
             .name(format!("login-{id}"))
-            .stack_size(self.globals.int("thread_stack") as usize)
+            .stack_size(self.globals.get(ids::THREAD_STACK) as usize)
             .spawn(move || session::run(admitted));
         if let Err(error) = thread {
             count(&self.counters.internal_errors);
@@ -275,11 +275,6 @@ impl Server {
         purged.map(|gtids| gtids.to_string()).unwrap_or_default()
     }
 
-    /// Figures of the commit path and below, for SHOW STATUS.
-    pub fn store_figures(&self) -> Vec<(String, String)> {
-        show::store_figures(self)
-    }
-
     /// The line that COM_STATISTICS answers.
     pub fn statistics(&self) -> String {
         let counters = &self.counters;
@@ -296,26 +291,26 @@ impl Server {
 
 /// Puts numbers in the place of memory limits that are to follow from the machine's memory.
 pub fn settle_memory_limits(globals: &Globals) {
-    if globals.int("global_connection_memory_limit") == u64::MAX {
+    if globals.get(ids::GLOBAL_CONNECTION_MEMORY_LIMIT) == u64::MAX {
         let limit = (machine_memory::usable_bytes() / 8 * 3).max(64 << 20);
-        globals.set_named("global_connection_memory_limit", Setting::Int(limit));
+        globals.put(ids::GLOBAL_CONNECTION_MEMORY_LIMIT, limit);
     }
-    if globals.int("connection_memory_limit") == u64::MAX {
-        let limit = globals.int("global_connection_memory_limit") / 4 * 3;
-        globals.set_named("connection_memory_limit", Setting::Int(limit));
+    if globals.get(ids::CONNECTION_MEMORY_LIMIT) == u64::MAX {
+        let limit = globals.get(ids::GLOBAL_CONNECTION_MEMORY_LIMIT) / 4 * 3;
+        globals.put(ids::CONNECTION_MEMORY_LIMIT, limit);
     }
 }
 
 fn pool_options(globals: &Globals) -> PoolOptions {
-    let workers = match globals.int("thread_pool_size") as usize {
+    let workers = match globals.get(ids::THREAD_POOL_SIZE) as usize {
         // One more than processors: it serves while a cohort's leader waits for the device.
         0 => std::thread::available_parallelism().map_or(1, |processors| processors.get()) + 1,
         workers => workers,
     };
     PoolOptions {
         workers,
-        stall_limit: Duration::from_millis(globals.int("thread_pool_stall_limit")),
-        stack_bytes: globals.int("thread_stack") as usize,
+        stall_limit: Duration::from_millis(globals.get(ids::THREAD_POOL_STALL_LIMIT)),
+        stack_bytes: globals.get(ids::THREAD_STACK) as usize,
     }
 }
 

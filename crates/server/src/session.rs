@@ -49,6 +49,7 @@ use crate::protocol::reply::OkFields;
 use crate::server::Server;
 use crate::socket::Socket;
 use crate::status::{count, uncount};
+use crate::sysvars::ids;
 use commands::{Next, Session};
 use connection::{Input, Output};
 use environment::SessionEnvironment;
@@ -271,14 +272,14 @@ fn log_in(
     output: &mut Output,
     state: &mut SessionState,
 ) -> Result<(), LoginFailure> {
-    let timeout = Duration::from_secs(server.globals.int("connect_timeout"));
+    let timeout = Duration::from_secs(server.globals.get(ids::CONNECT_TIMEOUT));
     socket.set_write_timeout(timeout).map_err(|_| LoginFailure::Gone)?;
     let deadline = Instant::now() + timeout;
     let mut exchange = LoginExchange { server, input, output, socket, deadline };
     let (login, identity) = exchange.handshake(environment.process.id, status::AUTOCOMMIT)?;
     server.hosts.count_success(socket.peer());
     let one_more = usize::from(identity.user == ADMINISTRATOR);
-    let places = server.globals.int("max_connections") as usize + one_more;
+    let places = server.globals.get(ids::MAX_CONNECTIONS) as usize + one_more;
     if !server.processes.take_place(&environment.process, places) {
         count(&server.counters.refused_max_connections);
         return Err(SqlError::new(ER_CON_COUNT_ERROR, &[]).into());
@@ -309,7 +310,7 @@ fn say_farewell(input: &mut Input, session: &mut Session, error: ReadPacketError
         (ReadPacketError::OutOfOrder { .. }, _) => (sequence, ER_NET_PACKETS_OUT_OF_ORDER),
         (ReadPacketError::NoMemory, _) => (sequence, ER_GLOBAL_CONN_LIMIT),
         (ReadPacketError::TooLarge { unread, more }, _) => {
-            let patience = Duration::from_secs(session.environment.int("net_read_timeout"));
+            let patience = Duration::from_secs(session.environment.get(ids::NET_READ_TIMEOUT));
             input.drain(unread, more, Instant::now() + patience);
             (sequence, ER_NET_PACKET_TOO_LARGE)
         }
@@ -324,10 +325,10 @@ fn say_farewell(input: &mut Input, session: &mut Session, error: ReadPacketError
 
 /// Takes over the session's time-outs.
 fn set_limits(socket: &Socket, environment: &SessionEnvironment) -> io::Result<()> {
-    let seconds = |name| Duration::from_secs(environment.int(name));
-    let limits = IdleLimits { command: seconds("wait_timeout"), read: seconds("net_read_timeout") };
+    let seconds = |id| Duration::from_secs(environment.get(id));
+    let limits = IdleLimits { command: seconds(ids::WAIT_TIMEOUT), read: seconds(ids::NET_READ_TIMEOUT) };
     environment.process.set_limits(limits);
-    socket.set_write_timeout(seconds("net_write_timeout"))
+    socket.set_write_timeout(seconds(ids::NET_WRITE_TIMEOUT))
 }
 
 /// Counts a thread that executes something for as long as it lives.

@@ -31,7 +31,7 @@ use crate::accounts::Accounts;
 use crate::operator_log;
 use crate::server::{Server, StopReason};
 use crate::session::variables::{apply_log_settings, durability_warnings};
-use crate::sysvars::{Globals, Setting};
+use crate::sysvars::{Globals, ids};
 
 /// Why the server could not start, or not stop cleanly: one line that says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -79,14 +79,14 @@ pub fn serve(globals: Globals) -> Result<(), StartError> {
 
 fn open_log(dir: &DataDir, globals: &Globals) -> Result<(), StartError> {
     apply_log_settings(globals);
-    let name = globals.text("log_error");
+    let name = globals.get(ids::LOG_ERROR);
     if name == "stderr" {
         return Ok(());
     }
     let path = dir.path.join(&name);
     operator_log::write_to(&path)
         .map_err(|error| StartError::new(format_args!("cannot open --log-error={}: {error}", path.display())))?;
-    globals.set_named("log_error", Setting::text(path.display().to_string()));
+    globals.put(ids::LOG_ERROR, path.display().to_string());
     Ok(())
 }
 
@@ -110,7 +110,7 @@ struct DataDir {
 
 impl DataDir {
     fn open(globals: &Globals) -> Result<DataDir, StartError> {
-        let path = PathBuf::from(globals.text("datadir"));
+        let path = PathBuf::from(globals.get(ids::DATADIR));
         let shown = path.display();
         let fs: Arc<dyn FileSystem> = Arc::new(RealFs::new());
         let cannot = |error: &dyn std::fmt::Display| {
@@ -238,27 +238,27 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
 
 /// Fills in the variables that tell how things are.
 fn tell_facts(globals: &Globals, dir: &DataDir) {
-    let path = |name: &str| Setting::text(dir.path.join(name).display().to_string());
-    globals.set_named("datadir", Setting::text(format!("{}/", dir.path.display())));
-    globals.set_named("log_bin_basename", path("binlog"));
-    globals.set_named("log_bin_index", path("binlog.index"));
-    globals.set_named("server_uuid", Setting::text(dir.uuid.to_string()));
+    let path = |name: &str| dir.path.join(name).display().to_string();
+    globals.put(ids::DATADIR, format!("{}/", dir.path.display()));
+    globals.put(ids::LOG_BIN_BASENAME, path("binlog"));
+    globals.put(ids::LOG_BIN_INDEX, path("binlog.index"));
+    globals.put(ids::SERVER_UUID, dir.uuid.to_string());
     let host = rustix::system::uname();
-    globals.set_named("hostname", Setting::text(host.nodename().to_string_lossy()));
+    globals.put(ids::HOSTNAME, host.nodename().to_string_lossy());
     if let Some(base) = std::env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_owned)) {
-        globals.set_named("basedir", Setting::text(base.display().to_string()));
+        globals.put(ids::BASEDIR, base.display().to_string());
     }
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    globals.set_named("open_files_limit", Setting::Int(files.current.unwrap_or(u64::MAX)));
+    globals.put(ids::OPEN_FILES_LIMIT, files.current.unwrap_or(u64::MAX));
 }
 
 /// Opens the sockets and tells how to connect.
 fn listen(server: &Arc<Server>, dir: &DataDir) -> Result<(), StartError> {
     let globals = &server.globals;
     let mut ways = Vec::new();
-    if !globals.flag("skip_networking") {
-        let host = globals.text("bind_address");
-        let port = globals.int("port") as u16;
+    if !globals.get(ids::SKIP_NETWORKING) {
+        let host = globals.get(ids::BIND_ADDRESS);
+        let port = globals.get(ids::PORT) as u16;
         let address = match host.as_str() {
             "*" => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -273,18 +273,18 @@ fn listen(server: &Arc<Server>, dir: &DataDir) -> Result<(), StartError> {
         };
         let listener = TcpListener::bind((address, port)).map_err(cannot)?;
         let bound = server.listen_tcp(listener).map_err(cannot)?;
-        globals.set_named("port", Setting::Int(u64::from(bound.port())));
+        globals.put(ids::PORT, bound.port());
         let reached = if address.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address };
         ways.push(format!("mysql -h{reached} -P{} -uroot", bound.port()));
     }
-    let socket = globals.text("socket");
+    let socket = globals.get(ids::SOCKET);
     if !socket.is_empty() {
         let path = dir.path.join(&socket);
         match bind_unix(&path) {
             Ok(listener) => {
                 let cannot = |error| StartError::new(format_args!("cannot listen on {}: {error}", path.display()));
                 server.listen_unix(listener, &path).map_err(cannot)?;
-                globals.set_named("socket", Setting::text(path.display().to_string()));
+                globals.put(ids::SOCKET, path.display().to_string());
                 ways.push(format!("mysql -S {} -uroot", path.display()));
             }
             Err(error) => {
@@ -328,7 +328,7 @@ fn bind_anew(path: &Path) -> std::io::Result<UnixListener> {
 }
 
 fn write_pid_file(globals: &Globals) -> Result<(), StartError> {
-    let path = globals.text("pid_file");
+    let path = globals.get(ids::PID_FILE);
     if path.is_empty() {
         return Ok(());
     }

@@ -1,10 +1,11 @@
-//! Status counters of connections and statements: one table that SHOW STATUS reads.
+//! Status counters of connections and statements.
 //!
-//! Not here: what the commit path, the journal and the engines count (`Store`); they are listed beside
-//! these by `session::show`.
+//! Not here: what the commit path, the journal and the engines count; `session::show::status` lists them beside these.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+
+use crate::sysvars::same;
 
 macro_rules! counters {
     ($($field:ident = $name:literal, $meaning:literal;)*) => {
@@ -16,6 +17,11 @@ macro_rules! counters {
             pub statements: [AtomicU64; STATEMENT_KINDS.len()],
             start: Instant,
         }
+
+        /// Names and meanings of what [`Counters::list`] lists, statements by kind not among them.
+        #[cfg(test)]
+        pub const COUNTERS: &[(&str, &str)] =
+            &[$(($name, $meaning),)* ("Uptime", "Seconds since the server started.")];
 
         impl Counters {
             /// All zero; the uptime counts from now.
@@ -187,20 +193,6 @@ impl KindIndex {
     pub fn count(self, counters: &Counters) {
         count(&counters.statements[self.0]);
     }
-}
-
-const fn same(left: &[u8], right: &[u8]) -> bool {
-    if left.len() != right.len() {
-        return false;
-    }
-    let mut index = 0;
-    while index < left.len() {
-        if left[index] != right[index] {
-            return false;
-        }
-        index += 1;
-    }
-    true
 }
 
 /// The words of a statement; comments and space lie between them.

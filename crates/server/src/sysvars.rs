@@ -1,9 +1,9 @@
 //! System variables: one table that SET, `@@name`, SHOW VARIABLES, `--help`, option files and
 //! `--print-defaults` all read.
 //!
-//! Outline: [`table`] holds the rows; a [`Setting`] is a checked value of one of them; [`Globals`] are
-//! the server's values; [`SessionSettings`] one connection's, which start as a copy of the global ones
-//! and cost a pointer until the first SET.
+//! Outline: [`table`] holds the rows; [`ids`] names the rows that code reads; a [`Setting`] is a checked value of one of
+//! them; [`Globals`] are the server's values; [`SessionSettings`] one connection's, which start as a copy of the global
+//! ones and cost a pointer until the first SET.
 //!
 //! Invariants
 //! 1. A [`Setting`] in [`Globals`] or [`SessionSettings`] has passed its row's check: readers need no
@@ -11,17 +11,20 @@
 //! 2. What a row offers works. A feature that is not there has a row that takes only the value saying
 //!    so ([`Kind::Only`]).
 //!
-//! Not here: what a new value changes in the running server (`session::variables`).
+//! Not here: how an [`Effect`] is brought about (`session::environment`).
 
+pub mod ids;
 mod parse;
 pub mod table;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use cohort_sql::session::SessionState;
 use cohort_sql::value::Value;
 use parking_lot::RwLock;
 
+pub use ids::{Id, Typed};
 pub use parse::{SettingError, charset, nearest};
 pub use table::TABLE;
 
@@ -92,6 +95,56 @@ pub enum Kind {
     Engine,
 }
 
+/// Where a variable's value is found.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// Among the settings.
+    Setting,
+    /// In the session's state.
+    Session(fn(&SessionState) -> Value),
+    /// CONNECTION_ID()
+    ConnectionId,
+    /// What the commit path has executed.
+    GtidExecuted,
+    /// What the binlog no longer has.
+    GtidPurged,
+}
+
+/// How a session's state gets a value: when the session begins, and with SET.
+#[derive(Clone, Copy, Debug)]
+pub enum Apply {
+    /// Not at all: whoever needs it reads the setting.
+    Nothing,
+    /// Of ON or OFF.
+    Flag(fn(&mut SessionState, bool)),
+    /// Of a number.
+    Int(fn(&mut SessionState, u64)),
+    /// Of a number with a fraction.
+    Double(fn(&mut SessionState, f64)),
+    /// Of text.
+    Text(fn(&mut SessionState, &Arc<str>)),
+}
+
+/// What in the server follows a new global value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: whoever needs it reads the setting.
+    Nothing,
+    /// The commit path gets its settings again.
+    CommitPath,
+    /// The operator's log gets its settings again.
+    OperatorLog,
+    /// The limits of memory are worked out again.
+    MemoryLimits,
+    /// Hosts are forgotten.
+    HostCache,
+    /// Wrong passwords are forgotten.
+    WrongPasswords,
+}
+
+/// The variable that follows when another is set, and its value for the other's; `None` leaves it.
+pub type Leads = (&'static str, fn(&str) -> Option<&'static str>);
+
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemVariable {
@@ -109,12 +162,37 @@ pub struct SystemVariable {
     pub change: Change,
     /// What it does, for `--help`.
     pub meaning: &'static str,
+    /// How it is read.
+    pub source: Source,
+    /// What a new value changes in a session.
+    pub apply: Apply,
+    /// What a new global value changes in the server.
+    pub effect: Effect,
+    /// The variable that gets a value with it.
+    pub leads: Option<Leads>,
 }
 
 impl SystemVariable {
     /// The value it starts with.
     pub fn default_setting(&self) -> Setting {
         self.parse(self.default).map(|(setting, _)| setting).expect("the table's defaults pass their own check")
+    }
+
+    /// Brings a session's state into step with a setting of the variable.
+    pub fn apply_to(&self, session: &mut SessionState, setting: &Setting) {
+        match (self.apply, setting) {
+            (Apply::Flag(apply), Setting::Bool(on)) => apply(session, *on),
+            (Apply::Int(apply), Setting::Int(value)) => apply(session, *value),
+            (Apply::Double(apply), Setting::Double(value)) => apply(session, *value),
+            (Apply::Text(apply), Setting::Text(text)) => apply(session, text),
+            _ => {}
+        }
+    }
+
+    /// The variable that follows a new setting, and its setting.
+    pub fn follower(&self, setting: &Setting) -> Option<(VariableId, Setting)> {
+        let (Some((name, value)), Setting::Text(text)) = (self.leads, setting) else { return None };
+        Some((VariableId::of(name).expect("the table leads to itself"), Setting::text(value(text)?)))
     }
 
     /// One of its values as an expression sees it.
@@ -162,6 +240,21 @@ impl VariableId {
     fn index(self) -> usize {
         usize::from(self.0)
     }
+}
+
+/// Whether two names are the same; for the compiler.
+pub(crate) const fn same(left: &[u8], right: &[u8]) -> bool {
+    if left.len() != right.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < left.len() {
+        if left[index] != right[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
 }
 
 /// A checked value.
@@ -216,8 +309,13 @@ impl Globals {
     }
 
     /// The value of a variable.
-    pub fn get(&self, id: VariableId) -> Setting {
+    pub fn setting(&self, id: VariableId) -> Setting {
         self.values.read()[id.index()].clone()
+    }
+
+    /// The value of a variable that the server's code knows.
+    pub fn get<T: Typed>(&self, id: Id<T>) -> T {
+        typed(&self.values.read()[VariableId::from(id).index()])
     }
 
     /// Changes a variable, for sessions that begin later and for the server.
@@ -233,47 +331,15 @@ impl Globals {
         self.values.read().clone()
     }
 
-    /// The value of a boolean row.
-    ///
-    /// # Panics
-    /// When `name` is no boolean row of the table.
-    pub fn flag(&self, name: &'static str) -> bool {
-        match self.named(name) {
-            Setting::Bool(on) => on,
-            other => panic!("{name} is {other:?}, not a flag"),
-        }
+    /// Changes a variable that the server's code knows.
+    pub fn put<T: Typed>(&self, id: Id<T>, value: impl Into<T>) {
+        self.set(id.into(), value.into().into_setting());
     }
+}
 
-    /// The value of an integer row.
-    ///
-    /// # Panics
-    /// When `name` is no integer row of the table.
-    pub fn int(&self, name: &'static str) -> u64 {
-        match self.named(name) {
-            Setting::Int(value) => value,
-            other => panic!("{name} is {other:?}, not a number"),
-        }
-    }
-
-    /// The value of a row of words or text, empty for NULL.
-    ///
-    /// # Panics
-    /// When `name` is not in the table.
-    pub fn text(&self, name: &'static str) -> String {
-        self.named(name).to_text()
-    }
-
-    /// Changes the row called `name`.
-    ///
-    /// # Panics
-    /// When `name` is not in the table.
-    pub fn set_named(&self, name: &'static str, value: Setting) {
-        self.set(VariableId::of(name).expect("the name is in the table"), value);
-    }
-
-    fn named(&self, name: &'static str) -> Setting {
-        self.get(VariableId::of(name).expect("the name is in the table"))
-    }
+/// [`Id`]s are of the type that their rows' values have.
+fn typed<T: Typed>(setting: &Setting) -> T {
+    T::of(setting).expect("the type of a row does not change")
 }
 
 /// One session's values.
@@ -290,9 +356,14 @@ impl SessionSettings {
     }
 
     /// The session's value.
-    pub fn get(&self, id: VariableId) -> &Setting {
+    pub fn setting(&self, id: VariableId) -> &Setting {
         let own = self.own.iter().find(|(own, _)| *own == id);
         own.map_or(&self.start[id.index()], |(_, value)| value)
+    }
+
+    /// The session's value of a variable that the server's code knows.
+    pub fn get<T: Typed>(&self, id: Id<T>) -> T {
+        typed(self.setting(id.into()))
     }
 
     /// Changes the session's value.

@@ -32,6 +32,7 @@ use crate::protocol::reply::{OkFields, put_schema_change};
 use crate::server::Server;
 use crate::socket::Socket;
 use crate::status::{Counters, KindIndex, count, uncount};
+use crate::sysvars::ids;
 
 /// Room for so many parameters is kept from one execution to the next.
 const KEPT_PARAMS: usize = 1024;
@@ -140,9 +141,9 @@ impl Session {
 
     /// Takes over changed settings.
     pub fn refresh(&mut self) {
-        self.max_packet = self.environment.int("max_allowed_packet") as usize;
-        self.flush_at = self.environment.int("net_buffer_length") as usize;
-        self.slow_from = self.environment.long_query_time();
+        self.max_packet = self.environment.get(ids::MAX_ALLOWED_PACKET) as usize;
+        self.flush_at = self.environment.get(ids::NET_BUFFER_LENGTH) as usize;
+        self.slow_from = Duration::from_secs_f64(self.environment.get(ids::LONG_QUERY_TIME));
     }
 
     /// The longest command the client may send, bytes.
@@ -302,7 +303,7 @@ impl Session {
         }
         self.known_database.clone_from(&self.state.database);
         self.environment.process.set_database(self.state.database.clone());
-        if self.output.has(capability::SESSION_TRACK) && self.environment.flag("session_track_schema") {
+        if self.output.has(capability::SESSION_TRACK) && self.environment.get(ids::SESSION_TRACK_SCHEMA) {
             let name = self.state.database.as_deref().unwrap_or_default();
             put_schema_change(&mut self.changes, name.as_bytes());
         }
@@ -445,11 +446,11 @@ impl Session {
     fn statement_place(&self) -> Result<StatementPlace, SqlError> {
         let globals = &self.server.globals;
         let reached = |name, max: u64| SqlError::new(ER_MAX_PREPARED_STMT_COUNT_REACHED, &[&name, &max]);
-        let own_max = globals.int("max_session_prepared_stmt_count");
+        let own_max = globals.get(ids::MAX_SESSION_PREPARED_STMT_COUNT);
         if self.statements.len() as u64 >= own_max {
             return Err(reached("max_session_prepared_stmt_count", own_max));
         }
-        let max = globals.int("max_prepared_stmt_count");
+        let max = globals.get(ids::MAX_PREPARED_STMT_COUNT);
         let counters = &self.server.counters;
         let one_more = |open: u64| (open < max).then_some(open + 1);
         let taken = counters.prepared_statements.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
@@ -663,7 +664,7 @@ impl Session {
 
     /// Logs in anew (COM_CHANGE_USER); false if that failed, which ends the connection.
     pub fn change_user(&mut self, input: &mut Input, socket: &Socket, login: &Login) -> bool {
-        let deadline = Instant::now() + Duration::from_secs(self.server.globals.int("connect_timeout"));
+        let deadline = Instant::now() + Duration::from_secs(self.server.globals.get(ids::CONNECT_TIMEOUT));
         let server = &*self.server;
         let mut exchange = LoginExchange { server, input, output: &mut self.output, socket, deadline };
         let result = exchange.change_user(login).and_then(|identity| {

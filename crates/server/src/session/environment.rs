@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use cohort_sql::ast::{AccountStatement, AdminCommand, ShowKind};
 use cohort_sql::collation::{self, Collation};
@@ -19,7 +18,7 @@ use crate::processlist::Process;
 use crate::protocol::reply::put_variable_change;
 use crate::server::{Server, settle_memory_limits};
 use crate::session::{show, variables};
-use crate::sysvars::{SessionSettings, Setting, VariableId, charset};
+use crate::sysvars::{Effect, Id, SessionSettings, Setting, Source, Typed, VariableId, charset, ids};
 
 /// One session's side of [`Environment`].
 pub struct SessionEnvironment {
@@ -57,7 +56,7 @@ impl SessionEnvironment {
         self.identity.replace(identity);
         let mut settings = SessionSettings::new(&self.server.globals);
         if let Some(name) = collation::of_connection_by_id(collation).filter(|name| *name != Collation::Binary.name()) {
-            settings.set(named("collation_connection"), Setting::text(name));
+            settings.set(ids::COLLATION_CONNECTION.into(), Setting::text(name));
         }
         variables::apply_all(session, &settings);
         self.settings.replace(settings);
@@ -73,8 +72,8 @@ impl SessionEnvironment {
 
     /// `wait_timeout` begins as `interactive_timeout`: the client says that a person types.
     pub fn use_interactive_timeout(&self) {
-        let timeout = self.int("interactive_timeout");
-        self.settings.borrow_mut().set(named("wait_timeout"), Setting::Int(timeout));
+        let timeout = self.get(ids::INTERACTIVE_TIMEOUT);
+        self.settings.borrow_mut().set(ids::WAIT_TIMEOUT.into(), Setting::Int(timeout));
         self.settings_changed.set(true);
     }
 
@@ -91,7 +90,7 @@ impl SessionEnvironment {
     /// The state changes since the last call, appended to `out`.
     pub fn take_changes(&self, out: &mut Vec<u8>) {
         for id in self.changes.borrow_mut().drain(..) {
-            let value = self.settings.borrow().get(id).to_text();
+            let value = self.settings.borrow().setting(id).to_text();
             put_variable_change(out, id.row().name.as_bytes(), value.as_bytes());
         }
     }
@@ -106,95 +105,69 @@ impl SessionEnvironment {
         self.settings_changed.replace(false)
     }
 
-    /// An integer setting of the session.
-    ///
-    /// # Panics
-    /// When `name` is no integer row of the table.
-    pub fn int(&self, name: &'static str) -> u64 {
-        match self.settings.borrow().get(named(name)) {
-            Setting::Int(value) => *value,
-            other => panic!("{name} is {other:?}, not a number"),
-        }
+    /// The session's value of a variable.
+    pub fn get<T: Typed>(&self, id: Id<T>) -> T {
+        self.settings.borrow().get(id)
     }
 
-    /// A boolean setting of the session.
-    pub fn flag(&self, name: &'static str) -> bool {
-        *self.settings.borrow().get(named(name)) == Setting::Bool(true)
-    }
-
-    /// `long_query_time`
-    pub fn long_query_time(&self) -> Duration {
-        match self.settings.borrow().get(named("long_query_time")) {
-            Setting::Double(seconds) => Duration::from_secs_f64(*seconds),
-            _ => Duration::MAX,
+    /// A variable's value, the global one if `global`.
+    fn value(&self, session: &SessionState, id: VariableId, global: bool) -> Value {
+        let row = id.row();
+        match row.source {
+            Source::Session(read) => read(session),
+            Source::ConnectionId => Value::UInt(self.connection_id()),
+            Source::GtidExecuted => Value::text(self.server.store().executed().1.to_string()),
+            Source::GtidPurged => Value::text(self.server.gtid_purged()),
+            Source::Setting if global => row.value(&self.server.globals.setting(id)),
+            Source::Setting => row.value(self.settings.borrow().setting(id)),
         }
     }
 
     /// A variable as SHOW VARIABLES shows it.
     pub fn shown(&self, session: &SessionState, id: VariableId, global: bool) -> String {
-        let row = id.row();
-        match row.name {
-            "gtid_executed" => return self.server.store().executed().1.to_string(),
-            "gtid_purged" => return self.server.gtid_purged(),
-            _ => {}
-        }
-        match variables::live_value(session, self.connection_id(), row.name) {
-            Some(Value::UInt(value)) => value.to_string(),
-            Some(Value::Double(value)) => format!("{value:.6}"),
-            _ if global => self.server.globals.get(id).to_text(),
-            _ => self.settings.borrow().get(id).to_text(),
+        match id.row().source {
+            Source::Setting if global => self.server.globals.setting(id).to_text(),
+            Source::Setting => self.settings.borrow().setting(id).to_text(),
+            _ => match self.value(session, id, global) {
+                Value::Double(value) => format!("{value:.6}"),
+                Value::UInt(value) => value.to_string(),
+                Value::Text(text) => text.to_string(),
+                other => unreachable!("{} is {other:?}", id.row().name),
+            },
         }
     }
 
     fn set_in_session(&self, session: &mut SessionState, id: VariableId, setting: Setting) {
-        let row = id.row();
-        variables::apply(session, row, &setting);
-        self.settings_changed.set(true);
-        self.track(id);
-        let follower = variables::follower(row, &setting);
-        self.settings.borrow_mut().set(id, setting);
-        if let Some((name, setting)) = follower {
-            let id = named(name);
-            variables::apply(session, id.row(), &setting);
+        let follower = id.row().follower(&setting);
+        for (id, setting) in [Some((id, setting)), follower].into_iter().flatten() {
+            id.row().apply_to(session, &setting);
             self.track(id);
             self.settings.borrow_mut().set(id, setting);
         }
+        self.settings_changed.set(true);
     }
 
     fn set_globally(&self, id: VariableId, setting: Setting) {
-        let follower = variables::follower(id.row(), &setting);
+        let follower = id.row().follower(&setting);
         let globals = &self.server.globals;
-        let commit_related = matches!(
-            id.row().name,
-            "sync_binlog"
-                | "innodb_flush_log_at_trx_commit"
-                | "max_binlog_size"
-                | "binlog_row_metadata"
-                | "binlog_order_commits"
-                | "binlog_group_commit_sync_delay"
-                | "binlog_group_commit_sync_no_delay_count"
-        );
-        globals.set(id, setting);
-        if let Some((name, setting)) = follower {
-            globals.set(named(name), setting);
+        for (id, setting) in [Some((id, setting)), follower].into_iter().flatten() {
+            globals.set(id, setting);
         }
-        match id.row().name {
-            "connection_memory_limit" => settle_memory_limits(globals),
-            "global_connection_memory_limit" => {
+        match id.row().effect {
+            Effect::Nothing => {}
+            Effect::CommitPath => {
+                variables::apply_commit_settings(self.server.store().settings(), globals);
+                for warning in variables::durability_warnings(globals) {
+                    log::warn!("{warning}");
+                }
+            }
+            Effect::OperatorLog => variables::apply_log_settings(globals),
+            Effect::MemoryLimits => {
                 settle_memory_limits(globals);
-                let limit = globals.int("global_connection_memory_limit");
-                self.server.memory.limit.store(limit, Ordering::Relaxed);
+                self.server.memory.limit.store(globals.get(ids::GLOBAL_CONNECTION_MEMORY_LIMIT), Ordering::Relaxed);
             }
-            "host_cache_size" => self.server.hosts.flush(),
-            "log_error_services" | "log_error_verbosity" => variables::apply_log_settings(globals),
-            "connection_control_failed_connections_threshold" => self.server.hosts.forget_wrong_passwords(),
-            _ => {}
-        }
-        if commit_related {
-            variables::apply_commit_settings(self.server.store().settings(), globals);
-            for warning in variables::durability_warnings(globals) {
-                log::warn!("{warning}");
-            }
+            Effect::HostCache => self.server.hosts.flush(),
+            Effect::WrongPasswords => self.server.hosts.forget_wrong_passwords(),
         }
     }
 
@@ -204,17 +177,12 @@ impl SessionEnvironment {
             return;
         }
         let row = id.row();
-        let settings = self.settings.borrow();
-        let list = settings.get(named("session_track_system_variables")).to_text();
+        let list = self.get(ids::SESSION_TRACK_SYSTEM_VARIABLES);
         let names = |name: &str| name == "*" || name.eq_ignore_ascii_case(row.name) || row.alias == Some(name);
         if list.split(',').map(str::trim).any(names) {
             self.changes.borrow_mut().push(id);
         }
     }
-}
-
-fn named(name: &'static str) -> VariableId {
-    VariableId::of(name).expect("the name is in the table")
 }
 
 impl Environment for SessionEnvironment {
@@ -234,16 +202,8 @@ impl Environment for SessionEnvironment {
 
     fn variable(&self, session: &SessionState, scope: VariableScope, name: &str) -> Result<Value, SqlError> {
         let id = variables::find(name)?;
-        let row = id.row();
-        let global = variables::reads_global(row, scope)?;
-        if let Some(value) = variables::live_value(session, self.connection_id(), row.name) {
-            return Ok(value);
-        }
-        Ok(match row.name {
-            "gtid_executed" | "gtid_purged" => Value::text(self.shown(session, id, true)),
-            _ if global => row.value(&self.server.globals.get(id)),
-            _ => row.value(self.settings.borrow().get(id)),
-        })
+        let global = variables::reads_global(id.row(), scope)?;
+        Ok(self.value(session, id, global))
     }
 
     fn set_variable(
@@ -260,7 +220,7 @@ impl Environment for SessionEnvironment {
         let setting = match value {
             Some(value) => variables::check_value(session, row, &value)?,
             None if global || row.scope == crate::sysvars::Scope::Session => row.default_setting(),
-            None => self.server.globals.get(id),
+            None => self.server.globals.setting(id),
         };
         match global {
             true => self.set_globally(id, setting),
@@ -288,10 +248,10 @@ impl Environment for SessionEnvironment {
             }
             None => Collation::of_charset(charset).unwrap_or(Collation::DEFAULT).name(),
         };
-        for name in ["character_set_client", "character_set_results"] {
-            self.set_in_session(session, named(name), Setting::text(charset));
+        for id in [ids::CHARACTER_SET_CLIENT, ids::CHARACTER_SET_RESULTS] {
+            self.set_in_session(session, id.into(), Setting::text(charset));
         }
-        self.set_in_session(session, named("collation_connection"), Setting::text(collation));
+        self.set_in_session(session, ids::COLLATION_CONNECTION.into(), Setting::text(collation));
         Ok(())
     }
 

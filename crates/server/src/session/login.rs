@@ -27,6 +27,7 @@ use crate::server::Server;
 use crate::session::connection::{Input, Output};
 use crate::socket::{Peer, Socket};
 use crate::status::{count, uncount};
+use crate::sysvars::ids;
 
 /// The longest packet of a client that has not logged in, bytes.
 const LOGIN_PACKET_MAX: usize = 64 << 10;
@@ -160,7 +161,7 @@ impl LoginExchange<'_> {
         if !delay.is_zero() {
             count(&counters.delayed_logins);
             // Those who wait must leave places for others.
-            let _waits = Waits::new(&counters.logins_waiting, (globals.int("max_connections") / 2).max(1))
+            let _waits = Waits::new(&counters.logins_waiting, (globals.get(ids::MAX_CONNECTIONS) / 2).max(1))
                 .ok_or_else(|| SqlError::new(ER_CON_COUNT_ERROR, &[]))?;
             if self.socket.wait_for_end(delay) {
                 return Err(LoginFailure::Gone);

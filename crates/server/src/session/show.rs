@@ -1,7 +1,8 @@
 //! The SHOW statements that the server itself answers.
 
+mod status;
+
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use cohort_engine::Engine;
 use cohort_sql::ast::ShowKind;
@@ -96,12 +97,8 @@ fn variables_table(environment: &SessionEnvironment, session: &SessionState, sco
 }
 
 fn status_table(server: &Server) -> ShowTable {
-    let mut list: Vec<(String, String)> =
-        server.counters.list().into_iter().map(|(name, value)| (name, value.to_string())).collect();
-    list.push(("Global_connection_memory".to_owned(), server.memory.used().to_string()));
-    list.extend(server.store_figures());
-    list.sort();
-    let rows = list.into_iter().map(|(name, value)| vec![Value::text(name), Value::text(value)]).collect();
+    let rows =
+        status::list(server).into_iter().map(|(name, value)| vec![Value::text(name), Value::text(value)]).collect();
     ShowTable { columns: vec![("Variable_name", text(64)), ("Value", text(2048))], rows }
 }
 
@@ -322,69 +319,4 @@ fn grants(environment: &SessionEnvironment, account: Option<(&str, &str)>) -> Re
     }
     let row = format!("GRANT ALL PRIVILEGES ON *.* TO `{user}`@`{host}` WITH GRANT OPTION");
     Ok(ShowTable { columns: vec![("Grants", text(1024))], rows: vec![vec![Value::text(row)]] })
-}
-
-/// The figures of commit path, journal, engines and plan cache, by their status variable's name.
-pub fn store_figures(server: &Server) -> Vec<(String, String)> {
-    let store = server.store();
-    let mut list: Vec<(String, String)> = Vec::new();
-    let mut put = |name: &str, value: u64| list.push((name.to_owned(), value.to_string()));
-    let commit = store.commit_figures();
-    put("Binlog_commits", commit.binlog_commits.load(Ordering::Relaxed));
-    put("Binlog_group_commits", commit.binlog_group_commits.load(Ordering::Relaxed));
-    put("Handler_commit", commit.commits.load(Ordering::Relaxed));
-    put("Cohort_inline_cohorts", commit.inline_cohorts.load(Ordering::Relaxed));
-    let [waits, deadlocks, timeouts] = store.lock_figures();
-    put("Innodb_row_lock_waits", waits);
-    let (threads, idle) = server.pool.threads();
-    put("Threadpool_threads", threads as u64);
-    put("Threadpool_idle_threads", idle as u64);
-    put("Cohort_deadlocks", deadlocks);
-    put("Cohort_lock_wait_timeouts", timeouts);
-    let plans = server.database.figures();
-    put("Cohort_plan_cache_hits", plans.plan_cache_hits);
-    put("Cohort_plan_cache_misses", plans.plan_cache_misses);
-    put("Cohort_plan_cache_entries", plans.plan_cache_entries);
-    if let Some(journal) = store.journal() {
-        put("Journal_checkpoints_refused", u64::from(store.checkpoint_refusal().is_some()));
-        let journal = journal.figures();
-        put("Journal_records", journal.records);
-        put("Journal_writes", journal.log.writes);
-        put("Journal_bytes", journal.log.bytes);
-        put("Journal_syncs", journal.log.syncs);
-        put("Journal_upkeep_writes", journal.upkeep.writes);
-        put("Journal_upkeep_syncs", journal.upkeep.syncs);
-        put("Journal_segments", journal.segments);
-        put("Journal_disk_bytes", journal.disk_bytes);
-        put("Journal_next_lsn", journal.next_lsn);
-        put("Journal_durable_lsn", journal.durable_lsn);
-        put("Journal_checkpoint_lsn", journal.checkpoint_lsn);
-    }
-    let binlog = store.binlog().figures();
-    put("Binlog_file_writes", binlog.writes);
-    put("Binlog_file_bytes", binlog.bytes);
-    put("Binlog_file_syncs", binlog.syncs);
-    if let Some(coordinator) = store.coordinator_log() {
-        put("Coordinator_log_writes", coordinator.writes);
-        put("Coordinator_log_bytes", coordinator.bytes);
-        put("Coordinator_log_syncs", coordinator.syncs);
-    }
-    for engine in store.engines() {
-        for (figure, value) in engine.figures() {
-            put(&format!("{}_{figure}", engine.name()), value);
-        }
-    }
-    for (name, histogram) in [
-        ("Cohort_size", &commit.cohort_size),
-        ("Commit_queue_us", &commit.queue_us),
-        ("Commit_layout_us", &commit.layout_us),
-        ("Commit_write_us", &commit.write_us),
-        ("Commit_apply_us", &commit.apply_us),
-        ("Commit_reply_us", &commit.reply_us),
-    ] {
-        list.push((format!("{name}_count"), histogram.count().to_string()));
-        list.push((format!("{name}_sum"), histogram.sum().to_string()));
-        list.push((format!("{name}_histogram"), histogram.to_line()));
-    }
-    list
 }

@@ -16,7 +16,7 @@ use cohort_txn::{
 
 use super::{DataDir, StartError};
 use crate::session::variables::apply_commit_settings;
-use crate::sysvars::Globals;
+use crate::sysvars::{Globals, ids};
 
 /// `--journal-cut-at` when the operator did not say it: no record is there.
 const NO_CUT: u64 = u64::MAX;
@@ -25,7 +25,7 @@ const NO_CUT: u64 = u64::MAX;
 pub(super) fn open(dir: &DataDir, globals: &Globals) -> Result<Arc<Store>, StartError> {
     let protocol = protocol_of(globals)?;
     let binlog = BinlogOptions::new(&dir.path);
-    let binlog_cut_at = match &*globals.text("binlog_cut_at") {
+    let binlog_cut_at = match &*globals.get(ids::BINLOG_CUT_AT) {
         "" => None,
         place => Some(binlog.position(place).map_err(StartError::new)?),
     };
@@ -54,9 +54,9 @@ pub(crate) fn mark_path(dir: &Path) -> PathBuf {
 }
 
 fn protocol_of(globals: &Globals) -> Result<CommitProtocol, StartError> {
-    match &*globals.text("commit_protocol") {
-        "mysql50" => Ok(CommitProtocol::Mysql50 { support_xa: globals.flag("support_xa") }),
-        "mariadb" => Ok(CommitProtocol::Mariadb { commit_flush: globals.flag("commit_flush") }),
+    match &*globals.get(ids::COMMIT_PROTOCOL) {
+        "mysql50" => Ok(CommitProtocol::Mysql50 { support_xa: globals.get(ids::SUPPORT_XA) }),
+        "mariadb" => Ok(CommitProtocol::Mariadb { commit_flush: globals.get(ids::COMMIT_FLUSH) }),
         name => name.parse().map_err(StartError::new),
     }
 }
@@ -67,21 +67,21 @@ fn store_options(dir: &DataDir, globals: &Globals) -> StoreOptions {
     StoreOptions {
         journal_dir: dir.path.join("journal"),
         journal: JournalOptions {
-            segment_bytes: globals.int("journal_segment_size"),
-            cut_at: Some(globals.int("journal_cut_at")).filter(|lsn| *lsn != NO_CUT).map(Lsn),
+            segment_bytes: globals.get(ids::JOURNAL_SEGMENT_SIZE),
+            cut_at: Some(globals.get(ids::JOURNAL_CUT_AT)).filter(|lsn| *lsn != NO_CUT).map(Lsn),
             ..JournalOptions::default()
         },
         binlog: BinlogOptions::new(&dir.path),
         binlog_cut_at: None,
-        log_bin: globals.flag("log_bin"),
+        log_bin: globals.get(ids::LOG_BIN),
         tc_log: dir.path.join("tc.log"),
         identity: ServerIdentity {
-            server_id: globals.int("server_id") as u32,
+            server_id: globals.get(ids::SERVER_ID) as u32,
             server_version: crate::VERSION.to_owned(),
         },
         server_uuid: dir.uuid,
         settings,
-        checkpoint_bytes: globals.int("checkpoint_bytes"),
+        checkpoint_bytes: globals.get(ids::CHECKPOINT_BYTES),
     }
 }
 
@@ -106,16 +106,16 @@ impl EngineSource for Engines<'_> {
 impl Engines<'_> {
     fn redb(&self) -> Result<Redb, EngineSourceError> {
         let options = RedbOptions {
-            cache_bytes: self.globals.int("redb_cache_size") as usize,
-            layer_bytes: self.globals.int("redb_layer_size") as usize,
+            cache_bytes: self.globals.get(ids::REDB_CACHE_SIZE) as usize,
+            layer_bytes: self.globals.get(ids::REDB_LAYER_SIZE) as usize,
         };
         Ok(Redb::open(self.dir.fs.clone(), &self.dir.path.join("redb"), &options)?)
     }
 
     fn rocksdb_options(&self) -> RocksDbOptions {
         RocksDbOptions {
-            cache_bytes: self.globals.int("innodb_buffer_pool_size") as usize,
-            write_buffer_bytes: self.globals.int("write_buffer_size") as usize,
+            cache_bytes: self.globals.get(ids::INNODB_BUFFER_POOL_SIZE) as usize,
+            write_buffer_bytes: self.globals.get(ids::WRITE_BUFFER_SIZE) as usize,
             ..RocksDbOptions::default()
         }
     }

@@ -1,6 +1,17 @@
-//! The table of system variables, sorted by name.
+//! The table of system variables, sorted by name: a variable is a row here, with all that belongs to it.
 
-use super::{Change, Kind, Scope, SystemVariable};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use cohort_sql::Value;
+use cohort_sql::collation::{self, Collation as Coll};
+use cohort_sql::isolation_level::IsolationLevel;
+use cohort_sql::session::{DiagnosticLevel, SessionState};
+use cohort_sql::types::SqlMode as Modes;
+use cohort_sql::types::temporal::TimeZone as Zone;
+use cohort_txn::Isolation;
+
+use super::{Apply, Change, Effect, Kind, Scope, Source, SystemVariable};
 use Change::{Anytime, AtStart, Never};
 use Kind::{
     Bool, Charset, CharsetOrNull, Collation, Double, Engine, Only, OnlyFlag, SqlMode, Text, TextOrNull, TimeZone, Word,
@@ -15,15 +26,67 @@ const fn row(
     default: &'static str,
     meaning: &'static str,
 ) -> SystemVariable {
-    SystemVariable { name, alias: None, scope, kind, default, change, meaning }
+    SystemVariable {
+        name,
+        alias: None,
+        scope,
+        kind,
+        default,
+        change,
+        meaning,
+        source: Source::Setting,
+        apply: Apply::Nothing,
+        effect: Effect::Nothing,
+        leads: None,
+    }
 }
 
-const fn alias(alias: &'static str, row: SystemVariable) -> SystemVariable {
-    SystemVariable { alias: Some(alias), ..row }
+impl SystemVariable {
+    const fn alias(self, alias: &'static str) -> SystemVariable {
+        SystemVariable { alias: Some(alias), ..self }
+    }
+
+    const fn read(self, source: Source) -> SystemVariable {
+        SystemVariable { source, ..self }
+    }
+
+    const fn apply(self, apply: Apply) -> SystemVariable {
+        SystemVariable { apply, ..self }
+    }
+
+    const fn effect(self, effect: Effect) -> SystemVariable {
+        SystemVariable { effect, ..self }
+    }
+
+    const fn leads(self, other: &'static str, value: fn(&str) -> Option<&'static str>) -> SystemVariable {
+        SystemVariable { leads: Some((other, value)), ..self }
+    }
 }
 
 const fn int(min: i64, max: u64) -> Kind {
     Kind::Int { min, max }
+}
+
+fn collation_of(charset: &str) -> Option<&'static str> {
+    Coll::of_charset(charset).map(Coll::name)
+}
+
+fn charset_of(collation: &str) -> Option<&'static str> {
+    collation::of_connection(collation).map(|(_, charset)| charset)
+}
+
+fn now_us() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    now.as_micros() as i64
+}
+
+fn last_insert_id(session: &SessionState) -> Value {
+    Value::UInt(session.last_insert_id.get())
+}
+
+fn error_count(session: &SessionState) -> Value {
+    let diagnostics = session.diagnostics.borrow();
+    Value::UInt(diagnostics.iter().filter(|diagnostic| diagnostic.level == DiagnosticLevel::Error).count() as u64)
 }
 
 /// Seconds in 365 days, the most a time-out can be.
@@ -35,9 +98,12 @@ const LOG_SERVICES: &[&str] = &["log_filter_internal; log_sink_internal", "log_f
 /// Every system variable.
 #[rustfmt::skip]
 pub const TABLE: &[SystemVariable] = &[
-    row("auto_increment_increment", Both, Anytime, int(1, 65535), "1", "Distance between AUTO_INCREMENT values."),
-    row("auto_increment_offset", Both, Anytime, int(1, 65535), "1", "First AUTO_INCREMENT value."),
-    row("autocommit", Both, Anytime, Bool, "ON", "Each statement outside of BEGIN is a transaction of its own."),
+    row("auto_increment_increment", Both, Anytime, int(1, 65535), "1", "Distance between AUTO_INCREMENT values.")
+        .apply(Apply::Int(|session, value| session.auto_increment_increment = value)),
+    row("auto_increment_offset", Both, Anytime, int(1, 65535), "1", "First AUTO_INCREMENT value.")
+        .apply(Apply::Int(|session, value| session.auto_increment_offset = value)),
+    row("autocommit", Both, Anytime, Bool, "ON", "Each statement outside of BEGIN is a transaction of its own.")
+        .apply(Apply::Flag(|session, on| session.autocommit = on)),
     row("automatic_sp_privileges", Global, Never, OnlyFlag(false), "OFF", "There are no stored routines."),
     row("back_log", Global, AtStart, int(1, 65535), "512", "Connections that the operating system queues before they are accepted."),
     row("basedir", Global, Never, Text, "", "Directory of the program."),
@@ -47,111 +113,150 @@ pub const TABLE: &[SystemVariable] = &[
     row("binlog_error_action", Global, Anytime, Only("ABORT_SERVER"), "ABORT_SERVER", "After a failed log write no commit is acknowledged any more."),
     row("binlog_expire_logs_seconds", Global, Anytime, Only("0"), "0", "Binlog files are not purged by age."),
     row("binlog_format", Both, Anytime, Only("ROW"), "ROW", "The binlog holds rows, not statements."),
-    row("binlog_group_commit_sync_delay", Global, Anytime, int(0, 1_000_000), "0", "Microseconds to wait for more members before a group's sync; 0 takes those who are there."),
-    row("binlog_group_commit_sync_no_delay_count", Global, Anytime, int(0, 1_000_000), "0", "With so many members a group waits no longer; 0 for no such number."),
+    row("binlog_group_commit_sync_delay", Global, Anytime, int(0, 1_000_000), "0", "Microseconds to wait for more members before a group's sync; 0 takes those who are there.")
+        .effect(Effect::CommitPath),
+    row("binlog_group_commit_sync_no_delay_count", Global, Anytime, int(0, 1_000_000), "0", "With so many members a group waits no longer; 0 for no such number.")
+        .effect(Effect::CommitPath),
     row("binlog_gtid_simple_recovery", Global, Never, Bool, "ON", "GTID sets are read from the ends of the binlog."),
-    row("binlog_order_commits", Global, Anytime, Bool, "ON", "Transactions commit in binlog order; OFF lets those of commit_protocol=mysql56 and mysql57 do it in any."),
+    row("binlog_order_commits", Global, Anytime, Bool, "ON", "Transactions commit in binlog order; OFF lets those of commit_protocol=mysql56 and mysql57 do it in any.")
+        .effect(Effect::CommitPath),
     row("binlog_row_image", Both, Anytime, Only("FULL"), "FULL", "Row events hold every column."),
-    row("binlog_row_metadata", Global, Anytime, Word(&["MINIMAL", "FULL"]), "MINIMAL", "What table events tell of columns; FULL adds names and keys."),
+    row("binlog_row_metadata", Global, Anytime, Word(&["MINIMAL", "FULL"]), "MINIMAL", "What table events tell of columns; FULL adds names and keys.")
+        .effect(Effect::CommitPath),
     row("binlog_row_value_options", Both, Anytime, Only(""), "", "Row events hold whole values."),
     row("binlog_rows_query_log_events", Both, Anytime, OnlyFlag(false), "OFF", "Statements are not logged beside their rows."),
     row("binlog_transaction_compression", Both, Anytime, OnlyFlag(false), "OFF", "Transactions are not compressed in the binlog."),
     row("character_set_client", Both, Anytime, Charset, "utf8mb4", "Character set of statements."),
-    row("character_set_connection", Both, Anytime, Charset, "utf8mb4", "Character set of literals."),
-    row("character_set_database", Both, Anytime, Charset, "utf8mb4", "Character set of the default database."),
+    row("character_set_connection", Both, Anytime, Charset, "utf8mb4", "Character set of literals.")
+        .leads("collation_connection", collation_of),
+    row("character_set_database", Both, Anytime, Charset, "utf8mb4", "Character set of the default database.")
+        .leads("collation_database", collation_of),
     row("character_set_filesystem", Both, Anytime, Charset, "binary", "Character set of file names."),
     row("character_set_results", Both, Anytime, CharsetOrNull, "utf8mb4", "Character set of results; NULL for none in particular."),
-    row("character_set_server", Both, Anytime, Charset, "utf8mb4", "Character set of new databases."),
+    row("character_set_server", Both, Anytime, Charset, "utf8mb4", "Character set of new databases.")
+        .leads("collation_server", collation_of),
     row("character_set_system", Global, Never, Text, "utf8mb3", "Character set of identifiers."),
     row("character_sets_dir", Global, Never, Text, "", "Character sets are built in."),
     row("checkpoint_bytes", Global, AtStart, int(1 << 20, 1 << 40), "256M", "Journal bytes between two checkpoints: less makes recovery shorter."),
-    row("collation_connection", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of literals."),
-    row("collation_database", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of the default database."),
-    row("collation_server", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of new databases."),
+    row("collation_connection", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of literals.")
+        .apply(Apply::Text(|session, name| session.collation = Coll::from_name(name).unwrap_or(Coll::DEFAULT)))
+        .leads("character_set_connection", charset_of),
+    row("collation_database", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of the default database.")
+        .leads("character_set_database", charset_of),
+    row("collation_server", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of new databases.")
+        .leads("character_set_server", charset_of),
     row("commit_flush", Global, AtStart, Bool, "ON", "Under commit_protocol=mariadb the engines' logs are synced behind the commit records too."),
     row("commit_protocol", Global, AtStart, Word(&["journal", "mysql41", "mysql50", "plugin104", "mysql56", "mysql57", "mariadb-naive", "mariadb", "tc-mmap"]), "journal", "How binlog and engines are kept together: by the journal, or as a historical server did it. tc-mmap is for engines alone and needs --skip-log-bin."),
     row("completion_type", Both, Anytime, Only("NO_CHAIN"), "NO_CHAIN", "COMMIT begins no new transaction."),
     row("connect_timeout", Global, Anytime, int(2, YEAR), "10", "Seconds a client may take to log in."),
-    row("connection_control_failed_connections_threshold", Global, Anytime, int(0, 2_147_483_647), "3", "Wrong passwords in a row for one user from one host after which answers are delayed, by a second more each time; 0 for never."),
+    row("connection_control_failed_connections_threshold", Global, Anytime, int(0, 2_147_483_647), "3", "Wrong passwords in a row for one user from one host after which answers are delayed, by a second more each time; 0 for never.")
+        .effect(Effect::WrongPasswords),
     row("connection_control_max_connection_delay", Global, Anytime, int(1000, 2_147_483_647), "2147483647", "Longest such delay, milliseconds."),
     row("connection_control_min_connection_delay", Global, Anytime, int(1000, 2_147_483_647), "1000", "Shortest such delay, milliseconds."),
-    row("connection_memory_limit", Both, Anytime, int(2_097_152, u64::MAX), "18446744073709551615", "Most memory that a connection may hold for its statement, its transaction and what it keeps, bytes; then error 4082, and the connection ends. The greatest value stands for three quarters of global_connection_memory_limit."),
+    row("connection_memory_limit", Both, Anytime, int(2_097_152, u64::MAX), "18446744073709551615", "Most memory that a connection may hold for its statement, its transaction and what it keeps, bytes; then error 4082, and the connection ends. The greatest value stands for three quarters of global_connection_memory_limit.")
+        .apply(Apply::Int(|session, value| session.memory.set_limit(value)))
+        .effect(Effect::MemoryLimits),
     row("cte_max_recursion_depth", Both, Anytime, int(0, 4_294_967_295), "1000", "Most rounds of a recursive common table expression."),
     row("datadir", Global, AtStart, Text, "./data", "Directory of all data."),
     row("default_authentication_plugin", Global, AtStart, Word(&["mysql_native_password", "caching_sha2_password"]), "caching_sha2_password", "How accounts authenticate that do not say how."),
     row("default_collation_for_utf8mb4", Both, Anytime, Only("utf8mb4_0900_ai_ci"), "utf8mb4_0900_ai_ci", "Collation of utf8mb4 where none is named."),
     row("default_password_lifetime", Global, Anytime, Only("0"), "0", "Passwords do not expire."),
-    alias("storage_engine", row("default_storage_engine", Both, Anytime, Engine, "RocksDB", "Engine of tables that name none, RocksDB or redb; InnoDB means RocksDB.")),
+    row("default_storage_engine", Both, Anytime, Engine, "RocksDB", "Engine of tables that name none, RocksDB or redb; InnoDB means RocksDB.")
+        .alias("storage_engine")
+        .apply(Apply::Text(|session, name| session.default_engine = Some(Arc::clone(name)))),
     row("default_tmp_storage_engine", Both, Anytime, Engine, "RocksDB", "Engine of temporary tables that name none."),
     row("default_week_format", Both, Anytime, int(0, 7), "0", "Mode of WEEK() without one."),
     row("disabled_storage_engines", Global, Never, Text, "", "Engines that new tables may not use."),
     row("disconnect_on_expired_password", Global, Never, Bool, "ON", "Passwords do not expire."),
     row("div_precision_increment", Both, Anytime, Only("4"), "4", "Digits that a division adds."),
     row("enforce_gtid_consistency", Global, Anytime, Only("ON"), "ON", "Statements that could not have one GTID are refused."),
-    row("error_count", Session, Never, int(0, 65535), "0", "Errors of the last statement."),
+    row("error_count", Session, Never, int(0, 65535), "0", "Errors of the last statement.")
+        .read(Source::Session(error_count)),
     row("event_scheduler", Global, Anytime, Only("OFF"), "OFF", "There are no events."),
     row("explicit_defaults_for_timestamp", Both, Anytime, OnlyFlag(true), "ON", "TIMESTAMP columns get no default of their own."),
     row("external_user", Session, Never, TextOrNull, "NULL", "Name given by the authentication plugin."),
     row("foreign_key_checks", Both, Anytime, Bool, "ON", "Check foreign keys."),
     row("general_log", Global, Anytime, OnlyFlag(false), "OFF", "There is no general log."),
-    row("global_connection_memory_limit", Global, Anytime, int(16_777_216, u64::MAX), "18446744073709551615", "The same for all connections together, and what arrives from them; then error 4081 for the one that asks for more. The greatest value stands for three eighths of the memory that the server may use."),
+    row("global_connection_memory_limit", Global, Anytime, int(16_777_216, u64::MAX), "18446744073709551615", "The same for all connections together, and what arrives from them; then error 4081 for the one that asks for more. The greatest value stands for three eighths of the memory that the server may use.")
+        .effect(Effect::MemoryLimits),
     row("group_concat_max_len", Both, Anytime, int(4, u64::MAX), "1024", "Longest result of GROUP_CONCAT, bytes."),
-    row("gtid_executed", Global, Never, Text, "", "GTIDs of every transaction in the binlog or purged from it."),
+    row("gtid_executed", Global, Never, Text, "", "GTIDs of every transaction in the binlog or purged from it.")
+        .read(Source::GtidExecuted),
     row("gtid_mode", Global, Anytime, Only("ON"), "ON", "Every transaction has a GTID."),
     row("gtid_next", Session, Anytime, Only("AUTOMATIC"), "AUTOMATIC", "GTID of the next transaction."),
     row("gtid_owned", Both, Never, Text, "", "GTIDs in use by sessions."),
-    row("gtid_purged", Global, Never, Text, "", "GTIDs of transactions that were purged from the binlog."),
+    row("gtid_purged", Global, Never, Text, "", "GTIDs of transactions that were purged from the binlog.")
+        .read(Source::GtidPurged),
     row("have_compress", Global, Never, Text, "NO", "Whether the protocol can be compressed."),
     row("have_dynamic_loading", Global, Never, Text, "NO", "Whether plugins can be loaded."),
     row("have_openssl", Global, Never, Text, "DISABLED", "Whether connections can be encrypted."),
     row("have_profiling", Global, Never, Text, "NO", "Whether statements can be profiled."),
     row("have_query_cache", Global, Never, Text, "NO", "Whether results are cached."),
     row("have_ssl", Global, Never, Text, "DISABLED", "Whether connections can be encrypted."),
-    row("host_cache_size", Global, Anytime, int(0, 65536), "654", "Hosts with connection errors that are remembered; 0 turns max_connect_errors off. Setting it is a FLUSH HOSTS."),
+    row("host_cache_size", Global, Anytime, int(0, 65536), "654", "Hosts with connection errors that are remembered; 0 turns max_connect_errors off. Setting it is a FLUSH HOSTS.")
+        .effect(Effect::HostCache),
     row("hostname", Global, Never, Text, "", "Name of this machine."),
-    row("identity", Session, Anytime, int(0, u64::MAX), "0", "The same as last_insert_id."),
+    row("identity", Session, Anytime, int(0, u64::MAX), "0", "The same as last_insert_id.")
+        .apply(Apply::Int(|session, value| session.last_insert_id.set(value)))
+        .read(Source::Session(last_insert_id)),
     row("init_connect", Global, Anytime, Only(""), "", "Statements run for every new connection."),
     row("innodb_autoinc_lock_mode", Global, Never, int(0, 2), "2", "AUTO_INCREMENT values are given out without a lock."),
-    alias("rocksdb_block_cache_size", row("innodb_buffer_pool_size", Global, AtStart, int(1 << 20, 1 << 46), "256M", "Most memory for blocks of files, bytes; taken as they are read.")),
+    row("innodb_buffer_pool_size", Global, AtStart, int(1 << 20, 1 << 46), "256M", "Most memory for blocks of files, bytes; taken as they are read.")
+        .alias("rocksdb_block_cache_size"),
     row("innodb_file_per_table", Global, Never, Bool, "ON", "Tables are kept apart."),
-    alias("flush_log_at_trx_commit", row("innodb_flush_log_at_trx_commit", Global, Anytime, int(0, 2), "1", "1: a commit is acknowledged when it is on disk; 0 and 2: when the operating system has it.")),
-    row("innodb_lock_wait_timeout", Both, Anytime, int(1, 1_073_741_824), "50", "Seconds to wait for a row lock; then error 1205."),
+    row("innodb_flush_log_at_trx_commit", Global, Anytime, int(0, 2), "1", "1: a commit is acknowledged when it is on disk; 0 and 2: when the operating system has it.")
+        .alias("flush_log_at_trx_commit")
+        .effect(Effect::CommitPath),
+    row("innodb_lock_wait_timeout", Both, Anytime, int(1, 1_073_741_824), "50", "Seconds to wait for a row lock; then error 1205.")
+        .apply(Apply::Int(|session, value| session.row_lock_timeout = Duration::from_secs(value))),
     row("innodb_read_only", Global, Never, Bool, "OFF", "Tables cannot be changed."),
     row("innodb_rollback_on_timeout", Global, Never, Bool, "OFF", "A lock wait that times out rolls only its statement back."),
     row("innodb_strict_mode", Both, Anytime, Bool, "ON", "Wrong table options are errors."),
     row("innodb_table_locks", Both, Anytime, Bool, "ON", "LOCK TABLES takes part in the engine's locking."),
     row("innodb_version", Global, Never, Text, "8.0.40", "Version of the engine."),
-    row("insert_id", Session, Anytime, int(0, u64::MAX), "0", "The next AUTO_INCREMENT value of this session, once."),
+    row("insert_id", Session, Anytime, int(0, u64::MAX), "0", "The next AUTO_INCREMENT value of this session, once.")
+        .apply(Apply::Int(|session, value| session.insert_id.set((value != 0).then_some(value))))
+        .read(Source::Session(|session| Value::UInt(session.insert_id.get().unwrap_or(0)))),
     row("interactive_timeout", Both, Anytime, int(1, YEAR), "28800", "wait_timeout of clients that call themselves interactive."),
     row("journal_cut_at", Global, AtStart, int(0, u64::MAX), "18446744073709551615", "Give up the journal from this lsn on, if the start stops there for damage; see docs/damaged-logs.md."),
     row("journal_segment_size", Global, AtStart, int(1 << 20, 1 << 32), "64M", "Size of the journal's files; they are reused."),
-    row("last_insert_id", Session, Anytime, int(0, u64::MAX), "0", "What LAST_INSERT_ID() gives."),
+    row("last_insert_id", Session, Anytime, int(0, u64::MAX), "0", "What LAST_INSERT_ID() gives.")
+        .apply(Apply::Int(|session, value| session.last_insert_id.set(value)))
+        .read(Source::Session(last_insert_id)),
     row("lc_messages", Both, Anytime, Only("en_US"), "en_US", "Language of messages."),
     row("lc_time_names", Both, Anytime, Only("en_US"), "en_US", "Language of names of days and months."),
     row("license", Global, Never, Text, "Apache-2.0", "License of the server."),
     row("local_infile", Global, Anytime, OnlyFlag(false), "OFF", "LOAD DATA LOCAL is not there."),
-    row("lock_wait_timeout", Both, Anytime, int(1, YEAR), "31536000", "Seconds to wait for a table's definition; then error 1205."),
+    row("lock_wait_timeout", Both, Anytime, int(1, YEAR), "31536000", "Seconds to wait for a table's definition; then error 1205.")
+        .apply(Apply::Int(|session, value| session.table_lock_timeout = Duration::from_secs(value))),
     row("log_bin", Global, AtStart, Bool, "ON", "Every commit is in the binlog; OFF (--skip-log-bin) leaves its files as they are."),
     row("log_bin_basename", Global, Never, Text, "", "Path of the binlog files, without their number."),
     row("log_bin_index", Global, Never, Text, "", "Path of the list of binlog files."),
     row("log_error", Global, AtStart, Text, "stderr", "File that messages for the operator are appended to, in the data directory unless it has a path; FLUSH LOGS and SIGHUP open it again."),
-    row("log_error_services", Global, Anytime, Word(LOG_SERVICES), LOG_SERVICES[0], "Write messages for the operator as lines of text, or of JSON."),
-    row("log_error_verbosity", Global, Anytime, int(1, 3), "3", "Messages for the operator: 1 errors, 2 warnings too, 3 notes as well."),
+    row("log_error_services", Global, Anytime, Word(LOG_SERVICES), LOG_SERVICES[0], "Write messages for the operator as lines of text, or of JSON.")
+        .effect(Effect::OperatorLog),
+    row("log_error_verbosity", Global, Anytime, int(1, 3), "3", "Messages for the operator: 1 errors, 2 warnings too, 3 notes as well.")
+        .effect(Effect::OperatorLog),
     row("log_output", Global, Anytime, Only("NONE"), "NONE", "Statements are not logged."),
-    alias("log_slave_updates", row("log_replica_updates", Global, Never, Bool, "ON", "What a replica applies is in its binlog.")),
+    row("log_replica_updates", Global, Never, Bool, "ON", "What a replica applies is in its binlog.")
+        .alias("log_slave_updates"),
     row("log_timestamps", Global, Anytime, Only("UTC"), "UTC", "Time zone of messages for the operator."),
     row("long_query_time", Both, Anytime, Double { min: 0.0, max: 31_536_000.0 }, "10", "Seconds from which a statement counts in Slow_queries."),
     row("low_priority_updates", Both, Anytime, OnlyFlag(false), "OFF", "Changes do not wait for reads."),
     row("lower_case_file_system", Global, Never, Bool, "OFF", "Names of files differ by case."),
     row("lower_case_table_names", Global, AtStart, Only("0"), "0", "Names of tables differ by case."),
-    row("max_allowed_packet", GlobalSessionReadOnly, Anytime, int(1024, 1 << 30), "64M", "Longest packet from a client and longest string, bytes."),
-    row("max_binlog_cache_size", Global, Anytime, int(4096, 18_446_744_073_709_547_520), "18446744073709547520", "Longest transaction in the binlog, bytes; then error 1197. For sessions that begin later. No transaction is longer than 1 GiB."),
-    row("max_binlog_size", Global, Anytime, int(4096, 1 << 30), "1G", "Size at which a new binlog file begins, bytes."),
+    row("max_allowed_packet", GlobalSessionReadOnly, Anytime, int(1024, 1 << 30), "64M", "Longest packet from a client and longest string, bytes.")
+        .apply(Apply::Int(|session, value| session.max_allowed_packet = value as usize)),
+    row("max_binlog_cache_size", Global, Anytime, int(4096, 18_446_744_073_709_547_520), "18446744073709547520", "Longest transaction in the binlog, bytes; then error 1197. For sessions that begin later. No transaction is longer than 1 GiB.")
+        .apply(Apply::Int(|session, value| session.max_binlog_cache_size = value)),
+    row("max_binlog_size", Global, Anytime, int(4096, 1 << 30), "1G", "Size at which a new binlog file begins, bytes.")
+        .effect(Effect::CommitPath),
     row("max_connect_errors", Global, Anytime, int(1, u64::MAX), "100", "Handshakes that a host may break off in a row, wrong passwords not counted; then error 1129 until FLUSH HOSTS. Not for 127.0.0.1 and ::1."),
     row("max_connections", Global, Anytime, int(1, 100_000), "1024", "Most clients at a time; then error 1040. One more may be root. Those who have not logged in have places of their own."),
     row("max_digest_length", Global, AtStart, int(0, 1_048_576), "1024", "Longest digest of a statement."),
     row("max_error_count", Both, Anytime, int(0, 65535), "1024", "Most warnings kept of a statement."),
-    row("max_execution_time", Both, Anytime, int(0, 4_294_967_295), "0", "Milliseconds that a SELECT may take; then error 3024. 0 for no limit."),
+    row("max_execution_time", Both, Anytime, int(0, 4_294_967_295), "0", "Milliseconds that a SELECT may take; then error 3024. 0 for no limit.")
+        .apply(Apply::Int(|session, value| session.max_execution_time = (value != 0).then(|| Duration::from_millis(value)))),
     row("max_join_size", Both, Anytime, int(1, u64::MAX), "18446744073709551615", "Most rows that a SELECT may look at."),
     row("max_prepared_stmt_count", Global, Anytime, int(0, 4_194_304), "16382", "Most prepared statements of all sessions; then error 1461."),
     row("max_session_prepared_stmt_count", Global, Anytime, int(0, 4_194_304), "8192", "Most prepared statements of one session; then error 1461."),
@@ -172,7 +277,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("port", Global, AtStart, int(0, 65535), "3306", "TCP port to listen on; 0 lets the system choose one."),
     row("protocol_version", Global, Never, int(0, 255), "10", "Version of the protocol."),
     row("proxy_user", Session, Never, TextOrNull, "NULL", "The account that stands in for another."),
-    row("pseudo_thread_id", Session, Anytime, int(0, u64::MAX), "0", "The connection's id in binlog statements."),
+    row("pseudo_thread_id", Session, Anytime, int(0, u64::MAX), "0", "The connection's id in binlog statements.")
+        .read(Source::ConnectionId),
     row("query_alloc_block_size", Both, Anytime, int(1024, 4_294_967_295), "8192", "Taken and shown, without effect."),
     row("read_only", Global, Anytime, OnlyFlag(false), "OFF", "The server takes writes."),
     row("redb_cache_size", Global, AtStart, int(1 << 20, 1 << 46), "64M", "Most memory for pages of redb tables, bytes; taken as they are read and written."),
@@ -196,8 +302,10 @@ pub const TABLE: &[SystemVariable] = &[
     row("sql_big_selects", Both, Anytime, OnlyFlag(true), "ON", "SELECT may look at any number of rows."),
     row("sql_buffer_result", Both, Anytime, OnlyFlag(false), "OFF", "Results are sent as they are made."),
     row("sql_generate_invisible_primary_key", Both, Anytime, OnlyFlag(false), "OFF", "Tables without a primary key get none."),
-    row("sql_log_bin", Session, Anytime, Bool, "ON", "Put this session's transactions into the binlog."),
-    row("sql_mode", Both, Anytime, SqlMode, "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION", "Which values and statements are accepted."),
+    row("sql_log_bin", Session, Anytime, Bool, "ON", "Put this session's transactions into the binlog.")
+        .apply(Apply::Flag(|session, on| session.log_to_binlog = on)),
+    row("sql_mode", Both, Anytime, SqlMode, "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION", "Which values and statements are accepted.")
+        .apply(Apply::Text(|session, list| session.sql_mode = Modes::parse(list).unwrap_or(Modes::DEFAULT))),
     row("sql_notes", Both, Anytime, Bool, "ON", "Keep notes beside warnings."),
     row("sql_quote_show_create", Both, Anytime, OnlyFlag(true), "ON", "SHOW CREATE TABLE quotes names."),
     row("sql_require_primary_key", Both, Anytime, OnlyFlag(false), "OFF", "Tables need no primary key."),
@@ -208,8 +316,10 @@ pub const TABLE: &[SystemVariable] = &[
     row("ssl_cert", Global, Never, Text, "", "Connections are not encrypted."),
     row("ssl_key", Global, Never, Text, "", "Connections are not encrypted."),
     row("super_read_only", Global, Anytime, OnlyFlag(false), "OFF", "The server takes writes."),
-    alias("innodb_support_xa", row("support_xa", Global, AtStart, Bool, "ON", "Under commit_protocol=mysql50 transactions are prepared; without, a crash can leave binlog and engine different.")),
-    row("sync_binlog", Global, Anytime, int(0, 4_294_967_295), "1", "Sync the log with every N-th cohort; 1 is durable, 0 leaves it to the operating system."),
+    row("support_xa", Global, AtStart, Bool, "ON", "Under commit_protocol=mysql50 transactions are prepared; without, a crash can leave binlog and engine different.")
+        .alias("innodb_support_xa"),
+    row("sync_binlog", Global, Anytime, int(0, 4_294_967_295), "1", "Sync the log with every N-th cohort; 1 is durable, 0 leaves it to the operating system.")
+        .effect(Effect::CommitPath),
     row("system_time_zone", Global, Never, Text, "UTC", "Time zone of this machine."),
     row("table_definition_cache", Global, Anytime, int(400, 524_288), "2000", "Table definitions are all in memory."),
     row("table_open_cache", Global, Anytime, int(1, 524_288), "4000", "Tables are not opened one by one."),
@@ -218,12 +328,19 @@ pub const TABLE: &[SystemVariable] = &[
     row("thread_pool_size", Global, AtStart, int(0, 1024), "0", "Workers that run at a time; 0 for one more than processors."),
     row("thread_pool_stall_limit", Global, AtStart, int(4, 600_000), "10", "Milliseconds that a command may take before another worker runs beside it, if others wait."),
     row("thread_stack", Global, AtStart, int(256 << 10, 64 << 20), "1M", "Stack of a worker, bytes; taken as it is used."),
-    row("time_zone", Both, Anytime, TimeZone, "SYSTEM", "The session's time zone: SYSTEM, or an offset such as +02:00."),
-    row("timestamp", Session, Anytime, Double { min: 0.0, max: 2_147_483_647.0 }, "0", "The session's present time, seconds since 1970; 0 for the clock's."),
+    row("time_zone", Both, Anytime, TimeZone, "SYSTEM", "The session's time zone: SYSTEM, or an offset such as +02:00.")
+        .apply(Apply::Text(|session, name| session.time_zone = Zone::parse(name).unwrap_or(Zone::UTC))),
+    row("timestamp", Session, Anytime, Double { min: 0.0, max: 2_147_483_647.0 }, "0", "The session's present time, seconds since 1970; 0 for the clock's.")
+        .apply(Apply::Double(|session, seconds| session.fixed_now_us = (seconds != 0.0).then_some((seconds * 1e6) as i64)))
+        .read(Source::Session(|session| Value::Double(session.fixed_now_us.unwrap_or_else(now_us) as f64 / 1e6))),
     row("tls_version", Global, Never, Text, "", "Connections are not encrypted."),
     row("tmpdir", Global, Never, Text, "/tmp", "Directory of temporary files."),
-    alias("tx_isolation", row("transaction_isolation", Both, Anytime, Word(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]), "REPEATABLE-READ", "When transactions take their snapshot, and what they lock; READ-UNCOMMITTED is taken as READ-COMMITTED.")),
-    alias("tx_read_only", row("transaction_read_only", Both, Anytime, Bool, "OFF", "Transactions may not write.")),
+    row("transaction_isolation", Both, Anytime, Word(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]), "REPEATABLE-READ", "When transactions take their snapshot, and what they lock; READ-UNCOMMITTED is taken as READ-COMMITTED.")
+        .alias("tx_isolation")
+        .apply(Apply::Text(|session, level| session.isolation = IsolationLevel::named(level).map_or(Isolation::RepeatableRead, IsolationLevel::isolation))),
+    row("transaction_read_only", Both, Anytime, Bool, "OFF", "Transactions may not write.")
+        .alias("tx_read_only")
+        .apply(Apply::Flag(|session, on| session.read_only = on)),
     row("unique_checks", Both, Anytime, Bool, "ON", "Unique keys are checked either way."),
     row("updatable_views_with_limit", Both, Anytime, Only("YES"), "YES", "There are no views to update."),
     row("version", Global, Never, Text, crate::VERSION, "Version of the server."),
@@ -231,7 +348,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("version_compile_machine", Global, Never, Text, std::env::consts::ARCH, "Processor the server was built for."),
     row("version_compile_os", Global, Never, Text, std::env::consts::OS, "Operating system the server was built for."),
     row("wait_timeout", Both, Anytime, int(1, YEAR), "28800", "Seconds a connection may be idle."),
-    row("warning_count", Session, Never, int(0, 65535), "0", "Warnings of the last statement."),
+    row("warning_count", Session, Never, int(0, 65535), "0", "Warnings of the last statement.")
+        .read(Source::Session(|session| Value::UInt(u64::from(session.warning_count())))),
     row("write_buffer_size", Global, AtStart, int(1 << 20, 1 << 32), "16M", "Changes that RocksDB keeps in memory before it writes a file, bytes."),
     row("xa_detach_on_prepare", Both, Anytime, OnlyFlag(true), "ON", "A prepared XA transaction belongs to no session any more."),
 ];

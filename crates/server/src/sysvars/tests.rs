@@ -44,9 +44,9 @@ fn a_session_keeps_what_was_global_when_it_began() {
     let id = VariableId::of("wait_timeout").unwrap();
     let mut session = SessionSettings::new(&globals);
     globals.set(id, Setting::Int(9));
-    assert_eq!(session.get(id), &Setting::Int(28800));
+    assert_eq!(session.setting(id), &Setting::Int(28800));
     session.set(id, Setting::Int(7));
-    assert_eq!((session.get(id), globals.get(id)), (&Setting::Int(7), Setting::Int(9)));
+    assert_eq!((session.get(ids::WAIT_TIMEOUT), globals.get(ids::WAIT_TIMEOUT)), (7, 9));
 }
 
 #[test]

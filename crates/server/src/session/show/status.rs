@@ -1,0 +1,195 @@
+//! SHOW STATUS: a status variable is a row of a table, with its meaning and how it is read.
+//!
+//! Outline: [`TABLE`] has the variables that commit path, journal, binlog and plan cache are read for; those that the
+//! server counts itself are [`Counters`]; engines name theirs ([`Engine::figures`]). `docs/status-variables.md` is made
+//! from the table.
+//!
+//! [`Engine::figures`]: cohort_engine::Engine::figures
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cohort_io::SyncFigures;
+use cohort_journal::JournalFigures;
+use cohort_sql::database::DatabaseFigures;
+use cohort_txn::{CommitFigures, Histogram};
+
+use crate::server::Server;
+
+/// What the rows are read from, all at one moment.
+struct Sources<'a> {
+    server: &'a Server,
+    commit: &'a CommitFigures,
+    /// Waits, deadlocks, timeouts.
+    locks: [u64; 3],
+    plans: DatabaseFigures,
+    /// Threads, and those that are idle.
+    pool: (usize, usize),
+    journal: Option<JournalFigures>,
+    binlog: SyncFigures,
+    coordinator: Option<SyncFigures>,
+}
+
+impl<'a> Sources<'a> {
+    fn of(server: &'a Server) -> Sources<'a> {
+        let store = server.store();
+        Sources {
+            server,
+            commit: store.commit_figures(),
+            locks: store.lock_figures(),
+            plans: server.database.figures(),
+            pool: server.pool.threads(),
+            journal: store.journal().map(|journal| journal.figures()),
+            binlog: store.binlog().figures(),
+            coordinator: store.coordinator_log(),
+        }
+    }
+}
+
+/// How a row is read; `None` where the server has no such thing as it runs.
+#[derive(Clone, Copy)]
+enum Read {
+    Value(fn(&Sources<'_>) -> Option<u64>),
+    /// Three variables: `_count`, `_sum` and `_histogram`.
+    Histogram(for<'a> fn(&'a CommitFigures) -> &'a Histogram),
+}
+
+struct StatusVariable {
+    name: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "the page of the documentation is made from it"))]
+    meaning: &'static str,
+    read: Read,
+}
+
+const fn row(name: &'static str, meaning: &'static str, read: fn(&Sources<'_>) -> Option<u64>) -> StatusVariable {
+    StatusVariable { name, meaning, read: Read::Value(read) }
+}
+
+const fn histogram(
+    name: &'static str,
+    meaning: &'static str,
+    read: for<'a> fn(&'a CommitFigures) -> &'a Histogram,
+) -> StatusVariable {
+    StatusVariable { name, meaning, read: Read::Histogram(read) }
+}
+
+fn now(counter: &AtomicU64) -> Option<u64> {
+    Some(counter.load(Ordering::Relaxed))
+}
+
+/// Every variable that is not one of the server's own counters.
+#[rustfmt::skip]
+const TABLE: &[StatusVariable] = &[
+    row("Binlog_commits", "Transactions written to the binlog.", |from| now(&from.commit.binlog_commits)),
+    row("Binlog_file_bytes", "Bytes written to binlog files.", |from| Some(from.binlog.bytes)),
+    row("Binlog_file_syncs", "Syncs of binlog files.", |from| Some(from.binlog.syncs)),
+    row("Binlog_file_writes", "Writes to binlog files.", |from| Some(from.binlog.writes)),
+    row("Binlog_group_commits", "Cohorts with at least one transaction for the binlog.", |from| now(&from.commit.binlog_group_commits)),
+    row("Cohort_deadlocks", "Transactions rolled back to end a deadlock.", |from| Some(from.locks[1])),
+    row("Cohort_inline_cohorts", "Cohorts laid out by a session that was alone.", |from| now(&from.commit.inline_cohorts)),
+    row("Cohort_lock_wait_timeouts", "Lock waits that ended with error 1205.", |from| Some(from.locks[2])),
+    row("Cohort_plan_cache_entries", "Plans that are kept.", |from| Some(from.plans.plan_cache_entries)),
+    row("Cohort_plan_cache_hits", "Statements that a kept plan served.", |from| Some(from.plans.plan_cache_hits)),
+    row("Cohort_plan_cache_misses", "Statements that were planned.", |from| Some(from.plans.plan_cache_misses)),
+    histogram("Cohort_size", "Transactions of a cohort.", |commit| &commit.cohort_size),
+    histogram("Commit_apply_us", "Microseconds to apply a cohort to binlog file and engines.", |commit| &commit.apply_us),
+    histogram("Commit_layout_us", "Microseconds to lay a cohort out.", |commit| &commit.layout_us),
+    histogram("Commit_queue_us", "Microseconds from joining the queue to being taken from it.", |commit| &commit.queue_us),
+    histogram("Commit_reply_us", "Microseconds to hand out a cohort's replies.", |commit| &commit.reply_us),
+    histogram("Commit_write_us", "Microseconds to write a cohort.", |commit| &commit.write_us),
+    row("Coordinator_log_bytes", "Bytes written to tc.log (commit_protocol=tc-mmap).", |from| Some(from.coordinator?.bytes)),
+    row("Coordinator_log_syncs", "Syncs of tc.log (commit_protocol=tc-mmap).", |from| Some(from.coordinator?.syncs)),
+    row("Coordinator_log_writes", "Writes to tc.log (commit_protocol=tc-mmap).", |from| Some(from.coordinator?.writes)),
+    row("Global_connection_memory", "Bytes that all connections hold; see global_connection_memory_limit.", |from| Some(from.server.memory.used())),
+    row("Handler_commit", "Transactions acknowledged.", |from| now(&from.commit.commits)),
+    row("Innodb_row_lock_waits", "Times that a statement waited for a row or a range.", |from| Some(from.locks[0])),
+    row("Journal_bytes", "Bytes of records written.", |from| Some(from.journal.as_ref()?.log.bytes)),
+    row("Journal_checkpoint_lsn", "Where recovery would begin.", |from| Some(from.journal.as_ref()?.checkpoint_lsn)),
+    row("Journal_checkpoints_refused", "1 while an engine refuses to flush, so that no checkpoint can be taken.", |from| from.journal.as_ref().map(|_| u64::from(from.server.store().checkpoint_refusal().is_some()))),
+    row("Journal_disk_bytes", "Bytes of all segments.", |from| Some(from.journal.as_ref()?.disk_bytes)),
+    row("Journal_durable_lsn", "Everything before it is on stable storage.", |from| Some(from.journal.as_ref()?.durable_lsn)),
+    row("Journal_next_lsn", "Where the next record begins.", |from| Some(from.journal.as_ref()?.next_lsn)),
+    row("Journal_records", "Records laid out.", |from| Some(from.journal.as_ref()?.records)),
+    row("Journal_segments", "Segments, prepared ones included.", |from| Some(from.journal.as_ref()?.segments)),
+    row("Journal_syncs", "Syncs of records; a write that is durable when it returns counts as one.", |from| Some(from.journal.as_ref()?.log.syncs)),
+    row("Journal_upkeep_syncs", "Syncs to prepare segments and to take checkpoints.", |from| Some(from.journal.as_ref()?.upkeep.syncs)),
+    row("Journal_upkeep_writes", "Writes to prepare segments and to take checkpoints.", |from| Some(from.journal.as_ref()?.upkeep.writes)),
+    row("Journal_writes", "Writes of records.", |from| Some(from.journal.as_ref()?.log.writes)),
+    row("Threadpool_idle_threads", "Workers that wait for a command.", |from| Some(from.pool.1 as u64)),
+    row("Threadpool_threads", "Workers.", |from| Some(from.pool.0 as u64)),
+];
+
+/// Names and values, sorted by name.
+pub fn list(server: &Server) -> Vec<(String, String)> {
+    let from = Sources::of(server);
+    let mut list: Vec<(String, String)> = Vec::new();
+    for row in TABLE {
+        let mut put = |suffix, value| list.push((format!("{}{suffix}", row.name), value));
+        match row.read {
+            Read::Value(read) => {
+                if let Some(value) = read(&from) {
+                    put("", value.to_string());
+                }
+            }
+            Read::Histogram(read) => {
+                let histogram = read(from.commit);
+                put("_count", histogram.count().to_string());
+                put("_sum", histogram.sum().to_string());
+                put("_histogram", histogram.to_line());
+            }
+        }
+    }
+    list.extend(server.counters.list().into_iter().map(|(name, value)| (name, value.to_string())));
+    for engine in server.store().engines() {
+        let figures = engine.figures().into_iter();
+        list.extend(figures.map(|(figure, value)| (format!("{}_{figure}", engine.name()), value.to_string())));
+    }
+    list.sort();
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+    use crate::status::{COUNTERS, STATEMENT_KINDS};
+
+    /// `docs/status-variables.md`
+    fn page() -> String {
+        let mut rows: Vec<(String, &str)> = Vec::new();
+        for row in TABLE {
+            match row.read {
+                Read::Value(_) => rows.push((format!("`{}`", row.name), row.meaning)),
+                Read::Histogram(_) => {
+                    rows.push((format!("`{0}_count`, `{0}_sum`, `{0}_histogram`", row.name), row.meaning));
+                }
+            }
+        }
+        rows.extend(COUNTERS.iter().map(|(name, meaning)| (format!("`{name}`"), *meaning)));
+        rows.extend(STATEMENT_KINDS.iter().map(|kind| (format!("`Com_{}`", kind.name), "Statements of this kind.")));
+        rows.sort();
+        rows.dedup();
+        let mut page = String::from(
+            "# Status variables\n\n\
+             What `SHOW STATUS` lists. Counters begin at zero when the server starts. Each engine adds its own, which begin\n\
+             with its name; `SHOW ENGINE name STATUS` lists those alone. A histogram has a count for each power of two.\n\n\
+             | variable | meaning |\n| --- | --- |\n",
+        );
+        for (name, meaning) in rows {
+            writeln!(page, "| {name} | {meaning} |").expect("a string takes everything");
+        }
+        page
+    }
+
+    #[test]
+    fn the_page_lists_what_there_is() {
+        assert!(TABLE.is_sorted_by(|left, right| left.name < right.name));
+        assert!(TABLE.iter().all(|row| row.meaning.ends_with('.')));
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/status-variables.md");
+        if std::env::var_os("COHORT_RECORD").is_some() {
+            std::fs::write(path, page()).expect("the page can be written");
+        }
+        let written = std::fs::read_to_string(path).expect("the page is there");
+        assert!(written == page(), "docs/status-variables.md is old: run this test with COHORT_RECORD=1");
+    }
+}
