@@ -218,6 +218,12 @@ impl ResultType {
                 let scale = self.decimals.max(other.decimals);
                 Self::decimal(self.integer_digits().max(other.integer_digits()) + u32::from(scale), scale)
             }
+            (Family::Integer | Family::Real, Family::Integer | Family::Real)
+                if self.fits_float() && other.fits_float() =>
+            {
+                ResultType { field: FieldType::Float, length: 12, ..Self::double() }
+                    .with_decimals(self.decimals.max(other.decimals))
+            }
             (Family::Integer | Family::Decimal | Family::Real, Family::Integer | Family::Decimal | Family::Real) => {
                 Self::double().with_decimals(self.decimals.max(other.decimals))
             }
@@ -232,6 +238,12 @@ impl ResultType {
             _ => Self::string(self.length.max(other.length), Collation::DEFAULT),
         };
         joined.nullable(nullable)
+    }
+
+    /// Whether a FLOAT has all the digits that a value of this type may have.
+    fn fits_float(self) -> bool {
+        use FieldType::{Float, Int24, Short, Tiny, Year};
+        matches!(self.field, Float | Tiny | Short | Int24 | Year)
     }
 
     fn unify_strings(self, other: ResultType) -> ResultType {

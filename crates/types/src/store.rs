@@ -504,7 +504,7 @@ fn store_time(value: &Value, fsp: u8, cx: &mut StoreContext<'_>) -> Result<Value
 fn store_year(value: &Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
     let from_text = matches!(value, Value::Text(_) | Value::Bytes(_));
     if let Some(text) = value.as_bytes().filter(|_| from_text)
-        && number_text::integer(text).value > 2155
+        && !matches!(number_text::decimal(text).value.to_i128().0, 0..=99 | 1901..=2155)
     {
         cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
         return Ok(Value::UInt(0));

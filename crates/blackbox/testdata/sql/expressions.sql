@@ -39,3 +39,16 @@ SELECT 'it''s', "double", 'a\nb', 'tab\t';
 SELECT 1 AS `odd name`, 2 'two', 3 three;
 -- mysql ab
 SELECT 'a' 'b';
+-- A constant is a year of two digits beside a column only.
+CREATE TABLE years (y YEAR, t VARCHAR(40));
+INSERT INTO years VALUES (2001, '0999-12-31 23:59');
+SELECT y = 1, IFNULL(y, y) = 1, y IN (1, 5), IFNULL(y, y) IN (1, 5), y BETWEEN 1 AND 5, IFNULL(y, y) BETWEEN 1 AND 5 FROM years;
+SELECT 1 BETWEEN y AND 2005, NULLIF(y, 1), NULLIF(IFNULL(y, y), 1), y = '1', IFNULL(y, y) = '1' FROM years;
+UPDATE years SET y = t;
+-- LOG does not need its second argument.
+SELECT LOG(0, t + 0), LOG(2, 8), LOG(1, 2) FROM years;
+-- FLOATs put together stay FLOATs.
+CREATE TABLE floats (a FLOAT, b FLOAT, i TINYINT, c DOUBLE);
+INSERT INTO floats VALUES (123456.789, 2, 1, 1);
+SELECT CONCAT(IF(1, a, b)), CONCAT(CASE WHEN 1 THEN a ELSE i END), CONCAT(IFNULL(a, b)), CONCAT(GREATEST(a, b)), CONCAT(IF(1, a, c)), a + 0 FROM floats;
+SELECT HEX(CAST(ROUND(c, 6) AS BINARY)), HEX(CAST(ROUND(c, 6) AS CHAR)) FROM floats;

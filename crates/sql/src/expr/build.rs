@@ -25,8 +25,8 @@ impl Expr {
             (false, true) => (hex_as_number(left), right),
             _ => (left, right),
         };
-        let (left_type, right_type) = (left.result_type(&[]), right.result_type(&[]));
-        let (left, right) = (beside(left, right_type), beside(right, left_type));
+        let (for_left, for_right) = (constant_beside(&right), constant_beside(&left));
+        let (left, right) = (constant_as(left, for_left), constant_as(right, for_right));
         Ok(Expr::Compare(op, Box::new(left), Box::new(right), collation))
     }
 
@@ -38,12 +38,9 @@ impl Expr {
     /// `x [NOT] BETWEEN low AND high`
     pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr, SqlError> {
         let collation = settle_compared(&[&operand, &low, &high], "between")?;
-        let types = [&operand, &low, &high].map(|side| side.result_type(&[]));
-        let special = types.into_iter().find(|side| constant_beside(*side).is_some());
-        let [operand, low, high] = [operand, low, high].map(|side| match special {
-            Some(special) => beside(side, special),
-            None => side,
-        });
+        let dates = [&operand, &low, &high].into_iter().find_map(constant_date_beside);
+        let target = dates.or_else(|| constant_beside(&operand));
+        let [operand, low, high] = [operand, low, high].map(|side| constant_as(side, target.clone()));
         Ok(Expr::Between { operand: Box::new(operand), low: Box::new(low), high: Box::new(high), negated, collation })
     }
 
@@ -51,8 +48,8 @@ impl Expr {
     pub fn in_list(operand: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlError> {
         let sides: Vec<&Expr> = std::iter::once(&operand).chain(&list).collect();
         let collation = settle_compared(&sides, " IN ")?;
-        let operand_type = operand.result_type(&[]);
-        let list = list.into_iter().map(|item| beside(item, operand_type)).collect();
+        let target = constant_beside(&operand);
+        let list = list.into_iter().map(|item| constant_as(item, target.clone())).collect();
         Ok(Expr::In { operand: Box::new(operand), list, negated, collation })
     }
 
@@ -236,19 +233,20 @@ impl Expr {
 }
 
 /// What a constant is that is compared with a value of this type, if that is not as it is with others.
-fn constant_beside(other: ResultType) -> Option<CastType> {
-    match other.field {
-        FieldType::Date | FieldType::DateTime | FieldType::Timestamp => {
-            Some(CastType::DateConstant { field: other.field })
-        }
-        FieldType::Year => Some(CastType::YearConstant),
-        _ => None,
-    }
+pub(super) fn constant_beside(other: &Expr) -> Option<CastType> {
+    let is_year = matches!(other, Expr::Column(column) if column.result_type.field == FieldType::Year);
+    if is_year { Some(CastType::YearConstant) } else { constant_date_beside(other) }
 }
 
-/// One side of a comparison, beside another one.
-fn beside(operand: Expr, other: ResultType) -> Expr {
-    let Some(target) = constant_beside(other) else { return operand };
+fn constant_date_beside(other: &Expr) -> Option<CastType> {
+    let field = other.result_type(&[]).field;
+    let has_date = matches!(field, FieldType::Date | FieldType::DateTime | FieldType::Timestamp);
+    has_date.then_some(CastType::DateConstant { field })
+}
+
+/// A constant as this type, anything else as it is.
+pub(super) fn constant_as(operand: Expr, target: Option<CastType>) -> Expr {
+    let Some(target) = target else { return operand };
     let family = operand.result_type(&[]).family();
     let constant = matches!(family, Family::String | Family::Integer | Family::Decimal)
         && !operand.has_columns()

@@ -313,6 +313,7 @@ pub(super) fn to_result_type(value: Value, to: &ResultType, cx: &EvalContext<'_>
         Family::Decimal => Value::Decimal(to_decimal(&value, cx)?.showing(to.decimals)),
         Family::Real => match value {
             Value::Float(float) if to.field == FieldType::Float => Value::Float(float),
+            other if to.field == FieldType::Float => Value::Float(to_f64(&other, cx)? as f32),
             other => Value::Double(to_f64(&other, cx)?),
         },
         Family::Temporal => match (to.field, value) {

@@ -39,7 +39,9 @@ impl Expr {
                 arithmetic::eval(*op, &a, &*right.get(row, cx)?, self, cx)
             }
             Expr::Case(case) => case.eval(row, cx),
-            Expr::Cast(a, to @ CastType::Char { .. }) => cast::cast(&a.as_shown(a.eval(row, cx)?, cx), to, cx),
+            Expr::Cast(a, to @ (CastType::Char { .. } | CastType::Binary { .. })) => {
+                cast::cast(&a.as_shown(a.eval(row, cx)?, cx), to, cx)
+            }
             Expr::Cast(a, to) => cast::cast(&*a.get(row, cx)?, to, cx),
             Expr::Collate(a, collation) => Ok(collate(a.eval(row, cx)?, *collation)),
             Expr::Call(call) => call.eval(row, cx),

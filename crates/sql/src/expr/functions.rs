@@ -28,6 +28,7 @@ use crate::types::temporal::format;
 use crate::types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
+use super::build::{constant_as, constant_beside};
 use super::coercion::{join_all, settle, with_collation};
 use super::convert::to_result_type;
 use super::{ArithmeticOp, EvalContext, Expr, IntervalUnit};
@@ -366,6 +367,11 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
             _,
         ) => {
             return Err(wrong_count());
+        }
+        // It compares as `=` does.
+        ("nullif", 2) => {
+            let other = args.remove(1);
+            args.push(constant_as(other, constant_beside(&args[0])));
         }
         // Days are the unit of the forms without INTERVAL.
         ("adddate" | "subdate", 2) => {

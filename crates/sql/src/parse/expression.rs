@@ -106,16 +106,14 @@ fn at_depth(expr: sql::Expr, depth: usize) -> Result<Expr, SqlError> {
         }
         sql::Expr::Trim { trim_where, trim_what, expr, trim_characters: None } => {
             let text = at_depth(*expr, depth)?;
-            let what = match trim_what {
-                Some(what) => at_depth(*what, depth)?,
-                None => Expr::Literal(Value::text(" ")),
-            };
             let name = match trim_where {
                 Some(sql::TrimWhereField::Leading) => "TRIM_LEADING",
                 Some(sql::TrimWhereField::Trailing) => "TRIM_TRAILING",
                 Some(sql::TrimWhereField::Both) | None => "TRIM_BOTH",
             };
-            call(name, vec![text, what])
+            // Without anything to compare with, its collation need not be settled.
+            let what = trim_what.map(|what| at_depth(*what, depth)).transpose()?;
+            call(name, [Some(text), what].into_iter().flatten().collect())
         }
         sql::Expr::Function(function) => self::function(function, depth)?,
         sql::Expr::Interval(_) => return Err(nonsense("INTERVAL")),

@@ -22,51 +22,37 @@ pub struct Parsed<T> {
     pub zoned: bool,
 }
 
+/// Places of the parts of a date with a time.
+const DAY: usize = 2;
+const SECOND: usize = 5;
+
+/// What a text has of a date.
+#[derive(Default)]
+struct Parts {
+    /// Year to second.
+    numbers: [i64; SECOND + 1],
+    /// How many of them are written.
+    count: usize,
+    /// The year lacks its century.
+    short_year: bool,
+    micros: i64,
+    fsp: u8,
+    offset: Option<TimeZone>,
+}
+
+/// Why a text is no date.
+enum NoDate {
+    /// It is not written like one.
+    Form,
+    /// Its parts do not exist in the calendar, or are too few.
+    Parts,
+}
+
 /// Reads a date with or without a time; `None` if it is not one or its parts do not exist in the
 /// calendar. The value's fractional digits are those written (up to 6, further ones rounded). A text
 /// that ends in an offset (`+02:00`) is converted to `zone`.
 pub fn datetime(text: &str, zone: TimeZone) -> Option<Parsed<DateTime>> {
-    let text = text.trim_ascii();
-    let bytes = text.as_bytes();
-    let mut reader = Reader { bytes, at: 0 };
-    let digits = reader.digits_ahead();
-    let mut parts = [0u32; 6];
-    let is_compact = digits >= 5 && !matches!(bytes.get(digits), Some(b'-' | b'/' | b':'));
-    let (count, short_year) =
-        if is_compact { reader.compact(digits, &mut parts)? } else { reader.delimited(&mut parts)? };
-    if count < 3 {
-        return None;
-    }
-    let has_time = count > 3;
-    let (mut micros, mut fsp) = (0, 0);
-    if count == 6 {
-        (micros, fsp) = reader.fraction();
-    }
-    // The zero date has no century.
-    if short_year && (parts != [0; 6] || micros != 0) {
-        parts[0] += if parts[0] < 70 { 2000 } else { 1900 };
-    }
-    let date = Date {
-        year: u16::try_from(parts[0]).ok()?,
-        month: u8::try_from(parts[1]).ok()?,
-        day: u8::try_from(parts[2]).ok()?,
-    };
-    if !date.is_valid() || parts[3] > 23 || parts[4] > 59 || parts[5] > 59 {
-        return None;
-    }
-    let of_day = (i64::from(parts[3]) * 3600 + i64::from(parts[4]) * 60 + i64::from(parts[5])) * SECOND_US;
-    let mut value = if micros + of_day >= DAY_US || micros >= SECOND_US {
-        // The fraction was rounded up to a whole second.
-        DateTime::from_micros(date.days() * DAY_US + of_day + micros, fsp)?
-    } else {
-        DateTime::new(date, of_day + micros, fsp)
-    };
-    let offset = if has_time { reader.offset() } else { None };
-    if let Some(offset) = offset {
-        let utc = value.micros() - i64::from(offset.offset_seconds) * SECOND_US;
-        value = DateTime::from_micros(utc + i64::from(zone.offset_seconds) * SECOND_US, fsp)?;
-    }
-    Some(Parsed { value, cut: reader.at < bytes.len(), has_time, zoned: offset.is_some() })
+    Reader::new(text).datetime(zone, false).ok()
 }
 
 /// Reads YYYYMMDD, YYMMDD, YYYYMMDDhhmmss or YYMMDDhhmmss.
@@ -92,56 +78,52 @@ pub fn datetime_from_number(number: i64) -> Option<DateTime> {
 /// Reads `[-][days ]h:m:s[.f]`, `h:m`, `hhmmss`; a full date with time gives its time of day. The second
 /// flag of the result says whether the value had to be cut to the range of TIME.
 pub fn time(text: &str) -> Option<(Parsed<Time>, bool)> {
-    let text = text.trim_ascii();
-    if let Some(parsed) = dated(text) {
-        let value = Time { micros: parsed.value.micros_of_day(), fsp: parsed.value.fsp() };
-        return Some((Parsed { value, cut: parsed.cut, has_time: true, zoned: parsed.zoned }, false));
+    let mut reader = Reader::new(text);
+    let negative = reader.skip(b'-');
+    match reader.dated() {
+        Ok(parsed) => {
+            let value = Time { micros: parsed.value.micros_of_day(), fsp: parsed.value.fsp() };
+            return Some((Parsed { value, cut: parsed.cut, has_time: true, zoned: parsed.zoned }, false));
+        }
+        Err(NoDate::Parts) => return None,
+        Err(NoDate::Form) => {}
     }
-    // So many digits are no time by themselves.
-    if text.bytes().take_while(u8::is_ascii_digit).count() >= 12 {
-        return None;
-    }
-    let (negative, body) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
-    let mut reader = Reader { bytes: body.as_bytes(), at: 0 };
-    let first = reader.number(10)?;
-    let mut days = 0;
-    let (hours, minutes, seconds);
-    if reader.peek() == Some(b' ') && reader.bytes.get(reader.at + 1).is_some_and(u8::is_ascii_digit) {
+    let start = reader.at;
+    let first = reader.number(usize::MAX).unwrap_or(0);
+    let before_blanks = reader.at;
+    reader.skip_blanks();
+    let (mut days, mut parts) = (0, [0; 3]);
+    if reader.at > before_blanks && reader.digits_ahead() > 0 && reader.bytes.len() - reader.at > 1 {
         days = first;
-        reader.at += 1;
-        hours = reader.number(4)?;
-        minutes = reader.after(b':').unwrap_or(0);
-        seconds = reader.after(b':').unwrap_or(0);
-    } else if let Some(number) = reader.after(b':') {
-        hours = first;
-        minutes = number;
-        seconds = reader.after(b':').unwrap_or(0);
+        parts[0] = reader.number(usize::MAX)?;
+        reader.after_colons(&mut parts[1..]);
     } else {
-        (hours, minutes, seconds) = (first / 10_000, first / 100 % 100, first % 100);
+        parts[0] = first;
+        if !reader.after_colons(&mut parts[1..]) {
+            parts = [first / 10_000, first / 100 % 100, first % 100];
+        }
     }
-    if minutes > 59 || seconds > 59 {
+    let has_fraction = reader.bytes.get(reader.at + 1).is_none_or(u8::is_ascii_digit);
+    let (micros, fsp) = if has_fraction { reader.fraction() } else { (0, 0) };
+    let nothing_read = reader.at == start;
+    // 1e10 is no second.
+    if reader.exponent_ahead() || nothing_read || [first, parts[0]].iter().any(|number| *number > u32::MAX.into()) {
         return None;
     }
-    let (micros, fsp) = reader.fraction();
-    // 1e10 is no second.
-    if reader.exponent_ahead() {
+    let [hours, minutes, seconds] = parts;
+    if minutes > 59 || seconds > 59 {
         return None;
     }
     let total = ((days.min(1_000_000) * 24 + hours) * 3600 + minutes * 60 + seconds) * SECOND_US + micros;
     let (value, in_range) = Time::clamped(if negative { -total } else { total }, fsp);
-    Some((Parsed { value, cut: reader.at < reader.bytes.len(), has_time: true, zoned: false }, !in_range))
+    Some((Parsed { value, cut: !reader.is_at_end(), has_time: true, zoned: false }, !in_range))
 }
 
 /// Reads a date with a time, which is all that text for a time may have beside the time itself.
 pub fn dated(text: &str) -> Option<Parsed<DateTime>> {
-    let text = text.trim_ascii();
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let may_be = digits >= 12 || (digits > 0 && matches!(text.as_bytes().get(digits), Some(b'-' | b'/')));
-    if may_be { datetime(text, TimeZone::UTC).filter(|parsed| parsed.has_time) } else { None }
+    let mut reader = Reader::new(text);
+    reader.skip(b'-');
+    reader.dated().ok()
 }
 
 /// Reads hhmmss, or the time of day of YYYYMMDDhhmmss.
@@ -168,8 +150,27 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    fn new(text: &str) -> Reader<'_> {
+        Reader { bytes: text.trim_ascii_start().as_bytes(), at: 0 }
+    }
+
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
+    }
+
+    /// Whether nothing is left but blanks.
+    fn is_at_end(&self) -> bool {
+        self.bytes[self.at..].iter().all(u8::is_ascii_whitespace)
+    }
+
+    fn skip(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn skip_blanks(&mut self) {
+        self.at += self.bytes[self.at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     }
 
     fn digits_ahead(&self) -> usize {
@@ -181,76 +182,128 @@ impl Reader<'_> {
         if len == 0 {
             return None;
         }
-        let number =
-            self.bytes[self.at..self.at + len].iter().fold(0i64, |number, digit| number * 10 + i64::from(digit - b'0'));
+        let digits = self.bytes[self.at..self.at + len].iter().map(|digit| i64::from(digit - b'0'));
         self.at += len;
-        Some(number)
+        Some(digits.fold(0, |number: i64, digit| number.saturating_mul(10).saturating_add(digit)))
     }
 
-    /// The number behind `separator`, if both stand here.
-    fn after(&mut self, separator: u8) -> Option<i64> {
-        if self.peek() != Some(separator) || !self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit) {
-            return None;
-        }
-        self.at += 1;
-        self.number(2)
-    }
-
-    /// YYMMDD, YYYYMMDD, YYMMDDhhmmss or YYYYMMDDhhmmss (missing digits at the end are zero): how many parts
-    /// there are, and whether the year lacks its century.
-    fn compact(&mut self, digits: usize, parts: &mut [u32; 6]) -> Option<(usize, bool)> {
-        let year_digits = if digits == 8 || digits >= 14 { 4 } else { 2 };
-        let mut count = 0;
-        for (place, part) in parts.iter_mut().enumerate() {
-            let Some(number) = self.number(if place == 0 { year_digits } else { 2 }) else { break };
-            *part = number as u32;
-            count += 1;
-        }
-        // A date and `T` may be followed by a compact time.
-        if count == 3 && self.peek() == Some(b'T') && self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit) {
-            self.at += 1;
-            for part in &mut parts[3..] {
-                let Some(number) = self.number(2) else { break };
-                *part = number as u32;
-                count += 1;
-            }
-        }
-        Some((count, year_digits == 2))
-    }
-
-    /// As [`Reader::compact`], with delimiters.
-    fn delimited(&mut self, parts: &mut [u32; 6]) -> Option<(usize, bool)> {
-        let (mut count, mut short_year) = (0, false);
-        for (place, part) in parts.iter_mut().enumerate() {
-            let before = self.at;
-            if place == 3 {
-                let mut blanks = 0;
-                while matches!(self.peek(), Some(b' ')) || (blanks == 0 && self.peek() == Some(b'T')) {
-                    self.at += 1;
-                    blanks += 1;
-                }
-                // A delimiter of another kind before the time is allowed as everywhere.
-                if blanks == 0 && self.peek().is_some_and(|byte| byte.is_ascii_punctuation()) {
-                    self.at += 1;
-                }
-            } else if place > 0 {
-                while self.peek().is_some_and(|byte| byte.is_ascii_punctuation()) {
-                    self.at += 1;
-                }
-                if self.at == before {
-                    break;
-                }
-            }
-            let digits = self.digits_ahead();
-            let Some(number) = self.number(if place == 0 { 4 } else { 2 }) else {
-                self.at = before;
+    /// Reads `:` and a number, as often as there is a place for it. Whether there was one.
+    fn after_colons(&mut self, numbers: &mut [i64]) -> bool {
+        let mut found = false;
+        for number in numbers {
+            if self.peek() != Some(b':') || !self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit) {
                 break;
-            };
-            *part = number as u32;
-            short_year |= place == 0 && digits == 2;
-            count += 1;
+            }
+            self.at += 1;
+            *number = self.number(usize::MAX).unwrap_or(0);
+            found = true;
         }
-        Some((count, short_year))
+        found
+    }
+
+    /// A date with a time in what is to be a time: only a text as long as one is.
+    fn dated(&mut self) -> Result<Parsed<DateTime>, NoDate> {
+        const LEAST: usize = 12;
+        if self.bytes.len() - self.at < LEAST {
+            return Err(NoDate::Form);
+        }
+        let start = self.at;
+        let parsed = self.datetime(TimeZone::UTC, true);
+        self.at = start;
+        parsed
+    }
+
+    /// With `timed`, what is delimited has a blank before the time.
+    fn datetime(&mut self, zone: TimeZone, timed: bool) -> Result<Parsed<DateTime>, NoDate> {
+        let parts = self.parts(timed)?;
+        let [mut year, month, day, hour, minute, second] = parts.numbers;
+        // The zero date has no century.
+        if parts.short_year && (parts.numbers != [0; 6] || parts.micros != 0) {
+            year += if year < 70 { 2000 } else { 1900 };
+        }
+        let small = |number: i64| u8::try_from(number).map_err(|_| NoDate::Parts);
+        let year = u16::try_from(year).map_err(|_| NoDate::Parts)?;
+        let date = Date { year, month: small(month)?, day: small(day)? };
+        if parts.count <= DAY || !date.is_valid() || hour > 23 || minute > 59 || second > 59 {
+            return Err(NoDate::Parts);
+        }
+        let micros = (hour * 3600 + minute * 60 + second) * SECOND_US + parts.micros;
+        let mut value = if micros >= DAY_US || parts.micros >= SECOND_US {
+            // The fraction was rounded up to a whole second.
+            DateTime::from_micros(date.days() * DAY_US + micros, parts.fsp).ok_or(NoDate::Parts)?
+        } else {
+            DateTime::new(date, micros, parts.fsp)
+        };
+        if let Some(offset) = parts.offset {
+            let utc = value.micros() - i64::from(offset.offset_seconds) * SECOND_US;
+            let local = utc + i64::from(zone.offset_seconds) * SECOND_US;
+            value = DateTime::from_micros(local, parts.fsp).ok_or(NoDate::Parts)?;
+        }
+        let cut = !self.is_at_end();
+        Ok(Parsed { value, cut, has_time: parts.count > DAY + 1, zoned: parts.offset.is_some() })
+    }
+
+    /// Numbers up to the next delimiter, which is any punctuation, or blanks after the day. Digits alone are YYMMDD,
+    /// YYYYMMDD, YYMMDDhhmmss or YYYYMMDDhhmmss, of which the last may be missing.
+    fn parts(&mut self, timed: bool) -> Result<Parts, NoDate> {
+        /// No part of a date is greater.
+        const GREATEST: i64 = 999_999;
+        let run = self.bytes[self.at..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'T').count();
+        let delimited = !matches!(self.bytes.get(self.at + run), None | Some(b'.'));
+        let year_digits = if matches!(run, 4 | 8 | 14..) { 4 } else { 2 };
+        let mut parts = Parts { short_year: year_digits == 2, ..Parts::default() };
+        let (mut delimiters, mut blanks) = (false, false);
+        let mut end = self.at;
+        for place in 0..=SECOND {
+            let digits = self.digits_ahead();
+            let most = if place == 0 { year_digits } else { 2 };
+            let Some(number) = self.number(if delimited { usize::MAX } else { most }) else { break };
+            if number > GREATEST {
+                return Err(NoDate::Form);
+            }
+            if place == 0 && delimited {
+                parts.short_year = digits == 2;
+            }
+            parts.numbers[place] = number;
+            parts.count = place + 1;
+            end = self.at;
+            if place == SECOND {
+                break;
+            }
+            // A `T` must be followed by the time.
+            if place == DAY && self.skip(b'T') {
+                continue;
+            }
+            let skipped = self.delimiters();
+            let blank = skipped.iter().any(u8::is_ascii_whitespace);
+            if blank && place != DAY {
+                return Err(NoDate::Form);
+            }
+            delimiters |= !skipped.is_empty();
+            blanks |= blank;
+            end = self.at;
+        }
+        self.at = end;
+        if parts.count == 0 || (timed && delimiters && !blanks) {
+            return Err(NoDate::Form);
+        }
+        if parts.count == SECOND + 1 {
+            (parts.micros, parts.fsp) = self.fraction();
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                parts.offset = Some(self.offset().ok_or(NoDate::Form)?);
+            } else if parts.fsp > 0 {
+                self.delimiters();
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Punctuation and blanks.
+    fn delimiters(&mut self) -> &[u8] {
+        let start = self.at;
+        let is_delimiter = |byte: &&u8| byte.is_ascii_punctuation() || byte.is_ascii_whitespace();
+        self.at += self.bytes[self.at..].iter().take_while(is_delimiter).count();
+        &self.bytes[start..self.at]
     }
 
     /// Microseconds of `.digits`, rounded at the sixth, and how many digits count.

@@ -1,6 +1,6 @@
 //! Functions of numbers, and those that choose among values.
 
-use super::super::arithmetic::division_by_zero;
+use super::super::EvalContext;
 use super::super::compare::{alike, compare};
 use super::super::context::RandomSequence;
 use super::super::convert::{Number, to_bits, to_bytes, to_decimal, to_f64, to_i64};
@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("sqrt", 1, 1, |a| unary(a, "sqrt", |x| (x >= 0.0).then(|| x.sqrt())), double),
     Function::new("exp", 1, 1, |a| unary(a, "exp", |x| Some(x.exp())), double),
     Function::new("ln", 1, 1, |a| unary(a, "ln", |x| (x > 0.0).then(|| x.ln())), double),
-    Function::new("log", 1, 2, logarithm, double),
+    Function::on_demand("log", 1, 2, logarithm, double),
     Function::new("log2", 1, 1, |a| unary(a, "log2", |x| (x > 0.0).then(|| x.log2())), double),
     Function::new("log10", 1, 1, |a| unary(a, "log10", |x| (x > 0.0).then(|| x.log10())), double),
     Function::new("sin", 1, 1, |a| unary(a, "sin", |x| Some(x.sin())), double),
@@ -195,15 +195,16 @@ fn round_double(double: f64, digits: i32, truncate: bool) -> f64 {
 
 fn unary(args: &Arguments<'_, '_>, name: &str, function: impl Fn(f64) -> Option<f64>) -> Result<Value, SqlError> {
     match function(to_f64(&args[0], args.cx)?) {
-        None => {
-            if name.starts_with('l') {
-                args.cx.statement.warn(SqlError::new(crate::error::ER_INVALID_ARGUMENT_FOR_LOGARITHM, &[]))?;
-            }
-            Ok(Value::Null)
-        }
+        None if name.starts_with('l') => no_logarithm(args.cx),
+        None => Ok(Value::Null),
         Some(result) if result.is_finite() => Ok(Value::Double(result)),
         Some(_) => Err(out_of_range(name)),
     }
+}
+
+fn no_logarithm(cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+    cx.statement.warn(SqlError::new(crate::error::ER_INVALID_ARGUMENT_FOR_LOGARITHM, &[]))?;
+    Ok(Value::Null)
 }
 
 fn power(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -211,17 +212,25 @@ fn power(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     if result.is_finite() { Ok(Value::Double(result)) } else { Err(out_of_range("pow")) }
 }
 
-fn logarithm(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let Some(of) = args.get(1) else { return unary(args, "ln", |x| (x > 0.0).then(|| x.ln())) };
-    let (base, of) = (to_f64(&args[0], args.cx)?, to_f64(of, args.cx)?);
-    if base <= 0.0 || of <= 0.0 {
-        args.cx.statement.warn(SqlError::new(crate::error::ER_INVALID_ARGUMENT_FOR_LOGARITHM, &[]))?;
-        return Ok(Value::Null);
+/// LOG(x), LOG(base, x)
+fn logarithm(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
+    let (mut logarithms, count) = ([1.0; 2], args.count());
+    for (at, logarithm) in logarithms.iter_mut().enumerate().take(count) {
+        let value = args.get(at)?;
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        let number = to_f64(&value, args.cx)?;
+        if number <= 0.0 {
+            return no_logarithm(args.cx);
+        }
+        *logarithm = number.ln();
     }
-    if base == 1.0 {
-        return Ok(division_by_zero(args.cx)?.unwrap_or_default());
-    }
-    Ok(Value::Double(of.ln() / base.ln()))
+    Ok(match logarithms {
+        [of, _] if count == 1 => Value::Double(of),
+        [0.0, _] => return no_logarithm(args.cx),
+        [base, of] => Value::Double(of / base),
+    })
 }
 
 fn arc_tangent(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {

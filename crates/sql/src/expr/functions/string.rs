@@ -42,7 +42,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("right", 2, 2, right, first).keeps_collation_of_first().joins().of_text(),
     Function::new("substring_index", 3, 3, substring_index, first).keeps_collation().of_text(),
     Function::new("trim", 1, 1, |a| trim(a, true, true), first).keeps_collation_of_first().joins().of_text(),
-    Function::new("trim_both", 2, 2, |a| trim(a, true, true), first).keeps_collation().of_text(),
+    Function::new("trim_both", 1, 2, |a| trim(a, true, true), first).keeps_collation().of_text(),
     Function::new("trim_leading", 1, 2, |a| trim(a, true, false), first).keeps_collation().of_text(),
     Function::new("trim_trailing", 1, 2, |a| trim(a, false, true), first).keeps_collation().of_text(),
     Function::new("ltrim", 1, 1, |a| trim(a, true, false), first).keeps_collation_of_first().joins().of_text(),
