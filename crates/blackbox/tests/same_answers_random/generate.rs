@@ -361,7 +361,7 @@ impl Table {
     fn aggregate(&self, rng: &mut Rng) -> Tree {
         let templates = [
             "COUNT($x)",
-            "COUNT(DISTINCT $x)",
+            "COUNT(DISTINCT $q)",
             "SUM($i)",
             "SUM($m)",
             "MIN($i)",
