@@ -40,7 +40,7 @@ impl Expr {
         let collation = settle_compared(&[&operand, &low, &high], "between")?;
         let dates = [&operand, &low, &high].into_iter().find_map(constant_date_beside);
         let target = dates.or_else(|| constant_beside(&operand));
-        let [operand, low, high] = [operand, low, high].map(|side| constant_as(side, target.clone()));
+        let [operand, low, high] = [operand, low, high].map(|side| constant_as(side, target));
         Ok(Expr::Between { operand: Box::new(operand), low: Box::new(low), high: Box::new(high), negated, collation })
     }
 
@@ -49,7 +49,7 @@ impl Expr {
         let sides: Vec<&Expr> = std::iter::once(&operand).chain(&list).collect();
         let collation = settle_compared(&sides, " IN ")?;
         let target = constant_beside(&operand);
-        let list = list.into_iter().map(|item| constant_as(item, target.clone())).collect();
+        let list = list.into_iter().map(|item| constant_as(item, target)).collect();
         Ok(Expr::In { operand: Box::new(operand), list, negated, collation })
     }
 
