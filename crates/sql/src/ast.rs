@@ -6,7 +6,7 @@
 use crate::collation::Collation;
 use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, Param, ParamKind, UnaryOp, VariableScope};
 use crate::isolation_level::IsolationLevel;
-use crate::session::KillTarget;
+use crate::session::interrupt::KillTarget;
 use crate::types::ColumnType;
 use crate::value::Value;
 use cohort_binlog::XaId;

@@ -39,6 +39,7 @@ use crate::memory::{LEXEME_BYTES, value_bytes};
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::parse::{self, Parsed, VariableName};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
+use crate::session::xa::XaState;
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionState, StatementResult};
 use crate::stack;
 use crate::types::ResultColumn;
@@ -390,7 +391,7 @@ impl Database {
                 if error.is(ER_LOCK_DEADLOCK) {
                     session.interrupt_ref().watch(None);
                     if let Some(xa) = &mut session.xa {
-                        xa.state = xa::XaState::Lost;
+                        xa.state = XaState::Lost;
                     }
                     return Err(error);
                 }

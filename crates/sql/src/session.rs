@@ -9,18 +9,19 @@
 //! finishes the commit can send the OK itself. Other answers, errors too, wait for what they rest on
 //! ([`SessionState::rests_on`]).
 
+mod diagnostics;
+pub(crate) mod interrupt;
+pub(crate) mod xa;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use cohort_txn::{Isolation, KillHandle, RestsOn, Store, Transaction};
-use parking_lot::Mutex;
+use cohort_txn::{Isolation, RestsOn, Store, Transaction};
 
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::collation::Collation;
-use crate::database::xa::SessionXa;
 use crate::error::SqlError;
 use crate::expr::VariableScope;
 use crate::memory::{self, MemoryUse, ServerMemory};
@@ -28,6 +29,10 @@ use crate::parse::fingerprint::Fingerprint;
 use crate::types::temporal::TimeZone;
 use crate::types::{ResultColumn, ResultType, SqlMode};
 use crate::value::Value;
+use xa::SessionXa;
+
+pub use diagnostics::{Diagnostic, DiagnosticLevel};
+pub use interrupt::{Interrupt, KillTarget};
 
 /// The state of one connection that statements read and change. The server keeps the public fields in
 /// step with its session variables.
@@ -100,134 +105,6 @@ pub(crate) struct OpenTransaction {
     pub(crate) explicit: bool,
     pub(crate) read_only: bool,
     pub(crate) savepoints: Vec<(String, cohort_txn::Savepoint)>,
-}
-
-/// One line of SHOW WARNINGS.
-#[derive(Clone, Debug)]
-pub struct Diagnostic {
-    /// How bad.
-    pub level: DiagnosticLevel,
-    /// Number and message.
-    pub error: SqlError,
-}
-
-/// The level SHOW WARNINGS shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum DiagnosticLevel {
-    Note,
-    Warning,
-    Error,
-}
-
-/// What deadlines count from.
-static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-
-/// Stops what a session is doing, from another thread or after a time.
-#[derive(Default)]
-pub struct Interrupt {
-    killed: AtomicBool,
-    /// When the running statement has taken too long, milliseconds since [`START`]; 0 for never.
-    deadline: AtomicU64,
-    waiting: Mutex<Option<KillHandle>>,
-}
-
-impl Interrupt {
-    /// Ends the running statement with error 1317, or the next one if none runs.
-    pub fn kill(&self) {
-        let waiting = self.waiting.lock();
-        self.killed.store(true, Ordering::SeqCst);
-        if let Some(handle) = &*waiting {
-            handle.kill();
-        }
-    }
-
-    /// Ends the running statement's lock wait as its timeout does; for simulators.
-    pub fn expire_wait(&self) {
-        if let Some(handle) = &*self.waiting.lock() {
-            handle.expire();
-        }
-    }
-
-    /// Whether the running statement waits for a lock.
-    pub fn is_waiting(&self) -> bool {
-        self.waiting.lock().as_ref().is_some_and(KillHandle::is_waiting)
-    }
-
-    /// Whether the lock that the running statement waits for has been granted; for simulators.
-    pub fn is_granted(&self) -> bool {
-        self.waiting.lock().as_ref().is_some_and(KillHandle::is_granted)
-    }
-
-    /// Whether [`Interrupt::kill`] was called since the last reset, or the statement has taken too long.
-    pub fn is_killed(&self) -> bool {
-        self.killed.load(Ordering::Relaxed) || self.is_overdue()
-    }
-
-    /// Whether the statement has taken too long.
-    pub(crate) fn is_overdue(&self) -> bool {
-        let deadline = self.deadline.load(Ordering::Relaxed);
-        deadline != 0 && START.elapsed().as_millis() as u64 >= deadline
-    }
-
-    /// Gives the statement that begins so much time.
-    pub(crate) fn begin_time_limit(&self, limit: Duration) {
-        let deadline = (START.elapsed() + limit).as_millis() as u64;
-        self.deadline.store(deadline.max(1), Ordering::Relaxed);
-    }
-
-    /// The statement has ended; true if it had taken too long.
-    pub(crate) fn end_time_limit(&self) -> bool {
-        if self.deadline.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let overdue = self.is_overdue();
-        let waiting = self.waiting.lock();
-        self.deadline.store(0, Ordering::Relaxed);
-        if let Some(handle) = &*waiting
-            && overdue
-            && !self.killed.load(Ordering::SeqCst)
-        {
-            handle.reset();
-        }
-        overdue
-    }
-
-    /// Ends the lock wait of a statement that has taken too long: such a wait does not look at the time itself.
-    pub fn end_overdue_wait(&self) {
-        if !self.is_overdue() {
-            return;
-        }
-        let waiting = self.waiting.lock();
-        if let Some(handle) = &*waiting
-            && self.is_overdue()
-        {
-            handle.kill();
-        }
-    }
-
-    /// Forgets a kill, at the start of a statement that it was not meant for.
-    pub fn reset(&self) {
-        if !self.killed.load(Ordering::Relaxed) {
-            return;
-        }
-        let waiting = self.waiting.lock();
-        self.killed.store(false, Ordering::SeqCst);
-        if let Some(handle) = &*waiting {
-            handle.reset();
-        }
-    }
-
-    /// From now on a kill ends the waits of `handle`; one that has come in this statement ends the next of them.
-    pub(crate) fn watch(&self, handle: Option<KillHandle>) {
-        let mut waiting = self.waiting.lock();
-        *waiting = handle;
-        if let Some(handle) = &*waiting
-            && self.is_killed()
-        {
-            handle.kill();
-        }
-    }
 }
 
 impl Default for SessionState {
@@ -402,15 +279,6 @@ pub trait Environment {
     fn administer(&self, session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError>;
     /// VERSION()
     fn version(&self) -> String;
-}
-
-/// What a KILL ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KillTarget {
-    /// The running statement.
-    Query,
-    /// The connection too.
-    Connection,
 }
 
 /// Takes a result set. An error (the client is gone, a row is too large) ends the statement.

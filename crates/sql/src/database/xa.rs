@@ -10,7 +10,7 @@
 //! at once (`xa_detach_on_prepare`): any session may decide it, and this one is free.
 
 use cohort_binlog::XaId;
-use cohort_txn::{ActiveXa, CommitError, Transaction, XaError};
+use cohort_txn::{CommitError, Transaction, XaError};
 
 use super::{Database, query_context};
 use crate::ast::{XaJoin, XaStatement};
@@ -23,44 +23,10 @@ use crate::exec::context::{clock_us, push};
 use crate::exec::failure::commit_failed;
 use crate::exec::show::Shown;
 use crate::exec::tree;
+use crate::session::xa::{SessionXa, XaState};
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionState};
 use crate::types::ResultType;
 use crate::value::Value;
-
-/// How far a session's XA transaction is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum XaState {
-    /// Between XA START and XA END.
-    Active,
-    /// Behind XA END.
-    Idle,
-    /// A deadlock took its changes back; XA END has not told yet.
-    Lost,
-    /// It can only be rolled back.
-    RollbackOnly,
-}
-
-impl XaState {
-    fn name(self) -> &'static str {
-        match self {
-            XaState::Active => "ACTIVE",
-            XaState::Idle => "IDLE",
-            XaState::Lost | XaState::RollbackOnly => "ROLLBACK ONLY",
-        }
-    }
-}
-
-/// The XA transaction of a session.
-pub(crate) struct SessionXa {
-    name: ActiveXa,
-    pub(crate) state: XaState,
-}
-
-impl SessionXa {
-    fn is(&self, xid: &XaId) -> bool {
-        self.name.xid() == xid
-    }
-}
 
 fn wrong_state(state: &str) -> SqlError {
     SqlError::new(ER_XAER_RMFAIL, &[&state])
