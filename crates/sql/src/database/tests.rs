@@ -261,6 +261,27 @@ fn a_change_of_one_table_leaves_the_plans_of_others() {
 }
 
 #[test]
+fn versions_of_the_catalog_share_what_did_not_change() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    for number in 0..20 {
+        client.ok(&format!("CREATE TABLE t{number} (id INT)"));
+    }
+    let version = || Arc::clone(&database.catalog.current());
+    let shared = |name: &str| Arc::strong_count(version().table("d", name).expect("it was created"));
+    let before = shared("t7");
+    // A version that copied the list of tables would hold each of them once more.
+    let mut versions = vec![version()];
+    for change in ["CREATE TABLE u (id INT)", "ALTER TABLE t1 ADD KEY (id)", "DROP TABLE t2", "CREATE DATABASE e"] {
+        client.ok(change);
+        versions.push(version());
+    }
+    assert_eq!(shared("t7"), before);
+}
+
+#[test]
 fn a_transaction_that_has_become_too_large_fails_its_statement() {
     let database = Disk::new().open();
     let mut client = Client::new(&database);
