@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::strace::{self, Sync};
-use cohort_blackbox::{Launch, Server};
+use cohort_blackbox::{Launch, Server, wait_until};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -86,13 +86,14 @@ fn now_s() -> Result<f64> {
 /// The counters while they stand still, and since and until when: no sync of the background is under way then, which
 /// the kernel has seen and the server has not counted yet.
 fn at_rest(conn: &mut Conn) -> Result<([f64; 2], Counts)> {
-    loop {
-        let (from, told) = (now_s()?, Counts::told(conn)?);
+    let mut rest = None;
+    wait_until("counters that stand still", || {
+        let (from, counts) = (now_s()?, Counts::told(conn)?);
         thread::sleep(Duration::from_millis(400));
-        if Counts::told(conn)? == told {
-            return Ok(([from, now_s()?], told));
-        }
-    }
+        rest = (Counts::told(conn)? == counts).then_some(([from, now_s()?], counts));
+        Ok(rest.is_some())
+    })?;
+    rest.context("what was waited for")
 }
 
 /// Each commit writes a table of each engine.

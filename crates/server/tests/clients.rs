@@ -222,7 +222,9 @@ fn an_idle_client_is_told_when_its_time_is_over() {
         let row: Option<(String, u64)> = other.query_first("SHOW GLOBAL STATUS LIKE 'Aborted_clients'").unwrap();
         row.unwrap().1
     };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while aborted() == 0 {
+        assert!(std::time::Instant::now() < deadline, "still connected");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     assert!(conn.query_drop("SELECT 1").is_err());
