@@ -415,3 +415,6 @@ impl Walk {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -493,3 +493,6 @@ impl Drop for Transaction {
         self.store.count_end();
     }
 }
+
+#[cfg(test)]
+mod tests;

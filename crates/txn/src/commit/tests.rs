@@ -54,13 +54,17 @@ impl Machine {
         Machine { second: Second::OnDisk, ..Machine::new(seed) }
     }
 
+    pub(crate) fn disk(&self) -> &SimDisk {
+        &self.disk
+    }
+
     /// The machine when power is back.
     fn crash(&self) -> Machine {
         self.restarted(self.disk.crash())
     }
 
     /// The same machine once more, after its server was killed.
-    fn copy(&self) -> Machine {
+    pub(crate) fn copy(&self) -> Machine {
         self.restarted(self.disk.kill_copy())
     }
 
@@ -109,7 +113,7 @@ impl Machine {
         }
     }
 
-    fn engines(&self) -> Result<Vec<Arc<dyn Engine>>, OpenError> {
+    pub(crate) fn engines(&self) -> Result<Vec<Arc<dyn Engine>>, OpenError> {
         let second: Arc<dyn Engine> = match &self.second {
             Second::Memory(engine) => engine.clone(),
             Second::OnDisk => {
@@ -120,7 +124,7 @@ impl Machine {
         Ok(vec![self.first.clone(), second])
     }
 
-    fn recover(&self) -> Result<(Arc<Store>, RecoveryReport), Box<dyn std::error::Error>> {
+    pub(crate) fn recover(&self) -> Result<(Arc<Store>, RecoveryReport), Box<dyn std::error::Error>> {
         self.recover_with(Machine::options(1))
     }
 
@@ -130,9 +134,13 @@ impl Machine {
     }
 
     pub(crate) fn open(&self) -> Arc<Store> {
+        self.open_with(Machine::options(1))
+    }
+
+    pub(crate) fn open_with(&self, options: StoreOptions) -> Arc<Store> {
         let (disk, clock) = (Arc::new(self.disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
         let engines = self.engines().expect("a disk without faults");
-        let opened = Store::open(Machine::options(1), disk, clock, engines, &mut |_| ());
+        let opened = Store::open(options, disk, clock, engines, &mut |_| ());
         opened.expect("a disk without faults").0
     }
 }

@@ -180,6 +180,48 @@ fn killing_ends_a_wait() {
 }
 
 #[test]
+fn a_handle_knows_of_the_wait_and_can_end_it() {
+    let [mut a, mut b] = parties();
+    assert!(a.try_lock("row", Exclusive));
+    let handle = b.held.kill_handle();
+    assert!(!handle.is_waiting() && !handle.is_granted() && !handle.is_killed());
+    // Nothing waits: there is nothing to end, and the next wait is not ended by it.
+    handle.expire();
+    for end in ["expire", "kill", "release"] {
+        handle.reset();
+        let mut waiter = b;
+        let waiting = thread::spawn(move || {
+            let outcome = waiter.lock("row", Exclusive, LONG);
+            (waiter, outcome)
+        });
+        let deadline = Instant::now() + LONG;
+        while !handle.is_waiting() {
+            assert!(!waiting.is_finished() && Instant::now() < deadline, "{end}: it did not wait");
+            thread::yield_now();
+        }
+        assert!(!handle.is_granted() && !handle.is_killed());
+        match end {
+            "expire" => handle.expire(),
+            "kill" => handle.kill(),
+            _ => a.release(),
+        }
+        let (waiter, outcome) = waiting.join().unwrap();
+        b = waiter;
+        let expected = match end {
+            "expire" => Err(LockError::Timeout),
+            "kill" => Err(LockError::Killed),
+            _ => Ok(()),
+        };
+        assert_eq!(outcome, expected, "{end}");
+        assert!(!handle.is_waiting());
+        assert_eq!((handle.is_killed(), handle.is_granted()), (end == "kill", end == "release"));
+    }
+    // Expired and killed were no grants.
+    assert_eq!(LockManager::modes(&b.manager, &b.held).len(), 1);
+    assert!(!a.try_lock("row", Shared));
+}
+
+#[test]
 fn many_threads_on_few_locks_never_hold_one_together() {
     let manager = Arc::new(LockManager::new());
     let inside: Arc<[AtomicU64; 3]> = Arc::default();
