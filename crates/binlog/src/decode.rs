@@ -193,7 +193,7 @@ impl<'a> Event<'a> {
 
 impl<'a> RowsEvent<'a> {
     /// The rows, with the table map of this table. An error ends them.
-    pub fn rows<'t>(&self, table: &'t TableMapEvent) -> impl Iterator<Item = Result<Row, DecodeError>> + use<'a, 't> {
+    pub fn rows(&self, table: &TableMapEvent) -> impl Iterator<Item = Result<Row, DecodeError>> + use<'a> {
         Rows::new(self, table)
     }
 }

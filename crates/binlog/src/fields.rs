@@ -41,6 +41,11 @@ impl<'a> Fields<'a> {
         self.take(len)
     }
 
+    /// What has not been taken yet.
+    pub(super) fn peek(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
     pub(super) fn rest(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         self.at = self.bytes.len();
@@ -72,11 +77,6 @@ impl<'a> Fields<'a> {
     /// A little-endian integer of up to eight bytes.
     pub(super) fn uint_le(&mut self, len: usize) -> Result<u64, DecodeError> {
         Ok(self.take(len)?.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
-    }
-
-    /// A big-endian integer of up to eight bytes.
-    pub(super) fn uint_be(&mut self, len: usize) -> Result<u64, DecodeError> {
-        Ok(self.take(len)?.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
     pub(super) fn lenenc(&mut self) -> Result<u64, DecodeError> {

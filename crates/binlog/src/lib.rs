@@ -43,7 +43,7 @@ mod xa;
 #[cfg(test)]
 mod tests;
 
-pub use cohort_types::FieldType;
+pub use cohort_types::{FieldType, Value};
 pub use decode::{
     DecodeError, DecodedColumn, Event, EventBody, FormatDescription, GtidEvent, QueryEvent, RotateEvent, RowsEvent,
     TableMapEvent,
@@ -55,7 +55,7 @@ pub use layout::{FileStart, ServerIdentity, Stamp, file_header, rotate_event, ro
 pub use position::BinlogPosition;
 pub use query::QueryContext;
 pub use reader::{BinlogReader, ReadError, ReaderOptions, events_of};
-pub use row::{Row, RowValue};
+pub use row::Row;
 pub use table_map::{ColumnMeta, KeyColumn, RowMetadata, TableMap};
 pub use transaction::{EventOptions, EventsMark, TransactionEvents};
 pub use wire::{EventHeader, EventType, FILE_BYTES_MAX, HEADER_BYTES};

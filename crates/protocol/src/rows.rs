@@ -9,7 +9,7 @@ use std::io::Write as _;
 use cohort_types::SqlError;
 use cohort_types::temporal::{DateTime, Time, TimeZone, parse};
 use cohort_types::value::Value;
-use cohort_types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
+use cohort_types::{FieldType, ResultType};
 
 use super::encode::put_length_encoded_bytes;
 
@@ -20,15 +20,18 @@ pub fn encode_text_row(out: &mut Vec<u8>, row: &[Value], types: &[ResultType]) {
     for (value, result_type) in row.iter().zip(types) {
         match value {
             Value::Null => out.push(NULL_TEXT),
-            Value::UInt(0) if result_type.field == FieldType::Year => put_length_encoded_bytes(out, b"0000"),
-            Value::Double(_) | Value::Float(_) if result_type.decimals < NOT_FIXED_DECIMALS => {
-                let mut text = Vec::new();
-                value.write_text(result_type.decimals, &mut text);
-                put_length_encoded_bytes(out, &text);
+            Value::UInt(_) | Value::Double(_) | Value::Float(_) if result_type.shapes_text() => {
+                put_shaped(out, value, result_type);
             }
             value => put_text(out, value),
         }
     }
+}
+
+fn put_shaped(out: &mut Vec<u8>, value: &Value, result_type: &ResultType) {
+    let mut text = Vec::new();
+    result_type.write_text(value, &mut text);
+    put_length_encoded_bytes(out, &text);
 }
 
 /// Appends the payload of a binary row. Values are brought to their column's type; an error means that
@@ -97,8 +100,9 @@ fn put_binary(out: &mut Vec<u8>, value: &Value, result_type: &ResultType) -> Res
             put_datetime(out, datetime(value)?, result_type.field == Date);
         }
         Time | Time2 => put_time(out, time(value)?),
-        Null | Decimal | NewDecimal | Bit | VarChar | VarString | String | TinyBlob | MediumBlob | LongBlob | Blob
-        | Json | Enum | Set | Geometry => put_text(out, value),
+        Bit => put_shaped(out, value, result_type),
+        Null | Decimal | NewDecimal | VarChar | VarString | String | TinyBlob | MediumBlob | LongBlob | Blob | Json
+        | Enum | Set | Geometry => put_text(out, value),
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use cohort_binlog::{BinlogReader, EventBody, ReaderOptions, RowValue, RowsEvent, TableMapEvent};
+use cohort_binlog::{BinlogReader, EventBody, ReaderOptions, RowsEvent, TableMapEvent, Value};
 use cohort_io::FileSystem;
 use cohort_txn::Store;
 
@@ -135,10 +135,10 @@ fn changes(map: &TableMapEvent, rows: &RowsEvent<'_>, changes: &mut Vec<RowChang
     Ok(())
 }
 
-fn image(row: Vec<RowValue>) -> Result<Row> {
+fn image(row: Vec<Value>) -> Result<Row> {
     let text = row.into_iter().map(|value| match value {
-        RowValue::Int(number) => Ok(number.to_string()),
-        RowValue::Bytes(bytes) => Ok(String::from_utf8(bytes)?),
+        Value::Int(number) => Ok(number.to_string()),
+        Value::Bytes(bytes) => Ok(String::from_utf8(bytes.to_vec())?),
         other => bail!("no table here has {other:?}"),
     });
     text.collect()

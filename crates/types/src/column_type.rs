@@ -1,276 +1,441 @@
-//! The declared types of columns.
+//! The declared types of columns: one family of types is one file with every face of it.
+//!
+//! Outline: [`ColumnType`] is the declared type, `Faces` what each family must have: how a definition names it, what
+//! it stores, how it compares, what clients learn of it, and its bytes in rows, keys and the binlog. `families!` at the
+//! end lists the families. A new type is a file with its faces and a line there; a face that is missing does not
+//! compile. Other crates ask by methods, and know no family.
+
+mod binary;
+mod bit;
+mod date;
+mod datetime;
+mod decimal;
+mod integer;
+mod real;
+mod string;
+mod time;
+mod year;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::collation::Collation;
-use crate::decimal::Decimal;
-use crate::temporal::{Date, Time, Timestamp};
-use crate::value::Value;
+use crate::error::{ER_M_BIGGER_THAN_D, ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, SqlError};
+use crate::store::StoreContext;
+use crate::{FieldType, ResultType, Value};
 
-/// Width of an integer column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum IntWidth {
-    /// 1 byte.
-    Tiny,
-    /// 2 bytes.
-    Small,
-    /// 3 bytes.
-    Medium,
-    /// 4 bytes.
-    Int,
-    /// 8 bytes.
-    Big,
+pub use binary::{BinaryType, BlobType, VarBinaryType};
+pub use bit::BitType;
+pub use date::DateType;
+pub use datetime::{DateTimeType, TimestampType};
+pub use decimal::DecimalType;
+pub use integer::{IntType, IntWidth};
+pub use real::{DoubleType, FloatType, ordered_f64};
+pub use string::{CharType, LobSize, TextType, VarCharType};
+pub use time::TimeType;
+pub use year::YearType;
+
+pub(crate) use bit::write_bytes as write_bits;
+
+/// What follows the name of a type in a definition, as the parser reads it.
+pub trait TypeWords {
+    /// The column's name, for messages.
+    fn column(&self) -> &str;
+    /// Takes the next words if they are these.
+    fn takes(&mut self, words: &str) -> bool;
+    /// Takes `(n)` or `(n,m)`, if it is there.
+    fn numbers(&mut self) -> Result<(Option<u64>, Option<u64>), SqlError>;
+    /// Takes `(n)`, if it is there.
+    fn number(&mut self) -> Result<Option<u64>, SqlError>;
+    /// The syntax error that the next word is.
+    fn unexpected(&self) -> SqlError;
 }
 
-/// Which of the four sizes of TEXT or BLOB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum LobSize {
-    /// Up to 255 bytes.
-    Tiny,
-    /// Up to 65535 bytes.
-    Normal,
-    /// Up to 16 MiB - 1.
-    Medium,
-    /// Up to 4 GiB - 1.
-    Long,
-}
-
-/// The declared type of a column. Lengths of CHAR and VARCHAR are characters, of BINARY and VARBINARY
-/// bytes; `fsp` is the number of fractional digits of seconds, 0 to 6.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ColumnType {
-    /// TINYINT to BIGINT; BOOL is TINYINT(1).
-    Int {
-        /// Bytes.
-        width: IntWidth,
-        /// UNSIGNED.
-        unsigned: bool,
-        /// The display width that was declared, if any.
-        display_width: Option<u8>,
-    },
-    /// DECIMAL(precision, scale).
-    Decimal {
-        /// All digits, 1 to 65.
-        precision: u8,
-        /// Digits behind the point, 0 to 30.
-        scale: u8,
-        /// UNSIGNED.
-        unsigned: bool,
-    },
-    /// FLOAT.
-    Float {
-        /// UNSIGNED.
-        unsigned: bool,
-        /// (M,D), if declared.
-        digits: Option<(u8, u8)>,
-    },
-    /// DOUBLE.
-    Double {
-        /// UNSIGNED.
-        unsigned: bool,
-        /// (M,D), if declared.
-        digits: Option<(u8, u8)>,
-    },
-    /// CHAR(chars); stored without trailing spaces.
-    Char {
-        /// Characters, 0 to 255.
-        chars: u16,
-        /// How it compares.
-        collation: Collation,
-    },
-    /// VARCHAR(chars).
-    VarChar {
-        /// Characters.
-        chars: u16,
-        /// How it compares.
-        collation: Collation,
-    },
-    /// TINYTEXT to LONGTEXT.
-    Text {
-        /// Which one.
-        size: LobSize,
-        /// How it compares.
-        collation: Collation,
-    },
-    /// BINARY(bytes); shorter values are filled with zero bytes.
-    Binary {
-        /// Bytes, 0 to 255.
-        bytes: u16,
-    },
-    /// VARBINARY(bytes).
-    VarBinary {
-        /// Bytes.
-        bytes: u16,
-    },
-    /// TINYBLOB to LONGBLOB.
-    Blob {
-        /// Which one.
-        size: LobSize,
-    },
-    /// DATE.
+/// How values of a column compare with constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// As integers.
+    Integer,
+    /// As numbers.
+    Number,
+    /// As characters.
+    Characters(Collation),
+    /// As bytes.
+    Bytes,
+    /// As a date, with or without a time of day.
     Date,
-    /// DATETIME(fsp).
-    DateTime {
-        /// Fractional digits.
-        fsp: u8,
-    },
-    /// TIMESTAMP(fsp).
-    Timestamp {
-        /// Fractional digits.
-        fsp: u8,
-    },
-    /// TIME(fsp).
-    Time {
-        /// Fractional digits.
-        fsp: u8,
-    },
-    /// YEAR.
-    Year,
+    /// As a point in time.
+    Timestamp,
+    /// As a time of day or a span.
+    Time,
 }
 
-impl IntWidth {
-    /// Bytes of a value.
-    pub fn bytes(self) -> usize {
-        match self {
-            IntWidth::Tiny => 1,
-            IntWidth::Small => 2,
-            IntWidth::Medium => 3,
-            IntWidth::Int => 4,
-            IntWidth::Big => 8,
-        }
-    }
+/// How large the values of a type are, as information_schema has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Sizes {
+    pub chars: Option<u64>,
+    pub bytes: Option<u64>,
+    pub precision: Option<u64>,
+    pub scale: Option<u64>,
+    pub fsp: Option<u64>,
+}
 
-    /// The least and the greatest value.
-    pub fn range(self, unsigned: bool) -> (i128, i128) {
-        let bits = 8 * self.bytes() as u32;
-        if unsigned { (0, (1 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) }
-    }
+/// What is known of a type without a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// The name without lengths, as information_schema's DATA_TYPE has it.
+    pub data_type: &'static str,
+    /// For information_schema.
+    pub sizes: Sizes,
+    /// Most bytes of a string's value; 0 for other types.
+    pub max_bytes: u64,
+    /// TEXT and BLOB: a key can only hold a prefix.
+    pub is_lob: bool,
+    /// UNSIGNED, whether or not it was written.
+    pub unsigned: bool,
+    /// Fractional digits, where CURRENT_TIMESTAMP may be the default.
+    pub clock_digits: Option<u8>,
+    /// The largest value of an AUTO_INCREMENT column, where there may be one.
+    pub counter_max: Option<u64>,
+    /// In the binlog's table maps: the type, and its metadata with their length.
+    pub binlog: (FieldType, [u8; 2], usize),
+}
+
+/// What a key gives back of the value it was made from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FromKey {
+    /// All of it.
+    Value(Value),
+    /// Its place in the order only.
+    Order,
+    /// These bytes are no key of the type.
+    Damaged,
+}
+
+/// What every family of types has.
+trait Faces: Copy {
+    /// The type of this name; `None` if it is another family's.
+    fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError>;
+    /// The type as SHOW CREATE TABLE writes it, without the collation.
+    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+    /// See there.
+    fn facts(self) -> Facts;
+    /// See there.
+    fn kind(self) -> Kind;
+    /// The same type for characters of a collation; under [`Collation::Binary`], that of as many bytes.
+    fn under(self, collation: Collation) -> ColumnType;
+    /// What stands in for a missing default.
+    fn implicit_default(self) -> Value;
+    /// How a default is written; `None` for the value's text in quotes.
+    fn default_literal(self, value: &Value) -> Option<String>;
+
+    /// Converts a value that is not NULL into one of the column, or rejects it.
+    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError>;
+
+    /// What clients learn of a column.
+    fn result_type(self) -> ResultType;
+
+    /// Bytes of a value in a row that `row` starts with (which may be more than there are); `None` if its length is
+    /// not there.
+    fn row_len(self, row: &[u8]) -> Option<usize>;
+    /// Appends a value; false (and nothing but garbage) if it is none of the type.
+    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool;
+    /// The value whose [`Faces::row_len`] bytes these are; `None` if they are none of the type.
+    fn read_row(self, bytes: &[u8]) -> Option<Value>;
+    /// The type of a column of a table map, its strings being bytes; `None` if it is another family's.
+    fn from_binlog(field: FieldType, meta: [u8; 2], unsigned: bool) -> Option<ColumnType>;
+
+    /// Bytes of a value in a key; `None` for strings, which end by themselves.
+    fn key_bytes(self) -> Option<usize>;
+    /// Appends bytes whose order is that of the values, of a string's first characters if there is a prefix; false
+    /// if it is no value of the type.
+    fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool;
+    /// The value of a whole key.
+    fn read_key(self, bytes: &[u8]) -> FromKey;
+}
+
+/// Makes the enum of the types, `face!`, which calls a face of a type's family, and what asks each family in turn.
+macro_rules! families {
+    (
+        $($(#[$doc:meta])* $variant:ident($family:ident),)*
+        ; $($(#[$unit_doc:meta])* $unit:ident: $unit_family:ident,)*
+    ) => {
+        /// The declared type of a column.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum ColumnType {
+            $($(#[$doc])* $variant($family),)*
+            $($(#[$unit_doc])* $unit,)*
+        }
+
+        $(impl From<$family> for ColumnType {
+            fn from(family: $family) -> ColumnType {
+                ColumnType::$variant(family)
+            }
+        })*
+
+        macro_rules! face {
+            ($type:expr, $of:ident => $call:expr) => {
+                match $type {
+                    $(ColumnType::$variant($of) => $call,)*
+                    $(ColumnType::$unit => { let $of = $unit_family; $call })*
+                }
+            };
+        }
+
+        impl ColumnType {
+            /// The type that a definition names; `None` if there is none of this name, which is in capitals.
+            pub fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
+                $(if let Some(found) = $family::parse(name, words)? { return Ok(Some(found)); })*
+                $(if let Some(found) = $unit_family::parse(name, words)? { return Ok(Some(found)); })*
+                Ok(None)
+            }
+
+            /// The type whose row values are those of a column of a table map; strings are bytes, without padding.
+            pub fn from_binlog(field: FieldType, meta: [u8; 2], unsigned: bool) -> Option<ColumnType> {
+                $(if let Some(found) = $family::from_binlog(field, meta, unsigned) { return Some(found); })*
+                $(if let Some(found) = $unit_family::from_binlog(field, meta, unsigned) { return Some(found); })*
+                None
+            }
+        }
+    };
+}
+
+families! {
+    /// TINYINT to BIGINT; BOOL is TINYINT(1).
+    Int(IntType),
+    /// BIT(bits).
+    Bit(BitType),
+    /// DECIMAL(precision, scale).
+    Decimal(DecimalType),
+    /// FLOAT.
+    Float(FloatType),
+    /// DOUBLE.
+    Double(DoubleType),
+    /// VARCHAR(chars).
+    VarChar(VarCharType),
+    /// CHAR(chars); stored without trailing spaces.
+    Char(CharType),
+    /// TINYTEXT to LONGTEXT.
+    Text(TextType),
+    /// BINARY(bytes); shorter values are filled with zero bytes.
+    Binary(BinaryType),
+    /// VARBINARY(bytes).
+    VarBinary(VarBinaryType),
+    /// TINYBLOB to LONGBLOB.
+    Blob(BlobType),
+    /// DATETIME(fsp).
+    DateTime(DateTimeType),
+    /// TIMESTAMP(fsp).
+    Timestamp(TimestampType),
+    /// TIME(fsp).
+    Time(TimeType),
+    ;
+    /// DATE.
+    Date: DateType,
+    /// YEAR.
+    Year: YearType,
 }
 
 impl ColumnType {
-    /// The collation of a string type, `None` for numbers and times; binary strings have
-    /// [`Collation::Binary`].
+    /// What is known without a value.
+    pub fn facts(&self) -> Facts {
+        face!(*self, of => of.facts())
+    }
+
+    /// How values compare.
+    pub fn kind(&self) -> Kind {
+        face!(*self, of => of.kind())
+    }
+
+    /// The collation of a string type, `None` for numbers and times; binary strings have [`Collation::Binary`].
     pub fn collation(&self) -> Option<Collation> {
-        match self {
-            ColumnType::Char { collation, .. }
-            | ColumnType::VarChar { collation, .. }
-            | ColumnType::Text { collation, .. } => Some(*collation),
-            ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => {
-                Some(Collation::Binary)
-            }
-            _ => None,
+        match self.kind() {
+            Kind::Characters(collation) => Some(collation),
+            Kind::Bytes => Some(Collation::Binary),
+            Kind::Integer | Kind::Number | Kind::Date | Kind::Timestamp | Kind::Time => None,
         }
     }
 
-    /// Most bytes of a string's value; 0 for other types.
-    pub fn max_bytes(&self) -> u64 {
-        match self {
-            ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => u64::from(*chars) * 4,
-            ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => u64::from(*bytes),
-            ColumnType::Text { size, .. } | ColumnType::Blob { size } => size.max_bytes(),
-            _ => 0,
-        }
-    }
-
-    /// Whether this is a TEXT or BLOB type, which a key can only hold a prefix of.
-    pub fn is_lob(&self) -> bool {
-        matches!(self, ColumnType::Text { .. } | ColumnType::Blob { .. })
-    }
-
-    /// Whether values of this type are numbers.
-    pub fn is_number(&self) -> bool {
-        use ColumnType::{Decimal, Double, Float, Int, Year};
-        matches!(self, Int { .. } | Decimal { .. } | Float { .. } | Double { .. } | Year)
-    }
-
-    /// Whether an AUTO_INCREMENT column may have this type.
-    pub fn is_integer(&self) -> bool {
-        matches!(self, ColumnType::Int { .. })
+    /// The same type for characters of a collation; under [`Collation::Binary`], that of as many bytes. Types that hold
+    /// no characters stay as they are.
+    pub fn under(&self, collation: Collation) -> ColumnType {
+        face!(*self, of => of.under(collation))
     }
 
     /// What a column that has no default and must not be NULL gets in a statement that is not strict.
     pub fn implicit_default(&self) -> Value {
-        match self {
-            ColumnType::Int { unsigned: true, .. } | ColumnType::Year => Value::UInt(0),
-            ColumnType::Int { unsigned: false, .. } => Value::Int(0),
-            ColumnType::Decimal { scale, .. } => Value::Decimal(Decimal::new(0, *scale)),
-            ColumnType::Float { .. } => Value::Float(0.0),
-            ColumnType::Double { .. } => Value::Double(0.0),
-            ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => Value::text(""),
-            ColumnType::Binary { bytes } => Value::bytes(vec![0; usize::from(*bytes)]),
-            ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => Value::bytes(Vec::new()),
-            ColumnType::Date => Value::Date(Date::ZERO),
-            ColumnType::DateTime { fsp } => Value::DateTime(Date::ZERO.at_midnight().with_fsp(*fsp)),
-            ColumnType::Timestamp { fsp } => Value::Timestamp(Timestamp { micros: 0, fsp: *fsp }),
-            ColumnType::Time { fsp } => Value::Time(Time { micros: 0, fsp: *fsp }),
+        face!(*self, of => of.implicit_default())
+    }
+
+    /// How a definition writes a default; `None` for the value's text in quotes.
+    pub fn default_literal(&self, value: &Value) -> Option<String> {
+        face!(*self, of => of.default_literal(value))
+    }
+
+    /// Whether a value is one of the column as it is. False says nothing: only the commonest case is looked at.
+    pub fn holds(&self, value: &Value) -> bool {
+        match (self, value) {
+            (ColumnType::Int(int), Value::Int(number)) => int.holds(*number),
+            _ => false,
         }
     }
 
-    /// The name without lengths, as information_schema's DATA_TYPE has it.
-    pub fn data_type(&self) -> &'static str {
-        match self {
-            ColumnType::Int { width, .. } => match width {
-                IntWidth::Tiny => "tinyint",
-                IntWidth::Small => "smallint",
-                IntWidth::Medium => "mediumint",
-                IntWidth::Int => "int",
-                IntWidth::Big => "bigint",
-            },
-            ColumnType::Decimal { .. } => "decimal",
-            ColumnType::Float { .. } => "float",
-            ColumnType::Double { .. } => "double",
-            ColumnType::Char { .. } => "char",
-            ColumnType::VarChar { .. } => "varchar",
-            ColumnType::Text { size, .. } => match size {
-                LobSize::Tiny => "tinytext",
-                LobSize::Normal => "text",
-                LobSize::Medium => "mediumtext",
-                LobSize::Long => "longtext",
-            },
-            ColumnType::Binary { .. } => "binary",
-            ColumnType::VarBinary { .. } => "varbinary",
-            ColumnType::Blob { size } => match size {
-                LobSize::Tiny => "tinyblob",
-                LobSize::Normal => "blob",
-                LobSize::Medium => "mediumblob",
-                LobSize::Long => "longblob",
-            },
-            ColumnType::Date => "date",
-            ColumnType::DateTime { .. } => "datetime",
-            ColumnType::Timestamp { .. } => "timestamp",
-            ColumnType::Time { .. } => "time",
-            ColumnType::Year => "year",
+    /// Converts `value` into one that the column holds (NULL stays NULL: whether the column takes it is the caller's
+    /// check, error 1048). In strict mode a value that does not fit is error 1264, 1265, 1292, 1366 or 1406, else the
+    /// nearest value is stored with that warning.
+    pub fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+        if value.is_null() || self.holds(&value) {
+            return Ok(value);
         }
+        face!(*self, of => of.store(value, cx))
+    }
+
+    /// The type of a result column.
+    pub fn result_type(&self, nullable: bool) -> ResultType {
+        face!(*self, of => of.result_type()).nullable(nullable)
+    }
+
+    /// Bytes of the value that `row` starts with (which may be more than there are); `None` if its length is not
+    /// there.
+    pub fn row_len(&self, row: &[u8]) -> Option<usize> {
+        face!(*self, of => of.row_len(row))
+    }
+
+    /// Appends a value as rows hold it; false (with nothing but garbage appended) if it is none of the type.
+    pub fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
+        face!(*self, of => of.write_row(value, row))
+    }
+
+    /// The value of [`ColumnType::row_len`] bytes; `None` if they are none of the type.
+    pub fn read_row(&self, bytes: &[u8]) -> Option<Value> {
+        face!(*self, of => of.read_row(bytes))
+    }
+
+    /// Bytes of a value in a key; `None` for strings, whose collation knows where they end.
+    pub fn key_bytes(&self) -> Option<usize> {
+        face!(*self, of => of.key_bytes())
+    }
+
+    /// Appends bytes whose order is that of the values, of a string's first characters (bytes of binary ones) if there
+    /// is a prefix; false if it is no value of the type.
+    pub fn write_key(&self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+        face!(*self, of => of.write_key(value, prefix, key))
+    }
+
+    /// The value of a whole key.
+    pub fn read_key(&self, bytes: &[u8]) -> FromKey {
+        face!(*self, of => of.read_key(bytes))
     }
 }
 
 /// The type as SHOW CREATE TABLE and SHOW COLUMNS write it, without the collation.
 impl fmt::Display for ColumnType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.data_type())?;
-        match self {
-            // MySQL 8.0 shows no other display widths.
-            ColumnType::Int { width: IntWidth::Tiny, unsigned: false, display_width: Some(1) } => f.write_str("(1)")?,
-            ColumnType::Decimal { precision, scale, .. } => write!(f, "({precision},{scale})")?,
-            ColumnType::Float { digits: Some((m, d)), .. } | ColumnType::Double { digits: Some((m, d)), .. } => {
-                write!(f, "({m},{d})")?;
-            }
-            ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => write!(f, "({chars})")?,
-            ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => write!(f, "({bytes})")?,
-            ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } | ColumnType::Time { fsp } if *fsp > 0 => {
-                write!(f, "({fsp})")?;
-            }
-            _ => {}
-        }
-        let unsigned = matches!(
-            self,
-            ColumnType::Int { unsigned: true, .. }
-                | ColumnType::Decimal { unsigned: true, .. }
-                | ColumnType::Float { unsigned: true, .. }
-                | ColumnType::Double { unsigned: true, .. }
-        );
-        if unsigned { f.write_str(" unsigned") } else { Ok(()) }
+        face!(*self, of => of.show(f))
     }
 }
+
+impl Sizes {
+    fn number(precision: u64, scale: Option<u64>) -> Sizes {
+        Sizes { precision: Some(precision), scale, ..Sizes::default() }
+    }
+
+    fn string(chars: u64, bytes: u64) -> Sizes {
+        Sizes { chars: Some(chars), bytes: Some(bytes), ..Sizes::default() }
+    }
+
+    fn moment(fsp: u8) -> Sizes {
+        Sizes { fsp: Some(fsp.into()), ..Sizes::default() }
+    }
+}
+
+impl Facts {
+    /// Of a number, date or time without specialities.
+    fn scalar(data_type: &'static str, sizes: Sizes, binlog: (FieldType, &[u8])) -> Facts {
+        let mut meta = [0; 2];
+        meta[..binlog.1.len()].copy_from_slice(binlog.1);
+        Facts {
+            data_type,
+            sizes,
+            max_bytes: 0,
+            is_lob: false,
+            unsigned: false,
+            clock_digits: None,
+            counter_max: None,
+            binlog: (binlog.0, meta, binlog.1.len()),
+        }
+    }
+}
+
+impl FromKey {
+    fn of(value: Option<Value>) -> FromKey {
+        value.map_or(FromKey::Damaged, FromKey::Value)
+    }
+}
+
+/// `UNSIGNED` or `SIGNED`, any number of times.
+fn signedness(words: &mut dyn TypeWords) -> Result<bool, SqlError> {
+    let mut unsigned = false;
+    loop {
+        if words.takes("UNSIGNED") {
+            unsigned = true;
+        } else if words.takes("ZEROFILL") {
+            return Err(SqlError::unsupported("ZEROFILL"));
+        } else if !words.takes("SIGNED") {
+            return Ok(unsigned);
+        }
+    }
+}
+
+/// `(precision[, scale])`
+fn digits(words: &mut dyn TypeWords) -> Result<(Option<u8>, Option<u8>), SqlError> {
+    let (precision, scale) = words.numbers()?;
+    if let Some(precision @ 256..) = precision {
+        return Err(SqlError::new(ER_TOO_BIG_PRECISION, &[&precision, &words.column(), &255]));
+    }
+    match scale {
+        Some(scale @ 31..) => Err(SqlError::new(ER_TOO_BIG_SCALE, &[&scale, &words.column(), &30])),
+        scale if scale > precision => Err(SqlError::new(ER_M_BIGGER_THAN_D, &[&words.column()])),
+        scale => Ok((precision.map(|precision| precision as u8), scale.map(|scale| scale as u8))),
+    }
+}
+
+/// `(fsp)`
+fn fsp(words: &mut dyn TypeWords) -> Result<u8, SqlError> {
+    match words.number()? {
+        None => Ok(0),
+        Some(fsp @ 0..=6) => Ok(fsp as u8),
+        Some(fsp) => Err(SqlError::new(ER_TOO_BIG_PRECISION, &[&fsp, &words.column(), &6])),
+    }
+}
+
+/// `(length)`, which may be missing if there is a default.
+fn length(words: &mut dyn TypeWords, max: u16, default: Option<u16>) -> Result<u16, SqlError> {
+    match words.number()? {
+        None => default.ok_or_else(|| words.unexpected()),
+        Some(length) => u16::try_from(length)
+            .ok()
+            .filter(|length| *length <= max)
+            .ok_or_else(|| SqlError::new(ER_TOO_BIG_FIELDLENGTH, &[&words.column(), &max])),
+    }
+}
+
+/// A little-endian number of up to 8 bytes.
+fn read_le(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// A big-endian number of up to 8 bytes.
+fn read_be(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// The low `len` bytes, big-endian.
+fn write_be(value: u64, len: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(&value.to_be_bytes()[8 - len..]);
+}
+
+#[cfg(test)]
+mod tests;

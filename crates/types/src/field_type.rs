@@ -1,5 +1,7 @@
 //! MySQL's codes of types, as packets and the binlog carry them.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 macro_rules! field_types {
     ($($(#[$doc:meta])* $name:ident = $code:literal,)*) => {
         /// The codes, under MySQL's names.

@@ -1,32 +1,30 @@
 //! What SQL values are: their types, their order, their text and their bytes.
 //!
 //! Outline: [`Value`] is one value, [`ColumnType`] what a column can hold, [`ResultType`] what a client learns of a
-//! result. [`store()`] converts a value into one that a column holds, under the rules of the [`SqlMode`]; [`decimal`]
-//! and [`temporal`] are the exact arithmetic below, [`scalar`] the bytes of what is no string, [`collation`] how
-//! strings compare. [`error`] is the one table of MySQL's errors.
+//! result. [`column_type`] has a file for each family of types, with every face of it; [`decimal`] and [`temporal`] are
+//! the exact arithmetic below, [`collation`] how strings compare. [`error`] is the one table of MySQL's errors.
 //!
 //! Not here: expressions, rows, keys and tables (`cohort-sql`), packets (`cohort-protocol`).
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod collation;
-mod column_type;
+pub mod column_type;
 pub mod decimal;
 pub mod error;
 mod field_type;
 pub mod number_text;
 pub mod result_type;
-pub mod scalar;
 pub mod sql_mode;
 pub mod store;
 pub mod temporal;
 pub mod value;
 
 pub use collation::Collation;
-pub use column_type::{ColumnType, IntWidth, LobSize};
+pub use column_type::{ColumnType, IntType, IntWidth, Kind};
 pub use error::SqlError;
 pub use field_type::{Family, FieldType};
 pub use result_type::{NOT_FIXED_DECIMALS, ResultColumn, ResultType};
 pub use sql_mode::SqlMode;
-pub use store::{Loss, StoreContext, store};
+pub use store::{Loss, StoreContext};
 pub use value::Value;

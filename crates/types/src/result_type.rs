@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::decimal::{MAX_PRECISION, MAX_SCALE};
-use super::{ColumnType, Family, FieldType, IntWidth, LobSize};
+use super::{Family, FieldType};
 use crate::collation::Collation;
+use crate::column_type::write_bits;
 use crate::value::Value;
 
 /// [`ResultType::decimals`] of numbers without a fixed number of digits.
@@ -29,7 +30,7 @@ pub struct ResultType {
 }
 
 impl ResultType {
-    fn number(field: FieldType, length: u32, decimals: u8, unsigned: bool) -> ResultType {
+    pub(crate) fn number(field: FieldType, length: u32, decimals: u8, unsigned: bool) -> ResultType {
         ResultType { field, length, decimals, unsigned, nullable: true, collation: Collation::Binary }
     }
 
@@ -81,6 +82,14 @@ impl ResultType {
         Self::number(FieldType::Null, 0, 0, false)
     }
 
+    /// The type of such a value that is no column's: of bits the number.
+    pub fn computed(self) -> ResultType {
+        match self.field {
+            FieldType::Bit => ResultType { field: FieldType::LongLong, ..self },
+            _ => self,
+        }
+    }
+
     /// The same type, with or without NULL.
     pub fn nullable(self, nullable: bool) -> ResultType {
         ResultType { nullable, ..self }
@@ -98,65 +107,6 @@ impl ResultType {
             _ => self,
         };
         same.nullable(self.nullable)
-    }
-
-    /// The type of a column.
-    pub fn of_column(column_type: &ColumnType, nullable: bool) -> ResultType {
-        let base = match column_type {
-            ColumnType::Int { width, unsigned, display_width } => {
-                let (field, signed_len, unsigned_len) = match width {
-                    IntWidth::Tiny => (FieldType::Tiny, 4, 3),
-                    IntWidth::Small => (FieldType::Short, 6, 5),
-                    IntWidth::Medium => (FieldType::Int24, 9, 8),
-                    IntWidth::Int => (FieldType::Long, 11, 10),
-                    IntWidth::Big => (FieldType::LongLong, 20, 20),
-                };
-                let length = display_width.map_or(if *unsigned { unsigned_len } else { signed_len }, u32::from);
-                Self::number(field, length, 0, *unsigned)
-            }
-            ColumnType::Decimal { precision, scale, unsigned } => {
-                let length = u32::from(*precision) + u32::from(*scale > 0) + u32::from(!unsigned);
-                Self::number(FieldType::NewDecimal, length, *scale, *unsigned)
-            }
-            ColumnType::Float { unsigned, digits } => {
-                let (length, decimals) = digits.map_or((12, NOT_FIXED_DECIMALS), |(m, d)| (u32::from(m), d));
-                Self::number(FieldType::Float, length, decimals, *unsigned)
-            }
-            ColumnType::Double { unsigned, digits } => {
-                let (length, decimals) = digits.map_or((22, NOT_FIXED_DECIMALS), |(m, d)| (u32::from(m), d));
-                Self::number(FieldType::Double, length, decimals, *unsigned)
-            }
-            ColumnType::Char { chars, collation } => {
-                ResultType { field: FieldType::String, decimals: 0, ..Self::string(u32::from(*chars), *collation) }
-            }
-            ColumnType::VarChar { chars, collation } => {
-                ResultType { decimals: 0, ..Self::string(u32::from(*chars), *collation) }
-            }
-            ColumnType::Binary { bytes } => ResultType {
-                field: FieldType::String,
-                decimals: 0,
-                ..Self::string(u32::from(*bytes), Collation::Binary)
-            },
-            ColumnType::VarBinary { bytes } => {
-                ResultType { decimals: 0, ..Self::string(u32::from(*bytes), Collation::Binary) }
-            }
-            ColumnType::Text { size, collation } => ResultType {
-                field: FieldType::Blob,
-                decimals: 0,
-                ..Self::string(u32::try_from(size.max_bytes()).unwrap_or(u32::MAX) / 4, *collation)
-            },
-            ColumnType::Blob { size } => ResultType {
-                field: FieldType::Blob,
-                decimals: 0,
-                ..Self::string(u32::try_from(size.max_bytes()).unwrap_or(u32::MAX), Collation::Binary)
-            },
-            ColumnType::Date => Self::temporal(FieldType::Date, 0),
-            ColumnType::DateTime { fsp } => Self::temporal(FieldType::DateTime, *fsp),
-            ColumnType::Timestamp { fsp } => Self::temporal(FieldType::Timestamp, *fsp),
-            ColumnType::Time { fsp } => Self::temporal(FieldType::Time, *fsp),
-            ColumnType::Year => Self::number(FieldType::Year, 4, 0, true),
-        };
-        base.nullable(nullable)
     }
 
     /// The type that just holds `value`.
@@ -180,6 +130,25 @@ impl ResultType {
             Value::Time(value) => Self::temporal(FieldType::Time, value.fsp),
         };
         base.nullable(false)
+    }
+
+    /// Whether the type has a say in the text of its values, beside their kind.
+    pub fn shapes_text(&self) -> bool {
+        match self.field.family() {
+            Family::Real => self.decimals < NOT_FIXED_DECIMALS,
+            Family::Integer => matches!(self.field, FieldType::Year | FieldType::Bit),
+            Family::Null | Family::Decimal | Family::Temporal | Family::String => false,
+        }
+    }
+
+    /// Appends the text of a value as a column of this type shows it: a double with its digits, a year with four, of
+    /// bits the bytes.
+    pub fn write_text(&self, value: &Value, out: &mut Vec<u8>) {
+        match (self.field, value) {
+            (FieldType::Year, Value::UInt(year)) => out.extend_from_slice(format!("{year:04}").as_bytes()),
+            (FieldType::Bit, Value::UInt(number)) => write_bits(*number, self.length, out),
+            _ => value.write_text(self.decimals, out),
+        }
     }
 
     /// Which family the values are of.
@@ -237,7 +206,7 @@ impl ResultType {
             (_, Family::String) => ResultType { length: self.length.max(other.length), ..other },
             _ => Self::string(self.length.max(other.length), Collation::DEFAULT),
         };
-        joined.nullable(nullable)
+        joined.computed().nullable(nullable)
     }
 
     /// Whether a FLOAT has all the digits that a value of this type may have.
@@ -306,23 +275,6 @@ impl ResultColumn {
             unique_key: false,
             multiple_key: false,
             auto_increment: false,
-        }
-    }
-}
-
-impl LobSize {
-    /// Most bytes of a value.
-    pub fn max_bytes(self) -> u64 {
-        (1 << (8 * self.length_bytes())) - 1
-    }
-
-    /// Bytes of the length in a row image.
-    pub fn length_bytes(self) -> usize {
-        match self {
-            LobSize::Tiny => 1,
-            LobSize::Normal => 2,
-            LobSize::Medium => 3,
-            LobSize::Long => 4,
         }
     }
 }

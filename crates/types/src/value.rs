@@ -8,7 +8,7 @@
 //! it into a [`Value::DateTime`] of the session's time zone.
 //!
 //! Not here: comparison of unlike values and implicit conversion (`cohort-sql`), conversion into a
-//! column ([`mod@crate::store`]).
+//! column ([`crate::column_type`]).
 
 mod stored;
 mod text;

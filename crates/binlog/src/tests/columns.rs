@@ -1,13 +1,16 @@
 //! Every column type of the server, with values at its edges.
 
-use super::super::{ColumnMeta, RowValue};
+use cohort_types::decimal::Decimal;
+use cohort_types::temporal::{Date, DateTime, SECOND_US, Timestamp};
+
+use super::super::{ColumnMeta, Value};
 use super::column;
 
 /// A value as bytes of a row image, as our reader gives it, and as `mariadb-binlog -vv` prints it.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub(super) image: Vec<u8>,
-    pub(super) value: RowValue,
+    pub(super) value: Value,
     pub(super) printed: String,
 }
 
@@ -18,7 +21,7 @@ pub(super) struct Sample {
     pub(super) cells: Vec<Cell>,
 }
 
-fn cell(image: impl Into<Vec<u8>>, value: RowValue, printed: impl Into<String>) -> Cell {
+fn cell(image: impl Into<Vec<u8>>, value: Value, printed: impl Into<String>) -> Cell {
     Cell { image: image.into(), value, printed: printed.into() }
 }
 
@@ -32,11 +35,11 @@ pub(super) fn samples() -> Vec<Sample> {
     samples.extend([decimal(20, 6), decimal(10, 0), decimal(65, 30), decimal(5, 5), decimal(18, 9)]);
     samples.push(Sample {
         column: column("float", 4, &[4]),
-        cells: [0.0f32, -1.5, 3.25].map(|v| cell(v.to_le_bytes(), RowValue::Float(v), format!("{v}"))).to_vec(),
+        cells: [0.0f32, -1.5, 3.25].map(|v| cell(v.to_le_bytes(), Value::Float(v), format!("{v}"))).to_vec(),
     });
     samples.push(Sample {
         column: column("double", 5, &[8]),
-        cells: [0.0f64, -2.5, 1e100].map(|v| cell(v.to_le_bytes(), RowValue::Double(v), "")).to_vec(),
+        cells: [0.0f64, -2.5, 1e100].map(|v| cell(v.to_le_bytes(), Value::Double(v), "")).to_vec(),
     });
     samples.push(strings("char30", column("char30", 254, &[0xfe, 120]), 1, &["", "abc", "grüße"]));
     let long = "x".repeat(300);
@@ -59,10 +62,18 @@ pub(super) fn samples() -> Vec<Sample> {
             .map(|(y, m, d)| {
                 let packed = u32::from(y) << 9 | u32::from(m) << 5 | u32::from(d);
                 let image = &packed.to_le_bytes()[..3];
-                cell(image, RowValue::Date(y, m, d), format!("'{y:04}:{m:02}:{d:02}'"))
+                cell(image, Value::Date(Date { year: y, month: m, day: d }), format!("'{y:04}:{m:02}:{d:02}'"))
             })
             .to_vec(),
     });
+    for (bits, bytes) in [(1u8, 1), (8, 1), (10, 2), (64, 8)] {
+        let greatest = u64::MAX >> (64 - bits);
+        let cells = [0, 1, greatest].map(|v| {
+            let digits = format!("b'{v:0width$b}'", width = usize::from(bits));
+            cell(&v.to_be_bytes()[8 - bytes..], Value::UInt(v), digits)
+        });
+        samples.push(Sample { column: column("bit", 16, &[bits % 8, bits / 8]), cells: cells.to_vec() });
+    }
     (0..=6).for_each(|digits| samples.extend([datetime(digits), timestamp(digits)]));
     samples
 }
@@ -72,7 +83,7 @@ fn signed(name: &str, code: u8, bytes: usize) -> Sample {
     let cells = [0, max, -max - 1, -1].map(|v: i64| {
         let unsigned = v as u64 & (u64::MAX >> (64 - 8 * bytes));
         let printed = if v < 0 { format!("{v} ({unsigned})") } else { v.to_string() };
-        cell(&v.to_le_bytes()[..bytes], RowValue::Int(v), printed)
+        cell(&v.to_le_bytes()[..bytes], Value::Int(v), printed)
     });
     Sample { column: column(name, code, &[]), cells: cells.to_vec() }
 }
@@ -83,7 +94,7 @@ fn unsigned(name: &str, code: u8, bytes: usize) -> Sample {
     let cells = [0, max, max / 2, 1].map(|v| {
         let signed = (v << (64 - 8 * bytes)) as i64 >> (64 - 8 * bytes);
         let printed = if signed < 0 { format!("{signed} ({v})") } else { v.to_string() };
-        cell(&v.to_le_bytes()[..bytes], RowValue::Unsigned(v), printed)
+        cell(&v.to_le_bytes()[..bytes], Value::UInt(v), printed)
     });
     Sample { column, cells: cells.to_vec() }
 }
@@ -96,7 +107,7 @@ fn strings(name: &str, column: ColumnMeta, len_bytes: usize, texts: &[&str]) -> 
             .chars()
             .map(|c| if c.is_control() { format!("\\x{:02x}", u32::from(c)) } else { c.to_string() })
             .collect();
-        cell(image, RowValue::Bytes(text.as_bytes().to_vec()), format!("'{printed}'"))
+        cell(image, Value::bytes(text.as_bytes()), format!("'{printed}'"))
     });
     Sample { cells: cells.collect(), column: ColumnMeta { name: name.to_owned(), ..column } }
 }
@@ -112,8 +123,9 @@ fn decimal(precision: usize, scale: usize) -> Sample {
             with_point(if integer == 0 { "0" } else { "1" }, &format!("{}5", "0".repeat(scale.max(1) - 1))[..scale])
         ),
     ];
-    let cells =
-        texts.map(|text| cell(decimal_image(&text, precision, scale), RowValue::Decimal(text.clone()), text.clone()));
+    let cells = texts.map(|text| {
+        cell(decimal_image(&text, precision, scale), Value::Decimal(Decimal::parse(&text).unwrap()), text.clone())
+    });
     Sample { column: column("decimal", 246, &[precision as u8, scale as u8]), cells: cells.to_vec() }
 }
 
@@ -188,7 +200,9 @@ fn datetime(digits: u8) -> Sample {
             time.2,
             fraction_text(micros, digits)
         );
-        cell(image, RowValue::DateTime { date, time, micros }, printed)
+        let clock = (i64::from(time.0) * 3600 + i64::from(time.1) * 60 + i64::from(time.2)) * SECOND_US;
+        let date = Date { year: date.0, month: date.1, day: date.2 };
+        cell(image, Value::DateTime(DateTime::new(date, clock + i64::from(micros), digits)), printed)
     });
     Sample { column: column("datetime", 18, &[digits]), cells: cells.to_vec() }
 }
@@ -198,7 +212,11 @@ fn timestamp(digits: u8) -> Sample {
         let micros = cut(micros, digits);
         let mut image = seconds.to_be_bytes().to_vec();
         fraction_image(&mut image, micros, digits);
-        cell(image, RowValue::Timestamp(seconds, micros), format!("{seconds}{}", fraction_text(micros, digits)))
+        cell(
+            image,
+            Value::Timestamp(Timestamp { micros: i64::from(seconds) * SECOND_US + i64::from(micros), fsp: digits }),
+            format!("{seconds}{}", fraction_text(micros, digits)),
+        )
     });
     Sample { column: column("timestamp", 17, &[digits]), cells: cells.to_vec() }
 }
@@ -225,6 +243,6 @@ pub(super) fn image(row: &[Option<Cell>]) -> Vec<u8> {
 }
 
 /// The values of a row.
-pub(super) fn values(row: &[Option<Cell>]) -> Vec<RowValue> {
-    row.iter().map(|cell| cell.as_ref().map_or(RowValue::Null, |cell| cell.value.clone())).collect()
+pub(super) fn values(row: &[Option<Cell>]) -> Vec<Value> {
+    row.iter().map(|cell| cell.as_ref().map_or(Value::Null, |cell| cell.value.clone())).collect()
 }

@@ -9,6 +9,9 @@ use mysql_common::binlog::row::BinlogRow;
 use mysql_common::binlog::value::BinlogValue;
 use mysql_common::value::Value;
 
+use cohort_types::temporal::SECOND_US;
+
+use super::super::Value as Ours;
 use super::columns::{Cell, image, rows, samples, values};
 use super::*;
 
@@ -104,37 +107,42 @@ fn plain(row: BinlogRow) -> Vec<Value> {
 }
 
 /// Our value as `mysql_common` gives it.
-fn as_theirs(value: &RowValue) -> Value {
+fn as_theirs(value: &Ours) -> Value {
     match value {
-        RowValue::Null => Value::NULL,
-        RowValue::Int(value) => Value::Int(*value),
-        RowValue::Unsigned(value) => match i64::try_from(*value) {
+        Ours::Null => Value::NULL,
+        Ours::Int(value) => Value::Int(*value),
+        Ours::UInt(value) => match i64::try_from(*value) {
             Ok(value) => Value::Int(value),
             Err(_) => Value::UInt(*value),
         },
-        RowValue::Float(value) => Value::Float(*value),
-        RowValue::Double(value) => Value::Double(*value),
-        RowValue::Decimal(text) => Value::Bytes(text.clone().into_bytes()),
-        RowValue::Bytes(bytes) => Value::Bytes(bytes.clone()),
-        RowValue::Date(year, month, day) => Value::Date(*year, *month, *day, 0, 0, 0, 0),
-        RowValue::DateTime { date, time, micros } => {
-            Value::Date(date.0, date.1, date.2, time.0, time.1, time.2, *micros)
+        Ours::Float(value) => Value::Float(*value),
+        Ours::Double(value) => Value::Double(*value),
+        Ours::Decimal(decimal) => Value::Bytes(decimal.to_string().into_bytes()),
+        Ours::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+        Ours::Date(date) => Value::Date(date.year, date.month, date.day, 0, 0, 0, 0),
+        Ours::DateTime(value) => {
+            let (date, (hour, minute, second, micros)) = (value.date(), value.clock());
+            Value::Date(date.year, date.month, date.day, hour, minute, second, micros)
         }
-        RowValue::Timestamp(seconds, micros) => Value::Bytes(format!("{seconds}.{micros:06}").into_bytes()),
-        RowValue::Time(_) => unreachable!("no sample has it"),
+        Ours::Timestamp(_) | Ours::Time(_) | Ours::Text(_) | Ours::Hex(_) => unreachable!("no sample has it"),
     }
 }
 
-fn same(theirs: &Value, ours: &RowValue) -> bool {
+fn same(theirs: &Value, ours: &Ours) -> bool {
     match (theirs, ours) {
-        (Value::UInt(theirs), RowValue::Unsigned(ours)) => theirs == ours,
-        (Value::Bytes(theirs), RowValue::Timestamp(seconds, micros)) => {
+        (Value::UInt(theirs), Ours::UInt(ours)) => theirs == ours,
+        // BIT
+        (Value::Bytes(theirs), Ours::UInt(ours)) => {
+            theirs.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)) == *ours
+        }
+        (Value::Bytes(theirs), Ours::Timestamp(ours)) => {
             let text = String::from_utf8_lossy(theirs);
             let (whole, fraction) = text.split_once('.').unwrap_or((&text, "0"));
-            whole.parse() == Ok(*seconds) && format!("{fraction:0<6}").parse() == Ok(*micros)
+            whole.parse() == Ok(ours.micros / SECOND_US)
+                && format!("{fraction:0<6}").parse() == Ok(ours.micros % SECOND_US)
         }
         // mysql_common 0.38 does not carry the sign of a MEDIUMINT on.
-        (Value::Int(theirs), RowValue::Int(ours)) => {
+        (Value::Int(theirs), Ours::Int(ours)) => {
             theirs == ours || (*ours < 0 && *ours >= -(1 << 23) && *theirs == ours + (1 << 24))
         }
         _ => *theirs == as_theirs(ours),

@@ -19,10 +19,11 @@ pub enum Class {
     DateTime,
     Time,
     Year,
+    Bits,
     Condition,
 }
 
-use Class::{Bytes, Condition, Date, DateTime, Decimal, Double, Integer, Text, Time, Year};
+use Class::{Bits, Bytes, Condition, Date, DateTime, Decimal, Double, Integer, Text, Time, Year};
 
 /// What an operand may be.
 pub enum Operand {
@@ -49,6 +50,7 @@ pub fn operand(letter: char) -> Operand {
         't' => Of(&[DateTime]),
         'c' => Of(&[Time]),
         'y' => Of(&[Year]),
+        'r' => Of(&[Bits]),
         'w' => Of(&[Condition]),
         'n' => Of(&[Integer, Integer, Decimal, Double]),
         'e' => Of(&[Integer, Decimal]),
@@ -72,6 +74,7 @@ pub const COLUMN_TYPES: &[(Class, &[&str])] = &[
     (Decimal, &["DECIMAL(5,2)", "DECIMAL(10,0)", "DECIMAL(20,6) UNSIGNED", "DECIMAL(20,4)", "DECIMAL(18,9)"]),
     (Double, &["DOUBLE", "DOUBLE", "DOUBLE UNSIGNED", "FLOAT"]),
     (Year, &["YEAR"]),
+    (Bits, &["BIT", "BIT(8)", "BIT(12)", "BIT(64)"]),
     (Text, &["VARCHAR(20)", "VARCHAR(5)", "CHAR(10)", "CHAR(3)", "TEXT", "TINYTEXT"]),
     (Text, &["VARCHAR(20)", "VARCHAR(10)", "CHAR(8)"]),
     (Bytes, &["VARBINARY(20)", "BINARY(4)", "BLOB"]),
@@ -103,6 +106,10 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "(0x1F + $i)",
             "(b'101' | $i)",
             "IF($w, $y, $i)",
+            "$r + $i",
+            "$r * 2",
+            "$r & $i",
+            "LENGTH($r)",
             "$y + $i",
             "$y - $y",
             "$i & $i",
@@ -341,6 +348,9 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
     (
         Condition,
         &[
+            "$r = $i",
+            "$r < $n",
+            "$r IN ($r, 5, 'A')",
             "$n = $n",
             "$n <> $n",
             "$n < $n",
@@ -546,6 +556,8 @@ const TIMES: &[&str] =
 
 const YEARS: &[&str] = &["1901", "2155", "2024", "1970", "1999", "2000"];
 
+const BITS: &[&str] = &["0", "1", "5", "65", "255", "b'101'", "4095", "256", "18446744073709551615"];
+
 const BYTES: &[&[u8]] = &[b"", b"a", b"A", b"a ", b"ab", b"abc", b"10", b"\x00", b"\xff", b"a\x00", b"\xc3\xa4"];
 
 fn pick<T: Copy>(rng: &mut Rng, table: &[T]) -> T {
@@ -578,6 +590,7 @@ pub fn known(rng: &mut Rng, class: Class) -> Literal {
         DateTime => Literal::Temporal("TIMESTAMP", pick(rng, DATETIMES).to_owned()),
         Time => Literal::Temporal("TIME", pick(rng, TIMES).to_owned()),
         Year => number(pick(rng, YEARS)),
+        Bits => number(pick(rng, BITS)),
     }
 }
 
@@ -592,6 +605,7 @@ pub fn simple(class: Class) -> Literal {
         DateTime => Literal::Temporal("TIMESTAMP", DATETIMES[0].to_owned()),
         Time => Literal::Temporal("TIME", "12:30:45".to_owned()),
         Year => Literal::Number("2024".to_owned()),
+        Bits => Literal::Number("b'1'".to_owned()),
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use cohort_types::NOT_FIXED_DECIMALS;
 use cohort_types::collation::Collation;
 use cohort_types::decimal::Decimal;
 use cohort_types::temporal::{Date, SECOND_US};

@@ -134,7 +134,7 @@ impl TableDef {
     pub fn key_parts(&self, index: &IndexDef) -> Vec<KeyPart> {
         let part = |part: &IndexColumn| {
             let column = &self.columns[part.column];
-            KeyPart { column_type: column.column_type.clone(), nullable: column.nullable, prefix: part.prefix }
+            KeyPart { column_type: column.column_type, nullable: column.nullable, prefix: part.prefix }
         };
         index.columns.iter().map(part).collect()
     }
@@ -168,7 +168,7 @@ impl TableDef {
 impl ColumnDef {
     /// The type as a result's metadata gives it.
     pub fn result_type(&self) -> ResultType {
-        ResultType::of_column(&self.column_type, self.nullable)
+        self.column_type.result_type(self.nullable)
     }
 }
 

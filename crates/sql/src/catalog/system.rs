@@ -11,7 +11,8 @@ use super::store::{CATALOG_ENGINE, Catalog};
 use super::table::{Counters, Table};
 use crate::ast::ShowKind;
 use crate::collation::Collation;
-use crate::types::{ColumnType, IntWidth};
+use crate::types::column_type::VarCharType;
+use crate::types::{IntType, IntWidth};
 use crate::value::Value;
 use Kind::{Name, Number, Text};
 
@@ -180,9 +181,9 @@ impl SystemTable {
         let column = |(name, kind): &(&'static str, Kind)| ColumnDef {
             name: (*name).to_owned(),
             column_type: match kind {
-                Name => ColumnType::VarChar { chars: 64, collation: Collation::Utf8mb4Bin },
-                Text => ColumnType::VarChar { chars: 2048, collation: Collation::Utf8mb4GeneralCi },
-                Number => ColumnType::Int { width: IntWidth::Big, unsigned: true, display_width: None },
+                Name => VarCharType { chars: 64, collation: Collation::Utf8mb4Bin }.into(),
+                Text => VarCharType { chars: 2048, collation: Collation::Utf8mb4GeneralCi }.into(),
+                Number => IntType { width: IntWidth::Big, unsigned: true, display_width: None }.into(),
             },
             nullable: true,
             default: DefaultValue::None,

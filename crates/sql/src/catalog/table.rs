@@ -15,8 +15,6 @@ use super::definition::{IndexColumn, IndexKind, TableDef};
 use crate::codec::{KeyPart, RowCodec, RowOffsets, binlog_column_meta, key};
 use crate::error::{ER_AUTOINC_READ_FAILED, SqlError};
 use crate::exec::failure::{damaged, read_failed};
-use crate::types::ColumnType;
-use crate::types::IntWidth;
 use crate::value::Value;
 
 /// A table, ready for use.
@@ -258,20 +256,8 @@ impl Table {
 
     /// The largest value of the AUTO_INCREMENT column's type.
     pub(crate) fn auto_increment_max(&self) -> u64 {
-        let column_type = self.auto_increment.map(|column| &self.def.columns[column].column_type);
-        match column_type {
-            Some(ColumnType::Int { width, unsigned, .. }) => {
-                let bits = match width {
-                    IntWidth::Tiny => 8,
-                    IntWidth::Small => 16,
-                    IntWidth::Medium => 24,
-                    IntWidth::Int => 32,
-                    IntWidth::Big => 64,
-                };
-                u64::MAX >> (64 - bits + u32::from(!unsigned))
-            }
-            _ => 1 << 53,
-        }
+        let column_type = self.auto_increment.map(|column| self.def.columns[column].column_type);
+        column_type.and_then(|column_type| column_type.facts().counter_max).unwrap_or(1 << 53)
     }
 
     /// Takes the next `count` AUTO_INCREMENT values of the series `offset`, `offset + increment`, … and returns the

@@ -1,25 +1,18 @@
 //! Key bytes whose order is the order of the values.
 //!
-//! Format of one part
-//! ```text
-//! null byte   only if the column may be NULL: 0 = NULL (nothing follows), 1 = a value
-//! integers    big-endian in the type's width, sign flipped         FLOAT, DOUBLE  ordered bits, big-endian
-//! DATE        3 bytes big-endian                                   YEAR           1 byte
-//! DECIMAL, DATETIME, TIMESTAMP, TIME   as in row images
-//! strings     see `collation`; binary strings are escaped
-//! ```
+//! A part is, if its column may be NULL, a byte (0 = NULL, and nothing follows; 1 = a value), and what the column's type
+//! writes ([`ColumnType::write_key`]).
 //! Each part ends by itself, so that parts of several columns follow each other without more.
 //!
 //! The limit of [`MAX_KEY_BYTES`] is on declared lengths, where an index is made
 //! ([`KeyPart::declared_bytes`]): the key of a string under a collation may be longer than its characters.
 
 use super::row_image::DamagedBytes;
-use crate::collation::{Collation, read_escaped_key};
+use crate::collation::Collation;
 use crate::error::SqlError;
-use crate::types::ColumnType;
-use crate::types::decimal::Decimal;
-use crate::types::scalar;
-use crate::value::{Value, first_chars};
+use crate::types::column_type::FromKey;
+use crate::types::{ColumnType, Kind};
+use crate::value::Value;
 
 /// Most bytes that the columns of one key may be declared with (error 1071).
 pub const MAX_KEY_BYTES: usize = 3072;
@@ -38,11 +31,11 @@ pub struct KeyPart {
 impl KeyPart {
     /// What the part counts against [`MAX_KEY_BYTES`]; a TEXT or BLOB without a prefix counts as more.
     pub fn declared_bytes(&self) -> usize {
-        let value = match (self.column_type.collation(), self.prefix) {
-            (Some(Collation::Binary), Some(prefix)) => usize::from(prefix),
-            (Some(_), Some(prefix)) => 4 * usize::from(prefix),
-            (Some(_), None) => usize::try_from(self.column_type.max_bytes()).unwrap_or(usize::MAX - 1),
-            (None, _) => fixed_len(&self.column_type),
+        let value = match (self.column_type.key_bytes(), self.prefix) {
+            (Some(bytes), _) => bytes,
+            (None, Some(prefix)) if self.column_type.kind() == Kind::Bytes => usize::from(prefix),
+            (None, Some(prefix)) => 4 * usize::from(prefix),
+            (None, None) => usize::try_from(self.column_type.facts().max_bytes).unwrap_or(usize::MAX - 1),
         };
         value + usize::from(self.nullable)
     }
@@ -57,40 +50,9 @@ pub fn encode(part: &KeyPart, value: &Value, out: &mut Vec<u8>) -> Result<(), Sq
             return Ok(());
         }
     }
-    match (&part.column_type, value) {
-        (ColumnType::Int { width, unsigned: false, .. }, Value::Int(int)) => {
-            let len = width.bytes();
-            let flipped = *int as u64 ^ 1 << (8 * len - 1);
-            out.extend_from_slice(&flipped.to_be_bytes()[8 - len..]);
-        }
-        (ColumnType::Int { width, unsigned: true, .. }, Value::UInt(int)) => {
-            out.extend_from_slice(&int.to_be_bytes()[8 - width.bytes()..]);
-        }
-        (ColumnType::Year, Value::UInt(year)) => out.push(year.saturating_sub(1900) as u8),
-        (ColumnType::Float { .. }, Value::Float(float)) => {
-            out.extend_from_slice(&scalar::ordered_f32(*float).to_be_bytes())
-        }
-        (ColumnType::Double { .. }, Value::Double(double)) => {
-            out.extend_from_slice(&scalar::ordered_f64(*double).to_be_bytes());
-        }
-        (ColumnType::Decimal { precision, scale, .. }, Value::Decimal(decimal)) => {
-            decimal.write_binary(*precision, *scale, out);
-        }
-        (ColumnType::Date, Value::Date(date)) => out.extend_from_slice(&scalar::date_bits(*date).to_be_bytes()[1..]),
-        (ColumnType::DateTime { fsp }, Value::DateTime(value)) => scalar::write_datetime(*value, *fsp, out),
-        (ColumnType::Timestamp { fsp }, Value::Timestamp(value)) => scalar::write_timestamp(*value, *fsp, out),
-        (ColumnType::Time { fsp }, Value::Time(value)) => scalar::write_time(*value, *fsp, out),
-        (column_type, Value::Text(text)) if column_type.collation().is_some_and(Collation::is_character) => {
-            let text = part.prefix.map_or(&**text, |prefix| first_chars(text, usize::from(prefix)));
-            column_type.collation().unwrap_or(Collation::Binary).write_key(text.as_bytes(), out);
-        }
-        (column_type, Value::Bytes(bytes)) if column_type.collation() == Some(Collation::Binary) => {
-            let len = part.prefix.map_or(bytes.len(), |prefix| bytes.len().min(usize::from(prefix)));
-            Collation::Binary.write_key(&bytes[..len], out);
-        }
-        (column_type, value) => {
-            return Err(SqlError::internal(format_args!("a key over {column_type} was given {value:?}")));
-        }
+    if !part.column_type.write_key(value, part.prefix, out) {
+        let column_type = part.column_type;
+        return Err(SqlError::internal(format_args!("a key over {column_type} was given {value:?}")));
     }
     Ok(())
 }
@@ -111,9 +73,12 @@ pub fn part_len(part: &KeyPart, key: &[u8]) -> Result<usize, DamagedBytes> {
         }
     }
     let value = key.get(null_len..).unwrap_or_default();
-    let len = match part.column_type.collation() {
-        Some(collation) => collation.key_len(value).ok_or(damaged("ends within a string"))?,
-        None => fixed_len(&part.column_type),
+    let len = match part.column_type.key_bytes() {
+        Some(bytes) => bytes,
+        None => {
+            let collation = part.column_type.collation().unwrap_or(Collation::Binary);
+            collation.key_len(value).ok_or(damaged("ends within a string"))?
+        }
     };
     if len > value.len() {
         return Err(damaged("ends within a value"));
@@ -129,39 +94,14 @@ pub fn decode(part: &KeyPart, key: &[u8]) -> Result<Option<Value>, DamagedBytes>
     if part.nullable && len == 1 {
         return Ok(Some(Value::Null));
     }
-    let invalid = || damaged("holds a value that its type cannot have");
-    let value = match &part.column_type {
-        ColumnType::Int { unsigned: true, .. } => Value::UInt(scalar::read_be(bytes)),
-        ColumnType::Int { unsigned: false, .. } => {
-            let bits = 8 * bytes.len() as u32;
-            let number = scalar::read_be(bytes) ^ 1 << (bits - 1);
-            Value::Int((number << (64 - bits)) as i64 >> (64 - bits))
-        }
-        ColumnType::Year => Value::UInt(if bytes[0] == 0 { 0 } else { 1900 + u64::from(bytes[0]) }),
-        ColumnType::Float { .. } => Value::Float(scalar::f32_from_ordered(scalar::read_be(bytes) as u32)),
-        ColumnType::Double { .. } => Value::Double(scalar::f64_from_ordered(scalar::read_be(bytes))),
-        ColumnType::Decimal { precision, scale, .. } => {
-            Value::Decimal(Decimal::read_binary(*precision, *scale, bytes).ok_or_else(invalid)?)
-        }
-        ColumnType::Date => Value::Date(scalar::date_from_bits(scalar::read_be(bytes) as u32).ok_or_else(invalid)?),
-        ColumnType::DateTime { fsp } => Value::DateTime(scalar::read_datetime(bytes, *fsp).ok_or_else(invalid)?),
-        ColumnType::Timestamp { fsp } => Value::Timestamp(scalar::read_timestamp(bytes, *fsp).ok_or_else(invalid)?),
-        ColumnType::Time { fsp } => Value::Time(scalar::read_time(bytes, *fsp).ok_or_else(invalid)?),
-        _ if part.prefix.is_some() => return Ok(None),
-        ColumnType::Char { collation, .. }
-        | ColumnType::VarChar { collation, .. }
-        | ColumnType::Text { collation, .. } => {
-            if *collation != Collation::Utf8mb4_0900Bin {
-                return Ok(None);
-            }
-            let bytes = read_escaped_key(bytes).ok_or_else(invalid)?;
-            Value::text(String::from_utf8(bytes).map_err(|_| invalid())?)
-        }
-        ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => {
-            Value::bytes(read_escaped_key(bytes).ok_or_else(invalid)?)
-        }
-    };
-    Ok(Some(value))
+    if part.prefix.is_some() {
+        return Ok(None);
+    }
+    match part.column_type.read_key(bytes) {
+        FromKey::Value(value) => Ok(Some(value)),
+        FromKey::Order => Ok(None),
+        FromKey::Damaged => Err(damaged("holds a value that its type cannot have")),
+    }
 }
 
 /// Turns `key` into the smallest key that is greater than every key that starts with it; false (and
@@ -174,22 +114,6 @@ pub fn successor(key: &mut Vec<u8>) -> bool {
         }
     }
     false
-}
-
-/// Bytes of a value's key form; 0 for strings.
-fn fixed_len(column_type: &ColumnType) -> usize {
-    match column_type {
-        ColumnType::Int { width, .. } => width.bytes(),
-        ColumnType::Decimal { precision, scale, .. } => Decimal::binary_len(*precision, *scale),
-        ColumnType::Float { .. } => 4,
-        ColumnType::Double { .. } => 8,
-        ColumnType::Date => 3,
-        ColumnType::DateTime { fsp } => scalar::datetime_len(*fsp),
-        ColumnType::Timestamp { fsp } => scalar::timestamp_len(*fsp),
-        ColumnType::Time { fsp } => scalar::time_len(*fsp),
-        ColumnType::Year => 1,
-        _ => 0,
-    }
 }
 
 fn damaged(detail: &'static str) -> DamagedBytes {

@@ -4,11 +4,7 @@
 //! ```text
 //! schema version   LEB128
 //! null bitmap      one bit a column, from the lowest of the first byte; set = NULL
-//! values           of the columns that are not NULL, in the binlog's row format (v2):
-//!   integers       1, 2, 3, 4 or 8 bytes, little-endian      FLOAT, DOUBLE  4, 8 bytes, little-endian
-//!   DECIMAL        groups of nine digits, see `Decimal`      YEAR           1 byte, year - 1900 (0 = 0000)
-//!   strings        length (1 byte if the type's most bytes are below 256, else 2; BLOB and TEXT 1 to 4), bytes
-//!   DATE           3 bytes, little-endian                    DATETIME, TIMESTAMP, TIME  see `scalar`
+//! values           of the columns that are not NULL, in the binlog's row format (v2), which their types write
 //! ```
 //! CHAR lacks its trailing spaces and BINARY its trailing zero bytes, as MySQL packs them.
 //!
@@ -20,8 +16,6 @@
 use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::error::SqlError;
 use crate::types::ColumnType;
-use crate::types::decimal::Decimal;
-use crate::types::scalar;
 use crate::value::Value;
 
 /// A stored row or key is not what this version writes: damage.
@@ -46,47 +40,10 @@ pub struct RowCodec {
 
 #[derive(Clone, Debug)]
 struct Column {
-    form: Form,
+    column_type: ColumnType,
     since_version: u32,
     /// What rows without the column have in its place.
     default: Value,
-}
-
-/// How a column's values are laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Int {
-        len: u8,
-        unsigned: bool,
-    },
-    Year,
-    Float,
-    Double,
-    Decimal {
-        precision: u8,
-        scale: u8,
-    },
-    Date,
-    DateTime {
-        fsp: u8,
-    },
-    Timestamp {
-        fsp: u8,
-    },
-    Time {
-        fsp: u8,
-    },
-    Text {
-        length_bytes: u8,
-    },
-    Bytes {
-        length_bytes: u8,
-    },
-    /// BINARY(n): stored without trailing zero bytes.
-    Padded {
-        length_bytes: u8,
-        len: u16,
-    },
 }
 
 /// Where the columns of one stored row lie; reused from row to row.
@@ -114,7 +71,7 @@ impl RowCodec {
         RowCodec { version: schema_version, bitmap_len: columns.len().div_ceil(8), columns }
     }
 
-    /// Appends the stored form of a whole row. The values must be what [`crate::types::store()`] gave for
+    /// Appends the stored form of a whole row. The values must be what [`ColumnType::store`] gave for
     /// the columns' types; anything else is an internal error, after which `out` is as it was.
     pub fn encode(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), SqlError> {
         let start = out.len();
@@ -132,7 +89,7 @@ impl RowCodec {
         for (at, (column, value)) in self.columns.iter().zip(values).enumerate() {
             if value.is_null() {
                 out[bitmap_at + at / 8] |= 1 << (at % 8);
-            } else if !column.form.write(value, out) {
+            } else if !column.column_type.write_row(value, out) {
                 out.truncate(start);
                 return Err(not_stored(at, value));
             }
@@ -156,7 +113,7 @@ impl RowCodec {
         for (index, column) in self.columns[..count].iter().enumerate() {
             offsets.starts.push(at as u32);
             if bitmap[index / 8] & 1 << (index % 8) == 0 {
-                let len = column.form.len_at(&stored[at..]).ok_or(damaged(at, "ends within a value"))?;
+                let len = column.column_type.row_len(&stored[at..]).ok_or(damaged(at, "ends within a value"))?;
                 if len > stored.len() - at {
                     return Err(damaged(at, "ends within a value"));
                 }
@@ -202,7 +159,7 @@ impl RowReader<'_> {
             return Ok(Value::Null);
         }
         let bytes = &self.stored[start as usize..end as usize];
-        definition.form.read(bytes).ok_or(damaged(start as usize, "holds a value that its type cannot have"))
+        definition.column_type.read_row(bytes).ok_or(damaged(start as usize, "holds a value that its type cannot have"))
     }
 
     /// Decodes the columns `wanted` into the same places of `row`, which has one place a column.
@@ -214,7 +171,7 @@ impl RowReader<'_> {
     }
 
     /// Appends a copy of the row, in the codec's version, with some columns replaced (by rising column).
-    /// The values must be what [`crate::types::store()`] gave; after an error `out` is as it was.
+    /// The values must be what [`ColumnType::store`] gave; after an error `out` is as it was.
     pub fn write_changed(&self, changes: &[(usize, Value)], out: &mut Vec<u8>) -> Result<(), SqlError> {
         if !self.is_current() {
             return self.write_upgraded(changes, out);
@@ -238,7 +195,7 @@ impl RowReader<'_> {
                 continue;
             }
             *byte &= !bit;
-            if !self.codec.columns[*column].form.write(value, out) {
+            if !self.codec.columns[*column].column_type.write_row(value, out) {
                 out.truncate(start);
                 return Err(not_stored(*column, value));
             }
@@ -271,121 +228,8 @@ impl Column {
             _ if definition.nullable => Value::Null,
             _ => definition.column_type.implicit_default(),
         };
-        Column { form: Form::new(&definition.column_type), since_version: definition.since_version, default }
+        Column { column_type: definition.column_type, since_version: definition.since_version, default }
     }
-}
-
-impl Form {
-    fn new(column_type: &ColumnType) -> Form {
-        let length_bytes = if column_type.max_bytes() > 255 { 2 } else { 1 };
-        match column_type {
-            ColumnType::Int { width, unsigned, .. } => Form::Int { len: width.bytes() as u8, unsigned: *unsigned },
-            ColumnType::Decimal { precision, scale, .. } => Form::Decimal { precision: *precision, scale: *scale },
-            ColumnType::Float { .. } => Form::Float,
-            ColumnType::Double { .. } => Form::Double,
-            ColumnType::Char { .. } | ColumnType::VarChar { .. } => Form::Text { length_bytes },
-            ColumnType::Text { size, .. } => Form::Text { length_bytes: size.length_bytes() as u8 },
-            ColumnType::Binary { bytes } => Form::Padded { length_bytes, len: *bytes },
-            ColumnType::VarBinary { .. } => Form::Bytes { length_bytes },
-            ColumnType::Blob { size } => Form::Bytes { length_bytes: size.length_bytes() as u8 },
-            ColumnType::Date => Form::Date,
-            ColumnType::DateTime { fsp } => Form::DateTime { fsp: *fsp },
-            ColumnType::Timestamp { fsp } => Form::Timestamp { fsp: *fsp },
-            ColumnType::Time { fsp } => Form::Time { fsp: *fsp },
-            ColumnType::Year => Form::Year,
-        }
-    }
-
-    /// Bytes of the value that `bytes` start with (which may be more than there are); `None` if its
-    /// length is not there.
-    fn len_at(self, bytes: &[u8]) -> Option<usize> {
-        Some(match self {
-            Form::Int { len, .. } => usize::from(len),
-            Form::Year => 1,
-            Form::Float => 4,
-            Form::Double => 8,
-            Form::Decimal { precision, scale } => Decimal::binary_len(precision, scale),
-            Form::Date => 3,
-            Form::DateTime { fsp } => scalar::datetime_len(fsp),
-            Form::Timestamp { fsp } => scalar::timestamp_len(fsp),
-            Form::Time { fsp } => scalar::time_len(fsp),
-            Form::Text { length_bytes } | Form::Bytes { length_bytes } | Form::Padded { length_bytes, .. } => {
-                let length_bytes = usize::from(length_bytes);
-                length_bytes + scalar::read_le(bytes.get(..length_bytes)?) as usize
-            }
-        })
-    }
-
-    /// Appends a value; false (with nothing but garbage appended) if it is not one of this form.
-    fn write(self, value: &Value, out: &mut Vec<u8>) -> bool {
-        match (self, value) {
-            (Form::Int { len, unsigned: false }, Value::Int(int)) => {
-                out.extend_from_slice(&int.to_le_bytes()[..usize::from(len)]);
-            }
-            (Form::Int { len, unsigned: true }, Value::UInt(int)) => {
-                out.extend_from_slice(&int.to_le_bytes()[..usize::from(len)]);
-            }
-            (Form::Year, Value::UInt(year)) => out.push(year.saturating_sub(1900) as u8),
-            (Form::Float, Value::Float(float)) => out.extend_from_slice(&float.to_le_bytes()),
-            (Form::Double, Value::Double(double)) => out.extend_from_slice(&double.to_le_bytes()),
-            (Form::Decimal { precision, scale }, Value::Decimal(decimal)) => {
-                decimal.write_binary(precision, scale, out)
-            }
-            (Form::Date, Value::Date(date)) => out.extend_from_slice(&scalar::date_bits(*date).to_le_bytes()[..3]),
-            (Form::DateTime { fsp }, Value::DateTime(value)) => scalar::write_datetime(*value, fsp, out),
-            (Form::Timestamp { fsp }, Value::Timestamp(value)) => scalar::write_timestamp(*value, fsp, out),
-            (Form::Time { fsp }, Value::Time(value)) => scalar::write_time(*value, fsp, out),
-            (Form::Text { length_bytes }, Value::Text(text)) => {
-                return write_string(text.as_bytes(), length_bytes, out);
-            }
-            (Form::Bytes { length_bytes }, Value::Bytes(bytes)) => return write_string(bytes, length_bytes, out),
-            (Form::Padded { length_bytes, .. }, Value::Bytes(bytes)) => {
-                let len = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |at| at + 1);
-                return write_string(&bytes[..len], length_bytes, out);
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// Reads the value that `bytes` are; `None` if they are none of this form. They have the length that
-    /// [`Form::len_at`] found.
-    fn read(self, bytes: &[u8]) -> Option<Value> {
-        Some(match self {
-            Form::Int { len, unsigned: true } => Value::UInt(scalar::read_le(&bytes[..usize::from(len)])),
-            Form::Int { len, unsigned: false } => {
-                let unused_bits = 64 - 8 * u32::from(len);
-                Value::Int((scalar::read_le(bytes) << unused_bits) as i64 >> unused_bits)
-            }
-            Form::Year => Value::UInt(if bytes[0] == 0 { 0 } else { 1900 + u64::from(bytes[0]) }),
-            Form::Float => Value::Float(f32::from_le_bytes(bytes.try_into().ok()?)),
-            Form::Double => Value::Double(f64::from_le_bytes(bytes.try_into().ok()?)),
-            Form::Decimal { precision, scale } => Value::Decimal(Decimal::read_binary(precision, scale, bytes)?),
-            Form::Date => Value::Date(scalar::date_from_bits(scalar::read_le(bytes) as u32)?),
-            Form::DateTime { fsp } => Value::DateTime(scalar::read_datetime(bytes, fsp)?),
-            Form::Timestamp { fsp } => Value::Timestamp(scalar::read_timestamp(bytes, fsp)?),
-            Form::Time { fsp } => Value::Time(scalar::read_time(bytes, fsp)?),
-            Form::Text { length_bytes } => Value::text(std::str::from_utf8(&bytes[usize::from(length_bytes)..]).ok()?),
-            Form::Bytes { length_bytes } => Value::bytes(&bytes[usize::from(length_bytes)..]),
-            Form::Padded { length_bytes, len } => {
-                let stored = &bytes[usize::from(length_bytes)..];
-                let mut padded = vec![0; usize::from(len)];
-                padded.get_mut(..stored.len())?.copy_from_slice(stored);
-                Value::bytes(padded)
-            }
-        })
-    }
-}
-
-/// Appends length and bytes; false if the length does not fit.
-fn write_string(bytes: &[u8], length_bytes: u8, out: &mut Vec<u8>) -> bool {
-    let len = bytes.len() as u64;
-    if len >> (8 * u32::from(length_bytes)) != 0 {
-        return false;
-    }
-    out.extend_from_slice(&len.to_le_bytes()[..usize::from(length_bytes)]);
-    out.extend_from_slice(bytes);
-    true
 }
 
 fn damaged(offset: usize, detail: &'static str) -> DamagedBytes {

@@ -16,7 +16,7 @@ use crate::error::{
 };
 use crate::exec::context::{clock_us, push};
 use crate::session::DiagnosticLevel;
-use crate::types::{ColumnType, Loss, SqlMode, StoreContext, store};
+use crate::types::{ColumnType, Loss, SqlMode, StoreContext};
 use crate::value::Value;
 
 const MAX_COLUMNS: usize = 4096;
@@ -122,25 +122,24 @@ fn column(spec: &ColumnSpec, collation: Collation, run: &DdlRun<'_>) -> Result<C
     if spec.name.chars().count() > MAX_NAME_CHARS {
         return Err(SqlError::new(ER_TOO_LONG_IDENT, &[&spec.name]));
     }
-    let mut column_type = spec.column_type.clone();
-    if !spec.own_collation {
-        with_collation(&mut column_type, collation);
-    }
+    let column_type = match spec.own_collation {
+        true => spec.column_type,
+        // Tables of the binary character set hold text that compares by its bytes.
+        false if collation == Collation::Binary => spec.column_type.under(Collation::Utf8mb4Bin),
+        false => spec.column_type.under(collation),
+    };
+    let facts = column_type.facts();
     let nullable = spec.nullable.unwrap_or(!spec.auto_increment) && !spec.primary_key;
-    let temporal = matches!(column_type, ColumnType::DateTime { .. } | ColumnType::Timestamp { .. });
-    if spec.on_update_now && !temporal {
+    if spec.on_update_now && facts.clock_digits.is_none() {
         return Err(SqlError::new(ER_INVALID_ON_UPDATE, &[&spec.name]));
     }
-    if spec.auto_increment
-        && (spec.default.is_some()
-            || !matches!(column_type, ColumnType::Int { .. } | ColumnType::Float { .. } | ColumnType::Double { .. }))
-    {
+    if spec.auto_increment && (spec.default.is_some() || facts.counter_max.is_none()) {
         let code = if spec.default.is_some() { ER_INVALID_DEFAULT } else { ER_WRONG_FIELD_SPEC };
         return Err(SqlError::new(code, &[&spec.name]));
     }
     Ok(ColumnDef {
         name: spec.name.clone(),
-        default: default(spec, &column_type, nullable, temporal, run)?,
+        default: default(spec, &column_type, nullable, run)?,
         column_type,
         nullable,
         on_update_now: spec.on_update_now,
@@ -150,36 +149,25 @@ fn column(spec: &ColumnSpec, collation: Collation, run: &DdlRun<'_>) -> Result<C
     })
 }
 
-fn with_collation(column_type: &mut ColumnType, with: Collation) {
-    match column_type {
-        ColumnType::Char { collation, .. }
-        | ColumnType::VarChar { collation, .. }
-        | ColumnType::Text { collation, .. } => {
-            // Tables of the binary character set hold text that compares by its bytes.
-            *collation = if with == Collation::Binary { Collation::Utf8mb4Bin } else { with };
-        }
-        _ => {}
-    }
-}
-
 fn default(
     spec: &ColumnSpec,
     column_type: &ColumnType,
     nullable: bool,
-    temporal: bool,
     run: &DdlRun<'_>,
 ) -> Result<DefaultValue, SqlError> {
     let invalid = || SqlError::new(ER_INVALID_DEFAULT, &[&spec.name]);
     let value = match &spec.default {
         None => return Ok(DefaultValue::None),
-        Some(Expr::Call { .. }) if temporal => return Ok(DefaultValue::CurrentTimestamp),
+        Some(Expr::Call { .. }) if column_type.facts().clock_digits.is_some() => {
+            return Ok(DefaultValue::CurrentTimestamp);
+        }
         Some(Expr::Literal(value)) => value.clone(),
         Some(_) => return Err(invalid()),
     };
     if value.is_null() {
         return if nullable { Ok(DefaultValue::Literal(Value::Null)) } else { Err(invalid()) };
     }
-    if matches!(column_type, ColumnType::Text { .. } | ColumnType::Blob { .. }) {
+    if column_type.facts().is_lob {
         return Err(SqlError::new(ER_BLOB_CANT_HAVE_DEFAULT, &[&spec.name]));
     }
     let mut complained = false;
@@ -191,7 +179,7 @@ fn default(
         now_us: run.session.fixed_now_us.unwrap_or_else(clock_us),
         warnings: &mut |loss, _| complained |= loss == Loss::Warning,
     };
-    let stored = store(value, column_type, &mut cx).map_err(|_| invalid())?;
+    let stored = column_type.store(value, &mut cx).map_err(|_| invalid())?;
     if complained { Err(invalid()) } else { Ok(DefaultValue::Literal(stored)) }
 }
 
@@ -202,15 +190,13 @@ fn check_columns(def: &TableDef) -> Result<(), SqlError> {
     if def.columns.len() > MAX_COLUMNS {
         return Err(SqlError::new(ER_TOO_MANY_FIELDS, &[]));
     }
-    let in_row = def
+    let bytes: u64 = def
         .columns
         .iter()
-        .filter(|column| !matches!(column.column_type, ColumnType::Text { .. } | ColumnType::Blob { .. }));
-    let bytes: u64 = in_row
-        .map(|column| match column.column_type {
-            ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => 4 * u64::from(chars),
-            ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => u64::from(bytes),
-            _ => 8,
+        .map(|column| match (column.column_type.collation(), column.column_type.facts()) {
+            (_, facts) if facts.is_lob => 0,
+            (Some(_), facts) => facts.max_bytes,
+            (None, _) => 8,
         })
         .sum();
     if bytes > MAX_ROW_BYTES {
@@ -271,21 +257,18 @@ pub(super) fn index(spec: &IndexSpec, def: &TableDef) -> Result<IndexDef, SqlErr
 
 /// The prefix length of a key part; none if it covers the whole column.
 fn prefix(prefix: Option<u16>, column: &ColumnDef) -> Result<Option<u16>, SqlError> {
-    let whole = match &column.column_type {
-        ColumnType::Text { .. } | ColumnType::Blob { .. } => {
-            return match prefix {
-                Some(1..) => Ok(prefix),
-                _ => Err(SqlError::new(ER_BLOB_KEY_WITHOUT_LENGTH, &[&column.name])),
-            };
-        }
-        ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => Some(*chars),
-        ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => Some(*bytes),
-        _ => None,
-    };
+    let facts = column.column_type.facts();
+    if facts.is_lob {
+        return match prefix {
+            Some(1..) => Ok(prefix),
+            _ => Err(SqlError::new(ER_BLOB_KEY_WITHOUT_LENGTH, &[&column.name])),
+        };
+    }
+    let whole = column.column_type.collation().map(|_| facts.sizes.chars.unwrap_or(0));
     match (prefix, whole) {
         (None, _) => Ok(None),
-        (Some(prefix), Some(whole)) if prefix == whole => Ok(None),
-        (Some(prefix @ 1..), Some(whole)) if prefix < whole => Ok(Some(prefix)),
+        (Some(prefix), Some(whole)) if u64::from(prefix) == whole => Ok(None),
+        (Some(prefix @ 1..), Some(whole)) if u64::from(prefix) < whole => Ok(Some(prefix)),
         _ => Err(SqlError::new(ER_WRONG_SUB_KEY, &[])),
     }
 }

@@ -1,7 +1,5 @@
 //! INSERT and REPLACE.
 
-use std::sync::Arc;
-
 use cohort_txn::{LockMode, Read};
 
 use super::insert_ids::InsertIds;
@@ -15,7 +13,7 @@ use crate::memory::{row_bytes, value_bytes};
 use crate::plan::{InsertPlan, InsertRows, InsertValue};
 use crate::session::StatementResult;
 use crate::types::temporal::Timestamp;
-use crate::types::{ColumnType, IntWidth, SqlMode, StoreContext, store};
+use crate::types::{SqlMode, StoreContext};
 use crate::value::Value;
 
 /// A row with its key.
@@ -29,13 +27,8 @@ pub(super) fn store_column(
     ignore: bool,
     run: &Run<'_>,
 ) -> Result<Value, SqlError> {
-    match (&column.column_type, &value) {
-        (ColumnType::Int { width: IntWidth::Int, unsigned: false, .. }, Value::Int(number))
-            if i32::try_from(*number).is_ok() =>
-        {
-            return Ok(value);
-        }
-        _ => {}
+    if column.column_type.holds(&value) {
+        return Ok(value);
     }
     let statement = run.statement;
     let sql_mode = if ignore { SqlMode::EMPTY } else { run.session.sql_mode };
@@ -47,19 +40,7 @@ pub(super) fn store_column(
         now_us: run.statement.now_us(),
         warnings: &mut |loss, error| statement.push_loss(loss, error),
     };
-    store(value, &column.column_type, &mut cx)
-}
-
-/// What a column without a default gets where the SQL mode lets that pass.
-pub(super) fn implicit_default(column: &ColumnDef) -> Value {
-    let empty = || Value::Text(Arc::from(""));
-    let none = || Value::Bytes(Arc::from(&b""[..]));
-    match &column.column_type {
-        ColumnType::Int { unsigned: true, .. } | ColumnType::Year => Value::UInt(0),
-        ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => empty(),
-        ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => none(),
-        _ => Value::Int(0),
-    }
+    column.column_type.store(value, &mut cx)
 }
 
 /// The statement's own time, as a value of any temporal column.
@@ -74,13 +55,13 @@ pub(super) fn default_value(column: &ColumnDef, row: u64, ignore: bool, run: &Ru
         DefaultValue::CurrentTimestamp => current_timestamp(column, row, run),
         DefaultValue::None if lacks_default(column) => {
             missing_default(column, ignore, run)?;
-            store_column(implicit_default(column), column, row, true, run)
+            Ok(column.column_type.implicit_default())
         }
         DefaultValue::None => Ok(Value::Null),
     }
 }
 
-/// Whether nothing but an [`implicit_default`] can stand in for a value.
+/// Whether nothing but an implicit default can stand in for a value.
 fn lacks_default(column: &ColumnDef) -> bool {
     matches!(column.default, DefaultValue::None) && !column.nullable && !column.auto_increment
 }
@@ -97,19 +78,12 @@ fn missing_default(column: &ColumnDef, ignore: bool, run: &Run<'_>) -> Result<()
 
 /// The statement's time in a column; cut to its digits, not rounded into the future.
 pub(super) fn current_timestamp(column: &ColumnDef, row: u64, run: &Run<'_>) -> Result<Value, SqlError> {
-    let fsp = match &column.column_type {
-        ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => *fsp,
-        _ => 0,
+    let Some(fsp) = column.column_type.facts().clock_digits else {
+        return store_column(now(run), column, row, true, run);
     };
     let unit = crate::types::temporal::fraction_unit(fsp);
     let micros = run.statement.now_us() / unit * unit;
-    match &column.column_type {
-        ColumnType::Timestamp { .. } => Ok(Value::Timestamp(Timestamp { micros, fsp })),
-        ColumnType::DateTime { .. } => {
-            Ok(Value::DateTime(Timestamp { micros, fsp }.to_datetime(run.session.time_zone)))
-        }
-        _ => store_column(now(run), column, row, true, run),
-    }
+    store_column(Value::Timestamp(Timestamp { micros, fsp }), column, row, true, run)
 }
 
 /// Whether NULL or zero makes an AUTO_INCREMENT value here.
@@ -237,7 +211,7 @@ impl Inserting<'_> {
         for column in &self.plan.defaults {
             let def = self.column(*column);
             self.row[*column] = if lacks_default(def) {
-                store_column(implicit_default(def), def, self.number, true, run)?
+                def.column_type.implicit_default()
             } else {
                 default_value(def, self.number, self.plan.ignore, run)?
             };
@@ -446,5 +420,5 @@ pub(super) fn assign(
         return Err(error);
     }
     run.statement.push_warning(error);
-    store_column(implicit_default(column), column, row, true, run)
+    Ok(column.column_type.implicit_default())
 }

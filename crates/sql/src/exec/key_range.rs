@@ -15,7 +15,8 @@ use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::expr::{Expr, StatementContext, compare_values};
 use crate::plan::access::{Access, Bounds, Tail};
-use crate::types::{ColumnType, IntWidth, Loss, SqlMode, StoreContext, store};
+use crate::types::column_type::{DateTimeType, TimeType, TimestampType};
+use crate::types::{Kind, Loss, SqlMode, StoreContext};
 use crate::value::{Value, hex_number};
 
 /// What a range of short keys takes, bytes.
@@ -216,37 +217,40 @@ fn in_list(part: &KeyPart, list: &[Expr], prefix: &[u8], points: bool, run: &Run
 }
 
 fn fit(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
-    match (&part.column_type, &value) {
-        (_, Value::Null) => Fit::Exact(value),
-        (ColumnType::Int { width: IntWidth::Int, unsigned: false, .. }, Value::Int(number)) => {
-            if i32::try_from(*number).is_ok() { Fit::Exact(value) } else { Fit::Never }
-        }
-        (ColumnType::Int { width: IntWidth::Big, unsigned: false, .. }, Value::Int(_)) => Fit::Exact(value),
-        (ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. }, Value::Text(_)) => {
-            string(part, value, run)
-        }
-        (
-            ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. },
-            Value::Text(_) | Value::Bytes(_) | Value::Hex(_),
-        ) => string(part, value, run),
-        (column_type, number) if column_type.is_number() && number.is_number() => {
-            let Some(stored) = stored(part, value.clone(), run) else { return Fit::Unusable };
+    if value.is_null() || part.column_type.holds(&value) {
+        return Fit::Exact(value);
+    }
+    match (part.column_type.kind(), &value) {
+        (Kind::Integer | Kind::Number, Value::Hex(bytes)) => fit(part, Value::UInt(hex_number(bytes)), run),
+        (Kind::Integer, Value::Text(text)) => match text.parse::<i64>() {
+            Ok(number) => fit(part, Value::Int(number), run),
+            Err(_) => Fit::Unusable,
+        },
+        (kind @ (Kind::Integer | Kind::Number), number) if number.is_number() => {
+            let Some(stored) = stored(part, value.clone(), run) else {
+                let integers = kind == Kind::Integer && matches!(value, Value::Int(_) | Value::UInt(_));
+                return if integers { Fit::Never } else { Fit::Unusable };
+            };
             match compare_values(&stored, &value, Collation::Binary) {
                 Some(Ordering::Equal) => Fit::Exact(stored),
                 _ => Fit::Never,
             }
         }
-        (column_type, Value::Hex(bytes)) if column_type.is_number() => fit(part, Value::UInt(hex_number(bytes)), run),
-        (ColumnType::Int { .. }, Value::Text(text)) => match text.parse::<i64>() {
-            Ok(number) => fit(part, Value::Int(number), run),
-            Err(_) => Fit::Unusable,
-        },
+        (Kind::Characters(_), Value::Text(_)) | (Kind::Bytes, Value::Text(_) | Value::Bytes(_) | Value::Hex(_)) => {
+            string(part, value, run)
+        }
+        (Kind::Date | Kind::Timestamp, Value::Text(_) | Value::Date(_) | Value::DateTime(_))
+        | (Kind::Time, Value::Time(_)) => temporal(part, value, run),
         (
-            ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. },
-            Value::Text(_) | Value::Date(_) | Value::DateTime(_),
-        ) => temporal(part, value, run),
-        (ColumnType::Time { .. }, Value::Time(_)) => temporal(part, value, run),
-        _ => Fit::Unusable,
+            Kind::Integer
+            | Kind::Number
+            | Kind::Characters(_)
+            | Kind::Bytes
+            | Kind::Date
+            | Kind::Timestamp
+            | Kind::Time,
+            _,
+        ) => Fit::Unusable,
     }
 }
 
@@ -264,12 +268,12 @@ fn string(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
 }
 
 fn temporal(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
-    let fine_type = match part.column_type {
-        ColumnType::Time { .. } => ColumnType::Time { fsp: 6 },
-        ColumnType::Timestamp { .. } => ColumnType::Timestamp { fsp: 6 },
-        _ => ColumnType::DateTime { fsp: 6 },
+    let column_type = match part.column_type.kind() {
+        Kind::Time => TimeType { fsp: 6 }.into(),
+        Kind::Timestamp => TimestampType { fsp: 6 }.into(),
+        Kind::Date | Kind::Integer | Kind::Number | Kind::Characters(_) | Kind::Bytes => DateTimeType { fsp: 6 }.into(),
     };
-    let fine = KeyPart { column_type: fine_type, ..part.clone() };
+    let fine = KeyPart { column_type, ..part.clone() };
     let (Some(exact), Some(stored)) = (stored(&fine, value.clone(), run), stored(part, value, run)) else {
         return Fit::Unusable;
     };
@@ -291,6 +295,6 @@ fn stored(part: &KeyPart, value: Value, run: &Run<'_>) -> Option<Value> {
         now_us: run.statement.now_us(),
         warnings: &mut |loss, _| complained |= loss == Loss::Warning,
     };
-    let stored = store(value, &part.column_type, &mut cx).ok()?;
+    let stored = part.column_type.store(value, &mut cx).ok()?;
     (!complained).then_some(stored)
 }

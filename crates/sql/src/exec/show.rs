@@ -165,9 +165,8 @@ pub(crate) fn default_text(column: &ColumnDef) -> Value {
         DefaultValue::None => Value::Null,
         DefaultValue::Literal(Value::Null) => Value::Null,
         DefaultValue::Literal(value) => {
-            let mut text = Vec::new();
-            value.write_text(31, &mut text);
-            Value::text(String::from_utf8_lossy(&text).into_owned())
+            let literal = column.column_type.default_literal(value);
+            Value::text(literal.unwrap_or_else(|| value.to_string()))
         }
         DefaultValue::CurrentTimestamp => Value::text(format!("CURRENT_TIMESTAMP{}", fraction(column))),
     }
@@ -175,9 +174,8 @@ pub(crate) fn default_text(column: &ColumnDef) -> Value {
 
 /// `(6)` for a column with fractional seconds.
 fn fraction(column: &ColumnDef) -> String {
-    use crate::types::ColumnType;
-    match column.column_type {
-        ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } if fsp > 0 => format!("({fsp})"),
+    match column.column_type.facts().clock_digits {
+        Some(fsp @ 1..) => format!("({fsp})"),
         _ => String::new(),
     }
 }

@@ -132,7 +132,7 @@ impl Aggregate {
                 ResultType::double().with_decimals((arg.decimals + DIVISION_DIGITS).min(NOT_FIXED_DECIMALS))
             }
             AggregateFunction::Sum | AggregateFunction::Avg => ResultType::double(),
-            AggregateFunction::Min | AggregateFunction::Max => arg.nullable(true),
+            AggregateFunction::Min | AggregateFunction::Max => arg.computed().nullable(true),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::collation::Collation;
 use crate::error::{
     ER_CANT_AGGREGATE_2COLLATIONS, ER_CANT_AGGREGATE_3COLLATIONS, ER_CANT_AGGREGATE_NCOLLATIONS, SqlError,
 };
-use crate::types::{Family, ResultType};
+use crate::types::{Family, FieldType, ResultType};
 use crate::value::Value;
 
 /// How strongly an expression holds to its collation, strongest first.
@@ -44,6 +44,9 @@ impl Expr {
             Expr::Param(param) => of_kind(param.kind, Coercibility::Coercible),
             Expr::Column(column) if column.result_type.family() == Family::String => {
                 (column.result_type.collation, Coercibility::Implicit)
+            }
+            Expr::Column(column) if column.result_type.field == FieldType::Bit => {
+                (Collation::Binary, Coercibility::Implicit)
             }
             Expr::Collate(_, collation) => (*collation, Coercibility::Explicit),
             Expr::UserVariable(_, kind) => of_kind(*kind, Coercibility::Implicit),

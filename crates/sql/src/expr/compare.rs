@@ -9,7 +9,7 @@ use super::convert::{Number, datetime_of_number, local, to_datetime, to_f64, to_
 use super::{CompareOp, EvalContext};
 use crate::collation::Collation;
 use crate::error::SqlError;
-use crate::types::scalar::ordered_f64;
+use crate::types::column_type::ordered_f64;
 use crate::types::temporal::{Date, DateTime, Time, TimeZone};
 use crate::types::{Family, FieldType, ResultType};
 use crate::value::{Value, hex_number};

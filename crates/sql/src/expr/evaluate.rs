@@ -7,7 +7,7 @@ use super::convert::{local, to_bits, to_bool, to_bytes, to_result_type};
 use super::{Case, CastType, CompareOp, EvalContext, Expr, UnaryOp, arithmetic, cast, interval};
 use crate::collation::{self, Collation};
 use crate::error::SqlError;
-use crate::types::{FieldType, NOT_FIXED_DECIMALS};
+use crate::types::{Family, FieldType, ResultType};
 use crate::value::Value;
 
 impl Expr {
@@ -84,20 +84,28 @@ impl Expr {
         })
     }
 
-    /// A value of this expression as it is shown, where the type has a say in that: a double of fixed digits, a year.
+    /// A value of this expression as one of an expression that it is a branch of.
+    pub(super) fn as_one_of(&self, value: Value, to: &ResultType, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+        let value = if to.family() == Family::String { self.as_shown(value, cx) } else { value };
+        to_result_type(value, to, cx)
+    }
+
+    /// A value of this expression as it is shown, where the type has a say in that: a double of fixed digits, a year,
+    /// bits.
     pub(super) fn as_shown(&self, value: Value, cx: &EvalContext<'_>) -> Value {
         if !matches!(value, Value::Double(_) | Value::Float(_) | Value::UInt(_)) {
             return value;
         }
         let result = self.result_type(cx.params);
-        match value {
-            Value::UInt(year) if result.field == FieldType::Year => Value::text(format!("{year:04}")),
-            Value::Double(_) | Value::Float(_) if result.decimals < NOT_FIXED_DECIMALS => {
-                let mut text = Vec::new();
-                value.write_text(result.decimals, &mut text);
-                Value::text(String::from_utf8_lossy(&text).as_ref())
-            }
-            other => other,
+        if !result.shapes_text() {
+            return value;
+        }
+        let mut text = Vec::new();
+        result.write_text(&value, &mut text);
+        match String::from_utf8(text) {
+            Ok(text) if result.field != FieldType::Bit => Value::text(text),
+            Ok(text) => Value::bytes(text.into_bytes()),
+            Err(bytes) => Value::bytes(bytes.into_bytes()),
         }
     }
 
@@ -150,7 +158,8 @@ impl Expr {
                 Ok(if unknown { None } else { Some(*negated) })
             }
             Expr::Like { operand, pattern, escape, negated, collation } => {
-                let (text, pattern) = (operand.get(row, cx)?, pattern.get(row, cx)?);
+                let text = operand.as_shown(operand.eval(row, cx)?, cx);
+                let pattern = pattern.as_shown(pattern.eval(row, cx)?, cx);
                 if text.is_null() || pattern.is_null() {
                     return Ok(None);
                 }
@@ -196,11 +205,8 @@ fn collate(value: Value, collation: Collation) -> Value {
 
 impl Case {
     fn eval(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
-        let result = match self.chosen(row, cx)? {
-            Some(chosen) => chosen.eval(row, cx)?,
-            None => return Ok(Value::Null),
-        };
-        to_result_type(result, &self.result_type(cx.params), cx)
+        let Some(chosen) = self.chosen(row, cx)? else { return Ok(Value::Null) };
+        chosen.as_one_of(chosen.eval(row, cx)?, &self.result_type(cx.params), cx)
     }
 
     fn chosen(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Option<&Expr>, SqlError> {

@@ -211,6 +211,11 @@ impl<'b> Demand<'_, 'b> {
         self.call.args[at].eval(self.row, self.cx)
     }
 
+    /// The value of an argument that is the result.
+    fn as_result(&self, at: usize, value: Value) -> Result<Value, SqlError> {
+        self.call.args[at].as_one_of(value, &self.call.derive(self.cx.params), self.cx)
+    }
+
     fn count(&self) -> usize {
         self.call.args.len()
     }
@@ -258,7 +263,7 @@ impl Call {
 
     pub(super) fn derive(&self, params: &[Value]) -> ResultType {
         let types: Vec<ResultType> = self.args.iter().map(|arg| arg.result_type(params)).collect();
-        let mut derived = (self.function.derive)(&types);
+        let mut derived = (self.function.derive)(&types).computed();
         if let Some(digits) = self.known_digits(params) {
             derived = derived.with_decimals(digits);
         }

@@ -47,7 +47,7 @@ impl Expr {
             Expr::UserVariable(_, kind) | Expr::SystemVariable(_, _, kind) => {
                 kind.unwrap_or(ParamKind::Text).result_type()
             }
-            Expr::AssignUserVariable(_, a) => a.result_type(params),
+            Expr::AssignUserVariable(_, a) => a.result_type(params).computed(),
         }
     }
 }

@@ -3,16 +3,10 @@
 use super::cursor::Cursor;
 use crate::ast::{AlterAction, ColumnSpec, CreateTable, Ddl, Expr, IndexSpec, KeySpec, Statement, TableName};
 use crate::collation::Collation;
-use crate::error::{
-    ER_COLLATION_CHARSET_MISMATCH, ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH,
-    ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_UNKNOWN_CHARACTER_SET, SqlError,
-};
-use crate::types::{ColumnType, IntWidth, LobSize};
+use crate::error::{ER_COLLATION_CHARSET_MISMATCH, ER_UNKNOWN_CHARACTER_SET, SqlError};
+use crate::types::column_type::TypeWords;
+use crate::types::{ColumnType, IntType, IntWidth, Kind};
 use crate::value::Value;
-
-/// Characters of a VARCHAR; longer ones are refused.
-const MAX_VARCHAR_CHARS: u64 = 16383;
-const MAX_VARBINARY_BYTES: u64 = 65535;
 
 pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let ddl = match cursor.word().as_str() {
@@ -263,7 +257,7 @@ fn column(cursor: &mut Cursor<'_>) -> Result<ColumnSpec, SqlError> {
     let name = cursor.name()?;
     let serial = cursor.takes("SERIAL");
     let (column_type, own_collation) = if serial {
-        (ColumnType::Int { width: IntWidth::Big, unsigned: true, display_width: None }, false)
+        (IntType { width: IntWidth::Big, unsigned: true, display_width: None }.into(), false)
     } else {
         column_type(cursor, &name)?
     };
@@ -306,7 +300,7 @@ fn column_options(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Result<()
         } else if cursor.takes("COLLATE") {
             let name = cursor.name_or_text()?;
             let collation = Collation::named(&name)?;
-            set_collation(&mut column.column_type, collation);
+            column.column_type = column.column_type.under(collation);
             column.own_collation = true;
         } else if cursor.takes("COLUMN_FORMAT") || cursor.takes("STORAGE") {
             cursor.name()?;
@@ -369,103 +363,23 @@ fn default_value(cursor: &mut Cursor<'_>) -> Result<Expr, SqlError> {
     cursor.expr(&ends)
 }
 
-fn set_collation(column_type: &mut ColumnType, with: Collation) {
-    if let ColumnType::Char { collation, .. }
-    | ColumnType::VarChar { collation, .. }
-    | ColumnType::Text { collation, .. } = column_type
-    {
-        *collation = with;
-    }
-}
-
 /// A type, and whether it names its own collation.
 fn column_type(cursor: &mut Cursor<'_>, column: &str) -> Result<(ColumnType, bool), SqlError> {
     let word = cursor.word();
     cursor.name()?;
-    let int = |width, cursor: &mut Cursor<'_>| -> Result<ColumnType, SqlError> {
-        let display_width: Option<u64> = cursor.optional_length()?;
-        if display_width.is_some_and(|width| width > 255) {
-            return Err(SqlError::new(ER_TOO_BIG_DISPLAYWIDTH, &[&column, &255]));
-        }
-        let unsigned = signedness(cursor)?;
-        Ok(ColumnType::Int { width, unsigned, display_width: display_width.map(|width| width as u8) })
-    };
-    let column_type = match word.as_str() {
-        "TINYINT" | "INT1" => int(IntWidth::Tiny, cursor)?,
-        "SMALLINT" | "INT2" => int(IntWidth::Small, cursor)?,
-        "MEDIUMINT" | "INT3" | "MIDDLEINT" => int(IntWidth::Medium, cursor)?,
-        "INT" | "INTEGER" | "INT4" => int(IntWidth::Int, cursor)?,
-        "BIGINT" | "INT8" => int(IntWidth::Big, cursor)?,
-        "BOOL" | "BOOLEAN" => ColumnType::Int { width: IntWidth::Tiny, unsigned: false, display_width: Some(1) },
-        "DECIMAL" | "NUMERIC" | "DEC" | "FIXED" => decimal(cursor, column)?,
-        "FLOAT" => match digits(cursor, column)? {
-            (Some(25..=53), None) => ColumnType::Double { unsigned: signedness(cursor)?, digits: None },
-            (Some(54..), None) => return Err(SqlError::new(crate::error::ER_WRONG_FIELD_SPEC, &[&column])),
-            (precision, scale) => {
-                let digits = precision.zip(scale);
-                ColumnType::Float { unsigned: signedness(cursor)?, digits }
+    let Some(column_type) = ColumnType::parse(&word, &mut Words { cursor, column })? else {
+        return Err(match word.as_str() {
+            "JSON" | "ENUM" | "SET" => SqlError::unsupported(format_args!("{word} columns")),
+            "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" => SqlError::unsupported("spatial columns"),
+            _ => {
+                cursor.at -= 1;
+                cursor.unexpected()
             }
-        },
-        "DOUBLE" | "REAL" | "FLOAT8" => {
-            cursor.takes("PRECISION");
-            let (precision, scale) = digits(cursor, column)?;
-            if precision.is_some() && scale.is_none() {
-                return Err(cursor.unexpected());
-            }
-            ColumnType::Double { unsigned: signedness(cursor)?, digits: precision.zip(scale) }
-        }
-        "DATE" => ColumnType::Date,
-        "DATETIME" => ColumnType::DateTime { fsp: fsp(cursor, column)? },
-        "TIMESTAMP" => ColumnType::Timestamp { fsp: fsp(cursor, column)? },
-        "TIME" => ColumnType::Time { fsp: fsp(cursor, column)? },
-        "YEAR" => {
-            cursor.optional_length::<u64>()?;
-            ColumnType::Year
-        }
-        "BINARY" => ColumnType::Binary { bytes: length(cursor, column, 255, Some(1))? },
-        "VARBINARY" => ColumnType::VarBinary { bytes: length(cursor, column, MAX_VARBINARY_BYTES, None)? },
-        "TINYBLOB" => ColumnType::Blob { size: LobSize::Tiny },
-        "BLOB" => ColumnType::Blob { size: lob_size(cursor, 1)? },
-        "MEDIUMBLOB" => ColumnType::Blob { size: LobSize::Medium },
-        "LONGBLOB" => ColumnType::Blob { size: LobSize::Long },
-        "JSON" => return Err(SqlError::unsupported("JSON columns")),
-        "ENUM" | "SET" => return Err(SqlError::unsupported(format!("{word} columns"))),
-        "BIT" => return Err(SqlError::unsupported("BIT columns")),
-        "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" => return Err(SqlError::unsupported("spatial columns")),
-        _ => return string_type(cursor, &word, column),
+        });
     };
-    Ok((column_type, false))
-}
-
-fn string_type(cursor: &mut Cursor<'_>, word: &str, column: &str) -> Result<(ColumnType, bool), SqlError> {
-    let collation = Collation::DEFAULT;
-    let mut column_type = match word {
-        "CHAR" | "CHARACTER" if cursor.takes("VARYING") => varchar(cursor, column)?,
-        "NATIONAL" => {
-            let varying = cursor.takes("VARCHAR") || cursor.takes("CHAR VARYING") || cursor.takes("CHARACTER VARYING");
-            if varying {
-                varchar(cursor, column)?
-            } else if cursor.takes_any(&["CHAR", "CHARACTER"]) {
-                ColumnType::Char { chars: length(cursor, column, 255, Some(1))?, collation }
-            } else {
-                return Err(cursor.unexpected());
-            }
-        }
-        "CHAR" | "CHARACTER" | "NCHAR" => ColumnType::Char { chars: length(cursor, column, 255, Some(1))?, collation },
-        "VARCHAR" | "NVARCHAR" | "VARCHARACTER" => varchar(cursor, column)?,
-        "TINYTEXT" => ColumnType::Text { size: LobSize::Tiny, collation },
-        "TEXT" => ColumnType::Text { size: lob_size(cursor, 4)?, collation },
-        "MEDIUMTEXT" => ColumnType::Text { size: LobSize::Medium, collation },
-        "LONGTEXT" => ColumnType::Text { size: LobSize::Long, collation },
-        "LONG" => {
-            cursor.takes_any(&["VARCHAR", "CHAR VARYING"]);
-            ColumnType::Text { size: LobSize::Medium, collation }
-        }
-        _ => {
-            cursor.at -= 1;
-            return Err(cursor.unexpected());
-        }
-    };
+    if !matches!(column_type.kind(), Kind::Characters(_)) {
+        return Ok((column_type, false));
+    }
     let mut charset = Charset::default();
     let mut binary = false;
     loop {
@@ -475,93 +389,42 @@ fn string_type(cursor: &mut Cursor<'_>, word: &str, column: &str) -> Result<(Col
             break;
         }
     }
-    let own = if binary { Some(Collation::Utf8mb4Bin) } else { charset.collation()? };
     // CHARACTER SET binary makes the type a binary one.
-    if own == Some(Collation::Binary) {
-        let binary = match column_type {
-            ColumnType::Char { chars, .. } => ColumnType::Binary { bytes: chars },
-            ColumnType::VarChar { chars, .. } => ColumnType::VarBinary { bytes: chars },
-            ColumnType::Text { size, .. } => ColumnType::Blob { size },
-            other => other,
-        };
-        return Ok((binary, true));
+    let own = if binary { Some(Collation::Utf8mb4Bin) } else { charset.collation()? };
+    Ok((own.map_or(column_type, |own| column_type.under(own)), own.is_some()))
+}
+
+/// What follows a type's name.
+struct Words<'c, 't> {
+    cursor: &'c mut Cursor<'t>,
+    column: &'c str,
+}
+
+impl TypeWords for Words<'_, '_> {
+    fn column(&self) -> &str {
+        self.column
     }
-    if let Some(own) = own {
-        set_collation(&mut column_type, own);
+
+    fn takes(&mut self, words: &str) -> bool {
+        self.cursor.takes(words)
     }
-    Ok((column_type, own.is_some()))
-}
 
-fn varchar(cursor: &mut Cursor<'_>, column: &str) -> Result<ColumnType, SqlError> {
-    let chars = length(cursor, column, MAX_VARCHAR_CHARS, None)?;
-    Ok(ColumnType::VarChar { chars, collation: Collation::DEFAULT })
-}
-
-fn length(cursor: &mut Cursor<'_>, column: &str, max: u64, default: Option<u16>) -> Result<u16, SqlError> {
-    match cursor.optional_length::<u64>()? {
-        None => default.ok_or_else(|| cursor.unexpected()),
-        Some(length) if length > max => Err(SqlError::new(ER_TOO_BIG_FIELDLENGTH, &[&column, &max])),
-        // At most 65535, as checked.
-        Some(length) => Ok(length as u16),
-    }
-}
-
-/// TEXT(n) and BLOB(n) choose the smallest size that holds `n` characters of `width` bytes.
-fn lob_size(cursor: &mut Cursor<'_>, width: u64) -> Result<LobSize, SqlError> {
-    let Some(length) = cursor.optional_length::<u64>()? else { return Ok(LobSize::Normal) };
-    Ok(match length.saturating_mul(width) {
-        0..=0xff => LobSize::Tiny,
-        0x100..=0xffff => LobSize::Normal,
-        0x1_0000..=0xff_ffff => LobSize::Medium,
-        _ => LobSize::Long,
-    })
-}
-
-fn signedness(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
-    let mut unsigned = false;
-    loop {
-        if cursor.takes("UNSIGNED") {
-            unsigned = true;
-        } else if cursor.sees("ZEROFILL") {
-            return Err(SqlError::unsupported("ZEROFILL"));
-        } else if !cursor.takes("SIGNED") {
-            return Ok(unsigned);
+    fn numbers(&mut self) -> Result<(Option<u64>, Option<u64>), SqlError> {
+        if !self.cursor.takes_operator("(") {
+            return Ok((None, None));
         }
+        let first = self.cursor.integer()?;
+        let second = if self.cursor.takes_operator(",") { Some(self.cursor.integer()?) } else { None };
+        self.cursor.expect_operator(")")?;
+        Ok((Some(first), second))
     }
-}
 
-/// `(precision[, scale])`
-fn digits(cursor: &mut Cursor<'_>, column: &str) -> Result<(Option<u8>, Option<u8>), SqlError> {
-    if !cursor.takes_operator("(") {
-        return Ok((None, None));
+    fn number(&mut self) -> Result<Option<u64>, SqlError> {
+        self.cursor.optional_length()
     }
-    let precision: u64 = cursor.integer()?;
-    let scale: Option<u64> = if cursor.takes_operator(",") { Some(cursor.integer()?) } else { None };
-    cursor.expect_operator(")")?;
-    if precision > 255 {
-        return Err(SqlError::new(ER_TOO_BIG_PRECISION, &[&precision, &column, &255]));
-    }
-    match scale {
-        Some(scale) if scale > 30 => Err(SqlError::new(ER_TOO_BIG_SCALE, &[&scale, &column, &30])),
-        Some(scale) if scale > precision => Err(SqlError::new(ER_M_BIGGER_THAN_D, &[&column])),
-        scale => Ok((Some(precision as u8), scale.map(|scale| scale as u8))),
-    }
-}
 
-fn decimal(cursor: &mut Cursor<'_>, column: &str) -> Result<ColumnType, SqlError> {
-    let (precision, scale) = digits(cursor, column)?;
-    let precision = precision.filter(|precision| *precision > 0).unwrap_or(10);
-    if precision > 65 {
-        return Err(SqlError::new(ER_TOO_BIG_PRECISION, &[&precision, &column, &65]));
-    }
-    Ok(ColumnType::Decimal { precision, scale: scale.unwrap_or(0), unsigned: signedness(cursor)? })
-}
-
-fn fsp(cursor: &mut Cursor<'_>, column: &str) -> Result<u8, SqlError> {
-    match cursor.optional_length::<u64>()? {
-        None => Ok(0),
-        Some(fsp @ 0..=6) => Ok(fsp as u8),
-        Some(fsp) => Err(SqlError::new(ER_TOO_BIG_PRECISION, &[&fsp, &column, &6])),
+    fn unexpected(&self) -> SqlError {
+        self.cursor.unexpected()
     }
 }
 

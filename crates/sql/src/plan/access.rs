@@ -12,7 +12,7 @@ use crate::catalog::table::Table;
 use crate::collation::Collation;
 use crate::error::{ER_KEY_DOES_NOT_EXITS, SqlError};
 use crate::expr::{CompareOp, Expr};
-use crate::types::ColumnType;
+use crate::types::{ColumnType, Kind};
 use crate::value::Value;
 
 use super::SortKey;
@@ -168,11 +168,9 @@ fn table_column(table: &Table, expr: &Expr) -> Option<usize> {
 
 /// Whether a comparison under `collation` orders a column as its keys do.
 fn collation_fits(column_type: &ColumnType, collation: Collation) -> bool {
-    match column_type {
-        ColumnType::Char { collation: own, .. }
-        | ColumnType::VarChar { collation: own, .. }
-        | ColumnType::Text { collation: own, .. } => *own == collation,
-        _ => true,
+    match column_type.kind() {
+        Kind::Characters(own) => own == collation,
+        Kind::Integer | Kind::Number | Kind::Bytes | Kind::Date | Kind::Timestamp | Kind::Time => true,
     }
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use cohort_binlog::{
-    BinlogOptions, BinlogReader, ColumnMeta, EventBody, FieldType, ReaderOptions, RowValue, ServerIdentity, TableMap,
+    BinlogOptions, BinlogReader, ColumnMeta, EventBody, FieldType, ReaderOptions, ServerIdentity, TableMap, Value,
 };
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
@@ -278,7 +278,7 @@ pub(crate) fn binlog_ids(disk: &SimDisk, store: &Store) -> Vec<u64> {
                 EventBody::Rows(rows) => {
                     for row in rows.rows(map.as_ref().expect("a table map comes first")) {
                         match row.expect("a row").after.as_deref() {
-                            Some([RowValue::Int(id)]) => ids.push(*id as u64),
+                            Some([Value::Int(id)]) => ids.push(*id as u64),
                             other => panic!("unexpected row {other:?}"),
                         }
                     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use cohort_binlog::{BinlogReader, EventBody, ReaderOptions, RowValue};
+use cohort_binlog::{BinlogReader, EventBody, ReaderOptions, Value};
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::{Engine, TwoPhase, WriteError};
 use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
@@ -102,7 +102,7 @@ fn logged(disk: &SimDisk, store: &Store) -> Option<Vec<(u64, Step)>> {
                 EventBody::TableMap(table) => map = Some(table),
                 EventBody::Rows(rows) => {
                     let row = rows.rows(map.as_ref().expect("a table map")).next().expect("a row").expect("readable");
-                    let Some([RowValue::Int(id)]) = row.after.as_deref() else { panic!("unexpected row {row:?}") };
+                    let Some([Value::Int(id)]) = row.after.as_deref() else { panic!("unexpected row {row:?}") };
                     assert_eq!(started, Some(name(*id as u64).to_string()), "rows within XA START");
                 }
                 EventBody::XaPrepare(event) => {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use super::{ColumnDef, DefaultValue, IndexDef, IndexKind, TableDef};
-use crate::types::ColumnType;
+use crate::types::{ColumnType, Kind};
 use crate::value::Value;
 
 /// An identifier in backquotes.
@@ -59,7 +59,7 @@ impl TableDef {
         if let Some(own) = own_collation {
             let _ = write!(line, " CHARACTER SET {} COLLATE {}", own.charset(), own.name());
         }
-        let is_timestamp = matches!(column.column_type, ColumnType::Timestamp { .. });
+        let is_timestamp = column.column_type.kind() == Kind::Timestamp;
         if !column.nullable {
             line.push_str(" NOT NULL");
         } else if is_timestamp {
@@ -67,13 +67,16 @@ impl TableDef {
         }
         match &column.default {
             DefaultValue::None | DefaultValue::Literal(Value::Null)
-                if column.nullable && !column.column_type.is_lob() =>
+                if column.nullable && !column.column_type.facts().is_lob =>
             {
                 line.push_str(" DEFAULT NULL");
             }
             DefaultValue::None | DefaultValue::Literal(Value::Null) => {}
             DefaultValue::Literal(value) => {
-                let _ = write!(line, " DEFAULT {}", Literal(&value.to_string()));
+                let _ = match column.column_type.default_literal(value) {
+                    Some(literal) => write!(line, " DEFAULT {literal}"),
+                    None => write!(line, " DEFAULT {}", Literal(&value.to_string())),
+                };
             }
             DefaultValue::CurrentTimestamp => {
                 let _ = write!(line, " DEFAULT {}", CurrentTimestamp(&column.column_type));
@@ -118,10 +121,8 @@ struct CurrentTimestamp<'a>(&'a ColumnType);
 
 impl fmt::Display for CurrentTimestamp<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } if *fsp > 0 => {
-                write!(f, "CURRENT_TIMESTAMP({fsp})")
-            }
+        match self.0.facts().clock_digits {
+            Some(fsp @ 1..) => write!(f, "CURRENT_TIMESTAMP({fsp})"),
             _ => f.write_str("CURRENT_TIMESTAMP"),
         }
     }

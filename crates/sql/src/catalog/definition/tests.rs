@@ -1,7 +1,7 @@
 use super::*;
+use crate::types::column_type::*;
 use crate::types::decimal::Decimal;
 use crate::types::temporal::Date;
-use crate::types::{IntWidth, LobSize};
 
 fn column(name: &str, column_type: ColumnType) -> ColumnDef {
     ColumnDef {
@@ -17,11 +17,11 @@ fn column(name: &str, column_type: ColumnType) -> ColumnDef {
 }
 
 fn int() -> ColumnType {
-    ColumnType::Int { width: IntWidth::Int, unsigned: false, display_width: None }
+    ColumnType::Int(IntType { width: IntWidth::Int, unsigned: false, display_width: None })
 }
 
 fn table() -> TableDef {
-    let text = |collation| ColumnType::VarChar { chars: 10, collation };
+    let text = |collation| ColumnType::VarChar(VarCharType { chars: 10, collation });
     TableDef {
         id: 7,
         database: "d".into(),
@@ -37,16 +37,16 @@ fn table() -> TableDef {
                 ..column("v", text(Collation::DEFAULT))
             },
             column("b", text(Collation::Utf8mb4Bin)),
-            column("n", ColumnType::Decimal { precision: 10, scale: 2, unsigned: true }),
+            column("n", ColumnType::Decimal(DecimalType { precision: 10, scale: 2, unsigned: true })),
             ColumnDef {
                 nullable: false,
                 default: DefaultValue::CurrentTimestamp,
                 on_update_now: true,
-                ..column("at", ColumnType::Timestamp { fsp: 3 })
+                ..column("at", ColumnType::Timestamp(TimestampType { fsp: 3 }))
             },
-            column("t", ColumnType::Timestamp { fsp: 0 }),
-            column("x", ColumnType::Text { size: LobSize::Normal, collation: Collation::DEFAULT }),
-            column("flag", ColumnType::Int { width: IntWidth::Tiny, unsigned: false, display_width: Some(1) }),
+            column("t", ColumnType::Timestamp(TimestampType { fsp: 0 })),
+            column("x", ColumnType::Text(TextType { size: LobSize::Normal, collation: Collation::DEFAULT })),
+            column("flag", ColumnType::Int(IntType { width: IntWidth::Tiny, unsigned: false, display_width: Some(1) })),
         ],
         indexes: vec![
             IndexDef {

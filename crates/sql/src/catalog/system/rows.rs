@@ -5,7 +5,6 @@ use crate::catalog::store::Catalog;
 use crate::catalog::table::Table;
 use crate::collation::Collation;
 use crate::exec::show::{default_text, extra, key_mark, yes_no};
-use crate::types::{ColumnType, IntWidth};
 use crate::value::Value;
 
 fn text(text: &str) -> Value {
@@ -44,7 +43,7 @@ pub(super) fn columns(catalog: &Catalog) -> Vec<Vec<Value>> {
 fn column_row(table: &Table, at: usize, column: &ColumnDef) -> Vec<Value> {
     let column_type = column.column_type.to_string();
     let data_type = column_type.split([' ', '(']).next().unwrap_or_default();
-    let sizes = Sizes::of(&column.column_type);
+    let sizes = column.column_type.facts().sizes;
     let number = |number: Option<u64>| number.map_or(Value::Null, Value::UInt);
     let collation = column.column_type.collation().filter(|own| *own != Collation::Binary);
     let named = |name: fn(Collation) -> &'static str| collation.map_or(Value::Null, |own| text(name(own)));
@@ -72,49 +71,4 @@ fn column_row(table: &Table, at: usize, column: &ColumnDef) -> Vec<Value> {
         text(""),
         Value::Null,
     ]
-}
-
-/// How large the values of a type are.
-#[derive(Default)]
-struct Sizes {
-    chars: Option<u64>,
-    bytes: Option<u64>,
-    precision: Option<u64>,
-    scale: Option<u64>,
-    fsp: Option<u64>,
-}
-
-impl Sizes {
-    fn of(column_type: &ColumnType) -> Sizes {
-        let number =
-            |precision: u64, scale: Option<u64>| Sizes { precision: Some(precision), scale, ..Sizes::default() };
-        let string = |chars: u64, bytes: u64| Sizes { chars: Some(chars), bytes: Some(bytes), ..Sizes::default() };
-        let moment = |fsp: u8| Sizes { fsp: Some(fsp.into()), ..Sizes::default() };
-        match column_type {
-            ColumnType::Int { width, unsigned, .. } => {
-                let digits = match width {
-                    IntWidth::Tiny => 3,
-                    IntWidth::Small => 5,
-                    IntWidth::Medium => 7,
-                    IntWidth::Int => 10,
-                    IntWidth::Big => 19 + u64::from(*unsigned),
-                };
-                number(digits, Some(0))
-            }
-            ColumnType::Decimal { precision, scale, .. } => number((*precision).into(), Some((*scale).into())),
-            ColumnType::Float { digits, .. } => {
-                digits.map_or(number(12, None), |(m, d)| number(m.into(), Some(d.into())))
-            }
-            ColumnType::Double { digits, .. } => {
-                digits.map_or(number(22, None), |(m, d)| number(m.into(), Some(d.into())))
-            }
-            ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => {
-                string((*chars).into(), 4 * u64::from(*chars))
-            }
-            ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => string((*bytes).into(), (*bytes).into()),
-            ColumnType::Text { size, .. } | ColumnType::Blob { size } => string(size.max_bytes(), size.max_bytes()),
-            ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } | ColumnType::Time { fsp } => moment(*fsp),
-            ColumnType::Date | ColumnType::Year => Sizes::default(),
-        }
-    }
 }

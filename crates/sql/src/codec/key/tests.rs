@@ -1,5 +1,5 @@
 use super::*;
-use crate::types::{IntWidth, LobSize};
+use crate::types::column_type::*;
 
 fn encoded(part: &KeyPart, value: &Value) -> Vec<u8> {
     let mut key = Vec::new();
@@ -10,7 +10,7 @@ fn encoded(part: &KeyPart, value: &Value) -> Vec<u8> {
 #[test]
 fn integers_are_flipped_big_endian() {
     let part = |unsigned, nullable| KeyPart {
-        column_type: ColumnType::Int { width: IntWidth::Int, unsigned, display_width: None },
+        column_type: ColumnType::Int(IntType { width: IntWidth::Int, unsigned, display_width: None }),
         nullable,
         prefix: None,
     };
@@ -23,7 +23,7 @@ fn integers_are_flipped_big_endian() {
 #[test]
 fn prefixes_count_characters() {
     let part = KeyPart {
-        column_type: ColumnType::Text { size: LobSize::Normal, collation: Collation::Utf8mb4_0900Bin },
+        column_type: ColumnType::Text(TextType { size: LobSize::Normal, collation: Collation::Utf8mb4_0900Bin }),
         nullable: false,
         prefix: Some(2),
     };

@@ -2,8 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::collation::Collation;
+use crate::types::column_type::*;
+use crate::types::decimal::Decimal;
 use crate::types::temporal::{Date, DateTime, MAX_TIME_US, MAX_TIMESTAMP_US, Time, Timestamp};
-use crate::types::{IntWidth, LobSize};
 
 pub(crate) fn column(column_type: ColumnType) -> ColumnDef {
     ColumnDef {
@@ -19,11 +20,11 @@ pub(crate) fn column(column_type: ColumnType) -> ColumnDef {
 }
 
 fn int(width: IntWidth, unsigned: bool) -> ColumnType {
-    ColumnType::Int { width, unsigned, display_width: None }
+    ColumnType::Int(IntType { width, unsigned, display_width: None })
 }
 
 fn varchar(chars: u16) -> ColumnType {
-    ColumnType::VarChar { chars, collation: Collation::DEFAULT }
+    ColumnType::VarChar(VarCharType { chars, collation: Collation::DEFAULT })
 }
 
 /// Every type with a strategy for values that a column of it stores.
@@ -48,41 +49,46 @@ fn typed_value() -> impl Strategy<Value = (ColumnType, Value)> {
     let micros = |fsp: u8, micros: i64| micros - micros % crate::types::temporal::fraction_unit(fsp);
     let datetimes = (fsp.clone(), -62_167_219_200_000_000i64..253_402_300_800_000_000).prop_map(move |(fsp, at)| {
         let at = at - at.rem_euclid(crate::types::temporal::fraction_unit(fsp));
-        (ColumnType::DateTime { fsp }, Value::DateTime(DateTime::from_micros(at, fsp).unwrap()))
+        (ColumnType::DateTime(DateTimeType { fsp }), Value::DateTime(DateTime::from_micros(at, fsp).unwrap()))
     });
     let timestamps = (fsp.clone(), 0..=MAX_TIMESTAMP_US).prop_map(move |(fsp, at)| {
-        (ColumnType::Timestamp { fsp }, Value::Timestamp(Timestamp { micros: micros(fsp, at), fsp }))
+        (ColumnType::Timestamp(TimestampType { fsp }), Value::Timestamp(Timestamp { micros: micros(fsp, at), fsp }))
     });
-    let times = (fsp, -MAX_TIME_US..=MAX_TIME_US)
-        .prop_map(move |(fsp, at)| (ColumnType::Time { fsp }, Value::Time(Time { micros: micros(fsp, at), fsp })));
+    let times = (fsp, -MAX_TIME_US..=MAX_TIME_US).prop_map(move |(fsp, at)| {
+        (ColumnType::Time(TimeType { fsp }), Value::Time(Time { micros: micros(fsp, at), fsp }))
+    });
     prop_oneof![
         integers,
         (0i64..10_i64.pow(12), any::<bool>()).prop_map(|(n, negative)| {
             let number = Decimal::new(if negative { -i128::from(n) } else { i128::from(n) }, 4);
-            (ColumnType::Decimal { precision: 12, scale: 4, unsigned: false }, Value::Decimal(number))
+            (ColumnType::Decimal(DecimalType { precision: 12, scale: 4, unsigned: false }), Value::Decimal(number))
         }),
         any::<f32>()
             .prop_filter("no NaN", |f| !f.is_nan())
-            .prop_map(|f| (ColumnType::Float { unsigned: false, digits: None }, Value::Float(f))),
+            .prop_map(|f| (ColumnType::Float(FloatType { unsigned: false, digits: None }), Value::Float(f))),
         any::<f64>()
             .prop_filter("no NaN", |f| !f.is_nan())
-            .prop_map(|f| (ColumnType::Double { unsigned: false, digits: None }, Value::Double(f))),
+            .prop_map(|f| (ColumnType::Double(DoubleType { unsigned: false, digits: None }), Value::Double(f))),
         "\\PC{0,20}".prop_map(|text| (varchar(20), Value::text(text))),
         "\\PC{0,80}".prop_map(|text| (varchar(80), Value::text(text))),
-        "[a-z]{0,9}"
-            .prop_map(|text| (ColumnType::Char { chars: 255, collation: Collation::DEFAULT }, Value::text(text))),
+        "[a-z]{0,9}".prop_map(|text| (
+            ColumnType::Char(CharType { chars: 255, collation: Collation::DEFAULT }),
+            Value::text(text)
+        )),
         "\\PC{0,80}".prop_map(|text| (
-            ColumnType::Text { size: LobSize::Medium, collation: Collation::DEFAULT },
+            ColumnType::Text(TextType { size: LobSize::Medium, collation: Collation::DEFAULT }),
             Value::text(text)
         )),
         proptest::collection::vec(any::<u8>(), 8)
-            .prop_map(|bytes| (ColumnType::Binary { bytes: 8 }, Value::bytes(bytes))),
+            .prop_map(|bytes| (ColumnType::Binary(BinaryType { bytes: 8 }), Value::bytes(bytes))),
         proptest::collection::vec(0u8..2, 0..8)
-            .prop_map(|bytes| (ColumnType::VarBinary { bytes: 300 }, Value::bytes(bytes))),
+            .prop_map(|bytes| (ColumnType::VarBinary(VarBinaryType { bytes: 300 }), Value::bytes(bytes))),
         proptest::collection::vec(any::<u8>(), 0..300)
-            .prop_map(|bytes| (ColumnType::Blob { size: LobSize::Long }, Value::bytes(bytes))),
+            .prop_map(|bytes| (ColumnType::Blob(BlobType { size: LobSize::Long }), Value::bytes(bytes))),
         (0i64..3_652_424).prop_map(|days| (ColumnType::Date, Value::Date(Date::from_days(days - 719_528).unwrap()))),
         (1901u64..2156).prop_map(|year| (ColumnType::Year, Value::UInt(year))),
+        (1u8..=64, any::<u64>())
+            .prop_map(|(bits, n)| (ColumnType::Bit(BitType { bits }), Value::UInt(n >> (64 - u32::from(bits))))),
         datetimes,
         timestamps,
         times,
@@ -91,7 +97,7 @@ fn typed_value() -> impl Strategy<Value = (ColumnType, Value)> {
 
 fn typed_row() -> impl Strategy<Value = (Vec<ColumnDef>, Vec<Value>)> {
     proptest::collection::vec((typed_value(), any::<bool>()), 1..12).prop_map(|columns| {
-        let defs = columns.iter().map(|((column_type, _), _)| column(column_type.clone())).collect();
+        let defs = columns.iter().map(|((column_type, _), _)| column(*column_type)).collect();
         let values = columns.into_iter().map(|((_, value), null)| if null { Value::Null } else { value }).collect();
         (defs, values)
     })
@@ -105,7 +111,7 @@ fn read_all(codec: &RowCodec, stored: &[u8], columns: usize) -> Result<Vec<Value
 
 /// A row as sysbench has it.
 pub(crate) fn sysbench() -> (RowCodec, Vec<Value>) {
-    let text = |chars| ColumnType::Char { chars, collation: Collation::DEFAULT };
+    let text = |chars| ColumnType::Char(CharType { chars, collation: Collation::DEFAULT });
     let columns = [int(IntWidth::Int, false), int(IntWidth::Int, false), text(120), text(60)].map(column);
     let values = vec![
         Value::Int(1),
@@ -121,8 +127,8 @@ fn image_is_the_binlogs() {
     let columns = [
         int(IntWidth::Int, false),
         varchar(10),
-        ColumnType::DateTime { fsp: 3 },
-        ColumnType::Time { fsp: 2 },
+        ColumnType::DateTime(DateTimeType { fsp: 3 }),
+        ColumnType::Time(TimeType { fsp: 2 }),
         varchar(100),
     ]
     .map(column);
@@ -226,7 +232,7 @@ proptest! {
     #[test]
     fn key_order_is_value_order((column_type, a) in typed_value(), (_, b) in typed_value(), (other_type, c) in typed_value()) {
         use super::super::key::{self, KeyPart};
-        let part = KeyPart { column_type: column_type.clone(), nullable: true, prefix: None };
+        let part = KeyPart { column_type, nullable: true, prefix: None };
         let encode = |part: &KeyPart, value: &Value| {
             let mut out = Vec::new();
             key::encode(part, value, &mut out).map(|()| out)
@@ -234,12 +240,12 @@ proptest! {
         let first = encode(&part, &a).unwrap();
         if let Ok(second) = encode(&part, &b) {
             let collation = column_type.collation().unwrap_or(Collation::Binary);
-            let small_enough = |value: &Value| RowCodec::new(&[column(column_type.clone())], 1).encode(std::slice::from_ref(value), &mut Vec::new()).is_ok();
+            let small_enough = |value: &Value| RowCodec::new(&[column(column_type)], 1).encode(std::slice::from_ref(value), &mut Vec::new()).is_ok();
             let in_range = |value: &Value| match (&column_type, value) {
-                (ColumnType::Int { width, unsigned, .. }, Value::Int(n)) => { let (l, g) = width.range(*unsigned); (l..=g).contains(&i128::from(*n)) }
-                (ColumnType::Int { width, unsigned, .. }, Value::UInt(n)) => { let (l, g) = width.range(*unsigned); (l..=g).contains(&i128::from(*n)) }
+                (ColumnType::Int(IntType { width, unsigned, .. }), Value::Int(n)) => { let (l, g) = width.range(*unsigned); (l..=g).contains(&i128::from(*n)) }
+                (ColumnType::Int(IntType { width, unsigned, .. }), Value::UInt(n)) => { let (l, g) = width.range(*unsigned); (l..=g).contains(&i128::from(*n)) }
                 (ColumnType::Year, _) => matches!(value, Value::UInt(1901..=2155)),
-                (ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } | ColumnType::Time { fsp }, Value::DateTime(_) | Value::Time(_) | Value::Timestamp(_)) => {
+                (ColumnType::DateTime(DateTimeType { fsp }) | ColumnType::Timestamp(TimestampType { fsp }) | ColumnType::Time(TimeType { fsp }), Value::DateTime(_) | Value::Time(_) | Value::Timestamp(_)) => {
                     matches!(value, Value::DateTime(v) if v.fsp() <= *fsp) || matches!(value, Value::Time(v) if v.fsp <= *fsp) || matches!(value, Value::Timestamp(v) if v.fsp <= *fsp)
                 }
                 _ => true,

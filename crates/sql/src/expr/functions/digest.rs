@@ -12,10 +12,11 @@ use crate::types::ResultType;
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("md5", 1, 1, |a| Ok(Value::text(hex_of(&md5::Md5::digest(to_bytes(&a[0]))))), |_| digits(32)),
-    Function::new("sha1", 1, 1, |a| Ok(Value::text(hex_of(&Sha1::digest(to_bytes(&a[0]))))), |_| digits(40)),
-    Function::new("sha", 1, 1, |a| Ok(Value::text(hex_of(&Sha1::digest(to_bytes(&a[0]))))), |_| digits(40)),
-    Function::new("sha2", 2, 2, sha2_of, |_| digits(128)),
+    Function::new("md5", 1, 1, |a| Ok(Value::text(hex_of(&md5::Md5::digest(to_bytes(&a[0]))))), |_| digits(32))
+        .of_text(),
+    Function::new("sha1", 1, 1, |a| Ok(Value::text(hex_of(&Sha1::digest(to_bytes(&a[0]))))), |_| digits(40)).of_text(),
+    Function::new("sha", 1, 1, |a| Ok(Value::text(hex_of(&Sha1::digest(to_bytes(&a[0]))))), |_| digits(40)).of_text(),
+    Function::new("sha2", 2, 2, sha2_of, |_| digits(128)).of_text(),
 ];
 
 fn digits(count: u32) -> ResultType {

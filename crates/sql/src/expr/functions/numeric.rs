@@ -50,7 +50,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         1,
         |a| Ok(Value::UInt(crc32fast::hash(&to_bytes(&a[0])).into())),
         |_| ResultType::unsigned(10),
-    ),
+    )
+    .of_text(),
     Function::new(
         "bit_count",
         1,
@@ -279,7 +280,7 @@ fn coalesce(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
     for at in 0..args.count() {
         let value = args.get(at)?;
         if !value.is_null() {
-            return Ok(value);
+            return args.as_result(at, value);
         }
     }
     Ok(Value::Null)

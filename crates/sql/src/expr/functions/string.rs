@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use memchr::memmem;
 
 use super::super::compare::{Common, compare};
-use super::super::convert::{local, to_bits, to_bytes, to_decimal, to_f64, to_i64, to_text};
+use super::super::convert::{to_bits, to_bytes, to_decimal, to_f64, to_i64, to_text};
 use super::{Arguments, Demand, Function, MANY, locale};
 use crate::collation::Collation;
 use crate::error::{ER_UNKNOWN_LOCALE, SqlError};
@@ -28,7 +28,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         1,
         |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64 * 8)),
         |_| ResultType::integer(11),
-    ),
+    )
+    .of_text(),
     Function::new("char_length", 1, 1, char_length, |_| ResultType::integer(10)).of_text(),
     Function::new("character_length", 1, 1, char_length, |_| ResultType::integer(10)).of_text(),
     Function::new("upper", 1, 1, upper, first).keeps_collation_of_first().joins().of_text(),
@@ -62,12 +63,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         1,
         |a| Ok(Value::Int(to_bytes(&a[0]).first().copied().unwrap_or(0).into())),
         |_| ResultType::integer(3),
-    ),
-    Function::new("ord", 1, 1, ord, |_| ResultType::integer(11)),
+    )
+    .of_text(),
+    Function::new("ord", 1, 1, ord, |_| ResultType::integer(11)).of_text(),
     Function::new("char", 1, MANY, char_of, |a| ResultType::string(4 * a.len() as u32, Collation::Binary)).takes_null(),
     Function::new("hex", 1, 1, hex, |a| ResultType::string(a[0].length.saturating_mul(8), Collation::DEFAULT)),
-    Function::new("unhex", 1, 1, unhex, |a| ResultType::string(a[0].length / 2 + 1, Collation::Binary)),
-    Function::new("strcmp", 2, 2, strcmp, |_| ResultType::integer(2)),
+    Function::new("unhex", 1, 1, unhex, |a| ResultType::string(a[0].length / 2 + 1, Collation::Binary)).of_text(),
+    Function::new("strcmp", 2, 2, strcmp, |_| ResultType::integer(2)).of_text(),
     Function::on_demand("field", 2, MANY, field, |_| ResultType::integer(3)),
     Function::on_demand("elt", 2, MANY, elt, |a| joined(&a[1..])).keeps_collation().joins(),
     Function::new("find_in_set", 2, 2, find_in_set, |_| ResultType::integer(3)).of_text(),
@@ -465,10 +467,7 @@ fn elt(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
     if !(1..args.count()).contains(&at) {
         return Ok(Value::Null);
     }
-    Ok(match args.get(at)? {
-        chosen if chosen.is_null() || chosen.is_string() => chosen,
-        chosen => Value::text(local(&chosen, args.cx).to_string()),
-    })
+    args.as_result(at, args.get(at)?)
 }
 
 fn find_in_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {

@@ -176,7 +176,7 @@ fn text_of_a_row_that_is_no_date_is_the_zero_date() {
 #[test]
 fn a_constant_beside_a_year_is_one() {
     let year = |year: u64| {
-        let column_type = ResultType::of_column(&crate::types::ColumnType::Year, true);
+        let column_type = crate::types::ColumnType::Year.result_type(true);
         (Expr::column(0, "y", column_type), [Value::UInt(year)])
     };
     let session = Session::new();
@@ -347,8 +347,8 @@ fn timestamps_are_seen_in_the_sessions_zone() {
     let point =
         parse::datetime("2020-01-01 00:00:00", TimeZone::UTC).unwrap().value.to_timestamp(TimeZone::UTC).unwrap();
     let session = Session { zone: TimeZone::parse("+02:00").unwrap(), ..Session::new() };
-    let column_type = crate::types::ColumnType::Timestamp { fsp: 0 };
-    let column = Expr::column(0, "t", ResultType::of_column(&column_type, true));
+    let column_type = crate::types::ColumnType::Timestamp(crate::types::column_type::TimestampType { fsp: 0 });
+    let column = Expr::column(0, "t", column_type.result_type(true));
     let row = [Value::Timestamp(point)];
     let cx = EvalContext { params: &[], statement: &session };
     assert_eq!(column.eval(&row, &cx).unwrap().to_string(), "2020-01-01 02:00:00");

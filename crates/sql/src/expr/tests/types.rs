@@ -1,14 +1,19 @@
 use super::aggregate::{Accumulator, Aggregate};
 use super::*;
-use crate::types::{ColumnType, FieldType, IntWidth};
+use crate::types::column_type::{DecimalType, VarCharType};
+use crate::types::{ColumnType, FieldType, IntType, IntWidth};
 
 fn int_column() -> Expr {
-    let column_type = ColumnType::Int { width: IntWidth::Int, unsigned: false, display_width: None };
-    Expr::column(0, "a", ResultType::of_column(&column_type, false))
+    let column_type = ColumnType::Int(IntType { width: IntWidth::Int, unsigned: false, display_width: None });
+    Expr::column(0, "a", column_type.result_type(false))
 }
 
 fn decimal_column() -> Expr {
-    Expr::column(0, "d", ResultType::of_column(&ColumnType::Decimal { precision: 10, scale: 2, unsigned: false }, true))
+    Expr::column(
+        0,
+        "d",
+        ColumnType::Decimal(DecimalType { precision: 10, scale: 2, unsigned: false }).result_type(true),
+    )
 }
 
 /// Field, decimals, unsigned.
@@ -63,12 +68,10 @@ fn digits_that_an_argument_names_are_in_the_type() {
 
 #[test]
 fn columns_keep_their_metadata() {
-    let text = ResultType::of_column(&ColumnType::VarChar { chars: 10, collation: Collation::Utf8mb4Bin }, true);
+    let text = ColumnType::VarChar(VarCharType { chars: 10, collation: Collation::Utf8mb4Bin }).result_type(true);
     assert_eq!((text.field, text.length, text.collation), (FieldType::VarString, 10, Collation::Utf8mb4Bin));
-    let tiny = ResultType::of_column(
-        &ColumnType::Int { width: IntWidth::Tiny, unsigned: false, display_width: Some(1) },
-        false,
-    );
+    let tiny =
+        ColumnType::Int(IntType { width: IntWidth::Tiny, unsigned: false, display_width: Some(1) }).result_type(false);
     assert_eq!((tiny.field, tiny.length, tiny.nullable), (FieldType::Tiny, 1, false));
 }
 

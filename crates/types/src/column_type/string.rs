@@ -1,0 +1,433 @@
+//! CHAR, VARCHAR and TEXT; how characters compare is in [`crate::collation`].
+//!
+//! Format: length and bytes in rows; the collation's keys in keys.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    BinaryType, BlobType, ColumnType, Faces, Facts, FromKey, Kind, Sizes, TypeWords, VarBinaryType, length, read_le,
+};
+use crate::collation::{Collation, read_escaped_key};
+use crate::error::{ER_DATA_TOO_LONG, SqlError, WARN_DATA_TRUNCATED};
+use crate::store::{StoreContext, to_text};
+use crate::value::{double_within, first_chars};
+use crate::{FieldType, ResultType, Value};
+
+/// Most characters of VARCHAR.
+const MAX_VARCHAR_CHARS: u16 = 16383;
+/// Most bytes of a character.
+const CHAR_BYTES: u64 = 4;
+
+/// Which of the four sizes of TEXT or BLOB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LobSize {
+    /// Up to 255 bytes.
+    Tiny,
+    /// Up to 65535 bytes.
+    Normal,
+    /// Up to 16 MiB - 1.
+    Medium,
+    /// Up to 4 GiB - 1.
+    Long,
+}
+
+/// Without trailing spaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CharType {
+    /// Characters, 0 to 255.
+    pub chars: u16,
+    /// How it compares.
+    pub collation: Collation,
+}
+
+/// With the trailing spaces that it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VarCharType {
+    /// Characters.
+    pub chars: u16,
+    /// How it compares.
+    pub collation: Collation,
+}
+
+/// Limited in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextType {
+    /// Which one.
+    pub size: LobSize,
+    /// How it compares.
+    pub collation: Collation,
+}
+
+impl LobSize {
+    /// Most bytes of a value.
+    pub fn max_bytes(self) -> u64 {
+        (1 << (8 * self.length_bytes())) - 1
+    }
+
+    /// Bytes of the length in a row.
+    pub(super) fn length_bytes(self) -> u8 {
+        match self {
+            LobSize::Tiny => 1,
+            LobSize::Normal => 2,
+            LobSize::Medium => 3,
+            LobSize::Long => 4,
+        }
+    }
+
+    /// TEXT(n) and BLOB(n) choose the smallest size that holds `n` characters of `width` bytes.
+    pub(super) fn parse(words: &mut dyn TypeWords, width: u64) -> Result<LobSize, SqlError> {
+        let Some(length) = words.number()? else { return Ok(LobSize::Normal) };
+        Ok(match length.saturating_mul(width) {
+            0..=0xff => LobSize::Tiny,
+            0x100..=0xffff => LobSize::Normal,
+            0x1_0000..=0xff_ffff => LobSize::Medium,
+            _ => LobSize::Long,
+        })
+    }
+}
+
+impl Faces for VarCharType {
+    fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
+        let found = match name {
+            "VARCHAR" | "NVARCHAR" | "VARCHARACTER" => true,
+            "CHAR" | "CHARACTER" => words.takes("VARYING"),
+            "NATIONAL" => words.takes("VARCHAR") || words.takes("CHAR VARYING") || words.takes("CHARACTER VARYING"),
+            _ => false,
+        };
+        if !found {
+            return Ok(None);
+        }
+        let chars = length(words, MAX_VARCHAR_CHARS, None)?;
+        Ok(Some(VarCharType { chars, collation: Collation::DEFAULT }.into()))
+    }
+
+    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "varchar({})", self.chars)
+    }
+
+    fn facts(self) -> Facts {
+        let max_bytes = max_bytes(self.chars);
+        let binlog = (FieldType::VarChar, &(max_bytes as u16).to_le_bytes()[..]);
+        Facts { max_bytes, ..Facts::scalar("varchar", Sizes::string(self.chars.into(), max_bytes), binlog) }
+    }
+
+    fn kind(self) -> Kind {
+        Kind::Characters(self.collation)
+    }
+
+    fn under(self, collation: Collation) -> ColumnType {
+        match collation {
+            Collation::Binary => VarBinaryType { bytes: self.chars }.into(),
+            collation => VarCharType { collation, ..self }.into(),
+        }
+    }
+
+    fn implicit_default(self) -> Value {
+        Value::text("")
+    }
+
+    fn default_literal(self, _value: &Value) -> Option<String> {
+        None
+    }
+
+    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+        store_chars(value, usize::from(self.chars), false, cx)
+    }
+
+    fn result_type(self) -> ResultType {
+        ResultType { decimals: 0, ..ResultType::string(self.chars.into(), self.collation) }
+    }
+
+    fn row_len(self, row: &[u8]) -> Option<usize> {
+        string_len(length_bytes(max_bytes(self.chars)), row)
+    }
+
+    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+        write_text(value, length_bytes(max_bytes(self.chars)), row)
+    }
+
+    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+        read_text(bytes, length_bytes(max_bytes(self.chars)))
+    }
+
+    fn from_binlog(_field: FieldType, _meta: [u8; 2], _unsigned: bool) -> Option<ColumnType> {
+        None
+    }
+
+    fn key_bytes(self) -> Option<usize> {
+        None
+    }
+
+    fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+        write_key(value, prefix, self.collation, key)
+    }
+
+    fn read_key(self, bytes: &[u8]) -> FromKey {
+        read_key(bytes, self.collation)
+    }
+}
+
+impl Faces for CharType {
+    fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
+        match name {
+            "CHAR" | "CHARACTER" | "NCHAR" => {}
+            "NATIONAL" if words.takes("CHAR") || words.takes("CHARACTER") => {}
+            "NATIONAL" => return Err(words.unexpected()),
+            _ => return Ok(None),
+        }
+        let chars = length(words, 255, Some(1))?;
+        Ok(Some(CharType { chars, collation: Collation::DEFAULT }.into()))
+    }
+
+    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "char({})", self.chars)
+    }
+
+    fn facts(self) -> Facts {
+        let max_bytes = max_bytes(self.chars);
+        let sizes = Sizes::string(self.chars.into(), max_bytes);
+        Facts { max_bytes, ..Facts::scalar("char", sizes, (FieldType::String, &fixed_meta(max_bytes))) }
+    }
+
+    fn kind(self) -> Kind {
+        Kind::Characters(self.collation)
+    }
+
+    fn under(self, collation: Collation) -> ColumnType {
+        match collation {
+            Collation::Binary => BinaryType { bytes: self.chars }.into(),
+            collation => CharType { collation, ..self }.into(),
+        }
+    }
+
+    fn implicit_default(self) -> Value {
+        Value::text("")
+    }
+
+    fn default_literal(self, _value: &Value) -> Option<String> {
+        None
+    }
+
+    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+        store_chars(value, usize::from(self.chars), true, cx)
+    }
+
+    fn result_type(self) -> ResultType {
+        let string = ResultType::string(self.chars.into(), self.collation);
+        ResultType { field: FieldType::String, decimals: 0, ..string }
+    }
+
+    fn row_len(self, row: &[u8]) -> Option<usize> {
+        string_len(length_bytes(max_bytes(self.chars)), row)
+    }
+
+    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+        write_text(value, length_bytes(max_bytes(self.chars)), row)
+    }
+
+    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+        read_text(bytes, length_bytes(max_bytes(self.chars)))
+    }
+
+    fn from_binlog(_field: FieldType, _meta: [u8; 2], _unsigned: bool) -> Option<ColumnType> {
+        None
+    }
+
+    fn key_bytes(self) -> Option<usize> {
+        None
+    }
+
+    fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+        write_key(value, prefix, self.collation, key)
+    }
+
+    fn read_key(self, bytes: &[u8]) -> FromKey {
+        read_key(bytes, self.collation)
+    }
+}
+
+impl Faces for TextType {
+    fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
+        let size = match name {
+            "TINYTEXT" => LobSize::Tiny,
+            "TEXT" => LobSize::parse(words, CHAR_BYTES)?,
+            "MEDIUMTEXT" => LobSize::Medium,
+            "LONGTEXT" => LobSize::Long,
+            "LONG" => {
+                let _ = words.takes("VARCHAR") || words.takes("CHAR VARYING");
+                LobSize::Medium
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(TextType { size, collation: Collation::DEFAULT }.into()))
+    }
+
+    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.facts().data_type)
+    }
+
+    fn facts(self) -> Facts {
+        let data_type = match self.size {
+            LobSize::Tiny => "tinytext",
+            LobSize::Normal => "text",
+            LobSize::Medium => "mediumtext",
+            LobSize::Long => "longtext",
+        };
+        let max_bytes = self.size.max_bytes();
+        let binlog = (FieldType::Blob, &[self.size.length_bytes()][..]);
+        Facts { max_bytes, is_lob: true, ..Facts::scalar(data_type, Sizes::string(max_bytes, max_bytes), binlog) }
+    }
+
+    fn kind(self) -> Kind {
+        Kind::Characters(self.collation)
+    }
+
+    fn under(self, collation: Collation) -> ColumnType {
+        match collation {
+            Collation::Binary => BlobType { size: self.size }.into(),
+            collation => TextType { collation, ..self }.into(),
+        }
+    }
+
+    fn implicit_default(self) -> Value {
+        Value::text("")
+    }
+
+    fn default_literal(self, _value: &Value) -> Option<String> {
+        None
+    }
+
+    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+        let text = to_text(value, cx)?;
+        let max_bytes = self.size.max_bytes();
+        if text.len() as u64 <= max_bytes {
+            return Ok(Value::Text(text));
+        }
+        cx.reject(too_long(cx))?;
+        let end = text.floor_char_boundary(max_bytes as usize);
+        Ok(Value::text(&text[..end]))
+    }
+
+    fn result_type(self) -> ResultType {
+        let chars = u32::try_from(self.size.max_bytes()).unwrap_or(u32::MAX) / CHAR_BYTES as u32;
+        ResultType { field: FieldType::Blob, decimals: 0, ..ResultType::string(chars, self.collation) }
+    }
+
+    fn row_len(self, row: &[u8]) -> Option<usize> {
+        string_len(self.size.length_bytes(), row)
+    }
+
+    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+        write_text(value, self.size.length_bytes(), row)
+    }
+
+    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+        read_text(bytes, self.size.length_bytes())
+    }
+
+    fn from_binlog(_field: FieldType, _meta: [u8; 2], _unsigned: bool) -> Option<ColumnType> {
+        None
+    }
+
+    fn key_bytes(self) -> Option<usize> {
+        None
+    }
+
+    fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+        write_key(value, prefix, self.collation, key)
+    }
+
+    fn read_key(self, bytes: &[u8]) -> FromKey {
+        read_key(bytes, self.collation)
+    }
+}
+
+fn max_bytes(chars: u16) -> u64 {
+    CHAR_BYTES * u64::from(chars)
+}
+
+/// The error of a strict statement and the warning of another.
+pub(super) fn too_long(cx: &StoreContext<'_>) -> crate::error::ErrorCode {
+    if cx.sql_mode.is_strict() { ER_DATA_TOO_LONG } else { WARN_DATA_TRUNCATED }
+}
+
+fn store_chars(value: Value, chars: usize, fixed: bool, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    let double = match value {
+        Value::Double(double) => Some(double),
+        Value::Float(float) => Some(f64::from(float)),
+        _ => None,
+    };
+    if let Some(text) = double.and_then(|double| double_within(double, chars)) {
+        return Ok(Value::text(text));
+    }
+    let text = to_text(value, cx)?;
+    let trimmed = if fixed { text.trim_end_matches(' ') } else { &*text };
+    // Characters are at least one byte, so that short strings need not be counted.
+    if trimmed.len() > chars {
+        let kept = first_chars(trimmed, chars);
+        if kept.len() < trimmed.len() {
+            if trimmed[kept.len()..].bytes().all(|byte| byte == b' ') {
+                cx.note_truncated();
+            } else {
+                cx.reject(too_long(cx))?;
+            }
+            return Ok(Value::text(if fixed { kept.trim_end_matches(' ') } else { kept }));
+        }
+    }
+    if trimmed.len() < text.len() {
+        return Ok(Value::text(trimmed));
+    }
+    Ok(Value::Text(text))
+}
+
+/// Metadata of CHAR and BINARY in table maps: the two upper bits of the length hide, inverted, in the type.
+pub(super) fn fixed_meta(max_bytes: u64) -> [u8; 2] {
+    [FieldType::String as u8 ^ ((max_bytes & 0x300) >> 4) as u8, max_bytes as u8]
+}
+
+/// Bytes of the length before a string of at most so many bytes.
+pub(super) fn length_bytes(max_bytes: u64) -> u8 {
+    if max_bytes > 255 { 2 } else { 1 }
+}
+
+/// Bytes of a length and of the string that it announces.
+pub(super) fn string_len(length_bytes: u8, row: &[u8]) -> Option<usize> {
+    let length_bytes = usize::from(length_bytes);
+    Some(length_bytes + read_le(row.get(..length_bytes)?) as usize)
+}
+
+/// Appends length and bytes; false if the length does not fit.
+pub(super) fn write_string(bytes: &[u8], length_bytes: u8, row: &mut Vec<u8>) -> bool {
+    let len = bytes.len() as u64;
+    if len >> (8 * u32::from(length_bytes)) != 0 {
+        return false;
+    }
+    row.extend_from_slice(&len.to_le_bytes()[..usize::from(length_bytes)]);
+    row.extend_from_slice(bytes);
+    true
+}
+
+fn write_text(value: &Value, length_bytes: u8, row: &mut Vec<u8>) -> bool {
+    let Value::Text(text) = value else { return false };
+    write_string(text.as_bytes(), length_bytes, row)
+}
+
+fn read_text(bytes: &[u8], length_bytes: u8) -> Option<Value> {
+    std::str::from_utf8(&bytes[usize::from(length_bytes)..]).ok().map(Value::text)
+}
+
+fn write_key(value: &Value, prefix: Option<u16>, collation: Collation, key: &mut Vec<u8>) -> bool {
+    let Value::Text(text) = value else { return false };
+    let text = prefix.map_or(&**text, |prefix| first_chars(text, usize::from(prefix)));
+    collation.write_key(text.as_bytes(), key);
+    true
+}
+
+fn read_key(bytes: &[u8], collation: Collation) -> FromKey {
+    if collation != Collation::Utf8mb4_0900Bin {
+        return FromKey::Order;
+    }
+    FromKey::of(read_escaped_key(bytes).and_then(|bytes| String::from_utf8(bytes).ok()).map(Value::text))
+}

@@ -1,0 +1,120 @@
+//! YEAR.
+
+use std::fmt;
+
+use super::{ColumnType, Faces, Facts, FromKey, IntType, IntWidth, Kind, Sizes, TypeWords};
+use crate::collation::Collation;
+use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, SqlError};
+use crate::store::StoreContext;
+use crate::{FieldType, ResultType, Value, number_text};
+
+/// A byte of years since 1900, in rows and keys; 0 is the year 0000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct YearType;
+
+impl Faces for YearType {
+    fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
+        if name != "YEAR" {
+            return Ok(None);
+        }
+        words.number()?;
+        Ok(Some(ColumnType::Year))
+    }
+
+    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("year")
+    }
+
+    fn facts(self) -> Facts {
+        Facts { unsigned: true, ..Facts::scalar("year", Sizes::default(), (FieldType::Year, &[])) }
+    }
+
+    fn kind(self) -> Kind {
+        Kind::Number
+    }
+
+    fn under(self, _collation: Collation) -> ColumnType {
+        ColumnType::Year
+    }
+
+    fn implicit_default(self) -> Value {
+        Value::UInt(0)
+    }
+
+    fn default_literal(self, _value: &Value) -> Option<String> {
+        None
+    }
+
+    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+        let text = match &value {
+            Value::Text(_) | Value::Bytes(_) => value.as_bytes(),
+            _ => None,
+        };
+        let possible = |text| matches!(number_text::decimal(text).value.to_i128().0, 0..=99 | 1901..=2155);
+        if text.is_some_and(|text| !possible(text)) {
+            cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
+            return Ok(Value::UInt(0));
+        }
+        // What is no number is the year 0000, and so is that text; any other text of zero is 2000.
+        let zero_is_2000 = text.is_some_and(|text| text.len() != 4 && number_text::double(text).found);
+        let number = match value {
+            Value::Date(date) => i64::from(date.year),
+            Value::DateTime(value) => i64::from(value.date().year),
+            Value::Timestamp(value) => i64::from(value.to_datetime(cx.time_zone).date().year),
+            Value::Time(_) => i64::from(cx.now().date().year),
+            value => {
+                let integer = IntType { width: IntWidth::Big, unsigned: false, display_width: None };
+                match integer.store(value, cx)? {
+                    Value::Int(number) => number,
+                    _ => 0,
+                }
+            }
+        };
+        let year = match number {
+            0 if zero_is_2000 => 2000,
+            0 => 0,
+            1..=69 => number + 2000,
+            70..=99 => number + 1900,
+            1901..=2155 => number,
+            _ => {
+                cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
+                0
+            }
+        };
+        Ok(Value::UInt(year as u64))
+    }
+
+    fn result_type(self) -> ResultType {
+        ResultType::number(FieldType::Year, 4, 0, true)
+    }
+
+    fn row_len(self, _row: &[u8]) -> Option<usize> {
+        Some(1)
+    }
+
+    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+        let Value::UInt(year) = value else { return false };
+        row.push(year.saturating_sub(1900) as u8);
+        true
+    }
+
+    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+        Some(Value::UInt(if bytes[0] == 0 { 0 } else { 1900 + u64::from(bytes[0]) }))
+    }
+
+    fn from_binlog(field: FieldType, _meta: [u8; 2], _unsigned: bool) -> Option<ColumnType> {
+        (field == FieldType::Year).then_some(ColumnType::Year)
+    }
+
+    fn key_bytes(self) -> Option<usize> {
+        Some(1)
+    }
+
+    fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+        self.write_row(value, key)
+    }
+
+    fn read_key(self, bytes: &[u8]) -> FromKey {
+        FromKey::of(self.read_row(bytes))
+    }
+}
