@@ -291,6 +291,39 @@ fn a_closed_journal_takes_nothing_and_opens_where_it_was_closed() {
 }
 
 #[test]
+fn a_reader_goes_back_to_the_oldest_record_on_the_disk() {
+    let disk = SimDisk::new(1);
+    let (journal, _) = open(&disk).unwrap();
+    let mut written = Vec::new();
+    for number in 0..40 {
+        let payload = payload(number, number * 997 % 20_000);
+        written.push((append(&journal, &payload, Durability::Sync), payload));
+        if number == 33 {
+            journal.checkpoint(written[30].0, b"note").unwrap();
+            journal.prepare_segments().unwrap();
+        }
+    }
+    let mut scan = Journal::read(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    assert!(!scan.was_closed());
+    let (start, bytes_max) = (scan.start(), scan.bytes_max());
+    assert_eq!(start, written[30].0);
+    let on_disk = |lsn: u64| scan.place(Lsn(lsn)).is_some();
+    assert!(on_disk(start.0 + bytes_max - 1) && !on_disk(start.0 + bytes_max));
+    let expected: Vec<_> = written.iter().filter(|(lsn, _)| on_disk(lsn.0)).cloned().collect();
+    assert!((11..40).contains(&expected.len()), "some that the checkpoint has passed are left: {}", expected.len());
+    scan.rewind().unwrap();
+    let mut records = Vec::new();
+    while let Some(record) = scan.next().unwrap() {
+        records.push((record.lsn(), record.payload().to_vec()));
+    }
+    assert_eq!((scan.records(), scan.end()), (expected.len() as u64, &ScanEnd::Clean));
+    assert!(records == expected);
+    drop(scan);
+    journal.close(Lsn(journal.figures().next_lsn), b"bye").unwrap();
+    assert!(Journal::read(Arc::new(disk.clone()), Path::new(DIR)).unwrap().was_closed());
+}
+
+#[test]
 fn another_segment_size_takes_over_at_the_next_start() {
     let disk = SimDisk::new(1);
     let (journal, _) = open(&disk).unwrap();

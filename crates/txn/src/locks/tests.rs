@@ -216,8 +216,28 @@ fn a_handle_knows_of_the_wait_and_can_end_it() {
         assert!(!handle.is_waiting());
         assert_eq!((handle.is_killed(), handle.is_granted()), (end == "kill", end == "release"));
     }
+    assert_eq!(a.manager.figures(), [3, 0, 1], "waits, deadlocks, timeouts");
     // Expired and killed were no grants.
     assert_eq!(LockManager::modes(&b.manager, &b.held).len(), 1);
+    assert!(!a.try_lock("row", Shared));
+}
+
+#[test]
+fn whoever_was_granted_a_lock_meanwhile_does_not_leave_the_queue() {
+    let [mut a, b] = parties();
+    assert!(a.try_lock("row", Exclusive));
+    let hash = a.manager.hasher.hash_one(&b"row"[..]);
+    let obstacle = Obstacle::Lock(hash, b"row"[..].into());
+    let queued = |party: &Party| {
+        let mut shard = party.manager.shard(hash).lock();
+        enqueue(find(&mut shard, hash, b"row").unwrap(), &party.held, Exclusive);
+    };
+    queued(&b);
+    assert!(b.manager.withdraw(b.held.id, &obstacle));
+    queued(&b);
+    a.release();
+    assert!(b.held.kill_handle().is_granted());
+    assert!(!b.manager.withdraw(b.held.id, &obstacle), "it has the lock");
     assert!(!a.try_lock("row", Shared));
 }
 

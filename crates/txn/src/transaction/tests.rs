@@ -271,3 +271,38 @@ fn claims_that_are_taken_back_are_free() {
     assert_eq!(transaction.claims(), 1);
     assert!(free(2) && !free(1));
 }
+
+#[test]
+fn the_last_key_is_also_what_an_xa_transaction_prepared_will_put() {
+    let store = Machine::new(1).open();
+    let last = |upper| {
+        store.begin().last_key(ROWS, &KeyRange { lower: key(0), upper: key(upper) }).expect("memory can be read")
+    };
+    let prepare = |name: &[u8], change: &dyn Fn(&mut Transaction)| {
+        let name = cohort_binlog::XaId::new(name, b"", 1).expect("a short name");
+        let active = store.start_xa(&name).expect("a free name");
+        let mut transaction = store.begin();
+        transaction.events().start_xa(name.clone());
+        change(&mut transaction);
+        store.prepare_xa(active, transaction).expect("a disk without faults");
+        name
+    };
+    let first = prepare(b"first", &|rows| [3, 5].into_iter().for_each(|id| put(rows, id, b"row")));
+    assert_eq!((last(100), last(5), last(3)), (Some(key(5)), Some(key(3)), None));
+    store.decide_xa(&first, true, |_| ()).expect("it is prepared");
+    let higher = prepare(b"higher", &|rows| put(rows, 7, b"row"));
+    prepare(b"deletes", &|rows| rows.delete(ROWS, &key(5)));
+    assert_eq!((last(100), last(7)), (Some(key(7)), Some(key(5))), "a delete is no key, and hides none yet");
+    store.decide_xa(&higher, false, |_| ()).expect("it is prepared");
+    assert_eq!(last(100), Some(key(5)));
+}
+
+#[test]
+fn what_is_loaded_is_there_and_what_is_erased_is_not() {
+    let store = Machine::new(1).open();
+    let there = || [1, 2, 3].map(|id| value(&mut store.begin(), Read::Current, id).is_some());
+    store.load(ROWS, &mut [1, 2, 3].map(|id| (key(id), b"row".to_vec())).into_iter()).expect("memory takes it");
+    assert_eq!(there(), [true; 3]);
+    store.erase(ROWS, &KeyRange { lower: key(2), upper: key(3) }).expect("memory takes it");
+    assert_eq!(there(), [true, false, true]);
+}

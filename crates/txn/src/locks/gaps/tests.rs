@@ -172,6 +172,53 @@ fn spaces_that_nobody_uses_are_forgotten() {
 }
 
 #[test]
+fn spaces_that_somebody_uses_stay() {
+    let [mut others, mut a, mut b, mut c] = parties();
+    for index in 0..5_000_u32 {
+        let name = [&b"other"[..], &index.to_be_bytes()[..], b"key"].concat();
+        assert_eq!(others.manager.claim(&mut others.held, &name), NEW);
+    }
+    // What one has in a space does not go with what another had there.
+    a.hold("index10", "index20");
+    assert_eq!(b.claim("index25"), NEW);
+    b.release();
+    assert_eq!(b.claim("index15"), Claim::Covered);
+    assert_eq!(b.claim("index25"), NEW);
+    assert_eq!(c.claim("index35"), NEW);
+    a.release();
+    c.release();
+    assert_eq!(a.look("index20", "index30", Forward, Hold::Nothing).as_deref(), Some("index25"));
+}
+
+#[test]
+fn a_key_that_is_claimed_twice_is_claimed_until_the_first_claim_ends() {
+    let [mut a, mut b] = parties();
+    assert_eq!(a.claim("index15"), NEW);
+    let mark = LockManager::claims(&a.held);
+    assert_eq!(a.claim("index15"), Claim::Granted { new: false });
+    a.manager.undo_claims(&mut a.held, mark, false);
+    let seen = |b: &mut Party| b.look("index10", "index20", Forward, Hold::Nothing);
+    assert_eq!(seen(&mut b).as_deref(), Some("index15"));
+    assert_eq!(b.claim("index15"), Claim::Locked);
+    a.manager.undo_claims(&mut a.held, 0, false);
+    assert_eq!(seen(&mut b), None);
+    assert_eq!(b.claim("index15"), NEW);
+}
+
+#[test]
+fn whoever_no_range_holds_up_any_more_does_not_leave_the_queue() {
+    let [mut a, b] = parties();
+    a.hold("index10", "index20");
+    let name: Arc<[u8]> = b"index15"[..].into();
+    assert!(b.manager.gaps.enqueue(&b.held, &name));
+    assert!(b.manager.gaps.withdraw(b.held.id, &name));
+    assert!(b.manager.gaps.enqueue(&b.held, &name));
+    a.release();
+    assert!(b.held.kill_handle().is_granted());
+    assert!(!b.manager.gaps.withdraw(b.held.id, &name), "it may go on");
+}
+
+#[test]
 fn ranges_grow_together() {
     let mut ranges = Ranges::default();
     let mut count = 0;
