@@ -19,7 +19,8 @@ use cohort_io::{FileSystem, SimClock, SimDisk, read_whole};
 use cohort_journal::JournalOptions;
 use cohort_sql::Database;
 use cohort_txn::{
-    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, StoreOptions, Told,
+    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, StartupEvent,
+    StoreOptions,
 };
 use parking_lot::Mutex;
 
@@ -227,9 +228,9 @@ impl Machine {
             options: &options,
             engines: &Engines(self),
         };
-        let store = directory.recover(protocol, &mut |told| match told {
-            Told::Progress(_) => {}
-            Told::Report(found) => tell(found),
+        let store = directory.open_stepped(protocol, &mut |event| match event {
+            StartupEvent::Progress(_) => {}
+            StartupEvent::Report(found) => tell(found),
         })?;
         Ok(Database::open(store)?)
     }

@@ -15,7 +15,9 @@ use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
 use cohort_engine::{Engine, EngineId};
 use cohort_io::{RealFs, SystemClock};
 use cohort_journal::JournalOptions;
-use cohort_txn::{CommitSettings, LockMode, Read, Store, StoreOptions};
+use cohort_txn::{
+    CommitProtocol, CommitSettings, Engines, Listener, LockMode, Read, Recovered, StartupEvent, Store, StoreOptions,
+};
 
 const ROWS: EngineId = EngineId(0);
 const TOTALS: EngineId = EngineId(1);
@@ -73,10 +75,12 @@ fn open(directory: &std::path::Path) -> Result<Arc<Store>, Failure> {
         settings: CommitSettings::durable(1 << 30),
         checkpoint_bytes: 256 << 20,
     };
-    let (store, report) =
-        Store::open(options, fs, Arc::new(SystemClock), vec![rows, totals], &mut |line| println!("{line}"))?;
-    println!("{report}");
-    Ok(store)
+    let (clock, engines) = (Arc::new(SystemClock), Engines::Journaled(vec![rows, totals]));
+    let tell: Listener<'_> = &mut |event| match event {
+        StartupEvent::Progress(line) => println!("{line}"),
+        StartupEvent::Report(report) => println!("{report}"),
+    };
+    Ok(Recovered::from_logs(options, CommitProtocol::Journal, fs, clock, engines, tell)?.start(tell)?)
 }
 
 /// One session: each transaction changes an account in one engine and a total in the other.

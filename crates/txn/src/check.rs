@@ -15,10 +15,11 @@ use cohort_io::{FileSystem, OpenOptions};
 use cohort_journal::{Journal, Scan};
 use serde::Serialize;
 
-use crate::checkpoint::Note;
+use crate::classic::{TcLog, binlog_note};
+use crate::commit_protocol::CommitProtocol;
 use crate::inspect::{Fault, JournalReport, decode, gtids_of, in_record, next_record, transactions_of};
-use crate::protocols::{CommitProtocol, TcLog, binlog_note};
-use crate::recovery::check_not_behind;
+use crate::journaled::recovery::check_not_behind;
+use crate::shared::Note;
 
 /// What a check of the logs looked at and found.
 #[derive(Clone, Debug, Default, Serialize)]

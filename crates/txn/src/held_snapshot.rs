@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use cohort_engine::{EngineId, Snapshot};
 
-use crate::commit::Published;
+use crate::shared::Published;
 use crate::sync::Mutex;
 
 /// How long a view waits for its first use.

@@ -10,7 +10,8 @@ use cohort_io::{FileSystem, IoError};
 use cohort_journal::{Journal, OpenError, Place, Record, Scan, ScanEnd};
 use serde::Serialize;
 
-use crate::cohort_record::{Chunk, CohortRecord};
+use crate::binlog_order::Chunk;
+use crate::journaled::record::CohortRecord;
 
 /// Something that is not as it must be, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]

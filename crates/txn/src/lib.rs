@@ -5,36 +5,43 @@
 //!
 //! Where to look
 //! - a transaction's reads, locks and writes: [`Transaction`], `locks.rs`, `overlay.rs`, `scan.rs`
-//! - a commit, step by step: `commit.rs`; the same after a crash: `recovery.rs`
+//! - what a store asks of the way it commits: `commit_path.rs`
+//! - a commit, step by step: `journaled/commit.rs`; the same after a crash: `journaled/recovery.rs`
+//! - the same with two logs, as MySQL and MariaDB did it: `classic.rs`
+//! - from a data directory to an open store: `open.rs`
 //! - waits of sessions that share threads: `carrier.rs`
-//! - the same with two logs, as MySQL and MariaDB did it: `protocols.rs`
 //! - the logs seen from outside, for tools: `inspect.rs`, `check.rs`
 //! - prepared transactions of clients: `xa.rs`
-//! - what the log can forget, and when: `checkpoint.rs`
+//! - what the log can forget, and when: `journaled/checkpoint.rs`
 //! - where threads meet, and how their schedules are explored: `sync.rs`, `schedules.rs`
 //!
 //! Not here: SQL, sockets, row formats.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod binlog_order;
 pub mod carrier;
 mod check;
-mod checkpoint;
-mod cohort_record;
-mod commit;
+mod classic;
+mod commit_path;
+mod commit_protocol;
 mod figures;
 mod held_snapshot;
 mod inspect;
+mod journaled;
 mod lock_profile;
 mod locking_scan;
 mod locks;
+mod open;
+mod options;
+mod outcome;
 mod overlay;
-mod protocols;
-mod recovery;
+mod protocol_mark;
 mod rests_on;
 mod scan;
 #[cfg(test)]
 mod schedules;
+mod shared;
 mod store;
 mod sync;
 mod transaction;
@@ -42,24 +49,27 @@ mod write_set;
 mod xa;
 
 pub use check::{BinlogReport, LogCheck, check_logs};
-pub use commit::{
-    CommitError, CommitSettings, Committed, DurabilitySettings, LaidOutCohort, Published, Reply, SyncDelay,
-    WrittenCohort,
-};
+pub use classic::TcLogError;
+pub use classic::recovery::{DecidedReport, RecoverError as ClassicRecoverError, TwoPhaseReport};
+pub use commit_protocol::{CommitProtocol, UnknownProtocol};
 pub use figures::{CommitFigures, Histogram};
 pub use inspect::{
     ChunkReport, Fault, JournalReport, RecordReport, Records, RedoReport, TransactionReport, read_journal,
 };
+pub use journaled::commit::{LaidOutCohort, WrittenCohort};
+pub use journaled::recovery::{EngineReport, RecoverError as JournaledRecoverError, RecoveryReport};
 pub use lock_profile::{LockProfile, LockUse};
 pub use locking_scan::{LockingScan, LockingScanError, Obstructed};
 pub use locks::{Claim, Granted, KillHandle, LockError, LockMode};
-pub use protocols::mark::{MarkError, ProtocolMark};
-pub use protocols::recovery::{DecidedReport, TwoPhaseReport};
-pub use protocols::switch::{DataDirectory, EngineSource, EngineSourceError, StartReport, Told};
-pub use protocols::{CommitProtocol, TcLogError, UnknownProtocol};
-pub use recovery::{EngineReport, RecoverError, RecoveryReport};
+pub use open::{
+    DataDirectory, EngineSource, EngineSourceError, Engines, Listener, OpenError, Recovered, StartReport, StartupEvent,
+};
+pub use options::StoreOptions;
+pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Reply, SyncDelay};
+pub use protocol_mark::{MarkError, ProtocolMark};
 pub use rests_on::RestsOn;
 pub use scan::Scan;
-pub use store::{Store, StoreOptions};
+pub use shared::Published;
+pub use store::Store;
 pub use transaction::{Isolation, Read, Savepoint, Transaction};
-pub use xa::{ActiveXa, XaError};
+pub use xa::{ActiveXa, XaError, XaRestoreError};

@@ -18,8 +18,10 @@ use parking_lot::Mutex;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
 
-use crate::commit::tests::{ENGINES, Machine, binlog_ids, found, insert, key, table};
-use crate::recovery::RecoverError;
+use crate::classic::recovery::RecoverError;
+use crate::journaled::commit::Coordinator;
+use crate::journaled::commit::tests::{ENGINES, Machine, binlog_ids, found, insert, key, table};
+use crate::open::{Engines, OpenError, Recovered};
 use crate::store::Store;
 use crate::sync::{explore, point, unexplored};
 use crate::transaction::{Read, Transaction};
@@ -140,17 +142,16 @@ struct Server {
     fault_at: u64,
 }
 
-fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<Arc<Store>, RecoverError> {
-    let engine = |name| LoggedEngine::open(disk, Path::new("/data"), name).map(Arc::new);
+fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<Arc<Store>, OpenError> {
+    let engine = |name| LoggedEngine::open(disk, Path::new("/data"), name).map(Arc::new).map_err(RecoverError::from);
     let engines = [engine("one")?, engine("two")?];
     let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
     let options = Machine::options(1);
-    if protocol == CommitProtocol::Journal {
-        let engines = engines.map(|engine| engine as Arc<dyn Engine>).to_vec();
-        return Ok(Store::recover(options, fs, clock, engines, &mut |_| ())?.0);
-    }
-    let engines = engines.map(|engine| engine as Arc<dyn TwoPhase>).to_vec();
-    Store::recover_two_phase(options, protocol, fs, clock, engines, &mut |_| ())
+    let engines = match protocol {
+        CommitProtocol::Journal => Engines::Journaled(engines.map(|engine| engine as Arc<dyn Engine>).to_vec()),
+        _ => Engines::TwoPhase(engines.map(|engine| engine as Arc<dyn TwoPhase>).to_vec()),
+    };
+    Recovered::from_logs(options, protocol, fs, clock, engines, &mut |_| ())?.start_stepped(&mut |_| ())
 }
 
 fn scenario(protocol: CommitProtocol, order: Order) {
@@ -182,13 +183,13 @@ fn scenario(protocol: CommitProtocol, order: Order) {
     spawn(!small, Server::rotate, 0);
     let writer = || {
         let store = server.store.clone();
-        thread::spawn(move || store.coordinator().write_log())
+        thread::spawn(move || store.path::<Coordinator>().write_log())
     };
     let writers = if journal { vec![writer(), writer()] } else { Vec::new() };
     threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
     server.store.drain();
     if journal {
-        server.store.coordinator().stop_writers();
+        server.store.path::<Coordinator>().stop_writers();
     }
     writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
     unexplored(|| server.check());

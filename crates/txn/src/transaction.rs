@@ -9,18 +9,19 @@
 //! 2. Whatever way a transaction ends, its locks are released: dropping it is a rollback.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cohort_binlog::{EventOptions, EventsMark, TransactionEvents};
 use cohort_engine::{Direction, EngineId, KeyRange, ReadError, Snapshot};
 
-use crate::commit::{CommitError, Published};
 use crate::held_snapshot::{EnginesRead, HeldSnapshot};
 use crate::locking_scan::Obstructed;
 use crate::locks::{Claim, Granted, HeldLocks, Hold, KillHandle, LockError, LockManager, LockMode, RangeLook};
+use crate::outcome::CommitError;
 use crate::rests_on::RestsOn;
 use crate::scan::Scan;
-use crate::store::Store;
+use crate::shared::{Published, Shared};
 use crate::write_set::WriteSet;
 
 /// When a transaction's snapshot is taken, and what its locking scans keep others from (`transaction_isolation`).
@@ -70,7 +71,7 @@ impl SnapshotViews {
 
 /// An open transaction of one session.
 pub struct Transaction {
-    store: Arc<Store>,
+    shared: Arc<Shared>,
     isolation: Isolation,
     snapshot: Option<SnapshotViews>,
     /// In the snapshot.
@@ -94,10 +95,10 @@ impl std::fmt::Debug for Transaction {
 const TABLE_LOCK: u8 = 0xff;
 
 impl Transaction {
-    pub(crate) fn new(store: Arc<Store>, locks: HeldLocks, events: TransactionEvents) -> Self {
-        let logged = store.log_bin();
+    pub(crate) fn new(shared: Arc<Shared>, events: TransactionEvents) -> Self {
+        let (logged, locks) = (shared.log_bin, shared.new_locks());
         Transaction {
-            store,
+            shared,
             isolation: Isolation::RepeatableRead,
             snapshot: None,
             engines_read: EnginesRead::default(),
@@ -123,7 +124,7 @@ impl Transaction {
 
     /// Whether the transaction goes into the binlog (`sql_log_bin`), if the store has one; default true.
     pub fn set_binlog(&mut self, binlog: bool) {
-        self.logged = binlog && self.store.log_bin();
+        self.logged = binlog && self.shared.log_bin;
     }
 
     /// Whether the transaction goes into the binlog; events of one that does not are not needed.
@@ -156,9 +157,9 @@ impl Transaction {
             self.snapshot = None;
         }
         if let Some(SnapshotViews::Whole(published)) = &self.snapshot
-            && self.engines_read != EnginesRead::all(self.store.engines().len())
+            && self.engines_read != EnginesRead::all(self.shared.engines.len())
         {
-            let held = self.store.held_snapshots().hold(published, self.engines_read);
+            let held = self.shared.held_snapshots.hold(published, self.engines_read);
             self.snapshot = Some(SnapshotViews::Held(held));
         }
     }
@@ -170,7 +171,7 @@ impl Transaction {
 
     /// Takes the snapshot for all engines to the end of the transaction (WITH CONSISTENT SNAPSHOT).
     pub fn pin_snapshot(&mut self) {
-        self.engines_read = EnginesRead::all(self.store.engines().len());
+        self.engines_read = EnginesRead::all(self.shared.engines.len());
         self.views();
     }
 
@@ -179,12 +180,12 @@ impl Transaction {
     pub fn pin_view(&mut self, engine: EngineId) -> bool {
         self.engines_read.add(engine);
         let SnapshotViews::Held(held) = self.views() else { return true };
-        held.view(engine).is_some() || held.clone().renew(engine, &self.store.published())
+        held.view(engine).is_some() || held.clone().renew(engine, &self.shared.published())
     }
 
     fn views(&mut self) -> &SnapshotViews {
-        let store = &self.store;
-        self.snapshot.get_or_insert_with(|| SnapshotViews::Whole(store.published()))
+        let shared = &self.shared;
+        self.snapshot.get_or_insert_with(|| SnapshotViews::Whole(shared.published()))
     }
 
     /// Reads `engine` in the snapshot.
@@ -199,7 +200,7 @@ impl Transaction {
             SnapshotViews::Held(held) => held.view(engine),
         };
         let too_old = || ReadError {
-            engine: self.store.engine(engine).name(),
+            engine: self.shared.engine(engine).name(),
             detail: "the transaction's snapshot is too old to be read here for the first time".to_owned(),
         };
         read(&*view.ok_or_else(too_old)?)
@@ -209,7 +210,7 @@ impl Transaction {
     pub fn get(&mut self, engine: EngineId, read: Read, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError> {
         let above = match self.writes.get(engine, key) {
             Some(own) => Some(own.clone()),
-            None if read == Read::Current => self.store.overlay().get(engine, key).map(|(version, order)| {
+            None if read == Read::Current => self.shared.overlay.get(engine, key).map(|(version, order)| {
                 self.rests_on.note(order);
                 version
             }),
@@ -223,7 +224,7 @@ impl Transaction {
             }
             None => {
                 let there = match read {
-                    Read::Current => self.store.engine(engine).get(key, value)?,
+                    Read::Current => self.shared.engine(engine).get(key, value)?,
                     Read::Snapshot => self.in_snapshot(engine, |view| view.get(key, value))?,
                 };
                 self.note_engine_read(read);
@@ -235,7 +236,7 @@ impl Transaction {
     /// What an engine was just found to have may not be durable.
     fn note_engine_read(&self, read: Read) {
         let snapshot = self.snapshot.as_ref().filter(|_| read == Read::Snapshot);
-        self.store.note_engine_read(snapshot.map(SnapshotViews::order), &self.rests_on);
+        self.shared.note_engine_read(snapshot.map(SnapshotViews::order), &self.rests_on);
     }
 
     /// Walks the entries of `range`. Own writes made later do not show in it.
@@ -250,9 +251,9 @@ impl Transaction {
         // The overlay first, the engine second: see the invariants of `Overlay`.
         let (in_flight, cursor) = match read {
             Read::Current => {
-                let (in_flight, newest) = self.store.overlay().range(engine, range);
+                let (in_flight, newest) = self.shared.overlay.range(engine, range);
                 newest.into_iter().for_each(|order| self.rests_on.note(order));
-                (in_flight, self.store.engine(engine).cursor(range, direction)?)
+                (in_flight, self.shared.engine(engine).cursor(range, direction)?)
             }
             Read::Snapshot => (Vec::new(), self.in_snapshot(engine, |view| view.cursor(range, direction))?),
         };
@@ -268,39 +269,39 @@ impl Transaction {
     /// Locks `key` to the end of the transaction, waiting if it must.
     pub fn lock(&mut self, engine: EngineId, key: &[u8], mode: LockMode) -> Result<Granted, LockError> {
         self.name_lock(engine.0, key);
-        self.store.locks().lock(&mut self.locks, &self.lock_name, mode, self.lock_wait)
+        self.shared.locks.lock(&mut self.locks, &self.lock_name, mode, self.lock_wait)
     }
 
     /// Locks `key` if that needs no waiting (NOWAIT, SKIP LOCKED).
     pub fn try_lock(&mut self, engine: EngineId, key: &[u8], mode: LockMode) -> Option<Granted> {
         self.name_lock(engine.0, key);
-        self.store.locks().try_lock(&mut self.locks, &self.lock_name, mode)
+        self.shared.locks.try_lock(&mut self.locks, &self.lock_name, mode)
     }
 
     /// Whether [`Transaction::lock`] would have to wait now.
     pub fn would_wait(&mut self, engine: EngineId, key: &[u8], mode: LockMode) -> bool {
         self.name_lock(engine.0, key);
-        self.store.locks().would_wait(&self.locks, &self.lock_name, mode)
+        self.shared.locks.would_wait(&self.locks, &self.lock_name, mode)
     }
 
     /// Gives up the lock of a key that was found not to matter. Only for a lock that was [`Granted::new`] to the
     /// statement that gives it up.
     pub fn unlock(&mut self, engine: EngineId, key: &[u8]) {
         self.name_lock(engine.0, key);
-        self.store.locks().unlock(&mut self.locks, &self.lock_name);
+        self.shared.locks.unlock(&mut self.locks, &self.lock_name);
     }
 
     /// Turns the exclusive lock of a key into a shared one; for a lock that was [`Granted::new`].
     pub fn downgrade(&mut self, engine: EngineId, key: &[u8]) {
         self.name_lock(engine.0, key);
-        self.store.locks().downgrade(&self.locks, &self.lock_name);
+        self.shared.locks.downgrade(&self.locks, &self.lock_name);
     }
 
     /// Claims `key`, under which there is nothing yet, for a [`Transaction::put`], with its exclusive lock. Range
     /// locks of others hold a claim up, and so do locks; this does not wait for either.
     pub fn claim(&mut self, engine: EngineId, key: &[u8]) -> Claim {
         self.name_lock(engine.0, key);
-        self.store.locks().claim(&mut self.locks, &self.lock_name)
+        self.shared.locks.claim(&mut self.locks, &self.lock_name)
     }
 
     /// The same for a key without a lock of its own, which belongs to the row `row_key`, exclusively locked.
@@ -309,7 +310,7 @@ impl Transaction {
         let row = [&[engine.0], row_key].concat();
         loop {
             self.name_lock(engine.0, key);
-            match self.store.locks().claim_entry(&mut self.locks, &self.lock_name, &row) {
+            match self.shared.locks.claim_entry(&mut self.locks, &self.lock_name, &row) {
                 Claim::Covered => self.await_ranges(engine, key)?,
                 Claim::Granted { .. } | Claim::Locked => return Ok(()),
             }
@@ -319,7 +320,7 @@ impl Transaction {
     /// Takes back the last claim of a key, whose lock stays.
     pub fn disclaim(&mut self) {
         let count = LockManager::claims(&self.locks);
-        self.store.locks().undo_claims(&mut self.locks, count.saturating_sub(1), true);
+        self.shared.locks.undo_claims(&mut self.locks, count.saturating_sub(1), true);
     }
 
     /// How much is claimed: where [`Transaction::take_back_claims`] goes back to.
@@ -329,13 +330,13 @@ impl Transaction {
 
     /// Takes back the claims after the first `count`, of keys that were not put, with the locks taken for them.
     pub fn take_back_claims(&mut self, count: usize) {
-        self.store.locks().undo_claims(&mut self.locks, count, false);
+        self.shared.locks.undo_claims(&mut self.locks, count, false);
     }
 
     /// Waits until no range lock of another transaction covers `key`. Another may when this returns.
     pub fn await_ranges(&mut self, engine: EngineId, key: &[u8]) -> Result<(), LockError> {
         self.name_lock(engine.0, key);
-        self.store.locks().await_ranges(&mut self.locks, &self.lock_name, self.lock_wait)
+        self.shared.locks.await_ranges(&mut self.locks, &self.lock_name, self.lock_wait)
     }
 
     /// Locks a key that has no row against inserts to the end of the transaction; at READ COMMITTED it does not.
@@ -368,30 +369,30 @@ impl Transaction {
             (true, Obstructed::PassOver) => Hold::Everything,
             (true, Obstructed::Wait | Obstructed::Refuse) => Hold::UpToClaim,
         };
-        self.store.locks().look(&mut self.locks, &lower, &upper, direction, hold)
+        self.shared.locks.look(&mut self.locks, &lower, &upper, direction, hold)
     }
 
     /// See [`RangeLook::ended`].
     pub(crate) fn ended_claims(&mut self, engine: EngineId, key: &[u8]) -> u64 {
         self.name_lock(engine.0, key);
-        self.store.locks().ended_claims(&self.lock_name)
+        self.shared.locks.ended_claims(&self.lock_name)
     }
 
     /// Locks by a name that [`RangeLook::claim`] gave.
     pub(crate) fn lock_name(&mut self, name: &[u8], mode: LockMode) -> Result<Granted, LockError> {
-        self.store.locks().lock(&mut self.locks, name, mode, self.lock_wait)
+        self.shared.locks.lock(&mut self.locks, name, mode, self.lock_wait)
     }
 
     /// Takes such a lock back.
     pub(crate) fn unlock_name(&mut self, name: &[u8]) {
-        self.store.locks().unlock(&mut self.locks, name);
+        self.shared.locks.unlock(&mut self.locks, name);
     }
 
     /// Locks a table's definition to the end of the transaction: shared to use it, exclusive to
     /// change it. `timeout` is `lock_wait_timeout`.
     pub fn lock_table(&mut self, table: u64, mode: LockMode, timeout: Duration) -> Result<(), LockError> {
         self.name_lock(TABLE_LOCK, &table.to_be_bytes());
-        self.store.locks().lock(&mut self.locks, &self.lock_name, mode, timeout).map(|_| ())
+        self.shared.locks.lock(&mut self.locks, &self.lock_name, mode, timeout).map(|_| ())
     }
 
     fn name_lock(&mut self, space: u8, key: &[u8]) {
@@ -425,7 +426,7 @@ impl Transaction {
     /// back.
     pub fn check_size(&self) -> Result<(), CommitError> {
         let events = if self.logged && !self.events.is_empty() { self.events.byte_len() } else { 0 };
-        self.store.check_size(self.writes.redo_bytes() + events)
+        self.shared.check_size(self.writes.redo_bytes() + events)
     }
 
     /// True when there is something to commit: changes, or events without changes.
@@ -441,14 +442,14 @@ impl Transaction {
     /// Takes back writes and events after `savepoint`. Locks stay, but for those of keys that were inserted.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) {
         self.writes.undo_to(savepoint.writes);
-        self.store.locks().undo_claims(&mut self.locks, savepoint.claims, false);
+        self.shared.locks.undo_claims(&mut self.locks, savepoint.claims, false);
         self.events.truncate(savepoint.events.clone());
     }
 
     /// The highest key within `range` that there is, or will be once every prepared XA transaction is
     /// committed.
     pub fn last_key(&mut self, engine: EngineId, range: &KeyRange) -> Result<Option<Vec<u8>>, ReadError> {
-        let prepared = self.store.xa().last_key(engine, range);
+        let prepared = self.shared.xa.last_key(engine, range);
         let mut scan = self.scan(engine, Read::Current, range, Direction::Reverse)?;
         let last = scan.next()?.map(|entry| entry.key.to_vec());
         Ok(last.max(prepared))
@@ -462,8 +463,12 @@ impl Transaction {
     /// Gives everything up.
     pub fn rollback(self) {}
 
-    /// What goes into the binlog, complete up to its position; `None` when nothing does.
-    pub(crate) fn take_events(&mut self) -> Option<TransactionEvents> {
+    /// What the transaction commits: its changes, and what goes into the binlog, complete up to its position.
+    pub(crate) fn take_changes(&mut self) -> (WriteSet, Option<TransactionEvents>) {
+        (std::mem::take(&mut self.writes), self.take_events())
+    }
+
+    fn take_events(&mut self) -> Option<TransactionEvents> {
         if !self.logged || self.events.is_empty() {
             return None;
         }
@@ -475,7 +480,7 @@ impl Transaction {
 
     /// Its locks, still held, and its changes, which cannot be taken back any more.
     pub(crate) fn into_parts(mut self) -> (HeldLocks, WriteSet) {
-        let none = self.store.new_locks();
+        let none = self.shared.new_locks();
         let mut writes = std::mem::take(&mut self.writes);
         writes.forget_undo();
         (std::mem::replace(&mut self.locks, none), writes)
@@ -483,14 +488,14 @@ impl Transaction {
 
     /// Releases the locks, once the order is fixed.
     pub(crate) fn release_locks(&mut self) {
-        self.store.locks().release_all(&mut self.locks);
+        self.shared.locks.release_all(&mut self.locks);
     }
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
         self.release_locks();
-        self.store.count_end();
+        self.shared.open_transactions.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -24,21 +24,23 @@
 //!
 //! A prepared transaction that wrote nothing has nothing to lose: it is in memory only.
 
-use std::collections::BTreeMap;
+pub(crate) mod registry;
+
 use std::sync::Arc;
 
 use cohort_binlog::{EventOptions, TransactionEvents, XaId};
 use cohort_engine::{Direction, EngineId, KeyRange, Redo, RedoOp};
 
 use crate::carrier::blocking;
-use crate::cohort_record::{CohortRecordError, Reader};
-use crate::commit::CommitError;
+use crate::journaled::record::{CohortRecordError, Reader};
 use crate::locks::{HeldLocks, LockManager, LockMode};
-use crate::recovery::RecoverError;
+use crate::outcome::CommitError;
 use crate::store::Store;
 use crate::sync::Mutex;
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
+pub use registry::ActiveXa;
+use registry::{Prepared, Use};
 
 /// The engine that has the entries.
 const ENGINE: EngineId = EngineId(0);
@@ -59,90 +61,10 @@ pub enum XaError {
     Commit(#[from] CommitError),
 }
 
-/// A prepared transaction.
-struct Prepared {
-    locks: HeldLocks,
-    writes: WriteSet,
-    /// Whether the decision goes into the binlog, as the prepare did.
-    logged: bool,
-    /// Whether there is an entry.
-    stored: bool,
-}
-
-/// A name in use: `None` once it is decided.
-type Branch = Arc<Mutex<Option<Prepared>>>;
-
-enum Use {
-    /// Some session is at work on it.
-    Active,
-    Prepared(Branch),
-}
-
-/// Names of XA transactions in use.
-#[derive(Default)]
-pub(crate) struct XaRegistry {
-    names: Mutex<BTreeMap<XaId, Use>>,
-}
-
-/// The name of an XA transaction that a session has open; dropping it gives the name up.
-pub struct ActiveXa {
-    registry: Arc<XaRegistry>,
-    xid: Option<XaId>,
-}
-
-impl ActiveXa {
-    /// The name.
-    pub fn xid(&self) -> &XaId {
-        self.xid.as_ref().expect("there until it is prepared")
-    }
-
-    fn become_prepared(mut self, prepared: Prepared) {
-        if let Some(xid) = self.xid.take() {
-            self.registry.names.lock().insert(xid, Use::Prepared(Arc::new(Mutex::new(Some(prepared)))));
-        }
-    }
-}
-
-impl Drop for ActiveXa {
-    fn drop(&mut self) {
-        if let Some(xid) = &self.xid {
-            self.registry.names.lock().remove(xid);
-        }
-    }
-}
-
-impl XaRegistry {
-    fn prepared(&self) -> Vec<(XaId, Branch)> {
-        let names = self.names.lock();
-        let prepared = names.iter().filter_map(|(xid, used)| match used {
-            Use::Active => None,
-            Use::Prepared(branch) => Some((xid.clone(), branch.clone())),
-        });
-        prepared.collect()
-    }
-
-    fn find(&self, xid: &XaId) -> Option<Branch> {
-        match self.names.lock().get(xid) {
-            Some(Use::Prepared(branch)) => Some(branch.clone()),
-            _ => None,
-        }
-    }
-
-    /// The highest key within `range` that a prepared transaction will put if it commits.
-    pub(crate) fn last_key(&self, engine: EngineId, range: &KeyRange) -> Option<Vec<u8>> {
-        let last = |branch: &Branch| {
-            let branch = blocking(|| branch.lock());
-            let versions = branch.as_ref()?.writes.range(engine, range);
-            versions.iter().rev().find(|(_, version)| version.is_some()).map(|(key, _)| key.to_vec())
-        };
-        self.prepared().iter().filter_map(|(_, branch)| last(branch)).max()
-    }
-}
-
 impl Store {
     /// Takes `xid` for a new XA transaction; `None` when it is in use.
     pub fn start_xa(&self, xid: &XaId) -> Option<ActiveXa> {
-        let registry = self.xa();
+        let registry = &self.shared.xa;
         let mut names = registry.names.lock();
         if names.contains_key(xid) {
             return None;
@@ -162,7 +84,7 @@ impl Store {
             prepare.set_binlog(logged);
             let empty = TransactionEvents::new(EventOptions::default());
             prepare.events = std::mem::replace(&mut transaction.events, empty);
-            let locks = self.locks().modes(&transaction.locks);
+            let locks = self.shared.locks.modes(&transaction.locks);
             let entry = encode(logged, &locks, &transaction.locks, &transaction.writes);
             self.change_entry(&mut prepare, active.xid(), Some(&entry));
             self.commit_and_wait(prepare)?;
@@ -183,7 +105,7 @@ impl Store {
         set_context: impl FnOnce(&mut TransactionEvents),
     ) -> Result<(), XaError> {
         let unknown = || XaError::Unknown(xid.clone());
-        let branch = self.xa().find(xid).ok_or_else(unknown)?;
+        let branch = self.shared.xa.find(xid).ok_or_else(unknown)?;
         let mut branch = blocking(|| branch.lock());
         let prepared = branch.as_mut().ok_or_else(unknown)?;
         if prepared.stored {
@@ -197,15 +119,15 @@ impl Store {
             decision.events().decide_xa(xid, commit);
             self.commit_and_wait(decision)?;
         }
-        self.locks().release_all(&mut prepared.locks);
+        self.shared.locks.release_all(&mut prepared.locks);
         *branch = None;
-        self.xa().names.lock().remove(xid);
+        self.shared.xa.names.lock().remove(xid);
         Ok(())
     }
 
     /// The names of the prepared transactions, in order.
     pub fn prepared_xa(&self) -> Vec<XaId> {
-        self.xa().prepared().into_iter().map(|(xid, _)| xid).collect()
+        self.shared.xa.prepared().into_iter().map(|(xid, _)| xid).collect()
     }
 
     /// Sets or removes the entry of `xid` as part of `transaction`.
@@ -220,16 +142,16 @@ impl Store {
     }
 
     /// Takes the locks of those that were prepared when the server stopped; returns how many there are.
-    pub(crate) fn restore_xa(&self) -> Result<u64, RecoverError> {
+    pub(crate) fn restore_xa(&self) -> Result<u64, XaRestoreError> {
         let range = KeyRange { lower: PREFIX.to_vec(), upper: b"\0\0\0\0xb".to_vec() };
-        let mut cursor = self.engine(ENGINE).cursor(&range, Direction::Forward)?;
+        let mut cursor = self.shared.engine(ENGINE).cursor(&range, Direction::Forward)?;
         let mut count = 0;
         while let Some(entry) = cursor.next()? {
-            let (xid, prepared) = self.restore(entry.key, entry.value).map_err(|error| RecoverError::XaEntry {
+            let (xid, prepared) = self.restore(entry.key, entry.value).map_err(|error| XaRestoreError::Entry {
                 key: entry.key.escape_ascii().to_string(),
                 detail: error.to_string(),
             })?;
-            self.xa().names.lock().insert(xid, Use::Prepared(Arc::new(Mutex::new(Some(prepared)))));
+            self.shared.xa.names.lock().insert(xid, Use::Prepared(Arc::new(Mutex::new(Some(prepared)))));
             count += 1;
         }
         Ok(count)
@@ -242,12 +164,12 @@ impl Store {
         if version != VERSION && version != VERSION_WITHOUT_CLAIMS {
             return Err(EntryError::Version(version));
         }
-        let mut locks = self.new_locks();
+        let mut locks = self.shared.new_locks();
         for _ in 0..reader.u32()? {
             let [exclusive] = reader.array()?;
             let mode = if exclusive == 0 { LockMode::Shared } else { LockMode::Exclusive };
             let len = reader.u32()? as usize;
-            if self.locks().try_lock(&mut locks, reader.take(len)?, mode).is_none() {
+            if self.shared.locks.try_lock(&mut locks, reader.take(len)?, mode).is_none() {
                 return Err(EntryError::Locked);
             }
         }
@@ -256,7 +178,7 @@ impl Store {
             let len = reader.u32()? as usize;
             let name = reader.take(len)?;
             let len = reader.u32()? as usize;
-            self.locks().claim_entry(&mut locks, name, reader.take(len)?);
+            self.shared.locks.claim_entry(&mut locks, name, reader.take(len)?);
         }
         let mut writes = WriteSet::default();
         let [engines] = reader.array()?;
@@ -276,6 +198,22 @@ impl Store {
         writes.forget_undo();
         Ok((xid, Prepared { locks, writes, logged: logged != 0, stored: true }))
     }
+}
+
+/// Prepared XA transactions cannot be restored.
+#[derive(Debug, thiserror::Error)]
+pub enum XaRestoreError {
+    /// An engine could not be read.
+    #[error(transparent)]
+    Read(#[from] cohort_engine::ReadError),
+    /// One that was written by a newer version, or damaged.
+    #[error("the prepared XA transaction at key {key} cannot be read: {detail}")]
+    Entry {
+        /// Its key, escaped.
+        key: String,
+        /// What is wrong.
+        detail: String,
+    },
 }
 
 /// What is wrong with an entry.

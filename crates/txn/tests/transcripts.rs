@@ -23,10 +23,10 @@ use std::time::{Duration, Instant};
 use cohort_binlog::{BinlogOptions, ColumnMeta, FieldType, ServerIdentity, TableMap};
 use cohort_engine::logged::LoggedEngine;
 use cohort_engine::memory::MemoryEngine;
-use cohort_engine::{Engine, EngineId, TwoPhase};
+use cohort_engine::{EngineId, TwoPhase};
 use cohort_io::{Create, File, FileLock, FileSystem, IoError, OpenOptions, SimClock, SimDisk};
 use cohort_journal::JournalOptions;
-use cohort_txn::{CommitProtocol, CommitSettings, Store, StoreOptions};
+use cohort_txn::{CommitProtocol, CommitSettings, Engines, Recovered, Store, StoreOptions};
 use parking_lot::{Condvar, Mutex};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -184,15 +184,23 @@ fn open(protocol: CommitProtocol, disk: &Arc<Watched>) -> Arc<Store> {
         checkpoint_bytes: 1 << 30,
     };
     let clock = Arc::new(SimClock::new(1_700_000_000_000_000));
-    if protocol == CommitProtocol::Journal {
-        let engines: Vec<Arc<dyn Engine>> = vec![Arc::new(MemoryEngine::new()), Arc::new(MemoryEngine::new())];
-        return Store::open(options, disk.clone(), clock, engines, &mut |_| ()).expect("a new directory").0;
-    }
     let engine = |name| -> Arc<dyn TwoPhase> {
         Arc::new(LoggedEngine::open(&**disk, Path::new("/data"), name).expect("a new directory"))
     };
-    let engines = vec![engine("first"), engine("second")];
-    Store::recover_two_phase(options, protocol, disk.clone(), clock, engines, &mut |_| ()).expect("a new directory")
+    let engines = match protocol {
+        CommitProtocol::Journal => {
+            Engines::Journaled(vec![Arc::new(MemoryEngine::new()), Arc::new(MemoryEngine::new())])
+        }
+        _ => Engines::TwoPhase(vec![engine("first"), engine("second")]),
+    };
+    let recovered = Recovered::from_logs(options, protocol, disk.clone(), clock, engines, &mut |_| ());
+    let recovered = recovered.expect("a new directory");
+    // The journal has log writers; under a classic protocol sessions do everything themselves.
+    let opened = match protocol {
+        CommitProtocol::Journal => recovered.start(&mut |_| ()),
+        _ => recovered.start_stepped(&mut |_| ()),
+    };
+    opened.expect("a new directory")
 }
 
 fn commit(store: &Arc<Store>, id: u64, engines: &[EngineId]) {

@@ -10,8 +10,8 @@ use cohort_engine::{Engine, TwoPhase};
 use cohort_io::{SystemClock, replace_whole};
 use cohort_journal::{JournalOptions, Lsn};
 use cohort_txn::{
-    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, Store, StoreOptions,
-    Told,
+    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, StartupEvent, Store,
+    StoreOptions,
 };
 
 use super::{DataDir, StartError};
@@ -36,9 +36,9 @@ pub(super) fn open(dir: &DataDir, globals: &Globals) -> Result<Arc<Store>, Start
         options: &|| StoreOptions { binlog_cut_at, ..store_options(dir, globals) },
         engines: &Engines { dir, globals },
     };
-    let opened = directory.open(protocol, &mut |told| match told {
-        Told::Progress(line) => log::info!("{line}"),
-        Told::Report(report) => {
+    let opened = directory.open(protocol, &mut |event| match event {
+        StartupEvent::Progress(line) => log::info!("{line}"),
+        StartupEvent::Report(report) => {
             if !report.is_clean() {
                 log::info!("{report}");
             }

@@ -16,7 +16,7 @@ use cohort_engine::memory::MemoryEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_io::{SimDisk, SystemClock};
 use cohort_journal::JournalOptions;
-use cohort_txn::{CommitSettings, Store, StoreOptions};
+use cohort_txn::{CommitProtocol, CommitSettings, Engines, Recovered, StoreOptions};
 use parking_lot::Mutex;
 
 use super::*;
@@ -57,8 +57,10 @@ impl Disk {
         let fs = Arc::new(disk.clone());
         let redb = Redb::open(fs.clone(), "/data/redb".as_ref(), &RedbOptions::default()).expect("redb opens");
         let engines: Vec<Arc<dyn Engine>> = vec![engine.clone(), Arc::new(redb)];
-        let opened = Store::open(options, fs, Arc::new(SystemClock), engines, &mut |_| {});
-        Database::open(opened.expect("the store opens").0).expect("the catalog opens")
+        let (clock, engines) = (Arc::new(SystemClock), Engines::Journaled(engines));
+        let recovered = Recovered::from_logs(options, CommitProtocol::Journal, fs, clock, engines, &mut |_| {});
+        let opened = recovered.expect("the logs are whole").start(&mut |_| {});
+        Database::open(opened.expect("the store opens")).expect("the catalog opens")
     }
 }
 

@@ -4,8 +4,9 @@ use cohort_engine::memory::MemoryEngine;
 use cohort_io::Create;
 
 use super::*;
-use crate::checkpoint;
-use crate::commit::tests::{Machine, transfer};
+use crate::journaled::checkpoint;
+use crate::journaled::commit::Coordinator;
+use crate::journaled::commit::tests::{Machine, transfer};
 
 const SOURCE: &str = "11111111-2222-3333-4444-555555555555";
 const LAST: u64 = 12;
@@ -18,9 +19,9 @@ fn machine(clean: bool) -> Machine {
     let (store, _) = machine.recover().expect("a new store");
     for id in 1..=LAST {
         transfer(&store, id).expect("a disk without faults");
-        checkpoint::prepare_ahead(store.coordinator());
+        checkpoint::prepare_ahead(store.path::<Coordinator>());
         if id == CHECKPOINT {
-            checkpoint::take(store.coordinator()).expect("a disk without faults");
+            checkpoint::take(store.path::<Coordinator>()).expect("a disk without faults");
         }
     }
     if clean {

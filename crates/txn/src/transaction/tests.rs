@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::commit::tests::{ENGINES, Machine, key, table};
+use crate::journaled::commit::tests::{ENGINES, Machine, key, table};
 use crate::write_set::WriteSet;
 
 const ROWS: EngineId = ENGINES[0];
@@ -243,10 +243,10 @@ fn an_entry_of_a_range_that_another_has_locked_waits_for_it() {
     assert_eq!(writer.claims(), 1);
     writer.set_lock_wait(Duration::from_secs(30));
     thread::scope(|scope| {
-        let before = store.locks().figures()[0];
+        let before = store.shared.locks.figures()[0];
         let waiting = scope.spawn(move || writer.claim_entry(ROWS, &key(5), &key(1)).map(|()| writer.claims()));
         let deadline = Instant::now() + Duration::from_secs(30);
-        while store.locks().figures()[0] == before {
+        while store.shared.locks.figures()[0] == before {
             assert!(!waiting.is_finished() && Instant::now() < deadline, "it did not wait");
             thread::yield_now();
         }

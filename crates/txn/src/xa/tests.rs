@@ -5,34 +5,36 @@ use std::thread;
 use std::time::Duration;
 
 use cohort_binlog::{BinlogReader, EventBody, ReaderOptions, Value};
+use cohort_engine::WriteError;
 use cohort_engine::redb::{Redb, RedbOptions};
-use cohort_engine::{Engine, TwoPhase, WriteError};
 use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
 
 use super::*;
-use crate::commit::tests::{BINLOG, ENGINES, Machine, key, table};
-use crate::protocols::CommitProtocol;
-use crate::store::StoreOptions;
+use crate::classic::recovery::RecoverError;
+use crate::commit_protocol::CommitProtocol;
+use crate::journaled::commit::tests::{BINLOG, ENGINES, Machine, key, table};
+use crate::open::{Engines, OpenError, Recovered};
+use crate::options::StoreOptions;
 use crate::transaction::Read;
 
 const PROTOCOLS: [CommitProtocol; 4] =
     [CommitProtocol::Journal, CommitProtocol::Mysql57, CommitProtocol::TcMmap, CommitProtocol::Plugin104];
 const LAST: u64 = 5;
 
-fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<Arc<Store>, RecoverError> {
+fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<Arc<Store>, OpenError> {
     let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
     let redb = |name: &str| {
         Redb::open(fs.clone(), &Path::new("/data").join(name), &RedbOptions::default())
             .map_err(|error| WriteError::Failed { engine: "redb", detail: error.to_string() })
     };
-    let (one, two) = (Arc::new(redb("one")?), Arc::new(redb("two")?));
+    let (one, two) =
+        (Arc::new(redb("one").map_err(RecoverError::from)?), Arc::new(redb("two").map_err(RecoverError::from)?));
     let options = StoreOptions { log_bin: protocol != CommitProtocol::TcMmap, ..Machine::options(1) };
-    if protocol == CommitProtocol::Journal {
-        let engines: Vec<Arc<dyn Engine>> = vec![one, two];
-        return Ok(Store::recover(options, fs, clock, engines, &mut |_| ())?.0);
-    }
-    let engines: Vec<Arc<dyn TwoPhase>> = vec![one, two];
-    Store::recover_two_phase(options, protocol, fs, clock, engines, &mut |_| ())
+    let engines = match protocol {
+        CommitProtocol::Journal => Engines::Journaled(vec![one, two]),
+        _ => Engines::TwoPhase(vec![one, two]),
+    };
+    Recovered::from_logs(options, protocol, fs, clock, engines, &mut |_| ())?.start_stepped(&mut |_| ())
 }
 
 fn name(id: u64) -> XaId {
@@ -315,7 +317,7 @@ fn a_damaged_entry_stops_the_start() {
     store.commit_and_wait(transaction).expect("committed");
     drop(store);
     let error = open(&disk.crash(), CommitProtocol::Journal).expect_err("refused");
-    assert!(matches!(&error, RecoverError::XaEntry { .. }), "{error}");
+    assert!(matches!(&error, OpenError::Xa(XaRestoreError::Entry { .. })), "{error}");
 }
 
 #[test]

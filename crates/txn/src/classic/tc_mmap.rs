@@ -11,9 +11,10 @@
 
 use cohort_io::SyncFigures;
 
-use super::Steps;
+use super::ClassicCoordinator;
 use super::tc_log::TcLog;
-use crate::commit::{CommitError, Committed, Member};
+use crate::outcome::{CommitError, Committed};
+use crate::shared::Member;
 
 pub(super) struct TcMmap {
     tc_log: TcLog,
@@ -25,16 +26,16 @@ impl TcMmap {
     }
 
     /// As [`Protocol::commit`](super::Protocol::commit), of a member without events.
-    pub fn commit(&self, steps: &Steps, mut member: Member) -> Result<Committed, CommitError> {
+    pub fn commit(&self, coordinator: &ClassicCoordinator, mut member: Member) -> Result<Committed, CommitError> {
         if member.redo.len() < 2 {
-            return steps.commit_in_engine_only(member);
+            return coordinator.commit_in_engine_only(member);
         }
-        steps.prepare(&member)?;
-        steps.flush_engines(&member)?;
-        let place = self.tc_log.log_xid(member.xid).map_err(|error| steps.seal(&error))?;
-        steps.take_place(&mut member);
-        let committed = steps.commit_prepared(&member)?;
-        steps.flush_engines(&member)?;
+        coordinator.prepare(&member)?;
+        coordinator.flush_engines(&member)?;
+        let place = self.tc_log.log_xid(member.xid).map_err(|error| coordinator.seal(&error))?;
+        coordinator.take_place(&mut member);
+        let committed = coordinator.commit_prepared(&member)?;
+        coordinator.flush_engines(&member)?;
         self.tc_log.unlog(place);
         Ok(committed)
     }

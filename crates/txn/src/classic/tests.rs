@@ -11,14 +11,15 @@ use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::{Engine, Redo, TwoPhase, WriteError};
 use cohort_io::{Create, Fault, FileSystem, OpenOptions, SimClock, SimDisk};
 
-use super::switch::{DataDirectory, EngineSource, EngineSourceError, StartReport, Told};
 use super::*;
-use crate::commit::tests::{
+use crate::journaled::commit::tests::{
     ENGINES, Machine, check, check_snapshots_are_prefixes, committed, found, insert, insert_into, key, log_only, table,
     transfer,
 };
-use crate::recovery::RecoverError;
-use crate::store::{Store, StoreOptions};
+use crate::open::{
+    DataDirectory, EngineSource, EngineSourceError, Engines, OpenError, Recovered, StartReport, StartupEvent,
+};
+use crate::store::Store;
 use crate::transaction::Read;
 
 const CONSISTENT: [CommitProtocol; 7] = [
@@ -51,7 +52,7 @@ fn engines(disk: &SimDisk) -> Result<Vec<Arc<dyn TwoPhase>>, WriteError> {
     Ok(vec![Arc::new(logged), Arc::new(redb)])
 }
 
-fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, recovery::TwoPhaseReport), RecoverError> {
+fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, TwoPhaseReport), OpenError> {
     open_with(disk, protocol, protocol != CommitProtocol::TcMmap)
 }
 
@@ -59,7 +60,7 @@ fn open_with(
     disk: &SimDisk,
     protocol: CommitProtocol,
     log_bin: bool,
-) -> Result<(Arc<Store>, recovery::TwoPhaseReport), RecoverError> {
+) -> Result<(Arc<Store>, TwoPhaseReport), OpenError> {
     open_as(disk, protocol, StoreOptions { log_bin, ..Machine::options(1) })
 }
 
@@ -67,7 +68,7 @@ fn open_as(
     disk: &SimDisk,
     protocol: CommitProtocol,
     options: StoreOptions,
-) -> Result<(Arc<Store>, recovery::TwoPhaseReport), RecoverError> {
+) -> Result<(Arc<Store>, TwoPhaseReport), OpenError> {
     let mut report = None;
     let store = open_telling(disk, protocol, options, &mut |found| report = Some(found))?;
     Ok((store, report.expect("a start tells what it found")))
@@ -77,11 +78,26 @@ fn open_telling(
     disk: &SimDisk,
     protocol: CommitProtocol,
     options: StoreOptions,
-    tell: &mut dyn FnMut(recovery::TwoPhaseReport),
-) -> Result<Arc<Store>, RecoverError> {
-    let engines = engines(disk)?;
-    let clock = Arc::new(SimClock::new(1_700_000_000_000_000));
-    Store::recover_two_phase(options, protocol, Arc::new(disk.clone()), clock, engines, tell)
+    tell: &mut dyn FnMut(TwoPhaseReport),
+) -> Result<Arc<Store>, OpenError> {
+    recover_with(disk, protocol, options, engines(disk).map_err(RecoverError::from)?, tell)
+}
+
+fn recover_with(
+    disk: &SimDisk,
+    protocol: CommitProtocol,
+    options: StoreOptions,
+    engines: Vec<Arc<dyn TwoPhase>>,
+    tell: &mut dyn FnMut(TwoPhaseReport),
+) -> Result<Arc<Store>, OpenError> {
+    let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
+    let tell = &mut |event: StartupEvent<'_>| {
+        if let StartupEvent::Report(StartReport::TwoPhase(report)) = event {
+            tell(report);
+        }
+    };
+    let engines = Engines::TwoPhase(engines);
+    Recovered::from_logs(options, protocol, fs, clock, engines, tell)?.start_stepped(tell)
 }
 
 fn insert_all(store: &Arc<Store>, ids: impl IntoIterator<Item = u64>) {
@@ -229,7 +245,7 @@ fn without_prepare_a_crash_can_leave_binlog_and_engines_different_and_recovery_s
             let disk = disk.crash();
             let mut told = Vec::new();
             disk.set_fault(operation * 7 % 97, Fault::PowerCut);
-            let tell = &mut |report: recovery::TwoPhaseReport| told.extend(report.divergences);
+            let tell = &mut |report: TwoPhaseReport| told.extend(report.divergences);
             drop(open_telling(&disk, protocol, Machine::options(1), tell));
             let told_by_first = told.len();
             let disk = disk.crash();
@@ -275,7 +291,7 @@ fn recover_twice(disk: SimDisk, protocol: CommitProtocol, cut: u64) -> (Vec<Stri
     let mut told = Vec::new();
     let disk = disk.crash();
     disk.set_fault(cut, Fault::PowerCut);
-    let tell = &mut |report: recovery::TwoPhaseReport| told.extend(report.divergences);
+    let tell = &mut |report: TwoPhaseReport| told.extend(report.divergences);
     drop(open_telling(&disk, protocol, Machine::options(1), tell));
     let disk = disk.crash();
     let (store, report) = open(&disk, protocol).expect("a recovery");
@@ -318,10 +334,9 @@ fn what_an_engine_lost_is_told_beside_what_tc_log_has() {
         for (seed, cut) in (0..10).flat_map(|seed| (0..40).map(move |cut| (seed, cut))) {
             let disk = SimDisk::new(seed);
             let engines = engines(&disk).expect("engines");
-            let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
             let options = Machine::options(1);
             let tc_log = options.tc_log.clone();
-            let store = Store::recover_two_phase(options, protocol, fs, clock, engines.clone(), &mut |_| {});
+            let store = recover_with(&disk, protocol, options, engines.clone(), &mut |_| {});
             let store = store.expect("a new store");
             let (mut unlogged, xid) = (Redo::default(), internal_xid(1, UNLOGGED | 7));
             unlogged.put(&key(3), b"row");
@@ -433,7 +448,7 @@ fn a_missing_tc_log_stops_the_start() {
         prepared.then(|| open(&disk, CommitProtocol::TcMmap).map(drop))
     });
     let refused = refused.expect("a crash with prepared transactions").expect_err("nobody can decide");
-    assert!(matches!(refused, RecoverError::NoTcLog { .. }), "{refused}");
+    assert!(matches!(refused, OpenError::Classic(RecoverError::NoTcLog { .. })), "{refused}");
 }
 
 /// Sessions that commit one by one share a sync when the operator says that it waits for them.
@@ -611,7 +626,7 @@ fn what_was_durable_in_the_binlog_does_not_rot_unseen() {
                 }
                 let error = opened.map(|(_, report)| report.to_string()).expect_err(&context);
                 refused += 1;
-                let RecoverError::BinlogRot { path: named, offset, cut_at, .. } = &error else {
+                let OpenError::Classic(RecoverError::BinlogRot { path: named, offset, cut_at, .. }) = &error else {
                     assert!(at < 126, "{context}: {error}");
                     continue;
                 };
@@ -647,7 +662,7 @@ fn a_binlog_file_that_was_durable_is_missed() {
         let opened = shorter.open(file, &OpenOptions::buffered(Create::Never));
         opened.and_then(|file| file.set_len(ends[1].offset)).expect("a file");
         let error = open(&shorter, protocol).map(drop).expect_err("transactions are missing");
-        let RecoverError::BinlogRot { offset, .. } = &error else { panic!("{protocol}: {error}") };
+        let OpenError::Classic(RecoverError::BinlogRot { offset, .. }) = &error else { panic!("{protocol}: {error}") };
         assert_eq!(*offset, ends[1].offset, "{protocol}: {error}");
         let gone = disk.kill_copy();
         gone.remove(file).expect("a file");
@@ -665,7 +680,7 @@ fn an_idle_or_stopped_server_has_vouched_for_all_of_its_binlog() {
         let disk = SimDisk::new(1);
         let (store, ends) = run_in_one_file(&disk, protocol);
         let mut seen = Vec::new();
-        (0..2).for_each(|_| store.steps().flush_left(&mut seen).expect("a flush"));
+        (0..2).for_each(|_| store.path::<ClassicCoordinator>().flush_left(&mut seen).expect("a flush"));
         assert_eq!(Some(&synced(&disk.kill_copy().crash())), ends.last(), "{protocol}");
         store.settings().durability.sync_binlog.store(0, Ordering::Relaxed);
         let end = transfer(&store, 7).expect("a commit").position;
@@ -727,15 +742,15 @@ impl EngineSource for Source<'_> {
 }
 
 /// Opens with any protocol, behind whichever wrote the logs.
-fn hand_over(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, StartReport), RecoverError> {
+fn hand_over(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, StartReport), OpenError> {
     let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
     let options = || Machine::options(1);
     let (mark, engines) = ("/data/mark".into(), Source(disk));
     let directory = DataDirectory { fs: fs.clone(), clock: clock.clone(), mark, options: &options, engines: &engines };
     let mut report = None;
-    let store = directory.recover(protocol, &mut |told| match told {
-        Told::Progress(_) => {}
-        Told::Report(found) => assert!(report.replace(found).is_none(), "told once"),
+    let store = directory.open_stepped(protocol, &mut |told| match told {
+        StartupEvent::Progress(_) => {}
+        StartupEvent::Report(found) => assert!(report.replace(found).is_none(), "told once"),
     })?;
     Ok((store, report.expect("a start tells what it found")))
 }

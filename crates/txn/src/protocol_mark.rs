@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use cohort_io::{FileSystem, IoError, read_whole, replace_whole};
 
-use super::CommitProtocol;
+use crate::commit_protocol::CommitProtocol;
 
 const NAME: &str = "commit_protocol=";
 const CHECKSUM: &str = "crc32c=";

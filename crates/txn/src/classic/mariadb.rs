@@ -4,9 +4,10 @@
 //! whole queue's ordered commits itself; ∥ commit flush, unless `commit_flush` is off (10.0 and later).
 
 use super::group::{Stage, Ticket};
-use super::{Protocol, Steps};
-use crate::commit::{CommitError, Committed, Member};
+use super::{ClassicCoordinator, Protocol};
 use crate::lock_profile::LockProfile;
+use crate::outcome::{CommitError, Committed};
+use crate::shared::Member;
 
 pub(super) struct Mariadb {
     commit_flush: bool,
@@ -19,18 +20,19 @@ impl Mariadb {
         Mariadb { commit_flush, queue: Stage::new("LOCK_log"), commit: Stage::new("LOCK_commit_ordered") }
     }
 
-    fn group_commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
+    fn group_commit(&self, coordinator: &ClassicCoordinator, member: Member) -> Result<Committed, CommitError> {
         let (ticket, mine) = Ticket::of(member);
-        let Some((lock_log, mut group)) = self.queue.enter(mine, None, "write and sync", || steps.sync_delay()) else {
+        let Some((lock_log, mut group)) = self.queue.enter(mine, None, "write and sync", || coordinator.sync_delay())
+        else {
             return ticket.wait();
         };
-        if let Err(error) = steps.write_binlog(group.members()).and_then(|()| steps.sync_binlog()) {
+        if let Err(error) = coordinator.write_binlog(group.members()).and_then(|()| coordinator.sync_binlog()) {
             return group.fail(&ticket, &error);
         }
         let Some((lock_commit, mut group)) = self.commit.enter(group, Some(lock_log), "commit_ordered", || None) else {
             return ticket.wait();
         };
-        group.commit_all(|member| steps.commit_prepared(member));
+        group.commit_all(|member| coordinator.commit_prepared(member));
         drop(lock_commit);
         group.finish();
         ticket.wait()
@@ -38,12 +40,12 @@ impl Mariadb {
 }
 
 impl Protocol for Mariadb {
-    fn commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
-        steps.prepare(&member)?;
-        steps.flush_engines(&member)?;
-        let committed = self.group_commit(steps, member)?;
+    fn commit(&self, coordinator: &ClassicCoordinator, member: Member) -> Result<Committed, CommitError> {
+        coordinator.prepare(&member)?;
+        coordinator.flush_engines(&member)?;
+        let committed = self.group_commit(coordinator, member)?;
         if self.commit_flush {
-            steps.flush_all_engines()?;
+            coordinator.flush_all_engines()?;
         }
         Ok(committed)
     }

@@ -12,33 +12,12 @@
 //!
 //! The lengths stand in front so that the bytes themselves need no copy before the record is laid out.
 
-use cohort_binlog::{BinlogPosition, GtidSet};
+use cohort_binlog::GtidSet;
 use cohort_engine::EngineId;
 
+use crate::binlog_order::Chunk;
+
 const VERSION: u8 = 1;
-
-/// Binlog bytes of a cohort that belong together: where they go, and the bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Chunk<B> {
-    /// Number in the binlog file's name.
-    pub file: u64,
-    /// Offset in that file, bytes.
-    pub offset: u64,
-    /// Complete events; for offset 0 the file's header first.
-    pub bytes: B,
-}
-
-impl<B: AsRef<[u8]>> Chunk<B> {
-    /// Where its first byte goes.
-    pub fn place(&self) -> BinlogPosition {
-        BinlogPosition { file_number: self.file, offset: self.offset }
-    }
-
-    /// Where the byte behind its last one goes.
-    pub fn end(&self) -> BinlogPosition {
-        BinlogPosition { offset: self.offset + self.bytes.as_ref().len() as u64, ..self.place() }
-    }
-}
 
 /// A decoded record.
 #[derive(Debug, PartialEq, Eq)]
@@ -102,9 +81,6 @@ pub(crate) fn encode_head(
         }
     }
 }
-
-/// Upper bound of what [`encode_head`] adds for one more transaction, bytes.
-pub(crate) const HEAD_BYTES_PER_TRANSACTION: u64 = 128;
 
 fn length(len: usize) -> [u8; 4] {
     u32::try_from(len).expect("a transaction's size is limited before it is ordered").to_le_bytes()

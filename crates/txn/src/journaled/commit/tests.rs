@@ -16,12 +16,14 @@ use cohort_journal::JournalOptions;
 use parking_lot::Mutex;
 
 use super::*;
-use crate::checkpoint;
-use crate::recovery::RecoveryReport;
+use crate::commit_protocol::CommitProtocol;
+use crate::journaled::recovery::RecoveryReport;
+use crate::open::{Engines, Recovered, StartReport, StartupEvent};
+use crate::options::StoreOptions;
 use crate::rests_on::RestsOn;
-use crate::store::{Store, StoreOptions};
+use crate::store::Store;
 use crate::transaction::Read;
-use crate::{Isolation, LockMode};
+use crate::{CommitSettings, DurabilitySettings, Isolation, LockMode};
 
 pub(crate) const ENGINES: [EngineId; 2] = [EngineId(0), EngineId(1)];
 const COUNTER: &[u8] = b"counter";
@@ -130,7 +132,15 @@ impl Machine {
 
     fn recover_with(&self, options: StoreOptions) -> Result<(Arc<Store>, RecoveryReport), Box<dyn std::error::Error>> {
         let (disk, clock) = (Arc::new(self.disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
-        Ok(Store::recover(options, disk, clock, self.engines()?, &mut |_| ())?)
+        let engines = Engines::Journaled(self.engines()?);
+        let recovered = Recovered::from_logs(options, CommitProtocol::Journal, disk, clock, engines, &mut |_| ())?;
+        let mut report = RecoveryReport::default();
+        let store = recovered.start_stepped(&mut |event| {
+            if let StartupEvent::Report(StartReport::Journal(found)) = event {
+                report = found;
+            }
+        })?;
+        Ok((store, report))
     }
 
     pub(crate) fn open(&self) -> Arc<Store> {
@@ -138,10 +148,9 @@ impl Machine {
     }
 
     pub(crate) fn open_with(&self, options: StoreOptions) -> Arc<Store> {
-        let (disk, clock) = (Arc::new(self.disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
-        let engines = self.engines().expect("a disk without faults");
-        let opened = Store::open(options, disk, clock, engines, &mut |_| ());
-        opened.expect("a disk without faults").0
+        let (store, _) = self.recover_with(options).expect("a disk without faults");
+        store.start_threads();
+        store
     }
 }
 
@@ -225,11 +234,11 @@ fn run_with(machine: &Machine, options: StoreOptions, first: u64, last: u64) -> 
             Err(CommitError::NoSpace(_)) => break,
             Err(_) => break,
         }
-        if id % 5 == 0 && checkpoint::take(store.coordinator()).is_err() {
+        if id % 5 == 0 && checkpoint::take(store.path::<Coordinator>()).is_err() {
             break;
         }
         if id % 3 == 0 {
-            checkpoint::prepare_ahead(store.coordinator());
+            checkpoint::prepare_ahead(store.path::<Coordinator>());
         }
     }
     acknowledged
@@ -435,7 +444,7 @@ fn a_failed_sync_of_the_journal_holds_every_engine_back() {
             }
             let before = machine.disk.operations();
             machine.disk.set_fault(before + operation, Fault::Error);
-            let taken = checkpoint::take(store.coordinator());
+            let taken = checkpoint::take(store.path::<Coordinator>());
             let finished = machine.disk.operations() <= before + operation;
             held_back += u32::from(matches!(taken, Err(checkpoint::CheckpointError::Engine(_))));
             let after = machine.crash();
@@ -639,7 +648,7 @@ fn locks_go_at_ordering_and_current_reads_see_the_ordered_version() {
     let machine = Machine::new(7);
     let (store, _) = machine.recover().expect("a new store");
     let first = write_transfer(&store, 1);
-    let mut queue = store.coordinator().queue.lock("test");
+    let mut queue = store.path::<Coordinator>().queue.lock("test");
     // Another commit on the way: the next committer is a follower and returns before its record is written.
     queue.unfinished = 1;
     drop(queue);
@@ -664,8 +673,8 @@ fn locks_go_at_ordering_and_current_reads_see_the_ordered_version() {
     assert_eq!(scan.next().expect("an entry").map(|entry| entry.key.to_vec()), Some(key(1)));
     drop(second);
 
-    store.coordinator().queue.lock("test").writes_in_flight += 1;
-    store.coordinator().lead();
+    store.path::<Coordinator>().queue.lock("test").writes_in_flight += 1;
+    store.path::<Coordinator>().lead();
     assert!(matches!(*outcome.lock(), Some(Ok(_))), "written, applied, acknowledged");
 }
 
@@ -764,7 +773,7 @@ fn members_of_a_cohort_depend_on_each_other_only_where_they_wrote_the_same_key()
     let machine = Machine::new(8);
     let (store, _) = machine.recover().expect("a new store");
     transfer(&store, 1).expect("a commit");
-    store.coordinator().queue.lock("test").unfinished = 1;
+    store.path::<Coordinator>().queue.lock("test").unfinished = 1;
     struct Ignore;
     impl Reply for Ignore {
         fn send(self: Box<Self>, _: Result<Committed, CommitError>) {}
@@ -776,8 +785,8 @@ fn members_of_a_cohort_depend_on_each_other_only_where_they_wrote_the_same_key()
         transaction.events().end_statement();
         store.commit(transaction, Box::new(Ignore));
     }
-    store.coordinator().queue.lock("test").writes_in_flight += 1;
-    store.coordinator().lead();
+    store.path::<Coordinator>().queue.lock("test").writes_in_flight += 1;
+    store.path::<Coordinator>().lead();
     let file = store.binlog().list().last().expect("a file").name.clone();
     let path = Path::new(BINLOG).join(file);
     let mut reader = BinlogReader::open(&machine.disk, &path, ReaderOptions::default()).expect("a file");
@@ -930,7 +939,7 @@ fn a_view_that_an_open_transaction_does_not_read_is_given_up() {
     backup.pin_snapshot();
     [&mut idle, &mut early, &mut backup].into_iter().for_each(Transaction::stay_open);
     let view = Arc::downgrade(&store.published().views()[1]);
-    store.held_snapshots().give_up_unused(Duration::ZERO);
+    store.shared.held_snapshots.give_up_unused(Duration::ZERO);
     assert!(early.pin_view(ENGINES[1]), "nothing has changed there");
     transfer(&store, 2).expect("a commit");
     assert!(!idle.pin_view(ENGINES[1]) && finds(&mut idle, 1, 1).is_err(), "what was there is gone");

@@ -6,9 +6,10 @@
 //! The signals are a chain of wake-ups that the whole queue waits for.
 
 use super::group::{QueueBusy, Stage, Ticket};
-use super::{Protocol, Steps};
-use crate::commit::{CommitError, Committed, Member};
+use super::{ClassicCoordinator, Protocol};
 use crate::lock_profile::LockProfile;
+use crate::outcome::{CommitError, Committed};
+use crate::shared::Member;
 
 pub(super) struct MariadbNaive {
     queue: Stage,
@@ -20,13 +21,14 @@ impl MariadbNaive {
         MariadbNaive { queue: Stage::new("LOCK_log"), queue_busy: QueueBusy::default() }
     }
 
-    fn group_commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
+    fn group_commit(&self, coordinator: &ClassicCoordinator, member: Member) -> Result<Committed, CommitError> {
         let (ticket, mine) = Ticket::of(member);
-        let commit = |member: &Member| steps.commit_prepared(member);
-        let Some((lock_log, mut group)) = self.queue.enter(mine, None, "write and sync", || steps.sync_delay()) else {
+        let commit = |member: &Member| coordinator.commit_prepared(member);
+        let Some((lock_log, mut group)) = self.queue.enter(mine, None, "write and sync", || coordinator.sync_delay())
+        else {
             return ticket.wait_for_turn(&self.queue_busy, commit);
         };
-        if let Err(error) = steps.write_binlog(group.members()).and_then(|()| steps.sync_binlog()) {
+        if let Err(error) = coordinator.write_binlog(group.members()).and_then(|()| coordinator.sync_binlog()) {
             return group.fail(&ticket, &error);
         }
         self.queue_busy.occupy();
@@ -36,11 +38,11 @@ impl MariadbNaive {
 }
 
 impl Protocol for MariadbNaive {
-    fn commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
-        steps.prepare(&member)?;
-        steps.flush_engines(&member)?;
-        let committed = self.group_commit(steps, member)?;
-        steps.flush_all_engines()?;
+    fn commit(&self, coordinator: &ClassicCoordinator, member: Member) -> Result<Committed, CommitError> {
+        coordinator.prepare(&member)?;
+        coordinator.flush_engines(&member)?;
+        let committed = self.group_commit(coordinator, member)?;
+        coordinator.flush_all_engines()?;
         Ok(committed)
     }
 

@@ -26,10 +26,10 @@ impl Coordinator {
     }
 
     /// Lays out everything queued, if there is something.
-    pub(crate) fn take_cohort(self: &Arc<Self>) -> Option<LaidOutCohort> {
+    pub(crate) fn take_cohort(self: Arc<Self>) -> Option<LaidOutCohort> {
         self.queue.lock("lead").writes_in_flight += 1;
         match self.lay_out_cohort() {
-            Some(ordered) => Some(LaidOutCohort { coordinator: self.clone(), ordered }),
+            Some(ordered) => Some(LaidOutCohort { coordinator: self, ordered }),
             None => {
                 self.end_write();
                 None

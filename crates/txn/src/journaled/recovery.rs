@@ -26,21 +26,21 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cohort_binlog::{BinlogFiles, GtidSet};
 use cohort_engine::{Engine, Position};
-use cohort_journal::{Journal, Lsn, Scan, ScanEnd};
+use cohort_io::FileSystem;
+use cohort_journal::{Journal, JournalOptions, Lsn, Scan, ScanEnd};
 
-use crate::checkpoint::{Note, NoteError};
-use crate::cohort_record::{CohortRecord, CohortRecordError};
-use crate::commit::{CommitError, Frontier};
-use crate::protocols::CommitProtocol;
-use crate::protocols::TcLogError;
+use super::checkpoint::NoteError;
+use super::record::{CohortRecord, CohortRecordError};
+use crate::commit_protocol::CommitProtocol;
+use crate::shared::{Frontier, Note};
 
-/// Why the server cannot start. Nothing was changed that the next start would not do again.
+/// What the journal wrote cannot be recovered. Nothing was changed that the next start would not do again.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
     /// The journal cannot be opened or read.
@@ -85,81 +85,6 @@ pub enum RecoverError {
         /// GTIDs by the journal.
         journal: String,
     },
-    /// The coordinator's log cannot be read or begun.
-    #[error(transparent)]
-    TcLog(#[from] TcLogError),
-    /// The coordinator's log is gone, and there are transactions that only it can decide.
-    #[error("engines hold undecided transactions and {} is missing: restore it", .path.display())]
-    NoTcLog {
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// `tc-mmap` was asked for beside a binlog, which it does not write.
-    #[error("commit_protocol=tc-mmap is for engines without a binlog: start with --skip-log-bin")]
-    TcMmapWithBinlog,
-    /// A prepared XA transaction that was written by a newer version, or damaged.
-    #[error("the prepared XA transaction at key {key} cannot be read: {detail}")]
-    XaEntry {
-        /// Its key, escaped.
-        key: String,
-        /// What is wrong.
-        detail: String,
-    },
-    /// The first binlog file of this run could not be begun.
-    #[error("cannot begin a new binlog file: {0}")]
-    FirstCommit(#[from] CommitError),
-    /// Logs were recovered, and could not be closed for another protocol.
-    #[error("cannot close the logs for another commit protocol: {0}")]
-    Settle(String),
-    /// The engines hold transactions that only clients may decide, and the journal knows nothing of them.
-    #[error(
-        "{0} XA transactions are prepared: start with the commit protocol that wrote them, and commit or roll them \
-         back (XA RECOVER lists them)"
-    )]
-    PreparedLeft(u64),
-    /// Another protocol wrote the logs since, and yet the journal was not closed before.
-    #[error(
-        "the journal holds a record at lsn {lsn} from before another commit protocol took over: journal and engines \
-         do not belong together; restore both from one backup"
-    )]
-    JournalNotSettled {
-        /// Where it begins.
-        lsn: u64,
-    },
-    /// An engine could not be read.
-    #[error(transparent)]
-    EngineRead(#[from] cohort_engine::ReadError),
-    /// The binlog lost bytes that were durable, which no crash does.
-    #[error(
-        "{path} is damaged at byte {offset}: {what}, and an engine knows the binlog to be durable up to {synced}; \
-         nothing was changed; restore the file, or start once with --binlog-cut-at={cut_at} to keep what lies before \
-         it and lose what the binlog had behind it, with every transaction there that the engines only have prepared",
-        path = .path.display()
-    )]
-    BinlogRot {
-        /// The file.
-        path: PathBuf,
-        /// Up to where it is whole.
-        offset: u64,
-        /// What was found there.
-        what: String,
-        /// Up to where it was durable, as `binlog.000003:4711`.
-        synced: String,
-        /// Where the operator may cut, in the same form.
-        cut_at: String,
-    },
-    /// What a classic protocol left in an engine says nothing this server understands.
-    #[error("the note of the binlog's position in {engine} is damaged; restore binlog and engines from one backup")]
-    BinlogNote {
-        /// The engine's name.
-        engine: &'static str,
-    },
-    /// It cannot be told which protocol wrote the logs.
-    #[error(transparent)]
-    Mark(#[from] crate::protocols::mark::MarkError),
-    /// An engine could not be opened.
-    #[error(transparent)]
-    Engines(#[from] crate::protocols::switch::EngineSourceError),
     /// An engine refused redo.
     #[error(transparent)]
     Engine(#[from] cohort_engine::WriteError),
@@ -188,6 +113,15 @@ pub enum RecoverError {
         durable: u64,
         /// The journal's end.
         end: u64,
+    },
+    /// Another protocol wrote the logs since, and yet the journal was not closed before.
+    #[error(
+        "the journal holds a record at lsn {lsn} from before another commit protocol took over: journal and engines \
+         do not belong together; restore both from one backup"
+    )]
+    JournalNotSettled {
+        /// Where it begins.
+        lsn: u64,
     },
 }
 
@@ -400,6 +334,23 @@ pub(crate) fn recover(
     report.checkpoint_us = began.elapsed().as_micros() as u64;
     let frontier = Frontier { lsn: end, note };
     Ok((Start { frontier, next_order }, report))
+}
+
+/// Makes the journal in `dir`, which is closed or not there yet, go on behind a binlog that another protocol
+/// wrote up to `note`. It is closed again.
+pub(crate) fn take_over(
+    fs: Arc<dyn FileSystem>,
+    dir: &Path,
+    options: JournalOptions,
+    note: &Note,
+) -> Result<(), RecoverError> {
+    let (journal, mut scan) = Journal::open(fs, dir, options)?;
+    if let Some(record) = scan.next()? {
+        return Err(RecoverError::JournalNotSettled { lsn: record.lsn().0 });
+    }
+    let end = scan.end_lsn();
+    scan.finish()?;
+    Ok(journal.close(end, &note.encode(&[]))?)
 }
 
 /// Where the time of a replay goes.

@@ -6,20 +6,17 @@
 //! On crash: before the note is durable the older checkpoint counts and recovery replays more; replay
 //! is idempotent.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cohort_binlog::{BinlogPosition, GtidSet};
-use cohort_engine::{Engine, Position, WriteError};
-use cohort_io::FileSystem;
-use cohort_journal::{Journal, JournalOptions};
+use cohort_engine::Position;
+use cohort_journal::Journal;
 
-use crate::commit::{CommitError, Coordinator, Frontier, ROOM_RETRY};
+use super::commit::Coordinator;
 use crate::held_snapshot::UNREAD_KEPT;
-use crate::recovery::RecoverError;
+use crate::outcome::CommitError;
+use crate::shared::{Frontier, Note, flush_last};
 use crate::sync::{Condvar, Mutex};
 
 /// A checkpoint did not happen; the one before still counts.
@@ -33,19 +30,12 @@ pub(crate) enum CheckpointError {
     Journal(#[from] cohort_journal::JournalError),
 }
 
-/// What a checkpoint notes beside its place in the journal: the end of the binlog there, and the GTIDs
-/// executed by then. Behind it are written the engines' durable positions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Note {
-    pub position: BinlogPosition,
-    pub gtids: GtidSet,
-}
-
 /// The note passed its checksum and still says nothing this server understands.
 #[derive(Debug, thiserror::Error)]
 #[error("the journal's checkpoint has a note of {0} bytes that this server cannot read")]
 pub struct NoteError(usize);
 
+/// Behind the note are written the engines' durable positions.
 impl Note {
     /// `file number u64 | offset u64 | GTIDs as in a PREVIOUS_GTIDS event | position of each engine u64`, little-endian.
     /// No engines says nothing of them.
@@ -100,38 +90,6 @@ pub(crate) fn take_last(coordinator: &Coordinator) -> Result<(), CheckpointError
     coordinator.binlog.close()?;
     coordinator.journal.close(frontier.lsn, &frontier.note.encode(&engines))?;
     Ok(())
-}
-
-/// How long a clean shutdown waits for room: RocksDB looks every five seconds whether there is some again.
-const ROOM_WAIT_MAX: Duration = Duration::from_secs(6);
-
-/// Makes an engine durable at a clean shutdown, for which it may still have to find out that a disk that was full
-/// is not any more.
-pub(crate) fn flush_last(engine: &dyn Engine) -> Result<Position, WriteError> {
-    let began = Instant::now();
-    loop {
-        match engine.flush() {
-            Err(WriteError::NoSpace { .. }) if began.elapsed() < ROOM_WAIT_MAX => thread::sleep(ROOM_RETRY),
-            flushed => return flushed,
-        }
-    }
-}
-
-/// Makes the journal in `dir`, which is closed or not there yet, go on behind a binlog that another protocol
-/// wrote up to `note`. It is closed again.
-pub(crate) fn take_over(
-    fs: Arc<dyn FileSystem>,
-    dir: &Path,
-    options: JournalOptions,
-    note: &Note,
-) -> Result<(), RecoverError> {
-    let (journal, mut scan) = Journal::open(fs, dir, options)?;
-    if let Some(record) = scan.next()? {
-        return Err(RecoverError::JournalNotSettled { lsn: record.lsn().0 });
-    }
-    let end = scan.end_lsn();
-    scan.finish()?;
-    Ok(journal.close(end, &note.encode(&[]))?)
 }
 
 #[derive(Default)]

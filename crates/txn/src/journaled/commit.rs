@@ -1,7 +1,7 @@
 //! A commit, from joining the queue to waking the session.
 //!
 //! Outline
-//! 1. [`Coordinator::commit`] has the transaction's redo encoded and reserves room for its log bytes.
+//! 1. [`CommitPath::commit`] has the transaction's redo encoded and reserves room for its log bytes.
 //! 2. *Join*: entering the queue fixes the order; the versions go into the overlay, the row locks go.
 //! 3. *Lead*: whoever finds nobody else on the way leads, inline; else a log writer does. The leader takes
 //!    everything queued and lays it out: GTIDs, binlog positions, one journal record ([`Ordered`]).
@@ -28,37 +28,35 @@
 //! (see `recovery.rs`).
 //!
 //! Not here: how events and record are stamped (`commit/layout.rs`), what is in a record
-//! (`cohort_record.rs`), when a checkpoint is due (`checkpoint.rs`).
+//! (`record.rs`), when a checkpoint is due (`checkpoint.rs`).
 
 mod layout;
-mod outcome;
-mod shared;
 mod stepped;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cohort_binlog::{FileStart, GtidSet};
 use cohort_engine::{Engine, EngineId, Position, WriteError};
+use cohort_io::SyncFigures;
 use cohort_journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
 
+use super::checkpoint::{self, Background};
+use crate::binlog_order::{BinlogOrder, Chunk};
 use crate::carrier::blocking;
-use crate::checkpoint::Background;
-use crate::cohort_record::Chunk;
+use crate::commit_path::{CommitPath, Worker};
 use crate::figures::{CommitFigures, add};
 use crate::lock_profile::{LockProfile, ProfiledMutex};
+use crate::outcome::{CommitError, Committed, Reply};
+use crate::shared::{AbortOnPanic, Closed, Member, READ_UNWRITTEN, ROOM_RETRY, ROTATION_BYTES_MAX, Shared};
 use crate::sync::{self, Condvar};
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
 use layout::redo_by_engine;
 
-pub(crate) use layout::BinlogOrder;
-pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Reply, SyncDelay};
-pub use shared::Published;
-pub(crate) use shared::{ALL_DURABLE, Frontier, Member, Shared};
 pub use stepped::{LaidOutCohort, WrittenCohort};
 
 /// One transaction in the queue.
@@ -75,22 +73,6 @@ struct Admitted {
     member: Member,
     writes: WriteSet,
     journal_room: Reservation,
-}
-
-/// Why no commits are taken.
-#[derive(Clone)]
-pub(crate) enum Closed {
-    Sealed(String),
-    ShuttingDown,
-}
-
-impl From<Closed> for CommitError {
-    fn from(closed: Closed) -> Self {
-        match closed {
-            Closed::Sealed(reason) => CommitError::Sealed(reason),
-            Closed::ShuttingDown => CommitError::ShuttingDown,
-        }
-    }
 }
 
 /// Those who wait to be taken into a cohort.
@@ -179,15 +161,6 @@ struct Finish {
 /// more gained nothing.
 const WRITES_IN_FLIGHT_MAX: usize = 2;
 
-/// Why an answer that rests on a failed write is an error.
-pub(crate) const READ_UNWRITTEN: &str = "it read what could not be written";
-
-/// How often an engine without room is asked again.
-pub(crate) const ROOM_RETRY: Duration = Duration::from_millis(100);
-
-/// Room for a ROTATE event and the header of a new file with its GTID set, bytes.
-pub(crate) const ROTATION_BYTES_MAX: u64 = 4096;
-
 /// Orders commits, writes them, applies them and answers for them.
 pub(crate) struct Coordinator {
     shared: Arc<Shared>,
@@ -247,21 +220,13 @@ impl Coordinator {
             finish: ProfiledMutex::new("finish", Finish::default()),
         }
     }
+}
 
-    /// Its locks, and what they cost so far.
-    pub(crate) fn lock_profile(&self) -> Vec<LockProfile> {
-        [self.queue.profile(), self.section.profile(), self.finish.profile()].concat()
-    }
-
-    /// Why no more writes are taken, if so.
-    pub(crate) fn closed(&self) -> Option<CommitError> {
-        self.queue.lock("closed").closed.clone().map(CommitError::from)
-    }
-
-    /// Commits `transaction`; `reply` gets the outcome, maybe before this returns.
-    pub(crate) fn commit(&self, mut transaction: Transaction, reply: Box<dyn Reply>) {
-        let admitted = match self.shared.admit(&mut transaction) {
-            Ok(Some((member, writes))) => self.reserve(member, writes),
+impl CommitPath for Coordinator {
+    fn commit(&self, mut transaction: Transaction, reply: Box<dyn Reply>) {
+        let (writes, events) = transaction.take_changes();
+        let admitted = match self.shared.admit(&writes, events) {
+            Ok(Some(member)) => self.reserve(member, writes),
             Ok(None) => {
                 let seen = transaction.rests_on().take();
                 drop(transaction);
@@ -278,8 +243,7 @@ impl Coordinator {
         }
     }
 
-    /// Answers when the transactions up to `seen` are durable (I9).
-    pub(crate) fn when_durable(&self, seen: Option<u64>, reply: Box<dyn Reply>) {
+    fn when_durable(&self, seen: Option<u64>, reply: Box<dyn Reply>) {
         if let Some(seen) = seen.filter(|seen| !self.is_durable(*seen)) {
             let mut queue = self.queue.lock("join");
             if seen >= queue.finished_order {
@@ -293,23 +257,90 @@ impl Coordinator {
         reply.send(Ok(self.nothing_written()));
     }
 
-    /// Whether the transaction with this order is durable, with all before it.
-    pub(crate) fn is_durable(&self, order: u64) -> bool {
+    fn is_durable(&self, order: u64) -> bool {
         order <= self.published().order
     }
 
-    fn nothing_written(&self) -> Committed {
-        Committed { gtid: None, position: self.published().position }
-    }
-
-    /// Begins a new binlog file behind everything committed so far (server start, FLUSH BINARY LOGS).
-    pub(crate) fn begin_file(&self, start: FileStart, reply: Box<dyn Reply>) {
+    fn begin_file(&self, start: FileStart, reply: Box<dyn Reply>) {
         let room = self.reserve_binlog(ROTATION_BYTES_MAX).map_err(|error| self.refused(error));
         let member = Member::of_file(start, ROTATION_BYTES_MAX);
         match room.and_then(|()| self.reserve(member, WriteSet::default())) {
             Ok(admitted) => self.run(admitted, reply, || ()),
             Err(error) => reply.send(Err(error)),
         }
+    }
+
+    fn closed(&self) -> Option<CommitError> {
+        self.queue.lock("closed").closed.clone().map(CommitError::from)
+    }
+
+    fn drain(&self) {
+        let mut queue = self.queue.lock("drain");
+        queue.closed.get_or_insert(Closed::ShuttingDown);
+        while queue.unfinished > 0 {
+            queue.wait(&self.drained);
+        }
+    }
+
+    fn workers(self: Arc<Self>) -> Vec<Worker> {
+        let [first, second, upkeep, checkpoints] = [self.clone(), self.clone(), self.clone(), self];
+        vec![
+            ("log-writer-1", Box::new(move || first.write_log())),
+            ("log-writer-2", Box::new(move || second.write_log())),
+            ("upkeep", Box::new(move || upkeep.background.run_upkeep(&upkeep))),
+            ("checkpoint", Box::new(move || checkpoints.background.run_checkpoints(&checkpoints))),
+        ]
+    }
+
+    fn stop(&self) {
+        self.stop_writers();
+        self.background.stop();
+    }
+
+    fn close(&self) -> Result<(), String> {
+        checkpoint::take_last(self).map_err(|error| error.to_string())
+    }
+
+    fn prepare_ahead(&self) {
+        checkpoint::prepare_ahead(self);
+    }
+
+    fn take_checkpoint(&self) -> Result<(), String> {
+        checkpoint::take(self).map_err(|error| error.to_string())
+    }
+
+    fn want_checkpoint(&self) {
+        self.background.want_checkpoint();
+    }
+
+    fn checkpoint_refusal(&self) -> Option<String> {
+        self.background.refusal()
+    }
+
+    fn purge_floor(&self) -> u64 {
+        self.background.checkpoint_file()
+    }
+
+    fn numbers_xa(&self) -> bool {
+        false
+    }
+
+    fn journal(&self) -> Option<&Journal> {
+        Some(&self.journal)
+    }
+
+    fn coordinator_log(&self) -> Option<SyncFigures> {
+        None
+    }
+
+    fn lock_profile(&self) -> Vec<LockProfile> {
+        [self.queue.profile(), self.section.profile(), self.finish.profile()].concat()
+    }
+}
+
+impl Coordinator {
+    fn nothing_written(&self) -> Committed {
+        Committed { gtid: None, position: self.published().position }
     }
 
     /// Sets room aside in the journal too (I8). After an error that in the binlog is given back.
@@ -560,16 +591,7 @@ impl Coordinator {
         matches!(self.queue.lock("closed").closed, Some(Closed::Sealed(_)))
     }
 
-    /// Refuses new commits and waits until those in the queue have their outcome.
-    pub(crate) fn drain(&self) {
-        let mut queue = self.queue.lock("drain");
-        queue.closed.get_or_insert(Closed::ShuttingDown);
-        while queue.unfinished > 0 {
-            queue.wait(&self.drained);
-        }
-    }
-
-    /// Ends the log writer threads; call after [`Coordinator::drain`].
+    /// Ends the log writer threads; call after [`CommitPath::drain`].
     pub(crate) fn stop_writers(&self) {
         self.queue.lock("stop").stop_writers = true;
         self.writer_wanted.notify_all();
@@ -668,22 +690,6 @@ impl Visible {
         }
         figures.reply_us.record_since(start);
         count
-    }
-}
-
-/// Ends the process when it is dropped, which only a panic does.
-pub(crate) struct AbortOnPanic;
-
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        #[cfg(test)]
-        if sync::is_exploring() {
-            // The schedule that failed is printed, and unwinds the other threads.
-            return;
-        }
-        log::error!("the commit path panicked; stopping at once, recovery will repair");
-        log::logger().flush();
-        std::process::abort();
     }
 }
 

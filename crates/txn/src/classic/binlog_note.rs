@@ -22,7 +22,7 @@ use std::sync::Arc;
 use cohort_binlog::BinlogPosition;
 use cohort_engine::{Engine, Redo, TwoPhase};
 
-use crate::recovery::RecoverError;
+use super::recovery::RecoverError;
 
 /// Keys that begin with four zeros are the store's own.
 const KEY: &[u8] = b"\0\0\0\0note";

@@ -2,28 +2,59 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use cohort_binlog::{
     BinlogError, BinlogFiles, BinlogPosition, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents,
 };
-use cohort_engine::{Engine, EngineId, Snapshot};
+use cohort_engine::{Engine, EngineId, Position, Snapshot, WriteError};
 use cohort_io::Clock;
 use cohort_journal::Lsn;
 
-use super::ROTATION_BYTES_MAX;
-use super::outcome::{CommitError, CommitSettings, Committed};
-use crate::checkpoint::Note;
-use crate::cohort_record::HEAD_BYTES_PER_TRANSACTION;
 use crate::figures::CommitFigures;
 use crate::held_snapshot::HeldSnapshots;
+use crate::locks::{HeldLocks, LockManager, TransactionId};
+use crate::outcome::{CommitError, CommitSettings, Committed};
 use crate::overlay::Overlay;
+use crate::rests_on::RestsOn;
+#[cfg(test)]
+use crate::sync;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex};
-use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
+use crate::xa::registry::XaRegistry;
 
 /// Whatever readers see is durable.
 pub(crate) const ALL_DURABLE: u64 = u64::MAX;
+
+/// Why an answer that rests on a failed write is an error.
+pub(crate) const READ_UNWRITTEN: &str = "it read what could not be written";
+
+/// How often an engine without room is asked again.
+pub(crate) const ROOM_RETRY: Duration = Duration::from_millis(100);
+
+/// Room for a ROTATE event and the header of a new file with its GTID set, bytes.
+pub(crate) const ROTATION_BYTES_MAX: u64 = 4096;
+
+/// Upper bound of what the head of a journal record grows by for one more transaction, bytes.
+const HEAD_BYTES_PER_TRANSACTION: u64 = 128;
+
+/// Why no commits are taken.
+#[derive(Clone)]
+pub(crate) enum Closed {
+    Sealed(String),
+    ShuttingDown,
+}
+
+impl From<Closed> for CommitError {
+    fn from(closed: Closed) -> Self {
+        match closed {
+            Closed::Sealed(reason) => CommitError::Sealed(reason),
+            Closed::ShuttingDown => CommitError::ShuttingDown,
+        }
+    }
+}
 
 /// A prefix of the commit order, readable in every engine.
 pub struct Published {
@@ -50,6 +81,13 @@ impl Published {
     pub(crate) fn engine(&self, engine: EngineId) -> &dyn Snapshot {
         &*self.snapshots[usize::from(engine.0)]
     }
+}
+
+/// The end of the binlog somewhere in the commit order, and the GTIDs executed by then.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub position: BinlogPosition,
+    pub gtids: GtidSet,
 }
 
 /// Up to where everything is applied: where a checkpoint may be taken.
@@ -103,10 +141,15 @@ pub(crate) struct Shared {
     pub log_bin: bool,
     pub settings: CommitSettings,
     pub figures: CommitFigures,
+    pub locks: LockManager,
+    pub xa: Arc<XaRegistry>,
+    next_transaction: std::sync::atomic::AtomicU64,
     /// Transactions that have begun and not ended, prepared ones included; one in the queue has ended.
     pub open_transactions: AtomicUsize,
     /// The oldest transaction that readers see and that is not durable; [`ALL_DURABLE`] under the journal.
     pub oldest_undurable: AtomicU64,
+    /// The newest such transaction; written before the oldest, so that whoever finds one there finds it here.
+    pub newest_undurable: AtomicU64,
     pub held_snapshots: HeldSnapshots,
     pub clock: Arc<dyn Clock>,
     pub server_uuid: ServerUuid,
@@ -139,8 +182,12 @@ impl Shared {
             log_bin,
             settings,
             figures: CommitFigures::default(),
+            locks: LockManager::new(),
+            xa: Arc::default(),
+            next_transaction: std::sync::atomic::AtomicU64::new(1),
             open_transactions: AtomicUsize::new(0),
             oldest_undurable: AtomicU64::new(ALL_DURABLE),
+            newest_undurable: AtomicU64::new(ALL_DURABLE),
             held_snapshots: HeldSnapshots::default(),
             clock,
             server_uuid,
@@ -150,12 +197,10 @@ impl Shared {
         }
     }
 
-    /// What `transaction` commits, and the versions it writes; `None` when that is nothing. Room for its events
-    /// is set aside in the binlog. After an error nothing is; [`CommitError::Sealed`] then says that an engine
+    /// What a transaction with `writes` and `events` commits; `None` when that is nothing. Room for its events is set
+    /// aside in the binlog. After an error nothing is; [`CommitError::Sealed`] then says that an engine
     /// or the binlog takes no more writes.
-    pub fn admit(&self, transaction: &mut Transaction) -> Result<Option<(Member, WriteSet)>, CommitError> {
-        let writes = std::mem::take(&mut transaction.writes);
-        let events = transaction.take_events();
+    pub fn admit(&self, writes: &WriteSet, events: Option<TransactionEvents>) -> Result<Option<Member>, CommitError> {
         if writes.is_empty() && events.is_none() {
             return Ok(None);
         }
@@ -167,7 +212,30 @@ impl Shared {
             self.engines[usize::from(engine.0)].ready().map_err(CommitError::of_engine)?;
         }
         self.reserve_binlog(member.binlog_room)?;
-        Ok(Some((member, writes)))
+        Ok(Some(member))
+    }
+
+    pub fn engine(&self, engine: EngineId) -> &dyn Engine {
+        &*self.engines[usize::from(engine.0)]
+    }
+
+    /// For a new holder of locks, which has none.
+    pub fn new_locks(&self) -> HeldLocks {
+        HeldLocks::new(TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Notes that a read found in an engine what is not durable, if it may have: in the newest version, or in the
+    /// snapshot of this order.
+    pub fn note_engine_read(&self, snapshot: Option<u64>, rests_on: &RestsOn) {
+        let oldest = self.oldest_undurable.load(Ordering::Acquire);
+        if oldest == ALL_DURABLE {
+            return;
+        }
+        let newest = match snapshot {
+            Some(snapshot) => Some(snapshot).filter(|snapshot| *snapshot >= oldest),
+            None => Some(self.newest_undurable.load(Ordering::Acquire)).filter(|newest| *newest != ALL_DURABLE),
+        };
+        newest.into_iter().for_each(|order| rests_on.note(order));
     }
 
     /// Refuses a transaction with so many bytes of log.
@@ -235,5 +303,36 @@ fn refused(error: &BinlogError) -> CommitError {
     match error.is_no_space() {
         true => CommitError::NoSpace(error.to_string()),
         false => CommitError::Sealed(error.to_string()),
+    }
+}
+
+/// How long a clean shutdown waits for room: RocksDB looks every five seconds whether there is some again.
+const ROOM_WAIT_MAX: Duration = Duration::from_secs(6);
+
+/// Makes an engine durable at a clean shutdown, for which it may still have to find out that a disk that was full
+/// is not any more.
+pub(crate) fn flush_last(engine: &dyn Engine) -> Result<Position, WriteError> {
+    let began = Instant::now();
+    loop {
+        match engine.flush() {
+            Err(WriteError::NoSpace { .. }) if began.elapsed() < ROOM_WAIT_MAX => thread::sleep(ROOM_RETRY),
+            flushed => return flushed,
+        }
+    }
+}
+
+/// Ends the process when it is dropped, which only a panic does.
+pub(crate) struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        #[cfg(test)]
+        if sync::is_exploring() {
+            // The schedule that failed is printed, and unwinds the other threads.
+            return;
+        }
+        log::error!("the commit path panicked; stopping at once, recovery will repair");
+        log::logger().flush();
+        std::process::abort();
     }
 }

@@ -3,9 +3,10 @@
 //! ∥ prepare + flush; ① lock; binlog write (+ sync: still serial); commit record without flush; unlock;
 //! ∥ flush.
 
-use super::{Protocol, Steps};
-use crate::commit::{CommitError, Committed, Member};
+use super::{ClassicCoordinator, Protocol};
 use crate::lock_profile::{LockProfile, ProfiledMutex};
+use crate::outcome::{CommitError, Committed};
+use crate::shared::Member;
 
 pub(super) struct Plugin104 {
     prepare_commit_mutex: ProfiledMutex<()>,
@@ -18,16 +19,16 @@ impl Plugin104 {
 }
 
 impl Protocol for Plugin104 {
-    fn commit(&self, steps: &Steps, mut member: Member) -> Result<Committed, CommitError> {
-        steps.prepare(&member)?;
-        steps.flush_engines(&member)?;
+    fn commit(&self, coordinator: &ClassicCoordinator, mut member: Member) -> Result<Committed, CommitError> {
+        coordinator.prepare(&member)?;
+        coordinator.flush_engines(&member)?;
         let committed = {
             let _serial = self.prepare_commit_mutex.lock("commit");
-            steps.write_binlog([&mut member])?;
-            steps.sync_binlog()?;
-            steps.commit_prepared(&member)?
+            coordinator.write_binlog([&mut member])?;
+            coordinator.sync_binlog()?;
+            coordinator.commit_prepared(&member)?
         };
-        steps.flush_engines(&member)?;
+        coordinator.flush_engines(&member)?;
         Ok(committed)
     }
 

@@ -11,8 +11,7 @@ use cohort_engine::{TwoPhase, Xid};
 
 use super::binlog_note::BinlogNote;
 use super::internal_number;
-use super::recovery::LoggedTransaction;
-use crate::recovery::RecoverError;
+use super::recovery::{LoggedTransaction, RecoverError};
 
 /// What an engine has.
 pub(super) struct EngineState<'e> {

@@ -9,9 +9,10 @@
 //! COMMIT stage: each session commits by itself, in no order.
 
 use super::group::{Stage, Ticket};
-use super::{Protocol, Steps};
-use crate::commit::{CommitError, Committed, Member};
+use super::{ClassicCoordinator, Protocol};
 use crate::lock_profile::LockProfile;
+use crate::outcome::{CommitError, Committed};
+use crate::shared::Member;
 
 pub(super) struct Mysql56 {
     stages: Stages,
@@ -32,26 +33,27 @@ impl Stages {
     /// Takes a prepared member through the stages; `begin_flush` is what the FLUSH leader does first.
     pub fn ordered_commit(
         &self,
-        steps: &Steps,
+        coordinator: &ClassicCoordinator,
         member: Member,
-        begin_flush: impl FnOnce(&Steps) -> Result<(), CommitError>,
+        begin_flush: impl FnOnce(&ClassicCoordinator) -> Result<(), CommitError>,
     ) -> Result<Committed, CommitError> {
         let (ticket, mine) = Ticket::of(member);
-        let commit = |member: &Member| steps.commit_prepared(member);
+        let commit = |member: &Member| coordinator.commit_prepared(member);
         let at_once = || None;
         let Some((lock_log, mut group)) = self.flush.enter(mine, None, "FLUSH", at_once) else {
             return ticket.wait_or_commit(commit);
         };
-        if let Err(error) = begin_flush(steps).and_then(|()| steps.write_binlog(group.members())) {
+        if let Err(error) = begin_flush(coordinator).and_then(|()| coordinator.write_binlog(group.members())) {
             return group.fail(&ticket, &error);
         }
-        let Some((lock_sync, group)) = self.sync.enter(group, Some(lock_log), "SYNC", || steps.sync_delay()) else {
+        let Some((lock_sync, group)) = self.sync.enter(group, Some(lock_log), "SYNC", || coordinator.sync_delay())
+        else {
             return ticket.wait_or_commit(commit);
         };
-        if let Err(error) = steps.sync_binlog() {
+        if let Err(error) = coordinator.sync_binlog() {
             return group.fail(&ticket, &error);
         }
-        if !steps.orders_commits() {
+        if !coordinator.orders_commits() {
             drop(lock_sync);
             group.hand_back();
             return ticket.wait_or_commit(commit);
@@ -77,10 +79,10 @@ impl Mysql56 {
 }
 
 impl Protocol for Mysql56 {
-    fn commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
-        steps.prepare(&member)?;
-        steps.flush_engines(&member)?;
-        self.stages.ordered_commit(steps, member, |_| Ok(()))
+    fn commit(&self, coordinator: &ClassicCoordinator, member: Member) -> Result<Committed, CommitError> {
+        coordinator.prepare(&member)?;
+        coordinator.flush_engines(&member)?;
+        self.stages.ordered_commit(coordinator, member, |_| Ok(()))
     }
 
     fn lock_profile(&self) -> Vec<LockProfile> {

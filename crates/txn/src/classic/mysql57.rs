@@ -4,9 +4,10 @@
 //! once for the group, before it writes the binlog.
 
 use super::mysql56::Stages;
-use super::{Protocol, Steps};
-use crate::commit::{CommitError, Committed, Member};
+use super::{ClassicCoordinator, Protocol};
 use crate::lock_profile::LockProfile;
+use crate::outcome::{CommitError, Committed};
+use crate::shared::Member;
 
 pub(super) struct Mysql57 {
     stages: Stages,
@@ -19,9 +20,9 @@ impl Mysql57 {
 }
 
 impl Protocol for Mysql57 {
-    fn commit(&self, steps: &Steps, member: Member) -> Result<Committed, CommitError> {
-        steps.prepare(&member)?;
-        self.stages.ordered_commit(steps, member, Steps::flush_all_engines)
+    fn commit(&self, coordinator: &ClassicCoordinator, member: Member) -> Result<Committed, CommitError> {
+        coordinator.prepare(&member)?;
+        self.stages.ordered_commit(coordinator, member, ClassicCoordinator::flush_all_engines)
     }
 
     fn lock_profile(&self) -> Vec<LockProfile> {

@@ -6,9 +6,10 @@
 //! the device, two or three times. With `support_xa=0` the prepare is skipped, and a crash can leave a
 //! transaction in one log only.
 
-use super::{Protocol, Steps};
-use crate::commit::{CommitError, Committed, Member};
+use super::{ClassicCoordinator, Protocol};
 use crate::lock_profile::{LockProfile, ProfiledMutex};
+use crate::outcome::{CommitError, Committed};
+use crate::shared::Member;
 
 pub(super) struct Mysql50 {
     support_xa: bool,
@@ -22,19 +23,19 @@ impl Mysql50 {
 }
 
 impl Protocol for Mysql50 {
-    fn commit(&self, steps: &Steps, mut member: Member) -> Result<Committed, CommitError> {
+    fn commit(&self, coordinator: &ClassicCoordinator, mut member: Member) -> Result<Committed, CommitError> {
         let _serial = self.prepare_commit_mutex.lock("prepare");
         if self.support_xa {
-            steps.prepare(&member)?;
-            steps.flush_engines(&member)?;
+            coordinator.prepare(&member)?;
+            coordinator.flush_engines(&member)?;
         }
-        steps.write_binlog([&mut member])?;
-        steps.sync_binlog()?;
+        coordinator.write_binlog([&mut member])?;
+        coordinator.sync_binlog()?;
         let committed = match self.support_xa {
-            true => steps.commit_prepared(&member)?,
-            false => steps.commit_without_prepare(&member)?,
+            true => coordinator.commit_prepared(&member)?,
+            false => coordinator.commit_without_prepare(&member)?,
         };
-        steps.flush_engines(&member)?;
+        coordinator.flush_engines(&member)?;
         Ok(committed)
     }
 

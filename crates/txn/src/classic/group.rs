@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::commit::{CommitError, Committed, Member};
 use crate::lock_profile::{LockProfile, ProfiledGuard, ProfiledMutex};
+use crate::outcome::{CommitError, Committed};
+use crate::shared::Member;
 use crate::sync::{Condvar, Mutex};
 
 type Outcome = Result<Committed, CommitError>;

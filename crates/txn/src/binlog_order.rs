@@ -1,18 +1,38 @@
-//! Laying a cohort out: GTIDs, logical clocks, binlog positions, and the parts of its journal record.
+//! A cohort's place in the binlog: GTIDs, logical clocks, positions.
 //!
-//! All of it runs in the ordered section, one cohort at a time, so it only stamps and copies: events and
-//! redo were encoded by their sessions.
+//! All of it runs in the ordered section, one cohort at a time, so it only stamps and copies: events
+//! were encoded by their sessions.
 
 use std::sync::atomic::Ordering;
 
 use cohort_binlog::{BinlogPosition, FileStart, Gtid, GtidSet, ServerUuid, Stamp, file_header, rotate_event};
-use cohort_engine::EngineId;
-use cohort_journal::{Durability, LaidOut};
 
-use super::{Committed, Coordinator, Member, Pending, Section, Shared};
-use crate::checkpoint::Note;
-use crate::cohort_record::{self, Chunk};
 use crate::figures::add;
+use crate::outcome::Committed;
+use crate::shared::{Member, Note, Shared};
+
+/// Binlog bytes of a cohort that belong together: where they go, and the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk<B> {
+    /// Number in the binlog file's name.
+    pub file: u64,
+    /// Offset in that file, bytes.
+    pub offset: u64,
+    /// Complete events; for offset 0 the file's header first.
+    pub bytes: B,
+}
+
+impl<B: AsRef<[u8]>> Chunk<B> {
+    /// Where its first byte goes.
+    pub fn place(&self) -> BinlogPosition {
+        BinlogPosition { file_number: self.file, offset: self.offset }
+    }
+
+    /// Where the byte behind its last one goes.
+    pub fn end(&self) -> BinlogPosition {
+        BinlogPosition { offset: self.offset + self.bytes.as_ref().len() as u64, ..self.place() }
+    }
+}
 
 /// Where the binlog goes on: the next position, GTID and logical clock.
 pub(crate) struct BinlogOrder {
@@ -139,48 +159,4 @@ impl BinlogOrder {
         self.sequence_number = 0;
         chunks.push(Chunk { file, offset: 0, bytes: header });
     }
-}
-
-impl Coordinator {
-    /// Whether this cohort is synced: the strictest of the two settings wins, where there is a binlog that
-    /// `sync_binlog` can speak of.
-    pub(super) fn durability(&self, section: &mut Section) -> Durability {
-        let settings = &self.settings.durability;
-        let sync_binlog = if self.log_bin { settings.sync_binlog.load(Ordering::Relaxed) } else { 0 };
-        let always = settings.flush_log_at_trx_commit.load(Ordering::Relaxed) == 1;
-        section.unsynced_cohorts += 1;
-        if always || (sync_binlog > 0 && section.unsynced_cohorts >= sync_binlog) {
-            section.unsynced_cohorts = 0;
-            return Durability::Sync;
-        }
-        Durability::Flush
-    }
-
-    pub(super) fn lay_out_record(
-        &self,
-        section: &mut Section,
-        members: &[Pending],
-        first_order: u64,
-        gtids: &GtidSet,
-        chunks: &[Chunk<Vec<u8>>],
-    ) -> Result<LaidOut, String> {
-        let redo = redo_by_engine(members);
-        cohort_record::encode_head(&mut section.head, first_order, members.len() as u32, gtids, chunks, &redo);
-        let mut parts: Vec<&[u8]> = vec![&section.head];
-        parts.extend(chunks.iter().map(|chunk| &chunk.bytes[..]));
-        parts.extend(redo.iter().flat_map(|(_, transactions)| transactions.iter().copied()));
-        self.journal.layout(&parts).map_err(|error| error.to_string())
-    }
-}
-
-/// Per engine the redo of every member that has some, in commit order.
-pub(super) fn redo_by_engine(members: &[Pending]) -> Vec<(EngineId, Vec<&[u8]>)> {
-    let mut engines: Vec<(EngineId, Vec<&[u8]>)> = Vec::new();
-    for (engine, bytes) in members.iter().flat_map(|member| &member.member.redo) {
-        match engines.iter_mut().find(|(known, _)| known == engine) {
-            Some((_, transactions)) => transactions.push(bytes),
-            None => engines.push((*engine, vec![bytes])),
-        }
-    }
-    engines
 }

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,10 +26,61 @@ use cohort_io::FileSystem;
 use serde::Serialize;
 
 use super::divergence::{EngineState, divergences};
-use super::{CommitProtocol, TcLog, UNLOGGED, internal_number};
-use crate::checkpoint::Note;
+use super::{TcLog, TcLogError, UNLOGGED, internal_number};
+use crate::commit_protocol::CommitProtocol;
 use crate::inspect::Fault;
-use crate::recovery::RecoverError;
+use crate::shared::Note;
+
+/// What a classic protocol wrote cannot be recovered. Nothing was changed that the next start would not do again.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoverError {
+    /// The binlog cannot be opened or repaired.
+    #[error(transparent)]
+    Binlog(#[from] cohort_binlog::BinlogError),
+    /// The last binlog file is unreadable.
+    #[error(transparent)]
+    BinlogRead(#[from] cohort_binlog::ReadError),
+    /// The binlog lost bytes that were durable, which no crash does.
+    #[error(
+        "{path} is damaged at byte {offset}: {what}, and an engine knows the binlog to be durable up to {synced}; \
+         nothing was changed; restore the file, or start once with --binlog-cut-at={cut_at} to keep what lies before \
+         it and lose what the binlog had behind it, with every transaction there that the engines only have prepared",
+        path = .path.display()
+    )]
+    BinlogRot {
+        /// The file.
+        path: PathBuf,
+        /// Up to where it is whole.
+        offset: u64,
+        /// What was found there.
+        what: String,
+        /// Up to where it was durable, as `binlog.000003:4711`.
+        synced: String,
+        /// Where the operator may cut, in the same form.
+        cut_at: String,
+    },
+    /// What a classic protocol left in an engine says nothing this server understands.
+    #[error("the note of the binlog's position in {engine} is damaged; restore binlog and engines from one backup")]
+    BinlogNote {
+        /// The engine's name.
+        engine: &'static str,
+    },
+    /// The coordinator's log cannot be read or begun.
+    #[error(transparent)]
+    TcLog(#[from] TcLogError),
+    /// The coordinator's log is gone, and there are transactions that only it can decide.
+    #[error("engines hold undecided transactions and {} is missing: restore it", .path.display())]
+    NoTcLog {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// An engine could not be read.
+    #[error(transparent)]
+    EngineRead(#[from] cohort_engine::ReadError),
+    /// An engine refused to decide a transaction.
+    #[error(transparent)]
+    Engine(#[from] cohort_engine::WriteError),
+}
 
 /// What the recovery of a classic protocol found and did: as one line for the operator, and as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

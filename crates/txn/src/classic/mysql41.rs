@@ -5,9 +5,10 @@
 //!
 //! A crash between the binlog's bytes and the engine's flush leaves a transaction in one of them only.
 
-use super::{Protocol, Steps};
-use crate::commit::{CommitError, Committed, Member};
+use super::{ClassicCoordinator, Protocol};
 use crate::lock_profile::{LockProfile, ProfiledMutex};
+use crate::outcome::{CommitError, Committed};
+use crate::shared::Member;
 
 pub(super) struct Mysql41 {
     lock_log: ProfiledMutex<()>,
@@ -20,14 +21,14 @@ impl Mysql41 {
 }
 
 impl Protocol for Mysql41 {
-    fn commit(&self, steps: &Steps, mut member: Member) -> Result<Committed, CommitError> {
+    fn commit(&self, coordinator: &ClassicCoordinator, mut member: Member) -> Result<Committed, CommitError> {
         let committed = {
             let _serial = self.lock_log.lock("commit");
-            steps.write_binlog([&mut member])?;
-            steps.sync_binlog()?;
-            steps.commit_without_prepare(&member)?
+            coordinator.write_binlog([&mut member])?;
+            coordinator.sync_binlog()?;
+            coordinator.commit_without_prepare(&member)?
         };
-        steps.flush_engines(&member)?;
+        coordinator.flush_engines(&member)?;
         Ok(committed)
     }
 

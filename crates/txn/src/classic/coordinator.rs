@@ -1,4 +1,4 @@
-//! The steps that the classic protocols are made of.
+//! The coordinator of the classic protocols: the steps that they are made of.
 //!
 //! Invariants
 //! 1. A member's XID is in the binlog before any engine has its commit record (two-phase protocols).
@@ -7,7 +7,7 @@
 //! 3. The engines say that the binlog is durable up to a position only when it is ([`BinlogNote`]), and each has said
 //!    so of a member's end before it gets its commit record, if the binlog is synced with every group.
 //! 4. After a step that may have left something behind failed, no commit is acknowledged
-//!    ([`Steps::seal`]).
+//!    ([`ClassicCoordinator::seal`]).
 //! 5. A member that readers see before it is durable stands in [`Progress::undurable`] from before the one until the
 //!    other: what rests on it is answered then.
 //!
@@ -22,21 +22,23 @@ use std::time::{Duration, Instant};
 use cohort_binlog::{BinlogPosition, FileStart, GtidSet};
 use cohort_engine::{TwoPhase, WriteError, Xid};
 use cohort_io::SyncFigures;
-use cohort_journal::Lsn;
+use cohort_journal::{Journal, Lsn};
 
 use super::binlog_note::BinlogNote;
+use super::recovery::RecoverError;
 use super::tc_mmap::TcMmap;
 use super::{Protocol, TcLog, UNLOGGED, internal_xid};
-use crate::checkpoint;
-use crate::cohort_record::Chunk;
-use crate::commit::{
-    ALL_DURABLE, AbortOnPanic, BinlogOrder, Closed, CommitError, Committed, Member, READ_UNWRITTEN, ROTATION_BYTES_MAX,
-    Reply, Shared,
-};
+use crate::binlog_order::BinlogOrder;
+use crate::binlog_order::Chunk;
+use crate::carrier::blocking;
+use crate::commit_path::{CommitPath, Worker};
 use crate::figures::add;
 use crate::held_snapshot::UNREAD_KEPT;
 use crate::lock_profile::{LockProfile, ProfiledMutex};
-use crate::recovery::RecoverError;
+use crate::outcome::{CommitError, Committed, Reply};
+use crate::shared::{
+    ALL_DURABLE, AbortOnPanic, Closed, Member, READ_UNWRITTEN, ROTATION_BYTES_MAX, Shared, flush_last,
+};
 use crate::sync::{AtomicU64, Condvar, Mutex};
 use crate::transaction::Transaction;
 
@@ -74,7 +76,7 @@ struct Records {
 }
 
 /// A classic protocol at work on the engines and the binlog.
-pub(crate) struct Steps {
+pub(crate) struct ClassicCoordinator {
     shared: Arc<Shared>,
     engines: Vec<Arc<dyn TwoPhase>>,
     /// What commits transactions that are in the binlog; none where no transaction is.
@@ -94,7 +96,7 @@ pub(crate) struct Steps {
     next_xid: AtomicU64,
 }
 
-impl Steps {
+impl ClassicCoordinator {
     /// Goes on behind `shared`'s frontier; nothing in the engines is prepared.
     pub fn new(
         shared: Arc<Shared>,
@@ -107,7 +109,7 @@ impl Steps {
         let synced = shared.published().position;
         let note = BinlogNote::everywhere(engines.len(), synced);
         let records = engines.iter().map(|_| Records::default()).collect();
-        Steps {
+        ClassicCoordinator {
             shared,
             engines,
             protocol,
@@ -121,21 +123,13 @@ impl Steps {
             next_xid: AtomicU64::new(1),
         }
     }
+}
 
-    /// Leaves the present end of the binlog in every engine, durably: where the protocol begins.
-    pub fn leave_note(&self) -> Result<(), RecoverError> {
-        if self.showing.lock("start").leave(&self.engines)? {
-            self.engines.iter().try_for_each(|engine| engine.flush_log())?;
-        }
-        Ok(())
-    }
-
-    /// Commits `transaction` in the calling thread; `reply` gets the outcome.
-    ///
-    /// A panic would leave followers without their leader: it ends the process, and recovery decides.
-    pub fn commit(&self, mut transaction: Transaction, reply: Box<dyn Reply>) {
+impl CommitPath for ClassicCoordinator {
+    fn commit(&self, mut transaction: Transaction, reply: Box<dyn Reply>) {
+        // A panic would leave followers without their leader: it ends the process, and recovery decides.
         let abort_on_panic = AbortOnPanic;
-        let outcome = self.run(&mut transaction);
+        let outcome = blocking(|| self.run(&mut transaction));
         let seen = transaction.rests_on().take();
         drop(transaction);
         match outcome {
@@ -146,9 +140,94 @@ impl Steps {
         std::mem::forget(abort_on_panic);
     }
 
-    /// Answers when the members up to `seen` that readers see are durable (I9).
-    pub fn when_durable(&self, seen: Option<u64>, reply: Box<dyn Reply>) {
+    fn when_durable(&self, seen: Option<u64>, reply: Box<dyn Reply>) {
         self.answer(self.nothing_written(), seen, reply);
+    }
+
+    fn is_durable(&self, order: u64) -> bool {
+        order < self.shared.oldest_undurable.load(Ordering::Acquire)
+    }
+
+    fn closed(&self) -> Option<CommitError> {
+        self.progress.lock().closed.clone().map(CommitError::from)
+    }
+
+    fn drain(&self) {
+        let mut progress = self.progress.lock();
+        progress.closed.get_or_insert(Closed::ShuttingDown);
+        self.closing.notify_all();
+        while progress.committing > 0 {
+            self.changed.wait(&mut progress);
+        }
+    }
+
+    fn begin_file(&self, start: FileStart, reply: Box<dyn Reply>) {
+        let begun = blocking(|| {
+            self.shared.reserve_binlog(ROTATION_BYTES_MAX).map_err(|error| self.refused(error))?;
+            let mut order = self.order.lock("begin file");
+            self.next_file(&mut order, Member::of_file(start, ROTATION_BYTES_MAX))
+        });
+        reply.send(begun);
+    }
+
+    fn workers(self: Arc<Self>) -> Vec<Worker> {
+        vec![("upkeep", Box::new(move || self.run_upkeep()))]
+    }
+
+    fn stop(&self) {}
+
+    /// Says in every engine that binlog and engines are durable to their ends.
+    fn close(&self) -> Result<(), String> {
+        self.close_logs().map_err(|error| error.to_string())
+    }
+
+    fn prepare_ahead(&self) {
+        self.shared.prepare_binlog_file_ahead();
+    }
+
+    fn take_checkpoint(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn want_checkpoint(&self) {}
+
+    fn checkpoint_refusal(&self) -> Option<String> {
+        None
+    }
+
+    fn purge_floor(&self) -> u64 {
+        self.shared.frontier().note.position.file_number
+    }
+
+    fn numbers_xa(&self) -> bool {
+        true
+    }
+
+    fn journal(&self) -> Option<&Journal> {
+        None
+    }
+
+    fn coordinator_log(&self) -> Option<SyncFigures> {
+        Some(self.unlogged.figures())
+    }
+
+    fn lock_profile(&self) -> Vec<LockProfile> {
+        [
+            self.protocol.as_ref().map(|protocol| protocol.lock_profile()).unwrap_or_default(),
+            self.order.profile(),
+            self.showing.profile(),
+        ]
+        .concat()
+    }
+}
+
+impl ClassicCoordinator {
+    /// Leaves the present end of the binlog in every engine, durably: where the protocol begins.
+    pub fn leave_note(&self) -> Result<(), RecoverError> {
+        if self.showing.lock("start").leave(&self.engines)? {
+            self.engines.iter().try_for_each(|engine| engine.flush_log())?;
+        }
+        Ok(())
     }
 
     fn answer(&self, committed: Committed, seen: Option<u64>, reply: Box<dyn Reply>) {
@@ -168,16 +247,6 @@ impl Steps {
 
     fn nothing_written(&self) -> Committed {
         Committed { gtid: None, position: self.shared.published().position }
-    }
-
-    /// Whether the member with this order is durable, with all before it that readers see.
-    pub fn is_durable(&self, order: u64) -> bool {
-        order < self.shared.oldest_undurable.load(Ordering::Acquire)
-    }
-
-    /// The newest member that readers may see and that is not durable.
-    pub fn newest_undurable(&self) -> Option<u64> {
-        self.progress.lock().undurable.last().copied()
     }
 
     /// Readers are going to see `member` before a flush.
@@ -206,13 +275,16 @@ impl Steps {
     }
 
     fn note_oldest_undurable(&self, progress: &Progress) {
+        let newest = progress.undurable.last().copied().unwrap_or(ALL_DURABLE);
+        self.shared.newest_undurable.store(newest, Ordering::Release);
         let oldest = progress.undurable.first().copied().unwrap_or(ALL_DURABLE);
         self.shared.oldest_undurable.store(oldest, Ordering::Release);
     }
 
     fn run(&self, transaction: &mut Transaction) -> Result<Committed, CommitError> {
-        let admitted = self.shared.admit(transaction).map_err(|error| self.refused(error))?;
-        let Some((mut member, _)) = admitted else {
+        let (writes, events) = transaction.take_changes();
+        let admitted = self.shared.admit(&writes, events).map_err(|error| self.refused(error))?;
+        let Some(mut member) = admitted else {
             return Ok(self.nothing_written());
         };
         if let Err(closed) = self.enter() {
@@ -251,13 +323,6 @@ impl Steps {
         member.order = progress.next_order;
         progress.next_order += 1;
         progress.undecided += 1;
-    }
-
-    /// Begins a new binlog file behind everything committed so far.
-    pub fn begin_file(&self, start: FileStart) -> Result<Committed, CommitError> {
-        self.shared.reserve_binlog(ROTATION_BYTES_MAX).map_err(|error| self.refused(error))?;
-        let mut order = self.order.lock("begin file");
-        self.next_file(&mut order, Member::of_file(start, ROTATION_BYTES_MAX))
     }
 
     /// Prepares the member in every engine it changed; not durable before a flush. After an error nothing
@@ -544,36 +609,15 @@ impl Steps {
         CommitError::Unknown(reason)
     }
 
-    /// Why commits are refused, if they are.
-    pub fn closed(&self) -> Option<CommitError> {
-        self.progress.lock().closed.clone().map(CommitError::from)
-    }
-
-    /// Refuses new commits and waits for those under way.
-    pub fn drain(&self) {
-        let mut progress = self.progress.lock();
-        progress.closed.get_or_insert(Closed::ShuttingDown);
-        self.closing.notify_all();
-        while progress.committing > 0 {
-            self.changed.wait(&mut progress);
-        }
-    }
-
-    /// Makes everything durable at the end of a clean shutdown, and says in every engine that it is.
-    pub fn close(&self) -> Result<(), CommitError> {
+    fn close_logs(&self) -> Result<(), CommitError> {
         self.sync_whole_binlog()?;
         let end = self.shared.binlog.end().unwrap_or_default();
         let note = BinlogNote::everywhere(self.engines.len(), end);
         note.leave(&self.engines).map_err(|error| self.seal(&error))?;
         for engine in &self.engines {
-            checkpoint::flush_last(&**engine).map_err(|error| self.seal(&error))?;
+            flush_last(&**engine).map_err(|error| self.seal(&error))?;
         }
         self.shared.binlog.close().map_err(|error| self.seal(&error))
-    }
-
-    /// Makes the next binlog file ready, so that a rotation finds it.
-    pub fn prepare_ahead(&self) {
-        self.shared.prepare_binlog_file_ahead();
     }
 
     /// Makes commit records durable that had no flush: those `seen` at the last call, or all where commits do not
@@ -608,20 +652,5 @@ impl Steps {
                 return;
             }
         }
-    }
-
-    /// Writes and syncs of the coordinator's log, where that is not the binlog.
-    pub fn coordinator_log(&self) -> SyncFigures {
-        self.unlogged.figures()
-    }
-
-    /// The protocol's locks, and what they cost so far.
-    pub fn lock_profile(&self) -> Vec<LockProfile> {
-        [
-            self.protocol.as_ref().map(|protocol| protocol.lock_profile()).unwrap_or_default(),
-            self.order.profile(),
-            self.showing.profile(),
-        ]
-        .concat()
     }
 }

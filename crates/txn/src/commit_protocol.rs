@@ -1,0 +1,100 @@
+//! Every commit protocol there is, by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Which protocol commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitProtocol {
+    /// One journal record for everything: `journaled/commit.rs`.
+    Journal,
+    /// MySQL 4.1.
+    Mysql41,
+    /// MySQL 5.0 to 5.5 with the built-in InnoDB.
+    Mysql50 {
+        /// `innodb_support_xa`: with prepare.
+        support_xa: bool,
+    },
+    /// InnoDB Plugin 1.0.4.
+    Plugin104,
+    /// MySQL 5.6.
+    Mysql56,
+    /// MySQL 5.7 and later.
+    Mysql57,
+    /// MariaDB's first group commit: each session signals the next.
+    MariadbNaive,
+    /// MariaDB 5.3 and later: the leader commits for all.
+    Mariadb {
+        /// Flush the engines' logs behind the commit records too.
+        commit_flush: bool,
+    },
+    /// MariaDB without a binlog: a log of the coordinator's own keeps the engines together.
+    TcMmap,
+}
+
+impl CommitProtocol {
+    /// Every protocol there is.
+    pub const ALL: [CommitProtocol; 11] = [
+        CommitProtocol::Journal,
+        CommitProtocol::Mysql41,
+        CommitProtocol::Mysql50 { support_xa: true },
+        CommitProtocol::Mysql50 { support_xa: false },
+        CommitProtocol::Plugin104,
+        CommitProtocol::Mysql56,
+        CommitProtocol::Mysql57,
+        CommitProtocol::MariadbNaive,
+        CommitProtocol::Mariadb { commit_flush: true },
+        CommitProtocol::Mariadb { commit_flush: false },
+        CommitProtocol::TcMmap,
+    ];
+
+    /// The name in `commit_protocol`.
+    pub fn name(self) -> &'static str {
+        match self {
+            CommitProtocol::Journal => "journal",
+            CommitProtocol::Mysql41 => "mysql41",
+            CommitProtocol::Mysql50 { .. } => "mysql50",
+            CommitProtocol::Plugin104 => "plugin104",
+            CommitProtocol::Mysql56 => "mysql56",
+            CommitProtocol::Mysql57 => "mysql57",
+            CommitProtocol::MariadbNaive => "mariadb-naive",
+            CommitProtocol::Mariadb { .. } => "mariadb",
+            CommitProtocol::TcMmap => "tc-mmap",
+        }
+    }
+
+    /// Whether a transaction is prepared in its engines before the coordinator's log has it, so that recovery can decide.
+    pub fn prepares(self) -> bool {
+        !matches!(
+            self,
+            CommitProtocol::Journal | CommitProtocol::Mysql41 | CommitProtocol::Mysql50 { support_xa: false }
+        )
+    }
+}
+
+/// The name, and behind it what is not as usual: `mysql50 support_xa=OFF`.
+impl fmt::Display for CommitProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            CommitProtocol::Mysql50 { support_xa: false } => f.write_str(" support_xa=OFF"),
+            CommitProtocol::Mariadb { commit_flush: false } => f.write_str(" commit_flush=OFF"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// No commit protocol is called that.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no commit protocol '{0}'")]
+pub struct UnknownProtocol(pub String);
+
+/// Reads what `Display` writes.
+impl FromStr for CommitProtocol {
+    type Err = UnknownProtocol;
+
+    fn from_str(text: &str) -> Result<CommitProtocol, UnknownProtocol> {
+        let found = CommitProtocol::ALL.into_iter().find(|protocol| protocol.to_string() == text);
+        found.ok_or_else(|| UnknownProtocol(text.to_owned()))
+    }
+}
