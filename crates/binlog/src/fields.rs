@@ -1,6 +1,14 @@
 //! Takes fields from bytes that nobody has vouched for.
 
-use super::decode::DecodeError;
+/// An event's body is not what its type says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at byte {at} of the event's body")]
+pub struct DecodeError {
+    /// What was found.
+    pub what: &'static str,
+    /// Offset in the body, bytes.
+    pub at: usize,
+}
 
 /// Walks through a slice; every step checks that it stays inside.
 #[derive(Clone, Debug)]
@@ -50,6 +58,11 @@ impl<'a> Fields<'a> {
         let rest = &self.bytes[self.at..];
         self.at = self.bytes.len();
         rest
+    }
+
+    /// The rest, as text.
+    pub(super) fn rest_text(&mut self) -> String {
+        String::from_utf8_lossy(self.rest()).into_owned()
     }
 
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {

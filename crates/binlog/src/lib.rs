@@ -1,6 +1,7 @@
 //! The binlog: the MySQL-format change stream, as events, as files, and read back.
 //!
 //! Outline, in the order a transaction meets it:
+//! - `events/` has a file for each event: byte picture, encoder, decoder, description, tests;
 //! - [`TableMap`] is a table as row events describe it, encoded once per table definition;
 //! - [`TransactionEvents`] collects a transaction's events while its statements run, wire-ready except
 //!   for positions and checksums;
@@ -23,7 +24,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod checksum;
-mod decode;
+mod events;
 mod fields;
 mod files;
 mod gtid;
@@ -31,11 +32,9 @@ mod index;
 mod inspect;
 mod layout;
 mod position;
-mod query;
 mod reader;
 mod row;
 mod space;
-mod table_map;
 mod transaction;
 mod wire;
 mod xa;
@@ -44,19 +43,23 @@ mod xa;
 mod tests;
 
 pub use cohort_types::{FieldType, Value};
-pub use decode::{
-    DecodeError, DecodedColumn, Event, EventBody, FormatDescription, GtidEvent, QueryEvent, RotateEvent, RowsEvent,
-    TableMapEvent,
-};
+pub use events::format_description::FormatDescription;
+pub use events::gtid::GtidEvent;
+pub use events::query::{QueryContext, QueryEvent};
+pub use events::rotate::{RotateEvent, rotate_event, rotate_event_len};
+pub use events::rows::RowsEvent;
+pub use events::table_map::{ColumnMeta, DecodedColumn, KeyColumn, RowMetadata, TableMap, TableMapEvent, Tables};
+pub use events::xa_prepare::XaPrepareEvent;
+pub use events::xid::XidEvent;
+pub use events::{Description, Event, EventBody, Shown};
+pub use fields::DecodeError;
 pub use files::{BinlogError, BinlogFile, BinlogFiles, BinlogOptions, NoPlace, RecoveredFiles};
 pub use gtid::{Gtid, GtidParseError, GtidSet, ServerUuid};
 pub use inspect::{BinlogListing, InFile, look_for};
-pub use layout::{FileStart, ServerIdentity, Stamp, file_header, rotate_event, rotate_event_len};
+pub use layout::{FileStart, ServerIdentity, Stamp, file_header};
 pub use position::BinlogPosition;
-pub use query::QueryContext;
 pub use reader::{BinlogReader, ReadError, ReaderOptions, events_of};
 pub use row::Row;
-pub use table_map::{ColumnMeta, KeyColumn, RowMetadata, TableMap};
 pub use transaction::{EventOptions, EventsMark, TransactionEvents};
 pub use wire::{EventHeader, EventType, FILE_BYTES_MAX, HEADER_BYTES};
-pub use xa::{XaId, XaPrepareEvent};
+pub use xa::XaId;

@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use cohort_io::{File, FileSystem, IoError, OpenOptions};
 
-use super::decode::{DecodeError, Event, EventBody, FormatDescription};
+use super::events::format_description::{CHECKSUM_CRC32, FormatDescription};
+use super::events::{Event, EventBody};
+use super::fields::DecodeError;
 use super::gtid::GtidSet;
-use super::layout::CHECKSUM_CRC32;
 use super::wire::{CRC_BYTES, EventHeader, EventType, FLAG_IN_USE, FLAGS_AT, HEADER_BYTES, MAGIC};
 
 /// How much is read at a time, unless an event is longer.
@@ -129,6 +130,7 @@ impl BinlogReader {
                 server_version: description.server_version,
             });
         }
+        reader.in_use = description.in_use;
         reader.at = MAGIC.len() as u64;
         Ok(reader)
     }
@@ -225,7 +227,6 @@ impl BinlogReader {
         if header.event_type != EventType::FORMAT_DESCRIPTION || size < HEADER_BYTES + CRC_BYTES {
             return Err(not_binlog());
         }
-        self.in_use = header.flags & FLAG_IN_USE != 0;
         let event = Event { offset: self.at, header, body: &bytes[HEADER_BYTES..size - CRC_BYTES] };
         match event.decode() {
             Ok(EventBody::FormatDescription(description)) => {

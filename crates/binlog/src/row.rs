@@ -2,10 +2,8 @@
 
 use cohort_types::{ColumnType, FieldType, Value};
 
-use super::decode::{DecodeError, DecodedColumn, RowsEvent, TableMapEvent};
-use super::fields::Fields;
-use super::table_map::stored_field;
-use super::wire::EventType;
+use crate::events::table_map::{DecodedColumn, TableMapEvent, stored_field};
+use crate::fields::{DecodeError, Fields};
 
 /// A row of a row event. Columns the event leaves out are missing from both.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,41 +16,31 @@ pub struct Row {
 
 /// Iterates over the rows of an event.
 pub(super) struct Rows<'a> {
-    kind: EventType,
     columns: Vec<Reading>,
-    present_first: &'a [u8],
-    present_second: &'a [u8],
+    /// The columns present before and after, where the event has such images.
+    images: [Option<&'a [u8]>; 2],
     fields: Fields<'a>,
     mismatch: bool,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(event: &RowsEvent<'a>, table: &TableMapEvent) -> Rows<'a> {
-        Rows {
-            kind: event.kind,
-            columns: table.columns.iter().map(Reading::of).collect(),
-            present_first: event.present_first,
-            present_second: event.present_second,
-            fields: Fields::new(event.rows),
-            mismatch: event.table_id != table.table_id || event.columns != table.columns.len(),
-        }
+    pub(super) fn new(
+        table: &TableMapEvent,
+        images: [Option<&'a [u8]>; 2],
+        fields: Fields<'a>,
+        mismatch: bool,
+    ) -> Rows<'a> {
+        Rows { columns: table.columns.iter().map(Reading::of).collect(), images, fields, mismatch }
     }
 
     fn row(&mut self) -> Result<Row, DecodeError> {
         if self.mismatch {
             return Err(self.fields.error("the table map is of another table"));
         }
-        let mut row = Row::default();
-        let first = Some(image(&mut self.fields, &self.columns, self.present_first)?);
-        match self.kind {
-            EventType::WRITE_ROWS => row.after = first,
-            EventType::DELETE_ROWS => row.before = first,
-            _ => {
-                row.before = first;
-                row.after = Some(image(&mut self.fields, &self.columns, self.present_second)?);
-            }
-        }
-        Ok(row)
+        let [before, after] = self.images;
+        let mut next =
+            |present: Option<&[u8]>| present.map(|present| image(&mut self.fields, &self.columns, present)).transpose();
+        Ok(Row { before: next(before)?, after: next(after)? })
     }
 }
 

@@ -12,15 +12,13 @@
 //! 4. Rows keep the order in which they were written.
 
 use super::checksum::ZeroPositionCrc;
-use super::query::{QueryContext, QueryXid, push_query};
-use super::table_map::{RowMetadata, TableMap};
-use super::wire::{CRC_BYTES, EventType, FLAG_SUPPRESS_USE, HEADER_BYTES, Origin, begin_event, end_event, lenenc_len};
-use super::xa::{XaId, push_prepare};
+use super::events::query::{QueryContext, QueryXid, push_query};
+use super::events::table_map::{RowMetadata, TableMap};
+use super::events::xa_prepare::XaPrepareEvent;
+use super::events::{gtid, rows, xid};
+use super::wire::{CRC_BYTES, EventType, FLAG_SUPPRESS_USE, HEADER_BYTES, Origin, begin_event, end_event};
+use super::xa::XaId;
 
-/// Row-event flag: the statement's last one.
-pub(super) const STATEMENT_END: u16 = 1;
-/// Offset of the flags in a row event: behind header and table id.
-const ROWS_FLAGS_AT: usize = HEADER_BYTES + 6;
 /// From here on an event's checksum is taken when it is complete, outside of the ordered section.
 const EARLY_CRC_BYTES: usize = 2048;
 /// A buffer larger than this is not kept for the next transaction.
@@ -226,14 +224,14 @@ impl TransactionEvents {
         self.xa_query(&format!("XA END {xid}"), QueryXid::InXidEvent);
         let start = self.buffer.len();
         self.begin(EventType::XA_PREPARE, 0);
-        push_prepare(&mut self.buffer, &xid, one_phase);
+        XaPrepareEvent { one_phase, xid }.push_body(&mut self.buffer);
         self.complete(start);
         self.ending = Ending::XaPrepare;
     }
 
     /// Ends the running statement. Does nothing when it wrote no row.
     pub fn end_statement(&mut self) {
-        self.close_rows(STATEMENT_END);
+        self.close_rows(rows::STATEMENT_END);
         self.next_statement();
     }
 
@@ -296,7 +294,7 @@ impl TransactionEvents {
     /// The most bytes the transaction can take in a file if it is sealed now.
     pub fn byte_len(&self) -> u64 {
         let events = self.buffer.len() + if self.statement.open.is_some() { CRC_BYTES } else { 0 };
-        events as u64 + super::layout::GTID_EVENT_BYTES_MAX + super::layout::XID_EVENT_BYTES
+        events as u64 + gtid::EVENT_BYTES_MAX + xid::EVENT_BYTES
     }
 
     /// Completes the last statement. Called before the transaction joins the commit order;
@@ -340,13 +338,8 @@ impl TransactionEvents {
         }
         self.buffer.reserve(HEADER_BYTES + 64 + row_bytes);
         let start = self.buffer.len();
-        self.begin(kind, 0);
-        self.buffer.extend_from_slice(&table.table_id().to_le_bytes()[..6]);
-        self.buffer.extend_from_slice(&[0; 2]);
-        self.buffer.extend_from_slice(table.present());
-        if kind == EventType::UPDATE_ROWS {
-            self.buffer.extend_from_slice(table.present_bitmap());
-        }
+        let origin = self.origin();
+        rows::begin(&mut self.buffer, kind, table, origin);
         self.statement.open = Some(OpenRows { start, table_id: table.table_id(), kind });
     }
 
@@ -354,8 +347,7 @@ impl TransactionEvents {
         let Some(OpenRows { start, .. }) = self.statement.open.take() else {
             return;
         };
-        let flags_at = start + ROWS_FLAGS_AT;
-        self.buffer[flags_at..flags_at + 2].copy_from_slice(&flags.to_le_bytes());
+        rows::set_flags(&mut self.buffer[start..], flags);
         self.complete(start);
     }
 
@@ -437,15 +429,6 @@ impl TransactionEvents {
     }
 
     pub(super) fn xid_event_bytes(&self) -> u64 {
-        if self.ending == Ending::Xid { super::layout::XID_EVENT_BYTES } else { 0 }
+        if self.ending == Ending::Xid { xid::EVENT_BYTES } else { 0 }
     }
-}
-
-/// Bytes of a transaction that takes `rest` bytes without the length-encoded field for its own length.
-pub(super) fn with_own_length(rest: u64) -> u64 {
-    let mut total = rest + 1;
-    while rest + lenenc_len(total) as u64 != total {
-        total = rest + lenenc_len(total) as u64;
-    }
-    total
 }

@@ -31,53 +31,9 @@ pub(super) const FLAG_SUPPRESS_USE: u16 = 0x8;
 /// Flag of an event that a reader who does not know its type may skip.
 pub(super) const FLAG_IGNORABLE: u16 = 0x80;
 
-/// What an event is; the codes are MySQL's.
+/// What an event is; the codes are MySQL's, and each stands in its event's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventType(pub u8);
-
-impl EventType {
-    /// A statement, or the start of a transaction.
-    pub const QUERY: EventType = EventType(2);
-    /// The next file's name.
-    pub const ROTATE: EventType = EventType(4);
-    /// First event of a file.
-    pub const FORMAT_DESCRIPTION: EventType = EventType(15);
-    /// Commit of a transaction.
-    pub const XID: EventType = EventType(16);
-    /// A table that the following row events name by number.
-    pub const TABLE_MAP: EventType = EventType(19);
-    /// Inserted rows.
-    pub const WRITE_ROWS: EventType = EventType(30);
-    /// Updated rows.
-    pub const UPDATE_ROWS: EventType = EventType(31);
-    /// Deleted rows.
-    pub const DELETE_ROWS: EventType = EventType(32);
-    /// First event of a transaction.
-    pub const GTID: EventType = EventType(33);
-    /// Every GTID in the files before this one.
-    pub const PREVIOUS_GTIDS: EventType = EventType(35);
-
-    /// The rows of an XA transaction are complete.
-    pub const XA_PREPARE: EventType = EventType(38);
-
-    /// The name as `SHOW BINLOG EVENTS` gives it; `Unknown` for what this server never writes.
-    pub fn name(self) -> &'static str {
-        match self {
-            EventType::QUERY => "Query",
-            EventType::ROTATE => "Rotate",
-            EventType::FORMAT_DESCRIPTION => "Format_desc",
-            EventType::XID => "Xid",
-            EventType::TABLE_MAP => "Table_map",
-            EventType::WRITE_ROWS => "Write_rows",
-            EventType::UPDATE_ROWS => "Update_rows",
-            EventType::DELETE_ROWS => "Delete_rows",
-            EventType::GTID => "Gtid",
-            EventType::PREVIOUS_GTIDS => "Previous_gtids",
-            EventType::XA_PREPARE => "XA_prepare",
-            _ => "Unknown",
-        }
-    }
-}
 
 /// An event's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

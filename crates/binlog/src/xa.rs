@@ -1,15 +1,6 @@
-//! Names of XA transactions, and how the binlog writes them.
-//!
-//! Format of a prepare's body, little-endian:
-//!
-//! ```text
-//! one phase u8 | format id u32 | length of gtrid u32 | length of bqual u32 | gtrid, bqual
-//! ```
+//! Names of XA transactions.
 
 use std::fmt;
-
-use super::decode::DecodeError;
-use super::fields::Fields;
 
 /// The name that a client gave an XA transaction. In order of format id, gtrid and bqual.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,32 +51,4 @@ impl fmt::Display for XaId {
         }
         write!(f, "{}", self.format_id)
     }
-}
-
-/// The end of an XA transaction's rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct XaPrepareEvent {
-    /// Committed with it (XA COMMIT … ONE PHASE).
-    pub one_phase: bool,
-    /// Whose.
-    pub xid: XaId,
-}
-
-pub(super) fn push_prepare(out: &mut Vec<u8>, xid: &XaId, one_phase: bool) {
-    out.push(u8::from(one_phase));
-    out.extend_from_slice(&xid.format_id.to_le_bytes());
-    for part in [&xid.gtrid, &xid.bqual] {
-        out.extend_from_slice(&(part.len() as u32).to_le_bytes());
-    }
-    out.extend_from_slice(&xid.gtrid);
-    out.extend_from_slice(&xid.bqual);
-}
-
-pub(super) fn decode_prepare(fields: &mut Fields<'_>) -> Result<XaPrepareEvent, DecodeError> {
-    let one_phase = fields.u8()? != 0;
-    let format_id = fields.u32()?;
-    let [gtrid, bqual] = [fields.u32()? as usize, fields.u32()? as usize];
-    let (gtrid, bqual) = (fields.take(gtrid)?, fields.take(bqual)?);
-    let xid = XaId::new(gtrid, bqual, format_id).ok_or_else(|| fields.error("no name of an XA transaction"))?;
-    Ok(XaPrepareEvent { one_phase, xid })
 }

@@ -1,12 +1,11 @@
 //! `cohort binlog dump`: the events of binlog files.
 
-use std::collections::HashMap;
 use std::path::Path;
 
-use cohort_binlog::{BinlogReader, Event, EventBody, ReaderOptions, TableMapEvent};
+use cohort_binlog::{BinlogReader, Description, ReaderOptions, Shown, Tables};
 use cohort_io::RealFs;
 use cohort_txn::Fault;
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{Arguments, Lines, ToolError};
 
@@ -15,7 +14,7 @@ Usage: cohort binlog dump FILE... [--json]
 Shows the events of binlog files. --json: one line of JSON each";
 
 /// An event as a line.
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct EventLine<'a> {
     file: &'a str,
     offset: u64,
@@ -30,20 +29,21 @@ struct EventLine<'a> {
     detail: Detail,
 }
 
-/// What an event of its type says.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Detail {
-    Format { server_version: String, binlog_version: u16, in_use: bool },
-    PreviousGtids { gtids: String },
-    Gtid { gtid: String, last_committed: u64, sequence_number: u64, transaction_bytes: u64 },
-    Query { database: String, statement: String },
-    Table { table: String, table_id: u64, columns: usize },
-    Rows { table: String, table_id: u64, rows: u64, statement_end: bool },
-    Xid { xid: u64 },
-    XaPrepare { xid: String, one_phase: bool },
-    Rotate { next_file: String, position: u64 },
-    Other {},
+/// What an event says, as a part of its line.
+struct Detail(Description);
+
+impl Serialize for Detail {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.fields.len()))?;
+        for (name, value) in &self.0.fields {
+            match value {
+                Shown::Number(number) => map.serialize_entry(name, number)?,
+                Shown::Flag(flag) => map.serialize_entry(name, flag)?,
+                Shown::Text(text) => map.serialize_entry(name, text)?,
+            }
+        }
+        map.end()
+    }
 }
 
 /// Shows the events of each file, up to its end or its first fault.
@@ -79,9 +79,10 @@ impl<F: Into<Fault>> From<F> for Stop {
 fn dump_file(path: &Path, lines: &mut Lines) -> Result<(), Stop> {
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut reader = BinlogReader::open(&RealFs::new(), path, ReaderOptions::default())?;
-    let mut tables = HashMap::new();
+    let mut tables = Tables::new();
     while let Some(event) = reader.next_event()? {
-        let detail = detail(&event, &mut tables).map_err(|what| Fault::at(path, event.offset, what))?;
+        let described = event.decode().and_then(|body| body.describe(&mut tables));
+        let detail = Detail(described.map_err(|error| Fault::at(path, event.offset, error))?);
         let header = event.header;
         let line = EventLine {
             file: &file,
@@ -99,66 +100,7 @@ fn dump_file(path: &Path, lines: &mut Lines) -> Result<(), Stop> {
     Ok(())
 }
 
-fn detail(event: &Event<'_>, tables: &mut HashMap<u64, TableMapEvent>) -> Result<Detail, String> {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let name = |table: &TableMapEvent| format!("{}.{}", table.schema, table.table);
-    Ok(match event.decode().map_err(|error| error.to_string())? {
-        EventBody::FormatDescription(format) => Detail::Format {
-            server_version: format.server_version,
-            binlog_version: format.binlog_version,
-            in_use: event.header.flags & 1 != 0,
-        },
-        EventBody::PreviousGtids(set) => Detail::PreviousGtids { gtids: set.to_string() },
-        EventBody::Gtid(gtid) => Detail::Gtid {
-            gtid: gtid.gtid.to_string(),
-            last_committed: gtid.last_committed,
-            sequence_number: gtid.sequence_number,
-            transaction_bytes: gtid.transaction_bytes,
-        },
-        EventBody::Query(query) => Detail::Query { database: text(query.database), statement: text(query.sql) },
-        EventBody::TableMap(table) => {
-            let detail = Detail::Table { table: name(&table), table_id: table.table_id, columns: table.columns.len() };
-            tables.insert(table.table_id, table);
-            detail
-        }
-        EventBody::Rows(rows) => {
-            let table = tables.get(&rows.table_id).ok_or("no event in front of these rows tells their table")?;
-            let mut count = 0;
-            for row in rows.rows(table) {
-                row.map_err(|error| error.to_string())?;
-                count += 1;
-            }
-            let (table_id, statement_end) = (rows.table_id, rows.statement_end);
-            Detail::Rows { table: name(table), table_id, rows: count, statement_end }
-        }
-        EventBody::Xid(xid) => Detail::Xid { xid },
-        EventBody::XaPrepare(event) => Detail::XaPrepare { xid: event.xid.to_string(), one_phase: event.one_phase },
-        EventBody::Rotate(rotate) => Detail::Rotate { next_file: rotate.file_name, position: rotate.position },
-        EventBody::Other(_) => Detail::Other {},
-    })
-}
-
 fn describe(line: &EventLine<'_>) -> String {
-    let detail = match &line.detail {
-        Detail::Format { server_version, binlog_version, in_use } => {
-            let in_use = if *in_use { ", in use" } else { "" };
-            format!("server {server_version}, format {binlog_version}{in_use}")
-        }
-        Detail::PreviousGtids { gtids } => gtids.clone(),
-        Detail::Gtid { gtid, last_committed, sequence_number, transaction_bytes } => {
-            format!("{gtid}, {last_committed} → {sequence_number}, {transaction_bytes} bytes")
-        }
-        Detail::Query { database, statement } if database.is_empty() => statement.clone(),
-        Detail::Query { database, statement } => format!("{database}: {statement}"),
-        Detail::Table { table, table_id, columns } => format!("{table}, id {table_id}, {columns} columns"),
-        Detail::Rows { table, rows, statement_end, .. } => {
-            format!("{table}, {rows} rows{}", if *statement_end { ", end of statement" } else { "" })
-        }
-        Detail::Xid { xid } => xid.to_string(),
-        Detail::XaPrepare { xid, one_phase } => format!("{xid}{}", if *one_phase { ", one phase" } else { "" }),
-        Detail::Rotate { next_file, position } => format!("{next_file} at {position}"),
-        Detail::Other {} => format!("type {}", line.code),
-    };
-    let EventLine { file, offset, end, r#type, server_id, checksum, .. } = line;
-    format!("{file} {offset} to {end}: server {server_id}, checksum {checksum}, {:<14} {detail}", r#type)
+    let EventLine { file, offset, end, r#type, server_id, checksum, detail, .. } = line;
+    format!("{file} {offset} to {end}: server {server_id}, checksum {checksum}, {:<14} {}", r#type, detail.0.text)
 }

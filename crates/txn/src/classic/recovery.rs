@@ -385,9 +385,9 @@ fn read_on((mut reader, mut log): (BinlogReader, CoordinatorLog)) -> Result<Coor
                 unfinished = Some(LoggedTransaction { xid: None, gtid: event.gtid, end, has_rows: false });
                 None
             }
-            Ok(EventBody::Xid(xid)) => {
+            Ok(EventBody::Xid(event)) => {
                 unfinished.iter_mut().for_each(|transaction| transaction.has_rows = true);
-                Some(xid)
+                Some(event.xid)
             }
             Ok(EventBody::Query(query)) => query.ddl_xid(),
             Ok(EventBody::Rotate(_)) => {

@@ -10,6 +10,16 @@
 //! Status variables that old readers do not know stand last, because a reader stops at the first one
 //! it does not know.
 
+use super::kind::{Description, EventKind};
+use super::table_map::Tables;
+use crate::fields::{DecodeError, Fields};
+use crate::wire::{EventHeader, EventType};
+
+impl EventType {
+    /// A statement, or the start of a transaction.
+    pub const QUERY: EventType = EventType(2);
+}
+
 const FLAGS2: u8 = 0;
 const SQL_MODE: u8 = 1;
 const CHARSET: u8 = 4;
@@ -59,7 +69,7 @@ impl Default for QueryContext {
 
 /// Whether a query carries room for the number of the commit that logged it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QueryXid {
+pub(crate) enum QueryXid {
     /// BEGIN: the transaction ends with an XID event.
     InXidEvent,
     /// DDL: the query is the whole transaction.
@@ -70,7 +80,7 @@ pub(super) enum QueryXid {
 ///
 /// # Panics
 /// When `database` is longer than 255 bytes: names have at most 64 characters.
-pub(super) fn push_query(
+pub(crate) fn push_query(
     out: &mut Vec<u8>,
     context: &QueryContext,
     database: &str,
@@ -95,7 +105,7 @@ pub(super) fn push_query(
 
 /// The reverse of what [`push_status`] does last: finds the XID in the status variables of a query that it
 /// wrote.
-pub(super) fn ddl_xid(status: &[u8]) -> Option<u64> {
+fn ddl_xid(status: &[u8]) -> Option<u64> {
     let (status, collation) = status.split_last_chunk::<3>()?;
     let (status, xid) = status.split_last_chunk::<8>()?;
     let ours = collation[0] == DEFAULT_COLLATION_FOR_UTF8MB4 && status.last() == Some(&DDL_XID);
@@ -133,4 +143,76 @@ fn push_status(out: &mut Vec<u8>, context: &QueryContext, xid: QueryXid) -> Opti
 /// also gives a table whose character set is not spelt out the same bytes per character there.
 fn known_everywhere(collation: u16) -> u16 {
     if collation >= UTF8MB4_0900_AI_CI { UTF8MB4_GENERAL_CI } else { collation }
+}
+
+/// A statement as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryEvent<'a> {
+    /// Connection id.
+    pub thread_id: u32,
+    /// Error it ended with, 0 for none.
+    pub error: u16,
+    /// Status variables, encoded.
+    pub status: &'a [u8],
+    /// Database it ran in.
+    pub database: &'a [u8],
+    /// The statement.
+    pub sql: &'a [u8],
+}
+
+impl QueryEvent<'_> {
+    /// The number that a statement of this server has which is a transaction of its own (DDL), or begins an
+    /// XA transaction, in place of an XID event.
+    pub fn ddl_xid(&self) -> Option<u64> {
+        ddl_xid(self.status)
+    }
+}
+
+impl<'a> EventKind<'a> for QueryEvent<'a> {
+    const TYPES: &'static [(EventType, &'static str)] = &[(EventType::QUERY, "Query")];
+
+    fn decode(_: &EventHeader, fields: &mut Fields<'a>) -> Result<QueryEvent<'a>, DecodeError> {
+        let thread_id = fields.u32()?;
+        fields.u32()?;
+        let database_len = usize::from(fields.u8()?);
+        let error = fields.u16()?;
+        let status_len = usize::from(fields.u16()?);
+        let status = fields.take(status_len)?;
+        let database = fields.take(database_len)?;
+        fields.u8()?;
+        Ok(QueryEvent { thread_id, error, status, database, sql: fields.rest() })
+    }
+
+    fn describe(&self, _: &Tables) -> Result<Description, DecodeError> {
+        let [database, statement] = [self.database, self.sql].map(|text| String::from_utf8_lossy(text).into_owned());
+        let text = if database.is_empty() { statement.clone() } else { format!("{database}: {statement}") };
+        Ok(Description { text, fields: vec![("database", database.into()), ("statement", statement.into())] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::tests::{check, event_of};
+
+    #[test]
+    fn round_trip() {
+        let context = QueryContext { thread_id: 42, time_zone: "UTC".to_owned(), ..QueryContext::default() };
+        let mut body = Vec::new();
+        let xid_at = push_query(&mut body, &context, "shop", b"DROP TABLE t", QueryXid::InStatus).expect("room");
+        body[xid_at..xid_at + 8].copy_from_slice(&7u64.to_le_bytes());
+        let status = [
+            &[FLAGS2, 0, 0, 0, 0, SQL_MODE, 0, 0, 0, 0, 0, 0, 0, 0, CATALOG, 3][..],
+            b"std",
+            &[CHARSET, 45, 0, 45, 0, 45, 0, TIME_ZONE, 3],
+            b"UTC",
+            &[DDL_XID, 7, 0, 0, 0, 0, 0, 0, 0, DEFAULT_COLLATION_FOR_UTF8MB4, 255, 0],
+        ]
+        .concat();
+        let head = [42, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, status.len() as u8, 0];
+        let golden = [&head[..], &status, b"shop\0DROP TABLE t"].concat();
+        let event = QueryEvent { thread_id: 42, error: 0, status: &status, database: b"shop", sql: b"DROP TABLE t" };
+        assert_eq!(event.ddl_xid(), Some(7));
+        check(&event_of(EventType::QUERY, &body), event, &golden, "shop: DROP TABLE t");
+    }
 }

@@ -11,31 +11,40 @@
 //! Bitmaps of the table map proper run from the lowest bit, those of the optional metadata from the
 //! highest.
 
+use std::collections::HashMap;
+
 use cohort_types::FieldType;
 
-use super::wire::push_lenenc;
+use super::kind::{Description, EventKind};
+use crate::fields::{DecodeError, Fields};
+use crate::wire::{EventHeader, EventType, push_lenenc};
+
+impl EventType {
+    /// A table that the following row events name by number.
+    pub const TABLE_MAP: EventType = EventType(19);
+}
 
 /// Flag of MySQL: the length of BIT columns is exact.
 const BIT_LEN_EXACT: u16 = 1;
 
 /// Fields of the optional metadata.
-pub(super) mod field {
-    pub(in super::super) const SIGNEDNESS: u8 = 1;
-    pub(in super::super) const DEFAULT_CHARSET: u8 = 2;
-    pub(in super::super) const COLUMN_CHARSET: u8 = 3;
-    pub(in super::super) const COLUMN_NAME: u8 = 4;
-    pub(in super::super) const SIMPLE_PRIMARY_KEY: u8 = 8;
-    pub(in super::super) const PRIMARY_KEY_WITH_PREFIX: u8 = 9;
+mod field {
+    pub(super) const SIGNEDNESS: u8 = 1;
+    pub(super) const DEFAULT_CHARSET: u8 = 2;
+    pub(super) const COLUMN_CHARSET: u8 = 3;
+    pub(super) const COLUMN_NAME: u8 = 4;
+    pub(super) const SIMPLE_PRIMARY_KEY: u8 = 8;
+    pub(super) const PRIMARY_KEY_WITH_PREFIX: u8 = 9;
 }
 
 /// Has a bit in the signedness field.
-pub(super) fn has_sign(field: FieldType) -> bool {
+fn has_sign(field: FieldType) -> bool {
     use FieldType::*;
     matches!(field, Tiny | Short | Int24 | Long | LongLong | NewDecimal | Float | Double)
 }
 
 /// Has an entry in the character set fields.
-pub(super) fn has_charset(field: FieldType, meta: &[u8]) -> bool {
+fn has_charset(field: FieldType, meta: &[u8]) -> bool {
     match field {
         FieldType::String => stored_field(field, meta) == field,
         field => matches!(field, FieldType::VarChar | FieldType::VarString | FieldType::Blob),
@@ -43,7 +52,7 @@ pub(super) fn has_charset(field: FieldType, meta: &[u8]) -> bool {
 }
 
 /// CHAR, BINARY, ENUM and SET have one code; the first byte of their metadata says which it is.
-pub(super) fn stored_field(field: FieldType, meta: &[u8]) -> FieldType {
+pub(crate) fn stored_field(field: FieldType, meta: &[u8]) -> FieldType {
     match meta.first().map(|code| FieldType::from_code(*code)) {
         Some(Some(kind @ (FieldType::Enum | FieldType::Set))) if field == FieldType::String => kind,
         _ => field,
@@ -163,7 +172,7 @@ impl TableMap {
     }
 
     /// Body of the TABLE_MAP event.
-    pub(super) fn body(&self, metadata: RowMetadata) -> &[u8] {
+    pub(crate) fn body(&self, metadata: RowMetadata) -> &[u8] {
         match metadata {
             RowMetadata::Minimal => &self.body[..self.minimal_bytes],
             RowMetadata::Full => &self.body,
@@ -171,12 +180,12 @@ impl TableMap {
     }
 
     /// See the field of this name.
-    pub(super) fn present(&self) -> &[u8] {
+    pub(crate) fn present(&self) -> &[u8] {
         &self.present
     }
 
     /// The bitmap of present columns alone.
-    pub(super) fn present_bitmap(&self) -> &[u8] {
+    pub(crate) fn present_bitmap(&self) -> &[u8] {
         &self.present[self.present.len() - self.bitmap_bytes..]
     }
 }
@@ -266,5 +275,216 @@ fn push_primary_key(body: &mut Vec<u8>, primary_key: &[KeyColumn]) {
         _ if value.is_empty() => {}
         true => push_field(body, field::PRIMARY_KEY_WITH_PREFIX, &value),
         false => push_field(body, field::SIMPLE_PRIMARY_KEY, &value),
+    }
+}
+
+/// Table maps by the number that row events name them by.
+pub type Tables = HashMap<u64, TableMapEvent>;
+
+/// A column of a [`TableMapEvent`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodedColumn {
+    /// As in [`ColumnMeta`].
+    pub field: FieldType,
+    /// As in [`ColumnMeta`].
+    pub meta: Vec<u8>,
+    /// May hold NULL.
+    pub nullable: bool,
+    /// An unsigned number.
+    pub unsigned: bool,
+    /// Collation id of a character column, where given.
+    pub charset: Option<u64>,
+    /// Name, where given.
+    pub name: Option<String>,
+}
+
+/// A table that row events name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableMapEvent {
+    /// The number they use.
+    pub table_id: u64,
+    /// Its database.
+    pub schema: String,
+    /// Its name.
+    pub table: String,
+    /// Its columns.
+    pub columns: Vec<DecodedColumn>,
+    /// Its primary key in key order, where given.
+    pub primary_key: Vec<KeyColumn>,
+}
+
+impl TableMapEvent {
+    /// `schema.table`.
+    pub fn qualified_name(&self) -> String {
+        format!("{}.{}", self.schema, self.table)
+    }
+}
+
+impl EventKind<'_> for TableMapEvent {
+    const TYPES: &'static [(EventType, &'static str)] = &[(EventType::TABLE_MAP, "Table_map")];
+
+    fn decode(_: &EventHeader, fields: &mut Fields<'_>) -> Result<TableMapEvent, DecodeError> {
+        let table_id = fields.uint_le(6)?;
+        fields.u16()?;
+        let schema = take_name(fields)?;
+        let table = take_name(fields)?;
+        let types = fields.take_counted()?;
+        let mut metas = Fields::new(fields.take_counted()?);
+        let nullable = fields.take(types.len().div_ceil(8))?;
+        let mut columns = Vec::with_capacity(types.len());
+        for (i, code) in types.iter().enumerate() {
+            let field = FieldType::from_code(*code).ok_or_else(|| fields.error("unknown column type"))?;
+            columns.push(DecodedColumn {
+                field,
+                meta: metas.take(meta_bytes(field))?.to_vec(),
+                nullable: nullable[i / 8] & 1 << (i % 8) != 0,
+                unsigned: false,
+                charset: None,
+                name: None,
+            });
+        }
+        let mut primary_key = Vec::new();
+        while !fields.is_at_end() {
+            let field = fields.u8()?;
+            let mut value = Fields::new(fields.take_counted()?);
+            match field {
+                field::SIMPLE_PRIMARY_KEY => primary_key = decode_primary_key(&mut value, columns.len(), false)?,
+                field::PRIMARY_KEY_WITH_PREFIX => primary_key = decode_primary_key(&mut value, columns.len(), true)?,
+                _ => decode_optional(field, &mut value, &mut columns)?,
+            }
+        }
+        Ok(TableMapEvent { table_id, schema, table, columns, primary_key })
+    }
+
+    fn describe(&self, _: &Tables) -> Result<Description, DecodeError> {
+        let (table, columns) = (self.qualified_name(), self.columns.len() as u64);
+        Ok(Description {
+            text: format!("{table}, id {}, {columns} columns", self.table_id),
+            fields: vec![("table", table.into()), ("table_id", self.table_id.into()), ("columns", columns.into())],
+        })
+    }
+}
+
+fn take_name(fields: &mut Fields<'_>) -> Result<String, DecodeError> {
+    let len = usize::from(fields.u8()?);
+    let name = fields.take(len)?;
+    fields.u8()?;
+    Ok(String::from_utf8_lossy(name).into_owned())
+}
+
+fn meta_bytes(field: FieldType) -> usize {
+    use FieldType::*;
+    match field {
+        Float | Double | Timestamp2 | DateTime2 | Time2 | TinyBlob | MediumBlob | LongBlob | Blob | Json | Geometry => {
+            1
+        }
+        VarChar | VarString | String | NewDecimal | Bit | Enum | Set => 2,
+        Decimal | Tiny | Short | Long | Null | Timestamp | LongLong | Int24 | Date | Time | DateTime | Year | Bool => 0,
+    }
+}
+
+impl DecodedColumn {
+    fn is_number(&self) -> bool {
+        has_sign(self.field)
+    }
+
+    fn is_character(&self) -> bool {
+        has_charset(self.field, &self.meta)
+    }
+}
+
+fn decode_optional(field: u8, value: &mut Fields<'_>, columns: &mut [DecodedColumn]) -> Result<(), DecodeError> {
+    match field {
+        field::SIGNEDNESS => {
+            let bits = value.rest();
+            for (i, column) in columns.iter_mut().filter(|column| column.is_number()).enumerate() {
+                let byte = bits.get(i / 8).ok_or_else(|| value.error("signedness cut off"))?;
+                column.unsigned = byte & 0x80 >> (i % 8) != 0;
+            }
+        }
+        field::DEFAULT_CHARSET => {
+            let mut charsets: Vec<_> = columns.iter_mut().filter(|column| column.is_character()).collect();
+            let default = value.lenenc()?;
+            charsets.iter_mut().for_each(|column| column.charset = Some(default));
+            while !value.is_at_end() {
+                let i = value.lenenc_len()?;
+                let column = charsets.get_mut(i).ok_or_else(|| value.error("no such character column"))?;
+                column.charset = Some(value.lenenc()?);
+            }
+        }
+        field::COLUMN_CHARSET => {
+            for column in columns.iter_mut().filter(|column| column.is_character()) {
+                column.charset = Some(value.lenenc()?);
+            }
+        }
+        field::COLUMN_NAME => {
+            for column in columns {
+                column.name = Some(String::from_utf8_lossy(value.take_counted()?).into_owned());
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn decode_primary_key(
+    value: &mut Fields<'_>,
+    columns: usize,
+    with_prefix: bool,
+) -> Result<Vec<KeyColumn>, DecodeError> {
+    let mut key = Vec::new();
+    while !value.is_at_end() {
+        let column = value.lenenc_len()?;
+        if column >= columns {
+            return Err(value.error("no such column"));
+        }
+        let prefix = if with_prefix { value.lenenc()? } else { 0 };
+        let prefix = u16::try_from(prefix).map_err(|_| value.error("key prefix too long"))?;
+        key.push(KeyColumn { column, prefix: (prefix > 0).then_some(prefix) });
+    }
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::tests::{check, event_of};
+
+    #[test]
+    fn round_trip() {
+        let column = ColumnMeta {
+            field: FieldType::LongLong,
+            meta: Vec::new(),
+            nullable: true,
+            unsigned: true,
+            charset: 63,
+            name: "id".to_owned(),
+        };
+        let key = KeyColumn { column: 0, prefix: None };
+        let map = TableMap::new(7, "d", "t", &[column], &[key]);
+        let golden = [
+            &[7, 0, 0, 0, 0, 0, 1, 0][..],
+            b"\x01d\0\x01t\0",
+            &[1, 8, 0, 1],
+            &[field::SIGNEDNESS, 1, 0x80, field::COLUMN_NAME, 3, 2, b'i', b'd', field::SIMPLE_PRIMARY_KEY, 1, 0],
+        ]
+        .concat();
+        let decoded = DecodedColumn {
+            field: FieldType::LongLong,
+            meta: Vec::new(),
+            nullable: true,
+            unsigned: true,
+            charset: None,
+            name: Some("id".to_owned()),
+        };
+        let event = TableMapEvent {
+            table_id: 7,
+            schema: "d".to_owned(),
+            table: "t".to_owned(),
+            columns: vec![decoded],
+            primary_key: vec![key],
+        };
+        let bytes = event_of(EventType::TABLE_MAP, map.body(RowMetadata::Full));
+        check(&bytes, event, &golden, "d.t, id 7, 1 columns");
     }
 }
