@@ -11,8 +11,8 @@
 //! one step.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -174,7 +174,7 @@ pub fn run(seed: u64, telling: Telling) -> Result<Report> {
         match report {
             StartReport::TwoPhase(report) if !report.divergences.is_empty() => {
                 // It said so, which is all that is promised.
-                ensure!(protocols == DIVERGING, "a protocol with prepare diverged: {report}");
+                ensure!(protocols == *DIVERGING, "a protocol with prepare diverged: {report}");
                 run.report.divergences += 1;
                 run.report.trace = run.trace.finish();
                 return Ok(run.report);
@@ -195,21 +195,17 @@ pub fn run(seed: u64, telling: Telling) -> Result<Report> {
 }
 
 /// Those that keep binlog and engines together, and the journal.
-const CONSISTENT: [CommitProtocol; 8] = [
-    CommitProtocol::Journal,
-    CommitProtocol::Mysql50 { support_xa: true },
-    CommitProtocol::Plugin104,
-    CommitProtocol::Mysql56,
-    CommitProtocol::Mysql57,
-    CommitProtocol::MariadbNaive,
-    CommitProtocol::Mariadb { commit_flush: true },
-    CommitProtocol::Mariadb { commit_flush: false },
-];
+static CONSISTENT: LazyLock<Vec<CommitProtocol>> =
+    LazyLock::new(|| those(|protocol| protocol.has_binlog() && !protocol.may_diverge()));
 /// Without a binlog `tc.log` keeps the engines together, under any of them.
 const WITHOUT_BINLOG: [CommitProtocol; 4] =
     [CommitProtocol::TcMmap, CommitProtocol::Journal, CommitProtocol::Mysql57, CommitProtocol::Mysql41];
 /// Those that a crash may leave with another binlog than engines.
-const DIVERGING: [CommitProtocol; 2] = [CommitProtocol::Mysql41, CommitProtocol::Mysql50 { support_xa: false }];
+static DIVERGING: LazyLock<Vec<CommitProtocol>> = LazyLock::new(|| those(CommitProtocol::may_diverge));
+
+fn those(has: impl Fn(CommitProtocol) -> bool) -> Vec<CommitProtocol> {
+    CommitProtocol::ALL.into_iter().filter(|protocol| has(*protocol)).collect()
+}
 
 fn make_tables(database: &Database) -> Result<()> {
     let mut state = SessionState::new();
@@ -265,7 +261,7 @@ impl Run {
     /// Starts the server again; every other time the start is cut short first.
     fn recover(&mut self, mut machine: Machine) -> Result<(Machine, Arc<Database>, StartReport)> {
         // What a cut recovery found to differ, the next one does not tell again.
-        while self.protocols != DIVERGING && self.chance(40) {
+        while self.protocols != *DIVERGING && self.chance(40) {
             self.choose_protocol();
             let operation = self.random.below(60);
             machine.disk().set_fault(operation, Fault::PowerCut);

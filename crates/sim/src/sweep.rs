@@ -152,14 +152,9 @@ impl Sweep {
 
     /// Starts a server; adds to `told` in what it said that binlog and engines differ.
     fn open(&self, machine: &Machine, told: &mut Vec<String>) -> Result<Arc<Database>> {
-        let log_bin = self.protocol != CommitProtocol::TcMmap;
+        let log_bin = self.protocol.has_binlog();
         let settings = Settings { segment_bytes: SEGMENT_BYTES, binlog_bytes: BINLOG_BYTES, log_bin };
         machine.open_telling(settings, self.protocol, &mut |report| told.extend_from_slice(divergences(&report)))
-    }
-
-    /// Whether a crash may leave binlog and engines different.
-    fn may_diverge(&self) -> bool {
-        matches!(self.protocol, CommitProtocol::Mysql41 | CommitProtocol::Mysql50 { support_xa: false })
     }
 
     /// Runs the workload on a new disk, with a fault at one operation. Returns what is left, and how many operations
@@ -248,7 +243,7 @@ impl Sweep {
     /// What a start says to differ, the next one need not say again.
     fn hear(&self, told: &[String], promise: &mut Promise) -> Result<()> {
         if !told.is_empty() {
-            ensure!(self.may_diverge(), "a protocol with prepare diverged: {told:?}");
+            ensure!(self.protocol.may_diverge(), "a protocol with prepare diverged: {told:?}");
             *promise = Promise::EachLog;
         }
         Ok(())

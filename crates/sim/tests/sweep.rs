@@ -80,16 +80,4 @@ macro_rules! rungs {
     )*};
 }
 
-rungs! {
-    journal: CommitProtocol::Journal;
-    mysql41: CommitProtocol::Mysql41;
-    mysql50: CommitProtocol::Mysql50 { support_xa: true };
-    mysql50_without_xa: CommitProtocol::Mysql50 { support_xa: false };
-    plugin104: CommitProtocol::Plugin104;
-    mysql56: CommitProtocol::Mysql56;
-    mysql57: CommitProtocol::Mysql57;
-    mariadb_naive: CommitProtocol::MariadbNaive;
-    mariadb: CommitProtocol::Mariadb { commit_flush: true };
-    mariadb_without_commit_flush: CommitProtocol::Mariadb { commit_flush: false };
-    tc_mmap: CommitProtocol::TcMmap;
-}
+cohort_txn::for_each_commit_protocol!(rungs);

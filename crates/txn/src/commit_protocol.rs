@@ -3,6 +3,33 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// Hands every protocol, with a name for tests of it, to the macro `$then`.
+#[macro_export]
+macro_rules! for_each_commit_protocol {
+    ($then:ident) => {
+        $then! {
+            journal: $crate::CommitProtocol::Journal;
+            mysql41: $crate::CommitProtocol::Mysql41;
+            mysql50: $crate::CommitProtocol::Mysql50 { support_xa: true };
+            mysql50_without_xa: $crate::CommitProtocol::Mysql50 { support_xa: false };
+            plugin104: $crate::CommitProtocol::Plugin104;
+            mysql56: $crate::CommitProtocol::Mysql56;
+            mysql57: $crate::CommitProtocol::Mysql57;
+            mariadb_naive: $crate::CommitProtocol::MariadbNaive;
+            mariadb: $crate::CommitProtocol::Mariadb { commit_flush: true };
+            mariadb_without_commit_flush: $crate::CommitProtocol::Mariadb { commit_flush: false };
+            tc_mmap: $crate::CommitProtocol::TcMmap;
+        }
+    };
+}
+
+macro_rules! all {
+    ($($name:ident: $protocol:expr;)*) => {
+        /// Every protocol there is.
+        pub const ALL: [CommitProtocol; [$(stringify!($name)),*].len()] = [$($protocol),*];
+    };
+}
+
 /// Which protocol commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitProtocol {
@@ -33,20 +60,11 @@ pub enum CommitProtocol {
 }
 
 impl CommitProtocol {
-    /// Every protocol there is.
-    pub const ALL: [CommitProtocol; 11] = [
-        CommitProtocol::Journal,
-        CommitProtocol::Mysql41,
-        CommitProtocol::Mysql50 { support_xa: true },
-        CommitProtocol::Mysql50 { support_xa: false },
-        CommitProtocol::Plugin104,
-        CommitProtocol::Mysql56,
-        CommitProtocol::Mysql57,
-        CommitProtocol::MariadbNaive,
-        CommitProtocol::Mariadb { commit_flush: true },
-        CommitProtocol::Mariadb { commit_flush: false },
-        CommitProtocol::TcMmap,
-    ];
+    for_each_commit_protocol!(all);
+
+    /// The names in `commit_protocol`, each once.
+    pub const NAMES: &[&str] =
+        &["journal", "mysql41", "mysql50", "plugin104", "mysql56", "mysql57", "mariadb-naive", "mariadb", "tc-mmap"];
 
     /// The name in `commit_protocol`.
     pub fn name(self) -> &'static str {
@@ -61,6 +79,16 @@ impl CommitProtocol {
             CommitProtocol::Mariadb { .. } => "mariadb",
             CommitProtocol::TcMmap => "tc-mmap",
         }
+    }
+
+    /// Whether it writes a binlog.
+    pub fn has_binlog(self) -> bool {
+        self != CommitProtocol::TcMmap
+    }
+
+    /// Whether a crash may leave binlog and engines different, which the next start can only say.
+    pub fn may_diverge(self) -> bool {
+        self != CommitProtocol::Journal && !self.prepares()
     }
 
     /// Whether a transaction is prepared in its engines before the coordinator's log has it, so that recovery can decide.
@@ -96,5 +124,18 @@ impl FromStr for CommitProtocol {
     fn from_str(text: &str) -> Result<CommitProtocol, UnknownProtocol> {
         let found = CommitProtocol::ALL.into_iter().find(|protocol| protocol.to_string() == text);
         found.ok_or_else(|| UnknownProtocol(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_protocol_is_found_by_its_name() {
+        for protocol in CommitProtocol::ALL {
+            assert!(CommitProtocol::NAMES.contains(&protocol.name()), "{protocol}");
+            assert_eq!(protocol.to_string().parse(), Ok(protocol));
+        }
     }
 }

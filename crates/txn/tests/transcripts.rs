@@ -46,7 +46,7 @@ fn the_disk_sees_what_the_transcripts_say() {
         let file = folder.join(format!("{}.txt", protocol.to_string().replace(' ', "_")));
         let mut text = format!("commit_protocol={protocol}\n");
         for scene in SCENES {
-            if protocol == CommitProtocol::TcMmap && scene.needs_binlog {
+            if !protocol.has_binlog() && scene.needs_binlog {
                 continue;
             }
             let part = |seen: &str| format!("\n== {}\n{seen}", scene.title);
@@ -176,7 +176,7 @@ fn open(protocol: CommitProtocol, disk: &Arc<Watched>) -> Arc<Store> {
         journal: JournalOptions { segment_bytes: 1 << 20, ..JournalOptions::default() },
         binlog: BinlogOptions::new("/data"),
         binlog_cut_at: None,
-        log_bin: protocol != CommitProtocol::TcMmap,
+        log_bin: protocol.has_binlog(),
         tc_log: "/data/tc.log".into(),
         identity: ServerIdentity { server_id: 1, server_version: "8.0.40-test".to_owned() },
         server_uuid: "11111111-2222-3333-4444-555555555555".parse().expect("a UUID"),

@@ -9,7 +9,7 @@ use cohort_sql::isolation_level::IsolationLevel;
 use cohort_sql::session::{DiagnosticLevel, SessionState};
 use cohort_sql::types::SqlMode as Modes;
 use cohort_sql::types::temporal::TimeZone as Zone;
-use cohort_txn::Isolation;
+use cohort_txn::{CommitProtocol, Isolation};
 
 use super::{Apply, Change, Effect, Kind, Scope, Source, SystemVariable};
 use Change::{Anytime, AtStart, Never};
@@ -146,7 +146,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("collation_server", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of new databases.")
         .leads("character_set_server", charset_of),
     row("commit_flush", Global, AtStart, Bool, "ON", "Under commit_protocol=mariadb the engines' logs are synced behind the commit records too."),
-    row("commit_protocol", Global, AtStart, Word(&["journal", "mysql41", "mysql50", "plugin104", "mysql56", "mysql57", "mariadb-naive", "mariadb", "tc-mmap"]), "journal", "How binlog and engines are kept together: by the journal, or as a historical server did it. tc-mmap is for engines alone and needs --skip-log-bin."),
+    row("commit_protocol", Global, AtStart, Word(CommitProtocol::NAMES), "journal", "How binlog and engines are kept together: by the journal, or as a historical server did it. tc-mmap is for engines alone and needs --skip-log-bin."),
     row("completion_type", Both, Anytime, Only("NO_CHAIN"), "NO_CHAIN", "COMMIT begins no new transaction."),
     row("connect_timeout", Global, Anytime, int(2, YEAR), "10", "Seconds a client may take to log in."),
     row("connection_control_failed_connections_threshold", Global, Anytime, int(0, 2_147_483_647), "3", "Wrong passwords in a row for one user from one host after which answers are delayed, by a second more each time; 0 for never.")

@@ -1,8 +1,8 @@
 //! The classic protocols on the simulated disk: crashed and failed at every operation in turn.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock};
 use std::thread;
 
 use cohort_binlog::BinlogPosition;
@@ -22,26 +22,15 @@ use crate::open::{
 use crate::store::Store;
 use crate::transaction::Read;
 
-const CONSISTENT: [CommitProtocol; 7] = [
-    CommitProtocol::Mysql50 { support_xa: true },
-    CommitProtocol::Plugin104,
-    CommitProtocol::Mysql56,
-    CommitProtocol::Mysql57,
-    CommitProtocol::MariadbNaive,
-    CommitProtocol::Mariadb { commit_flush: true },
-    CommitProtocol::Mariadb { commit_flush: false },
-];
+fn those(has: impl Fn(CommitProtocol) -> bool) -> Vec<CommitProtocol> {
+    CommitProtocol::ALL.into_iter().filter(|protocol| has(*protocol)).collect()
+}
+
+static CONSISTENT: LazyLock<Vec<CommitProtocol>> =
+    LazyLock::new(|| those(|protocol| protocol.prepares() && protocol.has_binlog()));
 /// Those that keep two engines together, with a binlog or without.
-const COORDINATED: [CommitProtocol; 8] = {
-    let mut all = [CommitProtocol::TcMmap; 8];
-    let mut at = 0;
-    while at < CONSISTENT.len() {
-        all[at] = CONSISTENT[at];
-        at += 1;
-    }
-    all
-};
-const DIVERGING: [CommitProtocol; 2] = [CommitProtocol::Mysql41, CommitProtocol::Mysql50 { support_xa: false }];
+static COORDINATED: LazyLock<Vec<CommitProtocol>> = LazyLock::new(|| those(CommitProtocol::prepares));
+static DIVERGING: LazyLock<Vec<CommitProtocol>> = LazyLock::new(|| those(CommitProtocol::may_diverge));
 const TRANSFERS: u64 = 11;
 
 /// Two engines of different kinds: one with a log beside its map, one whose tree is its log.
@@ -128,7 +117,7 @@ fn run_with(disk: &SimDisk, protocol: CommitProtocol, log_bin: bool) -> Vec<u64>
 
 #[test]
 fn a_run_without_faults_commits_everything() {
-    for protocol in COORDINATED.iter().chain(&DIVERGING) {
+    for protocol in COORDINATED.iter().chain(&*DIVERGING) {
         let disk = SimDisk::new(1);
         let acknowledged = run(&disk, *protocol);
         assert_eq!(acknowledged.len() as u64, TRANSFERS, "{protocol:?}");
@@ -141,7 +130,7 @@ fn a_run_without_faults_commits_everything() {
 
 #[test]
 fn snapshots_are_prefixes_of_the_binlog() {
-    for protocol in CONSISTENT.iter().chain(&DIVERGING) {
+    for protocol in CONSISTENT.iter().chain(&*DIVERGING) {
         let disk = SimDisk::new(12);
         let (store, _) = open(&disk, *protocol).expect("a new store");
         check_snapshots_are_prefixes(&disk, &store, &format!("{protocol:?}"));
@@ -150,7 +139,7 @@ fn snapshots_are_prefixes_of_the_binlog() {
 
 #[test]
 fn a_crash_at_any_operation_keeps_binlog_and_engines_together() {
-    for protocol in COORDINATED {
+    for protocol in COORDINATED.iter().copied() {
         crash_at_every_operation(protocol, protocol != CommitProtocol::TcMmap);
     }
 }
@@ -212,7 +201,7 @@ fn crash_at_every_operation(protocol: CommitProtocol, log_bin: bool) {
 /// reads what a failed sync left in the system's cache, and the power goes later.
 #[test]
 fn what_a_failed_sync_left_readable_is_made_durable_before_it_decides() {
-    for protocol in COORDINATED {
+    for protocol in COORDINATED.iter().copied() {
         for operation in 0.. {
             let disk = SimDisk::new(operation + 1);
             disk.set_fault(operation, Fault::Error);
@@ -235,7 +224,7 @@ fn what_a_failed_sync_left_readable_is_made_durable_before_it_decides() {
 /// one log only. Recovery says so where it is so, and only there; one that is cut short says so, or the next does.
 #[test]
 fn without_prepare_a_crash_can_leave_binlog_and_engines_different_and_recovery_says_so() {
-    for protocol in DIVERGING {
+    for protocol in DIVERGING.iter().copied() {
         let (mut diverged, mut told_by_second) = (0, 0);
         for operation in 0.. {
             let disk = SimDisk::new(operation + 1);
@@ -273,7 +262,7 @@ fn without_prepare_a_crash_can_leave_binlog_and_engines_different_and_recovery_s
 /// behind a commit in another engine, does not make it look lost.
 #[test]
 fn what_is_in_the_binlog_alone_is_not_told_as_lost() {
-    for (protocol, seed) in DIVERGING.into_iter().flat_map(|protocol| (0..20).map(move |seed| (protocol, seed))) {
+    for (protocol, seed) in DIVERGING.iter().copied().flat_map(|protocol| (0..20).map(move |seed| (protocol, seed))) {
         let disk = SimDisk::new(seed);
         let (store, _) = open(&disk, protocol).expect("a new store");
         log_only(&store, 1).expect("a commit");
@@ -305,7 +294,7 @@ fn recover_twice(disk: SimDisk, protocol: CommitProtocol, cut: u64) -> (Vec<Stri
 fn what_an_engine_lost_is_told_beside_what_recovery_commits() {
     // Some flush every engine with each group: beside what they commit nothing is lost.
     let mut committed = 0;
-    for protocol in CONSISTENT {
+    for protocol in CONSISTENT.iter().copied() {
         for (operation, cut) in (0..16).flat_map(|operation| (0..40).map(move |cut| (operation, cut))) {
             let disk = SimDisk::new(operation);
             let (store, _) = open(&disk, protocol).expect("a new store");
@@ -329,7 +318,7 @@ fn what_an_engine_lost_is_told_beside_what_recovery_commits() {
 /// The same of what recovery commits that is not in the binlog, by a protocol without prepare.
 #[test]
 fn what_an_engine_lost_is_told_beside_what_tc_log_has() {
-    for protocol in DIVERGING {
+    for protocol in DIVERGING.iter().copied() {
         let mut committed = 0;
         for (seed, cut) in (0..10).flat_map(|seed| (0..40).map(move |cut| (seed, cut))) {
             let disk = SimDisk::new(seed);
@@ -365,7 +354,7 @@ fn what_an_engine_lost_is_told_beside_what_tc_log_has() {
 /// Sessions side by side: everything is committed once, and the binlog's order is that of the engines.
 #[test]
 fn concurrent_sessions_are_committed_in_one_order() {
-    for protocol in COORDINATED.iter().chain(&DIVERGING) {
+    for protocol in COORDINATED.iter().chain(&*DIVERGING) {
         let disk = SimDisk::new(1);
         let (store, _) = open(&disk, *protocol).expect("a new store");
         thread::scope(|scope| {
@@ -407,7 +396,7 @@ fn insert_in_both(store: &Arc<Store>, id: u64) -> Result<Committed, CommitError>
 /// What one session relies on is not lost by what another one does meanwhile.
 #[test]
 fn a_crash_under_concurrent_sessions_keeps_binlog_and_engines_together() {
-    for protocol in COORDINATED {
+    for protocol in COORDINATED.iter().copied() {
         for seed in 0..60 {
             let disk = SimDisk::new(seed);
             let (store, _) = open(&disk, protocol).expect("a new store");
@@ -476,7 +465,7 @@ fn a_delay_holds_the_sync_back_until_there_are_enough() {
 /// `sync_binlog=N`: every N-th group is synced, and one that is not due waits for nobody.
 #[test]
 fn every_nth_group_is_synced() {
-    for protocol in CONSISTENT.iter().chain(&DIVERGING) {
+    for protocol in CONSISTENT.iter().chain(&*DIVERGING) {
         let disk = SimDisk::new(1);
         let (store, _) = open(&disk, *protocol).expect("a new store");
         store.settings().durability.sync_binlog.store(3, Ordering::Relaxed);
@@ -516,7 +505,7 @@ fn sessions_may_commit_in_any_order() {
 /// Without a binlog nothing is written to it, and a commit that was flushed is there after a crash.
 #[test]
 fn without_a_binlog_commits_are_in_the_engines_alone() {
-    for protocol in CONSISTENT.iter().chain(&DIVERGING) {
+    for protocol in CONSISTENT.iter().chain(&*DIVERGING) {
         let disk = SimDisk::new(1);
         let (store, _) = open_with(&disk, *protocol, false).expect("a new store");
         insert_all(&store, 1..=5);
@@ -553,7 +542,7 @@ fn a_refused_commit_gives_its_room_back() {
 /// No follower gets an OK because its leader's sync failed, and none is left waiting.
 #[test]
 fn a_failed_sync_fails_the_whole_group() {
-    for protocol in COORDINATED {
+    for protocol in COORDINATED.iter().copied() {
         for skipped in 0..30 {
             let disk = SimDisk::new(skipped + 1);
             let (store, _) = open(&disk, protocol).expect("a new store");
@@ -601,7 +590,7 @@ fn run_in_one_file(disk: &SimDisk, protocol: CommitProtocol) -> (Arc<Store>, Vec
 /// operator's word for it. Behind the place that the engines vouch for it may be one, and the cut is told.
 #[test]
 fn what_was_durable_in_the_binlog_does_not_rot_unseen() {
-    for protocol in CONSISTENT.iter().chain(&DIVERGING).copied() {
+    for protocol in CONSISTENT.iter().chain(&*DIVERGING).copied() {
         let disk = SimDisk::new(1);
         let (_store, ends) = run_in_one_file(&disk, protocol);
         for (disk, how) in [(disk.kill_copy(), "kill"), (disk.crash(), "power cut")] {
@@ -653,7 +642,7 @@ fn what_was_durable_in_the_binlog_does_not_rot_unseen() {
 /// Nor is a file that became shorter, or that is gone.
 #[test]
 fn a_binlog_file_that_was_durable_is_missed() {
-    for protocol in CONSISTENT.iter().chain(&DIVERGING).copied() {
+    for protocol in CONSISTENT.iter().chain(&*DIVERGING).copied() {
         let disk = SimDisk::new(1);
         let (_store, ends) = run_in_one_file(&disk, protocol);
         let disk = disk.crash();
@@ -676,7 +665,7 @@ fn a_binlog_file_that_was_durable_is_missed() {
 /// after a clean stop, however rarely it was synced.
 #[test]
 fn an_idle_or_stopped_server_has_vouched_for_all_of_its_binlog() {
-    for protocol in CONSISTENT.iter().chain(&DIVERGING).copied() {
+    for protocol in CONSISTENT.iter().chain(&*DIVERGING).copied() {
         let disk = SimDisk::new(1);
         let (store, ends) = run_in_one_file(&disk, protocol);
         let mut seen = Vec::new();
@@ -694,7 +683,8 @@ fn an_idle_or_stopped_server_has_vouched_for_all_of_its_binlog() {
 /// says so.
 #[test]
 fn a_binlog_that_was_not_synced_may_lose_its_end_and_the_start_says_so() {
-    for (protocol, every) in CONSISTENT.iter().chain(&DIVERGING).flat_map(|protocol| [(*protocol, 0), (*protocol, 3)]) {
+    for (protocol, every) in CONSISTENT.iter().chain(&*DIVERGING).flat_map(|protocol| [(*protocol, 0), (*protocol, 3)])
+    {
         let mut told = 0;
         for operation in (0..).step_by(3) {
             let disk = SimDisk::new(operation + 1);
@@ -910,7 +900,7 @@ fn a_crash_on_the_way_from_one_protocol_to_another_loses_nothing() {
 /// that takes over is cut short.
 #[test]
 fn nothing_of_the_journal_looks_lost_to_the_protocol_behind_it() {
-    for protocol in CONSISTENT.iter().chain(&DIVERGING) {
+    for protocol in CONSISTENT.iter().chain(&*DIVERGING) {
         for operation in 0.. {
             let disk = SimDisk::new(operation + 1);
             let (store, _) = hand_over(&disk, CommitProtocol::Journal).expect("a new store");

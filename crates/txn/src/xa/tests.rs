@@ -29,7 +29,7 @@ fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<Arc<Store>, OpenErro
     };
     let (one, two) =
         (Arc::new(redb("one").map_err(RecoverError::from)?), Arc::new(redb("two").map_err(RecoverError::from)?));
-    let options = StoreOptions { log_bin: protocol != CommitProtocol::TcMmap, ..Machine::options(1) };
+    let options = StoreOptions { log_bin: protocol.has_binlog(), ..Machine::options(1) };
     let engines = match protocol {
         CommitProtocol::Journal => Engines::Journaled(vec![one, two]),
         _ => Engines::TwoPhase(vec![one, two]),
