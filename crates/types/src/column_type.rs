@@ -120,9 +120,9 @@ trait Faces: Copy {
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError>;
     /// The type as SHOW CREATE TABLE writes it, without the collation.
     fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
-    /// See there.
+    /// What is known without a value.
     fn facts(self) -> Facts;
-    /// See there.
+    /// How values compare.
     fn kind(self) -> Kind;
     /// The same type for characters of a collation; under [`Collation::Binary`], that of as many bytes.
     fn under(self, collation: Collation) -> ColumnType;

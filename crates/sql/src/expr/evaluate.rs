@@ -84,6 +84,15 @@ impl Expr {
         })
     }
 
+    /// The value as it is shown, borrowed where it can be.
+    fn shown<'a>(&'a self, row: &'a [Value], cx: &EvalContext<'a>) -> Result<Cow<'a, Value>, SqlError> {
+        let value = self.get(row, cx)?;
+        Ok(match value.is_number() {
+            true => Cow::Owned(self.as_shown(value.into_owned(), cx)),
+            false => value,
+        })
+    }
+
     /// A value of this expression as one of an expression that it is a branch of.
     pub(super) fn as_one_of(&self, value: Value, to: &ResultType, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
         let value = if to.family() == Family::String { self.as_shown(value, cx) } else { value };
@@ -158,8 +167,7 @@ impl Expr {
                 Ok(if unknown { None } else { Some(*negated) })
             }
             Expr::Like { operand, pattern, escape, negated, collation } => {
-                let text = operand.as_shown(operand.eval(row, cx)?, cx);
-                let pattern = pattern.as_shown(pattern.eval(row, cx)?, cx);
+                let (text, pattern) = (operand.shown(row, cx)?, pattern.shown(row, cx)?);
                 if text.is_null() || pattern.is_null() {
                     return Ok(None);
                 }
