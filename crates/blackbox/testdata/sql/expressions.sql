@@ -52,3 +52,7 @@ CREATE TABLE floats (a FLOAT, b FLOAT, i TINYINT, c DOUBLE);
 INSERT INTO floats VALUES (123456.789, 2, 1, 1);
 SELECT CONCAT(IF(1, a, b)), CONCAT(CASE WHEN 1 THEN a ELSE i END), CONCAT(IFNULL(a, b)), CONCAT(GREATEST(a, b)), CONCAT(IF(1, a, c)), a + 0 FROM floats;
 SELECT HEX(CAST(ROUND(c, 6) AS BINARY)), HEX(CAST(ROUND(c, 6) AS CHAR)) FROM floats;
+-- Functions of an integer may have a digit more than its type, also where a client reads it as binary.
+CREATE TABLE least (i INT, t TINYINT);
+INSERT INTO least VALUES (-2147483648, -128);
+SELECT ABS(i), ABS(t), ROUND(i, -1), ROUND(t, -1), CEIL(i), FLOOR(t) FROM least;

@@ -259,7 +259,8 @@ pub(super) fn to_time(value: &Value, cx: &EvalContext<'_>) -> Result<Option<Time
             }
             parsed.map(|(parsed, _)| parsed.value)
         }
-        number => decimal_to_time(&Number::of(number, cx)?.to_decimal()).map(|(time, _)| time),
+        // A number beyond the range is none, other than a text.
+        number => decimal_to_time(&Number::of(number, cx)?.to_decimal()).filter(|(_, cut)| !cut).map(|(time, _)| time),
     };
     if found.is_none() {
         cx.statement.warn(incorrect("time", value))?;

@@ -181,10 +181,13 @@ pub fn read(text: &str, format: &str) -> Option<Read> {
         }
         let specifier = chars.next()?;
         match specifier {
-            'Y' => date.year = number(&mut rest, 4)? as u16,
-            'y' => {
-                let year = number(&mut rest, 2)? as u16;
-                date.year = year + if year < 70 { 2000 } else { 1900 };
+            'Y' | 'y' => {
+                let before = rest.len();
+                date.year = number(&mut rest, if specifier == 'Y' { 4 } else { 2 })? as u16;
+                // Two digits lack the century.
+                if before - rest.len() <= 2 {
+                    date.year += if date.year < 70 { 2000 } else { 1900 };
+                }
             }
             'c' | 'm' => date.month = number(&mut rest, 2)? as u8,
             'd' | 'e' => date.day = number(&mut rest, 2)? as u8,

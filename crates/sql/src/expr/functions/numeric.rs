@@ -7,7 +7,7 @@ use super::super::convert::{Number, to_bits, to_bytes, to_decimal, to_f64, to_i6
 use super::{Arguments, Demand, Function, MANY};
 use crate::error::{ER_DATA_OUT_OF_RANGE, SqlError};
 use crate::types::decimal::{Decimal, MAX_SCALE};
-use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
+use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -75,9 +75,15 @@ fn unified(args: &[ResultType]) -> ResultType {
     args.iter().copied().reduce(ResultType::unify).unwrap_or_else(ResultType::null)
 }
 
+/// What a function makes of an integer may have a digit more than the column's type.
+fn big(integer: ResultType) -> ResultType {
+    ResultType { field: FieldType::LongLong, ..integer.nullable(true) }
+}
+
 fn same(args: &[ResultType]) -> ResultType {
     match args[0].family() {
-        Family::Integer | Family::Decimal => args[0].nullable(true),
+        Family::Integer => big(args[0]),
+        Family::Decimal => args[0].nullable(true),
         Family::Real => ResultType::double().with_decimals(args[0].decimals),
         _ => ResultType::double(),
     }
@@ -85,7 +91,7 @@ fn same(args: &[ResultType]) -> ResultType {
 
 fn whole(args: &[ResultType]) -> ResultType {
     match args[0].family() {
-        Family::Integer => args[0].nullable(true),
+        Family::Integer => big(args[0]),
         Family::Decimal if args[0].integer_digits() < 18 => {
             ResultType { unsigned: args[0].unsigned, ..ResultType::integer(args[0].integer_digits() + 2) }
         }
@@ -97,7 +103,7 @@ fn whole(args: &[ResultType]) -> ResultType {
 /// A decimal keeps its digits where the argument that says how many is not known.
 fn rounded(args: &[ResultType]) -> ResultType {
     match args[0].family() {
-        Family::Integer => args[0].nullable(true),
+        Family::Integer => big(args[0]),
         Family::Decimal => {
             let decimals = if args.len() == 1 { 0 } else { args[0].decimals };
             let decimal = ResultType::decimal(args[0].integer_digits() + 1 + u32::from(decimals), decimals);

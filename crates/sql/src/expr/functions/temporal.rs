@@ -4,7 +4,7 @@ use super::super::convert::{at, is_time, now, to_datetime, to_decimal, to_i64, t
 use super::super::interval::in_full;
 use super::{Arguments, Function};
 use crate::collation::Collation;
-use crate::error::{ER_WRONG_VALUE_FOR_TYPE, SqlError};
+use crate::error::{ER_WRONG_ARGUMENTS, ER_WRONG_VALUE_FOR_TYPE, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::temporal::calendar::{EPOCH_TO_DAYS, day_of_year, days_in_month, week, weekday};
 use crate::types::temporal::{Date, DateTime, MAX_TIMESTAMP_US, SECOND_US, Time, TimeZone, format};
@@ -84,6 +84,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("from_days", 1, 1, from_days, |_| date()),
     Function::new("makedate", 2, 2, make_date, |_| date()),
     Function::new("maketime", 3, 3, make_time, |_| time(0)),
+    Function::new("period_add", 2, 2, period_add, |_| ResultType::integer(6)),
+    Function::new("period_diff", 2, 2, period_difference, |_| ResultType::integer(6)),
     Function::new("sec_to_time", 1, 1, sec_to_time, |a| time(fraction(&a[0]))),
     Function::new(
         "time_to_sec",
@@ -243,12 +245,14 @@ fn add_time(args: &Arguments<'_, '_>, sign: i64) -> Result<Value, SqlError> {
 
 fn date_format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let Some(value) = to_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
-    Ok(format::write(value, &to_text(&args[1])).map_or(Value::Null, Value::text))
+    let wanted = to_text(&args[1]);
+    Ok(format::write(value, &wanted).filter(|_| !wanted.is_empty()).map_or(Value::Null, Value::text))
 }
 
 fn time_format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let Some(time) = to_time(&args[0], args.cx)? else { return Ok(Value::Null) };
-    Ok(format::write_time(time, &to_text(&args[1])).map_or(Value::Null, Value::text))
+    let wanted = to_text(&args[1]);
+    Ok(format::write_time(time, &wanted).filter(|_| !wanted.is_empty()).map_or(Value::Null, Value::text))
 }
 
 fn str_to_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -361,11 +365,39 @@ fn make_time(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let (hours, minutes) = (to_i64(&args[0], args.cx)?, to_i64(&args[1], args.cx)?);
     let (micros, fsp) = seconds(&args[2], args)?;
     let micros = i64::try_from(micros).unwrap_or(-1);
-    if !(0..60).contains(&minutes) || !(0..60 * SECOND_US).contains(&micros) {
+    // A second that was rounded up is the next minute's first.
+    if !(0..60).contains(&minutes)
+        || !(0..=60 * SECOND_US).contains(&micros)
+        || to_decimal(&args[2], args.cx)?.to_f64() >= 60.0
+    {
         return Ok(Value::Null);
     }
     let span = (hours.unsigned_abs().min(10_000) as i64 * 3600 + minutes * 60) * SECOND_US + micros;
     within_range(if hours < 0 { -span } else { span }, fsp, args).map(Value::Time)
+}
+
+/// Months since the year 0 of YYYYMM or YYMM; error 1210 if it is none.
+fn months_of_period(args: &Arguments<'_, '_>, at: usize) -> Result<i64, SqlError> {
+    let period = to_i64(&args[at], args.cx)?;
+    let (year, month) = (period / 100, period % 100);
+    if period <= 0 || !(1..=12).contains(&month) {
+        return Err(SqlError::new(ER_WRONG_ARGUMENTS, &[&args.call.name()]));
+    }
+    let century = match year {
+        0..=69 => 2000,
+        70..=99 => 1900,
+        _ => 0,
+    };
+    Ok((year + century) * 12 + month - 1)
+}
+
+fn period_add(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let months = months_of_period(args, 0)?.saturating_add(to_i64(&args[1], args.cx)?);
+    Ok(Value::Int(months.div_euclid(12).saturating_mul(100).saturating_add(months.rem_euclid(12) + 1)))
+}
+
+fn period_difference(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    Ok(Value::Int(months_of_period(args, 0)? - months_of_period(args, 1)?))
 }
 
 fn sec_to_time(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
