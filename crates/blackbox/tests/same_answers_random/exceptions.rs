@@ -63,12 +63,6 @@ const CODES: &[Codes] = &[
         when: updates_what_is_not_inserted,
     },
     Codes {
-        reason: "MariaDB converts a constant when it plans, whether or not a row needs it",
-        ours: &[],
-        theirs: &[1292],
-        when: |sql| sql.contains(" ON DUPLICATE KEY UPDATE "),
-    },
-    Codes {
         reason: "what ON DUPLICATE KEY UPDATE evaluates gives no warning in MariaDB if IGNORE is said",
         ours: &[1292, 1365],
         theirs: &[],
@@ -99,9 +93,11 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         reason: "8.0 is strict when it evaluates a constant condition of a change, MariaDB is not yet",
         applies: |difference| {
-            matches!(difference.errors(), (1264 | 1292 | 1365 | 1441, _) | (_, 1292 | 1365 | 1441 | 1916))
+            matches!(difference.errors(), (1264 | 1292 | 1365 | 1441 | 3020, _) | (_, 1292 | 1365 | 1441 | 1916))
                 && !difference.sql.starts_with("SELECT")
-                && [" WHERE ", " LIMIT ", " AS CHAR("].iter().any(|clause| difference.sql.contains(clause))
+                && [" WHERE ", " LIMIT ", " AS CHAR(", "IF(", "CASE "]
+                    .iter()
+                    .any(|clause| difference.sql.contains(clause))
         },
     },
     Exception {
@@ -114,11 +110,23 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         reason: "a row that ON DUPLICATE KEY UPDATE leaves alone may count as one in MariaDB if a column of it is NULL",
-        applies: |difference| match (&difference.ours.outcome, &difference.theirs.outcome) {
-            (Outcome::Done { affected: ours, .. }, Outcome::Done { affected: theirs, .. }) => {
-                ours < theirs && difference.sql.contains(" ON DUPLICATE KEY UPDATE ")
-            }
-            _ => false,
+        applies: |difference| {
+            let alone = rows_left_alone(difference);
+            difference.kind == Kind::Affected && alone.is_some_and(|(alone, counted)| (1..=alone).contains(&counted))
+        },
+    },
+    Exception {
+        reason: "MariaDB converts a constant of ON DUPLICATE KEY UPDATE when it plans, whether or not a row needs it",
+        applies: |difference| {
+            let (ours, theirs) = difference.codes();
+            let Some((_, updated)) = difference.sql.split_once(" ON DUPLICATE KEY UPDATE ") else { return false };
+            let inserts_only = matches!(&difference.ours.outcome, Outcome::Done { affected, .. }
+                if *affected == rows_of_values(difference.sql));
+            let conditional =
+                ["IF(", "CASE ", "COALESCE(", "IFNULL(", "ELT(", "FIELD(", "INTERVAL(", " AND ", " OR ", " IN ("]
+                    .iter()
+                    .any(|part| updated.contains(part));
+            ours.iter().all(|code| *code == 0) && matches!(theirs.as_slice(), [1292]) && (inserts_only || conditional)
         },
     },
     Exception {
@@ -161,6 +169,19 @@ const EXCEPTIONS: &[Exception] = &[
         applies: |difference| difference.differs_in_rows(|ours, theirs| ours.replace("0000", "0") == theirs),
     },
     Exception {
+        reason: "a text of twelve characters or more that begins with a number is a date before it is a time in 8.0",
+        applies: |difference| {
+            difference.differs_in_rows(|ours, theirs| is_nothing(ours) && theirs.contains(':') && !theirs.contains('-'))
+        },
+    },
+    Exception {
+        reason: "digits before a point are YYMMDD in 8.0, in MariaDB they are no date",
+        applies: |difference| {
+            difference.differs_in_rows(|ours, theirs| ours.starts_with("2000-0") && is_nothing(theirs))
+                || (difference.errors() == (0, 1292) && difference.theirs.to_string().contains("value: '0."))
+        },
+    },
+    Exception {
         reason: "beside a bit operator MariaDB reads a DOUBLE by its shortest digits",
         applies: |difference| {
             matches!(difference.kind, Kind::Rows | Kind::Table)
@@ -188,7 +209,7 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "the negative of a constant that may be as long as a BIGINT is declared DECIMAL, MariaDB goes by its value",
         applies: |difference| {
             difference.kind == Kind::Columns
-                && difference.sql.contains('-')
+                && negates_an_expression(difference.sql)
                 && difference.ours.to_string().contains("NEWDECIMAL .0]")
                 && difference.theirs.to_string().contains("LONGLONG .0]")
         },
@@ -299,6 +320,39 @@ impl Difference<'_> {
                 found.map(|at| left.swap_remove(at)).is_some()
             })
     }
+}
+
+/// Whether a date or time is none.
+fn is_nothing(value: &str) -> bool {
+    value == "NULL"
+        || (value.contains("00:00") || value.contains("0000-00-00"))
+            && value.trim_matches(['0', ':', '-', '.', ' ']).is_empty()
+}
+
+/// Rows that a statement gives one by one.
+fn rows_of_values(sql: &str) -> u64 {
+    let Some((_, rows)) = sql.split_once(" VALUES (") else { return 0 };
+    let rows = rows.split_once(" ON DUPLICATE KEY UPDATE ").map_or(rows, |(rows, _)| rows);
+    1 + rows.matches("), (").count() as u64
+}
+
+/// Rows that ON DUPLICATE KEY UPDATE may have left as they were, by our count, and how many more MariaDB counts.
+fn rows_left_alone(difference: &Difference<'_>) -> Option<(u64, u64)> {
+    let (Outcome::Done { affected: ours, .. }, Outcome::Done { affected: theirs, .. }) =
+        (&difference.ours.outcome, &difference.theirs.outcome)
+    else {
+        return None;
+    };
+    // A row that is inserted counts as one, a row that is changed as two.
+    let left = rows_of_values(difference.sql).checked_sub(ours.div_ceil(2))?;
+    let updates = difference.sql.contains(" ON DUPLICATE KEY UPDATE ");
+    if updates { Some((left, theirs.checked_sub(*ours)?)) } else { None }
+}
+
+/// Whether a minus stands before something that is no number.
+fn negates_an_expression(sql: &str) -> bool {
+    sql.match_indices('-')
+        .any(|(at, _)| sql[at + 1..].starts_with(|next: char| next.is_ascii_alphabetic() || "(~-".contains(next)))
 }
 
 /// Whether ON DUPLICATE KEY UPDATE sets a column that the new row is not given.

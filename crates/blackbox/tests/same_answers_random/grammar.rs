@@ -271,7 +271,7 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "IF($w, $s, $s)",
             "IFNULL($s, $s)",
             "CASE WHEN $w THEN $s ELSE $s END",
-            "DATE_FORMAT($o, '%Y-%m-%d %H:%i:%s.%f')",
+            "DATE_FORMAT($o, '%f %Y-%m-%d %H:%i:%s')",
             "DATE_FORMAT($o, '%a %b %c %D %e %j %M %p %r %U %u %V %v %W %w %X %x %y %%')",
             "DAYNAME($o)",
             "MONTHNAME($o)",

@@ -9,9 +9,9 @@
 //! * [`exceptions`]: differences that are meant, with their reasons;
 //! * [`shrink`]: the smallest table, rows and statement that still differ.
 //!
-//! With `COHORT_SECONDS` a run takes fresh statements for so long, and prints its seed, which `COHORT_SEED` repeats;
-//! without either it takes the same ones each time, since some differences are rare and not found yet.
-//! `COHORT_DIFFERENCES` says how many differences end it.
+//! With `COHORT_SECONDS` a run takes fresh statements for so long, and prints its seed, which `COHORT_SEED` repeats.
+//! Without either it takes a list that is the same each time, and then some fresh ones. `COHORT_DIFFERENCES` says how
+//! many differences end it.
 
 mod answer;
 mod exceptions;
@@ -39,8 +39,9 @@ const LAX: &str = "";
 /// Statements for one table.
 const STATEMENTS: usize = 60;
 
-/// What is run where nothing else is asked for: the seed, and tables.
-const USUAL: (u64, u64) = (7, 500);
+/// What is run where nothing else is asked for: the seed of the list and its tables, and tables of a fresh seed.
+const LIST: (u64, u64) = (7, 400);
+const FRESH: u64 = 25;
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -60,16 +61,22 @@ fn session(mut conn: Conn, dialect: Dialect) -> Result<Conn> {
     Ok(conn)
 }
 
+/// What a run has seen.
+#[derive(Default)]
+struct Seen {
+    statements: u64,
+    /// Signatures of differences.
+    differences: BTreeSet<String>,
+    /// Reasons of exceptions.
+    excepted: BTreeSet<&'static str>,
+}
+
 #[test]
 fn generated_statements_give_the_answers_of_mariadb() -> Result<()> {
     if MariaDb::installed().is_none() {
         println!("NOT RUN: mariadb-server is not installed");
         return Ok(());
     }
-    let chosen = ["COHORT_SEED", "COHORT_SECONDS"].iter().any(|name| std::env::var_os(name).is_some());
-    let (seed, tables) = if chosen { (rng::seed(), u64::MAX) } else { USUAL };
-    let deadline = chosen.then(|| Instant::now() + Duration::from_secs(number("COHORT_SECONDS", 30)));
-    let enough = number("COHORT_DIFFERENCES", 5) as usize;
     let folder = tempfile::tempdir()?;
     let server = Launch::new(folder.path().join("data")).option("--sync-binlog=0").start()?;
     let options = ["--character-set-server=utf8mb4", "--innodb-flush-log-at-trx-commit=0"];
@@ -80,47 +87,71 @@ fn generated_statements_give_the_answers_of_mariadb() -> Result<()> {
         refused: false,
         zero_dates: false,
     };
-    let (mut statements, mut known, mut excepted) = (0, BTreeSet::new(), BTreeSet::new());
-    for stream in 0..tables {
-        if deadline.is_some_and(|deadline| Instant::now() > deadline) || known.len() >= enough {
-            break;
-        }
-        let mut rng = Rng::stream(seed, stream);
-        let table = Table::generate(&mut rng);
-        let mode = if rng.chance(50) { STRICT } else { LAX };
-        let mut case = Case::new(mode, table.create.clone());
-        if !pair.begin(&case)? {
-            continue;
-        }
-        for at in 0..STATEMENTS {
-            let change = at < 4 || rng.chance(40);
-            case.last = if change { table.change(&mut rng) } else { table.query(&mut rng) };
-            case.prepared = rng.chance(30);
-            statements += 1;
-            let Some(found) = pair.compare(&case)? else {
-                if change && pair.zero_dates {
-                    // What expressions make of a zero date is the server's own.
-                    break;
-                }
-                // What fails may use up ids.
-                if change && (!pair.refused || table.auto_increment) {
-                    case.history.push(case.last.clone());
-                }
-                continue;
-            };
-            if let Some(reason) = found.excepted(&case) {
-                excepted.insert(reason);
-            } else {
-                let (case, found) = shrink::shrink(&mut pair, case.clone(), found)?;
-                if known.insert(found.signature(&case)) {
-                    println!("\n{}\n{found}", case.script());
-                }
-            }
-            // The tables may have parted.
-            break;
-        }
+    let chosen = ["COHORT_SEED", "COHORT_SECONDS"].iter().any(|name| std::env::var_os(name).is_some());
+    let fresh = rng::seed();
+    if chosen {
+        let deadline = Instant::now() + Duration::from_secs(number("COHORT_SECONDS", 60));
+        return run(&mut pair, fresh, u64::MAX, Some(deadline));
     }
-    println!("{statements} statements; exceptions met: {excepted:#?}");
-    ensure!(known.is_empty(), "{} differences in {statements} statements, seed {seed}", known.len());
+    run(&mut pair, LIST.0, LIST.1, None)?;
+    run(&mut pair, fresh, FRESH, None)
+}
+
+/// Runs statements on so many tables, or up to the deadline; an error if there were differences.
+fn run(pair: &mut Pair, seed: u64, tables: u64, deadline: Option<Instant>) -> Result<()> {
+    let enough = number("COHORT_DIFFERENCES", 5) as usize;
+    let mut seen = Seen::default();
+    for stream in 0..tables {
+        if deadline.is_some_and(|deadline| Instant::now() > deadline) || seen.differences.len() >= enough {
+            break;
+        }
+        run_table(pair, &mut Rng::stream(seed, stream), &mut seen)?;
+    }
+    let Seen { statements, differences, excepted } = seen;
+    println!("{statements} statements of seed {seed}; exceptions met: {excepted:#?}");
+    ensure!(
+        differences.is_empty(),
+        "{} differences in {statements} statements; again: COHORT_SEED={seed} cargo test --profile checked \
+         -p cohort-blackbox --test same_answers_random -- --nocapture",
+        differences.len()
+    );
+    Ok(())
+}
+
+/// Runs statements on one table, to the first difference.
+fn run_table(pair: &mut Pair, rng: &mut Rng, seen: &mut Seen) -> Result<()> {
+    let table = Table::generate(rng);
+    let mode = if rng.chance(50) { STRICT } else { LAX };
+    let mut case = Case::new(mode, table.create.clone());
+    if !pair.begin(&case)? {
+        return Ok(());
+    }
+    for at in 0..STATEMENTS {
+        let change = at < 4 || rng.chance(40);
+        case.last = if change { table.change(rng) } else { table.query(rng) };
+        case.prepared = rng.chance(30);
+        seen.statements += 1;
+        let Some(found) = pair.compare(&case)? else {
+            if change && pair.zero_dates {
+                // What expressions make of a zero date is the server's own.
+                break;
+            }
+            // What fails may use up ids.
+            if change && (!pair.refused || table.auto_increment) {
+                case.history.push(case.last.clone());
+            }
+            continue;
+        };
+        if let Some(reason) = found.excepted(&case) {
+            seen.excepted.insert(reason);
+        } else {
+            let (case, found) = shrink::shrink(pair, case.clone(), found)?;
+            if seen.differences.insert(found.signature(&case)) {
+                println!("\n{}\n{found}", case.script());
+            }
+        }
+        // The tables may have parted.
+        break;
+    }
     Ok(())
 }

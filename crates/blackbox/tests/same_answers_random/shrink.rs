@@ -144,13 +144,16 @@ impl Pair {
         let sql = case.last.sql();
         let (ours, theirs) = self.ask(&case.last, case.prepared)?;
         self.refused = matches!(ours.outcome, Outcome::Refused { .. });
-        if let Some(kind) = difference(&sql, &ours, &theirs) {
-            return Ok(Some(Found { kind, ours, theirs }));
+        let found = difference(&sql, &ours, &theirs).map(|kind| Found { kind, ours, theirs });
+        if sql.starts_with("SELECT") || found.as_ref().is_some_and(|found| found.kind == Kind::Error) {
+            return Ok(found);
         }
-        if sql.starts_with("SELECT") {
-            return Ok(None);
-        }
-        self.compare_tables()
+        // Another table is worse than another count.
+        let after = self.compare_tables()?;
+        Ok(match after {
+            Some(after) if after.kind == Kind::Table => Some(after),
+            after => found.or(after),
+        })
     }
 
     /// Runs all of a case.
@@ -171,15 +174,15 @@ impl Pair {
     }
 
     fn compare_tables(&mut self) -> Result<Option<Found>> {
-        let made = Tree::from("SELECT LAST_INSERT_ID()");
-        let (ours, theirs) = self.ask(&made, false)?;
-        if difference(&made.sql(), &ours, &theirs).is_some() {
-            return Ok(Some(Found { kind: Kind::InsertId, ours, theirs }));
-        }
         let all = "SELECT * FROM t ORDER BY id";
         let (ours, theirs) = self.ask(&Tree::from(all), false)?;
         self.zero_dates = ours.to_string().contains("0000-00-00");
-        Ok(difference(all, &ours, &theirs).map(|_| Found { kind: Kind::Table, ours, theirs }))
+        if difference(all, &ours, &theirs).is_some() {
+            return Ok(Some(Found { kind: Kind::Table, ours, theirs }));
+        }
+        let made = Tree::from("SELECT LAST_INSERT_ID()");
+        let (ours, theirs) = self.ask(&made, false)?;
+        Ok(difference(&made.sql(), &ours, &theirs).map(|_| Found { kind: Kind::InsertId, ours, theirs }))
     }
 }
 
