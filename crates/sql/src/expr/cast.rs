@@ -124,7 +124,7 @@ fn year_constant(value: &Value) -> Value {
             let bytes = value.as_bytes().unwrap_or_default();
             let read = number_text::double(bytes);
             match read.value.round() as i128 {
-                _ if !read.complete => return value.clone(),
+                _ if !read.found => return value.clone(),
                 0 if bytes.len() != 4 => 2000,
                 year => year,
             }

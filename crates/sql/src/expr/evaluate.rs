@@ -42,6 +42,7 @@ impl Expr {
             Expr::Cast(a, to @ (CastType::Char { .. } | CastType::Binary { .. })) => {
                 cast::cast(&a.as_shown(a.eval(row, cx)?, cx), to, cx)
             }
+            Expr::Cast(a, to @ CastType::Decimal { .. }) => cast::cast(&a.exact(row, cx)?, to, cx),
             Expr::Cast(a, to) => cast::cast(&*a.get(row, cx)?, to, cx),
             Expr::Collate(a, collation) => Ok(collate(a.eval(row, cx)?, *collation)),
             Expr::Call(call) => call.eval(row, cx),
@@ -60,6 +61,18 @@ impl Expr {
             }
             Expr::SystemVariable(scope, name, _) => cx.statement.system_variable(*scope, name),
         }
+    }
+
+    /// The value for an exact context: what IF, CASE, GREATEST and LEAST choose among numbers that are joined to a DOUBLE
+    /// is taken as it is. (COALESCE and IFNULL make it a DOUBLE first, in MySQL too.)
+    fn exact(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+        let joined = match self {
+            _ if self.result_type(cx.params).family() != Family::Real => None,
+            Expr::Case(case) => Some(case.chosen(row, cx)?.map_or(Ok(Value::Null), |chosen| chosen.exact(row, cx))?),
+            Expr::Call(call) if call.is_greatest_or_least() => Some(call.value(row, cx)?),
+            _ => None,
+        };
+        joined.map_or_else(|| self.eval(row, cx), Ok)
     }
 
     /// The value, borrowed where it is a literal, a parameter or a place of the row.

@@ -237,8 +237,21 @@ impl Call {
     }
 
     pub(super) fn eval(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
-        let result = match self.function.evaluate {
-            Evaluate::OnDemand(evaluate) => evaluate(&Demand { call: self, row, cx })?,
+        let result = self.value(row, cx)?;
+        if self.function.unifies || self.function.format_at.is_some() {
+            return to_result_type(result, &self.derive(cx.params), cx);
+        }
+        Ok(result)
+    }
+
+    pub(super) fn is_greatest_or_least(&self) -> bool {
+        matches!(self.function.name, "greatest" | "least")
+    }
+
+    /// The value, before it is made one of the result's type.
+    pub(super) fn value(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+        match self.function.evaluate {
+            Evaluate::OnDemand(evaluate) => evaluate(&Demand { call: self, row, cx }),
             Evaluate::Values(evaluate) => {
                 let mut values = Vec::with_capacity(self.args.len());
                 for arg in &self.args {
@@ -252,13 +265,9 @@ impl Call {
                 let arguments =
                     Arguments { values: &values, collation: self.collation, call: self, cx, asked: Cell::new(0) };
                 let result = evaluate(&arguments)?;
-                arguments.bounded(result, self.function.name)?
+                arguments.bounded(result, self.function.name)
             }
-        };
-        if self.function.unifies || self.function.format_at.is_some() {
-            return to_result_type(result, &self.derive(cx.params), cx);
         }
-        Ok(result)
     }
 
     pub(super) fn derive(&self, params: &[Value]) -> ResultType {
