@@ -81,9 +81,9 @@ const CODES: &[Codes] = &[
         when: |sql| sql.contains("COUNT("),
     },
     Codes {
-        reason: "a text that begins with a number into a DECIMAL is 1366 in 8.0, 1265 in MariaDB",
+        reason: "a text that begins with a number into a DECIMAL is 1366 in 8.0, 1265 or 1264 in MariaDB",
         ours: &[1366],
-        theirs: &[1265],
+        theirs: &[1264, 1265],
         when: |sql| !sql.starts_with("SELECT"),
     },
     Codes {
