@@ -95,3 +95,5 @@ SELECT MAKETIME(0, 0, 60), MAKETIME(0, 0, 59.999999);
 -- A number beyond the range of TIME is none, a text is cut.
 -- mysql NULL|NULL|838:59:59
 SELECT CAST(8395959 AS TIME), CAST(99999999 AS TIME), CAST('839:59:59' AS TIME);
+-- The sum has the digits of both, in a client that goes by the declaration too.
+SELECT TIMESTAMP(DATE'2024-02-29', TIME'12:30:45.5'), TIMESTAMP(TIMESTAMP'2024-02-29 00:00:00', TIME'-00:00:00.25');

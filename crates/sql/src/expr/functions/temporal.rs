@@ -34,7 +34,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a| Ok(to_time(&a[0], a.cx)?.map_or(Value::Null, Value::Time)),
         |a| time(fraction(&a[0])),
     ),
-    Function::new("timestamp", 1, 2, timestamp, |a| ResultType::temporal(FieldType::DateTime, fraction(&a[0]))),
+    Function::new("timestamp", 1, 2, timestamp, |a| {
+        ResultType::temporal(FieldType::DateTime, a.iter().map(fraction).max().unwrap_or(0))
+    }),
     Function::new("datediff", 2, 2, date_difference, |_| ResultType::integer(7)),
     Function::new("timediff", 2, 2, time_difference, |a| time(fraction(&a[0]).max(fraction(&a[1])))),
     Function::new("addtime", 2, 2, |a| add_time(a, 1), add_time_type),

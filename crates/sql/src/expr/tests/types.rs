@@ -63,7 +63,7 @@ fn digits_that_an_argument_names_are_in_the_type() {
     assert_eq!(kind(&call("round", [decimal_column(), int(1)])), (FieldType::NewDecimal, 1, false));
     assert_eq!(kind(&call("round", [decimal_column(), int_column()])), (FieldType::NewDecimal, 2, false));
     assert_eq!(kind(&call("round", [double(1.5), int(2)])), (FieldType::Double, 2, false));
-    assert_eq!(kind(&call("round", [int_column(), int(1)])), (FieldType::Long, 0, false));
+    assert_eq!(kind(&call("round", [int_column(), int(1)])), (FieldType::LongLong, 0, false));
 }
 
 #[test]
