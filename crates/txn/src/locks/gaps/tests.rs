@@ -125,6 +125,7 @@ fn an_end_of_a_claim_shows() {
     a.release();
     let look = b.manager.look(&mut b.held, b"index10", b"index20", Forward, Hold::UpToClaim);
     assert_ne!(look.ended, before);
+    assert_eq!(b.manager.ended_claims(b"index10"), look.ended);
     assert!(look.claim.is_none());
 }
 
@@ -175,7 +176,7 @@ fn spaces_that_nobody_uses_are_forgotten() {
 fn spaces_that_somebody_uses_stay() {
     let [mut others, mut a, mut b, mut c] = parties();
     for index in 0..5_000_u32 {
-        let name = [&b"other"[..], &index.to_be_bytes()[..], b"key"].concat();
+        let name = [&[0], &index.to_be_bytes()[..], b"key"].concat();
         assert_eq!(others.manager.claim(&mut others.held, &name), NEW);
     }
     // What one has in a space does not go with what another had there.
@@ -188,6 +189,10 @@ fn spaces_that_somebody_uses_stay() {
     a.release();
     c.release();
     assert_eq!(a.look("index20", "index30", Forward, Hold::Nothing).as_deref(), Some("index25"));
+    // And all of them go in the end.
+    others.release();
+    let left: usize = a.manager.gaps.shards.iter().map(|shard| shard.lock().spaces.len()).sum();
+    assert!(left <= SHARDS * SPACES_KEPT, "{left} spaces");
 }
 
 #[test]
