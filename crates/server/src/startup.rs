@@ -60,8 +60,9 @@ pub fn serve(globals: Globals) -> Result<(), StartError> {
         log::warn!("{warning}");
     }
     let server = open_server(&dir, globals, stop.clone())?;
-    listen(&server, &dir)?;
+    // Before clients learn that the server is there: one may stop it at once.
     let signals = watch_signals(&server, stop)?;
+    listen(&server, &dir)?;
     let reason = stopped.recv().unwrap_or(StopReason::Signal);
     log::info!(
         "stopping ({})",
