@@ -141,9 +141,7 @@ fn read<T: Protocol>(mut result: QueryResult<'_, '_, '_, T>) -> mysql::Result<Ou
 /// Runs a statement: as text, or prepared with its constants as parameters. `dialect` makes the SQL the server's own.
 pub fn ask(conn: &mut Conn, statement: &Tree, prepared: bool, dialect: Dialect) -> Result<Answer> {
     let outcome = if prepared {
-        // What a parameter in a select list is to be is not compared yet.
-        let reads = statement.sql().starts_with("SELECT");
-        let (sql, parameters) = if reads { (statement.sql(), Vec::new()) } else { statement.prepared() };
+        let (sql, parameters) = statement.prepared();
         conn.prep(dialect(sql)).and_then(|statement| {
             let outcome = conn.exec_iter(&statement, parameters).and_then(read);
             let warnings = conn.warnings();
