@@ -1,8 +1,8 @@
 //! SHOW STATUS: a status variable is a row of a table, with its meaning and how it is read.
 //!
 //! Outline: [`TABLE`] has the variables that commit path, journal, binlog and plan cache are read for; those that the
-//! server counts itself are [`Counters`]; engines name theirs ([`Engine::figures`]). `docs/status-variables.md` is made
-//! from the table.
+//! server counts itself are [`Counters`](crate::status::Counters); engines name theirs ([`Engine::figures`]).
+//! `docs/status-variables.md` is made from the table.
 //!
 //! [`Engine::figures`]: cohort_engine::Engine::figures
 
