@@ -1,21 +1,28 @@
 //! The syntax tree of the statements this server knows.
 //!
-//! It is the boundary of the front end: nothing behind it sees the parser's own types, and what the
-//! tree cannot say is refused before it gets here (error 1235). Names are as written, not resolved.
+//! It is the boundary of the front end: all that is syntax is settled before it, and nothing else. Names are as written,
+//! not resolved. What a tree can say and the planner cannot do yet, the planner refuses (error 1235).
+//!
+//! Outline: statements here, queries and changes of rows in `query`, expressions in `expression`.
+
+mod expression;
+mod query;
+
+pub use expression::*;
+pub use query::*;
 
 use crate::collation::Collation;
-use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, Param, ParamKind, UnaryOp, VariableScope};
+use crate::expr::VariableScope;
 use crate::isolation_level::IsolationLevel;
 use crate::session::interrupt::KillTarget;
 use crate::types::ColumnType;
-use crate::value::Value;
 use cohort_binlog::XaId;
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
-    /// SELECT
-    Select(Box<Select>),
+    /// SELECT, TABLE, VALUES, and what is made of them.
+    Select(Box<Query>),
     /// INSERT, REPLACE
     Insert(Box<Insert>),
     /// UPDATE
@@ -174,314 +181,6 @@ pub enum Assignment {
         /// READ ONLY, READ WRITE
         read_only: Option<bool>,
     },
-}
-
-/// `[database.]table`
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableName {
-    /// The database, if written.
-    pub database: Option<String>,
-    /// The table.
-    pub table: String,
-}
-
-/// A table in FROM.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TableRef {
-    /// Which.
-    pub name: TableName,
-    /// AS
-    pub alias: Option<String>,
-    /// USE/FORCE/IGNORE INDEX
-    pub hints: Vec<IndexHint>,
-}
-
-/// USE INDEX and the like.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexHint {
-    /// Which of the three.
-    pub kind: IndexHintKind,
-    /// Index names.
-    pub indexes: Vec<String>,
-}
-
-/// Which index hint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum IndexHintKind {
-    Use,
-    Force,
-    Ignore,
-}
-
-/// SELECT over one table or none.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Select {
-    /// DISTINCT
-    pub distinct: bool,
-    /// The select list.
-    pub items: Vec<SelectItem>,
-    /// The table, if any.
-    pub from: Option<TableRef>,
-    /// WHERE
-    pub filter: Option<Expr>,
-    /// GROUP BY
-    pub group_by: Vec<Expr>,
-    /// HAVING
-    pub having: Option<Expr>,
-    /// ORDER BY
-    pub order_by: Vec<OrderBy>,
-    /// LIMIT
-    pub limit: Option<Limit>,
-    /// FOR UPDATE, FOR SHARE
-    pub locking: Option<Locking>,
-}
-
-/// One item of a select list.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SelectItem {
-    /// `*` or `t.*`
-    Wildcard {
-        /// The table.
-        table: Option<TableName>,
-    },
-    /// An expression.
-    Expr {
-        /// The expression.
-        expr: Expr,
-        /// AS
-        alias: Option<String>,
-        /// The expression as written: its name without an alias.
-        text: String,
-    },
-}
-
-/// One key of ORDER BY.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OrderBy {
-    /// By what.
-    pub expr: Expr,
-    /// DESC
-    pub descending: bool,
-}
-
-/// LIMIT
-#[derive(Clone, Debug, PartialEq)]
-pub struct Limit {
-    /// Rows to skip.
-    pub offset: Option<Expr>,
-    /// Rows at most.
-    pub count: Expr,
-}
-
-/// A locking clause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Locking {
-    /// FOR UPDATE, not FOR SHARE.
-    pub exclusive: bool,
-    /// What to do where a row is locked.
-    pub wait: RowWait,
-}
-
-/// What a locking read does where a row is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowWait {
-    /// Wait.
-    Wait,
-    /// NOWAIT
-    NoWait,
-    /// SKIP LOCKED
-    SkipLocked,
-}
-
-/// INSERT or REPLACE.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Insert {
-    /// Into what.
-    pub table: TableName,
-    /// REPLACE
-    pub replace: bool,
-    /// IGNORE
-    pub ignore: bool,
-    /// The columns, if named.
-    pub columns: Option<Vec<String>>,
-    /// Where rows come from.
-    pub source: InsertSource,
-    /// AS new(a, b): what the new row is called in ON DUPLICATE KEY UPDATE.
-    pub row_alias: Option<(String, Vec<String>)>,
-    /// ON DUPLICATE KEY UPDATE
-    pub on_duplicate: Vec<(ColumnName, Expr)>,
-}
-
-/// Where inserted rows come from.
-#[derive(Clone, Debug, PartialEq)]
-pub enum InsertSource {
-    /// VALUES lists.
-    Values(Vec<Vec<Expr>>),
-    /// SELECT
-    Select(Box<Select>),
-}
-
-/// UPDATE of one table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Update {
-    /// Which table.
-    pub table: TableRef,
-    /// IGNORE
-    pub ignore: bool,
-    /// SET
-    pub assignments: Vec<(ColumnName, Expr)>,
-    /// WHERE
-    pub filter: Option<Expr>,
-    /// ORDER BY
-    pub order_by: Vec<OrderBy>,
-    /// LIMIT
-    pub limit: Option<Expr>,
-}
-
-/// DELETE from one table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Delete {
-    /// Which table.
-    pub table: TableRef,
-    /// IGNORE
-    pub ignore: bool,
-    /// WHERE
-    pub filter: Option<Expr>,
-    /// ORDER BY
-    pub order_by: Vec<OrderBy>,
-    /// LIMIT
-    pub limit: Option<Expr>,
-}
-
-/// `[[database.]table.]column`
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ColumnName {
-    /// The database, if written.
-    pub database: Option<String>,
-    /// The table or alias, if written.
-    pub table: Option<String>,
-    /// The column.
-    pub column: String,
-}
-
-/// An expression, unbound.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Expr {
-    /// A constant.
-    Literal(Value),
-    /// A parameter.
-    Param(Param),
-    /// A column.
-    Column(ColumnName),
-    /// `-x`, `~x`
-    Unary(UnaryOp, Box<Expr>),
-    /// Arithmetic and bits.
-    Arithmetic(ArithmeticOp, Box<Expr>, Box<Expr>),
-    /// A comparison.
-    Compare(CompareOp, Box<Expr>, Box<Expr>),
-    /// All of them.
-    And(Vec<Expr>),
-    /// Any of them.
-    Or(Vec<Expr>),
-    /// XOR
-    Xor(Box<Expr>, Box<Expr>),
-    /// NOT
-    Not(Box<Expr>),
-    /// `x [NOT] BETWEEN low AND high`
-    Between {
-        /// x
-        operand: Box<Expr>,
-        /// Lower bound.
-        low: Box<Expr>,
-        /// Upper bound.
-        high: Box<Expr>,
-        /// NOT
-        negated: bool,
-    },
-    /// `x [NOT] IN (list)`
-    In {
-        /// x
-        operand: Box<Expr>,
-        /// The list.
-        list: Vec<Expr>,
-        /// NOT
-        negated: bool,
-    },
-    /// `x [NOT] LIKE pattern`
-    Like {
-        /// x
-        operand: Box<Expr>,
-        /// The pattern.
-        pattern: Box<Expr>,
-        /// ESCAPE; `None` for the empty string.
-        escape: Option<char>,
-        /// NOT
-        negated: bool,
-    },
-    /// `x IS [NOT] NULL`
-    IsNull {
-        /// x
-        operand: Box<Expr>,
-        /// NOT
-        negated: bool,
-    },
-    /// `x IS [NOT] TRUE`
-    IsTruth {
-        /// x
-        operand: Box<Expr>,
-        /// TRUE or FALSE.
-        truth: bool,
-        /// NOT
-        negated: bool,
-    },
-    /// CASE
-    Case {
-        /// CASE x
-        operand: Option<Box<Expr>>,
-        /// WHEN, THEN
-        branches: Vec<(Expr, Expr)>,
-        /// ELSE
-        otherwise: Option<Box<Expr>>,
-    },
-    /// CAST, CONVERT
-    Cast(Box<Expr>, CastType),
-    /// COLLATE
-    Collate(Box<Expr>, Collation),
-    /// A function, aggregates included.
-    Call {
-        /// As written.
-        name: String,
-        /// The arguments; none for `COUNT(*)`.
-        args: Vec<Expr>,
-        /// DISTINCT
-        distinct: bool,
-    },
-    /// `date + INTERVAL amount unit`
-    DateAdd {
-        /// date
-        date: Box<Expr>,
-        /// How many units.
-        amount: Box<Expr>,
-        /// Which unit.
-        unit: IntervalUnit,
-        /// Subtract.
-        negated: bool,
-    },
-    /// EXTRACT(unit FROM date)
-    Extract(IntervalUnit, Box<Expr>),
-    /// TIMESTAMPDIFF(unit, from, to)
-    TimestampDiff(IntervalUnit, Box<Expr>, Box<Expr>),
-    /// `@name`
-    UserVariable(String, Option<ParamKind>),
-    /// `@name := x`
-    AssignUserVariable(String, Box<Expr>),
-    /// `@@name`
-    SystemVariable(VariableScope, String, Option<ParamKind>),
-    /// VALUES(column) in ON DUPLICATE KEY UPDATE.
-    Values(ColumnName),
-    /// DEFAULT, DEFAULT(column)
-    Default(Option<ColumnName>),
 }
 
 /// A change of the schema.

@@ -1,27 +1,35 @@
 //! From bytes to syntax trees.
 //!
-//! Outline: [`lexer`] cuts, [`fingerprint`] takes literals out of the statements that are planned, for
-//! which [`front`] then drives the parser library, under [`dialect`], into [`statement`] and [`expression`]. Everything else
-//! (transactions, SET, SHOW, schema changes, accounts) is read by our own recursive descent over the
-//! lexemes: [`cursor`], [`admin`], [`show`], [`schema`], [`account`], [`xa`].
+//! Outline: [`lexer`] cuts, [`fingerprint`] takes literals out of the statements that are planned, and a descent over the
+//! lexemes, [`cursor`], makes the tree (`docs/decisions/0015-parser.md`: why our own). [`admin`] looks at a
+//! statement's first words. Queries: [`query`], [`select`], [`from`], [`window`]; changes of rows: [`insert`], [`update`];
+//! expressions: [`expression`] for operators, [`primary`] for operands, [`function`], [`cast`], [`words`]. Other
+//! statements: [`show`], [`schema`], [`account`], [`xa`]. The grammar rule stands above each function, in the notation of
+//! MySQL's manual.
 
 mod account;
 mod admin;
+mod cast;
 mod cursor;
-mod depth;
-mod dialect;
 mod expression;
 pub(crate) mod fingerprint;
-mod front;
+mod from;
+mod function;
+mod insert;
 mod lexer;
 mod literal;
+mod names;
+mod primary;
+mod query;
 mod schema;
 mod secrets;
+mod select;
 mod show;
-mod statement;
+mod update;
+mod window;
+mod words;
 mod xa;
 
-pub(crate) use expression::MAX_DEPTH;
 use fingerprint::{Fingerprint, Mark};
 use lexer::{Kind, Lexer};
 pub use secrets::without_passwords;
@@ -33,6 +41,9 @@ use crate::error::{ER_EMPTY_QUERY, ER_PARSE_ERROR, SqlError};
 use crate::expr::{Param, ParamKind, VariableScope};
 use crate::memory::MemoryUse;
 use crate::types::SqlMode;
+
+/// Levels that a statement's tree has at most, and the descent that makes it; a chain of AND or OR is one level.
+pub(crate) const MAX_DEPTH: usize = 200;
 
 /// The first statement of `sql` without its semicolon, and what follows it (empty if nothing but
 /// space and comments does).
@@ -62,10 +73,10 @@ impl VariableName {
         let text = std::str::from_utf8(lexeme).ok()?.strip_prefix('@')?;
         match text.strip_prefix('@') {
             Some(system) => {
-                let (scope, name) = expression::system_variable(system).ok()?;
+                let (scope, name) = names::system_variable(system).ok()?;
                 Some(VariableName::System(scope, name))
             }
-            None => expression::user_variable(text).ok().map(VariableName::User),
+            None => names::user_variable(text).ok().map(VariableName::User),
         }
     }
 }
@@ -86,7 +97,7 @@ pub(crate) fn parse_fingerprint(
     fingerprint: &Fingerprint,
     sql_mode: SqlMode,
 ) -> Result<Statement, SqlError> {
-    front::parse_statement(sql, &fingerprint.marks, sql_mode)
+    admin::parse(sql, &fingerprint.marks, sql_mode)
 }
 
 /// Parses a statement as it stands; `?` are parameters of these kinds, as far as they are known, or a syntax
@@ -142,3 +153,6 @@ fn near(sql: &[u8], offset: usize) -> SqlError {
 fn syntax_error(quoted: &str, line: usize) -> SqlError {
     SqlError::new(ER_PARSE_ERROR, &[&quoted, &line])
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! From syntax trees to plans: names bound, expressions typed, an access path chosen.
 //!
 //! A plan is made for certain versions of its tables and run many times with different parameters.
-//! [`bind`] resolves names, [`access`] chooses how rows are found, [`select`] and [`change`] make the plans.
+//! [`bind`] resolves names, [`access`] chooses how rows are found, [`select`] and [`change`] make the plans;
+//! [`unsupported`] refuses what none of them can do.
 //!
 //! Row layout: the columns of the statement's table come first, from slot 0 in definition order. Behind
 //! them lie, in SELECT, the aggregates, and in INSERT the values of the new row for ON DUPLICATE KEY UPDATE.
@@ -10,10 +11,11 @@ pub(crate) mod access;
 pub(crate) mod bind;
 mod change;
 mod select;
+mod unsupported;
 
 use std::sync::Arc;
 
-use crate::ast::{self, Locking, Statement};
+use crate::ast::{self, RowWait, Statement};
 use crate::catalog::store::{Catalog, database_or};
 use crate::catalog::system::{self, INFORMATION_SCHEMA};
 use crate::catalog::table::Table;
@@ -126,6 +128,15 @@ pub(crate) struct SelectPlan {
     pub(crate) locking: Option<Locking>,
     /// Length of the row.
     pub(crate) slots: usize,
+}
+
+/// How a SELECT locks the rows it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Locking {
+    /// FOR UPDATE, not FOR SHARE.
+    pub(crate) exclusive: bool,
+    /// What to do where a row is locked.
+    pub(crate) wait: RowWait,
 }
 
 /// LIMIT, before its parameters are known.

@@ -9,13 +9,14 @@ use super::Run;
 use super::limit::Limit;
 use super::locking::{LockedRows, RowLocks};
 use super::source::{MadeRows, OneRow, RowSource, TableRows, matches};
-use crate::ast::{Locking, RowWait};
+use crate::ast::RowWait;
 use crate::catalog::system;
 use crate::error::SqlError;
 use crate::expr::StatementContext;
 use crate::expr::aggregate::Accumulator;
 use crate::expr::{Expr, order_values, write_group_key};
 use crate::memory::{key_bytes, row_bytes, value_bytes};
+use crate::plan::Locking;
 use crate::plan::{Grouping, SelectPlan, SortKey};
 use crate::value::Value;
 

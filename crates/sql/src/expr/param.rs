@@ -42,14 +42,9 @@ impl ParamKind {
         })
     }
 
-    /// A letter that stands for the kind in fingerprints and placeholders.
+    /// A letter that stands for the kind in fingerprints.
     pub(crate) fn letter(self) -> u8 {
         LETTERS.iter().find(|(kind, _)| *kind == self).map_or(b'?', |(_, letter)| *letter)
-    }
-
-    /// The kind that a letter stands for.
-    pub(crate) fn from_letter(letter: u8) -> Option<ParamKind> {
-        LETTERS.iter().find(|(_, known)| *known == letter).map(|(kind, _)| *kind)
     }
 
     /// A type that every value of the kind fits.
@@ -76,23 +71,5 @@ impl Param {
             Some(value) => ResultType::of_value(value),
             None => self.kind.unwrap_or(ParamKind::Text).result_type(),
         }
-    }
-
-    /// As the parser library is shown it: `?3s`.
-    pub(crate) fn placeholder(self) -> String {
-        let letter = self.kind.map(|kind| char::from(kind.letter()));
-        letter.into_iter().fold(format!("?{}", self.index), |text, letter| format!("{text}{letter}"))
-    }
-
-    /// Reads what [`Param::placeholder`] wrote.
-    pub(crate) fn from_placeholder(text: &str) -> Option<Param> {
-        let text = text.strip_prefix('?')?;
-        let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-        let kind = match &text.as_bytes()[digits.len()..] {
-            [] => None,
-            [letter] => Some(ParamKind::from_letter(*letter)?),
-            _ => return None,
-        };
-        Some(Param { index: digits.parse().ok()?, kind })
     }
 }

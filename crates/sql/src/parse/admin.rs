@@ -1,29 +1,32 @@
 //! Statements by their first words; transactions, SET and what an operator does.
 
 use super::cursor::Cursor;
-use super::expression::{system_variable, user_variable};
 use super::fingerprint::Mark;
-use super::{account, front, schema, show, xa};
+use super::names::{system_variable, user_variable};
+use super::{account, schema, show, xa};
 use crate::ast::{AdminCommand, Assignment, Completion, Expr, Statement};
 use crate::error::SqlError;
 use crate::expr::VariableScope;
 use crate::isolation_level::IsolationLevel;
 use crate::session::KillTarget;
+use crate::stack;
 use crate::types::SqlMode;
 use crate::value::Value;
 
 pub(super) fn parse(sql: &[u8], marks: &[Mark], sql_mode: SqlMode) -> Result<Statement, SqlError> {
-    let mut cursor = Cursor::new(sql, marks, sql_mode);
-    let statement = statement(&mut cursor)?;
-    cursor.end()?;
-    Ok(statement)
+    stack::with_room_for_statement(marks.len(), || {
+        let mut cursor = Cursor::new(sql, marks, sql_mode);
+        let statement = statement(&mut cursor)?;
+        cursor.end()?;
+        Ok(statement)
+    })
 }
 
 fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let unsupported = |what: &str| Err(SqlError::unsupported(what));
     match cursor.word().as_str() {
         "SELECT" | "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "WITH" | "TABLE" | "VALUES" => planned(cursor),
-        "" if cursor.sees_operator("(") => planned(cursor),
+        _ if cursor.sees_operator("(") => planned(cursor),
         "BEGIN" => {
             cursor.skip();
             cursor.takes("WORK");
@@ -53,11 +56,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         "KILL" => kill(cursor),
         "DO" => {
             cursor.skip();
-            let mut exprs = vec![cursor.expr(&[])?];
-            while cursor.takes_operator(",") {
-                exprs.push(cursor.expr(&[])?);
-            }
-            Ok(Statement::Do(exprs))
+            cursor.exprs().map(Statement::Do)
         }
         "CREATE" | "ALTER" | "DROP" | "GRANT" | "REVOKE" | "RENAME" if account::sees(cursor) => account::parse(cursor),
         "CREATE" | "ALTER" | "DROP" | "TRUNCATE" => schema::parse(cursor),
@@ -90,11 +89,26 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     }
 }
 
-/// SELECT and DML go to the parser library.
+/// Queries and changes of rows: what is planned.
 fn planned(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
-    let marks = &cursor.marks[cursor.at..];
-    cursor.at = cursor.marks.len();
-    front::parse_statement(cursor.sql, marks, cursor.sql_mode)
+    let changes = |cursor: &mut Cursor<'_>, with| match cursor.keyword().as_str() {
+        "UPDATE" => cursor.update(with),
+        _ => cursor.delete(with),
+    };
+    match cursor.keyword().as_str() {
+        "INSERT" => cursor.insert(),
+        "REPLACE" => cursor.replace(),
+        "UPDATE" | "DELETE" => changes(cursor, None),
+        "WITH" => {
+            let from = cursor.at;
+            let with = cursor.with()?;
+            match cursor.keyword().as_str() {
+                "UPDATE" | "DELETE" => changes(cursor, with),
+                _ => cursor.query_with(with, from).map(|query| Statement::Select(Box::new(query))),
+            }
+        }
+        _ => cursor.query().map(|query| Statement::Select(Box::new(query))),
+    }
 }
 
 fn start(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
@@ -152,7 +166,7 @@ fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         return Err(SqlError::unsupported("EXPLAIN FORMAT"));
     }
     match cursor.word().as_str() {
-        "SELECT" | "INSERT" | "REPLACE" | "UPDATE" | "DELETE" => {
+        "SELECT" | "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "WITH" | "TABLE" | "VALUES" => {
             planned(cursor).map(|statement| Statement::Explain(Box::new(statement)))
         }
         _ => show::describe(cursor),
@@ -167,7 +181,7 @@ fn kill(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         cursor.takes("CONNECTION");
         KillTarget::Connection
     };
-    Ok(Statement::Kill { target, connection: cursor.expr(&[])? })
+    Ok(Statement::Kill { target, connection: cursor.expr()? })
 }
 
 fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
@@ -235,7 +249,7 @@ fn assignment(cursor: &mut Cursor<'_>) -> Result<Assignment, SqlError> {
                 let (scope, name) = system_variable(name)?;
                 Ok(Assignment::System { scope, name, value: set_value(cursor)? })
             }
-            None => Ok(Assignment::User(user_variable(&variable[1..])?, cursor.expr(&[])?)),
+            None => Ok(Assignment::User(user_variable(&variable[1..])?, cursor.expr()?)),
         };
     }
     if cursor.takes("NAMES") {
@@ -256,7 +270,7 @@ fn assignment(cursor: &mut Cursor<'_>) -> Result<Assignment, SqlError> {
     if cursor.takes("TRANSACTION") {
         return transaction(cursor, scope.unwrap_or(VariableScope::Any));
     }
-    let name = cursor.name()?.to_lowercase();
+    let name = cursor.ident()?.to_lowercase();
     if !cursor.takes_operator("=") {
         cursor.expect_operator(":=")?;
     }
@@ -278,7 +292,7 @@ fn set_value(cursor: &mut Cursor<'_>) -> Result<Option<Expr>, SqlError> {
         return Ok(Some(Expr::Literal(Value::text(word))));
     }
     cursor.at = at;
-    cursor.expr(&[]).map(Some)
+    cursor.expr().map(Some)
 }
 
 fn names(cursor: &mut Cursor<'_>) -> Result<Assignment, SqlError> {

@@ -1,10 +1,15 @@
-//! A walk over the lexemes of a statement that our own descent reads.
+//! A walk over the lexemes of a statement.
+//!
+//! Invariants
+//! 1. What recurses, here or over the tree, goes through [`Cursor::nested`]: neither the descent nor the tree is ever
+//!    deeper than [`MAX_DEPTH`], whatever the statement is. 1436 if it would be.
+//! 2. After an error nothing goes on.
 
 use super::fingerprint::Mark;
 use super::lexer::Kind;
-use super::{front, literal, near};
-use crate::ast::{Expr, TableName};
-use crate::error::SqlError;
+use super::{MAX_DEPTH, literal, near, words};
+use crate::ast::{Span, TableName};
+use crate::error::{ER_STACK_OVERRUN_NEED_MORE, SqlError};
 use crate::types::SqlMode;
 use crate::value::Value;
 
@@ -14,19 +19,75 @@ pub(super) struct Cursor<'a> {
     pub(super) marks: &'a [Mark],
     pub(super) sql_mode: SqlMode,
     pub(super) at: usize,
+    /// Levels of the descent above this place.
+    depth: usize,
+    /// Levels of what was read of the present level.
+    height: usize,
+}
+
+/// A word in upper case; empty for what is no word, or longer than any keyword.
+#[derive(Clone, Copy)]
+pub(super) struct Keyword {
+    bytes: [u8; 24],
+    len: usize,
+}
+
+impl Keyword {
+    pub(super) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
+    }
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(sql: &'a [u8], marks: &'a [Mark], sql_mode: SqlMode) -> Cursor<'a> {
-        Cursor { sql, marks, sql_mode, at: 0 }
+        Cursor { sql, marks, sql_mode, at: 0, depth: 0, height: 0 }
     }
 
-    fn bytes(&self, ahead: usize) -> &'a [u8] {
+    pub(super) fn bytes(&self, ahead: usize) -> &'a [u8] {
         self.marks.get(self.at + ahead).map_or(b"", |mark| mark.lexeme.bytes(self.sql))
     }
 
-    fn kind(&self) -> Option<Kind> {
-        self.marks.get(self.at).map(|mark| mark.lexeme.kind)
+    pub(super) fn kind(&self) -> Option<Kind> {
+        self.kind_at(0)
+    }
+
+    pub(super) fn kind_at(&self, ahead: usize) -> Option<Kind> {
+        self.marks.get(self.at + ahead).map(|mark| mark.lexeme.kind)
+    }
+
+    /// Reads what may have more of its kind in it.
+    pub(super) fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Cursor<'a>) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        let siblings = std::mem::take(&mut self.height);
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(too_deep());
+        }
+        let seen = read(self)?;
+        self.depth -= 1;
+        self.height = siblings.max(self.height + 1);
+        if self.height > MAX_DEPTH { Err(too_deep()) } else { Ok(seen) }
+    }
+
+    /// What was read of the present level becomes the operand of something on it.
+    pub(super) fn becomes_operand(&mut self) -> Result<(), SqlError> {
+        self.height += 1;
+        if self.height > MAX_DEPTH { Err(too_deep()) } else { Ok(()) }
+    }
+
+    /// Where the next lexeme begins.
+    pub(super) fn offset(&self) -> usize {
+        self.marks.get(self.at).map_or(self.sql.len(), |mark| mark.lexeme.start)
+    }
+
+    /// From the lexeme `from` to the last one read.
+    pub(super) fn span_since(&self, from: usize) -> Span {
+        match (self.marks.get(from), self.at.checked_sub(1).and_then(|last| self.marks.get(last))) {
+            (Some(first), Some(last)) if from < self.at => Span { start: first.lexeme.start, end: last.lexeme.end },
+            _ => Span { start: self.offset(), end: self.offset() },
+        }
     }
 
     /// Whether everything is read.
@@ -34,10 +95,9 @@ impl<'a> Cursor<'a> {
         self.at >= self.marks.len()
     }
 
-    /// A syntax error at the present place.
+    /// A syntax error at the present place; at a comma, after it, as MySQL's lexer has it.
     pub(super) fn unexpected(&self) -> SqlError {
-        let offset = self.marks.get(self.at).map_or(self.sql.len(), |mark| mark.lexeme.start);
-        near(self.sql, offset)
+        near(self.sql, self.offset() + usize::from(self.sees_operator(",")))
     }
 
     /// Nothing may follow.
@@ -97,7 +157,69 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A name, quoted or not.
+    /// The word `ahead` lexemes further.
+    pub(super) fn keyword_at(&self, ahead: usize) -> Keyword {
+        let mut keyword = Keyword { bytes: [0; 24], len: 0 };
+        if self.kind_at(ahead) == Some(Kind::Word) {
+            let word = self.bytes(ahead);
+            if let Some(room) = keyword.bytes.get_mut(..word.len()) {
+                room.copy_from_slice(word);
+                room.make_ascii_uppercase();
+                keyword.len = word.len();
+            }
+        }
+        keyword
+    }
+
+    /// The next word.
+    pub(super) fn keyword(&self) -> Keyword {
+        self.keyword_at(0)
+    }
+
+    /// Whether a name is next: quoted, or a word that is not reserved.
+    pub(super) fn sees_ident(&self) -> bool {
+        match self.kind() {
+            Some(Kind::QuotedName) => true,
+            Some(Kind::Word) => !words::is_reserved(self.keyword().as_str()),
+            _ => false,
+        }
+    }
+
+    /// A name where reserved words are none.
+    pub(super) fn ident(&mut self) -> Result<String, SqlError> {
+        if self.sees_ident() { self.name() } else { Err(self.unexpected()) }
+    }
+
+    /// A name where reserved words are none, or a string.
+    pub(super) fn ident_or_text(&mut self) -> Result<String, SqlError> {
+        if self.kind() == Some(Kind::Text) { self.text() } else { self.ident() }
+    }
+
+    /// `(ident, ident ...)`
+    pub(super) fn idents(&mut self) -> Result<Vec<String>, SqlError> {
+        self.expect_operator("(")?;
+        let names = self.separated(Cursor::ident)?;
+        self.expect_operator(")")?;
+        Ok(names)
+    }
+
+    /// `[database.]table` where reserved words are no names, but after the point.
+    pub(super) fn table_ident(&mut self) -> Result<TableName, SqlError> {
+        let first = self.ident()?;
+        if self.takes_operator(".") {
+            return Ok(TableName { database: Some(first), table: self.name_after_point()? });
+        }
+        Ok(TableName { database: None, table: first })
+    }
+
+    /// A name after a point: any word is one that follows without a space.
+    pub(super) fn name_after_point(&mut self) -> Result<String, SqlError> {
+        let point = self.at.checked_sub(1).and_then(|at| self.marks.get(at));
+        let follows = point.is_some_and(|point| point.lexeme.end == self.offset());
+        if follows { self.name() } else { self.ident() }
+    }
+
+    /// A name, quoted or not; any word is one.
     pub(super) fn name(&mut self) -> Result<String, SqlError> {
         match self.kind() {
             Some(Kind::Word | Kind::QuotedName) => {
@@ -189,28 +311,16 @@ impl<'a> Cursor<'a> {
         Some(text)
     }
 
-    /// An expression up to a comma outside of parentheses, or one of `ends`, or the end.
-    pub(super) fn expr(&mut self, ends: &[&str]) -> Result<Expr, SqlError> {
-        let start = self.at;
-        let mut depth = 0_usize;
-        while !self.at_end() {
-            if self.kind() == Some(Kind::Operator) {
-                match self.bytes(0) {
-                    b"(" => depth += 1,
-                    b")" if depth == 0 => break,
-                    b")" => depth -= 1,
-                    b"," if depth == 0 => break,
-                    _ => {}
-                }
-            } else if depth == 0 && ends.iter().any(|end| self.sees(end)) {
-                break;
-            }
-            self.at += 1;
+    /// One thing or several, with commas between them.
+    pub(super) fn separated<T>(
+        &mut self,
+        mut read: impl FnMut(&mut Cursor<'a>) -> Result<T, SqlError>,
+    ) -> Result<Vec<T>, SqlError> {
+        let mut all = vec![read(self)?];
+        while self.takes_operator(",") {
+            all.push(read(self)?);
         }
-        if start == self.at {
-            return Err(self.unexpected());
-        }
-        front::parse_expr(self.sql, &self.marks[start..self.at], self.sql_mode)
+        Ok(all)
     }
 
     /// Whether a number is next.
@@ -232,4 +342,8 @@ impl<'a> Cursor<'a> {
             _ => String::new(),
         }
     }
+}
+
+fn too_deep() -> SqlError {
+    SqlError::new(ER_STACK_OVERRUN_NEED_MORE, &[])
 }

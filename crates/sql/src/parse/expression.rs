@@ -1,354 +1,443 @@
-//! From the parser library's expressions to ours.
+//! Expressions: operators by how tightly they bind, from loose to tight as [`Level`] lists them.
+//!
+//! MySQL's grammar is in layers: `expr` (OR to NOT), `bool_pri` (IS and comparisons), `predicate`, `bit_expr`,
+//! `simple_expr`. An operator takes an operand of a looser layer only in parentheses, on both sides: `2 IN (2) + 1` and
+//! `1 = NOT 2` are syntax errors. Comparisons are looser than predicates: `a = b LIKE c` is `a = (b LIKE c)`. Chains of
+//! IS and of predicates go to the left, which MariaDB reads and MySQL does not.
 
-use sqlparser::ast as sql;
-
-use crate::ast::{ColumnName, Expr};
+use super::cursor::Cursor;
+use super::lexer::Kind;
+use crate::ast::Expr;
 use crate::collation::Collation;
-use crate::error::{ER_UNKNOWN_CHARACTER_SET, SqlError};
-use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, Param, ParamKind, UnaryOp, VariableScope};
+use crate::error::{ER_WRONG_ARGUMENTS, SqlError};
+use crate::expr::{ArithmeticOp, CompareOp, IntervalUnit, UnaryOp};
+use crate::types::SqlMode;
 use crate::value::Value;
 
-use super::front::{NOT_REGEXP, REGEXP, nonsense, too_deep};
-use super::literal;
-
-fn unsupported<T>(what: &str) -> Result<T, SqlError> {
-    Err(SqlError::unsupported(what))
+/// How tightly an operator binds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Or,
+    Xor,
+    And,
+    Not,
+    /// Comparisons and IS.
+    Compare,
+    /// LIKE, IN, BETWEEN and the like.
+    Predicate,
+    BitOr,
+    BitAnd,
+    Shift,
+    Sum,
+    Product,
+    BitXor,
+    /// `||` where it concatenates.
+    Concat,
+    /// `-x` and the like.
+    Prefix,
+    Collate,
+    /// An operand.
+    Primary,
 }
 
-/// Levels of one expression; a chain of AND or OR is one level.
-pub(crate) const MAX_DEPTH: usize = 200;
-
-pub(super) fn convert(expr: sql::Expr) -> Result<Expr, SqlError> {
-    at_depth(expr, 0)
+/// What follows an operand.
+#[derive(Clone, Copy)]
+enum Infix {
+    Or,
+    And,
+    Xor,
+    Is,
+    Compare(CompareOp),
+    /// A predicate, whether NOT stands before it.
+    Like(bool),
+    Regexp(bool),
+    In(bool),
+    Between(bool),
+    SoundsLike,
+    MemberOf,
+    Arithmetic(ArithmeticOp),
+    Concat,
+    Collate,
 }
 
-fn boxed(expr: sql::Expr, depth: usize) -> Result<Box<Expr>, SqlError> {
-    at_depth(expr, depth).map(Box::new)
-}
-
-fn list(exprs: Vec<sql::Expr>, depth: usize) -> Result<Vec<Expr>, SqlError> {
-    exprs.into_iter().map(|expr| at_depth(expr, depth)).collect()
-}
-
-fn at_depth(expr: sql::Expr, depth: usize) -> Result<Expr, SqlError> {
-    if depth > MAX_DEPTH {
-        return Err(too_deep());
+impl Cursor<'_> {
+    /// `expr`
+    pub(super) fn expr(&mut self) -> Result<Expr, SqlError> {
+        self.subexpr(Level::Or)
     }
-    let depth = depth + 1;
-    Ok(match expr {
-        sql::Expr::Identifier(ident) => identifier(ident)?,
-        sql::Expr::CompoundIdentifier(parts) => Expr::Column(column_name(parts)?),
-        sql::Expr::Value(value) => constant(value.value)?,
-        sql::Expr::Nested(inner) => at_depth(*inner, depth)?,
-        sql::Expr::IsNull(operand) => Expr::IsNull { operand: boxed(*operand, depth)?, negated: false },
-        sql::Expr::IsNotNull(operand) => Expr::IsNull { operand: boxed(*operand, depth)?, negated: true },
-        sql::Expr::IsUnknown(operand) => Expr::IsNull { operand: boxed(*operand, depth)?, negated: false },
-        sql::Expr::IsNotUnknown(operand) => Expr::IsNull { operand: boxed(*operand, depth)?, negated: true },
-        sql::Expr::IsTrue(operand) => truth(*operand, true, false, depth)?,
-        sql::Expr::IsNotTrue(operand) => truth(*operand, true, true, depth)?,
-        sql::Expr::IsFalse(operand) => truth(*operand, false, false, depth)?,
-        sql::Expr::IsNotFalse(operand) => truth(*operand, false, true, depth)?,
-        sql::Expr::InList { expr, list: items, negated } => {
-            Expr::In { operand: boxed(*expr, depth)?, list: list(items, depth)?, negated }
+
+    pub(super) fn boxed_expr(&mut self) -> Result<Box<Expr>, SqlError> {
+        self.expr().map(Box::new)
+    }
+
+    /// `expr [, expr] ...`
+    pub(super) fn exprs(&mut self) -> Result<Vec<Expr>, SqlError> {
+        self.separated(Cursor::expr)
+    }
+
+    /// An expression whose operators bind at least as tightly as `least`.
+    pub(super) fn subexpr(&mut self, least: Level) -> Result<Expr, SqlError> {
+        self.nested(|cursor| {
+            let (left, level) = cursor.prefixed(least)?;
+            cursor.continued(left, level, least)
+        })
+    }
+
+    fn boxed(&mut self, least: Level) -> Result<Box<Expr>, SqlError> {
+        self.subexpr(least).map(Box::new)
+    }
+
+    /// `{NOT | ! | - | + | ~ | BINARY} operand`, or an operand, and how tightly it holds together.
+    fn prefixed(&mut self, least: Level) -> Result<(Expr, Level), SqlError> {
+        match self.kind() {
+            Some(Kind::Operator) => match self.bytes(0) {
+                b"-" => return self.negated(),
+                b"+" => {
+                    self.skip();
+                    return Ok((self.subexpr(Level::Prefix)?, Level::Prefix));
+                }
+                b"~" => {
+                    self.skip();
+                    return Ok((Expr::Unary(UnaryOp::BitNot, self.boxed(Level::Prefix)?), Level::Prefix));
+                }
+                b"!" => {
+                    self.skip();
+                    return Ok((Expr::Not(self.boxed(Level::Prefix)?), Level::Prefix));
+                }
+                _ => {}
+            },
+            Some(Kind::Word) => match self.keyword().as_str() {
+                "NOT" => {
+                    let high = self.sql_mode.contains(SqlMode::HIGH_NOT_PRECEDENCE);
+                    let level = if high { Level::Prefix } else { Level::Not };
+                    if least > level {
+                        return Err(self.unexpected());
+                    }
+                    self.skip();
+                    return Ok((Expr::Not(self.boxed(level)?), level));
+                }
+                "BINARY" => {
+                    self.skip();
+                    let bytes = crate::expr::CastType::Binary { bytes: None };
+                    return Ok((Expr::Cast(self.boxed(Level::Prefix)?, bytes), Level::Prefix));
+                }
+                "INTERVAL" => return self.interval_first(),
+                _ => {}
+            },
+            _ => {}
         }
-        sql::Expr::Between { expr, negated, low, high } => Expr::Between {
-            operand: boxed(*expr, depth)?,
-            low: boxed(*low, depth)?,
-            high: boxed(*high, depth)?,
-            negated,
-        },
-        sql::Expr::Like { negated, any: false, expr, pattern, escape_char } => Expr::Like {
-            operand: boxed(*expr, depth)?,
-            pattern: boxed(*pattern, depth)?,
-            escape: escape(escape_char)?,
-            negated,
-        },
-        sql::Expr::BinaryOp { left, op, right } => binary(*left, op, *right, depth)?,
-        sql::Expr::UnaryOp { op, expr } => unary(op, *expr, depth)?,
-        sql::Expr::Case { operand, conditions, else_result, .. } => Expr::Case {
-            operand: operand.map(|operand| boxed(*operand, depth)).transpose()?,
-            branches: conditions
-                .into_iter()
-                .map(|when| Ok((at_depth(when.condition, depth)?, at_depth(when.result, depth)?)))
-                .collect::<Result<_, SqlError>>()?,
-            otherwise: else_result.map(|otherwise| boxed(*otherwise, depth)).transpose()?,
-        },
-        sql::Expr::Cast { kind: sql::CastKind::Cast, expr, data_type, format: None } => {
-            Expr::Cast(boxed(*expr, depth)?, cast_type(data_type)?)
+        Ok((self.primary()?, Level::Primary))
+    }
+
+    /// `- simple_expr`; a number takes its sign: the least integer has no positive counterpart.
+    fn negated(&mut self) -> Result<(Expr, Level), SqlError> {
+        self.skip();
+        if self.sees_number() {
+            let number = self.number(true)?;
+            return Ok((Expr::Literal(number), Level::Primary));
         }
-        sql::Expr::Convert { expr, data_type: Some(data_type), charset: None, .. } => {
-            Expr::Cast(boxed(*expr, depth)?, cast_type(data_type)?)
+        Ok((Expr::Unary(UnaryOp::Negate, self.boxed(Level::Prefix)?), Level::Prefix))
+    }
+
+    /// What operators that bind at least as tightly as `least` make of an operand that holds together like `level`.
+    pub(super) fn continued(&mut self, mut left: Expr, mut level: Level, least: Level) -> Result<Expr, SqlError> {
+        while let Some((infix, binds)) = self.infix() {
+            if binds < least || binds > level {
+                break;
+            }
+            self.becomes_operand()?;
+            left = self.operation(left, infix)?;
+            level = binds;
         }
-        sql::Expr::Convert { expr, data_type: None, charset: Some(charset), .. } => {
-            let charset = charset.to_string();
-            let Some(collation) = Collation::of_charset(&charset) else {
-                return Err(SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[&charset]));
-            };
-            let target = match collation {
-                Collation::Binary => CastType::Binary { bytes: None },
-                collation => CastType::Char { chars: None, collation },
-            };
-            Expr::Cast(boxed(*expr, depth)?, target)
+        // NOT after an operand begins a predicate, and nothing else.
+        if least <= Level::Predicate && level > Level::Predicate && self.infix().is_none() && self.takes("NOT") {
+            return Err(self.unexpected());
         }
-        sql::Expr::TypedString(sql::TypedString { data_type, value, .. }) => typed(data_type, constant(value.value)?)?,
-        sql::Expr::Collate { expr, collation } => {
-            let name = collation.to_string();
-            let collation = Collation::named(name.trim_matches(['`', '\'', '"']))?;
-            Expr::Collate(boxed(*expr, depth)?, collation)
+        Ok(left)
+    }
+
+    /// The infix operator that is next.
+    fn infix(&self) -> Option<(Infix, Level)> {
+        match self.kind()? {
+            Kind::Operator => self.infix_operator(),
+            Kind::Word => self.infix_word(),
+            _ => None,
         }
-        sql::Expr::Extract { field, expr, .. } => Expr::Extract(unit(&field)?, boxed(*expr, depth)?),
-        sql::Expr::Ceil { expr, .. } => call("CEIL", vec![at_depth(*expr, depth)?]),
-        sql::Expr::Floor { expr, .. } => call("FLOOR", vec![at_depth(*expr, depth)?]),
-        sql::Expr::Position { expr, r#in } => call("LOCATE", list(vec![*expr, *r#in], depth)?),
-        sql::Expr::Substring { expr, substring_from, substring_for, .. } => {
-            let args = std::iter::once(expr).chain(substring_from).chain(substring_for);
-            call("SUBSTRING", list(args.map(|arg| *arg).collect(), depth)?)
+    }
+
+    fn infix_operator(&self) -> Option<(Infix, Level)> {
+        let compare = |op| Some((Infix::Compare(op), Level::Compare));
+        let arithmetic = |op, level| Some((Infix::Arithmetic(op), level));
+        match self.bytes(0) {
+            b"=" => compare(CompareOp::Equal),
+            b"<>" | b"!=" => compare(CompareOp::NotEqual),
+            b"<" => compare(CompareOp::Less),
+            b"<=" => compare(CompareOp::LessOrEqual),
+            b">" => compare(CompareOp::Greater),
+            b">=" => compare(CompareOp::GreaterOrEqual),
+            b"<=>" => compare(CompareOp::NullSafeEqual),
+            b"+" => arithmetic(ArithmeticOp::Add, Level::Sum),
+            b"-" => arithmetic(ArithmeticOp::Subtract, Level::Sum),
+            b"*" => arithmetic(ArithmeticOp::Multiply, Level::Product),
+            b"/" => arithmetic(ArithmeticOp::Divide, Level::Product),
+            b"%" => arithmetic(ArithmeticOp::Modulo, Level::Product),
+            b"|" => arithmetic(ArithmeticOp::BitOr, Level::BitOr),
+            b"&" => arithmetic(ArithmeticOp::BitAnd, Level::BitAnd),
+            b"^" => arithmetic(ArithmeticOp::BitXor, Level::BitXor),
+            b"<<" => arithmetic(ArithmeticOp::ShiftLeft, Level::Shift),
+            b">>" => arithmetic(ArithmeticOp::ShiftRight, Level::Shift),
+            b"&&" => Some((Infix::And, Level::And)),
+            b"||" if self.sql_mode.contains(SqlMode::PIPES_AS_CONCAT) => Some((Infix::Concat, Level::Concat)),
+            b"||" => Some((Infix::Or, Level::Or)),
+            _ => None,
         }
-        sql::Expr::Trim { trim_where, trim_what, expr, trim_characters: None } => {
-            let text = at_depth(*expr, depth)?;
-            let name = match trim_where {
-                Some(sql::TrimWhereField::Leading) => "TRIM_LEADING",
-                Some(sql::TrimWhereField::Trailing) => "TRIM_TRAILING",
-                Some(sql::TrimWhereField::Both) | None => "TRIM_BOTH",
-            };
-            // Without anything to compare with, its collation need not be settled.
-            let what = trim_what.map(|what| at_depth(*what, depth)).transpose()?;
-            call(name, [Some(text), what].into_iter().flatten().collect())
+    }
+
+    fn infix_word(&self) -> Option<(Infix, Level)> {
+        let (keyword, after);
+        keyword = self.keyword();
+        let (negated, word) = match keyword.as_str() {
+            "NOT" => {
+                after = self.keyword_at(1);
+                (true, after.as_str())
+            }
+            word => (false, word),
+        };
+        let predicate = |infix| Some((infix, Level::Predicate));
+        match word {
+            "LIKE" => predicate(Infix::Like(negated)),
+            "IN" => predicate(Infix::In(negated)),
+            "BETWEEN" => predicate(Infix::Between(negated)),
+            "REGEXP" | "RLIKE" => predicate(Infix::Regexp(negated)),
+            _ if negated => None,
+            "AND" => Some((Infix::And, Level::And)),
+            "OR" => Some((Infix::Or, Level::Or)),
+            "XOR" => Some((Infix::Xor, Level::Xor)),
+            "IS" => Some((Infix::Is, Level::Compare)),
+            "DIV" => Some((Infix::Arithmetic(ArithmeticOp::IntDivide), Level::Product)),
+            "MOD" => Some((Infix::Arithmetic(ArithmeticOp::Modulo), Level::Product)),
+            "COLLATE" => Some((Infix::Collate, Level::Collate)),
+            "SOUNDS" if self.sees_at(1, "LIKE") => predicate(Infix::SoundsLike),
+            "MEMBER" if self.sees_at(1, "OF") || self.bytes(1) == b"(" => predicate(Infix::MemberOf),
+            _ => None,
         }
-        sql::Expr::Function(function) => self::function(function, depth)?,
-        sql::Expr::Interval(_) => return Err(nonsense("INTERVAL")),
-        sql::Expr::Subquery(_) | sql::Expr::InSubquery { .. } | sql::Expr::Exists { .. } => {
-            return unsupported("subqueries");
+    }
+
+    /// Reads an infix operator and what follows it.
+    fn operation(&mut self, left: Expr, infix: Infix) -> Result<Expr, SqlError> {
+        if let Infix::Like(true) | Infix::Regexp(true) | Infix::In(true) | Infix::Between(true) = infix {
+            self.skip();
         }
-        sql::Expr::AnyOp { .. } | sql::Expr::AllOp { .. } => return unsupported("subqueries"),
-        sql::Expr::Tuple(_) => return unsupported("row expressions"),
-        sql::Expr::MatchAgainst { .. } => return unsupported("MATCH ... AGAINST"),
-        sql::Expr::MemberOf(_) => return unsupported("MEMBER OF"),
-        other => return unsupported(&format!("the expression {other}")),
-    })
+        match infix {
+            Infix::And => return self.chain(left, Infix::And, Level::And, Level::Not).map(Expr::And),
+            Infix::Or => return self.chain(left, Infix::Or, Level::Or, Level::Xor).map(Expr::Or),
+            _ => {}
+        }
+        self.skip();
+        match infix {
+            Infix::And | Infix::Or => unreachable!("chains are read above"),
+            Infix::Xor => Ok(Expr::Xor(Box::new(left), self.boxed(Level::And)?)),
+            Infix::Is => self.is(left),
+            Infix::Compare(op) => self.comparison(left, op),
+            Infix::Like(negated) => self.like(left, negated),
+            Infix::Regexp(negated) => {
+                let matches = call("REGEXP_LIKE", vec![left, self.subexpr(Level::BitOr)?]);
+                Ok(if negated { Expr::Not(Box::new(matches)) } else { matches })
+            }
+            Infix::In(negated) => self.in_list(left, negated),
+            Infix::Between(negated) => self.between(left, negated),
+            Infix::SoundsLike => {
+                self.expect("LIKE")?;
+                let right = call("SOUNDEX", vec![self.subexpr(Level::BitOr)?]);
+                Ok(Expr::Compare(CompareOp::Equal, Box::new(call("SOUNDEX", vec![left])), Box::new(right)))
+            }
+            Infix::MemberOf => {
+                self.takes("OF");
+                self.expect_operator("(")?;
+                let array = self.boxed(Level::Prefix)?;
+                self.expect_operator(")")?;
+                Ok(Expr::MemberOf(Box::new(left), array))
+            }
+            Infix::Arithmetic(op) => self.arithmetic(left, op),
+            Infix::Concat => Ok(call("CONCAT", vec![left, self.subexpr(Level::Prefix)?])),
+            Infix::Collate => {
+                let collation = self.collation()?;
+                Ok(Expr::Collate(Box::new(left), collation))
+            }
+        }
+    }
+
+    /// `expr {AND | OR} expr ...`: one level, however many.
+    fn chain(&mut self, left: Expr, link: Infix, binds: Level, operand: Level) -> Result<Vec<Expr>, SqlError> {
+        let mut parts = vec![left];
+        while self.infix().is_some_and(|(infix, level)| level == binds && same(infix, link)) {
+            self.skip();
+            parts.push(self.subexpr(operand)?);
+        }
+        Ok(parts)
+    }
+
+    /// `bool_pri IS [NOT] {NULL | TRUE | FALSE | UNKNOWN}`
+    fn is(&mut self, left: Expr) -> Result<Expr, SqlError> {
+        let negated = self.takes("NOT");
+        let operand = Box::new(left);
+        let test = match self.keyword().as_str() {
+            "NULL" | "UNKNOWN" => Expr::IsNull { operand, negated },
+            "TRUE" => Expr::IsTruth { operand, truth: true, negated },
+            "FALSE" => Expr::IsTruth { operand, truth: false, negated },
+            _ => return Err(self.unexpected()),
+        };
+        self.skip();
+        Ok(test)
+    }
+
+    /// `bool_pri comp_op predicate`, `bool_pri comp_op {ALL | ANY | SOME} (subquery)`
+    fn comparison(&mut self, left: Expr, op: CompareOp) -> Result<Expr, SqlError> {
+        let all = match self.keyword().as_str() {
+            "ALL" => Some(true),
+            "ANY" | "SOME" if self.bytes(1) == b"(" => Some(false),
+            _ => None,
+        };
+        let Some(all) = all.filter(|_| op != CompareOp::NullSafeEqual) else {
+            return Ok(Expr::Compare(op, Box::new(left), self.boxed(Level::Predicate)?));
+        };
+        self.skip();
+        let query = self.subquery()?;
+        Ok(Expr::Quantified { op, operand: Box::new(left), all, query: Box::new(query) })
+    }
+
+    /// `bit_expr [NOT] LIKE simple_expr [ESCAPE simple_expr]`
+    fn like(&mut self, left: Expr, negated: bool) -> Result<Expr, SqlError> {
+        let pattern = self.boxed(Level::BitOr)?;
+        let escape = if self.takes("ESCAPE") {
+            match self.subexpr(Level::BitOr)? {
+                Expr::Literal(Value::Text(text)) if text.chars().count() <= 1 => text.chars().next(),
+                _ => return Err(SqlError::new(ER_WRONG_ARGUMENTS, &[&"ESCAPE"])),
+            }
+        } else {
+            Some('\\')
+        };
+        Ok(Expr::Like { operand: Box::new(left), pattern, escape, negated })
+    }
+
+    /// `bit_expr [NOT] IN {(subquery) | (expr [, expr] ...)}`
+    fn in_list(&mut self, left: Expr, negated: bool) -> Result<Expr, SqlError> {
+        let operand = Box::new(left);
+        if self.sees_subquery(0) {
+            let query = Box::new(self.subquery()?);
+            return Ok(Expr::InQuery { operand, query, negated });
+        }
+        self.expect_operator("(")?;
+        let mut list = self.exprs()?;
+        // `IN ((SELECT ...))`: more parentheses make no row of it. `IN ((SELECT ...) UNION ...)` is one query as well.
+        if let [Expr::Subquery(_)] = list.as_slice()
+            && let Some(Expr::Subquery(query)) = list.pop()
+        {
+            let query = self.rest_of_query(*query)?;
+            self.expect_operator(")")?;
+            return Ok(Expr::InQuery { operand, query: Box::new(query), negated });
+        }
+        self.expect_operator(")")?;
+        Ok(Expr::In { operand, list, negated })
+    }
+
+    /// `bit_expr [NOT] BETWEEN bit_expr AND predicate`
+    fn between(&mut self, left: Expr, negated: bool) -> Result<Expr, SqlError> {
+        let low = self.boxed(Level::BitOr)?;
+        self.expect("AND")?;
+        let high = self.boxed(Level::Predicate)?;
+        Ok(Expr::Between { operand: Box::new(left), low, high, negated })
+    }
+
+    /// `bit_expr op bit_expr`, `bit_expr {+ | -} INTERVAL expr unit`
+    fn arithmetic(&mut self, left: Expr, op: ArithmeticOp) -> Result<Expr, SqlError> {
+        let tighter = match op {
+            ArithmeticOp::BitOr => Level::BitAnd,
+            ArithmeticOp::BitAnd => Level::Shift,
+            ArithmeticOp::ShiftLeft | ArithmeticOp::ShiftRight => Level::Sum,
+            ArithmeticOp::Add | ArithmeticOp::Subtract => Level::Product,
+            ArithmeticOp::BitXor => Level::Concat,
+            _ => Level::BitXor,
+        };
+        if tighter == Level::Product && self.takes("INTERVAL") {
+            let operand = self.nested(|cursor| {
+                Ok(match cursor.interval()? {
+                    Interval::Call(call) => Err(cursor.continued(call, Level::Primary, Level::Product)?),
+                    Interval::Amount(amount, unit) => Ok((amount, unit)),
+                })
+            })?;
+            return Ok(match operand {
+                Err(right) => Expr::Arithmetic(op, Box::new(left), Box::new(right)),
+                Ok((amount, unit)) => Expr::DateAdd {
+                    date: Box::new(left),
+                    amount: Box::new(amount),
+                    unit,
+                    negated: op == ArithmeticOp::Subtract,
+                },
+            });
+        }
+        Ok(Expr::Arithmetic(op, Box::new(left), self.boxed(tighter)?))
+    }
+
+    /// `INTERVAL expr unit + expr`, whose second operand takes all up to comparisons, or `INTERVAL(expr, expr ...)`
+    fn interval_first(&mut self) -> Result<(Expr, Level), SqlError> {
+        self.expect("INTERVAL")?;
+        match self.interval()? {
+            Interval::Call(call) => Ok((call, Level::Primary)),
+            Interval::Amount(amount, unit) => {
+                self.expect_operator("+")?;
+                let date = self.boxed(Level::Compare)?;
+                Ok((Expr::DateAdd { date, amount: Box::new(amount), unit, negated: false }, Level::Primary))
+            }
+        }
+    }
+
+    /// What follows INTERVAL. Read once: what the parenthesis is shows after its first element.
+    pub(super) fn interval(&mut self) -> Result<Interval, SqlError> {
+        let amount = if self.sees_operator("(") {
+            match self.parenthesised()? {
+                Expr::Row(args) => return Ok(Interval::Call(call("INTERVAL", args))),
+                amount => self.continued(amount, Level::Primary, Level::Or)?,
+            }
+        } else {
+            self.expr()?
+        };
+        Ok(Interval::Amount(amount, self.unit()?))
+    }
+
+    /// `collation_name`
+    fn collation(&mut self) -> Result<Collation, SqlError> {
+        // `binary` is a keyword and a collation.
+        let name = if self.sees("BINARY") { self.name()? } else { self.ident_or_text()? };
+        Collation::named(&name)
+    }
+
+    /// A unit of time.
+    pub(super) fn unit(&mut self) -> Result<IntervalUnit, SqlError> {
+        let unit = unit_named(self.keyword().as_str()).ok_or_else(|| self.unexpected())?;
+        self.skip();
+        Ok(unit)
+    }
 }
 
-fn call(name: &str, args: Vec<Expr>) -> Expr {
+/// What INTERVAL begins.
+pub(super) enum Interval {
+    /// The function.
+    Call(Expr),
+    /// So many units.
+    Amount(Expr, IntervalUnit),
+}
+
+fn same(infix: Infix, link: Infix) -> bool {
+    matches!((infix, link), (Infix::And, Infix::And) | (Infix::Or, Infix::Or))
+}
+
+pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
     Expr::Call { name: name.to_owned(), args, distinct: false }
 }
 
-fn truth(operand: sql::Expr, truth: bool, negated: bool, depth: usize) -> Result<Expr, SqlError> {
-    Ok(Expr::IsTruth { operand: boxed(operand, depth)?, truth, negated })
-}
-
-fn escape(escape: Option<Box<sql::Expr>>) -> Result<Option<char>, SqlError> {
-    let Some(escape) = escape else { return Ok(Some('\\')) };
-    match convert(*escape)? {
-        Expr::Literal(Value::Text(text)) if text.chars().count() <= 1 => Ok(text.chars().next()),
-        _ => Err(SqlError::new(crate::error::ER_WRONG_ARGUMENTS, &[&"ESCAPE"])),
-    }
-}
-
-fn identifier(ident: sql::Ident) -> Result<Expr, SqlError> {
-    if ident.quote_style.is_some() {
-        return Ok(Expr::Column(ColumnName { database: None, table: None, column: ident.value }));
-    }
-    if let Some(name) = ident.value.strip_prefix("@@") {
-        let (scope, name) = system_variable(name)?;
-        return Ok(Expr::SystemVariable(scope, name, None));
-    }
-    if let Some(name) = ident.value.strip_prefix('@') {
-        return Ok(Expr::UserVariable(user_variable(name)?, None));
-    }
-    if ident.value.eq_ignore_ascii_case("DEFAULT") {
-        return Ok(Expr::Default(None));
-    }
-    Ok(Expr::Column(ColumnName { database: None, table: None, column: ident.value }))
-}
-
-/// Scope and lower-case name of `@@...`, given without the at signs.
-pub(super) fn system_variable(text: &str) -> Result<(VariableScope, String), SqlError> {
-    let parts: Vec<String> =
-        text.split('.').map(|part| literal::name(part.as_bytes())).collect::<Result<_, SqlError>>()?;
-    let (scope, name) = match parts.as_slice() {
-        [name] => (VariableScope::Any, name),
-        [scope, name] if scope.eq_ignore_ascii_case("GLOBAL") => (VariableScope::Global, name),
-        [scope, name] if scope.eq_ignore_ascii_case("SESSION") || scope.eq_ignore_ascii_case("LOCAL") => {
-            (VariableScope::Session, name)
-        }
-        _ => return Err(nonsense(text)),
-    };
-    Ok((scope, name.to_lowercase()))
-}
-
-/// Lower-case name of `@...`, given without the at sign.
-pub(super) fn user_variable(text: &str) -> Result<String, SqlError> {
-    let name = literal::name(text.as_bytes())?;
-    if name.is_empty() {
-        return Err(nonsense("@"));
-    }
-    Ok(name.to_lowercase())
-}
-
-pub(super) fn column_name(parts: Vec<sql::Ident>) -> Result<ColumnName, SqlError> {
-    let mut names = parts.into_iter().map(|part| part.value).rev();
-    match (names.next(), names.next(), names.next(), names.next()) {
-        (Some(column), table, database, None) => Ok(ColumnName { database, table, column }),
-        _ => unsupported("names of this many parts"),
-    }
-}
-
-pub(super) fn object_idents(name: sql::ObjectName) -> Result<Vec<sql::Ident>, SqlError> {
-    name.0
-        .into_iter()
-        .map(|part| match part {
-            sql::ObjectNamePart::Identifier(ident) => Ok(ident),
-            sql::ObjectNamePart::Function(_) => Err(nonsense("(")),
-        })
-        .collect()
-}
-
-/// A variable with the letter of its kind before its name.
-fn variable(text: &str) -> Result<Expr, SqlError> {
-    let kind = text.bytes().next().and_then(ParamKind::from_letter);
-    let name = text.get(1..).unwrap_or_default();
-    Ok(match identifier(sql::Ident::new(name))? {
-        Expr::UserVariable(name, _) => Expr::UserVariable(name, kind),
-        Expr::SystemVariable(scope, name, _) => Expr::SystemVariable(scope, name, kind),
-        _ => return Err(nonsense(name)),
-    })
-}
-
-fn constant(value: sql::Value) -> Result<Expr, SqlError> {
-    Ok(match value {
-        sql::Value::Placeholder(text) if text.contains('@') => variable(&text)?,
-        sql::Value::Placeholder(text) => Expr::Param(Param::from_placeholder(&text).ok_or_else(|| nonsense(&text))?),
-        sql::Value::Number(digits, _) => Expr::Literal(literal::number(digits.as_bytes(), false)?),
-        sql::Value::SingleQuotedString(text) => Expr::Literal(Value::text(text)),
-        sql::Value::HexStringLiteral(digits) => Expr::Literal(literal::bytes(format!("0x{digits}").as_bytes())?),
-        sql::Value::SingleQuotedByteStringLiteral(digits) => {
-            Expr::Literal(match literal::bytes(format!("0x{digits}").as_bytes())? {
-                Value::Hex(bytes) => Value::Bytes(bytes),
-                other => other,
-            })
-        }
-        sql::Value::Boolean(truth) => Expr::Literal(Value::bool(truth)),
-        sql::Value::Null => Expr::Literal(Value::Null),
-        other => return Err(nonsense(&other.to_string())),
-    })
-}
-
-/// `DATE '...'` and the like.
-fn typed(data_type: sql::DataType, text: Expr) -> Result<Expr, SqlError> {
-    use sql::DataType as Type;
-    let Expr::Literal(Value::Text(text)) = text else { return Err(nonsense("'")) };
-    let literal = match data_type {
-        Type::Date => literal::date(&text)?,
-        Type::Time(..) => literal::time(&text)?,
-        Type::Timestamp(..) | Type::Datetime(_) => match literal::timestamp(&text)? {
-            (value, false) => value,
-            // Which time this is depends on the session's zone.
-            (value, true) => {
-                let fsp = if let Value::DateTime(value) = value { value.fsp() } else { 0 };
-                return Ok(Expr::Cast(Box::new(Expr::Literal(Value::Text(text))), CastType::DateTime { fsp }));
-            }
-        },
-        other => return unsupported(&format!("literals of type {other}")),
-    };
-    Ok(Expr::Literal(literal))
-}
-
-fn unary(op: sql::UnaryOperator, operand: sql::Expr, depth: usize) -> Result<Expr, SqlError> {
-    if let (sql::UnaryOperator::Minus, sql::Expr::Value(value)) = (&op, &operand)
-        && let sql::Value::Number(digits, _) = &value.value
-    {
-        return Ok(Expr::Literal(literal::number(digits.as_bytes(), true)?));
-    }
-    let operand = boxed(operand, depth)?;
-    Ok(match op {
-        sql::UnaryOperator::Plus => *operand,
-        sql::UnaryOperator::Minus => Expr::Unary(UnaryOp::Negate, operand),
-        sql::UnaryOperator::BitwiseNot => Expr::Unary(UnaryOp::BitNot, operand),
-        sql::UnaryOperator::Not | sql::UnaryOperator::BangNot => Expr::Not(operand),
-        other => return Err(nonsense(&other.to_string())),
-    })
-}
-
-fn binary(left: sql::Expr, op: sql::BinaryOperator, right: sql::Expr, depth: usize) -> Result<Expr, SqlError> {
-    use sql::BinaryOperator as Op;
-    match op {
-        Op::And => return chain(left, Op::And, right, depth).map(Expr::And),
-        Op::Or => return chain(left, Op::Or, right, depth).map(Expr::Or),
-        Op::Assignment => {
-            let Expr::UserVariable(name, _) = at_depth(left, depth)? else { return Err(nonsense(":=")) };
-            return Ok(Expr::AssignUserVariable(name, boxed(right, depth)?));
-        }
-        Op::Plus | Op::Minus if matches!(right, sql::Expr::Interval(_)) => {
-            return interval(left, right, op == Op::Minus, depth);
-        }
-        Op::Plus if matches!(left, sql::Expr::Interval(_)) => return interval(right, left, false, depth),
-        _ => {}
-    }
-    let (left, right) = (boxed(left, depth)?, boxed(right, depth)?);
-    let compare = |op, left, right| Ok(Expr::Compare(op, left, right));
-    let arithmetic = |op, left, right| Ok(Expr::Arithmetic(op, left, right));
-    match op {
-        Op::Eq => compare(CompareOp::Equal, left, right),
-        Op::NotEq => compare(CompareOp::NotEqual, left, right),
-        Op::Lt => compare(CompareOp::Less, left, right),
-        Op::LtEq => compare(CompareOp::LessOrEqual, left, right),
-        Op::Gt => compare(CompareOp::Greater, left, right),
-        Op::GtEq => compare(CompareOp::GreaterOrEqual, left, right),
-        Op::Spaceship => compare(CompareOp::NullSafeEqual, left, right),
-        Op::Plus => arithmetic(ArithmeticOp::Add, left, right),
-        Op::Minus => arithmetic(ArithmeticOp::Subtract, left, right),
-        Op::Multiply => arithmetic(ArithmeticOp::Multiply, left, right),
-        Op::Divide => arithmetic(ArithmeticOp::Divide, left, right),
-        Op::MyIntegerDivide => arithmetic(ArithmeticOp::IntDivide, left, right),
-        Op::Modulo => arithmetic(ArithmeticOp::Modulo, left, right),
-        Op::BitwiseAnd => arithmetic(ArithmeticOp::BitAnd, left, right),
-        Op::BitwiseOr => arithmetic(ArithmeticOp::BitOr, left, right),
-        Op::BitwiseXor => arithmetic(ArithmeticOp::BitXor, left, right),
-        Op::PGBitwiseShiftLeft => arithmetic(ArithmeticOp::ShiftLeft, left, right),
-        Op::PGBitwiseShiftRight => arithmetic(ArithmeticOp::ShiftRight, left, right),
-        Op::Xor => Ok(Expr::Xor(left, right)),
-        Op::StringConcat => Ok(call("CONCAT", vec![*left, *right])),
-        Op::Custom(name) if name == REGEXP => Ok(call("REGEXP_LIKE", vec![*left, *right])),
-        Op::Custom(name) if name == NOT_REGEXP => Ok(Expr::Not(Box::new(call("REGEXP_LIKE", vec![*left, *right])))),
-        other => unsupported(&format!("the operator {other}")),
-    }
-}
-
-/// The links of `a AND b AND c`, which the library nests to the left.
-fn chain(mut left: sql::Expr, op: sql::BinaryOperator, right: sql::Expr, depth: usize) -> Result<Vec<Expr>, SqlError> {
-    let mut links = vec![at_depth(right, depth)?];
-    loop {
-        match left {
-            sql::Expr::BinaryOp { left: below, op: same, right } if same == op => {
-                links.push(at_depth(*right, depth)?);
-                left = *below;
-            }
-            last => {
-                links.push(at_depth(last, depth)?);
-                links.reverse();
-                return Ok(links);
-            }
-        }
-    }
-}
-
-fn interval(date: sql::Expr, interval: sql::Expr, negated: bool, depth: usize) -> Result<Expr, SqlError> {
-    let sql::Expr::Interval(interval) = interval else { return Err(nonsense("INTERVAL")) };
-    let field = interval.leading_field.ok_or_else(|| nonsense("INTERVAL"))?;
-    Ok(Expr::DateAdd {
-        date: boxed(date, depth)?,
-        amount: boxed(*interval.value, depth)?,
-        unit: unit(&field)?,
-        negated,
-    })
-}
-
-fn unit(field: &sql::DateTimeField) -> Result<IntervalUnit, SqlError> {
-    unit_by_name(&field.to_string())
-}
-
-fn unit_by_name(name: &str) -> Result<IntervalUnit, SqlError> {
-    Ok(match name.to_ascii_uppercase().as_str() {
+pub(super) fn unit_named(name: &str) -> Option<IntervalUnit> {
+    Some(match name {
         "MICROSECOND" => IntervalUnit::Microsecond,
         "SECOND" => IntervalUnit::Second,
         "MINUTE" => IntervalUnit::Minute,
@@ -369,114 +458,6 @@ fn unit_by_name(name: &str) -> Result<IntervalUnit, SqlError> {
         "DAY_MINUTE" => IntervalUnit::DayMinute,
         "DAY_HOUR" => IntervalUnit::DayHour,
         "YEAR_MONTH" => IntervalUnit::YearMonth,
-        _ => return Err(nonsense(name)),
-    })
-}
-
-fn function(function: sql::Function, depth: usize) -> Result<Expr, SqlError> {
-    if function.over.is_some() {
-        return unsupported("window functions");
-    }
-    if function.filter.is_some() || function.null_treatment.is_some() || !function.within_group.is_empty() {
-        return Err(nonsense("("));
-    }
-    let idents = object_idents(function.name)?;
-    let [name] = idents.as_slice() else { return unsupported("stored functions") };
-    let name = name.value.clone();
-    let arguments = match function.args {
-        sql::FunctionArguments::None => return Ok(call(&name, Vec::new())),
-        sql::FunctionArguments::Subquery(_) => return unsupported("subqueries"),
-        sql::FunctionArguments::List(arguments) => arguments,
-    };
-    if !arguments.clauses.is_empty() {
-        return unsupported(&format!("clauses inside of {name}()"));
-    }
-    let distinct = arguments.duplicate_treatment == Some(sql::DuplicateTreatment::Distinct);
-    let mut args = Vec::with_capacity(arguments.args.len());
-    for arg in arguments.args {
-        match arg {
-            sql::FunctionArg::Unnamed(sql::FunctionArgExpr::Expr(expr)) => args.push(expr),
-            sql::FunctionArg::Unnamed(sql::FunctionArgExpr::Wildcard) if name.eq_ignore_ascii_case("COUNT") => {}
-            other => return Err(nonsense(&other.to_string())),
-        }
-    }
-    match name.to_ascii_uppercase().as_str() {
-        "VALUES" => match list(args, depth)?.as_slice() {
-            [Expr::Column(column)] => Ok(Expr::Values(column.clone())),
-            _ => Err(nonsense("VALUES")),
-        },
-        "DEFAULT" => match list(args, depth)?.as_slice() {
-            [Expr::Column(column)] => Ok(Expr::Default(Some(column.clone()))),
-            _ => Err(nonsense("DEFAULT")),
-        },
-        upper @ ("DATE_ADD" | "ADDDATE" | "DATE_SUB" | "SUBDATE") if args.len() == 2 => {
-            let negated = upper.contains("SUB");
-            let amount = args.remove(1);
-            let date = args.remove(0);
-            match amount {
-                amount @ sql::Expr::Interval(_) => interval(date, amount, negated, depth),
-                _ if upper.starts_with("DATE_") => Err(nonsense(&name)),
-                amount => Ok(Expr::DateAdd {
-                    date: boxed(date, depth)?,
-                    amount: boxed(amount, depth)?,
-                    unit: IntervalUnit::Day,
-                    negated,
-                }),
-            }
-        }
-        upper @ ("TIMESTAMPADD" | "TIMESTAMPDIFF") if args.len() == 3 => {
-            let unit = unit_by_name(args.remove(0).to_string().trim_start_matches("SQL_TSI_"))?;
-            let (first, second) = (boxed(args.remove(0), depth)?, boxed(args.remove(0), depth)?);
-            Ok(match upper {
-                "TIMESTAMPDIFF" => Expr::TimestampDiff(unit, first, second),
-                _ => Expr::DateAdd { date: second, amount: first, unit, negated: false },
-            })
-        }
-        _ => Ok(Expr::Call { args: list(args, depth)?, distinct, name }),
-    }
-}
-
-fn cast_type(data_type: sql::DataType) -> Result<CastType, SqlError> {
-    use sql::DataType as Type;
-    let chars = |length: Option<sql::CharacterLength>| match length {
-        None => Ok(None),
-        Some(sql::CharacterLength::IntegerLength { length, .. }) => {
-            u32::try_from(length).map(Some).map_err(|_| nonsense("CHAR"))
-        }
-        Some(sql::CharacterLength::Max) => Err(nonsense("MAX")),
-    };
-    let fsp = |fsp: Option<u64>| match fsp.unwrap_or(0) {
-        fsp @ 0..=6 => Ok(fsp as u8),
-        fsp => Err(SqlError::new(crate::error::ER_TOO_BIG_PRECISION, &[&fsp, &"CAST", &6])),
-    };
-    Ok(match data_type {
-        Type::Signed | Type::SignedInteger | Type::Int(_) | Type::Integer(_) | Type::BigInt(_) => CastType::Signed,
-        Type::Unsigned | Type::UnsignedInteger => CastType::Unsigned,
-        Type::Char(length) | Type::Character(length) | Type::Varchar(length) | Type::Nvarchar(length) => {
-            CastType::Char { chars: chars(length)?, collation: Collation::DEFAULT }
-        }
-        Type::Binary(length) => {
-            CastType::Binary { bytes: length.map(u32::try_from).transpose().map_err(|_| nonsense("BINARY"))? }
-        }
-        Type::Date => CastType::Date,
-        Type::Datetime(precision) | Type::Timestamp(precision, _) => CastType::DateTime { fsp: fsp(precision)? },
-        Type::Time(precision, _) => CastType::Time { fsp: fsp(precision)? },
-        Type::Float(_) | Type::Real => CastType::Float,
-        Type::Double(_) | Type::DoublePrecision => CastType::Double,
-        Type::Decimal(info) | Type::Dec(info) | Type::Numeric(info) => {
-            let (precision, scale) = match info {
-                sql::ExactNumberInfo::None => (10, 0),
-                sql::ExactNumberInfo::Precision(precision) => (precision, 0),
-                sql::ExactNumberInfo::PrecisionAndScale(precision, scale) => {
-                    (precision, u64::try_from(scale).map_err(|_| nonsense("DECIMAL"))?)
-                }
-            };
-            if precision > 65 || scale > 30 || scale > precision {
-                return Err(SqlError::new(crate::error::ER_TOO_BIG_PRECISION, &[&precision, &"CAST", &65]));
-            }
-            CastType::Decimal { precision: precision as u8, scale: scale as u8 }
-        }
-        Type::Custom(name, _) if name.to_string().eq_ignore_ascii_case("YEAR") => CastType::Year,
-        other => return unsupported(&format!("CAST to {other}")),
+        _ => return None,
     })
 }

@@ -124,6 +124,10 @@ struct Walk<'a> {
     depth: usize,
     select_depth: usize,
     region: Region,
+    /// Where the queries around this one are.
+    outer: Vec<(usize, Region)>,
+    /// Between the braces of an ODBC escape, where literals are typed ones.
+    in_braces: bool,
     /// Depth of a parenthesis behind the name of a type.
     type_depth: Option<usize>,
     rows: Rows,
@@ -172,6 +176,8 @@ impl<'a> Walk<'a> {
             depth: 0,
             select_depth: 0,
             region: Region::Take,
+            outer: Vec::new(),
+            in_braces: false,
             type_depth: None,
             rows: Rows::Outside,
             first_row: None,
@@ -219,7 +225,9 @@ impl<'a> Walk<'a> {
             }
             match bytes {
                 b"(" if lexeme.kind == Kind::Operator => self.open(),
-                b")" if lexeme.kind == Kind::Operator => self.depth = self.depth.saturating_sub(1),
+                b")" if lexeme.kind == Kind::Operator => self.close(),
+                b"{" if lexeme.kind == Kind::Operator => self.in_braces = true,
+                b"}" if lexeme.kind == Kind::Operator => self.in_braces = false,
                 _ => {}
             }
             self.verbatim(lexeme, out);
@@ -254,6 +262,7 @@ impl<'a> Walk<'a> {
         const BEFORE_KEPT: [&[u8]; 7] = [b"ESCAPE", b"COLLATE", b"DATE", b"TIME", b"TIMESTAMP", b"AS", b"SEPARATOR"];
         let word = self.previous_bytes();
         matches!(self.region, Region::Take | Region::Limit)
+            && !self.in_braces
             && self.type_depth.is_none()
             && !(self.follows_word() && BEFORE_KEPT.iter().any(|before| word.eq_ignore_ascii_case(before)))
     }
@@ -291,6 +300,9 @@ impl<'a> Walk<'a> {
     fn word(&mut self, word: &[u8]) {
         let is = |keyword: &[u8]| word.eq_ignore_ascii_case(keyword);
         if is(b"SELECT") {
+            if self.depth > self.select_depth {
+                self.outer.push((self.select_depth, self.region));
+            }
             self.region = Region::SelectList;
             self.select_depth = self.depth;
         }
@@ -344,6 +356,16 @@ impl<'a> Walk<'a> {
             self.type_depth = Some(self.depth);
         }
         self.depth += 1;
+    }
+
+    /// Takes note of a closing parenthesis; after that of a subquery the query around it goes on.
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth < self.select_depth
+            && let Some((depth, region)) = self.outer.pop()
+        {
+            (self.select_depth, self.region) = (depth, region);
+        }
     }
 
     /// Whether what stands before an opening parenthesis names a type with a length.

@@ -1,12 +1,12 @@
 //! Statements that change the schema.
 
 use super::cursor::Cursor;
+use super::expression::Level;
 use crate::ast::{AlterAction, ColumnSpec, CreateTable, Ddl, Expr, IndexSpec, KeySpec, Statement, TableName};
 use crate::collation::Collation;
 use crate::error::{ER_COLLATION_CHARSET_MISMATCH, ER_UNKNOWN_CHARACTER_SET, SqlError};
 use crate::types::column_type::TypeWords;
 use crate::types::{ColumnType, IntType, IntWidth, Kind};
-use crate::value::Value;
 
 pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let ddl = match cursor.word().as_str() {
@@ -338,29 +338,7 @@ fn default_value(cursor: &mut Cursor<'_>) -> Result<Expr, SqlError> {
     if cursor.sees_operator("(") {
         return Err(SqlError::unsupported("expressions as defaults"));
     }
-    let ends = [
-        "NOT NULL",
-        "NULL",
-        "ON",
-        "AUTO_INCREMENT",
-        "PRIMARY",
-        "KEY",
-        "UNIQUE",
-        "COMMENT",
-        "COLLATE",
-        "REFERENCES",
-        "CHECK",
-        "GENERATED",
-        "AS",
-        "COLUMN_FORMAT",
-        "STORAGE",
-        "VISIBLE",
-        "INVISIBLE",
-    ];
-    if cursor.takes("NULL") {
-        return Ok(Expr::Literal(Value::Null));
-    }
-    cursor.expr(&ends)
+    cursor.subexpr(Level::Primary)
 }
 
 /// A type, and whether it names its own collation.

@@ -25,7 +25,7 @@ fn filter(cursor: &mut Cursor<'_>) -> Result<Option<ShowFilter>, SqlError> {
         return cursor.text().map(|pattern| Some(ShowFilter::Like(pattern)));
     }
     if cursor.takes("WHERE") {
-        return cursor.expr(&[]).map(|condition| Some(ShowFilter::Where(condition)));
+        return cursor.expr().map(|condition| Some(ShowFilter::Where(condition)));
     }
     Ok(None)
 }

@@ -174,6 +174,17 @@ impl<'a> Scope<'a> {
             }
             ast::Expr::Values(name) => self.values(name)?,
             ast::Expr::Default(name) => self.default(name.as_ref())?,
+            ast::Expr::Row(_)
+            | ast::Expr::Subquery(_)
+            | ast::Expr::Exists(_)
+            | ast::Expr::InQuery { .. }
+            | ast::Expr::Quantified { .. }
+            | ast::Expr::MemberOf(..)
+            | ast::Expr::JsonPath { .. }
+            | ast::Expr::CastTo(..)
+            | ast::Expr::Match(_)
+            | ast::Expr::GroupConcat(_)
+            | ast::Expr::Window(_) => return Err(super::unsupported::expression(expr)),
         })
     }
 

@@ -3,7 +3,8 @@
 use super::access;
 use super::bind::Scope;
 use super::{
-    DeletePlan, InsertPlan, InsertRows, InsertValue, PlanContext, SortKey, UpdatePlan, select, wanted_columns,
+    DeletePlan, InsertPlan, InsertRows, InsertValue, PlanContext, SortKey, UpdatePlan, select, unsupported,
+    wanted_columns,
 };
 use crate::ast::{self, Delete, Insert, InsertSource, OrderBy, Update};
 use crate::catalog::table::Table;
@@ -11,6 +12,7 @@ use crate::error::{ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_WRONG_VALUE_
 use crate::expr::Expr;
 
 pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan, SqlError> {
+    unsupported::no_partitions(&insert.partitions)?;
     let table = cx.table(&insert.table)?;
     let count = table.def.columns.len();
     let targets = match &insert.columns {
@@ -29,7 +31,7 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
                 .map(|(at, row)| insert_row(&table, row, targets.len(), at))
                 .collect::<Result<_, SqlError>>()?,
         ),
-        InsertSource::Select(source) => {
+        InsertSource::Query(source) => {
             let (plan, columns) = select::plan(source, cx)?;
             if columns.len() != targets.len() {
                 return Err(SqlError::new(ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
@@ -126,15 +128,16 @@ fn sort_keys(order_by: &[OrderBy], scope: &mut Scope<'_>) -> Result<Vec<SortKey>
 }
 
 pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<UpdatePlan, SqlError> {
-    let table = cx.table(&update.table.name)?;
-    let known_as = update.table.alias.as_deref().unwrap_or(&update.table.name.table);
+    let named = unsupported::updated(update)?;
+    let table = cx.table(&named.name)?;
+    let known_as = named.alias.as_deref().unwrap_or(&named.name.table);
     let mut scope = Scope::new(Some((&table, known_as)), "where clause");
     let filter = update.filter.as_ref().map(|filter| scope.bind(filter)).transpose()?;
     scope.clause = "field list";
     let assignments = assignments(&table, &update.assignments, &mut scope)?;
     let sort = sort_keys(&update.order_by, &mut scope)?;
     let limit = limit(update.limit.as_ref())?;
-    let access = access::choose(&table, &update.table.hints, filter.as_ref(), &sort, limit.is_some())?;
+    let access = access::choose(&table, &named.hints, filter.as_ref(), &sort, limit.is_some())?;
     let assigned = |column: usize| assignments.iter().any(|(known, _)| *known == column);
     let touched: Vec<usize> = (0..table.def.columns.len())
         .filter(|column| table.def.columns[*column].on_update_now && !assigned(*column))
@@ -168,13 +171,14 @@ pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<UpdatePlan
 }
 
 pub(super) fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<DeletePlan, SqlError> {
-    let table = cx.table(&delete.table.name)?;
-    let known_as = delete.table.alias.as_deref().unwrap_or(&delete.table.name.table);
+    let named = unsupported::deleted_from(delete)?;
+    let table = cx.table(&named.name)?;
+    let known_as = named.alias.as_deref().unwrap_or(&named.name.table);
     let mut scope = Scope::new(Some((&table, known_as)), "where clause");
     let filter = delete.filter.as_ref().map(|filter| scope.bind(filter)).transpose()?;
     let sort = sort_keys(&delete.order_by, &mut scope)?;
     let limit = limit(delete.limit.as_ref())?;
-    let access = access::choose(&table, &delete.table.hints, filter.as_ref(), &sort, limit.is_some())?;
+    let access = access::choose(&table, &named.hints, filter.as_ref(), &sort, limit.is_some())?;
     Ok(DeletePlan { access, filter, sort, limit, table: table.clone() })
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::access::{self, Access};
 use super::bind::{Scope, column_expr};
-use super::{Grouping, LimitExprs, PlanContext, SelectPlan, SortKey, wanted_columns};
-use crate::ast::{self, Select, SelectItem};
+use super::{Grouping, LimitExprs, PlanContext, SelectPlan, SortKey, unsupported, wanted_columns};
+use crate::ast::{self, Limit, OrderBy, Query, Select, SelectItem};
 use crate::catalog::definition::IndexKind;
 use crate::catalog::table::Table;
 use crate::error::{
@@ -25,9 +25,11 @@ struct Output {
     alias: bool,
 }
 
-pub(super) fn plan(select: &Select, cx: &PlanContext<'_>) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
-    let table = select.from.as_ref().map(|from| cx.source(&from.name)).transpose()?;
-    let known_as = select.from.as_ref().map(|from| from.alias.as_deref().unwrap_or(&from.name.table));
+pub(super) fn plan(query: &Query, cx: &PlanContext<'_>) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
+    let simple = unsupported::simple(query)?;
+    let (select, from) = (simple.select, simple.table);
+    let table = from.map(|from| cx.source(&from.name)).transpose()?;
+    let known_as = from.map(|from| from.alias.as_deref().unwrap_or(&from.name.table));
     let scoped = table.as_deref().zip(known_as);
     let mut aggregates = Vec::new();
 
@@ -51,8 +53,8 @@ pub(super) fn plan(select: &Select, cx: &PlanContext<'_>) -> Result<(SelectPlan,
     scope.aggregates = Some(&mut aggregates);
     let having = select.having.as_ref().map(|having| scope.bind(having)).transpose()?;
 
-    let sort = sort_keys(select, scoped, &outputs, &mut aggregates)?;
-    let limit = limit(select)?;
+    let sort = sort_keys(simple.order_by, scoped, &outputs, &mut aggregates)?;
+    let limit = limit(simple.limit)?;
 
     let grouped = !keys.is_empty() || !aggregates.is_empty();
     if grouped
@@ -61,10 +63,10 @@ pub(super) fn plan(select: &Select, cx: &PlanContext<'_>) -> Result<(SelectPlan,
     {
         check_grouping(table, &keys, &outputs, &sort)?;
     }
-    let (mut access, sort) = match (&table, &select.from) {
+    let (mut access, sort) = match (&table, from) {
         (Some(table), Some(from)) => {
             let by_path: &[SortKey] = if grouped || select.distinct { &[] } else { &sort };
-            let limited = select.limit.is_some();
+            let limited = simple.limit.is_some();
             (access::choose(table, &from.hints, filter.as_ref(), by_path, limited)?, sort)
         }
         _ => (Access::scan(), sort),
@@ -86,12 +88,12 @@ pub(super) fn plan(select: &Select, cx: &PlanContext<'_>) -> Result<(SelectPlan,
         }
         None => Vec::new(),
     };
-    if let (Some(table), None) = (&table, select.locking) {
+    if let (Some(table), None) = (&table, simple.locking) {
         let gives = |index| wanted.iter().all(|column| table.entry_gives(index, *column));
         access.covering = access.index.is_some_and(|index| table.primary != Some(index) && gives(index));
     }
     let grouping = grouped.then_some(Grouping { keys, aggregates, first_slot: table_slots });
-    let locking = select.locking;
+    let locking = simple.locking;
     let distinct = select.distinct;
     Ok((
         SelectPlan { table, access, wanted, filter, grouping, having, outputs, distinct, sort, limit, locking, slots },
@@ -123,7 +125,7 @@ fn outputs(
                     outputs.push(Output { expr: column_expr(column, slot), name: column.name.clone(), alias: false });
                 }
             }
-            SelectItem::Expr { expr, alias, text } => {
+            SelectItem::Expr { expr, alias, text, .. } => {
                 let bound = scope.bind(expr)?;
                 let name = match (alias, expr) {
                     (Some(alias), _) => alias.clone(),
@@ -147,7 +149,7 @@ fn positional(key: &ast::Expr, outputs: &[Output], clause: &str) -> Option<Resul
 }
 
 fn sort_keys(
-    select: &Select,
+    order_by: &[OrderBy],
     scoped: Option<(&Table, &str)>,
     outputs: &[Output],
     aggregates: &mut Vec<Aggregate>,
@@ -155,8 +157,8 @@ fn sort_keys(
     let mut scope = Scope::new(scoped, "order clause");
     scope.aliases = outputs.iter().map(|output| (output.name.as_str(), output.expr.clone())).collect();
     scope.aggregates = Some(aggregates);
-    let mut sort = Vec::with_capacity(select.order_by.len());
-    for key in &select.order_by {
+    let mut sort = Vec::with_capacity(order_by.len());
+    for key in order_by {
         // A bare name is an alias before it is a column; inside of expressions it is the other way round.
         scope.aliases_first = matches!(key.expr, ast::Expr::Column(_));
         let expr = match positional(&key.expr, outputs, "order clause") {
@@ -168,9 +170,9 @@ fn sort_keys(
     Ok(sort)
 }
 
-fn limit(select: &Select) -> Result<Option<LimitExprs>, SqlError> {
+fn limit(limit: Option<&Limit>) -> Result<Option<LimitExprs>, SqlError> {
     let mut scope = Scope::new(None, "limit");
-    let Some(limit) = &select.limit else { return Ok(None) };
+    let Some(limit) = limit else { return Ok(None) };
     let offset = limit.offset.as_ref().map(|offset| scope.bind(offset)).transpose()?;
     Ok(Some(LimitExprs { offset, count: scope.bind(&limit.count)? }))
 }

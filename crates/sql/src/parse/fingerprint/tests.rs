@@ -60,6 +60,22 @@ fn a_select_list_stays_as_it_is_written() {
 }
 
 #[test]
+fn a_query_goes_on_after_a_subquery_as_it_was_before() {
+    assert_eq!(
+        key("SELECT (SELECT a FROM t WHERE b = 1) , 2 FROM u WHERE c = (SELECT 3 FROM v LIMIT 4) AND d = 5 ORDER BY 6"),
+        "SELECT (SELECT a FROM t WHERE b=?i) ,2 FROM u WHERE c= (SELECT 3 FROM v LIMIT ?i)AND d=?i ORDER BY 6"
+    );
+}
+
+#[test]
+fn typed_literals_stay() {
+    assert_eq!(
+        key("DELETE FROM t WHERE a={d '2020-01-01'} AND b='x'"),
+        "DELETE FROM t WHERE a= {d '2020-01-01'}AND b=?s"
+    );
+}
+
+#[test]
 fn rows_of_one_shape_are_one_row() {
     let (key, params, rows) = of("INSERT INTO t(a,b) VALUES (1,'x'),(2,NULL) , (3,'z')");
     assert_eq!((key.as_str(), params.len(), rows), ("INSERT INTO t(a,b)VALUES(?,?)", 6, 3));
