@@ -24,7 +24,10 @@ impl Expr {
             | Expr::Like { .. } => ResultType::boolean(),
             Expr::IsNull { .. } | Expr::IsTruth { .. } => ResultType::boolean().nullable(false),
             Expr::Unary(UnaryOp::BitNot, _) => ResultType::unsigned(21),
-            Expr::Unary(UnaryOp::Negate, a) => negated(a.result_type(params), a.may_be_beyond_signed(params)),
+            Expr::Unary(UnaryOp::Negate, a) => {
+                let operand = a.result_type(params);
+                negated(operand, a.may_be_beyond_signed(operand, params))
+            }
             Expr::Arithmetic(op, a, b) => arithmetic(*op, a.result_type(params), b.result_type(params)),
             Expr::Case(case) => case.result_type(params),
             Expr::Cast(a, to) => to.result_type(a.result_type(params)),
@@ -53,8 +56,8 @@ impl Expr {
 }
 
 impl Expr {
-    /// Whether it is a constant whose negative may be no BIGINT: that one is a decimal.
-    fn may_be_beyond_signed(&self, params: &[Value]) -> bool {
+    /// Whether it is a constant whose negative may be no BIGINT: that one is a decimal. `own` is its type.
+    fn may_be_beyond_signed(&self, own: ResultType, params: &[Value]) -> bool {
         /// Digits of the least integer whose negative may be out of range.
         const WIDE: u32 = 19;
         match self {
@@ -64,7 +67,7 @@ impl Expr {
                 Some(value) => param.kind == Some(ParamKind::Unsigned) && is_beyond_signed(value),
                 None => param.kind == Some(ParamKind::Unsigned),
             },
-            other => !other.has_columns() && other.result_type(params).length > WIDE,
+            other => own.length > WIDE && !other.has_columns(),
         }
     }
 }
