@@ -69,13 +69,15 @@ impl Cursor<'_> {
                 waiting.push((std::mem::replace(&mut last, table), kind));
             }
         }
-        while let Some((left, kind)) = waiting.pop() {
+        // From left to right, so that each is moved once.
+        let mut before: Option<(TableExpr, JoinKind)> = None;
+        for (table, kind) in waiting {
             if matches!(kind, JoinKind::Left | JoinKind::Right) {
                 return Err(self.unexpected());
             }
-            last = joined_first(left, kind, last);
+            before = Some((joined_to(before, table), kind));
         }
-        Ok(last)
+        Ok(joined_to(before, last))
     }
 
     /// Steps over the words of a join if they are next.
@@ -255,7 +257,8 @@ fn joined(left: TableExpr, join: Join) -> TableExpr {
 }
 
 /// `left JOIN right` without a condition: all that `right` joins is joined to both.
-fn joined_first(left: TableExpr, kind: JoinKind, right: TableExpr) -> TableExpr {
+fn joined_to(left: Option<(TableExpr, JoinKind)>, right: TableExpr) -> TableExpr {
+    let Some((left, kind)) = left else { return right };
     match right {
         TableExpr::Joined { first, joins } => {
             let start = joined(left, Join { kind, table: *first, condition: JoinCondition::None });

@@ -197,7 +197,7 @@ fn what_nests_too_deeply_is_refused_and_nothing_else() {
         format!("SELECT 1 IN (1{})", many(", 1", 20_000)),
         format!("SELECT CASE{} END", many(" WHEN a THEN 1", 5_000)),
         format!("SELECT * FROM t{}", many(", t", 5_000)),
-        format!("SELECT * FROM t{}", many(" JOIN t", 5_000)),
+        format!("SELECT * FROM t{}", many(" JOIN t", 20_000)),
         format!("SELECT {}1{}", many("(SELECT ", 60), many(")", 60)),
     ] {
         tree(&sql);
