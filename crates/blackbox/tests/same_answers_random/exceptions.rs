@@ -57,6 +57,12 @@ const CODES: &[Codes] = &[
         when: |sql| sql.contains("SIGNED)"),
     },
     Codes {
+        reason: "a DECIMAL that is too small for an unsigned integer is 1292 in 8.0, 1916 in MariaDB",
+        ours: &[1292],
+        theirs: &[1916],
+        when: |sql| sql.contains("AS UNSIGNED)"),
+    },
+    Codes {
         reason: "8.0 wants a value for a new row also of a column that ON DUPLICATE KEY UPDATE sets",
         ours: &[1364],
         theirs: &[],
