@@ -23,7 +23,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters, SyncFigures};
+use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters, SyncStats};
 use parking_lot::Mutex;
 
 use super::gtid::GtidSet;
@@ -357,8 +357,8 @@ impl BinlogFiles {
     }
 
     /// Writes and syncs so far, of the files, the index and the directory.
-    pub fn figures(&self) -> SyncFigures {
-        self.counters.figures()
+    pub fn stats(&self) -> SyncStats {
+        self.counters.stats()
     }
 
     fn append_to_current(&self, writer: &mut Writer, at: BinlogPosition, bytes: &[u8]) -> Result<(), BinlogError> {

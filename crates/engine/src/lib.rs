@@ -174,6 +174,6 @@ pub trait Engine: Send + Sync + 'static {
     /// (dropped tables and indexes). Not durable: repeating it after a crash is the caller's part.
     fn erase(&self, range: &KeyRange) -> Result<(), WriteError>;
 
-    /// Named figures for SHOW STATUS and SHOW ENGINE (memory, files, flushes, syncs, …).
-    fn figures(&self) -> Vec<(&'static str, u64)>;
+    /// Named statistics for SHOW STATUS and SHOW ENGINE (memory, files, flushes, syncs, …).
+    fn stats(&self) -> Vec<(&'static str, u64)>;
 }

@@ -227,7 +227,7 @@ impl Engine for LoggedEngine {
         self.write(ONE_PHASE, &[], &redo.into_bytes())
     }
 
-    fn figures(&self) -> Vec<(&'static str, u64)> {
+    fn stats(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 }

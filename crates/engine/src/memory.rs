@@ -168,7 +168,7 @@ impl Engine for MemoryEngine {
         Ok(())
     }
 
-    fn figures(&self) -> Vec<(&'static str, u64)> {
+    fn stats(&self) -> Vec<(&'static str, u64)> {
         let state = self.state.read();
         vec![
             ("keys", state.current.map.size() as u64),

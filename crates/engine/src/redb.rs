@@ -32,11 +32,11 @@
 //! On crash: the layers are gone and the tree is at the durable position. redb's free lists are part of
 //! each transaction, so that the next open need not walk the tree.
 
-mod figures;
 mod file;
 mod layer;
 mod open;
 mod read;
+mod stats;
 #[cfg(test)]
 mod tests;
 mod two_phase;
@@ -57,10 +57,10 @@ pub use open::RedbOptions;
 
 use crate::version::Bytes;
 use crate::{Cursor, Direction, Engine, GroupFlush, KeyRange, Position, ReadError, Snapshot, SyncLog, WriteError, Xid};
-use figures::Counts;
 use file::{damaged_page, despite_damage};
 use layer::Layer;
 use read::{Tree, View};
+use stats::Counts;
 use upkeep::{Refusal, Signal};
 
 const NAME: &str = "redb";
@@ -216,8 +216,8 @@ impl Engine for Redb {
         self.inner.erase(range)
     }
 
-    fn figures(&self) -> Vec<(&'static str, u64)> {
-        figures::read(&self.inner)
+    fn stats(&self) -> Vec<(&'static str, u64)> {
+        stats::read(&self.inner)
     }
 }
 

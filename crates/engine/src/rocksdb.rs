@@ -24,12 +24,12 @@
 //! it.
 //! Files of an unfinished [`Engine::load`] lie in `loading/` and go away at open.
 
-mod figures;
 mod hidden;
 mod log_format;
 mod open;
 mod positions;
 mod read;
+mod stats;
 #[cfg(test)]
 mod tests;
 mod torn_log;
@@ -49,9 +49,9 @@ pub use two_phase::RocksDbTwoPhase;
 use crate::redo::{Redo, RedoError, RedoOp};
 use crate::stored::{self, POSITION_KEY};
 use crate::{Cursor, Direction, Engine, KeyRange, Position, ReadError, Snapshot, SyncLog, WriteError};
-use figures::Events;
 use positions::Positions;
 use read::Shared;
+use stats::Events;
 use upkeep::Upkeep;
 
 const NAME: &str = "RocksDB";
@@ -142,8 +142,8 @@ impl Engine for RocksDb {
         upkeep::erase(self, range)
     }
 
-    fn figures(&self) -> Vec<(&'static str, u64)> {
-        figures::read(self)
+    fn stats(&self) -> Vec<(&'static str, u64)> {
+        stats::read(self)
     }
 }
 

@@ -13,7 +13,7 @@ pub struct SyncCounters {
 
 /// What [`SyncCounters`] said at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SyncFigures {
+pub struct SyncStats {
     /// Write calls.
     pub writes: u64,
     /// Bytes those calls took.
@@ -34,9 +34,9 @@ impl SyncCounters {
         self.syncs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The figures now.
-    pub fn figures(&self) -> SyncFigures {
-        SyncFigures {
+    /// The statistics now.
+    pub fn stats(&self) -> SyncStats {
+        SyncStats {
             writes: self.writes.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
             syncs: self.syncs.load(Ordering::Relaxed),

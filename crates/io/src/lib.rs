@@ -27,7 +27,7 @@ mod whole;
 
 pub use aligned::{AlignedBuf, BLOCK};
 pub use clock::{Clock, SimClock, SystemClock};
-pub use counters::{SyncCounters, SyncFigures};
+pub use counters::{SyncCounters, SyncStats};
 pub use error::IoError;
 pub use fs::{Access, Create, File, FileLock, FileSystem, OpenOptions};
 pub use random::{OsRandom, Randomness, SeededRandom, splitmix64};

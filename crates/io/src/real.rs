@@ -103,8 +103,8 @@ impl FileSystem for RealFs {
     }
 
     fn available_bytes(&self, dir: &Path) -> Result<u64, IoError> {
-        let figures = rustix::fs::statvfs(dir).map_err(|source| IoError::new("measure", dir, source.into()))?;
-        Ok(figures.f_bavail.saturating_mul(figures.f_frsize))
+        let space = rustix::fs::statvfs(dir).map_err(|source| IoError::new("measure", dir, source.into()))?;
+        Ok(space.f_bavail.saturating_mul(space.f_frsize))
     }
 
     fn lock_exclusive(&self, path: &Path) -> Result<FileLock, IoError> {

@@ -48,7 +48,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use cohort_io::{AlignedBuf, FileSystem, IoError, SyncCounters, SyncFigures};
+use cohort_io::{AlignedBuf, FileSystem, IoError, SyncCounters, SyncStats};
 use parking_lot::Mutex;
 
 use durability::Progress;
@@ -125,15 +125,15 @@ impl Default for JournalOptions {
     }
 }
 
-/// Figures of a journal since it was opened.
+/// Statistics of a journal since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JournalFigures {
+pub struct JournalStats {
     /// Records laid out.
     pub records: u64,
     /// Writes and syncs of records, as the kernel counts them.
-    pub log: SyncFigures,
+    pub log: SyncStats,
     /// Writes and syncs of segments' preparation and checkpoints, as the kernel counts them.
-    pub upkeep: SyncFigures,
+    pub upkeep: SyncStats,
     /// Segments, the prepared ones included.
     pub segments: u64,
     /// Prepared segments without a record.
@@ -369,18 +369,18 @@ impl Journal {
         self.inner.segments.last().is_none_or(|segment| segment.direct.is_direct())
     }
 
-    /// The figures now.
-    pub fn figures(&self) -> JournalFigures {
+    /// The statistics now.
+    pub fn stats(&self) -> JournalStats {
         let inner = &self.inner;
         let (next, records) = {
             let layout = inner.layout.lock();
             (layout.next, layout.records)
         };
         let (segments, spares) = inner.segments.count(next);
-        JournalFigures {
+        JournalStats {
             records,
-            log: inner.log.figures(),
-            upkeep: inner.upkeep_counters.figures(),
+            log: inner.log.stats(),
+            upkeep: inner.upkeep_counters.stats(),
             segments: segments as u64,
             spare_segments: spares as u64,
             disk_bytes: inner.segments.disk_bytes(),

@@ -97,9 +97,9 @@ fn a_lone_small_record_is_one_block_and_one_synced_write() {
     let disk = SimDisk::new(1);
     let (journal, _) = open(&disk).unwrap();
     journal.prepare_segments().unwrap();
-    let before = journal.figures();
+    let before = journal.stats();
     append(&journal, &[1; 1000], Durability::Sync);
-    let after = journal.figures();
+    let after = journal.stats();
     assert_eq!(after.log.writes - before.log.writes, 1);
     assert_eq!(after.log.bytes - before.log.bytes, BLOCK as u64);
     assert_eq!(after.log.syncs - before.log.syncs, 1);
@@ -129,7 +129,7 @@ fn a_checkpoint_moves_the_start_and_its_note_and_bounds_the_disk() {
         if number % 5 == 4 {
             journal.checkpoint(lsn, format!("at {number}").as_bytes()).unwrap();
         }
-        most = most.max(journal.figures().segments);
+        most = most.max(journal.stats().segments);
     }
     assert!(most <= 5, "{most} segments at once");
     let names = disk.list(Path::new(DIR)).unwrap();
@@ -181,10 +181,10 @@ fn a_flushed_record_is_durable_after_sync_and_the_mark_waits_for_it() {
     append(&journal, b"two", Durability::Flush);
     assert_eq!(journal.durable_lsn(), first);
     journal.sync().unwrap();
-    assert_eq!(journal.durable_lsn().0, journal.figures().next_lsn);
-    let syncs = journal.figures().log.syncs;
+    assert_eq!(journal.durable_lsn().0, journal.stats().next_lsn);
+    let syncs = journal.stats().log.syncs;
     journal.sync().unwrap();
-    assert_eq!(journal.figures().log.syncs, syncs);
+    assert_eq!(journal.stats().log.syncs, syncs);
     let (_, read) = open(&disk.crash()).unwrap();
     assert_eq!(read.records.len(), 2);
 }
@@ -197,7 +197,7 @@ fn a_synced_record_syncs_the_flushed_ones_before_it() {
         append(&journal, b"flushed", Durability::Flush);
         append(&journal, &payload(1, 40_000), Durability::Flush);
         append(&journal, b"synced", Durability::Sync);
-        assert_eq!(journal.durable_lsn().0, journal.figures().next_lsn);
+        assert_eq!(journal.durable_lsn().0, journal.stats().next_lsn);
         let (_, read) = open(&disk.crash()).unwrap();
         assert_eq!(read.records.len(), 3);
     }
@@ -238,7 +238,7 @@ fn a_full_disk_fails_the_reservation_and_nothing_else() {
     let (journal, _) = open(&disk).unwrap();
     journal.prepare_segments().unwrap();
     disk.set_capacity(disk_bytes(&disk));
-    let left = journal.figures().disk_bytes - BLOCK as u64;
+    let left = journal.stats().disk_bytes - BLOCK as u64;
     let error = journal.reserve(left + 1).unwrap_err();
     assert!(matches!(&error, ReserveError::NoSpace { .. }), "{error}");
     assert!(matches!(journal.prepare_segments(), Ok(())));
@@ -258,14 +258,14 @@ fn reservations_share_the_room_and_give_it_back() {
     let disk = SimDisk::new(1);
     let (journal, _) = open(&disk).unwrap();
     let first = journal.reserve(1).unwrap();
-    assert_eq!((first.bytes(), journal.figures().segments), (BLOCK as u64, 1));
+    assert_eq!((first.bytes(), journal.stats().segments), (BLOCK as u64, 1));
     let others: Vec<Reservation> = (0..6).map(|_| journal.reserve(4000).unwrap()).collect();
-    assert_eq!(journal.figures().segments, 1);
+    assert_eq!(journal.stats().segments, 1);
     let eighth = journal.reserve(1).unwrap();
-    assert_eq!(journal.figures().segments, 2);
+    assert_eq!(journal.stats().segments, 2);
     drop((first, others, eighth));
     let _all = journal.reserve(14 * BLOCK as u64 - 72).unwrap();
-    assert_eq!(journal.figures().segments, 2);
+    assert_eq!(journal.stats().segments, 2);
     assert!(matches!(journal.reserve(u64::MAX), Err(ReserveError::TooLarge { .. })));
 }
 
@@ -283,7 +283,7 @@ fn a_closed_journal_takes_nothing_and_opens_where_it_was_closed() {
     let disk = SimDisk::new(1);
     let (journal, _) = open(&disk).unwrap();
     append(&journal, b"one", Durability::Flush);
-    let end = Lsn(journal.figures().next_lsn);
+    let end = Lsn(journal.stats().next_lsn);
     journal.close(end, b"bye").unwrap();
     assert!(matches!(journal.layout(&[b"x"]), Err(JournalError::Sealed(_))));
     let (_, read) = open(&disk.crash()).unwrap();
@@ -319,7 +319,7 @@ fn a_reader_goes_back_to_the_oldest_record_on_the_disk() {
     assert_eq!((scan.records(), scan.end()), (expected.len() as u64, &ScanEnd::Clean));
     assert!(records == expected);
     drop(scan);
-    journal.close(Lsn(journal.figures().next_lsn), b"bye").unwrap();
+    journal.close(Lsn(journal.stats().next_lsn), b"bye").unwrap();
     assert!(Journal::read(Arc::new(disk.clone()), Path::new(DIR)).unwrap().was_closed());
 }
 
@@ -339,11 +339,11 @@ fn another_segment_size_takes_over_at_the_next_start() {
     let disk = disk.crash();
     let (journal, read) = open(&disk).unwrap();
     assert_eq!(read.records.len(), 1);
-    journal.checkpoint(Lsn(journal.figures().next_lsn), b"").unwrap();
+    journal.checkpoint(Lsn(journal.stats().next_lsn), b"").unwrap();
     for number in 0..30 {
         append(&journal, &payload(number, 3000), Durability::Sync);
     }
-    journal.checkpoint(Lsn(journal.figures().next_lsn), b"").unwrap();
+    journal.checkpoint(Lsn(journal.stats().next_lsn), b"").unwrap();
     let (_, read) = open(&disk.crash()).unwrap();
     assert_eq!(read.records.len(), 0);
 }

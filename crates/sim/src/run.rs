@@ -579,7 +579,7 @@ impl Run {
             let stopped = life.store().close();
             self.note(("stopped", stopped));
         }
-        let [waits, deadlocks, timeouts] = life.store().lock_figures();
+        let [waits, deadlocks, timeouts] = life.store().lock_stats();
         self.report.lock_waits += waits;
         self.report.deadlocks += deadlocks;
         self.report.timeouts += timeouts;

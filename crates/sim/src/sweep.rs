@@ -61,7 +61,7 @@ pub struct Sweep {
 
 /// What a sweep did.
 #[derive(Clone, Debug, Default)]
-pub struct Figures {
+pub struct SweepStats {
     /// Operations of the workload without faults.
     pub operations: u64,
     /// Of the longest recovery.
@@ -78,9 +78,9 @@ pub struct Figures {
     pub divergences: u64,
 }
 
-impl fmt::Display for Figures {
+impl fmt::Display for SweepStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Figures { operations, recovery_operations, runs, .. } = self;
+        let SweepStats { operations, recovery_operations, runs, .. } = self;
         write!(f, "{operations} operations, {recovery_operations} of a recovery; {runs} runs with a fault, ")?;
         write!(f, "{} recoveries with one, of which {} failed; ", self.faulty_recoveries, self.refused_starts)?;
         write!(f, "{} transactions in doubt, {} divergences told", self.in_doubt, self.divergences)
@@ -109,12 +109,12 @@ impl Drop for Unwinding {
 
 impl Sweep {
     /// Sweeps. An error is a violation, and tells where.
-    pub fn run(&self) -> Result<Figures> {
-        let mut figures = Figures::default();
+    pub fn run(&self) -> Result<SweepStats> {
+        let mut stats = SweepStats::default();
         let random = SeededRandom::new(self.seed);
         let (stopped, operations) = self.work(u64::MAX, Fault::PowerCut, &random).context("without a fault")?;
-        figures.operations = operations;
-        self.go_on(stopped, &mut figures).context("without a fault")?;
+        stats.operations = operations;
+        self.go_on(stopped, &mut stats).context("without a fault")?;
         let mut number = random.below(self.recovery_stride);
         for &fault in self.faults {
             for operation in (random.below(self.stride)..).step_by(self.stride as usize) {
@@ -124,17 +124,17 @@ impl Sweep {
                 if operations <= operation {
                     break;
                 }
-                figures.runs += 1;
-                figures.in_doubt += stopped.memory.in_doubt();
+                stats.runs += 1;
+                stats.in_doubt += stopped.memory.in_doubt();
                 number += 1;
                 let recovered = match number.is_multiple_of(self.recovery_stride) {
-                    true => self.sweep_recovery(&stopped, &random, &mut figures),
-                    false => self.fail_recovery_once(stopped, &random, &mut figures),
+                    true => self.sweep_recovery(&stopped, &random, &mut stats),
+                    false => self.fail_recovery_once(stopped, &random, &mut stats),
                 };
                 recovered.with_context(|| at.0.clone())?;
             }
         }
-        Ok(figures)
+        Ok(stats)
     }
 
     fn random(&self, what: impl Hash) -> SeededRandom {
@@ -179,24 +179,24 @@ impl Sweep {
     }
 
     /// A recovery with some fault at some operation, then one without.
-    fn fail_recovery_once(&self, stopped: Stopped, random: &SeededRandom, figures: &mut Figures) -> Result<()> {
+    fn fail_recovery_once(&self, stopped: Stopped, random: &SeededRandom, stats: &mut SweepStats) -> Result<()> {
         let fault = FAULTS[random.below(FAULTS.len() as u64) as usize];
-        let operation = random.below(figures.recovery_operations + 2);
+        let operation = random.below(stats.recovery_operations + 2);
         let at = Unwinding(format!("then {fault:?} at operation {operation} of the recovery"));
-        let failed = self.fail_recovery(stopped, fault, operation, random, figures);
+        let failed = self.fail_recovery(stopped, fault, operation, random, stats);
         let (stopped, _) = failed.with_context(|| at.0.clone())?;
-        self.go_on(stopped, figures).with_context(|| at.0.clone())
+        self.go_on(stopped, stats).with_context(|| at.0.clone())
     }
 
     /// The same for each fault at operation 0, 1, 2 … of the recovery.
-    fn sweep_recovery(&self, stopped: &Stopped, random: &SeededRandom, figures: &mut Figures) -> Result<()> {
+    fn sweep_recovery(&self, stopped: &Stopped, random: &SeededRandom, stats: &mut SweepStats) -> Result<()> {
         for fault in FAULTS {
             for operation in (random.below(self.stride)..).step_by(self.stride as usize) {
                 let copy = Stopped { machine: stopped.machine.kill_copy(), ..stopped.clone() };
                 let at = Unwinding(format!("then {fault:?} at operation {operation} of the recovery"));
-                let failed = self.fail_recovery(copy, fault, operation, random, figures);
+                let failed = self.fail_recovery(copy, fault, operation, random, stats);
                 let (stopped, reached) = failed.with_context(|| at.0.clone())?;
-                self.go_on(stopped, figures).with_context(|| at.0.clone())?;
+                self.go_on(stopped, stats).with_context(|| at.0.clone())?;
                 if !reached {
                     break;
                 }
@@ -212,7 +212,7 @@ impl Sweep {
         fault: Fault,
         operation: u64,
         random: &SeededRandom,
-        figures: &mut Figures,
+        stats: &mut SweepStats,
     ) -> Result<(Stopped, bool)> {
         let Stopped { machine, mut memory, mut promise } = stopped;
         machine.disk().set_fault(operation, fault);
@@ -220,9 +220,9 @@ impl Sweep {
         let opened = self.open(&machine, &mut told);
         let operations = machine.disk().operations();
         let reached = operations > operation;
-        figures.recovery_operations = figures.recovery_operations.max(operations);
-        figures.faulty_recoveries += u64::from(reached);
-        figures.refused_starts += u64::from(opened.is_err());
+        stats.recovery_operations = stats.recovery_operations.max(operations);
+        stats.faulty_recoveries += u64::from(reached);
+        stats.refused_starts += u64::from(opened.is_err());
         self.hear(&told, &mut promise)?;
         let judged = match &opened {
             Ok(database) => match judge(database, machine.disk(), promise, &mut memory) {
@@ -250,12 +250,12 @@ impl Sweep {
     }
 
     /// A recovery without a fault brings everything back; more is done; and that is found by the next one as well.
-    fn go_on(&self, stopped: Stopped, figures: &mut Figures) -> Result<()> {
+    fn go_on(&self, stopped: Stopped, stats: &mut SweepStats) -> Result<()> {
         let Stopped { machine, mut memory, mut promise } = stopped;
         let mut told = Vec::new();
         let database = self.open(&machine, &mut told).context("the server does not start")?;
-        figures.recovery_operations = figures.recovery_operations.max(machine.disk().operations());
-        figures.divergences += u64::from(!told.is_empty());
+        stats.recovery_operations = stats.recovery_operations.max(machine.disk().operations());
+        stats.divergences += u64::from(!told.is_empty());
         self.hear(&told, &mut promise)?;
         let found = judge(&database, machine.disk(), promise, &mut memory).context("after the recovery")?;
         if promise == Promise::EachLog {

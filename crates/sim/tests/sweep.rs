@@ -40,8 +40,8 @@ fn sweep(protocol: CommitProtocol, faults: &'static [Fault], rocksdb: Option<Arc
     println!("{what}");
     let began = Instant::now();
     let swept = Sweep { protocol, rocksdb, faults, seed, stride, recovery_stride }.run();
-    let figures = swept.unwrap_or_else(|violation| panic!("{what}: {violation:?}"));
-    println!("{what}: {figures}; {:.1} s", began.elapsed().as_secs_f64());
+    let stats = swept.unwrap_or_else(|violation| panic!("{what}: {violation:?}"));
+    println!("{what}: {stats}; {:.1} s", began.elapsed().as_secs_f64());
 }
 
 /// With a disk for each fault, side by side: RocksDB waits a second behind every failed flush, and looks for room every

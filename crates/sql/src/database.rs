@@ -109,9 +109,9 @@ impl Prepared {
     }
 }
 
-/// Figures for SHOW STATUS.
+/// Statistics for SHOW STATUS.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct DatabaseFigures {
+pub struct DatabaseStats {
     /// Statements whose plan was found.
     pub plan_cache_hits: u64,
     /// Statements that were parsed and planned.
@@ -571,9 +571,9 @@ impl Database {
         Ok(())
     }
 
-    /// Figures for SHOW STATUS.
-    pub fn figures(&self) -> DatabaseFigures {
-        self.plans.figures()
+    /// Statistics for SHOW STATUS.
+    pub fn stats(&self) -> DatabaseStats {
+        self.plans.stats()
     }
 
     /// The value of a key of the system area (accounts and the like), newest version.

@@ -47,7 +47,7 @@ fn main() -> Result<(), Failure> {
         threads.into_iter().try_for_each(|thread| thread.join().expect("a session does not panic"))
     })?;
     let seconds = start.elapsed().as_secs_f64();
-    let syncs = store.journal().expect("the store commits through the journal").figures().log.syncs;
+    let syncs = store.journal().expect("the store commits through the journal").stats().log.syncs;
     println!(
         "{sessions} sessions: {:.0} commits/s, {:.3} device writes per commit, binlog at {:?}",
         commits as f64 / seconds,

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 
 use cohort_binlog::{BinlogPosition, FileStart, Gtid, GtidSet, ServerUuid, Stamp, file_header, rotate_event};
 
-use crate::figures::add;
 use crate::outcome::Committed;
 use crate::shared::{Member, Note, Shared};
+use crate::stats::add;
 
 /// Binlog bytes of a cohort that belong together: where they go, and the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,8 +139,8 @@ impl BinlogOrder {
         }
         let used: u64 = chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum();
         shared.binlog.release(room.saturating_sub(used));
-        add(&shared.figures.binlog_commits, transactions);
-        add(&shared.figures.binlog_group_commits, u64::from(transactions > 0));
+        add(&shared.stats.binlog_commits, transactions);
+        add(&shared.stats.binlog_group_commits, u64::from(transactions > 0));
         chunks
     }
 

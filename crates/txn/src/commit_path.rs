@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use cohort_binlog::FileStart;
-use cohort_io::SyncFigures;
+use cohort_io::SyncStats;
 use cohort_journal::Journal;
 
 use crate::lock_profile::LockProfile;
@@ -67,7 +67,7 @@ pub(crate) trait CommitPath: std::any::Any + Send + Sync {
     fn journal(&self) -> Option<&Journal>;
 
     /// Writes and syncs of the coordinator's log, where that is neither journal nor binlog.
-    fn coordinator_log(&self) -> Option<SyncFigures>;
+    fn coordinator_log(&self) -> Option<SyncStats>;
 
     /// Its locks, and what they cost so far.
     fn lock_profile(&self) -> Vec<LockProfile>;

@@ -25,7 +25,6 @@ mod check;
 mod classic;
 mod commit_path;
 mod commit_protocol;
-mod figures;
 mod held_snapshot;
 mod inspect;
 mod journaled;
@@ -42,6 +41,7 @@ mod scan;
 #[cfg(test)]
 mod schedules;
 mod shared;
+mod stats;
 mod store;
 mod sync;
 mod transaction;
@@ -52,7 +52,6 @@ pub use check::{BinlogReport, LogCheck, check_logs};
 pub use classic::TcLogError;
 pub use classic::recovery::{DecidedReport, RecoverError as ClassicRecoverError, TwoPhaseReport};
 pub use commit_protocol::{CommitProtocol, UnknownProtocol};
-pub use figures::{CommitFigures, Histogram};
 pub use inspect::{
     ChunkReport, Fault, JournalReport, RecordReport, Records, RedoReport, TransactionReport, read_journal,
 };
@@ -70,6 +69,7 @@ pub use protocol_mark::{MarkError, ProtocolMark};
 pub use rests_on::RestsOn;
 pub use scan::Scan;
 pub use shared::Published;
+pub use stats::{CommitStats, Histogram};
 pub use store::Store;
 pub use transaction::{Isolation, Read, Savepoint, Transaction};
 pub use xa::{ActiveXa, XaError, XaRestoreError};

@@ -289,7 +289,7 @@ impl LockManager {
     }
 
     /// Waits, deadlocks and timeouts so far.
-    pub(crate) fn figures(&self) -> [u64; 3] {
+    pub(crate) fn stats(&self) -> [u64; 3] {
         [&self.waits, &self.deadlocks, &self.timeouts].map(|counter| counter.load(Ordering::Relaxed))
     }
 

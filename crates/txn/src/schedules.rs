@@ -76,8 +76,8 @@ fn a_delay_holds_back_until_there_are_enough_in_any_schedule() {
             delay.max_us.store(1, Ordering::Relaxed);
             delay.enough.store(3, Ordering::Relaxed);
             let writes = || match protocol {
-                CommitProtocol::Journal => store.commit_figures().cohort_size.count(),
-                _ => store.binlog().figures().syncs,
+                CommitProtocol::Journal => store.commit_stats().cohort_size.count(),
+                _ => store.binlog().stats().syncs,
             };
             let before = writes();
             let session = |id| {

@@ -13,12 +13,12 @@ use cohort_engine::{Engine, EngineId, Position, Snapshot, WriteError};
 use cohort_io::Clock;
 use cohort_journal::Lsn;
 
-use crate::figures::CommitFigures;
 use crate::held_snapshot::HeldSnapshots;
 use crate::locks::{HeldLocks, LockManager, TransactionId};
 use crate::outcome::{CommitError, CommitSettings, Committed};
 use crate::overlay::Overlay;
 use crate::rests_on::RestsOn;
+use crate::stats::CommitStats;
 #[cfg(test)]
 use crate::sync;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex};
@@ -140,7 +140,7 @@ pub(crate) struct Shared {
     /// Whether anything goes into it.
     pub log_bin: bool,
     pub settings: CommitSettings,
-    pub figures: CommitFigures,
+    pub stats: CommitStats,
     pub locks: LockManager,
     pub xa: Arc<XaRegistry>,
     next_transaction: std::sync::atomic::AtomicU64,
@@ -181,7 +181,7 @@ impl Shared {
             binlog,
             log_bin,
             settings,
-            figures: CommitFigures::default(),
+            stats: CommitStats::default(),
             locks: LockManager::new(),
             xa: Arc::default(),
             next_transaction: std::sync::atomic::AtomicU64::new(1),

@@ -9,17 +9,17 @@ use cohort_binlog::{
     BinlogError, BinlogFiles, BinlogPosition, EventOptions, FileStart, GtidSet, RowMetadata, TransactionEvents,
 };
 use cohort_engine::{Engine, EngineId, KeyRange, WriteError};
-use cohort_io::SyncFigures;
+use cohort_io::SyncStats;
 use cohort_journal::Journal;
 
 use crate::carrier::blocking;
 use crate::commit_path::CommitPath;
-use crate::figures::CommitFigures;
 use crate::journaled::commit::{Coordinator, LaidOutCohort};
 use crate::lock_profile::LockProfile;
 use crate::outcome::{CommitError, CommitSettings, Committed, Reply};
 use crate::rests_on::RestsOn;
 use crate::shared::{Published, Shared};
+use crate::stats::CommitStats;
 use crate::sync::{Condvar, Mutex};
 use crate::transaction::Transaction;
 
@@ -180,7 +180,7 @@ impl Store {
     }
 
     /// Writes and syncs of the coordinator's log, where that is neither journal nor binlog.
-    pub fn coordinator_log(&self) -> Option<SyncFigures> {
+    pub fn coordinator_log(&self) -> Option<SyncStats> {
         self.path.coordinator_log()
     }
 
@@ -190,13 +190,13 @@ impl Store {
     }
 
     /// What the commit path counted.
-    pub fn commit_figures(&self) -> &CommitFigures {
-        &self.shared.figures
+    pub fn commit_stats(&self) -> &CommitStats {
+        &self.shared.stats
     }
 
     /// Lock waits, deadlocks and lock wait timeouts so far.
-    pub fn lock_figures(&self) -> [u64; 3] {
-        self.shared.locks.figures()
+    pub fn lock_stats(&self) -> [u64; 3] {
+        self.shared.locks.stats()
     }
 
     /// The engines, by [`EngineId`].

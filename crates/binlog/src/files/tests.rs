@@ -150,13 +150,13 @@ fn a_rotation_to_a_prepared_file_is_a_rename_and_no_sync() {
     append_all(&files, &chunks.chunks).expect("appended");
     files.prepare_next().expect("prepared");
     assert!(files.next_is_ready(2));
-    let before = files.figures().syncs;
+    let before = files.stats().syncs;
     let done = chunks.chunks.len();
     chunks.begin_file();
     chunks.commit(100);
     append_all(&files, &chunks.chunks[done..]).expect("appended");
     assert!(!files.next_is_ready(3));
-    assert_eq!(files.figures().syncs, before);
+    assert_eq!(files.stats().syncs, before);
     assert_eq!(files.sync_all().expect("synced"), chunks.end());
     assert_holds(&disk, &files, &chunks);
     let disk = disk.crash();

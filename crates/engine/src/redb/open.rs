@@ -10,10 +10,10 @@ use ::redb::{Builder, Database, DatabaseError, Error};
 use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters};
 use parking_lot::{Condvar, Mutex, RwLock};
 
-use super::figures::Counts;
 use super::file::{RowsFile, damaged_page, despite_damage};
 use super::layer::Layer;
 use super::read::Tree;
+use super::stats::Counts;
 use super::two_phase;
 use super::upkeep::{Signal, put_position, transaction};
 use super::{FORMAT_VERSION, Inner, OpenFile, ROWS, Redb, State};

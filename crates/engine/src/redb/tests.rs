@@ -134,8 +134,8 @@ fn count(view: &dyn Snapshot, range: &KeyRange) -> usize {
     std::iter::from_fn(|| cursor.next().expect("next").map(|_| ())).count()
 }
 
-fn figure(engine: &Redb, name: &str) -> u64 {
-    engine.figures().into_iter().find(|(figure, _)| *figure == name).expect("the figure").1
+fn stat(engine: &Redb, name: &str) -> u64 {
+    engine.stats().into_iter().find(|(stat, _)| *stat == name).expect("a statistic of this name").1
 }
 
 #[test]
@@ -527,11 +527,11 @@ fn a_full_layer_is_written_without_a_flush() {
     }
     let since = Instant::now();
     while engine.durable_position().0 < u64::from(cohorts) / 2 {
-        assert!(since.elapsed() < Duration::from_secs(60), "not written: {:?}", engine.figures());
+        assert!(since.elapsed() < Duration::from_secs(60), "not written: {:?}", engine.stats());
         thread::sleep(Duration::from_millis(5));
     }
-    assert!(figure(&engine, "layers_written") > 0);
-    assert!(figure(&engine, "layer_bytes") < 3 * (16 << 10), "{:?}", engine.figures());
+    assert!(stat(&engine, "layers_written") > 0);
+    assert!(stat(&engine, "layer_bytes") < 3 * (16 << 10), "{:?}", engine.stats());
     assert_eq!((count(&*view, &index(20)), count(&*engine.snapshot(), &index(20))), (0, 50));
 }
 
@@ -549,9 +549,9 @@ fn pages_of_old_versions_are_used_again() {
         }
     };
     write(10);
-    let before = figure(&engine, "file_bytes");
+    let before = stat(&engine, "file_bytes");
     write(100);
-    assert!(figure(&engine, "file_bytes") <= 2 * before, "{} then {}", before, figure(&engine, "file_bytes"));
+    assert!(stat(&engine, "file_bytes") <= 2 * before, "{} then {}", before, stat(&engine, "file_bytes"));
 }
 
 #[test]

@@ -88,6 +88,6 @@ impl TwoPhase for Redb {
     }
 
     fn log_syncs(&self) -> u64 {
-        self.inner.syncs.figures().syncs
+        self.inner.syncs.stats().syncs
     }
 }

@@ -11,9 +11,9 @@ use rust_rocksdb::{
     WriteBatch, WriteOptions,
 };
 
-use super::figures::Events;
 use super::positions::Positions;
 use super::read::{Handle, Shared};
+use super::stats::Events;
 use super::upkeep::{self, Upkeep};
 use super::{FORMAT_VERSION, RocksDb, is_no_space, read_error, torn_manifest};
 use crate::stored::{self, POSITION_KEY};

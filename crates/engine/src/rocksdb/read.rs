@@ -33,7 +33,7 @@ pub(super) trait Handle: DBAccess + Send + Sync + 'static {
     fn flush(&self, options: &FlushOptions) -> Result<(), Error>;
 
     /// One of RocksDB's numbers, 0 where it has none.
-    fn figure(&self, property: &PropName) -> u64;
+    fn property(&self, property: &PropName) -> u64;
 
     /// Puts one key into a file, past any log.
     fn put_durably(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
@@ -45,7 +45,7 @@ pub(super) trait Handle: DBAccess + Send + Sync + 'static {
 
     /// Entries in the memtable, every version of a key counted.
     fn memtable_entries(&self) -> u64 {
-        self.figure(properties::NUM_ENTRIES_ACTIVE_MEM_TABLE)
+        self.property(properties::NUM_ENTRIES_ACTIVE_MEM_TABLE)
     }
 
     /// Begins a flush that nobody waits for; if it fails, the event listener hears of it.
@@ -77,7 +77,7 @@ impl Handle for DB {
         self.flush_opt(options)
     }
 
-    fn figure(&self, property: &PropName) -> u64 {
+    fn property(&self, property: &PropName) -> u64 {
         self.property_int_value(property).ok().flatten().unwrap_or(0)
     }
 }
@@ -103,7 +103,7 @@ impl Handle for Transactional {
         self.flush_opt(options)
     }
 
-    fn figure(&self, property: &PropName) -> u64 {
+    fn property(&self, property: &PropName) -> u64 {
         self.property_int_value(property).ok().flatten().unwrap_or(0)
     }
 }

@@ -446,7 +446,7 @@ fn files_of_erased_ranges_are_given_back() {
     let engine = RocksDb::open(dir.path(), &small()).unwrap();
     let rows = (0..20_000u32).map(|n| (row(20, n), n.to_be_bytes().map(|byte| byte.wrapping_mul(97)).repeat(30)));
     engine.load(&mut rows.into_iter()).unwrap();
-    let bytes = |name| engine.figures().into_iter().find(|(figure, _)| *figure == name).unwrap().1;
+    let bytes = |name| engine.stats().into_iter().find(|(stat, _)| *stat == name).unwrap().1;
     assert!(bytes("sst_bytes") > 300_000, "{}", bytes("sst_bytes"));
     let view = engine.snapshot();
     engine.erase(&KeyRange { lower: row(20, 0), upper: row(21, 0) }).unwrap();
@@ -473,18 +473,18 @@ fn a_file_that_ends_with_the_next_index_is_kept() {
 }
 
 #[test]
-fn figures_count_flushes_and_memory() {
+fn stats_count_flushes_and_memory() {
     let dir = TempDir::new().unwrap();
     let engine = RocksDb::open(dir.path(), &small()).unwrap();
-    let figure = |name| engine.figures().into_iter().find(|(figure, _)| *figure == name).unwrap().1;
-    let flushes = figure("flushes");
+    let stat = |name| engine.stats().into_iter().find(|(stat, _)| *stat == name).unwrap().1;
+    let flushes = stat("flushes");
     engine.apply(&[&put(&row(20, 1), &[7; 30_000])], Position(77)).unwrap();
-    assert!(figure("memtable_bytes") > 30_000);
-    assert_eq!((figure("applied_position"), figure("durable_position")), (77, 0));
+    assert!(stat("memtable_bytes") > 30_000);
+    assert_eq!((stat("applied_position"), stat("durable_position")), (77, 0));
     engine.flush().unwrap();
-    assert_eq!(figure("flushes"), flushes + 1);
-    assert_eq!(figure("durable_position"), 77);
-    assert_eq!(figure("write_stopped"), 0);
+    assert_eq!(stat("flushes"), flushes + 1);
+    assert_eq!(stat("durable_position"), 77);
+    assert_eq!(stat("write_stopped"), 0);
 }
 
 #[test]
@@ -497,7 +497,8 @@ fn scans_over_many_old_versions_begin_a_flush() {
         let cohort: Vec<&[u8]> = cohort.iter().map(Vec::as_slice).collect();
         engine.apply(&cohort, Position(version)).expect("apply");
     }
-    let flushes = || engine.figures().into_iter().find(|(name, _)| *name == "flushes").expect("the figure").1;
+    let flushes =
+        || engine.stats().into_iter().find(|(name, _)| *name == "flushes").expect("a statistic of this name").1;
     let before = flushes();
     let range = KeyRange { lower: row(1, 0), upper: row(2, 0) };
     let deadline = Instant::now() + Duration::from_secs(60);

@@ -25,10 +25,10 @@ use rust_rocksdb::{
     WriteBatchWithTransaction, WriteOptions,
 };
 
-use super::figures::Events;
 use super::open::{self, RocksDbOptions};
 use super::positions::Positions;
 use super::read::{self, RangeCursor, Shared, Transactional};
+use super::stats::Events;
 use super::{FORMAT_VERSION, NAME, fill, torn_log, torn_manifest, upkeep, write_error};
 use crate::stored::{self, POSITION_KEY};
 use crate::{
@@ -268,7 +268,7 @@ impl Engine for RocksDbTwoPhase {
         }
     }
 
-    fn figures(&self) -> Vec<(&'static str, u64)> {
+    fn stats(&self) -> Vec<(&'static str, u64)> {
         vec![
             ("log_syncs", self.log_syncs()),
             ("prepared", self.prepared().len() as u64),

@@ -13,8 +13,8 @@ fn direct_round_trip(dir: &Path) -> bool {
     let content = read_whole(&RealFs, &path, 1 << 20).unwrap();
     assert!(content[..BLOCK].iter().all(|byte| *byte == 0));
     assert!(content[BLOCK..].iter().all(|byte| *byte == 7));
-    let figures = counters.figures();
-    assert_eq!((figures.writes, figures.bytes, figures.syncs), (1, 4096, 1));
+    let stats = counters.stats();
+    assert_eq!((stats.writes, stats.bytes, stats.syncs), (1, 4096, 1));
     file.is_direct()
 }
 
@@ -63,7 +63,7 @@ fn replacing_leaves_only_the_new_content() {
     assert_eq!(read_whole(&RealFs, &path, 3).unwrap(), b"new");
     assert!(read_whole(&RealFs, &path, 2).is_err());
     assert_eq!(RealFs.list(dir.path()).unwrap(), ["whole"]);
-    assert_eq!(counters.figures().syncs, 2);
+    assert_eq!(counters.stats().syncs, 2);
 }
 
 #[test]

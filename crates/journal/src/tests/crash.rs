@@ -125,7 +125,7 @@ impl Story {
 }
 
 fn records_end(journal: &Journal) -> Lsn {
-    Lsn(journal.figures().next_lsn)
+    Lsn(journal.stats().next_lsn)
 }
 
 /// Two runs on one disk, with a fault at call `at` of the run number `in_run`, then recovery. Returns

@@ -20,7 +20,7 @@ fn round_trip(dir: &Path) {
         journal.checkpoint(keep_from, b"note").unwrap();
         laid_out.retain(|(lsn, _)| *lsn >= keep_from);
         journal.prepare_segments().unwrap();
-        assert_eq!(journal.figures().durable_lsn, journal.figures().next_lsn);
+        assert_eq!(journal.stats().durable_lsn, journal.stats().next_lsn);
     }
     let entries = std::fs::read_dir(&dir).unwrap().count();
     assert!(entries <= 14, "{entries} files");

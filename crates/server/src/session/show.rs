@@ -230,8 +230,8 @@ fn engine(server: &Server, name: &str, what: &str) -> Result<ShowTable, SqlError
         return Err(SqlError::unsupported(format_args!("SHOW ENGINE {name} {what}")));
     };
     let mut lines = String::new();
-    for (figure, value) in engine.figures() {
-        lines.push_str(&format!("{}.{figure} {value}\n", engine.name()));
+    for (stat, value) in engine.stats() {
+        lines.push_str(&format!("{}.{stat} {value}\n", engine.name()));
     }
     let columns = vec![("Type", text(10)), ("Name", text(512)), ("Status", text(65535))];
     Ok(ShowTable { columns, rows: vec![texts([engine.name(), "", lines.as_str()])] })

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 
-use super::DatabaseFigures;
+use super::DatabaseStats;
 use crate::expr::ParamKind;
 use crate::plan::Plan;
 use crate::session::SessionState;
@@ -82,8 +82,8 @@ impl PlanCache {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn figures(&self) -> DatabaseFigures {
-        DatabaseFigures {
+    pub(super) fn stats(&self) -> DatabaseStats {
+        DatabaseStats {
             plan_cache_hits: self.hits.load(Ordering::Relaxed),
             plan_cache_misses: self.misses.load(Ordering::Relaxed),
             plan_cache_entries: self.plans.read().len() as u64,

@@ -237,10 +237,10 @@ fn a_change_of_one_table_leaves_the_plans_of_others() {
     let prepared = client.prepare("SELECT v FROM t WHERE id = ?");
     let mut misses_of = |change: &str| {
         client.ok(change);
-        let before = database.figures().plan_cache_misses;
+        let before = database.stats().plan_cache_misses;
         client.ok("SELECT v FROM t WHERE id = 1");
         client.run_prepared(&prepared, &[Value::Int(1)]);
-        database.figures().plan_cache_misses - before
+        database.stats().plan_cache_misses - before
     };
     misses_of("DO 1");
     for change in [
@@ -339,11 +339,11 @@ fn statements_that_differ_in_literals_share_a_plan() {
     client.ok("USE d");
     client.ok("CREATE TABLE t (id INT PRIMARY KEY, v INT)");
     client.ok("INSERT INTO t VALUES (1, 1)");
-    let before = database.figures();
+    let before = database.stats();
     for value in 2..12 {
         client.ok(&format!("UPDATE t SET v = {value} WHERE id = 1"));
     }
-    let after = database.figures();
+    let after = database.stats();
     assert_eq!(after.plan_cache_misses - before.plan_cache_misses, 1);
     assert_eq!(after.plan_cache_hits - before.plan_cache_hits, 9);
 }

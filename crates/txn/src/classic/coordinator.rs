@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use cohort_binlog::{BinlogPosition, FileStart, GtidSet};
 use cohort_engine::{TwoPhase, WriteError, Xid};
-use cohort_io::SyncFigures;
+use cohort_io::SyncStats;
 use cohort_journal::{Journal, Lsn};
 
 use super::binlog_note::BinlogNote;
@@ -32,13 +32,13 @@ use crate::binlog_order::BinlogOrder;
 use crate::binlog_order::Chunk;
 use crate::carrier::blocking;
 use crate::commit_path::{CommitPath, Worker};
-use crate::figures::add;
 use crate::held_snapshot::UNREAD_KEPT;
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::outcome::{CommitError, Committed, Reply};
 use crate::shared::{
     ALL_DURABLE, AbortOnPanic, Closed, Member, READ_UNWRITTEN, ROTATION_BYTES_MAX, Shared, flush_last,
 };
+use crate::stats::add;
 use crate::sync::{AtomicU64, Condvar, Mutex};
 use crate::transaction::Transaction;
 
@@ -207,8 +207,8 @@ impl CommitPath for ClassicCoordinator {
         None
     }
 
-    fn coordinator_log(&self) -> Option<SyncFigures> {
-        Some(self.unlogged.figures())
+    fn coordinator_log(&self) -> Option<SyncStats> {
+        Some(self.unlogged.stats())
     }
 
     fn lock_profile(&self) -> Vec<LockProfile> {
@@ -299,7 +299,7 @@ impl ClassicCoordinator {
                 self.unlogged.commit(self, member)
             }
         };
-        add(&self.shared.figures.commits, u64::from(outcome.is_ok()));
+        add(&self.shared.stats.commits, u64::from(outcome.is_ok()));
         self.leave();
         outcome
     }
@@ -399,7 +399,7 @@ impl ClassicCoordinator {
             drop(progress);
             chunks.iter().try_for_each(|chunk| self.append(chunk))?;
         }
-        self.shared.figures.cohort_size.record(count);
+        self.shared.stats.cohort_size.record(count);
         Ok(())
     }
 

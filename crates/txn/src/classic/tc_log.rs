@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use cohort_engine::{GroupFlush, WriteError};
 use cohort_io::{
-    AlignedBuf, BLOCK, File, FileSystem, IoError, OpenOptions, SyncCounters, SyncFigures, read_whole, replace_whole,
+    AlignedBuf, BLOCK, File, FileSystem, IoError, OpenOptions, SyncCounters, SyncStats, read_whole, replace_whole,
 };
 use parking_lot::{Condvar, Mutex};
 
@@ -137,8 +137,8 @@ impl TcLog {
     }
 
     /// Writes and syncs so far.
-    pub fn figures(&self) -> SyncFigures {
-        self.counters.figures()
+    pub fn stats(&self) -> SyncStats {
+        self.counters.stats()
     }
 
     fn take(&self, number: u64) -> usize {

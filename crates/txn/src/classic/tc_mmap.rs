@@ -9,7 +9,7 @@
 //! This is all of `commit_protocol=tc-mmap`, and under the others what becomes of a transaction that is not in
 //! their binlog (`sql_log_bin=0`, `skip_log_bin`).
 
-use cohort_io::SyncFigures;
+use cohort_io::SyncStats;
 
 use super::ClassicCoordinator;
 use super::tc_log::TcLog;
@@ -41,7 +41,7 @@ impl TcMmap {
     }
 
     /// Writes and syncs of `tc.log`.
-    pub fn figures(&self) -> SyncFigures {
-        self.tc_log.figures()
+    pub fn stats(&self) -> SyncStats {
+        self.tc_log.stats()
     }
 }

@@ -451,14 +451,14 @@ fn a_delay_holds_the_sync_back_until_there_are_enough() {
         let delay = &store.settings().sync_delay;
         delay.max_us.store(3_600_000_000, Ordering::Relaxed);
         delay.enough.store(4, Ordering::Relaxed);
-        let before = store.binlog().figures().syncs;
+        let before = store.binlog().stats().syncs;
         thread::scope(|scope| {
             for id in 1..=4 {
                 let store = &store;
                 scope.spawn(move || insert(store, id).expect("a commit"));
             }
         });
-        assert_eq!(store.binlog().figures().syncs - before, 1, "{protocol}");
+        assert_eq!(store.binlog().stats().syncs - before, 1, "{protocol}");
     }
 }
 
@@ -469,9 +469,9 @@ fn every_nth_group_is_synced() {
         let disk = SimDisk::new(1);
         let (store, _) = open(&disk, *protocol).expect("a new store");
         store.settings().durability.sync_binlog.store(3, Ordering::Relaxed);
-        let before = store.binlog().figures().syncs;
+        let before = store.binlog().stats().syncs;
         insert_all(&store, 1..=12);
-        let syncs = store.binlog().figures().syncs - before;
+        let syncs = store.binlog().stats().syncs - before;
         assert_eq!(syncs, 4, "{protocol}");
     }
 }
@@ -510,7 +510,7 @@ fn without_a_binlog_commits_are_in_the_engines_alone() {
         let (store, _) = open_with(&disk, *protocol, false).expect("a new store");
         insert_all(&store, 1..=5);
         store.rotate_binlog().expect("nothing to do");
-        assert_eq!((store.binlog().list().len(), store.binlog().figures().bytes), (0, 0), "{protocol}");
+        assert_eq!((store.binlog().list().len(), store.binlog().stats().bytes), (0, 0), "{protocol}");
         drop(store);
         let disk = disk.crash();
         let (store, _) = open(&disk, *protocol).expect("a recovery");

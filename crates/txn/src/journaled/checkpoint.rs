@@ -169,8 +169,8 @@ impl Background {
         if !self.is_refused.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let figures = journal.figures();
-        let behind = figures.next_lsn - figures.checkpoint_lsn;
+        let stats = journal.stats();
+        let behind = stats.next_lsn - stats.checkpoint_lsn;
         let max = self.checkpoint_bytes.load(Ordering::Relaxed).saturating_mul(CHECKPOINTS_BEHIND_MAX);
         match self.refusal() {
             Some(refusal) if behind > max => {

@@ -41,17 +41,17 @@ use std::time::Instant;
 
 use cohort_binlog::{FileStart, GtidSet};
 use cohort_engine::{Engine, EngineId, Position, WriteError};
-use cohort_io::SyncFigures;
+use cohort_io::SyncStats;
 use cohort_journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
 
 use super::checkpoint::{self, Background};
 use crate::binlog_order::{BinlogOrder, Chunk};
 use crate::carrier::blocking;
 use crate::commit_path::{CommitPath, Worker};
-use crate::figures::{CommitFigures, add};
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::outcome::{CommitError, Committed, Reply};
 use crate::shared::{AbortOnPanic, Closed, Member, READ_UNWRITTEN, ROOM_RETRY, ROTATION_BYTES_MAX, Shared};
+use crate::stats::{CommitStats, add};
 use crate::sync::{self, Condvar};
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
@@ -329,7 +329,7 @@ impl CommitPath for Coordinator {
         Some(&self.journal)
     }
 
-    fn coordinator_log(&self) -> Option<SyncFigures> {
+    fn coordinator_log(&self) -> Option<SyncStats> {
         None
     }
 
@@ -382,7 +382,7 @@ impl Coordinator {
             Ok(Role::Follower) => release_locks(),
             Ok(Role::Leader { alone }) => {
                 release_locks();
-                add(&self.figures.inline_cohorts, 1);
+                add(&self.stats.inline_cohorts, 1);
                 self.gather(!alone || self.open_transactions.load(Ordering::Relaxed) > 0);
                 self.lead();
             }
@@ -443,9 +443,8 @@ impl Coordinator {
     /// recovery finishes or cuts the cohort.
     fn lead(&self) {
         let abort_on_panic = AbortOnPanic;
-        let written = self
-            .lay_out_cohort()
-            .map(|ordered| ordered.and_then(|ordered| ordered.write(&self.journal, &self.figures)));
+        let written =
+            self.lay_out_cohort().map(|ordered| ordered.and_then(|ordered| ordered.write(&self.journal, &self.stats)));
         self.end_write();
         if let Some(written) = written {
             self.finish(written);
@@ -496,9 +495,9 @@ impl Coordinator {
         let first_order = members.first()?.member.order;
         let start = Instant::now();
         for member in &members {
-            self.figures.queue_us.record(start.duration_since(member.joined).as_micros() as u64);
+            self.stats.queue_us.record(start.duration_since(member.joined).as_micros() as u64);
         }
-        self.figures.cohort_size.record(members.len() as u64);
+        self.stats.cohort_size.record(members.len() as u64);
         let cohort = section.next_cohort;
         section.next_cohort += 1;
         let durability = self.durability(&mut section);
@@ -506,7 +505,7 @@ impl Coordinator {
         let gtids = section.binlog.take_new_gtids();
         let record = self.lay_out_record(&mut section, &members, first_order, &gtids, &chunks);
         members.iter_mut().for_each(|member| member.journal_room.release());
-        self.figures.layout_us.record_since(start);
+        self.stats.layout_us.record_since(start);
         Some(match record {
             Ok(record) => Ok(Ordered { cohort, members, gtids, chunks, record, durability }),
             Err(reason) => Err(Failed { cohort, members, reason }),
@@ -541,7 +540,7 @@ impl Coordinator {
     fn finish_cohort(&self, written: Result<Durable, Failed>) {
         let (members, outcome) = match written {
             Ok(durable) if !self.is_sealed() => match durable.apply(self) {
-                Ok(visible) => (visible.acknowledge(&self.figures), Ok(())),
+                Ok(visible) => (visible.acknowledge(&self.stats), Ok(())),
                 Err(failed) => self.fail(failed),
             },
             Ok(Durable(ordered)) => {
@@ -601,10 +600,10 @@ impl Coordinator {
 impl Ordered {
     /// The one device write of the cohort. After an error the journal is sealed: whether the bytes
     /// are there is known only to the next start.
-    fn write(self, journal: &Journal, figures: &CommitFigures) -> Result<Durable, Failed> {
+    fn write(self, journal: &Journal, stats: &CommitStats) -> Result<Durable, Failed> {
         let start = Instant::now();
         let written = journal.write(&self.record, self.durability);
-        figures.write_us.record_since(start);
+        stats.write_us.record_since(start);
         match written {
             Ok(()) => Ok(Durable(self)),
             Err(error) => Err(Failed { cohort: self.cohort, members: self.members, reason: error.to_string() }),
@@ -628,7 +627,7 @@ impl Durable {
         for member in &members {
             coordinator.overlay.remove(&member.writes, member.member.order);
         }
-        coordinator.figures.apply_us.record_since(start);
+        coordinator.stats.apply_us.record_since(start);
         Ok(Visible { members })
     }
 }
@@ -680,15 +679,15 @@ fn apply_when_there_is_room(
 
 impl Visible {
     /// Hands every member its outcome; returns how many there were.
-    fn acknowledge(self, figures: &CommitFigures) -> usize {
+    fn acknowledge(self, stats: &CommitStats) -> usize {
         let start = Instant::now();
         let count = self.members.len();
-        add(&figures.commits, count as u64);
+        add(&stats.commits, count as u64);
         for member in self.members {
             let committed = member.member.committed.expect("layout filled it in");
             member.reply.send(Ok(committed));
         }
-        figures.reply_us.record_since(start);
+        stats.reply_us.record_since(start);
         count
     }
 }

@@ -57,10 +57,10 @@ fn rest(scan: &mut LockingScan, transaction: &mut Transaction) -> Vec<u64> {
 
 /// Runs `wait` in a thread of its own until it waits for a lock, then `meanwhile`.
 fn while_waiting<T: Send>(store: &Arc<Store>, wait: impl FnOnce() -> T + Send, meanwhile: impl FnOnce()) -> T {
-    let before = store.shared.locks.figures()[0];
+    let before = store.shared.locks.stats()[0];
     thread::scope(|scope| {
         let waiting = scope.spawn(wait);
-        while store.shared.locks.figures()[0] == before {
+        while store.shared.locks.stats()[0] == before {
             assert!(!waiting.is_finished(), "it did not wait");
             thread::yield_now();
         }

@@ -31,7 +31,7 @@ impl Party {
 
     /// Returns once `count` transactions are parked.
     pub(super) fn wait_for_waiters(&self, count: u64) {
-        while self.manager.figures()[0] < count {
+        while self.manager.stats()[0] < count {
             thread::yield_now();
         }
     }
@@ -103,7 +103,7 @@ fn waiters_are_served_in_order() {
         served.send("reader").unwrap();
         c.release();
     });
-    while manager.figures()[0] < 2 {
+    while manager.stats()[0] < 2 {
         thread::yield_now();
     }
     a.release();
@@ -131,7 +131,7 @@ fn deadlock_is_found_when_it_closes() {
     let manager = a.manager.clone();
     let first = thread::spawn(move || a.lock("2", Exclusive, LONG).map(|()| a.release()));
     let second = thread::spawn(move || b.lock("3", Exclusive, LONG).map(|()| b.release()));
-    while manager.figures()[0] < 2 {
+    while manager.stats()[0] < 2 {
         thread::yield_now();
     }
     assert_eq!(c.lock("1", Exclusive, LONG), Err(LockError::Deadlock));
@@ -146,7 +146,7 @@ fn two_readers_that_both_want_to_write_are_a_deadlock() {
     assert!(a.try_lock("row", Shared) && b.try_lock("row", Shared));
     let manager = a.manager.clone();
     let first = thread::spawn(move || a.lock("row", Exclusive, LONG));
-    while manager.figures()[0] < 1 {
+    while manager.stats()[0] < 1 {
         thread::yield_now();
     }
     assert_eq!(b.lock("row", Exclusive, LONG), Err(LockError::Deadlock));
@@ -160,7 +160,7 @@ fn a_chain_that_does_not_close_is_no_deadlock() {
     assert!(a.try_lock("1", Exclusive) && b.try_lock("2", Exclusive));
     let manager = a.manager.clone();
     let second = thread::spawn(move || b.lock("1", Exclusive, LONG).map(|()| b.release()));
-    while manager.figures()[0] < 1 {
+    while manager.stats()[0] < 1 {
         thread::yield_now();
     }
     assert_eq!(c.lock("2", Exclusive, SOON), Err(LockError::Timeout));
@@ -215,7 +215,7 @@ fn a_handle_knows_of_the_wait_and_can_end_it() {
         assert_eq!(outcome, expected, "{end}");
         assert!(!handle.is_waiting());
         assert_eq!((handle.is_killed(), handle.is_granted()), (end == "kill", end == "release"));
-        assert_eq!(a.manager.figures()[2], 1, "{end}: only the first was a timeout");
+        assert_eq!(a.manager.stats()[2], 1, "{end}: only the first was a timeout");
     }
     // Expired and killed were no grants.
     assert_eq!(LockManager::modes(&b.manager, &b.held).len(), 1);

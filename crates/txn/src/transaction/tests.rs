@@ -243,10 +243,10 @@ fn an_entry_of_a_range_that_another_has_locked_waits_for_it() {
     assert_eq!(writer.claims(), 1);
     writer.set_lock_wait(Duration::from_secs(30));
     thread::scope(|scope| {
-        let before = store.shared.locks.figures()[0];
+        let before = store.shared.locks.stats()[0];
         let waiting = scope.spawn(move || writer.claim_entry(ROWS, &key(5), &key(1)).map(|()| writer.claims()));
         let deadline = Instant::now() + Duration::from_secs(30);
-        while store.shared.locks.figures()[0] == before {
+        while store.shared.locks.stats()[0] == before {
             assert!(!waiting.is_finished() && Instant::now() < deadline, "it did not wait");
             thread::yield_now();
         }

@@ -1,32 +1,32 @@
 //! SHOW STATUS: a status variable is a row of a table, with its meaning and how it is read.
 //!
 //! Outline: [`TABLE`] has the variables that commit path, journal, binlog and plan cache are read for; those that the
-//! server counts itself are [`Counters`](crate::status::Counters); engines name theirs ([`Engine::figures`]).
+//! server counts itself are [`Counters`](crate::status::Counters); engines name theirs ([`Engine::stats`]).
 //! `docs/status-variables.md` is made from the table.
 //!
-//! [`Engine::figures`]: cohort_engine::Engine::figures
+//! [`Engine::stats`]: cohort_engine::Engine::stats
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_io::SyncFigures;
-use cohort_journal::JournalFigures;
-use cohort_sql::database::DatabaseFigures;
-use cohort_txn::{CommitFigures, Histogram};
+use cohort_io::SyncStats;
+use cohort_journal::JournalStats;
+use cohort_sql::database::DatabaseStats;
+use cohort_txn::{CommitStats, Histogram};
 
 use crate::server::Server;
 
 /// What the rows are read from, all at one moment.
 struct Sources<'a> {
     server: &'a Server,
-    commit: &'a CommitFigures,
+    commit: &'a CommitStats,
     /// Waits, deadlocks, timeouts.
     locks: [u64; 3],
-    plans: DatabaseFigures,
+    plans: DatabaseStats,
     /// Threads, and those that are idle.
     pool: (usize, usize),
-    journal: Option<JournalFigures>,
-    binlog: SyncFigures,
-    coordinator: Option<SyncFigures>,
+    journal: Option<JournalStats>,
+    binlog: SyncStats,
+    coordinator: Option<SyncStats>,
 }
 
 impl<'a> Sources<'a> {
@@ -34,12 +34,12 @@ impl<'a> Sources<'a> {
         let store = server.store();
         Sources {
             server,
-            commit: store.commit_figures(),
-            locks: store.lock_figures(),
-            plans: server.database.figures(),
+            commit: store.commit_stats(),
+            locks: store.lock_stats(),
+            plans: server.database.stats(),
             pool: server.pool.threads(),
-            journal: store.journal().map(|journal| journal.figures()),
-            binlog: store.binlog().figures(),
+            journal: store.journal().map(|journal| journal.stats()),
+            binlog: store.binlog().stats(),
             coordinator: store.coordinator_log(),
         }
     }
@@ -50,7 +50,7 @@ impl<'a> Sources<'a> {
 enum Read {
     Value(fn(&Sources<'_>) -> Option<u64>),
     /// Three variables: `_count`, `_sum` and `_histogram`.
-    Histogram(for<'a> fn(&'a CommitFigures) -> &'a Histogram),
+    Histogram(for<'a> fn(&'a CommitStats) -> &'a Histogram),
 }
 
 struct StatusVariable {
@@ -67,7 +67,7 @@ const fn row(name: &'static str, meaning: &'static str, read: fn(&Sources<'_>) -
 const fn histogram(
     name: &'static str,
     meaning: &'static str,
-    read: for<'a> fn(&'a CommitFigures) -> &'a Histogram,
+    read: for<'a> fn(&'a CommitStats) -> &'a Histogram,
 ) -> StatusVariable {
     StatusVariable { name, meaning, read: Read::Histogram(read) }
 }
@@ -140,8 +140,8 @@ pub fn list(server: &Server) -> Vec<(String, String)> {
     }
     list.extend(server.counters.list().into_iter().map(|(name, value)| (name, value.to_string())));
     for engine in server.store().engines() {
-        let figures = engine.figures().into_iter();
-        list.extend(figures.map(|(figure, value)| (format!("{}_{figure}", engine.name()), value.to_string())));
+        let stats = engine.stats().into_iter();
+        list.extend(stats.map(|(stat, value)| (format!("{}_{stat}", engine.name()), value.to_string())));
     }
     list.sort();
     list

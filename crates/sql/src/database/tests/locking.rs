@@ -26,7 +26,7 @@ fn waits(
     sql: &'static str,
     meanwhile: impl FnOnce(),
 ) -> (Client, Vec<String>) {
-    let before = database.store().lock_figures()[0];
+    let before = database.store().lock_stats()[0];
     let waiting = thread::spawn(move || {
         let answer = session.run(sql);
         (session, answer)

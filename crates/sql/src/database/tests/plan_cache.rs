@@ -637,7 +637,7 @@ fn a_plan_for_other_literals_gives_the_same() {
         state = instances.state;
     }
     assert!(succeeded > 500, "only {succeeded} statements were right");
-    assert!(cached.database.figures().plan_cache_hits > 300);
+    assert!(cached.database.stats().plan_cache_hits > 300);
 }
 
 #[test]

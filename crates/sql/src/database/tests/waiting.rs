@@ -25,7 +25,7 @@ pub(super) fn client(database: &Arc<Database>) -> Client {
 /// Waits until `count` sessions have waited for a lock.
 pub(super) fn until_waiting(database: &Database, count: u64) {
     let end = Instant::now() + Duration::from_secs(10);
-    while database.store().lock_figures()[0] < count {
+    while database.store().lock_stats()[0] < count {
         assert!(Instant::now() < end, "nobody waits");
         thread::sleep(Duration::from_millis(1));
     }
@@ -139,7 +139,7 @@ fn a_double_waits_for_the_transaction_that_holds_the_key() {
         first.ok("BEGIN");
         first.ok("INSERT INTO t VALUES (4, 40, 400)");
         let mut second = client(&database);
-        let before = database.store().lock_figures()[0];
+        let before = database.store().lock_stats()[0];
         let waiting = thread::spawn(move || second.run("INSERT INTO t VALUES (5, 50, 400)"));
         until_waiting(&database, before + 1);
         first.ok(end);

@@ -50,7 +50,7 @@ impl LaidOutCohort {
     /// Writes the cohort to the journal. With full durability several may be written in any order.
     pub fn write(self) -> WrittenCohort {
         let LaidOutCohort { coordinator, ordered } = self;
-        let written = ordered.and_then(|ordered| ordered.write(&coordinator.journal, &coordinator.figures));
+        let written = ordered.and_then(|ordered| ordered.write(&coordinator.journal, &coordinator.stats));
         coordinator.end_write();
         WrittenCohort { coordinator, written }
     }

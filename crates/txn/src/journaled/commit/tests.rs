@@ -340,14 +340,14 @@ fn a_delay_holds_a_cohort_back_until_there_are_enough() {
     let delay = &store.settings().sync_delay;
     delay.max_us.store(3_600_000_000, Ordering::Relaxed);
     delay.enough.store(4, Ordering::Relaxed);
-    let before = store.commit_figures().cohort_size.count();
+    let before = store.commit_stats().cohort_size.count();
     thread::scope(|scope| {
         for id in 2..=5 {
             let store = &store;
             scope.spawn(move || insert(store, id).expect("a commit"));
         }
     });
-    assert_eq!(store.commit_figures().cohort_size.count() - before, 1);
+    assert_eq!(store.commit_stats().cohort_size.count() - before, 1);
     delay.max_us.store(0, Ordering::Relaxed);
     store.close().expect("a clean stop");
 }
@@ -914,9 +914,9 @@ fn sync_binlog_says_nothing_where_there_is_no_binlog() {
         options.settings.durability.flush_log_at_trx_commit.store(2, Ordering::Relaxed);
         let (store, _) = Machine::new(15).recover_with(options).expect("a new store");
         let journal = store.journal().expect("a journal");
-        let before = journal.figures();
+        let before = journal.stats();
         insert(&store, 1).expect("a commit");
-        let after = journal.figures();
+        let after = journal.stats();
         assert!(after.next_lsn > before.next_lsn, "it has a record");
         assert_eq!(after.durable_lsn == after.next_lsn, synced, "log_bin {log_bin}");
     }
@@ -971,7 +971,7 @@ fn a_flush_that_takes_long_does_not_hold_the_sync_up() {
     until("no engine is flushed", &|| machine.first.gate_reached() > before);
     insert(&store, 1).expect("a commit");
     let journal = store.journal().expect("a journal");
-    until("nothing is synced", &|| journal.figures().durable_lsn == journal.figures().next_lsn);
+    until("nothing is synced", &|| journal.stats().durable_lsn == journal.stats().next_lsn);
     drop(closed);
     store.close().expect("a clean stop");
 }
@@ -991,8 +991,8 @@ fn an_engine_that_refuses_its_flush_holds_up_itself_and_not_the_disk() {
     let refused = (2..100).find_map(|id| insert(&store, id).err());
     let told = refused.map(|error| error.to_string()).unwrap_or_default();
     assert!(told.contains("bytes since the last checkpoint") && told.contains("the gate is closed"), "{told}");
-    let figures = store.journal().expect("a journal").figures();
-    assert!(figures.next_lsn - figures.checkpoint_lsn < 20 * 4096, "{figures:?}");
+    let stats = store.journal().expect("a journal").stats();
+    assert!(stats.next_lsn - stats.checkpoint_lsn < 20 * 4096, "{stats:?}");
     *machine.first.gate().lock() = false;
     store.take_checkpoint().expect("nobody refuses");
     assert_eq!(store.checkpoint_refusal(), None);

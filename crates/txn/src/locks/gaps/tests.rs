@@ -99,7 +99,7 @@ fn a_range_and_a_row_make_a_deadlock() {
     assert!(b.try_lock("row", Exclusive));
     let manager = b.manager.clone();
     let waiting = thread::spawn(move || b.manager.await_ranges(&mut b.held, b"index15", LONG).map(|()| b.release()));
-    while manager.figures()[0] < 1 {
+    while manager.stats()[0] < 1 {
         thread::yield_now();
     }
     assert_eq!(a.lock("row", Exclusive, LONG), Err(LockError::Deadlock));

@@ -31,7 +31,7 @@ pub(super) fn read(inner: &Inner) -> Vec<(&'static str, u64)> {
         ("layers_written", counts.layers_written.load(Relaxed)),
         ("entries_written", counts.entries_written.load(Relaxed)),
         ("write_waits", counts.waits.load(Relaxed)),
-        ("log_syncs", inner.syncs.figures().syncs),
+        ("log_syncs", inner.syncs.stats().syncs),
         ("prepared", inner.prepared.lock().len() as u64),
         ("write_refused", u64::from(state.refusal.is_some())),
         ("tree_entries", state.tree.rows().len().unwrap_or(0)),

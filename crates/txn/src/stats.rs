@@ -57,7 +57,7 @@ impl Histogram {
 
 /// Counters of the commit path.
 #[derive(Debug, Default)]
-pub struct CommitFigures {
+pub struct CommitStats {
     /// Transactions written to the binlog.
     pub binlog_commits: AtomicU64,
     /// Cohorts that held at least one of them.

@@ -128,7 +128,7 @@ impl EventListener for Listener {
 
 pub(super) fn read(engine: &RocksDb) -> Vec<(&'static str, u64)> {
     let events = &engine.events;
-    let property = |name| engine.db.figure(name);
+    let property = |name| engine.db.property(name);
     vec![
         ("memtable_bytes", property(properties::SIZE_ALL_MEM_TABLES)),
         ("memtables_waiting", property(properties::NUM_IMMUTABLE_MEM_TABLE)),
