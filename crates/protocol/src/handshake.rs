@@ -101,12 +101,16 @@ pub enum LoginError {
     /// The client speaks the protocol of 4.0 and before.
     #[error("client speaks the protocol of MySQL 4.0 or before")]
     TooOld,
-    /// The client wants TLS, which was not offered.
-    #[error("client asks for TLS, which this server does not offer")]
-    TlsNotOffered,
     /// The packet is not a handshake response.
     #[error(transparent)]
     Malformed(#[from] Malformed),
+}
+
+/// Whether a client's first packet, which may be the beginning of a handshake response, asks for TLS: then the
+/// handshake response follows, encrypted.
+pub fn asks_for_tls(payload: &[u8]) -> bool {
+    let capabilities = Decoder::new(payload).u16("handshake response: capabilities").map_or(0, u32::from);
+    capabilities & PROTOCOL_41 != 0 && capabilities & SSL != 0
 }
 
 impl Login {
@@ -122,9 +126,6 @@ impl Login {
         input.u32("handshake response: max packet size")?;
         let collation = u16::from(input.u8("handshake response: collation")?);
         input.bytes(23, "handshake response: filler")?;
-        if wanted & SSL != 0 {
-            return Err(LoginError::TlsNotOffered);
-        }
         let mut login = Login { capabilities: wanted & capability::OFFERED, collation, ..Login::default() };
         login.user = input.nul_terminated("handshake response: user")?.to_vec();
         login.auth_response = if wanted & PLUGIN_AUTH_LENENC_CLIENT_DATA != 0 {

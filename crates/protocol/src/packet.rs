@@ -101,6 +101,13 @@ impl PacketReader {
         self.start < self.end
     }
 
+    /// Takes out the bytes that were received and not handed out.
+    pub fn take_received(&mut self) -> Vec<u8> {
+        let received = self.buffer[self.start..self.end].to_vec();
+        self.start = self.end;
+        received
+    }
+
     /// Waits for the next packet and lends out its payload. After [`ReadPacketError::TimedOut`] the
     /// call can be repeated, nothing is lost; after any other error the connection is of no more use
     /// except to send one last packet.

@@ -2,7 +2,7 @@
 //!
 //! Outline: [`options`] turns the command line into [`sysvars::Globals`]; [`startup`] opens the data
 //! directory; [`server`] listens and stops everything; `session` is one connection, on top of [`protocol`],
-//! which the workers of [`pool`] serve. [`accounts`], [`hosts`], [`processlist`] and [`status`] are shared by all.
+//! which the workers of [`pool`] serve, encrypted by [`tls`]. [`accounts`], [`hosts`], [`processlist`] and [`status`] are shared by all.
 //! [`tools`] are the other commands of the program, which look and change nothing.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
@@ -20,6 +20,7 @@ pub mod socket;
 pub mod startup;
 pub mod status;
 pub mod sysvars;
+pub mod tls;
 #[allow(clippy::print_stdout, clippy::print_stderr)]
 pub mod tools;
 

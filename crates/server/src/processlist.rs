@@ -104,6 +104,11 @@ impl std::fmt::Debug for Process {
 }
 
 impl Process {
+    /// The client's socket.
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
     /// What the connection does now.
     pub fn activity(&self) -> Activity {
         let mut activity = self.activity.lock().clone();

@@ -20,7 +20,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use cohort_sql::ast::AdminCommand;
-use cohort_sql::error::{ER_CANT_CREATE_THREAD, ER_CON_COUNT_ERROR, ER_ERROR_ON_READ, ER_HOST_IS_BLOCKED};
+use cohort_sql::error::{
+    ER_CANT_CREATE_THREAD, ER_CON_COUNT_ERROR, ER_DA_SSL_LIBRARY_ERROR, ER_ERROR_ON_READ, ER_HOST_IS_BLOCKED,
+};
 use cohort_sql::memory::ServerMemory;
 use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
@@ -41,6 +43,7 @@ use crate::session::{self, Admitted};
 use crate::socket::Socket;
 use crate::status::{Counters, count, uncount};
 use crate::sysvars::{Globals, ids};
+use crate::tls::Tls;
 
 /// How long sessions may take to end before the server ends without them.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -70,6 +73,8 @@ pub struct Server {
     pub accounts: Accounts,
     /// Who tried in vain.
     pub hosts: Hosts,
+    /// What connections are encrypted with.
+    pub tls: Tls,
     /// What all sessions hold in memory.
     pub memory: Arc<ServerMemory>,
     password_key: OnceLock<Option<PasswordKey>>,
@@ -97,6 +102,7 @@ impl Server {
         database: Arc<Database>,
         globals: Globals,
         accounts: Accounts,
+        tls: Tls,
         stop: Sender<StopReason>,
     ) -> io::Result<Arc<Server>> {
         let (counters, processes) = (Arc::<Counters>::default(), Arc::<ProcessList>::default());
@@ -112,6 +118,7 @@ impl Server {
             pool,
             accounts,
             hosts: Hosts::default(),
+            tls,
             memory,
             password_key: OnceLock::new(),
             stopping: AtomicBool::new(false),
@@ -245,12 +252,22 @@ impl Server {
             AdminCommand::PurgeBinaryLogsTo(name) => self.purge_binlog_to(name),
             AdminCommand::PurgeBinaryLogsBefore(_) => Err(SqlError::unsupported("PURGE BINARY LOGS BEFORE")),
             AdminCommand::ResetBinaryLogs => Err(SqlError::unsupported("RESET MASTER")),
+            AdminCommand::ReloadTls => self.reload_tls(),
             AdminCommand::Shutdown => {
                 // Nobody listening means that the server is already stopping.
                 let _ = self.stop.lock().send(StopReason::Statement);
                 Ok(())
             }
         }
+    }
+
+    fn reload_tls(&self) -> Result<(), SqlError> {
+        self.tls.reload(&self.globals).map_err(|error| {
+            log::error!("TLS stays as it is: {error}");
+            SqlError::new(ER_DA_SSL_LIBRARY_ERROR, &[&error])
+        })?;
+        log::info!("certificate and key were read again");
+        Ok(())
     }
 
     fn purge_binlog_to(&self, name: &str) -> Result<(), SqlError> {

@@ -1,4 +1,6 @@
-//! A client's socket, TCP or Unix, as sessions and log writers use it.
+//! A client's socket, TCP or Unix, plain or encrypted, as sessions and log writers use it.
+//!
+//! A connection begins plain; [`Socket::start_tls`] encrypts it from there on ([`tls_stream`]).
 //!
 //! A session waits for its client only where it says so to its thread's carrier
 //! ([`cohort_txn::carrier`]).
@@ -7,17 +9,24 @@
 //! right to write over with its commit and takes it back when that has been replied to
 //! (`session::handover`). Any thread may [hang up](Socket::hang_up).
 
+mod tls_stream;
+
 use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use cohort_txn::carrier::blocking;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{Timeout, set_socket_keepalive, set_socket_timeout, set_tcp_nodelay};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use rustls::ServerConfig;
+
+use tls_stream::TlsStream;
+pub use tls_stream::TlsSummary;
 
 /// Where a client is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +77,8 @@ impl Peer {
 pub struct Socket {
     fd: OwnedFd,
     peer: Peer,
+    /// Set once the connection is encrypted.
+    tls: OnceLock<Box<TlsStream>>,
     /// A write waits for the client.
     write_waits: AtomicBool,
     hung_up: AtomicBool,
@@ -89,7 +100,8 @@ impl Socket {
     }
 
     fn new(fd: OwnedFd, peer: Peer) -> Socket {
-        Socket { fd, peer, write_waits: AtomicBool::new(false), hung_up: AtomicBool::new(false) }
+        let (write_waits, hung_up) = (AtomicBool::new(false), AtomicBool::new(false));
+        Socket { fd, peer, tls: OnceLock::new(), write_waits, hung_up }
     }
 
     /// Where the client is.
@@ -97,9 +109,22 @@ impl Socket {
         &self.peer
     }
 
-    /// How long a read waits before it fails with [`io::ErrorKind::WouldBlock`].
-    pub fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
-        Ok(set_socket_timeout(&self.fd, Timeout::Recv, Some(timeout))?)
+    /// Encrypts the connection from now on, by a handshake that has to end before `deadline`; the client has sent the
+    /// bytes `received` of it. After an error the connection is useless.
+    pub fn start_tls(&self, config: Arc<ServerConfig>, received: &[u8], deadline: Instant) -> io::Result<()> {
+        let stream = TlsStream::accept(config, self, received, deadline)?;
+        // A connection is encrypted once.
+        self.tls.set(Box::new(stream)).map_err(|_| io::ErrorKind::InvalidInput.into())
+    }
+
+    /// What was agreed upon, if the connection is encrypted.
+    pub fn tls(&self) -> Option<&TlsSummary> {
+        self.tls.get().map(|stream| &stream.summary)
+    }
+
+    /// Whether nobody else can read what is sent: it is encrypted, or stays on this machine.
+    pub fn is_secure(&self) -> bool {
+        self.peer == Peer::Local || self.tls.get().is_some()
     }
 
     /// How long a write waits for the client to take something.
@@ -107,43 +132,81 @@ impl Socket {
         Ok(set_socket_timeout(&self.fd, Timeout::Send, Some(timeout))?)
     }
 
-    /// Reads at least one byte, waiting for it; 0 at the end.
-    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (count, _) = blocking(|| recv(&self.fd, buffer, RecvFlags::empty()))?;
-        Ok(count)
+    /// Reads at least one byte, waiting for it to `deadline`; 0 at the end, [`io::ErrorKind::WouldBlock`] when the
+    /// time is over.
+    pub fn read_until(&self, buffer: &mut [u8], deadline: Instant) -> io::Result<usize> {
+        loop {
+            if Instant::now() >= deadline {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            match self.read_now(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_until(PollFlags::IN, deadline)?,
+                read => return read,
+            }
+        }
     }
 
     /// Reads what has arrived; 0 at the end, [`io::ErrorKind::WouldBlock`] if that is nothing.
     pub fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.tls.get() {
+            None => self.receive_now(buffer),
+            Some(stream) => stream.read_now(self, buffer),
+        }
+    }
+
+    fn receive_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let (count, _) = recv(&self.fd, buffer, RecvFlags::DONTWAIT)?;
         Ok(count)
     }
 
-    /// Waits, for `time` or until the client has ended its side; true if it has.
-    pub fn wait_for_end(&self, time: Duration) -> bool {
-        let deadline = Instant::now() + time;
-        let mut fds = [PollFd::new(&self.fd, PollFlags::RDHUP)];
+    /// Waits until the socket is ready for `what`; [`io::ErrorKind::WouldBlock`] if it is not at `deadline`.
+    fn wait_until(&self, what: PollFlags, deadline: Instant) -> io::Result<()> {
+        match self.poll(what, deadline)? {
+            true => Ok(()),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn poll(&self, what: PollFlags, deadline: Instant) -> io::Result<bool> {
+        let mut fds = [PollFd::new(&self.fd, what)];
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let left_at_most = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
             match blocking(|| poll(&mut fds, Some(&left_at_most))) {
                 Ok(0) | Err(rustix::io::Errno::INTR) if Instant::now() < deadline => {}
-                Ok(0) | Err(_) => return false,
-                Ok(_) => return true,
+                Ok(ready) => return Ok(ready > 0),
+                Err(rustix::io::Errno::INTR) => return Ok(false),
+                Err(error) => return Err(error.into()),
             }
         }
     }
 
+    /// Waits, for `time` or until the client has ended its side; true if it has.
+    pub fn wait_for_end(&self, time: Duration) -> bool {
+        self.poll(PollFlags::RDHUP, Instant::now() + time).unwrap_or(false)
+    }
+
     /// Writes all bytes, waiting for the client to take them. After an error the connection is useless.
     pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
-        let mut flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        if let Some(stream) = self.tls.get() {
+            return stream.write_all(self, bytes);
+        }
         while !bytes.is_empty() {
+            bytes = &bytes[self.send_some(bytes)?..];
+        }
+        Ok(())
+    }
+
+    /// Sends some of the bytes, waiting for the client to take them.
+    fn send_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        loop {
             let sent = match flags.contains(SendFlags::DONTWAIT) {
                 true => send(&self.fd, bytes, flags),
                 false => blocking(|| self.send_waiting(bytes, flags)),
             };
             match sent {
-                Ok(count) => bytes = &bytes[count..],
+                Ok(count) => return Ok(count),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) if flags.contains(SendFlags::DONTWAIT) => {
                     flags.remove(SendFlags::DONTWAIT);
@@ -151,7 +214,10 @@ impl Socket {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+    }
+
+    fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(&self.fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?)
     }
 
     fn send_waiting(&self, bytes: &[u8], flags: SendFlags) -> rustix::io::Result<usize> {
@@ -168,12 +234,14 @@ impl Socket {
     /// Writes all bytes at once or closes the connection: never waits. A client that has not read its
     /// earlier replies is not worth waiting for.
     pub fn write_now_or_close(&self, bytes: &[u8]) -> bool {
-        let sent = send(&self.fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-        if sent == Ok(bytes.len()) {
-            return true;
+        let sent = match self.tls.get() {
+            None => matches!(self.send_now(bytes), Ok(count) if count == bytes.len()),
+            Some(stream) => stream.write_now(self, bytes).is_ok(),
+        };
+        if !sent {
+            self.close();
         }
-        self.close();
-        false
+        sent
     }
 
     /// Ends both directions; whoever reads or writes wakes up.
@@ -199,6 +267,9 @@ impl Socket {
 
     /// Tells the client that nothing more comes.
     pub fn close_output(&self) {
+        if let Some(stream) = self.tls.get() {
+            stream.say_farewell(self);
+        }
         let _ = shutdown(&self.fd, Shutdown::Write);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Format of a data directory: `cohort.format` says that it is one and in which form, `cohort.lock` that
 //! it is in use, `cohort.protocol` which commit protocol wrote the logs, `auto.cnf` holds the server's UUID,
-//! `recovery.json` what the last start found; `journal/`, `rocksdb/`, `redb/` and the binlog files belong to
+//! `recovery.json` what the last start found, `*.pem` certificates and keys that the server made ([`Tls`]); `journal/`, `rocksdb/`, `redb/` and the binlog files belong to
 //! their crates.
 //!
 //! Invariants
@@ -32,6 +32,7 @@ use crate::operator_log;
 use crate::server::{Server, StopReason};
 use crate::session::variables::{apply_log_settings, durability_warnings};
 use crate::sysvars::{Globals, ids};
+use crate::tls::Tls;
 
 /// Why the server could not start, or not stop cleanly: one line that says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -224,6 +225,12 @@ fn server_uuid(fs: &dyn FileSystem, path: &Path) -> Result<ServerUuid, StartErro
 }
 
 fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) -> Result<Arc<Server>, StartError> {
+    let tls = Tls::open(&*dir.fs, &dir.path, &globals).map_err(|error| {
+        StartError::new(format_args!("{error}; name other files, or turn TLS off with --tls-version="))
+    })?;
+    if globals.get(ids::REQUIRE_SECURE_TRANSPORT) && tls.config().is_none() && globals.get(ids::SOCKET).is_empty() {
+        return Err(StartError::new("--require-secure-transport, but there is neither TLS nor a --socket"));
+    }
     let store = store::open(dir, &globals)?;
     let database =
         Database::open(store).map_err(|error| StartError::new(format_args!("cannot read the catalog: {error}")))?;
@@ -233,7 +240,7 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
         log::warn!("account {account} has no password; set one with ALTER USER");
     }
     tell_facts(&globals, dir);
-    Server::new(database, globals, accounts, stop)
+    Server::new(database, globals, accounts, tls, stop)
         .map_err(|error| StartError::new(format_args!("cannot start the worker pool: {error}")))
 }
 

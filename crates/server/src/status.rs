@@ -67,6 +67,8 @@ counters! {
     queries = "Queries", "Statements, those inside of the server included.";
     questions = "Questions", "Statements from clients.";
     slow_queries = "Slow_queries", "Statements that took longer than long_query_time.";
+    tls_accepts = "Ssl_accepts", "Connections that asked for TLS.";
+    tls_finished_accepts = "Ssl_finished_accepts", "Connections that were encrypted.";
     threads_connected = "Threads_connected", "Connections that are open.";
     threads_created = "Threads_created", "Workers started so far.";
     threads_running = "Threads_running", "Connections that execute something.";

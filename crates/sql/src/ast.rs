@@ -510,6 +510,8 @@ pub enum AdminCommand {
     PurgeBinaryLogsBefore(String),
     /// RESET MASTER, RESET BINARY LOGS AND GTIDS
     ResetBinaryLogs,
+    /// ALTER INSTANCE RELOAD TLS
+    ReloadTls,
     /// SHUTDOWN
     Shutdown,
 }

@@ -47,7 +47,10 @@ fn old_and_tls_clients_are_told_apart() {
     assert_eq!(Login::decode(&[0x05, 0xa4 ^ 0x20, 0, 0, 0, b'r', 0]), Err(LoginError::TooOld));
     let mut tls = response();
     tls[1] |= 0x08;
-    assert_eq!(Login::decode(&tls[..32]), Err(LoginError::TlsNotOffered));
+    assert!(asks_for_tls(&tls[..32]) && asks_for_tls(&tls) && !asks_for_tls(&response()));
+    // Once encrypted the response says so again.
+    assert_eq!(Login::decode(&tls), Login::decode(&response()));
+    assert!(!asks_for_tls(b"") && !asks_for_tls(b"\x00\x08"));
 }
 
 #[test]

@@ -45,14 +45,7 @@ impl Source for SocketSource {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.drained = true;
         let count = match self.deadline {
-            Some(deadline) => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    return Err(io::ErrorKind::WouldBlock.into());
-                }
-                self.socket.set_read_timeout(left)?;
-                self.socket.read(buffer)?
-            }
+            Some(deadline) => self.socket.read_until(buffer, deadline)?,
             None => self.socket.read_now(buffer)?,
         };
         self.drained = count < buffer.len();
@@ -117,6 +110,11 @@ impl Input {
         self.source.deadline = Some(deadline);
         self.reader.set_sequence(sequence);
         self.reader.read(&mut self.source, max_len)
+    }
+
+    /// Takes out the bytes that have arrived after the last packet: they are not packets.
+    pub fn take_received(&mut self) -> Vec<u8> {
+        self.reader.take_received()
     }
 
     /// The number of the next packet.

@@ -2,9 +2,11 @@
 //!
 //! Outline: the server greets with a challenge for the oldest plugin; the client responds; if its
 //! account wants another plugin, a new challenge follows; `caching_sha2_password` needs the password
-//! itself, in clear over the Unix socket or encrypted over TCP, until its account's digest is known. The answer
+//! itself, in clear over TLS or the Unix socket, else encrypted, until its account's digest is known. Before the client
+//! responds it may ask for TLS. The answer
 //! to the last of several wrong passwords waits ([`crate::hosts`]); so does one to a right password behind them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -12,14 +14,15 @@ use cohort_sql::SqlError;
 use cohort_sql::error::{
     ER_ACCESS_DENIED_ERROR, ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, ER_CON_COUNT_ERROR, ER_HANDSHAKE_ERROR,
     ER_MALFORMED_PACKET, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED, ER_OUTOFMEMORY,
-    ER_UNKNOWN_CHARACTER_SET,
+    ER_SECURE_TRANSPORT_REQUIRED, ER_UNKNOWN_CHARACTER_SET,
 };
+use rustls::ServerConfig;
 
 use crate::accounts::{Credential, Identity};
 use crate::protocol::auth::{AuthPlugin, Sha2Digest, Sha2Hash};
 use crate::protocol::constants::capability;
 use crate::protocol::handshake::{
-    Challenge, Greeting, Login, LoginError, challenge_from, encode_auth_more, encode_auth_switch,
+    Challenge, Greeting, Login, LoginError, asks_for_tls, challenge_from, encode_auth_more, encode_auth_switch,
 };
 use crate::protocol::packet::ReadPacketError;
 use crate::random_bytes;
@@ -105,11 +108,13 @@ impl LoginExchange<'_> {
     /// Greets, and reads who wants in.
     pub fn handshake(&mut self, connection_id: u32, status: u16) -> Result<(Login, Identity), LoginFailure> {
         let challenge = challenge_from(random_bytes());
+        // What goes through the Unix socket stays on this machine.
+        let tls = self.server.tls.config().filter(|_| *self.socket.peer() != Peer::Local);
         let greeting = Greeting {
             version: crate::VERSION,
             connection_id,
             challenge: &challenge,
-            capabilities: capability::OFFERED,
+            capabilities: capability::OFFERED | if tls.is_some() { capability::SSL } else { 0 },
             collation: 255,
             status,
             plugin: GREETING_PLUGIN.name(),
@@ -117,22 +122,44 @@ impl LoginExchange<'_> {
         self.output.begin_reply(0);
         self.output.packet(|out| greeting.encode(out));
         self.flush()?;
-        let payload = self.input.answer(1, LOGIN_PACKET_MAX, self.deadline)?;
-        let login = match Login::decode(payload) {
+        let mut payload = self.input.answer(1, LOGIN_PACKET_MAX, self.deadline)?;
+        if asks_for_tls(payload) {
+            let Some(config) = tls else {
+                self.output.begin_reply(2);
+                return Err(LoginFailure::BadHandshake(SqlError::new(ER_HANDSHAKE_ERROR, &[])));
+            };
+            self.start_tls(config)?;
+            payload = self.input.answer(2, LOGIN_PACKET_MAX, self.deadline)?;
+        }
+        let decoded = Login::decode(payload);
+        self.output.begin_reply(self.input.sequence());
+        let login = match decoded {
             Ok(login) => login,
             Err(error) => {
-                self.output.begin_reply(2);
                 return Err(LoginFailure::BadHandshake(match error {
                     LoginError::TooOld => SqlError::new(ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, &[]),
-                    LoginError::TlsNotOffered | LoginError::Malformed(_) => SqlError::new(ER_HANDSHAKE_ERROR, &[]),
+                    LoginError::Malformed(_) => SqlError::new(ER_HANDSHAKE_ERROR, &[]),
                 }));
             }
         };
-        self.output.begin_reply(self.input.sequence());
         self.output.capabilities = login.capabilities;
+        if self.server.globals.get(ids::REQUIRE_SECURE_TRANSPORT) && !self.socket.is_secure() {
+            return Err(SqlError::new(ER_SECURE_TRANSPORT_REQUIRED, &[]).into());
+        }
         check_charset(&login)?;
         let identity = self.authenticate(&login, Some((GREETING_PLUGIN, challenge)))?;
         Ok((login, identity))
+    }
+
+    /// Encrypts what follows. A client that does not manage to has nobody to complain to: it is not encrypted, and it
+    /// has stopped to read what is not.
+    fn start_tls(&mut self, config: Arc<ServerConfig>) -> Result<(), LoginFailure> {
+        let counters = &self.server.counters;
+        count(&counters.tls_accepts);
+        let received = self.input.take_received();
+        self.socket.start_tls(config, &received, self.deadline).map_err(|_| LoginFailure::Gone)?;
+        count(&counters.tls_finished_accepts);
+        Ok(())
     }
 
     /// Logs in anew (COM_CHANGE_USER). The client's response is to a challenge it no longer has: it is
@@ -266,7 +293,7 @@ impl LoginExchange<'_> {
     /// encrypted with the key it asks for.
     fn clear_password(&mut self, answer: &[u8], challenge: &Challenge) -> Result<Vec<u8>, LoginFailure> {
         let malformed = || SqlError::new(ER_MALFORMED_PACKET, &[&"password"]);
-        if *self.socket.peer() == Peer::Local {
+        if self.socket.is_secure() {
             return Ok(answer.strip_suffix(&[0]).ok_or_else(malformed)?.to_vec());
         }
         let key = self.server.password_key().map_err(SqlError::internal)?;

@@ -51,7 +51,7 @@ pub fn table(environment: &SessionEnvironment, session: &SessionState, what: &Sh
     let server = &*environment.server;
     Ok(match what {
         ShowKind::Variables(scope) => variables_table(environment, session, *scope),
-        ShowKind::Status(_) => status_table(server),
+        ShowKind::Status(scope) => status_table(environment, *scope),
         ShowKind::ProcessList { full } => process_table(server, *full),
         ShowKind::BinaryLogs => binary_logs(server)?,
         ShowKind::BinaryLogStatus => binary_log_status(server),
@@ -96,9 +96,13 @@ fn variables_table(environment: &SessionEnvironment, session: &SessionState, sco
     ShowTable { columns: vec![("Variable_name", text(64)), ("Value", text(2048))], rows }
 }
 
-fn status_table(server: &Server) -> ShowTable {
-    let rows =
-        status::list(server).into_iter().map(|(name, value)| vec![Value::text(name), Value::text(value)]).collect();
+fn status_table(environment: &SessionEnvironment, scope: VariableScope) -> ShowTable {
+    let mut list = status::list(&environment.server);
+    let tls = environment.process.socket().tls().filter(|_| scope != VariableScope::Global);
+    list.push(("Ssl_cipher".to_owned(), tls.map(|tls| tls.cipher.clone()).unwrap_or_default()));
+    list.push(("Ssl_version".to_owned(), tls.map(|tls| tls.version.to_owned()).unwrap_or_default()));
+    list.sort();
+    let rows = list.into_iter().map(|(name, value)| vec![Value::text(name), Value::text(value)]).collect();
     ShowTable { columns: vec![("Variable_name", text(64)), ("Value", text(2048))], rows }
 }
 

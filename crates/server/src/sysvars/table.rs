@@ -283,7 +283,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("read_only", Global, Anytime, OnlyFlag(false), "OFF", "The server takes writes."),
     row("redb_cache_size", Global, AtStart, int(1 << 20, 1 << 46), "64M", "Most memory for pages of redb tables, bytes; taken as they are read and written."),
     row("redb_layer_size", Global, AtStart, int(1 << 16, 1 << 32), "8M", "Changes of redb tables kept in memory before they are written into the tree, bytes."),
-    row("require_secure_transport", Global, Anytime, OnlyFlag(false), "OFF", "Connections need not be encrypted."),
+    row("require_secure_transport", Global, Anytime, Bool, "OFF", "Refuse connections over TCP that are not encrypted."),
     row("secure_file_priv", Global, Never, TextOrNull, "NULL", "Statements cannot read or write files."),
     row("server_id", Global, AtStart, int(1, 4_294_967_295), "1", "Number of this server in binlog events; different for every server."),
     row("server_uuid", Global, Never, Text, "", "The source in this server's GTIDs, kept in auto.cnf."),
@@ -312,9 +312,9 @@ pub const TABLE: &[SystemVariable] = &[
     row("sql_safe_updates", Both, Anytime, OnlyFlag(false), "OFF", "UPDATE and DELETE need no key in WHERE."),
     row("sql_select_limit", Both, Anytime, Only("18446744073709551615"), "18446744073709551615", "SELECT without LIMIT gives all rows."),
     row("sql_warnings", Both, Anytime, OnlyFlag(false), "OFF", "INSERT of one row gives no info text."),
-    row("ssl_ca", Global, Never, Text, "", "Connections are not encrypted."),
-    row("ssl_cert", Global, Never, Text, "", "Connections are not encrypted."),
-    row("ssl_key", Global, Never, Text, "", "Connections are not encrypted."),
+    row("ssl_ca", Global, Anytime, Text, "", "File of certificates, in PEM, whose issuers' certificates clients may show; from the data directory if relative. ALTER INSTANCE RELOAD TLS reads it again."),
+    row("ssl_cert", Global, Anytime, Text, "", "File of the server's certificate, in PEM, with those that lead to its issuer. Where neither this nor ssl_key is set, both are made in the data directory."),
+    row("ssl_key", Global, Anytime, Text, "", "File of the certificate's key, in PEM."),
     row("super_read_only", Global, Anytime, OnlyFlag(false), "OFF", "The server takes writes."),
     row("support_xa", Global, AtStart, Bool, "ON", "Under commit_protocol=mysql50 transactions are prepared; without, a crash can leave binlog and engine different.")
         .alias("innodb_support_xa"),
@@ -333,7 +333,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("timestamp", Session, Anytime, Double { min: 0.0, max: 2_147_483_647.0 }, "0", "The session's present time, seconds since 1970; 0 for the clock's.")
         .apply(Apply::Double(|session, seconds| session.fixed_now_us = (seconds != 0.0).then_some((seconds * 1e6) as i64)))
         .read(Source::Session(|session| Value::Double(session.fixed_now_us.unwrap_or_else(now_us) as f64 / 1e6))),
-    row("tls_version", Global, Never, Text, "", "Connections are not encrypted."),
+    row("tls_version", Global, Anytime, Word(&["TLSv1.2,TLSv1.3", "TLSv1.3", "TLSv1.2", ""]), "TLSv1.2,TLSv1.3", "Versions of TLS that clients are offered, from the start or ALTER INSTANCE RELOAD TLS on; empty for no encryption."),
     row("tmpdir", Global, Never, Text, "/tmp", "Directory of temporary files."),
     row("transaction_isolation", Both, Anytime, Word(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]), "REPEATABLE-READ", "When transactions take their snapshot, and what they lock; READ-UNCOMMITTED is taken as READ-COMMITTED.")
         .alias("tx_isolation")

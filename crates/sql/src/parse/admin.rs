@@ -59,6 +59,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
             cursor.exprs().map(Statement::Do)
         }
         "CREATE" | "ALTER" | "DROP" | "GRANT" | "REVOKE" | "RENAME" if account::sees(cursor) => account::parse(cursor),
+        "ALTER" if cursor.sees("ALTER INSTANCE") => alter_instance(cursor),
         "CREATE" | "ALTER" | "DROP" | "TRUNCATE" => schema::parse(cursor),
         "FLUSH" => flush(cursor),
         "PURGE" => purge(cursor),
@@ -182,6 +183,17 @@ fn kill(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         KillTarget::Connection
     };
     Ok(Statement::Kill { target, connection: cursor.expr()? })
+}
+
+fn alter_instance(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.expect("ALTER INSTANCE")?;
+    if !cursor.takes("RELOAD TLS") {
+        return Err(SqlError::unsupported("ALTER INSTANCE for anything but RELOAD TLS"));
+    }
+    if cursor.sees("NO ROLLBACK") {
+        return Err(SqlError::unsupported("NO ROLLBACK ON ERROR: after an error TLS stays as it is"));
+    }
+    Ok(Statement::Admin(AdminCommand::ReloadTls))
 }
 
 fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {

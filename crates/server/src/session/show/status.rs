@@ -167,6 +167,8 @@ mod tests {
         }
         rows.extend(COUNTERS.iter().map(|(name, meaning)| (format!("`{name}`"), *meaning)));
         rows.extend(STATEMENT_KINDS.iter().map(|kind| (format!("`Com_{}`", kind.name), "Statements of this kind.")));
+        rows.push(("`Ssl_cipher`".to_owned(), "Cipher of this connection; empty if it is not encrypted."));
+        rows.push(("`Ssl_version`".to_owned(), "Version of TLS of this connection; empty if it is not encrypted."));
         rows.sort();
         rows.dedup();
         let mut page = String::from(
