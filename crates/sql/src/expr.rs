@@ -18,6 +18,7 @@ mod build;
 mod cast;
 mod coercion;
 mod compare;
+mod constant;
 pub mod context;
 mod convert;
 mod display;

@@ -133,8 +133,15 @@ impl Table {
         self.fill(rng, Class::Decimal, template, 1)
     }
 
+    /// A condition for WHERE. MariaDB keeps the constants of one, and an unsigned one of a bit operator is signed where it
+    /// is then taken for a DOUBLE: there is none.
     fn condition(&self, rng: &mut Rng) -> Tree {
-        self.expression(rng, Class::Condition, DEPTH)
+        loop {
+            let condition = self.expression(rng, Class::Condition, DEPTH);
+            if !condition.has_constant_bits() {
+                return condition;
+            }
+        }
     }
 
     fn filter(&self, rng: &mut Rng, percent: u64) -> Tree {

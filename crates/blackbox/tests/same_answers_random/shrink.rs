@@ -190,7 +190,8 @@ impl Found {
     /// Why this difference is meant, if it is.
     pub fn excepted(&self, case: &Case) -> Option<&'static str> {
         let sql = case.last.sql();
-        exceptions::reason(&Difference { sql: &sql, kind: self.kind, ours: &self.ours, theirs: &self.theirs })
+        let Found { kind, ours, theirs } = self;
+        exceptions::reason(&Difference { sql: &sql, prepared: case.prepared, kind: *kind, ours, theirs })
     }
 
     /// What differences of one cause have in common, more or less: the statement without its constants.

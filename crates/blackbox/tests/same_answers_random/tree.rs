@@ -196,6 +196,24 @@ impl Tree {
         found
     }
 
+    /// Whether a bit operator has constants only.
+    pub fn has_constant_bits(&self) -> bool {
+        let Tree::Expression(_, parts) = self else { return false };
+        let is_operator =
+            |part: &Tree| matches!(part, Tree::Text(text) if text.contains(['&', '|', '^', '~', '<', '>']));
+        (parts.iter().any(is_operator) && !self.has_columns()) || parts.iter().any(Tree::has_constant_bits)
+    }
+
+    fn has_columns(&self) -> bool {
+        match self {
+            Tree::Expression(_, parts) => match parts.as_slice() {
+                [Tree::Text(name)] => name.starts_with('c'),
+                parts => parts.iter().any(Tree::has_columns),
+            },
+            _ => false,
+        }
+    }
+
     /// The nearest expressions of a class in an expression, itself included.
     fn of_class(&self, wanted: Class) -> Vec<&Tree> {
         match self {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::coercion::{Coercibility, join_all, settle, settle_compared};
 use super::functions::{self, Call};
-use super::{ArithmeticOp, Case, CastType, ColumnRef, CompareOp, Expr, IntervalUnit};
+use super::{ArithmeticOp, Case, CastType, ColumnRef, CompareOp, Expr, IntervalUnit, UnaryOp};
 use crate::error::SqlError;
+use crate::types::decimal::MAX_PRECISION;
 use crate::types::{Family, FieldType, ResultType};
 use crate::value::{Value, hex_number};
 
@@ -33,6 +34,25 @@ impl Expr {
     /// `left op right`
     pub fn arithmetic(op: ArithmeticOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
         Ok(Expr::Arithmetic(op, Box::new(hex_as_number(left)), Box::new(hex_as_number(right))))
+    }
+
+    /// `-operand`. The negative of a constant integer is a DECIMAL where no BIGINT may hold it: where the constant,
+    /// taken for unsigned, is 2^63 or more. (A literal is looked at by [`Expr::result_type`].)
+    pub fn negate(operand: Expr) -> Expr {
+        let own = operand.result_type(&[]);
+        let literal = matches!(operand, Expr::Literal(_) | Expr::Param(_));
+        let beyond = || match operand.constant() {
+            Some(Value::Int(int)) => int < 0,
+            Some(Value::UInt(int)) => int > i64::MAX.unsigned_abs(),
+            _ => false,
+        };
+        let operand = if own.family() == Family::Integer && !literal && beyond() {
+            let precision = own.length.min(MAX_PRECISION.into()) as u8;
+            Expr::Cast(Box::new(operand), CastType::Decimal { precision, scale: 0 })
+        } else {
+            operand
+        };
+        Expr::Unary(UnaryOp::Negate, Box::new(operand))
     }
 
     /// `x [NOT] BETWEEN low AND high`

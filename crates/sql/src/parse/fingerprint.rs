@@ -9,7 +9,8 @@
 //! Invariants
 //! 1. Two statements with one fingerprint mean the same but for the values of their parameters: a literal
 //!    whose value changes the meaning stays in the text (select lists, GROUP BY, ORDER BY, ESCAPE, LIMIT if
-//!    it is no number of rows, lengths of types, typed, hexadecimal and bit literals).
+//!    it is no number of rows, lengths of types, typed, hexadecimal and bit literals, those of a constant that a sign
+//!    stands before, whose value decides on the type).
 //! 2. Their columns have the same names: a select list is kept as written.
 //! 3. It says of what kind the values of its variables are.
 //! 4. Parameters are numbered in the order of the fingerprint. Where its row stands for several, row `r`
@@ -130,6 +131,8 @@ struct Walk<'a> {
     in_braces: bool,
     /// Depth of a parenthesis behind the name of a type.
     type_depth: Option<usize>,
+    /// Depth at which the operand of a sign began that is no number.
+    negated_depth: Option<usize>,
     rows: Rows,
     first_row: Option<Row>,
     this_row: Row,
@@ -179,6 +182,7 @@ impl<'a> Walk<'a> {
             outer: Vec::new(),
             in_braces: false,
             type_depth: None,
+            negated_depth: None,
             rows: Rows::Outside,
             first_row: None,
             this_row: Row::default(),
@@ -230,7 +234,9 @@ impl<'a> Walk<'a> {
                 b"}" if lexeme.kind == Kind::Operator => self.in_braces = false,
                 _ => {}
             }
+            let begins = bytes == b"-" && self.begins_operand();
             self.verbatim(lexeme, out);
+            self.negation(begins, lexer.peek());
             if bytes == b")" && lexeme.kind == Kind::Operator && !self.closed(out) {
                 return Ok(Walked::RowsDiffer);
             }
@@ -257,6 +263,51 @@ impl<'a> Walk<'a> {
         self.previous.is_some_and(|mark| mark.lexeme.kind == Kind::Operator) && self.previous_bytes() != b")"
     }
 
+    /// Whether an operand begins here, so that a minus is a sign.
+    fn begins_operand(&self) -> bool {
+        const BEFORE: [&[u8]; 20] = [
+            b"AND",
+            b"BETWEEN",
+            b"BINARY",
+            b"BY",
+            b"CASE",
+            b"DIV",
+            b"ELSE",
+            b"HAVING",
+            b"IN",
+            b"INTERVAL",
+            b"LIKE",
+            b"MOD",
+            b"NOT",
+            b"OR",
+            b"SET",
+            b"THEN",
+            b"VALUES",
+            b"WHEN",
+            b"WHERE",
+            b"XOR",
+        ];
+        let word = self.previous_bytes();
+        self.follows_operator() || (self.follows_word() && BEFORE.iter().any(|name| word.eq_ignore_ascii_case(name)))
+    }
+
+    /// Takes note of a lexeme that was just written and is a sign, or may end what one stands before. The literals of
+    /// that stay, unless it is a literal itself.
+    fn negation(&mut self, sign: bool, next: Option<&Lexeme>) {
+        let next_bytes = next.map_or(&b""[..], |next| next.bytes(self.sql));
+        match self.negated_depth {
+            None if sign && next.is_some_and(|next| next.kind != Kind::Number) => self.negated_depth = Some(self.depth),
+            Some(depth) if depth >= self.depth => {
+                let prefix = matches!(self.previous_bytes(), b"-" | b"~" | b"!" | b"+");
+                let called = self.follows_word() && matches!(next_bytes, b"(" | b".");
+                if depth > self.depth || !(prefix || called || self.previous_bytes() == b".") {
+                    self.negated_depth = None;
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Whether literals at this place may become parameters.
     fn takes(&self) -> bool {
         const BEFORE_KEPT: [&[u8]; 7] = [b"ESCAPE", b"COLLATE", b"DATE", b"TIME", b"TIMESTAMP", b"AS", b"SEPARATOR"];
@@ -264,6 +315,7 @@ impl<'a> Walk<'a> {
         matches!(self.region, Region::Take | Region::Limit)
             && !self.in_braces
             && self.type_depth.is_none()
+            && self.negated_depth.is_none()
             && !(self.follows_word() && BEFORE_KEPT.iter().any(|before| word.eq_ignore_ascii_case(before)))
     }
 

@@ -7,7 +7,7 @@ use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_FIELD_ERROR, ER_INVALID_GROUP_FUNC_USE, ER_NO_DEFAULT_FOR_FIELD, SqlError};
 use crate::expr::aggregate::Aggregate;
-use crate::expr::{ArithmeticOp, CastType, Expr};
+use crate::expr::{ArithmeticOp, CastType, Expr, UnaryOp};
 use crate::types::Family;
 use crate::value::Value;
 
@@ -110,7 +110,8 @@ impl<'a> Scope<'a> {
             ast::Expr::Literal(value) => Expr::Literal(value.clone()),
             ast::Expr::Param(param) => Expr::Param(*param),
             ast::Expr::Column(name) => self.column(name)?,
-            ast::Expr::Unary(op, operand) => Expr::Unary(*op, Box::new(self.bind(operand)?)),
+            ast::Expr::Unary(UnaryOp::Negate, operand) => Expr::negate(self.bind(operand)?),
+            ast::Expr::Unary(UnaryOp::BitNot, operand) => Expr::Unary(UnaryOp::BitNot, Box::new(self.bind(operand)?)),
             ast::Expr::Arithmetic(op, left, right) => {
                 let bound = Expr::arithmetic(*op, self.bind(left)?, self.bind(right)?)?;
                 let of = bound.result_type(&[]);

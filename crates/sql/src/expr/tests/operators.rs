@@ -204,7 +204,7 @@ fn a_constant_beside_a_year_is_one() {
 
 #[test]
 fn the_negative_of_an_unsigned_number_has_a_range() {
-    let negative = |expr| Expr::Unary(UnaryOp::Negate, Box::new(expr));
+    let negative = Expr::negate;
     let session = Session::new();
     let cx = EvalContext { params: &[], statement: &session };
     for (value, expected) in [
@@ -218,6 +218,21 @@ fn the_negative_of_an_unsigned_number_has_a_range() {
     }
     check(negative(uint((1 << 63) + 1)), "-9223372036854775809");
     check(negative(int(i64::MIN)), "9223372036854775808");
+}
+
+#[test]
+fn the_negative_of_a_constant_goes_by_its_value() {
+    use ArithmeticOp::{BitXor, ShiftLeft, Subtract};
+    let of = |op, a, b| Expr::negate(arithmetic(op, int(a), int(b)));
+    for (expr, value, field) in [
+        (of(BitXor, 7, 1), "-6", FieldType::LongLong),
+        (of(ShiftLeft, 1, 63), "-9223372036854775808", FieldType::NewDecimal),
+        (of(Subtract, 0, 5), "5", FieldType::NewDecimal),
+        (of(Subtract, 5, 0), "-5", FieldType::LongLong),
+    ] {
+        assert_eq!(expr.result_type(&[]).field, field, "{expr}");
+        check(expr, value);
+    }
 }
 
 #[test]

@@ -31,6 +31,18 @@ fn a_minus_is_a_sign_behind_an_operator() {
 }
 
 #[test]
+fn literals_of_what_a_sign_stands_before_stay() {
+    assert_eq!(
+        key("UPDATE t SET a = -(ABS(7) ^ 1) + 2, b = -ABS(3) - 4, c = - ~5 * 6"),
+        "UPDATE t SET a= - (ABS(7)^1)+?i,b= -ABS(3)-?i,c= - ~5*?i"
+    );
+    assert_eq!(
+        key("DELETE FROM t WHERE -(1 - 2) < 3 AND a -(4 + 5) = 6 AND -t.b = 7 OR -c = 8"),
+        "DELETE FROM t WHERE- (1-2)<?i AND a- (?i+?i)=?i AND-t.b=?i OR-c=?i"
+    );
+}
+
+#[test]
 fn literals_of_different_kinds_have_different_plans() {
     let keys = ["1", "'1'", "1.0", "1e0", "18446744073709551615", "_binary'1'", "0x31"];
     let keys: Vec<String> = keys.iter().map(|value| key(&format!("DELETE FROM t WHERE a={value}"))).collect();

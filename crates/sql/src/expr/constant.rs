@@ -1,0 +1,79 @@
+//! Values that are known when an expression is bound.
+
+use std::time::Duration;
+
+use super::{EvalContext, Expr, Information, RandomSequence, StatementContext, VariableScope};
+use crate::error::{ER_UNKNOWN_SYSTEM_VARIABLE, SqlError};
+use crate::types::SqlMode;
+use crate::types::temporal::TimeZone;
+use crate::value::Value;
+
+impl Expr {
+    /// The value, if it depends on nothing but the expression. Nothing warns here: evaluating the expression does.
+    pub(super) fn constant(&self) -> Option<Value> {
+        let mut known = !self.is_volatile();
+        self.walk(&mut |part| {
+            known &= !matches!(part, Expr::Column(_) | Expr::Param(_) | Expr::SystemVariable(..));
+        });
+        if !known {
+            return None;
+        }
+        self.eval(&[], &EvalContext { params: &[], statement: &NoSession }).ok()
+    }
+}
+
+/// Where there is no session. It has room for short strings only.
+struct NoSession;
+
+impl StatementContext for NoSession {
+    fn now_us(&self) -> i64 {
+        0
+    }
+    fn clock_us(&self) -> i64 {
+        0
+    }
+    fn time_zone(&self) -> TimeZone {
+        TimeZone::UTC
+    }
+    fn sql_mode(&self) -> SqlMode {
+        SqlMode::DEFAULT
+    }
+    fn warn(&self, _warning: SqlError) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn user_variable(&self, _name: &str) -> Value {
+        Value::Null
+    }
+    fn set_user_variable(&self, _name: &str, _value: Value) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn hold(&self, _bytes: usize) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn hold_evaluated(&self, _bytes: usize) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn check_killed(&self) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn system_variable(&self, _scope: VariableScope, name: &str) -> Result<Value, SqlError> {
+        Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]))
+    }
+    fn information(&self, _what: Information) -> Value {
+        Value::Null
+    }
+    fn set_last_insert_id(&self, _id: u64) {}
+    fn sleep(&self, _duration: Duration) -> bool {
+        false
+    }
+    fn random(&self, bytes: &mut [u8]) {
+        bytes.fill(0);
+    }
+    fn sequence(&self, _place: usize) -> Option<RandomSequence> {
+        None
+    }
+    fn keep_sequence(&self, _place: usize, _sequence: RandomSequence) {}
+    fn max_allowed_packet(&self) -> usize {
+        1024
+    }
+}
