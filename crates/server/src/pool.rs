@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use cohort_txn::carrier::carry;
+use cohort_txn::blocking_hook::set_blocking_hook;
 use parking_lot::{Mutex, RwLock};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 
@@ -176,7 +176,7 @@ impl Pool {
 
     /// The body of a worker.
     fn work(self: Arc<Self>, worker: &Arc<Worker>) {
-        carry(Arc::new(crew::Post { pool: self.clone(), worker: worker.clone() }));
+        set_blocking_hook(Arc::new(crew::Post { pool: self.clone(), worker: worker.clone() }));
         let (mut pace, mut answered) = (Pace::default(), Instant::now());
         while self.crew.may_go_on(worker) {
             if let Some(seat) = self.next_signal() {

@@ -16,7 +16,7 @@
 //!
 //! Concurrency: one thread at a time serves a connection. It blocks where its statement does: in row lock
 //! waits, in commits that must be waited for, in writes that its client is slow to take. In each of these
-//! the pool runs another worker instead ([`cohort_txn::carrier`]).
+//! the pool runs another worker instead ([`cohort_txn::blocking_hook`]).
 
 pub mod commands;
 pub mod connection;

@@ -2,8 +2,8 @@
 //!
 //! A connection begins plain; [`Socket::start_tls`] encrypts it from there on ([`tls_stream`]).
 //!
-//! A session waits for its client only where it says so to its thread's carrier
-//! ([`cohort_txn::carrier`]).
+//! A session waits for its client only inside of its thread's blocking hook
+//! ([`cohort_txn::blocking_hook`]).
 //!
 //! Concurrency: one thread at a time reads; any thread may write, but never two at a time: a session hands the
 //! right to write over with its commit and takes it back when that has been replied to
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use cohort_txn::carrier::blocking;
+use cohort_txn::blocking_hook::blocking;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{Timeout, set_socket_keepalive, set_socket_timeout, set_tcp_nodelay};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};

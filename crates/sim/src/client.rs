@@ -13,7 +13,7 @@ use std::time::Duration;
 use cohort_sql::error::SqlError;
 use cohort_sql::session::{Interrupt, StatementResult};
 use cohort_sql::{Database, SessionState, Value};
-use cohort_txn::carrier::{self, Carrier};
+use cohort_txn::blocking_hook::{BlockingHook, set_blocking_hook};
 use cohort_txn::{RestsOn, Transaction};
 use parking_lot::Mutex;
 
@@ -73,7 +73,7 @@ struct Baton {
     turns: Mutex<Receiver<()>>,
 }
 
-impl Carrier for Baton {
+impl BlockingHook for Baton {
     fn begin_wait(&self) {
         self.tell(Event::Waits);
     }
@@ -105,7 +105,7 @@ impl Client {
         let name = thread::current().name().unwrap_or("simulation").to_owned();
         let body = move || {
             let baton = Arc::new(Baton { events: told, turns: Mutex::new(taken) });
-            carrier::carry(baton.clone());
+            set_blocking_hook(baton.clone());
             for job in orders {
                 let answer = match job {
                     Job::Execute { sql, now } => {

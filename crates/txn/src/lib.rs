@@ -9,7 +9,7 @@
 //! - a commit, step by step: `journaled/commit.rs`; the same after a crash: `journaled/recovery.rs`
 //! - the same with two logs, as MySQL and MariaDB did it: `classic.rs`
 //! - from a data directory to an open store: `open.rs`
-//! - waits of sessions that share threads: `carrier.rs`
+//! - waits of sessions that share threads: `blocking_hook.rs`
 //! - the logs seen from outside, for tools: `inspect.rs`, `check.rs`
 //! - prepared transactions of clients: `xa.rs`
 //! - what the log can forget, and when: `journaled/checkpoint.rs`
@@ -20,7 +20,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod binlog_order;
-pub mod carrier;
+pub mod blocking_hook;
 mod check;
 mod classic;
 mod commit_path;

@@ -3,7 +3,7 @@
 //! A lock is named by a byte string. It is shared or exclusive, held to the end of its transaction
 //! (commit releases it when the order is fixed), and granted in the order of asking, except that the
 //! only holder may turn its shared lock into an exclusive one at once. A transaction that waits parks
-//! its thread, and says so to the thread's carrier. Ranges of names are locked against inserts in
+//! its thread inside of the blocking hook. Ranges of names are locked against inserts in
 //! `locks/gaps.rs`; waits for both are in one graph.
 //!
 //! Invariants
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::carrier::blocking;
+use crate::blocking_hook::blocking;
 use crate::sync::{Condvar, Mutex};
 pub use gaps::Claim;
 use gaps::Gaps;

@@ -12,7 +12,7 @@ use cohort_engine::{Engine, EngineId, KeyRange, WriteError};
 use cohort_io::SyncStats;
 use cohort_journal::Journal;
 
-use crate::carrier::blocking;
+use crate::blocking_hook::blocking;
 use crate::commit_path::CommitPath;
 use crate::journaled::commit::{Coordinator, LaidOutCohort};
 use crate::lock_profile::LockProfile;

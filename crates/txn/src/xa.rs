@@ -31,7 +31,7 @@ use std::sync::Arc;
 use cohort_binlog::{EventOptions, TransactionEvents, XaId};
 use cohort_engine::{Direction, EngineId, KeyRange, Redo, RedoOp};
 
-use crate::carrier::blocking;
+use crate::blocking_hook::blocking;
 use crate::journaled::record::{CohortRecordError, Reader};
 use crate::locks::{HeldLocks, LockManager, LockMode};
 use crate::outcome::CommitError;

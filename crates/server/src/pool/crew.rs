@@ -6,7 +6,7 @@
 //! Invariants
 //! 1. `running` is the number of workers that are not away; each of them either waits for input or serves
 //!    somebody.
-//! 2. A worker is away while it waits ([`Carrier`]) or rests, and from the moment its command is found to be
+//! 2. A worker is away while it waits ([`BlockingHook`]) or rests, and from the moment its command is found to be
 //!    a long one until it has finished that.
 //!
 //! Concurrency: one mutex, which a worker takes only when it waits, comes back or rests. What a worker does
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cohort_txn::carrier::Carrier;
+use cohort_txn::blocking_hook::BlockingHook;
 use parking_lot::{Condvar, Mutex};
 
 use super::Pool;
@@ -268,7 +268,7 @@ pub struct Post {
     pub worker: Arc<Worker>,
 }
 
-impl Carrier for Post {
+impl BlockingHook for Post {
     fn begin_wait(&self) {
         self.pool.let_in(self.pool.crew.go_away(&self.worker));
     }

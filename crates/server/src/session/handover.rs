@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cohort_txn::carrier::blocking;
+use cohort_txn::blocking_hook::blocking;
 use cohort_txn::{CommitError, Committed, Reply};
 use parking_lot::{Condvar, Mutex};
 

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use cohort_engine::{Direction, Engine, EngineId, KeyRange};
-use cohort_txn::carrier::blocking;
+use cohort_txn::blocking_hook::blocking;
 use cohort_txn::{Read, Store, Transaction};
 use parking_lot::{Mutex, MutexGuard};
 use rpds::RedBlackTreeMapSync;

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use cohort_txn::carrier::blocking;
+use cohort_txn::blocking_hook::blocking;
 
 use crate::error::{ER_QUERY_INTERRUPTED, SqlError};
 use crate::expr::{Information, RandomSequence, StatementContext, VariableScope};

@@ -30,7 +30,7 @@ use super::tc_mmap::TcMmap;
 use super::{Protocol, TcLog, UNLOGGED, internal_xid};
 use crate::binlog_order::BinlogOrder;
 use crate::binlog_order::Chunk;
-use crate::carrier::blocking;
+use crate::blocking_hook::blocking;
 use crate::commit_path::{CommitPath, Worker};
 use crate::held_snapshot::UNREAD_KEPT;
 use crate::lock_profile::{LockProfile, ProfiledMutex};

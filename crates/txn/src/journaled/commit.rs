@@ -46,7 +46,7 @@ use cohort_journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveErro
 
 use super::checkpoint::{self, Background};
 use crate::binlog_order::{BinlogOrder, Chunk};
-use crate::carrier::blocking;
+use crate::blocking_hook::blocking;
 use crate::commit_path::{CommitPath, Worker};
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::outcome::{CommitError, Committed, Reply};

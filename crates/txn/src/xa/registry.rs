@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cohort_binlog::XaId;
 use cohort_engine::{EngineId, KeyRange};
 
-use crate::carrier::blocking;
+use crate::blocking_hook::blocking;
 use crate::locks::HeldLocks;
 use crate::sync::Mutex;
 use crate::write_set::WriteSet;

@@ -1,39 +1,39 @@
-//! What carries a session: a thread of a pool, whose place another thread takes while it waits.
+//! A hook that a thread pool is called through before and after a session blocks.
 //!
 //! A statement is plain blocking code. Where it may wait for another session (row locks, the outcome of a
-//! commit) or for its client, it says so with [`blocking`]; a pool that gave its threads a [`Carrier`]
-//! ([`carry`]) then lets another thread run in the meantime. On any other thread this does nothing.
+//! commit) or for its client, it waits inside of [`blocking`]. A pool that gave its threads a [`BlockingHook`]
+//! ([`set_blocking_hook`]) lets another thread run in the meantime. On any other thread [`blocking`] does nothing.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
-/// A pool, as the waits below a session see it.
-pub trait Carrier: Send + Sync {
-    /// The calling thread is going to wait.
+/// A pool, as a blocking session calls it.
+pub trait BlockingHook: Send + Sync {
+    /// Called by a thread that is going to wait.
     fn begin_wait(&self);
 
-    /// The calling thread goes on.
+    /// Called by the same thread when its wait is over.
     fn end_wait(&self);
 }
 
 thread_local! {
-    static CARRIER: OnceCell<Arc<dyn Carrier>> = const { OnceCell::new() };
+    static HOOK: OnceCell<Arc<dyn BlockingHook>> = const { OnceCell::new() };
     static WAITS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes the calling thread one of `carrier`'s, for as long as it lives.
+/// Sets the hook of the calling thread, for as long as the thread lives.
 ///
 /// # Panics
-/// When the thread has a carrier already.
-pub fn carry(carrier: Arc<dyn Carrier>) {
-    CARRIER.with(|own| assert!(own.set(carrier).is_ok(), "a thread has one carrier"));
+/// When the thread has a hook already.
+pub fn set_blocking_hook(hook: Arc<dyn BlockingHook>) {
+    HOOK.with(|own| assert!(own.set(hook).is_ok(), "a thread has one blocking hook"));
 }
 
 /// Runs `wait`, which may take long without using the processor. Waits within waits count once.
 pub fn blocking<T>(wait: impl FnOnce() -> T) -> T {
-    CARRIER.with(|carrier| match carrier.get() {
-        Some(carrier) if !WAITS.get() => {
-            let _away = Away::new(&**carrier);
+    HOOK.with(|hook| match hook.get() {
+        Some(hook) if !WAITS.get() => {
+            let _wait = Wait::new(&**hook);
             wait()
         }
         _ => wait(),
@@ -41,17 +41,17 @@ pub fn blocking<T>(wait: impl FnOnce() -> T) -> T {
 }
 
 /// Ends the wait on every way out.
-struct Away<'a>(&'a dyn Carrier);
+struct Wait<'a>(&'a dyn BlockingHook);
 
-impl<'a> Away<'a> {
-    fn new(carrier: &'a dyn Carrier) -> Away<'a> {
+impl<'a> Wait<'a> {
+    fn new(hook: &'a dyn BlockingHook) -> Wait<'a> {
         WAITS.set(true);
-        carrier.begin_wait();
-        Away(carrier)
+        hook.begin_wait();
+        Wait(hook)
     }
 }
 
-impl Drop for Away<'_> {
+impl Drop for Wait<'_> {
     fn drop(&mut self) {
         WAITS.set(false);
         self.0.end_wait();
@@ -71,7 +71,7 @@ mod tests {
         ended: AtomicUsize,
     }
 
-    impl Carrier for Counter {
+    impl BlockingHook for Counter {
         fn begin_wait(&self) {
             self.begun.fetch_add(1, Ordering::SeqCst);
         }
@@ -81,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn a_carrier_hears_of_each_outermost_wait_and_of_its_end() {
+    fn the_hook_is_called_for_each_outermost_wait_and_its_end() {
         let counter = Arc::new(Counter::default());
-        let carrier = counter.clone();
+        let hook = counter.clone();
         let thread = std::thread::spawn(move || {
-            assert_eq!(blocking(|| 1), 1, "without a carrier");
-            carry(carrier);
+            assert_eq!(blocking(|| 1), 1, "without a hook");
+            set_blocking_hook(hook);
             blocking(|| blocking(|| ()));
             // A panic is a way out as well.
             catch_unwind(AssertUnwindSafe(|| blocking(|| panic!("on purpose")))).unwrap_err();
