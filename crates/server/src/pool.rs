@@ -1,23 +1,23 @@
 //! The worker pool: few threads serve every connection.
 //!
-//! Outline: a connection that has logged in gets a [`Seat`] ([`Pool::adopt`]). Workers wait in one epoll
-//! instance for seats with input; whoever hears of one serves it until its client has nothing more to say
-//! ([`Pool::serve`]); [`look`] says whether it then looks for the client's next command. [`crew`] decides how many
-//! workers run: one that waits for a lock, a commit or its client is replaced for that long, and so is one that a
-//! long statement keeps busy while others have input ([`Pool::watch`], which also ends connections that are idle for
-//! too long).
+//! Outline: a connection that has logged in gets a [`Slot`] ([`Pool::adopt`]). Workers wait in one epoll
+//! instance for slots with input; the worker that epoll wakes serves the slot until its client has sent nothing more
+//! ([`Pool::serve`]); [`look`] decides whether it then polls for the client's next command. [`workers`] decides how
+//! many workers run: one that waits for a lock, a commit or its client is replaced for that long, and so is one that
+//! a long statement keeps busy while others have input ([`Pool::watch`], which also ends connections that are idle
+//! for too long).
 //!
 //! Invariants
-//! 1. At most one thread serves a seat at a time, so a session needs no locks of its own.
-//! 2. Input that arrives while its seat is served is served by the same thread, before it turns away.
-//! 3. A connection that ends is forgotten by epoll before its socket is closed.
+//! 1. At most one thread serves a slot at a time, so a session needs no locks of its own.
+//! 2. Input that arrives while its slot is served is served by the same thread, before it serves another.
+//! 3. A connection that ends is removed from epoll before its socket is closed.
 //!
-//! Concurrency: epoll reports edges; `Seat::signals` counts those that nobody has acted upon. Who raises it
-//! from zero serves, and lowers it by what it has seen. `seats` and a seat's `connection` are never locked
+//! Concurrency: epoll reports edges; `Slot::signals` counts those that nobody has acted upon. Who raises it
+//! from zero serves, and lowers it by what it has seen. `slots` and a slot's `connection` are never locked
 //! together by one thread, nor while a command runs does anybody else want `connection`.
 
-mod crew;
 mod look;
+mod workers;
 
 use std::collections::HashMap;
 use std::io;
@@ -36,8 +36,8 @@ use crate::processlist::ProcessList;
 use crate::session::{Connection, Served};
 use crate::socket::Socket;
 use crate::status::{Counters, count};
-use crew::{Crew, Worker};
 use look::{Pace, Processors};
+use workers::{Worker, WorkerHandle, WorkerSet};
 
 /// How often idle connections are looked at.
 const IDLE_CHECK: Duration = Duration::from_millis(250);
@@ -56,13 +56,13 @@ pub struct PoolOptions {
     pub stack_bytes: usize,
 }
 
-/// One connection's place.
-struct Seat {
+/// One connection, as the pool holds it.
+struct Slot {
     id: u32,
     socket: Arc<Socket>,
     /// Edges that nobody has acted upon.
     signals: AtomicU32,
-    /// The client has ended its side: there is an end to read behind the last byte.
+    /// The client has ended its side: an end of file follows the last byte.
     hung_up: AtomicBool,
     /// None once it has ended.
     connection: Mutex<Option<Connection>>,
@@ -72,8 +72,8 @@ struct Seat {
 pub struct Pool {
     epoll: OwnedFd,
     closing: OwnedFd,
-    seats: RwLock<HashMap<u32, Arc<Seat>>>,
-    crew: Crew,
+    slots: RwLock<HashMap<u32, Arc<Slot>>>,
+    workers: WorkerSet,
     processors: Processors,
     options: PoolOptions,
     processes: Arc<ProcessList>,
@@ -82,7 +82,7 @@ pub struct Pool {
 
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pool").field("crew", &self.crew).finish_non_exhaustive()
+        f.debug_struct("Pool").field("workers", &self.workers).finish_non_exhaustive()
     }
 }
 
@@ -92,12 +92,12 @@ impl Pool {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let closing = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &closing, epoll::EventData::new_u64(CLOSING), epoll::EventFlags::IN)?;
-        let crew = Crew::new(options.workers);
+        let workers = WorkerSet::new(options.workers);
         let pool = Arc::new(Pool {
             epoll,
             closing,
-            seats: RwLock::default(),
-            crew,
+            slots: RwLock::default(),
+            workers,
             processors: Processors::new(),
             options,
             processes,
@@ -112,7 +112,7 @@ impl Pool {
     /// Serves `connection` from now on, beginning with what its client has already sent.
     pub fn adopt(self: &Arc<Self>, connection: Connection) -> io::Result<()> {
         let (id, socket) = (connection.id(), connection.socket().clone());
-        let seat = Arc::new(Seat {
+        let slot = Arc::new(Slot {
             id,
             socket,
             // The first signal is this thread's own.
@@ -120,44 +120,44 @@ impl Pool {
             hung_up: AtomicBool::new(false),
             connection: Mutex::new(Some(connection)),
         });
-        self.change_seats(|seats| drop(seats.insert(id, seat.clone())));
+        self.change_slots(|slots| drop(slots.insert(id, slot.clone())));
         let interest = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        if let Err(error) = epoll::add(&self.epoll, &*seat.socket, epoll::EventData::new_u64(id.into()), interest) {
-            self.change_seats(|seats| drop(seats.remove(&id)));
+        if let Err(error) = epoll::add(&self.epoll, &*slot.socket, epoll::EventData::new_u64(id.into()), interest) {
+            self.change_slots(|slots| drop(slots.remove(&id)));
             return Err(error.into());
         }
         self.fill();
-        self.serve(&seat);
+        self.serve(&slot);
         Ok(())
     }
 
-    /// Callers hold the seat, so that no connection ends under the lock.
-    fn change_seats(&self, change: impl FnOnce(&mut HashMap<u32, Arc<Seat>>)) {
-        let mut seats = self.seats.write();
-        change(&mut seats);
-        self.crew.set_connections(seats.len());
+    /// Callers hold the slot, so that no connection ends under the lock.
+    fn change_slots(&self, change: impl FnOnce(&mut HashMap<u32, Arc<Slot>>)) {
+        let mut slots = self.slots.write();
+        change(&mut slots);
+        self.workers.set_connections(slots.len());
     }
 
     /// Workers, and how many of them have nothing to do.
     pub fn threads(&self) -> (usize, usize) {
-        self.crew.threads()
+        self.workers.threads()
     }
 
     /// Ends the workers that are not busy, and the busy ones when they have finished their command.
     pub fn stop(&self) {
-        self.crew.close();
+        self.workers.close();
         // Level triggered and never read: every worker that waits sees it.
         let _ = rustix::io::write(&self.closing, &1u64.to_ne_bytes());
     }
 
-    /// Lets workers in until as many run as may.
+    /// Starts workers until as many run as may.
     fn fill(self: &Arc<Self>) {
-        self.let_in(self.crew.recruit());
+        self.start_threads(self.workers.unpark_or_create());
     }
 
-    /// Starts the thread of a worker that was recruited, and of others until as many run as may.
-    fn let_in(self: &Arc<Self>, mut recruited: Option<Arc<Worker>>) {
-        while let Some(worker) = recruited {
+    /// Starts the thread of a created worker, and of others until as many run as may.
+    fn start_threads(self: &Arc<Self>, mut created: Option<Arc<Worker>>) {
+        while let Some(worker) = created {
             let pool = self.clone();
             let builder = std::thread::Builder::new()
                 .name(format!("worker-{}", worker.number))
@@ -165,41 +165,41 @@ impl Pool {
             let joined = worker.clone();
             if let Err(error) = builder.spawn(move || pool.work(&joined)) {
                 // The monitor tries again.
-                self.crew.resign(&worker);
+                self.workers.remove(&worker);
                 count(&self.counters.internal_errors);
                 return log::warn!("no thread for a worker: {error}");
             }
             count(&self.counters.threads_created);
-            recruited = self.crew.recruit();
+            created = self.workers.unpark_or_create();
         }
     }
 
     /// The body of a worker.
     fn work(self: Arc<Self>, worker: &Arc<Worker>) {
-        set_blocking_hook(Arc::new(crew::Post { pool: self.clone(), worker: worker.clone() }));
+        set_blocking_hook(Arc::new(WorkerHandle { pool: self.clone(), worker: worker.clone() }));
         let (mut pace, mut answered) = (Pace::default(), Instant::now());
-        while self.crew.may_go_on(worker) {
-            if let Some(seat) = self.next_signal() {
+        while self.workers.may_go_on(worker) {
+            if let Some(slot) = self.next_signal() {
                 pace.learn(answered.elapsed());
-                self.serve_as(worker, &seat);
-                answered = self.look_again(worker, &seat, &mut pace);
+                self.serve_as(worker, &slot);
+                answered = self.look_again(worker, &slot, &mut pace);
             }
         }
     }
 
     /// Serves the only client on, for as long as it sends its next command when it usually does: then neither has to
     /// be woken for the other. Gives the time of the last answer.
-    fn look_again(&self, worker: &Worker, seat: &Arc<Seat>, pace: &mut Pace) -> Instant {
+    fn look_again(&self, worker: &Worker, slot: &Arc<Slot>, pace: &mut Pace) -> Instant {
         let mut answered = Instant::now();
-        while self.crew.may_stay()
+        while self.workers.may_stay()
             && self.processors.are_idle()
             && let Some(longest) = pace.look()
         {
             let gap = answered.elapsed();
-            if gap > longest || seat.signals.fetch_add(1, Ordering::AcqRel) > 0 {
+            if gap > longest || slot.signals.fetch_add(1, Ordering::AcqRel) > 0 {
                 break;
             }
-            if self.serve_as(worker, seat) > 0 {
+            if self.serve_as(worker, slot) > 0 {
                 pace.learn(gap);
                 answered = Instant::now();
             }
@@ -207,8 +207,8 @@ impl Pool {
         answered
     }
 
-    /// Waits for the next input of anybody. None when that is served already, or nobody's any more.
-    fn next_signal(&self) -> Option<Arc<Seat>> {
+    /// Waits for the next input. None when another worker serves it already, or its connection has ended.
+    fn next_signal(&self) -> Option<Arc<Slot>> {
         let mut space = [MaybeUninit::<epoll::Event>::uninit(); 1];
         let event = match epoll::wait(&self.epoll, &mut space, None) {
             Ok((events, _)) => *events.first()?,
@@ -217,43 +217,43 @@ impl Pool {
         };
         let (data, flags) = (event.data, event.flags);
         let id = u32::try_from(data.u64()).ok()?;
-        let seat = self.seats.read().get(&id)?.clone();
+        let slot = self.slots.read().get(&id)?.clone();
         if flags.intersects(epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR) {
-            seat.hung_up.store(true, Ordering::Relaxed);
+            slot.hung_up.store(true, Ordering::Relaxed);
         }
-        (seat.signals.fetch_add(1, Ordering::AcqRel) == 0).then_some(seat)
+        (slot.signals.fetch_add(1, Ordering::AcqRel) == 0).then_some(slot)
     }
 
-    /// [`Pool::serve`], as the crew sees it.
-    fn serve_as(&self, worker: &Worker, seat: &Arc<Seat>) -> u64 {
-        self.crew.begin(worker);
-        let commands = self.serve(seat);
-        self.crew.end(worker);
+    /// [`Pool::serve`], counted by the worker set.
+    fn serve_as(&self, worker: &Worker, slot: &Arc<Slot>) -> u64 {
+        self.workers.begin(worker);
+        let commands = self.serve(slot);
+        self.workers.end(worker);
         commands
     }
 
     /// Serves until every signal has been acted upon; how many commands there were. Only for whoever raised
     /// `signals` from zero.
-    fn serve(&self, seat: &Arc<Seat>) -> u64 {
+    fn serve(&self, slot: &Arc<Slot>) -> u64 {
         let mut commands = 0;
         loop {
-            let seen = seat.signals.load(Ordering::Acquire);
-            match self.serve_once(seat) {
+            let seen = slot.signals.load(Ordering::Acquire);
+            match self.serve_once(slot) {
                 Served::Commands(more) => commands += more,
                 // Further signals find no one to serve.
                 Served::Ended => return commands,
             }
-            if seat.signals.fetch_sub(seen, Ordering::AcqRel) == seen {
+            if slot.signals.fetch_sub(seen, Ordering::AcqRel) == seen {
                 return commands;
             }
         }
     }
 
     /// Executes what has arrived.
-    fn serve_once(&self, seat: &Seat) -> Served {
-        let mut place = seat.connection.lock();
-        let Some(connection) = place.as_mut() else { return Served::Ended };
-        let to_the_end = seat.hung_up.load(Ordering::Relaxed);
+    fn serve_once(&self, slot: &Slot) -> Served {
+        let mut held = slot.connection.lock();
+        let Some(connection) = held.as_mut() else { return Served::Ended };
+        let to_the_end = slot.hung_up.load(Ordering::Relaxed);
         let served = catch_unwind(AssertUnwindSafe(|| connection.serve(to_the_end)));
         if let Ok(served @ Served::Commands(_)) = served {
             return served;
@@ -261,18 +261,18 @@ impl Pool {
         if served.is_err() {
             // The panic's message and place are already on standard error.
             count(&self.counters.panics);
-            log::error!("connection {} ended by a defect of the server; its transaction was rolled back", seat.id);
+            log::error!("connection {} ended by a defect of the server; its transaction was rolled back", slot.id);
         }
         // Fails only if it is gone already.
-        let _ = epoll::delete(&self.epoll, &*seat.socket);
-        let ended = place.take();
-        drop(place);
-        self.change_seats(|seats| drop(seats.remove(&seat.id)));
+        let _ = epoll::delete(&self.epoll, &*slot.socket);
+        let ended = held.take();
+        drop(held);
+        self.change_slots(|slots| drop(slots.remove(&slot.id)));
         drop(ended);
         Served::Ended
     }
 
-    /// Whether somebody has input that no worker has heard of.
+    /// Whether a slot has input that no worker has received.
     fn has_signals(&self) -> bool {
         let mut fds = [PollFd::new(&self.epoll, PollFlags::IN)];
         matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1..))
@@ -281,10 +281,10 @@ impl Pool {
     /// The body of the monitor.
     fn watch(self: Arc<Self>) {
         let mut checked = Instant::now();
-        while self.crew.doze(self.options.stall_limit, IDLE_CHECK) {
+        while self.workers.sleep_monitor(self.options.stall_limit, IDLE_CHECK) {
             self.processors.see();
             if self.has_signals() {
-                self.crew.replace_stalled();
+                self.workers.replace_stalled();
             }
             // Also after a thread could not be started.
             self.fill();

@@ -1,16 +1,16 @@
-//! How many workers run: never fewer than the limit while there is a thread to be had, more only for as long
-//! as it takes those that come back from a wait to finish their command, or those that wait for input to hear
-//! of some. The limit is `thread_pool_size`, and 1 where there is one connection: with more listeners, each of
-//! its commands would go to another one, on another processor.
+//! How many workers run: never fewer than the limit while a thread can be started. More only for as long as those
+//! that return from a wait need to finish their command, or those that wait for input to receive some. The limit
+//! is `thread_pool_size`, and 1 where there is one connection: with more listeners, each of its commands would go
+//! to another one, on another processor.
 //!
 //! Invariants
 //! 1. `running` is the number of workers that are not away; each of them either waits for input or serves
-//!    somebody.
-//! 2. A worker is away while it waits ([`BlockingHook`]) or rests, and from the moment its command is found to be
-//!    a long one until it has finished that.
+//!    a connection.
+//! 2. A worker is away while it blocks ([`BlockingHook`]) or is parked, and from the moment its command is found to
+//!    be a long one until it has finished that.
 //!
-//! Concurrency: one mutex, which a worker takes only when it waits, comes back or rests. What a worker does
-//! otherwise is told by its `commands`, which is odd while it serves.
+//! Concurrency: one mutex, which a worker takes only when it blocks, comes back or parks. What else a worker does
+//! is read from its `commands`, which is odd while it serves.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -21,8 +21,8 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Pool;
 
-/// How long a worker that is not needed stays.
-const REST: Duration = Duration::from_secs(60);
+/// How long a worker that is not needed stays parked before it ends.
+const PARKED_MAX: Duration = Duration::from_secs(60);
 
 /// One thread of the pool.
 #[derive(Debug)]
@@ -33,13 +33,13 @@ pub struct Worker {
     commands: AtomicU64,
     /// As the monitor saw `commands` last.
     seen: AtomicU64,
-    /// Changed under the crew's mutex.
+    /// Changed under the set's mutex.
     away: AtomicBool,
 }
 
 /// The workers of a pool.
 #[derive(Debug)]
-pub struct Crew {
+pub struct WorkerSet {
     size: usize,
     connections: AtomicUsize,
     /// Workers that are not away. Changed under the mutex.
@@ -47,21 +47,21 @@ pub struct Crew {
     state: Mutex<State>,
     /// Changed under the mutex.
     closed: AtomicBool,
-    /// For those that rest.
-    called: Condvar,
-    /// The monitor does not look: nobody serves.
-    dozing: AtomicBool,
+    /// For those that are parked.
+    unpark: Condvar,
+    /// The monitor sleeps: no worker serves.
+    monitor_sleeps: AtomicBool,
     /// For the monitor.
-    work: Condvar,
+    serving: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     workers: Vec<Arc<Worker>>,
-    recruited: u64,
-    resting: usize,
-    /// How many of those that rest are to get up.
-    calls: usize,
+    created: u64,
+    parked: usize,
+    /// How many of the parked ones are to go on.
+    unparked: usize,
 }
 
 impl State {
@@ -70,18 +70,18 @@ impl State {
     }
 }
 
-impl Crew {
-    /// Of `size` workers, when there are connections for them.
-    pub fn new(size: usize) -> Crew {
-        Crew {
+impl WorkerSet {
+    /// A set of `size` workers, when there are connections for them.
+    pub fn new(size: usize) -> WorkerSet {
+        WorkerSet {
             size,
             connections: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
             state: Mutex::default(),
             closed: AtomicBool::new(false),
-            called: Condvar::new(),
-            dozing: AtomicBool::new(false),
-            work: Condvar::new(),
+            unpark: Condvar::new(),
+            monitor_sleeps: AtomicBool::new(false),
+            serving: Condvar::new(),
         }
     }
 
@@ -99,12 +99,12 @@ impl Crew {
         if self.is_for_one() { 1 } else { self.size }
     }
 
-    /// Takes note of how many connections there are. The caller recruits.
+    /// Sets how many connections there are. The caller then starts workers.
     pub fn set_connections(&self, connections: usize) {
         self.connections.store(connections, Ordering::Relaxed);
     }
 
-    /// Workers, and how many of them rest or wait for input.
+    /// Workers, and how many of them are parked or wait for input.
     pub fn threads(&self) -> (usize, usize) {
         let state = self.state.lock();
         let busy = |worker: &&Arc<Worker>| is_serving(worker.commands.load(Ordering::Relaxed));
@@ -112,23 +112,23 @@ impl Crew {
         (total, total - state.workers.iter().filter(busy).count())
     }
 
-    /// Calls those that rest while too few run. A new worker, already counted as running, if that is not
+    /// Unparks workers while too few run. Returns a new worker, already counted as running, if that is not
     /// enough: the caller starts its thread.
-    pub fn recruit(&self) -> Option<Arc<Worker>> {
-        self.recruit_into(&mut self.state.lock())
+    pub fn unpark_or_create(&self) -> Option<Arc<Worker>> {
+        self.unpark_or_create_in(&mut self.state.lock())
     }
 
-    fn recruit_into(&self, state: &mut State) -> Option<Arc<Worker>> {
+    fn unpark_or_create_in(&self, state: &mut State) -> Option<Arc<Worker>> {
         while self.running.load(Ordering::Relaxed) < self.limit() && !self.is_closed() {
             self.running.fetch_add(1, Ordering::Relaxed);
-            if state.resting > state.calls {
-                state.calls += 1;
-                self.called.notify_one();
+            if state.parked > state.unparked {
+                state.unparked += 1;
+                self.unpark.notify_one();
                 continue;
             }
-            state.recruited += 1;
+            state.created += 1;
             let worker = Arc::new(Worker {
-                number: state.recruited,
+                number: state.created,
                 commands: AtomicU64::new(0),
                 seen: AtomicU64::new(0),
                 away: AtomicBool::new(false),
@@ -139,14 +139,14 @@ impl Crew {
         None
     }
 
-    /// Takes back a worker that runs.
-    pub fn resign(&self, worker: &Arc<Worker>) {
+    /// Removes a worker whose thread could not be started.
+    pub fn remove(&self, worker: &Arc<Worker>) {
         let mut state = self.state.lock();
         self.set_away(&state, worker, true);
         state.forget(worker);
     }
 
-    /// For a worker between two commands: rests while there are enough others. False when it is to end.
+    /// For a worker between two commands: parks while enough others run. False when it is to end.
     pub fn may_go_on(&self, worker: &Arc<Worker>) -> bool {
         if !worker.away.load(Ordering::Relaxed) && self.may_run() {
             return true;
@@ -157,18 +157,18 @@ impl Crew {
             return true;
         }
         self.set_away(&state, worker, true);
-        state.resting += 1;
+        state.parked += 1;
         loop {
-            let unwanted = self.is_closed() || self.called.wait_for(&mut state, REST).timed_out();
-            if state.calls > 0 && !self.is_closed() {
-                state.calls -= 1;
-                state.resting -= 1;
-                // Whoever called has counted it as running.
+            let unneeded = self.is_closed() || self.unpark.wait_for(&mut state, PARKED_MAX).timed_out();
+            if state.unparked > 0 && !self.is_closed() {
+                state.unparked -= 1;
+                state.parked -= 1;
+                // Whoever unparked it has counted it as running.
                 worker.away.store(false, Ordering::Relaxed);
                 return true;
             }
-            if unwanted {
-                state.resting -= 1;
+            if unneeded {
+                state.parked -= 1;
                 state.forget(worker);
                 return false;
             }
@@ -188,14 +188,14 @@ impl Crew {
         }
     }
 
-    /// `worker` begins to serve somebody.
+    /// `worker` begins to serve a connection.
     pub fn begin(&self, worker: &Worker) {
-        // Ordered before the look at `dozing`, as the monitor's store there is before its look here.
+        // Ordered before the look at `monitor_sleeps`, as the monitor's store there is before its look here.
         worker.commands.fetch_add(1, Ordering::SeqCst);
-        if self.dozing.load(Ordering::SeqCst) {
+        if self.monitor_sleeps.load(Ordering::SeqCst) {
             let _state = self.state.lock();
-            self.dozing.store(false, Ordering::SeqCst);
-            self.work.notify_one();
+            self.monitor_sleeps.store(false, Ordering::SeqCst);
+            self.serving.notify_one();
         }
     }
 
@@ -204,18 +204,19 @@ impl Crew {
         worker.commands.fetch_add(1, Ordering::Release);
     }
 
-    /// `worker` begins to wait: calls or gives another one, as [`Crew::recruit`] does.
-    fn go_away(&self, worker: &Worker) -> Option<Arc<Worker>> {
+    /// `worker` begins to block: unparks or creates another one, as [`WorkerSet::unpark_or_create`] does.
+    fn begin_wait(&self, worker: &Worker) -> Option<Arc<Worker>> {
         let mut state = self.state.lock();
         self.set_away(&state, worker, true);
-        self.recruit_into(&mut state)
+        self.unpark_or_create_in(&mut state)
     }
 
-    fn come_back(&self, worker: &Worker) {
+    fn end_wait(&self, worker: &Worker) {
         self.set_away(&self.state.lock(), worker, false);
     }
 
-    /// Counts as away whoever has been at the same command since the last call. The caller recruits.
+    /// Counts as away every worker that has been at the same command since the last call. The caller then
+    /// starts workers.
     pub fn replace_stalled(&self) {
         let state = self.state.lock();
         for worker in &state.workers {
@@ -227,19 +228,19 @@ impl Crew {
         }
     }
 
-    /// The monitor's pause: `tick` from when somebody serves on, `longest` if nobody does. False when the
-    /// pool closes.
-    pub fn doze(&self, tick: Duration, longest: Duration) -> bool {
+    /// The monitor's sleep: `tick` from when a worker serves on, `longest` if none does. False when the pool
+    /// closes.
+    pub fn sleep_monitor(&self, tick: Duration, longest: Duration) -> bool {
         let mut state = self.state.lock();
-        self.dozing.store(true, Ordering::SeqCst);
+        self.monitor_sleeps.store(true, Ordering::SeqCst);
         let serves = |worker: &Arc<Worker>| is_serving(worker.commands.load(Ordering::SeqCst));
         let mut somebody = state.workers.iter().any(serves);
         if !somebody && !self.is_closed() {
-            somebody = !self.work.wait_for(&mut state, longest).timed_out();
+            somebody = !self.serving.wait_for(&mut state, longest).timed_out();
         }
-        self.dozing.store(false, Ordering::SeqCst);
+        self.monitor_sleeps.store(false, Ordering::SeqCst);
         if somebody && !self.is_closed() {
-            self.work.wait_for(&mut state, tick);
+            self.serving.wait_for(&mut state, tick);
         }
         !self.is_closed()
     }
@@ -248,13 +249,13 @@ impl Crew {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Sends everybody home.
+    /// Ends the workers.
     pub fn close(&self) {
         let state = self.state.lock();
         self.closed.store(true, Ordering::Relaxed);
         drop(state);
-        self.called.notify_all();
-        self.work.notify_all();
+        self.unpark.notify_all();
+        self.serving.notify_all();
     }
 }
 
@@ -262,19 +263,19 @@ fn is_serving(commands: u64) -> bool {
     commands % 2 == 1
 }
 
-/// A worker's thread, as the waits of its sessions see it.
-pub struct Post {
+/// What a worker's blocking hook needs: it starts another worker while this one blocks.
+pub struct WorkerHandle {
     pub pool: Arc<Pool>,
     pub worker: Arc<Worker>,
 }
 
-impl BlockingHook for Post {
+impl BlockingHook for WorkerHandle {
     fn begin_wait(&self) {
-        self.pool.let_in(self.pool.crew.go_away(&self.worker));
+        self.pool.start_threads(self.pool.workers.begin_wait(&self.worker));
     }
 
     fn end_wait(&self) {
-        self.pool.crew.come_back(&self.worker);
+        self.pool.workers.end_wait(&self.worker);
     }
 }
 
@@ -282,20 +283,20 @@ impl BlockingHook for Post {
 mod tests {
     use super::*;
 
-    fn recruits(crew: &Crew) -> usize {
-        std::iter::from_fn(|| crew.recruit()).count()
+    fn created(workers: &WorkerSet) -> usize {
+        std::iter::from_fn(|| workers.unpark_or_create()).count()
     }
 
     #[test]
     fn one_connection_has_one_worker() {
-        let crew = Crew::new(3);
-        assert_eq!((recruits(&crew), crew.is_for_one()), (1, true));
-        crew.set_connections(1);
-        assert_eq!((recruits(&crew), crew.is_for_one()), (0, true));
-        crew.set_connections(2);
-        assert_eq!((recruits(&crew), crew.is_for_one()), (2, false));
-        crew.set_connections(1);
-        assert_eq!(recruits(&crew), 0);
-        assert!(!crew.may_run(), "two are to rest");
+        let workers = WorkerSet::new(3);
+        assert_eq!((created(&workers), workers.is_for_one()), (1, true));
+        workers.set_connections(1);
+        assert_eq!((created(&workers), workers.is_for_one()), (0, true));
+        workers.set_connections(2);
+        assert_eq!((created(&workers), workers.is_for_one()), (2, false));
+        workers.set_connections(1);
+        assert_eq!(created(&workers), 0);
+        assert!(!workers.may_run(), "two are to park");
     }
 }
