@@ -36,7 +36,7 @@ macro_rules! engine_conformance {
             snapshots_do_not_move
             cursors_outlive_what_made_them
             readers_see_cohorts_whole
-            keeps_what_was_flushed
+            keeps_what_was_synced
             syncs_the_log_first
             skips_redo_it_already_holds
             keeps_what_was_loaded
@@ -48,13 +48,13 @@ macro_rules! engine_conformance {
     (two_phase $suite:path, $rig:expr) => {
         $crate::engine_conformance!(@rules $suite, $rig,
             prepared_changes_do_not_show
-            commits_show_at_once_and_survive_a_flush
+            commits_show_at_once_and_survive_a_sync
             a_prepared_transaction_is_found_after_a_crash
             what_was_decided_is_not_found_again
             rolled_back_changes_are_gone
-            commits_without_prepare_survive_a_flush
+            commits_without_prepare_survive_a_sync
             damaged_redo_is_not_prepared
-            sessions_share_flushes
+            sessions_share_syncs
         );
     };
     (@rules $suite:path, $rig:expr, $($rule:ident)*) => {
@@ -165,7 +165,7 @@ pub fn reads_values_of_any_size(rig: &mut dyn Rig) {
             assert!(get_in(&*engine.snapshot(), key).as_ref() == Some(value), "{} bytes", value.len());
         }
         assert!(all(&*engine) == expected);
-        engine.flush().expect("flush");
+        engine.sync().expect("sync");
     }
 }
 
@@ -181,7 +181,7 @@ pub fn walks_ranges_both_ways(rig: &mut dyn Rig) {
     apply(&*engine, &puts(&expected), 10);
     let mut bounds = keys;
     bounds.extend([vec![], vec![0], vec![0, 0, 0, 0, 0], vec![0xff; 5], vec![0, 0, 1]]);
-    for flushed in [false, true] {
+    for synced in [false, true] {
         for lower in &bounds {
             for upper in &bounds {
                 let within: Vec<_> = expected
@@ -189,23 +189,23 @@ pub fn walks_ranges_both_ways(rig: &mut dyn Rig) {
                     .filter(|(key, _)| lower <= key && *key < upper)
                     .map(|(key, value)| (key.clone(), value.clone()))
                     .collect();
-                check_range(&*engine, &KeyRange { lower: lower.clone(), upper: upper.clone() }, &within, flushed);
+                check_range(&*engine, &KeyRange { lower: lower.clone(), upper: upper.clone() }, &within, synced);
             }
         }
-        engine.flush().expect("flush");
+        engine.sync().expect("sync");
     }
     assert_eq!(get(&*engine, &[]), None);
     assert_eq!(get(&*engine, &[0]), None, "the engine's own keys are not the caller's");
 }
 
-fn check_range(engine: &dyn Engine, range: &KeyRange, within: &[(Vec<u8>, Vec<u8>)], flushed: bool) {
+fn check_range(engine: &dyn Engine, range: &KeyRange, within: &[(Vec<u8>, Vec<u8>)], synced: bool) {
     let view = engine.snapshot();
     for direction in [Direction::Forward, Direction::Reverse] {
         let mut expected = within.to_vec();
         if direction == Direction::Reverse {
             expected.reverse();
         }
-        let context = format!("{range:?} {direction:?} flushed: {flushed}");
+        let context = format!("{range:?} {direction:?} synced: {synced}");
         assert_eq!(drain(engine.cursor(range, direction).expect("cursor")), expected, "{context}");
         assert_eq!(drain(view.cursor(range, direction).expect("cursor")), expected, "{context} in a view");
     }
@@ -222,10 +222,10 @@ pub fn refuses_damaged_redo_whole(rig: &mut dyn Rig) {
         assert_eq!(all(&*engine), Expected::new());
     }
     engine.apply(&[&good], Position(10)).expect("the same position again");
-    assert_eq!(engine.flush().expect("flush"), Position(10));
+    assert_eq!(engine.sync().expect("sync"), Position(10));
 }
 
-/// A snapshot shows what was applied when it was taken, through overwrites, deletes, flushes and
+/// A snapshot shows what was applied when it was taken, through overwrites, deletes, syncs and
 /// further snapshots.
 pub fn snapshots_do_not_move(rig: &mut dyn Rig) {
     let engine = rig.open();
@@ -239,7 +239,7 @@ pub fn snapshots_do_not_move(rig: &mut dyn Rig) {
         expected.remove(&gone);
         taken.push((engine.snapshot(), expected.clone()));
         if round % 7 == 0 {
-            engine.flush().expect("flush");
+            engine.sync().expect("sync");
         }
         for (view, then) in &taken {
             assert_eq!(all_in(&**view), *then);
@@ -259,7 +259,7 @@ pub fn cursors_outlive_what_made_them(rig: &mut dyn Rig) {
     let of_view = view.cursor(&everything(), Direction::Reverse).expect("cursor");
     latest.next().expect("next").expect("an entry");
     apply(&*engine, &puts((0..200).map(|n| (key(20, n), b"new".to_vec())).collect::<Expected>().iter()), 20);
-    engine.flush().expect("flush");
+    engine.sync().expect("sync");
     drop(view);
     drop(engine);
     let rest: Vec<_> = before.clone().into_iter().skip(1).collect();
@@ -304,12 +304,12 @@ pub fn readers_see_cohorts_whole(rig: &mut dyn Rig) {
 }
 
 /// After a crash the engine holds exactly the cohorts up to its durable position, which is at least
-/// what a flush returned.
-pub fn keeps_what_was_flushed(rig: &mut dyn Rig) {
+/// what a sync returned.
+pub fn keeps_what_was_synced(rig: &mut dyn Rig) {
     let mut engine = rig.open();
     let mut at = 0;
     let mut history = vec![(Position(0), Expected::new())];
-    for flushes in [false, true, true, false, true] {
+    for syncs in [false, true, true, false, true] {
         for _ in 0..10 {
             at += 4096;
             let mut expected = history.last().expect("a state").1.clone();
@@ -319,8 +319,8 @@ pub fn keeps_what_was_flushed(rig: &mut dyn Rig) {
             history.push((Position(at), expected));
         }
         let mut promised = engine.durable_position();
-        if flushes {
-            promised = engine.flush().expect("flush");
+        if syncs {
+            promised = engine.sync().expect("sync");
             assert_eq!(promised, Position(at));
             assert_eq!(engine.durable_position(), promised);
         }
@@ -341,19 +341,19 @@ pub fn syncs_the_log_first(rig: &mut dyn Rig) {
     let engine = rig.open();
     let written = Arc::new(AtomicU64::new(0));
     let synced = Arc::new(AtomicU64::new(0));
-    let sync_log = {
+    let sync_callers_log = {
         let (written, synced) = (written.clone(), synced.clone());
         move || {
             synced.store(written.load(Ordering::SeqCst), Ordering::SeqCst);
             Ok(())
         }
     };
-    engine.sync_log_first(Box::new(sync_log));
+    engine.sync_callers_log_first(Box::new(sync_callers_log));
     for position in 1..=300 {
         written.store(position, Ordering::SeqCst);
         apply(&*engine, &put(&key(20, position as u32), &[7; 2000]), position);
         if position == 100 {
-            assert_eq!(engine.flush().expect("flush"), Position(100));
+            assert_eq!(engine.sync().expect("sync"), Position(100));
             assert!(synced.load(Ordering::SeqCst) >= 100);
         }
     }
@@ -369,16 +369,16 @@ pub fn stays_behind_a_log_that_cannot_be_synced(rig: &mut dyn Rig) {
     let engine = rig.open();
     let works = Arc::new(AtomicU64::new(1));
     let asked = works.clone();
-    engine.sync_log_first(Box::new(move || match asked.load(Ordering::SeqCst) {
+    engine.sync_callers_log_first(Box::new(move || match asked.load(Ordering::SeqCst) {
         1 => Ok(()),
         _ => Err("the log cannot be synced".to_owned()),
     }));
     apply(&*engine, &put(&key(20, 1), b"synced"), 1);
-    assert_eq!(engine.flush().expect("flush"), Position(1));
+    assert_eq!(engine.sync().expect("sync"), Position(1));
     apply(&*engine, &put(&key(20, 1), b"not"), 2);
     works.store(0, Ordering::SeqCst);
     for _ in 0..2 {
-        let refused = engine.flush().expect_err("a flush that outlives the log");
+        let refused = engine.sync().expect_err("a sync that outlives the log");
         assert!(refused.to_string().contains("the log cannot be synced"), "{refused}");
         assert_eq!(engine.durable_position(), Position(1));
     }
@@ -396,14 +396,14 @@ pub fn skips_redo_it_already_holds(rig: &mut dyn Rig) {
     for position in 1..=5 {
         apply(&*engine, &put(&row, &[position]), u64::from(position));
     }
-    engine.flush().expect("flush");
+    engine.sync().expect("sync");
     rig.crash(engine);
     let engine = rig.open();
     for position in 2..=3 {
         apply(&*engine, &put(&row, &[position]), u64::from(position));
     }
     assert_eq!(get(&*engine, &row), Some(vec![5]));
-    assert_eq!(engine.flush().expect("flush"), Position(5));
+    assert_eq!(engine.sync().expect("sync"), Position(5));
     apply(&*engine, &put(&row, &[6]), 6);
     assert_eq!(get(&*engine, &row), Some(vec![6]));
 }
@@ -440,7 +440,7 @@ pub fn erases_only_the_range(rig: &mut dyn Rig) {
         position += 1;
         apply(&*engine, &puts(part.iter().copied()), position);
         if position % 10 == 0 {
-            engine.flush().expect("flush");
+            engine.sync().expect("sync");
         }
     }
     let few = KeyRange { lower: key(22, 10), upper: key(22, 20) };
@@ -450,7 +450,7 @@ pub fn erases_only_the_range(rig: &mut dyn Rig) {
         for _ in 0..3 {
             assert!(all(&*engine) == expected, "after erasing {range:?}");
             assert_eq!(get(&*engine, &range.upper), expected.get(&range.upper).cloned());
-            engine.flush().expect("flush");
+            engine.sync().expect("sync");
         }
     }
     position += 1;
@@ -464,15 +464,15 @@ pub fn erased_ranges_stay_in_older_snapshots(rig: &mut dyn Rig) {
     let engine = rig.open();
     let expected: Expected = (0..5000).map(|n| (key(20, n), n.to_be_bytes().repeat(30))).collect();
     apply(&*engine, &puts(&expected), 1);
-    engine.flush().expect("flush");
+    engine.sync().expect("sync");
     let view = engine.snapshot();
     engine.erase(&index_range(20)).expect("erase");
     for position in 2..5 {
         assert!(all_in(&*view) == expected);
         apply(&*engine, &put(&key(30, 1), b"else"), position);
-        engine.flush().expect("flush");
+        engine.sync().expect("sync");
     }
     drop(view);
-    engine.flush().expect("flush");
+    engine.sync().expect("sync");
     assert_eq!(all(&*engine), Expected::from([(key(30, 1), b"else".to_vec())]));
 }

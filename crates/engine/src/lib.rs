@@ -17,7 +17,7 @@
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
-mod group_flush;
+mod group_sync;
 pub mod logged;
 pub mod memory;
 pub mod redb;
@@ -28,7 +28,7 @@ mod stored;
 mod two_phase;
 mod version;
 
-pub use group_flush::GroupFlush;
+pub use group_sync::GroupSync;
 pub use redo::{Redo, RedoError, RedoOp};
 pub use stored::OpenError;
 pub use two_phase::{TwoPhase, Xid, XidError};
@@ -124,7 +124,7 @@ pub trait Snapshot: Send + Sync {
 
 /// Makes the log of an engine's caller durable, up to everything that the engine was given. An error says why it
 /// is not, and stays one.
-pub type SyncLog = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+pub type SyncCallersLog = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// A storage engine below the commit coordinator.
 pub trait Engine: Send + Sync + 'static {
@@ -151,19 +151,19 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Makes everything applied before the call durable and returns the position then durable. May
     /// run beside [`Engine::apply`].
-    fn flush(&self) -> Result<Position, WriteError>;
+    fn sync(&self) -> Result<Position, WriteError>;
 
     /// Says whether [`Engine::apply`] would be taken now, without trying: after a failed write in the
     /// background it would not. Cheap enough to ask before a transaction gets its place in the order.
     fn ready(&self) -> Result<(), WriteError>;
 
-    /// Has `sync_log` called before the engine makes anything durable that was applied after the last
+    /// Has `sync_callers_log` called before the engine makes anything durable that was applied after the last
     /// call, also when it does so by itself. The caller makes its log durable in it: where not every
     /// log write is synced, the engine could otherwise outlive the log after a power cut. After an error
-    /// nothing becomes durable: [`Engine::flush`] fails, and an engine that cannot hold back what it does
+    /// nothing becomes durable: [`Engine::sync`] fails, and an engine that cannot hold back what it does
     /// by itself ends the process. Called on threads of the engine; must not call the engine. Set once,
     /// before the first [`Engine::apply`].
-    fn sync_log_first(&self, sync_log: SyncLog);
+    fn sync_callers_log_first(&self, sync_callers_log: SyncCallersLog);
 
     /// Adds sorted, distinct entries of a key range that no committed data refers to yet, outside of
     /// the commit order (index builds); durable when it returns. After an error or a crash part of

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use crate::memory::MemoryEngine;
 use crate::{
-    Cursor, Direction, Engine, GroupFlush, KeyRange, Position, ReadError, Redo, Snapshot, SyncLog, TwoPhase,
+    Cursor, Direction, Engine, GroupSync, KeyRange, Position, ReadError, Redo, Snapshot, SyncCallersLog, TwoPhase,
     WriteError, Xid,
 };
 
@@ -41,12 +41,12 @@ pub struct LoggedEngine {
     name: &'static str,
     map: MemoryEngine,
     log: Arc<dyn File>,
-    flush: GroupFlush,
+    log_sync: GroupSync,
     state: Mutex<State>,
     /// The last cohort that the log held at open.
     opened: AtomicU64,
     durable: AtomicU64,
-    sync_log: OnceLock<SyncLog>,
+    sync_callers_log: OnceLock<SyncCallersLog>,
 }
 
 impl LoggedEngine {
@@ -62,11 +62,11 @@ impl LoggedEngine {
             name,
             map: MemoryEngine::new(),
             log,
-            flush: GroupFlush::default(),
+            log_sync: GroupSync::default(),
             state: Mutex::new(state),
             opened: AtomicU64::new(0),
             durable: AtomicU64::new(0),
-            sync_log: OnceLock::new(),
+            sync_callers_log: OnceLock::new(),
         };
         engine.replay().map_err(failed)?;
         Ok(engine)
@@ -152,16 +152,16 @@ impl TwoPhase for LoggedEngine {
         self.state.lock().prepared.keys().cloned().collect()
     }
 
-    fn flush_log(&self) -> Result<(), WriteError> {
-        self.flush.flush(self.name, || self.log.sync_data().map_err(|error| self.failed(&error)))
+    fn sync_log(&self) -> Result<(), WriteError> {
+        self.log_sync.sync(self.name, || self.log.sync_data().map_err(|error| self.failed(&error)))
     }
 
-    fn write_log(&self) -> Result<(), WriteError> {
+    fn flush_log(&self) -> Result<(), WriteError> {
         Ok(())
     }
 
     fn log_syncs(&self) -> u64 {
-        self.flush.count()
+        self.log_sync.count()
     }
 }
 
@@ -193,12 +193,12 @@ impl Engine for LoggedEngine {
         Position(self.durable.load(Ordering::Relaxed))
     }
 
-    fn flush(&self) -> Result<Position, WriteError> {
+    fn sync(&self) -> Result<Position, WriteError> {
         let position = self.state.lock().position;
-        if let Some(sync_log) = self.sync_log.get() {
-            sync_log().map_err(|detail| WriteError::Failed { engine: self.name, detail })?;
+        if let Some(sync_callers_log) = self.sync_callers_log.get() {
+            sync_callers_log().map_err(|detail| WriteError::Failed { engine: self.name, detail })?;
         }
-        self.flush_log()?;
+        self.sync_log()?;
         self.durable.fetch_max(position, Ordering::Relaxed);
         Ok(self.durable_position())
     }
@@ -207,15 +207,15 @@ impl Engine for LoggedEngine {
         Ok(())
     }
 
-    fn sync_log_first(&self, sync_log: SyncLog) {
-        assert!(self.sync_log.set(sync_log).is_ok(), "set once");
+    fn sync_callers_log_first(&self, sync_callers_log: SyncCallersLog) {
+        assert!(self.sync_callers_log.set(sync_callers_log).is_ok(), "set once");
     }
 
     fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
         let mut redo = Redo::default();
         entries.for_each(|(key, value)| redo.put(&key, &value));
         self.write(ONE_PHASE, &[], &redo.into_bytes())?;
-        self.flush_log()
+        self.sync_log()
     }
 
     fn erase(&self, range: &KeyRange) -> Result<(), WriteError> {

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::redo::{Redo, RedoError, RedoOp};
 use crate::version::{self, Bytes, VersionCursor};
 use crate::{
-    Cursor, Direction, Engine, Entry, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, SyncLog, WriteError,
+    Cursor, Direction, Engine, Entry, KeyRange, MIN_KEY_LEN, Position, ReadError, Snapshot, SyncCallersLog, WriteError,
 };
 
 type Map = version::Map<Bytes>;
@@ -21,7 +21,7 @@ type Map = version::Map<Bytes>;
 pub struct MemoryEngine {
     name: &'static str,
     state: RwLock<State>,
-    sync_log: OnceLock<SyncLog>,
+    sync_callers_log: OnceLock<SyncCallersLog>,
     gate: Mutex<bool>,
     gate_reached: AtomicU64,
 }
@@ -32,7 +32,7 @@ struct State {
     opened: Position,
     current: Version,
     durable: Version,
-    flushes: u64,
+    syncs: u64,
 }
 
 #[derive(Clone, Default)]
@@ -57,13 +57,13 @@ impl MemoryEngine {
     pub fn crash(&self) -> MemoryEngine {
         let durable = self.state.read().durable.clone();
         let opened = durable.position;
-        let state = State { opened, current: durable.clone(), durable, flushes: 0 };
+        let state = State { opened, current: durable.clone(), durable, syncs: 0 };
         MemoryEngine::of(self.name, state)
     }
 
     fn of(name: &'static str, state: State) -> MemoryEngine {
-        let (sync_log, gate, gate_reached) = Default::default();
-        MemoryEngine { name, state: RwLock::new(state), sync_log, gate, gate_reached }
+        let (sync_callers_log, gate, gate_reached) = Default::default();
+        MemoryEngine { name, state: RwLock::new(state), sync_callers_log, gate, gate_reached }
     }
 
     /// Flushes and loads wait while it is locked, and are refused while it is `true`.
@@ -71,7 +71,7 @@ impl MemoryEngine {
         &self.gate
     }
 
-    /// How many flushes and loads have come to the gate.
+    /// How many syncs and loads have come to the gate.
     pub fn gate_reached(&self) -> u64 {
         self.gate_reached.load(Ordering::SeqCst)
     }
@@ -127,15 +127,15 @@ impl Engine for MemoryEngine {
         self.state.read().durable.position
     }
 
-    fn flush(&self) -> Result<Position, WriteError> {
+    fn sync(&self) -> Result<Position, WriteError> {
         self.pass_gate()?;
-        let flushed = self.state.read().current.clone();
-        if let Some(sync_log) = self.sync_log.get() {
-            sync_log().map_err(|detail| WriteError::Failed { engine: self.name(), detail })?;
+        let synced = self.state.read().current.clone();
+        if let Some(sync_callers_log) = self.sync_callers_log.get() {
+            sync_callers_log().map_err(|detail| WriteError::Failed { engine: self.name(), detail })?;
         }
         let mut state = self.state.write();
-        state.durable = flushed;
-        state.flushes += 1;
+        state.durable = synced;
+        state.syncs += 1;
         Ok(state.durable.position)
     }
 
@@ -143,8 +143,8 @@ impl Engine for MemoryEngine {
         Ok(())
     }
 
-    fn sync_log_first(&self, sync_log: SyncLog) {
-        assert!(self.sync_log.set(sync_log).is_ok(), "set once");
+    fn sync_callers_log_first(&self, sync_callers_log: SyncCallersLog) {
+        assert!(self.sync_callers_log.set(sync_callers_log).is_ok(), "set once");
     }
 
     fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
@@ -172,7 +172,7 @@ impl Engine for MemoryEngine {
         let state = self.state.read();
         vec![
             ("keys", state.current.map.size() as u64),
-            ("flushes", state.flushes),
+            ("syncs", state.syncs),
             ("applied_position", state.current.position.0),
             ("durable_position", state.durable.position.0),
         ]

@@ -1,7 +1,7 @@
 //! [`Redb`]: the engine on redb, a copy-on-write B-tree in one file, below a layer in memory.
 //!
 //! Outline: [`Engine::apply`] changes the *layer*, a map of what is newer than the tree. When the layer
-//! is full, or at [`Engine::flush`], it is frozen, an empty one takes its place, and the frozen one is
+//! is full, or at [`Engine::sync`], it is frozen, an empty one takes its place, and the frozen one is
 //! written into the tree in one durable transaction; then readers get the new tree without it. Readers
 //! look into layer, frozen layer and tree, in this order. Why there is a layer stands in decision 8.
 //!
@@ -14,7 +14,7 @@
 //! 3. Redo at or before the position found at open is skipped: it is in the tree.
 //! 4. A prepared transaction's changes enter the layer in one step with the end of its being prepared.
 //!
-//! Below a protocol that prepares, a layer is what the next flush of the log writes: `two_phase.rs`.
+//! Below a protocol that prepares, a layer is what the next sync of the log writes: `two_phase.rs`.
 //!
 //! Format: `rows.redb`, redb's file format 3, with a table `rows`: keys and values as given, and the
 //! position (`stored`). A table `prepared`, made when it is needed, has the redo of undecided transactions
@@ -56,7 +56,9 @@ use parking_lot::{Condvar, Mutex, RwLock};
 pub use open::RedbOptions;
 
 use crate::version::Bytes;
-use crate::{Cursor, Direction, Engine, GroupFlush, KeyRange, Position, ReadError, Snapshot, SyncLog, WriteError, Xid};
+use crate::{
+    Cursor, Direction, Engine, GroupSync, KeyRange, Position, ReadError, Snapshot, SyncCallersLog, WriteError, Xid,
+};
 use file::{damaged_page, despite_damage};
 use layer::Layer;
 use read::{Tree, View};
@@ -93,9 +95,9 @@ struct Inner {
     written: AtomicU64,
     /// Redo of the undecided transactions; changed with `applier` locked.
     prepared: Mutex<BTreeMap<Xid, Bytes>>,
-    log: GroupFlush,
+    log: GroupSync,
     syncs: Arc<SyncCounters>,
-    sync_log: OnceLock<SyncLog>,
+    sync_callers_log: OnceLock<SyncCallersLog>,
     signal: Mutex<Signal>,
     signalled: Condvar,
     counts: Counts,
@@ -195,7 +197,7 @@ impl Engine for Redb {
         self.inner.durable()
     }
 
-    fn flush(&self) -> Result<Position, WriteError> {
+    fn sync(&self) -> Result<Position, WriteError> {
         self.inner.write_layers()?;
         Ok(self.inner.durable())
     }
@@ -204,8 +206,8 @@ impl Engine for Redb {
         self.inner.ready()
     }
 
-    fn sync_log_first(&self, sync_log: SyncLog) {
-        assert!(self.inner.sync_log.set(sync_log).is_ok(), "set once");
+    fn sync_callers_log_first(&self, sync_callers_log: SyncCallersLog) {
+        assert!(self.inner.sync_callers_log.set(sync_callers_log).is_ok(), "set once");
     }
 
     fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {

@@ -13,8 +13,8 @@
 //! shorter keys are the engine's own. There is one, the position's (`stored`). It sorts before every
 //! caller's key, so that the files of a new index overlap with nothing.
 //!
-//! Concurrency: one applier, any number of readers; `flush`, `load` and `erase` may run beside them.
-//! The batch is locked for the length of an apply; `flush` and `erase` take `upkeep`, never both.
+//! Concurrency: one applier, any number of readers; `sync`, `load` and `erase` may run beside them.
+//! The batch is locked for the length of an apply; `sync` and `erase` take `upkeep`, never both.
 //!
 //! A full disk: RocksDB refuses writes from the flush that found no room until it has found room
 //! again, for which it looks every five seconds; [`Engine::ready`] says which it is. It is never told
@@ -48,7 +48,7 @@ pub use two_phase::RocksDbTwoPhase;
 
 use crate::redo::{Redo, RedoError, RedoOp};
 use crate::stored::{self, POSITION_KEY};
-use crate::{Cursor, Direction, Engine, KeyRange, Position, ReadError, Snapshot, SyncLog, WriteError};
+use crate::{Cursor, Direction, Engine, KeyRange, Position, ReadError, Snapshot, SyncCallersLog, WriteError};
 use positions::Positions;
 use read::Shared;
 use stats::Events;
@@ -111,10 +111,10 @@ impl Engine for RocksDb {
         self.positions.durable()
     }
 
-    fn flush(&self) -> Result<Position, WriteError> {
+    fn sync(&self) -> Result<Position, WriteError> {
         let mut upkeep = self.upkeep.lock();
         let applied = self.positions.applied();
-        self.events.sync_log()?;
+        self.events.sync_callers_log()?;
         let mut options = FlushOptions::default();
         options.set_wait(true);
         self.db.flush_opt(&options).map_err(|e| write_error(&e))?;
@@ -130,8 +130,8 @@ impl Engine for RocksDb {
         self.events.ready()
     }
 
-    fn sync_log_first(&self, sync_log: SyncLog) {
-        self.events.sync_log_first(sync_log);
+    fn sync_callers_log_first(&self, sync_callers_log: SyncCallersLog) {
+        self.events.sync_callers_log_first(sync_callers_log);
     }
 
     fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {

@@ -39,8 +39,8 @@ impl fmt::Debug for Xid {
 
 /// An engine that keeps its own write-ahead log and takes part in a two-phase commit.
 ///
-/// Nothing here waits for the device but [`TwoPhase::flush_log`]; records reach the log in the order of
-/// the calls, so that one flush covers everything before it. Until then they may be in the process only.
+/// Nothing here waits for the device but [`TwoPhase::sync_log`]; records reach the log in the order of
+/// the calls, so that one sync covers everything before it. Until then they may be in the process only.
 ///
 /// On crash: a transaction is prepared, committed or gone as the records that reached the device say;
 /// [`TwoPhase::prepared`] names the undecided ones.
@@ -62,12 +62,12 @@ pub trait TwoPhase: Engine {
     fn prepared(&self) -> Vec<Xid>;
 
     /// Returns when every record written before the call is on stable storage. Calls that wait share a
-    /// flush. After an error every later call fails too, and the engine must not be written to again.
-    fn flush_log(&self) -> Result<(), WriteError>;
+    /// sync. After an error every later call fails too, and the engine must not be written to again.
+    fn sync_log(&self) -> Result<(), WriteError>;
 
     /// Hands every record written before the call to the operating system, unsynced: a crash of the process
     /// then leaves it, a power cut may not. An engine whose log exists only as it is flushed does nothing.
-    fn write_log(&self) -> Result<(), WriteError>;
+    fn flush_log(&self) -> Result<(), WriteError>;
 
     /// How often the log was synced.
     fn log_syncs(&self) -> u64;

@@ -3,7 +3,7 @@
 //! The first engine is a map in memory with a log on the simulated disk, and stands for RocksDB; the second is
 //! redb. Both take part in the journal and in the classic protocols. Where a disk is mounted, the first is RocksDB
 //! itself, which reaches the same disk as everything else by way of the kernel. Where copies must be cheap, both are in
-//! memory, and lose what they had not flushed.
+//! memory, and lose what they had not synced.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl Engines<'_> {
     }
 }
 
-/// A flush that failed waits a second in its thread, of which a fourth of these flush; the databases of a process share
+/// A sync that failed waits a second in its thread, of which a fourth of these sync; the databases of a process share
 /// them.
 const BACKGROUND_JOBS: u8 = 160;
 

@@ -32,8 +32,8 @@ pub(crate) fn recover(
     for engine in &engines {
         let journal = journal.clone();
         // A failure seals the journal too, which the next commit reports.
-        let sync_log = move || journal.sync_completed().map_err(|error| error.to_string());
-        engine.sync_log_first(Box::new(sync_log));
+        let sync_callers_log = move || journal.sync_completed().map_err(|error| error.to_string());
+        engine.sync_callers_log_first(Box::new(sync_callers_log));
     }
     let binlog = BinlogFiles::open(fs, options.binlog)?;
     let (start, report) = recovery::recover(&journal, scan, &binlog, &engines, progress)?;

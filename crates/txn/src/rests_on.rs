@@ -3,7 +3,7 @@
 //!
 //! A read may see a version whose transaction has its place in the commit order and is not durable yet: under the
 //! journal a current read, because locks go when the order is fixed; under a classic protocol any read, because some of
-//! them show what they have not flushed. Rows, errors such as a duplicate key, affected rows and the end of a rollback
+//! them show what they have not synced. Rows, errors such as a duplicate key, affected rows and the end of a rollback
 //! then rest on it. Each read notes the order of what it saw, and whoever sends an answer asks the store first:
 //! [`Store::is_durable`](crate::Store::is_durable), [`Store::when_durable`](crate::Store::when_durable),
 //! [`Store::wait_until_durable`](crate::Store::wait_until_durable). A commit is an answer of that kind.

@@ -311,12 +311,12 @@ const ROOM_WAIT_MAX: Duration = Duration::from_secs(6);
 
 /// Makes an engine durable at a clean shutdown, for which it may still have to find out that a disk that was full
 /// is not any more.
-pub(crate) fn flush_last(engine: &dyn Engine) -> Result<Position, WriteError> {
+pub(crate) fn sync_last(engine: &dyn Engine) -> Result<Position, WriteError> {
     let began = Instant::now();
     loop {
-        match engine.flush() {
+        match engine.sync() {
             Err(WriteError::NoSpace { .. }) if began.elapsed() < ROOM_WAIT_MAX => thread::sleep(ROOM_RETRY),
-            flushed => return flushed,
+            synced => return synced,
         }
     }
 }

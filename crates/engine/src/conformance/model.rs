@@ -74,7 +74,7 @@ enum Done {
     Erased(KeyRange),
 }
 
-/// Whatever the order of cohorts, flushes, crashes with replay, erases and snapshots, the engine
+/// Whatever the order of cohorts, syncs, crashes with replay, erases and snapshots, the engine
 /// holds what a map holds.
 pub fn follows_the_model(rig: &mut dyn Rig) {
     let mut runner =
@@ -115,7 +115,7 @@ impl<'a> Pair<'a> {
             redo.delete(&key);
         }
         pair.apply(vec![redo.into_bytes()], Expected::new());
-        pair.engine.flush().expect("flush");
+        pair.engine.sync().expect("sync");
         pair
     }
 
@@ -139,7 +139,7 @@ impl<'a> Pair<'a> {
                 self.apply(members, expected);
             }
             Action::Flush => {
-                assert_eq!(self.engine.flush().expect("flush"), Position(self.position));
+                assert_eq!(self.engine.sync().expect("sync"), Position(self.position));
             }
             Action::Crash(back) => self.crash(back),
             Action::TakeSnapshot => self.views.push((self.engine.snapshot(), self.expected.clone())),

@@ -31,8 +31,8 @@ pub fn prepared_changes_do_not_show(rig: &mut dyn Rig) {
     assert_eq!(engine.prepared(), [xid("a")]);
 }
 
-/// A commit is visible when it returns, and there after a flush and a crash.
-pub fn commits_show_at_once_and_survive_a_flush(rig: &mut dyn Rig) {
+/// A commit is visible when it returns, and there after a sync and a crash.
+pub fn commits_show_at_once_and_survive_a_sync(rig: &mut dyn Rig) {
     let engine = rig.open();
     let before = engine.snapshot();
     for number in 0..3 {
@@ -43,14 +43,14 @@ pub fn commits_show_at_once_and_survive_a_flush(rig: &mut dyn Rig) {
     }
     assert_eq!(super::get_in(&*before, &key(20, 0)), None, "a snapshot does not move");
     drop(before);
-    engine.flush_log().expect("flush");
+    engine.sync_log().expect("sync");
     rig.crash(engine);
     let engine = rig.open();
     assert_eq!(all(&*engine).len(), 3);
     assert_eq!(engine.prepared(), []);
 }
 
-/// After a crash behind the prepare's flush the transaction is listed by its name and can be decided
+/// After a crash behind the prepare's sync the transaction is listed by its name and can be decided
 /// either way.
 pub fn a_prepared_transaction_is_found_after_a_crash(rig: &mut dyn Rig) {
     let engine = rig.open();
@@ -58,7 +58,7 @@ pub fn a_prepared_transaction_is_found_after_a_crash(rig: &mut dyn Rig) {
         let number = u32::from(name == "drop");
         engine.prepare(&xid(name), &put(&key(20, number), name.as_bytes())).expect("prepare");
     }
-    engine.flush_log().expect("flush");
+    engine.sync_log().expect("sync");
     rig.crash(engine);
     let engine = rig.open();
     let mut found = engine.prepared();
@@ -68,14 +68,14 @@ pub fn a_prepared_transaction_is_found_after_a_crash(rig: &mut dyn Rig) {
     engine.commit_prepared(&xid("keep")).expect("commit");
     engine.rollback_prepared(&xid("drop")).expect("rollback");
     assert_eq!(engine.prepared(), []);
-    engine.flush_log().expect("flush");
+    engine.sync_log().expect("sync");
     rig.crash(engine);
     let engine = rig.open();
     assert_eq!(get(&*engine, &key(20, 0)).as_deref(), Some(&b"keep"[..]));
     assert_eq!(get(&*engine, &key(20, 1)), None);
 }
 
-/// After a crash behind the decision's flush nothing is undecided; a name can be used again.
+/// After a crash behind the decision's sync nothing is undecided; a name can be used again.
 pub fn what_was_decided_is_not_found_again(rig: &mut dyn Rig) {
     let mut engine = rig.open();
     for round in 0..3 {
@@ -85,7 +85,7 @@ pub fn what_was_decided_is_not_found_again(rig: &mut dyn Rig) {
         engine.commit_prepared(&commit).expect("commit");
         engine.rollback_prepared(&rollback).expect("rollback");
         engine.commit_prepared(&commit).expect_err("decided already");
-        engine.flush_log().expect("flush");
+        engine.sync_log().expect("sync");
         rig.crash(engine);
         engine = rig.open();
         assert_eq!(engine.prepared(), []);
@@ -100,18 +100,18 @@ pub fn rolled_back_changes_are_gone(rig: &mut dyn Rig) {
     engine.prepare(&xid("a"), &[put(&key(20, 1), b"after"), delete(&key(20, 1))].concat()).expect("prepare");
     engine.rollback_prepared(&xid("a")).expect("rollback");
     assert_eq!(get(&*engine, &key(20, 1)).as_deref(), Some(&b"before"[..]));
-    engine.flush_log().expect("flush");
+    engine.sync_log().expect("sync");
     rig.crash(engine);
     let engine = rig.open();
     assert_eq!(get(&*engine, &key(20, 1)).as_deref(), Some(&b"before"[..]));
 }
 
 /// One record for changes and commit is as durable as two.
-pub fn commits_without_prepare_survive_a_flush(rig: &mut dyn Rig) {
+pub fn commits_without_prepare_survive_a_sync(rig: &mut dyn Rig) {
     let engine = rig.open();
     engine.commit_unprepared(&put(&key(20, 1), b"value")).expect("commit");
     assert_eq!(get(&*engine, &key(20, 1)).as_deref(), Some(&b"value"[..]));
-    engine.flush_log().expect("flush");
+    engine.sync_log().expect("sync");
     rig.crash(engine);
     assert_eq!(get(&*rig.open(), &key(20, 1)).as_deref(), Some(&b"value"[..]));
 }
@@ -126,17 +126,17 @@ pub fn damaged_redo_is_not_prepared(rig: &mut dyn Rig) {
     engine.prepare(&xid("a"), &put(&key(20, 1), b"value")).expect("the name is free");
 }
 
-/// Sessions that prepare, flush, commit and flush side by side lose nothing, and no flush is counted
+/// Sessions that prepare, sync, commit and sync side by side lose nothing, and no sync is counted
 /// that did not happen.
-pub fn sessions_share_flushes(rig: &mut dyn Rig) {
+pub fn sessions_share_syncs(rig: &mut dyn Rig) {
     const SESSIONS: u32 = 4;
     const ROUNDS: u32 = 25;
     let engine = rig.open();
     let before = engine.log_syncs();
     engine.prepare(&xid("alone"), &put(&key(SESSIONS, 0), b"value")).expect("prepare");
-    engine.flush_log().expect("flush");
-    let per_flush = engine.log_syncs() - before;
-    assert!(per_flush > 0, "a flush of the log syncs");
+    engine.sync_log().expect("sync");
+    let per_sync = engine.log_syncs() - before;
+    assert!(per_sync > 0, "a sync of the log syncs");
     engine.rollback_prepared(&xid("alone")).expect("rollback");
     let before = engine.log_syncs();
     let asked = AtomicU64::new(0);
@@ -147,17 +147,17 @@ pub fn sessions_share_flushes(rig: &mut dyn Rig) {
                 for round in 0..ROUNDS {
                     let xid = xid(&format!("{session}/{round}"));
                     engine.prepare(&xid, &put(&key(session, round), b"value")).expect("prepare");
-                    engine.flush_log().expect("flush");
+                    engine.sync_log().expect("sync");
                     engine.commit_prepared(&xid).expect("commit");
-                    engine.flush_log().expect("flush");
+                    engine.sync_log().expect("sync");
                     asked.fetch_add(2, Ordering::Relaxed);
                 }
             });
         }
     });
     let syncs = engine.log_syncs() - before;
-    assert!(syncs >= per_flush * u64::from(2 * ROUNDS), "{syncs} syncs: a session cannot share a sync with itself");
-    assert!(syncs <= per_flush * asked.load(Ordering::Relaxed), "{syncs} syncs are more than were asked for");
+    assert!(syncs >= per_sync * u64::from(2 * ROUNDS), "{syncs} syncs: a session cannot share a sync with itself");
+    assert!(syncs <= per_sync * asked.load(Ordering::Relaxed), "{syncs} syncs are more than were asked for");
     rig.crash(engine);
     let engine = rig.open();
     assert_eq!(all(&*engine).len(), (SESSIONS * ROUNDS) as usize);

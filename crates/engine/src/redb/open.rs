@@ -18,7 +18,7 @@ use super::two_phase;
 use super::upkeep::{Signal, put_position, transaction};
 use super::{FORMAT_VERSION, Inner, OpenFile, ROWS, Redb, State};
 use crate::stored::{self, POSITION_KEY};
-use crate::{GroupFlush, OpenError, Position};
+use crate::{GroupSync, OpenError, Position};
 
 const FILE: &str = "rows.redb";
 /// A file that is not the engine's yet: it is made whole under this name.
@@ -91,9 +91,9 @@ impl Redb {
             durable: AtomicU64::new(opened.0),
             written: AtomicU64::new(0),
             prepared: Mutex::new(prepared),
-            log: GroupFlush::default(),
+            log: GroupSync::default(),
             syncs,
-            sync_log: OnceLock::new(),
+            sync_callers_log: OnceLock::new(),
             signal: Mutex::new(Signal::default()),
             signalled: Condvar::new(),
             counts: Counts::default(),

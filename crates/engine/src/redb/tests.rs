@@ -222,7 +222,7 @@ fn a_damaged_head_is_named_or_mended() {
     let dir = TempDir::new().unwrap();
     let engine = in_directory(dir.path()).unwrap();
     engine.apply(&[&put(&row(20, 1), b"value")], Position(9)).unwrap();
-    engine.flush().unwrap();
+    engine.sync().unwrap();
     let file = dir.path().join("rows.redb");
     let bytes = fs::read(&file).unwrap();
     drop(engine);
@@ -251,7 +251,7 @@ fn a_file_cut_short_is_damaged() {
     for position in 1..200 {
         engine.apply(&[&put(&row(20, position), &[7; 3000])], Position(u64::from(position))).unwrap();
     }
-    engine.flush().unwrap();
+    engine.sync().unwrap();
     drop(engine);
     let file = fs::OpenOptions::new().write(true).open(dir.path().join("rows.redb")).unwrap();
     file.set_len(file.metadata().unwrap().len() / 2).unwrap();
@@ -284,7 +284,7 @@ fn damaged_pages_are_errors_and_never_panics() {
         let got: Result<Vec<_>, _> = (0..2000).map(|number| engine.get(&row(20, number), &mut Vec::new())).collect();
         let rows: Vec<_> = (0..2000).map(|number| put(&row(20, number), b"new")).collect();
         engine.apply(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>(), Position(5)).unwrap();
-        let written = engine.flush();
+        let written = engine.sync();
         found += u32::from(read.is_err() || got.is_err() || written.is_err());
         assert!(written.is_ok() || matches!(engine.ready(), Err(WriteError::Failed { .. })), "page {page}");
     }
@@ -351,7 +351,7 @@ fn work_on(disk: &SimDisk, work: Work, fault: Option<(u64, Fault)>) -> (Redb, Re
     let engine = on_disk(disk, &options).expect("open");
     let rows: Vec<_> = (0..400).map(|number| put(&row(20, number), &[1; 100])).collect();
     engine.apply(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>(), Position(1)).expect("apply");
-    engine.flush().expect("flush");
+    engine.sync().expect("sync");
     let rows: Vec<_> = (0..400).step_by(7).map(|number| put(&row(20, number), &[2; 300])).collect();
     engine.apply(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>(), Position(2)).expect("apply");
     let before = disk.operations();
@@ -359,7 +359,7 @@ fn work_on(disk: &SimDisk, work: Work, fault: Option<(u64, Fault)>) -> (Redb, Re
         disk.set_fault(before + operation, fault);
     }
     let done = match work {
-        Work::Flush => engine.flush().map(drop),
+        Work::Flush => engine.sync().map(drop),
         Work::Load => engine.load(&mut (0..3000).map(|number| (row(30, number), vec![3; 50]))),
         Work::Erase => engine.erase(&index(20)),
     };
@@ -420,7 +420,7 @@ fn after_a_failed_write_nothing_is_taken_and_all_is_readable() {
         if refused {
             assert!(matches!(engine.ready(), Err(WriteError::Failed { .. })), "operation {operation}");
             assert!(engine.apply(&[], Position(3)).is_err(), "operation {operation}");
-            assert!(engine.flush().is_err(), "operation {operation}");
+            assert!(engine.sync().is_err(), "operation {operation}");
             assert_eq!(engine.durable_position(), Position(1));
         }
         assert_eq!(get(&engine, &row(20, 7)), Some(vec![2; 300]), "operation {operation}");
@@ -434,7 +434,7 @@ fn after_a_failed_write_nothing_is_taken_and_all_is_readable() {
 /// Behind the switch of the root its sync fails: the file's new head is in the system's cache, and perhaps nowhere
 /// else.
 #[test]
-fn a_failed_sync_of_the_head_is_no_flush_and_what_the_next_open_shows_stays() {
+fn a_failed_sync_of_the_head_is_no_sync_and_what_the_next_open_shows_stays() {
     let mut switched = 0;
     for operation in 0.. {
         for seed in 0..4 {
@@ -448,7 +448,7 @@ fn a_failed_sync_of_the_head_is_no_flush_and_what_the_next_open_shows_stays() {
             if done.is_ok() {
                 continue;
             }
-            assert!(engine.flush().is_err() && engine.apply(&[], Position(3)).is_err(), "{context}: it went on");
+            assert!(engine.sync().is_err() && engine.apply(&[], Position(3)).is_err(), "{context}: it went on");
             assert_eq!(engine.durable_position(), Position(1), "{context}");
             let killed = disk.kill_copy();
             let cut = disk.crash();
@@ -498,7 +498,7 @@ fn a_full_disk_refuses_cohorts_until_there_is_room() {
         thread::sleep(Duration::from_millis(50));
     }
     engine.ready().unwrap();
-    assert_eq!(engine.flush().unwrap(), Position(u64::from(position)));
+    assert_eq!(engine.sync().unwrap(), Position(u64::from(position)));
 }
 
 /// Logs and other engines write to the same device.
@@ -508,16 +508,16 @@ fn room_that_was_found_is_not_taken_by_others() {
     let engine = on_disk(&disk, &RedbOptions::default()).unwrap();
     disk.set_capacity(disk.used_bytes() + (8 << 20));
     let others = disk.clone();
-    engine.sync_log_first(Box::new(move || {
+    engine.sync_callers_log_first(Box::new(move || {
         others.set_capacity(others.used_bytes());
         Ok(())
     }));
     engine.apply(&[&put(&row(20, 1), &[7; 20_000])], Position(1)).unwrap();
-    assert_eq!(engine.flush().unwrap(), Position(1));
+    assert_eq!(engine.sync().unwrap(), Position(1));
 }
 
 #[test]
-fn a_full_layer_is_written_without_a_flush() {
+fn a_full_layer_is_written_without_a_sync() {
     let dir = TempDir::new().unwrap();
     let engine = in_directory(dir.path()).unwrap();
     let view = engine.snapshot();
@@ -545,7 +545,7 @@ fn pages_of_old_versions_are_used_again() {
             position += 1;
             let rows: Vec<_> = (0..500).map(|number| put(&row(20, number), &[position as u8; 200])).collect();
             engine.apply(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>(), Position(position)).unwrap();
-            engine.flush().unwrap();
+            engine.sync().unwrap();
         }
     };
     write(10);
@@ -569,11 +569,11 @@ fn an_erase_waits_for_the_log() {
     let synced = Arc::new(AtomicU64::new(0));
     let counted = synced.clone();
     engine.load(&mut (0..10).map(|number| (row(20, number), vec![1]))).unwrap();
-    let sync_log = move || {
+    let sync_callers_log = move || {
         counted.store(1, Ordering::SeqCst);
         Ok(())
     };
-    engine.sync_log_first(Box::new(sync_log));
+    engine.sync_callers_log_first(Box::new(sync_callers_log));
     engine.erase(&index(20)).unwrap();
     assert_eq!(synced.load(Ordering::SeqCst), 1, "rows are gone that the log does not say are dropped");
     assert_eq!(count(&*engine.snapshot(), &index(20)), 0);
@@ -597,7 +597,7 @@ fn a_file_whose_name_was_never_synced_is_not_lost_with_what_came_later() {
         let disk = disk.kill();
         let engine = on_disk(&disk, &small()).expect("a start behind the error");
         engine.apply(&[&put(b"later", b"value")], Position(1)).expect("apply");
-        engine.flush().expect("flush");
+        engine.sync().expect("sync");
         let after = disk.crash();
         drop(engine);
         let engine = on_disk(&after, &small()).expect("a start behind a power cut");

@@ -1,11 +1,11 @@
 //! The engine below a protocol that prepares: the tree is its log.
 //!
 //! A prepare puts the redo into the layer under the transaction's name; a commit replaces that by the
-//! changes themselves, a rollback by nothing. [`TwoPhase::flush_log`] writes the layer into the tree, so
+//! changes themselves, a rollback by nothing. [`TwoPhase::sync_log`] writes the layer into the tree, so
 //! one durable transaction of redb, with its two syncs, makes everything durable that was prepared or
 //! decided until then, for all who wait.
 //!
-//! On crash: the tree is as the last flush, or the last full layer, left it; names in `prepared` are
+//! On crash: the tree is as the last sync, or the last full layer, left it; names in `prepared` are
 //! undecided.
 
 use std::collections::BTreeMap;
@@ -79,11 +79,11 @@ impl TwoPhase for Redb {
         self.inner.prepared.lock().keys().cloned().collect()
     }
 
-    fn flush_log(&self) -> Result<(), WriteError> {
-        self.inner.log.flush(NAME, || self.inner.write_layers())
+    fn sync_log(&self) -> Result<(), WriteError> {
+        self.inner.log.sync(NAME, || self.inner.write_layers())
     }
 
-    fn write_log(&self) -> Result<(), WriteError> {
+    fn flush_log(&self) -> Result<(), WriteError> {
         Ok(())
     }
 

@@ -1,5 +1,5 @@
 //! Everything that writes the tree: full layers, loads, erased ranges; and the thread that writes
-//! layers between the caller's flushes.
+//! layers between the caller's syncs.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -152,7 +152,7 @@ impl Inner {
 
     fn write(&self, layer: &Layer) -> Result<(), WriteError> {
         self.find_room(layer.entries(), layer.bytes()).map_err(|refusal| self.refuse(refusal))?;
-        self.sync_log()?;
+        self.sync_callers_log()?;
         let tree = self.change_tree(|transaction| {
             if !layer.prepared().is_empty() {
                 put(&mut transaction.open_table(PREPARED)?, layer.prepared())?;
@@ -177,9 +177,9 @@ impl Inner {
     }
 
     /// Makes the caller's log durable; after an error nothing is taken any more.
-    fn sync_log(&self) -> Result<(), WriteError> {
-        let Some(sync_log) = self.sync_log.get() else { return Ok(()) };
-        sync_log().map_err(|detail| self.refuse(Refusal { no_space: false, detail }))
+    fn sync_callers_log(&self) -> Result<(), WriteError> {
+        let Some(sync_callers_log) = self.sync_callers_log.get() else { return Ok(()) };
+        sync_callers_log().map_err(|detail| self.refuse(Refusal { no_space: false, detail }))
     }
 
     /// Makes sure of room for a transaction: every changed entry may copy the page it lies in, and what is freed by
@@ -286,7 +286,7 @@ impl Inner {
         let _upkeep = self.upkeep.lock();
         self.find_room(0, 0).map_err(|refusal| refusal.error())?;
         // The range must not go before the log says why.
-        self.sync_log()?;
+        self.sync_callers_log()?;
         let lower = range.lower.as_slice().max(FIRST_KEY);
         let tree = self.change_tree(|transaction| {
             let mut rows = transaction.open_table(ROWS)?;

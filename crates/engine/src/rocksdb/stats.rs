@@ -15,7 +15,7 @@ use rust_rocksdb::properties;
 
 use super::read::Handle;
 use super::{NAME, RocksDb, upkeep, write_error};
-use crate::{SyncLog, WriteError};
+use crate::{SyncCallersLog, WriteError};
 
 /// What RocksDB's threads told.
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub(super) struct Events {
     /// Writes are refused; `refusal` says why.
     refusing: AtomicBool,
     refusal: Mutex<Option<rust_rocksdb::Error>>,
-    sync_log: OnceLock<SyncLog>,
+    sync_callers_log: OnceLock<SyncCallersLog>,
 }
 
 impl Events {
@@ -47,14 +47,14 @@ impl Events {
         self.refusal.lock().as_ref().map_or(Ok(()), |error| Err(write_error(error)))
     }
 
-    pub(super) fn sync_log_first(&self, sync_log: SyncLog) {
-        assert!(self.sync_log.set(sync_log).is_ok(), "set once");
+    pub(super) fn sync_callers_log_first(&self, sync_callers_log: SyncCallersLog) {
+        assert!(self.sync_callers_log.set(sync_callers_log).is_ok(), "set once");
     }
 
     /// Makes the caller's log durable.
-    pub(super) fn sync_log(&self) -> Result<(), WriteError> {
-        let Some(sync_log) = self.sync_log.get() else { return Ok(()) };
-        sync_log().map_err(|detail| WriteError::Failed { engine: NAME, detail })
+    pub(super) fn sync_callers_log(&self) -> Result<(), WriteError> {
+        let Some(sync_callers_log) = self.sync_callers_log.get() else { return Ok(()) };
+        sync_callers_log().map_err(|detail| WriteError::Failed { engine: NAME, detail })
     }
 
     fn refuse(&self, error: Option<&rust_rocksdb::Error>) {
@@ -72,9 +72,9 @@ impl Events {
 pub(super) struct Listener(Arc<Events>, PathBuf);
 
 impl EventListener for Listener {
-    /// The memtables of the flush are sealed: whatever is in them is in the caller's log by now.
+    /// The memtables of the flush are immutable: whatever is in them is in the caller's log by now.
     fn on_flush_begin(&self, _: &FlushJobInfo) {
-        if let Err(error) = self.0.sync_log() {
+        if let Err(error) = self.0.sync_callers_log() {
             // RocksDB cannot be told to leave it: it would outlive the log after a power cut.
             log::error!("{error}; stopping before RocksDB writes what the log does not hold");
             log::logger().flush();

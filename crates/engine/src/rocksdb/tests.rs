@@ -125,11 +125,11 @@ mod with_its_own_log {
         let dir = TempDir::new().expect("a directory");
         let plain = RocksDb::open(dir.path(), &small()).expect("open");
         plain.apply(&[&put(&row(20, 1), b"plain")], Position(10)).expect("apply");
-        plain.flush().expect("flush");
+        plain.sync().expect("sync");
         drop(plain);
         let logged = RocksDbTwoPhase::open(dir.path(), &small()).expect("open");
         logged.commit_unprepared(&put(&row(20, 2), b"logged")).expect("commit");
-        logged.flush().expect("flush");
+        logged.sync().expect("sync");
         drop(logged);
         let plain = RocksDb::open(dir.path(), &small()).expect("open");
         assert_eq!(plain.durable_position(), Position(10));
@@ -159,7 +159,7 @@ mod with_its_own_log {
             let value = vec![number as u8; if number % 4 == 3 { 70_000 } else { 9_000 }];
             engine.commit_unprepared(&put(&row(20, number), &value)).expect("commit");
         }
-        engine.flush_log().expect("flush");
+        engine.sync_log().expect("sync");
         drop(engine);
         let len = |path: &Path| fs::metadata(path).expect("a file").len();
         let largest = torn_log::files(whole.path()).expect("files").into_iter().max_by_key(|path| len(path));
@@ -183,7 +183,7 @@ mod with_its_own_log {
             let mut expected = kept;
             for later in 50..53 {
                 engine.commit_unprepared(&put(&row(20, later), b"later")).expect("commit");
-                engine.flush_log().expect("flush");
+                engine.sync_log().expect("sync");
                 drop(engine);
                 expected.push(later);
                 engine = RocksDbTwoPhase::open(dir.path(), &small()).expect("open once more");
@@ -268,7 +268,7 @@ fn manifest_of_several_sectors() -> (TempDir, PathBuf, usize) {
         begin = fs::metadata(dir.path().join(&manifest)).unwrap().len() as usize;
         let key = [&row(position, 1)[..], &[7; 700]].concat();
         engine.apply(&[&put(&key, b"value")], Position(u64::from(position))).unwrap();
-        engine.flush().unwrap();
+        engine.sync().unwrap();
     }
     let copy = TempDir::new().unwrap();
     copy_directory(dir.path(), copy.path());
@@ -309,7 +309,7 @@ fn a_manifest_that_a_power_cut_tore_is_cut() {
         assert_eq!(logged.durable_position(), position, "tear {number}");
         behind += u32::from(position.0 == 10);
         engine.apply(&[&put(&row(20, 2), b"later")], Position(30)).unwrap();
-        engine.flush().unwrap();
+        engine.sync().unwrap();
         drop(engine);
         engine = RocksDb::open(dir.path(), &small()).unwrap();
         assert_eq!(engine.durable_position(), Position(30), "tear {number}");
@@ -404,7 +404,7 @@ fn files_of_an_unfinished_load_are_removed_at_open() {
     let engine = RocksDb::open(dir.path(), &small()).unwrap();
     assert!(!dir.path().join("loading").exists());
     engine.load(&mut [(row(20, 1), b"value".to_vec())].into_iter()).unwrap();
-    engine.flush().unwrap();
+    engine.sync().unwrap();
     assert_eq!(fs::read_dir(dir.path().join("loading")).unwrap().count(), 0);
 }
 
@@ -426,7 +426,7 @@ fn files_of_a_load_that_the_manifest_may_name_are_kept_until_the_next_manifest()
         assert_eq!(fs::read_dir(&kept).unwrap().count(), 1, "only what is being loaded");
     };
     keep();
-    engine.flush().unwrap();
+    engine.sync().unwrap();
     assert!(!kept.exists(), "the manifest is good, and their room given back");
 
     fs::remove_file(dir.path().join("loading/built.sst")).unwrap();
@@ -450,10 +450,10 @@ fn files_of_erased_ranges_are_given_back() {
     assert!(bytes("sst_bytes") > 300_000, "{}", bytes("sst_bytes"));
     let view = engine.snapshot();
     engine.erase(&KeyRange { lower: row(20, 0), upper: row(21, 0) }).unwrap();
-    engine.flush().unwrap();
+    engine.sync().unwrap();
     assert_eq!(bytes("erased_ranges_waiting"), 1, "a snapshot may still read them");
     drop(view);
-    engine.flush().unwrap();
+    engine.sync().unwrap();
     assert_eq!(bytes("erased_ranges_waiting"), 0);
     assert!(bytes("live_sst_bytes") < 100_000, "{}", bytes("live_sst_bytes"));
 }
@@ -466,7 +466,7 @@ fn a_file_that_ends_with_the_next_index_is_kept() {
     let rows = (0..5000u32).map(|n| (row(20, n), vec![1; 40])).chain([(next.clone(), b"kept".to_vec())]);
     engine.load(&mut rows.into_iter()).unwrap();
     engine.erase(&KeyRange { lower: 20u32.to_be_bytes().to_vec(), upper: next.clone() }).unwrap();
-    engine.flush().unwrap();
+    engine.sync().unwrap();
     let mut value = Vec::new();
     assert!(engine.get(&next, &mut value).unwrap());
     assert!(!engine.get(&row(20, 7), &mut value).unwrap());
@@ -481,7 +481,7 @@ fn stats_count_flushes_and_memory() {
     engine.apply(&[&put(&row(20, 1), &[7; 30_000])], Position(77)).unwrap();
     assert!(stat("memtable_bytes") > 30_000);
     assert_eq!((stat("applied_position"), stat("durable_position")), (77, 0));
-    engine.flush().unwrap();
+    engine.sync().unwrap();
     assert_eq!(stat("flushes"), flushes + 1);
     assert_eq!(stat("durable_position"), 77);
     assert_eq!(stat("write_stopped"), 0);
@@ -580,5 +580,5 @@ fn a_full_disk_refuses_cohorts_until_there_is_room() {
         thread::sleep(Duration::from_millis(100));
     }
     engine.ready().unwrap();
-    assert_eq!(engine.flush().unwrap(), Position(position));
+    assert_eq!(engine.sync().unwrap(), Position(position));
 }

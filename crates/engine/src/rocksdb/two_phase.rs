@@ -7,7 +7,7 @@
 //!
 //! Invariants
 //! 1. Records gather in RocksDB's buffer of the log, as in InnoDB's; one call hands those of everybody to the
-//!    operating system. [`TwoPhase::flush_log`] is the only sync.
+//!    operating system. [`TwoPhase::sync_log`] is the only sync.
 //! 2. A transaction leaves `prepared` when its commit or rollback record is in the log.
 //!
 //! Concurrency: any number of callers; a name is used by one of them at a time.
@@ -32,8 +32,8 @@ use super::stats::Events;
 use super::{FORMAT_VERSION, NAME, fill, torn_log, torn_manifest, upkeep, write_error};
 use crate::stored::{self, POSITION_KEY};
 use crate::{
-    Cursor, Direction, Engine, GroupFlush, KeyRange, MIN_KEY_LEN, OpenError, Position, ReadError, Snapshot, SyncLog,
-    TwoPhase, WriteError, Xid,
+    Cursor, Direction, Engine, GroupSync, KeyRange, MIN_KEY_LEN, OpenError, Position, ReadError, Snapshot,
+    SyncCallersLog, TwoPhase, WriteError, Xid,
 };
 
 type Batch = WriteBatchWithTransaction<true>;
@@ -68,7 +68,7 @@ pub struct RocksDbTwoPhase {
     unlocked: TransactionOptions,
     prepared: Mutex<HashMap<Xid, Prepared>>,
     recovered: Mutex<Recovered>,
-    log: GroupFlush,
+    log: GroupSync,
     positions: Positions,
     events: Arc<Events>,
     log_bytes_cut: u64,
@@ -107,7 +107,7 @@ impl RocksDbTwoPhase {
             unlocked,
             prepared: Mutex::default(),
             recovered: Mutex::new(recovered),
-            log: GroupFlush::default(),
+            log: GroupSync::default(),
             positions: Positions::at_open(opened),
             events,
             log_bytes_cut,
@@ -169,11 +169,11 @@ impl TwoPhase for RocksDbTwoPhase {
         names
     }
 
-    fn flush_log(&self) -> Result<(), WriteError> {
-        self.log.flush(NAME, || self.db.handle.flush_wal(true).map_err(|e| write_error(&e)))
+    fn sync_log(&self) -> Result<(), WriteError> {
+        self.log.sync(NAME, || self.db.handle.flush_wal(true).map_err(|e| write_error(&e)))
     }
 
-    fn write_log(&self) -> Result<(), WriteError> {
+    fn flush_log(&self) -> Result<(), WriteError> {
         self.db.handle.flush_wal(false).map_err(|e| write_error(&e))
     }
 
@@ -222,9 +222,9 @@ impl Engine for RocksDbTwoPhase {
     }
 
     /// Flushes the memtables, so that the directory can be opened without the log too.
-    fn flush(&self) -> Result<Position, WriteError> {
+    fn sync(&self) -> Result<Position, WriteError> {
         let applied = self.positions.applied();
-        self.flush_log()?;
+        self.sync_log()?;
         self.db.handle.flush_opt(&FlushOptions::default()).map_err(|e| write_error(&e))?;
         Ok(self.positions.set_durable(applied))
     }
@@ -233,8 +233,8 @@ impl Engine for RocksDbTwoPhase {
         self.events.ready()
     }
 
-    fn sync_log_first(&self, sync_log: SyncLog) {
-        self.events.sync_log_first(sync_log);
+    fn sync_callers_log_first(&self, sync_callers_log: SyncCallersLog) {
+        self.events.sync_callers_log_first(sync_callers_log);
     }
 
     fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
@@ -248,7 +248,7 @@ impl Engine for RocksDbTwoPhase {
             }
         }
         self.write_batch(&batch)?;
-        self.flush_log()
+        self.sync_log()
     }
 
     fn erase(&self, range: &KeyRange) -> Result<(), WriteError> {

@@ -253,7 +253,7 @@ impl CatalogStore {
         drop(scan);
         // The ids will be taken again, so the entries must not come back with the next crash.
         self.store.erase(engine, range).map_err(SqlError::internal)?;
-        self.store.engines()[usize::from(engine.0)].flush().map(drop).map_err(SqlError::internal)
+        self.store.engines()[usize::from(engine.0)].sync().map(drop).map_err(SqlError::internal)
     }
 
     /// The current version.

@@ -75,7 +75,7 @@ impl BinlogNote {
         redo.into_bytes()
     }
 
-    /// Leaves in each engine that it ends as the note says, unless that is there, to be flushed by the caller; says
+    /// Leaves in each engine that it ends as the note says, unless that is there, to be synced by the caller; says
     /// whether there were such.
     ///
     /// What an engine knows of the others does not move forward: if only one of them has its note behind a crash, it

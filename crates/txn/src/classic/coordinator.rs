@@ -35,9 +35,7 @@ use crate::commit_path::{CommitPath, Worker};
 use crate::held_snapshot::UNREAD_KEPT;
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::outcome::{CommitError, Committed, Reply};
-use crate::shared::{
-    ALL_DURABLE, AbortOnPanic, Closed, Member, READ_UNWRITTEN, ROTATION_BYTES_MAX, Shared, flush_last,
-};
+use crate::shared::{ALL_DURABLE, AbortOnPanic, Closed, Member, READ_UNWRITTEN, ROTATION_BYTES_MAX, Shared, sync_last};
 use crate::stats::add;
 use crate::sync::{AtomicU64, Condvar, Mutex};
 use crate::transaction::Transaction;
@@ -55,7 +53,7 @@ struct Progress {
     unsynced_groups: u32,
     /// Up to here the binlog is durable.
     synced: BinlogPosition,
-    /// Members that readers may see and that no flush has made durable.
+    /// Members that readers may see and that no sync has made durable.
     undurable: BTreeSet<u64>,
     /// Answers that rest on such members up to an order.
     readers: Vec<(u64, Committed, Box<dyn Reply>)>,
@@ -72,7 +70,7 @@ impl Progress {
 #[derive(Default)]
 struct Records {
     written: AtomicU64,
-    flushed: AtomicU64,
+    synced: AtomicU64,
 }
 
 /// A classic protocol at work on the engines and the binlog.
@@ -133,7 +131,7 @@ impl CommitPath for ClassicCoordinator {
         let seen = transaction.rests_on().take();
         drop(transaction);
         match outcome {
-            // Its own flush need not have been one of the engine that has what it saw.
+            // Its own sync need not have been one of the engine that has what it saw.
             Ok(committed) => self.answer(committed, seen, reply),
             Err(error) => reply.send(Err(error)),
         }
@@ -225,7 +223,7 @@ impl ClassicCoordinator {
     /// Leaves the present end of the binlog in every engine, durably: where the protocol begins.
     pub fn leave_note(&self) -> Result<(), RecoverError> {
         if self.showing.lock("start").leave(&self.engines)? {
-            self.engines.iter().try_for_each(|engine| engine.flush_log())?;
+            self.engines.iter().try_for_each(|engine| engine.sync_log())?;
         }
         Ok(())
     }
@@ -249,14 +247,14 @@ impl ClassicCoordinator {
         Committed { gtid: None, position: self.shared.published().position }
     }
 
-    /// Readers are going to see `member` before a flush.
+    /// Readers are going to see `member` before a sync.
     fn begin_undurable(&self, member: &Member) {
         let mut progress = self.progress.lock();
         progress.undurable.insert(member.order);
         self.note_oldest_undurable(&progress);
     }
 
-    /// A flush has made `member` durable.
+    /// A sync has made `member` durable.
     fn end_undurable(&self, member: &Member) {
         if self.is_durable(member.order) {
             return;
@@ -312,7 +310,7 @@ impl ClassicCoordinator {
         let committed = self.commit_in_engines(&member, |engine, redo| engine.commit_unprepared(redo))?;
         drop(showing);
         self.decided();
-        self.flush_engines(&member)?;
+        self.sync_engines(&member)?;
         Ok(committed)
     }
 
@@ -325,7 +323,7 @@ impl ClassicCoordinator {
         progress.undecided += 1;
     }
 
-    /// Prepares the member in every engine it changed; not durable before a flush. After an error nothing
+    /// Prepares the member in every engine it changed; not durable before a sync. After an error nothing
     /// of it is left.
     pub fn prepare(&self, member: &Member) -> Result<(), CommitError> {
         let xid = self.xid(member);
@@ -343,33 +341,33 @@ impl ClassicCoordinator {
 
     /// Makes the member's records durable in the engines it changed, with those of everyone who waits; unless
     /// `flush_log_at_trx_commit` is 1, they are only handed to the operating system.
-    pub fn flush_engines(&self, member: &Member) -> Result<(), CommitError> {
-        self.flush(member.redo.iter().map(|(engine, _)| usize::from(engine.0)))?;
+    pub fn sync_engines(&self, member: &Member) -> Result<(), CommitError> {
+        self.sync_or_flush(member.redo.iter().map(|(engine, _)| usize::from(engine.0)))?;
         self.end_undurable(member);
         Ok(())
     }
 
     /// The same for every record in every engine.
-    pub fn flush_all_engines(&self) -> Result<(), CommitError> {
-        self.flush(0..self.engines.len())
+    pub fn sync_all_engines(&self) -> Result<(), CommitError> {
+        self.sync_or_flush(0..self.engines.len())
     }
 
-    fn flush(&self, mut engines: impl Iterator<Item = usize>) -> Result<(), CommitError> {
-        match self.flushes_at_commit() {
+    fn sync_or_flush(&self, mut engines: impl Iterator<Item = usize>) -> Result<(), CommitError> {
+        match self.syncs_at_commit() {
             true => engines.try_for_each(|engine| self.sync_engine(engine)),
-            false => engines.try_for_each(|engine| self.engines[engine].write_log().map_err(|error| self.seal(&error))),
+            false => engines.try_for_each(|engine| self.engines[engine].flush_log().map_err(|error| self.seal(&error))),
         }
     }
 
     fn sync_engine(&self, engine: usize) -> Result<(), CommitError> {
-        let Records { written, flushed } = &self.records[engine];
+        let Records { written, synced } = &self.records[engine];
         let covered = written.load(Ordering::Acquire);
-        self.engines[engine].flush_log().map_err(|error| self.seal(&error))?;
-        flushed.fetch_max(covered, Ordering::AcqRel);
+        self.engines[engine].sync_log().map_err(|error| self.seal(&error))?;
+        synced.fetch_max(covered, Ordering::AcqRel);
         Ok(())
     }
 
-    fn flushes_at_commit(&self) -> bool {
+    fn syncs_at_commit(&self) -> bool {
         self.shared.settings.durability.flush_log_at_trx_commit.load(Ordering::Relaxed) == 1
     }
 
@@ -436,7 +434,7 @@ impl ClassicCoordinator {
         Ok(())
     }
 
-    /// Writes the member's commit records and shows it to readers; not durable before a flush.
+    /// Writes the member's commit records and shows it to readers; not durable before a sync.
     pub fn commit_prepared(&self, member: &Member) -> Result<Committed, CommitError> {
         let xid = self.xid(member);
         let mut showing = self.showing.lock("commit");
@@ -458,12 +456,12 @@ impl ClassicCoordinator {
         member.redo.iter().for_each(|(engine, _)| note.set(engine.0.into(), position, synced));
         if member.redo.is_empty() {
             // A statement that changed nothing is in the binlog alone; recovery must not take it for lost, and nobody
-            // flushes the engine for it later.
+            // syncs the engine for it later.
             note.set(0, position, synced);
             let left = self.engines[0].commit_unprepared(&note.redo());
             left.map_err(|error| self.seal(&error))?;
             self.records[0].written.fetch_add(1, Ordering::AcqRel);
-            self.flush(std::iter::once(0))?;
+            self.sync_or_flush(std::iter::once(0))?;
         }
         let position = note.redo();
         self.begin_undurable(member);
@@ -528,7 +526,7 @@ impl ClassicCoordinator {
         file.order = progress.next_order - 1;
         drop(progress);
         self.check_open()?;
-        self.engines.iter().try_for_each(|engine| engine.flush_log()).map_err(|error| self.seal(&error))?;
+        self.engines.iter().try_for_each(|engine| engine.sync_log()).map_err(|error| self.seal(&error))?;
         for chunk in order.lay_out(&self.shared, std::iter::once(&mut file), false) {
             // The file that ends here is durable to its last byte before there is another one.
             self.append(&chunk)?;
@@ -615,34 +613,34 @@ impl ClassicCoordinator {
         let note = BinlogNote::everywhere(self.engines.len(), end);
         note.leave(&self.engines).map_err(|error| self.seal(&error))?;
         for engine in &self.engines {
-            flush_last(&**engine).map_err(|error| self.seal(&error))?;
+            sync_last(&**engine).map_err(|error| self.seal(&error))?;
         }
         self.shared.binlog.close().map_err(|error| self.seal(&error))
     }
 
-    /// Makes commit records durable that had no flush: those `seen` at the last call, or all where commits do not
-    /// flush. So no flush is doubled that a session is about to make.
-    pub fn flush_left(&self, seen: &mut Vec<u64>) -> Result<(), CommitError> {
+    /// Makes commit records durable that had no sync: those `seen` at the last call, or all where commits do not
+    /// sync. So no sync is doubled that a session is about to make.
+    pub fn sync_left(&self, seen: &mut Vec<u64>) -> Result<(), CommitError> {
         seen.resize(self.records.len(), 0);
-        for (engine, (Records { written, flushed }, seen)) in self.records.iter().zip(seen).enumerate() {
+        for (engine, (Records { written, synced }, seen)) in self.records.iter().zip(seen).enumerate() {
             let written = written.load(Ordering::Acquire);
-            let due = if self.flushes_at_commit() { *seen } else { written };
+            let due = if self.syncs_at_commit() { *seen } else { written };
             *seen = written;
-            if flushed.load(Ordering::Acquire) < due {
+            if synced.load(Ordering::Acquire) < due {
                 self.sync_engine(engine)?;
             }
         }
         Ok(())
     }
 
-    /// Body of the background thread: the next binlog file made ready, and once a second a flush of commit records
+    /// Body of the background thread: the next binlog file made ready, and once a second a sync of commit records
     /// that had none, as InnoDB's master thread has it. Returns when commits are refused.
     pub fn run_upkeep(&self) {
         let mut seen = Vec::new();
         loop {
             self.prepare_ahead();
             self.shared.held_snapshots.give_up_unused(UNREAD_KEPT);
-            if self.flush_left(&mut seen).is_err() {
+            if self.sync_left(&mut seen).is_err() {
                 return;
             }
             let next = Instant::now() + UPKEEP_EVERY;

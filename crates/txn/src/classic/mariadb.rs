@@ -1,7 +1,7 @@
 //! MariaDB 5.3 and later: one queue, and the leader commits for all ("optimized thread scheduling").
 //!
-//! ∥ prepare + flush; join the queue; the leader writes and syncs the binlog for the queue, then runs the
-//! whole queue's ordered commits itself; ∥ commit flush, unless `commit_flush` is off (10.0 and later).
+//! ∥ prepare + sync; join the queue; the leader writes and syncs the binlog for the queue, then runs the
+//! whole queue's ordered commits itself; ∥ commit sync, unless `commit_flush` is off (10.0 and later).
 
 use super::group::{Stage, Ticket};
 use super::{ClassicCoordinator, Protocol};
@@ -42,10 +42,10 @@ impl Mariadb {
 impl Protocol for Mariadb {
     fn commit(&self, coordinator: &ClassicCoordinator, member: Member) -> Result<Committed, CommitError> {
         coordinator.prepare(&member)?;
-        coordinator.flush_engines(&member)?;
+        coordinator.sync_engines(&member)?;
         let committed = self.group_commit(coordinator, member)?;
         if self.commit_flush {
-            coordinator.flush_all_engines()?;
+            coordinator.sync_all_engines()?;
         }
         Ok(committed)
     }

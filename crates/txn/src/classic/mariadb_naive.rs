@@ -1,7 +1,7 @@
 //! MariaDB's first group commit: the leader writes the binlog, and each session signals the next.
 //!
-//! ∥ prepare + flush; join the queue; the leader writes and syncs the binlog for the queue; then each
-//! member's ordered commit runs in its own session, each signalling the next; ∥ commit flush.
+//! ∥ prepare + sync; join the queue; the leader writes and syncs the binlog for the queue; then each
+//! member's ordered commit runs in its own session, each signalling the next; ∥ commit sync.
 //!
 //! The signals are a chain of wake-ups that the whole queue waits for.
 
@@ -40,9 +40,9 @@ impl MariadbNaive {
 impl Protocol for MariadbNaive {
     fn commit(&self, coordinator: &ClassicCoordinator, member: Member) -> Result<Committed, CommitError> {
         coordinator.prepare(&member)?;
-        coordinator.flush_engines(&member)?;
+        coordinator.sync_engines(&member)?;
         let committed = self.group_commit(coordinator, member)?;
-        coordinator.flush_all_engines()?;
+        coordinator.sync_all_engines()?;
         Ok(committed)
     }
 

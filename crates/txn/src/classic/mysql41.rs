@@ -1,9 +1,9 @@
-//! MySQL 4.1: no prepare, and one flush shared by all.
+//! MySQL 4.1: no prepare, and one sync shared by all.
 //!
-//! ① lock binlog: write binlog (sync if `sync_binlog`), engine commit record without flush, unlock;
-//! ∥ engine flush.
+//! ① lock binlog: write binlog (sync if `sync_binlog`), engine commit record without sync, unlock;
+//! ∥ engine sync.
 //!
-//! A crash between the binlog's bytes and the engine's flush leaves a transaction in one of them only.
+//! A crash between the binlog's bytes and the engine's sync leaves a transaction in one of them only.
 
 use super::{ClassicCoordinator, Protocol};
 use crate::lock_profile::{LockProfile, ProfiledMutex};
@@ -28,7 +28,7 @@ impl Protocol for Mysql41 {
             coordinator.sync_binlog()?;
             coordinator.commit_without_prepare(&member)?
         };
-        coordinator.flush_engines(&member)?;
+        coordinator.sync_engines(&member)?;
         Ok(committed)
     }
 

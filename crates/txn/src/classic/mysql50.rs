@@ -1,6 +1,6 @@
 //! MySQL 5.0 to 5.5 with the built-in InnoDB: group commit is broken.
 //!
-//! ① lock `prepare_commit_mutex`; prepare + flush; binlog write (+ sync); commit + flush; unlock.
+//! ① lock `prepare_commit_mutex`; prepare + sync; binlog write (+ sync); commit + sync; unlock.
 //!
 //! The mutex keeps the engine's commit order that of the binlog, and lets one session at a time wait for
 //! the device, two or three times. With `support_xa=0` the prepare is skipped, and a crash can leave a
@@ -27,7 +27,7 @@ impl Protocol for Mysql50 {
         let _serial = self.prepare_commit_mutex.lock("prepare");
         if self.support_xa {
             coordinator.prepare(&member)?;
-            coordinator.flush_engines(&member)?;
+            coordinator.sync_engines(&member)?;
         }
         coordinator.write_binlog([&mut member])?;
         coordinator.sync_binlog()?;
@@ -35,7 +35,7 @@ impl Protocol for Mysql50 {
             true => coordinator.commit_prepared(&member)?,
             false => coordinator.commit_without_prepare(&member)?,
         };
-        coordinator.flush_engines(&member)?;
+        coordinator.sync_engines(&member)?;
         Ok(committed)
     }
 

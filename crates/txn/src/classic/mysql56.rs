@@ -1,7 +1,7 @@
 //! MySQL 5.6: three stages, each with its own queue and leader, that overlap between groups.
 //!
-//! ∥ prepare + flush; FLUSH stage (write every member's events); SYNC stage (one binlog sync); COMMIT
-//! stage (engines commit in binlog order, told to ignore durability, so no flush).
+//! ∥ prepare + sync; FLUSH stage (write every member's events); SYNC stage (one binlog sync); COMMIT
+//! stage (engines commit in binlog order, told to ignore durability, so no sync).
 //!
 //! Whoever finds a stage's queue empty leads there. A leader enters the next stage's queue before it lets
 //! the last stage's lock go, so that groups cannot overtake each other, and becomes a follower where
@@ -81,7 +81,7 @@ impl Mysql56 {
 impl Protocol for Mysql56 {
     fn commit(&self, coordinator: &ClassicCoordinator, member: Member) -> Result<Committed, CommitError> {
         coordinator.prepare(&member)?;
-        coordinator.flush_engines(&member)?;
+        coordinator.sync_engines(&member)?;
         self.stages.ordered_commit(coordinator, member, |_| Ok(()))
     }
 

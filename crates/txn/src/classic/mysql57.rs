@@ -1,6 +1,6 @@
-//! MySQL 5.7 and later: the prepares of a group share one flush.
+//! MySQL 5.7 and later: the prepares of a group share one sync.
 //!
-//! As [`mysql56`](super::mysql56), but prepare does not flush: the FLUSH leader flushes the engines' logs
+//! As [`mysql56`](super::mysql56), but prepare does not sync: the FLUSH leader syncs the engines' logs
 //! once for the group, before it writes the binlog.
 
 use super::mysql56::Stages;
@@ -22,7 +22,7 @@ impl Mysql57 {
 impl Protocol for Mysql57 {
     fn commit(&self, coordinator: &ClassicCoordinator, member: Member) -> Result<Committed, CommitError> {
         coordinator.prepare(&member)?;
-        self.stages.ordered_commit(coordinator, member, ClassicCoordinator::flush_all_engines)
+        self.stages.ordered_commit(coordinator, member, ClassicCoordinator::sync_all_engines)
     }
 
     fn lock_profile(&self) -> Vec<LockProfile> {

@@ -1,7 +1,7 @@
-//! InnoDB Plugin 1.0.4: the flushes are shared again, the binlog is still written one by one.
+//! InnoDB Plugin 1.0.4: the syncs are shared again, the binlog is still written one by one.
 //!
-//! ∥ prepare + flush; ① lock; binlog write (+ sync: still serial); commit record without flush; unlock;
-//! ∥ flush.
+//! ∥ prepare + sync; ① lock; binlog write (+ sync: still serial); commit record without sync; unlock;
+//! ∥ sync.
 
 use super::{ClassicCoordinator, Protocol};
 use crate::lock_profile::{LockProfile, ProfiledMutex};
@@ -21,14 +21,14 @@ impl Plugin104 {
 impl Protocol for Plugin104 {
     fn commit(&self, coordinator: &ClassicCoordinator, mut member: Member) -> Result<Committed, CommitError> {
         coordinator.prepare(&member)?;
-        coordinator.flush_engines(&member)?;
+        coordinator.sync_engines(&member)?;
         let committed = {
             let _serial = self.prepare_commit_mutex.lock("commit");
             coordinator.write_binlog([&mut member])?;
             coordinator.sync_binlog()?;
             coordinator.commit_prepared(&member)?
         };
-        coordinator.flush_engines(&member)?;
+        coordinator.sync_engines(&member)?;
         Ok(committed)
     }
 

@@ -282,7 +282,7 @@ fn decide(state: EngineState, logged: &[u64], mut note: Option<Vec<u8>>) -> Resu
     let undecided: BTreeSet<&Xid> = undecided.values().collect();
     undecided.iter().try_for_each(|xid| engine.rollback_prepared(xid))?;
     report.rolled_back = undecided.len() as u64;
-    engine.flush_log()?;
+    engine.sync_log()?;
     report.decide_us = began.elapsed().as_micros() as u64;
     Ok(report)
 }

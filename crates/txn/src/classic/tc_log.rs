@@ -25,12 +25,12 @@
 //!    before it gives out numbers.
 //!
 //! Concurrency: any number of callers. Who waits for the device shares a write with those who came meanwhile
-//! ([`GroupFlush`]).
+//! ([`GroupSync`]).
 
 use std::path::Path;
 use std::sync::Arc;
 
-use cohort_engine::{GroupFlush, WriteError};
+use cohort_engine::{GroupSync, WriteError};
 use cohort_io::{
     AlignedBuf, BLOCK, File, FileSystem, IoError, OpenOptions, SyncCounters, SyncStats, read_whole, replace_whole,
 };
@@ -40,7 +40,7 @@ const NAME: &str = "tc.log";
 const MAGIC: &[u8; 8] = b"COHTCLG\0";
 const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 28;
-/// Pages with slots; 2048 transactions may be between their decision and the flush behind it.
+/// Pages with slots; 2048 transactions may be between their decision and the sync behind it.
 const PAGES: usize = 8;
 const FILE_BYTES: usize = (1 + PAGES) * BLOCK;
 const SLOT_BYTES: usize = 16;
@@ -82,7 +82,7 @@ pub(crate) struct TcLog {
     run: u64,
     state: Mutex<State>,
     freed: Condvar,
-    flush: GroupFlush,
+    log_sync: GroupSync,
     counters: Arc<SyncCounters>,
 }
 
@@ -114,13 +114,20 @@ impl TcLog {
         let mut pages = AlignedBuf::with_capacity(PAGES * BLOCK);
         pages.resize(PAGES * BLOCK);
         let state = State { pages, free: (0..SLOTS).rev().collect(), changed: [false; PAGES] };
-        Ok(TcLog { file, run, state: Mutex::new(state), freed: Condvar::new(), flush: GroupFlush::default(), counters })
+        Ok(TcLog {
+            file,
+            run,
+            state: Mutex::new(state),
+            freed: Condvar::new(),
+            log_sync: GroupSync::default(),
+            counters,
+        })
     }
 
     /// Returns when the number is on stable storage. After an error every later call fails too.
     pub fn log_xid(&self, number: u64) -> Result<Place, WriteError> {
         let slot = self.take(number);
-        self.flush.flush(NAME, || {
+        self.log_sync.sync(NAME, || {
             self.write_changed().map_err(|error| WriteError::Failed { engine: NAME, detail: error.to_string() })
         })?;
         Ok(Place(slot))

@@ -292,7 +292,7 @@ fn recover_twice(disk: SimDisk, protocol: CommitProtocol, cut: u64) -> (Vec<Stri
 /// it and is cut short.
 #[test]
 fn what_an_engine_lost_is_told_beside_what_recovery_commits() {
-    // Some flush every engine with each group: beside what they commit nothing is lost.
+    // Some sync every engine with each group: beside what they commit nothing is lost.
     let mut committed = 0;
     for protocol in CONSISTENT.iter().copied() {
         for (operation, cut) in (0..16).flat_map(|operation| (0..40).map(move |cut| (operation, cut))) {
@@ -331,7 +331,7 @@ fn what_an_engine_lost_is_told_beside_what_tc_log_has() {
             unlogged.put(&key(3), b"row");
             let unlogged = unlogged.into_bytes();
             let prepared = engines.iter().try_for_each(|engine| engine.prepare(&xid, &unlogged));
-            prepared.and_then(|()| engines.iter().try_for_each(|engine| engine.flush_log())).expect("a prepare");
+            prepared.and_then(|()| engines.iter().try_for_each(|engine| engine.sync_log())).expect("a prepare");
             let logged = TcLog::create(&disk, &tc_log, 1).map(|log| log.log_xid(UNLOGGED | 7).is_ok());
             assert!(logged.expect("a coordinator's log"));
             let flush = &store.settings().durability.flush_log_at_trx_commit;
@@ -502,7 +502,7 @@ fn sessions_may_commit_in_any_order() {
     }
 }
 
-/// Without a binlog nothing is written to it, and a commit that was flushed is there after a crash.
+/// Without a binlog nothing is written to it, and a commit that was synced is there after a crash.
 #[test]
 fn without_a_binlog_commits_are_in_the_engines_alone() {
     for protocol in CONSISTENT.iter().chain(&*DIVERGING) {
@@ -661,7 +661,7 @@ fn a_binlog_file_that_was_durable_is_missed() {
     }
 }
 
-/// Commit records that no commit flushes are flushed by and by, and the binlog is vouched for up to its end; so it is
+/// Commit records that no commit syncs are synced by and by, and the binlog is vouched for up to its end; so it is
 /// after a clean stop, however rarely it was synced.
 #[test]
 fn an_idle_or_stopped_server_has_vouched_for_all_of_its_binlog() {
@@ -669,7 +669,7 @@ fn an_idle_or_stopped_server_has_vouched_for_all_of_its_binlog() {
         let disk = SimDisk::new(1);
         let (store, ends) = run_in_one_file(&disk, protocol);
         let mut seen = Vec::new();
-        (0..2).for_each(|_| store.path::<ClassicCoordinator>().flush_left(&mut seen).expect("a flush"));
+        (0..2).for_each(|_| store.path::<ClassicCoordinator>().sync_left(&mut seen).expect("a sync"));
         assert_eq!(Some(&synced(&disk.kill_copy().crash())), ends.last(), "{protocol}");
         store.settings().durability.sync_binlog.store(0, Ordering::Relaxed);
         let end = transfer(&store, 7).expect("a commit").position;
@@ -921,12 +921,12 @@ fn nothing_of_the_journal_looks_lost_to_the_protocol_behind_it() {
     }
 }
 
-/// Some protocols show what they have not flushed. Where that flush fails, nothing is said of it: neither of the newest
+/// Some protocols show what they have not synced. Where that sync fails, nothing is said of it: neither of the newest
 /// version nor of a snapshot.
 #[test]
-fn what_was_seen_before_its_flush_is_withheld() {
-    let unflushed = DIVERGING.iter().chain(&[CommitProtocol::TcMmap]);
-    for protocol in unflushed {
+fn what_was_seen_before_its_sync_is_withheld() {
+    let unsynced = DIVERGING.iter().chain(&[CommitProtocol::TcMmap]);
+    for protocol in unsynced {
         let mut seen = 0;
         for operation in 0..20 {
             let disk = SimDisk::new(operation);

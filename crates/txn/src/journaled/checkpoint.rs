@@ -16,7 +16,7 @@ use cohort_journal::Journal;
 use super::commit::Coordinator;
 use crate::held_snapshot::UNREAD_KEPT;
 use crate::outcome::CommitError;
-use crate::shared::{Frontier, Note, flush_last};
+use crate::shared::{Frontier, Note, sync_last};
 use crate::sync::{Condvar, Mutex};
 
 /// A checkpoint did not happen; the one before still counts.
@@ -76,9 +76,9 @@ pub(crate) fn take(coordinator: &Coordinator) -> Result<(), CheckpointError> {
 }
 
 fn take_at(coordinator: &Coordinator, frontier: &Frontier) -> Result<(), CheckpointError> {
-    let flushed: Vec<_> = coordinator.engines.iter().map(|engine| engine.flush()).collect();
+    let synced: Vec<_> = coordinator.engines.iter().map(|engine| engine.sync()).collect();
     coordinator.binlog.sync_all()?;
-    let engines: Vec<_> = flushed.into_iter().collect::<Result<_, _>>()?;
+    let engines: Vec<_> = synced.into_iter().collect::<Result<_, _>>()?;
     Ok(coordinator.journal.checkpoint(frontier.lsn, &frontier.note.encode(&engines))?)
 }
 
@@ -86,7 +86,7 @@ fn take_at(coordinator: &Coordinator, frontier: &Frontier) -> Result<(), Checkpo
 pub(crate) fn take_last(coordinator: &Coordinator) -> Result<(), CheckpointError> {
     let _alone = coordinator.background.checkpoint_file.lock();
     let frontier = coordinator.frontier();
-    let engines: Vec<_> = coordinator.engines.iter().map(|engine| flush_last(&**engine)).collect::<Result<_, _>>()?;
+    let engines: Vec<_> = coordinator.engines.iter().map(|engine| sync_last(&**engine)).collect::<Result<_, _>>()?;
     coordinator.binlog.close()?;
     coordinator.journal.close(frontier.lsn, &frontier.note.encode(&engines))?;
     Ok(())
@@ -100,7 +100,7 @@ struct State {
 }
 
 /// The work of two background threads: segments ahead of need and the once-a-second sync of the weaker settings;
-/// checkpoints, when enough has been written. An engine's flush may take long, and the sync does not wait for it.
+/// checkpoints, when enough has been written. An engine's sync may take long, and the sync does not wait for it.
 pub(crate) struct Background {
     state: Mutex<State>,
     upkeep_due: Condvar,

@@ -8,7 +8,7 @@
 //! | before the journal write | nothing | – |
 //! | during the write | a torn record at the end, never acknowledged | the scan cuts it |
 //! | after the write, before the binlog append | a whole record | appended byte for byte, applied |
-//! | after the append, before the engines' flush | the binlog has it, an engine's memory is gone | redo past the engine's durable position |
+//! | after the append, before the engines' sync | the binlog has it, an engine's memory is gone | redo past the engine's durable position |
 //! | during a checkpoint | the older checkpoint | replayed again; redo and appends are idempotent |
 //! | during recovery | as before it, or partly repaired | the next recovery starts over |
 //!
@@ -324,13 +324,13 @@ pub(crate) fn recover(
     // Last: with the new epoch the journal forgets that its end was in question.
     scan.finish()?;
     let began = Instant::now();
-    let mut flushed = Vec::new();
+    let mut synced = Vec::new();
     for (engine, report) in engines.iter().zip(&mut report.engines) {
         let began = Instant::now();
-        flushed.push(engine.flush()?);
+        synced.push(engine.sync()?);
         report.flush_us = began.elapsed().as_micros() as u64;
     }
-    journal.checkpoint(end, &note.encode(&flushed))?;
+    journal.checkpoint(end, &note.encode(&synced))?;
     report.checkpoint_us = began.elapsed().as_micros() as u64;
     let frontier = Frontier { lsn: end, note };
     Ok((Start { frontier, next_order }, report))

@@ -104,7 +104,7 @@ const TABLE: &[StatusVariable] = &[
     row("Innodb_row_lock_waits", "Times that a statement waited for a row or a range.", |from| Some(from.locks[0])),
     row("Journal_bytes", "Bytes of records written.", |from| Some(from.journal.as_ref()?.log.bytes)),
     row("Journal_checkpoint_lsn", "Where recovery would begin.", |from| Some(from.journal.as_ref()?.checkpoint_lsn)),
-    row("Journal_checkpoints_refused", "1 while an engine refuses to flush, so that no checkpoint can be taken.", |from| from.journal.as_ref().map(|_| u64::from(from.server.store().checkpoint_refusal().is_some()))),
+    row("Journal_checkpoints_refused", "1 while an engine refuses to sync, so that no checkpoint can be taken.", |from| from.journal.as_ref().map(|_| u64::from(from.server.store().checkpoint_refusal().is_some()))),
     row("Journal_disk_bytes", "Bytes of all segments.", |from| Some(from.journal.as_ref()?.disk_bytes)),
     row("Journal_durable_lsn", "Everything before it is on stable storage.", |from| Some(from.journal.as_ref()?.durable_lsn)),
     row("Journal_next_lsn", "Where the next record begins.", |from| Some(from.journal.as_ref()?.next_lsn)),

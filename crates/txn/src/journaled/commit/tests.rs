@@ -954,7 +954,7 @@ fn a_view_that_an_open_transaction_does_not_read_is_given_up() {
 }
 
 #[test]
-fn a_flush_that_takes_long_does_not_hold_the_sync_up() {
+fn a_sync_that_takes_long_does_not_hold_the_sync_up() {
     let machine = Machine::new(17);
     let (store, _) = machine.recover_with(Machine::options(0)).expect("a new store");
     store.start_threads();
@@ -968,7 +968,7 @@ fn a_flush_that_takes_long_does_not_hold_the_sync_up() {
             thread::sleep(Duration::from_millis(5));
         }
     };
-    until("no engine is flushed", &|| machine.first.gate_reached() > before);
+    until("no engine is synced", &|| machine.first.gate_reached() > before);
     insert(&store, 1).expect("a commit");
     let journal = store.journal().expect("a journal");
     until("nothing is synced", &|| journal.stats().durable_lsn == journal.stats().next_lsn);
@@ -977,7 +977,7 @@ fn a_flush_that_takes_long_does_not_hold_the_sync_up() {
 }
 
 #[test]
-fn an_engine_that_refuses_its_flush_holds_up_itself_and_not_the_disk() {
+fn an_engine_that_refuses_its_sync_holds_up_itself_and_not_the_disk() {
     let machine = Machine::new(18);
     let Second::Memory(second) = &machine.second else { panic!("an engine in memory") };
     let (store, _) =
@@ -986,7 +986,7 @@ fn an_engine_that_refuses_its_flush_holds_up_itself_and_not_the_disk() {
     *machine.first.gate().lock() = true;
     let behind = second.durable_position();
     store.take_checkpoint().expect_err("an engine refuses");
-    assert!(second.durable_position() > behind, "the other one is flushed");
+    assert!(second.durable_position() > behind, "the other one is synced");
     assert!(store.checkpoint_refusal().is_some_and(|refusal| refusal.contains("the gate is closed")));
     let refused = (2..100).find_map(|id| insert(&store, id).err());
     let told = refused.map(|error| error.to_string()).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! A log flush shared by those who wait for one ("group commit" below the engine).
+//! A log sync shared by those who wait for one ("group commit" below the engine).
 //!
-//! Whoever finds no flush under way leads one. Those who come meanwhile wait for it to end: the one under
+//! Whoever finds no sync under way leads one. Those who come meanwhile wait for it to end: the one under
 //! way may have begun before their records. The first of them then leads the next, for all of them.
 //!
-//! Concurrency: each waits on a seat of its own, so that a flush wakes its own followers and the next
+//! Concurrency: each waits on a [`Waiter`] of its own, so that a sync wakes its own followers and the next
 //! leader, and nobody else; the leader first, for the device is idle until it runs.
 
 use std::collections::VecDeque;
@@ -16,19 +16,19 @@ use crate::WriteError;
 
 #[derive(Default)]
 struct State {
-    /// Somebody leads, or has been told to.
+    /// Somebody leads, or has been woken to lead.
     led: bool,
-    /// Come since the flush under way began, in order.
-    waiting: VecDeque<Arc<Seat>>,
+    /// Come since the sync under way began, in order.
+    waiting: VecDeque<Arc<Waiter>>,
     finished: u64,
     failed: Option<String>,
 }
 
 /// Where one waits for its turn.
 #[derive(Default)]
-struct Seat {
+struct Waiter {
     turn: Mutex<Option<Turn>>,
-    told: Condvar,
+    woken: Condvar,
 }
 
 enum Turn {
@@ -36,10 +36,10 @@ enum Turn {
     Ended(Result<(), String>),
 }
 
-impl Seat {
-    fn tell(&self, turn: Turn) {
+impl Waiter {
+    fn wake(&self, turn: Turn) {
         *self.turn.lock() = Some(turn);
-        self.told.notify_one();
+        self.woken.notify_one();
     }
 
     fn wait(&self) -> Turn {
@@ -47,7 +47,7 @@ impl Seat {
         loop {
             match turn.take() {
                 Some(turn) => return turn,
-                None => self.told.wait(&mut turn),
+                None => self.woken.wait(&mut turn),
             }
         }
     }
@@ -55,24 +55,24 @@ impl Seat {
 
 /// See the module.
 #[derive(Default)]
-pub struct GroupFlush {
+pub struct GroupSync {
     state: Mutex<State>,
 }
 
-impl GroupFlush {
-    /// Returns when a flush that began after the call has ended; `sync` does it if nobody else does.
-    /// After a failed flush nothing is tried again: every call fails.
-    pub fn flush(&self, engine: &'static str, sync: impl FnOnce() -> Result<(), WriteError>) -> Result<(), WriteError> {
+impl GroupSync {
+    /// Returns when a sync that began after the call has ended; `sync` does it if nobody else does.
+    /// After a failed sync nothing is tried again: every call fails.
+    pub fn sync(&self, engine: &'static str, sync: impl FnOnce() -> Result<(), WriteError>) -> Result<(), WriteError> {
         let failed = |detail: String| WriteError::Failed { engine, detail };
         let mut state = self.state.lock();
         if let Some(detail) = &state.failed {
             return Err(failed(detail.clone()));
         }
         if state.led {
-            let seat = Arc::new(Seat::default());
-            state.waiting.push_back(seat.clone());
+            let waiter = Arc::new(Waiter::default());
+            state.waiting.push_back(waiter.clone());
             drop(state);
-            if let Turn::Ended(outcome) = seat.wait() {
+            if let Turn::Ended(outcome) = waiter.wait() {
                 return outcome.map_err(failed);
             }
             state = self.state.lock();
@@ -82,10 +82,10 @@ impl GroupFlush {
         drop(state);
 
         let outcome = sync();
-        let told = outcome.as_ref().map(drop).map_err(|error| format!("an earlier flush of the log failed: {error}"));
+        let shared = outcome.as_ref().map(drop).map_err(|error| format!("an earlier sync of the log failed: {error}"));
         let mut state = self.state.lock();
         state.finished += 1;
-        if let Err(detail) = &told {
+        if let Err(detail) = &shared {
             state.failed = Some(detail.clone());
             followers.append(&mut state.waiting);
         }
@@ -93,10 +93,10 @@ impl GroupFlush {
         state.led = next.is_some();
         drop(state);
         if let Some(next) = next {
-            next.tell(Turn::Lead);
+            next.wake(Turn::Lead);
         }
         for follower in followers {
-            follower.tell(Turn::Ended(told.clone()));
+            follower.wake(Turn::Ended(shared.clone()));
         }
         outcome
     }
@@ -115,27 +115,27 @@ mod tests {
 
     use super::*;
 
-    /// Holds a flush back until 8 more wait, then ends it with `first`; what they get, and how many of them
-    /// did a flush of their own.
-    fn behind_a_flush(first: Result<(), WriteError>) -> (GroupFlush, Vec<Result<(), WriteError>>, u64) {
-        let (group, led) = (GroupFlush::default(), AtomicU64::new(0));
+    /// Holds a sync back until 8 more wait, then ends it with `first`; what they get, and how many of them
+    /// did a sync of their own.
+    fn after_a_sync(first: Result<(), WriteError>) -> (GroupSync, Vec<Result<(), WriteError>>, u64) {
+        let (group, led) = (GroupSync::default(), AtomicU64::new(0));
         let (begun, has_begun) = mpsc::channel();
         let (release, released) = mpsc::channel();
         let outcomes = thread::scope(|scope| {
             let (group, led) = (&group, &led);
             let held = scope.spawn(move || {
-                group.flush("E", || {
+                group.sync("E", || {
                     begun.send(()).expect("the test waits");
                     released.recv().expect("the test lets go");
                     first
                 })
             });
-            has_begun.recv().expect("the first flush");
-            let flush = || {
+            has_begun.recv().expect("the first sync");
+            let sync = || {
                 led.fetch_add(1, Ordering::SeqCst);
                 Ok(())
             };
-            let later: Vec<_> = (0..8).map(|_| scope.spawn(move || group.flush("E", flush))).collect();
+            let later: Vec<_> = (0..8).map(|_| scope.spawn(move || group.sync("E", sync))).collect();
             while group.state.lock().waiting.len() < later.len() {
                 thread::yield_now();
             }
@@ -148,26 +148,26 @@ mod tests {
     }
 
     #[test]
-    fn those_who_wait_share_the_next_flush() {
-        let (group, outcomes, led) = behind_a_flush(Ok(()));
+    fn those_who_wait_share_the_next_sync() {
+        let (group, outcomes, led) = after_a_sync(Ok(()));
         assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
         assert_eq!((led, group.count()), (1, 2), "none of them may rely on the one that began before");
     }
 
     #[test]
-    fn those_who_wait_for_the_flush_after_a_failed_one_fail() {
+    fn those_who_wait_for_the_sync_after_a_failed_one_fail() {
         let failed = WriteError::Failed { engine: "E", detail: "no device".into() };
-        let (group, outcomes, led) = behind_a_flush(Err(failed));
+        let (group, outcomes, led) = after_a_sync(Err(failed));
         assert!(outcomes.iter().all(|outcome| outcome.as_ref().unwrap_err().to_string().contains("no device")));
         assert_eq!((outcomes.len(), led, group.count()), (9, 0, 1));
     }
 
     #[test]
     fn after_a_failure_nothing_is_tried_again() {
-        let group = GroupFlush::default();
+        let group = GroupSync::default();
         let fail = || Err(WriteError::Failed { engine: "E", detail: "no device".into() });
-        group.flush("E", fail).expect_err("the device is gone");
-        let error = group.flush("E", || panic!("tried again")).expect_err("sealed");
+        group.sync("E", fail).expect_err("the device is gone");
+        let error = group.sync("E", || panic!("tried again")).expect_err("sealed");
         assert!(error.to_string().contains("no device"), "{error}");
     }
 }
