@@ -431,7 +431,7 @@ impl Database {
             Isolation::RepeatableRead => plan.kind.writes(),
             Isolation::Serializable => plan.kind.writes() || in_transaction,
         };
-        let snapshot_read = matches!(&plan.kind, PlanKind::Select(select) if select.locking.is_none() && !locks_reads);
+        let snapshot_read = matches!(&plan.kind, PlanKind::Select(query) if !query.locks && !locks_reads);
         for table in plan.kind.tables().filter(|_| snapshot_read) {
             if !transaction.pin_view(table.engine) || transaction.take_snapshot() < table.since_order {
                 return Err(SqlError::new(ER_TABLE_DEF_CHANGED, &[]));
@@ -457,6 +457,7 @@ impl Database {
             row_params: params.row_params,
             offsets: RowOffsets::default(),
             locks_reads,
+            steps: 0,
         };
         exec::run(plan, &mut run, sink).map(Some)
     }

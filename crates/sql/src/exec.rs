@@ -1,10 +1,9 @@
 //! Runs plans.
 //!
-//! Outline: [`run`] runs one plan in an open transaction. Rows are pulled from a
-//! [`source::RowSource`] into slots, one row at a time, through [`locking`] where the statement locks them; [`select`] puts filter, grouping, sorting and
-//! limits behind it, [`insert`] and [`update`] change rows through [`row_change`], which keeps indexes,
-//! locks and binlog events together. [`key_range`] turns the terms of an access path into key ranges.
-//! What is not planned runs in [`tree`].
+//! Outline: [`run`] runs one plan in an open transaction. The rows of every query come from a tree of [`operators`];
+//! [`query`] hands them to the client or to an INSERT, [`insert`] and [`update`] change rows through [`row_change`],
+//! which keeps indexes, locks and binlog events together. [`key_range`] turns the terms of an access path into key
+//! ranges. What is not planned runs in [`tree`].
 //!
 //! Not here: when a transaction begins and ends ([`crate::database`]).
 
@@ -14,12 +13,10 @@ pub(crate) mod failure;
 mod insert;
 mod insert_ids;
 mod key_range;
-mod limit;
-mod locking;
+mod operators;
+mod query;
 mod row_change;
-mod select;
 pub(crate) mod show;
-mod source;
 pub(crate) mod tree;
 mod update;
 
@@ -31,7 +28,8 @@ use crate::catalog::store::CatalogStore;
 use crate::codec::RowOffsets;
 use crate::error::{ER_TRANS_CACHE_FULL, SqlError};
 use crate::expr::{EvalContext, Expr, StatementContext as _};
-use crate::plan::{Plan, PlanKind, SelectPlan};
+use crate::plan::physical::QueryPlan;
+use crate::plan::{Plan, PlanKind};
 use crate::session::{ResultSink, SessionState, StatementResult};
 use crate::types::ResultColumn;
 use crate::value::Value;
@@ -50,6 +48,8 @@ pub(crate) struct Run<'a> {
     pub(crate) offsets: RowOffsets,
     /// A SELECT without a locking clause locks the rows it reads, shared.
     pub(crate) locks_reads: bool,
+    /// How often [`Run::step`] was called.
+    pub(crate) steps: u32,
 }
 
 impl<'a> Run<'a> {
@@ -74,6 +74,18 @@ impl<'a> Run<'a> {
         self.session.memory.hold_transaction(self.transaction.memory_bytes())
     }
 
+    /// Counts what an operator does for one row, and looks now and then whether the statement was killed (error 1317).
+    pub(crate) fn step(&mut self) -> Result<(), SqlError> {
+        self.steps = self.steps.wrapping_add(1);
+        if self.steps.is_multiple_of(256) { self.check_killed() } else { Ok(()) }
+    }
+
+    /// Counts what an operator keeps until the statement ends, bytes: 4082 if the connection holds too much.
+    pub(crate) fn keep(&mut self, bytes: usize) -> Result<(), SqlError> {
+        self.step()?;
+        self.session.memory.hold(bytes)
+    }
+
     /// Error 1317 if the statement was killed.
     pub(crate) fn check_killed(&self) -> Result<(), SqlError> {
         self.statement.check_killed()
@@ -81,11 +93,12 @@ impl<'a> Run<'a> {
 }
 
 /// The columns of a SELECT's result; what is computed from parameters has the type that those make it.
-fn columns<'p>(plan: &'p Plan, select: &SelectPlan, params: &[Value]) -> Cow<'p, [ResultColumn]> {
-    if params.is_empty() || !select.outputs.iter().any(Expr::has_params) {
+fn columns<'p>(plan: &'p Plan, query: &QueryPlan, params: &[Value]) -> Cow<'p, [ResultColumn]> {
+    let outputs = query.select_list();
+    if params.is_empty() || !outputs.iter().any(Expr::has_params) {
         return Cow::Borrowed(&plan.columns);
     }
-    let typed = plan.columns.iter().zip(&select.outputs).map(|(column, output)| match output.has_params() {
+    let typed = plan.columns.iter().zip(outputs).map(|(column, output)| match output.has_params() {
         true => ResultColumn { result_type: output.result_type(params), ..column.clone() },
         false => column.clone(),
     });
@@ -96,9 +109,9 @@ fn columns<'p>(plan: &'p Plan, select: &SelectPlan, params: &[Value]) -> Cow<'p,
 pub(crate) fn run(plan: &Plan, run: &mut Run<'_>, sink: &mut dyn ResultSink) -> Result<StatementResult, SqlError> {
     run.check_killed()?;
     match &plan.kind {
-        PlanKind::Select(select) => {
-            sink.columns(&columns(plan, select, run.params))?;
-            let rows = select::run(select, run, &mut |row| sink.row(row))?;
+        PlanKind::Select(query) => {
+            sink.columns(&columns(plan, query, run.params))?;
+            let rows = query::run(query, run, &mut |row| sink.row(row))?;
             run.session.found_rows.set(rows);
             run.session.row_count.set(-1);
             Ok(StatementResult::Rows)

@@ -1,29 +1,34 @@
-//! From syntax trees to plans: names bound, expressions typed, an access path chosen.
+//! From syntax trees to plans.
 //!
-//! A plan is made for certain versions of its tables and run many times with different parameters.
-//! [`bind`] resolves names, [`access`] chooses how rows are found, [`select`] and [`change`] make the plans;
-//! [`unsupported`] refuses what none of them can do.
+//! A query goes through four stages, one file each:
+//! [`resolve`] binds its names (→ [`query::Query`]), [`rewrite`] makes it simpler (→ a query that means the same),
+//! [`access`] chooses the order of the relations and how the rows of each are found (→ [`access::Access`]), and
+//! [`physical`] builds the tree of operators (→ [`QueryPlan`]), which [`crate::exec::operators`] runs.
+//! [`change`] plans what becomes of the rows that a query finds. [`unsupported`] refuses what no stage can do.
 //!
-//! Row layout: the columns of the statement's table come first, from slot 0 in definition order. Behind
-//! them lie, in SELECT, the aggregates, and in INSERT the values of the new row for ON DUPLICATE KEY UPDATE.
+//! A plan is made for certain versions of its tables and run many times with different parameters. What depends on
+//! their values is decided where it is opened: the keys of an access path, whether rows are locked, a limit.
 
 pub(crate) mod access;
 pub(crate) mod bind;
 mod change;
-mod select;
+pub(crate) mod physical;
+pub(crate) mod query;
+mod resolve;
+mod rewrite;
 mod unsupported;
 
 use std::sync::Arc;
 
-use crate::ast::{self, RowWait, Statement};
+use crate::ast::{self, Statement};
 use crate::catalog::store::{Catalog, database_or};
 use crate::catalog::system::{self, INFORMATION_SCHEMA};
 use crate::catalog::table::Table;
 use crate::error::SqlError;
 use crate::expr::Expr;
-use crate::expr::aggregate::Aggregate;
 use crate::types::{ResultColumn, SqlMode};
-use access::Access;
+use physical::QueryPlan;
+use query::Query;
 
 /// What the names of a statement are resolved in.
 #[derive(Clone, Copy)]
@@ -71,7 +76,7 @@ impl Plan {
 
 /// What a plan does.
 pub(crate) enum PlanKind {
-    Select(SelectPlan),
+    Select(QueryPlan),
     Insert(InsertPlan),
     Update(UpdatePlan),
     Delete(DeletePlan),
@@ -80,77 +85,25 @@ pub(crate) enum PlanKind {
 }
 
 impl PlanKind {
-    /// The table the plan works on.
+    /// The tables that the plan works on.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
-        let (first, second) = match self {
-            PlanKind::Select(select) => (select.table.as_ref(), None),
-            PlanKind::Insert(insert) => {
-                let source = match &insert.source {
-                    InsertRows::Select(select) => select.table.as_ref(),
-                    InsertRows::Values(_) => None,
-                };
-                (Some(&insert.table), source)
-            }
-            PlanKind::Update(update) => (Some(&update.table), None),
-            PlanKind::Delete(delete) => (Some(&delete.table), None),
-            PlanKind::Tree(_) => (None, None),
+        let (written, read): (_, &[Arc<Table>]) = match self {
+            PlanKind::Select(query) => (None, &query.tables),
+            PlanKind::Insert(insert) => match &insert.source {
+                InsertRows::Query(query) => (Some(&insert.table), &query.tables),
+                InsertRows::Values(_) => (Some(&insert.table), &[]),
+            },
+            PlanKind::Update(update) => (None, &update.rows.tables),
+            PlanKind::Delete(delete) => (None, &delete.rows.tables),
+            PlanKind::Tree(_) => (None, &[]),
         };
-        first.into_iter().chain(second)
+        written.into_iter().chain(read)
     }
 
     /// Whether it changes rows.
     pub(crate) fn writes(&self) -> bool {
         matches!(self, PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_))
     }
-}
-
-/// One key of an ORDER BY.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SortKey {
-    pub(crate) expr: Expr,
-    pub(crate) descending: bool,
-}
-
-/// SELECT over one table or none.
-pub(crate) struct SelectPlan {
-    pub(crate) table: Option<Arc<Table>>,
-    pub(crate) access: Access,
-    /// Columns of the table that anything reads.
-    pub(crate) wanted: Vec<usize>,
-    pub(crate) filter: Option<Expr>,
-    pub(crate) grouping: Option<Grouping>,
-    pub(crate) having: Option<Expr>,
-    /// The select list.
-    pub(crate) outputs: Vec<Expr>,
-    pub(crate) distinct: bool,
-    pub(crate) sort: Vec<SortKey>,
-    pub(crate) limit: Option<LimitExprs>,
-    pub(crate) locking: Option<Locking>,
-    /// Length of the row.
-    pub(crate) slots: usize,
-}
-
-/// How a SELECT locks the rows it reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Locking {
-    /// FOR UPDATE, not FOR SHARE.
-    pub(crate) exclusive: bool,
-    /// What to do where a row is locked.
-    pub(crate) wait: RowWait,
-}
-
-/// LIMIT, before its parameters are known.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct LimitExprs {
-    pub(crate) offset: Option<Expr>,
-    pub(crate) count: Expr,
-}
-
-/// GROUP BY and aggregates; results of the aggregates go to the slots from `first_slot` on.
-pub(crate) struct Grouping {
-    pub(crate) keys: Vec<Expr>,
-    pub(crate) aggregates: Vec<Aggregate>,
-    pub(crate) first_slot: usize,
 }
 
 /// INSERT, REPLACE.
@@ -170,7 +123,7 @@ pub(crate) struct InsertPlan {
 /// The rows of an INSERT.
 pub(crate) enum InsertRows {
     Values(Vec<Vec<InsertValue>>),
-    Select(Box<SelectPlan>),
+    Query(Box<QueryPlan>),
 }
 
 /// One value of an INSERT.
@@ -184,32 +137,28 @@ pub(crate) enum InsertValue {
 pub(crate) struct UpdatePlan {
     pub(crate) table: Arc<Table>,
     pub(crate) ignore: bool,
-    pub(crate) access: Access,
-    pub(crate) filter: Option<Expr>,
+    /// What finds and locks the rows.
+    pub(crate) rows: QueryPlan,
     pub(crate) assignments: Vec<(usize, Expr)>,
     /// Columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned.
     pub(crate) touched: Vec<usize>,
-    /// Columns that anything reads.
-    pub(crate) wanted: Vec<usize>,
-    pub(crate) sort: Vec<SortKey>,
-    pub(crate) limit: Option<Expr>,
+    /// Columns whose values before the change are needed.
+    pub(crate) before: Vec<usize>,
 }
 
 /// DELETE from one table.
 pub(crate) struct DeletePlan {
     pub(crate) table: Arc<Table>,
-    pub(crate) access: Access,
-    pub(crate) filter: Option<Expr>,
-    pub(crate) sort: Vec<SortKey>,
-    pub(crate) limit: Option<Expr>,
+    /// What finds and locks the rows.
+    pub(crate) rows: QueryPlan,
 }
 
 /// Plans a statement.
 pub(crate) fn plan(statement: Statement, cx: &PlanContext<'_>) -> Result<Plan, SqlError> {
     let (kind, columns) = match statement {
         Statement::Select(select) => {
-            let (plan, columns) = select::plan(&select, cx)?;
-            (PlanKind::Select(plan), columns)
+            let (query, columns) = resolve::query(&select, cx)?;
+            (PlanKind::Select(finish(query)?), columns)
         }
         Statement::Insert(insert) => (PlanKind::Insert(change::insert(&insert, cx)?), Vec::new()),
         Statement::Update(update) => (PlanKind::Update(change::update(&update, cx)?), Vec::new()),
@@ -219,18 +168,9 @@ pub(crate) fn plan(statement: Statement, cx: &PlanContext<'_>) -> Result<Plan, S
     Ok(Plan { kind, columns })
 }
 
-/// The table's columns that `exprs` read, in order.
-fn wanted_columns<'e>(table: &Table, exprs: impl Iterator<Item = &'e Expr>) -> Vec<usize> {
-    let count = table.def.columns.len();
-    let mut seen = vec![false; count];
-    for expr in exprs {
-        expr.walk(&mut |part| {
-            if let Expr::Column(column) = part
-                && column.slot < count
-            {
-                seen[column.slot] = true;
-            }
-        });
-    }
-    (0..count).filter(|column| seen[*column]).collect()
+/// The stages of a query after the first.
+fn finish(query: Query) -> Result<QueryPlan, SqlError> {
+    let query = rewrite::rewrite(query);
+    let paths = access::choose(&query)?;
+    Ok(physical::build(query, paths))
 }

@@ -1,20 +1,23 @@
-//! EXPLAIN: the access path of a plan, as MySQL's table shows it.
+//! EXPLAIN: the operators of a plan, as MySQL's table shows them.
 
 use super::show::{Shown, text_type};
 use crate::catalog::table::Table;
-use crate::expr::Expr;
 use crate::plan::access::{Access, Tail};
-use crate::plan::{InsertRows, PlanKind, SelectPlan, SortKey};
+use crate::plan::physical::{Node, QueryPlan};
+use crate::plan::{InsertRows, PlanKind};
 use crate::types::ResultType;
 use crate::value::Value;
+
+/// The path to rows that are made.
+static MADE: Access = Access::SCAN;
 
 /// What there is to say about one table.
 struct Line<'a> {
     select_type: &'static str,
     table: Option<&'a Table>,
     access: Option<&'a Access>,
-    filter: Option<&'a Expr>,
-    sort: &'a [SortKey],
+    filtered: bool,
+    sorted: bool,
     temporary: bool,
 }
 
@@ -36,53 +39,52 @@ pub(crate) fn rows(kind: &PlanKind) -> Shown {
         ("filtered".to_owned(), ResultType::double().nullable(true)),
         text("Extra"),
     ];
-    let mut rows = Vec::new();
-    match kind {
-        PlanKind::Select(plan) => rows.push(line(&select(plan))),
-        PlanKind::Update(plan) => rows.push(line(&Line {
-            select_type: "UPDATE",
-            table: Some(&plan.table),
-            access: Some(&plan.access),
-            filter: plan.filter.as_ref(),
-            sort: &plan.sort,
-            temporary: false,
-        })),
-        PlanKind::Delete(plan) => rows.push(line(&Line {
-            select_type: "DELETE",
-            table: Some(&plan.table),
-            access: Some(&plan.access),
-            filter: plan.filter.as_ref(),
-            sort: &plan.sort,
-            temporary: false,
-        })),
+    let rows = match kind {
+        PlanKind::Select(query) => vec![line(&found("SIMPLE", query))],
+        PlanKind::Update(plan) => vec![line(&found("UPDATE", &plan.rows))],
+        PlanKind::Delete(plan) => vec![line(&found("DELETE", &plan.rows))],
         PlanKind::Insert(plan) => {
             let select_type = if plan.replace { "REPLACE" } else { "INSERT" };
-            rows.push(line(&Line {
-                select_type,
-                table: Some(&plan.table),
-                access: None,
-                filter: None,
-                sort: &[],
-                temporary: false,
-            }));
-            if let InsertRows::Select(source) = &plan.source {
-                rows.push(line(&select(source)));
-            }
+            let target = Line { table: Some(&plan.table), ..Line::new(select_type) };
+            let source = match &plan.source {
+                InsertRows::Query(query) => Some(found("SIMPLE", query)),
+                InsertRows::Values(_) => None,
+            };
+            std::iter::once(target).chain(source).map(|one| line(&one)).collect()
         }
-        PlanKind::Tree(_) => {}
-    }
+        PlanKind::Tree(_) => Vec::new(),
+    };
     Shown { columns, rows }
 }
 
-fn select(plan: &SelectPlan) -> Line<'_> {
-    Line {
-        select_type: "SIMPLE",
-        table: plan.table.as_deref(),
-        access: plan.table.as_ref().map(|_| &plan.access),
-        filter: plan.filter.as_ref(),
-        sort: &plan.sort,
-        temporary: plan.distinct || plan.grouping.as_ref().is_some_and(|grouping| !grouping.keys.is_empty()),
+impl Line<'_> {
+    fn new(select_type: &'static str) -> Self {
+        Line { select_type, table: None, access: None, filtered: false, sorted: false, temporary: false }
     }
+}
+
+/// The line of the table that a query reads, from its operators.
+fn found<'p>(select_type: &'static str, query: &'p QueryPlan) -> Line<'p> {
+    let mut line = Line::new(select_type);
+    for node in query.root.chain() {
+        match node {
+            Node::Scan(scan) => {
+                line.table = Some(&scan.table);
+                line.access = Some(&scan.access);
+                line.filtered |= scan.filter.is_some();
+            }
+            Node::SystemRows(rows) => {
+                line.table = Some(&rows.table);
+                line.access = Some(&MADE);
+            }
+            Node::Filter(input, _) => line.filtered |= matches!(**input, Node::SystemRows(_)),
+            Node::Group(_, grouping) => line.temporary |= !grouping.keys.is_empty(),
+            Node::Distinct(..) => line.temporary = true,
+            Node::Sort(_, sort) => line.sorted |= !sort.by_path,
+            Node::OneRow | Node::Project(..) | Node::Collect(..) | Node::Limit(..) => {}
+        }
+    }
+    line
 }
 
 /// MySQL's name for a path, how many rows it is good for, and what its leading columns are compared with.
@@ -129,7 +131,7 @@ fn line(line: &Line<'_>) -> Vec<Value> {
         }
     }
     let mut extra = Vec::new();
-    if line.filter.is_some() && name != "const" {
+    if line.filtered && name != "const" {
         extra.push("Using where");
     }
     if access.covering {
@@ -141,7 +143,7 @@ fn line(line: &Line<'_>) -> Vec<Value> {
     if line.temporary {
         extra.push("Using temporary");
     }
-    if !line.sort.is_empty() && !access.ordered {
+    if line.sorted {
         extra.push("Using filesort");
     }
     if !extra.is_empty() {

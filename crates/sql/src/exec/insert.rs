@@ -4,7 +4,7 @@ use cohort_txn::{LockMode, Read};
 
 use super::insert_ids::InsertIds;
 use super::row_change::{self, Changed, Conflict, duplicate, find_conflict, new_row_key};
-use super::{Run, failure, select};
+use super::{Run, failure, query};
 use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD, SqlError};
@@ -117,7 +117,7 @@ struct Inserting<'p> {
 pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResult, SqlError> {
     let rows = match &plan.source {
         InsertRows::Values(rows) => Some((rows.len() * run.rows) as u64),
-        InsertRows::Select(_) => None,
+        InsertRows::Query(_) => None,
     };
     let many = rows.is_none_or(|rows| rows > 1);
     let warnings = run.session.diagnostics.borrow().len();
@@ -176,11 +176,11 @@ impl Inserting<'_> {
                 }
                 run.params = all;
             }
-            InsertRows::Select(source) => {
+            InsertRows::Query(source) => {
                 // The rows are read before the first is written: the table may be its own source.
                 let mut rows = Vec::new();
                 let session = run.session;
-                select::run(source, run, &mut |row| {
+                query::run(source, run, &mut |row| {
                     session.memory.hold(row_bytes(row))?;
                     rows.push(row.to_vec());
                     Ok(())
@@ -302,7 +302,7 @@ impl Inserting<'_> {
         if !wants_auto_increment(&self.row[column], run.session.sql_mode) {
             self.ids.given(&self.row[column], run);
             // As in InnoDB: a row that is refused moves the counter only in these statements.
-            let always = self.plan.replace || matches!(self.plan.source, InsertRows::Select(_));
+            let always = self.plan.replace || matches!(self.plan.source, InsertRows::Query(_));
             return if always { self.ids.pass(self.table, run) } else { Ok(()) };
         }
         let id = self.ids.make(self.table, run)?;

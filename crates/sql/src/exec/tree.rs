@@ -22,7 +22,7 @@ pub(crate) fn evaluate(
     session: &SessionState,
     env: &dyn Environment,
 ) -> Result<Value, SqlError> {
-    let bound = Scope::new(None, "field list").bind(expr)?;
+    let bound = Scope::new(&[], "field list").bind(expr)?;
     let context = Context::new(session, env, false);
     session.memory.begin_evaluation();
     bound.eval(&[], &EvalContext { params, statement: &context })
@@ -190,7 +190,7 @@ pub(crate) fn filtered(
             Some(Expr::like(place(0), pattern, Some('\\'), false)?)
         }
         Some(ShowFilter::Where(condition)) => {
-            let mut scope = Scope::new(None, "where clause");
+            let mut scope = Scope::new(&[], "where clause");
             scope.aliases = (0..columns.len()).map(|slot| (table.columns[slot].0.as_str(), place(slot))).collect();
             Some(scope.bind(condition)?)
         }

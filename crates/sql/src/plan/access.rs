@@ -1,4 +1,6 @@
-//! Chooses how the rows of a table are found.
+//! Third stage: chooses in which order the relations are read, and how the rows of each are found.
+//!
+//! The order is that of FROM: there is one relation at most.
 //!
 //! The conjuncts of WHERE that compare a column with something the row does not change become terms; an
 //! index is the better the longer its leading columns are fixed by terms. The whole condition is
@@ -15,7 +17,7 @@ use crate::expr::{CompareOp, Expr};
 use crate::types::{ColumnType, Kind};
 use crate::value::Value;
 
-use super::SortKey;
+use super::query::{Query, Relation, SortKey};
 
 /// How rows are found.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,9 +58,8 @@ pub(crate) struct Bounds {
 
 impl Access {
     /// Every row, in the order they are stored.
-    pub(crate) fn scan() -> Access {
-        Access { index: None, equal: Vec::new(), tail: Tail::Open, reverse: false, ordered: false, covering: false }
-    }
+    pub(crate) const SCAN: Access =
+        Access { index: None, equal: Vec::new(), tail: Tail::Open, reverse: false, ordered: false, covering: false };
 
     /// The index that the rows are kept in or that leads to them.
     pub(crate) fn key<'t>(&self, table: &'t Table) -> Option<&'t crate::catalog::table::Index> {
@@ -90,18 +91,22 @@ enum Ask {
     Union(Vec<Bounds>),
 }
 
-/// Chooses the access path for `filter`, `sort` and whether there is a LIMIT.
-pub(crate) fn choose(
-    table: &Table,
-    hints: &[IndexHint],
-    filter: Option<&Expr>,
-    sort: &[SortKey],
-    limited: bool,
-) -> Result<Access, SqlError> {
+/// Chooses an access path for each relation of a query; 1176 for a hint that names an unknown index.
+pub(super) fn choose(query: &Query) -> Result<Vec<Access>, SqlError> {
+    // What is grouped or told apart is sorted after that.
+    let found_in_order = query.grouping.is_none() && !query.distinct;
+    let sort: &[SortKey] = if found_in_order { &query.sort } else { &[] };
+    let path = |relation| path(relation, query.filter.as_ref(), sort, query.limit.is_some());
+    query.relations.iter().map(path).collect()
+}
+
+/// The path for a relation, its condition, the order its rows are wanted in and whether there is a LIMIT.
+fn path(relation: &Relation, filter: Option<&Expr>, sort: &[SortKey], limited: bool) -> Result<Access, SqlError> {
+    let (table, hints) = (&*relation.table, &relation.hints);
     let allowed = allowed_indexes(table, hints)?;
     let mut terms = Vec::new();
     if let Some(filter) = filter {
-        collect_terms(table, filter, &mut terms);
+        collect_terms(relation, filter, &mut terms);
     }
     let mut best: Option<(u32, Access)> = None;
     for index in (0..table.indexes.len()).filter(|index| allowed[*index]) {
@@ -109,7 +114,7 @@ pub(crate) fn choose(
         if score == 0 {
             continue;
         }
-        order(table, &mut access, sort);
+        order(relation, &mut access, sort);
         // Among equals, the one that saves sorting, then the rows' own order.
         score = score * 4 + u32::from(access.ordered) * 2 + u32::from(table.primary == Some(index));
         if best.as_ref().is_none_or(|(known, _)| score > *known) {
@@ -119,16 +124,16 @@ pub(crate) fn choose(
     if let Some((_, access)) = best {
         return Ok(access);
     }
-    let mut scan = Access::scan();
+    let mut scan = Access::SCAN;
     scan.index = table.primary;
-    order(table, &mut scan, sort);
+    order(relation, &mut scan, sort);
     if scan.ordered || sort.is_empty() || !limited {
         return Ok(scan);
     }
     // The first few rows in the order of some index are found without sorting all.
     for index in (0..table.indexes.len()).filter(|index| allowed[*index]) {
-        let mut access = Access { index: Some(index), ..Access::scan() };
-        order(table, &mut access, sort);
+        let mut access = Access { index: Some(index), ..Access::SCAN };
+        order(relation, &mut access, sort);
         if access.ordered {
             return Ok(access);
         }
@@ -158,10 +163,10 @@ fn is_fixed(expr: &Expr) -> bool {
     fixed
 }
 
-/// The column of the table that `expr` is.
-fn table_column(table: &Table, expr: &Expr) -> Option<usize> {
+/// The column of the relation that `expr` is.
+fn column_of(relation: &Relation, expr: &Expr) -> Option<usize> {
     match expr {
-        Expr::Column(column) if column.slot < table.def.columns.len() => Some(column.slot),
+        Expr::Column(column) => relation.column_at(column.slot),
         _ => None,
     }
 }
@@ -174,12 +179,12 @@ fn collation_fits(column_type: &ColumnType, collation: Collation) -> bool {
     }
 }
 
-fn collect_terms(table: &Table, filter: &Expr, terms: &mut Vec<Term>) {
-    let fits = |column: usize, collation| collation_fits(&table.def.columns[column].column_type, collation);
+fn collect_terms(relation: &Relation, filter: &Expr, terms: &mut Vec<Term>) {
+    let fits = |column: usize, collation| collation_fits(&relation.table.def.columns[column].column_type, collation);
     match filter {
-        Expr::And(parts) => parts.iter().for_each(|part| collect_terms(table, part, terms)),
+        Expr::And(parts) => parts.iter().for_each(|part| collect_terms(relation, part, terms)),
         Expr::Compare(op, left, right, collation) => {
-            let (column, value, op) = match (table_column(table, left), table_column(table, right)) {
+            let (column, value, op) = match (column_of(relation, left), column_of(relation, right)) {
                 (Some(column), None) if is_fixed(right) => (column, right, *op),
                 (None, Some(column)) if is_fixed(left) => (column, left, flipped(*op)),
                 _ => return,
@@ -199,7 +204,7 @@ fn collect_terms(table: &Table, filter: &Expr, terms: &mut Vec<Term>) {
             terms.push(Term { column, ask });
         }
         Expr::Between { operand, low, high, negated: false, collation } => {
-            if let Some(column) = table_column(table, operand)
+            if let Some(column) = column_of(relation, operand)
                 && fits(column, *collation)
             {
                 if is_fixed(low) {
@@ -211,7 +216,7 @@ fn collect_terms(table: &Table, filter: &Expr, terms: &mut Vec<Term>) {
             }
         }
         Expr::In { operand, list, negated: false, collation } => {
-            if let Some(column) = table_column(table, operand)
+            if let Some(column) = column_of(relation, operand)
                 && fits(column, *collation)
                 && list.iter().all(is_fixed)
             {
@@ -223,12 +228,12 @@ fn collect_terms(table: &Table, filter: &Expr, terms: &mut Vec<Term>) {
             }
         }
         Expr::Or(parts) => {
-            if let Some(term) = union(table, parts) {
+            if let Some(term) = union(relation, parts) {
                 terms.push(term);
             }
         }
         Expr::IsNull { operand, negated: false } => {
-            if let Some(column) = table_column(table, operand) {
+            if let Some(column) = column_of(relation, operand) {
                 terms.push(Term { column, ask: Ask::Equal(Expr::Literal(Value::Null)) });
             }
         }
@@ -237,12 +242,12 @@ fn collect_terms(table: &Table, filter: &Expr, terms: &mut Vec<Term>) {
 }
 
 /// The ranges of one column that the alternatives of an OR ask for, if each asks for some of it.
-fn union(table: &Table, alternatives: &[Expr]) -> Option<Term> {
+fn union(relation: &Relation, alternatives: &[Expr]) -> Option<Term> {
     let mut ranges = Vec::with_capacity(alternatives.len());
     let mut column = None;
     for alternative in alternatives {
         let mut terms = Vec::new();
-        collect_terms(table, alternative, &mut terms);
+        collect_terms(relation, alternative, &mut terms);
         let first = *column.get_or_insert(terms.first()?.column);
         match tail(first, &terms) {
             Tail::Open => ranges.push(point(terms.iter().find_map(|term| match &term.ask {
@@ -275,7 +280,7 @@ fn flipped(op: CompareOp) -> CompareOp {
 /// What an index can do with the terms, and how good that is (0: nothing).
 fn candidate(table: &Table, at: usize, terms: &[Term]) -> (u32, Access) {
     let index = &table.indexes[at];
-    let mut access = Access { index: Some(at), ..Access::scan() };
+    let mut access = Access { index: Some(at), ..Access::SCAN };
     let mut score = 0;
     for column in &index.columns {
         let asked = |pick: fn(&Ask) -> Option<&Expr>| {
@@ -327,7 +332,8 @@ fn tail(column: usize, terms: &[Term]) -> Tail {
 }
 
 /// Finds out whether the path gives rows in the order of `sort`, forwards or backwards.
-fn order(table: &Table, access: &mut Access, sort: &[SortKey]) {
+fn order(relation: &Relation, access: &mut Access, sort: &[SortKey]) {
+    let table = &*relation.table;
     if sort.is_empty() {
         return;
     }
@@ -351,7 +357,7 @@ fn order(table: &Table, access: &mut Access, sort: &[SortKey]) {
     let fixed = &index.columns[..access.equal.len()];
     let mut descending = None;
     for key in sort {
-        let Some(column) = table_column(table, &key.expr) else { return };
+        let Some(column) = column_of(relation, &key.expr) else { return };
         if fixed.contains(&column) {
             continue;
         }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use super::query::{Relation, column_expr, width};
 use crate::ast;
 use crate::catalog::definition::{ColumnDef, DefaultValue};
-use crate::catalog::table::Table;
-use crate::error::{ER_BAD_FIELD_ERROR, ER_INVALID_GROUP_FUNC_USE, ER_NO_DEFAULT_FOR_FIELD, SqlError};
+use crate::error::{
+    ER_BAD_FIELD_ERROR, ER_INVALID_GROUP_FUNC_USE, ER_NO_DEFAULT_FOR_FIELD, ER_NON_UNIQ_ERROR, SqlError,
+};
 use crate::expr::aggregate::Aggregate;
 use crate::expr::{ArithmeticOp, CastType, Expr, UnaryOp};
 use crate::types::Family;
@@ -13,8 +15,8 @@ use crate::value::Value;
 
 /// The names that expressions of one statement may use.
 pub(crate) struct Scope<'a> {
-    /// The table, with the name it goes by.
-    pub(crate) table: Option<(&'a Table, &'a str)>,
+    /// What columns are of.
+    relations: &'a [Relation],
     /// Where the new row of an INSERT lies, for VALUES(c).
     pub(crate) new_row: Option<usize>,
     /// `AS new(a, b)` of an INSERT: its name and its columns' names, by column.
@@ -32,10 +34,10 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// A scope over one table or none.
-    pub(crate) fn new(table: Option<(&'a Table, &'a str)>, clause: &'static str) -> Scope<'a> {
+    /// A scope over these relations; over none, for constants.
+    pub(crate) fn new(relations: &'a [Relation], clause: &'static str) -> Scope<'a> {
         Scope {
-            table,
+            relations,
             new_row: None,
             row_alias: None,
             aliases: Vec::new(),
@@ -46,19 +48,23 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn slots(&self) -> usize {
-        self.table.map_or(0, |(table, _)| table.def.columns.len())
-    }
-
-    /// The table's column of this name.
-    pub(crate) fn table_column(&self, name: &ast::ColumnName) -> Option<usize> {
-        let (table, known_as) = self.table?;
-        let named = match (&name.database, &name.table) {
-            (_, None) => true,
-            (None, Some(qualifier)) => qualifier == known_as,
-            (Some(database), Some(qualifier)) => *database == table.def.database && qualifier == known_as,
-        };
-        if named { table.def.column_index(&name.column) } else { None }
+    /// The relation's column of this name; 1052 if several have one.
+    pub(crate) fn find(&self, name: &ast::ColumnName) -> Result<Option<(&'a Relation, usize)>, SqlError> {
+        let mut found = self.relations.iter().filter_map(|relation| {
+            let is_meant = match (&name.database, &name.table) {
+                (_, None) => true,
+                (None, Some(qualifier)) => *qualifier == relation.known_as,
+                (Some(database), Some(qualifier)) => {
+                    *database == relation.table.def.database && *qualifier == relation.known_as
+                }
+            };
+            let column = relation.table.def.column_index(&name.column).filter(|_| is_meant)?;
+            Some((relation, column))
+        });
+        match (found.next(), found.next()) {
+            (Some(_), Some(_)) => Err(SqlError::new(ER_NON_UNIQ_ERROR, &[&written(name), &self.clause])),
+            (found, _) => Ok(found),
+        }
     }
 
     fn column(&self, name: &ast::ColumnName) -> Result<Expr, SqlError> {
@@ -67,10 +73,8 @@ impl<'a> Scope<'a> {
         {
             return Ok(aliased);
         }
-        if let Some(column) = self.table_column(name)
-            && let Some((table, _)) = self.table
-        {
-            return Ok(column_expr(&table.def.columns[column], column));
+        if let Some((relation, column)) = self.find(name)? {
+            return Ok(relation.column_expr(column));
         }
         if let Some(column) = self.new_row_column(name) {
             return Ok(column);
@@ -78,11 +82,7 @@ impl<'a> Scope<'a> {
         if let Some(aliased) = self.alias(name) {
             return Ok(aliased);
         }
-        let written = match &name.table {
-            Some(table) => format!("{table}.{}", name.column),
-            None => name.column.clone(),
-        };
-        Err(SqlError::new(ER_BAD_FIELD_ERROR, &[&written, &self.clause]))
+        Err(SqlError::new(ER_BAD_FIELD_ERROR, &[&written(name), &self.clause]))
     }
 
     fn alias(&self, name: &ast::ColumnName) -> Option<Expr> {
@@ -99,9 +99,9 @@ impl<'a> Scope<'a> {
         if name.table.as_ref().is_some_and(|table| table != alias) {
             return None;
         }
-        let (table, _) = self.table?;
+        let relation = self.relations.first()?;
         let column = columns.iter().position(|column| column.eq_ignore_ascii_case(&name.column))?;
-        Some(column_expr(&table.def.columns[column], self.new_row? + column))
+        Some(column_expr(&relation.table.def.columns[column], self.new_row? + column))
     }
 
     /// Binds an expression.
@@ -203,13 +203,13 @@ impl<'a> Scope<'a> {
         // An aggregate of an aggregate has no meaning.
         let collected = self.aggregates.take().ok_or_else(|| SqlError::new(ER_INVALID_GROUP_FUNC_USE, &[]))?;
         let args = self.bind_all(args);
-        let place = self.slots() + collected.len();
+        let first_slot = width(self.relations);
         let aggregate = Aggregate::new(name, args?, distinct)?;
         let slot = match collected.iter().position(|known| *known == aggregate) {
-            Some(known) => self.slots() + known,
+            Some(known) => first_slot + known,
             None => {
                 collected.push(aggregate.clone());
-                place
+                first_slot + collected.len() - 1
             }
         };
         self.aggregates = Some(collected);
@@ -218,10 +218,9 @@ impl<'a> Scope<'a> {
 
     fn values(&self, name: &ast::ColumnName) -> Result<Expr, SqlError> {
         let unknown = || SqlError::new(ER_BAD_FIELD_ERROR, &[&name.column, &self.clause]);
-        let column = self.table_column(name).ok_or_else(unknown)?;
-        let (table, _) = self.table.ok_or_else(unknown)?;
+        let (relation, column) = self.find(name)?.ok_or_else(unknown)?;
         match self.new_row {
-            Some(first) => Ok(column_expr(&table.def.columns[column], first + column)),
+            Some(first) => Ok(column_expr(&relation.table.def.columns[column], first + column)),
             // Outside of ON DUPLICATE KEY UPDATE it is NULL.
             None => Ok(Expr::Literal(Value::Null)),
         }
@@ -230,15 +229,17 @@ impl<'a> Scope<'a> {
     fn default(&self, name: Option<&ast::ColumnName>) -> Result<Expr, SqlError> {
         let Some(name) = name else { return Err(SqlError::unsupported("DEFAULT in an expression")) };
         let unknown = || SqlError::new(ER_BAD_FIELD_ERROR, &[&name.column, &self.clause]);
-        let column = self.table_column(name).ok_or_else(unknown)?;
-        let (table, _) = self.table.ok_or_else(unknown)?;
-        default_expr(&table.def.columns[column])
+        let (relation, column) = self.find(name)?.ok_or_else(unknown)?;
+        default_expr(&relation.table.def.columns[column])
     }
 }
 
-/// A reference to a table's column that lies at `slot`.
-pub(crate) fn column_expr(column: &ColumnDef, slot: usize) -> Expr {
-    Expr::column(slot, column.name.as_str(), column.result_type())
+/// A name as messages show it.
+fn written(name: &ast::ColumnName) -> String {
+    match &name.table {
+        Some(table) => format!("{table}.{}", name.column),
+        None => name.column.clone(),
+    }
 }
 
 /// What DEFAULT means for a column; 1364 if it has none.

@@ -1,12 +1,11 @@
-//! Plans INSERT, REPLACE, UPDATE and DELETE.
+//! Plans INSERT, REPLACE, UPDATE and DELETE: what becomes of the rows. What finds them is planned as any query.
 
-use super::access;
-use super::bind::Scope;
-use super::{
-    DeletePlan, InsertPlan, InsertRows, InsertValue, PlanContext, SortKey, UpdatePlan, select, unsupported,
-    wanted_columns,
-};
-use crate::ast::{self, Delete, Insert, InsertSource, OrderBy, Update};
+use std::sync::Arc;
+
+use super::bind::{Scope, default_expr};
+use super::query::{Change, LimitExprs, Query, Relation, SortKey};
+use super::{DeletePlan, InsertPlan, InsertRows, InsertValue, PlanContext, UpdatePlan, finish, resolve, unsupported};
+use crate::ast::{self, Delete, Insert, InsertSource, OrderBy, TableRef, Update};
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError};
 use crate::expr::Expr;
@@ -15,6 +14,7 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
     unsupported::no_partitions(&insert.partitions)?;
     let table = cx.table(&insert.table)?;
     let count = table.def.columns.len();
+    let names = [Relation::alone(table.clone(), &table.def.name)];
     let targets = match &insert.columns {
         None => (0..count).collect(),
         Some(names) => target_columns(&table, names)?,
@@ -28,19 +28,20 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
         InsertSource::Values(rows) => InsertRows::Values(
             rows.iter()
                 .enumerate()
-                .map(|(at, row)| insert_row(&table, row, targets.len(), at))
+                .map(|(at, row)| insert_row(&names, row, targets.len(), at))
                 .collect::<Result<_, SqlError>>()?,
         ),
         InsertSource::Query(source) => {
-            let (plan, columns) = select::plan(source, cx)?;
+            let (query, columns) = resolve::query(source, cx)?;
+            let plan = finish(query)?;
             if columns.len() != targets.len() {
                 return Err(SqlError::new(ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
             }
-            InsertRows::Select(Box::new(plan))
+            InsertRows::Query(Box::new(plan))
         }
     };
     let defaults = (0..count).filter(|column| !targets.contains(column)).collect();
-    let mut scope = Scope::new(Some((&table, &insert.table.table)), "field list");
+    let mut scope = Scope::new(&names, "field list");
     scope.new_row = Some(count);
     if let Some((name, columns)) = &insert.row_alias {
         let names: Vec<&str> = if columns.is_empty() {
@@ -83,11 +84,11 @@ fn target_columns(table: &Table, names: &[String]) -> Result<Vec<usize>, SqlErro
     Ok(targets)
 }
 
-fn insert_row(table: &Table, row: &[ast::Expr], targets: usize, at: usize) -> Result<Vec<InsertValue>, SqlError> {
+fn insert_row(names: &[Relation], row: &[ast::Expr], targets: usize, at: usize) -> Result<Vec<InsertValue>, SqlError> {
     if row.len() != targets {
         return Err(SqlError::new(ER_WRONG_VALUE_COUNT_ON_ROW, &[&(at + 1)]));
     }
-    let mut scope = Scope::new(Some((table, &table.def.name)), "field list");
+    let mut scope = Scope::new(names, "field list");
     row.iter().map(|value| insert_value(value, &mut scope)).collect()
 }
 
@@ -100,8 +101,8 @@ fn insert_value(value: &ast::Expr, scope: &mut Scope<'_>) -> Result<InsertValue,
 }
 
 fn assigned_column(name: &ast::ColumnName, scope: &Scope<'_>) -> Result<usize, SqlError> {
-    let column = scope.table_column(name);
-    column.ok_or_else(|| SqlError::new(ER_BAD_FIELD_ERROR, &[&name.column, &"field list"]))
+    let found = scope.find(name)?;
+    found.map(|(_, column)| column).ok_or_else(|| SqlError::new(ER_BAD_FIELD_ERROR, &[&name.column, &"field list"]))
 }
 
 /// Columns and what they are set to. DEFAULT stands for the column's own.
@@ -114,7 +115,7 @@ fn assignments(
     for (name, value) in written {
         let column = assigned_column(name, scope)?;
         let value = match value {
-            ast::Expr::Default(None) => super::bind::default_expr(&table.def.columns[column])?,
+            ast::Expr::Default(None) => default_expr(&table.def.columns[column])?,
             value => scope.bind(value)?,
         };
         assignments.push((column, value));
@@ -122,66 +123,60 @@ fn assignments(
     Ok(assignments)
 }
 
-fn sort_keys(order_by: &[OrderBy], scope: &mut Scope<'_>) -> Result<Vec<SortKey>, SqlError> {
+/// The one table that an UPDATE or DELETE names, and its rows that match: in which order, and how many at most.
+fn found(
+    named: &TableRef,
+    filter: Option<&ast::Expr>,
+    order_by: &[OrderBy],
+    limit: Option<&ast::Expr>,
+    cx: &PlanContext<'_>,
+) -> Result<(Arc<Table>, Query), SqlError> {
+    let table = cx.table(&named.name)?;
+    let relations = vec![resolve::relation(named, table.clone())];
+    let mut scope = Scope::new(&relations, "where clause");
+    let filter = filter.map(|filter| scope.bind(filter)).transpose()?;
     scope.clause = "order clause";
-    order_by.iter().map(|key| Ok(SortKey { expr: scope.bind(&key.expr)?, descending: key.descending })).collect()
+    let key = |key: &OrderBy| Ok(SortKey::new(scope.bind(&key.expr)?, key.descending));
+    let sort = order_by.iter().map(key).collect::<Result<_, SqlError>>()?;
+    let limit = limit.map(|limit| Scope::new(&[], "limit").bind(limit)).transpose()?;
+    let limit = limit.map(|count| LimitExprs { offset: None, count });
+    let query = Query { relations, filter, sort, limit, ..Query::default() };
+    Ok((table, query))
 }
 
 pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<UpdatePlan, SqlError> {
     let named = unsupported::updated(update)?;
-    let table = cx.table(&named.name)?;
-    let known_as = named.alias.as_deref().unwrap_or(&named.name.table);
-    let mut scope = Scope::new(Some((&table, known_as)), "where clause");
-    let filter = update.filter.as_ref().map(|filter| scope.bind(filter)).transpose()?;
-    scope.clause = "field list";
+    let (table, mut query) = found(named, update.filter.as_ref(), &update.order_by, update.limit.as_ref(), cx)?;
+    let mut scope = Scope::new(&query.relations, "field list");
     let assignments = assignments(&table, &update.assignments, &mut scope)?;
-    let sort = sort_keys(&update.order_by, &mut scope)?;
-    let limit = limit(update.limit.as_ref())?;
-    let access = access::choose(&table, &named.hints, filter.as_ref(), &sort, limit.is_some())?;
-    let assigned = |column: usize| assignments.iter().any(|(known, _)| *known == column);
+    let is_set = |column: usize| assignments.iter().any(|(known, _)| *known == column);
     let touched: Vec<usize> = (0..table.def.columns.len())
-        .filter(|column| table.def.columns[*column].on_update_now && !assigned(*column))
+        .filter(|column| table.def.columns[*column].on_update_now && !is_set(*column))
         .collect();
-    let exprs = filter.iter().chain(assignments.iter().map(|(_, value)| value)).chain(sort.iter().map(|key| &key.expr));
-    let mut wanted = wanted_columns(&table, exprs);
-    wanted.extend(assignments.iter().map(|(column, _)| *column));
-    wanted.extend(&touched);
+    let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).chain(touched.iter().copied()).collect();
     // Indexes that hold a changed column are written with their old and new keys; all of them hold the
     // columns of the primary key.
-    let changed = |column: &usize| assigned(*column) || touched.contains(column);
-    let primary_changed = table.primary.is_some_and(|primary| table.indexes[primary].columns.iter().any(changed));
+    let mut before = assigned.clone();
+    let is_changed = |column: &usize| assigned.contains(column);
+    let primary_changed = table.primary.is_some_and(|primary| table.indexes[primary].columns.iter().any(is_changed));
     for index in &table.indexes {
-        if primary_changed || index.columns.iter().any(changed) {
-            wanted.extend(&index.columns);
+        if primary_changed || index.columns.iter().any(is_changed) {
+            before.extend(&index.columns);
         }
     }
-    wanted.sort_unstable();
-    wanted.dedup();
-    Ok(UpdatePlan {
-        ignore: update.ignore,
-        access,
-        filter,
-        assignments,
-        touched,
-        wanted,
-        sort,
-        limit,
-        table: table.clone(),
-    })
+    before.sort_unstable();
+    before.dedup();
+    let mut wanted = query.relations[0].columns_read(assignments.iter().map(|(_, value)| value));
+    wanted.extend(&before);
+    query.change = Some(Change { assigned, wanted, semi_consistent: true });
+    Ok(UpdatePlan { table, ignore: update.ignore, rows: finish(query)?, assignments, touched, before })
 }
 
 pub(super) fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<DeletePlan, SqlError> {
     let named = unsupported::deleted_from(delete)?;
-    let table = cx.table(&named.name)?;
-    let known_as = named.alias.as_deref().unwrap_or(&named.name.table);
-    let mut scope = Scope::new(Some((&table, known_as)), "where clause");
-    let filter = delete.filter.as_ref().map(|filter| scope.bind(filter)).transpose()?;
-    let sort = sort_keys(&delete.order_by, &mut scope)?;
-    let limit = limit(delete.limit.as_ref())?;
-    let access = access::choose(&table, &named.hints, filter.as_ref(), &sort, limit.is_some())?;
-    Ok(DeletePlan { access, filter, sort, limit, table: table.clone() })
-}
-
-fn limit(limit: Option<&ast::Expr>) -> Result<Option<Expr>, SqlError> {
-    limit.map(|limit| Scope::new(None, "limit").bind(limit)).transpose()
+    let (table, mut query) = found(named, delete.filter.as_ref(), &delete.order_by, delete.limit.as_ref(), cx)?;
+    // Index entries are removed by their keys, which any column may be part of.
+    let wanted = (0..table.def.columns.len()).collect();
+    query.change = Some(Change { assigned: Vec::new(), wanted, semi_consistent: false });
+    Ok(DeletePlan { table, rows: finish(query)? })
 }

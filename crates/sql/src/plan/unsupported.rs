@@ -1,6 +1,6 @@
-//! What statements can say and the planner cannot do yet: all of it is refused here, with error 1235.
+//! What statements can say and no stage can do yet: all of it is refused here, with error 1235.
 
-use super::Locking;
+use super::query::Locking;
 use crate::ast::{
     Delete, Expr, Limit, OrderBy, Query, QueryBody, Select, SetOperator, TableExpr, TableRef, Update, With,
 };
@@ -13,7 +13,7 @@ fn unsupported<T>(what: &str) -> Result<T, SqlError> {
 /// A query over one table or none.
 pub(super) struct SimpleQuery<'q> {
     pub(super) select: &'q Select,
-    pub(super) table: Option<&'q TableRef>,
+    pub(super) tables: Vec<&'q TableRef>,
     pub(super) order_by: &'q [OrderBy],
     pub(super) limit: Option<&'q Limit>,
     pub(super) locking: Option<Locking>,
@@ -53,16 +53,18 @@ pub(super) fn simple(query: &Query) -> Result<SimpleQuery<'_>, SqlError> {
     if select.rollup {
         return unsupported("WITH ROLLUP");
     }
-    let table = match select.from.as_slice() {
-        [] => None,
-        tables => Some(single_table(tables)?),
+    let tables = match select.from.as_slice() {
+        [] => Vec::new(),
+        tables => vec![single_table(tables)?],
     };
     let locking = match query.locking.as_slice() {
         [] => None,
-        [one] if one.tables.is_empty() => Some(Locking { exclusive: one.exclusive, wait: one.wait }),
+        [one] if one.tables.is_empty() => {
+            Some(Locking { exclusive: one.exclusive, wait: one.wait, semi_consistent: false })
+        }
         _ => return unsupported("locking clauses of single tables"),
     };
-    Ok(SimpleQuery { select, table, order_by: &query.order_by, limit: query.limit.as_ref(), locking })
+    Ok(SimpleQuery { select, tables, order_by: &query.order_by, limit: query.limit.as_ref(), locking })
 }
 
 fn no_with(with: Option<&With>) -> Result<(), SqlError> {

@@ -1,10 +1,10 @@
-//! The access path of statements that lock: SELECT with a locking clause, UPDATE, DELETE, reads at SERIALIZABLE, and
+//! The rows of a stored table by an access path, each locked when it is given. For statements that lock: SELECT with a locking clause, UPDATE, DELETE, reads at SERIALIZABLE, and
 //! the source of INSERT … SELECT.
 //!
 //! Invariants
 //! 1. *Locked before it is judged.* A row is read, and the condition evaluated, under the row's lock. The exception is
 //!    InnoDB's: an UPDATE at READ COMMITTED that scans the rows themselves passes over a row that somebody has locked
-//!    and whose newest ordered version does not match ([`RowLocks::semi_consistent`]).
+//!    and whose newest ordered version does not match ([`Locking::semi_consistent`]).
 //! 2. *Looked at again after a wait.* What was read before a lock was granted is read once more under it: the row, that
 //!    the index still leads to it from there, and, after a wait, the rest of the range.
 //! 3. *Each row at most once.* A row is given for the index entry that its locked version has, and for no other.
@@ -18,57 +18,35 @@
 //! round, as in InnoDB; one of two that meet is then the victim of a deadlock.
 //!
 //! Not here: changes. A statement that moves rows within the index it scans finds them all first
-//! ([`super::update`]), so that it does not meet its own.
+//! ([`Node::Collect`](crate::plan::physical::Node::Collect)), so that it does not meet its own.
 
-use cohort_engine::{Direction, KeyRange};
 use cohort_txn::{Granted, Isolation, LockMode, LockingScan, LockingScanError, Obstructed, Read};
 
-use super::Run;
-use super::failure::{lock_failed, read_failed};
-use super::source::{Path, RowSource, matches, read_columns};
+use super::path::Path;
+use super::{Found, Operator, Row, matches, read_columns};
 use crate::ast::RowWait;
-use crate::catalog::table::Table;
 use crate::error::{ER_LOCK_NOWAIT, SqlError};
-use crate::expr::Expr;
-use crate::plan::access::Access;
+use crate::exec::Run;
+use crate::exec::failure::{lock_failed, read_failed};
+use crate::plan::physical::TableScan;
+use crate::plan::query::Locking;
 use crate::value::Value;
 
-/// How rows are locked as they are read.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RowLocks {
-    pub(super) mode: LockMode,
-    pub(super) wait: RowWait,
-    /// At READ COMMITTED, rows that are locked and do not match are not waited for.
-    pub(super) semi_consistent: bool,
-}
-
-/// The matching rows of one table by an access path, each locked when it is given.
-pub(super) struct LockedRows<'p> {
-    table: &'p Table,
-    wanted: &'p [usize],
-    filter: Option<&'p Expr>,
-    locks: RowLocks,
-    /// The secondary index that is walked; `None` for the rows themselves.
-    index: Option<usize>,
-    direction: Direction,
-    /// The keys to look at that are left.
-    points: std::vec::IntoIter<Vec<u8>>,
-    /// The ranges to walk after the one of `scan`.
-    ranges: std::vec::IntoIter<KeyRange>,
+pub(super) struct LockedScan<'p> {
+    plan: &'p TableScan,
+    mode: LockMode,
+    wait: RowWait,
+    semi_consistent: bool,
+    path: Path,
     scan: Option<LockingScan>,
-    /// Whether the path could be used as planned, its order included.
-    pub(super) as_planned: bool,
-    /// The key of the row that was given last.
-    pub(super) row_key: Vec<u8>,
-    /// Its stored form.
-    pub(super) stored: Vec<u8>,
+    /// The row that was read last.
+    row: Found,
     /// The index entry that led to it.
     entry_key: Vec<u8>,
     /// The entry is that of a unique index: it stands for its row alone, and has a lock of its own.
     entry_unique: bool,
     /// Room to decode the columns of an index.
     indexed: Vec<Value>,
-    seen: u32,
 }
 
 /// Locks that were taken for one row and may be given up again.
@@ -78,53 +56,34 @@ struct Taken {
     row: bool,
 }
 
-impl<'p> LockedRows<'p> {
-    /// Opens the path; rows must match `filter`.
-    pub(super) fn open(
-        table: &'p Table,
-        access: &Access,
-        wanted: &'p [usize],
-        filter: Option<&'p Expr>,
-        locks: RowLocks,
-        run: &Run<'_>,
-    ) -> Result<LockedRows<'p>, SqlError> {
-        let path = Path::of(table, access, run)?;
-        // As InnoDB: only where the rows themselves are scanned.
-        let semi_consistent = locks.semi_consistent && path.index.is_none();
-        Ok(LockedRows {
-            table,
-            wanted,
-            filter,
-            locks: RowLocks { semi_consistent, ..locks },
-            index: path.index,
-            direction: path.direction,
-            points: path.points,
-            ranges: path.ranges,
+impl<'p> LockedScan<'p> {
+    pub(super) fn open(plan: &'p TableScan, locking: Locking, run: &Run<'_>) -> Result<LockedScan<'p>, SqlError> {
+        let path = Path::of(&plan.table, &plan.access, run)?;
+        let read_committed = run.transaction.isolation() == Isolation::ReadCommitted;
+        Ok(LockedScan {
+            plan,
+            mode: if locking.exclusive { LockMode::Exclusive } else { LockMode::Shared },
+            wait: locking.wait,
+            // As InnoDB: only where the rows themselves are scanned.
+            semi_consistent: locking.semi_consistent && read_committed && path.index.is_none(),
+            path,
             scan: None,
-            as_planned: path.as_planned,
-            row_key: Vec::new(),
-            stored: Vec::new(),
+            row: Found::default(),
             entry_key: Vec::new(),
             entry_unique: false,
             indexed: Vec::new(),
-            seen: 0,
         })
-    }
-
-    /// The secondary index that is walked; `None` for the rows themselves.
-    pub(super) fn index(&self) -> Option<usize> {
-        self.index
     }
 
     /// Locks a key as the statement waits; `None` where it is skipped.
     fn lock(&self, key: &[u8], run: &mut Run<'_>) -> Result<Option<Granted>, SqlError> {
-        let engine = self.table.engine;
-        let granted = match self.locks.wait {
-            RowWait::Wait => Some(run.transaction.lock(engine, key, self.locks.mode).map_err(lock_failed)?),
-            RowWait::NoWait | RowWait::SkipLocked => run.transaction.try_lock(engine, key, self.locks.mode),
+        let engine = self.plan.table.engine;
+        let granted = match self.wait {
+            RowWait::Wait => Some(run.transaction.lock(engine, key, self.mode).map_err(lock_failed)?),
+            RowWait::NoWait | RowWait::SkipLocked => run.transaction.try_lock(engine, key, self.mode),
         };
         match granted {
-            None if self.locks.wait == RowWait::NoWait => Err(SqlError::new(ER_LOCK_NOWAIT, &[])),
+            None if self.wait == RowWait::NoWait => Err(SqlError::new(ER_LOCK_NOWAIT, &[])),
             granted => {
                 run.check_transaction()?;
                 Ok(granted)
@@ -134,19 +93,19 @@ impl<'p> LockedRows<'p> {
 
     fn unlock(&self, taken: &Taken, run: &mut Run<'_>) {
         if taken.row {
-            run.transaction.unlock(self.table.engine, &self.row_key);
+            run.transaction.unlock(self.plan.table.engine, &self.row.key);
         }
         if taken.entry {
-            run.transaction.unlock(self.table.engine, &self.entry_key);
+            run.transaction.unlock(self.plan.table.engine, &self.entry_key);
         }
     }
 
     /// The row of a unique key.
-    fn point(&mut self, key: Vec<u8>, run: &mut Run<'_>, row: &mut [Value]) -> Result<bool, SqlError> {
-        let engine = self.table.engine;
+    fn point(&mut self, key: Vec<u8>, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let engine = self.plan.table.engine;
         let mut taken = Taken::default();
-        match self.index {
-            None => self.row_key = key,
+        match self.path.index {
+            None => self.row.key = key,
             Some(index) => {
                 self.entry_key = key;
                 let Some(granted) = self.lock(&self.entry_key, run)? else { return Ok(false) };
@@ -158,13 +117,13 @@ impl<'p> LockedRows<'p> {
                 }
             }
         }
-        let Some(granted) = self.lock(&self.row_key, run)? else {
+        let Some(granted) = self.lock(&self.row.key, run)? else {
             self.unlock(&taken, run);
             return Ok(false);
         };
         taken.row = granted.new;
         if !self.read_row(run)? {
-            run.transaction.lock_absent(engine, &self.row_key);
+            run.transaction.lock_absent(engine, &self.row.key);
             self.unlock(&taken, run);
             return Ok(false);
         }
@@ -174,30 +133,36 @@ impl<'p> LockedRows<'p> {
     /// Reads the entry of a unique index, newest ordered version, and follows it to the key of its row; false if it is
     /// gone.
     fn follow_entry(&mut self, index: usize, run: &mut Run<'_>) -> Result<bool, SqlError> {
-        let found = run.transaction.get(self.table.engine, Read::Current, &self.entry_key, &mut self.stored);
+        let found = run.transaction.get(self.plan.table.engine, Read::Current, &self.entry_key, &mut self.row.stored);
         if !found.map_err(read_failed)? {
             return Ok(false);
         }
-        self.row_key.clear();
-        let index = &self.table.indexes[index];
-        self.table.row_key_of(index, &self.entry_key, &self.stored, &mut self.row_key)?;
+        self.row.key.clear();
+        let index = &self.plan.table.indexes[index];
+        self.plan.table.row_key_of(index, &self.entry_key, &self.row.stored, &mut self.row.key)?;
         Ok(true)
     }
 
     /// Reads the row of `row_key`, newest ordered version.
     fn read_row(&mut self, run: &mut Run<'_>) -> Result<bool, SqlError> {
-        let engine = self.table.engine;
-        run.transaction.get(engine, Read::Current, &self.row_key, &mut self.stored).map_err(read_failed)
+        let engine = self.plan.table.engine;
+        run.transaction.get(engine, Read::Current, &self.row.key, &mut self.row.stored).map_err(read_failed)
     }
 
     /// Whether the row that was read under its lock matches. If not, READ COMMITTED gives its locks up.
-    fn judge(&self, taken: &Taken, run: &mut Run<'_>, row: &mut [Value]) -> Result<bool, SqlError> {
-        read_columns(self.table, &self.stored, self.wanted, run, row)?;
-        let matched = matches(self.filter, run, row)?;
+    fn judge(&self, taken: &Taken, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let matched = self.is_match(run, row)?;
         if !matched && run.transaction.isolation() == Isolation::ReadCommitted {
             self.unlock(taken, run);
         }
         Ok(matched)
+    }
+
+    /// Decodes the row that was read, and says whether it matches.
+    fn is_match(&self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let TableScan { table, first_slot, wanted, filter, .. } = self.plan;
+        read_columns(table, &self.row.stored, wanted, run, &mut row.values[*first_slot..])?;
+        matches(filter.as_ref(), run, &row.values)
     }
 
     /// Walks to the next entry, into `entry_key` or `row_key`; false at the end of the last range.
@@ -206,40 +171,40 @@ impl<'p> LockedRows<'p> {
             let open = match &mut self.scan {
                 Some(open) => open,
                 None => {
-                    let Some(range) = self.ranges.next() else { return Ok(false) };
-                    let obstructed = match self.locks.wait {
-                        RowWait::Wait if self.locks.semi_consistent => Obstructed::PassOver,
+                    let Some(range) = self.path.ranges.next() else { return Ok(false) };
+                    let obstructed = match self.wait {
+                        RowWait::Wait if self.semi_consistent => Obstructed::PassOver,
                         RowWait::Wait => Obstructed::Wait,
                         RowWait::NoWait => Obstructed::Refuse,
                         RowWait::SkipLocked => Obstructed::PassOver,
                     };
-                    let mode = self.locks.mode;
-                    self.scan.insert(LockingScan::new(self.table.engine, range, self.direction, mode, obstructed))
+                    let mode = self.mode;
+                    self.scan.insert(LockingScan::new(
+                        self.plan.table.engine,
+                        range,
+                        self.path.direction,
+                        mode,
+                        obstructed,
+                    ))
                 }
             };
             let Some(entry) = open.next(run.transaction).map_err(scan_failed)? else {
                 self.scan = None;
                 continue;
             };
-            self.row_key.clear();
+            self.row.key.clear();
             self.entry_key.clear();
-            match self.index {
-                None => self.row_key.extend_from_slice(entry.key),
+            match self.path.index {
+                None => self.row.key.extend_from_slice(entry.key),
                 Some(index) => {
                     self.entry_key.extend_from_slice(entry.key);
                     self.entry_unique = !entry.value.is_empty();
-                    let index = &self.table.indexes[index];
-                    self.table.row_key_of(index, entry.key, entry.value, &mut self.row_key)?;
+                    let index = &self.plan.table.indexes[index];
+                    self.plan.table.row_key_of(index, entry.key, entry.value, &mut self.row.key)?;
                 }
             }
             return Ok(true);
         }
-    }
-
-    /// Counts a row, and looks now and then whether the statement was killed.
-    fn count(&mut self, run: &Run<'_>) -> Result<(), SqlError> {
-        self.seen = self.seen.wrapping_add(1);
-        if self.seen.is_multiple_of(256) { run.check_killed() } else { Ok(()) }
     }
 
     /// Has what is left of the range read anew.
@@ -249,10 +214,10 @@ impl<'p> LockedRows<'p> {
         }
     }
 
-    /// Locks and judges the row that [`LockedRows::advance`] found.
-    fn take(&mut self, run: &mut Run<'_>, row: &mut [Value]) -> Result<bool, SqlError> {
+    /// Locks and judges the row that [`LockedScan::advance`] found.
+    fn take(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
         let mut taken = Taken::default();
-        if let Some(index) = self.index.filter(|_| self.entry_unique) {
+        if let Some(index) = self.path.index.filter(|_| self.entry_unique) {
             let Some(granted) = self.lock(&self.entry_key, run)? else { return Ok(false) };
             taken.entry = granted.new;
             if granted.waited {
@@ -264,10 +229,10 @@ impl<'p> LockedRows<'p> {
                 return Ok(false);
             }
         }
-        if self.locks.semi_consistent && self.passes_over(run, row)? {
+        if self.semi_consistent && self.passes_over(run, row)? {
             return Ok(false);
         }
-        let Some(granted) = self.lock(&self.row_key, run)? else {
+        let Some(granted) = self.lock(&self.row.key, run)? else {
             self.unlock(&taken, run);
             return Ok(false);
         };
@@ -291,44 +256,57 @@ impl<'p> LockedRows<'p> {
     }
 
     /// Whether somebody has locked the row and its newest ordered version does not match.
-    fn passes_over(&mut self, run: &mut Run<'_>, row: &mut [Value]) -> Result<bool, SqlError> {
-        if !run.transaction.would_wait(self.table.engine, &self.row_key, self.locks.mode) {
+    fn passes_over(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        if !run.transaction.would_wait(self.plan.table.engine, &self.row.key, self.mode) {
             return Ok(false);
         }
         if !self.read_row(run)? {
             return Ok(true);
         }
-        read_columns(self.table, &self.stored, self.wanted, run, row)?;
-        Ok(!matches(self.filter, run, row)?)
+        Ok(!self.is_match(run, row)?)
     }
 
     /// Whether the row that was read has the index entry that led to it.
     fn is_in_place(&mut self, run: &mut Run<'_>) -> Result<bool, SqlError> {
-        let Some(index) = self.index else { return Ok(true) };
-        let index = &self.table.indexes[index];
-        self.indexed.resize(self.table.def.columns.len(), Value::Null);
-        read_columns(self.table, &self.stored, &index.columns, run, &mut self.indexed)?;
+        let Some(index) = self.path.index else { return Ok(true) };
+        let index = &self.plan.table.indexes[index];
+        self.indexed.resize(self.plan.table.def.columns.len(), Value::Null);
+        read_columns(&self.plan.table, &self.row.stored, &index.columns, run, &mut self.indexed)?;
         let mut key = Vec::with_capacity(self.entry_key.len());
-        self.table.index_key(index, &self.indexed, &self.row_key, &mut key)?;
+        self.plan.table.index_key(index, &self.indexed, &self.row.key, &mut key)?;
         Ok(key == self.entry_key)
     }
-}
 
-impl RowSource for LockedRows<'_> {
-    fn next(&mut self, run: &mut Run<'_>, row: &mut [Value]) -> Result<bool, SqlError> {
-        while let Some(key) = self.points.next() {
-            self.count(run)?;
+    /// Finds, locks and reads the next row that matches.
+    fn find(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        while let Some(key) = self.path.points.next() {
+            run.step()?;
             if self.point(key, run, row)? {
                 return Ok(true);
             }
         }
         while self.advance(run)? {
-            self.count(run)?;
+            run.step()?;
             if self.take(run, row)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+}
+
+impl Operator for LockedScan<'_> {
+    fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let found = self.find(run, row)?;
+        if found && self.plan.changed {
+            // What is left here of the row before is written over.
+            std::mem::swap(&mut row.found, &mut self.row);
+        }
+        Ok(found)
+    }
+
+    fn as_planned(&self) -> bool {
+        self.path.as_planned
     }
 }
 

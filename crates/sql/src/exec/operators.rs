@@ -1,0 +1,125 @@
+//! Operators: each gives rows, one at a time, from those of the operators below it.
+//!
+//! Outline: [`open`] opens the tree of a plan ([`crate::plan::physical`]), whose consumer then asks its root for rows:
+//! [`super::query`] gives them to the client or to an INSERT, [`super::update`] changes them. One file is one operator.
+//!
+//! Contract of [`Operator::next`]
+//! 1. All operators of a tree share one [`Row`]. Each fills its own slots, and may rely on those of its input being as
+//!    that left them until it asks for the next row.
+//! 2. It asks for no more rows than it needs to give the next one: what is read is locked in locking statements.
+//! 3. After false, or an error, it is not asked again.
+//! 4. What grows with the number of rows is counted by [`Run::keep`]; an operator that does anything per row other than
+//!    asking its input counts it with [`Run::step`], which looks whether the statement was killed.
+//!
+//! A row at a time, not a batch: statements of one row are most of what a transactional server runs, and most of what a
+//! row costs is to find and decode it.
+
+mod distinct;
+mod filter;
+mod group;
+mod limit;
+mod locked_scan;
+mod made_rows;
+mod path;
+mod project;
+mod sort;
+mod table_scan;
+
+use super::Run;
+use super::failure::damaged;
+use crate::ast::RowWait;
+use crate::catalog::table::Table;
+use crate::error::SqlError;
+use crate::expr::Expr;
+use crate::plan::physical::{Node, TableScan};
+use crate::plan::query::Locking;
+use crate::value::Value;
+
+/// One row on its way through the tree.
+pub(super) struct Row {
+    /// The slots.
+    pub(super) values: Vec<Value>,
+    /// Of the table that the statement changes.
+    pub(super) found: Found,
+}
+
+/// A row that is to be changed, as it was found and locked.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) key: Vec<u8>,
+    pub(super) stored: Vec<u8>,
+}
+
+impl Row {
+    /// A row of so many slots.
+    pub(super) fn new(slots: usize) -> Row {
+        Row { values: vec![Value::Null; slots], found: Found::default() }
+    }
+}
+
+/// An open operator.
+pub(super) trait Operator {
+    /// Fills its slots with the next row, or says that there is none.
+    fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError>;
+
+    /// Whether rows come in the order that was planned for the access path: it could be used with the values of this
+    /// run.
+    fn as_planned(&self) -> bool {
+        true
+    }
+}
+
+/// Opens a tree.
+pub(super) fn open<'p>(node: &'p Node, run: &Run<'_>) -> Result<Box<dyn Operator + 'p>, SqlError> {
+    Ok(match node {
+        Node::OneRow => Box::new(made_rows::OneRow::default()),
+        Node::Scan(scan) => return open_scan(scan, run),
+        Node::SystemRows(plan) => Box::new(made_rows::MadeRows::open(plan, run)?),
+        Node::Filter(input, condition) => Box::new(filter::Filter::new(open(input, run)?, condition)),
+        Node::Group(input, plan) => Box::new(group::Group::new(open(input, run)?, plan)),
+        Node::Project(input, plan) => Box::new(project::Project::new(open(input, run)?, plan)),
+        Node::Distinct(input, plan) => Box::new(distinct::Distinct::new(open(input, run)?, plan)),
+        Node::Sort(input, plan) => {
+            let input = open(input, run)?;
+            if plan.by_path && input.as_planned() {
+                return Ok(input);
+            }
+            Box::new(sort::Sort::new(input, &plan.keys, &plan.kept))
+        }
+        Node::Collect(input, kept) => Box::new(sort::Sort::new(open(input, run)?, &[], kept)),
+        Node::Limit(input, plan) => {
+            let limit = limit::Bounds::of(plan, run)?;
+            Box::new(limit::Limit::new(open(input, run)?, limit))
+        }
+    })
+}
+
+/// A table is read from the statement's snapshot, or under locks if the statement or its isolation level asks for them.
+fn open_scan<'p>(scan: &'p TableScan, run: &Run<'_>) -> Result<Box<dyn Operator + 'p>, SqlError> {
+    const SHARED: Locking = Locking { exclusive: false, wait: RowWait::Wait, semi_consistent: false };
+    Ok(match scan.locking.or(run.locks_reads.then_some(SHARED)) {
+        Some(locking) => Box::new(locked_scan::LockedScan::open(scan, locking, run)?),
+        None => Box::new(table_scan::SnapshotScan::open(scan, run)?),
+    })
+}
+
+/// Whether a row matches a condition.
+fn matches(filter: Option<&Expr>, run: &Run<'_>, row: &[Value]) -> Result<bool, SqlError> {
+    match filter {
+        None => Ok(true),
+        Some(filter) => Ok(filter.condition(row, &run.eval())? == Some(true)),
+    }
+}
+
+/// Decodes some columns of a stored row into the slots of its table.
+pub(super) fn read_columns(
+    table: &Table,
+    stored: &[u8],
+    wanted: &[usize],
+    run: &mut Run<'_>,
+    slots: &mut [Value],
+) -> Result<(), SqlError> {
+    let damaged = |error| damaged(&table.def.name, &error);
+    let reader = table.codec.open(stored, &mut run.offsets).map_err(damaged)?;
+    reader.read(wanted, slots).map_err(damaged)
+}

@@ -1,0 +1,35 @@
+//! The select list: its values, for each row.
+
+use super::{Operator, Row};
+use crate::error::SqlError;
+use crate::exec::Run;
+use crate::plan::physical::Projection;
+
+pub(super) struct Project<'p> {
+    input: Box<dyn Operator + 'p>,
+    plan: &'p Projection,
+}
+
+impl<'p> Project<'p> {
+    pub(super) fn new(input: Box<dyn Operator + 'p>, plan: &'p Projection) -> Project<'p> {
+        Project { input, plan }
+    }
+}
+
+impl Operator for Project<'_> {
+    fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        if !self.input.next(run, row)? {
+            return Ok(false);
+        }
+        // What all of them make counts together.
+        let cx = run.eval();
+        for (at, expr) in self.plan.exprs.iter().enumerate() {
+            row.values[self.plan.first_slot + at] = expr.eval(&row.values, &cx)?;
+        }
+        Ok(true)
+    }
+
+    fn as_planned(&self) -> bool {
+        self.input.as_planned()
+    }
+}
