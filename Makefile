@@ -49,8 +49,9 @@ endif
 .PHONY: run build test bench history sim sweep torture locking compare schedules mutants fuzz fmt clean tools-build tools-test tools-bench target rocksdb
 .DEFAULT_GOAL := build
 
+# For trying out: whoever reaches this machine's loopback address is root, which the server warns of.
 run: build
-	exec "$(OUTPUT)/release/cohort" serve --bind-address=127.0.0.1 --port="$(PORT)" --datadir="$(DATADIR)"
+	exec "$(OUTPUT)/release/cohort" serve --bind-address=127.0.0.1 --port="$(PORT)" --datadir="$(DATADIR)" --insecure-root-on-loopback
 
 build: rocksdb
 	cargo build --release --package cohort-server

@@ -30,6 +30,7 @@ pub struct Launch {
     options: Vec<String>,
     trace: Option<PathBuf>,
     messages: Option<Arc<OwnedFd>>,
+    root_needs_password: bool,
 }
 
 /// A running `cohort serve`. Dropping it kills it at once, as `kill -9` does, and panics if it has panicked or had
@@ -54,7 +55,14 @@ impl Launch {
     /// A server on `datadir`, which is created when it is missing.
     pub fn new(datadir: impl Into<PathBuf>) -> Launch {
         let datadir = datadir.into();
-        Launch { beside: datadir.clone(), datadir, options: Vec::new(), trace: None, messages: None }
+        Launch {
+            beside: datadir.clone(),
+            datadir,
+            options: Vec::new(),
+            trace: None,
+            messages: None,
+            root_needs_password: false,
+        }
     }
 
     /// Names log and socket after `path` instead of the data directory, whose file system may fail.
@@ -66,6 +74,12 @@ impl Launch {
     /// Adds an option such as `--sync_binlog=0`.
     pub fn option(mut self, option: impl Into<String>) -> Launch {
         self.options.push(option.into());
+        self
+    }
+
+    /// Lets root in over TCP with a password only, as servers do that are not for tests.
+    pub fn root_needs_password(mut self) -> Launch {
+        self.root_needs_password = true;
         self
     }
 
@@ -100,7 +114,7 @@ impl Launch {
     /// Starts the server and waits until it answers. The error quotes its log.
     pub fn start(&self) -> Result<Server> {
         let mut server = self.spawn()?;
-        let opts = server.options();
+        let opts = if self.root_needs_password { server.socket_options() } else { server.options() };
         server.process.wait_until(START_PATIENCE, || {
             Conn::new(opts.clone())?.query_drop("SELECT 1")?;
             Ok(())
@@ -139,6 +153,9 @@ impl Launch {
         command.arg(format!("--datadir={}", self.datadir.display()));
         command.arg(format!("--port={port}")).arg("--bind-address=127.0.0.1");
         command.arg(format!("--socket={}", self.socket().display()));
+        if !self.root_needs_password {
+            command.arg("--insecure-root-on-loopback");
+        }
         command.env("RUST_BACKTRACE", "1");
         Ok(command)
     }
@@ -183,6 +200,11 @@ impl Server {
     /// Connection options of `root` over TCP.
     pub fn options(&self) -> Opts {
         self.options_as("root", "")
+    }
+
+    /// Connection options of `root` over the Unix socket.
+    pub fn socket_options(&self) -> Opts {
+        OptsBuilder::new().socket(Some(self.socket().display().to_string())).user(Some("root")).into()
     }
 
     /// Connection options of some account over TCP.

@@ -2,18 +2,24 @@
 //! that were wrong.
 //!
 //! A host that breaks off [`Hosts::is_blocked`]'s number of handshakes in a row, with no success between them, is
-//! turned away (`max_connect_errors`). A wrong password is no such thing: it makes the next attempts for the same user
-//! from the same host wait ([`Hosts::delay`]), the right one included, as MySQL's plugin `connection_control` does.
+//! turned away (`max_connect_errors`). A wrong password is no such thing: it makes the next attempts wait
+//! ([`Hosts::attempt`]), the right one included: those for the same user from the same host, as MySQL's plugin
+//! `connection_control` does, and, when there are many more, those of the host for whatever user. Where a user has got
+//! in from, waits are short for that user: others at the same host cannot keep its owner out.
 //!
 //! Invariants
-//! 1. Memory is bounded whatever clients do: of hosts by `host_cache_size`, of users by [`USERS_MAX`]. What was
-//!    touched longest ago goes first.
+//! 1. Memory is bounded whatever clients do: of hosts by `host_cache_size`, of users by [`USERS_MAX`], of the hosts of
+//!    wrong passwords by [`HOSTS_MAX`]. Of broken handshakes, what was touched longest ago goes first; of wrong
+//!    passwords, what has the fewest: junk does not make room for a victim's name.
+//! 2. An attempt counts as wrong until it has proved right: attempts at the same time do not share a count.
 //!
 //! Not here: who waits, and how (`session::login`).
 
+use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::net::IpAddr;
-use std::time::Duration;
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
 
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -21,8 +27,14 @@ use parking_lot::Mutex;
 use crate::socket::Peer;
 use crate::sysvars::{Globals, ids};
 
-/// Most users with wrong passwords that are remembered.
+/// Most users with wrong passwords that are remembered, and most that got in.
 const USERS_MAX: usize = 4096;
+/// Most hosts with wrong passwords that are remembered.
+const HOSTS_MAX: usize = 4096;
+/// A host may have so many times more wrong passwords than a user before all its attempts wait.
+const HOST_FACTOR: u64 = 10;
+/// How long it takes until a host has one wrong password less.
+const HOST_PARDON: Duration = Duration::from_secs(10);
 /// Characters of a user's name that count: names of accounts are no longer.
 const USER_LEN: usize = 32;
 
@@ -30,7 +42,25 @@ const USER_LEN: usize = 32;
 #[derive(Debug, Default)]
 pub struct Hosts {
     broken_off: Mutex<Recent<IpAddr>>,
-    wrong_passwords: Mutex<Recent<(String, String)>>,
+    wrong_passwords: Mutex<WrongPasswords>,
+}
+
+#[derive(Debug)]
+struct WrongPasswords {
+    users: Worst<(String, String)>,
+    hosts: Worst<String>,
+    /// Who has got in, and from where.
+    known: LruCache<(String, String), ()>,
+    /// When hosts were pardoned last.
+    pardoned: Instant,
+}
+
+impl Default for WrongPasswords {
+    fn default() -> Self {
+        let (users, hosts) = (Worst::of(USERS_MAX), Worst::of(HOSTS_MAX));
+        let known = LruCache::new(const { NonZeroUsize::new(USERS_MAX).unwrap() });
+        WrongPasswords { users, hosts, known, pardoned: Instant::now() }
+    }
 }
 
 impl Hosts {
@@ -58,36 +88,65 @@ impl Hosts {
         self.broken_off.lock().clear();
     }
 
-    /// Counts an attempt of `user` to log in, if it is a wrong one, and says how long its answer is to wait. A right
-    /// one is [forgiven](Hosts::forgive) the wrong ones when it has waited: others must not see it before.
-    pub fn delay(&self, user: &str, peer: &Peer, succeeded: bool, globals: &Globals) -> Duration {
+    /// Counts an attempt of `user` to log in, and says how long it has to wait before anything is said about it. If it
+    /// proves right, it is [forgiven](Hosts::forgive).
+    pub fn attempt(&self, user: &str, peer: &Peer, globals: &Globals) -> Attempt {
         let threshold = globals.get(ids::CONNECTION_CONTROL_FAILED_CONNECTIONS_THRESHOLD);
-        if threshold == 0 {
-            return Duration::ZERO;
-        }
         let mut wrong = self.wrong_passwords.lock();
-        let before = match succeeded {
-            true => wrong.get(&user_at(user, peer)),
-            false => wrong.add(user_at(user, peer), USERS_MAX),
-        };
-        match before.checked_sub(threshold) {
-            None => Duration::ZERO,
-            Some(over) => {
-                let least = globals.get(ids::CONNECTION_CONTROL_MIN_CONNECTION_DELAY);
-                let most = globals.get(ids::CONNECTION_CONTROL_MAX_CONNECTION_DELAY);
-                Duration::from_millis(over.saturating_add(1).saturating_mul(1000).max(least).min(most))
-            }
+        let user_at = user_at(user, peer);
+        let known = wrong.known.contains(&user_at);
+        if threshold == 0 {
+            return Attempt { wait: Duration::ZERO, known };
         }
+        wrong.pardon_hosts(Instant::now());
+        let of_host = wrong.hosts.add(peer.host()).checked_sub(threshold.saturating_mul(HOST_FACTOR));
+        let of_user = wrong.users.add(user_at).checked_sub(threshold);
+        let least = globals.get(ids::CONNECTION_CONTROL_MIN_CONNECTION_DELAY);
+        let most = match known {
+            true => least,
+            false => globals.get(ids::CONNECTION_CONTROL_MAX_CONNECTION_DELAY),
+        };
+        let over = of_user.max(of_host.filter(|_| !known));
+        let wait = over.map_or(0, |over| over.saturating_add(1).saturating_mul(1000).max(least).min(most));
+        Attempt { wait: Duration::from_millis(wait), known }
     }
 
-    /// Forgets the wrong passwords of a user who has got in.
+    /// Forgets the wrong passwords of a user who has got in, and remembers from where.
     pub fn forgive(&self, user: &str, peer: &Peer) {
-        self.wrong_passwords.lock().remove(&user_at(user, peer));
+        let mut wrong = self.wrong_passwords.lock();
+        let user_at = user_at(user, peer);
+        wrong.users.remove(&user_at);
+        wrong.hosts.subtract(&peer.host(), 1);
+        wrong.known.put(user_at, ());
     }
 
     /// Forgets all wrong passwords.
     pub fn forget_wrong_passwords(&self) {
-        self.wrong_passwords.lock().clear();
+        let mut wrong = self.wrong_passwords.lock();
+        wrong.users = Worst::of(USERS_MAX);
+        wrong.hosts = Worst::of(HOSTS_MAX);
+    }
+}
+
+/// An attempt to log in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// How long it has to wait.
+    pub wait: Duration,
+    /// The user has got in from the same host.
+    pub known: bool,
+}
+
+impl WrongPasswords {
+    /// Takes a wrong password from each host for each [`HOST_PARDON`] that has passed.
+    fn pardon_hosts(&mut self, now: Instant) {
+        let pardons = now.saturating_duration_since(self.pardoned).as_secs() / HOST_PARDON.as_secs();
+        if pardons > 0 {
+            self.pardoned = now;
+            for host in self.hosts.keys() {
+                self.hosts.subtract(&host, pardons);
+            }
+        }
     }
 }
 
@@ -145,6 +204,66 @@ impl<K: Eq + Hash> Recent<K> {
     }
 }
 
+/// Counts of the keys that have the highest.
+#[derive(Debug)]
+struct Worst<K: Clone + Ord + Hash> {
+    counts: HashMap<K, Count>,
+    /// The same, those first that are to go first: the fewest, of these the one that was counted longest ago.
+    order: BTreeSet<(Count, K)>,
+    room: usize,
+    /// How often has been counted.
+    turn: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Count {
+    number: u64,
+    turn: u64,
+}
+
+impl<K: Clone + Ord + Hash> Worst<K> {
+    fn of(room: usize) -> Worst<K> {
+        Worst { counts: HashMap::new(), order: BTreeSet::new(), room, turn: 0 }
+    }
+
+    /// Adds one; gives the count from before.
+    fn add(&mut self, key: K) -> u64 {
+        let before = self.remove(&key);
+        if self.counts.len() >= self.room
+            && let Some((_, first)) = self.order.pop_first()
+        {
+            self.counts.remove(&first);
+        }
+        self.put(key, before + 1);
+        before
+    }
+
+    fn subtract(&mut self, key: &K, number: u64) {
+        let left = self.remove(key).saturating_sub(number);
+        if left > 0 {
+            self.put(key.clone(), left);
+        }
+    }
+
+    fn put(&mut self, key: K, number: u64) {
+        self.turn += 1;
+        let count = Count { number, turn: self.turn };
+        self.order.insert((count, key.clone()));
+        self.counts.insert(key, count);
+    }
+
+    /// Forgets a key; gives its count.
+    fn remove(&mut self, key: &K) -> u64 {
+        let Some(count) = self.counts.remove(key) else { return 0 };
+        self.order.remove(&(count, key.clone()));
+        count.number
+    }
+
+    fn keys(&self) -> Vec<K> {
+        self.counts.keys().cloned().collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,30 +312,54 @@ mod tests {
         assert_eq!(hosts.broken_off.lock().0.len(), 10);
         assert!(hosts.is_blocked(&kept, &globals));
         for user in 0..USERS_MAX + 10 {
-            hosts.delay(&format!("{user}{}", "x".repeat(100)), &kept, false, &globals);
+            hosts.attempt(&format!("{user}{}", "x".repeat(100)), &kept, &globals);
         }
         let wrong = hosts.wrong_passwords.lock();
-        assert_eq!(wrong.0.len(), USERS_MAX);
-        assert!(wrong.0.iter().all(|((user, _), _)| user.len() == USER_LEN));
+        assert_eq!((wrong.users.counts.len(), wrong.users.order.len()), (USERS_MAX, USERS_MAX));
+        assert!(wrong.users.counts.keys().all(|(user, _)| user.len() == USER_LEN));
     }
 
     #[test]
-    fn wrong_passwords_beyond_the_threshold_wait_longer_each_time_up_to_the_limit() {
+    fn attempts_beyond_the_threshold_wait_longer_each_time_up_to_the_limit() {
         let (hosts, globals) = (Hosts::default(), Globals::new());
         globals.put(ids::CONNECTION_CONTROL_MAX_CONNECTION_DELAY, 2500_u64);
         let (peer, other) = (remote("10.0.0.1"), remote("10.0.0.2"));
-        let wait = |user, peer, succeeded| hosts.delay(user, peer, succeeded, &globals).as_millis();
-        let waits: Vec<_> = (0..6).map(|_| wait("ann", &peer, false)).collect();
+        let wait = |user, peer| hosts.attempt(user, peer, &globals).wait.as_millis();
+        let waits: Vec<_> = (0..6).map(|_| wait("ann", &peer)).collect();
         assert_eq!(waits, [0, 0, 0, 1000, 2000, 2500]);
-        assert_eq!(wait("ann", &other, false), 0);
-        assert_eq!(wait("bob", &peer, false), 0);
-        assert_eq!(wait("ann", &peer, true), 2500, "the right one waits as well");
-        assert_eq!(wait("ann", &peer, false), 2500, "and nobody else sees that meanwhile");
+        assert_eq!(wait("ann", &other), 0);
+        assert_eq!(wait("bob", &peer), 0);
+        assert_eq!(wait("ann", &peer), 2500, "the right one as well, and nobody else sees that meanwhile");
         hosts.forgive("ann", &peer);
-        assert_eq!(wait("ann", &peer, false), 0, "then all is good");
+        let waits: Vec<_> = (0..6).map(|_| wait("ann", &peer)).collect();
+        assert_eq!(waits, [0, 0, 0, 1000, 1000, 1000], "then all is good, and never so bad again");
         globals.put(ids::CONNECTION_CONTROL_FAILED_CONNECTIONS_THRESHOLD, 0_u64);
         for _ in 0..5 {
-            assert_eq!(wait("ann", &peer, false), 0);
+            assert_eq!(wait("ann", &other), 0);
         }
+    }
+
+    #[test]
+    fn junk_names_make_no_room_for_a_victim_and_their_host_waits() {
+        let (hosts, globals) = (Hosts::default(), Globals::new());
+        let (peer, owner) = (remote("10.0.0.1"), remote("10.0.0.2"));
+        let wait = |user: &str, peer| hosts.attempt(user, peer, &globals).wait.as_millis();
+        hosts.forgive("root", &owner);
+        for _ in 0..5 {
+            wait("root", &peer);
+        }
+        for user in 0..USERS_MAX + 100 {
+            wait(&format!("junk{user}"), &peer);
+        }
+        assert_eq!(wait("root", &peer), 5000);
+        assert_eq!(wait("another", &peer), 5000, "whatever user it is");
+        assert_eq!(wait("root", &owner), 0);
+        // The owner at the attacker's own host.
+        hosts.forgive("root", &peer);
+        assert_eq!(wait("root", &peer), 0);
+        assert_eq!(wait("another", &peer), 5000);
+        // A host is pardoned with time.
+        hosts.wrong_passwords.lock().pardon_hosts(Instant::now() + HOST_PARDON * 2 * USERS_MAX as u32);
+        assert_eq!(wait("another", &peer), 0);
     }
 }

@@ -42,6 +42,7 @@ use cohort_sql::error::{
 use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
 
+use crate::accounts::ADMINISTRATOR;
 use crate::processlist::{IdleLimits, Overdue, Process};
 use crate::protocol::constants::{capability, status};
 use crate::protocol::packet::ReadPacketError;
@@ -56,8 +57,6 @@ use environment::SessionEnvironment;
 use handover::Handover;
 use login::{LoginExchange, LoginFailure};
 
-/// The user for whom one place more is kept than `max_connections` says.
-const ADMINISTRATOR: &str = "root";
 /// So much more of a packet, bytes, gives its sender another `net_read_timeout`.
 const PROGRESS: usize = 16 << 10;
 
@@ -278,6 +277,7 @@ fn log_in(
     let mut exchange = LoginExchange { server, input, output, socket, deadline };
     let (login, identity) = exchange.handshake(environment.process.id, status::AUTOCOMMIT)?;
     server.hosts.count_success(socket.peer());
+    // One place more is kept for the administrator than `max_connections` says.
     let one_more = usize::from(identity.user == ADMINISTRATOR);
     let places = server.globals.get(ids::MAX_CONNECTIONS) as usize + one_more;
     if !server.processes.take_place(&environment.process, places) {

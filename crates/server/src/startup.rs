@@ -234,10 +234,13 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
     let store = store::open(dir, &globals)?;
     let database =
         Database::open(store).map_err(|error| StartError::new(format_args!("cannot read the catalog: {error}")))?;
-    let accounts = Accounts::load(&database)
+    let accounts = Accounts::load(&database, &globals)
         .map_err(|error| StartError::new(format_args!("cannot read the accounts: {error}")))?;
     for account in accounts.without_password() {
-        log::warn!("account {account} has no password; set one with ALTER USER");
+        log::warn!("account {account} has no password, nobody can use it; set one with ALTER USER");
+    }
+    if globals.get(ids::INSECURE_ROOT_ON_LOOPBACK) {
+        log::warn!("insecure_root_on_loopback: whoever reaches this machine's loopback address is root");
     }
     tell_facts(&globals, dir);
     Server::new(database, globals, accounts, tls, stop)
@@ -283,7 +286,8 @@ fn listen(server: &Arc<Server>, dir: &DataDir) -> Result<(), StartError> {
         let bound = server.listen_tcp(listener).map_err(cannot)?;
         globals.put(ids::PORT, bound.port());
         let reached = if address.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address };
-        ways.push(format!("mysql -h{reached} -P{} -uroot", bound.port()));
+        let password = if globals.get(ids::INSECURE_ROOT_ON_LOOPBACK) { "" } else { " -p" };
+        ways.push(format!("mysql -h{reached} -P{} -uroot{password}", bound.port()));
     }
     let socket = globals.get(ids::SOCKET);
     if !socket.is_empty() {

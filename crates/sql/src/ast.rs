@@ -402,6 +402,11 @@ pub enum ShowKind {
         /// FOR
         account: Option<AccountName>,
     },
+    /// SHOW CREATE USER
+    CreateUser {
+        /// None for the session's own.
+        account: Option<AccountName>,
+    },
     /// SHOW SLAVE STATUS, SHOW REPLICA STATUS
     ReplicaStatus,
     /// SHOW SLAVE HOSTS, SHOW REPLICAS
@@ -436,6 +441,27 @@ pub enum Authentication {
     },
 }
 
+/// REQUIRE: what the connection of an account has to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TlsRequirement {
+    /// NONE
+    #[default]
+    None,
+    /// SSL: encrypted.
+    Ssl,
+    /// X509: encrypted, and the client has shown a certificate.
+    X509,
+    /// What is written of SUBJECT, ISSUER and CIPHER; the first two are those of the client's certificate.
+    Specified {
+        /// SUBJECT
+        subject: Option<String>,
+        /// ISSUER
+        issuer: Option<String>,
+        /// CIPHER
+        cipher: Option<String>,
+    },
+}
+
 /// Statements about accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccountStatement {
@@ -445,6 +471,8 @@ pub enum AccountStatement {
         if_not_exists: bool,
         /// Who.
         users: Vec<(AccountName, Option<Authentication>)>,
+        /// REQUIRE, for all of them.
+        requires: Option<TlsRequirement>,
     },
     /// ALTER USER
     AlterUser {
@@ -452,6 +480,8 @@ pub enum AccountStatement {
         if_exists: bool,
         /// Who.
         users: Vec<(AccountName, Option<Authentication>)>,
+        /// REQUIRE, for all of them.
+        requires: Option<TlsRequirement>,
     },
     /// DROP USER
     DropUser {

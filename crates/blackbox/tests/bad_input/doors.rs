@@ -55,6 +55,163 @@ fn who_says_nothing_takes_no_place_of_those_who_log_in() -> Result<()> {
     crate::serves_on(&server)
 }
 
+fn errno<T>(result: mysql::Result<T>) -> u16 {
+    match result {
+        Err(mysql::Error::MySqlError(error)) => error.code,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("no error"),
+    }
+}
+
+/// The password that a server has logged for root.
+fn logged_password(log: &str) -> Option<String> {
+    let (_, rest) = log.split_once("logged this once: ")?;
+    Some(rest.split_whitespace().next()?.to_owned())
+}
+
+#[test]
+fn root_needs_a_password_but_over_the_unix_socket() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).root_needs_password().start()?;
+    let log = server.log()?;
+    let password = logged_password(&log).context("no password in the log")?;
+    assert!(password.len() >= 16, "{password}");
+    assert_eq!(errno(Conn::new(server.options_as("root", ""))), 1045);
+    assert_eq!(errno(Conn::new(server.options_as("root", "wrong"))), 1045);
+    let mut conn = Conn::new(server.options_as("root", &password))?;
+    assert_eq!(conn.query_first::<String, _>("SELECT CURRENT_USER()")?.as_deref(), Some("root@127.0.0.1"));
+    let mut local = over_socket(&server)?;
+    assert_eq!(local.query_first::<String, _>("SELECT CURRENT_USER()")?.as_deref(), Some("root@localhost"));
+    // Logged once, and kept.
+    let server = server.stop()?.start()?;
+    Conn::new(server.options_as("root", &password))?;
+    assert_eq!(server.log()?.matches("logged this once").count(), 1);
+    // For other hosts nobody goes without.
+    let mut local = over_socket(&server)?;
+    for sql in [
+        "CREATE USER ann",
+        "CREATE USER ann@'127.0.0.1' IDENTIFIED BY ''",
+        "CREATE USER ann@'local%'",
+        "ALTER USER root@'127.0.0.1' IDENTIFIED BY ''",
+        "SET PASSWORD FOR root@'127.0.0.1' = ''",
+    ] {
+        assert_eq!(errno(local.query_drop(sql)), 1819, "{sql}");
+    }
+    // An account of this machine without a password is for the Unix socket.
+    local.query_drop("CREATE USER ann@localhost")?;
+    assert_eq!(errno(Conn::new(server.options_as("ann", ""))), 1045);
+    let ann = OptsBuilder::from_opts(server.socket_options()).user(Some("ann"));
+    Conn::new(ann.clone())?;
+    local.query_drop("ALTER USER ann@localhost IDENTIFIED BY 'secret'")?;
+    Conn::new(server.options_as("ann", "secret"))?;
+    assert_eq!(errno(Conn::new(ann)), 1045);
+    Ok(())
+}
+
+#[test]
+fn dropped_accounts_stay_dropped() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).root_needs_password().start()?;
+    let mut root = over_socket(&server)?;
+    root.query_drop("DROP USER root@localhost, root@'127.0.0.1', root@'::1'")?;
+    assert_eq!(errno(over_socket(&server)), 1045);
+    root.query_drop("SHUTDOWN")?;
+    let mut server = server;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while server.ended()?.is_none() {
+        assert!(Instant::now() < deadline, "it does not end");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let server = launch(&folder).root_needs_password().spawn()?;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !server.log()?.contains("nobody can log in") || over_socket(&server).is_err_and(|error| !is_denied(&error)) {
+        assert!(Instant::now() < deadline, "{}", server.log()?);
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(errno(over_socket(&server)), 1045);
+    // Who may start the server gets in.
+    let server = server.kill()?.option("--reset-root").start()?;
+    over_socket(&server)?.query_drop("SELECT 1")?;
+    assert_eq!(errno(Conn::new(server.options_as("root", ""))), 1045);
+    Ok(())
+}
+
+fn is_denied(error: &mysql::Error) -> bool {
+    matches!(error, mysql::Error::MySqlError(error) if error.code == 1045)
+}
+
+/// The packets that a server sends to somebody who guesses, but for what is random in them.
+fn exchange(server: &Server, user: &str) -> Result<Vec<Vec<u8>>> {
+    let mut wire = Wire::connect(server.port())?;
+    let mut packets = Vec::new();
+    let mut sequence = 1;
+    let mut next = login_as(user, &[7; 20]);
+    loop {
+        wire.send(sequence, &next)?;
+        let answer = wire.packet()?;
+        sequence += 2;
+        match answer.first() {
+            Some(0xfe) => {
+                packets.push(answer[..answer.len() - 21].to_vec());
+                next = vec![7; 32];
+            }
+            Some(1) => {
+                packets.push(answer);
+                // No password in any form: a wrong one.
+                next = vec![9; 256];
+            }
+            _ => {
+                // The error's number; its text names the user.
+                packets.push(answer[..3].to_vec());
+                return Ok(packets);
+            }
+        }
+    }
+}
+
+#[test]
+fn unknown_users_are_asked_as_known_ones() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).option("--connection-control-failed-connections-threshold=0").start()?;
+    server.connect()?.query_drop("CREATE USER ann IDENTIFIED BY 'secret'")?;
+    let known = exchange(&server, "ann")?;
+    assert_eq!(known.len(), 3, "{known:?}");
+    assert_eq!(known[2], [0xff, 0x15, 0x04], "1045");
+    assert_eq!(exchange(&server, "nobody")?, known);
+    // Neither a login nor a restart makes a difference.
+    Conn::new(server.options_as("ann", "secret"))?;
+    assert_eq!(exchange(&server, "ann")?, known);
+    let server = server.stop()?.start()?;
+    assert_eq!(exchange(&server, "ann")?, known);
+    Ok(())
+}
+
+#[test]
+fn an_owner_gets_in_while_others_guess() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    server.connect()?.query_drop("CREATE USER ann IDENTIFIED WITH mysql_native_password BY 'secret'")?;
+    Conn::new(server.options_as("ann", "secret"))?;
+    // Many at a time, and names that nobody has.
+    let guess = |user: &str| -> Result<Wire> {
+        let mut wire = Wire::connect(server.port())?;
+        wire.send(1, &login_as(user, &[7; 20]))?;
+        Ok(wire)
+    };
+    let mut guesses = Vec::new();
+    for round in 0..40 {
+        guesses.push(guess("ann")?);
+        guesses.push(guess(&format!("junk{round}"))?);
+    }
+    let (_, waiting): (String, u64) =
+        server.connect()?.query_first("SHOW STATUS LIKE 'Cohort_logins_waiting'")?.context("a row")?;
+    let options = OptsBuilder::from_opts(server.options_as("ann", "secret"));
+    let options = options.read_timeout(Some(Duration::from_secs(30)));
+    Conn::new(options).with_context(|| format!("{waiting} wait"))?;
+    drop(guesses);
+    crate::serves_on(&server)
+}
+
 #[test]
 fn character_sets_that_break_escaping_are_refused() -> Result<()> {
     let folder = tempfile::tempdir()?;

@@ -135,6 +135,7 @@ fn wrong_passwords_in_a_row_wait_and_hold_up_nobody_else() -> Result<()> {
         .option("--thread-pool-size=1")
         .option("--connection-control-failed-connections-threshold=2")
         .option("--connection-control-min-connection-delay=100000000")
+        .option("--connection-control-max-connection-delay=100000000")
         .start()?;
     let mut admin = server.connect()?;
     admin.query_drop("CREATE USER ann IDENTIFIED WITH mysql_native_password BY 'secret'")?;

@@ -205,10 +205,11 @@ fn connections_that_say_nothing_are_ended_and_hold_up_nobody() -> Result<()> {
 fn one_connection_too_many_is_1040_and_a_place_comes_free() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Launch::new(folder.path().join("data")).option("--max-connections=3").start()?;
-    server.connect()?.query_drop("CREATE USER ann")?;
+    server.connect()?.query_drop("CREATE USER ann IDENTIFIED BY 'secret'")?;
     let deadline = Instant::now() + Duration::from_secs(60);
+    let password = |user: &str| if user == "ann" { "secret" } else { "" };
     let connect = |user| loop {
-        match Conn::new(server.options_as(user, "")) {
+        match Conn::new(server.options_as(user, password(user))) {
             // The connections from before may still be about to end.
             Err(mysql::Error::MySqlError(error)) if error.code == 1040 && Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(20));
@@ -217,7 +218,7 @@ fn one_connection_too_many_is_1040_and_a_place_comes_free() -> Result<()> {
         }
     };
     let mut held: Vec<Conn> = (0..3).map(|_| connect("ann")).collect::<Result<_, _>>()?;
-    let refused = |user: &str| match Conn::new(server.options_as(user, "")) {
+    let refused = |user: &str| match Conn::new(server.options_as(user, password(user))) {
         Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1040),
         other => panic!("{user}: {other:?}"),
     };
@@ -228,7 +229,7 @@ fn one_connection_too_many_is_1040_and_a_place_comes_free() -> Result<()> {
     refused("ann");
     drop(administrator);
     held.pop();
-    while Conn::new(server.options_as("ann", "")).is_err() {
+    while Conn::new(server.options_as("ann", "secret")).is_err() {
         assert!(Instant::now() < deadline, "no place came free");
         std::thread::sleep(Duration::from_millis(20));
     }

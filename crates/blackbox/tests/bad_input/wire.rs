@@ -117,6 +117,11 @@ impl Wire {
         }
     }
 
+    /// Reads one packet's payload.
+    pub fn packet(&mut self) -> Result<Vec<u8>> {
+        self.receive()?.context("closed")
+    }
+
     /// One packet's payload, or nothing if the server closed the connection.
     fn receive(&mut self) -> Result<Option<Vec<u8>>> {
         let mut header = [0; 4];

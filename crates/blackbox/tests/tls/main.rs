@@ -289,3 +289,77 @@ fn a_password_travels_in_clear_only_where_nobody_listens() -> Result<()> {
     assert_eq!(wire.receive()?.context("closed")?[0], 0);
     Ok(())
 }
+
+#[test]
+fn accounts_require_what_their_statements_say() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    let mut root = server.connect()?;
+    let file = |name: &str| fs::read_to_string(server.datadir().join(name));
+    let issuer_key = rcgen::KeyPair::from_pem(&file("ca-key.pem")?)?;
+    let mut issuer = rcgen::CertificateParams::default();
+    issuer.distinguished_name.push(rcgen::DnType::CommonName, "Cohort auto-generated CA certificate");
+    let issuer = rcgen::Issuer::new(issuer, issuer_key);
+    let key = rcgen::KeyPair::generate()?;
+    let mut params = rcgen::CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::OrganizationName, "Example");
+    params.distinguished_name.push(rcgen::DnType::CommonName, "ann");
+    let certificate = params.signed_by(&key, &issuer)?;
+    fs::write(folder.path().join("client.pem"), certificate.pem())?;
+    fs::write(folder.path().join("client-key.pem"), key.serialize_pem())?;
+
+    let ca = format!("--ssl-ca={}", ca(&server).display());
+    let (shown, secret) = (folder.path().join("client.pem"), folder.path().join("client-key.pem"));
+    let (shown, secret) = (format!("--ssl-cert={}", shown.display()), format!("--ssl-key={}", secret.display()));
+    let port = format!("--port={}", server.port());
+    let gets_in = |options: &[&str]| -> Result<bool> {
+        let fixed = ["--no-defaults", "--host=127.0.0.1", &port, "--user=ann", "--password=secret"];
+        let said = tool("mariadb", fixed.iter().chain(options).copied().chain(["--execute", "SELECT 1"]))?;
+        let denied = said.complaints().contains("1045");
+        ensure!(said.status.success() != denied, "{}", said.complaints());
+        Ok(!denied)
+    };
+    root.query_drop("CREATE USER ann IDENTIFIED WITH mysql_native_password BY 'secret' REQUIRE SSL")?;
+    let subject = "/O=Example/CN=ann";
+    for (requirement, plain, encrypted, with_certificate) in [
+        ("SSL", false, true, true),
+        ("NONE", true, true, true),
+        ("X509", false, false, true),
+        (&format!("SUBJECT '{subject}'"), false, false, true),
+        (&format!("SUBJECT '{subject}' AND ISSUER '/CN=Cohort auto-generated CA certificate'"), false, false, true),
+        ("SUBJECT '/CN=bob'", false, false, false),
+        ("ISSUER '/CN=another'", false, false, false),
+        ("CIPHER 'TLS_AES_256_GCM_SHA384'", false, true, true),
+        ("CIPHER 'TLS_AES_128_GCM_SHA256'", false, false, false),
+    ] {
+        root.query_drop(format!("ALTER USER ann REQUIRE {requirement}"))?;
+        let created: String = root.query_first("SHOW CREATE USER ann")?.context("a row")?;
+        let said = requirement.replace(" AND ", " ");
+        assert!(
+            created.starts_with("CREATE USER 'ann'@'%' IDENTIFIED WITH 'mysql_native_password' AS '*"),
+            "{created}"
+        );
+        assert!(created.ends_with(&format!(" REQUIRE {said}")), "{created}");
+        let found = [gets_in(&["--skip-ssl"])?, gets_in(&[&ca])?, gets_in(&[&ca, &shown, &secret])?];
+        assert_eq!(found, [plain, encrypted, with_certificate], "{requirement}");
+    }
+    // It outlives a restart.
+    root.query_drop("ALTER USER ann REQUIRE X509")?;
+    let created: String = root.query_first("SHOW CREATE USER ann")?.context("a row")?;
+    let server = server.stop()?.start()?;
+    let mut root = server.connect()?;
+    assert_eq!(root.query_first::<String, _>("SHOW CREATE USER ann")?.context("a row")?, created);
+    root.query_drop("DROP USER ann")?;
+    root.query_drop(&created)?;
+    assert_eq!(root.query_first::<String, _>("SHOW CREATE USER ann")?.context("a row")?, created);
+    // A certificate of somebody else ends the handshake.
+    let stranger = rcgen::CertificateParams::default().self_signed(&key)?.pem();
+    let files = wire::ClientFiles { certificate: &stranger, key: &key.serialize_pem() };
+    let refused = Wire::connect(server.port(), &server.datadir().join("ca.pem"), Some(files)).and_then(|mut wire| {
+        wire.send(&packet(2, &login("root", b"", "mysql_native_password")))?;
+        wire.receive()
+    });
+    assert!(refused.is_err() || matches!(refused, Ok(None)), "{refused:?}");
+    Ok(())
+}

@@ -1,17 +1,45 @@
 //! Account statements as the binlog has them: made of what was done, so that they name just the accounts
 //! that changed and give hashes in the place of passwords.
 
-use cohort_sql::ast::AccountName;
+use cohort_sql::ast::{AccountName, TlsRequirement};
 use cohort_sql::types::SqlMode;
 
-/// `verb` (CREATE USER, ALTER USER and their IF forms) for accounts with plugin and hash; an empty hash is
-/// no password.
-pub(super) fn identified(verb: &str, accounts: &[(&AccountName, String, String)], mode: SqlMode) -> String {
-    let account = |(name, plugin, hash): &(&AccountName, String, String)| {
-        let with = format!("{} IDENTIFIED WITH {}", account(name, mode), quoted(plugin, mode));
-        if hash.is_empty() { with } else { format!("{with} AS {}", quoted(hash, mode)) }
+/// An account, with plugin and hash if it gets a password; an empty hash is no password.
+pub(super) type Identified<'a> = (&'a AccountName, Option<(String, String)>);
+
+/// `verb` (CREATE USER, ALTER USER and their IF forms) for accounts.
+pub(super) fn identified(
+    verb: &str,
+    accounts: &[Identified<'_>],
+    requires: Option<&TlsRequirement>,
+    mode: SqlMode,
+) -> String {
+    let account = |(name, password): &Identified<'_>| {
+        let name = account(name, mode);
+        match password {
+            None => name,
+            Some((plugin, hash)) if hash.is_empty() => format!("{name} IDENTIFIED WITH {}", quoted(plugin, mode)),
+            Some((plugin, hash)) => {
+                format!("{name} IDENTIFIED WITH {} AS {}", quoted(plugin, mode), quoted(hash, mode))
+            }
+        }
     };
-    format!("{verb} {}", accounts.iter().map(account).collect::<Vec<_>>().join(","))
+    let requires = requires.map(|requirement| format!(" REQUIRE {}", requirement_text(requirement, mode)));
+    let accounts = accounts.iter().map(account).collect::<Vec<_>>().join(",");
+    format!("{verb} {accounts}{}", requires.unwrap_or_default())
+}
+
+fn requirement_text(requirement: &TlsRequirement, mode: SqlMode) -> String {
+    match requirement {
+        TlsRequirement::None => "NONE".to_owned(),
+        TlsRequirement::Ssl => "SSL".to_owned(),
+        TlsRequirement::X509 => "X509".to_owned(),
+        TlsRequirement::Specified { subject, issuer, cipher } => {
+            let parts = [("SUBJECT", subject), ("ISSUER", issuer), ("CIPHER", cipher)];
+            let part = |(word, text): (&str, &Option<String>)| Some(format!("{word} {}", quoted(text.as_ref()?, mode)));
+            parts.into_iter().filter_map(part).collect::<Vec<_>>().join(" ")
+        }
+    }
 }
 
 /// DROP USER
@@ -58,10 +86,20 @@ mod tests {
     fn statements_name_plugins_and_hashes() {
         let mode = SqlMode::DEFAULT;
         let (ann, bob) = (name("ann"), name("bob"));
-        let accounts = [(&ann, "p".to_owned(), "*00".to_owned()), (&bob, "q".to_owned(), String::new())];
+        let accounts =
+            [(&ann, Some(("p".to_owned(), "*00".to_owned()))), (&bob, Some(("q".to_owned(), String::new())))];
         assert_eq!(
-            identified("CREATE USER", &accounts, mode),
+            identified("CREATE USER", &accounts, None, mode),
             "CREATE USER 'ann'@'%' IDENTIFIED WITH 'p' AS '*00','bob'@'%' IDENTIFIED WITH 'q'"
+        );
+        let specified = TlsRequirement::Specified {
+            subject: Some("/CN=o'b".to_owned()),
+            issuer: Some("/CN=i".to_owned()),
+            cipher: None,
+        };
+        assert_eq!(
+            identified("ALTER USER", &[(&ann, None)], Some(&specified), mode),
+            "ALTER USER 'ann'@'%' REQUIRE SUBJECT '/CN=o''b' ISSUER '/CN=i'"
         );
         assert_eq!(drop_user(true, &[&ann, &bob], mode), "DROP USER IF EXISTS 'ann'@'%','bob'@'%'");
         assert_eq!(grant_all(&[bob], true, mode), "GRANT ALL PRIVILEGES ON *.* TO 'bob'@'%' WITH GRANT OPTION");

@@ -3,8 +3,8 @@
 //! Outline: the server greets with a challenge for the oldest plugin; the client responds; if its
 //! account wants another plugin, a new challenge follows; `caching_sha2_password` needs the password
 //! itself, in clear over TLS or the Unix socket, else encrypted, until its account's digest is known. Before the client
-//! responds it may ask for TLS. The answer
-//! to the last of several wrong passwords waits ([`crate::hosts`]); so does one to a right password behind them.
+//! responds it may ask for TLS. After several wrong passwords
+//! the next one waits, right or wrong ([`crate::hosts`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,12 +13,13 @@ use std::time::Instant;
 use cohort_sql::SqlError;
 use cohort_sql::error::{
     ER_ACCESS_DENIED_ERROR, ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, ER_CON_COUNT_ERROR, ER_HANDSHAKE_ERROR,
-    ER_MALFORMED_PACKET, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED, ER_OUTOFMEMORY,
+    ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED, ER_OUTOFMEMORY,
     ER_SECURE_TRANSPORT_REQUIRED, ER_UNKNOWN_CHARACTER_SET,
 };
 use rustls::ServerConfig;
 
-use crate::accounts::{Credential, Identity};
+use crate::accounts::account::{Account, Credential};
+use crate::accounts::{ADMINISTRATOR, Identity};
 use crate::protocol::auth::{AuthPlugin, Sha2Digest, Sha2Hash};
 use crate::protocol::constants::capability;
 use crate::protocol::handshake::{
@@ -169,51 +170,37 @@ impl LoginExchange<'_> {
         self.authenticate(login, None)
     }
 
-    /// Checks the response in `login` to `asked`, the plugin and challenge that it answers. After several wrong
-    /// ones whatever has to be said waits, and nothing has been said before.
+    /// Checks the response in `login` to `asked`, the plugin and challenge that it answers.
     fn authenticate(
         &mut self,
         login: &Login,
         asked: Option<(AuthPlugin, Challenge)>,
     ) -> Result<Identity, LoginFailure> {
         let user = String::from_utf8_lossy(&login.user).into_owned();
-        let checked = self.check(&user, login, asked);
-        let succeeded = match &checked {
-            Ok(_) => true,
-            Err(LoginFailure::Refused(error)) if error.errno == ER_ACCESS_DENIED_ERROR.errno => false,
-            Err(_) => return checked,
-        };
-        let Server { hosts, globals, counters, .. } = self.server;
-        let delay = hosts.delay(&user, self.socket.peer(), succeeded, globals);
-        if !delay.is_zero() {
-            count(&counters.delayed_logins);
-            // Those who wait must leave places for others.
-            let _waits = Waits::new(&counters.logins_waiting, (globals.get(ids::MAX_CONNECTIONS) / 2).max(1))
-                .ok_or_else(|| SqlError::new(ER_CON_COUNT_ERROR, &[]))?;
-            if self.socket.wait_for_end(delay) {
-                return Err(LoginFailure::Gone);
-            }
+        let (identity, account) = self.check(&user, login, asked)?;
+        if !account.allows(self.socket.tls()) {
+            return Err(self.denied(&user, !login.auth_response.is_empty()));
         }
-        if succeeded {
-            hosts.forgive(&user, self.socket.peer());
-        }
-        checked
+        Ok(identity)
     }
 
-    /// Checks the response in `login`, and asks again where that is not what the account wants.
+    /// Checks the response in `login`, and asks again where that is not what the account wants. An unknown user is
+    /// asked as one with a password.
     fn check(
         &mut self,
         user: &str,
         login: &Login,
         asked: Option<(AuthPlugin, Challenge)>,
-    ) -> Result<Identity, LoginFailure> {
+    ) -> Result<(Identity, Account), LoginFailure> {
         let found = self.server.accounts.find(user, self.socket.peer());
-        let Some((identity, credential)) = found else {
-            return Err(self.denied(user, !login.auth_response.is_empty()));
+        let found = found.filter(|(_, account)| account.credential.plugin().is_some() || self.may_lack_password(user));
+        let credential = match &found {
+            Some((_, account)) => account.credential.clone(),
+            None => self.server.accounts.decoy(user, &self.server.globals),
         };
         let Some(wanted) = credential.plugin() else {
             return match login.auth_response.as_slice() {
-                [] | [0] => Ok(identity),
+                [] | [0] => found.ok_or_else(|| self.denied(user, false)),
                 _ => Err(self.denied(user, true)),
             };
         };
@@ -232,17 +219,49 @@ impl LoginExchange<'_> {
                 (self.switch_plugin(wanted, &fresh)?, fresh)
             }
         };
+        self.wait_for_turn(user)?;
         let accepted = match &credential {
             Credential::Empty => false,
             Credential::Native(hash) => hash.accepts(&challenge, &response),
             Credential::Sha2(hash, digest) => {
-                return self.authenticate_sha2(identity, hash, digest.as_ref(), &challenge, &response);
+                let identity = found.as_ref().map(|(identity, _)| identity);
+                self.accepts_sha2(identity, hash, digest.as_ref(), &challenge, &response)?
             }
         };
-        match accepted {
-            true => Ok(identity),
-            false => Err(self.denied(user, !response.is_empty())),
+        match found {
+            Some(found) if accepted => {
+                self.server.hosts.forgive(user, self.socket.peer());
+                Ok(found)
+            }
+            _ => Err(self.denied(user, !matches!(response.as_slice(), [] | [0]))),
         }
+    }
+
+    /// Whether an account without a password lets its user in: over the Unix socket, which only this machine's users
+    /// reach.
+    fn may_lack_password(&self, user: &str) -> bool {
+        let insecure = || user == ADMINISTRATOR && self.server.globals.get(ids::INSECURE_ROOT_ON_LOOPBACK);
+        *self.socket.peer() == Peer::Local || (self.socket.peer().is_loopback() && insecure())
+    }
+
+    /// Waits as long as wrong passwords make it: before anything is said of this one.
+    fn wait_for_turn(&mut self, user: &str) -> Result<(), LoginFailure> {
+        let Server { hosts, globals, counters, .. } = self.server;
+        let attempt = hosts.attempt(user, self.socket.peer(), globals);
+        if attempt.wait.is_zero() {
+            return Ok(());
+        }
+        count(&counters.delayed_logins);
+        // Those who wait must leave places for others, and for those who are known.
+        let most = if attempt.known { u64::MAX } else { (globals.get(ids::MAX_CONNECTIONS) / 2).max(1) };
+        let _waits =
+            Waits::new(&counters.logins_waiting, most).ok_or_else(|| SqlError::new(ER_CON_COUNT_ERROR, &[]))?;
+        if self.socket.wait_for_end(attempt.wait) {
+            return Err(LoginFailure::Gone);
+        }
+        // This time is not the client's.
+        self.deadline += attempt.wait;
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), LoginFailure> {
@@ -261,40 +280,39 @@ impl LoginExchange<'_> {
         Ok(answer)
     }
 
-    fn authenticate_sha2(
+    /// Whether `response` proves the password. If it does not, the password itself is asked for, known or not what
+    /// its digest is: so nobody sees by the exchange whether somebody has logged in, or is known at all.
+    fn accepts_sha2(
         &mut self,
-        identity: Identity,
+        identity: Option<&Identity>,
         hash: &Sha2Hash,
         digest: Option<&Sha2Digest>,
         challenge: &Challenge,
         response: &[u8],
-    ) -> Result<Identity, LoginFailure> {
+    ) -> Result<bool, LoginFailure> {
         if response.is_empty() || response == [0] {
-            return Err(self.denied(&identity.user, false));
+            return Ok(false);
         }
-        if let Some(digest) = digest {
-            if !digest.accepts(challenge, response) {
-                return Err(self.denied(&identity.user, true));
-            }
+        if digest.is_some_and(|digest| digest.accepts(challenge, response)) {
             self.output.packet(|out| encode_auth_more(out, &[FAST_AUTH_SUCCESS]));
-            return Ok(identity);
+            return Ok(true);
         }
         self.output.packet(|out| encode_auth_more(out, &[FULL_AUTH]));
         let answer = self.read_answer()?;
         let password = self.clear_password(&answer, challenge)?;
-        if !hash.accepts(&password) {
-            return Err(self.denied(&identity.user, true));
+        // What is no password is a wrong one.
+        let accepted = hash.accepts(password.as_deref().unwrap_or_default()) && password.is_some();
+        if let (true, Some(identity), Some(password)) = (accepted, identity, password) {
+            self.server.accounts.remember(identity, hash, Sha2Digest::of(&password));
         }
-        self.server.accounts.remember(&identity, hash, Sha2Digest::of(&password));
-        Ok(identity)
+        Ok(accepted)
     }
 
     /// The password that a client sends when it is asked for it: in clear where nobody can listen, else
-    /// encrypted with the key it asks for.
-    fn clear_password(&mut self, answer: &[u8], challenge: &Challenge) -> Result<Vec<u8>, LoginFailure> {
-        let malformed = || SqlError::new(ER_MALFORMED_PACKET, &[&"password"]);
+    /// encrypted with the key it asks for. None if it is not in that form.
+    fn clear_password(&mut self, answer: &[u8], challenge: &Challenge) -> Result<Option<Vec<u8>>, LoginFailure> {
         if self.socket.is_secure() {
-            return Ok(answer.strip_suffix(&[0]).ok_or_else(malformed)?.to_vec());
+            return Ok(answer.strip_suffix(&[0]).map(<[u8]>::to_vec));
         }
         let key = self.server.password_key().map_err(SqlError::internal)?;
         let encrypted = match answer {
@@ -304,7 +322,7 @@ impl LoginExchange<'_> {
             }
             _ => answer.to_vec(),
         };
-        Ok(key.decrypt(&encrypted, challenge).ok_or_else(malformed)?)
+        Ok(key.decrypt(&encrypted, challenge))
     }
 
     fn denied(&self, user: &str, with_password: bool) -> LoginFailure {

@@ -5,9 +5,9 @@ mod status;
 use std::sync::Arc;
 
 use cohort_engine::Engine;
-use cohort_sql::ast::ShowKind;
+use cohort_sql::ast::{AccountName, ShowKind};
 use cohort_sql::collation::Collation;
-use cohort_sql::error::ER_NO_BINARY_LOGGING;
+use cohort_sql::error::{ER_CANNOT_USER, ER_NO_BINARY_LOGGING};
 use cohort_sql::expr::VariableScope;
 use cohort_sql::session::{SessionState, ShowTable};
 use cohort_sql::types::{FieldType, ResultType};
@@ -18,7 +18,7 @@ use crate::protocol::auth::AuthPlugin;
 use crate::server::Server;
 use crate::session::environment::SessionEnvironment;
 use crate::session::variables;
-use crate::sysvars::VariableId;
+use crate::sysvars::{VariableId, ids};
 
 const fn text(chars: u32) -> ResultType {
     ResultType {
@@ -64,6 +64,7 @@ pub fn table(environment: &SessionEnvironment, session: &SessionState, what: &Sh
         ShowKind::Grants { account } => {
             grants(environment, account.as_ref().map(|name| (name.user.as_str(), name.host.as_str())))?
         }
+        ShowKind::CreateUser { account } => create_user(environment, session, account.clone())?,
         ShowKind::ReplicaStatus => ShowTable { columns: vec![("Replica_IO_State", text(14))], rows: Vec::new() },
         ShowKind::Replicas => {
             let columns = vec![
@@ -313,6 +314,20 @@ fn plugins() -> ShowTable {
 fn privileges() -> ShowTable {
     let columns = vec![("Privilege", text(32)), ("Context", text(64)), ("Comment", text(255))];
     ShowTable { columns, rows: vec![texts(["All", "Server Admin", "Every account may do everything"])] }
+}
+
+fn create_user(
+    environment: &SessionEnvironment,
+    session: &SessionState,
+    account: Option<AccountName>,
+) -> Result<ShowTable, SqlError> {
+    let identity = environment.identity();
+    let account = account.unwrap_or(AccountName { user: identity.user, host: identity.account_host });
+    let default = environment.server.globals.get(ids::DEFAULT_AUTHENTICATION_PLUGIN);
+    let statement = environment.server.accounts.create_statement(&account, &default, session.sql_mode);
+    let name = || format!("'{}'@'{}'", account.user, account.host);
+    let statement = statement.ok_or_else(|| SqlError::new(ER_CANNOT_USER, &[&"SHOW CREATE USER", &name()]))?;
+    Ok(ShowTable { columns: vec![("CREATE USER", text(1024))], rows: vec![vec![Value::text(statement)]] })
 }
 
 fn grants(environment: &SessionEnvironment, account: Option<(&str, &str)>) -> Result<ShowTable, SqlError> {

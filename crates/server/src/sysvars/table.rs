@@ -149,9 +149,9 @@ pub const TABLE: &[SystemVariable] = &[
     row("commit_protocol", Global, AtStart, Word(CommitProtocol::NAMES), "journal", "How binlog and engines are kept together: by the journal, or as a historical server did it. tc-mmap is for engines alone and needs --skip-log-bin."),
     row("completion_type", Both, Anytime, Only("NO_CHAIN"), "NO_CHAIN", "COMMIT begins no new transaction."),
     row("connect_timeout", Global, Anytime, int(2, YEAR), "10", "Seconds a client may take to log in."),
-    row("connection_control_failed_connections_threshold", Global, Anytime, int(0, 2_147_483_647), "3", "Wrong passwords in a row for one user from one host after which answers are delayed, by a second more each time; 0 for never.")
+    row("connection_control_failed_connections_threshold", Global, Anytime, int(0, 2_147_483_647), "3", "Wrong passwords in a row for one user from one host after which answers are delayed, by a second more each time, and after ten times as many for all users of the host; 0 for never.")
         .effect(Effect::WrongPasswords),
-    row("connection_control_max_connection_delay", Global, Anytime, int(1000, 2_147_483_647), "2147483647", "Longest such delay, milliseconds."),
+    row("connection_control_max_connection_delay", Global, Anytime, int(1000, 2_147_483_647), "5000", "Longest such delay, milliseconds."),
     row("connection_control_min_connection_delay", Global, Anytime, int(1000, 2_147_483_647), "1000", "Shortest such delay, milliseconds."),
     row("connection_memory_limit", Both, Anytime, int(2_097_152, u64::MAX), "18446744073709551615", "Most memory that a connection may hold for its statement, its transaction and what it keeps, bytes; then error 4082, and the connection ends. The greatest value stands for three quarters of global_connection_memory_limit.")
         .apply(Apply::Int(|session, value| session.memory.set_limit(value)))
@@ -214,6 +214,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("innodb_strict_mode", Both, Anytime, Bool, "ON", "Wrong table options are errors."),
     row("innodb_table_locks", Both, Anytime, Bool, "ON", "LOCK TABLES takes part in the engine's locking."),
     row("innodb_version", Global, Never, Text, "8.0.40", "Version of the engine."),
+    row("insecure_root_on_loopback", Global, AtStart, Bool, "OFF", "Let root in over TCP from this machine without a password, while it has none; for trying out, never where others have tunnels or proxies to it."),
     row("insert_id", Session, Anytime, int(0, u64::MAX), "0", "The next AUTO_INCREMENT value of this session, once.")
         .apply(Apply::Int(|session, value| session.insert_id.set((value != 0).then_some(value))))
         .read(Source::Session(|session| Value::UInt(session.insert_id.get().unwrap_or(0)))),
@@ -284,6 +285,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("redb_cache_size", Global, AtStart, int(1 << 20, 1 << 46), "64M", "Most memory for pages of redb tables, bytes; taken as they are read and written."),
     row("redb_layer_size", Global, AtStart, int(1 << 16, 1 << 32), "8M", "Changes of redb tables kept in memory before they are written into the tree, bytes."),
     row("require_secure_transport", Global, Anytime, Bool, "OFF", "Refuse connections over TCP that are not encrypted."),
+    row("reset_root", Global, AtStart, Bool, "OFF", "Make root@localhost anew, without a password: for the Unix socket."),
     row("secure_file_priv", Global, Never, TextOrNull, "NULL", "Statements cannot read or write files."),
     row("server_id", Global, AtStart, int(1, 4_294_967_295), "1", "Number of this server in binlog events; different for every server."),
     row("server_uuid", Global, Never, Text, "", "The source in this server's GTIDs, kept in auto.cnf."),

@@ -1,7 +1,7 @@
 //! Statements about accounts.
 
 use super::cursor::Cursor;
-use crate::ast::{AccountName, AccountStatement, Authentication, Statement};
+use crate::ast::{AccountName, AccountStatement, Authentication, Statement, TlsRequirement};
 use crate::error::SqlError;
 
 /// Whether the statement is about accounts.
@@ -11,9 +11,13 @@ pub(super) fn sees(cursor: &Cursor<'_>) -> bool {
 
 pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let statement = if cursor.takes("CREATE USER") {
-        AccountStatement::CreateUser { if_not_exists: cursor.takes("IF NOT EXISTS"), users: users(cursor)? }
+        let if_not_exists = cursor.takes("IF NOT EXISTS");
+        let (users, requires) = (users(cursor)?, requirement(cursor)?);
+        AccountStatement::CreateUser { if_not_exists, users, requires }
     } else if cursor.takes("ALTER USER") {
-        AccountStatement::AlterUser { if_exists: cursor.takes("IF EXISTS"), users: users(cursor)? }
+        let if_exists = cursor.takes("IF EXISTS");
+        let (users, requires) = (users(cursor)?, requirement(cursor)?);
+        AccountStatement::AlterUser { if_exists, users, requires }
     } else if cursor.takes("DROP USER") {
         AccountStatement::DropUser { if_exists: cursor.takes("IF EXISTS"), users: names(cursor)? }
     } else if cursor.takes("GRANT") {
@@ -84,10 +88,41 @@ fn users(cursor: &mut Cursor<'_>) -> Result<Vec<(AccountName, Option<Authenticat
             break;
         }
     }
-    if !cursor.at_end() && !cursor.takes("REQUIRE NONE") {
+    if !cursor.at_end() && !cursor.sees("REQUIRE") {
         return Err(SqlError::unsupported("options of accounts"));
     }
     Ok(users)
+}
+
+/// `REQUIRE {NONE | SSL | X509 | {SUBJECT | ISSUER | CIPHER} 'text' [[AND] ...]}`
+fn requirement(cursor: &mut Cursor<'_>) -> Result<Option<TlsRequirement>, SqlError> {
+    if !cursor.takes("REQUIRE") {
+        return Ok(None);
+    }
+    for (word, requirement) in
+        [("NONE", TlsRequirement::None), ("SSL", TlsRequirement::Ssl), ("X509", TlsRequirement::X509)]
+    {
+        if cursor.takes(word) {
+            return Ok(Some(requirement));
+        }
+    }
+    let (mut subject, mut issuer, mut cipher) = (None, None, None);
+    loop {
+        let part = match cursor.word().as_str() {
+            "SUBJECT" => &mut subject,
+            "ISSUER" => &mut issuer,
+            "CIPHER" => &mut cipher,
+            _ => return Err(cursor.unexpected()),
+        };
+        if part.is_some() {
+            return Err(cursor.unexpected());
+        }
+        cursor.skip();
+        *part = Some(cursor.text()?);
+        if !cursor.takes("AND") && cursor.at_end() {
+            return Ok(Some(TlsRequirement::Specified { subject, issuer, cipher }));
+        }
+    }
 }
 
 fn authentication(cursor: &mut Cursor<'_>) -> Result<Option<Authentication>, SqlError> {

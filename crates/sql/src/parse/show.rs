@@ -100,6 +100,9 @@ fn server(cursor: &mut Cursor<'_>, full: bool) -> Result<Option<ShowKind>, SqlEr
     } else if cursor.takes("GRANTS") {
         let account = if cursor.takes("FOR") { account::name_or_current(cursor)? } else { None };
         ShowKind::Grants { account }
+    } else if cursor.takes("CREATE USER") {
+        let account = if cursor.at_end() { None } else { account::name_or_current(cursor)? };
+        ShowKind::CreateUser { account }
     } else if cursor.takes("SLAVE STATUS") || cursor.takes("REPLICA STATUS") {
         ShowKind::ReplicaStatus
     } else if cursor.takes("SLAVE HOSTS") || cursor.takes("REPLICAS") {
