@@ -69,6 +69,7 @@ test: tools-test rocksdb
 	@echo "== documentation"
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --profile checked --workspace --no-deps --document-private-items
 	@echo "== tests"
+	scripts/drivers.sh "$(CACHE)/drivers"
 	cargo build --profile checked --package cohort-server
 	COHORT_BIN="$(OUTPUT)/checked/cohort" cargo test --profile checked $(TESTS) --no-fail-fast
 

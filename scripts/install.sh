@@ -36,6 +36,7 @@ if [ "$purpose" != build ]; then
     need mariadb-client has mysqlslap
     need sysbench has sysbench
     need strace has strace
+    need openssl has openssl
 fi
 
 if ! has cargo >/dev/null; then

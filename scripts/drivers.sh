@@ -1,0 +1,38 @@
+#!/bin/sh
+# Fetches the drivers that tests connect with, into DIRECTORY (the first argument): `connector-j.jar` with Maven, and
+# `go-tls`, a program built with go-sql-driver. What is there already is left alone.
+#
+# They are optional: one that cannot be had is named, and its test says that it was not run.
+set -u
+
+directory=${1:?usage: drivers.sh DIRECTORY}
+sources=$(dirname "$0")/../crates/blackbox/testdata/drivers
+mkdir -p "$directory"
+directory=$(cd "$directory" && pwd)
+work=$(mktemp -d "$directory/fetching.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+connector_j() {
+    command -v mvn >/dev/null || { echo "mvn is not installed"; return 1; }
+    artifact=com.mysql:mysql-connector-j:8.4.0
+    sum=d77962877d010777cff997015da90ee689f0f4bb76848340e1488f2b83332af5
+    timeout 120 mvn --batch-mode --quiet dependency:get -Dartifact=$artifact -Dtransitive=false || return 1
+    timeout 120 mvn --batch-mode --quiet dependency:copy -Dartifact=$artifact -DoutputDirectory="$work" || return 1
+    echo "$sum  $work/mysql-connector-j-8.4.0.jar" | sha256sum --check --status || { echo "its sum is wrong"; return 1; }
+    mv "$work/mysql-connector-j-8.4.0.jar" "$1"
+}
+
+go_tls() {
+    command -v go >/dev/null || { echo "go is not installed"; return 1; }
+    (cd "$sources/go" && timeout 300 go build -o "$work/go-tls" .) || return 1
+    mv "$work/go-tls" "$1"
+}
+
+# fetch FUNCTION FILE SOURCE: once, and again when the source is newer.
+fetch() {
+    [ -e "$directory/$2" ] && [ ! "$sources/$3" -nt "$directory/$2" ] && return
+    "$1" "$directory/$2" >"$work/log" 2>&1 || { echo "no $2:"; tail -3 "$work/log"; }
+}
+
+fetch connector_j connector-j.jar nothing
+fetch go_tls go-tls go/main.go
