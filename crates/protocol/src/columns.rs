@@ -16,7 +16,12 @@ pub fn encode_column(out: &mut Vec<u8>, column: &ResultColumn) {
     let result = &column.result_type;
     let text = result.field.is_string() && result.collation != Collation::Binary;
     let collation = if text { result.collation.id() } else { BINARY_COLLATION };
-    let length = if text { result.length.saturating_mul(4) } else { result.length };
+    let length = match result.field {
+        _ if !text => result.length,
+        // MySQL takes each byte of a TEXT for a character. The type counts whole characters of four bytes.
+        FieldType::Blob => result.length.saturating_mul(4).saturating_add(3).saturating_mul(4),
+        _ => result.length.saturating_mul(4),
+    };
     put_fixed_part(out, collation, length, result.field, flags(column), result.decimals);
 }
 
@@ -84,5 +89,16 @@ mod tests {
         out.clear();
         encode_column(&mut out, &column);
         assert!(out.ends_with(b"\x0c\x3f\x00\x14\0\0\0\x08\xa1\x00\x00\x00\x00"));
+    }
+
+    #[test]
+    fn a_text_is_declared_as_long_as_in_mysql() {
+        let type_of = |chars| ResultType { field: FieldType::Blob, ..ResultType::string(chars, Collation::DEFAULT) };
+        for (bytes, length) in [(255, 1020u32), (65_535, 262_140), (16_777_215, 67_108_860), (u32::MAX, u32::MAX)] {
+            let mut out = Vec::new();
+            encode_column(&mut out, &ResultColumn::computed("c", type_of(bytes / 4)));
+            let at = out.len() - 10;
+            assert_eq!(out[at..at + 4], length.to_le_bytes());
+        }
     }
 }

@@ -190,13 +190,18 @@ pub(super) fn negate(a: &Value, whole: &Expr, cx: &EvalContext<'_>) -> Result<Va
     if a.is_null() {
         return Ok(Value::Null);
     }
-    let decimal = whole.result_type(cx.params).family() == Family::Decimal;
-    let out_of_range = || out_of_range("BIGINT", whole, cx);
-    Ok(match Number::of(a, cx)? {
-        number @ (Number::Int(_) | Number::UInt(_)) if decimal => Value::Decimal(number.to_decimal().negate()),
-        Number::Int(int) => Value::Int(int.checked_neg().ok_or_else(out_of_range)?),
-        Number::UInt(int) => Value::Int(i64::try_from(-i128::from(int)).map_err(|_| out_of_range())?),
-        Number::Decimal(decimal) => Value::Decimal(decimal.negate()),
-        Number::Double(double) => Value::Double(-double),
-    })
+    let number = Number::of(a, cx)?;
+    let negative = match &number {
+        Number::Int(int) => int.checked_neg(),
+        Number::UInt(int) => i64::try_from(-i128::from(*int)).ok(),
+        Number::Decimal(decimal) => return Ok(Value::Decimal(decimal.negate())),
+        Number::Double(double) => return Ok(Value::Double(-double)),
+    };
+    match negative {
+        Some(negative) => Ok(Value::Int(negative)),
+        None if whole.result_type(cx.params).family() == Family::Decimal => {
+            Ok(Value::Decimal(number.to_decimal().negate()))
+        }
+        None => Err(out_of_range("BIGINT", whole, cx)),
+    }
 }

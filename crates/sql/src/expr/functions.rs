@@ -24,8 +24,8 @@ use crate::collation::Collation;
 use crate::error::{
     ER_SP_DOES_NOT_EXIST, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, SqlError,
 };
-use crate::types::temporal::format;
-use crate::types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
+use crate::types::temporal::{format, parse};
+use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 use super::build::{constant_as, constant_beside};
@@ -70,6 +70,8 @@ pub(super) struct Function {
     digits_at: Option<u8>,
     /// The argument that is a format, which says what parts the result has.
     format_at: Option<u8>,
+    /// Texts are read as dates and times: a literal has the digits behind the point that are written.
+    reads_times: bool,
 }
 
 impl PartialEq for Function {
@@ -99,6 +101,7 @@ impl Function {
             joins: false,
             digits_at: None,
             format_at: None,
+            reads_times: false,
         }
     }
 
@@ -145,6 +148,10 @@ impl Function {
 
     const fn format_at(self, arg: u8) -> Function {
         Function { format_at: Some(arg), ..self }
+    }
+
+    const fn reads_times(self) -> Function {
+        Function { reads_times: true, ..self }
     }
 
     const fn unifies(self) -> Function {
@@ -238,7 +245,8 @@ impl Call {
 
     pub(super) fn eval(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
         let result = self.value(row, cx)?;
-        if self.function.unifies || self.function.format_at.is_some() {
+        let function = self.function;
+        if function.unifies || function.format_at.is_some() || function.reads_times {
             return to_result_type(result, &self.derive(cx.params), cx);
         }
         Ok(result)
@@ -271,7 +279,7 @@ impl Call {
     }
 
     pub(super) fn derive(&self, params: &[Value]) -> ResultType {
-        let types: Vec<ResultType> = self.args.iter().map(|arg| arg.result_type(params)).collect();
+        let types: Vec<ResultType> = self.args.iter().map(|arg| self.argument_type(arg, params)).collect();
         let mut derived = (self.function.derive)(&types).computed();
         if let Some(digits) = self.known_digits(params) {
             derived = derived.with_decimals(digits);
@@ -283,6 +291,26 @@ impl Call {
             return with_collation(derived, &self.collated());
         }
         derived
+    }
+
+    fn argument_type(&self, arg: &Expr, params: &[Value]) -> ResultType {
+        let own = arg.result_type(params);
+        if !self.function.reads_times || own.family() != Family::String {
+            return own;
+        }
+        let text = match arg {
+            Expr::Literal(value) => Some(value),
+            Expr::Param(param) => params.get(param.index),
+            _ => None,
+        };
+        let digits = match text {
+            Some(Value::Text(text)) => match parse::dated(text) {
+                Some(dated) => dated.value.fsp(),
+                None => parse::time(text).map_or(0, |(parsed, _)| parsed.value.fsp),
+            },
+            _ => 6,
+        };
+        ResultType { decimals: digits, ..own }
     }
 
     /// Whether the result compares as arguments do.

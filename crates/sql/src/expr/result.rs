@@ -1,7 +1,7 @@
 //! The types of results.
 
 use super::arithmetic::DIVISION_DIGITS;
-use super::{ArithmeticOp, Expr, Param, ParamKind, UnaryOp};
+use super::{ArithmeticOp, Expr, ParamKind, UnaryOp};
 use crate::collation::Collation;
 use crate::types::decimal::MAX_SCALE;
 use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
@@ -24,7 +24,10 @@ impl Expr {
             | Expr::Like { .. } => ResultType::boolean(),
             Expr::IsNull { .. } | Expr::IsTruth { .. } => ResultType::boolean().nullable(false),
             Expr::Unary(UnaryOp::BitNot, _) => ResultType::unsigned(21),
-            Expr::Unary(UnaryOp::Negate, a) => negated(a.result_type(params), a.is_literal_beyond_signed(params)),
+            Expr::Unary(UnaryOp::Negate, a) => {
+                let operand = a.result_type(params);
+                negated(operand, a.may_be_beyond_signed(operand, params))
+            }
             Expr::Arithmetic(op, a, b) => arithmetic(*op, a.result_type(params), b.result_type(params)),
             Expr::Case(case) => case.result_type(params),
             Expr::Cast(a, to) => to.result_type(a.result_type(params)),
@@ -53,15 +56,18 @@ impl Expr {
 }
 
 impl Expr {
-    /// Whether it is a literal whose negative is no BIGINT: that one is a decimal.
-    fn is_literal_beyond_signed(&self, params: &[Value]) -> bool {
+    /// Whether the negative of it is a decimal: it is a literal that has no negative BIGINT, or a constant with parameters
+    /// that may have none. `own` is its type.
+    fn may_be_beyond_signed(&self, own: ResultType, params: &[Value]) -> bool {
+        /// Digits of the least integer whose negative may be out of range.
+        const WIDE: u32 = 19;
         match self {
             Expr::Literal(value) => is_beyond_signed(value),
             // A literal that the plan cache took out is unsigned where no BIGINT holds it.
-            Expr::Param(Param { index, kind: Some(ParamKind::Unsigned) }) => {
-                params.get(*index).is_none_or(is_beyond_signed)
+            Expr::Param(param) => {
+                param.kind == Some(ParamKind::Unsigned) && params.get(param.index).is_none_or(is_beyond_signed)
             }
-            _ => false,
+            other => own.length > WIDE && other.has_params() && !other.has_columns(),
         }
     }
 }

@@ -1,11 +1,14 @@
-//! Counting days in the proleptic Gregorian calendar.
+//! Counting days in the proleptic Gregorian calendar, where the year 0 has 365 days as in MySQL.
 
 /// 1970-01-01 as MySQL's TO_DAYS counts.
 pub const EPOCH_TO_DAYS: i64 = 719_528;
 
+/// 0001-01-01, the first day that MySQL makes of a number of days.
+const FIRST_DAY: i64 = 366 - EPOCH_TO_DAYS;
+
 /// Whether `year` has a 29th of February.
 pub fn is_leap(year: u16) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) && year != 0
 }
 
 /// Days of a month from 1 to 12.
@@ -20,17 +23,23 @@ pub fn days_in_month(year: u16, month: u8) -> u8 {
 
 /// Days since 1970-01-01.
 pub fn days_from_civil(year: u16, month: u8, day: u8) -> i64 {
+    // The leap day that the year 0 does not have.
+    let missing = i64::from(year == 0 && month <= 2);
     // Years start in March here, so that the leap day is a year's last.
     let year = i64::from(year) - i64::from(month <= 2);
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
     let month = i64::from(month);
     let day_of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + i64::from(day) - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468 + missing
 }
 
-/// Year, month and day of a day since 1970-01-01, within the years 0 to 9999.
+/// Year, month and day of a day since 1970-01-01, within the years 1 to 9999. Those of the year 0 are
+/// the zero date.
 pub fn civil_from_days(days: i64) -> Option<(u16, u8, u8)> {
+    if (-EPOCH_TO_DAYS..FIRST_DAY).contains(&days) {
+        return Some((0, 0, 0));
+    }
     let days = days.checked_add(719_468)?;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
@@ -40,7 +49,7 @@ pub fn civil_from_days(days: i64) -> Option<(u16, u8, u8)> {
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
     let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (0..=9999).contains(&year).then_some((year as u16, month as u8, day as u8))
+    (1..=9999).contains(&year).then_some((year as u16, month as u8, day as u8))
 }
 
 /// 0 for Monday to 6 for Sunday.

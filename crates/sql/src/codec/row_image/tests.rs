@@ -85,7 +85,7 @@ fn typed_value() -> impl Strategy<Value = (ColumnType, Value)> {
             .prop_map(|bytes| (ColumnType::VarBinary(VarBinaryType { bytes: 300 }), Value::bytes(bytes))),
         proptest::collection::vec(any::<u8>(), 0..300)
             .prop_map(|bytes| (ColumnType::Blob(BlobType { size: LobSize::Long }), Value::bytes(bytes))),
-        (0i64..3_652_424).prop_map(|days| (ColumnType::Date, Value::Date(Date::from_days(days - 719_528).unwrap()))),
+        (366i64..3_652_424).prop_map(|days| (ColumnType::Date, Value::Date(Date::from_days(days - 719_528).unwrap()))),
         (1901u64..2156).prop_map(|year| (ColumnType::Year, Value::UInt(year))),
         (1u8..=64, any::<u64>())
             .prop_map(|(bits, n)| (ColumnType::Bit(BitType { bits }), Value::UInt(n >> (64 - u32::from(bits))))),

@@ -8,7 +8,7 @@ use crate::error::{ER_WRONG_ARGUMENTS, ER_WRONG_VALUE_FOR_TYPE, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::temporal::calendar::{EPOCH_TO_DAYS, day_of_year, days_in_month, week, weekday};
 use crate::types::temporal::{Date, DateTime, MAX_TIMESTAMP_US, SECOND_US, Time, TimeZone, format};
-use crate::types::{FieldType, NOT_FIXED_DECIMALS, ResultType};
+use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -33,21 +33,30 @@ pub(super) const FUNCTIONS: &[Function] = &[
         1,
         |a| Ok(to_time(&a[0], a.cx)?.map_or(Value::Null, Value::Time)),
         |a| time(fraction(&a[0])),
-    ),
+    )
+    .reads_times()
+    .joins(),
     Function::new("timestamp", 1, 2, timestamp, |a| {
         ResultType::temporal(FieldType::DateTime, a.iter().map(fraction).max().unwrap_or(0))
-    }),
+    })
+    .reads_times()
+    .joins(),
     Function::new("datediff", 2, 2, date_difference, |_| ResultType::integer(7)),
-    Function::new("timediff", 2, 2, time_difference, |a| time(fraction(&a[0]).max(fraction(&a[1])))),
-    Function::new("addtime", 2, 2, |a| add_time(a, 1), add_time_type),
-    Function::new("subtime", 2, 2, |a| add_time(a, -1), add_time_type),
-    Function::new("date_format", 2, 2, date_format, |a| text(a[1].length.saturating_mul(10))),
-    Function::new("time_format", 2, 2, time_format, |a| text(a[1].length.saturating_mul(10))),
-    Function::new("str_to_date", 2, 2, str_to_date, |_| ResultType::temporal(FieldType::DateTime, 6)).format_at(1),
+    Function::new("timediff", 2, 2, time_difference, |a| time(fraction(&a[0]).max(fraction(&a[1]))))
+        .reads_times()
+        .joins(),
+    Function::new("addtime", 2, 2, |a| add_time(a, 1), add_time_type).joins(),
+    Function::new("subtime", 2, 2, |a| add_time(a, -1), add_time_type).joins(),
+    Function::new("date_format", 2, 2, date_format, |a| text(a[1].length.saturating_mul(10))).joins(),
+    Function::new("time_format", 2, 2, time_format, |a| text(a[1].length.saturating_mul(10))).joins(),
+    Function::new("str_to_date", 2, 2, str_to_date, |_| ResultType::temporal(FieldType::DateTime, 6))
+        .format_at(1)
+        .joins(),
     Function::new("unix_timestamp", 0, 1, unix_timestamp, |a| {
         a.first().map_or(ResultType::integer(11), |arg| seconds_type(fraction(arg)))
-    }),
-    Function::new("from_unixtime", 1, 2, from_unixtime, from_unixtime_type),
+    })
+    .reads_times(),
+    Function::new("from_unixtime", 1, 2, from_unixtime, from_unixtime_type).joins(),
     Function::new("dayname", 1, 1, |a| a.day(|day| Value::text(format::day_name(weekday(day.days())))), |_| text(9)),
     Function::new(
         "monthname",
@@ -85,10 +94,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("to_seconds", 1, 1, to_seconds, |_| ResultType::integer(12)),
     Function::new("from_days", 1, 1, from_days, |_| date()),
     Function::new("makedate", 2, 2, make_date, |_| date()),
-    Function::new("maketime", 3, 3, make_time, |_| time(0)),
+    Function::new("maketime", 3, 3, make_time, |a| time(fraction_of_number(&a[2]))).joins(),
     Function::new("period_add", 2, 2, period_add, |_| ResultType::integer(6)),
     Function::new("period_diff", 2, 2, period_difference, |_| ResultType::integer(6)),
-    Function::new("sec_to_time", 1, 1, sec_to_time, |a| time(fraction(&a[0]))),
+    Function::new("sec_to_time", 1, 1, sec_to_time, |a| time(fraction_of_number(&a[0]))),
     Function::new(
         "time_to_sec",
         1,
@@ -96,7 +105,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a| Ok(to_time(&a[0], a.cx)?.map_or(Value::Null, |t| Value::Int(t.micros / SECOND_US))),
         |_| ResultType::integer(10),
     ),
-    Function::new("convert_tz", 3, 3, convert_tz, |a| ResultType::temporal(FieldType::DateTime, fraction(&a[0]))),
+    Function::new("convert_tz", 3, 3, convert_tz, |a| ResultType::temporal(FieldType::DateTime, fraction(&a[0])))
+        .reads_times()
+        .joins(),
 ];
 
 fn date() -> ResultType {
@@ -120,13 +131,18 @@ fn fraction(arg: &ResultType) -> u8 {
     if arg.decimals == NOT_FIXED_DECIMALS { 6 } else { arg.decimals.min(6) }
 }
 
+/// Digits of a fraction of seconds; a text has any.
+fn fraction_of_number(arg: &ResultType) -> u8 {
+    if arg.family() == Family::String { 6 } else { fraction(arg) }
+}
+
 fn seconds_type(fsp: u8) -> ResultType {
     if fsp == 0 { ResultType::integer(11) } else { ResultType::decimal(11 + u32::from(fsp), fsp) }
 }
 
 fn from_unixtime_type(args: &[ResultType]) -> ResultType {
     match args {
-        [arg] => ResultType::temporal(FieldType::DateTime, fraction(arg)),
+        [arg] => ResultType::temporal(FieldType::DateTime, fraction_of_number(arg)),
         _ => text(100),
     }
 }
@@ -217,7 +233,7 @@ fn within_range(micros: i64, fsp: u8, args: &Arguments<'_, '_>) -> Result<Time, 
 
 /// A date with a time stays one, a time one; of anything else the sum is text.
 fn add_time_type(args: &[ResultType]) -> ResultType {
-    let digits = fraction(&args[0]).max(fraction(&args[1]));
+    let digits = fraction_of_number(&args[0]).max(fraction_of_number(&args[1]));
     match args[0].field {
         FieldType::Time => time(digits),
         FieldType::DateTime | FieldType::Timestamp => ResultType::temporal(FieldType::DateTime, digits),
@@ -237,7 +253,7 @@ fn add_time(args: &Arguments<'_, '_>, sign: i64) -> Result<Value, SqlError> {
     } else {
         let Some(start) = to_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
         let sum = DateTime::from_micros(start.micros() + sign * added.micros, start.fsp().max(added.fsp));
-        sum.map_or(Value::Null, Value::DateTime)
+        sum.filter(|sum| !sum.date().is_incomplete()).map_or(Value::Null, Value::DateTime)
     };
     Ok(match (&args[0], sum) {
         (Value::Time(_) | Value::DateTime(_), sum) | (_, sum @ Value::Null) => sum,
