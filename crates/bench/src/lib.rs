@@ -6,7 +6,7 @@
 //! 3. [`schedule`] runs every case on both in turn, round after round, so that whatever the machine
 //!    does meanwhile hits both;
 //! 4. [`syncs`] counts the syncing writes of a commit in runs of their own, under strace;
-//! 5. [`recovery`] kills a server with 1 GiB of journal behind its checkpoint and times the next start;
+//! 5. [`recovery`] kills a server with 1 GiB of journal after its checkpoint and times the next start;
 //! 6. [`report`] takes medians and writes the table, the JSON and, by [`chart`], the drawings.
 //!
 //! A ratio is the median of the ratios of each round, not the ratio of two medians: a slow minute

@@ -1,4 +1,4 @@
-//! How long a start takes behind a kill, with this much journal behind the last checkpoint.
+//! How long a start takes after a kill, with this much journal after the last checkpoint.
 //!
 //! Clients insert rows, twenty in a transaction, with every commit synced and checkpoints held back
 //! (`checkpoint_bytes`), until the journal is long enough. Then the server is killed and started again; it says
@@ -15,7 +15,7 @@ use cohort_blackbox::{Launch, Server};
 use mysql::prelude::Queryable;
 use serde::{Deserialize, Serialize};
 
-/// Journal behind the last checkpoint, bytes.
+/// Journal after the last checkpoint, bytes.
 pub const JOURNAL_BYTES: u64 = 1 << 30;
 /// The same of a quick run.
 pub const QUICK_JOURNAL_BYTES: u64 = 8 << 20;
@@ -68,7 +68,7 @@ pub fn measure(folder: &Path, options: &[String], journal_bytes: u64) -> Result<
         journal_bytes: number("end_lsn")? - number("checkpoint_lsn")?,
         start_s,
         recovery_s: recovery_us as f64 / 1e6,
-        line: line.split_once("recovery: ").map_or(line, |(_, told)| told).to_owned(),
+        line: line.split_once("recovery: ").map_or(line, |(_, reported)| reported).to_owned(),
         report,
     };
     server.stop()?;
@@ -79,7 +79,7 @@ fn count(server: &Server) -> Result<u64> {
     Ok(server.connect()?.query_first("SELECT COUNT(*) FROM recovery.t")?.unwrap_or(0))
 }
 
-/// Inserts until so much journal lies behind the checkpoint.
+/// Inserts until so much journal lies after the checkpoint.
 fn fill(server: &Server, journal_bytes: u64) -> Result<()> {
     let mut conn = server.connect()?;
     conn.query_drop("CREATE DATABASE recovery")?;

@@ -81,7 +81,7 @@ pub struct Report {
     pub syncs: Vec<SyncCount>,
     /// Memory before the first client.
     pub idle: IdleMemory,
-    /// A start behind a kill; none in reports from before it was measured.
+    /// A start after a kill; none in reports from before it was measured.
     #[serde(default)]
     pub recovery: Option<Recovery>,
 }

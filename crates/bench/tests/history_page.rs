@@ -12,8 +12,11 @@ fn history() -> History {
 
 fn found(history: &History, experiment: Experiment, what: &str) -> Finding {
     let all = findings(history.outcome(experiment).unwrap());
-    let told: Vec<&str> = all.iter().map(|finding| finding.what.as_str()).collect();
-    all.iter().find(|finding| finding.what.contains(what)).unwrap_or_else(|| panic!("no {what} in {told:?}")).clone()
+    let reported: Vec<&str> = all.iter().map(|finding| finding.what.as_str()).collect();
+    all.iter()
+        .find(|finding| finding.what.contains(what))
+        .unwrap_or_else(|| panic!("no {what} in {reported:?}"))
+        .clone()
 }
 
 #[test]

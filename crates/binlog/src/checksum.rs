@@ -1,7 +1,7 @@
 //! The CRC32 of an event, also when its position is not known yet.
 //!
 //! CRC32 is linear: changing the position field of an event changes its checksum by a value that
-//! depends on the new field and on the number of bytes behind it alone. So the checksum of a large
+//! depends on the new field and on the number of bytes after it alone. So the checksum of a large
 //! event is taken over a zero position while nobody waits ([`ZeroPositionCrc::of`]) and corrected in
 //! the ordered section by one multiplication of polynomials ([`ZeroPositionCrc::at`]).
 //!

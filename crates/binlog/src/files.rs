@@ -42,7 +42,7 @@ pub(super) use recovery::{Found, compare};
 const IN_USE_AT: u64 = (MAGIC.len() + FLAGS_AT) as u64;
 /// Ending of a file that is made ready and not begun.
 const NEXT_ENDING: &str = ".next";
-/// Events tell their positions in four bytes.
+/// Events hold their positions in four bytes.
 const FILE_BYTES_MAX: u64 = u32::MAX as u64;
 
 /// Where the files are and what they are called.
@@ -234,7 +234,7 @@ impl BinlogFiles {
     }
 
     /// Appends `bytes`, flushed, not synced. They go to the end of the current file, or, with offset 0 and the
-    /// number behind the current one, begin the next file and close this one; the first file of all may have
+    /// number after the current one, begin the next file and close this one; the first file of all may have
     /// any number.
     ///
     /// After an error the binlog is sealed: the journal has the bytes, and a restart brings them back.
@@ -343,7 +343,7 @@ impl BinlogFiles {
         BinlogReader::open(&*self.fs, &self.path(number), options)
     }
 
-    /// The transactions in the files before `number`, as that file's header tells.
+    /// The transactions in the files before `number`, as that file's header lists them.
     pub fn previous_gtids(&self, number: u64) -> Result<GtidSet, ReadError> {
         self.reader(number, ReaderOptions::default())?.previous_gtids()
     }
@@ -389,7 +389,7 @@ impl BinlogFiles {
         names.index.append(number)?;
         if let Some(old) = writer.current.take() {
             mark_in_use(&*old.file, false)?;
-            // Gives back the space that was set aside behind the end: on a full disk others need it at once.
+            // Gives back the space that was set aside after the end: on a full disk others need it at once.
             old.file.set_len(old.end)?;
             if let Some(listed) = names.files.last_mut() {
                 listed.bytes = old.end;
@@ -412,7 +412,7 @@ impl BinlogFiles {
         names: bool,
     ) -> Result<(), BinlogError> {
         for (file, bytes) in closed {
-            // What a recovery found behind the end goes.
+            // What a recovery found after the end goes.
             file.set_len(*bytes)?;
             file.sync_data()?;
         }

@@ -4,7 +4,7 @@
 //! little-endian:
 //!
 //! ```text
-//! servers u64 | per server: uuid 16 bytes, intervals u64 | per interval: first u64, behind the last u64
+//! servers u64 | per server: uuid 16 bytes, intervals u64 | per interval: first u64, after the last u64
 //! ```
 //!
 //! Tagged GTIDs (`uuid:tag:number`, MySQL 8.4) are refused.
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Largest transaction number: MySQL keeps one above it for "behind the last".
+/// Largest transaction number: MySQL keeps one above it for "after the last".
 const GNO_MAX: u64 = i64::MAX as u64 - 1;
 
 /// A server's `server_uuid`.

@@ -96,7 +96,7 @@ impl Index {
     }
 }
 
-/// The numbers of the files that an index lists, and the bytes they were read from; what is behind those is
+/// The numbers of the files that an index lists, and the bytes they were read from; what is after those is
 /// what a crash leaves of lines that were not synced.
 pub(super) fn parse(path: &Path, base_name: &str, text: &[u8]) -> Result<(Vec<u64>, u64), BinlogError> {
     let mut numbers: Vec<u64> = Vec::new();

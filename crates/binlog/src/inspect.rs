@@ -17,7 +17,7 @@ pub struct BinlogListing {
     pub listed: Vec<u64>,
     /// Bytes of the index that are whole lines.
     pub index_bytes: u64,
-    /// Bytes behind those, which are what a crash leaves of lines not synced.
+    /// Bytes after those, which are what a crash leaves of lines not synced.
     pub index_bytes_torn: u64,
     /// Listed and not in the directory.
     pub missing: Vec<u64>,

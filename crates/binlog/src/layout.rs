@@ -52,11 +52,11 @@ impl TransactionEvents {
     }
 
     /// Appends the whole transaction to `out`, as it will stand in its file from offset `at` on: GTID, the
-    /// events, XID, with positions and checksums. Returns the offset behind it. The events stay as they
+    /// events, XID, with positions and checksums. Returns the offset after it. The events stay as they
     /// are and may be laid out again elsewhere.
     ///
     /// # Panics
-    /// When there is no event, or the transaction would end behind [`FILE_BYTES_MAX`]: the caller rotates
+    /// When there is no event, or the transaction would end beyond [`FILE_BYTES_MAX`]: the caller rotates
     /// first, and refuses a transaction that fits no file.
     pub fn lay_out(&mut self, out: &mut Vec<u8>, at: u64, stamp: &Stamp) -> u64 {
         assert!(!self.is_empty(), "a transaction that is laid out has events");

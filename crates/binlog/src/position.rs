@@ -5,7 +5,7 @@
 pub struct BinlogPosition {
     /// Number in the file's name, from 1.
     pub file_number: u64,
-    /// Offset in the file, bytes. A new file's header starts at 0, its first transaction behind it.
+    /// Offset in the file, bytes. A new file's header starts at 0, its first transaction after it.
     pub offset: u64,
 }
 

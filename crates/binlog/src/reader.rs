@@ -2,7 +2,7 @@
 //!
 //! Invariants
 //! 1. An event is given out only when it lies within the file, its checksum is right, and its `log_pos` is
-//!    the offset behind it.
+//!    the offset after it.
 //! 2. Memory is bounded by the longest event the caller allows, and never asked for on the word of a length
 //!    that points outside of the file.
 

@@ -1,7 +1,7 @@
 //! Disk space set aside for bytes that will be appended, in the current file and in the next one.
 //!
 //! Invariants
-//! 1. The current file has room behind its end for every byte promised and neither appended nor given back, whatever
+//! 1. The current file has room after its end for every byte promised and neither appended nor given back, whatever
 //!    else fills the disk; so has the next file, once it is prepared.
 
 use std::path::PathBuf;

@@ -6,7 +6,7 @@
 //!
 //! Invariants
 //! 1. Each statement's table maps stand in front of its row events, one per table: a reader that meets
-//!    a new table behind the first row event of a statement ignores its rows.
+//!    a new table after the first row event of a statement ignores its rows.
 //! 2. The last row event of each statement carries the end-of-statement flag, and no other does.
 //! 3. [`TransactionEvents::truncate`] leaves what was there at the mark; at most a table map more.
 //! 4. Rows keep the order in which they were written.
@@ -34,7 +34,7 @@ pub struct EventOptions {
     /// `binlog_row_event_max_size`: a row event gets no further row that would take it past this many
     /// bytes; a longer row has an event of its own.
     pub row_event_bytes_max: usize,
-    /// `binlog_row_metadata`: what table maps tell of columns.
+    /// `binlog_row_metadata`: what table maps say about columns.
     pub row_metadata: RowMetadata,
     /// Gives the events of XA transactions the commit's number too, for a recovery that goes by the binlog.
     pub number_xa: bool,
@@ -71,7 +71,7 @@ struct OpenRows {
 /// The statement that is running; without tables it has not written a row yet.
 #[derive(Clone, Debug, Default)]
 struct Statement {
-    /// Tells statements apart, so that a mark can be checked.
+    /// Distinguishes statements, so that a mark can be checked.
     serial: u64,
     tables: Vec<u64>,
     /// Where the next table map goes.
@@ -391,7 +391,7 @@ impl TransactionEvents {
         self.slots.push(Slot { start, early_crc });
     }
 
-    /// Puts a table map behind the statement's others, in front of its row events.
+    /// Puts a table map after the statement's others, in front of its row events.
     fn insert_table_map(&mut self, table: &TableMap) {
         let end = self.buffer.len();
         if self.statement.tables.is_empty() {

@@ -6,13 +6,13 @@
 //! timestamp u32 | type u8 | server id u32 | event size u32 | log_pos u32 | flags u16 | body | crc32 u32
 //! ```
 //!
-//! The size counts header and checksum; `log_pos` is the offset behind the event in its file.
+//! The size counts header and checksum; `log_pos` is the offset after the event in its file.
 
 /// First bytes of every binlog file.
 pub(super) const MAGIC: [u8; 4] = [0xfe, b'b', b'i', b'n'];
 /// Bytes of an event's header.
 pub const HEADER_BYTES: usize = 19;
-/// Bytes of the checksum behind an event.
+/// Bytes of the checksum after an event.
 pub(super) const CRC_BYTES: usize = 4;
 /// Offset of the event size in the header.
 pub(super) const SIZE_AT: usize = 9;
@@ -46,7 +46,7 @@ pub struct EventHeader {
     pub server_id: u32,
     /// Bytes of the event with header and checksum.
     pub event_bytes: u32,
-    /// Offset behind the event in the file it was written to.
+    /// Offset after the event in the file it was written to.
     pub log_pos: u32,
     /// Flags of the header.
     pub flags: u16,
@@ -94,7 +94,7 @@ pub(super) fn end_event(out: &mut Vec<u8>, start: usize) {
     out[start + SIZE_AT..start + SIZE_AT + 4].copy_from_slice(&size.to_le_bytes());
 }
 
-/// Writes the position behind a whole event into it, then its checksum.
+/// Writes the position after a whole event into it, then its checksum.
 pub(super) fn place_event(event: &mut [u8], log_pos: u32) {
     event[LOG_POS_AT..LOG_POS_AT + 4].copy_from_slice(&log_pos.to_le_bytes());
     let crc_at = event.len() - CRC_BYTES;

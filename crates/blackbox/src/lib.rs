@@ -11,7 +11,7 @@
 //! * [`replica`] rebuilds tables from a binlog with a decoder that is not ours;
 //! * [`load`] runs transactions and remembers what became of each, [`check`] looks for them;
 //! * [`wait_until`] waits for a state, with a deadline;
-//! * [`rng`] is the seed behind everything random, printed so that a failure can be replayed.
+//! * [`rng`] is the seed after everything random, printed so that a failure can be replayed.
 //!
 //! # Environment
 //! | variable | effect |

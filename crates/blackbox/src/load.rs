@@ -33,7 +33,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Runs the load until `meanwhile` is through with the server, and adds to `history` what it was told.
+    /// Runs the load until `meanwhile` is through with the server, and adds to `history` what it received.
     pub fn run(self, options: &Opts, history: &mut History, meanwhile: impl FnOnce() -> Result<()>) -> Result<()> {
         let stop = AtomicBool::new(false);
         let mut workers: Vec<Worker> = (0..self.workers).map(|number| Worker::new(number, self, history)).collect();
@@ -321,7 +321,7 @@ fn classify(error: mysql::Error, faults: Faults) -> Result<Stop> {
     }
 }
 
-/// Whether the connection is gone, or there was none: all that the kill of a server may tell its clients.
+/// Whether the connection is gone, or there was none: all that the kill of a server may send its clients.
 pub fn is_lost(error: &mysql::Error) -> bool {
     use mysql::DriverError::{ConnectTimeout, CouldNotConnect};
     match error {
@@ -342,15 +342,15 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 pub fn write_until_full(datadir: &Path, options: Opts) -> Result<String> {
     let mut conn = Conn::new(options)?;
     conn.query_drop("USE crash")?;
-    let (told, tells) = mpsc::channel();
+    let (sender, outcomes) = mpsc::channel();
     thread::spawn(move || {
         let body = "x".repeat(30_000);
         // Ends with an error, or when nobody listens any more.
-        while told.send(conn.exec_drop("INSERT INTO wide (body) VALUES (?)", (&body,))).is_ok() {}
+        while sender.send(conn.exec_drop("INSERT INTO wide (body) VALUES (?)", (&body,))).is_ok() {}
     });
     let mut answered = Instant::now();
     loop {
-        match tells.recv_timeout(Duration::from_secs(3)) {
+        match outcomes.recv_timeout(Duration::from_secs(3)) {
             Ok(Ok(())) => answered = Instant::now(),
             Ok(Err(mysql::Error::MySqlError(refusal))) if refusal.code == ER_DISK_FULL => {
                 return Ok(refusal.message);

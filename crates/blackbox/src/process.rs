@@ -137,7 +137,7 @@ impl Drop for Process {
             println!("--- log of {} ---\n{}\n--- end ---", self.name, tail(&log));
         }
         if matches!(self.try_wait(), Ok(None)) {
-            // Nothing is left to tell if this fails: the process is already gone.
+            // Nothing is left to report if this fails: the process is already gone.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }

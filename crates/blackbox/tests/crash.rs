@@ -113,7 +113,7 @@ impl Run {
         Ok(())
     }
 
-    /// Stops the server behind a run that was one: on a busy machine a few kills may come before the first commit.
+    /// Stops the server after a run that was one: on a busy machine a few kills may come before the first commit.
     fn stop(self) -> Result<()> {
         assert!(self.round < 5 || self.history.acknowledged() > self.round, "the load did next to nothing");
         self.server.stop().map(drop)

@@ -159,7 +159,7 @@ fn other_targets(rng: &mut Rng, datadir: &Path) -> Result<Vec<Target>> {
     Ok(targets)
 }
 
-/// Says whether the damage is told with its file, and with an offset not behind it.
+/// Says whether the damage is reported with its file, and with an offset not after it.
 fn names(said: &str, target: &Target) -> bool {
     let Some(place) = said.find(&shown(&target.path)) else { return false };
     let behind = &said[place..];
@@ -302,7 +302,7 @@ fn the_way_out_that_the_message_names_works() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let datadir = filled(folder.path())?.kill()?.datadir().to_owned();
     let records = records(&datadir)?;
-    // The row of this record and all behind it are given up.
+    // The row of this record and all after it are given up.
     let kept = ROWS - 10;
     let gtid = format!(":{}", kept + 3);
     let is_it = |record: &&Value| record["transactions"][0]["gtid"].as_str().is_some_and(|id| id.ends_with(&gtid));
@@ -476,10 +476,13 @@ fn rot_in_an_engine_s_own_log_is_told() -> Result<()> {
         let context = format!("{options:?}: a flip at {offset}, {rows} rows are left: {}", server.log()?);
         assert!(rows < 20, "{context}");
         assert!(server.log()?.contains("DIVERGED"), "{context}");
-        let told = format!("[Warning] {}", path.display());
-        assert!(server.log()?.contains(&told) && server.log()?.contains("are cut off the log"), "{context}");
+        let reported = format!("[Warning] {}", path.display());
+        assert!(server.log()?.contains(&reported) && server.log()?.contains("are cut off the log"), "{context}");
         let report: Value = serde_json::from_str(&fs::read_to_string(datadir.join("recovery.json"))?)?;
-        assert!(report["divergences"][0].as_str().is_some_and(|told| told.contains("that no engine has")), "{report}");
+        assert!(
+            report["divergences"][0].as_str().is_some_and(|reported| reported.contains("that no engine has")),
+            "{report}"
+        );
     }
     Ok(())
 }
@@ -501,7 +504,7 @@ fn an_engine_that_lost_what_a_checkpoint_knows_stops_the_start() -> Result<()> {
 
     let manifest = rocksdb.join(fs::read_to_string(rocksdb.join("CURRENT"))?.trim_end());
     let bytes = fs::read(&manifest)?;
-    // Behind the record of the last flush there is a short one, which tells of no file.
+    // After the record of the last flush there is a short one, which names no file.
     fs::write(&manifest, &bytes[..bytes.len() - 40])?;
     let found = faults(&datadir)?;
     assert!(found.contains("RocksDB holds changes up to lsn"), "{found}");

@@ -1,4 +1,4 @@
-//! What the commit path's locks cost, as the server tells it.
+//! What the commit path's locks cost, as the server reports it.
 
 use std::thread;
 

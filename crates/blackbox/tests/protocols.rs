@@ -203,12 +203,12 @@ fn tc_mmap_keeps_two_engines_together_without_a_binlog() -> Result<()> {
     let next = AtomicU32::new(0);
     let mut acknowledged = BTreeSet::new();
     for round in 0..5 {
-        let told = Mutex::new(Vec::new());
+        let reported = Mutex::new(Vec::new());
         let server_options = server.options();
         thread::scope(|scope| -> Result<()> {
             let workers: Vec<_> = (0..4)
                 .map(|_| {
-                    let (options, next, told) = (&server_options, &next, &told);
+                    let (options, next, reported) = (&server_options, &next, &reported);
                     scope.spawn(move || -> mysql::Result<Infallible> {
                         let mut conn = Conn::new(options.clone())?;
                         loop {
@@ -217,7 +217,7 @@ fn tc_mmap_keeps_two_engines_together_without_a_binlog() -> Result<()> {
                             conn.query_drop(format!("INSERT INTO d.one VALUES ({id})"))?;
                             conn.query_drop(format!("INSERT INTO d.two VALUES ({id})"))?;
                             conn.query_drop("COMMIT")?;
-                            told.lock().expect("nobody panics").push(id);
+                            reported.lock().expect("nobody panics").push(id);
                         }
                     })
                 })
@@ -230,7 +230,7 @@ fn tc_mmap_keeps_two_engines_together_without_a_binlog() -> Result<()> {
                 if is_lost(&error) { Ok(()) } else { Err(error.into()) }
             })
         })?;
-        acknowledged.extend(told.into_inner()?);
+        acknowledged.extend(reported.into_inner()?);
         server.wait_until_dead()?;
         server = launch(&datadir, &options).start()?;
         let mut conn = server.connect()?;

@@ -25,7 +25,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn told(conn: &mut Conn) -> Result<Counts> {
+    fn reported(conn: &mut Conn) -> Result<Counts> {
         let rows: Vec<(String, String)> = conn.query("SHOW GLOBAL STATUS LIKE '%syncs'")?;
         let of = |name: &str| rows.iter().find(|(row, _)| row == name).map_or(Ok(0), |(_, value)| value.parse());
         Ok(Counts {
@@ -60,7 +60,11 @@ impl Counts {
 impl Counts {
     fn lies_between(self, least: Counts, most: Counts) -> bool {
         let logs = |of: Counts| [of.engine, of.second_engine, of.coordinator, of.binlog, of.journal, of.upkeep];
-        logs(least).iter().zip(logs(self)).zip(logs(most)).all(|((least, told), most)| *least <= told && told <= most)
+        logs(least)
+            .iter()
+            .zip(logs(self))
+            .zip(logs(most))
+            .all(|((least, reported), most)| *least <= reported && reported <= most)
     }
 }
 
@@ -88,9 +92,9 @@ fn now_s() -> Result<f64> {
 fn at_rest(conn: &mut Conn) -> Result<([f64; 2], Counts)> {
     let mut rest = None;
     wait_until("counters that stand still", || {
-        let (from, counts) = (now_s()?, Counts::told(conn)?);
+        let (from, counts) = (now_s()?, Counts::reported(conn)?);
         thread::sleep(Duration::from_millis(400));
-        rest = (Counts::told(conn)? == counts).then_some(([from, now_s()?], counts));
+        rest = (Counts::reported(conn)? == counts).then_some(([from, now_s()?], counts));
         Ok(rest.is_some())
     })?;
     rest.context("what was waited for")
@@ -132,7 +136,7 @@ fn counted(options: &[&str]) -> Result<[Counts; 2]> {
     conn.query_drop("CREATE TABLE d.u (id INT AUTO_INCREMENT PRIMARY KEY, v INT) ENGINE=redb")?;
     let (from, before) = at_rest(&mut conn)?;
     insert(&server, 1, COMMITS)?;
-    let alone = Counts::told(&mut conn)?;
+    let alone = Counts::reported(&mut conn)?;
     // Leaders that may, wait for a second member: how groups form is not the processors' affair then.
     conn.query_drop("SET GLOBAL binlog_group_commit_sync_no_delay_count = 2")?;
     conn.query_drop("SET GLOBAL binlog_group_commit_sync_delay = 20000")?;
@@ -141,13 +145,13 @@ fn counted(options: &[&str]) -> Result<[Counts; 2]> {
 
     let (pid, datadir) = (server.pid(), server.datadir().to_owned());
     server.stop()?;
-    let told = after - before;
+    let reported = after - before;
     let syncs = strace::read(&trace, pid)?;
     let [least, most] = [(from[1], to[0]), (from[0], to[1])].map(|(from, to)| Counts::seen(&syncs, &datadir, from, to));
-    let told_like_seen = Counts { journal: told.journal + told.upkeep, upkeep: 0, ..told };
+    let reported_like_seen = Counts { journal: reported.journal + reported.upkeep, upkeep: 0, ..reported };
     ensure!(
-        told_like_seen.lies_between(least, most),
-        "the kernel counts between {least:?} and {most:?}, the server {told:?}"
+        reported_like_seen.lies_between(least, most),
+        "the kernel counts between {least:?} and {most:?}, the server {reported:?}"
     );
     Ok([alone - before, after - alone])
 }

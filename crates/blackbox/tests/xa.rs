@@ -190,9 +190,9 @@ fn the_binlog_has_what_mysql_writes() -> Result<()> {
     Ok(())
 }
 
-/// What a worker was told of each transaction.
+/// What a worker knows of each transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Told {
+enum Known {
     /// XA PREPARE was sent.
     Begun,
     Prepared,
@@ -208,29 +208,29 @@ enum Told {
 fn work(
     options: &Opts,
     next: &AtomicU64,
-    told: &Mutex<BTreeMap<u64, Told>>,
+    known: &Mutex<BTreeMap<u64, Known>>,
     mut rng: Rng,
 ) -> mysql::Result<Infallible> {
     let mut conn = Conn::new(options.clone())?;
     loop {
         let id = next.fetch_add(1, Ordering::Relaxed);
-        let tell = |state| {
-            told.lock().expect("nobody panics").insert(id, state);
+        let note = |state| {
+            known.lock().expect("nobody panics").insert(id, state);
         };
-        tell(Told::Begun);
+        note(Known::Begun);
         prepare(&mut conn, id)?;
-        tell(Told::Prepared);
+        note(Known::Prepared);
         let (verb, deciding, decided) = match rng.below(10) {
             0 => continue,
-            1..=5 => ("COMMIT", Told::Committing, Told::Committed),
-            _ => ("ROLLBACK", Told::RollingBack, Told::RolledBack),
+            1..=5 => ("COMMIT", Known::Committing, Known::Committed),
+            _ => ("ROLLBACK", Known::RollingBack, Known::RolledBack),
         };
         if rng.chance(20) {
             conn = Conn::new(options.clone())?;
         }
-        tell(deciding);
+        note(deciding);
         conn.query_drop(format!("XA {verb} '{id}'"))?;
-        tell(decided);
+        note(decided);
     }
 }
 
@@ -257,15 +257,15 @@ fn kill_again_and_again(rounds: u64, options: &[&str]) -> Result<()> {
     let launch = options.iter().fold(launch, |launch, option| launch.option(*option));
     let mut server = launch.start()?;
     create_tables(&mut server.connect()?)?;
-    let (next, told) = (AtomicU64::new(1), Mutex::new(BTreeMap::new()));
+    let (next, known) = (AtomicU64::new(1), Mutex::new(BTreeMap::new()));
     for round in 0..rounds {
         let options = server.options();
         thread::scope(|scope| -> Result<()> {
             let workers: Vec<_> = (0..WORKERS)
                 .map(|number| {
                     let rng = Rng::stream(seed, round * WORKERS + number);
-                    let (options, next, told) = (&options, &next, &told);
-                    scope.spawn(move || work(options, next, told, rng))
+                    let (options, next, known) = (&options, &next, &known);
+                    scope.spawn(move || work(options, next, known, rng))
                 })
                 .collect();
             thread::sleep(Duration::from_millis(100 + rng.below(400)));
@@ -287,16 +287,16 @@ fn kill_again_and_again(rounds: u64, options: &[&str]) -> Result<()> {
         let mut conn = server.connect()?;
         let (one, two, left) = (ids(&mut conn, "one")?, ids(&mut conn, "two")?, prepared(&mut conn)?);
         assert_eq!(one, two, "half a transaction");
-        let mut told = told.lock().expect("nobody panics");
-        for (id, state) in told.iter() {
+        let mut known = known.lock().expect("nobody panics");
+        for (id, state) in known.iter() {
             let (there, prepared) = (one.contains(id), left.contains(id));
             let sound = match state {
-                Told::Begun => !there,
-                Told::Prepared => !there && prepared,
-                Told::Committing => there != prepared,
-                Told::Committed => there && !prepared,
-                Told::RollingBack => !there,
-                Told::RolledBack => !there && !prepared,
+                Known::Begun => !there,
+                Known::Prepared => !there && prepared,
+                Known::Committing => there != prepared,
+                Known::Committed => there && !prepared,
+                Known::RollingBack => !there,
+                Known::RolledBack => !there && !prepared,
             };
             assert!(sound, "round {round}: {id} {state:?}, there {there}, prepared {prepared}");
         }
@@ -304,18 +304,18 @@ fn kill_again_and_again(rounds: u64, options: &[&str]) -> Result<()> {
         for id in left.into_iter().filter(|id| id % 4 != 0) {
             let commit = id % 2 == 1;
             conn.query_drop(format!("XA {} '{id}'", if commit { "COMMIT" } else { "ROLLBACK" }))?;
-            told.insert(id, if commit { Told::Committed } else { Told::RolledBack });
+            known.insert(id, if commit { Known::Committed } else { Known::RolledBack });
         }
         let (one, left) = (ids(&mut conn, "one")?, prepared(&mut conn)?);
-        let unknown = |state: &Told| matches!(state, Told::Begun | Told::Committing | Told::RollingBack);
-        for (id, state) in told.iter_mut().filter(|(_, state)| unknown(state)) {
+        let unknown = |state: &Known| matches!(state, Known::Begun | Known::Committing | Known::RollingBack);
+        for (id, state) in known.iter_mut().filter(|(_, state)| unknown(state)) {
             *state = match (one.contains(id), left.contains(id)) {
-                (true, _) => Told::Committed,
-                (_, true) => Told::Prepared,
-                _ => Told::RolledBack,
+                (true, _) => Known::Committed,
+                (_, true) => Known::Prepared,
+                _ => Known::RolledBack,
             };
         }
-        println!("round {round}: {} rows, {} prepared, {} in all", one.len(), left.len(), told.len());
+        println!("round {round}: {} rows, {} prepared, {} in all", one.len(), left.len(), known.len());
     }
     let mut conn = server.connect()?;
     let (one, two, left) = (ids(&mut conn, "one")?, ids(&mut conn, "two")?, prepared(&mut conn)?);

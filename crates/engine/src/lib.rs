@@ -61,7 +61,7 @@ pub enum Direction {
 pub struct KeyRange {
     /// First key that belongs to the range.
     pub lower: Vec<u8>,
-    /// First key behind the range.
+    /// First key after the range.
     pub upper: Vec<u8>,
 }
 
@@ -110,7 +110,7 @@ pub enum WriteError {
 
 /// Walks a range of keys once, in one direction.
 pub trait Cursor: Send {
-    /// The next entry, or `None` behind the last one; after an error the cursor is at its end.
+    /// The next entry, or `None` after the last one; after an error the cursor is at its end.
     fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError>;
 }
 

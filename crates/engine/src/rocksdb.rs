@@ -17,10 +17,10 @@
 //! The batch is locked for the length of an apply; `sync` and `erase` take `upkeep`, never both.
 //!
 //! A full disk: RocksDB refuses writes from the flush that found no room until it has found room
-//! again, for which it looks every five seconds; [`Engine::ready`] says which it is. It is never told
+//! again, for which it looks every five seconds; [`Engine::ready`] says which it is. It is never asked
 //! to try earlier: a second failure would be final for it.
 //!
-//! On crash, and when it is dropped: the memtables are gone and the files are at the durable position or a little behind
+//! On crash, and when it is dropped: the memtables are gone and the files are at the durable position or a little before
 //! it.
 //! Files of an unfinished [`Engine::load`] lie in `loading/` and go away at open.
 

@@ -27,7 +27,7 @@ impl<V: Clone> VersionCursor<V> {
         VersionCursor { map, lower: Bound::Included(lower), upper: Bound::Excluded(upper), direction, at: None }
     }
 
-    /// Goes to the next entry and returns it; `None` behind the last one.
+    /// Goes to the next entry and returns it; `None` after the last one.
     pub(crate) fn step(&mut self) -> Option<(&[u8], &V)> {
         let bounds = (self.lower.as_ref().map(|key| &**key), self.upper.as_ref().map(|key| &**key));
         let mut rest = self.map.range::<[u8], _>(bounds);

@@ -17,7 +17,7 @@ use cohort_txn::{Records, read_journal};
 
 /// Checksums are put right.
 const RESEAL: u8 = 1;
-/// Everything on the disk is read, not only what lies behind the checkpoint.
+/// Everything on the disk is read, not only what lies after the checkpoint.
 const ON_DISK: u8 = 2;
 /// The input is a record's payload.
 const PAYLOAD: u8 = 4;
@@ -131,7 +131,7 @@ fn reseal(files: &mut Files) {
     }
 }
 
-/// A journal of three segments, some of its records behind the checkpoint.
+/// A journal of three segments, some of its records after the checkpoint.
 fn journal() -> &'static Files {
     static FILES: OnceLock<Files> = OnceLock::new();
     FILES.get_or_init(|| {

@@ -43,7 +43,7 @@ impl AlignedBuf {
         self.len = 0;
     }
 
-    /// Makes room for `more` bytes behind the present ones.
+    /// Makes room for `more` bytes after the present ones.
     ///
     /// # Panics
     /// When the size overflows or the system has no memory, as `Vec` does.
@@ -67,7 +67,7 @@ impl AlignedBuf {
     /// Appends `bytes`.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         self.reserve(bytes.len());
-        // SAFETY: `reserve` made room for these bytes behind `len`, and `bytes` is not in this buffer
+        // SAFETY: `reserve` made room for these bytes after `len`, and `bytes` is not in this buffer
         // because it is borrowed mutably.
         unsafe {
             self.memory.add(self.len).as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Tells the time of day. It may jump, also backwards: use it for timestamps, never for durations.
+/// Returns the time of day. It may jump, also backwards: use it for timestamps, never for durations.
 pub trait Clock: Send + Sync {
     /// Microseconds since 1970-01-01 00:00:00 UTC; 0 for a clock set before that.
     fn now_us(&self) -> u64;

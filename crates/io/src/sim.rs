@@ -153,7 +153,7 @@ impl SimDisk {
     }
 
     /// Gives a file a second name, as a file system can and [`FileSystem`] does not ask for: for those who mount the
-    /// disk. Behind a crash the names stand for two files of the same content.
+    /// disk. After a crash the names stand for two files of the same content.
     pub fn link(&self, from: &Path, to: &Path) -> Result<(), IoError> {
         self.state
             .lock()

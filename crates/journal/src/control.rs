@@ -23,7 +23,7 @@ pub(super) struct Control {
     pub(super) journal_id: u64,
     /// Grows by one each time the journal is opened.
     pub(super) epoch: u64,
-    /// Where this epoch began. What lies before was recovered then, and must be there; a record behind
+    /// Where this epoch began. What lies before was recovered then, and must be there; a record after
     /// it belongs to this epoch, or is a ghost.
     pub(super) epoch_start: Lsn,
     /// Where recovery begins.

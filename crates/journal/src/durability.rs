@@ -185,7 +185,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Syncs what was flushed before a synced write. One sync at a time: the system tells of an error
+    /// Syncs what was flushed before a synced write. One sync at a time: the system reports an error
     /// once, and a second one must not take the pages that the first has lost for synced.
     pub(super) fn sync_before(&self, range: Range) -> Result<(), JournalError> {
         let _gate = self.progress.sync_gate.lock();

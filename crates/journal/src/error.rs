@@ -7,7 +7,7 @@ use cohort_io::IoError;
 
 use super::Lsn;
 
-/// The journal takes nothing more; only a restart, with its recovery, tells what is there. Cloned to
+/// The journal takes nothing more; only a restart, with its recovery, shows what is there. Cloned to
 /// everyone whose commit was in the write.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {

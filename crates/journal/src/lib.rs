@@ -1,12 +1,12 @@
 //! The journal: the server's one durable log. A commit is durable when its record is.
 //!
 //! The journal is an endless string of bytes; an [`Lsn`] is an offset in it. Segment files of a fixed
-//! size are windows of that string, prepared ahead and used again once a checkpoint lies behind them.
+//! size are windows of that string, prepared ahead and used again once a checkpoint lies after them.
 //! A record is a header, the payload, and zeros up to a full block; it may reach over any number of
 //! segments.
 //!
 //! Outline
-//! 1. [`Journal::open`] gives the journal and a [`Scan`] of what it holds behind the checkpoint. After
+//! 1. [`Journal::open`] gives the journal and a [`Scan`] of what it holds after the checkpoint. After
 //!    [`Scan::finish`] the journal takes records.
 //! 2. [`Journal::reserve`] sets room aside, before the transaction has a place in the order.
 //! 3. [`Journal::layout`], in commit order: place, header, copy.
@@ -16,11 +16,11 @@
 //!
 //! Invariants
 //! 1. A record says how far the journal was known to be durable when it was laid out. A hole before
-//!    that point is damage; a hole with nothing behind it that knows better is a torn tail (`scan.rs`).
+//!    that point is damage; a hole with nothing after it that knows better is a torn tail (`scan.rs`).
 //! 2. After a failed write or sync every later call fails: the journal is sealed.
 //! 3. Of two records, the one written with [`Durability::Sync`] is durable only if the other, when it
 //!    is older, is: a synced write first syncs what was only flushed, and a flushed write that comes
-//!    late, behind a synced one, is synced too (`durability.rs`).
+//!    late, after a synced one, is synced too (`durability.rs`).
 //! 4. A record that was laid out has room on the disk.
 //!
 //! Concurrency: locks in order `upkeep`, the list of segments; `layout`, `sync_gate` → `modes` are
@@ -99,13 +99,13 @@ pub enum Durability {
 pub struct JournalOptions {
     /// Size of new segment files, bytes: a multiple of [`BLOCK`](cohort_io::BLOCK), two at least.
     pub segment_bytes: u64,
-    /// How many segments [`Journal::prepare_segments`] keeps ready behind the journal's end.
+    /// How many segments [`Journal::prepare_segments`] keeps ready after the journal's end.
     pub spare_segments: usize,
     /// Up to how many segments in all a checkpoint keeps for another use; more are removed.
     pub keep_segments: usize,
     /// The largest reservation, bytes.
     pub reservation_bytes_max: u64,
-    /// The operator's answer to a damaged record: cut the journal there, and lose what is behind.
+    /// The operator's answer to a damaged record: cut the journal there, and lose what follows.
     /// Counts only for damage at exactly this place.
     pub cut_at: Option<Lsn>,
     /// Identity that a new journal gets; random if none.
@@ -324,9 +324,9 @@ impl Journal {
         self.inner.sync_flushed()
     }
 
-    /// Syncs what was only flushed of everything that [`Journal::mark_durable`] was told, for those who have made
+    /// Syncs what was only flushed of everything that [`Journal::mark_durable`] was given, for those who have made
     /// something of it. Where that is on stable storage it succeeds, also when the journal is sealed; before
-    /// [`Scan::finish`] nothing was told, and what a scan gives is durable by [`Scan::settle`].
+    /// [`Scan::finish`] nothing was given, and what a scan gives is durable by [`Scan::settle`].
     pub fn sync_completed(&self) -> Result<(), JournalError> {
         match self.inner.progress.durable() >= self.inner.progress.completed() {
             true => Ok(()),
@@ -346,15 +346,15 @@ impl Journal {
     /// elsewhere. After an error other than [`JournalError::NoSpace`] the journal is sealed.
     ///
     /// # Panics
-    /// When `start` lies behind what [`Journal::mark_durable`] was told, before the last checkpoint, or
+    /// When `start` lies after what [`Journal::mark_durable`] was given, before the last checkpoint, or
     /// the note is longer than 16 MiB.
     pub fn checkpoint(&self, start: Lsn, note: &[u8]) -> Result<(), JournalError> {
         self.inner.check()?;
         self.inner.checkpoint(start, note, false)
     }
 
-    /// The last checkpoint: the journal ends at what [`Journal::mark_durable`] was told, and takes
-    /// nothing more. The next start need not look for records behind it.
+    /// The last checkpoint: the journal ends at what [`Journal::mark_durable`] was given, and takes
+    /// nothing more. The next start need not look for records after it.
     pub fn close(&self, start: Lsn, note: &[u8]) -> Result<(), JournalError> {
         self.inner.check()?;
         self.inner.sync_flushed()?;

@@ -14,8 +14,8 @@
 //! 3. the caller knows it ([`Scan::contradict`]): for the very last record no later one vouches, but the
 //!    binlog does, which gets a record's bytes only once they are here.
 //!
-//! Then it is damage, and nothing is changed. Otherwise what is behind was never acknowledged as
-//! durable: the tail is cut. Records behind a torn one go with it; several may have been in flight.
+//! Then it is damage, and nothing is changed. Otherwise what follows was never acknowledged as
+//! durable: the tail is cut. Records after a torn one go with it; several may have been in flight.
 //!
 //! Memory is that of one record. A length counts only when its header's checksum agrees and the bytes
 //! lie within the segments.
@@ -35,13 +35,13 @@ use super::{Inner, Lsn, OpenError};
 /// How much is read ahead, bytes.
 const WINDOW: usize = 1 << 20;
 
-/// Walks the records behind the checkpoint.
+/// Walks the records after the checkpoint.
 pub struct Scan {
     reader: Reader,
     control: Control,
     at: Lsn,
     previous: Option<Link>,
-    /// Everything before it is on stable storage, as far as checkpoint and records tell.
+    /// Everything before it is on stable storage, as far as checkpoint and records show.
     durable: Lsn,
     records: u64,
     /// Of the record that was given last, in the reader's window.
@@ -59,18 +59,18 @@ struct FoundTail {
 /// How the journal ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScanEnd {
-    /// Behind a whole record, or where it was closed.
+    /// After a whole record, or where it was closed.
     Clean,
-    /// Behind the last whole record lay what a crash in the middle of a write leaves.
+    /// After the last whole record lay what a crash in the middle of a write leaves.
     TornTail {
-        /// Bytes cut, as far as headers tell.
+        /// Bytes cut, as far as headers show.
         bytes: u64,
         /// What was found.
         reason: String,
     },
     /// The operator had the journal cut at a damaged record.
     CutByOperator {
-        /// Bytes to the end of the last record behind it, as far as headers tell.
+        /// Bytes to the end of the last record after it, as far as headers show.
         bytes: u64,
         /// What was found.
         reason: String,
@@ -153,7 +153,7 @@ enum Step {
     },
 }
 
-/// What lies behind the place where the records end.
+/// What lies after the place where the records end.
 #[derive(Default)]
 struct Behind {
     /// Whole headers of the newest epoch.
@@ -214,7 +214,7 @@ impl Scan {
         self.at
     }
 
-    /// Everything before it is on stable storage, as the records so far tell.
+    /// Everything before it is on stable storage, as the records so far show.
     pub fn durable(&self) -> Lsn {
         self.durable.min(self.at)
     }
@@ -294,7 +294,7 @@ impl Scan {
     }
 
     /// Makes what was found durable and begins a new epoch at its end: from then on the journal takes
-    /// records, and what lies behind is cut. After an error the journal stays closed.
+    /// records, and what lies after is cut. After an error the journal stays closed.
     ///
     /// # Panics
     /// When [`Scan::next`] has not yet said `None`, or the journal was opened for reading only.
@@ -321,7 +321,7 @@ impl Scan {
             return Ok(Step::Nothing);
         }
         let Some(end) = self.reader.record_end(&header) else {
-            let what = "a record reaches behind the end of the journal";
+            let what = "a record reaches past the end of the journal";
             return Ok(Step::Bad { what, end: None });
         };
         if !self.continues(&header) {
@@ -373,8 +373,8 @@ impl Scan {
             let bytes = bytes.max(BLOCK as u64);
             let more = match behind.headers {
                 0 => String::new(),
-                1 => " with 1 record behind it".to_owned(),
-                count => format!(" with {count} records behind it"),
+                1 => " with 1 record after it".to_owned(),
+                count => format!(" with {count} records after it"),
             };
             let reason = format!("{what} at lsn {}{more}", self.at);
             self.tail = Some(FoundTail { what, bytes, end: ScanEnd::TornTail { bytes, reason } });
@@ -406,7 +406,7 @@ impl Scan {
         }
     }
 
-    /// Looks at every block behind the records' end for headers of the newest epoch.
+    /// Looks at every block after the records' end for headers of the newest epoch.
     fn look_behind(&mut self) -> Result<Behind, OpenError> {
         let mut behind = Behind::default();
         if self.control.clean && self.at >= self.control.durable {
@@ -438,7 +438,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Behind the last prepared byte.
+    /// After the last prepared byte.
     fn end(&self) -> Lsn {
         Lsn(self.inner.prepared_end.load(Ordering::Acquire))
     }

@@ -39,7 +39,7 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// The place behind its last byte.
+    /// The place after its last byte.
     pub(super) fn end(&self) -> Lsn {
         Lsn(self.first.0 + self.data_bytes)
     }
@@ -287,7 +287,7 @@ impl Segments {
         self.list.read().back().cloned()
     }
 
-    /// How many there are, and how many begin at or behind `lsn`.
+    /// How many there are, and how many begin at or after `lsn`.
     pub(super) fn count(&self, lsn: Lsn) -> (usize, usize) {
         let list = self.list.read();
         (list.len(), list.iter().filter(|segment| segment.first >= lsn).count())

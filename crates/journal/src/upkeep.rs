@@ -152,7 +152,7 @@ fn open_segments(segments: &Segments, numbers: &[u64], control: &Control) -> Res
 }
 
 impl Inner {
-    /// Ends recovery: what the scan found becomes durable, a new epoch begins behind it, and the
+    /// Ends recovery: what the scan found becomes durable, a new epoch begins after it, and the
     /// journal takes records. A crash before the checkpoint file is replaced changes nothing.
     pub(super) fn begin_epoch(&self, tail: &Tail) -> Result<(), OpenError> {
         let mut upkeep = self.upkeep.lock();
@@ -242,7 +242,7 @@ impl Inner {
     }
 
     fn add_segment(&self, upkeep: &mut Upkeep) -> Result<(), AddError> {
-        // Behind every known one, so that the numbers tell the order.
+        // After every known one, so that the numbers give the order.
         let newest = upkeep.retired.iter().map(|segment| segment.number).max();
         let number = newest.map_or(1, |newest| newest + 1);
         let fitting = upkeep.retired.iter().position(|used| self.segments.fits(used));

@@ -144,7 +144,7 @@ impl Login {
         Ok(login)
     }
 
-    /// Reads the payload of COM_CHANGE_USER (behind the command byte) of a client that logged in with
+    /// Reads the payload of COM_CHANGE_USER (after the command byte) of a client that logged in with
     /// `capabilities`.
     pub fn decode_change_user(payload: &[u8], capabilities: u32) -> Result<Login, Malformed> {
         let mut input = Decoder::new(payload);

@@ -39,7 +39,7 @@ pub enum ReadPacketError {
     /// The peer closed in the middle of a packet.
     #[error("connection closed in the middle of a packet")]
     Truncated,
-    /// Nothing arrived in time. `started` tells whether part of a packet is there.
+    /// Nothing arrived in time. `started` says whether part of a packet is there.
     #[error("timed out")]
     TimedOut {
         /// Whether the packet had begun.

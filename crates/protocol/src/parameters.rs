@@ -72,7 +72,7 @@ pub fn decode_parameters(
         values.push(value);
     }
     if !input.is_empty() {
-        return Err(Malformed("execute: bytes behind the last parameter"));
+        return Err(Malformed("execute: bytes after the last parameter"));
     }
     Ok(())
 }

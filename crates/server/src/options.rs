@@ -45,7 +45,7 @@ pub enum OptionError {
         /// What is wrong.
         source: SettingError,
     },
-    /// The server tells this value; it cannot be told it.
+    /// The server sets this value; it is read-only.
     #[error("option --{} cannot be set: the server determines it", .0.replace('_', "-"))]
     NotSettable(&'static str),
     /// A word that is no option.
@@ -86,7 +86,7 @@ fn hint(name: &str) -> String {
     }
 }
 
-/// Reads the arguments behind `cohort serve`.
+/// Reads the arguments after `cohort serve`.
 pub fn parse(arguments: &[String]) -> Result<Request, OptionError> {
     let globals = Globals::new();
     let mut print_defaults = false;
@@ -200,7 +200,7 @@ fn read_file(path: &Path, globals: &Globals) -> Result<(), OptionError> {
     Ok(())
 }
 
-/// A value without the quotes around it, or without the comment behind it.
+/// A value without the quotes around it, or without the comment after it.
 fn unquote(value: &str) -> String {
     let value = value.trim();
     for quote in ['"', '\''] {

@@ -133,7 +133,7 @@ impl Process {
         self.logged_in.load(Ordering::Relaxed)
     }
 
-    /// Whether the connection has been told to end.
+    /// Whether the connection is to end.
     pub fn is_killed(&self) -> bool {
         self.killed.load(Ordering::Relaxed)
     }

@@ -177,7 +177,7 @@ impl Server {
         }
     }
 
-    /// Gives a connection a thread to log in on, or tells it why not.
+    /// Gives a connection a thread to log in on, or sends it the reason why not.
     fn admit(self: &Arc<Self>, socket: Arc<Socket>) {
         count(&self.counters.connections);
         if self.hosts.is_blocked(socket.peer(), &self.globals) {
@@ -347,7 +347,7 @@ impl Listener {
     }
 }
 
-/// Tells a client why it is not served, without waiting for it.
+/// Sends a client the reason why it is not served, without waiting for it.
 fn refuse(socket: &Socket, error: &SqlError) {
     let mut out = PacketBuffer::default();
     encode_error(out.begin(), error.errno, error.sqlstate, &error.message);

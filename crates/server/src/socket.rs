@@ -265,7 +265,7 @@ impl Socket {
         let _ = shutdown(&self.fd, Shutdown::Read);
     }
 
-    /// Tells the client that nothing more comes.
+    /// Ends the stream to the client.
     pub fn close_output(&self) {
         if let Some(stream) = self.tls.get() {
             stream.say_farewell(self);

@@ -1,4 +1,4 @@
-//! What must hold of a server that was just started, and of everything clients were told.
+//! What must hold of a server that was just started, and of everything clients received.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -67,7 +67,7 @@ impl Tables {
 }
 
 /// Settles what became of transactions in doubt, and checks that the others are there or not as their
-/// clients were told, whole.
+/// clients received, whole.
 pub fn settle(tables: &Tables, records: &mut [Record], now: u64) -> Result<()> {
     let lists = tables.lists()?;
     let mut writers: HashMap<u64, u64> = HashMap::new();

@@ -67,7 +67,7 @@ pub struct Client {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Tells the simulator of waits, and takes turns from it.
+/// Reports waits to the simulator, and takes turns from it.
 struct Baton {
     events: Sender<Event>,
     turns: Mutex<Receiver<()>>,
@@ -75,18 +75,18 @@ struct Baton {
 
 impl BlockingHook for Baton {
     fn begin_wait(&self) {
-        self.tell(Event::Waits);
+        self.send(Event::Waits);
     }
 
     fn end_wait(&self) {
-        self.tell(Event::Ready);
+        self.send(Event::Ready);
         // Without a simulator the session comes to its end.
         let _ = self.turns.lock().recv();
     }
 }
 
 impl Baton {
-    fn tell(&self, event: Event) {
+    fn send(&self, event: Event) {
         // As above.
         let _ = self.events.send(event);
     }
@@ -99,12 +99,12 @@ impl Client {
         let interrupt = session.interrupt();
         let rests_on = session.rests_on().clone();
         let (jobs, orders) = mpsc::channel();
-        let (told, events) = mpsc::channel();
+        let (reported, events) = mpsc::channel();
         let (turns, taken) = mpsc::channel();
-        // A panic tells whose it is.
+        // A panic prints whose it is.
         let name = thread::current().name().unwrap_or("simulation").to_owned();
         let body = move || {
-            let baton = Arc::new(Baton { events: told, turns: Mutex::new(taken) });
+            let baton = Arc::new(Baton { events: reported, turns: Mutex::new(taken) });
             set_blocking_hook(baton.clone());
             for job in orders {
                 let answer = match job {
@@ -119,7 +119,7 @@ impl Client {
                         Ok(Answered { rows: Vec::new(), affected: 0, commit: None })
                     }
                 };
-                baton.tell(Event::Answered(Box::new(answer)));
+                baton.send(Event::Answered(Box::new(answer)));
             }
         };
         let thread = thread::Builder::new().name(name).spawn(body).expect("a simulator has few threads");

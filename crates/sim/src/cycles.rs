@@ -1,7 +1,7 @@
 //! Who must have come before whom, and whether that is possible: the dependency graph of Elle (Kingsbury and
 //! Alvaro, 2020), which list-append makes recoverable from what was read.
 //!
-//! Edges: `ww`, an element directly behind another's; `wr`, reading a list that ends with an element; `rw`,
+//! Edges: `ww`, an element directly after another's; `wr`, reading a list that ends with an element; `rw`,
 //! reading a list that lacks the next element; for ranges, `wr` from whoever put an item that was found, and `rw` to
 //! whoever put one that was not; `rt`, a transaction that was acknowledged before another began.
 //! A cycle is a violation of strict serialisability. For [`Shape::Mixed`] no `rw` edge begins: its plain reads
@@ -25,15 +25,15 @@ enum Edge {
 pub fn check(committed: &[&Record], lists: &HashMap<u64, Vec<u64>>) -> Result<(), String> {
     let graph = graph(committed, lists);
     let Some(cycle) = find_cycle(&graph) else { return Ok(()) };
-    let mut told = String::from("a cycle:");
+    let mut cycle = String::from("a cycle:");
     for (node, edge) in cycle {
         let record = committed[node];
-        told += &format!(
+        cycle += &format!(
             "\n  transaction {} {:?} {:?} saw {:?} at {}..{}, {edge:?} to the next",
             record.id, record.script.shape, record.script.steps, record.seen, record.began, record.ended
         );
     }
-    Err(told)
+    Err(cycle)
 }
 
 fn graph(committed: &[&Record], lists: &HashMap<u64, Vec<u64>>) -> Vec<Vec<(usize, Edge)>> {

@@ -1,4 +1,4 @@
-//! What clients asked for and what they were told.
+//! What clients asked for and what they received.
 
 use crate::workload::{Script, Step};
 

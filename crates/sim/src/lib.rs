@@ -7,7 +7,7 @@
 //! - [`client`] are sessions, which wait for locks in threads that take turns;
 //! - [`machine`] is what a power cut takes down together, and how a database is opened on it;
 //! - [`environment`] stands in for what a server gives to statements;
-//! - [`mod@run`] makes the choices, and keeps what each client was told ([`history`]);
+//! - [`mod@run`] makes the choices, and keeps what each client received ([`history`]);
 //! - [`seeds`] runs many of them;
 //! - [`mod@sweep`] runs one workload again and again, with a fault at every operation in turn;
 //! - [`replica`] reads what a binlog holds;
@@ -17,7 +17,7 @@
 //!
 //! Invariants
 //! 1. No run of a seed depends on time, on addresses or on the order of a hash map; `same_seed` breaks it.
-//! 2. Expectations are never written down: checkers derive what may be from what clients were told.
+//! 2. Expectations are never written down: checkers derive what may be from what clients received.
 //!
 //! Not here: a whole server on such a disk (`tests/real_process`).
 
@@ -34,4 +34,4 @@ pub mod seeds;
 pub mod sweep;
 pub mod workload;
 
-pub use run::{Report, Telling, run};
+pub use run::{Printing, Report, run};

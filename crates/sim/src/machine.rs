@@ -62,7 +62,7 @@ const LAYER_BYTES: usize = 128 << 10;
 pub struct Settings {
     /// Of a journal segment, bytes.
     pub segment_bytes: u64,
-    /// Behind which a binlog file ends, bytes.
+    /// After which a binlog file ends, bytes.
     pub binlog_bytes: u64,
     /// `log_bin`
     pub log_bin: bool,
@@ -188,16 +188,16 @@ impl Machine {
     /// Starts a server without threads: recovers, hands over to `protocol`, reads the catalog.
     pub fn open_under(&self, settings: Settings, protocol: CommitProtocol) -> Result<(Arc<Database>, StartReport)> {
         let mut report = None;
-        let database = self.open_telling(settings, protocol, &mut |found| report = Some(found))?;
-        Ok((database, report.context("a start tells what it found")?))
+        let database = self.open_listening(settings, protocol, &mut |found| report = Some(found))?;
+        Ok((database, report.context("a start reports what it found")?))
     }
 
-    /// The same; `tell` gets what the start found, also where it fails behind that.
-    pub fn open_telling(
+    /// The same; `listener` gets what the start found, also where it fails after that.
+    pub fn open_listening(
         &self,
         settings: Settings,
         protocol: CommitProtocol,
-        tell: &mut dyn FnMut(StartReport),
+        listener: &mut dyn FnMut(StartReport),
     ) -> Result<Arc<Database>> {
         if let Kind::RocksDb(mounted) = &self.engines {
             mounted.lock().exchange(self.disk.clone());
@@ -230,7 +230,7 @@ impl Machine {
         };
         let store = directory.open_stepped(protocol, &mut |event| match event {
             StartupEvent::Progress(_) => {}
-            StartupEvent::Report(found) => tell(found),
+            StartupEvent::Report(found) => listener(found),
         })?;
         Ok(Database::open(store)?)
     }

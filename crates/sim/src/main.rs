@@ -4,13 +4,13 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
-use cohort_sim::Telling;
+use cohort_sim::Printing;
 use cohort_sim::seeds::{Violation, run_seed, run_seeds};
 
-/// Runs the server on a simulated disk, with faults and restarts, and checks what clients were told.
+/// Runs the server on a simulated disk, with faults and restarts, and checks what clients received.
 #[derive(Parser)]
 struct Arguments {
-    /// Runs this seed once and tells every choice and answer.
+    /// Runs this seed once and prints every choice and answer.
     #[arg(long)]
     seed: Option<u64>,
     /// Runs fresh seeds for so long.
@@ -21,13 +21,13 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let commit = commit();
-    let told = match arguments.seed {
-        Some(seed) => run_seed(seed, Telling::Everything).map(|report| format!("seed {seed}: {report:#?}")),
+    let outcome = match arguments.seed {
+        Some(seed) => run_seed(seed, Printing::Everything).map(|report| format!("seed {seed}: {report:#?}")),
         None => fresh(Duration::from_secs(arguments.seconds), &commit),
     };
-    match told {
-        Ok(told) => {
-            println!("{told}");
+    match outcome {
+        Ok(report) => {
+            println!("{report}");
             ExitCode::SUCCESS
         }
         Err(violation) => {
@@ -49,6 +49,6 @@ fn fresh(time: Duration, commit: &str) -> Result<String, Violation> {
 /// The commit of the working copy, marked where it was changed.
 fn commit() -> String {
     let output = Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]).output();
-    let told = output.ok().filter(|output| output.status.success()).map(|output| output.stdout);
-    told.map_or_else(|| "unknown".to_owned(), |bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
+    let hash = output.ok().filter(|output| output.status.success()).map(|output| output.stdout);
+    hash.map_or_else(|| "unknown".to_owned(), |bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
 }

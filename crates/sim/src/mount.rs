@@ -7,7 +7,7 @@
 //! state; a write through a handle that was opened with `O_DSYNC` or `O_SYNC` is durable when it returns.
 //!
 //! Not as on a disk: directories are durable when made. Times and permissions are not kept. A link is a node of its own
-//! for the kernel, and a file of its own behind a power cut: made for files that nobody writes any more.
+//! for the kernel, and a file of its own after a power cut: made for files that nobody writes any more.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;

@@ -60,7 +60,7 @@ pub fn id_of(row: &[String]) -> Result<i64> {
     Ok(row.first().context("a row without columns")?.parse()?)
 }
 
-/// Reads every file. An error tells of one that is not whole, of a transaction without an end, of a gap between
+/// Reads every file. An error names one that is not whole, of a transaction without an end, of a gap between
 /// GTIDs, or of a server that knows of others than the binlog.
 pub fn read(store: &Store, fs: &dyn FileSystem) -> Result<Vec<Logged>> {
     let mut reading = Reading::default();

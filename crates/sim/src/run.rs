@@ -2,7 +2,7 @@
 //!
 //! Outline of [`run`]: make the tables; then lives of the server, each ended by a power cut, a kill, a log
 //! that failed or a clean stop, and followed by recovery, which may itself be cut, and maybe by another commit
-//! protocol. After each the tables are settled with what clients were told; at the end all answers are judged.
+//! protocol. After each the tables are settled with what clients received; at the end all answers are judged.
 //!
 //! A client gets an answer when what it rests on is durable, and then what it says must hold, whatever becomes of its
 //! transaction.
@@ -123,12 +123,12 @@ struct Run {
     report: Report,
     trace: DefaultHasher,
     /// Every choice is printed.
-    told: bool,
+    prints: bool,
 }
 
 /// What is printed of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Telling {
+pub enum Printing {
     /// Nothing.
     Nothing,
     /// Every choice and every answer.
@@ -136,7 +136,7 @@ pub enum Telling {
 }
 
 /// Runs `seed` from beginning to end. An error is a violation of what the server promises.
-pub fn run(seed: u64, telling: Telling) -> Result<Report> {
+pub fn run(seed: u64, printing: Printing) -> Result<Report> {
     let random = SeededRandom::new(seed);
     let (protocols, log_bin) = match random.below(20) {
         0..6 => (&[CommitProtocol::Journal][..], true),
@@ -160,7 +160,7 @@ pub fn run(seed: u64, telling: Telling) -> Result<Report> {
         records: Vec::new(),
         report: Report::default(),
         trace: DefaultHasher::new(),
-        told: telling == Telling::Everything,
+        prints: printing == Printing::Everything,
     };
     run.note((protocol.to_string(), log_bin));
     let (mut database, _) = machine.open_under(settings, protocol)?;
@@ -225,7 +225,7 @@ impl Run {
     }
 
     fn note(&mut self, what: impl Hash + std::fmt::Debug) {
-        if self.told {
+        if self.prints {
             println!("{} {what:?}", self.now());
         }
         what.hash(&mut self.trace);
@@ -260,7 +260,7 @@ impl Run {
 
     /// Starts the server again; every other time the start is cut short first.
     fn recover(&mut self, mut machine: Machine) -> Result<(Machine, Arc<Database>, StartReport)> {
-        // What a cut recovery found to differ, the next one does not tell again.
+        // What a cut recovery found to differ, the next one does not report again.
         while self.protocols != *DIVERGING && self.chance(40) {
             self.choose_protocol();
             let operation = self.random.below(60);

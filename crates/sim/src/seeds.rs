@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
-use crate::{Report, Telling, run};
+use crate::{Printing, Report, run};
 
 /// The number in an environment variable, if there is one.
 pub fn number(name: &str) -> Option<u64> {
@@ -25,9 +25,9 @@ pub struct Violation {
     pub violation: anyhow::Error,
 }
 
-/// Runs `seed` in threads that are named for it: a panic tells the seed, also one that ends the process.
-pub fn run_seed(seed: u64, telling: Telling) -> Result<Report, Violation> {
-    let run = thread::Builder::new().name(format!("seed {seed}")).spawn(move || run(seed, telling));
+/// Runs `seed` in threads that are named for it: a panic prints the seed, also one that ends the process.
+pub fn run_seed(seed: u64, printing: Printing) -> Result<Report, Violation> {
+    let run = thread::Builder::new().name(format!("seed {seed}")).spawn(move || run(seed, printing));
     let outcome = run.map_err(anyhow::Error::from).and_then(|run| run.join().unwrap_or(Err(anyhow!("it panicked"))));
     outcome.map_err(|violation| Violation { seed, violation })
 }
@@ -39,7 +39,7 @@ pub fn run_seeds(first: u64, time: Duration) -> Result<(u64, Report), Violation>
         let mut sum = Report::default();
         while begin.elapsed() < time && !failed.load(Ordering::Relaxed) {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            sum += run_seed(seed, Telling::Nothing).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+            sum += run_seed(seed, Printing::Nothing).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
         }
         Ok(sum)
     };
@@ -76,7 +76,7 @@ impl fmt::Display for Report {
         write!(f, "{} commits acknowledged, {} in doubt, ", self.committed, self.in_doubt)?;
         write!(f, "{} cohorts of several, {} restarts, ", self.shared_cohorts, self.restarts)?;
         write!(f, "{} changes of protocol, {} cut recoveries, ", self.switches, self.cut_recoveries)?;
-        write!(f, "{} divergences told, {} answers withheld, ", self.divergences, self.withheld)?;
+        write!(f, "{} divergences reported, {} answers withheld, ", self.divergences, self.withheld)?;
         write!(f, "{} lock waits, of them ", self.lock_waits)?;
         write!(f, "{} deadlocks and {} timeouts, ", self.deadlocks, self.timeouts)?;
         write!(f, "{} disk operations", self.disk_operations)

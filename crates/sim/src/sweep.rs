@@ -2,14 +2,14 @@
 //!
 //! Outline of [`Sweep::run`]: for each [`Fault`] the workload ([`script`]) runs with that fault at operation 0, 1, 2 …
 //! until it ends without reaching it. Then the power is cut, or the process killed; a recovery meets a second fault; and
-//! one that meets none must bring back what clients were told ([`mod@judge`]), go on with more transactions, and find all of
-//! it again behind another power cut. At every so many operations, the second fault is swept through the recovery as well.
+//! one that meets none must bring back what clients received ([`mod@judge`]), go on with more transactions, and find all of
+//! it again after another power cut. At every so many operations, the second fault is swept through the recovery as well.
 //!
-//! - [`clients`] are sessions that take turns, and the memory of what they were told;
-//! - [`state`] is what they change, as told, as the tables show it, and as a binlog makes it.
+//! - [`clients`] are sessions that take turns, and the memory of what they received;
+//! - [`state`] is what they change, as reported, as the tables show it, and as a binlog makes it.
 //!
 //! Invariants
-//! 1. Nothing is expected but what clients were told: runs need not be the same twice, and those with threads of
+//! 1. Nothing is expected but what clients received: runs need not be the same twice, and those with threads of
 //!    their own (groups of a classic protocol, redb's and RocksDB's background) are not.
 //! 2. A recovery that an error meets fails, or comes up with everything; the next start has everything in either case.
 //!
@@ -40,7 +40,7 @@ use judge::{Promise, divergences, judge};
 pub const FAULTS: [Fault; 4] = [Fault::PowerCut, Fault::Error, Fault::NoSpace, Fault::ShortWrite];
 /// Journal segments of so many bytes: the large transaction reaches over several.
 const SEGMENT_BYTES: u64 = 32 << 10;
-/// A binlog file ends behind so many bytes: a few transactions.
+/// A binlog file ends after so many bytes: a few transactions.
 const BINLOG_BYTES: u64 = 16 << 10;
 
 /// What is swept, and how closely.
@@ -72,7 +72,7 @@ pub struct SweepStats {
     pub faulty_recoveries: u64,
     /// Of these, such as did not come up.
     pub refused_starts: u64,
-    /// Transactions whose clients were never told their outcome.
+    /// Transactions whose clients were never sent their outcome.
     pub in_doubt: u64,
     /// Starts that said that binlog and engines differ.
     pub divergences: u64,
@@ -83,11 +83,11 @@ impl fmt::Display for SweepStats {
         let SweepStats { operations, recovery_operations, runs, .. } = self;
         write!(f, "{operations} operations, {recovery_operations} of a recovery; {runs} runs with a fault, ")?;
         write!(f, "{} recoveries with one, of which {} failed; ", self.faulty_recoveries, self.refused_starts)?;
-        write!(f, "{} transactions in doubt, {} divergences told", self.in_doubt, self.divergences)
+        write!(f, "{} transactions in doubt, {} divergences reported", self.in_doubt, self.divergences)
     }
 }
 
-/// A machine without a server, and what clients of its servers were told.
+/// A machine without a server, and what clients of its servers were reported.
 #[derive(Clone)]
 struct Stopped {
     machine: Machine,
@@ -108,7 +108,7 @@ impl Drop for Unwinding {
 }
 
 impl Sweep {
-    /// Sweeps. An error is a violation, and tells where.
+    /// Sweeps. An error is a violation, and says where.
     pub fn run(&self) -> Result<SweepStats> {
         let mut stats = SweepStats::default();
         let random = SeededRandom::new(self.seed);
@@ -150,11 +150,11 @@ impl Sweep {
         }
     }
 
-    /// Starts a server; adds to `told` in what it said that binlog and engines differ.
-    fn open(&self, machine: &Machine, told: &mut Vec<String>) -> Result<Arc<Database>> {
+    /// Starts a server; adds to `reported` in what it said that binlog and engines differ.
+    fn open(&self, machine: &Machine, reported: &mut Vec<String>) -> Result<Arc<Database>> {
         let log_bin = self.protocol.has_binlog();
         let settings = Settings { segment_bytes: SEGMENT_BYTES, binlog_bytes: BINLOG_BYTES, log_bin };
-        machine.open_telling(settings, self.protocol, &mut |report| told.extend_from_slice(divergences(&report)))
+        machine.open_listening(settings, self.protocol, &mut |report| reported.extend_from_slice(divergences(&report)))
     }
 
     /// Runs the workload on a new disk, with a fault at one operation. Returns what is left, and how many operations
@@ -216,14 +216,14 @@ impl Sweep {
     ) -> Result<(Stopped, bool)> {
         let Stopped { machine, mut memory, mut promise } = stopped;
         machine.disk().set_fault(operation, fault);
-        let mut told = Vec::new();
-        let opened = self.open(&machine, &mut told);
+        let mut reported = Vec::new();
+        let opened = self.open(&machine, &mut reported);
         let operations = machine.disk().operations();
         let reached = operations > operation;
         stats.recovery_operations = stats.recovery_operations.max(operations);
         stats.faulty_recoveries += u64::from(reached);
         stats.refused_starts += u64::from(opened.is_err());
-        self.hear(&told, &mut promise)?;
+        self.hear(&reported, &mut promise)?;
         let judged = match &opened {
             Ok(database) => match judge(database, machine.disk(), promise, &mut memory) {
                 // What an engine does by itself may be what it meets, at any time.
@@ -241,9 +241,9 @@ impl Sweep {
     }
 
     /// What a start says to differ, the next one need not say again.
-    fn hear(&self, told: &[String], promise: &mut Promise) -> Result<()> {
-        if !told.is_empty() {
-            ensure!(self.protocol.may_diverge(), "a protocol with prepare diverged: {told:?}");
+    fn hear(&self, reported: &[String], promise: &mut Promise) -> Result<()> {
+        if !reported.is_empty() {
+            ensure!(self.protocol.may_diverge(), "a protocol with prepare diverged: {reported:?}");
             *promise = Promise::EachLog;
         }
         Ok(())
@@ -252,14 +252,14 @@ impl Sweep {
     /// A recovery without a fault brings everything back; more is done; and that is found by the next one as well.
     fn go_on(&self, stopped: Stopped, stats: &mut SweepStats) -> Result<()> {
         let Stopped { machine, mut memory, mut promise } = stopped;
-        let mut told = Vec::new();
-        let database = self.open(&machine, &mut told).context("the server does not start")?;
+        let mut reported = Vec::new();
+        let database = self.open(&machine, &mut reported).context("the server does not start")?;
         stats.recovery_operations = stats.recovery_operations.max(machine.disk().operations());
-        stats.divergences += u64::from(!told.is_empty());
-        self.hear(&told, &mut promise)?;
+        stats.divergences += u64::from(!reported.is_empty());
+        self.hear(&reported, &mut promise)?;
         let found = judge(&database, machine.disk(), promise, &mut memory).context("after the recovery")?;
         if promise == Promise::EachLog {
-            ensure!(found.differs || told.is_empty(), "told to differ, and do not: {told:?}");
+            ensure!(found.differs || reported.is_empty(), "reported to differ, and do not: {reported:?}");
             return Ok(());
         }
         memory.refused.clear();

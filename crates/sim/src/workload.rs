@@ -1,10 +1,10 @@
-//! Transactions that tell on a server that loses, invents or reorders something.
+//! Transactions that expose a server that loses, invents or reorders something.
 //!
-//! *List-append*: every append puts a number used nowhere else behind a list, so that a list that was read
-//! tells which transactions came before, and in which order. *Bank*: transfers between accounts of two
+//! *List-append*: every append puts a number used nowhere else at the end of a list, so that a list that was read
+//! shows which transactions came before, and in which order. *Bank*: transfers between accounts of two
 //! engines leave the sum as it was, and a token in a table of each. Lists and accounts with an even number
 //! are in the first engine, the others in the second. *Predicates*: items are put at places and stay there, and
-//! ranges of places are read, so that a range tells which puts came before it and which did not. *Probes* look for tokens that others are just leaving, and are
+//! ranges of places are read, so that a range shows which puts came before it and which did not. *Probes* look for tokens that others are just leaving, and are
 //! rolled back: what they were answered must hold nevertheless.
 
 use cohort_io::SeededRandom;
@@ -23,7 +23,7 @@ pub const PLACES: u64 = 12;
 /// A statement of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Puts an element behind a list.
+    /// Puts an element at the end of a list.
     Append {
         /// Which list.
         list: u64,
@@ -107,7 +107,7 @@ pub enum ReadKind {
     Exclusive,
 }
 
-/// What tells that a token is there.
+/// What shows that a token is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// That it cannot be inserted.

@@ -44,7 +44,7 @@ fn sweep(protocol: CommitProtocol, faults: &'static [Fault], rocksdb: Option<Arc
     println!("{what}: {stats}; {:.1} s", began.elapsed().as_secs_f64());
 }
 
-/// With a disk for each fault, side by side: RocksDB waits a second behind every failed sync, and looks for room every
+/// With a disk for each fault, side by side: RocksDB waits a second after every failed sync, and looks for room every
 /// five seconds.
 fn sweep_rocksdb(protocol: CommitProtocol) {
     if !Path::new("/dev/fuse").exists() {

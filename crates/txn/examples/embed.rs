@@ -76,11 +76,11 @@ fn open(directory: &std::path::Path) -> Result<Arc<Store>, Failure> {
         checkpoint_bytes: 256 << 20,
     };
     let (clock, engines) = (Arc::new(SystemClock), Engines::Journaled(vec![rows, totals]));
-    let tell: Listener<'_> = &mut |event| match event {
+    let listener: Listener<'_> = &mut |event| match event {
         StartupEvent::Progress(line) => println!("{line}"),
         StartupEvent::Report(report) => println!("{report}"),
     };
-    Ok(Recovered::from_logs(options, CommitProtocol::Journal, fs, clock, engines, tell)?.start(tell)?)
+    Ok(Recovered::from_logs(options, CommitProtocol::Journal, fs, clock, engines, listener)?.start(listener)?)
 }
 
 /// One session: each transaction changes an account in one engine and a total in the other.

@@ -28,7 +28,7 @@ impl<B: AsRef<[u8]>> Chunk<B> {
         BinlogPosition { file_number: self.file, offset: self.offset }
     }
 
-    /// Where the byte behind its last one goes.
+    /// Where the byte after its last one goes.
     pub fn end(&self) -> BinlogPosition {
         BinlogPosition { offset: self.offset + self.bytes.as_ref().len() as u64, ..self.place() }
     }
@@ -46,7 +46,7 @@ pub(crate) struct BinlogOrder {
 }
 
 impl BinlogOrder {
-    /// Behind what `note` names.
+    /// After what `note` names.
     pub fn after(note: &Note, uuid: ServerUuid) -> BinlogOrder {
         BinlogOrder {
             position: note.position,
@@ -112,7 +112,7 @@ impl BinlogOrder {
             }
             let mut gtid = None;
             if let Some(events) = &mut member.events {
-                // A DDL statement depends on everything before it, and everything behind on it; so does an XA
+                // A DDL statement depends on everything before it, and everything after it depends on it; so does an XA
                 // transaction, of whose rows the overlay knows nothing when it is prepared.
                 let serial = events.is_serial();
                 let after = member.depends_on.and_then(|order| order.checked_sub(first_order));

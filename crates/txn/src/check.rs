@@ -1,6 +1,6 @@
 //! Whether the logs of a stopped data directory hold what they must, without changing anything.
 //!
-//! What a crash leaves and the next start repairs is no fault; it is told as a note. Where recovery takes
+//! What a crash leaves and the next start repairs is no fault; it is reported as a note. Where recovery takes
 //! the binlog's word or the journal's, this reads both, closed files included.
 
 use std::path::Path;
@@ -175,7 +175,7 @@ impl LogCheck {
         }
         if !journal.closed {
             self.notes.push(format!(
-                "not stopped cleanly: the next start replays {} records, behind which the tables may still be",
+                "not stopped cleanly: the next start replays {} records, after which the tables may still be",
                 journal.records
             ));
         }
@@ -192,7 +192,7 @@ impl LogCheck {
         self.clean_stop = opened.is_some_and(|reader| reader.is_ok_and(|reader| !reader.is_in_use()));
         if !self.clean_stop {
             self.notes.push(format!(
-                "not stopped cleanly: the next start recovers as commit_protocol {}, behind which the tables may still be",
+                "not stopped cleanly: the next start recovers as commit_protocol {}, after which the tables may still be",
                 self.protocol
             ));
         }
@@ -260,7 +260,7 @@ impl LogCheck {
                 (true, end) if *number == end.file_number => Some(end.offset),
                 _ => None,
             };
-            // Behind the checkpoint the file was compared with the journal byte for byte.
+            // After the checkpoint the file was compared with the journal byte for byte.
             let durable = journaled.durable.position;
             let end = match self.clean_stop {
                 false if *number == durable.file_number => Some(durable.offset),
@@ -270,7 +270,7 @@ impl LogCheck {
             let is_last = listing.listed.last() == Some(number);
             match self.file(fs, listing, *number, end, is_last, &mut walk) {
                 Ok(()) => {}
-                // Damage before the place that the engines know is told below.
+                // Damage before the place that the engines know is reported below.
                 Err(_) if is_last && journaled.synced > walk.whole => {}
                 Err(fault) if is_last && journaled.binlog_decides && !self.clean_stop => {
                     self.notes.push(format!("the next start cuts the binlog's last file: {fault}"));
@@ -330,7 +330,7 @@ impl LogCheck {
             let body = event.decode().map_err(|error| Fault::at(&path, at, error))?;
             let wrong = |what: String| Fault::at(&path, at, what);
             if ended_by_rotate {
-                return Err(wrong("there is an event behind the one that ends the file".to_owned()));
+                return Err(wrong("there is an event after the one that ends the file".to_owned()));
             }
             match body {
                 EventBody::PreviousGtids(set) => walk.continue_with(set).map_err(wrong)?,
@@ -379,7 +379,7 @@ impl LogCheck {
             });
             let bytes = length - from;
             if self.clean_stop {
-                let what = format!("{bytes} bytes stand behind the end that the journal says");
+                let what = format!("{bytes} bytes stand after the end that the journal says");
                 self.faults.push(Fault::at(&path, from, what));
             } else if whole.unwrap_or(false) && scan.was_always_synced() {
                 let proof = format!("{} has its events at byte {from}", listing.file_name(*number));

@@ -45,7 +45,7 @@ pub use tc_log::TcLogError;
 /// Recovers what the classic protocol `wrote` wrote: the binlog decides what becomes of the transactions that the
 /// engines found prepared.
 ///
-/// `tell` gets what was found in what binlog and engines differ before anything is done: nothing of that may be found
+/// `listener` gets what was found in what binlog and engines differ before anything is done: nothing of that may be found
 /// again by the next start, should this one end before.
 pub(crate) fn recover(
     options: StoreOptions,
@@ -53,11 +53,11 @@ pub(crate) fn recover(
     fs: Arc<dyn FileSystem>,
     clock: Arc<dyn Clock>,
     engines: Vec<Arc<dyn TwoPhase>>,
-    tell: &mut dyn FnMut(TwoPhaseReport),
+    listener: &mut dyn FnMut(TwoPhaseReport),
 ) -> Result<(Arc<Shared>, Arc<ClassicCoordinator>, TwoPhaseReport), RecoverError> {
     let binlog = BinlogFiles::open(fs.clone(), options.binlog)?;
     let tc_log = recovery::read_tc_log(&*fs, &options.tc_log, &engines)?;
-    let (note, report) = recovery::recover(wrote, &binlog, options.binlog_cut_at, &tc_log, &engines, tell)?;
+    let (note, report) = recovery::recover(wrote, &binlog, options.binlog_cut_at, &tc_log, &engines, listener)?;
     // Everything is decided, durably: the names of this run can begin anew.
     let tc_log = TcLog::create(&*fs, &options.tc_log, clock.now_us())?;
     let shared = Arc::new(Shared::new(

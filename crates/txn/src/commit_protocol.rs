@@ -52,7 +52,7 @@ pub enum CommitProtocol {
     MariadbNaive,
     /// MariaDB 5.3 and later: the leader commits for all.
     Mariadb {
-        /// Flush the engines' logs behind the commit records too.
+        /// Sync the engines' logs after the commit records too.
         commit_flush: bool,
     },
     /// MariaDB without a binlog: a log of the coordinator's own keeps the engines together.
@@ -100,7 +100,7 @@ impl CommitProtocol {
     }
 }
 
-/// The name, and behind it what is not as usual: `mysql50 support_xa=OFF`.
+/// The name, and after it what is not as usual: `mysql50 support_xa=OFF`.
 impl fmt::Display for CommitProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;

@@ -60,7 +60,7 @@ pub enum OpenError {
     /// `tc-mmap` was asked for beside a binlog, which it does not write.
     #[error("commit_protocol=tc-mmap is for engines without a binlog: start with --skip-log-bin")]
     TcMmapWithBinlog,
-    /// It cannot be told which protocol wrote the logs.
+    /// It is unknown which protocol wrote the logs.
     #[error(transparent)]
     Mark(#[from] MarkError),
     /// An engine could not be opened.
@@ -167,21 +167,21 @@ impl Recovered {
         fs: Arc<dyn FileSystem>,
         clock: Arc<dyn Clock>,
         engines: Engines,
-        tell: Listener<'_>,
+        listener: Listener<'_>,
     ) -> Result<Recovered, OpenError> {
         let journal = (options.journal_dir.clone(), options.journal.clone());
         match engines {
             Engines::Journaled(engines) => {
                 assert_eq!(wrote, CommitProtocol::Journal, "engines for the journal");
-                let progress = &mut |line: &str| tell(StartupEvent::Progress(line));
+                let progress = &mut |line: &str| listener(StartupEvent::Progress(line));
                 let (shared, path, report) = journaled::recover(options, fs.clone(), clock, engines, progress)?;
                 let store = Store::new(shared, Arc::new(path));
                 Ok(Recovered { store, report: StartReport::Journal(report), fs, journal, classic: None })
             }
             Engines::TwoPhase(engines) => {
                 assert_ne!(wrote, CommitProtocol::Journal, "engines for a protocol with two phases");
-                let tell = &mut |report| tell(StartupEvent::Report(StartReport::TwoPhase(report)));
-                let (shared, path, report) = classic::recover(options, wrote, fs.clone(), clock, engines, tell)?;
+                let listener = &mut |report| listener(StartupEvent::Report(StartReport::TwoPhase(report)));
+                let (shared, path, report) = classic::recover(options, wrote, fs.clone(), clock, engines, listener)?;
                 let (store, classic) = (Store::new(shared, path.clone()), Some(path));
                 Ok(Recovered { store, report: StartReport::TwoPhase(report), fs, journal, classic })
             }
@@ -189,17 +189,17 @@ impl Recovered {
     }
 
     /// The open store, its background threads running.
-    pub fn start(self, tell: Listener<'_>) -> Result<Arc<Store>, OpenError> {
-        let store = self.start_stepped(tell)?;
+    pub fn start(self, listener: Listener<'_>) -> Result<Arc<Store>, OpenError> {
+        let store = self.start_stepped(listener)?;
         store.start_threads();
         Ok(store)
     }
 
     /// [`Recovered::start`] without threads, for simulators: every commit is written by its session or step by step
     /// ([`Store::hold_commits`]), and upkeep is done by hand ([`Store::prepare_ahead`], [`Store::take_checkpoint`]).
-    pub fn start_stepped(mut self, tell: Listener<'_>) -> Result<Arc<Store>, OpenError> {
+    pub fn start_stepped(mut self, listener: Listener<'_>) -> Result<Arc<Store>, OpenError> {
         *self.report.xa_prepared() = self.store.restore_xa()?;
-        tell(StartupEvent::Report(self.report));
+        listener(StartupEvent::Report(self.report));
         if let Some(classic) = self.classic {
             classic.leave_note()?;
         }
@@ -210,13 +210,13 @@ impl Recovered {
 
     /// Closes everything as a clean stop does, so that the protocol `next` can go on here; the journal gets a
     /// checkpoint at the end of the binlog.
-    pub fn settle(self, next: CommitProtocol, tell: Listener<'_>) -> Result<(), OpenError> {
+    pub fn settle(self, next: CommitProtocol, listener: Listener<'_>) -> Result<(), OpenError> {
         let left = match &self.report {
             // The next protocol's recovery reads the last file, and nothing in that is to look lost to it.
             StartReport::Journal(_) => self.store.begin_file(FileStart::ServerStart).map(|_| 0)?,
             StartReport::TwoPhase(report) => report.engines.iter().map(|engine| engine.left).sum(),
         };
-        tell(StartupEvent::Report(self.report));
+        listener(StartupEvent::Report(self.report));
         if next == CommitProtocol::Journal && left > 0 {
             return Err(OpenError::PreparedLeft(left));
         }
@@ -231,30 +231,35 @@ impl Recovered {
 
 impl DataDirectory<'_> {
     /// Opens the store with `protocol`.
-    pub fn open(&self, protocol: CommitProtocol, tell: Listener<'_>) -> Result<Arc<Store>, OpenError> {
-        let store = self.open_stepped(protocol, tell)?;
+    pub fn open(&self, protocol: CommitProtocol, listener: Listener<'_>) -> Result<Arc<Store>, OpenError> {
+        let store = self.open_stepped(protocol, listener)?;
         store.start_threads();
         Ok(store)
     }
 
     /// [`DataDirectory::open`] without threads, for simulators: see [`Recovered::start_stepped`].
-    pub fn open_stepped(&self, protocol: CommitProtocol, tell: Listener<'_>) -> Result<Arc<Store>, OpenError> {
-        let (engines, settled) = self.hand_over(protocol, tell)?;
+    pub fn open_stepped(&self, protocol: CommitProtocol, listener: Listener<'_>) -> Result<Arc<Store>, OpenError> {
+        let (engines, settled) = self.hand_over(protocol, listener)?;
         // After another protocol everything was reported.
-        let tell: Listener<'_> = &mut |event: StartupEvent<'_>| match event {
+        let listener: Listener<'_> = &mut |event: StartupEvent<'_>| match event {
             StartupEvent::Report(_) if settled => {}
-            event => tell(event),
+            event => listener(event),
         };
-        self.recovered(protocol, engines, tell)?.start_stepped(tell)
+        self.recovered(protocol, engines, listener)?.start_stepped(listener)
     }
 
-    fn recovered(&self, wrote: CommitProtocol, engines: Engines, tell: Listener<'_>) -> Result<Recovered, OpenError> {
-        Recovered::from_logs((self.options)(), wrote, self.fs.clone(), self.clock.clone(), engines, tell)
+    fn recovered(
+        &self,
+        wrote: CommitProtocol,
+        engines: Engines,
+        listener: Listener<'_>,
+    ) -> Result<Recovered, OpenError> {
+        Recovered::from_logs((self.options)(), wrote, self.fs.clone(), self.clock.clone(), engines, listener)
     }
 
     /// Opens the engines for `protocol`, which the mark names afterwards. What another protocol wrote is
     /// recovered, closed and reported before: says whether there was such.
-    fn hand_over(&self, protocol: CommitProtocol, tell: Listener<'_>) -> Result<(Engines, bool), OpenError> {
+    fn hand_over(&self, protocol: CommitProtocol, listener: Listener<'_>) -> Result<(Engines, bool), OpenError> {
         if protocol == CommitProtocol::TcMmap && (self.options)().log_bin {
             return Err(OpenError::TcMmapWithBinlog);
         }
@@ -269,8 +274,8 @@ impl DataDirectory<'_> {
         let settled = wrote != protocol;
         if settled {
             let line = format!("the logs were written by commit protocol {wrote}, which hands over to {protocol}");
-            tell(StartupEvent::Progress(&line));
-            self.recovered(wrote, self.engines_for(wrote)?, tell)?.settle(protocol, tell)?;
+            listener(StartupEvent::Progress(&line));
+            self.recovered(wrote, self.engines_for(wrote)?, listener)?.settle(protocol, listener)?;
         }
         // Before the mark is changed: a protocol that an engine has no form for must not get it.
         let engines = self.engines_for(protocol)?;

@@ -54,7 +54,7 @@ impl CommitError {
 /// Where the outcome of a commit goes.
 pub trait Reply: Send {
     /// Called exactly once, by the committing thread or by a log writer. Must not block: every commit
-    /// behind this one waits for it.
+    /// after this one waits for it.
     fn send(self: Box<Self>, outcome: Result<Committed, CommitError>);
 }
 
@@ -73,7 +73,7 @@ pub struct DurabilitySettings {
 pub struct CommitSettings {
     /// When a cohort is synced.
     pub durability: DurabilitySettings,
-    /// `max_binlog_size`, bytes: a transaction that would begin behind it begins a new file.
+    /// `max_binlog_size`, bytes: a transaction that would begin beyond it begins a new file.
     pub max_binlog_size: AtomicU64,
     /// `binlog_row_metadata=FULL`, for transactions that begin from now on.
     pub full_row_metadata: AtomicBool,

@@ -54,7 +54,7 @@ impl Scan {
         Scan { cursor, direction, above, ahead: None, ahead_read: false, current: (empty.clone(), empty) }
     }
 
-    /// The next entry, or `None` behind the last one.
+    /// The next entry, or `None` after the last one.
     #[expect(clippy::should_implement_trait, reason = "the entry borrows from the scan")]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
         loop {

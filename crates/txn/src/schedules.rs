@@ -1,5 +1,5 @@
 //! Schedules of the commit path: a few sessions, a reader, a rotation and a fault, in many orders that shuttle chooses
-//! (`sync.rs`). What clients and readers were told is held against what a recovery finds after a power cut.
+//! (`sync.rs`). What clients and readers received is compared with what a recovery finds after a power cut.
 //!
 //! A step goes from one operation on locks, conditions and counters of this crate to the next. Journal, binlog files,
 //! `tc.log`, engines and disk do what they do within one step.
@@ -118,9 +118,9 @@ struct Seen {
     counter: u64,
 }
 
-/// What clients and readers were told.
+/// What clients and readers received.
 #[derive(Default)]
-struct Told {
+struct Received {
     acknowledged: Vec<(u64, Committed)>,
     refused: u64,
     unknown: bool,
@@ -137,7 +137,7 @@ struct Server {
     order: Order,
     disk: SimDisk,
     store: Arc<Store>,
-    told: Arc<Mutex<Told>>,
+    received: Arc<Mutex<Received>>,
     /// The operation that fails, if any.
     fault_at: u64,
 }
@@ -165,7 +165,7 @@ fn scenario(protocol: CommitProtocol, order: Order) {
         _ => disk.set_fault(fault_at, Fault::PowerCut),
     }
     store.settings().order_commits.store(order == Order::OfTheBinlog, Ordering::Relaxed);
-    let server = Server { protocol, order, disk, store, told: Arc::default(), fault_at };
+    let server = Server { protocol, order, disk, store, received: Arc::default(), fault_at };
     let journal = protocol == CommitProtocol::Journal;
 
     // Rare orders are met sooner where there is little to order.
@@ -225,16 +225,16 @@ impl Server {
     }
 
     fn commit(&self, id: u64) {
-        let sealed = self.told.lock().unknown;
+        let sealed = self.received.lock().unknown;
         let outcome = self.store.commit_and_wait(self.write(id));
-        let mut told = self.told.lock();
-        told.refused += u64::from(outcome.is_err());
+        let mut received = self.received.lock();
+        received.refused += u64::from(outcome.is_err());
         match outcome {
             Ok(committed) => {
                 assert!(!sealed, "I6: {id} was acknowledged after an outcome was unknown");
-                told.acknowledged.push((id, committed));
+                received.acknowledged.push((id, committed));
             }
-            Err(error) => told.unknown |= matches!(error, CommitError::Unknown(_)),
+            Err(error) => received.unknown |= matches!(error, CommitError::Unknown(_)),
         }
     }
 
@@ -275,7 +275,7 @@ impl Server {
             let mut transaction = self.store.begin();
             let counter = self.lock_counter(&mut transaction, LockMode::Shared);
             if self.store.commit_and_wait(transaction).is_ok() {
-                self.told.lock().counters.push(counter);
+                self.received.lock().counters.push(counter);
             }
         }
     }
@@ -283,16 +283,16 @@ impl Server {
     fn look(&self, _: u64) {
         for _ in 0..3 {
             let seen = see(&self.store.published());
-            self.told.lock().snapshots.push(seen);
+            self.received.lock().snapshots.push(seen);
             point();
             if self.protocol == CommitProtocol::Journal && self.disk.operations() <= self.fault_at {
                 let ids = binlog_ids(&self.disk, &self.store);
-                self.told.lock().binlogs.push(ids);
+                self.received.lock().binlogs.push(ids);
             }
         }
     }
 
-    /// I1 to I5 and I9: holds what was told against what there is after a power cut.
+    /// I1 to I5 and I9: compares what was received with what there is after a power cut.
     fn check(&self) {
         let faultless = self.disk.operations() <= self.fault_at;
         let disk = self.disk.crash();
@@ -300,27 +300,27 @@ impl Server {
         let there = found(&disk, &store);
         let order = &there.binlog;
         let last = see(&store.published());
-        let told = self.told.lock();
-        for (id, committed) in &told.acknowledged {
+        let received = self.received.lock();
+        for (id, committed) in &received.acknowledged {
             let at = order.iter().position(|there| there == id);
             let at = at.unwrap_or_else(|| panic!("I1: {id} was acknowledged, and there is {order:?}"));
             let gno = committed.gtid.as_ref().expect("it has events").gno;
             assert_eq!(gno, at as u64 + 1, "I2: the GTID of {id} in {order:?}");
         }
-        assert!(!faultless || told.refused == 0, "{} were refused without a fault", told.refused);
-        for binlog in &told.binlogs {
+        assert!(!faultless || received.refused == 0, "{} were refused without a fault", received.refused);
+        for binlog in &received.binlogs {
             assert!(order.starts_with(binlog), "I4: {binlog:?} was read, and there is {order:?}");
         }
-        for seen in told.snapshots.iter().chain([&last]) {
-            self.check_snapshot(seen, order, &told);
+        for seen in received.snapshots.iter().chain([&last]) {
+            self.check_snapshot(seen, order, &received);
         }
         assert_eq!(last.rows[0].len(), order.len(), "I3: {last:?} and {order:?}");
-        let newest = told.counters.iter().max().copied().unwrap_or(0);
+        let newest = received.counters.iter().max().copied().unwrap_or(0);
         assert!(newest <= last.counter, "I9: {newest} was read and answered, and there is {}", last.counter);
     }
 
     /// I2, I3 and I5: a snapshot is a prefix of the binlog; in any case it has no half transaction.
-    fn check_snapshot(&self, seen: &Seen, order: &[u64], told: &Told) {
+    fn check_snapshot(&self, seen: &Seen, order: &[u64], received: &Received) {
         let prefix = match self.order {
             Order::OfTheBinlog => &order[..seen.rows[0].len().min(order.len())],
             Order::Any => &seen.rows[0],
@@ -341,7 +341,8 @@ impl Server {
         }
         let position = |at: usize| {
             let id = order.get(at)?;
-            told.acknowledged
+            received
+                .acknowledged
                 .iter()
                 .find(|(acknowledged, _)| acknowledged == id)
                 .map(|(_, committed)| committed.position)

@@ -159,7 +159,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Begins behind the last transaction of `frontier`, whose order is `order`.
+    /// Begins after the last transaction of `frontier`, whose order is `order`.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         engines: Vec<Arc<dyn Engine>>,

@@ -97,7 +97,7 @@ impl Store {
     }
 
     /// Commits or rolls back the prepared transaction called `xid` and waits until that is durable;
-    /// `set_context` may say what the binlog tells of the session.
+    /// `set_context` may say what the binlog says about the session.
     pub fn decide_xa(
         self: &Arc<Self>,
         xid: &XaId,

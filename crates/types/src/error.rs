@@ -21,7 +21,7 @@ pub struct ErrorCode {
     pub template: &'static str,
 }
 
-/// What a client is told about a statement that failed.
+/// What a client receives about a statement that failed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SqlError(Box<ErrorDetail>);
 

@@ -11,7 +11,7 @@ use crate::value::Value;
 /// [`ResultType::decimals`] of numbers without a fixed number of digits.
 pub const NOT_FIXED_DECIMALS: u8 = 31;
 
-/// What a client is told of a result column.
+/// What a client receives about a result column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultType {
     /// The field type.

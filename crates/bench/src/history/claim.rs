@@ -93,9 +93,9 @@ fn serial(history: &History, entrant: Entrant, engine: f64) -> Option<(String, b
     let exact = |&(_, synced, written): &(u32, f64, f64)| {
         (synced - engine).abs() <= EXACT * engine && (written - 1.0).abs() <= EXACT
     };
-    let told: Vec<String> =
+    let reported: Vec<String> =
         each.iter().map(|(clients, synced, written)| format!("{synced:.2} + {written:.2} at {clients}")).collect();
-    (!each.is_empty()).then(|| (told.join(", "), each.iter().all(exact)))
+    (!each.is_empty()).then(|| (reported.join(", "), each.iter().all(exact)))
 }
 
 fn mended(outcome: &Outcome) -> Option<(String, bool)> {
@@ -122,8 +122,8 @@ fn without_flush(outcome: &Outcome, engine: Engine) -> Option<(String, bool)> {
     let each =
         outcome.clients().into_iter().filter_map(|clients| Some((clients, ratio(outcome, without, with, clients)?)));
     let each: Vec<(u32, f64)> = each.collect();
-    let told: Vec<String> = each.iter().map(|(clients, ratio)| format!("{ratio:.2}x at {clients}")).collect();
-    (!each.is_empty()).then(|| (told.join(", "), each.iter().all(|(_, ratio)| *ratio > 1.0)))
+    let reported: Vec<String> = each.iter().map(|(clients, ratio)| format!("{ratio:.2}x at {clients}")).collect();
+    (!each.is_empty()).then(|| (reported.join(", "), each.iter().all(|(_, ratio)| *ratio > 1.0)))
 }
 
 fn leader(outcome: &Outcome) -> Option<(String, bool)> {
@@ -135,13 +135,13 @@ fn leader(outcome: &Outcome) -> Option<(String, bool)> {
 
 fn ahead(outcome: &Outcome, engine: Engine) -> Option<(String, bool)> {
     let leads = lead(outcome, Contestant { engine, ..Contestant::new(Entrant::Journal) })?;
-    let told: Vec<String> =
+    let reported: Vec<String> =
         leads.iter().map(|lead| format!("{:.2}x at {} ({})", lead.ratio, lead.clients, lead.next)).collect();
-    Some((told.join(", "), leads.iter().all(|lead| lead.ratio > 1.0)))
+    Some((reported.join(", "), leads.iter().all(|lead| lead.ratio > 1.0)))
 }
 
 fn hottest(outcome: &Outcome) -> Option<(String, bool)> {
     let hottest = outcome.entrant(Entrant::Mysql50)?.locks.first()?;
-    let told = format!("{}, waited for {:.1} s in all", hottest.lock, hottest.wait_ns as f64 / 1e9);
-    Some((told, hottest.lock == "prepare_commit_mutex"))
+    let reported = format!("{}, waited for {:.1} s in all", hottest.lock, hottest.wait_ns as f64 / 1e9);
+    Some((reported, hottest.lock == "prepare_commit_mutex"))
 }

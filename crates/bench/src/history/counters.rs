@@ -28,7 +28,7 @@ fn syncs_of(status: &HashMap<String, String>) -> Syncs {
 }
 
 /// Reads the profile of the commit path's locks, those that were waited for longest first; empty if the server
-/// refuses to tell.
+/// refuses to report.
 pub fn locks(conn: &mut Conn) -> Result<Vec<LockUse>> {
     let rows: Vec<Row> = match conn.query("SHOW ENGINE COMMIT MUTEX") {
         Err(mysql::Error::MySqlError(_)) => Vec::new(),

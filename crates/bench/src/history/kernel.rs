@@ -66,7 +66,7 @@ fn count_one(field: &Field, contestant: Contestant) -> Result<Vec<KernelCount>> 
     Ok(runs.iter().map(|run| by_log(contestant, run.clients, run.commits, &run.syncs)).collect())
 }
 
-/// Tells the logs apart by the names of their files.
+/// Distinguishes the logs by the names of their files.
 fn by_log(contestant: Contestant, clients: u32, commits: u64, syncs: &[Sync]) -> KernelCount {
     let mut count =
         KernelCount { contestant, clients, commits, engine: 0, binlog: 0, coordinator: 0, journal: 0, other: 0 };

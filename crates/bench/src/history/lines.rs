@@ -166,7 +166,7 @@ fn spread(wanted: &[i32], gap: i32, bottom: i32) -> Vec<i32> {
     at
 }
 
-/// A figure on an axis that ends at `top`, with as many decimals as tell the marks apart.
+/// A figure on an axis that ends at `top`, with as many decimals as distinguish the marks.
 fn label(value: f64, top: f64) -> String {
     match top {
         _ if top < 1.0 => format!("{value:.2}"),

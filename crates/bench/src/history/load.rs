@@ -25,7 +25,7 @@ pub struct Seen {
     pub commits: u64,
     /// Transactions per second.
     pub throughput: f64,
-    /// 99th percentile of their latency, milliseconds; mysqlslap does not tell.
+    /// 99th percentile of their latency, milliseconds; mysqlslap does not report it.
     pub p99_ms: Option<f64>,
 }
 
@@ -81,7 +81,7 @@ impl Client {
         }
     }
 
-    /// One run. `expected` transactions per second say how many queries mysqlslap gets, which cannot be told
+    /// One run. `expected` transactions per second say how many queries mysqlslap gets, which cannot be set
     /// to end after a time.
     pub fn run(&self, clients: u32, expected: f64) -> Result<Seen> {
         if self.load == Load::Slap {

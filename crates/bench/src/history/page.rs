@@ -127,7 +127,7 @@ fn size(scale: Scale) -> &'static str {
 }
 
 fn experiment(page: &mut String, outcome: &Outcome) -> Result<()> {
-    let (title, text) = told(outcome.experiment);
+    let (title, text) = reported(outcome.experiment);
     writeln!(page, "<h2>{title}</h2>\n<p>{text} Here a 4 KiB write and its sync take {:.0} µs.</p>", outcome.sync_us)?;
     page.push_str("<ul class=\"findings\">\n");
     for finding in findings(outcome) {
@@ -157,7 +157,7 @@ fn experiment(page: &mut String, outcome: &Outcome) -> Result<()> {
 }
 
 /// Title, and what was done by whom; with the source.
-fn told(experiment: Experiment) -> (&'static str, &'static str) {
+fn reported(experiment: Experiment) -> (&'static str, &'static str) {
     match experiment {
         Experiment::WriteLoad => (
             "How group commit was broken, and mended",
@@ -295,17 +295,20 @@ fn locks(page: &mut String, history: &History) -> fmt::Result {
     let Some(outcome) = history.outcome(Experiment::GroupCommit) else {
         return Ok(());
     };
-    let told: Vec<&Series> = outcome.series.iter().filter(|series| !series.locks.is_empty()).collect();
-    if told.is_empty() {
+    let reported: Vec<&Series> = outcome.series.iter().filter(|series| !series.locks.is_empty()).collect();
+    if reported.is_empty() {
         return Ok(());
     }
     page.push_str(
         "<h2>Locks of the commit path</h2>\n<p>The hottest lock of every protocol by time waited for it, over all \
          runs of sysbench <code>oltp_update_non_index</code> above.</p>\n",
     );
-    lock_table(page, told.iter().filter_map(|series| Some((series.contestant.to_string(), series.locks.first()?))))?;
+    lock_table(
+        page,
+        reported.iter().filter_map(|series| Some((series.contestant.to_string(), series.locks.first()?))),
+    )?;
     page.push_str("<details><summary>All locks</summary>\n");
-    let all = told.iter().flat_map(|series| {
+    let all = reported.iter().flat_map(|series| {
         let name = series.contestant.to_string();
         series.locks.iter().map(move |lock| (name.clone(), lock))
     });

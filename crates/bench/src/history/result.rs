@@ -41,7 +41,7 @@ pub struct Series {
     pub version: String,
     /// One for each number of clients, ascending.
     pub points: Vec<Point>,
-    /// The locks of its commit path, most waited for first; empty where the server does not tell.
+    /// The locks of its commit path, most waited for first; empty where the server does not report it.
     pub locks: Vec<LockUse>,
 }
 
@@ -61,7 +61,7 @@ pub struct Run {
     pub commits: u64,
     /// Transactions per second.
     pub throughput: f64,
-    /// 99th percentile of their latency, milliseconds; `None` where the client does not tell.
+    /// 99th percentile of their latency, milliseconds; `None` where the client does not report it.
     pub p99_ms: Option<f64>,
     /// CPU time of the server for each transaction, microseconds.
     pub server_us: f64,
@@ -232,13 +232,13 @@ impl Point {
         median(self.runs.iter().map(|run| run.busy))
     }
 
-    /// Median of the 99th percentiles, milliseconds, where the client tells.
+    /// Median of the 99th percentiles, milliseconds, where the client reports it.
     pub fn p99_ms(&self) -> Option<f64> {
         let known: Option<Vec<f64>> = self.runs.iter().map(|run| run.p99_ms).collect();
         known.map(|known| median(known.into_iter()))
     }
 
-    /// Syncs of one kind for each commit, over all runs; `None` if a run does not tell.
+    /// Syncs of one kind for each commit, over all runs; `None` if a run does not report it.
     pub fn syncs_per_commit(&self, of: fn(&Syncs) -> Option<u64>) -> Option<f64> {
         let syncs: Option<u64> = self.runs.iter().map(|run| of(&run.syncs)).sum();
         let commits: u64 = self.runs.iter().map(|run| run.commits).sum();

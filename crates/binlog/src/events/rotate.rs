@@ -30,7 +30,7 @@ pub struct RotateEvent {
 /// The last event of a full file: names the next one. `at` is the offset it will stand at.
 ///
 /// # Panics
-/// When it would end behind [`FILE_BYTES_MAX`](crate::FILE_BYTES_MAX); a file is rotated long before.
+/// When it would end beyond [`FILE_BYTES_MAX`](crate::FILE_BYTES_MAX); a file is rotated long before.
 pub fn rotate_event(server_id: u32, timestamp_s: u32, at: u64, next_file: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(rotate_event_len(next_file) as usize);
     begin_event(&mut out, EventType::ROTATE, 0, Origin { timestamp_s, server_id });

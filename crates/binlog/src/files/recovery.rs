@@ -27,7 +27,7 @@ pub struct RecoveredFiles {
     pub replayed_bytes: u64,
     /// Of these, bytes that a file had lost and got again.
     pub rewritten_bytes: u64,
-    /// Bytes cut off behind the last transaction.
+    /// Bytes cut off after the last transaction.
     pub cut_bytes: u64,
     /// Names of files removed: no transaction reached them, or a purge or a rotation was interrupted.
     pub removed_files: Vec<String>,
@@ -77,7 +77,7 @@ impl BinlogFiles {
         names.files.last().map(|file| BinlogPosition { file_number: file.number, offset: file.bytes })
     }
 
-    /// Where the files have the first whole event at or behind `end`, which is where the journal says that
+    /// Where the files have the first whole event at or after `end`, which is where the journal says that
     /// they end (file number 0: that there are none). What a crash leaves of bytes that were not synced is none. Nothing is changed.
     pub fn whole_event_behind(&self, end: BinlogPosition) -> Result<Option<BinlogPosition>, ReadError> {
         let numbers: Vec<u64> = self.names.lock().files.iter().map(|file| file.number).collect();
@@ -162,7 +162,7 @@ impl BinlogFiles {
     }
 
     /// Ends recovery: `end` is where the journal says the binlog ends, file number 0 when it says that there
-    /// is none. Cuts what lies behind it, removes what interrupted rotations and purges left, and syncs
+    /// is none. Cuts what lies after it, removes what interrupted rotations and purges left, and syncs
     /// everything. With `None` the journal says nothing, and the files are taken as they are.
     pub fn finish_recovery(&self, end: Option<BinlogPosition>) -> Result<RecoveredFiles, BinlogError> {
         let mut writer = self.writer.lock();
@@ -207,7 +207,7 @@ impl BinlogFiles {
         Ok(self.recovered.lock().clone())
     }
 
-    /// Makes the file of `at` the current one; begins it when it is the one behind the last.
+    /// Makes the file of `at` the current one; begins it when it is the one after the last.
     fn go_to_file(&self, writer: &mut Writer, names: &mut Names, at: BinlogPosition) -> Result<(), BinlogError> {
         if writer.current.as_ref().is_some_and(|current| current.number == at.file_number) {
             return Ok(());
@@ -232,7 +232,7 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// A file that replay has left is complete: what lies behind its end was never committed.
+    /// A file that replay has left is complete: what lies after its end was never committed.
     fn finish_replayed_file(&self, writer: &mut Writer, names: &mut Names, old: Current) -> Result<(), BinlogError> {
         let length = old.file.len()?;
         if length > old.end {
@@ -245,7 +245,7 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Takes files behind `last` from the index; [`BinlogFiles::remove_unlisted`] removes them.
+    /// Takes files after `last` from the index; [`BinlogFiles::remove_unlisted`] removes them.
     fn cut_files_behind(&self, names: &mut Names, last: u64) -> Result<(), BinlogError> {
         let kept = names.files.partition_point(|file| file.number <= last);
         if kept == names.files.len() {
@@ -279,7 +279,7 @@ impl BinlogFiles {
     }
 
     /// Removes prepared files and files that the index does not list: those before its first are left of a
-    /// purge, those behind its last (where `end_is_known`) were begun and never reached.
+    /// purge, those after its last (where `end_is_known`) were begun and never reached.
     fn remove_unlisted(&self, end_is_known: bool) -> Result<(), BinlogError> {
         let listed: Vec<u64> = self.names.lock().files.iter().map(|file| file.number).collect();
         for name in self.fs.list(&self.options.directory)? {
@@ -317,7 +317,7 @@ impl BinlogFiles {
 
 /// What stands where the journal's bytes belong.
 pub(in super::super) enum Found {
-    /// The first so many bytes are there; each one behind them is there, missing, or zero.
+    /// The first so many bytes are there; each one after them is there, missing, or zero.
     Intact(usize),
     /// At this offset there is a byte that is neither the journal's nor zero.
     Other(u64),

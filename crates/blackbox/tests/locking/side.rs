@@ -78,10 +78,10 @@ impl Side {
             conn.query_drop("USE d")?;
             let id = conn.query_first("SELECT CONNECTION_ID()")?.context("a connection has an id")?;
             let (statements, orders) = channel::<String>();
-            let (told, answers) = channel();
+            let (sender, answers) = channel();
             thread::spawn(move || {
                 while let Ok(sql) = orders.recv() {
-                    if told.send(ask(&mut conn, &sql)).is_err() {
+                    if sender.send(ask(&mut conn, &sql)).is_err() {
                         return;
                     }
                 }

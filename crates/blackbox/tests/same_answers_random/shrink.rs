@@ -139,7 +139,7 @@ impl Pair {
         Ok((ask(ours, statement, prepared, as_it_is)?, ask(theirs, statement, prepared, for_mariadb)?))
     }
 
-    /// Compares the answers to the last statement, and the table behind it.
+    /// Compares the answers to the last statement, and the table after it.
     pub fn compare(&mut self, case: &Case) -> Result<Option<Found>> {
         let sql = case.last.sql();
         let (ours, theirs) = self.ask(&case.last, case.prepared)?;

@@ -50,7 +50,7 @@ pub fn commits_show_at_once_and_survive_a_sync(rig: &mut dyn Rig) {
     assert_eq!(engine.prepared(), []);
 }
 
-/// After a crash behind the prepare's sync the transaction is listed by its name and can be decided
+/// After a crash after the prepare's sync the transaction is listed by its name and can be decided
 /// either way.
 pub fn a_prepared_transaction_is_found_after_a_crash(rig: &mut dyn Rig) {
     let engine = rig.open();
@@ -75,7 +75,7 @@ pub fn a_prepared_transaction_is_found_after_a_crash(rig: &mut dyn Rig) {
     assert_eq!(get(&*engine, &key(20, 1)), None);
 }
 
-/// After a crash behind the decision's sync nothing is undecided; a name can be used again.
+/// After a crash after the decision's sync nothing is undecided; a name can be used again.
 pub fn what_was_decided_is_not_found_again(rig: &mut dyn Rig) {
     let mut engine = rig.open();
     for round in 0..3 {

@@ -431,7 +431,7 @@ fn after_a_failed_write_nothing_is_taken_and_all_is_readable() {
     }
 }
 
-/// Behind the switch of the root its sync fails: the file's new head is in the system's cache, and perhaps nowhere
+/// After the switch of the root its sync fails: the file's new head is in the system's cache, and perhaps nowhere
 /// else.
 #[test]
 fn a_failed_sync_of_the_head_is_no_sync_and_what_the_next_open_shows_stays() {
@@ -442,7 +442,7 @@ fn a_failed_sync_of_the_head_is_no_sync_and_what_the_next_open_shows_stays() {
             let (engine, done, operations) = work_on(&disk, Work::Flush, Some((operation, Fault::Error)));
             let context = format!("operation {operation}, seed {seed}");
             if operations <= operation {
-                assert!(switched > 0, "no sync behind the switch failed");
+                assert!(switched > 0, "no sync after the switch failed");
                 return;
             }
             if done.is_ok() {
@@ -595,12 +595,12 @@ fn a_file_whose_name_was_never_synced_is_not_lost_with_what_came_later() {
         disk.set_fault(operation, Fault::Error);
         let failed = on_disk(&disk, &small()).is_err();
         let disk = disk.kill();
-        let engine = on_disk(&disk, &small()).expect("a start behind the error");
+        let engine = on_disk(&disk, &small()).expect("a start after the error");
         engine.apply(&[&put(b"later", b"value")], Position(1)).expect("apply");
         engine.sync().expect("sync");
         let after = disk.crash();
         drop(engine);
-        let engine = on_disk(&after, &small()).expect("a start behind a power cut");
+        let engine = on_disk(&after, &small()).expect("a start after a power cut");
         assert_eq!(engine.durable_position(), Position(1), "error at operation {operation}");
         if !failed {
             assert!(operation > 5, "the file was made");

@@ -26,7 +26,7 @@ const PAGE_BYTES: u64 = 4096;
 /// What the logs and other engines may take of the device while a transaction is written.
 const OTHERS_ROOM: u64 = 64 << 20;
 
-/// What the writing thread and appliers tell each other.
+/// What the writing thread and appliers share.
 #[derive(Default)]
 pub(super) struct Signal {
     wanted: bool,

@@ -15,8 +15,8 @@ const HEADER: usize = 7;
 pub(super) struct Records {
     /// Where the last record of the caller's ends before which there are whole ones only.
     pub end: u64,
-    /// Behind the whole records, those of a caller's record without its last included: the one that is not, as its
-    /// header has it. It may end behind the file, and does if the file ends well.
+    /// After the whole records, those of a caller's record without its last included: the one that is not, as its
+    /// header has it. It may end beyond the file, and does if the file ends well.
     pub broken: Range<u64>,
 }
 
@@ -42,7 +42,7 @@ impl Records {
                     end = begin + (block.len() - rest.len()) as u64;
                 }
             }
-            // A header does not fit behind the last record of a block.
+            // A header does not fit after the last record of a block.
             if block.len() < BLOCK || rest.len() >= HEADER {
                 let at = begin + (block.len() - rest.len()) as u64;
                 return Ok(Records { end, broken: at..at + (HEADER + payload_bytes(rest)) as u64 });

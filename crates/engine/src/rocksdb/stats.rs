@@ -17,7 +17,7 @@ use super::read::Handle;
 use super::{NAME, RocksDb, upkeep, write_error};
 use crate::{SyncCallersLog, WriteError};
 
-/// What RocksDB's threads told.
+/// What RocksDB's threads reported.
 #[derive(Default)]
 pub(super) struct Events {
     flushes: AtomicU64,
@@ -75,7 +75,7 @@ impl EventListener for Listener {
     /// The memtables of the flush are immutable: whatever is in them is in the caller's log by now.
     fn on_flush_begin(&self, _: &FlushJobInfo) {
         if let Err(error) = self.0.sync_callers_log() {
-            // RocksDB cannot be told to leave it: it would outlive the log after a power cut.
+            // RocksDB cannot be asked to leave it: it would outlive the log after a power cut.
             log::error!("{error}; stopping before RocksDB writes what the log does not hold");
             log::logger().flush();
             std::process::abort();

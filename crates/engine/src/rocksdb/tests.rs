@@ -175,7 +175,7 @@ mod with_its_own_log {
             bytes[sector..end].fill(0);
             fs::write(&log, bytes).expect("write");
 
-            let mut engine = RocksDbTwoPhase::open(dir.path(), &small()).expect("open behind a tear");
+            let mut engine = RocksDbTwoPhase::open(dir.path(), &small()).expect("open after a tear");
             let kept = there(&engine, 100);
             assert!(kept.iter().copied().eq(0..kept.len() as u32), "tear at {tear}: {kept:?}");
             assert_eq!(engine.prepared(), std::slice::from_ref(&xid), "tear at {tear}");
@@ -318,13 +318,13 @@ fn a_manifest_that_a_power_cut_tore_is_cut() {
     assert!(behind > 10, "{behind}");
 }
 
-/// A rotten byte is told with its record's place; but where it makes the last record look like one that the file's end
+/// A rotten byte is reported with its record's place; but where it makes the last record look like one that the file's end
 /// cut short, the engine opens as it was before that record.
 #[test]
 fn a_damaged_manifest_is_named() {
     let (whole, manifest, begin) = manifest_of_several_sectors();
     let bytes = fs::read(whole.path().join(&manifest)).unwrap();
-    let (mut told, mut opened) = (0, 0);
+    let (mut reported, mut opened) = (0, 0);
     for at in (0..begin).step_by(3).chain(begin..bytes.len()) {
         let mut rotten = bytes.clone();
         rotten[at] ^= 0x40;
@@ -335,7 +335,7 @@ fn a_damaged_manifest_is_named() {
                 let offset: usize =
                     place.and_then(|place| place.trim_end_matches(':').parse().ok()).expect("an offset");
                 assert!(offset <= at && at - offset < 2000, "byte {at}: {detail}");
-                told += 1;
+                reported += 1;
             }
             Err(error) => panic!("byte {at}: {error}"),
             Ok(_) => {
@@ -345,7 +345,7 @@ fn a_damaged_manifest_is_named() {
         }
     }
     // Its length has two bytes.
-    assert!(told > 1000 && opened <= 2, "{told} told, {opened} opened");
+    assert!(reported > 1000 && opened <= 2, "{reported} reported, {opened} opened");
 }
 
 /// A record as the manifest has it.
@@ -408,7 +408,7 @@ fn files_of_an_unfinished_load_are_removed_at_open() {
     assert_eq!(fs::read_dir(dir.path().join("loading")).unwrap().count(), 0);
 }
 
-/// RocksDB removes the files of a load behind a manifest that could not be written, and may still name them there.
+/// RocksDB removes the files of a load after a manifest that could not be written, and may still name them there.
 #[test]
 fn files_of_a_load_that_the_manifest_may_name_are_kept_until_the_next_manifest() {
     let dir = TempDir::new().unwrap();

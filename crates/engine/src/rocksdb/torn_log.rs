@@ -2,10 +2,10 @@
 //!
 //! A power cut tears a write anywhere between two sectors, and unsynced files of the log in any order. RocksDB reads up
 //! to the tear if asked to, but with transactions that prepare it reads the same files again at later opens, finds
-//! the tear before what was written since, and drops that or refuses to open. A file that ends behind its last whole record
+//! the tear before what was written since, and drops that or refuses to open. A file that ends after its last whole record
 //! is whole for good.
 //!
-//! Everything behind the first tear goes: a sync of the log covers the files before, so none of it was durable, and after
+//! Everything after the first tear goes: a sync of the log covers the files before, so none of it was durable, and after
 //! a write that failed RocksDB takes no more. What stays is written again: after a sync that failed it may be in the
 //! system's cache alone, and RocksDB would rely on it. Files are cut from the last to the first, so that a crash in
 //! between leaves the tear in front of what is still to go.
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use super::log_format::{BLOCK, Records};
 
 /// Cuts the log in `dir` at its first tear, and makes the rest durable. Returns how many bytes were cut, and says where
-/// before it cuts them: the caller may not come to tell it, and the next one finds no tear.
+/// before it cuts them: the caller may not come to report it, and the next one finds no tear.
 pub(super) fn make_whole(dir: &Path) -> io::Result<u64> {
     let (mut tear, mut bytes_cut) = (None, 0);
     let mut found = Vec::new();

@@ -7,7 +7,7 @@
 //! file ends within it or where its part of some sector reads zeros. Anything else is damage, and nothing is cut.
 //!
 //! Damage may look like a tear: of the last record's length, or of a record that has a sector of zeros, such as of a key
-//! of zeros. RocksDB then misses files, or is behind what others know of it, which recovery tells.
+//! of zeros. RocksDB then misses files, or is behind what others know of it, which recovery reports.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -21,7 +21,7 @@ use crate::OpenError;
 /// What a power cut keeps or loses as a whole, bytes.
 const SECTOR: u64 = 512;
 
-/// What a manifest has behind its whole records.
+/// What a manifest has after its whole records.
 struct Tear {
     path: PathBuf,
     at: u64,

@@ -4,7 +4,7 @@ use cohort_io::Fault;
 
 use super::*;
 
-/// What the workload was told and what it asked for.
+/// What the workload received and what it asked for.
 struct Story {
     laid_out: Vec<(Lsn, Vec<u8>)>,
     /// Ends of records whose durability was reported.
@@ -190,7 +190,7 @@ fn recovery_cut_off_at_any_call_finds_the_same_when_repeated() {
             append(&journal, &payload(number, number * 2000), Durability::Sync);
         }
         let _torn = lay_out(&journal, b"torn");
-        let behind = lay_out(&journal, b"behind");
+        let behind = lay_out(&journal, b"after");
         journal.write(&behind, Durability::Sync).unwrap();
         let image = disk.crash();
         let expected: Vec<(Lsn, Vec<u8>)> = {

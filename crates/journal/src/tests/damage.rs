@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A journal of several segments whose records are all durable, with a checkpoint behind the first.
+/// A journal of several segments whose records are all durable, with a checkpoint after the first.
 fn journal_on_disk() -> (SimDisk, Vec<(Lsn, Vec<u8>)>) {
     let disk = SimDisk::new(3);
     let (journal, _) = open(&disk).unwrap();

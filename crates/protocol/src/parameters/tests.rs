@@ -35,7 +35,7 @@ fn every_type_is_read() {
         assert!(decode(&payload[..length], 10).is_err(), "cut at {length}");
     }
     payload.push(0);
-    assert_eq!(decode(&payload, 10), Err(Malformed("execute: bytes behind the last parameter")));
+    assert_eq!(decode(&payload, 10), Err(Malformed("execute: bytes after the last parameter")));
 }
 
 #[test]

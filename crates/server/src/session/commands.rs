@@ -158,7 +158,7 @@ impl Session {
         match (flushed, next) {
             (Err(_), _) => Next::Close,
             (Ok(()), _) if self.output.is_broken() => Next::Close,
-            // What it was told: a limit of memory ends the connection.
+            // What it received: a limit of memory ends the connection.
             (Ok(()), _) if self.state.memory.is_exceeded() && code != command::STMT_SEND_LONG_DATA => Next::Close,
             (Ok(()), next) => next,
         }
@@ -256,7 +256,7 @@ impl Session {
         self.changes = changes;
     }
 
-    /// Tells process list and client of a new default database.
+    /// Gives process list and client a new default database.
     fn note_database(&mut self) {
         let same = match (&self.known_database, &self.state.database) {
             (Some(known), Some(present)) => Arc::ptr_eq(known, present) || known == present,

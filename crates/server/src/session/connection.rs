@@ -128,7 +128,7 @@ impl Input {
         let mut scratch = vec![0; 64 << 10];
         let mut left = unread;
         let mut drained = 0;
-        // Parts that follow are not told apart: their sender stops when it has sent all.
+        // Parts that follow are not distinguished: their sender stops when it has sent all.
         while drained < DRAIN_MAX && (left > 0 || more) {
             let want = if more { scratch.len() } else { left.min(scratch.len()) };
             match self.source.read(&mut scratch[..want]) {
@@ -175,7 +175,7 @@ pub struct OutputMark {
 }
 
 impl Output {
-    /// Writes to `socket`, behind what was given away by `handover`, what rests on `rests_on`.
+    /// Writes to `socket`, after what was given away by `handover`, what rests on `rests_on`.
     pub fn new(
         socket: Arc<Socket>,
         counters: Arc<Counters>,
@@ -240,13 +240,13 @@ impl Output {
         self.packet(|out| encode_ok(out, fields, capabilities));
     }
 
-    /// Adds the packet behind the last row.
+    /// Adds the packet after the last row.
     pub fn end_of_rows(&mut self, fields: &OkFields<'_>) {
         let capabilities = self.capabilities;
         self.packet(|out| encode_end_of_rows(out, fields, capabilities));
     }
 
-    /// Adds the packet behind column definitions, for clients that want one.
+    /// Adds the packet after column definitions, for clients that want one.
     pub fn end_of_columns(&mut self, status: u16) {
         if !self.has(capability::DEPRECATE_EOF) {
             self.packet(|out| encode_eof(out, 0, status));
@@ -268,7 +268,7 @@ impl Output {
         OutputMark { len: self.packets.len(), sequence: self.packets.sequence(), flushes: self.flushes }
     }
 
-    /// Takes the packets behind `mark` back, unless some have been written since.
+    /// Takes the packets after `mark` back, unless some have been written since.
     pub fn undo(&mut self, mark: OutputMark) {
         if mark.flushes == self.flushes {
             self.packets.truncate(mark.len, mark.sequence);

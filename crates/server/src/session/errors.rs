@@ -1,4 +1,4 @@
-//! What a client is told when a commit did not happen.
+//! What a client receives when a commit did not happen.
 
 use cohort_sql::SqlError;
 use cohort_sql::error::{

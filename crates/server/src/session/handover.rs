@@ -113,7 +113,7 @@ impl Handover {
         self.state.fetch_and(!AWAITED, Ordering::Relaxed);
     }
 
-    /// The outcome is known: the reply goes out, behind the one before.
+    /// The outcome is known: the reply goes out, after the one before.
     fn begin_send(&self) {
         while self.state.load(Ordering::Acquire) & SENDING != 0 {
             std::thread::yield_now();
@@ -213,21 +213,21 @@ mod tests {
     fn the_next_command_begins_with_the_outcome_and_is_answered_behind_the_reply() {
         let (handover, mut client) = handover();
         let reply = handover.reply(b"OK").expect("a short packet");
-        let (told, heard) = mpsc::channel();
+        let (sender, events) = mpsc::channel();
         let session = handover.clone();
         thread::scope(|scope| {
             scope.spawn(move || {
                 session.wait_for_outcome();
-                told.send("begins").expect("the test listens");
+                sender.send("begins").expect("the test listens");
                 session.wait_for_send();
-                told.send("answers").expect("the test listens");
+                sender.send("answers").expect("the test listens");
             });
-            assert!(heard.recv_timeout(TEMPTATION).is_err(), "the outcome is not known");
+            assert!(events.recv_timeout(TEMPTATION).is_err(), "the outcome is not known");
             handover.begin_send();
-            assert_eq!(heard.recv(), Ok("begins"));
-            assert!(heard.recv_timeout(TEMPTATION).is_err(), "the reply is not out");
+            assert_eq!(events.recv(), Ok("begins"));
+            assert!(events.recv_timeout(TEMPTATION).is_err(), "the reply is not out");
             handover.end(SENDING);
-            assert_eq!(heard.recv(), Ok("answers"));
+            assert_eq!(events.recv(), Ok("answers"));
         });
         handover.state.store(PENDING, Ordering::Relaxed);
         reply.send(committed());

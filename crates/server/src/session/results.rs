@@ -22,7 +22,7 @@ pub enum RowForm {
 pub struct ResultWriter<'a> {
     output: &'a mut Output,
     form: RowForm,
-    /// Status flags for the packet behind the columns.
+    /// Status flags for the packet after the columns.
     status: u16,
     /// Bytes to collect before writing.
     flush_at: usize,

@@ -85,7 +85,7 @@ fn store_options(dir: &DataDir, globals: &Globals) -> StoreOptions {
     }
 }
 
-/// The engines in the order of their ids, which the journal holds: a new one goes behind the others.
+/// The engines in the order of their ids, which the journal holds: a new one goes after the others.
 struct Engines<'a> {
     dir: &'a DataDir,
     globals: &'a Globals,

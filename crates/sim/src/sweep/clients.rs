@@ -1,4 +1,4 @@
-//! Sessions that take turns, and what they were told.
+//! Sessions that take turns, and what they received.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -49,9 +49,9 @@ pub enum Do {
     Rotate,
 }
 
-/// Something that is done whole or not at all, and what its client was told.
+/// Something that is done whole or not at all, and what its client received.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct Attempt {
     /// What it does.
     pub changes: Vec<Change>,
     /// What it is called, in a binlog too.
@@ -64,11 +64,11 @@ pub struct Told {
     pub ended: u64,
 }
 
-/// Everything that clients were told, over all starts of a server.
+/// Everything that clients received, over all starts of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     /// In the order of the answers.
-    pub told: Vec<Told>,
+    pub attempts: Vec<Attempt>,
     /// What was refused, and why.
     pub refused: Vec<String>,
     clock: u64,
@@ -230,12 +230,12 @@ impl<'a> Clients<'a> {
                 self.memory.refused.push(format!("{sql}: {error}"));
             }
             (Ok(Some(transaction)), None) => self.commit(vec![change.clone()], transaction),
-            (Ok(None), None) => self.tell(vec![change.clone()], began, Fate::Committed),
+            (Ok(None), None) => self.record(vec![change.clone()], began, Fate::Committed),
             (Err(error), None) => {
                 let unknown = error.is(ER_ERROR_DURING_COMMIT) || error.is(ER_XAER_RMERR);
                 let fate = if unknown && !was_closed { Fate::InDoubt } else { Fate::Absent };
                 self.memory.refused.push(format!("{sql}: {error}"));
-                self.tell(vec![change.clone()], began, fate);
+                self.record(vec![change.clone()], began, fate);
             }
         }
     }
@@ -274,13 +274,13 @@ impl<'a> Clients<'a> {
         if let Some(Err(error)) = outcome {
             self.memory.refused.push(format!("COMMIT: {error}"));
         }
-        self.tell(changes, began, fate);
+        self.record(changes, began, fate);
     }
 
-    fn tell(&mut self, changes: Vec<Change>, began: u64, fate: Fate) {
+    fn record(&mut self, changes: Vec<Change>, began: u64, fate: Fate) {
         let ended = if fate == Fate::InDoubt { u64::MAX } else { self.memory.tick() };
         let label = label(&changes, self.engines);
-        self.memory.told.push(Told { changes, label, fate, began, ended });
+        self.memory.attempts.push(Attempt { changes, label, fate, began, ended });
     }
 
     fn upkeep(&mut self, what: impl FnOnce(&Database) -> Result<(), String>) {
@@ -343,9 +343,9 @@ impl<'a> Clients<'a> {
 }
 
 impl Memory {
-    /// How many were never told their outcome.
+    /// How many were never sent their outcome.
     pub fn in_doubt(&self) -> u64 {
-        self.told.iter().filter(|told| told.fate == Fate::InDoubt).count() as u64
+        self.attempts.iter().filter(|attempt| attempt.fate == Fate::InDoubt).count() as u64
     }
 
     fn tick(&mut self) -> u64 {

@@ -1,4 +1,4 @@
-//! Whether what a server has is what its clients were told.
+//! Whether what a server has is what its clients received.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use cohort_io::FileSystem;
 use cohort_sql::{Database, check_tables};
 use cohort_txn::StartReport;
 
-use super::clients::{Memory, Told, logged_label};
+use super::clients::{Attempt, Memory, logged_label};
 use super::state::{Change, State};
 use crate::history::Fate;
 use crate::replica::{self, Logged};
@@ -44,14 +44,14 @@ pub fn judge(database: &Database, fs: &dyn FileSystem, promise: Promise, memory:
     let logged = store.log_bin().then(|| replica::read(store, fs)).transpose().context("the binlog")?;
     let by_log = match &logged {
         Some(logged) => {
-            let ddl = ddl(&memory.told, logged);
+            let ddl = ddl(&memory.attempts, logged);
             let state = State::of_binlog(logged.clone(), &ddl).context("the binlog does not make sense")?;
-            order(logged, &memory.told)?;
+            order(logged, &memory.attempts)?;
             Some(state)
         }
         None => None,
     };
-    let candidates = candidates(&memory.told)?;
+    let candidates = candidates(&memory.attempts)?;
     match promise {
         Promise::Whole => {
             if let Some(difference) = by_log.as_ref().and_then(|by_log| found.difference(by_log)) {
@@ -60,17 +60,17 @@ pub fn judge(database: &Database, fs: &dyn FileSystem, promise: Promise, memory:
             let (settled, _) = candidates
                 .iter()
                 .find(|(_, state)| found.difference(state).is_none())
-                .with_context(|| format!("what was told is not there: {}", differences(&found, &candidates)))?;
-            memory.told.clone_from(settled);
+                .with_context(|| format!("what clients received is not there: {}", differences(&found, &candidates)))?;
+            memory.attempts.clone_from(settled);
         }
         Promise::EachLog => {
             for engine in [0, 1] {
                 let fits = candidates.iter().any(|(_, state)| found.difference_in(state, engine).is_none());
-                ensure!(fits, "engine {engine} has not what was told: {}", differences(&found, &candidates));
+                ensure!(fits, "engine {engine} has not what clients received: {}", differences(&found, &candidates));
             }
             if let Some(by_log) = &by_log {
                 let fits = candidates.iter().any(|(_, state)| by_log.difference(state).is_none());
-                ensure!(fits, "the binlog has not what was told: {}", differences(by_log, &candidates));
+                ensure!(fits, "the binlog has not what clients received: {}", differences(by_log, &candidates));
             }
         }
     }
@@ -89,8 +89,10 @@ pub fn divergences(report: &StartReport) -> &[String] {
 }
 
 /// Statements that were sent, for those that a binlog holds.
-fn ddl<'t>(told: &'t [Told], logged: &[Logged]) -> HashMap<String, &'t Change> {
-    let sent = |sql: &String| told.iter().find(|told| told.label == *sql).and_then(|told| told.changes.first());
+fn ddl<'t>(attempts: &'t [Attempt], logged: &[Logged]) -> HashMap<String, &'t Change> {
+    let sent = |sql: &String| {
+        attempts.iter().find(|attempt| attempt.label == *sql).and_then(|attempt| attempt.changes.first())
+    };
     let statements = logged.iter().filter_map(|logged| match logged {
         Logged::Statement(sql) => Some((sql.clone(), sent(sql)?)),
         _ => None,
@@ -98,49 +100,50 @@ fn ddl<'t>(told: &'t [Told], logged: &[Logged]) -> HashMap<String, &'t Change> {
     statements.collect()
 }
 
-/// Every transaction of the binlog was sent, was not refused, is there once, and is behind those that were acknowledged
+/// Every transaction of the binlog was sent, was not refused, is there once, and is after those that were acknowledged
 /// before its end was asked for.
-fn order(logged: &[Logged], told: &[Told]) -> Result<()> {
-    let mut before: Vec<&Told> = Vec::new();
+fn order(logged: &[Logged], attempts: &[Attempt]) -> Result<()> {
+    let mut before: Vec<&Attempt> = Vec::new();
     for logged in logged {
         let label = logged_label(logged);
-        let sent = told.iter().find(|told| told.label == label && told.fate != Fate::Absent);
+        let sent = attempts.iter().find(|attempt| attempt.label == label && attempt.fate != Fate::Absent);
         let sent = sent.with_context(|| format!("the binlog has {label:?}, which was refused or never sent"))?;
         for earlier in &before {
             ensure!(earlier.label != label, "the binlog has {label:?} twice");
-            ensure!(earlier.began <= sent.ended, "the binlog has {label:?} behind {:?}", earlier.label);
+            ensure!(earlier.began <= sent.ended, "the binlog has {label:?} after {:?}", earlier.label);
         }
         before.push(sent);
     }
-    let gone =
-        told.iter().find(|told| told.fate == Fate::Committed && !before.iter().any(|there| there.label == told.label));
+    let gone = attempts
+        .iter()
+        .find(|attempt| attempt.fate == Fate::Committed && !before.iter().any(|there| there.label == attempt.label));
     gone.map_or(Ok(()), |gone| bail!("{:?} was acknowledged and is not in the binlog", gone.label))
 }
 
 /// What may be there, and what became of everything then: each that is in doubt, or not.
-fn candidates(told: &[Told]) -> Result<Vec<(Vec<Told>, State)>> {
-    let doubts: Vec<usize> = (0..told.len()).filter(|at| told[*at].fate == Fate::InDoubt).collect();
-    ensure!(doubts.len() <= DOUBTS_MAX, "{} in doubt: {told:?}", doubts.len());
+fn candidates(attempts: &[Attempt]) -> Result<Vec<(Vec<Attempt>, State)>> {
+    let doubts: Vec<usize> = (0..attempts.len()).filter(|at| attempts[*at].fate == Fate::InDoubt).collect();
+    ensure!(doubts.len() <= DOUBTS_MAX, "{} in doubt: {attempts:?}", doubts.len());
     let mut candidates = Vec::new();
     for choice in 0..1_u32 << doubts.len() {
-        let mut told = told.to_vec();
+        let mut attempts = attempts.to_vec();
         for (bit, at) in doubts.iter().enumerate() {
-            told[*at].fate = if choice >> bit & 1 == 1 { Fate::Committed } else { Fate::Absent };
+            attempts[*at].fate = if choice >> bit & 1 == 1 { Fate::Committed } else { Fate::Absent };
         }
         let mut state = State::default();
-        let there = told.iter().filter(|told| told.fate == Fate::Committed);
+        let there = attempts.iter().filter(|attempt| attempt.fate == Fate::Committed);
         // One that cannot be, like a row in a table whose creation was in doubt, was not.
-        if there.flat_map(|told| &told.changes).all(|change| state.make(change).is_ok()) {
-            candidates.push((told, state));
+        if there.flat_map(|attempt| &attempt.changes).all(|change| state.make(change).is_ok()) {
+            candidates.push((attempts, state));
         }
     }
     Ok(candidates)
 }
 
-fn differences(found: &State, candidates: &[(Vec<Told>, State)]) -> String {
-    let told = candidates.iter().map(|(told, state)| {
-        let last = told.iter().rev().take(3).map(|told| format!("{} {:?}", told.label, told.fate));
+fn differences(found: &State, candidates: &[(Vec<Attempt>, State)]) -> String {
+    let attempts = candidates.iter().map(|(attempts, state)| {
+        let last = attempts.iter().rev().take(3).map(|attempt| format!("{} {:?}", attempt.label, attempt.fate));
         format!("\n  with {:?}: {:?}", last.collect::<Vec<_>>(), found.difference(state))
     });
-    told.collect()
+    attempts.collect()
 }

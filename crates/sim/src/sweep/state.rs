@@ -1,4 +1,4 @@
-//! What a server holds, as a client, a binlog or the memory of what clients were told can say it.
+//! What a server holds, as a client, a binlog or the memory of what clients received can say it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,5 +1,5 @@
-//! What clients are told when the log fails, when they vanish or are killed in the middle of a commit, and
-//! what a server does that is told to stop or cannot write at all.
+//! What clients receive when the log fails, when they vanish or are killed in the middle of a commit, and
+//! what a server does that is stopped or cannot write at all.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -60,7 +60,7 @@ fn until_handed_over(control: &mut Conn, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// Runs a statement in its own thread and connection, and gives what the client is told.
+/// Runs a statement in its own thread and connection, and gives what the client receives.
 fn send(rig: &Rig, sql: &'static str) -> Result<(u32, thread::JoinHandle<mysql::Result<()>>)> {
     let mut conn = rig.connect()?;
     let id = conn.connection_id();
@@ -89,17 +89,17 @@ fn a_failed_log_write_is_no_ok_for_leader_follower_or_anyone_later() -> Result<(
     disk.set_fault(disk.operations(), Fault::Error);
     rig.mounted.release_writes();
     for client in [leader, follower, another] {
-        let told = joined(client).expect_err("no OK");
-        ensure!(number_of(&told) == Some(ER_ERROR_DURING_COMMIT), "{told}");
+        let answer = joined(client).expect_err("no OK");
+        ensure!(number_of(&answer) == Some(ER_ERROR_DURING_COMMIT), "{answer}");
     }
     let mut conn = rig.connect()?;
-    // This one was rolled back, and is told so.
-    let told = conn.query_drop("INSERT INTO d.t VALUES (5, 5)").expect_err("the log is closed");
-    ensure!(number_of(&told) == Some(ER_ERROR_ON_WRITE), "{told}");
+    // This one was rolled back, and its client knows.
+    let answer = conn.query_drop("INSERT INTO d.t VALUES (5, 5)").expect_err("the log is closed");
+    ensure!(number_of(&answer) == Some(ER_ERROR_ON_WRITE), "{answer}");
     ensure!(ids(&mut conn)? == [1], "reads show what was acknowledged, and nothing else");
     // The only setting there is: nothing is ever acknowledged without its log.
-    let told = conn.query_drop("SET GLOBAL binlog_error_action = IGNORE_ERROR").expect_err("there is no other");
-    ensure!(number_of(&told).is_some(), "{told}");
+    let answer = conn.query_drop("SET GLOBAL binlog_error_action = IGNORE_ERROR").expect_err("there is no other");
+    ensure!(number_of(&answer).is_some(), "{answer}");
     rig.mounted.power_off();
     rig.restart()?;
     let there = ids(&mut rig.connect()?)?;
@@ -146,9 +146,9 @@ fn a_committer_killed_in_the_queue_is_committed_whole() -> Result<()> {
         control.query_drop(format!("{how} {id}"))?;
         rig.mounted.release_writes();
         joined(leader)?;
-        let told = joined(follower);
+        let answer = joined(follower);
         let there = ids(&mut control)?;
-        match told {
+        match answer {
             Ok(()) => ensure!(there == [1, 2], "{how}: acknowledged and not there: {there:?}"),
             // The connection went before its answer: the client knows nothing, the commit is whole.
             Err(error) => {
@@ -161,7 +161,7 @@ fn a_committer_killed_in_the_queue_is_committed_whole() -> Result<()> {
     Ok(())
 }
 
-/// The command behind that commit does not begin, though it came before the kill.
+/// The command after that commit does not begin, though it came before the kill.
 #[test]
 fn a_command_behind_the_commit_of_a_killed_session_does_not_begin() -> Result<()> {
     let Some(rig) = rig()? else { return Ok(()) };
@@ -243,14 +243,14 @@ fn a_full_disk_fails_or_holds_the_statement_and_room_cures_it() -> Result<()> {
     let count = acknowledged.clone();
     let filling = thread::spawn(move || {
         let text = "x".repeat(60_000);
-        let told = loop {
+        let answer = loop {
             let id = count.load(Ordering::SeqCst);
             match writer.exec_drop("INSERT INTO d.wide VALUES (?, ?)", (id, &text)) {
                 Ok(()) if id < 10_000 => count.fetch_add(1, Ordering::SeqCst),
                 outcome => break outcome,
             };
         };
-        (writer, told)
+        (writer, answer)
     });
     let mut before = -1;
     wait_until("a disk that is full", || {
@@ -265,14 +265,14 @@ fn a_full_disk_fails_or_holds_the_statement_and_room_cures_it() -> Result<()> {
     ensure!(seen.is_some_and(|seen| seen >= acknowledged.load(Ordering::SeqCst)), "{seen:?} can be read");
     rig.mounted.disk().set_capacity(u64::MAX);
     let mut writer = if held {
-        // What was held goes on, and so do those behind it, until we have seen enough.
+        // What was held goes on, and so do those after it, until we have seen enough.
         let full = acknowledged.load(Ordering::SeqCst);
         wait_until("commits that go on", || Ok(acknowledged.load(Ordering::SeqCst) > full + 3))?;
         rig.connect()?
     } else {
-        let (writer, told) = joined(filling);
-        let told = told.expect_err("the disk is full");
-        ensure!(number_of(&told) == Some(ER_DISK_FULL), "{told}");
+        let (writer, answer) = joined(filling);
+        let answer = answer.expect_err("the disk is full");
+        ensure!(number_of(&answer) == Some(ER_DISK_FULL), "{answer}");
         writer
     };
     wait_until("room", || Ok(writer.query_drop("INSERT INTO d.wide VALUES (-1, 'room')").is_ok()))?;

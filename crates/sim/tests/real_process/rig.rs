@@ -1,4 +1,4 @@
-//! A server whose data directory is on a mounted disk, and the load that remembers what it was told.
+//! A server whose data directory is on a mounted disk, and the load that remembers what it received.
 
 use std::path::Path;
 

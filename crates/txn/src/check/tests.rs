@@ -157,7 +157,7 @@ fn a_clean_stop_leaves_no_file_too_short_or_too_long_missing_or_unknown() {
     let end = len(&machine, &listing.path(last));
     write(&machine, &listing.path(last), end, b"more");
     let found = fault(&look(&machine), &listing.path(last));
-    assert_eq!((found.offset, &*found.what), (Some(end), "4 bytes stand behind the end that the journal says"));
+    assert_eq!((found.offset, &*found.what), (Some(end), "4 bytes stand after the end that the journal says"));
     let machine = sound.copy();
     write(&machine, &listing.path(last + 1), 0, b"\xfebin");
     assert_eq!(fault(&look(&machine), &listing.path(last + 1)).what, "the index does not list this file");

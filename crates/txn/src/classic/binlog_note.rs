@@ -1,8 +1,8 @@
 //! Where the binlog ends and up to where it is durable, as the classic protocols leave it in the engines.
 //!
-//! Each commit record is in an engine's log behind a note of the binlog position of its transaction, as InnoDB's
+//! Each commit record is in an engine's log after a note of the binlog position of its transaction, as InnoDB's
 //! header had it, of the last one that is known of in every other engine, and of the place up to which the binlog
-//! was synced by then. After a crash that tells two things.
+//! was synced by then. After a crash that shows two things.
 //!
 //! *Rot from a torn end.* The note is written when the sync has returned: the file was whole up to there, and a
 //! crash does not change that. Damage before it is another's, and stops the start.
@@ -33,7 +33,7 @@ const ENTRY_BYTES: usize = 16;
 pub(super) struct BinlogNote {
     /// The binlog is durable up to here.
     pub synced: BinlogPosition,
-    /// By engine, the binlog position behind the last transaction that wrote it.
+    /// By engine, the binlog position after the last transaction that wrote it.
     pub last: Vec<BinlogPosition>,
 }
 
@@ -78,8 +78,8 @@ impl BinlogNote {
     /// Leaves in each engine that it ends as the note says, unless that is there, to be synced by the caller; says
     /// whether there were such.
     ///
-    /// What an engine knows of the others does not move forward: if only one of them has its note behind a crash, it
-    /// must not tell of changes that the others would seem to have lost.
+    /// What an engine knows of the others does not move forward: if only one of them has its note after a crash, it
+    /// must not name changes that the others would seem to have lost.
     pub fn leave(&self, engines: &[Arc<dyn TwoPhase>]) -> Result<bool, RecoverError> {
         let mut changed = false;
         for (at, engine) in engines.iter().enumerate() {

@@ -95,7 +95,7 @@ pub(crate) struct ClassicCoordinator {
 }
 
 impl ClassicCoordinator {
-    /// Goes on behind `shared`'s frontier; nothing in the engines is prepared.
+    /// Goes on after `shared`'s frontier; nothing in the engines is prepared.
     pub fn new(
         shared: Arc<Shared>,
         engines: Vec<Arc<dyn TwoPhase>>,
@@ -473,7 +473,7 @@ impl ClassicCoordinator {
     }
 
     /// With `showing` locked: writes the note that belongs before the commit records of a prepared member, where
-    /// none of its group or behind it was written. One that is in the binlog alone leaves it in the first engine.
+    /// none of its group or after it was written. One that is in the binlog alone leaves it in the first engine.
     fn leave_note_for(&self, member: &Member, note: &mut BinlogNote) -> Result<(), CommitError> {
         let position = member.committed.as_ref().expect("the binlog was laid out").position;
         let synced = self.progress.lock().synced;

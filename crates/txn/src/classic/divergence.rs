@@ -1,7 +1,7 @@
 //! What the engines have before recovery decides, and in what that differs from the binlog.
 //!
-//! Nothing repairs a difference: it is told. With prepare, not every one is seen: an engine that lost transactions
-//! which others know of is told where it has no later ones prepared.
+//! Nothing repairs a difference: it is reported. With prepare, not every one is seen: an engine that lost transactions
+//! which others know of is reported where it has no later ones prepared.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub(super) fn divergences(
         0 => {}
         count => {
             let lost = gtids(lost());
-            found.push(format!("the binlog has {count} transactions behind {newest} that no engine has{lost}"));
+            found.push(format!("the binlog has {count} transactions after {newest} that no engine has{lost}"));
         }
     }
     found

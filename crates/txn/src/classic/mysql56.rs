@@ -1,7 +1,7 @@
 //! MySQL 5.6: three stages, each with its own queue and leader, that overlap between groups.
 //!
 //! ∥ prepare + sync; FLUSH stage (write every member's events); SYNC stage (one binlog sync); COMMIT
-//! stage (engines commit in binlog order, told to ignore durability, so no sync).
+//! stage (engines commit in binlog order and ignore durability, so no sync).
 //!
 //! Whoever finds a stage's queue empty leads there. A leader enters the next stage's queue before it lets
 //! the last stage's lock go, so that groups cannot overtake each other, and becomes a follower where

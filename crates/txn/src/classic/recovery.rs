@@ -6,9 +6,9 @@
 //! | before the binlog has the XID | a prepared transaction | rolled back |
 //! | during the binlog write | a torn end of the file, a prepared transaction | cut, rolled back |
 //! | – (the disk) | damage before the place up to which an engine knows the file to be durable | refused; the operator decides |
-//! | behind it, before the commit record is durable | a prepared transaction with its XID in the binlog | committed |
-//! | without prepare (`mysql41`, `support_xa=0`) | a transaction in one log only | nothing can: told |
-//! | – (the disk) | damage in an engine's own log: transactions with rows that are nowhere prepared | nothing can: told |
+//! | after it, before the commit record is durable | a prepared transaction with its XID in the binlog | committed |
+//! | without prepare (`mysql41`, `support_xa=0`) | a transaction in one log only | nothing can: reported |
+//! | – (the disk) | damage in an engine's own log: transactions with rows that are nowhere prepared | nothing can: reported |
 //!
 //! The coordinator log is the last binlog file: a file is ended only when everything in it is durable in
 //! the engines. For what is not in the binlog it is `tc.log`, which has an XID until its transaction is durable.
@@ -93,7 +93,7 @@ pub struct TwoPhaseReport {
     pub in_binlog: u64,
     /// Transactions in `tc.log`: of several engines and not in the binlog.
     pub in_tc_log: u64,
-    /// Bytes cut off behind them.
+    /// Bytes cut off after them.
     pub binlog_bytes_cut: u64,
     /// Why they were cut.
     pub cut_reason: Option<String>,
@@ -199,7 +199,7 @@ pub(super) struct LoggedTransaction {
 /// in that by `tc_log`, the numbers in `tc.log`. `wrote` is the protocol that wrote them; damage that is no torn end
 /// is cut only at `cut_at`, where the operator asked for it.
 ///
-/// In what binlog and engines differ is told before anything is decided: what is committed leaves notes that hide it
+/// In what binlog and engines differ is reported before anything is decided: what is committed leaves notes that hide it
 /// from the next recovery, should this one be cut short.
 pub(crate) fn recover(
     wrote: CommitProtocol,
@@ -207,7 +207,7 @@ pub(crate) fn recover(
     cut_at: Option<BinlogPosition>,
     tc_log: &[u64],
     engines: &[Arc<dyn TwoPhase>],
-    tell: &mut dyn FnMut(TwoPhaseReport),
+    listener: &mut dyn FnMut(TwoPhaseReport),
 ) -> Result<(Note, TwoPhaseReport), RecoverError> {
     let began = Instant::now();
     let found = read_coordinator_log(binlog)?;
@@ -239,7 +239,7 @@ pub(crate) fn recover(
     let logged: Vec<u64> = logged.chain(tc_log.iter().copied()).collect();
     report.divergences = divergences(&states, wrote.prepares(), &log.transactions, log.end);
     if !report.divergences.is_empty() {
-        tell(report.clone());
+        listener(report.clone());
     }
     for (at, mut state) in states.into_iter().enumerate() {
         let note = state.note.raise(at, log.end);
@@ -263,7 +263,7 @@ pub(crate) fn read_tc_log(
     Ok(found.unwrap_or_default())
 }
 
-/// Commits what the coordinator's log has, in its order, behind the change that leaves a `note`; rolls the rest back.
+/// Commits what the coordinator's log has, in its order, after the change that leaves a `note`; rolls the rest back.
 fn decide(state: EngineState, logged: &[u64], mut note: Option<Vec<u8>>) -> Result<DecidedReport, RecoverError> {
     let began = Instant::now();
     let EngineState { engine, prepared: mut undecided, foreign: left, .. } = state;
@@ -363,7 +363,7 @@ fn begin_file(binlog: &BinlogFiles, number: u64) -> Result<(BinlogReader, Coordi
     Ok((reader, log))
 }
 
-/// Reads what lies behind the header, up to what is no event.
+/// Reads what lies after the header, up to what is no event.
 fn read_on((mut reader, mut log): (BinlogReader, CoordinatorLog)) -> Result<CoordinatorLog, ReadError> {
     let mut unfinished: Option<LoggedTransaction> = None;
     loop {

@@ -40,7 +40,7 @@ const NAME: &str = "tc.log";
 const MAGIC: &[u8; 8] = b"COHTCLG\0";
 const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 28;
-/// Pages with slots; 2048 transactions may be between their decision and the sync behind it.
+/// Pages with slots; 2048 transactions may be between their decision and the sync after it.
 const PAGES: usize = 8;
 const FILE_BYTES: usize = (1 + PAGES) * BLOCK;
 const SLOT_BYTES: usize = 16;

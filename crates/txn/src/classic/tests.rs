@@ -59,17 +59,17 @@ fn open_as(
     options: StoreOptions,
 ) -> Result<(Arc<Store>, TwoPhaseReport), OpenError> {
     let mut report = None;
-    let store = open_telling(disk, protocol, options, &mut |found| report = Some(found))?;
-    Ok((store, report.expect("a start tells what it found")))
+    let store = open_listening(disk, protocol, options, &mut |found| report = Some(found))?;
+    Ok((store, report.expect("a start reports what it found")))
 }
 
-fn open_telling(
+fn open_listening(
     disk: &SimDisk,
     protocol: CommitProtocol,
     options: StoreOptions,
-    tell: &mut dyn FnMut(TwoPhaseReport),
+    listener: &mut dyn FnMut(TwoPhaseReport),
 ) -> Result<Arc<Store>, OpenError> {
-    recover_with(disk, protocol, options, engines(disk).map_err(RecoverError::from)?, tell)
+    recover_with(disk, protocol, options, engines(disk).map_err(RecoverError::from)?, listener)
 }
 
 fn recover_with(
@@ -77,16 +77,16 @@ fn recover_with(
     protocol: CommitProtocol,
     options: StoreOptions,
     engines: Vec<Arc<dyn TwoPhase>>,
-    tell: &mut dyn FnMut(TwoPhaseReport),
+    listener: &mut dyn FnMut(TwoPhaseReport),
 ) -> Result<Arc<Store>, OpenError> {
     let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
-    let tell = &mut |event: StartupEvent<'_>| {
+    let listener = &mut |event: StartupEvent<'_>| {
         if let StartupEvent::Report(StartReport::TwoPhase(report)) = event {
-            tell(report);
+            listener(report);
         }
     };
     let engines = Engines::TwoPhase(engines);
-    Recovered::from_logs(options, protocol, fs, clock, engines, tell)?.start_stepped(tell)
+    Recovered::from_logs(options, protocol, fs, clock, engines, listener)?.start_stepped(listener)
 }
 
 fn insert_all(store: &Arc<Store>, ids: impl IntoIterator<Item = u64>) {
@@ -225,41 +225,44 @@ fn what_a_failed_sync_left_readable_is_made_durable_before_it_decides() {
 #[test]
 fn without_prepare_a_crash_can_leave_binlog_and_engines_different_and_recovery_says_so() {
     for protocol in DIVERGING.iter().copied() {
-        let (mut diverged, mut told_by_second) = (0, 0);
+        let (mut diverged, mut reported_by_second) = (0, 0);
         for operation in 0.. {
             let disk = SimDisk::new(operation + 1);
             disk.set_fault(operation, Fault::PowerCut);
             run(&disk, protocol);
             let finished = disk.operations() <= operation;
             let disk = disk.crash();
-            let mut told = Vec::new();
+            let mut reported = Vec::new();
             disk.set_fault(operation * 7 % 97, Fault::PowerCut);
-            let tell = &mut |report: TwoPhaseReport| told.extend(report.divergences);
-            drop(open_telling(&disk, protocol, Machine::options(1), tell));
-            let told_by_first = told.len();
+            let listener = &mut |report: TwoPhaseReport| reported.extend(report.divergences);
+            drop(open_listening(&disk, protocol, Machine::options(1), listener));
+            let reported_by_first = reported.len();
             let disk = disk.crash();
             let (store, report) = open(&disk, protocol).expect("a recovery");
-            told.extend(report.divergences);
+            reported.extend(report.divergences);
             let there = found(&disk, &store);
             let differ = there.binlog != there.rows[0] || there.rows[0] != there.rows[1];
             let context =
                 format!("{protocol}, crash at operation {operation}: binlog {:?}, rows {:?}", there.binlog, there.rows);
-            assert_eq!(!told.is_empty(), differ, "{context}: {told:?}");
+            assert_eq!(!reported.is_empty(), differ, "{context}: {reported:?}");
             diverged += u64::from(differ);
-            told_by_second += u64::from(told_by_first < told.len());
+            reported_by_second += u64::from(reported_by_first < reported.len());
             drop(store);
             let (_, report) = open(&disk.crash(), protocol).expect("another recovery");
-            assert!(report.divergences.is_empty(), "{context}: told again: {report}");
+            assert!(report.divergences.is_empty(), "{context}: reported again: {report}");
             if finished {
                 break;
             }
         }
-        assert!(diverged > told_by_second && told_by_second > 0, "{protocol}: {told_by_second} of {diverged}");
+        assert!(
+            diverged > reported_by_second && reported_by_second > 0,
+            "{protocol}: {reported_by_second} of {diverged}"
+        );
     }
 }
 
-/// A statement that changes no engine is in the binlog alone, and an engine notes that. A crash right behind it, or
-/// behind a commit in another engine, does not make it look lost.
+/// A statement that changes no engine is in the binlog alone, and an engine notes that. A crash right after it, or
+/// after a commit in another engine, does not make it look lost.
 #[test]
 fn what_is_in_the_binlog_alone_is_not_told_as_lost() {
     for (protocol, seed) in DIVERGING.iter().copied().flat_map(|protocol| (0..20).map(move |seed| (protocol, seed))) {
@@ -275,20 +278,20 @@ fn what_is_in_the_binlog_alone_is_not_told_as_lost() {
     }
 }
 
-/// Recovers behind two power cuts, one of them in the first recovery; what both told, and the rows then.
+/// Recovers after two power cuts, one of them in the first recovery; what both reported, and the rows then.
 fn recover_twice(disk: SimDisk, protocol: CommitProtocol, cut: u64) -> (Vec<String>, [Vec<u64>; 2]) {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let disk = disk.crash();
     disk.set_fault(cut, Fault::PowerCut);
-    let tell = &mut |report: TwoPhaseReport| told.extend(report.divergences);
-    drop(open_telling(&disk, protocol, Machine::options(1), tell));
+    let listener = &mut |report: TwoPhaseReport| reported.extend(report.divergences);
+    drop(open_listening(&disk, protocol, Machine::options(1), listener));
     let disk = disk.crash();
     let (store, report) = open(&disk, protocol).expect("a recovery");
-    told.extend(report.divergences);
-    (told, found(&disk, &store).rows)
+    reported.extend(report.divergences);
+    (reported, found(&disk, &store).rows)
 }
 
-/// What an engine lost is told, and nothing else, also where the first recovery decides something in the binlog behind
+/// What an engine lost is reported, and nothing else, also where the first recovery decides something in the binlog after
 /// it and is cut short.
 #[test]
 fn what_an_engine_lost_is_told_beside_what_recovery_commits() {
@@ -305,10 +308,10 @@ fn what_an_engine_lost_is_told_beside_what_recovery_commits() {
             disk.set_fault(disk.operations() + operation, Fault::PowerCut);
             let _ = insert_into(&store, ENGINES[1], 2);
             drop(store);
-            let (told, rows) = recover_twice(disk, protocol, cut);
+            let (reported, rows) = recover_twice(disk, protocol, cut);
             let context = format!("{protocol}, power cuts at {operation} and {cut}: {rows:?}");
-            assert_eq!(told.is_empty(), rows[0] == [1], "{context}: {told:?}");
-            assert!(told.iter().all(|told| told.ends_with(":1")), "{context}: {told:?}");
+            assert_eq!(reported.is_empty(), rows[0] == [1], "{context}: {reported:?}");
+            assert!(reported.iter().all(|reported| reported.ends_with(":1")), "{context}: {reported:?}");
             committed += u64::from(rows == [vec![], vec![2]]);
         }
     }
@@ -340,12 +343,12 @@ fn what_an_engine_lost_is_told_beside_what_tc_log_has() {
             flush.store(1, Ordering::Relaxed);
             insert_into(&store, ENGINES[1], 2).expect("a commit");
             drop(store);
-            let (told, rows) = recover_twice(disk, protocol, cut);
+            let (reported, rows) = recover_twice(disk, protocol, cut);
             let context = format!("{protocol}, seed {seed}, power cut at {cut}: {rows:?}");
             assert!(rows == [vec![1, 3], vec![2, 3]] || rows == [vec![3], vec![2, 3]], "{context}");
-            assert_eq!(told.is_empty(), rows[0] == [1, 3], "{context}: {told:?}");
-            assert!(told.iter().all(|told| told.ends_with(":1")), "{context}: {told:?}");
-            committed += u64::from(!told.is_empty());
+            assert_eq!(reported.is_empty(), rows[0] == [1, 3], "{context}: {reported:?}");
+            assert!(reported.iter().all(|reported| reported.ends_with(":1")), "{context}: {reported:?}");
+            committed += u64::from(!reported.is_empty());
         }
         assert!(committed > 0, "{protocol}: nothing was ever lost");
     }
@@ -587,7 +590,7 @@ fn run_in_one_file(disk: &SimDisk, protocol: CommitProtocol) -> (Arc<Store>, Vec
 }
 
 /// A byte that rots while the server is down is no torn end: the start refuses, names the place and takes the
-/// operator's word for it. Behind the place that the engines vouch for it may be one, and the cut is told.
+/// operator's word for it. After the place that the engines vouch for it may be one, and the cut is reported.
 #[test]
 fn what_was_durable_in_the_binlog_does_not_rot_unseen() {
     for protocol in CONSISTENT.iter().chain(&*DIVERGING).copied() {
@@ -685,7 +688,7 @@ fn an_idle_or_stopped_server_has_vouched_for_all_of_its_binlog() {
 fn a_binlog_that_was_not_synced_may_lose_its_end_and_the_start_says_so() {
     for (protocol, every) in CONSISTENT.iter().chain(&*DIVERGING).flat_map(|protocol| [(*protocol, 0), (*protocol, 3)])
     {
-        let mut told = 0;
+        let mut reported = 0;
         for operation in (0..).step_by(3) {
             let disk = SimDisk::new(operation + 1);
             let (store, _) = open(&disk, protocol).expect("a new store");
@@ -700,12 +703,12 @@ fn a_binlog_that_was_not_synced_may_lose_its_end_and_the_start_says_so() {
             let there = found(&disk, &store);
             let lacks = there.rows.iter().flatten().any(|id| !there.binlog.contains(id));
             assert!(!lacks || !report.divergences.is_empty(), "{context}: {there:?}: {report}");
-            told += u64::from(lacks);
+            reported += u64::from(lacks);
             if done as u64 == TRANSFERS {
                 break;
             }
         }
-        assert!(told > 0, "{protocol}, sync_binlog={every}: the binlog never lost its end");
+        assert!(reported > 0, "{protocol}, sync_binlog={every}: the binlog never lost its end");
     }
 }
 
@@ -731,18 +734,18 @@ impl EngineSource for Source<'_> {
     }
 }
 
-/// Opens with any protocol, behind whichever wrote the logs.
+/// Opens with any protocol, after whichever wrote the logs.
 fn hand_over(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, StartReport), OpenError> {
     let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
     let options = || Machine::options(1);
     let (mark, engines) = ("/data/mark".into(), Source(disk));
     let directory = DataDirectory { fs: fs.clone(), clock: clock.clone(), mark, options: &options, engines: &engines };
     let mut report = None;
-    let store = directory.open_stepped(protocol, &mut |told| match told {
+    let store = directory.open_stepped(protocol, &mut |reported| match reported {
         StartupEvent::Progress(_) => {}
-        StartupEvent::Report(found) => assert!(report.replace(found).is_none(), "told once"),
+        StartupEvent::Report(found) => assert!(report.replace(found).is_none(), "reported once"),
     })?;
-    Ok((store, report.expect("a start tells what it found")))
+    Ok((store, report.expect("a start reports what it found")))
 }
 
 /// Rotations and a purge between inserts, whatever fails; returns the ids that were acknowledged.
@@ -896,7 +899,7 @@ fn a_crash_on_the_way_from_one_protocol_to_another_loses_nothing() {
     assert!(recovered[0] > 0 && recovered[1] > 0, "{recovered:?}: each kind recovered what the other asked for");
 }
 
-/// What the journal left in the last binlog file is in the engines, and none of it is told to be lost when a protocol
+/// What the journal left in the last binlog file is in the engines, and none of it is reported as lost when a protocol
 /// that takes over is cut short.
 #[test]
 fn nothing_of_the_journal_looks_lost_to_the_protocol_behind_it() {

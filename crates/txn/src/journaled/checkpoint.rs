@@ -35,7 +35,7 @@ pub(crate) enum CheckpointError {
 #[error("the journal's checkpoint has a note of {0} bytes that this server cannot read")]
 pub struct NoteError(usize);
 
-/// Behind the note are written the engines' durable positions.
+/// After the note are written the engines' durable positions.
 impl Note {
     /// `file number u64 | offset u64 | GTIDs as in a PREVIOUS_GTIDS event | position of each engine u64`, little-endian.
     /// No engines says nothing of them.
@@ -120,7 +120,7 @@ const TICK: Duration = Duration::from_secs(1);
 const CHECKPOINTS_BEHIND_MAX: u64 = 8;
 
 impl Background {
-    /// Behind a checkpoint in the binlog file of the number `checkpoint_file`.
+    /// After a checkpoint in the binlog file of the number `checkpoint_file`.
     pub(crate) fn new(checkpoint_bytes: u64, checkpoint_file: u64) -> Self {
         Background {
             state: Mutex::default(),
@@ -133,7 +133,7 @@ impl Background {
         }
     }
 
-    /// The binlog file that the last checkpoint lies in: recovery may write it and those behind it.
+    /// The binlog file that the last checkpoint lies in: recovery may write it and those after it.
     pub(crate) fn checkpoint_file(&self) -> u64 {
         *self.checkpoint_file.lock()
     }

@@ -567,7 +567,7 @@ impl Coordinator {
         }
     }
 
-    /// Seals the coordinator and tells every member that its outcome is unknown (I6).
+    /// Seals the coordinator and answers every member that its outcome is unknown (I6).
     fn fail(&self, failed: Failed) -> (usize, Result<(), CommitError>) {
         self.seal(&failed.reason);
         let count = failed.members.len();
@@ -654,7 +654,7 @@ fn append_and_apply(
     Ok(redo_by_engine.into_iter().map(|(engine, _)| engine).collect())
 }
 
-/// The cohort is durable in the journal, so an engine without room only delays it: everyone behind waits,
+/// The cohort is durable in the journal, so an engine without room only delays it: every later one waits,
 /// new statements are refused by [`Engine::ready`], and it goes on when there is room again.
 fn apply_when_there_is_room(
     coordinator: &Coordinator,
@@ -662,14 +662,14 @@ fn apply_when_there_is_room(
     redo: &[&[u8]],
     position: Position,
 ) -> Result<(), WriteError> {
-    let mut told = false;
+    let mut reported = false;
     loop {
         match engine.apply(redo, position) {
             Err(WriteError::NoSpace { .. }) if coordinator.closed().is_none() => {
-                if !told {
+                if !reported {
                     log::warn!("{}: no space left; commits wait until there is room", engine.name());
                 }
-                told = true;
+                reported = true;
                 blocking(|| std::thread::sleep(ROOM_RETRY));
             }
             outcome => return outcome,

@@ -245,7 +245,7 @@ pub(crate) struct Start {
 /// More is not held in memory: what was read is synced then.
 const HELD_BYTES_MAX: usize = 64 << 20;
 
-/// How often progress is told.
+/// How often progress is reported.
 const PROGRESS_EVERY: Duration = Duration::from_millis(500);
 
 /// Replays `scan` into `binlog` and `engines`; `progress` gets a line now and then.
@@ -257,7 +257,7 @@ pub(crate) fn recover(
     progress: &mut dyn FnMut(&str),
 ) -> Result<(Start, RecoveryReport), RecoverError> {
     let began = Instant::now();
-    let mut told = began;
+    let mut reported = began;
     let durable: Vec<Position> = engines.iter().map(|engine| engine.durable_position()).collect();
     let mut report = RecoveryReport {
         protocol: CommitProtocol::Journal.name(),
@@ -284,8 +284,8 @@ pub(crate) fn recover(
             next_order = cohort.first_order + u64::from(cohort.members);
             report.records += 1;
             report.transactions_kept += u64::from(cohort.members);
-            if told.elapsed() >= PROGRESS_EVERY {
-                told = Instant::now();
+            if reported.elapsed() >= PROGRESS_EVERY {
+                reported = Instant::now();
                 progress(&format!("recovery: {} transactions, journal at lsn {}", report.transactions_kept, lsn.0));
             }
         }
@@ -336,7 +336,7 @@ pub(crate) fn recover(
     Ok((Start { frontier, next_order }, report))
 }
 
-/// Makes the journal in `dir`, which is closed or not there yet, go on behind a binlog that another protocol
+/// Makes the journal in `dir`, which is closed or not there yet, go on after a binlog that another protocol
 /// wrote up to `note`. It is closed again.
 pub(crate) fn take_over(
     fs: Arc<dyn FileSystem>,
@@ -371,7 +371,7 @@ fn timed<T>(sum: &mut Duration, step: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Records that were read and are not known to be on stable storage: those behind the last ones tell.
+/// Records that were read and are not known to be on stable storage: those after the last ones show.
 #[derive(Default)]
 struct Held {
     records: VecDeque<HeldRecord>,

@@ -186,7 +186,7 @@ fn a_run_without_faults_leaves_what_was_said() {
     }
 }
 
-/// The journal gives XA transactions no numbers in the binlog: whoever goes on behind it finds their ends all the same.
+/// The journal gives XA transactions no numbers in the binlog: whoever goes on after it finds their ends all the same.
 #[test]
 fn what_the_journal_wrote_is_whole_to_another_protocol() {
     let disk = SimDisk::new(1);
@@ -197,7 +197,7 @@ fn what_the_journal_wrote_is_whole_to_another_protocol() {
     drop(store);
     let store = open(&disk, CommitProtocol::Mysql57).expect("a start");
     assert_eq!(store.executed().1, executed);
-    check(&disk, &store, &acknowledged, "behind the journal");
+    check(&disk, &store, &acknowledged, "after the journal");
 }
 
 /// Crashes at operation 0, 1, 2 … until a run ends without reaching it; then what was left is decided.

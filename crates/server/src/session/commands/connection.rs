@@ -82,7 +82,7 @@ impl Session {
         for column in &sink.columns {
             self.output.packet(|out| {
                 encode_column(out, column);
-                // The default value: not told.
+                // The default value is not sent.
                 out.push(0xfb);
             });
         }

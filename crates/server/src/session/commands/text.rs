@@ -116,7 +116,7 @@ impl Session {
         after
     }
 
-    /// Gives the OK behind `start` in the output to the commit.
+    /// Gives the OK after `start` in the output to the commit.
     fn commit_with_reply(&mut self, transaction: Transaction, start: OutputMark) -> Ran {
         let Some(reply) = self.handover.reply(self.output.pending()) else {
             // Longer than a reply may be: an info text or state changes of unusual length.

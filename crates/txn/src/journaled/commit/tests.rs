@@ -461,7 +461,7 @@ fn a_failed_sync_of_the_journal_holds_every_engine_back() {
     }
 }
 
-/// Whatever step of a commit fails once its order is fixed: the journal's write, or the binlog file behind it.
+/// Whatever step of a commit fails once its order is fixed: the journal's write, or the binlog file after it.
 #[test]
 fn after_a_failed_write_nothing_is_acknowledged_until_restart() {
     let mut failed_steps = 0;
@@ -989,8 +989,8 @@ fn an_engine_that_refuses_its_sync_holds_up_itself_and_not_the_disk() {
     assert!(second.durable_position() > behind, "the other one is synced");
     assert!(store.checkpoint_refusal().is_some_and(|refusal| refusal.contains("the gate is closed")));
     let refused = (2..100).find_map(|id| insert(&store, id).err());
-    let told = refused.map(|error| error.to_string()).unwrap_or_default();
-    assert!(told.contains("bytes since the last checkpoint") && told.contains("the gate is closed"), "{told}");
+    let refusal = refused.map(|error| error.to_string()).unwrap_or_default();
+    assert!(refusal.contains("bytes since the last checkpoint") && refusal.contains("the gate is closed"), "{refusal}");
     let stats = store.journal().expect("a journal").stats();
     assert!(stats.next_lsn - stats.checkpoint_lsn < 20 * 4096, "{stats:?}");
     *machine.first.gate().lock() = false;
