@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn time_of_programs_is_told_from_ones_own() {
+    fn time_of_programs_is_distinguished_from_ones_own() {
         let stat = "42 (a (b) c) S 1 42 42 0 -1 4194560 1 2 3 4 150 50 30 20 20 0 9 0 1 2 3";
         assert_eq!(parse_programs(stat), Some(500_000));
     }

@@ -214,12 +214,12 @@ impl GtidSet {
                 return Err(GtidParseError::Binary(at));
             }
             for _ in 0..count {
-                let (first, behind) = (take_u64(bytes, &mut at)?, take_u64(bytes, &mut at)?);
+                let (first, end) = (take_u64(bytes, &mut at)?, take_u64(bytes, &mut at)?);
                 let floor = intervals.last().map_or(0, |interval| interval.last);
-                if first <= floor || behind <= first || behind > GNO_MAX + 1 {
+                if first <= floor || end <= first || end > GNO_MAX + 1 {
                     return Err(GtidParseError::Binary(at));
                 }
-                add(intervals, Interval { first, last: behind - 1 });
+                add(intervals, Interval { first, last: end - 1 });
             }
         }
         Ok((set, &bytes[at..]))

@@ -179,7 +179,7 @@ impl BinlogReader {
         ReadError::Damaged { path: self.path.clone(), offset, what: error.to_string() }
     }
 
-    /// The transactions in the files before this one. Leaves the reader behind the event that says so.
+    /// The transactions in the files before this one. Leaves the reader after the event that says so.
     pub fn previous_gtids(&mut self) -> Result<GtidSet, ReadError> {
         let path = self.path.clone();
         while let Some(event) = self.next_event()? {
@@ -300,13 +300,13 @@ pub fn events_of(bytes: &[u8], offset: u64) -> impl Iterator<Item = Result<Event
             rest = &[];
             return Some(Err((at, "the event is cut off".to_owned())));
         };
-        let (event, behind) = rest.split_at(size);
+        let (event, left) = rest.split_at(size);
         let (header, event_at) = (header_of(event), at);
         if let Some(what) = fault(event, &header, event_at) {
             rest = &[];
             return Some(Err((event_at, what)));
         }
-        rest = behind;
+        rest = left;
         at += size as u64;
         Some(Ok(Event { offset: event_at, header, body: &event[HEADER_BYTES..size - CRC_BYTES] }))
     })
@@ -330,9 +330,9 @@ fn fault(bytes: &[u8], header: &EventHeader, offset: u64) -> Option<String> {
     if crc != checksum_of(checked, header).to_le_bytes() {
         return Some("the checksum is wrong".to_owned());
     }
-    let behind = offset + bytes.len() as u64;
-    if u64::from(header.log_pos) != behind {
-        return Some(format!("the event says that it ends at {} and ends at {behind}", header.log_pos));
+    let end = offset + bytes.len() as u64;
+    if u64::from(header.log_pos) != end {
+        return Some(format!("the event says that it ends at {} and ends at {end}", header.log_pos));
     }
     None
 }

@@ -162,9 +162,9 @@ fn other_targets(rng: &mut Rng, datadir: &Path) -> Result<Vec<Target>> {
 /// Says whether the damage is reported with its file, and with an offset not after it.
 fn names(said: &str, target: &Target) -> bool {
     let Some(place) = said.find(&shown(&target.path)) else { return false };
-    let behind = &said[place..];
-    let Some(at) = behind.find("at byte ") else { return false };
-    let digits: String = behind[at + 8..].chars().take_while(char::is_ascii_digit).collect();
+    let after = &said[place..];
+    let Some(at) = after.find("at byte ") else { return false };
+    let digits: String = after[at + 8..].chars().take_while(char::is_ascii_digit).collect();
     digits.parse::<u64>().is_ok_and(|offset| offset <= target.offset.max(target.begins))
 }
 
@@ -461,7 +461,7 @@ fn rocksdb_log(datadir: &Path) -> Result<PathBuf> {
 
 /// It is cut like the end of a write that a crash tore. What prepared transactions lose that way, the binlog has.
 #[test]
-fn rot_in_an_engine_s_own_log_is_told() -> Result<()> {
+fn rot_in_an_engine_s_own_log_is_reported() -> Result<()> {
     let mut rng = Rng::new(seed());
     for options in CLASSIC {
         let folder = tempfile::tempdir()?;

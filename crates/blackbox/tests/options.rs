@@ -177,7 +177,7 @@ fn show_variables_and_status_answer_with_mysqls_names() -> Result<()> {
 }
 
 #[test]
-fn the_last_recovery_is_told_as_a_line_and_as_json() -> Result<()> {
+fn the_last_recovery_is_reported_as_a_line_and_as_json() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Launch::new(folder.path().join("data")).start()?;
     let mut conn = server.connect()?;

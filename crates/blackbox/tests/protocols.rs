@@ -123,7 +123,7 @@ fn is_sound(datadir: &Path) -> Result<()> {
 }
 
 #[test]
-fn every_protocol_serves_and_any_other_goes_on_behind_it() -> Result<()> {
+fn every_protocol_serves_and_any_other_goes_on_after_it() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let datadir = folder.path().join("data");
     for (day, options) in PROTOCOLS.iter().enumerate() {

@@ -56,7 +56,7 @@ pub fn run(bytes: &[u8]) {
         start(&disk, JournalOptions { segment_bytes: 2 * BLOCK as u64, cut_at, ..JournalOptions::default() });
         return;
     }
-    let records = if flags & ON_DISK != 0 { Records::OnDisk } else { Records::BehindCheckpoint };
+    let records = if flags & ON_DISK != 0 { Records::OnDisk } else { Records::AfterCheckpoint };
     let mut seen = 0;
     let report = read_journal(Arc::new(disk), JOURNAL_DIR.as_ref(), records, &mut |record| {
         seen += 1;

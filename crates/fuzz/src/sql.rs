@@ -89,8 +89,8 @@ impl Server {
         self.execute(&mut session, b"SET @x = 5, @y = 'text'").expect("two variables");
         let mut rest = bytes;
         for _ in 0..STATEMENTS_MAX {
-            let (statement, behind) = split_statement(rest, session.sql_mode);
-            assert!(behind.len() < rest.len() || rest.is_empty(), "splitting gets on");
+            let (statement, left) = split_statement(rest, session.sql_mode);
+            assert!(left.len() < rest.len() || rest.is_empty(), "splitting gets on");
             // An error is an answer; what matters is that there is one, and that it is the client's fault.
             let text = self.execute(&mut session, statement);
             let is_nonsense = matches!(&text, Err(error) if error.is(ER_PARSE_ERROR)) && !statement.contains(&b'?');
@@ -98,7 +98,7 @@ impl Server {
             for error in [text, prepared].into_iter().filter_map(Result::err) {
                 assert!(!error.is(ER_UNKNOWN_ERROR), "{error}");
             }
-            rest = behind;
+            rest = left;
             if rest.is_empty() {
                 break;
             }

@@ -428,14 +428,14 @@ impl Inner {
         while !rest.is_empty() {
             let segment = self.segments.holding(at).expect("a laid-out record has its segments");
             let room = usize::try_from(segment.end().0 - at.0).unwrap_or(usize::MAX);
-            let (part, behind) = rest.split_at(rest.len().min(room));
+            let (part, left) = rest.split_at(rest.len().min(room));
             let file = match durability {
                 Durability::Sync => &segment.direct,
                 Durability::Flush => &segment.buffered,
             };
             file.write_at(segment.offset(at), part)?;
             at = Lsn(at.0 + part.len() as u64);
-            rest = behind;
+            rest = left;
         }
         Ok(())
     }

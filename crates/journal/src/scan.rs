@@ -1,10 +1,10 @@
-//! Reading the journal from its checkpoint, and telling a torn tail from damage.
+//! Reading the journal from its checkpoint, and distinguishing a torn tail from damage.
 //!
 //! A record belongs to the journal if its header names this journal and its own place, its checksums
 //! agree, and it continues the one before: the next number of the same epoch, or number 0 of a later
 //! one, with the checksum of the header before it. The checkpoint file says where the newest epoch
 //! began; from there on only its records count, so that what earlier epochs or earlier uses of a
-//! segment left behind is never taken for a continuation.
+//! segment left there is never taken for a continuation.
 //!
 //! Where no record is found, the journal ends, unless something proves that one was there:
 //!
@@ -155,7 +155,7 @@ enum Step {
 
 /// What lies after the place where the records end.
 #[derive(Default)]
-struct Behind {
+struct Beyond {
     /// Whole headers of the newest epoch.
     headers: u64,
     /// The end of the last one's record.
@@ -357,21 +357,21 @@ impl Scan {
 
     /// Decides what the end is.
     fn judge(&mut self, bad: Option<&'static str>, bad_end: Option<Lsn>) -> Result<(), OpenError> {
-        let behind = self.look_behind()?;
-        let last = behind.end.max(bad_end);
+        let beyond = self.look_beyond()?;
+        let last = beyond.end.max(bad_end);
         let what = bad.unwrap_or("a record is missing");
         let bytes = last.map_or(0, |last| last.0 - self.at.0);
         self.tail = Some(FoundTail { what, bytes, end: ScanEnd::Clean });
-        if let Some(proof) = self.proof_of_damage(&behind) {
+        if let Some(proof) = self.proof_of_damage(&beyond) {
             let judged = self.contradict(&proof);
             if judged.is_err() {
                 self.tail = None;
             }
             return judged;
         }
-        if bad.is_some() || behind.headers > 0 {
+        if bad.is_some() || beyond.headers > 0 {
             let bytes = bytes.max(BLOCK as u64);
-            let more = match behind.headers {
+            let more = match beyond.headers {
                 0 => String::new(),
                 1 => " with 1 record after it".to_owned(),
                 count => format!(" with {count} records after it"),
@@ -382,7 +382,7 @@ impl Scan {
         Ok(())
     }
 
-    fn proof_of_damage(&self, behind: &Behind) -> Option<String> {
+    fn proof_of_damage(&self, beyond: &Beyond) -> Option<String> {
         if self.at < self.control.epoch_start {
             let until = self.control.epoch_start;
             return Some(format!("an earlier start of the server found records up to lsn {until}"));
@@ -391,7 +391,7 @@ impl Scan {
             let until = self.control.durable;
             return Some(format!("the last checkpoint knew records up to lsn {until} to be durable"));
         }
-        let witness = behind.witness?;
+        let witness = beyond.witness?;
         Some(format!("the record at lsn {witness} knew it to be durable"))
     }
 
@@ -407,10 +407,10 @@ impl Scan {
     }
 
     /// Looks at every block after the records' end for headers of the newest epoch.
-    fn look_behind(&mut self) -> Result<Behind, OpenError> {
-        let mut behind = Behind::default();
+    fn look_beyond(&mut self) -> Result<Beyond, OpenError> {
+        let mut beyond = Beyond::default();
         if self.control.clean && self.at >= self.control.durable {
-            return Ok(behind);
+            return Ok(beyond);
         }
         let mut at = Lsn(self.at.0 + BLOCK as u64);
         while at < self.reader.end() {
@@ -418,15 +418,15 @@ impl Scan {
                 && header.epoch == self.control.epoch
                 && let Some(end) = self.reader.record_end(&header)
             {
-                behind.headers += 1;
-                behind.end = Some(end);
+                beyond.headers += 1;
+                beyond.end = Some(end);
                 if header.durable > self.at {
-                    behind.witness.get_or_insert(at);
+                    beyond.witness.get_or_insert(at);
                 }
             }
             at = Lsn(at.0 + BLOCK as u64);
         }
-        Ok(behind)
+        Ok(beyond)
     }
 }
 

@@ -141,7 +141,7 @@ fn a_checkpoint_moves_the_start_and_its_note_and_bounds_the_disk() {
 }
 
 #[test]
-fn what_an_earlier_run_left_behind_the_end_is_not_taken_for_a_record() {
+fn what_an_earlier_run_left_after_the_end_is_not_taken_for_a_record() {
     let disk = SimDisk::new(1);
     let (journal, _) = open(&disk).unwrap();
     append(&journal, b"kept", Durability::Sync);
@@ -204,7 +204,7 @@ fn a_synced_record_syncs_the_flushed_ones_before_it() {
 }
 
 #[test]
-fn a_flushed_write_behind_a_synced_one_is_synced_too() {
+fn a_flushed_write_after_a_synced_one_is_synced_too() {
     for seed in 0..20 {
         let disk = SimDisk::new(seed);
         let (journal, _) = open(&disk).unwrap();

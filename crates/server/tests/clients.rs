@@ -213,7 +213,7 @@ fn the_process_list_shows_who_is_there_and_kill_ends_them() {
 }
 
 #[test]
-fn an_idle_client_is_told_when_its_time_is_over() {
+fn an_idle_client_gets_an_error_when_its_time_is_over() {
     let (_folder, server) = server(&[]);
     let mut conn = server.connect().unwrap();
     conn.query_drop("SET SESSION wait_timeout = 1").unwrap();

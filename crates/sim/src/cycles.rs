@@ -25,15 +25,15 @@ enum Edge {
 pub fn check(committed: &[&Record], lists: &HashMap<u64, Vec<u64>>) -> Result<(), String> {
     let graph = graph(committed, lists);
     let Some(cycle) = find_cycle(&graph) else { return Ok(()) };
-    let mut cycle = String::from("a cycle:");
+    let mut text = String::from("a cycle:");
     for (node, edge) in cycle {
         let record = committed[node];
-        cycle += &format!(
+        text += &format!(
             "\n  transaction {} {:?} {:?} saw {:?} at {}..{}, {edge:?} to the next",
             record.id, record.script.shape, record.script.steps, record.seen, record.began, record.ended
         );
     }
-    Err(cycle)
+    Err(text)
 }
 
 fn graph(committed: &[&Record], lists: &HashMap<u64, Vec<u64>>) -> Vec<Vec<(usize, Edge)>> {

@@ -3,10 +3,10 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cohort_sim::seeds::{number, run_seed, run_seeds};
-use cohort_sim::{Report, Telling};
+use cohort_sim::{Printing, Report};
 
 fn run(seed: u64) -> Report {
-    run_seed(seed, Telling::Nothing).unwrap_or_else(|violation| panic!("{violation}"))
+    run_seed(seed, Printing::Nothing).unwrap_or_else(|violation| panic!("{violation}"))
 }
 
 #[test]

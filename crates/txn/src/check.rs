@@ -300,7 +300,7 @@ impl LogCheck {
             }
         }
         if let Some(scan) = scan.filter(|_| journaled.is_authority) {
-            self.behind(fs, listing, journaled.end.position, scan);
+            self.tail(fs, listing, journaled.end.position, scan);
         }
     }
 
@@ -363,7 +363,7 @@ impl LogCheck {
     }
 
     /// What the files hold behind the place where the journal says that the binlog ends.
-    fn behind(&mut self, fs: &dyn FileSystem, listing: &BinlogListing, end: BinlogPosition, mut scan: Scan) {
+    fn tail(&mut self, fs: &dyn FileSystem, listing: &BinlogListing, end: BinlogPosition, mut scan: Scan) {
         for number in listing.listed.iter().filter(|number| **number >= end.file_number) {
             let path = listing.path(*number);
             let from = if *number == end.file_number { end.offset } else { 0 };

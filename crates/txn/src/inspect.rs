@@ -189,7 +189,7 @@ pub struct JournalReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Records {
     /// Those that recovery would read.
-    BehindCheckpoint,
+    AfterCheckpoint,
     /// And those before that are still on the disk.
     OnDisk,
 }

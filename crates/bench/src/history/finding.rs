@@ -455,7 +455,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_is_told_with_its_direction() {
+    fn a_difference_is_reported_with_its_direction() {
         let why = || "because".to_owned();
         assert_eq!(compared(6.0, 6.1, why), "About as published.");
         assert_eq!(compared(12.0, 6.1, why), "More than published: because.");

@@ -94,7 +94,7 @@ mod tests {
     use crate::history::plan::Entrant;
 
     #[test]
-    fn logs_are_told_apart_by_their_files() {
+    fn logs_are_distinguished_by_their_files() {
         let files = [
             "/d/data/journal/000001.journal",
             "/d/data/rocksdb/000012.log",

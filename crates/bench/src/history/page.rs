@@ -127,7 +127,7 @@ fn size(scale: Scale) -> &'static str {
 }
 
 fn experiment(page: &mut String, outcome: &Outcome) -> Result<()> {
-    let (title, text) = reported(outcome.experiment);
+    let (title, text) = heading(outcome.experiment);
     writeln!(page, "<h2>{title}</h2>\n<p>{text} Here a 4 KiB write and its sync take {:.0} µs.</p>", outcome.sync_us)?;
     page.push_str("<ul class=\"findings\">\n");
     for finding in findings(outcome) {
@@ -157,7 +157,7 @@ fn experiment(page: &mut String, outcome: &Outcome) -> Result<()> {
 }
 
 /// Title, and what was done by whom; with the source.
-fn reported(experiment: Experiment) -> (&'static str, &'static str) {
+fn heading(experiment: Experiment) -> (&'static str, &'static str) {
     match experiment {
         Experiment::WriteLoad => (
             "How group commit was broken, and mended",

@@ -79,7 +79,7 @@ impl BinlogFiles {
 
     /// Where the files have the first whole event at or after `end`, which is where the journal says that
     /// they end (file number 0: that there are none). What a crash leaves of bytes that were not synced is none. Nothing is changed.
-    pub fn whole_event_behind(&self, end: BinlogPosition) -> Result<Option<BinlogPosition>, ReadError> {
+    pub fn whole_event_after(&self, end: BinlogPosition) -> Result<Option<BinlogPosition>, ReadError> {
         let numbers: Vec<u64> = self.names.lock().files.iter().map(|file| file.number).collect();
         for number in numbers.into_iter().filter(|number| *number >= end.file_number) {
             let mut reader = match BinlogReader::open(&*self.fs, &self.path(number), ReaderOptions::default()) {
@@ -176,7 +176,7 @@ impl BinlogFiles {
             self.sync_all()?;
             return Ok(self.recovered.lock().clone());
         };
-        self.cut_files_behind(&mut names, end.file_number)?;
+        self.cut_files_after(&mut names, end.file_number)?;
         if end.file_number == 0 {
             drop((writer, names));
             self.remove_unlisted(true)?;
@@ -246,7 +246,7 @@ impl BinlogFiles {
     }
 
     /// Takes files after `last` from the index; [`BinlogFiles::remove_unlisted`] removes them.
-    fn cut_files_behind(&self, names: &mut Names, last: u64) -> Result<(), BinlogError> {
+    fn cut_files_after(&self, names: &mut Names, last: u64) -> Result<(), BinlogError> {
         let kept = names.files.partition_point(|file| file.number <= last);
         if kept == names.files.len() {
             return Ok(());

@@ -270,7 +270,7 @@ fn after_a_failed_write_or_sync_nothing_more_is_written() {
 }
 
 #[test]
-fn bytes_behind_the_end_and_files_never_reached_are_cut() {
+fn bytes_after_the_end_and_files_never_reached_are_cut() {
     let disk = SimDisk::new(1);
     let chunks = three_files();
     let (files, _) = recover(&disk, &[]).expect("a new binlog");

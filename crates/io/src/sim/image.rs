@@ -263,10 +263,10 @@ fn sectors(offset: usize, bytes: &[u8]) -> Vec<(usize, &[u8])> {
     let mut parts = Vec::new();
     let (mut at, mut rest) = (offset, bytes);
     while !rest.is_empty() {
-        let (part, behind) = rest.split_at(rest.len().min(SECTOR - at % SECTOR));
+        let (part, left) = rest.split_at(rest.len().min(SECTOR - at % SECTOR));
         parts.push((at, part));
         at += part.len();
-        rest = behind;
+        rest = left;
     }
     parts
 }

@@ -190,8 +190,8 @@ fn recovery_cut_off_at_any_call_finds_the_same_when_repeated() {
             append(&journal, &payload(number, number * 2000), Durability::Sync);
         }
         let _torn = lay_out(&journal, b"torn");
-        let behind = lay_out(&journal, b"after");
-        journal.write(&behind, Durability::Sync).unwrap();
+        let after = lay_out(&journal, b"after");
+        journal.write(&after, Durability::Sync).unwrap();
         let image = disk.crash();
         let expected: Vec<(Lsn, Vec<u8>)> = {
             let (_, read) = open(&image.kill_copy()).unwrap();

@@ -43,7 +43,7 @@ fn every_shortened_response_is_an_error_or_a_shorter_login() {
 }
 
 #[test]
-fn old_and_tls_clients_are_told_apart() {
+fn old_and_tls_clients_are_distinguished() {
     assert_eq!(Login::decode(&[0x05, 0xa4 ^ 0x20, 0, 0, 0, b'r', 0]), Err(LoginError::TooOld));
     let mut tls = response();
     tls[1] |= 0x08;

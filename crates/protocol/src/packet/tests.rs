@@ -62,7 +62,7 @@ fn an_announced_length_takes_no_memory() {
 }
 
 #[test]
-fn too_large_and_out_of_order_packets_are_told_apart() {
+fn too_large_and_out_of_order_packets_are_distinguished() {
     let bytes = framed(&[&[0; 100]]);
     let mut reader = PacketReader::default();
     let found = reader.read(&mut Pieces { bytes: &bytes, piece: 54 }, 99);

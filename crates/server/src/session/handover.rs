@@ -210,7 +210,7 @@ mod tests {
     const TEMPTATION: Duration = Duration::from_millis(50);
 
     #[test]
-    fn the_next_command_begins_with_the_outcome_and_is_answered_behind_the_reply() {
+    fn the_next_command_begins_with_the_outcome_and_is_answered_after_the_reply() {
         let (handover, mut client) = handover();
         let reply = handover.reply(b"OK").expect("a short packet");
         let (sender, events) = mpsc::channel();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_goes_out_behind_the_one_before() {
+    fn a_reply_goes_out_after_the_one_before() {
         let (handover, mut client) = handover();
         let first = handover.reply(b"1").expect("a short packet");
         handover.begin_send();

@@ -43,10 +43,10 @@ fn pem(der: &[u8]) -> String {
     let mut pem = String::from("-----BEGIN PUBLIC KEY-----\n");
     let mut rest = text.as_str();
     while !rest.is_empty() {
-        let (line, behind) = rest.split_at(rest.len().min(64));
+        let (line, left) = rest.split_at(rest.len().min(64));
         pem.push_str(line);
         pem.push('\n');
-        rest = behind;
+        rest = left;
     }
     pem.push_str("-----END PUBLIC KEY-----\n");
     pem

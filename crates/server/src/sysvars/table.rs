@@ -145,7 +145,7 @@ pub const TABLE: &[SystemVariable] = &[
         .leads("character_set_database", charset_of),
     row("collation_server", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of new databases.")
         .leads("character_set_server", charset_of),
-    row("commit_flush", Global, AtStart, Bool, "ON", "Under commit_protocol=mariadb the engines' logs are synced behind the commit records too."),
+    row("commit_flush", Global, AtStart, Bool, "ON", "Under commit_protocol=mariadb the engines' logs are synced after the commit records too."),
     row("commit_protocol", Global, AtStart, Word(CommitProtocol::NAMES), "journal", "How binlog and engines are kept together: by the journal, or as a historical server did it. tc-mmap is for engines alone and needs --skip-log-bin."),
     row("completion_type", Both, Anytime, Only("NO_CHAIN"), "NO_CHAIN", "COMMIT begins no new transaction."),
     row("connect_timeout", Global, Anytime, int(2, YEAR), "10", "Seconds a client may take to log in."),

@@ -21,7 +21,7 @@ pub fn journal_dump(arguments: &[String]) -> Result<(), ToolError> {
         return Err(ToolError::Usage(USAGE.to_owned()));
     };
     let dir = StoppedDir::open(path).map_err(|error| ToolError::Failed(error.to_string()))?;
-    let records = if arguments.flag("all") { Records::OnDisk } else { Records::BehindCheckpoint };
+    let records = if arguments.flag("all") { Records::OnDisk } else { Records::AfterCheckpoint };
     let mut lines = Lines::new(arguments.flag("json"));
     let mut written: io::Result<()> = Ok(());
     let report = read_journal(Arc::clone(&dir.fs), &dir.path.join("journal"), records, &mut |record| {

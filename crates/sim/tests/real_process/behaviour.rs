@@ -163,7 +163,7 @@ fn a_committer_killed_in_the_queue_is_committed_whole() -> Result<()> {
 
 /// The command after that commit does not begin, though it came before the kill.
 #[test]
-fn a_command_behind_the_commit_of_a_killed_session_does_not_begin() -> Result<()> {
+fn a_command_after_the_commit_of_a_killed_session_does_not_begin() -> Result<()> {
     let Some(rig) = rig()? else { return Ok(()) };
     let mut control = rig.connect()?;
     let before = handed_over(&mut control)?;

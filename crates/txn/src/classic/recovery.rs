@@ -44,7 +44,7 @@ pub enum RecoverError {
     #[error(
         "{path} is damaged at byte {offset}: {what}, and an engine knows the binlog to be durable up to {synced}; \
          nothing was changed; restore the file, or start once with --binlog-cut-at={cut_at} to keep what lies before \
-         it and lose what the binlog had behind it, with every transaction there that the engines only have prepared",
+         it and lose what the binlog had after it, with every transaction there that the engines only have prepared",
         path = .path.display()
     )]
     BinlogRot {

@@ -264,7 +264,7 @@ fn without_prepare_a_crash_can_leave_binlog_and_engines_different_and_recovery_s
 /// A statement that changes no engine is in the binlog alone, and an engine notes that. A crash right after it, or
 /// after a commit in another engine, does not make it look lost.
 #[test]
-fn what_is_in_the_binlog_alone_is_not_told_as_lost() {
+fn what_is_in_the_binlog_alone_is_not_reported_as_lost() {
     for (protocol, seed) in DIVERGING.iter().copied().flat_map(|protocol| (0..20).map(move |seed| (protocol, seed))) {
         let disk = SimDisk::new(seed);
         let (store, _) = open(&disk, protocol).expect("a new store");
@@ -294,7 +294,7 @@ fn recover_twice(disk: SimDisk, protocol: CommitProtocol, cut: u64) -> (Vec<Stri
 /// What an engine lost is reported, and nothing else, also where the first recovery decides something in the binlog after
 /// it and is cut short.
 #[test]
-fn what_an_engine_lost_is_told_beside_what_recovery_commits() {
+fn what_an_engine_lost_is_reported_beside_what_recovery_commits() {
     // Some sync every engine with each group: beside what they commit nothing is lost.
     let mut committed = 0;
     for protocol in CONSISTENT.iter().copied() {
@@ -320,7 +320,7 @@ fn what_an_engine_lost_is_told_beside_what_recovery_commits() {
 
 /// The same of what recovery commits that is not in the binlog, by a protocol without prepare.
 #[test]
-fn what_an_engine_lost_is_told_beside_what_tc_log_has() {
+fn what_an_engine_lost_is_reported_beside_what_tc_log_has() {
     for protocol in DIVERGING.iter().copied() {
         let mut committed = 0;
         for (seed, cut) in (0..10).flat_map(|seed| (0..40).map(move |cut| (seed, cut))) {
@@ -902,7 +902,7 @@ fn a_crash_on_the_way_from_one_protocol_to_another_loses_nothing() {
 /// What the journal left in the last binlog file is in the engines, and none of it is reported as lost when a protocol
 /// that takes over is cut short.
 #[test]
-fn nothing_of_the_journal_looks_lost_to_the_protocol_behind_it() {
+fn nothing_of_the_journal_looks_lost_to_the_protocol_after_it() {
     for protocol in CONSISTENT.iter().chain(&*DIVERGING) {
         for operation in 0.. {
             let disk = SimDisk::new(operation + 1);

@@ -170,12 +170,12 @@ impl Background {
             return Ok(());
         }
         let stats = journal.stats();
-        let behind = stats.next_lsn - stats.checkpoint_lsn;
+        let lag = stats.next_lsn - stats.checkpoint_lsn;
         let max = self.checkpoint_bytes.load(Ordering::Relaxed).saturating_mul(CHECKPOINTS_BEHIND_MAX);
         match self.refusal() {
-            Some(refusal) if behind > max => {
+            Some(refusal) if lag > max => {
                 self.want_checkpoint();
-                let detail = format!("the journal has {behind} bytes since the last checkpoint, for {refusal}");
+                let detail = format!("the journal has {lag} bytes since the last checkpoint, for {refusal}");
                 Err(CommitError::NoSpace(detail))
             }
             _ => Ok(()),

@@ -295,7 +295,7 @@ pub(crate) fn recover(
     let knows_binlog = report.records > 0 || !scan.checkpoint_note().is_empty();
     if knows_binlog
         && scan.was_always_synced()
-        && let Some(at) = binlog.whole_event_behind(note.position)?
+        && let Some(at) = binlog.whole_event_after(note.position)?
     {
         let file = binlog.file_name(at.file_number);
         scan.contradict(&format!("{file} has its events at byte {}", at.offset))?;

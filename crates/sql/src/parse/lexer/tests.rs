@@ -24,7 +24,7 @@ fn version_comments_are_read_and_mariadb_ones_are_not() {
 }
 
 #[test]
-fn numbers_names_and_points_are_told_apart() {
+fn numbers_names_and_points_are_distinguished() {
     assert_eq!(
         lexemes("1 1.5 .5 1e5 1.e-3 1a 1e t.1 0x41 0xZZ"),
         [

@@ -700,7 +700,7 @@ fn commit_reader(store: &Arc<Store>) -> (u64, Kept) {
 }
 
 #[test]
-fn a_transaction_that_only_read_is_told_its_end_when_what_it_saw_is_durable() {
+fn a_transaction_that_only_read_receives_its_end_when_what_it_saw_is_durable() {
     let machine = Machine::new(13);
     let (store, _) = machine.recover().expect("a new store");
     transfer(&store, 1).expect("a commit");
@@ -984,9 +984,9 @@ fn an_engine_that_refuses_its_sync_holds_up_itself_and_not_the_disk() {
         machine.recover_with(StoreOptions { checkpoint_bytes: 4096, ..Machine::options(1) }).expect("a new store");
     transfer(&store, 1).expect("a commit");
     *machine.first.gate().lock() = true;
-    let behind = second.durable_position();
+    let before = second.durable_position();
     store.take_checkpoint().expect_err("an engine refuses");
-    assert!(second.durable_position() > behind, "the other one is synced");
+    assert!(second.durable_position() > before, "the other one is synced");
     assert!(store.checkpoint_refusal().is_some_and(|refusal| refusal.contains("the gate is closed")));
     let refused = (2..100).find_map(|id| insert(&store, id).err());
     let refusal = refused.map(|error| error.to_string()).unwrap_or_default();
