@@ -2,12 +2,13 @@
 //!
 //! Outline: [`options`] turns the command line into [`sysvars::Globals`]; [`startup`] opens the data
 //! directory; [`server`] listens and stops everything; `session` is one connection, on top of [`protocol`],
-//! which the workers of [`pool`] serve, encrypted by [`tls`]. [`accounts`], [`hosts`], [`processlist`] and [`status`] are shared by all.
+//! which the workers of [`pool`] serve, encrypted by [`tls`]. [`accounts`], [`audit`], [`hosts`], [`processlist`] and [`status`] are shared by all.
 //! [`tools`] are the other commands of the program, which look and change nothing.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod accounts;
+pub mod audit;
 pub mod hosts;
 mod machine_memory;
 pub mod operator_log;

@@ -129,7 +129,8 @@ impl Process {
         self.handover.get().is_some_and(|handover| handover.owes_reply())
     }
 
-    fn is_logged_in(&self) -> bool {
+    /// Whether it has a place among `max_connections`.
+    pub fn is_logged_in(&self) -> bool {
         self.logged_in.load(Ordering::Relaxed)
     }
 

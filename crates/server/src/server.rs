@@ -30,6 +30,7 @@ use cohort_txn::Store;
 use parking_lot::Mutex;
 
 use crate::accounts::Accounts;
+use crate::audit::Audit;
 use crate::hosts::Hosts;
 use crate::machine_memory;
 use crate::operator_log;
@@ -75,6 +76,8 @@ pub struct Server {
     pub hosts: Hosts,
     /// What connections are encrypted with.
     pub tls: Tls,
+    /// Who did what.
+    pub audit: Audit,
     /// What all sessions hold in memory.
     pub memory: Arc<ServerMemory>,
     password_key: OnceLock<Option<PasswordKey>>,
@@ -103,6 +106,7 @@ impl Server {
         globals: Globals,
         accounts: Accounts,
         tls: Tls,
+        audit: Audit,
         stop: Sender<StopReason>,
     ) -> io::Result<Arc<Server>> {
         let (counters, processes) = (Arc::<Counters>::default(), Arc::<ProcessList>::default());
@@ -119,6 +123,7 @@ impl Server {
             accounts,
             hosts: Hosts::default(),
             tls,
+            audit,
             memory,
             password_key: OnceLock::new(),
             stopping: AtomicBool::new(false),
@@ -238,6 +243,9 @@ impl Server {
             AdminCommand::FlushLogs => {
                 if let Err(error) = operator_log::reopen() {
                     log::error!("log_error stays the file that it was: {error}");
+                }
+                if let Err(error) = self.audit.reopen() {
+                    log::error!("audit_log_file stays the file that it was: {error}");
                 }
                 self.store().rotate_binlog().map_err(|error| commit_error(&error))?;
                 Ok(())

@@ -102,6 +102,10 @@ struct Presence {
 impl Drop for Presence {
     fn drop(&mut self) {
         self.socket.close_output();
+        if self.process.is_logged_in() {
+            let Server { audit, counters, .. } = &*self.server;
+            audit.event(counters, "disconnect", || serde_json::json!({ "connection": self.process.id }));
+        }
         uncount(&self.server.counters.threads_connected);
         self.server.processes.leave(self.process.id);
     }
@@ -274,17 +278,20 @@ fn log_in(
     let timeout = Duration::from_secs(server.globals.get(ids::CONNECT_TIMEOUT));
     socket.set_write_timeout(timeout).map_err(|_| LoginFailure::Gone)?;
     let deadline = Instant::now() + timeout;
-    let mut exchange = LoginExchange { server, input, output, socket, deadline };
-    let (login, identity) = exchange.handshake(environment.process.id, status::AUTOCOMMIT)?;
+    let connection = environment.process.id;
+    let mut exchange = LoginExchange { server, input, output, socket, connection, deadline };
+    let (login, identity) = exchange.handshake(status::AUTOCOMMIT)?;
     server.hosts.count_success(socket.peer());
+    environment.begin(state, identity.clone(), login.collation);
     // One place more is kept for the administrator than `max_connections` says.
     let one_more = usize::from(identity.user == ADMINISTRATOR);
     let places = server.globals.get(ids::MAX_CONNECTIONS) as usize + one_more;
     if !server.processes.take_place(&environment.process, places) {
         count(&server.counters.refused_max_connections);
+        environment.audit_connect(ER_CON_COUNT_ERROR.errno);
         return Err(SqlError::new(ER_CON_COUNT_ERROR, &[]).into());
     }
-    environment.begin(state, identity, login.collation);
+    environment.audit_connect(0);
     environment.set_tracks_changes(login.has(capability::SESSION_TRACK));
     state.client_found_rows = login.has(capability::FOUND_ROWS);
     if let Some(database) = &login.database {

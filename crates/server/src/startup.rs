@@ -28,6 +28,7 @@ use rustix::fs::{Mode, OFlags};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::accounts::Accounts;
+use crate::audit::Audit;
 use crate::operator_log;
 use crate::server::{Server, StopReason};
 use crate::session::variables::{apply_log_settings, durability_warnings};
@@ -231,6 +232,10 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
     if globals.get(ids::REQUIRE_SECURE_TRANSPORT) && tls.config().is_none() && globals.get(ids::SOCKET).is_empty() {
         return Err(StartError::new("--require-secure-transport, but there is neither TLS nor a --socket"));
     }
+    let audit = Audit::open(&dir.path, &globals).map_err(|error| {
+        let name = globals.get(ids::AUDIT_LOG_FILE);
+        StartError::new(format_args!("cannot open --audit-log-file={name}: {error}; choose another path"))
+    })?;
     let store = store::open(dir, &globals)?;
     let database =
         Database::open(store).map_err(|error| StartError::new(format_args!("cannot read the catalog: {error}")))?;
@@ -243,7 +248,7 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
         log::warn!("insecure_root_on_loopback: whoever reaches this machine's loopback address is root");
     }
     tell_facts(&globals, dir);
-    Server::new(database, globals, accounts, tls, stop)
+    Server::new(database, globals, accounts, tls, audit, stop)
         .map_err(|error| StartError::new(format_args!("cannot start the worker pool: {error}")))
 }
 

@@ -52,6 +52,8 @@ macro_rules! counters {
 counters! {
     aborted_clients = "Aborted_clients", "Connections that ended without COM_QUIT.";
     aborted_connects = "Aborted_connects", "Connections that did not get past the handshake.";
+    audit_events = "Audit_log_events", "Entries of the audit log.";
+    audit_events_lost = "Audit_log_events_lost", "Entries that could not be written to the audit log.";
     bytes_received = "Bytes_received", "Bytes from all clients.";
     bytes_sent = "Bytes_sent", "Bytes to all clients.";
     delayed_logins = "Connection_control_delay_generated", "Logins delayed after wrong passwords.";

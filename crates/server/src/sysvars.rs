@@ -136,6 +136,8 @@ pub enum Effect {
     OperatorLog,
     /// The limits of memory are worked out again.
     MemoryLimits,
+    /// The audit log gets its policy again.
+    AuditLog,
     /// Hosts are forgotten.
     HostCache,
     /// Wrong passwords are forgotten.

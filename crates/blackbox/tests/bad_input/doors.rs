@@ -212,6 +212,59 @@ fn an_owner_gets_in_while_others_guess() -> Result<()> {
     crate::serves_on(&server)
 }
 
+fn entries(path: &Path) -> Result<Vec<serde_json::Value>> {
+    let text = fs::read_to_string(path)?;
+    Ok(text.lines().map(serde_json::from_str).collect::<std::result::Result<_, _>>()?)
+}
+
+#[test]
+fn the_audit_log_has_logins_account_changes_and_statements_where_they_are_wanted() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).option("--audit-log-file=audit.log").start()?;
+    let path = server.datadir().join("audit.log");
+    let mut root = server.connect()?;
+    root.query_drop("CREATE USER ann IDENTIFIED BY 'hush1'")?;
+    root.query_drop("SELECT 'not entered'")?;
+    assert_eq!(errno(Conn::new(server.options_as("ann", "hush2"))), 1045);
+    assert_eq!(errno(Conn::new(server.options_as("no\nbody", "hush3"))), 1045);
+    assert_eq!(errno(root.query_drop("DROP USER nobody")), 1396);
+    root.query_drop("SET GLOBAL audit_log_policy = 'ALL'")?;
+    root.query_drop("SELECT 'entered'")?;
+    root.exec_drop("SELECT ?", ("hush4",))?;
+    root.query_drop("ALTER USER ann IDENTIFIED BY 'hush5'")?;
+    // Renamed, and begun anew.
+    fs::rename(&path, folder.path().join("moved"))?;
+    root.query_drop("FLUSH LOGS")?;
+    root.query_drop("SELECT 'last'")?;
+    let moved = entries(&folder.path().join("moved"))?;
+    let of = |event: &str| moved.iter().filter(|entry| entry["event"] == event).collect::<Vec<_>>();
+    let refused: Vec<_> =
+        of("connect").iter().filter(|entry| entry["errno"] == 1045).map(|entry| &entry["user"]).collect();
+    assert_eq!(refused, ["ann@127.0.0.1", "no\nbody@127.0.0.1"]);
+    assert!(of("connect").iter().any(|entry| entry["errno"] == 0 && entry["account"] == "root@localhost"), "{moved:?}");
+    let accounts: Vec<_> = of("account").iter().map(|entry| (&entry["sql"], &entry["errno"])).collect();
+    assert_eq!(accounts[0], (&"CREATE USER ann IDENTIFIED BY <secret>".into(), &0.into()));
+    assert_eq!(accounts[1], (&"DROP USER nobody".into(), &1396.into()));
+    let statements: Vec<_> = of("statement").iter().filter_map(|entry| entry["sql"].as_str()).collect();
+    assert!(
+        statements.contains(&"SELECT 'entered'") && !statements.contains(&"SELECT 'not entered'"),
+        "{statements:?}"
+    );
+    assert_eq!(of("prepare").len(), 1);
+    assert_eq!(of("execute")[0]["sql"], "SELECT ?");
+    assert!(!format!("{moved:?}").contains("hush"));
+    assert_eq!(fs::metadata(&path)?.permissions().mode() & 0o777, 0o640);
+    let last = entries(&path)?;
+    assert_eq!(last.last().map(|entry| &entry["sql"]), Some(&"SELECT 'last'".into()));
+    drop(root);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !entries(&path)?.iter().any(|entry| entry["event"] == "disconnect") {
+        assert!(Instant::now() < deadline, "no end of the connection");
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
 #[test]
 fn character_sets_that_break_escaping_are_refused() -> Result<()> {
     let folder = tempfile::tempdir()?;

@@ -10,8 +10,10 @@ use cohort_sql::error::{
     ER_COLLATION_CHARSET_MISMATCH, ER_NO_SUCH_THREAD, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
 };
 use cohort_sql::expr::VariableScope;
+use cohort_sql::parse::without_passwords;
 use cohort_sql::session::{Environment, KillTarget, SessionState, ShowTable};
 use cohort_sql::{SqlError, Value};
+use serde_json::json;
 
 use crate::accounts::{AccountSession, Identity};
 use crate::processlist::Process;
@@ -80,6 +82,28 @@ impl SessionEnvironment {
     /// Who is logged in.
     pub fn identity(&self) -> Identity {
         self.identity.borrow().clone()
+    }
+
+    /// Enters a statement into the audit log, if that takes them.
+    pub fn audit_statement(&self, session: &SessionState, event: &str, sql: &[u8]) {
+        let audit = &self.server.audit;
+        if audit.takes_statements() {
+            let sql = without_passwords(sql, session.sql_mode);
+            audit.statement(&self.server.counters, event, self.process.id, &self.user(), &sql);
+        }
+    }
+
+    /// Enters into the audit log that the user who is logged in now came in, or why not.
+    pub fn audit_connect(&self, errno: u16) {
+        let Server { audit, counters, .. } = &*self.server;
+        audit.event(counters, "connect", || {
+            let tls = self.process.socket().tls().map(|tls| tls.version);
+            let fields = (self.process.id, self.user(), self.current_user());
+            json!({
+                "connection": fields.0, "user": fields.1, "account": fields.2, "host": self.process.host,
+                "tls": tls, "errno": errno,
+            })
+        });
     }
 
     /// Whether the client wants to hear of state changes.
@@ -166,6 +190,7 @@ impl SessionEnvironment {
                 settle_memory_limits(globals);
                 self.server.memory.limit.store(globals.get(ids::GLOBAL_CONNECTION_MEMORY_LIMIT), Ordering::Relaxed);
             }
+            Effect::AuditLog => self.server.audit.apply_policy(globals),
             Effect::HostCache => self.server.hosts.flush(),
             Effect::WrongPasswords => self.server.hosts.forget_wrong_passwords(),
         }
@@ -275,7 +300,16 @@ impl Environment for SessionEnvironment {
             identity: &identity,
             globals: &server.globals,
         };
-        server.accounts.execute(of, statement)
+        let result = server.accounts.execute(of, statement);
+        server.audit.event(&server.counters, "account", || {
+            let errno = result.as_ref().map_or_else(|error| error.errno, |()| 0);
+            let sql = self.process.activity().info;
+            json!({
+                "connection": self.process.id, "user": self.user(), "sql": String::from_utf8_lossy(&sql),
+                "errno": errno,
+            })
+        });
+        result
     }
 
     fn administer(&self, _session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError> {

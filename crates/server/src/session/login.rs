@@ -17,6 +17,7 @@ use cohort_sql::error::{
     ER_SECURE_TRANSPORT_REQUIRED, ER_UNKNOWN_CHARACTER_SET,
 };
 use rustls::ServerConfig;
+use serde_json::json;
 
 use crate::accounts::account::{Account, Credential};
 use crate::accounts::{ADMINISTRATOR, Identity};
@@ -101,19 +102,21 @@ pub struct LoginExchange<'a> {
     pub output: &'a mut Output,
     /// The client's.
     pub socket: &'a Socket,
+    /// CONNECTION_ID()
+    pub connection: u32,
     /// Until when it has to be done.
     pub deadline: Instant,
 }
 
 impl LoginExchange<'_> {
     /// Greets, and reads who wants in.
-    pub fn handshake(&mut self, connection_id: u32, status: u16) -> Result<(Login, Identity), LoginFailure> {
+    pub fn handshake(&mut self, status: u16) -> Result<(Login, Identity), LoginFailure> {
         let challenge = challenge_from(random_bytes());
         // What goes through the Unix socket stays on this machine.
         let tls = self.server.tls.config().filter(|_| *self.socket.peer() != Peer::Local);
         let greeting = Greeting {
             version: crate::VERSION,
-            connection_id,
+            connection_id: self.connection,
             challenge: &challenge,
             capabilities: capability::OFFERED | if tls.is_some() { capability::SSL } else { 0 },
             collation: 255,
@@ -177,11 +180,23 @@ impl LoginExchange<'_> {
         asked: Option<(AuthPlugin, Challenge)>,
     ) -> Result<Identity, LoginFailure> {
         let user = String::from_utf8_lossy(&login.user).into_owned();
-        let (identity, account) = self.check(&user, login, asked)?;
-        if !account.allows(self.socket.tls()) {
-            return Err(self.denied(&user, !login.auth_response.is_empty()));
+        let checked =
+            self.check(&user, login, asked).and_then(|(identity, account)| match account.allows(self.socket.tls()) {
+                true => Ok(identity),
+                false => Err(self.denied(&user, !login.auth_response.is_empty())),
+            });
+        if let Err(failure) = &checked {
+            let Server { audit, counters, .. } = self.server;
+            audit.event(counters, "connect", || {
+                let errno = failure.error().map(|error| error.errno);
+                let tls = self.socket.tls().map(|tls| tls.version);
+                json!({
+                    "connection": self.connection, "user": format!("{user}@{}", self.socket.peer().host()),
+                    "host": self.socket.peer().host_and_port(), "tls": tls, "errno": errno,
+                })
+            });
         }
-        Ok(identity)
+        checked
     }
 
     /// Checks the response in `login`, and asks again where that is not what the account wants. An unknown user is

@@ -117,6 +117,10 @@ macro_rules! ids {
 }
 
 ids! {
+    AUDIT_LOG_FILE: String = "audit_log_file",
+    AUDIT_LOG_POLICY: String = "audit_log_policy",
+    AUDIT_LOG_ROTATE_ON_SIZE: u64 = "audit_log_rotate_on_size",
+    AUDIT_LOG_ROTATIONS: u64 = "audit_log_rotations",
     BACK_LOG: u64 = "back_log",
     BASEDIR: String = "basedir",
     BIND_ADDRESS: String = "bind_address",

@@ -98,6 +98,11 @@ const LOG_SERVICES: &[&str] = &["log_filter_internal; log_sink_internal", "log_f
 /// Every system variable.
 #[rustfmt::skip]
 pub const TABLE: &[SystemVariable] = &[
+    row("audit_log_file", Global, AtStart, Text, "", "File of the audit log, from the data directory if relative; none if empty."),
+    row("audit_log_policy", Global, Anytime, Word(&["LOGINS", "ALL", "NONE"]), "LOGINS", "What the audit log takes: logins, those that failed and changes of accounts, every statement as well, or nothing.")
+        .effect(Effect::AuditLog),
+    row("audit_log_rotate_on_size", Global, AtStart, int(0, 1 << 40), "64M", "Bytes after which the audit log begins a new file; 0 for never."),
+    row("audit_log_rotations", Global, AtStart, int(0, 999), "8", "Earlier files of the audit log that are kept."),
     row("auto_increment_increment", Both, Anytime, int(1, 65535), "1", "Distance between AUTO_INCREMENT values.")
         .apply(Apply::Int(|session, value| session.auto_increment_increment = value)),
     row("auto_increment_offset", Both, Anytime, int(1, 65535), "1", "First AUTO_INCREMENT value.")

@@ -102,13 +102,14 @@ impl Session {
     /// Logs in anew (COM_CHANGE_USER); false if that failed, which ends the connection.
     pub fn change_user(&mut self, input: &mut Input, socket: &Socket, login: &Login) -> bool {
         let deadline = Instant::now() + Duration::from_secs(self.server.globals.get(ids::CONNECT_TIMEOUT));
-        let server = &*self.server;
-        let mut exchange = LoginExchange { server, input, output: &mut self.output, socket, deadline };
+        let (server, connection) = (&*self.server, self.environment.process.id);
+        let mut exchange = LoginExchange { server, input, output: &mut self.output, socket, connection, deadline };
         let result = exchange.change_user(login).and_then(|identity| {
             self.statements.clear();
             self.state.reset();
             self.state.database = None;
             self.environment.begin(&mut self.state, identity, login.collation);
+            self.environment.audit_connect(0);
             match &login.database {
                 Some(name) => Ok(use_database(&self.server.database, &mut self.state, name)?),
                 None => Ok(()),

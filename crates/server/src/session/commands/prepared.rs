@@ -47,6 +47,7 @@ impl Drop for StatementPlace {
 impl Session {
     pub(super) fn prepare(&mut self, sql: &[u8]) -> Result<(), SqlError> {
         self.environment.process.begin("Prepare", "preparing", sql);
+        self.environment.audit_statement(&self.state, "prepare", sql);
         const { KindIndex::named("stmt_prepare") }.count(&self.server.counters);
         let place = self.statement_place()?;
         let prepared = self.server.database.prepare(&mut self.state, &self.environment, sql)?;
@@ -145,6 +146,7 @@ impl Session {
             return Next::Command;
         }
         self.environment.process.begin("Execute", "executing", text);
+        self.environment.audit_statement(&self.state, "execute", text);
         kind.count(&self.server.counters);
         let flags = status_flags(&self.state, false);
         let start = self.output.mark();

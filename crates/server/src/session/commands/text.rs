@@ -60,6 +60,7 @@ impl Session {
 
     fn run_text(&mut self, sql: &[u8], more: bool) -> Ran {
         self.environment.process.begin("Query", "executing", sql);
+        self.environment.audit_statement(&self.state, "statement", sql);
         KindIndex::of_statement(sql).count(&self.server.counters);
         let flags = self.status_flags(more);
         let start = self.output.mark();
