@@ -206,8 +206,7 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         reason: "the greatest time has a fraction in MariaDB, and none in 8.0",
         applies: |difference| {
-            let of_times =
-                ["TIME(", "TIMEDIFF(", "TIMESTAMP(", "STR_TO_DATE("].iter().any(|name| difference.sql.contains(name));
+            let of_times = ["TIME(", "TIMEDIFF(", "TIMESTAMP("].iter().any(|name| difference.sql.contains(name));
             of_times
                 && difference.differs_in_rows(|ours, theirs| {
                     let differs_by_it = theirs.contains(".9") || theirs.contains(".000001");
@@ -222,14 +221,6 @@ const EXCEPTIONS: &[Exception] = &[
             difference.sql.contains(" AS DECIMAL(")
                 && (difference.sql.contains("IF(") || difference.sql.contains("CASE "))
                 && difference.is_slight(1e-15)
-        },
-    },
-    Exception {
-        reason: "a TIMESTAMP before 1970 that has a fraction is one of the second 0 in MariaDB",
-        applies: |difference| {
-            let before = |ours: &str, theirs: &str| is_nothing(ours) && theirs.starts_with("1970-01-01 00:00:00.");
-            difference.differs_in_rows(before)
-                || (difference.errors() == (1292, 0) && difference.ours.to_string().contains("value: '1969-"))
         },
     },
     Exception {

@@ -112,7 +112,6 @@ impl Table {
                 Operand::Count => Tree::Literal(grammar::count(rng)),
                 Operand::Unit => Tree::from(choose(rng, grammar::UNITS)),
                 Operand::DateText => Tree::Literal(grammar::date_text(rng)),
-                Operand::TimeText => Tree::Literal(grammar::time_text(rng)),
                 Operand::Collation => Tree::from(choose(rng, grammar::COLLATIONS)),
             });
             parts.push(Tree::from(chars.as_str()));

@@ -157,7 +157,11 @@ impl Expr {
             }
             Expr::Not(a) => Ok(a.condition(row, cx)?.map(|truth| !truth)),
             Expr::Between { operand, low, high, negated, collation } => {
-                let (operand, low, high) = (operand.get(row, cx)?, low.get(row, cx)?, high.get(row, cx)?);
+                let operand = operand.get(row, cx)?;
+                if operand.is_null() {
+                    return Ok(None);
+                }
+                let (low, high) = (low.get(row, cx)?, high.get(row, cx)?);
                 let within = between(&operand, &low, &high, *collation, cx)?;
                 Ok(within.map(|within| within != *negated))
             }

@@ -67,6 +67,13 @@ fn warnings_end_a_strict_statement() {
 }
 
 #[test]
+fn the_bounds_of_a_null_are_not_evaluated() {
+    let zero_divisor = || arithmetic(ArithmeticOp::Divide, int(1), int(0));
+    check(Expr::between(null(), int(0), zero_divisor(), false).unwrap(), "NULL");
+    check(Expr::between(int(2), int(1), zero_divisor(), false).unwrap(), "NULL !1365");
+}
+
+#[test]
 fn bits_are_of_64() {
     use ArithmeticOp::{BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight};
     check(arithmetic(BitAnd, int(-1), int(5)), "5");
