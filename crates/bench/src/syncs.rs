@@ -18,7 +18,6 @@ use crate::sysbench::Bench;
 /// Syncs counted over one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SyncCount {
-    /// Whose.
     pub server: Name,
     /// Connections that committed at once.
     pub clients: u32,

@@ -48,7 +48,6 @@ pub(super) struct NextFile {
     pub(super) file: Arc<dyn File>,
 }
 
-/// See the module.
 pub(super) struct Space {
     step: u64,
     promised: u64,

@@ -53,7 +53,7 @@ impl Waiter {
     }
 }
 
-/// See the module.
+/// One leader at a time syncs for all who came before it began.
 #[derive(Default)]
 pub struct GroupSync {
     state: Mutex<State>,

@@ -58,7 +58,6 @@ pub enum Statement {
     Kill {
         /// What to end.
         target: KillTarget,
-        /// Whose.
         connection: Expr,
     },
     /// DO expressions
@@ -112,14 +111,12 @@ pub struct Completion {
 pub enum XaStatement {
     /// XA START, XA BEGIN
     Start {
-        /// Its name.
         xid: XaId,
         /// JOIN or RESUME.
         join: Option<XaJoin>,
     },
     /// XA END
     End {
-        /// Whose.
         xid: XaId,
         /// SUSPEND, with or without FOR MIGRATE.
         suspend: bool,
@@ -128,7 +125,6 @@ pub enum XaStatement {
     Prepare(XaId),
     /// XA COMMIT
     Commit {
-        /// Whose.
         xid: XaId,
         /// ONE PHASE
         one_phase: bool,
@@ -188,7 +184,6 @@ pub enum Assignment {
 pub enum Ddl {
     /// CREATE DATABASE
     CreateDatabase {
-        /// Its name.
         name: String,
         /// IF NOT EXISTS
         if_not_exists: bool,
@@ -197,7 +192,6 @@ pub enum Ddl {
     },
     /// DROP DATABASE
     DropDatabase {
-        /// Its name.
         name: String,
         /// IF EXISTS
         if_exists: bool,
@@ -247,7 +241,6 @@ pub enum AlterAction {
 /// CREATE TABLE
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
-    /// Its name.
     pub name: TableName,
     /// IF NOT EXISTS
     pub if_not_exists: bool,
@@ -268,7 +261,6 @@ pub struct CreateTable {
 /// A column of CREATE TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnSpec {
-    /// Its name.
     pub name: String,
     /// Its type; strings carry the collation named here, or none.
     pub column_type: ColumnType,

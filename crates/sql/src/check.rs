@@ -41,7 +41,6 @@ pub struct TableReport {
 /// A secondary index.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct IndexReport {
-    /// Its name.
     pub name: String,
     /// Its entries.
     pub entries: u64,

@@ -16,7 +16,6 @@ use crate::transaction::Transaction;
 /// A background thread: its name and its body.
 pub(crate) type Worker = (&'static str, Box<dyn FnOnce() + Send>);
 
-/// See the module.
 pub(crate) trait CommitPath: std::any::Any + Send + Sync {
     /// Commits; `reply` gets the outcome, maybe from another thread, maybe before this returns.
     fn commit(&self, transaction: Transaction, reply: Box<dyn Reply>);

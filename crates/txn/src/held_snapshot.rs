@@ -44,7 +44,6 @@ enum View {
     GivenUp,
 }
 
-/// See the module.
 pub(crate) struct HeldSnapshot {
     /// Its place in the commit order.
     pub order: u64,

@@ -46,7 +46,7 @@ pub enum LockingScanError {
     WouldWait,
 }
 
-/// See the module.
+/// A scan that locks the rows it returns, and the ranges between them.
 #[derive(Debug)]
 pub struct LockingScan {
     engine: EngineId,

@@ -17,7 +17,7 @@ const NAME: &str = "commit_protocol=";
 const CHECKSUM: &str = "crc32c=";
 const BYTES_MAX: u64 = 256;
 
-/// See the module.
+/// The file of a data directory that names the protocol which wrote its logs.
 pub struct ProtocolMark {
     fs: Arc<dyn FileSystem>,
     path: PathBuf,

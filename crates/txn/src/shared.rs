@@ -132,7 +132,6 @@ impl Member {
     }
 }
 
-/// See the module.
 pub(crate) struct Shared {
     pub engines: Vec<Arc<dyn Engine>>,
     pub overlay: Overlay,

@@ -21,7 +21,6 @@ pub enum Stroke {
 /// A contestant's figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// Whose.
     pub contestant: Contestant,
     /// Clients, ascending, and the figure; one at least.
     pub points: Vec<(u32, f64)>,

@@ -35,7 +35,6 @@ pub struct Outcome {
 /// A contestant's figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Whose.
     pub contestant: Contestant,
     /// What it answers to `SELECT VERSION()`.
     pub version: String,
@@ -110,7 +109,6 @@ pub struct LockUse {
 /// Syncs of one traced run, by log, as the kernel was asked for them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KernelCount {
-    /// Whose.
     pub contestant: Contestant,
     /// Connections that committed at once.
     pub clients: u32,

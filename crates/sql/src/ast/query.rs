@@ -60,7 +60,6 @@ pub struct With {
 /// `name [(columns)] AS (query)`
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommonTable {
-    /// Its name.
     pub name: String,
     /// Its columns, if named.
     pub columns: Vec<String>,
@@ -271,7 +270,6 @@ pub struct Derived {
     pub lateral: bool,
     /// The query.
     pub query: Query,
-    /// Its name.
     pub alias: String,
     /// Its columns, if named.
     pub columns: Vec<String>,

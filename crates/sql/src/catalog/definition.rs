@@ -22,7 +22,6 @@ pub struct TableDef {
     pub id: u64,
     /// The database it is in.
     pub database: String,
-    /// Its name.
     pub name: String,
     /// Name of the storage engine.
     pub engine: String,
@@ -54,7 +53,6 @@ pub enum DefaultValue {
 /// A column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnDef {
-    /// Its name.
     pub name: String,
     /// Its type.
     pub column_type: ColumnType,

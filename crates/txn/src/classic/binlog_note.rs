@@ -28,7 +28,6 @@ use super::recovery::RecoverError;
 const KEY: &[u8] = b"\0\0\0\0note";
 const ENTRY_BYTES: usize = 16;
 
-/// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct BinlogNote {
     /// The binlog is durable up to here.

@@ -76,7 +76,6 @@ struct State {
     changed: [bool; PAGES],
 }
 
-/// See the module.
 pub(crate) struct TcLog {
     file: Arc<dyn File>,
     run: u64,
