@@ -138,7 +138,7 @@ pub enum XaStatement {
     },
 }
 
-/// What XA START may say behind the name.
+/// What XA START may say after the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XaJoin {
     /// JOIN

@@ -46,7 +46,7 @@ pub struct IndexReport {
     pub entries: u64,
 }
 
-/// Faults told of one table; the others are counted.
+/// Faults reported of one table; the others are counted.
 const FAULTS_PER_TABLE: usize = 20;
 
 /// Checks the catalog and every table. `progress` gets a line for each.

@@ -8,7 +8,7 @@
 //! a new index is filled under an id nothing refers to, while other tables may change; the change commits and is published while the
 //! table is still locked; what is no longer named is erased last.
 //!
-//! On crash: before the commit, ids that were filled are unnamed and erased at the next start; behind it,
+//! On crash: before the commit, ids that were filled are unnamed and erased at the next start; after it,
 //! what should have been erased is unnamed too.
 
 mod definition;

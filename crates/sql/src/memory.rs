@@ -2,7 +2,7 @@
 //!
 //! Counted is what a client can make grow: the packet of a statement while it arrives, its lexemes and values with the
 //! tree they become, what its expressions make, the row that is put together or sent, rows that are kept to be sorted,
-//! grouped or told apart, what an open transaction has changed and locked, and what stays between statements (user
+//! grouped or distinguished, what an open transaction has changed and locked, and what stays between statements (user
 //! variables, prepared statements, parameters sent in pieces). Sizes are those of what is in them, with a little for
 //! what holds it; they are not the allocator's.
 //!
@@ -25,7 +25,7 @@ const LARGE_BYTES: usize = 1 << 20;
 pub(crate) const LEXEME_BYTES: usize = 256;
 /// What holds a kept row, key or variable beside its values, bytes.
 const HOLDER_BYTES: usize = 64;
-/// Changes below this are not told to the server, bytes.
+/// Changes below this are not reported to the server, bytes.
 const REPORTED_BYTES: u64 = 64 << 10;
 
 /// Whether the machine has so much memory for one string.
@@ -67,7 +67,7 @@ impl ServerMemory {
         self.used.fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Bytes now, but for what each connection has not told yet.
+    /// Bytes now, but for what each connection has not reported yet.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }

@@ -136,7 +136,7 @@ pub(crate) fn parse(
 /// A syntax error that quotes the text from `offset`.
 fn near(sql: &[u8], offset: usize) -> SqlError {
     let offset = offset.min(sql.len());
-    // With what stands before it, which tells where passwords are.
+    // With what stands before it, which says where passwords are.
     let behind = sql.len() - offset;
     let shown = without_passwords(sql, SqlMode::DEFAULT);
     let rest = match &shown {

@@ -292,15 +292,15 @@ pub trait ResultSink {
 /// What a statement gave and what is left to do.
 #[must_use = "a transaction may have to be committed"]
 pub struct Outcome {
-    /// What to tell the client.
+    /// What the client receives.
     pub result: StatementResult,
-    /// To be committed before the client is told; its failure is the statement's.
+    /// To be committed before the client is answered; its failure is the statement's.
     pub commit: Option<Transaction>,
     /// Close the connection afterwards (COMMIT RELEASE).
     pub release: bool,
 }
 
-/// What to tell a client of a statement that succeeded.
+/// What a client receives for a statement that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatementResult {
     /// The sink has got columns and all rows.

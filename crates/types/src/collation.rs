@@ -250,7 +250,7 @@ pub fn read_escaped_key(key: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// One behind the first `lead` that `end` follows; other bytes behind a `lead` are skipped.
+/// One after the first `lead` that `end` follows; other bytes after a `lead` are skipped.
 fn find_end(bytes: &[u8], lead: u8, end: u8) -> Option<usize> {
     let mut at = 0;
     loop {

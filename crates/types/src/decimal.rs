@@ -1,6 +1,6 @@
-//! Exact decimal numbers of up to 65 digits, 30 of them behind the point.
+//! Exact decimal numbers of up to 65 digits, 30 of them after the point.
 //!
-//! A number is an integer coefficient and how many of its digits are behind the point. Coefficients that
+//! A number is an integer coefficient and how many of its digits are after the point. Coefficients that
 //! fit 128 bits (38 digits, nearly all there are) are plain integer arithmetic; wider ones fall back to a
 //! big integer.
 //!
@@ -19,13 +19,13 @@ use num_bigint::{BigInt, Sign};
 
 /// Most digits of a DECIMAL.
 pub const MAX_PRECISION: u8 = 65;
-/// Most digits behind the point.
+/// Most digits after the point.
 pub const MAX_SCALE: u8 = 30;
 
 const DIGITS_PER_GROUP: usize = 9;
-/// Groups of digits, before and behind the point, that a number under way has at most.
+/// Groups of digits, before and after the point, that a number under way has at most.
 const MAX_GROUPS: usize = 9;
-/// A product with more digits behind the point than this is cut to the group of the last one.
+/// A product with more digits after the point than this is cut to the group of the last one.
 const MAX_PRODUCT_PLACES: u8 = 31;
 /// Bytes that 0 to 9 digits take in the binary form.
 const GROUP_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
@@ -92,7 +92,7 @@ impl Decimal {
         }
     }
 
-    /// Digits behind the point that it shows.
+    /// Digits after the point that it shows.
     pub fn scale(&self) -> u8 {
         match &self.0 {
             Repr::Small { shown, .. } => *shown,
@@ -100,7 +100,7 @@ impl Decimal {
         }
     }
 
-    /// Digits behind the point that it has.
+    /// Digits after the point that it has.
     fn places(&self) -> u8 {
         match &self.0 {
             Repr::Small { places, .. } => *places,
@@ -108,7 +108,7 @@ impl Decimal {
         }
     }
 
-    /// The same number, of which so many digits behind the point are shown.
+    /// The same number, of which so many digits after the point are shown.
     pub fn showing(mut self, scale: u8) -> Decimal {
         match &mut self.0 {
             Repr::Small { shown, .. } => *shown = scale,
@@ -157,7 +157,7 @@ impl Decimal {
     }
 
     /// Reads `[+-]digits[.digits][e[+-]digits]` at the start of `text`; returns the number and how many
-    /// bytes it took, or `None` if no number stands there. Digits behind the 30th of the fraction are
+    /// bytes it took, or `None` if no number stands there. Digits after the 30th of the fraction are
     /// rounded; numbers too large become the largest there is.
     pub fn parse_prefix(text: &[u8]) -> Option<(Decimal, usize)> {
         let mut at = 0;
@@ -295,12 +295,12 @@ impl Decimal {
         Self::from_big(if negative { -coefficient } else { coefficient }, scale)
     }
 
-    /// Rounds (half away from zero) or extends to `scale` digits behind the point.
+    /// Rounds (half away from zero) or extends to `scale` digits after the point.
     pub fn round_to(&self, scale: u8) -> Decimal {
         self.rescale(scale, Rounding::HalfUp)
     }
 
-    /// Cuts or extends to `scale` digits behind the point.
+    /// Cuts or extends to `scale` digits after the point.
     pub fn truncate_to(&self, scale: u8) -> Decimal {
         self.rescale(scale, Rounding::Truncate)
     }
@@ -405,7 +405,7 @@ impl Decimal {
         product.limited(self.scale() + other.scale())
     }
 
-    /// The quotient, which shows `increment` more digits behind the point than `self`; `None` for
+    /// The quotient, which shows `increment` more digits after the point than `self`; `None` for
     /// division by zero. It has all digits of the groups that this takes, and the digits of both
     /// operands.
     pub fn divide(&self, other: &Decimal, increment: u8) -> Result<Option<Decimal>, DecimalOverflow> {
@@ -420,7 +420,7 @@ impl Decimal {
         quotient.limited(self.scale() + increment).map(Some)
     }
 
-    /// The quotient cut to `scale` digits behind the point; `None` for division by zero.
+    /// The quotient cut to `scale` digits after the point; `None` for division by zero.
     pub fn divide_truncating(&self, other: &Decimal, scale: u8) -> Result<Option<Decimal>, DecimalOverflow> {
         if other.is_zero() {
             return Ok(None);
@@ -458,7 +458,7 @@ impl Decimal {
         Some(rest.showing(self.scale().max(other.scale())))
     }
 
-    /// The number with as many digits behind the point as there is room for, `scale` of them shown if that
+    /// The number with as many digits after the point as there is room for, `scale` of them shown if that
     /// many can be.
     fn limited(self, scale: u8) -> Result<Decimal, DecimalOverflow> {
         if let Some(small) = self.small()
@@ -478,7 +478,7 @@ impl Decimal {
         Ok(number.showing(shown))
     }
 
-    /// Whether the number fits a type of `precision` digits, `scale` of them behind the point, once
+    /// Whether the number fits a type of `precision` digits, `scale` of them after the point, once
     /// it is rounded to that scale.
     pub fn fits(&self, precision: u8, scale: u8) -> bool {
         self.round_to(scale).integer_digits() <= (precision - scale) as usize

@@ -8,7 +8,7 @@ use super::decimal::Decimal;
 pub struct Prefix<T> {
     /// The number; zero if there was none.
     pub value: T,
-    /// There was a number and nothing but blanks behind it.
+    /// There was a number and nothing but blanks after it.
     pub complete: bool,
     /// There was a number.
     pub found: bool,

@@ -19,7 +19,7 @@ pub struct ResultType {
     /// The widest text form: characters of strings (bytes of binary ones), digits and sign of numbers. On the wire,
     /// characters of utf8mb4 count four times.
     pub length: u32,
-    /// Digits behind the point or of fractional seconds; [`NOT_FIXED_DECIMALS`] if not fixed.
+    /// Digits after the point or of fractional seconds; [`NOT_FIXED_DECIMALS`] if not fixed.
     pub decimals: u8,
     /// Whether the number is unsigned.
     pub unsigned: bool,
@@ -95,7 +95,7 @@ impl ResultType {
         ResultType { nullable, ..self }
     }
 
-    /// The same type with that many digits behind the point; an integer gets none.
+    /// The same type with that many digits after the point; an integer gets none.
     pub fn with_decimals(self, decimals: u8) -> ResultType {
         let same = match self.family() {
             Family::Decimal => {

@@ -64,7 +64,7 @@ pub struct ColumnDef {
     pub on_update_now: bool,
     /// AUTO_INCREMENT.
     pub auto_increment: bool,
-    /// The [`TableDef::schema_version`] that first had the column. Columns that came later stand behind
+    /// The [`TableDef::schema_version`] that first had the column. Columns that came later stand after
     /// the others.
     pub since_version: u32,
     /// COMMENT.

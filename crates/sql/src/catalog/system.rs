@@ -17,7 +17,7 @@ use crate::value::Value;
 use Kind::{Name, Number, Text};
 
 pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
-/// What stored tables begin behind.
+/// What stored tables begin after.
 const NO_TABLE_ID: u64 = 0;
 
 /// A table whose rows are made when it is read.

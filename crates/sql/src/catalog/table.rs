@@ -217,7 +217,7 @@ impl Table {
         Ok(())
     }
 
-    /// Decodes the `wanted` columns from the columns of a key, and returns what is behind those.
+    /// Decodes the `wanted` columns from the columns of a key, and returns what is after those.
     fn read_key_columns<'k>(
         &self,
         index: &Index,
@@ -290,7 +290,7 @@ impl Table {
         }
     }
 
-    /// Moves the counter behind a value that a statement gave.
+    /// Moves the counter after a value that a statement gave.
     pub(crate) fn pass_auto_increment(&self, transaction: &mut Transaction, value: u64) -> Result<(), SqlError> {
         let mut next = self.counters.next_auto_increment.lock();
         let least = match *next {

@@ -1,4 +1,4 @@
-//! The stored value of a row: what the binlog's row events hold, behind a version.
+//! The stored value of a row: what the binlog's row events hold, after a version.
 //!
 //! Format
 //! ```text
@@ -122,7 +122,7 @@ impl RowCodec {
         }
         offsets.starts.push(at as u32);
         if at != stored.len() || u32::try_from(at).is_err() {
-            return Err(damaged(at, "goes on behind its last column"));
+            return Err(damaged(at, "goes on after its last column"));
         }
         Ok(RowReader { codec: self, stored, starts: &offsets.starts, version, image_at })
     }

@@ -207,7 +207,7 @@ fn xa_end(xid: &XaId, suspend: bool, session: &mut SessionState) -> Result<Outco
 /// The result of XA RECOVER.
 fn recovered(names: &[XaId], convert: bool) -> Shown {
     let number = || ResultType::integer(11).nullable(false);
-    // 64 bytes of each part; as hexadecimal digits behind 0x.
+    // 64 bytes of each part; as hexadecimal digits after 0x.
     let data = ResultType::string(258, if convert { Collation::DEFAULT } else { Collation::Binary }).nullable(false);
     let columns = [("formatID", number()), ("gtrid_length", number()), ("bqual_length", number()), ("data", data)];
     let row = |xid: &XaId| {

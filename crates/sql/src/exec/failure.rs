@@ -1,4 +1,4 @@
-//! From errors of the layers below to what a client is told.
+//! From errors of the layers below to what a client receives.
 
 use cohort_engine::{ReadError, WriteError};
 use cohort_txn::{CommitError, LockError};

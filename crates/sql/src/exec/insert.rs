@@ -103,7 +103,7 @@ struct Inserting<'p> {
     table: &'p Table,
     /// The parameters of what follows the rows.
     behind_rows: &'p [Value],
-    /// The row being made; behind it, for ON DUPLICATE KEY UPDATE, room for the row it meets.
+    /// The row being made; after it, for ON DUPLICATE KEY UPDATE, room for the row it meets.
     row: Vec<Value>,
     number: u64,
     affected: u64,

@@ -120,7 +120,7 @@ impl InsertIds {
         self.first_inserted
     }
 
-    /// The insert id that a client is told of where no value was made.
+    /// The insert id that a client receives where no value was made.
     pub(super) fn last_written(&self) -> u64 {
         if self.wrote { self.last } else { 0 }
     }
@@ -131,7 +131,7 @@ fn is_negative(id: u64) -> bool {
     id > i64::MAX as u64
 }
 
-/// A value of the column as clients are told of it; a negative one wraps around.
+/// A value of the column as clients receive it; a negative one wraps around.
 fn id_of(value: &Value) -> u64 {
     match value {
         Value::Int(id) => *id as u64,

@@ -65,7 +65,7 @@ pub(super) fn new_row_key(table: &Table, row: &[Value], run: &mut Run<'_>) -> Re
 
 /// Claims a key of a unique index for a row, and gives what is stored under it if the key is taken.
 ///
-/// A taken key gets a lock of `mode`, which tells how the row in the way will be used.
+/// A taken key gets a lock of `mode`, which says how the row in the way will be used.
 fn claim(table: &Table, key: &[u8], mode: LockMode, run: &mut Run<'_>) -> Result<Option<Vec<u8>>, SqlError> {
     let engine = table.engine;
     let mut there = Vec::new();

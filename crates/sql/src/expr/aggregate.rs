@@ -168,7 +168,7 @@ impl Accumulator {
         match aggregate.function {
             AggregateFunction::CountRows | AggregateFunction::Count => {}
             AggregateFunction::Sum | AggregateFunction::Avg => match &*value {
-                // Those that DISTINCT tells apart are the ones that are shown.
+                // Those that DISTINCT distinguishes are the ones that are shown.
                 Value::Decimal(decimal) if aggregate.distinct => {
                     self.sum.add(&Value::Decimal(decimal.as_shown()), first, cx)?;
                 }

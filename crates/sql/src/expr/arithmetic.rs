@@ -11,7 +11,7 @@ use crate::types::decimal::DecimalOverflow;
 use crate::types::{Family, SqlMode};
 use crate::value::Value;
 
-/// Digits that a division adds behind the point (`div_precision_increment`).
+/// Digits that a division adds after the point (`div_precision_increment`).
 pub(super) const DIVISION_DIGITS: u8 = 4;
 
 /// The value of an [`Expr::Arithmetic`].

@@ -66,11 +66,11 @@ pub(super) struct Function {
     unifies: bool,
     /// Strings of any collations may stand beside each other in the result: they are not compared.
     joins: bool,
-    /// The argument that says how many digits the result has behind the point.
+    /// The argument that says how many digits the result has after the point.
     digits_at: Option<u8>,
     /// The argument that is a format, which says what parts the result has.
     format_at: Option<u8>,
-    /// Texts are read as dates and times: a literal has the digits behind the point that are written.
+    /// Texts are read as dates and times: a literal has the digits after the point that are written.
     reads_times: bool,
 }
 

@@ -160,7 +160,7 @@ fn eval_in(session: &Session, expr: &Expr) -> Result<Value, SqlError> {
     expr.eval(&[], &EvalContext { params: &[], statement: session })
 }
 
-/// The value's text, with an `!` and the number behind it for each warning; or the error's number.
+/// The value's text, with an `!` and the number after it for each warning; or the error's number.
 fn shown(expr: &Expr) -> String {
     let session = Session::new();
     let value = eval_in(&session, expr);

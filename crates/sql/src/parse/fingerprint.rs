@@ -129,7 +129,7 @@ struct Walk<'a> {
     outer: Vec<(usize, Region)>,
     /// Between the braces of an ODBC escape, where literals are typed ones.
     in_braces: bool,
-    /// Depth of a parenthesis behind the name of a type.
+    /// Depth of a parenthesis after the name of a type.
     type_depth: Option<usize>,
     /// Depth at which the operand of a sign began that is no number.
     negated_depth: Option<usize>,
@@ -148,7 +148,7 @@ struct Row {
     params: usize,
 }
 
-/// Fills `out` with the fingerprint of `sql`, behind what its key already holds, or returns false if
+/// Fills `out` with the fingerprint of `sql`, after what its key already holds, or returns false if
 /// the statement is of a kind that is not planned. 4082 if it is too long to be held.
 pub(crate) fn take(sql: &[u8], sql_mode: SqlMode, memory: &MemoryUse, out: &mut Fingerprint) -> Result<bool, SqlError> {
     let key_start = out.key.len();
@@ -328,7 +328,7 @@ impl<'a> Walk<'a> {
         Ok(match lexeme.kind {
             Kind::Number => Some(literal::number(bytes, false)?).filter(|value| match value {
                 Value::Int(_) => true,
-                // Behind a minus it may be another number than without.
+                // After a minus it may be another number than without.
                 Value::UInt(_) => self.previous_bytes() != b"-",
                 _ => self.region != Region::Limit,
             }),

@@ -26,7 +26,7 @@ pub(crate) struct Access {
     pub(crate) index: Option<usize>,
     /// Values that the leading columns of the index must have.
     pub(crate) equal: Vec<Expr>,
-    /// What the column behind those must be.
+    /// What the column after those must be.
     pub(crate) tail: Tail,
     /// Every row of the index is read from its end.
     pub(crate) reverse: bool,
@@ -93,7 +93,7 @@ enum Ask {
 
 /// Chooses an access path for each relation of a query; 1176 for a hint that names an unknown index.
 pub(super) fn choose(query: &Query) -> Result<Vec<Access>, SqlError> {
-    // What is grouped or told apart is sorted after that.
+    // What is grouped or distinguished is sorted after that.
     let found_in_order = query.grouping.is_none() && !query.distinct;
     let sort: &[SortKey] = if found_in_order { &query.sort } else { &[] };
     let path = |relation| path(relation, query.filter.as_ref(), sort, query.limit.is_some());

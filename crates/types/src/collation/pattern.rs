@@ -7,7 +7,7 @@ use super::{Collation, general_ci, unicode_ai_ci};
 /// Steps between two questions whether to go on.
 const ASKED_EVERY: usize = 1 << 16;
 
-/// Whether `text` matches `pattern`. `escape` makes the character behind it literal. A long search asks `go_on` now and
+/// Whether `text` matches `pattern`. `escape` makes the character after it literal. A long search asks `go_on` now and
 /// then, and ends with false if not.
 pub fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<char>, go_on: &dyn Fn() -> bool) -> bool {
     if collation == Collation::Binary {
@@ -82,7 +82,7 @@ fn matches<U: PartialEq + Copy>(
         Some((element, at + len))
     };
     let (mut in_text, mut in_pattern) = (0, 0);
-    // Where to go on after a mismatch: behind the last `%`, with the text it has to take at least.
+    // Where to go on after a mismatch: after the last `%`, with the text it has to take at least.
     let mut retry: Option<(usize, usize)> = None;
     for steps in 1_usize.. {
         if steps.is_multiple_of(ASKED_EVERY) && !go_on() {

@@ -55,7 +55,7 @@ fn compare_ascii(a: &[u8], b: &[u8], ranks: &[u8; 128]) -> Option<Ordering> {
         let rank_a = next_rank(&mut rest_a, ranks)?;
         let rank_b = next_rank(&mut rest_b, ranks)?;
         if rank_a != rank_b || rank_a == 0 {
-            // A mark behind the character could make it another letter: leave that to the library.
+            // A mark after the character could make it another letter: leave that to the library.
             let plain = |rest: &[u8]| rest.first().is_none_or(u8::is_ascii);
             return (plain(rest_a.as_slice()) && plain(rest_b.as_slice())).then(|| rank_a.cmp(&rank_b));
         }

@@ -18,7 +18,7 @@ use crate::{FieldType, ResultType, Value, number_text};
 pub struct DecimalType {
     /// All digits, 1 to 65.
     pub precision: u8,
-    /// Digits behind the point, 0 to 30.
+    /// Digits after the point, 0 to 30.
     pub scale: u8,
     /// UNSIGNED.
     pub unsigned: bool,

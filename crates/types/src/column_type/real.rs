@@ -233,7 +233,7 @@ fn store(
     let mut limit = limit;
     if let Some((all, behind)) = digits {
         let unit = 10f64.powi(i32::from(behind));
-        // As MySQL rounds: what is behind the point, halves to the even neighbour.
+        // As MySQL rounds: what is after the point, halves to the even neighbour.
         let whole = double.floor();
         double = whole + ((double - whole) * unit).round_ties_even() / unit;
         limit = limit.min(10f64.powi(i32::from(all) - i32::from(behind)) - 1.0 / unit);

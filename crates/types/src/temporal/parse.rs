@@ -9,12 +9,12 @@ use super::{DAY_US, Date, DateTime, SECOND_US, Time, TimeZone};
 /// Where numbers begin that have a time and not only a date.
 pub const TIMED: i64 = 101_000_000;
 
-/// What was read, and whether something behind it was left over.
+/// What was read, and whether something after it was left over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed<T> {
     /// The value.
     pub value: T,
-    /// Characters behind the value were ignored.
+    /// Characters after the value were ignored.
     pub cut: bool,
     /// The text had a time of day.
     pub has_time: bool,

@@ -81,7 +81,7 @@ pub fn double_within(double: f64, width: usize) -> Option<String> {
     Some(if double < 0.0 { format!("-{text}") } else { text })
 }
 
-/// Appends `double` with so many digits behind the point: the shortest text that reads back as it, filled
+/// Appends `double` with so many digits after the point: the shortest text that reads back as it, filled
 /// up with zeros, or the number rounded if that is longer.
 fn write_fixed(double: f64, decimals: usize, out: &mut Vec<u8>) {
     use std::io::Write as _;

@@ -1,6 +1,6 @@
 //! Runs the scripts of `testdata`.
 //!
-//! A script is a list of statements, each behind `> ` (or `b> ` for a second session, and so on), with
+//! A script is a list of statements, each after `> ` (or `b> ` for a second session, and so on), with
 //! what the client sees below, up to an empty line. Set `UPDATE_GOLDEN=1` to write what is seen now.
 
 use std::collections::BTreeMap;

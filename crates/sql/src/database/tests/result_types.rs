@@ -1,4 +1,4 @@
-//! What a client is told of the columns of a result, where that follows from variables, modes and formats.
+//! What a client receives about the columns of a result, where that follows from variables, modes and formats.
 
 use super::*;
 use crate::types::FieldType::{Date, DateTime, Double, LongLong, NewDecimal, Time, VarString};
