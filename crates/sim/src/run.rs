@@ -23,7 +23,7 @@ use cohort_sql::error::{
 };
 use cohort_sql::{Database, SessionState, Value};
 use cohort_txn::{
-    CommitError, CommitProtocol, Committed, LaidOutCohort, Reply, StartReport, Store, TwoPhaseReport, WrittenCohort,
+    ClassicReport, CommitError, CommitProtocol, Committed, LaidOutCohort, Reply, StartReport, Store, WrittenCohort,
 };
 use parking_lot::Mutex;
 
@@ -172,7 +172,7 @@ pub fn run(seed: u64, printing: Printing) -> Result<Report> {
         let report;
         (machine, database, report) = run.recover(machine)?;
         match report {
-            StartReport::TwoPhase(report) if !report.divergences.is_empty() => {
+            StartReport::Classic(report) if !report.divergences.is_empty() => {
                 // It said so, which is all that is promised.
                 ensure!(protocols == *DIVERGING, "a protocol with prepare diverged: {report}");
                 run.report.divergences += 1;
@@ -278,8 +278,8 @@ impl Run {
         // Without the times that it took.
         let found = match &report {
             StartReport::Journal(report) => format!("{} transactions kept", report.transactions_kept),
-            StartReport::TwoPhase(report) => {
-                let TwoPhaseReport { protocol, in_binlog, in_tc_log, divergences, .. } = report;
+            StartReport::Classic(report) => {
+                let ClassicReport { protocol, in_binlog, in_tc_log, divergences, .. } = report;
                 format!("{protocol}: {in_binlog} in the binlog, {in_tc_log} in tc.log; {divergences:?}")
             }
         };

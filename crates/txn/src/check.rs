@@ -97,7 +97,7 @@ pub fn check_logs(
         }
         _ => {
             journaled.binlog_decides = true;
-            check.two_phase(&**fs, listing.as_ref());
+            check.classic(&**fs, listing.as_ref());
             match binlog_note::synced(engines.iter().map(|engine| &**engine)) {
                 Ok(synced) => journaled.synced = synced,
                 Err(error) => check.faults.push(Fault::of(&binlog.directory, error)),
@@ -186,7 +186,7 @@ impl LogCheck {
     }
 
     /// The binlog decides, and its last file says whether it was closed.
-    fn two_phase(&mut self, fs: &dyn FileSystem, listing: Option<&BinlogListing>) {
+    fn classic(&mut self, fs: &dyn FileSystem, listing: Option<&BinlogListing>) {
         let last = listing.and_then(|listing| Some(listing.path(*listing.listed.last()?)));
         let opened = last.map(|path| BinlogReader::open(fs, &path, ReaderOptions::default()));
         self.clean_stop = opened.is_some_and(|reader| reader.is_ok_and(|reader| !reader.is_in_use()));

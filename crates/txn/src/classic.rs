@@ -1,4 +1,4 @@
-//! The classic commit protocols: two logs kept together by a two-phase commit.
+//! The classic commit protocols: the engines' logs and a binlog, most of them kept together by a two-phase commit.
 //!
 //! Each is a file that reads like its row of the table in `docs/decisions/0009-classic-protocols.md`; the
 //! steps they are made of are in `coordinator.rs`, the queues and hand-offs in `group.rs`. What happens after a crash
@@ -38,7 +38,7 @@ use crate::outcome::{CommitError, Committed};
 use crate::shared::Member;
 use crate::shared::{Frontier, Shared};
 pub(crate) use coordinator::ClassicCoordinator;
-use recovery::{RecoverError, TwoPhaseReport};
+use recovery::{ClassicReport, RecoverError};
 pub(crate) use tc_log::TcLog;
 pub use tc_log::TcLogError;
 
@@ -53,8 +53,8 @@ pub(crate) fn recover(
     fs: Arc<dyn FileSystem>,
     clock: Arc<dyn Clock>,
     engines: Vec<Arc<dyn TwoPhase>>,
-    listener: &mut dyn FnMut(TwoPhaseReport),
-) -> Result<(Arc<Shared>, Arc<ClassicCoordinator>, TwoPhaseReport), RecoverError> {
+    listener: &mut dyn FnMut(ClassicReport),
+) -> Result<(Arc<Shared>, Arc<ClassicCoordinator>, ClassicReport), RecoverError> {
     let binlog = BinlogFiles::open(fs.clone(), options.binlog)?;
     let tc_log = recovery::read_tc_log(&*fs, &options.tc_log, &engines)?;
     let (note, report) = recovery::recover(wrote, &binlog, options.binlog_cut_at, &tc_log, &engines, listener)?;

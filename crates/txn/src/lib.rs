@@ -50,7 +50,7 @@ mod xa;
 
 pub use check::{BinlogReport, LogCheck, check_logs};
 pub use classic::TcLogError;
-pub use classic::recovery::{DecidedReport, RecoverError as ClassicRecoverError, TwoPhaseReport};
+pub use classic::recovery::{ClassicReport, DecidedReport, RecoverError as ClassicRecoverError};
 pub use commit_protocol::{CommitProtocol, UnknownProtocol};
 pub use inspect::{
     ChunkReport, Fault, JournalReport, RecordReport, Records, RedoReport, TransactionReport, read_journal,

@@ -19,7 +19,7 @@ use cohort_io::{Clock, FileSystem};
 use cohort_journal::JournalOptions;
 use serde::Serialize;
 
-use crate::classic::recovery::TwoPhaseReport;
+use crate::classic::recovery::ClassicReport;
 use crate::classic::{self, ClassicCoordinator};
 use crate::commit_protocol::CommitProtocol;
 use crate::journaled;
@@ -73,7 +73,7 @@ pub enum Engines {
     /// Driven by the journal.
     Journaled(Vec<Arc<dyn Engine>>),
     /// With logs of their own.
-    TwoPhase(Vec<Arc<dyn TwoPhase>>),
+    Classic(Vec<Arc<dyn TwoPhase>>),
 }
 
 /// The engines of a data directory, in the order of their ids. They are opened in one form at a time.
@@ -106,7 +106,7 @@ pub enum StartReport {
     /// The journal's.
     Journal(RecoveryReport),
     /// A classic protocol's.
-    TwoPhase(TwoPhaseReport),
+    Classic(ClassicReport),
 }
 
 impl StartReport {
@@ -114,14 +114,14 @@ impl StartReport {
     pub fn is_clean(&self) -> bool {
         match self {
             StartReport::Journal(report) => report.is_clean(),
-            StartReport::TwoPhase(report) => report.is_clean(),
+            StartReport::Classic(report) => report.is_clean(),
         }
     }
 
     fn xa_prepared(&mut self) -> &mut u64 {
         match self {
             StartReport::Journal(report) => &mut report.xa_prepared,
-            StartReport::TwoPhase(report) => &mut report.xa_prepared,
+            StartReport::Classic(report) => &mut report.xa_prepared,
         }
     }
 }
@@ -130,7 +130,7 @@ impl fmt::Display for StartReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartReport::Journal(report) => report.fmt(f),
-            StartReport::TwoPhase(report) => report.fmt(f),
+            StartReport::Classic(report) => report.fmt(f),
         }
     }
 }
@@ -178,12 +178,12 @@ impl Recovered {
                 let store = Store::new(shared, Arc::new(path));
                 Ok(Recovered { store, report: StartReport::Journal(report), fs, journal, classic: None })
             }
-            Engines::TwoPhase(engines) => {
+            Engines::Classic(engines) => {
                 assert_ne!(wrote, CommitProtocol::Journal, "engines for a protocol with two phases");
-                let listener = &mut |report| listener(StartupEvent::Report(StartReport::TwoPhase(report)));
+                let listener = &mut |report| listener(StartupEvent::Report(StartReport::Classic(report)));
                 let (shared, path, report) = classic::recover(options, wrote, fs.clone(), clock, engines, listener)?;
                 let (store, classic) = (Store::new(shared, path.clone()), Some(path));
-                Ok(Recovered { store, report: StartReport::TwoPhase(report), fs, journal, classic })
+                Ok(Recovered { store, report: StartReport::Classic(report), fs, journal, classic })
             }
         }
     }
@@ -214,7 +214,7 @@ impl Recovered {
         let left = match &self.report {
             // The next protocol's recovery reads the last file, and nothing in that is to look lost to it.
             StartReport::Journal(_) => self.store.begin_file(FileStart::ServerStart).map(|_| 0)?,
-            StartReport::TwoPhase(report) => report.engines.iter().map(|engine| engine.left).sum(),
+            StartReport::Classic(report) => report.engines.iter().map(|engine| engine.left).sum(),
         };
         listener(StartupEvent::Report(self.report));
         if next == CommitProtocol::Journal && left > 0 {
@@ -288,7 +288,7 @@ impl DataDirectory<'_> {
     fn engines_for(&self, protocol: CommitProtocol) -> Result<Engines, EngineSourceError> {
         match protocol {
             CommitProtocol::Journal => self.engines.journaled().map(Engines::Journaled),
-            _ => self.engines.two_phase().map(Engines::TwoPhase),
+            _ => self.engines.two_phase().map(Engines::Classic),
         }
     }
 

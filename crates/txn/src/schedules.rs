@@ -149,7 +149,7 @@ fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<Arc<Store>, OpenErro
     let options = Machine::options(1);
     let engines = match protocol {
         CommitProtocol::Journal => Engines::Journaled(engines.map(|engine| engine as Arc<dyn Engine>).to_vec()),
-        _ => Engines::TwoPhase(engines.map(|engine| engine as Arc<dyn TwoPhase>).to_vec()),
+        _ => Engines::Classic(engines.map(|engine| engine as Arc<dyn TwoPhase>).to_vec()),
     };
     Recovered::from_logs(options, protocol, fs, clock, engines, &mut |_| ())?.start_stepped(&mut |_| ())
 }

@@ -191,7 +191,7 @@ fn open(protocol: CommitProtocol, disk: &Arc<Watched>) -> Arc<Store> {
         CommitProtocol::Journal => {
             Engines::Journaled(vec![Arc::new(MemoryEngine::new()), Arc::new(MemoryEngine::new())])
         }
-        _ => Engines::TwoPhase(vec![engine("first"), engine("second")]),
+        _ => Engines::Classic(vec![engine("first"), engine("second")]),
     };
     let recovered = Recovered::from_logs(options, protocol, disk.clone(), clock, engines, &mut |_| ());
     let recovered = recovered.expect("a new directory");

@@ -84,7 +84,7 @@ pub fn judge(database: &Database, fs: &dyn FileSystem, promise: Promise, memory:
 pub fn divergences(report: &StartReport) -> &[String] {
     match report {
         StartReport::Journal(_) => &[],
-        StartReport::TwoPhase(report) => &report.divergences,
+        StartReport::Classic(report) => &report.divergences,
     }
 }
 

@@ -84,7 +84,7 @@ pub enum RecoverError {
 
 /// What the recovery of a classic protocol found and did: as one line for the operator, and as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct TwoPhaseReport {
+pub struct ClassicReport {
     /// The protocol that wrote the logs.
     pub protocol: String,
     /// The server had been stopped cleanly.
@@ -129,7 +129,7 @@ pub struct DecidedReport {
     pub decide_us: u64,
 }
 
-impl TwoPhaseReport {
+impl ClassicReport {
     /// Whether there was nothing to do.
     pub fn is_clean(&self) -> bool {
         self.clean_stop
@@ -139,9 +139,9 @@ impl TwoPhaseReport {
     }
 }
 
-impl fmt::Display for TwoPhaseReport {
+impl fmt::Display for ClassicReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TwoPhaseReport { protocol, in_binlog, in_tc_log, .. } = self;
+        let ClassicReport { protocol, in_binlog, in_tc_log, .. } = self;
         write!(f, "recovery: {protocol}, {in_binlog} transactions in the last binlog file, {in_tc_log} in tc.log")?;
         for DecidedReport { name, prepared, committed, rolled_back, left, log_bytes_cut, .. } in &self.engines {
             write!(
@@ -207,8 +207,8 @@ pub(crate) fn recover(
     cut_at: Option<BinlogPosition>,
     tc_log: &[u64],
     engines: &[Arc<dyn TwoPhase>],
-    listener: &mut dyn FnMut(TwoPhaseReport),
-) -> Result<(Note, TwoPhaseReport), RecoverError> {
+    listener: &mut dyn FnMut(ClassicReport),
+) -> Result<(Note, ClassicReport), RecoverError> {
     let began = Instant::now();
     let found = read_coordinator_log(binlog)?;
     let states = EngineState::read_all(engines)?;
@@ -224,7 +224,7 @@ pub(crate) fn recover(
     }
     let files = binlog.finish_recovery(found.as_ref().map(|log| log.end))?;
     let log = found.unwrap_or_default();
-    let mut report = TwoPhaseReport {
+    let mut report = ClassicReport {
         protocol: wrote.to_string(),
         clean_stop: !log.in_use,
         in_binlog: log.transactions.len() as u64,
@@ -232,7 +232,7 @@ pub(crate) fn recover(
         binlog_bytes_cut: files.cut_bytes,
         cut_reason: log.torn.filter(|_| files.cut_bytes > 0).map(|torn| torn.to_string()),
         cut_by_operator,
-        ..TwoPhaseReport::default()
+        ..ClassicReport::default()
     };
     report.binlog_us = began.elapsed().as_micros() as u64;
     let logged = log.transactions.iter().filter_map(|transaction| transaction.xid);

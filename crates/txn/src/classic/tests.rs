@@ -41,7 +41,7 @@ fn engines(disk: &SimDisk) -> Result<Vec<Arc<dyn TwoPhase>>, WriteError> {
     Ok(vec![Arc::new(logged), Arc::new(redb)])
 }
 
-fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, TwoPhaseReport), OpenError> {
+fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, ClassicReport), OpenError> {
     open_with(disk, protocol, protocol != CommitProtocol::TcMmap)
 }
 
@@ -49,7 +49,7 @@ fn open_with(
     disk: &SimDisk,
     protocol: CommitProtocol,
     log_bin: bool,
-) -> Result<(Arc<Store>, TwoPhaseReport), OpenError> {
+) -> Result<(Arc<Store>, ClassicReport), OpenError> {
     open_as(disk, protocol, StoreOptions { log_bin, ..Machine::options(1) })
 }
 
@@ -57,7 +57,7 @@ fn open_as(
     disk: &SimDisk,
     protocol: CommitProtocol,
     options: StoreOptions,
-) -> Result<(Arc<Store>, TwoPhaseReport), OpenError> {
+) -> Result<(Arc<Store>, ClassicReport), OpenError> {
     let mut report = None;
     let store = open_listening(disk, protocol, options, &mut |found| report = Some(found))?;
     Ok((store, report.expect("a start reports what it found")))
@@ -67,7 +67,7 @@ fn open_listening(
     disk: &SimDisk,
     protocol: CommitProtocol,
     options: StoreOptions,
-    listener: &mut dyn FnMut(TwoPhaseReport),
+    listener: &mut dyn FnMut(ClassicReport),
 ) -> Result<Arc<Store>, OpenError> {
     recover_with(disk, protocol, options, engines(disk).map_err(RecoverError::from)?, listener)
 }
@@ -77,15 +77,15 @@ fn recover_with(
     protocol: CommitProtocol,
     options: StoreOptions,
     engines: Vec<Arc<dyn TwoPhase>>,
-    listener: &mut dyn FnMut(TwoPhaseReport),
+    listener: &mut dyn FnMut(ClassicReport),
 ) -> Result<Arc<Store>, OpenError> {
     let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
     let listener = &mut |event: StartupEvent<'_>| {
-        if let StartupEvent::Report(StartReport::TwoPhase(report)) = event {
+        if let StartupEvent::Report(StartReport::Classic(report)) = event {
             listener(report);
         }
     };
-    let engines = Engines::TwoPhase(engines);
+    let engines = Engines::Classic(engines);
     Recovered::from_logs(options, protocol, fs, clock, engines, listener)?.start_stepped(listener)
 }
 
@@ -234,7 +234,7 @@ fn without_prepare_a_crash_can_leave_binlog_and_engines_different_and_recovery_s
             let disk = disk.crash();
             let mut reported = Vec::new();
             disk.set_fault(operation * 7 % 97, Fault::PowerCut);
-            let listener = &mut |report: TwoPhaseReport| reported.extend(report.divergences);
+            let listener = &mut |report: ClassicReport| reported.extend(report.divergences);
             drop(open_listening(&disk, protocol, Machine::options(1), listener));
             let reported_by_first = reported.len();
             let disk = disk.crash();
@@ -283,7 +283,7 @@ fn recover_twice(disk: SimDisk, protocol: CommitProtocol, cut: u64) -> (Vec<Stri
     let mut reported = Vec::new();
     let disk = disk.crash();
     disk.set_fault(cut, Fault::PowerCut);
-    let listener = &mut |report: TwoPhaseReport| reported.extend(report.divergences);
+    let listener = &mut |report: ClassicReport| reported.extend(report.divergences);
     drop(open_listening(&disk, protocol, Machine::options(1), listener));
     let disk = disk.crash();
     let (store, report) = open(&disk, protocol).expect("a recovery");
@@ -885,7 +885,7 @@ fn a_crash_on_the_way_from_one_protocol_to_another_loses_nothing() {
         let (store, report) = hand_over(&disk, next(2)).unwrap_or_else(|error| panic!("{context}: {error}"));
         match report {
             StartReport::Journal(report) => recovered[0] += u64::from(!report.is_clean()),
-            StartReport::TwoPhase(report) => recovered[1] += u64::from(!report.is_clean()),
+            StartReport::Classic(report) => recovered[1] += u64::from(!report.is_clean()),
         }
         let there = found(&disk, &store);
         check(&there, &acknowledged, &context);
@@ -914,7 +914,7 @@ fn nothing_of_the_journal_looks_lost_to_the_protocol_after_it() {
             drop(hand_over(&disk, *protocol));
             let finished = disk.operations() <= fault;
             let (_, report) = hand_over(&disk.crash(), *protocol).expect("a start");
-            if let StartReport::TwoPhase(report) = report {
+            if let StartReport::Classic(report) = report {
                 assert!(report.divergences.is_empty(), "{protocol}, crash at operation {operation}: {report}");
             }
             if finished {

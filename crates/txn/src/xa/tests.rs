@@ -32,7 +32,7 @@ fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<Arc<Store>, OpenErro
     let options = StoreOptions { log_bin: protocol.has_binlog(), ..Machine::options(1) };
     let engines = match protocol {
         CommitProtocol::Journal => Engines::Journaled(vec![one, two]),
-        _ => Engines::TwoPhase(vec![one, two]),
+        _ => Engines::Classic(vec![one, two]),
     };
     Recovered::from_logs(options, protocol, fs, clock, engines, &mut |_| ())?.start_stepped(&mut |_| ())
 }
