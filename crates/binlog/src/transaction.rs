@@ -291,7 +291,7 @@ impl TransactionEvents {
         self.buffer.is_empty()
     }
 
-    /// The most bytes the transaction can take in a file if it is sealed now.
+    /// The most bytes the transaction can take in a file if it ends now.
     pub fn byte_len(&self) -> u64 {
         let events = self.buffer.len() + if self.statement.open.is_some() { CRC_BYTES } else { 0 };
         events as u64 + gtid::EVENT_BYTES_MAX + xid::EVENT_BYTES

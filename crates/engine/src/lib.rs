@@ -39,7 +39,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EngineId(pub u8);
 
-/// A growing mark that the caller gives with each applied cohort and gets back after a crash. The
+/// A growing number that the caller gives with each applied cohort and gets back after a crash. The
 /// coordinator passes the end of the cohort's journal record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
