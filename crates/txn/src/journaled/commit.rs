@@ -24,8 +24,8 @@
 //! Concurrency: `section` → `queue`; `finish` and `queue` are never held together. Sessions hold only
 //! `queue`, for a push; device writes happen under no mutex.
 //!
-//! On crash: before 4 nothing of the cohort exists; from 4 on recovery repeats 5 from the record
-//! (see `recovery.rs`).
+//! On crash: a transaction is committed if and only if the journal holds its cohort's whole record and every record
+//! before it. Recovery then repeats 5 from the record (see `recovery.rs`).
 //!
 //! Not here: how events and record are stamped (`commit/layout.rs`), what is in a record
 //! (`record.rs`), when a checkpoint is due (`checkpoint.rs`).
