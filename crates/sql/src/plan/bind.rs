@@ -251,3 +251,6 @@ pub(crate) fn default_expr(column: &ColumnDef) -> Result<Expr, SqlError> {
         DefaultValue::None => Err(SqlError::new(ER_NO_DEFAULT_FOR_FIELD, &[&column.name])),
     }
 }
+
+#[cfg(test)]
+mod tests;
