@@ -1,6 +1,9 @@
 //! Flipped bits: an error that names file and offset, or a tail cut where only a tail can be cut.
 
+use cohort_io::OpenOptions;
+
 use super::*;
+use crate::record::{self, Found, HEADER_BYTES, Header};
 
 /// A journal of several segments whose records are all durable, with a checkpoint after the first.
 fn journal_on_disk() -> (SimDisk, Vec<(Lsn, Vec<u8>)>) {
@@ -182,4 +185,61 @@ fn a_payload_that_imitates_a_record_is_not_believed() {
     disk.corrupt(&place(record.lsn()).0, place(record.lsn()).1 + 80, 1);
     let (_, read) = open(&disk.crash()).unwrap();
     assert_eq!(read.records.len(), 1);
+}
+
+/// Changes the header of the record at `lsn`, which fits a block, and puts the checksums right.
+fn forge(disk: &SimDisk, lsn: Lsn, change: impl FnOnce(&mut Header)) {
+    let (path, offset) = place(lsn);
+    let mut found = vec![0; BLOCK];
+    disk.open(&path, &OpenOptions::read()).unwrap().read_at(offset, &mut found).unwrap();
+    let Found::Header { mut header, .. } = Header::decode(found.first_chunk().unwrap(), 77, lsn) else {
+        panic!("no record at lsn {lsn}")
+    };
+    change(&mut header);
+    let mut forged = found.clone();
+    forged[..HEADER_BYTES].copy_from_slice(&header.encode().0);
+    record::seal_payload(&mut forged, header.payload_bytes as usize);
+    for (at, (old, new)) in (offset..).zip(found.iter().zip(&forged)) {
+        disk.corrupt(&path, at, old ^ new);
+    }
+}
+
+/// A record is one of the journal's if and only if it continues the one before it: its checksums may be right all the
+/// same, as those of a record are that another use of the disk left there.
+#[test]
+fn a_record_that_does_not_continue_the_one_before_it_is_not_read() {
+    let disk = SimDisk::new(5);
+    let mut records = Vec::new();
+    for (epoch, payloads) in [&[b"one"][..], &[b"two"], &[b"six", b"ten"]].into_iter().enumerate() {
+        let (journal, read) = open(&disk).unwrap();
+        assert_eq!(read.records.len(), epoch);
+        records.extend(payloads.iter().map(|payload| append(&journal, *payload, Durability::Sync)));
+    }
+    let [_, second, third, last] = records[..] else { panic!("four records") };
+    let forged = |lsn, change: &dyn Fn(&mut Header)| {
+        let disk = disk.kill_copy();
+        forge(&disk, lsn, change);
+        open(&disk).map(|(_, read)| (read.records.len(), read.end))
+    };
+    let is_cut = |lsn, records, change: &dyn Fn(&mut Header)| {
+        let (found, end) = forged(lsn, change).unwrap();
+        assert_eq!(found, records);
+        assert!(matches!(&end, ScanEnd::TornTail { reason, .. } if reason.contains("does not continue")), "{end:?}");
+    };
+    is_cut(last, 3, &|header| header.sequence = 2);
+    is_cut(last, 3, &|header| header.sequence = 0);
+    is_cut(last, 3, &|header| header.previous ^= 1);
+    // Without the record that knew it to be durable.
+    forge(&disk, last, |header| header.journal_id = 78);
+    is_cut(third, 2, &|header| header.sequence = 1);
+    is_cut(third, 2, &|header| header.previous ^= 1);
+    // An earlier start found the second one: what is there now is damage.
+    let is_damage = |change: &dyn Fn(&mut Header)| match forged(second, change) {
+        Err(OpenError::Damaged { lsn: Some(lsn), .. }) => assert_eq!(lsn, second),
+        other => panic!("{other:?}"),
+    };
+    is_damage(&|header| header.sequence = 1);
+    is_damage(&|header| header.epoch = 0);
+    is_damage(&|header| header.epoch += 1);
+    assert_eq!(forged(second, &|_| ()).unwrap().0, 3);
 }

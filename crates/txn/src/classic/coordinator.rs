@@ -652,3 +652,6 @@ impl ClassicCoordinator {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

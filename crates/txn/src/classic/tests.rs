@@ -41,7 +41,7 @@ fn engines(disk: &SimDisk) -> Result<Vec<Arc<dyn TwoPhase>>, WriteError> {
     Ok(vec![Arc::new(logged), Arc::new(redb)])
 }
 
-fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, ClassicReport), OpenError> {
+pub(super) fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, ClassicReport), OpenError> {
     open_with(disk, protocol, protocol != CommitProtocol::TcMmap)
 }
 
@@ -936,9 +936,19 @@ fn what_was_seen_before_its_sync_is_withheld() {
             let (store, _) = open(&disk, *protocol).expect("a new store");
             insert(&store, 1).expect("a commit");
             disk.set_fault(disk.operations() + operation, Fault::Error);
-            let failed = insert(&store, 2).is_err();
-            for read in [Read::Snapshot, Read::Current] {
+            let with_snapshot = || {
                 let mut reader = store.begin();
+                assert!(reader.get(ENGINES[0], Read::Snapshot, &key(1), &mut Vec::new()).expect("a read"));
+                reader
+            };
+            let (mut old, both) = (with_snapshot(), with_snapshot());
+            let failed = insert(&store, 2).is_err();
+            let found = old.get(ENGINES[0], Read::Snapshot, &key(2), &mut Vec::new()).expect("a read");
+            let answer = store.wait_until_durable(old.rests_on());
+            assert!(!found && answer.is_ok(), "{protocol:?} {operation}: it saw nothing of it: {answer:?}");
+            for (read, mut reader) in
+                [(Read::Snapshot, store.begin()), (Read::Current, store.begin()), (Read::Current, both)]
+            {
                 let found = reader.get(ENGINES[0], read, &key(2), &mut Vec::new()).expect("a read");
                 let answer = store.wait_until_durable(reader.rests_on());
                 assert!(!found || failed == answer.is_err(), "{protocol:?} {operation} {read:?}: {answer:?}");

@@ -158,7 +158,11 @@ fn an_insert_that_is_not_committed_is_waited_for() {
                 &store,
                 || {
                     let mut transaction = begin(&store, isolation);
-                    rest(&mut walk(Direction::Forward, Obstructed::Wait), &mut transaction)
+                    let found = rest(&mut walk(Direction::Forward, Obstructed::Wait), &mut transaction);
+                    let mut third = begin(&store, isolation);
+                    third.set_lock_wait(Duration::ZERO);
+                    third.lock(ROWS, &key(25), LockMode::Exclusive).expect("the walk locks no rows");
+                    found
                 },
                 || match commit {
                     true => store.commit_and_wait(other).map(|_| ()).unwrap(),

@@ -680,7 +680,7 @@ fn locks_go_at_ordering_and_current_reads_see_the_ordered_version() {
 
 /// Keeps the outcome of a commit.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Option<Result<Committed, CommitError>>>>);
+pub(crate) struct Kept(pub Arc<Mutex<Option<Result<Committed, CommitError>>>>);
 
 impl Reply for Kept {
     fn send(self: Box<Self>, outcome: Result<Committed, CommitError>) {
@@ -747,7 +747,8 @@ fn what_a_transaction_saw_is_withheld_though_it_is_rolled_back() {
     store.hold_commits(true);
     store.commit(write_transfer(&store, 2), Box::new(Kept::default()));
     let (seen, forgotten, answer) = (look_at_counter(&store), look_at_counter(&store), Kept::default());
-    assert!(!store.is_durable(&seen) && !store.is_durable(&forgotten));
+    let unasked = look_at_counter(&store);
+    assert!(!store.is_durable(&seen) && !store.is_durable(&forgotten) && !store.is_durable(&unasked));
     forgotten.forget();
     assert!(store.is_durable(&forgotten), "nothing is noted");
     store.when_durable(&seen, Box::new(answer.clone()));
@@ -756,8 +757,21 @@ fn what_a_transaction_saw_is_withheld_though_it_is_rolled_back() {
     written.finish();
     assert!(matches!(*answer.0.lock(), Some(Ok(_))));
     assert!(store.is_durable(&seen), "an answer waits once");
+    assert!(store.is_durable(&unasked));
 
-    store.commit(write_transfer(&store, 3), Box::new(Kept::default()));
+    let cohorts = [3, 4].map(|id| {
+        store.commit(write_transfer(&store, id), Box::new(Kept::default()));
+        let answer = Kept::default();
+        store.when_durable(&look_at_counter(&store), Box::new(answer.clone()));
+        (store.take_cohort().expect("the writer").write(), answer)
+    });
+    let [(first, of_first), (second, of_second)] = cohorts;
+    first.finish();
+    assert!(matches!(*of_first.0.lock(), Some(Ok(_))) && of_second.0.lock().is_none(), "another cohort");
+    second.finish();
+    assert!(matches!(*of_second.0.lock(), Some(Ok(_))));
+
+    store.commit(write_transfer(&store, 5), Box::new(Kept::default()));
     let (early, late) = (look_at_counter(&store), look_at_counter(&store));
     store.when_durable(&early, Box::new(answer.clone()));
     let cohort = store.take_cohort().expect("the writer");
@@ -977,18 +991,74 @@ fn a_sync_that_takes_long_does_not_hold_the_sync_up() {
 }
 
 #[test]
+fn a_checkpoint_is_taken_when_enough_is_written_or_somebody_wants_one() {
+    for (checkpoint_bytes, wants) in [(4 * 4096, false), (1 << 40, true)] {
+        let options = StoreOptions { checkpoint_bytes, ..Machine::options(1) };
+        let (store, _) = Machine::new(19).recover_with(options).expect("a new store");
+        let journal = store.journal().expect("a journal");
+        let before = journal.stats().checkpoint_lsn;
+        store.start_threads();
+        if wants {
+            store.want_checkpoint();
+        }
+        let end = Instant::now() + Duration::from_secs(60);
+        for id in 1.. {
+            insert(&store, id).expect("a commit");
+            if journal.stats().checkpoint_lsn > before {
+                break;
+            }
+            assert!(Instant::now() < end, "no checkpoint, wanted: {wants}");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let written = journal.stats().checkpoint_lsn - before;
+        assert!(wants || written >= checkpoint_bytes, "a checkpoint after {written} bytes");
+    }
+}
+
+#[test]
+fn a_stop_waits_for_everyone_who_joined() {
+    let (store, _) = Machine::new(20).recover().expect("a new store");
+    store.hold_commits(true);
+    let kept = Kept::default();
+    store.commit(write_transfer(&store, 1), Box::new(kept.clone()));
+    thread::scope(|scope| {
+        let stop = scope.spawn(|| {
+            store.drain();
+            kept.0.lock().is_some()
+        });
+        while store.path::<Coordinator>().closed().is_none() {
+            thread::yield_now();
+        }
+        // Time for a stop that does not wait.
+        thread::sleep(Duration::from_millis(20));
+        store.take_cohort().expect("it had joined").write().finish();
+        assert!(stop.join().expect("no panic"), "the stop was over first");
+    });
+    assert!(matches!(*kept.0.lock(), Some(Ok(_))));
+}
+
+#[test]
 fn an_engine_that_refuses_its_sync_holds_up_itself_and_not_the_disk() {
     let machine = Machine::new(18);
     let Second::Memory(second) = &machine.second else { panic!("an engine in memory") };
     let (store, _) =
         machine.recover_with(StoreOptions { checkpoint_bytes: 4096, ..Machine::options(1) }).expect("a new store");
     transfer(&store, 1).expect("a commit");
+    (1000..1020).for_each(|id| assert!(insert(&store, id).is_ok()));
+    store.take_checkpoint().expect("nobody refuses");
+    transfer(&store, 2).expect("a commit");
     *machine.first.gate().lock() = true;
     let before = second.durable_position();
     store.take_checkpoint().expect_err("an engine refuses");
     assert!(second.durable_position() > before, "the other one is synced");
     assert!(store.checkpoint_refusal().is_some_and(|refusal| refusal.contains("the gate is closed")));
-    let refused = (2..100).find_map(|id| insert(&store, id).err());
+    let growth = || store.journal().map(|journal| journal.stats()).map(|now| now.next_lsn - now.checkpoint_lsn);
+    let refused = (3..100).find_map(|id| {
+        let too_far = growth() > Some(8 * 4096);
+        let refused = insert(&store, id).err();
+        assert_eq!(refused.is_some(), too_far, "{refused:?}");
+        refused
+    });
     let refusal = refused.map(|error| error.to_string()).unwrap_or_default();
     assert!(refusal.contains("bytes since the last checkpoint") && refusal.contains("the gate is closed"), "{refusal}");
     let stats = store.journal().expect("a journal").stats();
