@@ -107,3 +107,29 @@ impl<'a> Fields<'a> {
         usize::try_from(value).map_err(|_| self.error("length too long"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_read_in_each_of_their_forms() {
+        let cases: [(&[u8], u64); 6] = [
+            (&[0], 0),
+            (&[0xfa], 0xfa),
+            (&[0xfc, 1, 2], 0x201),
+            (&[0xfd, 1, 2, 3], 0x3_0201),
+            (&[0xfe, 1, 2, 3, 4, 5, 6, 7, 8], 0x0807_0605_0403_0201),
+            (&[0xfe, 0, 0, 0, 0, 0, 0, 0, 0x80], 1 << 63),
+        ];
+        for (bytes, expected) in cases {
+            let mut fields = Fields::new(bytes);
+            assert_eq!((fields.lenenc().ok(), fields.at), (Some(expected), bytes.len()));
+            assert!(Fields::new(&bytes[..bytes.len() - 1]).lenenc().is_err(), "{bytes:?} cut off");
+        }
+        for byte in [0xfb, 0xff] {
+            let refused = Fields { bytes: &[1, byte], at: 1 }.lenenc();
+            assert_eq!(refused.map_err(|error| error.at), Err(1));
+        }
+    }
+}

@@ -64,10 +64,25 @@ fn binary_form_out_of_order_or_cut_off_is_refused() {
     }
     let mut longer = bytes.clone();
     longer.push(0);
-    assert!(GtidSet::decode(&longer).is_err());
+    assert_eq!(GtidSet::decode(&longer), Err(GtidParseError::Binary(bytes.len())));
     // The first interval's end before its beginning.
     bytes[40..48].copy_from_slice(&0u64.to_le_bytes());
     assert!(GtidSet::decode(&bytes).is_err());
+}
+
+#[test]
+fn binary_form_has_numbers_up_to_the_highest() {
+    let form = |behind: u64| {
+        let mut bytes = Vec::new();
+        parse(&format!("{A_TEXT}:7")).encode(&mut bytes);
+        let end = bytes.len();
+        bytes[end - 8..].copy_from_slice(&behind.to_le_bytes());
+        GtidSet::decode(&bytes).map(|set| set.to_string())
+    };
+    assert_eq!(form(i64::MAX as u64), Ok(format!("{A_TEXT}:7-9223372036854775806")));
+    for behind in [0, 7, i64::MAX as u64 + 1, u64::MAX] {
+        assert_eq!(form(behind), Err(GtidParseError::Binary(48)), "{behind}");
+    }
 }
 
 /// A set the slow way.

@@ -1,6 +1,6 @@
 //! Flipped bits: an error that names file and offset, or a tail cut where only a tail can be cut.
 
-use cohort_io::OpenOptions;
+use cohort_io::{Create, OpenOptions};
 
 use super::*;
 use crate::record::{self, Found, HEADER_BYTES, Header};
@@ -141,6 +141,33 @@ fn a_missing_file_is_named() {
         assert!(matches!(&error, OpenError::Missing { .. }), "{error}");
         assert!(error.to_string().contains(name), "{error}");
     }
+}
+
+#[test]
+fn a_segment_that_is_cut_short_is_damage() {
+    let (disk, _) = journal_on_disk();
+    let path = Path::new(DIR).join("journal.000002");
+    for (len, offset) in [(0, 0), (47, 0), (48, 48), (8 * BLOCK as u64 - 1, 8 * BLOCK as u64 - 1)] {
+        let disk = disk.kill_copy();
+        disk.open(&path, &OpenOptions::buffered(Create::Never)).unwrap().set_len(len).unwrap();
+        match open(&disk) {
+            Err(OpenError::Damaged { path: named, offset: at, what, .. }) => {
+                assert_eq!((named, at, what.as_str()), (path.clone(), offset, "it is cut short"), "{len}");
+            }
+            other => panic!("{len}: {:?}", other.map(|(_, read)| read)),
+        }
+    }
+}
+
+#[test]
+fn a_segment_that_was_not_complete_is_removed() {
+    let (disk, records) = journal_on_disk();
+    let [half, other] = ["journal.000009.new", "journal.9.new"].map(|name| Path::new(DIR).join(name));
+    for path in [&half, &other] {
+        disk.open(path, &OpenOptions::buffered(Create::New)).unwrap();
+    }
+    assert_eq!(open(&disk).unwrap().1.records, records);
+    assert!(!disk.exists(&half).unwrap() && disk.exists(&other).unwrap(), "what is not the journal's stays");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::{Engine, Redo, TwoPhase, WriteError};
 use cohort_io::{Create, Fault, FileSystem, OpenOptions, SimClock, SimDisk};
 
+use super::recovery::DecidedReport;
 use super::*;
 use crate::journaled::commit::tests::{
     ENGINES, Machine, check, check_snapshots_are_prefixes, committed, found, insert, insert_into, key, log_only, table,
@@ -710,6 +711,64 @@ fn a_binlog_that_was_not_synced_may_lose_its_end_and_the_start_says_so() {
         }
         assert!(reported > 0, "{protocol}, sync_binlog={every}: the binlog never lost its end");
     }
+}
+
+#[test]
+fn a_start_says_whether_the_stop_was_clean_and_what_it_found() {
+    for protocol in CONSISTENT.iter().copied() {
+        let disk = SimDisk::new(21);
+        let (store, report) = open(&disk, protocol).expect("a new store");
+        assert!(report.clean_stop && report.is_clean() && report.in_binlog == 0, "{protocol}: {report}");
+        (1..=2).for_each(|id| assert!(transfer(&store, id).is_ok()));
+        let killed = disk.kill_copy();
+        store.close().expect("a clean stop");
+        drop(store);
+        let (_, report) = open(&disk, protocol).expect("a start");
+        assert_eq!((report.protocol.clone(), report.clean_stop, report.is_clean()), (protocol.to_string(), true, true));
+        let (_, report) = open(&killed, protocol).expect("a start");
+        let found = (report.clean_stop, report.is_clean(), report.in_binlog, report.in_tc_log);
+        assert_eq!(found, (false, false, 2, 0), "{protocol}");
+    }
+}
+
+#[test]
+fn a_report_is_clean_if_and_only_if_there_was_nothing_to_do() {
+    let engine = DecidedReport {
+        name: "redb",
+        prepared: 0,
+        committed: 0,
+        rolled_back: 0,
+        left: 0,
+        log_bytes_cut: 0,
+        decide_us: 2_500,
+    };
+    let clean = ClassicReport {
+        protocol: "mysql57".to_owned(),
+        clean_stop: true,
+        in_binlog: 4,
+        binlog_us: 1_500,
+        engines: vec![engine.clone()],
+        ..ClassicReport::default()
+    };
+    assert!(clean.is_clean());
+    let said = "recovery: mysql57, 4 transactions in the last binlog file, 0 in tc.log; redb: 0 prepared, of them 0 \
+                committed, 0 rolled back, 0 left; 1.5 ms for the binlog, 2.5 ms for redb";
+    assert_eq!(clean.to_string(), said);
+    let prepared = DecidedReport { prepared: 1, committed: 1, ..engine.clone() };
+    let torn = DecidedReport { log_bytes_cut: 9, ..engine };
+    let cases = [
+        (ClassicReport { clean_stop: false, ..clean.clone() }, ""),
+        (ClassicReport { binlog_bytes_cut: 7, ..clean.clone() }, "; 7 binlog bytes cut (space set aside)"),
+        (ClassicReport { divergences: vec!["that".to_owned()], ..clean.clone() }, "; DIVERGED: that"),
+        (ClassicReport { engines: vec![prepared], ..clean.clone() }, "1 prepared, of them 1 committed"),
+        (ClassicReport { engines: vec![torn], ..clean.clone() }, "0 left, 9 bytes cut off its log; 1.5"),
+    ];
+    for (report, says) in cases {
+        assert!(!report.is_clean() && report.to_string().contains(says), "{report}");
+    }
+    let waiting = ClassicReport { xa_prepared: 3, ..clean };
+    assert!(waiting.is_clean(), "somebody else decides");
+    assert_eq!(waiting.to_string(), format!("{said}; 3 XA transactions wait for their decision"));
 }
 
 /// The engines of a disk in either form.
