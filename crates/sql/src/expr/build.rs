@@ -94,8 +94,8 @@ impl Expr {
 
     /// A call of the built-in function `name` (in any case; IF, IFNULL, COALESCE, MOD and so on
     /// included). 1305 if there is none, 1582 if it takes another number of arguments. Functions with a
-    /// syntax of their own are built as: `TRIM(LEADING x FROM s)` = `call("trim_leading", [s, x])`
-    /// (`trim_trailing`, `trim_both`), `POSITION(a IN b)` = `locate(a, b)`, `EXTRACT(unit FROM d)` =
+    /// syntax of their own are built as: `TRIM(LEADING x FROM s)` = `call("trim leading", [s, x])`
+    /// (`trim trailing`, `trim both`), `POSITION(a IN b)` = `locate(a, b)`, `EXTRACT(unit FROM d)` =
     /// [`Expr::extract`], `TIMESTAMPDIFF` and `TIMESTAMPADD` = [`Expr::timestamp_diff`] and
     /// [`Expr::DateAdd`].
     pub fn call(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {

@@ -69,7 +69,7 @@ impl Expr {
         let joined = match self {
             _ if self.result_type(cx.params).family() != Family::Real => None,
             Expr::Case(case) => Some(case.chosen(row, cx)?.map_or(Ok(Value::Null), |chosen| chosen.exact(row, cx))?),
-            Expr::Call(call) if call.is_greatest_or_least() => Some(call.value(row, cx)?),
+            Expr::Call(call) if call.chooses_exactly() => Some(call.value(row, cx)?),
             _ => None,
         };
         joined.map_or_else(|| self.eval(row, cx), Ok)

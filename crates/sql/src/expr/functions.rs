@@ -31,7 +31,7 @@ use crate::value::Value;
 use super::build::{constant_as, constant_beside};
 use super::coercion::{join_all, settle, with_collation};
 use super::convert::to_result_type;
-use super::{ArithmeticOp, EvalContext, Expr, IntervalUnit};
+use super::{EvalContext, Expr};
 
 /// No limit on the number of arguments.
 const MANY: u8 = u8::MAX;
@@ -43,13 +43,23 @@ enum Evaluate {
     Values(fn(&Arguments<'_, '_>) -> Result<Value, SqlError>),
     /// It asks for those that it needs, and the others are not evaluated. What it makes is small, or an argument.
     OnDemand(fn(&Demand<'_, '_>) -> Result<Value, SqlError>),
+    /// A call is another expression of its arguments.
+    Rewritten(fn(Vec<Expr>) -> Result<Expr, SqlError>),
 }
 
-/// A built-in function.
+/// A built-in function. `docs/functions.md` is made from these rows.
 #[derive(Debug)]
 pub(super) struct Function {
-    /// Lower case.
+    /// Lower case. A name with a blank is that of a form with a syntax of its own.
     pub(super) name: &'static str,
+    /// Other names for it.
+    pub(super) aliases: &'static [&'static str],
+    /// What it gives, in one line.
+    #[cfg_attr(not(test), allow(dead_code, reason = "the test that makes the page reads it"))]
+    pub(super) meaning: &'static str,
+    /// An expression, and the text of its value. A test evaluates it.
+    #[cfg_attr(not(test), allow(dead_code, reason = "the test that makes the page reads it"))]
+    pub(super) example: (&'static str, &'static str),
     /// Least and greatest number of arguments.
     arity: (u8, u8),
     evaluate: Evaluate,
@@ -72,6 +82,10 @@ pub(super) struct Function {
     format_at: Option<u8>,
     /// Texts are read as dates and times: a literal has the digits after the point that are written.
     reads_times: bool,
+    /// An exact context takes the chosen argument as it is, though the result is a DOUBLE.
+    chooses_exactly: bool,
+    /// The second argument is compared with the first as `=` does.
+    compares: bool,
 }
 
 impl PartialEq for Function {
@@ -90,6 +104,9 @@ impl Function {
     ) -> Function {
         Function {
             name,
+            aliases: &[],
+            meaning: "",
+            example: ("", ""),
             arity: (least, greatest),
             evaluate: Evaluate::Values(evaluate),
             derive,
@@ -102,7 +119,37 @@ impl Function {
             digits_at: None,
             format_at: None,
             reads_times: false,
+            chooses_exactly: false,
+            compares: false,
         }
+    }
+
+    const fn aliases(self, aliases: &'static [&'static str]) -> Function {
+        Function { aliases, ..self }
+    }
+
+    const fn doc(self, meaning: &'static str, example: &'static str, answer: &'static str) -> Function {
+        Function { meaning, example: (example, answer), ..self }
+    }
+
+    /// A function that is another expression of its arguments.
+    const fn rewritten(
+        name: &'static str,
+        least: u8,
+        greatest: u8,
+        rewrite: fn(Vec<Expr>) -> Result<Expr, SqlError>,
+    ) -> Function {
+        let none: fn(&Arguments<'_, '_>) -> Result<Value, SqlError> = |_| Ok(Value::Null);
+        let derive: fn(&[ResultType]) -> ResultType = |_| ResultType::null();
+        Function { evaluate: Evaluate::Rewritten(rewrite), ..Function::new(name, least, greatest, none, derive) }
+    }
+
+    const fn chooses_exactly(self) -> Function {
+        Function { chooses_exactly: true, ..self }
+    }
+
+    const fn compares(self) -> Function {
+        Function { compares: true, ..self }
     }
 
     const fn takes_null(self) -> Function {
@@ -252,14 +299,15 @@ impl Call {
         Ok(result)
     }
 
-    pub(super) fn is_greatest_or_least(&self) -> bool {
-        matches!(self.function.name, "greatest" | "least")
+    pub(super) fn chooses_exactly(&self) -> bool {
+        self.function.chooses_exactly
     }
 
     /// The value, before it is made one of the result's type.
     pub(super) fn value(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
         match self.function.evaluate {
             Evaluate::OnDemand(evaluate) => evaluate(&Demand { call: self, row, cx }),
+            Evaluate::Rewritten(_) => Err(SqlError::internal("a rewritten function has no calls")),
             Evaluate::Values(evaluate) => {
                 let mut values = Vec::with_capacity(self.args.len());
                 for arg in &self.args {
@@ -373,62 +421,24 @@ const TABLES: &[&[Function]] = &[
     regexp::FUNCTIONS,
 ];
 
-/// The names of all functions.
-#[cfg(test)]
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    TABLES.iter().flat_map(|table| table.iter()).map(|function| function.name)
+/// Every function.
+pub(super) fn all() -> impl Iterator<Item = &'static Function> {
+    TABLES.iter().flat_map(|table| table.iter())
 }
 
 pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
     let lower = name.to_ascii_lowercase();
-    let wrong_count = || SqlError::new(ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name]);
-    match (lower.as_str(), args.len()) {
-        ("if", 3) => {
-            let otherwise = args.pop();
-            return match <[Expr; 2]>::try_from(args) {
-                Ok([when, then]) => Expr::case(None, vec![(when, then)], otherwise),
-                Err(_) => Err(wrong_count()),
-            };
-        }
-        ("mod", 2) => return two(args, |a, b| Expr::arithmetic(ArithmeticOp::Modulo, a, b)),
-        ("isnull", 1) => {
-            let operand = Box::new(args.remove(0));
-            return Ok(Expr::IsNull { operand, negated: false });
-        }
-        ("year" | "quarter" | "month" | "day" | "dayofmonth" | "hour" | "minute" | "second" | "microsecond", 1) => {
-            let unit = if lower == "dayofmonth" { Some(IntervalUnit::Day) } else { IntervalUnit::from_name(&lower) };
-            if let Some(unit) = unit {
-                let part = Expr::extract(unit, args.remove(0));
-                // EXTRACT has the sign of a time.
-                return if unit.is_of_time() { build("abs", vec![part]) } else { Ok(part) };
-            }
-        }
-        (
-            "if" | "mod" | "isnull" | "year" | "quarter" | "month" | "day" | "dayofmonth" | "hour" | "minute"
-            | "second" | "microsecond",
-            _,
-        ) => {
-            return Err(wrong_count());
-        }
-        // It compares as `=` does.
-        ("nullif", 2) => {
-            let other = args.remove(1);
-            args.push(constant_as(other, constant_beside(&args[0])));
-        }
-        // Days are the unit of the forms without INTERVAL.
-        ("adddate" | "subdate", 2) => {
-            let negated = lower == "subdate";
-            return two(args, |date, amount| {
-                Ok(Expr::DateAdd { date: Box::new(date), amount: Box::new(amount), unit: IntervalUnit::Day, negated })
-            });
-        }
-        _ => {}
-    }
-    let known = TABLES.iter().flat_map(|table| table.iter()).find(|function| function.name == lower);
+    let known = all().find(|function| function.name == lower || function.aliases.contains(&lower.as_str()));
     let function = known.ok_or_else(|| SqlError::new(ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]))?;
     let (least, greatest) = function.arity;
     if args.len() < usize::from(least) || (greatest != MANY && args.len() > usize::from(greatest)) {
-        return Err(wrong_count());
+        return Err(SqlError::new(ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name]));
+    }
+    if let Evaluate::Rewritten(rewrite) = function.evaluate {
+        return rewrite(args);
+    }
+    if function.compares {
+        args[1] = constant_as(args[1].clone(), constant_beside(&args[0]));
     }
     let collation = if function.joins {
         join_all(&args.iter().take(function.collated.into()).collect::<Vec<_>>(), function.name)
@@ -436,6 +446,13 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
         settle(&args.iter().collect::<Vec<_>>(), function.name)
     }?;
     Ok(Expr::Call(Box::new(Call { function, args, collation })))
+}
+
+fn one(args: Vec<Expr>, make: impl FnOnce(Expr) -> Result<Expr, SqlError>) -> Result<Expr, SqlError> {
+    match <[Expr; 1]>::try_from(args) {
+        Ok([a]) => make(a),
+        Err(_) => Err(SqlError::internal("one argument was expected")),
+    }
 }
 
 fn two(args: Vec<Expr>, make: impl FnOnce(Expr, Expr) -> Result<Expr, SqlError>) -> Result<Expr, SqlError> {

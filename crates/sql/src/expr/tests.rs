@@ -87,7 +87,12 @@ impl StatementContext for Session {
         match what {
             Information::ConnectionId => Value::UInt(7),
             Information::Database => Value::text("db"),
-            _ => Value::Null,
+            Information::Version => Value::text("8.0.0"),
+            Information::User => Value::text("root@localhost"),
+            Information::CurrentUser => Value::text("root@%"),
+            Information::LastInsertId => Value::UInt(0),
+            Information::RowCount => Value::Int(-1),
+            Information::FoundRows => Value::Int(1),
         }
     }
     fn set_last_insert_id(&self, _id: u64) {}

@@ -83,6 +83,10 @@ impl Cursor<'_> {
             return Err(self.unexpected());
         }
         let name = self.name()?;
+        // A blank is only in the names of forms that have a syntax of their own.
+        if name.contains(' ') {
+            return Err(SqlError::new(crate::error::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]));
+        }
         let Some((_, least, most)) = limits else {
             return Ok(Expr::Call { args: self.arguments(0, MANY)?, name, distinct: false });
         };
@@ -240,9 +244,9 @@ impl Cursor<'_> {
     fn trim(&mut self) -> Result<Expr, SqlError> {
         self.opens();
         let name = match self.keyword().as_str() {
-            "LEADING" => Some("TRIM_LEADING"),
-            "TRAILING" => Some("TRIM_TRAILING"),
-            "BOTH" => Some("TRIM_BOTH"),
+            "LEADING" => Some("TRIM LEADING"),
+            "TRAILING" => Some("TRIM TRAILING"),
+            "BOTH" => Some("TRIM BOTH"),
             _ => None,
         };
         self.at += usize::from(name.is_some());
@@ -260,7 +264,7 @@ impl Cursor<'_> {
             }
         };
         self.expect_operator(")")?;
-        Ok(call(name.unwrap_or("TRIM_BOTH"), args))
+        Ok(call(name.unwrap_or("TRIM BOTH"), args))
     }
 
     /// `SUBSTRING(expr, expr [, expr])`, `SUBSTRING(expr FROM expr [FOR expr])`

@@ -13,10 +13,17 @@ use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("md5", 1, 1, |a| Ok(Value::text(hex_of(&md5::Md5::digest(to_bytes(&a[0]))))), |_| digits(32))
-        .of_text(),
-    Function::new("sha1", 1, 1, |a| Ok(Value::text(hex_of(&Sha1::digest(to_bytes(&a[0]))))), |_| digits(40)).of_text(),
-    Function::new("sha", 1, 1, |a| Ok(Value::text(hex_of(&Sha1::digest(to_bytes(&a[0]))))), |_| digits(40)).of_text(),
-    Function::new("sha2", 2, 2, sha2_of, |_| digits(128)).of_text(),
+        .of_text()
+        .doc("The MD5 digest, in digits with base 16.", "MD5('testing')", "ae2b1fca515949e5d54fb22b8ed95575"),
+    Function::new("sha1", 1, 1, |a| Ok(Value::text(hex_of(&Sha1::digest(to_bytes(&a[0]))))), |_| digits(40))
+        .of_text()
+        .aliases(&["sha"])
+        .doc("The SHA-1 digest, in digits with base 16.", "SHA1('abc')", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+    Function::new("sha2", 2, 2, sha2_of, |_| digits(128)).of_text().doc(
+        "A digest of the SHA-2 family with so many bits, in digits with base 16.",
+        "SHA2('abc', 224)",
+        "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7",
+    ),
 ];
 
 fn digits(count: u32) -> ResultType {

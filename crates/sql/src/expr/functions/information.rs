@@ -12,41 +12,78 @@ use crate::types::ResultType;
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("version", 0, 0, |a| Ok(a.cx.statement.information(Information::Version)), |_| name(60)),
-    Function::new("database", 0, 0, |a| Ok(a.cx.statement.information(Information::Database)), |_| name(64)),
-    Function::new("schema", 0, 0, |a| Ok(a.cx.statement.information(Information::Database)), |_| name(64)),
-    Function::new("user", 0, 0, |a| Ok(a.cx.statement.information(Information::User)), |_| name(288)),
-    Function::new("session_user", 0, 0, |a| Ok(a.cx.statement.information(Information::User)), |_| name(288)),
-    Function::new("system_user", 0, 0, |a| Ok(a.cx.statement.information(Information::User)), |_| name(288)),
-    Function::new("current_user", 0, 0, |a| Ok(a.cx.statement.information(Information::CurrentUser)), |_| name(288)),
+    Function::new("version", 0, 0, |a| Ok(a.cx.statement.information(Information::Version)), |_| name(60)).doc(
+        "The version of the server.",
+        "VERSION() IS NOT NULL",
+        "1",
+    ),
+    Function::new("database", 0, 0, |a| Ok(a.cx.statement.information(Information::Database)), |_| name(64))
+        .aliases(&["schema"])
+        .doc("The default database.", "DATABASE() = SCHEMA()", "1"),
+    Function::new("user", 0, 0, |a| Ok(a.cx.statement.information(Information::User)), |_| name(288))
+        .aliases(&["session_user", "system_user"])
+        .doc("The user name and host that the client gave.", "USER() = SESSION_USER()", "1"),
+    Function::new("current_user", 0, 0, |a| Ok(a.cx.statement.information(Information::CurrentUser)), |_| name(288))
+        .doc("The account that the client was authenticated as.", "CURRENT_USER() IS NOT NULL", "1"),
     Function::new(
         "connection_id",
         0,
         0,
         |a| Ok(a.cx.statement.information(Information::ConnectionId)),
         |_| ResultType::unsigned(21),
+    )
+    .doc("The number of the connection.", "CONNECTION_ID() > 0", "1"),
+    Function::new("last_insert_id", 0, 1, last_insert_id, |_| ResultType::unsigned(21)).takes_null().volatile().doc(
+        "The first AUTO_INCREMENT value of the last INSERT; with an argument, it is set to that.",
+        "LAST_INSERT_ID(5)",
+        "5",
     ),
-    Function::new("last_insert_id", 0, 1, last_insert_id, |_| ResultType::unsigned(21)).takes_null().volatile(),
     Function::new(
         "row_count",
         0,
         0,
         |a| Ok(a.cx.statement.information(Information::RowCount)),
         |_| ResultType::integer(21),
-    ),
+    )
+    .doc("Rows that the last statement changed; -1 if it was none that changes rows.", "ROW_COUNT()", "-1"),
     Function::new(
         "found_rows",
         0,
         0,
         |a| Ok(a.cx.statement.information(Information::FoundRows)),
         |_| ResultType::integer(21),
+    )
+    .doc("Rows of the last SELECT.", "FOUND_ROWS() >= 0", "1"),
+    Function::new("charset", 1, 1, |a| Ok(Value::text(collation_of(a).charset())), |_| name(64)).takes_null().doc(
+        "The character set of a text.",
+        "CHARSET(X'41')",
+        "binary",
     ),
-    Function::new("charset", 1, 1, |a| Ok(Value::text(collation_of(a).charset())), |_| name(64)).takes_null(),
-    Function::new("collation", 1, 1, |a| Ok(Value::text(collation_of(a).name())), |_| name(64)).takes_null(),
-    Function::new("uuid", 0, 0, uuid, |_| name(36)).volatile(),
-    Function::new("random_bytes", 1, 1, random_bytes, |_| ResultType::string(1024, Collation::Binary)).volatile(),
-    Function::new("sleep", 1, 1, sleep, |_| ResultType::integer(21)).takes_null().volatile(),
-    Function::new("any_value", 1, 1, |a| Ok(a[0].clone()), |a| a[0]).takes_null().keeps_collation(),
+    Function::new("collation", 1, 1, |a| Ok(Value::text(collation_of(a).name())), |_| name(64)).takes_null().doc(
+        "The collation of a text.",
+        "COLLATION(X'41')",
+        "binary",
+    ),
+    Function::new("uuid", 0, 0, uuid, |_| name(36)).volatile().doc(
+        "A universally unique identifier.",
+        "CHAR_LENGTH(UUID())",
+        "36",
+    ),
+    Function::new("random_bytes", 1, 1, random_bytes, |_| ResultType::string(1024, Collation::Binary)).volatile().doc(
+        "So many random bytes.",
+        "LENGTH(RANDOM_BYTES(8))",
+        "8",
+    ),
+    Function::new("sleep", 1, 1, sleep, |_| ResultType::integer(21)).takes_null().volatile().doc(
+        "Waits so many seconds; 0 if nothing interrupted it.",
+        "SLEEP(0)",
+        "0",
+    ),
+    Function::new("any_value", 1, 1, |a| Ok(a[0].clone()), |a| a[0]).takes_null().keeps_collation().doc(
+        "The argument, from any row of a group.",
+        "ANY_VALUE(1)",
+        "1",
+    ),
 ];
 
 fn name(chars: u32) -> ResultType {

@@ -4,68 +4,187 @@ use super::super::EvalContext;
 use super::super::compare::{alike, compare};
 use super::super::context::RandomSequence;
 use super::super::convert::{Number, to_bits, to_bytes, to_decimal, to_f64, to_i64};
-use super::{Arguments, Demand, Function, MANY};
+use super::super::{ArithmeticOp, Expr};
+use super::{Arguments, Demand, Function, MANY, one, two};
 use crate::error::{ER_DATA_OUT_OF_RANGE, SqlError};
 use crate::types::decimal::{Decimal, MAX_SCALE};
 use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("abs", 1, 1, abs, same),
-    Function::new("sign", 1, 1, |a| Ok(Value::Int(sign(&Number::of(&a[0], a.cx)?))), |_| ResultType::integer(17)),
-    Function::new("ceil", 1, 1, |a| to_whole(a, f64::ceil, Decimal::ceil), whole),
-    Function::new("ceiling", 1, 1, |a| to_whole(a, f64::ceil, Decimal::ceil), whole),
-    Function::new("floor", 1, 1, |a| to_whole(a, f64::floor, Decimal::floor), whole),
-    Function::new("round", 1, 2, |a| round(a, false), rounded).digits_at(1),
-    Function::new("truncate", 2, 2, |a| round(a, true), rounded).digits_at(1),
-    Function::new("pow", 2, 2, power, double),
-    Function::new("power", 2, 2, power, double),
-    Function::new("sqrt", 1, 1, |a| unary(a, "sqrt", |x| (x >= 0.0).then(|| x.sqrt())), double),
-    Function::new("exp", 1, 1, |a| unary(a, "exp", |x| Some(x.exp())), double),
-    Function::new("ln", 1, 1, |a| unary(a, "ln", |x| (x > 0.0).then(|| x.ln())), double),
-    Function::on_demand("log", 1, 2, logarithm, double),
-    Function::new("log2", 1, 1, |a| unary(a, "log2", |x| (x > 0.0).then(|| x.log2())), double),
-    Function::new("log10", 1, 1, |a| unary(a, "log10", |x| (x > 0.0).then(|| x.log10())), double),
-    Function::new("sin", 1, 1, |a| unary(a, "sin", |x| Some(x.sin())), double),
-    Function::new("cos", 1, 1, |a| unary(a, "cos", |x| Some(x.cos())), double),
-    Function::new("tan", 1, 1, |a| unary(a, "tan", |x| Some(x.tan())), double),
-    Function::new("cot", 1, 1, |a| unary(a, "cot", |x| Some(1.0 / x.tan())), double),
-    Function::new("asin", 1, 1, |a| unary(a, "asin", |x| (x.abs() <= 1.0).then(|| x.asin())), double),
-    Function::new("acos", 1, 1, |a| unary(a, "acos", |x| (x.abs() <= 1.0).then(|| x.acos())), double),
-    Function::new("atan", 1, 2, arc_tangent, double),
-    Function::new("atan2", 2, 2, arc_tangent, double),
-    Function::new("degrees", 1, 1, |a| unary(a, "degrees", |x| Some(x.to_degrees())), double),
-    Function::new("radians", 1, 1, |a| unary(a, "radians", |x| Some(x.to_radians())), double),
-    Function::new(
-        "pi",
-        0,
-        0,
-        |_| Ok(Value::Double(std::f64::consts::PI)),
-        |_| ResultType { length: 8, decimals: 6, ..ResultType::double() },
-    ),
-    Function::new("rand", 0, 1, random, double).takes_null().volatile(),
-    Function::new(
-        "crc32",
-        1,
-        1,
-        |a| Ok(Value::UInt(crc32fast::hash(&to_bytes(&a[0])).into())),
-        |_| ResultType::unsigned(10),
-    )
-    .of_text(),
-    Function::new(
-        "bit_count",
-        1,
-        1,
-        |a| Ok(Value::Int(to_bits(&a[0], a.cx)?.count_ones().into())),
-        |_| ResultType::integer(2),
-    ),
-    Function::new("greatest", 2, MANY, |a| extreme(a, true), unified).unifies(),
-    Function::new("least", 2, MANY, |a| extreme(a, false), unified).unifies(),
-    Function::on_demand("coalesce", 1, MANY, coalesce, unified).unifies().joins(),
-    Function::on_demand("ifnull", 2, 2, coalesce, unified).unifies().joins(),
-    Function::new("nullif", 2, 2, null_if, |a| a[0].nullable(true)).takes_null().keeps_collation_of_first(),
-    Function::on_demand("interval", 2, MANY, interval, |_| ResultType::integer(2)),
-];
+pub(super) const FUNCTIONS: &[Function] =
+    &[
+        Function::new("abs", 1, 1, abs, same).doc("The absolute value.", "ABS(-32)", "32"),
+        Function::new("sign", 1, 1, |a| Ok(Value::Int(sign(&Number::of(&a[0], a.cx)?))), |_| ResultType::integer(17))
+            .doc("-1, 0 or 1 as the number is negative, zero or positive.", "SIGN(-32)", "-1"),
+        Function::new("ceiling", 1, 1, |a| to_whole(a, f64::ceil, Decimal::ceil), whole).aliases(&["ceil"]).doc(
+            "The least integer that is not less.",
+            "CEILING(-1.23)",
+            "-1",
+        ),
+        Function::new("floor", 1, 1, |a| to_whole(a, f64::floor, Decimal::floor), whole).doc(
+            "The greatest integer that is not greater.",
+            "FLOOR(-1.23)",
+            "-2",
+        ),
+        Function::new("round", 1, 2, |a| round(a, false), rounded).digits_at(1).doc(
+            "The number rounded to so many digits after the point.",
+            "ROUND(1.298, 1)",
+            "1.3",
+        ),
+        Function::new("truncate", 2, 2, |a| round(a, true), rounded).digits_at(1).doc(
+            "The number cut to so many digits after the point.",
+            "TRUNCATE(1.999, 1)",
+            "1.9",
+        ),
+        Function::new("pow", 2, 2, power, double).aliases(&["power"]).doc(
+            "A number raised to a power.",
+            "POW(2, -2)",
+            "0.25",
+        ),
+        Function::new("sqrt", 1, 1, |a| unary(a, "sqrt", |x| (x >= 0.0).then(|| x.sqrt())), double).doc(
+            "The square root.",
+            "SQRT(20)",
+            "4.47213595499958",
+        ),
+        Function::new("exp", 1, 1, |a| unary(a, "exp", |x| Some(x.exp())), double).doc(
+            "e raised to a power.",
+            "EXP(0)",
+            "1",
+        ),
+        Function::new("ln", 1, 1, |a| unary(a, "ln", |x| (x > 0.0).then(|| x.ln())), double).doc(
+            "The natural logarithm.",
+            "LN(2)",
+            "0.6931471805599453",
+        ),
+        Function::on_demand("log", 1, 2, logarithm, double).doc(
+            "The natural logarithm, or that of the second argument with the first as base.",
+            "LOG(2, 65536)",
+            "16",
+        ),
+        Function::new("log2", 1, 1, |a| unary(a, "log2", |x| (x > 0.0).then(|| x.log2())), double).doc(
+            "The logarithm with base 2.",
+            "LOG2(65536)",
+            "16",
+        ),
+        Function::new("log10", 1, 1, |a| unary(a, "log10", |x| (x > 0.0).then(|| x.log10())), double).doc(
+            "The logarithm with base 10.",
+            "LOG10(100)",
+            "2",
+        ),
+        Function::new("sin", 1, 1, |a| unary(a, "sin", |x| Some(x.sin())), double).doc("The sine.", "SIN(0)", "0"),
+        Function::new("cos", 1, 1, |a| unary(a, "cos", |x| Some(x.cos())), double).doc("The cosine.", "COS(0)", "1"),
+        Function::new("tan", 1, 1, |a| unary(a, "tan", |x| Some(x.tan())), double).doc("The tangent.", "TAN(0)", "0"),
+        Function::new("cot", 1, 1, |a| unary(a, "cot", |x| Some(1.0 / x.tan())), double).doc(
+            "The cotangent.",
+            "ROUND(COT(12), 6)",
+            "-1.572673",
+        ),
+        Function::new("asin", 1, 1, |a| unary(a, "asin", |x| (x.abs() <= 1.0).then(|| x.asin())), double).doc(
+            "The arc sine.",
+            "ASIN(0)",
+            "0",
+        ),
+        Function::new("acos", 1, 1, |a| unary(a, "acos", |x| (x.abs() <= 1.0).then(|| x.acos())), double).doc(
+            "The arc cosine.",
+            "ACOS(1)",
+            "0",
+        ),
+        Function::new("atan", 1, 2, arc_tangent, double).aliases(&["atan2"]).doc(
+            "The arc tangent of a number, or of a point's y and x.",
+            "ATAN(-2, 2)",
+            "-0.7853981633974483",
+        ),
+        Function::new("degrees", 1, 1, |a| unary(a, "degrees", |x| Some(x.to_degrees())), double).doc(
+            "Radians as degrees.",
+            "DEGREES(PI())",
+            "180",
+        ),
+        Function::new("radians", 1, 1, |a| unary(a, "radians", |x| Some(x.to_radians())), double).doc(
+            "Degrees as radians.",
+            "ROUND(RADIANS(90), 6)",
+            "1.570796",
+        ),
+        Function::new(
+            "pi",
+            0,
+            0,
+            |_| Ok(Value::Double(std::f64::consts::PI)),
+            |_| ResultType { length: 8, decimals: 6, ..ResultType::double() },
+        )
+        .doc("The ratio of a circle's circumference to its diameter.", "ROUND(PI(), 6)", "3.141593"),
+        Function::new("rand", 0, 1, random, double).takes_null().volatile().doc(
+            "A random number of at least 0 and less than 1; the argument starts a sequence that repeats.",
+            "RAND(3) < 1",
+            "1",
+        ),
+        Function::new(
+            "crc32",
+            1,
+            1,
+            |a| Ok(Value::UInt(crc32fast::hash(&to_bytes(&a[0])).into())),
+            |_| ResultType::unsigned(10),
+        )
+        .of_text()
+        .doc("The cyclic redundancy check of 32 bits.", "CRC32('MySQL')", "3259397556"),
+        Function::new(
+            "bit_count",
+            1,
+            1,
+            |a| Ok(Value::Int(to_bits(&a[0], a.cx)?.count_ones().into())),
+            |_| ResultType::integer(2),
+        )
+        .doc("How many bits are set.", "BIT_COUNT(29)", "4"),
+        Function::new("greatest", 2, MANY, |a| extreme(a, true), unified).unifies().chooses_exactly().doc(
+            "The greatest argument.",
+            "GREATEST(2, 0, 34)",
+            "34",
+        ),
+        Function::new("least", 2, MANY, |a| extreme(a, false), unified).unifies().chooses_exactly().doc(
+            "The least argument.",
+            "LEAST(2, 0, 34)",
+            "0",
+        ),
+        Function::on_demand("coalesce", 1, MANY, coalesce, unified).unifies().joins().doc(
+            "The first argument that is not NULL.",
+            "COALESCE(NULL, 1)",
+            "1",
+        ),
+        Function::on_demand("ifnull", 2, 2, coalesce, unified).unifies().joins().doc(
+            "The first argument, or the second where that is NULL.",
+            "IFNULL(NULL, 10)",
+            "10",
+        ),
+        Function::new("nullif", 2, 2, null_if, |a| a[0].nullable(true))
+            .takes_null()
+            .keeps_collation_of_first()
+            .compares()
+            .doc("NULL where both arguments are equal, else the first.", "NULLIF(1, 2)", "1"),
+        Function::on_demand("interval", 2, MANY, interval, |_| ResultType::integer(2)).doc(
+            "How many of the numbers after the first, which ascend, are not greater than it.",
+            "INTERVAL(23, 1, 15, 17, 30, 44)",
+            "3",
+        ),
+        Function::rewritten("if", 3, 3, if_else).doc(
+            "The second argument where the first is true, else the third.",
+            "IF(1 > 2, 2, 3)",
+            "3",
+        ),
+        Function::rewritten("mod", 2, 2, |args| two(args, |a, b| Expr::arithmetic(ArithmeticOp::Modulo, a, b))).doc(
+            "The remainder of a division.",
+            "MOD(29, 9)",
+            "2",
+        ),
+        Function::rewritten("isnull", 1, 1, |args| {
+            one(args, |operand| Ok(Expr::IsNull { operand: Box::new(operand), negated: false }))
+        })
+        .doc("Whether the argument is NULL.", "ISNULL(NULL)", "1"),
+    ];
+
+/// IF as a CASE.
+fn if_else(mut args: Vec<Expr>) -> Result<Expr, SqlError> {
+    let otherwise = args.pop();
+    two(args, |when, then| Expr::case(None, vec![(when, then)], otherwise))
+}
 
 fn double(_: &[ResultType]) -> ResultType {
     ResultType::double()

@@ -20,7 +20,8 @@ use crate::error::{
 use crate::types::ResultType;
 use crate::value::Value;
 
-pub(super) const FUNCTIONS: &[Function] = &[Function::new("regexp_like", 2, 3, regexp_like, |_| ResultType::boolean())];
+pub(super) const FUNCTIONS: &[Function] = &[Function::new("regexp_like", 2, 3, regexp_like, |_| ResultType::boolean())
+    .doc("Whether the text matches a regular expression.", "REGEXP_LIKE('Michael!', '.*')", "1")];
 
 /// Bytes that a compiled pattern may take, and what its matching may keep in addition.
 const PROGRAM_BYTES: usize = 1 << 20;

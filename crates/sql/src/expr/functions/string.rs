@@ -16,12 +16,20 @@ use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("concat", 1, MANY, concat, joined).keeps_collation().joins().of_text(),
-    Function::new("concat_ws", 2, MANY, concat_ws, joined).takes_null().keeps_collation().joins().of_text(),
+    Function::new("concat", 1, MANY, concat, joined).keeps_collation().joins().of_text().doc(
+        "All arguments, one after the other.",
+        "CONCAT('My', 'S', 'QL')",
+        "MySQL",
+    ),
+    Function::new("concat_ws", 2, MANY, concat_ws, joined).takes_null().keeps_collation().joins().of_text().doc(
+        "The arguments that are not NULL, with the first one between them.",
+        "CONCAT_WS(',', 'a', NULL, 'b')",
+        "a,b",
+    ),
     Function::new("length", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64)), |_| ResultType::integer(10))
-        .of_text(),
-    Function::new("octet_length", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64)), |_| ResultType::integer(10))
-        .of_text(),
+        .of_text()
+        .aliases(&["octet_length"])
+        .doc("Length in bytes.", "LENGTH('é')", "2"),
     Function::new(
         "bit_length",
         1,
@@ -29,34 +37,113 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64 * 8)),
         |_| ResultType::integer(11),
     )
-    .of_text(),
-    Function::new("char_length", 1, 1, char_length, |_| ResultType::integer(10)).of_text(),
-    Function::new("character_length", 1, 1, char_length, |_| ResultType::integer(10)).of_text(),
-    Function::new("upper", 1, 1, upper, first).keeps_collation_of_first().joins().of_text(),
-    Function::new("ucase", 1, 1, upper, first).keeps_collation_of_first().joins().of_text(),
-    Function::new("lower", 1, 1, lower, first).keeps_collation_of_first().joins().of_text(),
-    Function::new("lcase", 1, 1, lower, first).keeps_collation_of_first().joins().of_text(),
-    Function::new("substring", 2, 3, substring, first).keeps_collation_of_first().joins().of_text(),
-    Function::new("substr", 2, 3, substring, first).keeps_collation_of_first().joins().of_text(),
-    Function::new("mid", 3, 3, substring, first).keeps_collation_of_first().joins().of_text(),
-    Function::new("left", 2, 2, left, first).keeps_collation_of_first().joins().of_text(),
-    Function::new("right", 2, 2, right, first).keeps_collation_of_first().joins().of_text(),
-    Function::new("substring_index", 3, 3, substring_index, first).keeps_collation().of_text(),
-    Function::new("trim", 1, 1, |a| trim(a, true, true), first).keeps_collation_of_first().joins().of_text(),
-    Function::new("trim_both", 1, 2, |a| trim(a, true, true), first).keeps_collation().of_text(),
-    Function::new("trim_leading", 1, 2, |a| trim(a, true, false), first).keeps_collation().of_text(),
-    Function::new("trim_trailing", 1, 2, |a| trim(a, false, true), first).keeps_collation().of_text(),
-    Function::new("ltrim", 1, 1, |a| trim(a, true, false), first).keeps_collation_of_first().joins().of_text(),
-    Function::new("rtrim", 1, 1, |a| trim(a, false, true), first).keeps_collation_of_first().joins().of_text(),
-    Function::new("replace", 3, 3, replace, long_string).keeps_collation().of_text(),
-    Function::new("repeat", 2, 2, repeat, long_string).keeps_collation_of_first().joins().of_text(),
-    Function::new("space", 1, 1, space, long_string),
-    Function::new("lpad", 3, 3, |a| pad(a, true), long_string).keeps_collation().joins().of_text(),
-    Function::new("rpad", 3, 3, |a| pad(a, false), long_string).keeps_collation().joins().of_text(),
-    Function::new("instr", 2, 2, |a| locate(a, &a[0], &a[1], 1), |_| ResultType::integer(11)).of_text(),
-    Function::new("locate", 2, 3, locate_from, |_| ResultType::integer(11)).of_text(),
-    Function::new("position", 2, 2, locate_from, |_| ResultType::integer(11)).of_text(),
-    Function::new("reverse", 1, 1, reverse, first).keeps_collation_of_first().joins().of_text(),
+    .of_text()
+    .doc("Length in bits.", "BIT_LENGTH('text')", "32"),
+    Function::new("char_length", 1, 1, char_length, |_| ResultType::integer(10))
+        .of_text()
+        .aliases(&["character_length"])
+        .doc("Length in characters.", "CHAR_LENGTH('é')", "1"),
+    Function::new("upper", 1, 1, upper, first).keeps_collation_of_first().joins().of_text().aliases(&["ucase"]).doc(
+        "The text in capital letters.",
+        "UPPER('Hej')",
+        "HEJ",
+    ),
+    Function::new("lower", 1, 1, lower, first).keeps_collation_of_first().joins().of_text().aliases(&["lcase"]).doc(
+        "The text in small letters.",
+        "LOWER('Hej')",
+        "hej",
+    ),
+    Function::new("substring", 2, 3, substring, first)
+        .keeps_collation_of_first()
+        .joins()
+        .of_text()
+        .aliases(&["substr", "mid"])
+        .doc(
+            "The part from a place, counted from the end if it is negative, of at most so many characters.",
+            "SUBSTRING('Quadratically', 5, 6)",
+            "ratica",
+        ),
+    Function::new("left", 2, 2, left, first).keeps_collation_of_first().joins().of_text().doc(
+        "The first characters.",
+        "LEFT('foobarbar', 5)",
+        "fooba",
+    ),
+    Function::new("right", 2, 2, right, first).keeps_collation_of_first().joins().of_text().doc(
+        "The last characters.",
+        "RIGHT('foobarbar', 4)",
+        "rbar",
+    ),
+    Function::new("substring_index", 3, 3, substring_index, first).keeps_collation().of_text().doc(
+        "What stands before the n-th delimiter, or after it, counted from the end, if n is negative.",
+        "SUBSTRING_INDEX('www.mysql.com', '.', 2)",
+        "www.mysql",
+    ),
+    Function::new("trim", 1, 1, |a| trim(a, true, true), first).keeps_collation_of_first().joins().of_text().doc(
+        "The text without the blanks, or the given text, at its sides.",
+        "TRIM('  bar ')",
+        "bar",
+    ),
+    Function::new("trim both", 1, 2, |a| trim(a, true, true), first).keeps_collation().of_text().doc(
+        "TRIM(BOTH x FROM text).",
+        "TRIM(BOTH 'x' FROM 'xxbarxx')",
+        "bar",
+    ),
+    Function::new("trim leading", 1, 2, |a| trim(a, true, false), first).keeps_collation().of_text().doc(
+        "TRIM(LEADING x FROM text).",
+        "TRIM(LEADING 'x' FROM 'xxbarxx')",
+        "barxx",
+    ),
+    Function::new("trim trailing", 1, 2, |a| trim(a, false, true), first).keeps_collation().of_text().doc(
+        "TRIM(TRAILING x FROM text).",
+        "TRIM(TRAILING 'xyz' FROM 'barxxyz')",
+        "barx",
+    ),
+    Function::new("ltrim", 1, 1, |a| trim(a, true, false), first).keeps_collation_of_first().joins().of_text().doc(
+        "The text without blanks at its start.",
+        "LTRIM('  bar')",
+        "bar",
+    ),
+    Function::new("rtrim", 1, 1, |a| trim(a, false, true), first).keeps_collation_of_first().joins().of_text().doc(
+        "The text without blanks at its end.",
+        "RTRIM('bar  ')",
+        "bar",
+    ),
+    Function::new("replace", 3, 3, replace, long_string).keeps_collation().of_text().doc(
+        "The text with every occurrence of one text replaced by another.",
+        "REPLACE('www.mysql.com', 'w', 'Ww')",
+        "WwWwWw.mysql.com",
+    ),
+    Function::new("repeat", 2, 2, repeat, long_string).keeps_collation_of_first().joins().of_text().doc(
+        "The text so many times.",
+        "REPEAT('ab', 3)",
+        "ababab",
+    ),
+    Function::new("space", 1, 1, space, long_string).doc("So many blanks.", "CONCAT('a', SPACE(2), 'b')", "a  b"),
+    Function::new("lpad", 3, 3, |a| pad(a, true), long_string).keeps_collation().joins().of_text().doc(
+        "The text, filled from the left or cut to so many characters.",
+        "LPAD('hi', 5, '?!')",
+        "?!?hi",
+    ),
+    Function::new("rpad", 3, 3, |a| pad(a, false), long_string).keeps_collation().joins().of_text().doc(
+        "The text, filled from the right or cut to so many characters.",
+        "RPAD('hi', 5, '?')",
+        "hi???",
+    ),
+    Function::new("instr", 2, 2, |a| locate(a, &a[0], &a[1], 1), |_| ResultType::integer(11)).of_text().doc(
+        "The place of the second text in the first; 0 if it is not there.",
+        "INSTR('foobarbar', 'bar')",
+        "4",
+    ),
+    Function::new("locate", 2, 3, locate_from, |_| ResultType::integer(11)).of_text().aliases(&["position"]).doc(
+        "The place of the first text in the second, from a place on; 0 if it is not there.",
+        "LOCATE('bar', 'foobarbar', 5)",
+        "7",
+    ),
+    Function::new("reverse", 1, 1, reverse, first).keeps_collation_of_first().joins().of_text().doc(
+        "The characters in reverse order.",
+        "REVERSE('abc')",
+        "cba",
+    ),
     Function::new(
         "ascii",
         1,
@@ -64,32 +151,77 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a| Ok(Value::Int(to_bytes(&a[0]).first().copied().unwrap_or(0).into())),
         |_| ResultType::integer(3),
     )
-    .of_text(),
-    Function::new("ord", 1, 1, ord, |_| ResultType::integer(11)).of_text(),
-    Function::new("char", 1, MANY, char_of, |a| ResultType::string(4 * a.len() as u32, Collation::Binary)).takes_null(),
-    Function::new("hex", 1, 1, hex, |a| ResultType::string(a[0].length.saturating_mul(8), Collation::DEFAULT)),
-    Function::new("unhex", 1, 1, unhex, |a| ResultType::string(a[0].length / 2 + 1, Collation::Binary)).of_text(),
-    Function::new("strcmp", 2, 2, strcmp, |_| ResultType::integer(2)).of_text(),
-    Function::on_demand("field", 2, MANY, field, |_| ResultType::integer(3)),
-    Function::on_demand("elt", 2, MANY, elt, |a| joined(&a[1..])).keeps_collation().joins(),
-    Function::new("find_in_set", 2, 2, find_in_set, |_| ResultType::integer(3)).of_text(),
-    Function::new("insert", 4, 4, insert, long_string).keeps_collation().joins().of_text(),
-    Function::new("quote", 1, 1, quote, long_string).takes_null().keeps_collation_of_first().joins().of_text(),
-    Function::new("format", 2, 3, format, |_| ResultType::string(100, Collation::DEFAULT)).takes_null(),
+    .of_text()
+    .doc("The code of the first byte.", "ASCII('2')", "50"),
+    Function::new("ord", 1, 1, ord, |_| ResultType::integer(11)).of_text().doc(
+        "The code of the first character, made of its bytes.",
+        "ORD('é')",
+        "50089",
+    ),
+    Function::new("char", 1, MANY, char_of, |a| ResultType::string(4 * a.len() as u32, Collation::Binary))
+        .takes_null()
+        .doc("The bytes that the numbers stand for.", "CHAR(77, 121, '83')", "MyS"),
+    Function::new("hex", 1, 1, hex, |a| ResultType::string(a[0].length.saturating_mul(8), Collation::DEFAULT)).doc(
+        "The digits of a number, or of the bytes of a text, with base 16.",
+        "HEX('abc')",
+        "616263",
+    ),
+    Function::new("unhex", 1, 1, unhex, |a| ResultType::string(a[0].length / 2 + 1, Collation::Binary)).of_text().doc(
+        "The bytes that digits with base 16 stand for.",
+        "UNHEX('4D7953514C')",
+        "MySQL",
+    ),
+    Function::new("strcmp", 2, 2, strcmp, |_| ResultType::integer(2)).of_text().doc(
+        "-1, 0 or 1 as the first text is less than, equal to or greater than the second.",
+        "STRCMP('text', 'text2')",
+        "-1",
+    ),
+    Function::on_demand("field", 2, MANY, field, |_| ResultType::integer(3)).doc(
+        "The place of the first argument among the others; 0 if it is not there.",
+        "FIELD('Bb', 'Aa', 'Bb', 'Cc')",
+        "2",
+    ),
+    Function::on_demand("elt", 2, MANY, elt, |a| joined(&a[1..])).keeps_collation().joins().doc(
+        "The argument at a place.",
+        "ELT(2, 'Aa', 'Bb')",
+        "Bb",
+    ),
+    Function::new("find_in_set", 2, 2, find_in_set, |_| ResultType::integer(3)).of_text().doc(
+        "The place of a text in a list with commas; 0 if it is not there.",
+        "FIND_IN_SET('b', 'a,b,c,d')",
+        "2",
+    ),
+    Function::new("insert", 4, 4, insert, long_string).keeps_collation().joins().of_text().doc(
+        "The text with another in the place of so many characters.",
+        "INSERT('Quadratic', 3, 4, 'What')",
+        "QuWhattic",
+    ),
+    Function::new("quote", 1, 1, quote, long_string).takes_null().keeps_collation_of_first().joins().of_text().doc(
+        "The text as a literal of SQL.",
+        "QUOTE('Don''t!')",
+        "'Don\\'t!'",
+    ),
+    Function::new("format", 2, 3, format, |_| ResultType::string(100, Collation::DEFAULT)).takes_null().doc(
+        "A number with so many digits after the point and groups of three, as a locale writes it.",
+        "FORMAT(12332.123456, 4)",
+        "12,332.1235",
+    ),
     Function::new(
         "bin",
         1,
         1,
         |a| Ok(Value::text(format!("{:b}", to_bits(&a[0], a.cx)?))),
         |_| ResultType::string(64, Collation::DEFAULT),
-    ),
+    )
+    .doc("The digits of a number with base 2.", "BIN(12)", "1100"),
     Function::new(
         "oct",
         1,
         1,
         |a| Ok(Value::text(format!("{:o}", to_bits(&a[0], a.cx)?))),
         |_| ResultType::string(64, Collation::DEFAULT),
-    ),
+    )
+    .doc("The digits of a number with base 8.", "OCT(12)", "14"),
 ];
 
 /// Bytes that may be compared before it is looked whether the statement was killed.

@@ -2,7 +2,8 @@
 
 use super::super::convert::{at, is_time, now, to_datetime, to_decimal, to_i64, to_text, to_time, today, truncated};
 use super::super::interval::in_full;
-use super::{Arguments, Function};
+use super::super::{Expr, IntervalUnit};
+use super::{Arguments, Function, build, one, two};
 use crate::collation::Collation;
 use crate::error::{ER_WRONG_ARGUMENTS, ER_WRONG_VALUE_FOR_TYPE, SqlError};
 use crate::types::decimal::Decimal;
@@ -12,21 +13,43 @@ use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("now", 0, 1, statement_time, datetime).digits_at(0),
-    Function::new("current_timestamp", 0, 1, statement_time, datetime).digits_at(0),
-    Function::new("localtime", 0, 1, statement_time, datetime).digits_at(0),
-    Function::new("localtimestamp", 0, 1, statement_time, datetime).digits_at(0),
+    Function::new("now", 0, 1, statement_time, datetime)
+        .digits_at(0)
+        .aliases(&["current_timestamp", "localtime", "localtimestamp"])
+        .doc("Date and time of the statement.", "NOW() = CURRENT_TIMESTAMP", "1"),
     Function::new("sysdate", 0, 1, |a| Ok(Value::DateTime(at(a.cx.statement.clock_us(), a.cx, a.fsp(0)?))), datetime)
         .digits_at(0)
-        .volatile(),
-    Function::new("utc_timestamp", 0, 1, |a| a.utc().map(Value::DateTime), datetime).digits_at(0),
-    Function::new("utc_date", 0, 0, |a| a.utc().map(|value| Value::Date(value.date())), |_| date()),
-    Function::new("utc_time", 0, 1, |a| a.utc().map(of_day), |_| time(0)).digits_at(0),
-    Function::new("curdate", 0, 0, |a| Ok(Value::Date(today(a.cx))), |_| date()),
-    Function::new("current_date", 0, 0, |a| Ok(Value::Date(today(a.cx))), |_| date()),
-    Function::new("curtime", 0, 1, |a| Ok(of_day(now(a.cx, a.fsp(0)?))), |_| time(0)).digits_at(0),
-    Function::new("current_time", 0, 1, |a| Ok(of_day(now(a.cx, a.fsp(0)?))), |_| time(0)).digits_at(0),
-    Function::new("date", 1, 1, |a| a.datetime(0, |value| Value::Date(value.date())), |_| date()),
+        .volatile()
+        .doc("Date and time of the call.", "SYSDATE() >= NOW()", "1"),
+    Function::new("utc_timestamp", 0, 1, |a| a.utc().map(Value::DateTime), datetime).digits_at(0).doc(
+        "Date and time of the statement in UTC.",
+        "UTC_TIMESTAMP() >= UTC_DATE()",
+        "1",
+    ),
+    Function::new("utc_date", 0, 0, |a| a.utc().map(|value| Value::Date(value.date())), |_| date()).doc(
+        "The date of the statement in UTC.",
+        "UTC_DATE() = DATE(UTC_TIMESTAMP())",
+        "1",
+    ),
+    Function::new("utc_time", 0, 1, |a| a.utc().map(of_day), |_| time(0)).digits_at(0).doc(
+        "The time of day of the statement in UTC.",
+        "UTC_TIME() = TIME(UTC_TIMESTAMP())",
+        "1",
+    ),
+    Function::new("curdate", 0, 0, |a| Ok(Value::Date(today(a.cx))), |_| date()).aliases(&["current_date"]).doc(
+        "The date of the statement.",
+        "CURDATE() = DATE(NOW())",
+        "1",
+    ),
+    Function::new("curtime", 0, 1, |a| Ok(of_day(now(a.cx, a.fsp(0)?))), |_| time(0))
+        .digits_at(0)
+        .aliases(&["current_time"])
+        .doc("The time of day of the statement.", "CURTIME() = TIME(NOW())", "1"),
+    Function::new("date", 1, 1, |a| a.datetime(0, |value| Value::Date(value.date())), |_| date()).doc(
+        "The date of a date with a time.",
+        "DATE('2003-12-31 01:02:03')",
+        "2003-12-31",
+    ),
     Function::new(
         "time",
         1,
@@ -35,80 +58,230 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a| time(fraction(&a[0])),
     )
     .reads_times()
-    .joins(),
+    .joins()
+    .doc("The time of a date with a time.", "TIME('2003-12-31 01:02:03')", "01:02:03"),
     Function::new("timestamp", 1, 2, timestamp, |a| {
         ResultType::temporal(FieldType::DateTime, a.iter().map(fraction).max().unwrap_or(0))
     })
     .reads_times()
-    .joins(),
-    Function::new("datediff", 2, 2, date_difference, |_| ResultType::integer(7)),
+    .joins()
+    .doc(
+        "The argument as date and time, with a time added.",
+        "TIMESTAMP('2003-12-31 12:00:00', '12:00:00')",
+        "2004-01-01 00:00:00",
+    ),
+    Function::new("datediff", 2, 2, date_difference, |_| ResultType::integer(7)).doc(
+        "Days from the second date to the first.",
+        "DATEDIFF('2007-12-31 23:59:59', '2007-12-30')",
+        "1",
+    ),
     Function::new("timediff", 2, 2, time_difference, |a| time(fraction(&a[0]).max(fraction(&a[1]))))
         .reads_times()
-        .joins(),
-    Function::new("addtime", 2, 2, |a| add_time(a, 1), add_time_type).joins(),
-    Function::new("subtime", 2, 2, |a| add_time(a, -1), add_time_type).joins(),
-    Function::new("date_format", 2, 2, date_format, |a| text(a[1].length.saturating_mul(10))).joins(),
-    Function::new("time_format", 2, 2, time_format, |a| text(a[1].length.saturating_mul(10))).joins(),
+        .joins()
+        .doc("The time from the second argument to the first.", "TIMEDIFF('12:30:00', '11:15:00')", "01:15:00"),
+    Function::new("addtime", 2, 2, |a| add_time(a, 1), add_time_type).joins().doc(
+        "The first argument with a time added.",
+        "ADDTIME('2007-12-31 23:59:59', '1:1:1')",
+        "2008-01-01 01:01:00",
+    ),
+    Function::new("subtime", 2, 2, |a| add_time(a, -1), add_time_type).joins().doc(
+        "The first argument with a time subtracted.",
+        "SUBTIME('2007-12-31 23:59:59', '1:1:1')",
+        "2007-12-31 22:58:58",
+    ),
+    Function::new("date_format", 2, 2, date_format, |a| text(a[1].length.saturating_mul(10))).joins().doc(
+        "A date as a format writes it.",
+        "DATE_FORMAT('2009-10-04 22:23:00', '%W %M %Y')",
+        "Sunday October 2009",
+    ),
+    Function::new("time_format", 2, 2, time_format, |a| text(a[1].length.saturating_mul(10))).joins().doc(
+        "A time as a format writes it.",
+        "TIME_FORMAT('100:00:00', '%H %k %h %I %l')",
+        "100 100 04 04 4",
+    ),
     Function::new("str_to_date", 2, 2, str_to_date, |_| ResultType::temporal(FieldType::DateTime, 6))
         .format_at(1)
-        .joins(),
+        .joins()
+        .doc("The date or time that a text has in a format.", "STR_TO_DATE('01,5,2013', '%d,%m,%Y')", "2013-05-01"),
     Function::new("unix_timestamp", 0, 1, unix_timestamp, |a| {
         a.first().map_or(ResultType::integer(11), |arg| seconds_type(fraction(arg)))
     })
-    .reads_times(),
-    Function::new("from_unixtime", 1, 2, from_unixtime, from_unixtime_type).joins(),
-    Function::new("dayname", 1, 1, |a| a.day(|day| Value::text(format::day_name(weekday(day.days())))), |_| text(9)),
+    .reads_times()
+    .doc("Seconds since 1970 in UTC.", "UNIX_TIMESTAMP('1970-01-02 00:00:00')", "86400"),
+    Function::new("from_unixtime", 1, 2, from_unixtime, from_unixtime_type).joins().doc(
+        "Date and time of so many seconds since 1970 in UTC, as a format writes it.",
+        "FROM_UNIXTIME(1447430881)",
+        "2015-11-13 16:08:01",
+    ),
+    Function::new("dayname", 1, 1, |a| a.day(|day| Value::text(format::day_name(weekday(day.days())))), |_| text(9))
+        .doc("The name of the day of the week.", "DAYNAME('2007-02-03')", "Saturday"),
     Function::new(
         "monthname",
         1,
         1,
         |a| a.datetime(0, |v| format::month_name(v.date().month).map_or(Value::Null, Value::text)),
         |_| text(9),
-    ),
+    )
+    .doc("The name of the month.", "MONTHNAME('2008-02-03')", "February"),
     Function::new(
         "dayofweek",
         1,
         1,
         |a| a.day(|day| Value::Int(i64::from((weekday(day.days()) + 1) % 7 + 1))),
         |_| ResultType::integer(1),
-    ),
-    Function::new("weekday", 1, 1, |a| a.day(|day| Value::Int(weekday(day.days()).into())), |_| ResultType::integer(1)),
+    )
+    .doc("The day of the week: 1 is Sunday, 7 is Saturday.", "DAYOFWEEK('2007-02-03')", "7"),
+    Function::new("weekday", 1, 1, |a| a.day(|day| Value::Int(weekday(day.days()).into())), |_| ResultType::integer(1))
+        .doc("The day of the week: 0 is Monday, 6 is Sunday.", "WEEKDAY('2008-02-03')", "6"),
     Function::new(
         "dayofyear",
         1,
         1,
         |a| a.day(|day| Value::Int(day_of_year(day.year, day.month, day.day).into())),
         |_| ResultType::integer(3),
+    )
+    .doc("The day of the year, from 1.", "DAYOFYEAR('2007-02-03')", "34"),
+    Function::new("week", 1, 2, week_of, |_| ResultType::integer(2)).doc(
+        "The number of the week, counted as a mode says.",
+        "WEEK('2008-02-20', 1)",
+        "8",
     ),
-    Function::new("week", 1, 2, week_of, |_| ResultType::integer(2)),
     Function::new(
         "weekofyear",
         1,
         1,
         |a| a.day(|day| Value::Int(week(day.year, day.month, day.day, 3).1.into())),
         |_| ResultType::integer(2),
+    )
+    .doc("The number of the week by ISO 8601.", "WEEKOFYEAR('2008-02-20')", "8"),
+    Function::new("yearweek", 1, 2, year_week, |_| ResultType::integer(6)).doc(
+        "Year and number of the week, counted as a mode says.",
+        "YEARWEEK('1987-01-01')",
+        "198652",
     ),
-    Function::new("yearweek", 1, 2, year_week, |_| ResultType::integer(6)),
-    Function::new("last_day", 1, 1, last_day, |_| date()),
-    Function::new("to_days", 1, 1, |a| a.day(|day| Value::Int(day.days() + EPOCH_TO_DAYS)), |_| ResultType::integer(6)),
-    Function::new("to_seconds", 1, 1, to_seconds, |_| ResultType::integer(12)),
-    Function::new("from_days", 1, 1, from_days, |_| date()),
-    Function::new("makedate", 2, 2, make_date, |_| date()),
-    Function::new("maketime", 3, 3, make_time, |a| time(fraction_of_number(&a[2]))).joins(),
-    Function::new("period_add", 2, 2, period_add, |_| ResultType::integer(6)),
-    Function::new("period_diff", 2, 2, period_difference, |_| ResultType::integer(6)),
-    Function::new("sec_to_time", 1, 1, sec_to_time, |a| time(fraction_of_number(&a[0]))),
+    Function::new("last_day", 1, 1, last_day, |_| date()).doc(
+        "The last day of the month.",
+        "LAST_DAY('2004-02-05')",
+        "2004-02-29",
+    ),
+    Function::new("to_days", 1, 1, |a| a.day(|day| Value::Int(day.days() + EPOCH_TO_DAYS)), |_| ResultType::integer(6))
+        .doc("Days since the year 0.", "TO_DAYS('2007-10-07')", "733321"),
+    Function::new("to_seconds", 1, 1, to_seconds, |_| ResultType::integer(12)).doc(
+        "Seconds since the year 0.",
+        "TO_SECONDS('2009-11-29')",
+        "63426672000",
+    ),
+    Function::new("from_days", 1, 1, from_days, |_| date()).doc(
+        "The date of so many days since the year 0.",
+        "FROM_DAYS(730669)",
+        "2000-07-03",
+    ),
+    Function::new("makedate", 2, 2, make_date, |_| date()).doc(
+        "The date of a day of a year.",
+        "MAKEDATE(2011, 32)",
+        "2011-02-01",
+    ),
+    Function::new("maketime", 3, 3, make_time, |a| time(fraction_of_number(&a[2]))).joins().doc(
+        "The time of hours, minutes and seconds.",
+        "MAKETIME(12, 15, 30)",
+        "12:15:30",
+    ),
+    Function::new("period_add", 2, 2, period_add, |_| ResultType::integer(6)).doc(
+        "The month, as YYYYMM, so many months later.",
+        "PERIOD_ADD(200801, 2)",
+        "200803",
+    ),
+    Function::new("period_diff", 2, 2, period_difference, |_| ResultType::integer(6)).doc(
+        "Months from the second month to the first, both as YYYYMM.",
+        "PERIOD_DIFF(200802, 200703)",
+        "11",
+    ),
+    Function::new("sec_to_time", 1, 1, sec_to_time, |a| time(fraction_of_number(&a[0]))).doc(
+        "Seconds as a time.",
+        "SEC_TO_TIME(2378)",
+        "00:39:38",
+    ),
     Function::new(
         "time_to_sec",
         1,
         1,
         |a| Ok(to_time(&a[0], a.cx)?.map_or(Value::Null, |t| Value::Int(t.micros / SECOND_US))),
         |_| ResultType::integer(10),
-    ),
+    )
+    .doc("A time in seconds.", "TIME_TO_SEC('22:23:00')", "80580"),
     Function::new("convert_tz", 3, 3, convert_tz, |a| ResultType::temporal(FieldType::DateTime, fraction(&a[0])))
         .reads_times()
-        .joins(),
+        .joins()
+        .doc(
+            "Date and time of one time zone in another.",
+            "CONVERT_TZ('2004-01-01 12:00:00', '+00:00', '+10:00')",
+            "2004-01-01 22:00:00",
+        ),
+    Function::rewritten("year", 1, 1, |args| part(args, IntervalUnit::Year)).doc(
+        "The year of a date.",
+        "YEAR('1987-01-01')",
+        "1987",
+    ),
+    Function::rewritten("quarter", 1, 1, |args| part(args, IntervalUnit::Quarter)).doc(
+        "The quarter of a date, from 1.",
+        "QUARTER('2008-04-01')",
+        "2",
+    ),
+    Function::rewritten("month", 1, 1, |args| part(args, IntervalUnit::Month)).doc(
+        "The month of a date, from 1.",
+        "MONTH('2008-02-03')",
+        "2",
+    ),
+    Function::rewritten("day", 1, 1, |args| part(args, IntervalUnit::Day)).aliases(&["dayofmonth"]).doc(
+        "The day of the month.",
+        "DAY('2007-02-03')",
+        "3",
+    ),
+    Function::rewritten("hour", 1, 1, |args| part(args, IntervalUnit::Hour)).doc(
+        "The hours of a time.",
+        "HOUR('10:05:03')",
+        "10",
+    ),
+    Function::rewritten("minute", 1, 1, |args| part(args, IntervalUnit::Minute)).doc(
+        "The minutes of a time.",
+        "MINUTE('2008-02-03 10:05:03')",
+        "5",
+    ),
+    Function::rewritten("second", 1, 1, |args| part(args, IntervalUnit::Second)).doc(
+        "The seconds of a time.",
+        "SECOND('10:05:03')",
+        "3",
+    ),
+    Function::rewritten("microsecond", 1, 1, |args| part(args, IntervalUnit::Microsecond)).doc(
+        "The microseconds of a time.",
+        "MICROSECOND('12:00:00.123456')",
+        "123456",
+    ),
+    Function::rewritten("adddate", 2, 2, |args| days_later(args, false)).doc(
+        "The date so many days later; also with INTERVAL.",
+        "ADDDATE('2008-01-02', 31)",
+        "2008-02-02",
+    ),
+    Function::rewritten("subdate", 2, 2, |args| days_later(args, true)).doc(
+        "The date so many days earlier; also with INTERVAL.",
+        "SUBDATE('2008-01-02', 31)",
+        "2007-12-02",
+    ),
 ];
+
+/// A part of a date or time.
+fn part(args: Vec<Expr>, unit: IntervalUnit) -> Result<Expr, SqlError> {
+    let part = one(args, |date| Ok(Expr::extract(unit, date)))?;
+    // EXTRACT has the sign of a time.
+    if unit.is_of_time() { build("abs", vec![part]) } else { Ok(part) }
+}
+
+/// Days are the unit of the forms without INTERVAL.
+fn days_later(args: Vec<Expr>, negated: bool) -> Result<Expr, SqlError> {
+    two(args, |date, amount| {
+        Ok(Expr::DateAdd { date: Box::new(date), amount: Box::new(amount), unit: IntervalUnit::Day, negated })
+    })
+}
 
 fn date() -> ResultType {
     ResultType::temporal(FieldType::Date, 0)

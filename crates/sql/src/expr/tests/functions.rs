@@ -22,9 +22,9 @@ fn strings() {
     check(call("substring_index", [text("www.mysql.com"), text("."), int(-2)]), "mysql.com");
     check(call("substring_index", [text("a"), text("."), int(-9)]), "a");
     check(call("trim", [text("  bar ")]), "bar");
-    check(call("trim_leading", [text("xxbarxx"), text("x")]), "barxx");
-    check(call("trim_trailing", [text("barxyz"), text("xyz")]), "bar");
-    check(call("trim_both", [text("xxbarxx"), text("x")]), "bar");
+    check(call("trim leading", [text("xxbarxx"), text("x")]), "barxx");
+    check(call("trim trailing", [text("barxyz"), text("xyz")]), "bar");
+    check(call("trim both", [text("xxbarxx"), text("x")]), "bar");
     check(call("replace", [text("www.mysql.com"), text("w"), text("Ww")]), "WwWwWw.mysql.com");
     check(call("repeat", [text("ab"), int(3)]), "ababab");
     check(call("repeat", [text("ab"), int(501)]), "NULL !1301");
@@ -400,7 +400,7 @@ fn no_function_panics_whatever_it_gets() {
         Value::Time(crate::types::temporal::Time { micros: -crate::types::temporal::MAX_TIME_US, fsp: 6 }),
     ];
     let session = Session::new();
-    for name in super::super::functions::names() {
+    for name in super::super::functions::all().map(|function| function.name) {
         for count in 0..=4usize {
             let places: Vec<Expr> = (0..count).map(param).collect();
             let Ok(expr) = Expr::call(name, places) else { continue };
@@ -453,4 +453,103 @@ fn no_function_panics_whatever_it_gets() {
             let _ = eval_in(&session, &Expr::Cast(Box::new(a.clone()), to));
         }
     }
+}
+
+/// Names of MySQL 8.0's function reference, but for operators and what the grammar reads by itself (CAST, EXTRACT, ...).
+const MYSQL_80: &str = "abs acos adddate addtime aes_decrypt aes_encrypt any_value ascii asin asymmetric_decrypt \
+    asymmetric_derive asymmetric_encrypt asymmetric_sign asymmetric_verify atan atan2 benchmark bin bin_to_uuid bit_count \
+    bit_length ceil ceiling char char_length character_length charset coalesce coercibility collation compress concat \
+    concat_ws connection_id conv convert_tz cos cot crc32 curdate current_date current_role current_time \
+    current_timestamp current_user curtime database date date_format datediff day dayname dayofmonth dayofweek dayofyear \
+    degrees elt exp export_set extractvalue field find_in_set floor format format_bytes format_pico_time \
+    found_rows from_base64 from_days from_unixtime get_format get_lock greatest grouping hex hour icu_version if ifnull \
+    inet_aton inet_ntoa inet6_aton inet6_ntoa insert instr interval is_free_lock is_ipv4 is_ipv4_compat is_ipv4_mapped \
+    is_ipv6 is_used_lock is_uuid isnull json_array json_array_append json_array_insert json_contains json_contains_path \
+    json_depth json_extract json_insert json_keys json_length json_merge_patch json_merge_preserve json_object \
+    json_overlaps json_pretty json_quote json_remove json_replace json_schema_valid json_schema_validation_report \
+    json_search json_set json_storage_free json_storage_size json_type json_unquote json_valid json_value last_day \
+    last_insert_id lcase least left length ln load_file localtime localtimestamp locate log log10 log2 lower lpad ltrim \
+    make_set makedate maketime master_pos_wait md5 microsecond mid minute mod month monthname name_const now nullif oct \
+    octet_length ord period_add period_diff pi position pow power ps_current_thread_id ps_thread_id quarter quote radians \
+    rand random_bytes regexp_instr regexp_like regexp_replace regexp_substr release_all_locks release_lock repeat replace \
+    reverse right roles_graphml round row_count rpad rtrim schema sec_to_time second session_user sha sha1 sha2 sign sin \
+    sleep soundex source_pos_wait space sqrt statement_digest statement_digest_text str_to_date strcmp subdate substr \
+    substring substring_index subtime sysdate system_user tan time time_format time_to_sec timediff timestamp to_base64 \
+    to_days to_seconds trim truncate ucase uncompress uncompressed_length unhex unix_timestamp updatexml upper user \
+    utc_date utc_time utc_timestamp uuid uuid_short uuid_to_bin validate_password_strength \
+    version wait_for_executed_gtid_set week weekday weekofyear weight_string year yearweek";
+
+/// `docs/functions.md`
+fn page() -> String {
+    let mut rows: Vec<_> = super::super::functions::all().collect();
+    rows.sort_by_key(|function| function.name);
+    let code = |text: &str| format!("`{}`", text.replace('|', "\\|"));
+    let mut page = String::from(
+        "# Functions\n\n\
+         Besides operators, CASE, CAST, CONVERT, EXTRACT, DATE_ADD, DATE_SUB, TIMESTAMPADD and TIMESTAMPDIFF, and the\n\
+         aggregates AVG, COUNT, MAX, MIN and SUM.\n\n\
+         | function | meaning | example | answer |\n| --- | --- | --- | --- |\n",
+    );
+    for row in &rows {
+        let names: Vec<String> =
+            std::iter::once(&row.name).chain(row.aliases).map(|name| code(&name.to_uppercase())).collect();
+        let (example, answer) = row.example;
+        page += &format!("| {} | {} | {} | {} |\n", names.join(", "), row.meaning, code(example), code(answer));
+    }
+    let known = |name: &&str| rows.iter().any(|row| row.name == *name || row.aliases.contains(name));
+    let missing: Vec<String> =
+        MYSQL_80.split_whitespace().filter(|name| !known(name)).map(|name| code(&name.to_uppercase())).collect();
+    page += "\n## Missing\n\nFunctions of MySQL 8.0 that are not there, besides spatial, GTID and window functions and aggregates:\n\n";
+    page += &missing.join(",\n");
+    page += "\n";
+    page
+}
+
+#[test]
+fn the_page_lists_every_function() {
+    let names: Vec<&str> = super::super::functions::all()
+        .flat_map(|function| std::iter::once(&function.name).chain(function.aliases))
+        .copied()
+        .collect();
+    let distinct: std::collections::HashSet<&str> = names.iter().copied().collect();
+    assert_eq!(distinct.len(), names.len(), "a name stands twice");
+    assert!(super::super::functions::all().all(|function| function.meaning.ends_with('.')));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/functions.md");
+    if std::env::var_os("COHORT_RECORD").is_some() {
+        std::fs::write(path, page()).expect("the page can be written");
+    }
+    let written = std::fs::read_to_string(path).expect("the page is there");
+    assert!(written == page(), "docs/functions.md is old: run this test with COHORT_RECORD=1");
+}
+
+#[test]
+fn every_example_gives_its_answer() {
+    let mut wrong = Vec::new();
+    for function in super::super::functions::all() {
+        let (example, answer) = function.example;
+        let found = shown(&bound(example));
+        if found != answer {
+            wrong.push(format!("{example} is {found}, not {answer}"));
+        }
+        let name = function.name.split(' ').next().unwrap_or_default().to_uppercase();
+        if !example.contains(&format!("{name}(")) {
+            wrong.push(format!("{example} does not call {name}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// An expression as a statement has it.
+fn bound(sql: &str) -> Expr {
+    use crate::ast::{QueryBody, SelectItem, Statement};
+    let memory = crate::memory::MemoryUse::new(Default::default());
+    let statement = format!("SELECT {sql}");
+    let parsed = crate::parse::parse(statement.as_bytes(), SqlMode::DEFAULT, &memory, None, &|_| None);
+    let Statement::Select(query) = parsed.unwrap_or_else(|error| panic!("{sql}: {error}")).statement else {
+        panic!("{sql}")
+    };
+    let QueryBody::Select(select) = query.body else { panic!("{sql}") };
+    let SelectItem::Expr { expr, .. } = &select.items[0] else { panic!("{sql}") };
+    let mut scope = crate::plan::bind::Scope::new(&[], "field list");
+    scope.bind(expr).unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
