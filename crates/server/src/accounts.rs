@@ -1,7 +1,8 @@
-//! Accounts: who may connect, and with which password.
+//! Accounts: who may connect, with which password, and what they may do.
 //!
-//! Accounts live in the system area of the database, their passwords hashed; all are in memory too. There
-//! are no privileges: whoever may connect may do everything.
+//! Outline: [`Accounts`] has every account and role in memory and in the system area of the database; [`account`] is one
+//! of them with its stored form; [`identifying`] runs CREATE USER, ALTER USER and the like, [`granting`] GRANT, REVOKE and
+//! what is about roles; [`logged`] writes their statements for the binlog.
 //!
 //! A new data directory has `root@localhost` without a password, which lets in clients of the Unix socket only, and
 //! for TCP on this machine `root@127.0.0.1` and `root@::1`, with a password that is logged once. Everything else on
@@ -10,21 +11,31 @@
 //! Format of a system area entry: key `account`, zero byte, user, zero byte, host; value JSON ([`account`]). Key
 //! `accounts made`: there were accounts once, so that none are made where all were dropped.
 //!
-//! A change is in the binlog as a statement that gives hashes in the place of passwords ([`logged`]). One
-//! change runs at a time, so that memory, disk and binlog see them in one order.
+//! Invariants
+//! 1. One change runs at a time, so that memory, disk and binlog see them in one order. A change is in memory once it
+//!    is durable.
+//! 2. The binlog has hashes in the place of passwords, and statements of what was done.
+//! 3. A session's privileges are those of the present accounts: [`Accounts::version`] says when they may have changed.
 
 pub mod account;
+mod granting;
+mod identifying;
 mod logged;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use cohort_sql::ast::{AccountName, AccountStatement, Authentication, TlsRequirement};
+use cohort_sql::ast::{AccountName, AccountStatement, RoleChoice};
 use cohort_sql::collation::{Collation, like};
 use cohort_sql::database::SystemEntry;
-use cohort_sql::error::{ER_CANNOT_USER, ER_NOT_VALID_PASSWORD};
+use cohort_sql::error::{ER_NONEXISTING_GRANT, ER_UNKNOWN_AUTHID};
+use cohort_sql::privilege::grants::{Grants, quoted};
+use cohort_sql::privilege::needs::Holder;
 use cohort_sql::session::{Diagnostic, DiagnosticLevel, Environment, SessionState};
 use cohort_sql::types::SqlMode;
 use cohort_sql::{Database, SqlError};
@@ -51,15 +62,21 @@ pub struct Identity {
     pub client_host: String,
 }
 
-/// User and host.
-type Name = (String, String);
+impl Identity {
+    /// The account.
+    pub fn account(&self) -> AccountName {
+        AccountName { user: self.user.clone(), host: self.account_host.clone() }
+    }
+}
 
 /// Every account.
 #[derive(Default)]
 pub struct Accounts {
-    accounts: RwLock<BTreeMap<Name, Account>>,
+    accounts: RwLock<BTreeMap<AccountName, Account>>,
     /// Chooses what unknown users are taken for; another with each start.
     decoys: RandomState,
+    /// Grows with each change.
+    version: AtomicU64,
     /// Held while a statement changes accounts.
     changing: Mutex<()>,
 }
@@ -88,8 +105,8 @@ impl std::fmt::Debug for Accounts {
 const KEY_PREFIX: &[u8] = b"account\0";
 const KEY_MADE: &[u8] = b"accounts made";
 
-fn key(name: &Name) -> Vec<u8> {
-    [KEY_PREFIX, name.0.as_bytes(), b"\0", name.1.as_bytes()].concat()
+fn key(name: &AccountName) -> Vec<u8> {
+    [KEY_PREFIX, name.user.as_bytes(), b"\0", name.host.as_bytes()].concat()
 }
 
 impl Accounts {
@@ -108,7 +125,7 @@ impl Accounts {
             changes = first_accounts(globals);
         } else if globals.get(ids::RESET_ROOT) {
             log::warn!("{ADMINISTRATOR}@{LOCAL_HOST} has no password now; start without --reset-root from now on");
-            changes.push((name(ADMINISTRATOR, LOCAL_HOST), Some(Account::default())));
+            changes.insert(name(ADMINISTRATOR, LOCAL_HOST), Some(administrator(Credential::Empty)));
         }
         let mut entries = entries_of(&changes)?;
         if !has_begun {
@@ -129,9 +146,9 @@ impl Accounts {
     /// exact host.
     pub fn find(&self, user: &str, peer: &Peer) -> Option<(Identity, Account)> {
         let accounts = self.accounts.read();
-        let fitting = accounts.iter().filter(|((name, host), _)| name == user && host_fits(host, peer));
-        let ((_, host), account) = fitting.max_by_key(|((_, host), _)| exactness(host))?;
-        let identity = Identity { user: user.to_owned(), account_host: host.clone(), client_host: peer.host() };
+        let fitting = accounts.iter().filter(|(name, _)| name.user == user && host_fits(&name.host, peer));
+        let (name, account) = fitting.max_by_key(|(name, _)| exactness(&name.host))?;
+        let identity = Identity { user: user.to_owned(), account_host: name.host.clone(), client_host: peer.host() };
         Some((identity, account.clone()))
     }
 
@@ -150,8 +167,9 @@ impl Accounts {
 
     /// Keeps what the fast way of `caching_sha2_password` needs, after a password has proved right.
     pub fn remember(&self, identity: &Identity, hash: &Sha2Hash, digest: Sha2Digest) {
-        let name = (identity.user.clone(), identity.account_host.clone());
-        if let Some(Account { credential: Credential::Sha2(stored, known), .. }) = self.accounts.write().get_mut(&name)
+        let account = identity.account();
+        if let Some(Account { credential: Credential::Sha2(stored, known), .. }) =
+            self.accounts.write().get_mut(&account)
             && stored == hash
         {
             *known = Some(digest);
@@ -161,131 +179,113 @@ impl Accounts {
     /// Accounts without a password for other hosts, which nobody can use, as `user@host`.
     pub fn without_password(&self) -> Vec<String> {
         let accounts = self.accounts.read();
-        let is_useless =
-            |host: &String, account: &Account| host != LOCAL_HOST && matches!(account.credential, Credential::Empty);
-        let useless = accounts.iter().filter(|((_, host), account)| is_useless(host, account));
-        useless.map(|((user, host), _)| format!("{user}@{host}")).collect()
+        let is_useless = |name: &AccountName, account: &Account| {
+            name.host != LOCAL_HOST && matches!(account.credential, Credential::Empty) && !account.locked
+        };
+        let useless = accounts.iter().filter(|(name, account)| is_useless(name, account));
+        useless.map(|(name, _)| format!("{}@{}", name.user, name.host)).collect()
     }
 
     /// Whether there is such an account.
-    pub fn contains(&self, user: &str, host: &str) -> bool {
-        self.accounts.read().contains_key(&name(user, host))
+    pub fn contains(&self, name: &AccountName) -> bool {
+        self.accounts.read().contains_key(name)
+    }
+
+    /// The account of this name.
+    pub fn get(&self, name: &AccountName) -> Option<Account> {
+        self.accounts.read().get(name).cloned()
+    }
+
+    /// Every account and role, in order.
+    pub fn all(&self) -> Vec<(AccountName, Account)> {
+        self.accounts.read().iter().map(|(name, account)| (name.clone(), account.clone())).collect()
+    }
+
+    /// Which change was the last: if it is what it was, so are all privileges.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The roles that are active when the account logs in.
+    pub fn default_roles(&self, name: &AccountName, all: bool) -> BTreeSet<AccountName> {
+        match self.get(name) {
+            None => BTreeSet::new(),
+            Some(account) if all => account.roles.into_keys().collect(),
+            Some(account) => account.default_roles,
+        }
+    }
+
+    /// The roles that SET ROLE chooses for an account; 3530 if one is not granted to it.
+    pub fn chosen_roles(&self, choice: &RoleChoice, name: &AccountName) -> Result<BTreeSet<AccountName>, SqlError> {
+        granting::chosen(choice, name, &self.get(name).ok_or_else(|| unknown(name))?)
+    }
+
+    /// What an account holds with those of `active` that are still granted to it; `None` if it is gone. `lifetime` is how
+    /// long a password lasts, days (`default_password_lifetime`; 0 for ever).
+    pub fn holder(&self, identity: &Identity, active: &BTreeSet<AccountName>, lifetime: u32) -> Option<Holder> {
+        let accounts = self.accounts.read();
+        let account = accounts.get(&identity.account())?;
+        let mut grants = account.grants.clone();
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<&AccountName> = active.iter().filter(|role| account.roles.contains_key(role)).collect();
+        // A role brings what is granted to it, roles included.
+        while let Some(name) = open.pop() {
+            if let Some(role) = accounts.get(name).filter(|_| seen.insert(name)) {
+                grants.add(&role.grants);
+                open.extend(role.roles.keys());
+            }
+        }
+        Some(Holder {
+            user: identity.user.clone(),
+            host: identity.client_host.clone(),
+            grants: Arc::new(grants),
+            must_change_password: account.must_change_password(now_seconds(), lifetime),
+        })
+    }
+
+    /// The rows of SHOW GRANTS for an account with some of its roles; 1141 if there is no such account, 3530 if a role
+    /// is not granted to it.
+    pub fn show_grants(&self, name: &AccountName, with: &[AccountName]) -> Result<Vec<String>, SqlError> {
+        let account = self.get(name);
+        let account = account.ok_or_else(|| SqlError::new(ER_NONEXISTING_GRANT, &[&name.user, &name.host]))?;
+        let chosen = granting::chosen(&RoleChoice::These(with.to_vec()), name, &account)?;
+        let identity = Identity { user: name.user.clone(), account_host: name.host.clone(), ..Identity::default() };
+        let held = self.holder(&identity, &chosen, 0).map(|holder| holder.grants).unwrap_or_default();
+        let mut lines = held.statements(&backquoted(name));
+        for admin in [false, true] {
+            let roles: Vec<String> =
+                account.roles.iter().filter(|(_, has)| **has == admin).map(|(role, _)| backquoted(role)).collect();
+            if !roles.is_empty() {
+                let option = if admin { " WITH ADMIN OPTION" } else { "" };
+                lines.push(format!("GRANT {} TO {}{option}", roles.join(","), backquoted(name)));
+            }
+        }
+        Ok(lines)
     }
 
     /// The statement that makes an account; `None` if there is none.
-    pub fn create_statement(&self, account: &AccountName, default_plugin: &str, mode: SqlMode) -> Option<String> {
-        let accounts = self.accounts.read();
-        let found = accounts.get(&name(&account.user, &account.host))?;
-        let identified = [(account, Some(plugin_and_hash(&found.credential, default_plugin)))];
-        Some(logged::identified("CREATE USER", &identified, Some(&found.requires), mode))
+    pub fn create_statement(&self, name: &AccountName, default_plugin: &str, mode: SqlMode) -> Option<String> {
+        let found = self.get(name)?;
+        let identified = [(name.clone(), Some(plugin_and_hash(&found.credential, default_plugin)))];
+        Some(logged::identified("CREATE USER", &identified, &found.options(), mode))
     }
 
-    /// Runs CREATE USER and the like; durable when it returns.
+    /// Runs a statement about accounts, SET ROLE apart; durable when it returns.
     pub fn execute(&self, of: AccountSession<'_>, statement: &AccountStatement) -> Result<(), SqlError> {
         let _changing = self.changing.lock();
         match statement {
-            AccountStatement::CreateUser { if_not_exists, users, requires } => {
-                let (there, new): (Vec<_>, Vec<_>) =
-                    users.iter().partition(|(name, _)| self.contains(&name.user, &name.host));
-                self.complain(of.session, "CREATE USER", there.iter().map(|(name, _)| name), *if_not_exists)?;
-                let verb = if *if_not_exists { "CREATE USER IF NOT EXISTS" } else { "CREATE USER" };
-                self.change(of, verb, new, requires.as_ref())
-            }
-            AccountStatement::AlterUser { if_exists, users, requires } => {
-                let (there, missing): (Vec<_>, Vec<_>) =
-                    users.iter().partition(|(name, _)| self.contains(&name.user, &name.host));
-                self.complain(of.session, "ALTER USER", missing.iter().map(|(name, _)| name), *if_exists)?;
-                let changes = |authentication: &Option<_>| authentication.is_some() || requires.is_some();
-                let changed = there.into_iter().filter(|(_, authentication)| changes(authentication));
-                let verb = if *if_exists { "ALTER USER IF EXISTS" } else { "ALTER USER" };
-                self.change(of, verb, changed.collect(), requires.as_ref())
-            }
-            AccountStatement::DropUser { if_exists, users } => {
-                let (there, missing): (Vec<_>, Vec<_>) =
-                    users.iter().partition(|name| self.contains(&name.user, &name.host));
-                self.complain(of.session, "DROP USER", missing.into_iter(), *if_exists)?;
-                let gone = there.iter().map(|name| ((name.user.clone(), name.host.clone()), None)).collect();
-                self.store(of, gone, &logged::drop_user(*if_exists, &there, of.session.sql_mode))
-            }
-            AccountStatement::SetPassword { user, password } => {
-                let own = || AccountName { user: of.identity.user.clone(), host: of.identity.account_host.clone() };
-                let name = user.clone().unwrap_or_else(own);
-                if !self.contains(&name.user, &name.host) {
-                    self.complain(of.session, "SET PASSWORD", [&name].into_iter(), false)?;
-                }
-                let plugin = self.plugin_of(&name).map(|plugin| plugin.name().to_owned());
-                let authentication = Authentication::Password { plugin, password: password.clone() };
-                self.change(of, "ALTER USER", vec![&(name, Some(authentication))], None)
-            }
-            AccountStatement::Grant { privileges, on, users, grant_option } => {
-                let all = privileges.iter().all(|name| matches!(name.as_str(), "ALL" | "ALL PRIVILEGES"));
-                if !all || on != "*.*" {
-                    return Err(SqlError::unsupported(
-                        "GRANT of anything but ALL ON *.*: every account may do everything",
-                    ));
-                }
-                let missing = users.iter().filter(|name| !self.contains(&name.user, &name.host));
-                self.complain(of.session, "GRANT", missing, false)?;
-                // Nothing changes here, but a reader of the binlog may have privileges.
-                let sql = logged::grant_all(users, *grant_option, of.session.sql_mode);
-                of.database.system_put(of.session, &[], Some((of.env, &sql)))
-            }
-            AccountStatement::Revoke { .. } => Err(SqlError::unsupported("REVOKE: every account may do everything")),
+            AccountStatement::Grant(statement) => granting::grant(self, of, statement),
+            AccountStatement::Role(statement) => granting::role(self, of, statement),
+            _ => identifying::run(self, of, statement),
         }
     }
 
-    fn plugin_of(&self, name: &AccountName) -> Option<AuthPlugin> {
-        self.accounts.read().get(&(name.user.clone(), name.host.clone()))?.credential.plugin()
-    }
-
-    /// Accounts that should, or should not, be there: an error, or a note with IF EXISTS or IF NOT EXISTS.
-    fn complain<'a>(
-        &self,
-        session: &SessionState,
-        operation: &str,
-        names: impl Iterator<Item = &'a AccountName>,
-        tolerated: bool,
-    ) -> Result<(), SqlError> {
-        let names: Vec<String> = names.map(|name| format!("'{}'@'{}'", name.user, name.host)).collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        let error = SqlError::new(ER_CANNOT_USER, &[&operation, &names.join(",")]);
-        if !tolerated {
-            return Err(error);
-        }
-        session.diagnostics.borrow_mut().push(Diagnostic { level: DiagnosticLevel::Note, error });
-        Ok(())
-    }
-
-    /// Makes `users`, or gives them what a statement says of them, and logs that as `verb`.
-    fn change(
-        &self,
-        of: AccountSession<'_>,
-        verb: &str,
-        users: Vec<&(AccountName, Option<Authentication>)>,
-        requires: Option<&TlsRequirement>,
-    ) -> Result<(), SqlError> {
-        let default = of.globals.get(ids::DEFAULT_AUTHENTICATION_PLUGIN);
-        let mut changes = Vec::with_capacity(users.len());
-        let mut identified = Vec::with_capacity(users.len());
-        for (account_name, authentication) in users {
-            let name = name(&account_name.user, &account_name.host);
-            let known = self.accounts.read().get(&name).cloned();
-            let gets_password = authentication.is_some() || known.is_none();
-            let mut account = known.unwrap_or_default();
-            if gets_password {
-                account.credential = Credential::of(authentication.as_ref(), &default)?;
-                if matches!(account.credential, Credential::Empty) && account_name.host != LOCAL_HOST {
-                    return Err(SqlError::new(ER_NOT_VALID_PASSWORD, &[]));
-                }
-            }
-            account.requires = requires.unwrap_or(&account.requires).clone();
-            identified.push((account_name, gets_password.then(|| plugin_and_hash(&account.credential, &default))));
-            changes.push((name, Some(account)));
-        }
-        let sql = logged::identified(verb, &identified, requires, of.session.sql_mode);
-        self.store(of, changes, &sql)
+    /// Error 1227 if the session's account may not change `name`: one with SYSTEM_USER is changed only by another.
+    fn may_change(&self, of: AccountSession<'_>, name: &AccountName) -> Result<(), SqlError> {
+        use cohort_sql::privilege::Privilege::SystemUser;
+        let protected = self.accounts.read().get(name).is_some_and(|account| account.grants.global().has(SystemUser));
+        let holder = &of.session.holder;
+        if protected && !holder.grants.global().has(SystemUser) { Err(holder.lacks(SystemUser.into())) } else { Ok(()) }
     }
 
     /// Writes changed accounts, logged as `sql`, and shows them to new connections once they are durable.
@@ -306,27 +306,56 @@ impl Accounts {
                 None => accounts.remove(&name),
             };
         }
+        self.version.fetch_add(1, Ordering::Release);
     }
 }
 
 /// New accounts, or what they are now; without that an account is removed.
-type Changes = Vec<(Name, Option<Account>)>;
+type Changes = BTreeMap<AccountName, Option<Account>>;
 
-fn name(user: &str, host: &str) -> Name {
-    (user.to_owned(), host.to_owned())
+fn name(user: &str, host: &str) -> AccountName {
+    AccountName { user: user.to_owned(), host: host.to_owned() }
+}
+
+/// Who may do everything.
+fn administrator(credential: Credential) -> Account {
+    Account { credential, grants: Grants::everything(), ..Account::default() }
+}
+
+/// A note or warning for what is tolerated, else the error.
+fn tolerate(session: &SessionState, tolerated: bool, level: DiagnosticLevel, error: SqlError) -> Result<(), SqlError> {
+    if !tolerated {
+        return Err(error);
+    }
+    session.diagnostics.borrow_mut().push(Diagnostic { level, error });
+    Ok(())
+}
+
+/// Seconds since 1970.
+pub fn now_seconds() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    since.as_secs().try_into().unwrap_or(i64::MAX)
+}
+
+/// `` `user`@`host` ``
+pub fn backquoted(name: &AccountName) -> String {
+    format!("{}@{}", quoted(&name.user), quoted(&name.host))
+}
+
+fn unknown(name: &AccountName) -> SqlError {
+    SqlError::new(ER_UNKNOWN_AUTHID, &[&backquoted(name)])
 }
 
 /// Those of a new data directory.
 fn first_accounts(globals: &Globals) -> Changes {
-    let mut first = vec![(name(ADMINISTRATOR, LOCAL_HOST), Some(Account::default()))];
+    let mut first = Changes::from([(name(ADMINISTRATOR, LOCAL_HOST), Some(administrator(Credential::Empty)))]);
     if !globals.get(ids::INSECURE_ROOT_ON_LOOPBACK) {
         let password = URL_SAFE_NO_PAD.encode(crate::random_bytes::<15>());
         let plugin = AuthPlugin::from_name(&globals.get(ids::DEFAULT_AUTHENTICATION_PLUGIN));
         let credential = plugin.and_then(|plugin| Credential::of_password(plugin, &password));
         let credential = credential.expect("a plugin that takes short passwords");
         for host in ["127.0.0.1", "::1"] {
-            let account = Account { credential: credential.clone(), ..Account::default() };
-            first.push((name(ADMINISTRATOR, host), Some(account)));
+            first.insert(name(ADMINISTRATOR, host), Some(administrator(credential.clone())));
         }
         log::warn!("the password of {ADMINISTRATOR} over TCP, logged this once: {password}");
     }
@@ -334,16 +363,16 @@ fn first_accounts(globals: &Globals) -> Changes {
 }
 
 fn entries_of(changes: &Changes) -> Result<Vec<SystemEntry>, SqlError> {
-    let entry = |(name, account): &(Name, Option<Account>)| {
+    let entry = |(name, account): (&AccountName, &Option<Account>)| {
         Ok((key(name), account.as_ref().map(Account::to_json).transpose()?))
     };
     changes.iter().map(entry).collect()
 }
 
-fn parse_entry(key: &[u8], value: &[u8]) -> Option<(Name, Account)> {
+fn parse_entry(key: &[u8], value: &[u8]) -> Option<(AccountName, Account)> {
     let name = std::str::from_utf8(key.strip_prefix(KEY_PREFIX)?).ok()?;
     let (user, host) = name.split_once('\0')?;
-    Some(((user.to_owned(), host.to_owned()), Account::from_json(value)?))
+    Some((self::name(user, host), Account::from_json(value)?))
 }
 
 fn plugin_and_hash(credential: &Credential, default_plugin: &str) -> (String, String) {
@@ -380,7 +409,7 @@ mod tests {
     fn the_most_exact_host_wins() {
         let accounts = Accounts::default();
         for host in ["%", "10.%", "10.0.0.7", "localhost"] {
-            accounts.accounts.write().insert(("a".into(), host.into()), Account::default());
+            accounts.accounts.write().insert(name("a", host), Account::default());
         }
         let host = |peer: &Peer| accounts.find("a", peer).map(|(identity, _)| identity.account_host);
         assert_eq!(host(&remote("10.0.0.7")).as_deref(), Some("10.0.0.7"));
@@ -391,7 +420,7 @@ mod tests {
         assert_eq!(host(&remote("127.0.0.1")).as_deref(), Some("localhost"));
         assert_eq!(host(&remote("::ffff:127.0.0.1")).as_deref(), Some("localhost"));
         assert_eq!(host(&Peer::Local).as_deref(), Some("localhost"));
-        accounts.accounts.write().insert(("a".into(), "127.0.0.1".into()), Account::default());
+        accounts.accounts.write().insert(name("a", "127.0.0.1"), Account::default());
         assert_eq!(host(&remote("127.0.0.1")).as_deref(), Some("127.0.0.1"));
         assert_eq!(host(&remote("127.0.0.2")).as_deref(), Some("localhost"));
         assert_eq!(host(&Peer::Local).as_deref(), Some("localhost"));
@@ -401,14 +430,14 @@ mod tests {
     #[test]
     fn root_at_localhost_is_not_let_in_from_elsewhere() {
         let accounts = Accounts::default();
-        accounts.accounts.write().insert(("root".into(), "localhost".into()), Account::default());
+        accounts.accounts.write().insert(name("root", "localhost"), Account::default());
         assert!(accounts.find("root", &remote("192.168.1.5")).is_none());
         assert!(accounts.find("root", &remote("::1")).is_some());
     }
 
     #[test]
     fn entries_name_user_and_host() {
-        let name = ("u".to_owned(), "%".to_owned());
+        let name = name("u", "%");
         let json = Account::default().to_json().unwrap();
         assert_eq!(parse_entry(&key(&name), &json).unwrap().0, name);
         assert!(parse_entry(b"account\0u", &json).is_none());
@@ -422,11 +451,38 @@ mod tests {
         for (user, plugin) in [("old", AuthPlugin::NativePassword), ("new", AuthPlugin::CachingSha2)] {
             let credential = Credential::of_password(plugin, "x").unwrap();
             let account = Account { credential, ..Account::default() };
-            accounts.accounts.write().insert((user.into(), "%".into()), account);
+            accounts.accounts.write().insert(name(user, "%"), account);
         }
         let users: Vec<String> = (0..64).map(|user| format!("user{user}")).collect();
         let first: Vec<AuthPlugin> = users.iter().map(|user| plugin(user)).collect();
         assert!(first.contains(&AuthPlugin::NativePassword) && first.contains(&AuthPlugin::CachingSha2));
         assert_eq!(first, users.iter().map(|user| plugin(user)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn active_roles_bring_what_is_granted_to_them_and_to_theirs() {
+        use cohort_sql::privilege::Privilege::{Delete, Insert, Select};
+        use cohort_sql::privilege::grants::On;
+        let accounts = Accounts::default();
+        accounts.show(["u", "r", "s", "x"].map(|user| (name(user, "%"), Some(Account::default()))).into());
+        {
+            let mut all = accounts.accounts.write();
+            let mut grant = |of: &str, privilege: cohort_sql::privilege::Privilege| {
+                all.get_mut(&name(of, "%")).unwrap().grants.grant(&On::Global, privilege.into(), false);
+            };
+            grant("r", Select);
+            grant("s", Insert);
+            grant("x", Delete);
+            for (role, to) in [("r", "u"), ("s", "r"), ("r", "s")] {
+                all.get_mut(&name(to, "%")).unwrap().roles.insert(name(role, "%"), false);
+            }
+        }
+        let identity = Identity { user: "u".into(), account_host: "%".into(), client_host: "h".into() };
+        let held = |active: &[&str]| {
+            accounts.holder(&identity, &active.iter().map(|role| name(role, "%")).collect(), 0).unwrap().grants.global()
+        };
+        assert!(held(&[]).is_empty());
+        assert_eq!(held(&["r"]).to_string(), "SELECT, INSERT");
+        assert!(held(&["x"]).is_empty(), "a role that is not granted brings nothing");
     }
 }

@@ -39,10 +39,10 @@ use cohort_sql::error::{
     ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_GLOBAL_CONN_LIMIT, ER_NET_PACKET_TOO_LARGE,
     ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED,
 };
+use cohort_sql::privilege::{Privilege, PrivilegeSet};
 use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
 
-use crate::accounts::ADMINISTRATOR;
 use crate::processlist::{IdleLimits, Overdue, Process};
 use crate::protocol::constants::{capability, status};
 use crate::protocol::packet::ReadPacketError;
@@ -282,9 +282,10 @@ fn log_in(
     let mut exchange = LoginExchange { server, input, output, socket, connection, deadline };
     let (login, identity) = exchange.handshake(status::AUTOCOMMIT)?;
     server.hosts.count_success(socket.peer());
-    environment.begin(state, identity.clone(), login.collation);
-    // One place more is kept for the administrator than `max_connections` says.
-    let one_more = usize::from(identity.user == ADMINISTRATOR);
+    environment.begin(state, identity, login.collation);
+    // One place more is kept for administrators than `max_connections` says.
+    let any = PrivilegeSet::of(&[Privilege::Super, Privilege::ConnectionAdmin]);
+    let one_more = usize::from(state.holder.grants.global().has_any(any));
     let places = server.globals.get(ids::MAX_CONNECTIONS) as usize + one_more;
     if !server.processes.take_place(&environment.process, places) {
         count(&server.counters.refused_max_connections);

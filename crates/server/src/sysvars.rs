@@ -170,6 +170,8 @@ pub struct SystemVariable {
     pub apply: Apply,
     /// What a new global value changes in the server.
     pub effect: Effect,
+    /// Its session value is not for everybody: `SESSION_VARIABLES_ADMIN`.
+    pub restricted: bool,
     /// The variable that gets a value with it.
     pub leads: Option<Leads>,
 }

@@ -3,12 +3,17 @@
 //! It is the boundary of the front end: all that is syntax is settled before it, and nothing else. Names are as written,
 //! not resolved. What a tree can say and the planner cannot do yet, the planner refuses (error 1235).
 //!
-//! Outline: statements here, queries and changes of rows in `query`, expressions in `expression`.
+//! Outline: statements here, queries and changes of rows in `query`, expressions in `expression`,
+//! accounts in `account`, privileges and roles in `grant`.
 
+mod account;
 mod expression;
+mod grant;
 mod query;
 
+pub use account::*;
 pub use expression::*;
+pub use grant::*;
 pub use query::*;
 
 use crate::collation::Collation;
@@ -393,6 +398,8 @@ pub enum ShowKind {
     Grants {
         /// FOR
         account: Option<AccountName>,
+        /// USING
+        roles: Vec<AccountName>,
     },
     /// SHOW CREATE USER
     CreateUser {
@@ -403,112 +410,6 @@ pub enum ShowKind {
     ReplicaStatus,
     /// SHOW SLAVE HOSTS, SHOW REPLICAS
     Replicas,
-}
-
-/// `'user'@'host'`
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccountName {
-    /// The user.
-    pub user: String,
-    /// The host, `%` if not written.
-    pub host: String,
-}
-
-/// IDENTIFIED ...
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Authentication {
-    /// BY 'password'
-    Password {
-        /// WITH plugin
-        plugin: Option<String>,
-        /// In clear.
-        password: String,
-    },
-    /// WITH plugin [AS 'hash']
-    Plugin {
-        /// The plugin.
-        plugin: String,
-        /// The stored form.
-        hash: Option<Vec<u8>>,
-    },
-}
-
-/// REQUIRE: what the connection of an account has to be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum TlsRequirement {
-    /// NONE
-    #[default]
-    None,
-    /// SSL: encrypted.
-    Ssl,
-    /// X509: encrypted, and the client has shown a certificate.
-    X509,
-    /// What is written of SUBJECT, ISSUER and CIPHER; the first two are those of the client's certificate.
-    Specified {
-        /// SUBJECT
-        subject: Option<String>,
-        /// ISSUER
-        issuer: Option<String>,
-        /// CIPHER
-        cipher: Option<String>,
-    },
-}
-
-/// Statements about accounts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AccountStatement {
-    /// CREATE USER
-    CreateUser {
-        /// IF NOT EXISTS
-        if_not_exists: bool,
-        /// Who.
-        users: Vec<(AccountName, Option<Authentication>)>,
-        /// REQUIRE, for all of them.
-        requires: Option<TlsRequirement>,
-    },
-    /// ALTER USER
-    AlterUser {
-        /// IF EXISTS
-        if_exists: bool,
-        /// Who.
-        users: Vec<(AccountName, Option<Authentication>)>,
-        /// REQUIRE, for all of them.
-        requires: Option<TlsRequirement>,
-    },
-    /// DROP USER
-    DropUser {
-        /// IF EXISTS
-        if_exists: bool,
-        /// Who.
-        users: Vec<AccountName>,
-    },
-    /// SET PASSWORD; `None` is the session's own account.
-    SetPassword {
-        /// FOR
-        user: Option<AccountName>,
-        /// In clear.
-        password: String,
-    },
-    /// GRANT
-    Grant {
-        /// Privileges as written, in upper case.
-        privileges: Vec<String>,
-        /// `*.*`, `db.*`, `db.t` as written.
-        on: String,
-        /// To whom.
-        users: Vec<AccountName>,
-        /// WITH GRANT OPTION
-        grant_option: bool,
-    },
-    /// REVOKE
-    Revoke {
-        /// Privileges as written, in upper case.
-        privileges: Vec<String>,
-        /// `*.*`, `db.*`, `db.t` as written.
-        on: String,
-        /// From whom.
-        users: Vec<AccountName>,
-    },
 }
 
 /// What an operator does.

@@ -15,13 +15,14 @@ mod plans;
 mod transactions;
 pub(crate) mod xa;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use cohort_binlog::QueryContext;
 use cohort_engine::Direction;
 use cohort_txn::{Isolation, LockMode, Read, Store};
 
-use crate::ast::{ShowFilter, ShowSchema, Statement as Tree};
+use crate::ast::{AccountStatement, RoleStatement, ShowFilter, ShowSchema, Statement as Tree};
 pub use crate::catalog::store::KeyValue;
 use crate::catalog::store::{CATALOG_ENGINE, CatalogStore, system_key};
 use crate::catalog::table::prefix_range;
@@ -39,6 +40,7 @@ use crate::memory::{LEXEME_BYTES, value_bytes};
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::parse::{self, Parsed, VariableName};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
+use crate::privilege::needs;
 use crate::session::xa::XaState;
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionState, StatementResult};
 use crate::stack;
@@ -213,7 +215,14 @@ impl Database {
 
     fn plan(&self, statement: Tree, session: &SessionState) -> Result<Arc<Plan>, SqlError> {
         let catalog = self.catalog.current();
-        let cx = PlanContext { catalog: &catalog, database: session.database.as_deref(), sql_mode: session.sql_mode };
+        let needs = RefCell::default();
+        let cx = PlanContext {
+            catalog: &catalog,
+            database: session.database.as_deref(),
+            sql_mode: session.sql_mode,
+            holder: &session.holder,
+            needs: &needs,
+        };
         plan::plan(statement, &cx).map(Arc::new)
     }
 
@@ -346,7 +355,9 @@ impl Database {
         let parsed =
             parse::parse(&prepared.sql, session.sql_mode, &session.memory, Some(kinds), &kind_of(session, env))?;
         let catalog = self.catalog.current();
-        let cx = PlanContext { catalog: &catalog, database, sql_mode: session.sql_mode };
+        let needs = RefCell::default();
+        let (sql_mode, holder) = (session.sql_mode, &session.holder);
+        let cx = PlanContext { catalog: &catalog, database, sql_mode, holder, needs: &needs };
         let plan = Arc::new(plan::plan(parsed.statement, &cx)?);
         self.plans.keep(&key, &plan);
         Ok(plan)
@@ -365,6 +376,7 @@ impl Database {
         if let PlanKind::Tree(_) = &plan.kind {
             return Err(SqlError::internal("a statement without a plan was run as one"));
         }
+        plan.needs.check(&session.holder)?;
         if plan.kind.writes() || plan.kind.tables().next().is_some() {
             xa::may_work(session)?;
         }
@@ -476,6 +488,7 @@ impl Database {
             session.diagnostics.get_mut().clear();
             session.row_count.set(0);
         }
+        session.holder.check_statement(statement, session.database.as_deref())?;
         match statement {
             Tree::Begin { consistent_snapshot, read_only } => self.begin(*consistent_snapshot, *read_only, session),
             Tree::Commit(completion) => self.commit(*completion, session),
@@ -535,10 +548,14 @@ impl Database {
             }
             Tree::Explain(inner) => {
                 let plan = self.plan((**inner).clone(), session)?;
+                plan.needs.check(&session.holder)?;
                 tree::filtered(explain::rows(&plan.kind), None, params, session, env, sink).map(|()| Outcome::rows())
             }
             Tree::Account(account) => {
-                self.commit_open(session)?;
+                // SET ROLE is the session's alone.
+                if !matches!(account, AccountStatement::Role(RoleStatement::Set(_))) {
+                    self.commit_open(session)?;
+                }
                 env.account(session, account).map(|()| Outcome::ok())
             }
             Tree::Admin(command) => {
@@ -567,6 +584,7 @@ impl Database {
 
     /// Makes `name` the default database (COM_INIT_DB, a database in the handshake); 1049 if unknown.
     pub fn use_database(&self, session: &mut SessionState, name: &str) -> Result<(), SqlError> {
+        session.holder.check(&[needs::Need::SeesDatabase(name.to_owned())])?;
         self.catalog.current().database(name)?;
         session.database = Some(Arc::from(name));
         Ok(())
@@ -598,6 +616,13 @@ impl Database {
             entries.push((entry.key[skipped..].to_vec(), entry.value.to_vec()));
         }
         Ok(entries)
+    }
+
+    /// The columns of a table; `None` if there is no such table.
+    pub fn column_names(&self, database: &str, table: &str) -> Option<Vec<String>> {
+        let catalog = self.catalog.current();
+        let table = catalog.table(database, table).ok()?;
+        Some(table.def.columns.iter().map(|column| column.name.clone()).collect())
     }
 
     /// Sets (`Some`) or removes keys of the system area in one transaction and waits until that is

@@ -26,6 +26,7 @@ pub mod isolation_level;
 pub mod memory;
 pub mod parse;
 mod plan;
+pub mod privilege;
 pub mod session;
 mod stack;
 

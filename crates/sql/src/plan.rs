@@ -18,6 +18,7 @@ mod resolve;
 mod rewrite;
 mod unsupported;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::ast::{self, Statement};
@@ -26,6 +27,8 @@ use crate::catalog::system::{self, INFORMATION_SCHEMA};
 use crate::catalog::table::Table;
 use crate::error::SqlError;
 use crate::expr::Expr;
+use crate::privilege::needs::{Holder, Need, Needs};
+use crate::privilege::{Privilege, PrivilegeSet};
 use crate::types::{ResultColumn, SqlMode};
 use physical::QueryPlan;
 use query::Query;
@@ -37,6 +40,10 @@ pub(crate) struct PlanContext<'a> {
     /// The default database.
     pub(crate) database: Option<&'a str>,
     pub(crate) sql_mode: SqlMode,
+    /// Who asks: tables are not shown to those who may not see them.
+    pub(crate) holder: &'a Holder,
+    /// What the plan needs, collected while it is made.
+    pub(crate) needs: &'a RefCell<Vec<Need>>,
 }
 
 impl PlanContext<'_> {
@@ -44,25 +51,52 @@ impl PlanContext<'_> {
     fn source(&self, name: &ast::TableName) -> Result<Arc<Table>, SqlError> {
         match name.database.as_deref().or(self.database) {
             Some(database) if database.eq_ignore_ascii_case(INFORMATION_SCHEMA) => {
-                system::table(&name.table).map_or_else(|| self.table(name), Ok)
+                system::table(&name.table).map_or_else(|| self.table(name, Privilege::Select), Ok)
             }
-            _ => self.table(name),
+            _ => self.table(name, Privilege::Select),
         }
     }
 
-    fn table(&self, name: &ast::TableName) -> Result<Arc<Table>, SqlError> {
+    /// A stored table, for whoever has this privilege on it or on some of its columns: else 1142, be it there or not.
+    fn table(&self, name: &ast::TableName, privilege: Privilege) -> Result<Arc<Table>, SqlError> {
         let database = database_or(name.database.as_deref(), self.database)?;
         const SYSTEM: [&str; 4] = [INFORMATION_SCHEMA, "performance_schema", "mysql", "sys"];
         if SYSTEM.iter().any(|system| system.eq_ignore_ascii_case(database)) {
             return Err(SqlError::unsupported(format_args!("tables of {database}")));
         }
+        let need = Need::OnSomeColumn(database.to_owned(), name.table.clone(), privilege);
+        self.holder.check([&need])?;
+        self.needs.borrow_mut().push(need);
         self.catalog.table(database, &name.table).cloned()
+    }
+
+    /// Notes that columns of a table are read or changed.
+    fn needs_columns(&self, table: &Table, privilege: Privilege, columns: impl IntoIterator<Item = usize>) {
+        let names: Vec<String> = columns.into_iter().map(|column| table.def.columns[column].name.clone()).collect();
+        if !names.is_empty() {
+            let def = &table.def;
+            self.needs.borrow_mut().push(Need::OnColumns(def.database.clone(), def.name.clone(), privilege, names));
+        }
+    }
+
+    /// Notes what a query reads of its tables; those of information_schema are for everybody.
+    fn needs_reads(&self, query: &Query) {
+        for relation in query.relations.iter().filter(|relation| !system::is_one(&relation.table)) {
+            self.needs_columns(&relation.table, Privilege::Select, relation.columns_read(query.exprs()));
+            if query.locking.is_some_and(|locking| locking.exclusive) {
+                let any = PrivilegeSet::of(&[Privilege::Update, Privilege::Delete, Privilege::LockTables]);
+                let def = &relation.table.def;
+                self.needs.borrow_mut().push(Need::AnyOnTable(def.database.clone(), def.name.clone(), any));
+            }
+        }
     }
 }
 
 /// A statement ready to run.
 pub(crate) struct Plan {
     pub(crate) kind: PlanKind,
+    /// What whoever runs it has to hold.
+    pub(crate) needs: Needs,
     /// The columns of its result; empty if it gives none.
     pub(crate) columns: Vec<ResultColumn>,
 }
@@ -165,7 +199,7 @@ pub(crate) fn plan(statement: Statement, cx: &PlanContext<'_>) -> Result<Plan, S
         Statement::Delete(delete) => (PlanKind::Delete(change::delete(&delete, cx)?), Vec::new()),
         other => (PlanKind::Tree(other), Vec::new()),
     };
-    Ok(Plan { kind, columns })
+    Ok(Plan { kind, needs: Needs::new(cx.needs.take()), columns })
 }
 
 /// The stages of a query after the first.

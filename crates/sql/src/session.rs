@@ -26,6 +26,7 @@ use crate::error::SqlError;
 use crate::expr::VariableScope;
 use crate::memory::{self, MemoryUse, ServerMemory};
 use crate::parse::fingerprint::Fingerprint;
+use crate::privilege::needs::Holder;
 use crate::types::temporal::TimeZone;
 use crate::types::{ResultColumn, ResultType, SqlMode};
 use crate::value::Value;
@@ -75,6 +76,8 @@ pub struct SessionState {
     pub fixed_now_us: Option<i64>,
     /// `insert_id`: the next value an AUTO_INCREMENT column gets, once.
     pub insert_id: Cell<Option<u64>>,
+    /// Who runs statements here, and what they may do. The server keeps it in step with accounts.
+    pub holder: Holder,
     /// CLIENT_FOUND_ROWS: UPDATE counts rows that were found, not those that changed.
     pub client_found_rows: bool,
     /// What LAST_INSERT_ID() gives.
@@ -141,6 +144,7 @@ impl SessionState {
             memory: MemoryUse::new(server),
             fixed_now_us: None,
             insert_id: Cell::new(None),
+            holder: Holder::everything(),
             client_found_rows: false,
             last_insert_id: Cell::new(0),
             row_count: Cell::new(0),
@@ -184,9 +188,9 @@ impl SessionState {
         self.rollback();
         let (interrupt, rests_on) = (self.interrupt.clone(), self.rests_on.clone());
         let database = self.database.take();
-        let client_found_rows = self.client_found_rows;
+        let (client_found_rows, holder) = (self.client_found_rows, self.holder.clone());
         let fresh = SessionState::of(self.memory.server());
-        *self = SessionState { interrupt, rests_on, database, client_found_rows, ..fresh };
+        *self = SessionState { interrupt, rests_on, database, client_found_rows, holder, ..fresh };
     }
 
     /// What the session's next answer rests on, be it rows, an OK or an error: nothing of it may leave before

@@ -184,7 +184,12 @@ error_table! {
     ER_WRONG_VALUE_COUNT_ON_ROW = 1136, "21S01", "Column count doesn't match value count at row {}";
     ER_MIX_OF_GROUP_FUNC_AND_FIELDS = 1140, "42000", "In aggregated query without GROUP BY, expression #{} of {} contains nonaggregated column '{}'; this is incompatible with sql_mode=only_full_group_by";
     ER_NONEXISTING_GRANT = 1141, "42000", "There is no such grant defined for user '{}' on host '{}'";
+    ER_TABLEACCESS_DENIED_ERROR = 1142, "42000", "{} command denied to user '{}'@'{}' for table '{}'";
+    ER_COLUMNACCESS_DENIED_ERROR = 1143, "42000", "{} command denied to user '{}'@'{}' for column '{}' in table '{}'";
+    ER_ILLEGAL_GRANT_FOR_TABLE = 1144, "42000", "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used";
     ER_NO_SUCH_TABLE = 1146, "42S02", "Table '{}.{}' doesn't exist";
+    ER_NONEXISTING_TABLE_GRANT = 1147, "42000", "There is no such grant defined for user '{}' on host '{}' on table '{}'";
+    ER_SYNTAX_ERROR = 1149, "42000", "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use";
     ER_NET_PACKET_TOO_LARGE = 1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes";
     ER_NET_PACKETS_OUT_OF_ORDER = 1156, "08S01", "Got packets out of order";
     ER_NET_READ_INTERRUPTED = 1159, "08S01", "Got timeout reading communication packets";
@@ -230,6 +235,7 @@ error_table! {
     ER_WRONG_NAME_FOR_INDEX = 1280, "42000", "Incorrect index name '{}'";
     ER_UNKNOWN_STORAGE_ENGINE = 1286, "42000", "Unknown storage engine '{}'";
     ER_TRUNCATED_WRONG_VALUE = 1292, "22007", "Truncated incorrect {} value: '{}'";
+    ER_REVOKE_GRANTS = 1269, "HY000", "Can't revoke all privileges for one or more of the requested users";
     ER_WRONG_VALUE = 1292, "22007", "Incorrect {} value: '{}'";
     ER_WRONG_VALUE_FOR_COLUMN = 1292, "22007", "Incorrect {} value: '{}' for column '{}' at row {}";
     ER_INVALID_ON_UPDATE = 1294, "HY000", "Invalid ON UPDATE clause for '{}' column";
@@ -252,6 +258,7 @@ error_table! {
     ER_XAER_RMERR = 1401, "XAE03", "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for consistency";
     ER_XA_RBROLLBACK = 1402, "XA100", "XA_RBROLLBACK: Transaction branch was rolled back";
     ER_DATA_TOO_LONG = 1406, "22001", "Data too long for column '{}' at row {}";
+    ER_CANT_CREATE_USER_WITH_GRANT = 1410, "42000", "You are not allowed to create a user with GRANT";
     ER_WRONG_VALUE_FOR_TYPE = 1411, "HY000", "Incorrect {} value: '{}' for function {}";
     ER_TABLE_DEF_CHANGED = 1412, "HY000", "Table definition has changed, please retry transaction";
     ER_TOO_BIG_SCALE = 1425, "42000", "Too big scale {} specified for column '{}'. Maximum is {}.";
@@ -296,6 +303,11 @@ error_table! {
     ER_LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     ER_SECURE_TRANSPORT_REQUIRED = 3159, "HY000", "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
     ER_DA_SSL_LIBRARY_ERROR = 3888, "HY000", "Failed to set up SSL because of the following SSL library error: {}";
+    ER_ACCOUNT_HAS_BEEN_LOCKED = 3118, "HY000", "Access denied for user '{}'@'{}'. Account is locked.";
+    ER_UNKNOWN_AUTHID = 3523, "HY000", "Unknown authorization ID {}";
+    ER_ROLE_NOT_GRANTED = 3530, "HY000", "{} is not granted to {}";
+    ER_ILLEGAL_PRIVILEGE_LEVEL = 3619, "HY000", "Illegal privilege level specified for {}";
+    ER_ROLE_GRANTED_TO_ITSELF = 4027, "HY000", "User account {} is directly or indirectly granted to the role {}. The GRANT would create a loop";
     ER_CLIENT_INTERACTION_TIMEOUT = 4031, "HY000", "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
     ER_GLOBAL_CONN_LIMIT = 4081, "HY000", "Connection closed. Global connection memory limit {} bytes exceeded. Consumed {} bytes.";
     ER_CONN_LIMIT = 4082, "HY000", "Connection closed. Connection memory limit {} bytes exceeded. Consumed {} bytes.";

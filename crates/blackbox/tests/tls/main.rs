@@ -340,7 +340,8 @@ fn accounts_require_what_their_statements_say() -> Result<()> {
             created.starts_with("CREATE USER 'ann'@'%' IDENTIFIED WITH 'mysql_native_password' AS '*"),
             "{created}"
         );
-        assert!(created.ends_with(&format!(" REQUIRE {said}")), "{created}");
+        let end = format!(" REQUIRE {said} PASSWORD EXPIRE DEFAULT ACCOUNT UNLOCK");
+        assert!(created.ends_with(&end), "{created}");
         let found = [gets_in(&["--skip-ssl"])?, gets_in(&[&ca])?, gets_in(&[&ca, &shown, &secret])?];
         assert_eq!(found, [plain, encrypted, with_certificate], "{requirement}");
     }

@@ -1,10 +1,13 @@
-//! One account: its password, and what its connections have to be.
+//! One account: its password, what its connections have to be, and what it may do.
 //!
 //! Format of its value in the system area: JSON, without what is not set.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use cohort_sql::SqlError;
-use cohort_sql::ast::{Authentication, TlsRequirement};
+use cohort_sql::ast::{AccountName, AccountOptions, Authentication, PasswordExpiry, RoleChoice, TlsRequirement};
 use cohort_sql::error::{ER_NOT_VALID_PASSWORD, ER_PLUGIN_IS_NOT_LOADED};
+use cohort_sql::privilege::grants::Grants;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::auth::{AuthPlugin, NativeHash, Sha2Digest, Sha2Hash};
@@ -17,6 +20,20 @@ pub struct Account {
     pub credential: Credential,
     /// REQUIRE
     pub requires: TlsRequirement,
+    /// What is granted to itself, roles apart.
+    pub grants: Grants,
+    /// The roles granted to it, with whether it may pass them on (ADMIN OPTION).
+    pub roles: BTreeMap<AccountName, bool>,
+    /// The roles that are active when it logs in.
+    pub default_roles: BTreeSet<AccountName>,
+    /// ACCOUNT LOCK, and what roles are: nobody logs in as it.
+    pub locked: bool,
+    /// PASSWORD EXPIRE
+    pub expiry: PasswordExpiry,
+    /// When the password was set, seconds since 1970.
+    pub password_set: i64,
+    /// COMMENT
+    pub comment: String,
 }
 
 /// A stored password.
@@ -48,11 +65,63 @@ impl Account {
         }
     }
 
+    /// A role: an account that nobody can log in as.
+    pub(super) fn role() -> Account {
+        Account { locked: true, expiry: PasswordExpiry::Now, ..Account::default() }
+    }
+
+    /// Changes what `options` name; roles are the caller's, and limits there are none.
+    pub(super) fn apply(&mut self, options: &AccountOptions) {
+        let AccountOptions { requires, expiry, locked, comment, .. } = options;
+        self.requires = requires.clone().unwrap_or_else(|| std::mem::take(&mut self.requires));
+        self.expiry = expiry.unwrap_or(self.expiry);
+        self.locked = locked.unwrap_or(self.locked);
+        self.comment = comment.clone().unwrap_or_else(|| std::mem::take(&mut self.comment));
+    }
+
+    /// What a statement has to say to make it so.
+    pub(super) fn options(&self) -> AccountOptions {
+        let roles: Vec<AccountName> = self.default_roles.iter().cloned().collect();
+        AccountOptions {
+            default_roles: (!roles.is_empty()).then_some(RoleChoice::These(roles)),
+            requires: Some(self.requires.clone()),
+            expiry: Some(self.expiry),
+            locked: Some(self.locked),
+            comment: (!self.comment.is_empty()).then(|| self.comment.clone()),
+            ..AccountOptions::default()
+        }
+    }
+
+    /// Whether the password has to be changed before anything else, `now` and `lifetime` (seconds, days;
+    /// `default_password_lifetime`, 0 for none).
+    pub fn must_change_password(&self, now: i64, lifetime: u32) -> bool {
+        let days = match self.expiry {
+            PasswordExpiry::Now => return !self.locked,
+            PasswordExpiry::Never => return false,
+            PasswordExpiry::Default if lifetime == 0 => return false,
+            PasswordExpiry::Default => i64::from(lifetime),
+            PasswordExpiry::Days(days) => i64::from(days),
+        };
+        now >= self.password_set + days * 86_400
+    }
+
     /// As it is stored.
     pub fn to_json(&self) -> Result<Vec<u8>, SqlError> {
         let plugin = self.credential.plugin().map(|plugin| plugin.name().to_owned());
         let requires = StoredRequirement::of(&self.requires);
-        let stored = Stored { plugin, hash: self.credential.hash_text(), requires };
+        let name = |name: &AccountName| (name.user.clone(), name.host.clone());
+        let stored = Stored {
+            plugin,
+            hash: self.credential.hash_text(),
+            requires,
+            grants: Some(self.grants.clone()),
+            roles: self.roles.iter().map(|(role, admin)| (name(role), *admin)).collect(),
+            default_roles: self.default_roles.iter().map(name).collect(),
+            locked: self.locked,
+            expiry: self.expiry,
+            password_set: self.password_set,
+            comment: self.comment.clone(),
+        };
         serde_json::to_vec(&stored).map_err(SqlError::internal)
     }
 
@@ -65,7 +134,18 @@ impl Account {
         };
         let credential = Credential::from_hash(plugin, &stored.hash)?;
         let requires = stored.requires.map(StoredRequirement::into_requirement).unwrap_or_default();
-        Some(Account { credential, requires })
+        let name = |(user, host): (String, String)| AccountName { user, host };
+        Some(Account {
+            credential,
+            requires,
+            grants: stored.grants.unwrap_or_else(Grants::everything),
+            roles: stored.roles.into_iter().map(|(role, admin)| (name(role), admin)).collect(),
+            default_roles: stored.default_roles.into_iter().map(name).collect(),
+            locked: stored.locked,
+            expiry: stored.expiry,
+            password_set: stored.password_set,
+            comment: stored.comment,
+        })
     }
 }
 
@@ -138,12 +218,27 @@ impl Credential {
     }
 }
 
+/// What is missing was not there yet when the entry was written: grants are everything then, since every account could do
+/// everything.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     plugin: Option<String>,
     hash: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     requires: Option<StoredRequirement>,
+    grants: Option<Grants>,
+    #[serde(default)]
+    roles: Vec<((String, String), bool)>,
+    #[serde(default)]
+    default_roles: Vec<(String, String)>,
+    #[serde(default)]
+    locked: bool,
+    #[serde(default)]
+    expiry: PasswordExpiry,
+    #[serde(default)]
+    password_set: i64,
+    #[serde(default)]
+    comment: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -192,17 +287,22 @@ mod tests {
                 Credential::of_password(AuthPlugin::NativePassword, "x").unwrap(),
                 Credential::of_password(AuthPlugin::CachingSha2, "x").unwrap(),
             ] {
-                let account = Account { credential, requires: requires.clone() };
+                let mut account = Account { credential, requires: requires.clone(), ..Account::default() };
+                account.roles.insert(AccountName { user: "r".into(), host: "%".into() }, true);
+                account.expiry = PasswordExpiry::Days(3);
                 let json = account.to_json().unwrap();
                 assert!(!json.windows(3).any(|text| text == b"\"x\""), "a password is stored in clear");
                 let back = Account::from_json(&json).unwrap();
+                assert_eq!(back.to_json().unwrap(), json);
                 assert_eq!(back.requires, requires);
                 assert_eq!(back.credential.plugin(), account.credential.plugin());
                 assert_eq!(back.credential.hash_text(), account.credential.hash_text());
             }
         }
         // As the first version stored them.
-        assert!(Account::from_json(br#"{"plugin":null,"hash":""}"#).is_some());
+        let old = Account::from_json(br#"{"plugin":null,"hash":""}"#).unwrap();
+        assert_eq!(old.grants, Grants::everything());
+        assert!(!old.must_change_password(i64::MAX, 0));
         assert!(Account::from_json(br#"{"plugin":"x","hash":"1"}"#).is_none());
         assert!(Account::from_json(b"{}").is_none());
     }
@@ -232,5 +332,19 @@ mod tests {
             let allowed = [None, Some(&tls), Some(&shown)].map(|tls| account.allows(tls));
             assert_eq!(allowed, [plain, encrypted, with_certificate], "{:?}", account.requires);
         }
+    }
+
+    #[test]
+    fn a_password_expires_after_its_days() {
+        let mut account = Account { password_set: 1_000_000, ..Account::default() };
+        let day = 86_400;
+        assert!(!account.must_change_password(1_000_000 + 10 * day, 0));
+        assert!(account.must_change_password(1_000_000 + 10 * day, 10));
+        assert!(!account.must_change_password(1_000_000 + 10 * day, 11));
+        account.expiry = PasswordExpiry::Days(2);
+        assert!(!account.must_change_password(1_000_000 + 2 * day - 1, 1));
+        assert!(account.must_change_password(1_000_000 + 2 * day, 0));
+        account.expiry = PasswordExpiry::Never;
+        assert!(!account.must_change_password(i64::MAX, 1));
     }
 }

@@ -137,6 +137,7 @@ impl Session {
         self.output.begin_reply(sequence);
         self.end_if_doomed();
         self.interrupt.reset();
+        self.environment.follow_accounts(&mut self.state);
         // That may have been the kill of the connection.
         if self.environment.process.is_killed() {
             return Next::Close;

@@ -1,16 +1,21 @@
 //! What the server gives to the statements of one session.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cohort_sql::ast::{AccountStatement, AdminCommand, ShowKind};
+use cohort_sql::ast::{AccountName, AccountStatement, AdminCommand, RoleStatement, ShowKind};
 use cohort_sql::collation::{self, Collation};
 use cohort_sql::error::{
-    ER_COLLATION_CHARSET_MISMATCH, ER_NO_SUCH_THREAD, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
+    ER_COLLATION_CHARSET_MISMATCH, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_UNKNOWN_CHARACTER_SET,
+    ER_UNKNOWN_COLLATION,
 };
 use cohort_sql::expr::VariableScope;
 use cohort_sql::parse::without_passwords;
+use cohort_sql::privilege::Privilege::{ConnectionAdmin, SessionVariablesAdmin, Super, SystemVariablesAdmin};
+use cohort_sql::privilege::PrivilegeSet;
+use cohort_sql::privilege::needs::{Holder, Need};
 use cohort_sql::session::{Environment, KillTarget, SessionState, ShowTable};
 use cohort_sql::{SqlError, Value};
 use serde_json::json;
@@ -29,6 +34,10 @@ pub struct SessionEnvironment {
     /// The session's entry in the process list.
     pub process: Arc<Process>,
     identity: RefCell<Identity>,
+    active_roles: RefCell<BTreeSet<AccountName>>,
+    /// Of the accounts that the session's privileges are from.
+    accounts_version: Cell<Option<u64>>,
+    holder: RefCell<Holder>,
     settings: RefCell<SessionSettings>,
     /// Variables whose new values go into the next OK packet, in the order of their changes.
     changes: RefCell<Vec<VariableId>>,
@@ -44,6 +53,9 @@ impl SessionEnvironment {
             server,
             process,
             identity: RefCell::default(),
+            active_roles: RefCell::default(),
+            accounts_version: Cell::new(None),
+            holder: RefCell::new(Holder::nobody()),
             settings: RefCell::new(settings),
             changes: RefCell::default(),
             tracks_changes: Cell::new(false),
@@ -55,7 +67,14 @@ impl SessionEnvironment {
     /// named.
     pub fn begin(&self, session: &mut SessionState, identity: Identity, collation: u16) {
         self.process.set_user(&identity.user);
+        let all_roles = self.server.globals.get(ids::ACTIVATE_ALL_ROLES_ON_LOGIN);
+        self.active_roles.replace(self.server.accounts.default_roles(&identity.account(), all_roles));
         self.identity.replace(identity);
+        // Nothing of whoever was logged in before is kept.
+        session.holder = Holder::nobody();
+        self.holder.replace(Holder::nobody());
+        self.accounts_version.set(None);
+        self.follow_accounts(session);
         let mut settings = SessionSettings::new(&self.server.globals);
         if let Some(name) = collation::of_connection_by_id(collation).filter(|name| *name != Collation::Binary.name()) {
             settings.set(ids::COLLATION_CONNECTION.into(), Setting::text(name));
@@ -77,6 +96,25 @@ impl SessionEnvironment {
         let timeout = self.get(ids::INTERACTIVE_TIMEOUT);
         self.settings.borrow_mut().set(ids::WAIT_TIMEOUT.into(), Setting::Int(timeout));
         self.settings_changed.set(true);
+    }
+
+    /// Takes over what the account and its active roles may do, if that may have changed.
+    pub fn follow_accounts(&self, session: &mut SessionState) {
+        let accounts = &self.server.accounts;
+        let version = Some(accounts.version());
+        if self.accounts_version.replace(version) != version {
+            let lifetime = self.server.globals.get(ids::DEFAULT_PASSWORD_LIFETIME) as u32;
+            // A session whose account is gone goes on as it was, as in MySQL.
+            if let Some(holder) = accounts.holder(&self.identity.borrow(), &self.active_roles.borrow(), lifetime) {
+                session.holder = holder.clone();
+                self.holder.replace(holder);
+            }
+        }
+    }
+
+    /// The session's active roles.
+    pub fn active_roles(&self) -> BTreeSet<AccountName> {
+        self.active_roles.borrow().clone()
     }
 
     /// Who is logged in.
@@ -242,6 +280,12 @@ impl Environment for SessionEnvironment {
         let row = id.row();
         variables::check_settable(row, scope)?;
         let global = scope == VariableScope::Global;
+        if global {
+            session.holder.check(&[Need::AnyOf(PrivilegeSet::of(&[Super, SystemVariablesAdmin]))])?;
+        } else if row.restricted {
+            let any = PrivilegeSet::of(&[Super, SystemVariablesAdmin, SessionVariablesAdmin]);
+            session.holder.check(&[Need::AnyOf(any)])?;
+        }
         let setting = match value {
             Some(value) => variables::check_value(session, row, &value)?,
             None if global || row.scope == crate::sysvars::Scope::Session => row.default_setting(),
@@ -286,13 +330,24 @@ impl Environment for SessionEnvironment {
 
     fn kill(&self, connection_id: u64, target: KillTarget) -> Result<(), SqlError> {
         let process = self.server.processes.find(connection_id);
-        process.ok_or_else(|| SqlError::new(ER_NO_SUCH_THREAD, &[&connection_id]))?.kill(target);
+        let process = process.ok_or_else(|| SqlError::new(ER_NO_SUCH_THREAD, &[&connection_id]))?;
+        let holder = self.holder.borrow();
+        let any = PrivilegeSet::of(&[Super, ConnectionAdmin]);
+        if *process.activity().user != *holder.user && !holder.grants.global().has_any(any) {
+            return Err(SqlError::new(ER_KILL_DENIED_ERROR, &[&connection_id]));
+        }
+        process.kill(target);
         Ok(())
     }
 
     fn account(&self, session: &SessionState, statement: &AccountStatement) -> Result<(), SqlError> {
         let server = &self.server;
         let identity = self.identity();
+        if let AccountStatement::Role(RoleStatement::Set(choice)) = statement {
+            self.active_roles.replace(server.accounts.chosen_roles(choice, &identity.account())?);
+            self.accounts_version.set(None);
+            return Ok(());
+        }
         let of = AccountSession {
             database: &server.database,
             session,

@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use cohort_sql::SqlError;
 use cohort_sql::error::{
-    ER_ACCESS_DENIED_ERROR, ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, ER_CON_COUNT_ERROR, ER_HANDSHAKE_ERROR,
-    ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED, ER_OUTOFMEMORY,
+    ER_ACCESS_DENIED_ERROR, ER_ACCOUNT_HAS_BEEN_LOCKED, ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, ER_CON_COUNT_ERROR,
+    ER_HANDSHAKE_ERROR, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED, ER_OUTOFMEMORY,
     ER_SECURE_TRANSPORT_REQUIRED, ER_UNKNOWN_CHARACTER_SET,
 };
 use rustls::ServerConfig;
@@ -182,6 +182,9 @@ impl LoginExchange<'_> {
         let user = String::from_utf8_lossy(&login.user).into_owned();
         let checked =
             self.check(&user, login, asked).and_then(|(identity, account)| match account.allows(self.socket.tls()) {
+                true if account.locked => {
+                    Err(SqlError::new(ER_ACCOUNT_HAS_BEEN_LOCKED, &[&user, &identity.client_host]).into())
+                }
                 true => Ok(identity),
                 false => Err(self.denied(&user, !login.auth_response.is_empty())),
             });

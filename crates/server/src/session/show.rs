@@ -9,6 +9,8 @@ use cohort_sql::ast::{AccountName, ShowKind};
 use cohort_sql::collation::Collation;
 use cohort_sql::error::{ER_CANNOT_USER, ER_NO_BINARY_LOGGING};
 use cohort_sql::expr::VariableScope;
+use cohort_sql::privilege::needs::{Holder, Need};
+use cohort_sql::privilege::{PRIVILEGES, Privilege, PrivilegeRow, PrivilegeSet};
 use cohort_sql::session::{SessionState, ShowTable};
 use cohort_sql::types::{FieldType, ResultType};
 use cohort_sql::{SqlError, Value};
@@ -52,7 +54,7 @@ pub fn table(environment: &SessionEnvironment, session: &SessionState, what: &Sh
     Ok(match what {
         ShowKind::Variables(scope) => variables_table(environment, session, *scope),
         ShowKind::Status(scope) => status_table(environment, *scope),
-        ShowKind::ProcessList { full } => process_table(server, *full),
+        ShowKind::ProcessList { full } => process_table(server, *full, &session.holder),
         ShowKind::BinaryLogs => binary_logs(server)?,
         ShowKind::BinaryLogStatus => binary_log_status(server),
         ShowKind::Engines => engines(server, session),
@@ -61,9 +63,7 @@ pub fn table(environment: &SessionEnvironment, session: &SessionState, what: &Sh
         ShowKind::CharacterSet => character_sets(),
         ShowKind::Plugins => plugins(),
         ShowKind::Privileges => privileges(),
-        ShowKind::Grants { account } => {
-            grants(environment, account.as_ref().map(|name| (name.user.as_str(), name.host.as_str())))?
-        }
+        ShowKind::Grants { account, roles } => grants(environment, session, account.as_ref(), roles)?,
         ShowKind::CreateUser { account } => create_user(environment, session, account.clone())?,
         ShowKind::ReplicaStatus => ShowTable { columns: vec![("Replica_IO_State", text(14))], rows: Vec::new() },
         ShowKind::Replicas => {
@@ -107,15 +107,20 @@ fn status_table(environment: &SessionEnvironment, scope: VariableScope) -> ShowT
     ShowTable { columns: vec![("Variable_name", text(64)), ("Value", text(2048))], rows }
 }
 
-fn process_table(server: &Server, full: bool) -> ShowTable {
-    let rows = server.processes.list().into_iter().map(|process| {
+fn process_table(server: &Server, full: bool, holder: &Holder) -> ShowTable {
+    // Without PROCESS one sees one's own.
+    let seen = |user: &str| holder.grants.global().has(Privilege::Process) || *user == holder.user;
+    let rows = server.processes.list().into_iter().filter_map(|process| {
         let activity = process.activity();
+        if !seen(&activity.user) {
+            return None;
+        }
         let shown = if full { activity.info.len() } else { activity.info.len().min(100) };
         let info = match &activity.info[..shown] {
             [] => Value::Null,
             info => Value::text(String::from_utf8_lossy(info)),
         };
-        vec![
+        let row = vec![
             Value::UInt(u64::from(process.id)),
             Value::Text(activity.user),
             Value::text(process.host.as_str()),
@@ -124,7 +129,8 @@ fn process_table(server: &Server, full: bool) -> ShowTable {
             Value::UInt(activity.since.elapsed().as_secs()),
             Value::text(activity.state),
             info,
-        ]
+        ];
+        Some(row)
     });
     let columns = vec![
         ("Id", number()),
@@ -313,7 +319,13 @@ fn plugins() -> ShowTable {
 
 fn privileges() -> ShowTable {
     let columns = vec![("Privilege", text(32)), ("Context", text(64)), ("Comment", text(255))];
-    ShowTable { columns, rows: vec![texts(["All", "Server Admin", "Every account may do everything"])] }
+    // Static privileges are shown as words, dynamic ones as they are written.
+    let name = |row: &PrivilegeRow| match row.dynamic {
+        true => row.name.to_owned(),
+        false => row.name[..1].to_owned() + &row.name[1..].to_lowercase(),
+    };
+    let rows = PRIVILEGES.iter().map(|row| texts([&*name(row), row.context, row.meaning]));
+    ShowTable { columns, rows: rows.collect() }
 }
 
 fn create_user(
@@ -321,8 +333,11 @@ fn create_user(
     session: &SessionState,
     account: Option<AccountName>,
 ) -> Result<ShowTable, SqlError> {
-    let identity = environment.identity();
-    let account = account.unwrap_or(AccountName { user: identity.user, host: identity.account_host });
+    let own = environment.identity().account();
+    let account = account.unwrap_or_else(|| own.clone());
+    if account != own {
+        session.holder.check(&[Need::AnyOf(PrivilegeSet::of(&[Privilege::CreateUser, Privilege::Select]))])?;
+    }
     let default = environment.server.globals.get(ids::DEFAULT_AUTHENTICATION_PLUGIN);
     let statement = environment.server.accounts.create_statement(&account, &default, session.sql_mode);
     let name = || format!("'{}'@'{}'", account.user, account.host);
@@ -330,12 +345,22 @@ fn create_user(
     Ok(ShowTable { columns: vec![("CREATE USER", text(1024))], rows: vec![vec![Value::text(statement)]] })
 }
 
-fn grants(environment: &SessionEnvironment, account: Option<(&str, &str)>) -> Result<ShowTable, SqlError> {
-    let identity = environment.identity();
-    let (user, host) = account.unwrap_or((&identity.user, &identity.account_host));
-    if !environment.server.accounts.contains(user, host) {
-        return Err(SqlError::new(cohort_sql::error::ER_NONEXISTING_GRANT, &[&user, &host]));
+/// SHOW GRANTS; another account's are for those who may read `mysql`.
+fn grants(
+    environment: &SessionEnvironment,
+    session: &SessionState,
+    account: Option<&AccountName>,
+    roles: &[AccountName],
+) -> Result<ShowTable, SqlError> {
+    let own = environment.identity().account();
+    let name = account.unwrap_or(&own);
+    if *name != own {
+        session.holder.check(&[Need::OnDatabase("mysql".to_owned(), Privilege::Select.into())])?;
     }
-    let row = format!("GRANT ALL PRIVILEGES ON *.* TO `{user}`@`{host}` WITH GRANT OPTION");
-    Ok(ShowTable { columns: vec![("Grants", text(1024))], rows: vec![vec![Value::text(row)]] })
+    // One's own are shown with the roles that are active.
+    let active: Vec<AccountName> = environment.active_roles().into_iter().collect();
+    let with = if account.is_none() { &active } else { roles };
+    let rows = environment.server.accounts.show_grants(name, with)?;
+    let rows = rows.into_iter().map(|row| vec![Value::text(row)]).collect();
+    Ok(ShowTable { columns: vec![("Grants", text(1024))], rows })
 }

@@ -117,6 +117,7 @@ macro_rules! ids {
 }
 
 ids! {
+    ACTIVATE_ALL_ROLES_ON_LOGIN: bool = "activate_all_roles_on_login",
     AUDIT_LOG_FILE: String = "audit_log_file",
     AUDIT_LOG_POLICY: String = "audit_log_policy",
     AUDIT_LOG_ROTATE_ON_SIZE: u64 = "audit_log_rotate_on_size",
@@ -142,6 +143,7 @@ ids! {
     CONNECTION_MEMORY_LIMIT: u64 = "connection_memory_limit",
     DATADIR: String = "datadir",
     DEFAULT_AUTHENTICATION_PLUGIN: String = "default_authentication_plugin",
+    DEFAULT_PASSWORD_LIFETIME: u64 = "default_password_lifetime",
     GLOBAL_CONNECTION_MEMORY_LIMIT: u64 = "global_connection_memory_limit",
     HAVE_OPENSSL: String = "have_openssl",
     HAVE_SSL: String = "have_ssl",

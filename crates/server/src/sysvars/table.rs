@@ -37,6 +37,7 @@ const fn row(
         source: Source::Setting,
         apply: Apply::Nothing,
         effect: Effect::Nothing,
+        restricted: false,
         leads: None,
     }
 }
@@ -56,6 +57,10 @@ impl SystemVariable {
 
     const fn effect(self, effect: Effect) -> SystemVariable {
         SystemVariable { effect, ..self }
+    }
+
+    const fn restricted(self) -> SystemVariable {
+        SystemVariable { restricted: true, ..self }
     }
 
     const fn leads(self, other: &'static str, value: fn(&str) -> Option<&'static str>) -> SystemVariable {
@@ -98,6 +103,7 @@ const LOG_SERVICES: &[&str] = &["log_filter_internal; log_sink_internal", "log_f
 /// Every system variable.
 #[rustfmt::skip]
 pub const TABLE: &[SystemVariable] = &[
+    row("activate_all_roles_on_login", Global, Anytime, Bool, "OFF", "Every role that is granted to an account is active when it logs in, not just the default ones."),
     row("audit_log_file", Global, AtStart, Text, "", "File of the audit log, from the data directory if relative; none if empty."),
     row("audit_log_policy", Global, Anytime, Word(&["LOGINS", "ALL", "NONE"]), "LOGINS", "What the audit log takes: logins, those that failed and changes of accounts, every statement as well, or nothing.")
         .effect(Effect::AuditLog),
@@ -117,7 +123,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("binlog_cut_at", Global, AtStart, Text, "", "Give up the binlog from FILE:OFFSET on, if the start of a classic commit protocol stops there for damage; see docs/damaged-logs.md."),
     row("binlog_error_action", Global, Anytime, Only("ABORT_SERVER"), "ABORT_SERVER", "After a failed log write no commit is acknowledged any more."),
     row("binlog_expire_logs_seconds", Global, Anytime, Only("0"), "0", "Binlog files are not purged by age."),
-    row("binlog_format", Both, Anytime, Only("ROW"), "ROW", "The binlog holds rows, not statements."),
+    row("binlog_format", Both, Anytime, Only("ROW"), "ROW", "The binlog holds rows, not statements.").restricted(),
     row("binlog_group_commit_sync_delay", Global, Anytime, int(0, 1_000_000), "0", "Microseconds to wait for more members before a group's sync; 0 takes those who are there.")
         .effect(Effect::CommitPath),
     row("binlog_group_commit_sync_no_delay_count", Global, Anytime, int(0, 1_000_000), "0", "With so many members a group waits no longer; 0 for no such number.")
@@ -165,7 +171,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("datadir", Global, AtStart, Text, "./data", "Directory of all data."),
     row("default_authentication_plugin", Global, AtStart, Word(&["mysql_native_password", "caching_sha2_password"]), "caching_sha2_password", "How accounts authenticate that do not say how."),
     row("default_collation_for_utf8mb4", Both, Anytime, Only("utf8mb4_0900_ai_ci"), "utf8mb4_0900_ai_ci", "Collation of utf8mb4 where none is named."),
-    row("default_password_lifetime", Global, Anytime, Only("0"), "0", "Passwords do not expire."),
+    row("default_password_lifetime", Global, Anytime, int(0, 65535), "0", "Days after which a password has to be changed, for accounts that say nothing else; 0 for never."),
     row("default_storage_engine", Both, Anytime, Engine, "RocksDB", "Engine of tables that name none, RocksDB or redb; InnoDB means RocksDB.")
         .alias("storage_engine")
         .apply(Apply::Text(|session, name| session.default_engine = Some(Arc::clone(name)))),
@@ -188,7 +194,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("gtid_executed", Global, Never, Text, "", "GTIDs of every transaction in the binlog or purged from it.")
         .read(Source::GtidExecuted),
     row("gtid_mode", Global, Anytime, Only("ON"), "ON", "Every transaction has a GTID."),
-    row("gtid_next", Session, Anytime, Only("AUTOMATIC"), "AUTOMATIC", "GTID of the next transaction."),
+    row("gtid_next", Session, Anytime, Only("AUTOMATIC"), "AUTOMATIC", "GTID of the next transaction.").restricted(),
     row("gtid_owned", Both, Never, Text, "", "GTIDs in use by sessions."),
     row("gtid_purged", Global, Never, Text, "", "GTIDs of transactions that were purged from the binlog.")
         .read(Source::GtidPurged),
@@ -284,6 +290,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("protocol_version", Global, Never, int(0, 255), "10", "Version of the protocol."),
     row("proxy_user", Session, Never, TextOrNull, "NULL", "The account that stands in for another."),
     row("pseudo_thread_id", Session, Anytime, int(0, u64::MAX), "0", "The connection's id in binlog statements.")
+        .restricted()
         .read(Source::ConnectionId),
     row("query_alloc_block_size", Both, Anytime, int(1024, 4_294_967_295), "8192", "Taken and shown, without effect."),
     row("read_only", Global, Anytime, OnlyFlag(false), "OFF", "The server takes writes."),
@@ -310,6 +317,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("sql_buffer_result", Both, Anytime, OnlyFlag(false), "OFF", "Results are sent as they are made."),
     row("sql_generate_invisible_primary_key", Both, Anytime, OnlyFlag(false), "OFF", "Tables without a primary key get none."),
     row("sql_log_bin", Session, Anytime, Bool, "ON", "Put this session's transactions into the binlog.")
+        .restricted()
         .apply(Apply::Flag(|session, on| session.log_to_binlog = on)),
     row("sql_mode", Both, Anytime, SqlMode, "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION", "Which values and statements are accepted.")
         .apply(Apply::Text(|session, list| session.sql_mode = Modes::parse(list).unwrap_or(Modes::DEFAULT))),

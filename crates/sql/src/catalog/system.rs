@@ -11,6 +11,7 @@ use super::store::{CATALOG_ENGINE, Catalog};
 use super::table::{Counters, Table};
 use crate::ast::ShowKind;
 use crate::collation::Collation;
+use crate::privilege::grants::Grants;
 use crate::types::column_type::VarCharType;
 use crate::types::{IntType, IntWidth};
 use crate::value::Value;
@@ -43,8 +44,8 @@ enum Kind {
 pub(crate) enum Rows {
     /// From a SHOW of the server, whose columns are the same.
     Show(fn() -> ShowKind),
-    /// From the definitions.
-    Catalog(fn(&Catalog) -> Vec<Vec<Value>>),
+    /// From the definitions that may be seen.
+    Catalog(fn(&Catalog, &Grants) -> Vec<Vec<Value>>),
 }
 
 const TABLES: [SystemTable; 5] = [
@@ -158,7 +159,7 @@ const TABLES: [SystemTable; 5] = [
             ("DATABASE_COLLATION", Text),
         ],
         // There are no triggers.
-        rows: Rows::Catalog(|_| Vec::new()),
+        rows: Rows::Catalog(|_, _| Vec::new()),
     },
 ];
 
@@ -168,9 +169,14 @@ pub(crate) fn table(name: &str) -> Option<Arc<Table>> {
     READY.iter().find(|table| table.def.name.eq_ignore_ascii_case(name)).cloned()
 }
 
+/// Whether it is one of these tables.
+pub(crate) fn is_one(table: &Table) -> bool {
+    table.def.id == NO_TABLE_ID
+}
+
 /// Where the table's rows come from; `None` for tables that are stored.
 pub(crate) fn rows_of(table: &Table) -> Option<Rows> {
-    if table.def.id != NO_TABLE_ID {
+    if !is_one(table) {
         return None;
     }
     TABLES.iter().find(|system| system.name == table.def.name).map(|system| system.rows)

@@ -8,6 +8,7 @@ use crate::catalog::store::{Catalog, CatalogStore, database_or};
 use crate::catalog::table::Table;
 use crate::collation::Collation;
 use crate::error::SqlError;
+use crate::privilege::grants::Grants;
 use crate::session::{SessionState, ShowTable};
 use crate::types::ResultType;
 use crate::value::Value;
@@ -49,19 +50,27 @@ pub(crate) fn schema(
     session: &SessionState,
 ) -> Result<Shown, SqlError> {
     let default = session.database.as_deref();
+    let grants = &session.holder.grants;
     let table = |name: &TableName| -> Result<Arc<Table>, SqlError> {
         catalog.table(database_or(name.database.as_deref(), default)?, &name.table).cloned()
     };
     match what {
         ShowSchema::Databases => Ok(Shown {
             columns: texts(&["Database"]),
-            rows: catalog.databases.keys().map(|name| vec![Value::text(name.as_str())]).collect(),
+            rows: catalog
+                .databases
+                .keys()
+                .filter(|name| grants.lists_database(name))
+                .map(|name| vec![Value::text(name.as_str())])
+                .collect(),
         }),
-        ShowSchema::Tables { full, database } => tables(catalog, database_or(database.as_deref(), default)?, *full),
-        ShowSchema::TableStatus { database } => {
-            table_status(catalog, catalog_store, database_or(database.as_deref(), default)?)
+        ShowSchema::Tables { full, database } => {
+            tables(catalog, database_or(database.as_deref(), default)?, *full, grants)
         }
-        ShowSchema::Columns { full, table: name } => Ok(columns(&*table(name)?, *full)),
+        ShowSchema::TableStatus { database } => {
+            table_status(catalog, catalog_store, database_or(database.as_deref(), default)?, grants)
+        }
+        ShowSchema::Columns { full, table: name } => Ok(columns(&*table(name)?, *full, grants)),
         ShowSchema::Index { table: name } => Ok(indexes(&*table(name)?)),
         ShowSchema::CreateTable { table: name } => {
             let table = table(name)?;
@@ -92,13 +101,13 @@ pub(crate) fn schema(
     }
 }
 
-fn tables(catalog: &Catalog, database: &str, full: bool) -> Result<Shown, SqlError> {
+fn tables(catalog: &Catalog, database: &str, full: bool, grants: &Grants) -> Result<Shown, SqlError> {
     let entry = catalog.database(database)?;
     let mut columns = texts(&[&format!("Tables_in_{database}")]);
     if full {
         columns.extend(texts(&["Table_type"]));
     }
-    let rows = entry.tables.keys().map(|name| {
+    let rows = entry.tables.keys().filter(|name| grants.sees_table(database, name)).map(|name| {
         let mut row = vec![Value::text(name.as_str())];
         if full {
             row.push(Value::text("BASE TABLE"));
@@ -108,7 +117,12 @@ fn tables(catalog: &Catalog, database: &str, full: bool) -> Result<Shown, SqlErr
     Ok(Shown { columns, rows: rows.collect() })
 }
 
-fn table_status(catalog: &Catalog, catalog_store: &CatalogStore, database: &str) -> Result<Shown, SqlError> {
+fn table_status(
+    catalog: &Catalog,
+    catalog_store: &CatalogStore,
+    database: &str,
+    grants: &Grants,
+) -> Result<Shown, SqlError> {
     let entry = catalog.database(database)?;
     let columns = texts(&[
         "Name",
@@ -130,7 +144,8 @@ fn table_status(catalog: &Catalog, catalog_store: &CatalogStore, database: &str)
         "Create_options",
         "Comment",
     ]);
-    let rows = entry.tables.values().map(|table| {
+    let seen = entry.tables.values().filter(|table| grants.sees_table(database, &table.def.name));
+    let rows = seen.map(|table| {
         let mut row = vec![Value::Null; 18];
         row[0] = Value::text(table.def.name.as_str());
         row[1] = Value::text(catalog_store.engine_name(table.engine));
@@ -194,13 +209,14 @@ pub(crate) fn extra(column: &ColumnDef) -> String {
     parts.join(" ")
 }
 
-fn columns(table: &Table, full: bool) -> Shown {
+fn columns(table: &Table, full: bool, grants: &Grants) -> Shown {
     let names: &[&str] = if full {
         &["Field", "Type", "Collation", "Null", "Key", "Default", "Extra", "Privileges", "Comment"]
     } else {
         &["Field", "Type", "Null", "Key", "Default", "Extra"]
     };
-    let rows = table.def.columns.iter().enumerate().map(|(at, column)| {
+    let rows = table.def.columns.iter().enumerate().filter_map(|(at, column)| {
+        let privileges = grants.of_column(&table.def.database, &table.def.name, &column.name)?;
         let mut row = vec![Value::text(column.name.as_str()), Value::text(column.column_type.to_string())];
         if full {
             let collation = column
@@ -217,9 +233,9 @@ fn columns(table: &Table, full: bool) -> Shown {
             Value::text(extra(column)),
         ]);
         if full {
-            row.extend([Value::text("select,insert,update,references"), Value::text(column.comment.as_str())]);
+            row.extend([Value::text(privileges), Value::text(column.comment.as_str())]);
         }
-        row
+        Some(row)
     });
     Shown { columns: texts(names), rows: rows.collect() }
 }

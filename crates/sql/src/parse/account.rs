@@ -1,8 +1,13 @@
 //! Statements about accounts.
 
 use super::cursor::Cursor;
-use crate::ast::{AccountName, AccountStatement, Authentication, Statement, TlsRequirement};
-use crate::error::SqlError;
+use super::grant;
+use super::lexer::Kind;
+use crate::ast::{
+    AccountName, AccountOptions, AccountSpec, AccountStatement, Authentication, PasswordExpiry, Statement,
+    TlsRequirement,
+};
+use crate::error::{ER_WRONG_VALUE, SqlError};
 
 /// Whether the statement is about accounts.
 pub(super) fn sees(cursor: &Cursor<'_>) -> bool {
@@ -12,20 +17,22 @@ pub(super) fn sees(cursor: &Cursor<'_>) -> bool {
 pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let statement = if cursor.takes("CREATE USER") {
         let if_not_exists = cursor.takes("IF NOT EXISTS");
-        let (users, requires) = (users(cursor)?, requirement(cursor)?);
-        AccountStatement::CreateUser { if_not_exists, users, requires }
+        let (users, options) = users(cursor)?;
+        AccountStatement::CreateUser { if_not_exists, users, options }
     } else if cursor.takes("ALTER USER") {
         let if_exists = cursor.takes("IF EXISTS");
-        let (users, requires) = (users(cursor)?, requirement(cursor)?);
-        AccountStatement::AlterUser { if_exists, users, requires }
+        let (users, options) = users(cursor)?;
+        AccountStatement::AlterUser { if_exists, users, options }
     } else if cursor.takes("DROP USER") {
         AccountStatement::DropUser { if_exists: cursor.takes("IF EXISTS"), users: names(cursor)? }
-    } else if cursor.takes("GRANT") {
-        grant(cursor)?
-    } else if cursor.takes("REVOKE") {
-        revoke(cursor)?
+    } else if cursor.sees("GRANT") {
+        grant::grant(cursor)?
+    } else if cursor.sees("REVOKE") {
+        grant::revoke(cursor)?
+    } else if cursor.sees("RENAME") {
+        grant::rename(cursor)?
     } else {
-        return Err(SqlError::unsupported("roles and renaming accounts"));
+        grant::role(cursor)?
     };
     Ok(Statement::Account(statement))
 }
@@ -50,7 +57,10 @@ pub(super) fn set_password(cursor: &mut Cursor<'_>) -> Result<Statement, SqlErro
 
 /// An account, or `None` for CURRENT_USER.
 pub(super) fn name_or_current(cursor: &mut Cursor<'_>) -> Result<Option<AccountName>, SqlError> {
-    if cursor.takes("CURRENT_USER") || cursor.takes("USER") {
+    // USER alone is a name like any other.
+    let function = cursor.sees("USER") && cursor.kind_at(1) == Some(Kind::Operator) && cursor.bytes(1) == b"(";
+    if function || cursor.sees("CURRENT_USER") {
+        cursor.skip();
         if cursor.takes_operator("(") {
             cursor.expect_operator(")")?;
         }
@@ -60,7 +70,7 @@ pub(super) fn name_or_current(cursor: &mut Cursor<'_>) -> Result<Option<AccountN
 }
 
 /// `user[@host]`; the lexer takes `@host` for a variable.
-fn name(cursor: &mut Cursor<'_>) -> Result<AccountName, SqlError> {
+pub(super) fn name(cursor: &mut Cursor<'_>) -> Result<AccountName, SqlError> {
     let user = cursor.name_or_text()?;
     let host = match cursor.variable() {
         None => "%".to_owned(),
@@ -71,7 +81,7 @@ fn name(cursor: &mut Cursor<'_>) -> Result<AccountName, SqlError> {
     Ok(AccountName { user, host })
 }
 
-fn names(cursor: &mut Cursor<'_>) -> Result<Vec<AccountName>, SqlError> {
+pub(super) fn names(cursor: &mut Cursor<'_>) -> Result<Vec<AccountName>, SqlError> {
     let mut names = vec![name(cursor)?];
     while cursor.takes_operator(",") {
         names.push(name(cursor)?);
@@ -79,50 +89,119 @@ fn names(cursor: &mut Cursor<'_>) -> Result<Vec<AccountName>, SqlError> {
     Ok(names)
 }
 
-fn users(cursor: &mut Cursor<'_>) -> Result<Vec<(AccountName, Option<Authentication>)>, SqlError> {
-    let mut users = Vec::new();
+/// `user [IDENTIFIED ...], ...` and what holds for all of them.
+fn users(cursor: &mut Cursor<'_>) -> Result<(Vec<AccountSpec>, AccountOptions), SqlError> {
+    let spec = |cursor: &mut Cursor<'_>| {
+        let name = name_or_current(cursor)?;
+        Ok::<_, SqlError>(AccountSpec { name, authentication: authentication(cursor)? })
+    };
+    let users = cursor.separated(spec)?;
+    Ok((users, options(cursor)?))
+}
+
+/// `[DEFAULT ROLE ...] [REQUIRE ...] [WITH limits] [PASSWORD EXPIRE ...] [ACCOUNT LOCK | UNLOCK] [COMMENT '...']`
+fn options(cursor: &mut Cursor<'_>) -> Result<AccountOptions, SqlError> {
+    let mut options = AccountOptions::default();
+    if cursor.takes("DEFAULT ROLE") {
+        options.default_roles = Some(grant::choice(cursor)?);
+    }
+    if cursor.takes("REQUIRE") {
+        options.requires = Some(requirement(cursor)?);
+    }
+    if cursor.takes("WITH") {
+        let start = cursor.at;
+        while let Some(limit) = limit(cursor, &mut options) {
+            *limit = Some(cursor.integer()?);
+        }
+        if cursor.at == start {
+            return Err(cursor.unexpected());
+        }
+    }
     loop {
-        let user = name(cursor)?;
-        users.push((user, authentication(cursor)?));
-        if !cursor.takes_operator(",") {
+        if cursor.takes("PASSWORD EXPIRE") {
+            options.expiry = Some(expiry(cursor)?);
+        } else if cursor.takes("ACCOUNT LOCK") {
+            options.locked = Some(true);
+        } else if cursor.takes("ACCOUNT UNLOCK") {
+            options.locked = Some(false);
+        } else {
             break;
         }
     }
-    if !cursor.at_end() && !cursor.sees("REQUIRE") {
-        return Err(SqlError::unsupported("options of accounts"));
+    if ["PASSWORD", "FAILED_LOGIN_ATTEMPTS", "PASSWORD_LOCK_TIME", "ATTRIBUTE"].iter().any(|word| cursor.sees(word)) {
+        return Err(SqlError::unsupported(format_args!("the account option {}", cursor.word())));
     }
-    Ok(users)
+    if cursor.takes("COMMENT") {
+        options.comment = Some(cursor.text()?);
+    }
+    Ok(options)
 }
 
-/// `REQUIRE {NONE | SSL | X509 | {SUBJECT | ISSUER | CIPHER} 'text' [[AND] ...]}`
-fn requirement(cursor: &mut Cursor<'_>) -> Result<Option<TlsRequirement>, SqlError> {
-    if !cursor.takes("REQUIRE") {
-        return Ok(None);
+/// The limit that is named next.
+fn limit<'o>(cursor: &mut Cursor<'_>, options: &'o mut AccountOptions) -> Option<&'o mut Option<u32>> {
+    if cursor.takes("MAX_QUERIES_PER_HOUR") {
+        Some(&mut options.max_queries_per_hour)
+    } else if cursor.takes("MAX_UPDATES_PER_HOUR") {
+        Some(&mut options.max_updates_per_hour)
+    } else if cursor.takes("MAX_CONNECTIONS_PER_HOUR") {
+        Some(&mut options.max_connections_per_hour)
+    } else if cursor.takes("MAX_USER_CONNECTIONS") {
+        Some(&mut options.max_user_connections)
+    } else {
+        None
     }
-    for (word, requirement) in
-        [("NONE", TlsRequirement::None), ("SSL", TlsRequirement::Ssl), ("X509", TlsRequirement::X509)]
-    {
-        if cursor.takes(word) {
-            return Ok(Some(requirement));
-        }
+}
+
+/// `NONE | SSL | X509 | SUBJECT '...' [AND] ISSUER '...' [AND] CIPHER '...'`
+fn requirement(cursor: &mut Cursor<'_>) -> Result<TlsRequirement, SqlError> {
+    if cursor.takes("NONE") {
+        return Ok(TlsRequirement::None);
+    }
+    if cursor.takes("SSL") {
+        return Ok(TlsRequirement::Ssl);
+    }
+    if cursor.takes("X509") {
+        return Ok(TlsRequirement::X509);
     }
     let (mut subject, mut issuer, mut cipher) = (None, None, None);
     loop {
-        let part = match cursor.word().as_str() {
-            "SUBJECT" => &mut subject,
-            "ISSUER" => &mut issuer,
-            "CIPHER" => &mut cipher,
-            _ => return Err(cursor.unexpected()),
+        let place = if cursor.takes("SUBJECT") {
+            &mut subject
+        } else if cursor.takes("ISSUER") {
+            &mut issuer
+        } else if cursor.takes("CIPHER") {
+            &mut cipher
+        } else {
+            return Err(cursor.unexpected());
         };
-        if part.is_some() {
+        if place.is_some() {
             return Err(cursor.unexpected());
         }
-        cursor.skip();
-        *part = Some(cursor.text()?);
-        if !cursor.takes("AND") && cursor.at_end() {
-            return Ok(Some(TlsRequirement::Specified { subject, issuer, cipher }));
+        *place = Some(cursor.text()?);
+        let more = cursor.takes("AND") || ["SUBJECT", "ISSUER", "CIPHER"].iter().any(|word| cursor.sees(word));
+        if !more {
+            return Ok(TlsRequirement::Specified { subject, issuer, cipher });
         }
     }
+}
+
+/// What follows PASSWORD EXPIRE.
+fn expiry(cursor: &mut Cursor<'_>) -> Result<PasswordExpiry, SqlError> {
+    if cursor.takes("DEFAULT") {
+        return Ok(PasswordExpiry::Default);
+    }
+    if cursor.takes("NEVER") {
+        return Ok(PasswordExpiry::Never);
+    }
+    if !cursor.takes("INTERVAL") {
+        return Ok(PasswordExpiry::Now);
+    }
+    let days: u16 = cursor.integer()?;
+    if days == 0 {
+        return Err(SqlError::new(ER_WRONG_VALUE, &[&"DAY", &"0"]));
+    }
+    cursor.expect("DAY")?;
+    Ok(PasswordExpiry::Days(days))
 }
 
 fn authentication(cursor: &mut Cursor<'_>) -> Result<Option<Authentication>, SqlError> {
@@ -140,59 +219,4 @@ fn authentication(cursor: &mut Cursor<'_>) -> Result<Option<Authentication>, Sql
         let hash = if cursor.takes("AS") { Some(cursor.binary()?) } else { None };
         Authentication::Plugin { plugin, hash }
     }))
-}
-
-fn privileges(cursor: &mut Cursor<'_>) -> Result<Vec<String>, SqlError> {
-    let mut privileges = Vec::new();
-    loop {
-        let mut words = Vec::new();
-        while !cursor.at_end()
-            && !cursor.sees("ON")
-            && !cursor.sees("TO")
-            && !cursor.sees("FROM")
-            && !cursor.sees_operator(",")
-        {
-            if cursor.word().is_empty() {
-                return Err(SqlError::unsupported("roles and privileges of columns"));
-            }
-            words.push(cursor.word());
-            cursor.skip();
-        }
-        if words.is_empty() {
-            return Err(cursor.unexpected());
-        }
-        privileges.push(words.join(" "));
-        if !cursor.takes_operator(",") {
-            break;
-        }
-    }
-    if !cursor.takes("ON") {
-        return Err(SqlError::unsupported("roles"));
-    }
-    Ok(privileges)
-}
-
-fn level(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
-    cursor.takes("TABLE");
-    let start = cursor.at;
-    while !cursor.at_end() && !cursor.sees("TO") && !cursor.sees("FROM") {
-        cursor.skip();
-    }
-    Ok(cursor.text_since(start))
-}
-
-fn grant(cursor: &mut Cursor<'_>) -> Result<AccountStatement, SqlError> {
-    let privileges = privileges(cursor)?;
-    let on = level(cursor)?;
-    cursor.expect("TO")?;
-    let users = names(cursor)?;
-    let grant_option = cursor.takes("WITH GRANT OPTION");
-    Ok(AccountStatement::Grant { privileges, on, users, grant_option })
-}
-
-fn revoke(cursor: &mut Cursor<'_>) -> Result<AccountStatement, SqlError> {
-    let privileges = privileges(cursor)?;
-    let on = level(cursor)?;
-    cursor.expect("FROM")?;
-    Ok(AccountStatement::Revoke { privileges, on, users: names(cursor)? })
 }

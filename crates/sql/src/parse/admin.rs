@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::fingerprint::Mark;
 use super::names::{system_variable, user_variable};
-use super::{account, schema, show, xa};
+use super::{account, grant, schema, show, xa};
 use crate::ast::{AdminCommand, Assignment, Completion, Expr, Statement};
 use crate::error::SqlError;
 use crate::expr::VariableScope;
@@ -242,7 +242,7 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         return account::set_password(cursor);
     }
     if cursor.sees("ROLE") || cursor.sees("DEFAULT ROLE") {
-        return Err(SqlError::unsupported("roles"));
+        return grant::set_role(cursor).map(Statement::Account);
     }
     let mut assignments = vec![assignment(cursor)?];
     while cursor.takes_operator(",") {

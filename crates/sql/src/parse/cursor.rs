@@ -332,16 +332,6 @@ impl<'a> Cursor<'a> {
     pub(super) fn skip(&mut self) {
         self.at += 1;
     }
-
-    /// The source text of lexemes `from..self.at`.
-    pub(super) fn text_since(&self, from: usize) -> String {
-        match (self.marks.get(from), self.marks.get(self.at.wrapping_sub(1))) {
-            (Some(first), Some(last)) if from < self.at => {
-                String::from_utf8_lossy(&self.sql[first.lexeme.start..last.lexeme.end]).into_owned()
-            }
-            _ => String::new(),
-        }
-    }
 }
 
 fn too_deep() -> SqlError {

@@ -99,7 +99,8 @@ fn server(cursor: &mut Cursor<'_>, full: bool) -> Result<Option<ShowKind>, SqlEr
         ShowKind::Privileges
     } else if cursor.takes("GRANTS") {
         let account = if cursor.takes("FOR") { account::name_or_current(cursor)? } else { None };
-        ShowKind::Grants { account }
+        let roles = if cursor.takes("USING") { account::names(cursor)? } else { Vec::new() };
+        ShowKind::Grants { account, roles }
     } else if cursor.takes("CREATE USER") {
         let account = if cursor.at_end() { None } else { account::name_or_current(cursor)? };
         ShowKind::CreateUser { account }

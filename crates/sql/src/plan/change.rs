@@ -9,10 +9,12 @@ use crate::ast::{self, Delete, Insert, InsertSource, OrderBy, TableRef, Update};
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError};
 use crate::expr::Expr;
+use crate::privilege::Privilege;
+use crate::privilege::needs::Need;
 
 pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan, SqlError> {
     unsupported::no_partitions(&insert.partitions)?;
-    let table = cx.table(&insert.table)?;
+    let table = cx.table(&insert.table, Privilege::Insert)?;
     let count = table.def.columns.len();
     let names = [Relation::alone(table.clone(), &table.def.name)];
     let targets = match &insert.columns {
@@ -60,6 +62,17 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
     for (name, value) in &insert.on_duplicate {
         on_duplicate.push((assigned_column(name, &scope)?, insert_value(value, &mut scope)?));
     }
+    cx.needs_columns(&table, Privilege::Insert, targets.iter().copied());
+    if insert.replace {
+        let (database, name) = (table.def.database.clone(), table.def.name.clone());
+        cx.needs.borrow_mut().push(Need::OnTable(database, name, Privilege::Delete.into()));
+    }
+    cx.needs_columns(&table, Privilege::Update, on_duplicate.iter().map(|(column, _)| *column));
+    let read = on_duplicate.iter().filter_map(|(_, value)| match value {
+        InsertValue::Expr(expr) => Some(expr),
+        InsertValue::Default => None,
+    });
+    cx.needs_columns(&table, Privilege::Select, names[0].columns_read(read));
     Ok(InsertPlan {
         replace: insert.replace,
         ignore: insert.ignore,
@@ -129,9 +142,10 @@ fn found(
     filter: Option<&ast::Expr>,
     order_by: &[OrderBy],
     limit: Option<&ast::Expr>,
+    privilege: Privilege,
     cx: &PlanContext<'_>,
 ) -> Result<(Arc<Table>, Query), SqlError> {
-    let table = cx.table(&named.name)?;
+    let table = cx.table(&named.name, privilege)?;
     let relations = vec![resolve::relation(named, table.clone())];
     let mut scope = Scope::new(&relations, "where clause");
     let filter = filter.map(|filter| scope.bind(filter)).transpose()?;
@@ -141,14 +155,19 @@ fn found(
     let limit = limit.map(|limit| Scope::new(&[], "limit").bind(limit)).transpose()?;
     let limit = limit.map(|count| LimitExprs { offset: None, count });
     let query = Query { relations, filter, sort, limit, ..Query::default() };
+    cx.needs_reads(&query);
     Ok((table, query))
 }
 
 pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<UpdatePlan, SqlError> {
     let named = unsupported::updated(update)?;
-    let (table, mut query) = found(named, update.filter.as_ref(), &update.order_by, update.limit.as_ref(), cx)?;
+    let (filter, limit) = (update.filter.as_ref(), update.limit.as_ref());
+    let (table, mut query) = found(named, filter, &update.order_by, limit, Privilege::Update, cx)?;
     let mut scope = Scope::new(&query.relations, "field list");
     let assignments = assignments(&table, &update.assignments, &mut scope)?;
+    cx.needs_columns(&table, Privilege::Update, assignments.iter().map(|(column, _)| *column));
+    let read = query.relations[0].columns_read(assignments.iter().map(|(_, value)| value));
+    cx.needs_columns(&table, Privilege::Select, read.iter().copied());
     let is_set = |column: usize| assignments.iter().any(|(known, _)| *known == column);
     let touched: Vec<usize> = (0..table.def.columns.len())
         .filter(|column| table.def.columns[*column].on_update_now && !is_set(*column))
@@ -166,7 +185,7 @@ pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<UpdatePlan
     }
     before.sort_unstable();
     before.dedup();
-    let mut wanted = query.relations[0].columns_read(assignments.iter().map(|(_, value)| value));
+    let mut wanted = read;
     wanted.extend(&before);
     query.change = Some(Change { assigned, wanted, semi_consistent: true });
     Ok(UpdatePlan { table, ignore: update.ignore, rows: finish(query)?, assignments, touched, before })
@@ -174,7 +193,8 @@ pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<UpdatePlan
 
 pub(super) fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<DeletePlan, SqlError> {
     let named = unsupported::deleted_from(delete)?;
-    let (table, mut query) = found(named, delete.filter.as_ref(), &delete.order_by, delete.limit.as_ref(), cx)?;
+    let (filter, limit) = (delete.filter.as_ref(), delete.limit.as_ref());
+    let (table, mut query) = found(named, filter, &delete.order_by, limit, Privilege::Delete, cx)?;
     // Index entries are removed by their keys, which any column may be part of.
     let wanted = (0..table.def.columns.len()).collect();
     query.change = Some(Change { assigned: Vec::new(), wanted, semi_consistent: false });

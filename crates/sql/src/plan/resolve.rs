@@ -68,6 +68,7 @@ pub(super) fn query(query: &ast::Query, cx: &PlanContext<'_>) -> Result<(Query, 
     let outputs = outputs.into_iter().map(|output| output.expr).collect();
     let (distinct, locking) = (select.distinct, simple.locking);
     let query = Query { relations, filter, grouping, having, outputs, distinct, sort, limit, locking, change: None };
+    cx.needs_reads(&query);
     Ok((query, columns))
 }
 

@@ -1,26 +1,34 @@
 //! Rows of `information_schema` that follow from the definitions.
 
+use std::sync::Arc;
+
 use crate::catalog::definition::ColumnDef;
 use crate::catalog::store::Catalog;
 use crate::catalog::table::Table;
 use crate::collation::Collation;
 use crate::exec::show::{default_text, extra, key_mark, yes_no};
+use crate::privilege::grants::Grants;
 use crate::value::Value;
 
 fn text(text: &str) -> Value {
     Value::text(text)
 }
 
-pub(super) fn schemata(catalog: &Catalog) -> Vec<Vec<Value>> {
+pub(super) fn schemata(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> {
     let row = |(name, entry): (&String, &crate::catalog::store::DatabaseEntry)| {
         let collation = entry.collation;
         vec![text("def"), text(name), text(collation.charset()), text(collation.name()), Value::Null, text("NO")]
     };
-    catalog.databases.iter().map(row).collect()
+    catalog.databases.iter().filter(|(name, _)| grants.lists_database(name)).map(row).collect()
 }
 
-pub(super) fn tables(catalog: &Catalog) -> Vec<Vec<Value>> {
-    let row = |table: &std::sync::Arc<Table>| {
+/// The tables that may be seen.
+fn seen<'c>(catalog: &'c Catalog, grants: &Grants) -> impl Iterator<Item = &'c Arc<Table>> {
+    catalog.tables().filter(|table| grants.sees_table(&table.def.database, &table.def.name))
+}
+
+pub(super) fn tables(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> {
+    let row = |table: &Arc<Table>| {
         let def = &table.def;
         let head = [text("def"), text(&def.database), text(&def.name), text("BASE TABLE"), text(&def.engine)];
         let form = [Value::UInt(10), text("Dynamic")];
@@ -29,18 +37,22 @@ pub(super) fn tables(catalog: &Catalog) -> Vec<Vec<Value>> {
         let tail = [text(def.collation.name()), Value::Null, text(""), text(&def.comment)];
         head.into_iter().chain(form).chain(unknown).chain(tail).collect()
     };
-    catalog.tables().map(row).collect()
+    seen(catalog, grants).map(row).collect()
 }
 
-pub(super) fn columns(catalog: &Catalog) -> Vec<Vec<Value>> {
-    let of_table = |table: &std::sync::Arc<Table>| -> Vec<Vec<Value>> {
+pub(super) fn columns(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> {
+    let of_table = |table: &Arc<Table>| -> Vec<Vec<Value>> {
         let columns = table.def.columns.iter().enumerate();
-        columns.map(|(at, column)| column_row(table, at, column)).collect()
+        let row = |(at, column): (usize, &ColumnDef)| {
+            let held = grants.of_column(&table.def.database, &table.def.name, &column.name)?;
+            Some(column_row(table, at, column, &held))
+        };
+        columns.filter_map(row).collect()
     };
-    catalog.tables().flat_map(of_table).collect()
+    seen(catalog, grants).flat_map(of_table).collect()
 }
 
-fn column_row(table: &Table, at: usize, column: &ColumnDef) -> Vec<Value> {
+fn column_row(table: &Table, at: usize, column: &ColumnDef, privileges: &str) -> Vec<Value> {
     let column_type = column.column_type.to_string();
     let data_type = column_type.split([' ', '(']).next().unwrap_or_default();
     let sizes = column.column_type.facts().sizes;
@@ -66,7 +78,7 @@ fn column_row(table: &Table, at: usize, column: &ColumnDef) -> Vec<Value> {
         text(&column_type),
         text(key_mark(table, at)),
         text(&extra(column)),
-        text("select,insert,update,references"),
+        text(privileges),
         text(&column.comment),
         text(""),
         Value::Null,

@@ -5,6 +5,7 @@ use crate::catalog::system::Rows;
 use crate::error::SqlError;
 use crate::exec::Run;
 use crate::plan::physical::SystemRows;
+use crate::privilege::needs::of_show;
 use crate::value::Value;
 
 /// One row without columns.
@@ -28,8 +29,11 @@ pub(super) struct MadeRows {
 impl MadeRows {
     pub(super) fn open(plan: &SystemRows, run: &Run<'_>) -> Result<MadeRows, SqlError> {
         let rows = match plan.rows {
-            Rows::Show(show) => run.statement.env.show(run.session, &show())?.rows,
-            Rows::Catalog(rows) => rows(&run.catalog.current()),
+            Rows::Show(show) => {
+                run.session.holder.check(&of_show(&show()))?;
+                run.statement.env.show(run.session, &show())?.rows
+            }
+            Rows::Catalog(rows) => rows(&run.catalog.current(), &run.session.holder.grants),
         };
         Ok(MadeRows { rows: rows.into_iter(), first_slot: plan.first_slot })
     }

@@ -1,0 +1,284 @@
+//! What accounts may do: every form of statement, run by an account that holds nothing and by one that holds just what
+//! the statement needs; roles, grants and passwords over the life of a server.
+
+use anyhow::{Result, ensure};
+use cohort_blackbox::{Launch, Server, tool};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+/// A statement, the error for an account that holds nothing (0: none is needed), and the grants that are enough, each
+/// as `privileges ON level`.
+struct Case(&'static str, u16, &'static [&'static str]);
+
+/// ER_NOT_SUPPORTED_YET
+const NOT_SUPPORTED: u16 = 1235;
+
+const CASES: &[Case] = &[
+    // Rows.
+    Case("SELECT 1", 0, &[]),
+    Case("SELECT a FROM d.t", 1142, &["SELECT ON *.*"]),
+    Case("SELECT a FROM d.t", 1142, &["SELECT ON d.*"]),
+    Case("SELECT a FROM d.t", 1142, &["SELECT ON d.t"]),
+    Case("SELECT a FROM d.t WHERE b > 0", 1142, &["SELECT (a, b) ON d.t"]),
+    Case("SELECT COUNT(*) FROM d.t", 1142, &["SELECT (id) ON d.t"]),
+    Case("SELECT * FROM d.missing", 1142, &[]),
+    Case("EXPLAIN SELECT a FROM d.t", 1142, &["SELECT (a) ON d.t"]),
+    Case("SELECT a FROM d.t FOR SHARE", 1142, &["SELECT ON d.t"]),
+    Case("SELECT a FROM d.t FOR UPDATE", 1142, &["SELECT, UPDATE ON d.t"]),
+    Case("SELECT COUNT(*) FROM information_schema.tables", 0, &[]),
+    Case("SELECT * FROM information_schema.commit_mutex", 1227, &["PROCESS ON *.*"]),
+    Case("INSERT INTO d.t (id, a) VALUES (100, 1)", 1142, &["INSERT (id, a) ON d.t"]),
+    Case("INSERT INTO d.t VALUES (100, 1, 1)", 1142, &["INSERT ON d.t"]),
+    Case(
+        "INSERT INTO d.t (id) VALUES (1) ON DUPLICATE KEY UPDATE a = b",
+        1142,
+        &["INSERT (id), UPDATE (a), SELECT (b) ON d.t"],
+    ),
+    Case("INSERT INTO d.t SELECT id + 100, a, b FROM d.u", 1142, &["INSERT ON d.t", "SELECT ON d.u"]),
+    Case("REPLACE INTO d.t VALUES (1, 2, 3)", 1142, &["INSERT, DELETE ON d.t"]),
+    Case("UPDATE d.t SET a = 1", 1142, &["UPDATE (a) ON d.t"]),
+    Case("UPDATE d.t SET a = b WHERE id = 1", 1142, &["UPDATE (a), SELECT (b, id) ON d.t"]),
+    Case("DELETE FROM d.t WHERE id = 1", 1142, &["DELETE, SELECT ON d.t"]),
+    Case("DELETE FROM d.t", 1142, &["DELETE ON d.t"]),
+    // Transactions, sessions.
+    Case("BEGIN", 0, &[]),
+    Case("COMMIT", 0, &[]),
+    Case("ROLLBACK", 0, &[]),
+    Case("XA RECOVER", 1401, &["XA_RECOVER_ADMIN ON *.*"]),
+    Case("DO 1", 0, &[]),
+    Case("SET @a = 1", 0, &[]),
+    Case("SET SESSION sql_mode = DEFAULT", 0, &[]),
+    Case("SET SESSION sql_log_bin = 1", 1227, &["SESSION_VARIABLES_ADMIN ON *.*"]),
+    Case("SET GLOBAL max_connections = 151", 1227, &["SYSTEM_VARIABLES_ADMIN ON *.*"]),
+    Case("USE d", 1044, &["SELECT (a) ON d.t"]),
+    Case("UNLOCK TABLES", 0, &[]),
+    // The schema.
+    Case("CREATE DATABASE made", 1044, &["CREATE ON made.*"]),
+    Case("DROP DATABASE IF EXISTS made", 1044, &["DROP ON made.*"]),
+    Case("CREATE TABLE d.made (a INT)", 1142, &["CREATE ON d.*"]),
+    Case("CREATE TABLE d.made LIKE d.t", 1142, &["CREATE ON d.*", "SELECT ON d.t"]),
+    Case("DROP TABLE IF EXISTS d.made", 1142, &["DROP ON d.*"]),
+    Case("TRUNCATE d.t", 1142, &["DROP ON d.t"]),
+    Case("ALTER TABLE d.t COMMENT = 'x'", 1142, &["ALTER ON d.t"]),
+    Case("CREATE INDEX i ON d.t (a)", 1142, &["INDEX ON d.t"]),
+    // SHOW.
+    Case("SHOW DATABASES", 0, &[]),
+    Case("SHOW TABLES FROM d", 1044, &["SELECT (a) ON d.t"]),
+    Case("SHOW TABLE STATUS FROM d", 1044, &["SELECT ON d.*"]),
+    Case("SHOW COLUMNS FROM d.t", 1142, &["INSERT (a) ON d.t"]),
+    Case("SHOW INDEX FROM d.t", 1142, &["DELETE ON d.t"]),
+    Case("SHOW CREATE TABLE d.t", 1142, &["SELECT (a) ON d.t"]),
+    Case("SHOW CREATE DATABASE d", 1044, &["SELECT (a) ON d.t"]),
+    Case("SHOW VARIABLES", 0, &[]),
+    Case("SHOW STATUS", 0, &[]),
+    Case("SHOW PROCESSLIST", 0, &[]),
+    Case("SHOW BINARY LOGS", 1227, &["REPLICATION CLIENT ON *.*"]),
+    Case("SHOW MASTER STATUS", 1227, &["REPLICATION CLIENT ON *.*"]),
+    Case("SHOW REPLICA STATUS", 1227, &["REPLICATION CLIENT ON *.*"]),
+    Case("SHOW REPLICAS", 1227, &["REPLICATION SLAVE ON *.*"]),
+    Case("SHOW ENGINE INNODB STATUS", 1227, &["PROCESS ON *.*"]),
+    Case("SHOW ENGINES", 0, &[]),
+    Case("SHOW COLLATION", 0, &[]),
+    Case("SHOW CHARACTER SET", 0, &[]),
+    Case("SHOW PLUGINS", 0, &[]),
+    Case("SHOW PRIVILEGES", 0, &[]),
+    Case("SHOW GRANTS", 0, &[]),
+    Case("SHOW GRANTS FOR root@localhost", 1044, &["SELECT ON mysql.*"]),
+    Case("SHOW CREATE USER", 0, &[]),
+    Case("SHOW CREATE USER root@localhost", 1227, &["CREATE USER ON *.*"]),
+    Case("SHOW WARNINGS", 0, &[]),
+    // Accounts.
+    Case("CREATE USER made IDENTIFIED BY 'pw'", 1227, &["CREATE USER ON *.*"]),
+    Case("DROP USER IF EXISTS made", 1227, &["CREATE USER ON *.*"]),
+    Case("ALTER USER other ACCOUNT UNLOCK", 1227, &["CREATE USER ON *.*"]),
+    Case("RENAME USER other TO made", 1227, &["CREATE USER ON *.*"]),
+    Case("SET PASSWORD = 'pw'", 0, &[]),
+    Case("ALTER USER USER() IDENTIFIED BY 'pw'", 0, &[]),
+    Case("SET PASSWORD FOR other = 'pw'", 1227, &["CREATE USER ON *.*"]),
+    Case("ALTER USER root@localhost IDENTIFIED BY 'pw'", 1227, &["CREATE USER, SYSTEM_USER ON *.*"]),
+    Case("CREATE ROLE made", 1227, &["CREATE ROLE ON *.*"]),
+    Case("DROP ROLE IF EXISTS made", 1227, &["DROP ROLE ON *.*"]),
+    Case("SET ROLE NONE", 0, &[]),
+    Case("SET DEFAULT ROLE NONE TO other", 1227, &["CREATE USER ON *.*"]),
+    Case("GRANT SELECT ON d.t TO other", 1142, &["SELECT, GRANT OPTION ON d.t"]),
+    Case("GRANT SELECT ON d.* TO other", 1044, &["SELECT, GRANT OPTION ON d.*"]),
+    Case("GRANT SELECT ON *.* TO other", 1045, &["SELECT, GRANT OPTION ON *.*"]),
+    Case("GRANT role TO other", 1227, &["ROLE_ADMIN ON *.*"]),
+    Case("REVOKE role FROM other", 1227, &["ROLE_ADMIN ON *.*"]),
+    Case("REVOKE ALL, GRANT OPTION FROM other", 1227, &["CREATE USER ON *.*"]),
+    // What operators do.
+    Case("FLUSH LOGS", 1227, &["RELOAD ON *.*"]),
+    Case("FLUSH TABLES", 1227, &["FLUSH_TABLES ON *.*"]),
+    Case("FLUSH PRIVILEGES", 1227, &["RELOAD ON *.*"]),
+    Case("FLUSH STATUS", 1227, &["FLUSH_STATUS ON *.*"]),
+    Case("FLUSH HOSTS", 1227, &["RELOAD ON *.*"]),
+    Case("PURGE BINARY LOGS BEFORE '2000-01-01'", 1227, &["BINLOG_ADMIN ON *.*"]),
+    Case("RESET MASTER", 1227, &["RELOAD ON *.*"]),
+    Case("ALTER INSTANCE RELOAD TLS", 1227, &["CONNECTION_ADMIN ON *.*"]),
+    Case("SHUTDOWN", 1227, &[]),
+];
+
+fn launch(folder: &tempfile::TempDir) -> Launch {
+    Launch::new(folder.path().join("data"))
+}
+
+fn root(server: &Server) -> Result<Conn> {
+    Ok(Conn::new(server.socket_options())?)
+}
+
+fn errno(result: mysql::Result<()>) -> Result<u16> {
+    match result {
+        Ok(()) => Ok(0),
+        Err(mysql::Error::MySqlError(error)) => Ok(error.code),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What each case begins with.
+fn prepare(root: &mut Conn) -> Result<()> {
+    for sql in [
+        "DROP DATABASE IF EXISTS d",
+        "DROP DATABASE IF EXISTS made",
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (id INT PRIMARY KEY, a INT, b INT)",
+        "CREATE TABLE d.u LIKE d.t",
+        "INSERT INTO d.t VALUES (1, 2, 3)",
+        "INSERT INTO d.u VALUES (1, 2, 3)",
+        "DROP USER IF EXISTS u, other, made, role",
+        "CREATE USER u IDENTIFIED BY 'pw', other IDENTIFIED BY 'pw'",
+        "CREATE ROLE role",
+        "ALTER USER root@localhost IDENTIFIED WITH caching_sha2_password",
+    ] {
+        root.query_drop(sql)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn every_statement_asks_for_what_it_needs_and_no_more() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    let mut root = root(&server)?;
+    let mut wrong = Vec::new();
+    for Case(sql, refusal, grants) in CASES {
+        prepare(&mut root)?;
+        let got = errno(Conn::new(server.options_as("u", "pw"))?.query_drop(sql))?;
+        if got != *refusal {
+            wrong.push(format!("{sql}: {got} with nothing, not {refusal}"));
+        }
+        if grants.is_empty() {
+            continue;
+        }
+        prepare(&mut root)?;
+        for grant in *grants {
+            root.query_drop(format!("GRANT {grant} TO u"))?;
+        }
+        let got = errno(Conn::new(server.options_as("u", "pw"))?.query_drop(sql))?;
+        // What is not built yet is refused after it has been asked for.
+        if got != 0 && got != NOT_SUPPORTED {
+            wrong.push(format!("{sql}: {got} with {grants:?}"));
+        }
+        // Each of several is needed.
+        for left_out in (0..grants.len()).filter(|_| grants.len() > 1) {
+            prepare(&mut root)?;
+            for (_, grant) in grants.iter().enumerate().filter(|(at, _)| *at != left_out) {
+                root.query_drop(format!("GRANT {grant} TO u"))?;
+            }
+            let got = errno(Conn::new(server.options_as("u", "pw"))?.query_drop(sql))?;
+            if got == 0 {
+                wrong.push(format!("{sql}: allowed without {}", grants[left_out]));
+            }
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn nobody_sees_what_is_not_granted() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    let mut root = root(&server)?;
+    prepare(&mut root)?;
+    root.query_drop("CREATE DATABASE hidden; CREATE TABLE hidden.h (a INT)")?;
+    root.query_drop("GRANT SELECT (a) ON d.t TO u")?;
+    let mut user = Conn::new(server.options_as("u", "pw"))?;
+    let mut list = |sql: &str| -> Result<Vec<String>> { Ok(user.query_map(sql, |value: String| value)?) };
+    ensure!(list("SHOW DATABASES")? == ["d"]);
+    ensure!(list("SHOW TABLES FROM d")? == ["t"]);
+    ensure!(list("SELECT schema_name FROM information_schema.schemata")? == ["d"]);
+    ensure!(list("SELECT table_name FROM information_schema.tables")? == ["t"]);
+    ensure!(list("SELECT column_name FROM information_schema.columns")? == ["a"]);
+    ensure!(list("SELECT privileges FROM information_schema.columns")? == ["select"]);
+    ensure!(errno(user.query_drop("SELECT b FROM d.t"))? == 1143);
+    ensure!(errno(user.query_drop("SELECT * FROM hidden.h"))? == 1142);
+    let processes: Vec<String> = user.query_map("SELECT CURRENT_USER()", |value: String| value)?;
+    ensure!(processes == ["u@%"]);
+    let id: u64 = root.query_first("SELECT CONNECTION_ID()")?.unwrap_or_default();
+    ensure!(errno(user.query_drop(format!("KILL QUERY {id}")))? == 1095);
+    Ok(())
+}
+
+#[test]
+fn grants_roles_and_passwords_outlive_a_crash_and_change_sessions_at_once() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    let mut admin = root(&server)?;
+    prepare(&mut admin)?;
+    let mut user = Conn::new(server.options_as("u", "pw"))?;
+    // A grant and a revoke are seen by the session that is there, by a plan that is known too.
+    let read = "SELECT a FROM d.t WHERE id = 1";
+    admin.query_drop("GRANT SELECT ON d.* TO u")?;
+    ensure!(errno(user.query_drop(read))? == 0);
+    admin.query_drop("REVOKE SELECT ON d.* FROM u")?;
+    ensure!(errno(user.query_drop(read))? == 1142);
+    let statement = user.prep("SELECT ?")?;
+    // Roles.
+    admin.query_drop("GRANT SELECT ON d.* TO role; GRANT role TO u")?;
+    ensure!(errno(user.query_drop(read))? == 1142, "a role that is not active gives nothing");
+    user.query_drop("SET ROLE role")?;
+    ensure!(errno(user.query_drop(read))? == 0);
+    let number: Option<i64> = user.exec_first(&statement, (7,))?;
+    ensure!(number == Some(7));
+    admin.query_drop("REVOKE role FROM u")?;
+    ensure!(errno(user.query_drop(read))? == 1142);
+    admin.query_drop("GRANT role TO u; SET DEFAULT ROLE role TO u")?;
+    admin.query_drop("ALTER USER other PASSWORD EXPIRE")?;
+    admin.query_drop("GRANT INSERT (a), SELECT ON d.t TO other WITH GRANT OPTION")?;
+    let shown = |conn: &mut Conn, name: &str| -> Result<Vec<String>> {
+        Ok(conn.query_map(format!("SHOW GRANTS FOR {name}"), |value: String| value)?)
+    };
+    let before = (shown(&mut admin, "u")?, shown(&mut admin, "other")?);
+    ensure!(before.0 == ["GRANT USAGE ON *.* TO `u`@`%`", "GRANT `role`@`%` TO `u`@`%`"]);
+    ensure!(
+        before.1
+            == [
+                "GRANT USAGE ON *.* TO `other`@`%`",
+                "GRANT SELECT, INSERT (`a`) ON `d`.`t` TO `other`@`%` WITH GRANT OPTION"
+            ]
+    );
+    let server = server.kill_and_restart()?;
+    let mut admin = root(&server)?;
+    ensure!((shown(&mut admin, "u")?, shown(&mut admin, "other")?) == before);
+    ensure!(errno(Conn::new(server.options_as("u", "pw"))?.query_drop(read))? == 0, "a default role is active");
+    // An expired password is changed first.
+    ensure!(errno(Conn::new(server.options_as("other", "pw")).map(|_| ()))? == 1820, "the driver asks for variables");
+    let port = format!("--port={}", server.port());
+    let client = ["--no-defaults", "--host=127.0.0.1", &port, "--user=other", "--password=pw", "--execute"];
+    let run = |sql| tool("mariadb", client.iter().copied().chain([sql]));
+    ensure!(run("BEGIN")?.success().is_err());
+    run("ALTER USER USER() IDENTIFIED BY 'new'")?.success()?;
+    let mut other = Conn::new(server.options_as("other", "new"))?;
+    ensure!(errno(other.query_drop("SELECT a FROM d.t"))? == 0);
+    // A locked account and a role are for nobody.
+    admin.query_drop("ALTER USER other ACCOUNT LOCK")?;
+    for (name, password) in [("other", "new"), ("role", "")] {
+        let refused = Conn::new(server.options_as(name, password)).map(|_| ());
+        let got = errno(refused)?;
+        ensure!(got == 3118 || (name == "role" && got == 1045), "{name}: {got}");
+    }
+    // The binlog has what a replica needs.
+    admin.query_drop("RENAME USER u TO v; DROP ROLE role")?;
+    ensure!(shown(&mut admin, "v")? == ["GRANT USAGE ON *.* TO `v`@`%`"]);
+    Ok(())
+}

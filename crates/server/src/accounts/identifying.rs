@@ -1,0 +1,201 @@
+//! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD.
+
+use std::collections::BTreeSet;
+
+use cohort_sql::SqlError;
+use cohort_sql::ast::{AccountName, AccountOptions, AccountSpec, AccountStatement, Authentication, PasswordExpiry};
+use cohort_sql::error::{ER_CANNOT_USER, ER_NOT_VALID_PASSWORD};
+use cohort_sql::privilege::Privilege::CreateUser;
+use cohort_sql::privilege::needs::Need;
+use cohort_sql::session::DiagnosticLevel;
+
+use super::account::Credential;
+use super::{
+    AccountSession, Accounts, Changes, LOCAL_HOST, granting, logged, now_seconds, plugin_and_hash, tolerate, unknown,
+};
+use crate::sysvars::ids;
+
+pub(super) fn run(accounts: &Accounts, of: AccountSession<'_>, statement: &AccountStatement) -> Result<(), SqlError> {
+    let needs_create_user = |needed: bool| match needed {
+        true => of.session.holder.check(&[Need::AnyOf(CreateUser.into())]),
+        false => Ok(()),
+    };
+    let own = of.identity.account();
+    match statement {
+        AccountStatement::CreateUser { if_not_exists, users, options } => {
+            needs_create_user(true)?;
+            let users = named(users, &own);
+            let (there, new): (Vec<_>, Vec<_>) = users.into_iter().partition(|(name, _)| accounts.contains(name));
+            complain(of, "CREATE USER", there.iter().map(|(name, _)| name), *if_not_exists)?;
+            let verb = if *if_not_exists { "CREATE USER IF NOT EXISTS" } else { "CREATE USER" };
+            identify(accounts, of, verb, new, options, true)
+        }
+        AccountStatement::AlterUser { if_exists, users, options } => {
+            let users = named(users, &own);
+            // Everybody may change the own password.
+            let own_password = *options == AccountOptions::default() && users.iter().all(|(name, _)| *name == own);
+            needs_create_user(!own_password)?;
+            users.iter().try_for_each(|(name, _)| accounts.may_change(of, name))?;
+            let (there, missing): (Vec<_>, Vec<_>) = users.into_iter().partition(|(name, _)| accounts.contains(name));
+            complain(of, "ALTER USER", missing.iter().map(|(name, _)| name), *if_exists)?;
+            let verb = if *if_exists { "ALTER USER IF EXISTS" } else { "ALTER USER" };
+            identify(accounts, of, verb, there, options, false)
+        }
+        AccountStatement::DropUser { if_exists, users } => {
+            needs_create_user(true)?;
+            drop(accounts, of, "DROP USER", *if_exists, users)
+        }
+        AccountStatement::RenameUser(pairs) => {
+            needs_create_user(true)?;
+            pairs.iter().try_for_each(|(old, _)| accounts.may_change(of, old))?;
+            rename(accounts, of, pairs)
+        }
+        AccountStatement::SetPassword { user, password } => {
+            let name = user.clone().unwrap_or_else(|| own.clone());
+            needs_create_user(name != own)?;
+            accounts.may_change(of, &name)?;
+            let Some(account) = accounts.get(&name) else {
+                return complain(of, "SET PASSWORD", [&name].into_iter(), false);
+            };
+            let plugin = account.credential.plugin().map(|plugin| plugin.name().to_owned());
+            let authentication = Authentication::Password { plugin, password: password.clone() };
+            let users = vec![(name, Some(&authentication))];
+            identify(accounts, of, "ALTER USER", users, &AccountOptions::default(), false)
+        }
+        AccountStatement::Grant(_) | AccountStatement::Role(_) => {
+            Err(SqlError::internal("a statement about privileges was run as one about accounts"))
+        }
+    }
+}
+
+/// DROP USER, DROP ROLE.
+pub(super) fn drop(
+    accounts: &Accounts,
+    of: AccountSession<'_>,
+    verb: &str,
+    if_exists: bool,
+    names: &[AccountName],
+) -> Result<(), SqlError> {
+    names.iter().try_for_each(|name| accounts.may_change(of, name))?;
+    let (there, missing): (Vec<_>, Vec<_>) = names.iter().partition(|name| accounts.contains(name));
+    complain(of, verb, missing.into_iter(), if_exists)?;
+    let gone: BTreeSet<&AccountName> = there.iter().copied().collect();
+    let mut changes: Changes = there.iter().map(|name| ((*name).clone(), None)).collect();
+    // Nobody keeps a role that is gone.
+    for (name, mut account) in accounts.all() {
+        let before = account.roles.len();
+        account.roles.retain(|role, _| !gone.contains(role));
+        if account.roles.len() < before && !gone.contains(&name) {
+            account.default_roles.retain(|role| !gone.contains(role));
+            changes.insert(name, Some(account));
+        }
+    }
+    let sql = logged::named(
+        if if_exists { format!("{verb} IF EXISTS") } else { verb.to_owned() },
+        &there,
+        of.session.sql_mode,
+    );
+    accounts.store(of, changes, &sql)
+}
+
+fn rename(accounts: &Accounts, of: AccountSession<'_>, pairs: &[(AccountName, AccountName)]) -> Result<(), SqlError> {
+    let mut all: std::collections::BTreeMap<_, _> = accounts.all().into_iter().collect();
+    let mut changes = Changes::new();
+    let failed: Vec<&AccountName> =
+        pairs.iter().filter(|(old, new)| !all.contains_key(old) || all.contains_key(new)).map(|(old, _)| old).collect();
+    complain(of, "RENAME USER", failed.into_iter(), false)?;
+    for (old, new) in pairs {
+        let Some(account) = all.remove(old) else { return complain(of, "RENAME USER", [old].into_iter(), false) };
+        all.insert(new.clone(), account.clone());
+        changes.insert(old.clone(), None);
+        changes.insert(new.clone(), Some(account));
+        for (name, account) in &mut all {
+            let Some(admin) = account.roles.remove(old) else { continue };
+            account.roles.insert(new.clone(), admin);
+            if account.default_roles.remove(old) {
+                account.default_roles.insert(new.clone());
+            }
+            changes.insert(name.clone(), Some(account.clone()));
+        }
+    }
+    accounts.store(of, changes, &logged::rename(pairs, of.session.sql_mode))
+}
+
+/// Accounts of a statement, the session's own where it says so, with how they are to be identified.
+fn named<'s>(users: &'s [AccountSpec], own: &AccountName) -> Vec<(AccountName, Option<&'s Authentication>)> {
+    let name = |spec: &AccountSpec| spec.name.clone().unwrap_or_else(|| own.clone());
+    users.iter().map(|spec| (name(spec), spec.authentication.as_ref())).collect()
+}
+
+/// Accounts that should, or should not, be there: an error, or a note with IF EXISTS or IF NOT EXISTS.
+pub(super) fn complain<'a>(
+    of: AccountSession<'_>,
+    operation: &str,
+    names: impl Iterator<Item = &'a AccountName>,
+    tolerated: bool,
+) -> Result<(), SqlError> {
+    let names: Vec<String> = names.map(|name| format!("'{}'@'{}'", name.user, name.host)).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let error = SqlError::new(ER_CANNOT_USER, &[&operation, &names.join(",")]);
+    tolerate(of.session, tolerated, DiagnosticLevel::Note, error)
+}
+
+/// Gives `users` their passwords and options, and logs that as `verb`.
+fn identify(
+    accounts: &Accounts,
+    of: AccountSession<'_>,
+    verb: &str,
+    users: Vec<(AccountName, Option<&Authentication>)>,
+    options: &AccountOptions,
+    new: bool,
+) -> Result<(), SqlError> {
+    let limits = [
+        options.max_queries_per_hour,
+        options.max_updates_per_hour,
+        options.max_connections_per_hour,
+        options.max_user_connections,
+    ];
+    if limits.into_iter().flatten().any(|most| most != 0) {
+        return Err(SqlError::unsupported("limits of accounts"));
+    }
+    let default = of.globals.get(ids::DEFAULT_AUTHENTICATION_PLUGIN);
+    let mut changes = Changes::new();
+    let mut identified = Vec::with_capacity(users.len());
+    for (name, authentication) in users {
+        let before = accounts.get(&name).filter(|_| !new);
+        let mut account = before.unwrap_or_default();
+        let sets_password = new || authentication.is_some();
+        if sets_password {
+            account.credential = Credential::of(authentication, &default)?;
+            if matches!(account.credential, Credential::Empty)
+                && name.host != LOCAL_HOST
+                && !options.locked.unwrap_or(account.locked)
+            {
+                return Err(SqlError::new(ER_NOT_VALID_PASSWORD, &[]));
+            }
+            account.password_set = now_seconds();
+            // A new password is not expired.
+            if account.expiry == PasswordExpiry::Now {
+                account.expiry = PasswordExpiry::Default;
+            }
+        }
+        account.apply(options);
+        if let Some(roles) = &options.default_roles {
+            if new && let cohort_sql::ast::RoleChoice::These(roles) = roles {
+                // CREATE USER ... DEFAULT ROLE grants them.
+                for role in roles {
+                    accounts.get(role).ok_or_else(|| unknown(role))?;
+                    account.roles.entry(role.clone()).or_insert(false);
+                }
+            }
+            account.default_roles = granting::chosen(roles, &name, &account)?;
+        }
+        let password = sets_password.then(|| plugin_and_hash(&account.credential, &default));
+        identified.push((name.clone(), password));
+        changes.insert(name, Some(account));
+    }
+    let sql = logged::identified(verb, &identified, options, of.session.sql_mode);
+    accounts.store(of, changes, &sql)
+}
