@@ -3,7 +3,7 @@
 //! Outline of [`Database::execute`]: take the literals out of the statement; find its plan by what is
 //! left, or parse and plan it; open the session's transaction if none is; lock the tables; run; on an
 //! error take back what the statement did. Statements that are not planned go through
-//! [`Database::run_tree`]; the ones about transactions are in [`transactions`] and [`xa`].
+//! [`Database::run_utility`]; the ones about transactions are in [`transactions`] and [`xa`].
 //!
 //! Invariants
 //! 1. A plan runs only against the versions of its tables that it was made for: they are looked at again once
@@ -22,20 +22,20 @@ use cohort_binlog::QueryContext;
 use cohort_engine::Direction;
 use cohort_txn::{Isolation, LockMode, Read, Store};
 
-use crate::ast::{AccountStatement, RoleStatement, ShowFilter, ShowSchema, Statement as Tree};
+use crate::ast;
 pub use crate::catalog::store::KeyValue;
 use crate::catalog::store::{CATALOG_ENGINE, CatalogStore, system_key};
 use crate::catalog::table::prefix_range;
 use crate::codec::RowOffsets;
-use crate::ddl::{self, DdlRun};
+use crate::ddl;
 use crate::error::{
     ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_INVALID_CHARACTER_STRING, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED,
     ER_QUERY_TIMEOUT, ER_TABLE_DEF_CHANGED, ER_WRONG_ARGUMENTS, SqlError,
 };
 use crate::exec::context::{Statement, push};
 use crate::exec::failure::{commit_failed, lock_failed, read_failed};
-use crate::exec::{self, Run, explain, show, tree};
-use crate::expr::{ParamKind, VariableScope};
+use crate::exec::{self, Run};
+use crate::expr::ParamKind;
 use crate::memory::{LEXEME_BYTES, value_bytes};
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::parse::{self, Parsed, VariableName};
@@ -50,8 +50,8 @@ use plans::PlanCache;
 
 /// The databases of one data directory: catalog, plans and the store below.
 pub struct Database {
-    store: Arc<Store>,
-    catalog: CatalogStore,
+    pub(crate) store: Arc<Store>,
+    pub(crate) catalog: CatalogStore,
     plans: PlanCache,
 }
 
@@ -124,14 +124,14 @@ pub struct DatabaseStats {
 
 /// The parameters of one run.
 #[derive(Clone, Copy)]
-struct Params<'a> {
+pub(crate) struct Params<'a> {
     values: &'a [Value],
     rows: usize,
     row_params: usize,
 }
 
 impl<'a> Params<'a> {
-    fn of(values: &'a [Value]) -> Params<'a> {
+    pub(crate) fn of(values: &'a [Value]) -> Params<'a> {
         Params { values, rows: 1, row_params: 0 }
     }
 }
@@ -179,7 +179,7 @@ impl Database {
             let parsed = parse::parse(sql, session.sql_mode, &session.memory, None, &kind_of(session, env));
             let parsed = parsed.inspect_err(|_| session.diagnostics.borrow_mut().clear())?;
             return stack::with_room_for_statement(parsed.lexemes, || {
-                self.run_tree(&parsed.statement, &[], session, env, sql, sink)
+                self.run_utility(&parsed.statement, &[], session, env, sql, sink)
             });
         }
         scratch.type_variables(sql, &kind_of(session, env));
@@ -213,7 +213,7 @@ impl Database {
         }
     }
 
-    fn plan(&self, statement: Tree, session: &SessionState) -> Result<Arc<Plan>, SqlError> {
+    pub(crate) fn plan(&self, statement: ast::Statement, session: &SessionState) -> Result<Arc<Plan>, SqlError> {
         let catalog = self.catalog.current();
         let needs = RefCell::default();
         let cx = PlanContext {
@@ -253,7 +253,7 @@ impl Database {
         let variables = parsed.variables.iter().map(kind_of(session, env)).collect();
         let plan = self.plan(parsed.statement, session)?;
         let columns = match &plan.kind {
-            PlanKind::Tree(statement) => self.tree_columns(statement, session, env),
+            PlanKind::Utility(statement) => self.utility_columns(statement, session, env),
             _ => plan.columns.clone(),
         };
         // The plan has columns of its own.
@@ -272,21 +272,6 @@ impl Database {
                 variables,
             }),
         })
-    }
-
-    /// The result columns of a statement that is not planned: those it gives now.
-    fn tree_columns(&self, statement: &Tree, session: &SessionState, env: &dyn Environment) -> Vec<ResultColumn> {
-        let shown = match statement {
-            Tree::ShowSchema { what, .. } => self.show_schema(what, session),
-            Tree::Show { what, .. } => env.show(session, what).map(show::Shown::from),
-            Tree::Explain(inner) => self.plan((**inner).clone(), session).map(|plan| explain::rows(&plan.kind)),
-            _ => return Vec::new(),
-        };
-        // What cannot be shown now is an error when it runs.
-        shown.map_or_else(
-            |_| Vec::new(),
-            |shown| shown.columns.iter().map(|(name, of)| ResultColumn::computed(name.as_str(), *of)).collect(),
-        )
     }
 
     /// Runs a prepared statement; 1210 if the number of parameters is wrong.
@@ -317,8 +302,8 @@ impl Database {
         }
         session.memory.hold(params.iter().map(value_bytes).sum())?;
         let mut known = prepared.plan.load_full();
-        if let PlanKind::Tree(statement) = &known.plan.kind {
-            return self.run_tree(statement, params, session, env, &prepared.sql, sink);
+        if let PlanKind::Utility(statement) = &known.plan.kind {
+            return self.run_utility(statement, params, session, env, &prepared.sql, sink);
         }
         session.diagnostics.get_mut().clear();
         let variables: Vec<_> = prepared.variables.iter().map(kind_of(session, env)).collect();
@@ -365,7 +350,7 @@ impl Database {
 
     /// Runs a plan in the session's transaction. `None` if the catalog changed before the tables were
     /// locked: nothing was done.
-    fn run_plan(
+    pub(crate) fn run_plan(
         &self,
         plan: &Plan,
         params: Params<'_>,
@@ -373,7 +358,7 @@ impl Database {
         env: &dyn Environment,
         sink: &mut dyn ResultSink,
     ) -> Result<Option<Outcome>, SqlError> {
-        if let PlanKind::Tree(_) = &plan.kind {
+        if let PlanKind::Utility(_) = &plan.kind {
             return Err(SqlError::internal("a statement without a plan was run as one"));
         }
         plan.needs.check(&session.holder)?;
@@ -472,114 +457,6 @@ impl Database {
             steps: 0,
         };
         exec::run(plan, &mut run, sink).map(Some)
-    }
-
-    /// Runs a statement that is not planned.
-    fn run_tree(
-        &self,
-        statement: &Tree,
-        params: &[Value],
-        session: &mut SessionState,
-        env: &dyn Environment,
-        sql: &[u8],
-        sink: &mut dyn ResultSink,
-    ) -> Result<Outcome, SqlError> {
-        if !matches!(statement, Tree::ShowDiagnostics { .. }) {
-            session.diagnostics.get_mut().clear();
-            session.row_count.set(0);
-        }
-        session.holder.check_statement(statement, session.database.as_deref())?;
-        match statement {
-            Tree::Begin { consistent_snapshot, read_only } => self.begin(*consistent_snapshot, *read_only, session),
-            Tree::Commit(completion) => self.commit(*completion, session),
-            Tree::Rollback(completion) => self.rollback(*completion, session),
-            Tree::Savepoint(name) => self.savepoint(name, session),
-            Tree::RollbackTo(name) => self.rollback_to(name, session),
-            Tree::ReleaseSavepoint(name) => self.release_savepoint(name, session),
-            Tree::Xa(statement) => self.xa(statement, session, env, sink),
-            Tree::Set(assignments) => {
-                let autocommit = session.autocommit;
-                tree::set(assignments, params, session, env)?;
-                let ended = self.after_set(autocommit, session);
-                if ended.is_err() {
-                    env.set_variable(session, VariableScope::Session, "autocommit", Some(Value::Int(0)))?;
-                }
-                ended
-            }
-            Tree::Use(name) => self.use_database(session, name).map(|()| Outcome::ok()),
-            Tree::Kill { target, connection } => {
-                tree::kill(*target, connection, params, session, env).map(|()| Outcome::ok())
-            }
-            Tree::Do(exprs) => {
-                for expr in exprs {
-                    tree::evaluate(expr, params, session, env)?;
-                }
-                Ok(Outcome::ok())
-            }
-            Tree::Ddl(ddl) => {
-                let sql = text(sql)?;
-                self.commit_open(session)?;
-                let query_context = query_context(session, env);
-                let run =
-                    DdlRun { store: &self.store, catalog: &self.catalog, session, query_context: &query_context, sql };
-                let affected = ddl::run(ddl, &run);
-                session.interrupt_ref().watch(None);
-                let affected = affected?;
-                if let crate::ast::Ddl::DropDatabase { name, .. } = &**ddl
-                    && session.database.as_deref() == Some(name)
-                {
-                    session.database = None;
-                }
-                Ok(Outcome::done(affected))
-            }
-            Tree::ShowSchema { what, filter } => {
-                let mut shown = self.show_schema(what, session)?;
-                if let (ShowSchema::Tables { .. }, Some(ShowFilter::Like(pattern))) = (what, filter) {
-                    shown.columns[0].0 += &format!(" ({pattern})");
-                }
-                tree::filtered(shown, filter.as_ref(), params, session, env, sink).map(|()| Outcome::rows())
-            }
-            Tree::Show { what, filter } => {
-                let shown = env.show(session, what)?.into();
-                tree::filtered(shown, filter.as_ref(), params, session, env, sink).map(|()| Outcome::rows())
-            }
-            Tree::ShowDiagnostics { errors_only, count, limit } => {
-                tree::diagnostics(*errors_only, *count, *limit, session, sink).map(|()| Outcome::rows())
-            }
-            Tree::Explain(inner) => {
-                let plan = self.plan((**inner).clone(), session)?;
-                plan.needs.check(&session.holder)?;
-                tree::filtered(explain::rows(&plan.kind), None, params, session, env, sink).map(|()| Outcome::rows())
-            }
-            Tree::Account(account) => {
-                // SET ROLE is the session's alone.
-                if !matches!(account, AccountStatement::Role(RoleStatement::Set(_))) {
-                    self.commit_open(session)?;
-                }
-                env.account(session, account).map(|()| Outcome::ok())
-            }
-            Tree::Admin(command) => {
-                self.commit_open(session)?;
-                env.administer(session, command).map(|()| Outcome::ok())
-            }
-            // LOCK TABLES is refused, so that none are locked, and no transaction ends.
-            Tree::UnlockTables => Ok(Outcome::ok()),
-            Tree::Nothing => {
-                self.commit_open(session)?;
-                Ok(Outcome::ok())
-            }
-            Tree::Select(_) | Tree::Insert(_) | Tree::Update(_) | Tree::Delete(_) => {
-                let plan = self.plan(statement.clone(), session)?;
-                match self.run_plan(&plan, Params::of(params), session, env, sink)? {
-                    Some(outcome) => Ok(outcome),
-                    None => self.run_tree(statement, params, session, env, sql, sink),
-                }
-            }
-        }
-    }
-
-    fn show_schema(&self, what: &ShowSchema, session: &SessionState) -> Result<show::Shown, SqlError> {
-        show::schema(what, &self.catalog.current(), &self.catalog, &self.store, session)
     }
 
     /// Makes `name` the default database (COM_INIT_DB, a database in the handshake); 1049 if unknown.
@@ -693,7 +570,7 @@ fn ignores(kind: &PlanKind) -> bool {
 }
 
 /// The text of a statement that goes into the binlog.
-fn text(sql: &[u8]) -> Result<&str, SqlError> {
+pub(crate) fn text(sql: &[u8]) -> Result<&str, SqlError> {
     std::str::from_utf8(sql).map_err(|error| {
         let bad = sql.get(error.valid_up_to()).copied().unwrap_or_default();
         SqlError::new(ER_INVALID_CHARACTER_STRING, &[&"utf8mb4", &format_args!("\\x{bad:02X}")])
@@ -701,7 +578,7 @@ fn text(sql: &[u8]) -> Result<&str, SqlError> {
 }
 
 /// What a replica must know of the session to run its statements alike.
-fn query_context(session: &SessionState, env: &dyn Environment) -> QueryContext {
+pub(crate) fn query_context(session: &SessionState, env: &dyn Environment) -> QueryContext {
     QueryContext {
         // The protocol has four bytes for it.
         thread_id: env.connection_id() as u32,

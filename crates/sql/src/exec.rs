@@ -3,7 +3,7 @@
 //! Outline: [`run`] runs one plan in an open transaction. The rows of every query come from a tree of [`operators`];
 //! [`query`] hands them to the client or to an INSERT, [`insert`] and [`update`] change rows through [`row_change`],
 //! which keeps indexes, locks and binlog events together. [`key_range`] turns the terms of an access path into key
-//! ranges. What is not planned runs in [`tree`].
+//! ranges. What is not planned runs in [`crate::utility`].
 //!
 //! Not here: when a transaction begins and ends ([`crate::database`]).
 
@@ -16,8 +16,6 @@ mod key_range;
 pub(crate) mod operators;
 mod query;
 mod row_change;
-pub(crate) mod show;
-pub(crate) mod tree;
 mod update;
 
 use std::borrow::Cow;
@@ -119,6 +117,6 @@ pub(crate) fn run(plan: &Plan, run: &mut Run<'_>, sink: &mut dyn ResultSink) -> 
         PlanKind::Insert(plan) => insert::run(plan, run),
         PlanKind::Update(plan) => update::update(plan, run),
         PlanKind::Delete(plan) => update::delete(plan, run),
-        PlanKind::Tree(_) => Err(SqlError::internal("a statement without a plan was run as one")),
+        PlanKind::Utility(_) => Err(SqlError::internal("a statement without a plan was run as one")),
     }
 }

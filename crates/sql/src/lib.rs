@@ -2,7 +2,8 @@
 //!
 //! Outline: [`database::Database`] is the entry: it takes a statement's text or a prepared statement,
 //! finds or makes its plan and runs it in a session's transaction. [`parse`] turns text into [`ast`],
-//! [`plan`] binds names and picks access paths, [`exec`] pulls rows, [`ddl`] changes the [`catalog`].
+//! [`plan`] binds names and picks access paths, [`exec`] pulls rows, [`ddl`] changes the [`catalog`],
+//! [`utility`] runs SHOW, SET, KILL and what else has no plan.
 //! Below them lie [`expr`], [`types`], [`value`], [`collation`] and the stored forms in [`codec`].
 //!
 //! A server gives what lies outside of statements through [`session::Environment`] and takes rows
@@ -29,6 +30,7 @@ mod plan;
 pub mod privilege;
 pub mod session;
 mod stack;
+mod utility;
 
 pub use cohort_types as types;
 pub use cohort_types::{ResultColumn, SqlError, Value, collation, error, value};

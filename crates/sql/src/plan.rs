@@ -114,8 +114,8 @@ pub(crate) enum PlanKind {
     Insert(InsertPlan),
     Update(UpdatePlan),
     Delete(DeletePlan),
-    /// Not planned: run from the tree.
-    Tree(Statement),
+    /// Not planned: run from its syntax tree.
+    Utility(Statement),
 }
 
 impl PlanKind {
@@ -129,7 +129,7 @@ impl PlanKind {
             },
             PlanKind::Update(update) => (None, &update.rows.tables),
             PlanKind::Delete(delete) => (None, &delete.rows.tables),
-            PlanKind::Tree(_) => (None, &[]),
+            PlanKind::Utility(_) => (None, &[]),
         };
         written.into_iter().chain(read)
     }
@@ -197,7 +197,7 @@ pub(crate) fn plan(statement: Statement, cx: &PlanContext<'_>) -> Result<Plan, S
         Statement::Insert(insert) => (PlanKind::Insert(change::insert(&insert, cx)?), Vec::new()),
         Statement::Update(update) => (PlanKind::Update(change::update(&update, cx)?), Vec::new()),
         Statement::Delete(delete) => (PlanKind::Delete(change::delete(&delete, cx)?), Vec::new()),
-        other => (PlanKind::Tree(other), Vec::new()),
+        other => (PlanKind::Utility(other), Vec::new()),
     };
     Ok(Plan { kind, needs: Needs::new(cx.needs.take()), columns })
 }

@@ -24,6 +24,7 @@ use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::error::{ER_NO_SUCH_THREAD, ER_UNKNOWN_SYSTEM_VARIABLE};
 use crate::expr::VariableScope;
 use crate::session::{KillTarget, ShowTable};
+use crate::utility::show::text_type;
 
 /// A data directory in memory that can be opened again.
 pub(super) struct Disk {
@@ -110,7 +111,7 @@ impl Environment for TestEnvironment {
         Ok(())
     }
     fn show(&self, _session: &SessionState, what: &ShowKind) -> Result<ShowTable, SqlError> {
-        let text = show::text_type(64);
+        let text = text_type(64);
         match what {
             ShowKind::Variables(_) => Ok(ShowTable {
                 columns: vec![("Variable_name", text), ("Value", text)],

@@ -55,7 +55,7 @@ impl Database {
     }
 
     /// Commits the open transaction before a statement that cannot be part of one.
-    pub(super) fn commit_open(&self, session: &mut SessionState) -> Result<(), SqlError> {
+    pub(crate) fn commit_open(&self, session: &mut SessionState) -> Result<(), SqlError> {
         outside_xa(session)?;
         match end(session) {
             Some(transaction) => {
@@ -66,7 +66,7 @@ impl Database {
     }
 
     /// BEGIN commits what was open.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &self,
         consistent_snapshot: bool,
         read_only: Option<bool>,
@@ -87,7 +87,7 @@ impl Database {
     }
 
     /// COMMIT
-    pub(super) fn commit(&self, completion: Completion, session: &mut SessionState) -> Result<Outcome, SqlError> {
+    pub(crate) fn commit(&self, completion: Completion, session: &mut SessionState) -> Result<Outcome, SqlError> {
         outside_xa(session)?;
         let read_only = session.transaction.as_ref().map(|open| open.read_only);
         let commit = end(session);
@@ -96,7 +96,7 @@ impl Database {
     }
 
     /// ROLLBACK
-    pub(super) fn rollback(&self, completion: Completion, session: &mut SessionState) -> Result<Outcome, SqlError> {
+    pub(crate) fn rollback(&self, completion: Completion, session: &mut SessionState) -> Result<Outcome, SqlError> {
         outside_xa(session)?;
         let read_only = session.transaction.as_ref().map(|open| open.read_only);
         session.rollback();
@@ -112,7 +112,7 @@ impl Database {
     }
 
     /// SAVEPOINT; a name that is taken moves. Outside of a transaction it marks nothing.
-    pub(super) fn savepoint(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
+    pub(crate) fn savepoint(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
         may_work(session)?;
         if session.autocommit && session.transaction.is_none() {
             return Ok(Outcome::ok());
@@ -126,7 +126,7 @@ impl Database {
     }
 
     /// ROLLBACK TO; later savepoints are gone, the named one stays.
-    pub(super) fn rollback_to(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
+    pub(crate) fn rollback_to(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
         may_work(session)?;
         let (open, at) = find_savepoint(name, session)?;
         open.savepoints.truncate(at + 1);
@@ -136,7 +136,7 @@ impl Database {
     }
 
     /// RELEASE SAVEPOINT; later savepoints go with it.
-    pub(super) fn release_savepoint(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
+    pub(crate) fn release_savepoint(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
         may_work(session)?;
         let (open, at) = find_savepoint(name, session)?;
         open.savepoints.truncate(at);
@@ -144,7 +144,7 @@ impl Database {
     }
 
     /// Turning autocommit on commits what is open; within an XA transaction it is refused.
-    pub(super) fn after_set(&self, autocommit_before: bool, session: &mut SessionState) -> Result<Outcome, SqlError> {
+    pub(crate) fn after_set(&self, autocommit_before: bool, session: &mut SessionState) -> Result<Outcome, SqlError> {
         if !session.autocommit || autocommit_before {
             return Ok(Outcome::ok());
         }

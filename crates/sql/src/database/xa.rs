@@ -21,11 +21,10 @@ use crate::error::{
 };
 use crate::exec::context::{clock_us, push};
 use crate::exec::failure::commit_failed;
-use crate::exec::show::Shown;
-use crate::exec::tree;
 use crate::session::xa::{SessionXa, XaState};
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionState};
 use crate::types::ResultType;
+use crate::utility::show::{Shown, filtered};
 use crate::value::Value;
 
 fn wrong_state(state: &str) -> SqlError {
@@ -47,7 +46,7 @@ pub(super) fn may_work(session: &SessionState) -> Result<(), SqlError> {
 }
 
 impl Database {
-    pub(super) fn xa(
+    pub(crate) fn xa(
         &self,
         statement: &XaStatement,
         session: &mut SessionState,
@@ -62,7 +61,7 @@ impl Database {
             XaStatement::Rollback(xid) => self.xa_rollback(xid, session, env),
             XaStatement::Recover { convert } => {
                 let shown = recovered(&self.store.prepared_xa(), *convert);
-                tree::filtered(shown, None, &[], session, env, sink).map(|()| Outcome::rows())
+                filtered(shown, None, &[], session, env, sink).map(|()| Outcome::rows())
             }
         }
     }

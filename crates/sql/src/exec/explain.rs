@@ -1,11 +1,11 @@
 //! EXPLAIN: the operators of a plan, as MySQL's table shows them.
 
-use super::show::{Shown, text_type};
 use crate::catalog::table::Table;
 use crate::plan::access::{Access, Tail};
 use crate::plan::physical::{Node, QueryPlan};
 use crate::plan::{InsertRows, PlanKind};
 use crate::types::ResultType;
+use crate::utility::show::{Shown, text_type};
 use crate::value::Value;
 
 /// The path to rows that are made.
@@ -52,7 +52,7 @@ pub(crate) fn rows(kind: &PlanKind) -> Shown {
             };
             std::iter::once(target).chain(source).map(|one| line(&one)).collect()
         }
-        PlanKind::Tree(_) => Vec::new(),
+        PlanKind::Utility(_) => Vec::new(),
     };
     Shown { columns, rows }
 }

@@ -6,8 +6,8 @@ use crate::catalog::definition::ColumnDef;
 use crate::catalog::store::Catalog;
 use crate::catalog::table::Table;
 use crate::collation::Collation;
-use crate::exec::show::{default_text, extra, key_mark, yes_no};
 use crate::privilege::grants::Grants;
+use crate::utility::show_schema::{default_text, extra, key_mark, yes_no};
 use crate::value::Value;
 
 fn text(text: &str) -> Value {

@@ -65,7 +65,7 @@ impl Client {
             parse::parse(sql.as_bytes(), session.sql_mode, &session.memory, None, &kind_of(session, &TestEnvironment));
         let outcome = match parsed {
             Ok(parsed) => {
-                database.run_tree(&parsed.statement, &[], session, &TestEnvironment, sql.as_bytes(), &mut kept)
+                database.run_utility(&parsed.statement, &[], session, &TestEnvironment, sql.as_bytes(), &mut kept)
             }
             Err(error) => {
                 session.diagnostics.borrow_mut().clear();

@@ -1,7 +1,8 @@
-//! The SHOW statements that the catalog answers.
+//! The SHOW statements that the catalog answers: databases, tables, columns, indexes.
 
 use cohort_txn::Store;
 
+use super::show::{Shown, texts};
 use crate::ast::{ShowSchema, TableName};
 use crate::catalog::definition::{ColumnDef, DefaultValue, IndexKind};
 use crate::catalog::store::{Catalog, CatalogStore, database_or};
@@ -9,40 +10,17 @@ use crate::catalog::table::Table;
 use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::privilege::grants::Grants;
-use crate::session::{SessionState, ShowTable};
+use crate::session::SessionState;
 use crate::types::ResultType;
 use crate::value::Value;
 use std::sync::Arc;
-
-/// A result set to be filtered.
-#[derive(Debug)]
-pub(crate) struct Shown {
-    pub(crate) columns: Vec<(String, ResultType)>,
-    pub(crate) rows: Vec<Vec<Value>>,
-}
-
-impl From<ShowTable> for Shown {
-    fn from(table: ShowTable) -> Shown {
-        let columns = table.columns.into_iter().map(|(name, result_type)| (name.to_owned(), result_type));
-        Shown { columns: columns.collect(), rows: table.rows }
-    }
-}
-
-/// The type of a column of text.
-pub(crate) fn text_type(chars: u32) -> ResultType {
-    ResultType::string(chars, Collation::DEFAULT).nullable(true)
-}
-
-fn texts(names: &[&str]) -> Vec<(String, ResultType)> {
-    names.iter().map(|name| ((*name).to_owned(), text_type(256))).collect()
-}
 
 pub(crate) fn yes_no(yes: bool) -> Value {
     Value::text(if yes { "YES" } else { "NO" })
 }
 
 /// Makes the rows of a SHOW.
-pub(crate) fn schema(
+pub(super) fn rows(
     what: &ShowSchema,
     catalog: &Catalog,
     catalog_store: &CatalogStore,
