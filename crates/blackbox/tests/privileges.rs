@@ -89,6 +89,7 @@ const CASES: &[Case] = &[
     Case("SHOW WARNINGS", 0, &[]),
     // Accounts.
     Case("CREATE USER made IDENTIFIED BY 'pw'", 1227, &["CREATE USER ON *.*"]),
+    Case("CREATE USER made IDENTIFIED BY 'pw' DEFAULT ROLE role", 1227, &["CREATE USER ON *.*", "ROLE_ADMIN ON *.*"]),
     Case("DROP USER IF EXISTS made", 1227, &["CREATE USER ON *.*"]),
     Case("ALTER USER other ACCOUNT UNLOCK", 1227, &["CREATE USER ON *.*"]),
     Case("RENAME USER other TO made", 1227, &["CREATE USER ON *.*"]),
@@ -216,6 +217,15 @@ fn nobody_sees_what_is_not_granted() -> Result<()> {
     ensure!(processes == ["u@%"]);
     let id: u64 = root.query_first("SELECT CONNECTION_ID()")?.unwrap_or_default();
     ensure!(errno(user.query_drop(format!("KILL QUERY {id}")))? == 1095);
+    // Packets ask for the same as statements.
+    let port = format!("--port={}", server.port());
+    let client = ["--no-defaults", "--host=127.0.0.1", &port, "--user=u", "--password=pw"];
+    for (command, refusal) in [(vec!["kill", &id.to_string()], "1095"), (vec!["flush-logs"], "RELOAD")] {
+        let said = tool("mariadb-admin", client.iter().chain(&command))?;
+        let said = said.success().map(|_| ()).expect_err("a refusal").to_string();
+        ensure!(said.contains(refusal) || said.contains("not owner"), "{command:?}: {said}");
+    }
+    root.query_drop("SELECT 1")?;
     Ok(())
 }
 

@@ -274,7 +274,11 @@ fn no_grant(on: &On, name: &AccountName) -> SqlError {
 }
 
 /// Roles are granted by whoever has `ROLE_ADMIN`, or each of them WITH ADMIN OPTION.
-fn may_grant_roles(accounts: &Accounts, of: AccountSession<'_>, roles: &[AccountName]) -> Result<(), SqlError> {
+pub(super) fn may_grant_roles(
+    accounts: &Accounts,
+    of: AccountSession<'_>,
+    roles: &[AccountName],
+) -> Result<(), SqlError> {
     let own = accounts.get(&of.identity.account());
     let admin = |role: &AccountName| own.as_ref().is_some_and(|own| own.roles.get(role) == Some(&true));
     match roles.iter().all(admin) {

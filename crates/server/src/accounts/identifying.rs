@@ -185,6 +185,7 @@ fn identify(
         if let Some(roles) = &options.default_roles {
             if new && let cohort_sql::ast::RoleChoice::These(roles) = roles {
                 // CREATE USER ... DEFAULT ROLE grants them.
+                granting::may_grant_roles(accounts, of, roles)?;
                 for role in roles {
                     accounts.get(role).ok_or_else(|| unknown(role))?;
                     account.roles.entry(role.clone()).or_insert(false);

@@ -206,17 +206,7 @@ fn of_statement(statement: &Statement, default: Option<&str>) -> Vec<Need> {
         Statement::Show { what, .. } => of_show(what),
         Statement::ShowDiagnostics { .. } => Vec::new(),
         Statement::Account(_) => Vec::new(),
-        Statement::Admin(command) => match command {
-            AdminCommand::FlushLogs | AdminCommand::FlushHosts | AdminCommand::ResetBinaryLogs => any_of(&[Reload]),
-            AdminCommand::FlushTables | AdminCommand::FlushTablesWithReadLock => any_of(&[Reload, FlushTables]),
-            AdminCommand::FlushPrivileges => any_of(&[Reload, FlushPrivileges]),
-            AdminCommand::FlushStatus => any_of(&[Reload, FlushStatus]),
-            AdminCommand::PurgeBinaryLogsTo(_) | AdminCommand::PurgeBinaryLogsBefore(_) => {
-                any_of(&[Super, BinlogAdmin])
-            }
-            AdminCommand::Shutdown => any_of(&[Shutdown]),
-            AdminCommand::ReloadTls => any_of(&[ConnectionAdmin]),
-        },
+        Statement::Admin(command) => of_admin(command),
         Statement::UnlockTables | Statement::Nothing => Vec::new(),
     }
 }
@@ -234,6 +224,20 @@ pub(crate) fn of_show(what: &ShowKind) -> Vec<Need> {
         ShowKind::ProcessList { .. } | ShowKind::Grants { .. } | ShowKind::CreateUser { .. } => Vec::new(),
         ShowKind::Variables(_) | ShowKind::Status(_) | ShowKind::Engines | ShowKind::Collation => Vec::new(),
         ShowKind::CharacterSet | ShowKind::Plugins | ShowKind::Privileges => Vec::new(),
+    }
+}
+
+/// What an operator's command needs, be it a statement or a packet.
+pub fn of_admin(command: &AdminCommand) -> Vec<Need> {
+    use Privilege::*;
+    match command {
+        AdminCommand::FlushLogs | AdminCommand::FlushHosts | AdminCommand::ResetBinaryLogs => any_of(&[Reload]),
+        AdminCommand::FlushTables | AdminCommand::FlushTablesWithReadLock => any_of(&[Reload, FlushTables]),
+        AdminCommand::FlushPrivileges => any_of(&[Reload, FlushPrivileges]),
+        AdminCommand::FlushStatus => any_of(&[Reload, FlushStatus]),
+        AdminCommand::PurgeBinaryLogsTo(_) | AdminCommand::PurgeBinaryLogsBefore(_) => any_of(&[Super, BinlogAdmin]),
+        AdminCommand::Shutdown => any_of(&[Shutdown]),
+        AdminCommand::ReloadTls => any_of(&[ConnectionAdmin]),
     }
 }
 

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use cohort_sql::SqlError;
 use cohort_sql::ast::AdminCommand;
-use cohort_sql::error::{ER_NO_SUCH_THREAD, ER_UNKNOWN_COM_ERROR};
-use cohort_sql::session::KillTarget;
+use cohort_sql::error::ER_UNKNOWN_COM_ERROR;
+use cohort_sql::privilege::needs::of_admin;
+use cohort_sql::session::{Environment, KillTarget};
 
 use super::{Session, malformed_error};
 use crate::protocol::columns::encode_column;
@@ -54,6 +55,7 @@ impl Session {
             return Err(SqlError::unsupported("this option of COM_REFRESH"));
         }
         for (_, command) in KINDS.iter().filter(|(bit, _)| wanted & bit != 0) {
+            self.state.holder.check(&of_admin(command))?;
             self.server.administer(command)?;
         }
         self.put_ok(0, 0, "");
@@ -62,8 +64,7 @@ impl Session {
 
     pub(super) fn kill(&mut self, body: &[u8]) -> Result<(), SqlError> {
         let id = Decoder::new(body).u32("kill").map_err(malformed_error)?;
-        let process = self.server.processes.find(u64::from(id));
-        process.ok_or_else(|| SqlError::new(ER_NO_SUCH_THREAD, &[&id]))?.kill(KillTarget::Connection);
+        self.environment.kill(u64::from(id), KillTarget::Connection)?;
         self.put_ok(0, 0, "");
         Ok(())
     }
