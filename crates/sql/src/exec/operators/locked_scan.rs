@@ -1,5 +1,5 @@
-//! The rows of a stored table by an access path, each locked when it is given. For statements that lock: SELECT with a locking clause, UPDATE, DELETE, reads at SERIALIZABLE, and
-//! the source of INSERT … SELECT.
+//! The rows of a stored table by an access path, each locked when it is given. For statements that lock: SELECT with a
+//! locking clause, UPDATE, DELETE, reads at SERIALIZABLE, and the source of INSERT … SELECT.
 //!
 //! Invariants
 //! 1. *Locked before it is judged.* A row is read, and the condition evaluated, under the row's lock. The exception is
