@@ -26,6 +26,7 @@ fn check(program: &str, before: &[&str]) -> Result<()> {
     for (user, plugin) in [("old", "mysql_native_password"), ("new", "caching_sha2_password")] {
         let mut root = server.connect()?;
         root.query_drop(format!("CREATE USER {user} IDENTIFIED WITH {plugin} BY 'secret' REQUIRE SSL"))?;
+        root.query_drop(format!("GRANT ALL ON *.* TO {user}"))?;
         // Then the server does not know the digest of the password.
         server = server.stop()?.start()?;
         let (port, ca) = (server.port().to_string(), server.datadir().join("ca.pem"));
