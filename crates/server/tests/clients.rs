@@ -85,6 +85,7 @@ fn change_user_and_reset_leave_nothing_of_the_old_session() {
     conn.query_drop("CREATE DATABASE d").unwrap();
     conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY)").unwrap();
     conn.query_drop("CREATE USER app IDENTIFIED BY 'pw'").unwrap();
+    conn.query_drop("GRANT SELECT ON d.* TO app").unwrap();
     conn.query_drop("SET @a = 1, SESSION sql_mode = ''").unwrap();
     conn.query_drop("BEGIN").unwrap();
     conn.query_drop("INSERT INTO d.t VALUES (1)").unwrap();
@@ -100,6 +101,7 @@ fn change_user_and_reset_leave_nothing_of_the_old_session() {
     conn.change_user(options).unwrap();
     let who: Option<(String, String)> = conn.query_first("SELECT CURRENT_USER(), DATABASE()").unwrap();
     assert_eq!(who, Some(("app@%".into(), "d".into())));
+    assert_eq!(errno(conn.query_drop("DELETE FROM d.t")), 1142);
     let wrong = mysql::ChangeUserOpts::new().with_user(Some("app".into())).with_pass(Some("no".into()));
     assert_eq!(errno(conn.change_user(wrong)), 1045);
 }
