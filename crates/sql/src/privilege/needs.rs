@@ -189,7 +189,6 @@ impl Holder {
 /// default one. Needs that depend on whose a thing is (KILL, SET PASSWORD, GRANT) are asked where it is done, as are
 /// those of single variables (SET).
 fn of_statement(statement: &Statement, default: Option<&str>) -> Vec<Need> {
-    use Privilege::*;
     match statement {
         // The planner says.
         Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => Vec::new(),
