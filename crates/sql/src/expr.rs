@@ -12,7 +12,6 @@
 //!
 //! Not here: names (the planner resolves them), subqueries.
 
-pub mod aggregate;
 mod arithmetic;
 mod build;
 mod cast;
@@ -30,7 +29,8 @@ mod result;
 
 pub use compare::{compare_values, order_values, write_group_key};
 pub use context::{EvalContext, Information, RandomSequence, StatementContext, VariableScope};
-pub use functions::Call;
+pub use functions::{Call, aggregate};
+pub(crate) use functions::{Form, Function};
 
 use std::sync::Arc;
 

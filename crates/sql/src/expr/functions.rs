@@ -9,7 +9,9 @@
 //!    ([`Arguments::has_room`]).
 //! 2. What functions make counts to the connection's memory.
 
+pub mod aggregate;
 mod digest;
+mod form;
 mod information;
 mod locale;
 mod numeric;
@@ -18,7 +20,8 @@ mod string;
 mod temporal;
 
 use std::cell::Cell;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
 use crate::collation::Collation;
 use crate::error::{
@@ -33,6 +36,8 @@ use super::coercion::{join_all, settle, with_collation};
 use super::convert::to_result_type;
 use super::{EvalContext, Expr};
 
+pub(crate) use form::Form;
+
 /// No limit on the number of arguments.
 const MANY: u8 = u8::MAX;
 
@@ -45,11 +50,17 @@ enum Evaluate {
     OnDemand(fn(&Demand<'_, '_>) -> Result<Value, SqlError>),
     /// A call is another expression of its arguments.
     Rewritten(fn(Vec<Expr>) -> Result<Expr, SqlError>),
+    /// The parser makes another expression of a call.
+    Parsed,
+    /// The rows of a group.
+    Aggregate(aggregate::Steps),
+    /// There is no such function yet.
+    Missing,
 }
 
 /// A built-in function. `docs/functions.md` is made from these rows.
 #[derive(Debug)]
-pub(super) struct Function {
+pub(crate) struct Function {
     /// Lower case. A name with a blank is that of a form with a syntax of its own.
     pub(super) name: &'static str,
     /// Other names for it.
@@ -60,6 +71,8 @@ pub(super) struct Function {
     /// An expression, and the text of its value. A test evaluates it.
     #[cfg_attr(not(test), allow(dead_code, reason = "the test that makes the page reads it"))]
     pub(super) example: (&'static str, &'static str),
+    /// How a call is written.
+    pub(crate) form: Form,
     /// Least and greatest number of arguments.
     arity: (u8, u8),
     evaluate: Evaluate,
@@ -107,6 +120,7 @@ impl Function {
             aliases: &[],
             meaning: "",
             example: ("", ""),
+            form: Form::Plain,
             arity: (least, greatest),
             evaluate: Evaluate::Values(evaluate),
             derive,
@@ -132,6 +146,27 @@ impl Function {
         Function { meaning, example: (example, answer), ..self }
     }
 
+    const fn form(self, form: Form) -> Function {
+        Function { form, ..self }
+    }
+
+    const fn in_grammar(self) -> Function {
+        self.form(Form::Grammar)
+    }
+
+    /// A function that is none of these in itself.
+    const fn other(name: &'static str, least: u8, greatest: u8, evaluate: Evaluate) -> Function {
+        Function { evaluate, ..Function::new(name, least, greatest, |_| Ok(Value::Null), |_| ResultType::null()) }
+    }
+
+    const fn parsed(name: &'static str, least: u8, greatest: u8, form: Form) -> Function {
+        Function::other(name, least, greatest, Evaluate::Parsed).form(form)
+    }
+
+    const fn missing(name: &'static str, least: u8, greatest: u8, form: Form) -> Function {
+        Function::other(name, least, greatest, Evaluate::Missing).form(form)
+    }
+
     /// A function that is another expression of its arguments.
     const fn rewritten(
         name: &'static str,
@@ -139,9 +174,7 @@ impl Function {
         greatest: u8,
         rewrite: fn(Vec<Expr>) -> Result<Expr, SqlError>,
     ) -> Function {
-        let none: fn(&Arguments<'_, '_>) -> Result<Value, SqlError> = |_| Ok(Value::Null);
-        let derive: fn(&[ResultType]) -> ResultType = |_| ResultType::null();
-        Function { evaluate: Evaluate::Rewritten(rewrite), ..Function::new(name, least, greatest, none, derive) }
+        Function::other(name, least, greatest, Evaluate::Rewritten(rewrite))
     }
 
     const fn chooses_exactly(self) -> Function {
@@ -168,8 +201,7 @@ impl Function {
         evaluate: fn(&Demand<'_, '_>) -> Result<Value, SqlError>,
         derive: fn(&[ResultType]) -> ResultType,
     ) -> Function {
-        let none: fn(&Arguments<'_, '_>) -> Result<Value, SqlError> = |_| Ok(Value::Null);
-        Function { evaluate: Evaluate::OnDemand(evaluate), ..Function::new(name, least, greatest, none, derive) }
+        Function { derive, ..Function::other(name, least, greatest, Evaluate::OnDemand(evaluate)) }
     }
 
     const fn volatile(self) -> Function {
@@ -204,6 +236,34 @@ impl Function {
     const fn unifies(self) -> Function {
         Function { unifies: true, collated: MANY, ..self }
     }
+
+    /// The function of this name, in any case.
+    pub(crate) fn named(name: &str) -> Option<&'static Function> {
+        static BY_NAME: LazyLock<HashMap<&str, &Function>> =
+            LazyLock::new(|| all().flat_map(|function| function.names().map(move |name| (name, function))).collect());
+        BY_NAME.get(name.to_ascii_lowercase().as_str()).copied()
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// Least and greatest number of arguments.
+    pub(crate) fn arity(&self) -> (usize, usize) {
+        let (least, greatest) = self.arity;
+        (least.into(), if greatest == MANY { usize::MAX } else { greatest.into() })
+    }
+
+    /// Whether there is such a function yet.
+    #[cfg(test)]
+    pub(super) fn is_there(&self) -> bool {
+        !matches!(self.evaluate, Evaluate::Missing)
+    }
+
+    /// Whether it is one of the rows of a group, supported or not.
+    pub(crate) fn is_aggregate(&self) -> bool {
+        matches!(self.form, Form::Aggregate | Form::Count | Form::GroupConcat)
+    }
 }
 
 /// What a function works on.
@@ -219,10 +279,10 @@ struct Arguments<'a, 'b> {
 
 impl Arguments<'_, '_> {
     /// Whether a string of so many bytes may be made; if not, the result is NULL, and the warning is given.
-    fn has_room(&self, bytes: usize, function: &str) -> Result<bool, SqlError> {
+    fn has_room(&self, bytes: usize) -> Result<bool, SqlError> {
         let limit = self.cx.statement.max_allowed_packet();
         if bytes > limit {
-            self.cx.statement.warn(SqlError::new(ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&function, &limit]))?;
+            self.cx.statement.warn(SqlError::new(ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&self.call.name(), &limit]))?;
             return Ok(false);
         }
         let more = bytes.saturating_sub(self.asked.get());
@@ -231,14 +291,14 @@ impl Arguments<'_, '_> {
         Ok(true)
     }
 
-    /// The result of `function`, or NULL if it is too long.
-    fn bounded(&self, result: Value, function: &str) -> Result<Value, SqlError> {
+    /// The result, or NULL if it is too long.
+    fn bounded(&self, result: Value) -> Result<Value, SqlError> {
         match result.as_bytes() {
             // An argument that is handed on has been counted.
             Some(bytes)
                 if !self.iter().any(|value| value.as_bytes().is_some_and(|own| own.as_ptr() == bytes.as_ptr())) =>
             {
-                Ok(if self.has_room(bytes.len(), function)? { result } else { Value::Null })
+                Ok(if self.has_room(bytes.len())? { result } else { Value::Null })
             }
             _ => Ok(result),
         }
@@ -307,7 +367,9 @@ impl Call {
     pub(super) fn value(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
         match self.function.evaluate {
             Evaluate::OnDemand(evaluate) => evaluate(&Demand { call: self, row, cx }),
-            Evaluate::Rewritten(_) => Err(SqlError::internal("a rewritten function has no calls")),
+            Evaluate::Rewritten(_) | Evaluate::Parsed | Evaluate::Aggregate(_) | Evaluate::Missing => {
+                Err(SqlError::internal(format_args!("{} has no calls", self.function.name)))
+            }
             Evaluate::Values(evaluate) => {
                 let mut values = Vec::with_capacity(self.args.len());
                 for arg in &self.args {
@@ -321,7 +383,7 @@ impl Call {
                 let arguments =
                     Arguments { values: &values, collation: self.collation, call: self, cx, asked: Cell::new(0) };
                 let result = evaluate(&arguments)?;
-                arguments.bounded(result, self.function.name)
+                arguments.bounded(result)
             }
         }
     }
@@ -419,6 +481,8 @@ const TABLES: &[&[Function]] = &[
     information::FUNCTIONS,
     digest::FUNCTIONS,
     regexp::FUNCTIONS,
+    aggregate::FUNCTIONS,
+    form::FUNCTIONS,
 ];
 
 /// Every function.
@@ -427,15 +491,17 @@ pub(super) fn all() -> impl Iterator<Item = &'static Function> {
 }
 
 pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
-    let lower = name.to_ascii_lowercase();
-    let known = all().find(|function| function.name == lower || function.aliases.contains(&lower.as_str()));
-    let function = known.ok_or_else(|| SqlError::new(ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]))?;
-    let (least, greatest) = function.arity;
-    if args.len() < usize::from(least) || (greatest != MANY && args.len() > usize::from(greatest)) {
+    let unknown = || SqlError::new(ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]);
+    let function = Function::named(name).ok_or_else(unknown)?;
+    let (least, greatest) = function.arity();
+    if !(least..=greatest).contains(&args.len()) {
         return Err(SqlError::new(ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name]));
     }
-    if let Evaluate::Rewritten(rewrite) = function.evaluate {
-        return rewrite(args);
+    match function.evaluate {
+        Evaluate::Values(_) | Evaluate::OnDemand(_) => {}
+        Evaluate::Rewritten(rewrite) => return rewrite(args),
+        Evaluate::Parsed => return Err(unknown()),
+        Evaluate::Aggregate(_) | Evaluate::Missing => return Err(SqlError::unsupported(name)),
     }
     if function.compares {
         args[1] = constant_as(args[1].clone(), constant_beside(&args[0]));

@@ -299,6 +299,13 @@ pub(super) fn unit_at(number: usize) -> Option<IntervalUnit> {
     NAMES.get(number).map(|(unit, _)| *unit)
 }
 
+impl IntervalUnit {
+    /// The unit of this name, in any case.
+    pub(crate) fn named(name: &str) -> Option<IntervalUnit> {
+        NAMES.iter().find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(unit, _)| *unit)
+    }
+}
+
 const NAMES: &[(IntervalUnit, &str)] = &[
     (IntervalUnit::Microsecond, "microsecond"),
     (IntervalUnit::Second, "second"),

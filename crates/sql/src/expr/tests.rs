@@ -167,8 +167,12 @@ fn eval_in(session: &Session, expr: &Expr) -> Result<Value, SqlError> {
 
 /// The value's text, with an `!` and the number after it for each warning; or the error's number.
 fn shown(expr: &Expr) -> String {
+    shown_of(expr, &[])
+}
+
+fn shown_of(expr: &Expr, row: &[Value]) -> String {
     let session = Session::new();
-    let value = eval_in(&session, expr);
+    let value = expr.eval(row, &EvalContext { params: &[], statement: &session });
     let mut shown = value.map_or_else(|error| format!("error {}", error.errno), |value| value.to_string());
     for errno in session.warnings.borrow().iter() {
         shown.push_str(&format!(" !{errno}"));

@@ -414,7 +414,7 @@ impl Cursor<'_> {
 
     /// A unit of time.
     pub(super) fn unit(&mut self) -> Result<IntervalUnit, SqlError> {
-        let unit = unit_named(self.keyword().as_str()).ok_or_else(|| self.unexpected())?;
+        let unit = IntervalUnit::named(self.keyword().as_str()).ok_or_else(|| self.unexpected())?;
         self.skip();
         Ok(unit)
     }
@@ -434,30 +434,4 @@ fn same(infix: Infix, link: Infix) -> bool {
 
 pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
     Expr::Call { name: name.to_owned(), args, distinct: false }
-}
-
-pub(super) fn unit_named(name: &str) -> Option<IntervalUnit> {
-    Some(match name {
-        "MICROSECOND" => IntervalUnit::Microsecond,
-        "SECOND" => IntervalUnit::Second,
-        "MINUTE" => IntervalUnit::Minute,
-        "HOUR" => IntervalUnit::Hour,
-        "DAY" => IntervalUnit::Day,
-        "WEEK" => IntervalUnit::Week,
-        "MONTH" => IntervalUnit::Month,
-        "QUARTER" => IntervalUnit::Quarter,
-        "YEAR" => IntervalUnit::Year,
-        "SECOND_MICROSECOND" => IntervalUnit::SecondMicrosecond,
-        "MINUTE_MICROSECOND" => IntervalUnit::MinuteMicrosecond,
-        "MINUTE_SECOND" => IntervalUnit::MinuteSecond,
-        "HOUR_MICROSECOND" => IntervalUnit::HourMicrosecond,
-        "HOUR_SECOND" => IntervalUnit::HourSecond,
-        "HOUR_MINUTE" => IntervalUnit::HourMinute,
-        "DAY_MICROSECOND" => IntervalUnit::DayMicrosecond,
-        "DAY_SECOND" => IntervalUnit::DaySecond,
-        "DAY_MINUTE" => IntervalUnit::DayMinute,
-        "DAY_HOUR" => IntervalUnit::DayHour,
-        "YEAR_MONTH" => IntervalUnit::YearMonth,
-        _ => return None,
-    })
 }

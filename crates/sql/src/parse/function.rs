@@ -7,103 +7,67 @@ use super::words;
 use crate::ast::{Expr, GroupConcat};
 use crate::collation::Collation;
 use crate::error::{ER_UNKNOWN_CHARACTER_SET, SqlError};
-use crate::expr::{CastType, IntervalUnit};
+use crate::expr::{CastType, Form, Function, IntervalUnit};
 use crate::value::Value;
 
 /// As many arguments as one likes.
 const MANY: usize = usize::MAX;
 
-/// The functions that are part of MySQL's grammar: a wrong number of arguments is a syntax error there, as is the name
-/// without parentheses where it is reserved. Each with the least and the most arguments.
-#[rustfmt::skip]
-const IN_GRAMMAR: [(&str, usize, usize); 63] = [
-    ("ASCII", 1, 1), ("AVG", 1, 1), ("BIT_AND", 1, 1), ("BIT_OR", 1, 1), ("BIT_XOR", 1, 1), ("CHAR", 1, MANY),
-    ("CHARSET", 1, 1), ("COALESCE", 1, MANY), ("COLLATION", 1, 1), ("COUNT", 1, 1), ("CUME_DIST", 0, 0),
-    ("CURDATE", 0, 0), ("CURRENT_DATE", 0, 0), ("CURRENT_USER", 0, 0), ("DATABASE", 0, 0), ("DATE", 1, 1),
-    ("DAY", 1, 1), ("DENSE_RANK", 0, 0), ("FIRST_VALUE", 1, 1), ("FORMAT", 2, 3), ("HOUR", 1, 1), ("IF", 3, 3),
-    ("INSERT", 4, 4), ("JSON_ARRAYAGG", 1, 1), ("JSON_OBJECTAGG", 2, 2), ("LAG", 1, 3), ("LAST_VALUE", 1, 1),
-    ("LEAD", 1, 3), ("LEFT", 2, 2), ("MAX", 1, 1), ("MICROSECOND", 1, 1), ("MIN", 1, 1), ("MINUTE", 1, 1),
-    ("MOD", 2, 2), ("MONTH", 1, 1), ("NTH_VALUE", 2, 2), ("NTILE", 1, 1), ("PERCENT_RANK", 0, 0), ("QUARTER", 1, 1),
-    ("RANK", 0, 0), ("REPEAT", 2, 2), ("REPLACE", 3, 3), ("REVERSE", 1, 1), ("RIGHT", 2, 2), ("ROW_COUNT", 0, 0),
-    ("ROW_NUMBER", 0, 0), ("SCHEMA", 0, 0), ("SECOND", 1, 1), ("STD", 1, 1), ("STDDEV", 1, 1), ("STDDEV_POP", 1, 1),
-    ("STDDEV_SAMP", 1, 1), ("SUM", 1, 1), ("TIMESTAMP", 1, 2), ("TRUNCATE", 2, 2), ("USER", 0, 0), ("UTC_DATE", 0, 0),
-    ("VARIANCE", 1, 1), ("VAR_POP", 1, 1), ("VAR_SAMP", 1, 1), ("WEEK", 1, 2), ("WEIGHT_STRING", 1, 1), ("YEAR", 1, 1),
-];
-
-/// Functions of the time of the day: in parentheses stand the digits of its fraction.
-const CLOCKS: [&str; 9] = [
-    "NOW",
-    "CURRENT_TIMESTAMP",
-    "LOCALTIME",
-    "LOCALTIMESTAMP",
-    "SYSDATE",
-    "CURTIME",
-    "CURRENT_TIME",
-    "UTC_TIME",
-    "UTC_TIMESTAMP",
-];
-
-/// Those that need no parentheses.
-const BARE: [&str; 9] = [
-    "CURRENT_TIMESTAMP",
-    "LOCALTIME",
-    "LOCALTIMESTAMP",
-    "CURRENT_TIME",
-    "UTC_TIME",
-    "UTC_TIMESTAMP",
-    "CURRENT_DATE",
-    "UTC_DATE",
-    "CURRENT_USER",
-];
-
 impl Cursor<'_> {
     /// A call of a function, or a name.
     pub(super) fn function_or_name(&mut self) -> Result<Expr, SqlError> {
         let keyword = self.keyword();
-        let word = keyword.as_str();
-        if self.bytes(1) != b"(" || self.kind_at(1) != Some(Kind::Operator) {
-            if BARE.contains(&word) {
-                return Ok(call(&self.name()?, Vec::new()));
-            }
-            // What is reserved for a function can be nothing else.
-            if words::is_reserved(word) && is_function(word) {
-                self.skip();
-                return Err(self.unexpected());
-            }
+        let called = self.bytes(1) == b"(" && self.kind_at(1) == Some(Kind::Operator);
+        if !called && !words::is_reserved(keyword.as_str()) {
             return self.named_or_stored();
         }
-        if let Some(special) = self.special(word)? {
-            return Ok(special);
+        match Function::named(keyword.as_str()) {
+            Some(function) if called => self.call(function),
+            Some(function) if function.form == Form::Bare => Ok(call(&self.name()?, Vec::new())),
+            // What is reserved for a function can be nothing else.
+            Some(_) => {
+                self.skip();
+                Err(self.unexpected())
+            }
+            None if called && self.sees_ident() => self.plain(0, MANY),
+            None if called => Err(self.unexpected()),
+            None => self.named_or_stored(),
         }
-        if CLOCKS.contains(&word) {
-            return self.clock();
-        }
-        let limits = IN_GRAMMAR.iter().find(|(known, ..)| *known == word);
-        if limits.is_none() && !self.sees_ident() {
-            return Err(self.unexpected());
-        }
-        let name = self.name()?;
-        // A blank is only in the names of forms that have a syntax of their own.
-        if name.contains(' ') {
-            return Err(SqlError::new(crate::error::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]));
-        }
-        let Some((_, least, most)) = limits else {
-            return Ok(Expr::Call { args: self.arguments(0, MANY)?, name, distinct: false });
-        };
-        match keyword.as_str() {
-            "COUNT" | "SUM" | "AVG" | "MIN" | "MAX" | "BIT_AND" | "BIT_OR" | "BIT_XOR" | "STD" | "STDDEV"
-            | "STDDEV_POP" | "STDDEV_SAMP" | "VARIANCE" | "VAR_POP" | "VAR_SAMP" | "JSON_ARRAYAGG"
-            | "JSON_OBJECTAGG" => {
-                let aggregate = self.aggregate(name, *least, *most)?;
+    }
+
+    fn call(&mut self, function: &Function) -> Result<Expr, SqlError> {
+        let (least, most) = function.arity();
+        match function.form {
+            Form::Plain => self.plain(0, MANY),
+            Form::Grammar => self.plain(least, most),
+            Form::Bare => self.bare(most),
+            Form::Aggregate | Form::Count => {
+                let aggregate = self.aggregate(function.form == Form::Count, least, most)?;
                 if self.sees("OVER") { self.over(aggregate) } else { Ok(aggregate) }
             }
-            "ROW_NUMBER" | "RANK" | "DENSE_RANK" | "CUME_DIST" | "PERCENT_RANK" | "NTILE" | "LEAD" | "LAG"
-            | "FIRST_VALUE" | "LAST_VALUE" | "NTH_VALUE" => {
-                let args = self.arguments(*least, *most)?;
-                self.over(Expr::Call { args, name, distinct: false })
+            Form::GroupConcat => self.group_concat(),
+            Form::Window => {
+                let ranked = self.plain(least, most)?;
+                self.over(ranked)
             }
-            _ => Ok(Expr::Call { args: self.arguments(*least, *most)?, name, distinct: false }),
+            Form::Cast => self.cast(),
+            Form::Convert => self.convert(),
+            Form::Extract => self.extract(),
+            Form::Trim => self.trim(),
+            Form::Substring => self.substring(),
+            Form::Position => self.position(),
+            Form::Char => self.char(),
+            Form::GetFormat => self.get_format(),
+            Form::WeightString => self.weight_string(),
+            Form::DateArithmetic { negated, days } => self.date_arithmetic(negated, days),
+            Form::TimestampAdd => self.timestamp_add(),
+            Form::TimestampDiff => self.timestamp_diff(),
         }
+    }
+
+    /// `name([expr [, expr] ...])`
+    fn plain(&mut self, least: usize, most: usize) -> Result<Expr, SqlError> {
+        Ok(Expr::Call { name: self.name()?, args: self.arguments(least, most)?, distinct: false })
     }
 
     /// A column, or `database.function(...)`.
@@ -145,12 +109,12 @@ impl Cursor<'_> {
     }
 
     /// `COUNT(*)`, `COUNT([ALL] expr)`, `COUNT(DISTINCT expr [, expr] ...)`, `SUM([ALL | DISTINCT] expr)` and so on
-    fn aggregate(&mut self, name: String, least: usize, most: usize) -> Result<Expr, SqlError> {
+    fn aggregate(&mut self, counts: bool, least: usize, most: usize) -> Result<Expr, SqlError> {
+        let name = self.name()?;
         self.expect_operator("(")?;
-        let counts = name.eq_ignore_ascii_case("COUNT");
         if counts && self.takes_operator("*") {
             self.expect_operator(")")?;
-            return Ok(Expr::Call { name, args: Vec::new(), distinct: false });
+            return Ok(call(&name, Vec::new()));
         }
         let distinct = self.takes("DISTINCT");
         if !distinct {
@@ -161,37 +125,17 @@ impl Cursor<'_> {
         Ok(Expr::Call { name, args, distinct })
     }
 
-    /// `name([fsp])`
-    fn clock(&mut self) -> Result<Expr, SqlError> {
+    /// `name([digits])`
+    fn bare(&mut self, most: usize) -> Result<Expr, SqlError> {
         let name = self.name()?;
         self.expect_operator("(")?;
         let mut args = Vec::new();
         let is_param = self.marks.get(self.at).is_some_and(|mark| mark.param.is_some());
-        if self.sees_number() || is_param {
+        if most > 0 && (self.sees_number() || is_param) {
             args.push(self.primary()?);
         }
         self.expect_operator(")")?;
         Ok(call(&name, args))
-    }
-
-    /// A function whose arguments are not just expressions.
-    fn special(&mut self, word: &str) -> Result<Option<Expr>, SqlError> {
-        let parse: fn(&mut Self) -> Result<Expr, SqlError> = match word {
-            "CAST" => Cursor::cast,
-            "CONVERT" => Cursor::convert,
-            "EXTRACT" => Cursor::extract,
-            "TRIM" => Cursor::trim,
-            "SUBSTRING" | "SUBSTR" | "MID" => Cursor::substring,
-            "POSITION" => Cursor::position,
-            "CHAR" => Cursor::char,
-            "GET_FORMAT" => Cursor::get_format,
-            "WEIGHT_STRING" => Cursor::weight_string,
-            "DATE_ADD" | "DATE_SUB" | "ADDDATE" | "SUBDATE" => Cursor::date_arithmetic,
-            "TIMESTAMPADD" | "TIMESTAMPDIFF" => Cursor::timestamp_arithmetic,
-            "GROUP_CONCAT" => Cursor::group_concat,
-            _ => return Ok(None),
-        };
-        parse(self).map(Some)
     }
 
     /// Steps over a function's name and its parenthesis.
@@ -242,34 +186,32 @@ impl Cursor<'_> {
 
     /// `TRIM([{BOTH | LEADING | TRAILING} [expr] FROM] expr)`, `TRIM(expr FROM expr)`
     fn trim(&mut self) -> Result<Expr, SqlError> {
-        self.opens();
-        let name = match self.keyword().as_str() {
-            "LEADING" => Some("TRIM LEADING"),
-            "TRAILING" => Some("TRIM TRAILING"),
-            "BOTH" => Some("TRIM BOTH"),
-            _ => None,
-        };
-        self.at += usize::from(name.is_some());
-        // Without anything to compare with, its collation need not be settled.
-        let args = if name.is_some() && self.takes("FROM") {
+        let name = self.name()?;
+        self.skip();
+        let side = ["BOTH", "LEADING", "TRAILING"].into_iter().find(|side| self.takes(side));
+        let args = if side.is_some() && self.takes("FROM") {
             vec![self.expr()?]
         } else {
             let first = self.expr()?;
             if self.takes("FROM") {
                 vec![self.expr()?, first]
-            } else if name.is_some() {
+            } else if side.is_some() {
                 return Err(self.unexpected());
             } else {
                 vec![first]
             }
         };
         self.expect_operator(")")?;
-        Ok(call(name.unwrap_or("TRIM BOTH"), args))
+        Ok(match side {
+            None | Some("BOTH") => call(&name, args),
+            Some(side) => call(&format!("{name} {side}"), args),
+        })
     }
 
     /// `SUBSTRING(expr, expr [, expr])`, `SUBSTRING(expr FROM expr [FOR expr])`
     fn substring(&mut self) -> Result<Expr, SqlError> {
-        self.opens();
+        let name = self.name()?;
+        self.skip();
         let mut args = vec![self.expr()?];
         if self.takes("FROM") {
             args.push(self.expr()?);
@@ -280,17 +222,18 @@ impl Cursor<'_> {
         } else {
             args = self.rest_of_arguments(args, 2, 3)?;
         }
-        Ok(call("SUBSTRING", args))
+        Ok(call(&name, args))
     }
 
     /// `POSITION(bit_expr IN expr)`
     fn position(&mut self) -> Result<Expr, SqlError> {
-        self.opens();
+        let name = self.name()?;
+        self.skip();
         let what = self.subexpr(Level::BitOr)?;
         self.expect("IN")?;
         let text = self.expr()?;
         self.expect_operator(")")?;
-        Ok(call("LOCATE", vec![what, text]))
+        Ok(call(&name, vec![what, text]))
     }
 
     /// `CHAR(expr [, expr] ... [USING charset])`
@@ -338,28 +281,36 @@ impl Cursor<'_> {
     }
 
     /// `{DATE_ADD | DATE_SUB}(expr, INTERVAL expr unit)`, `{ADDDATE | SUBDATE}(expr, {INTERVAL expr unit | expr})`
-    fn date_arithmetic(&mut self) -> Result<Expr, SqlError> {
-        let keyword = self.keyword();
-        let negated = keyword.as_str().contains("SUB");
+    fn date_arithmetic(&mut self, negated: bool, days: bool) -> Result<Expr, SqlError> {
         self.opens();
         let date = self.boxed_expr()?;
         self.expect_operator(",")?;
-        if keyword.as_str().starts_with("DATE_") && !self.sees("INTERVAL") {
+        if !days && !self.sees("INTERVAL") {
             return Err(self.unexpected());
         }
         let (amount, unit) = match self.interval_or_expr()? {
             Interval::Amount(amount, unit) => (amount, unit),
-            // The function INTERVAL is no amount of anything for DATE_ADD.
-            Interval::Call(_) if keyword.as_str().starts_with("DATE_") => return Err(self.unexpected()),
-            Interval::Call(days) => (days, IntervalUnit::Day),
+            Interval::Call(amount) if days => (amount, IntervalUnit::Day),
+            // The function INTERVAL is no amount of anything.
+            Interval::Call(_) => return Err(self.unexpected()),
         };
         self.expect_operator(")")?;
         Ok(Expr::DateAdd { date, amount: Box::new(amount), unit, negated })
     }
 
-    /// `{TIMESTAMPADD | TIMESTAMPDIFF}(unit, expr, expr)`
-    fn timestamp_arithmetic(&mut self) -> Result<Expr, SqlError> {
-        let adds = self.sees("TIMESTAMPADD");
+    /// `TIMESTAMPADD(unit, expr, expr)`
+    fn timestamp_add(&mut self) -> Result<Expr, SqlError> {
+        let (unit, amount, date) = self.timestamp_arithmetic()?;
+        Ok(Expr::DateAdd { date, amount, unit, negated: false })
+    }
+
+    /// `TIMESTAMPDIFF(unit, expr, expr)`
+    fn timestamp_diff(&mut self) -> Result<Expr, SqlError> {
+        let (unit, from, to) = self.timestamp_arithmetic()?;
+        Ok(Expr::TimestampDiff(unit, from, to))
+    }
+
+    fn timestamp_arithmetic(&mut self) -> Result<(IntervalUnit, Box<Expr>, Box<Expr>), SqlError> {
         self.opens();
         let unit = self.timestamp_unit()?;
         self.expect_operator(",")?;
@@ -367,11 +318,7 @@ impl Cursor<'_> {
         self.expect_operator(",")?;
         let second = self.boxed_expr()?;
         self.expect_operator(")")?;
-        Ok(if adds {
-            Expr::DateAdd { date: second, amount: first, unit, negated: false }
-        } else {
-            Expr::TimestampDiff(unit, first, second)
-        })
+        Ok((unit, first, second))
     }
 
     /// `GROUP_CONCAT([DISTINCT] expr [, expr] ... [ORDER BY ...] [SEPARATOR 'text'])`
@@ -390,16 +337,12 @@ impl Cursor<'_> {
     fn timestamp_unit(&mut self) -> Result<IntervalUnit, SqlError> {
         let keyword = self.keyword();
         let name = keyword.as_str();
-        let unit = super::expression::unit_named(name.strip_prefix("SQL_TSI_").unwrap_or(name));
+        let unit = IntervalUnit::named(name.strip_prefix("SQL_TSI_").unwrap_or(name));
         let unit = unit.filter(|_| !name.trim_start_matches("SQL_TSI_").contains('_'));
         let unit = unit.ok_or_else(|| self.unexpected())?;
         self.skip();
         Ok(unit)
     }
-}
-
-fn is_function(word: &str) -> bool {
-    word == "CONVERT" || IN_GRAMMAR.iter().any(|(known, ..)| *known == word)
 }
 
 fn cast_to_charset(charset: &str) -> Result<CastType, SqlError> {

@@ -9,7 +9,7 @@ use crate::error::{
     ER_BAD_FIELD_ERROR, ER_INVALID_GROUP_FUNC_USE, ER_NO_DEFAULT_FOR_FIELD, ER_NON_UNIQ_ERROR, SqlError,
 };
 use crate::expr::aggregate::Aggregate;
-use crate::expr::{ArithmeticOp, CastType, Expr, UnaryOp};
+use crate::expr::{ArithmeticOp, CastType, Expr, Function, UnaryOp};
 use crate::types::Family;
 use crate::value::Value;
 
@@ -194,17 +194,17 @@ impl<'a> Scope<'a> {
     }
 
     fn call(&mut self, name: &str, args: &[ast::Expr], distinct: bool) -> Result<Expr, SqlError> {
-        if !Aggregate::is_aggregate(name) {
+        let Some(function) = Function::named(name).filter(|function| function.is_aggregate()) else {
             if distinct {
                 return Err(SqlError::unsupported(format_args!("DISTINCT inside of {name}()")));
             }
             return Expr::call(name, self.bind_all(args)?);
-        }
+        };
         // An aggregate of an aggregate has no meaning.
         let collected = self.aggregates.take().ok_or_else(|| SqlError::new(ER_INVALID_GROUP_FUNC_USE, &[]))?;
         let args = self.bind_all(args);
         let first_slot = width(self.relations);
-        let aggregate = Aggregate::new(name, args?, distinct)?;
+        let aggregate = Aggregate::new(function, args?, distinct)?;
         let slot = match collected.iter().position(|known| *known == aggregate) {
             Some(known) => first_slot + known,
             None => {

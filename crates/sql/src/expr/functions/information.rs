@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::context::Information;
 use super::super::convert::{to_f64, to_i64, to_text};
 use super::string::hex_of;
-use super::{Arguments, Function};
+use super::{Arguments, Form, Function};
 use crate::collation::Collation;
 use crate::error::{ER_QUERY_INTERRUPTED, ER_WRONG_ARGUMENTS, SqlError};
 use crate::types::ResultType;
@@ -19,11 +19,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
     Function::new("database", 0, 0, |a| Ok(a.cx.statement.information(Information::Database)), |_| name(64))
         .aliases(&["schema"])
+        .in_grammar()
         .doc("The default database.", "DATABASE() = SCHEMA()", "1"),
     Function::new("user", 0, 0, |a| Ok(a.cx.statement.information(Information::User)), |_| name(288))
         .aliases(&["session_user", "system_user"])
+        .in_grammar()
         .doc("The user name and host that the client gave.", "USER() = SESSION_USER()", "1"),
     Function::new("current_user", 0, 0, |a| Ok(a.cx.statement.information(Information::CurrentUser)), |_| name(288))
+        .form(Form::Bare)
         .doc("The account that the client was authenticated as.", "CURRENT_USER() IS NOT NULL", "1"),
     Function::new(
         "connection_id",
@@ -45,6 +48,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a| Ok(a.cx.statement.information(Information::RowCount)),
         |_| ResultType::integer(21),
     )
+    .in_grammar()
     .doc("Rows that the last statement changed; -1 if it was none that changes rows.", "ROW_COUNT()", "-1"),
     Function::new(
         "found_rows",
@@ -54,16 +58,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |_| ResultType::integer(21),
     )
     .doc("Rows of the last SELECT.", "FOUND_ROWS() >= 0", "1"),
-    Function::new("charset", 1, 1, |a| Ok(Value::text(collation_of(a).charset())), |_| name(64)).takes_null().doc(
-        "The character set of a text.",
-        "CHARSET(X'41')",
-        "binary",
-    ),
-    Function::new("collation", 1, 1, |a| Ok(Value::text(collation_of(a).name())), |_| name(64)).takes_null().doc(
-        "The collation of a text.",
-        "COLLATION(X'41')",
-        "binary",
-    ),
+    Function::new("charset", 1, 1, |a| Ok(Value::text(collation_of(a).charset())), |_| name(64))
+        .takes_null()
+        .in_grammar()
+        .doc("The character set of a text.", "CHARSET(X'41')", "binary"),
+    Function::new("collation", 1, 1, |a| Ok(Value::text(collation_of(a).name())), |_| name(64))
+        .takes_null()
+        .in_grammar()
+        .doc("The collation of a text.", "COLLATION(X'41')", "binary"),
     Function::new("uuid", 0, 0, uuid, |_| name(36)).volatile().doc(
         "A universally unique identifier.",
         "CHAR_LENGTH(UUID())",

@@ -31,7 +31,7 @@ pub(super) const FUNCTIONS: &[Function] =
             "ROUND(1.298, 1)",
             "1.3",
         ),
-        Function::new("truncate", 2, 2, |a| round(a, true), rounded).digits_at(1).doc(
+        Function::new("truncate", 2, 2, |a| round(a, true), rounded).digits_at(1).in_grammar().doc(
             "The number cut to so many digits after the point.",
             "TRUNCATE(1.999, 1)",
             "1.9",
@@ -41,50 +41,46 @@ pub(super) const FUNCTIONS: &[Function] =
             "POW(2, -2)",
             "0.25",
         ),
-        Function::new("sqrt", 1, 1, |a| unary(a, "sqrt", |x| (x >= 0.0).then(|| x.sqrt())), double).doc(
+        Function::new("sqrt", 1, 1, |a| unary(a, |x| (x >= 0.0).then(|| x.sqrt())), double).doc(
             "The square root.",
             "SQRT(20)",
             "4.47213595499958",
         ),
-        Function::new("exp", 1, 1, |a| unary(a, "exp", |x| Some(x.exp())), double).doc(
-            "e raised to a power.",
-            "EXP(0)",
-            "1",
-        ),
-        Function::new("ln", 1, 1, |a| unary(a, "ln", |x| (x > 0.0).then(|| x.ln())), double).doc(
+        Function::new("exp", 1, 1, |a| unary(a, |x| Some(x.exp())), double).doc("e raised to a power.", "EXP(0)", "1"),
+        Function::new("ln", 1, 1, |a| logarithm(a, f64::ln), double).doc(
             "The natural logarithm.",
             "LN(2)",
             "0.6931471805599453",
         ),
-        Function::on_demand("log", 1, 2, logarithm, double).doc(
+        Function::on_demand("log", 1, 2, logarithm_to_base, double).doc(
             "The natural logarithm, or that of the second argument with the first as base.",
             "LOG(2, 65536)",
             "16",
         ),
-        Function::new("log2", 1, 1, |a| unary(a, "log2", |x| (x > 0.0).then(|| x.log2())), double).doc(
+        Function::new("log2", 1, 1, |a| logarithm(a, f64::log2), double).doc(
             "The logarithm with base 2.",
             "LOG2(65536)",
             "16",
         ),
-        Function::new("log10", 1, 1, |a| unary(a, "log10", |x| (x > 0.0).then(|| x.log10())), double).doc(
+        Function::new("log10", 1, 1, |a| logarithm(a, f64::log10), double).doc(
             "The logarithm with base 10.",
             "LOG10(100)",
             "2",
         ),
-        Function::new("sin", 1, 1, |a| unary(a, "sin", |x| Some(x.sin())), double).doc("The sine.", "SIN(0)", "0"),
-        Function::new("cos", 1, 1, |a| unary(a, "cos", |x| Some(x.cos())), double).doc("The cosine.", "COS(0)", "1"),
-        Function::new("tan", 1, 1, |a| unary(a, "tan", |x| Some(x.tan())), double).doc("The tangent.", "TAN(0)", "0"),
-        Function::new("cot", 1, 1, |a| unary(a, "cot", |x| Some(1.0 / x.tan())), double).doc(
+        Function::new("sin", 1, 1, |a| unary(a, |x| Some(x.sin())), double).doc("The sine.", "SIN(0)", "0"),
+        Function::new("cos", 1, 1, |a| unary(a, |x| Some(x.cos())), double).doc("The cosine.", "COS(0)", "1"),
+        Function::new("tan", 1, 1, |a| unary(a, |x| Some(x.tan())), double).doc("The tangent.", "TAN(0)", "0"),
+        Function::new("cot", 1, 1, |a| unary(a, |x| Some(1.0 / x.tan())), double).doc(
             "The cotangent.",
             "ROUND(COT(12), 6)",
             "-1.572673",
         ),
-        Function::new("asin", 1, 1, |a| unary(a, "asin", |x| (x.abs() <= 1.0).then(|| x.asin())), double).doc(
+        Function::new("asin", 1, 1, |a| unary(a, |x| (x.abs() <= 1.0).then(|| x.asin())), double).doc(
             "The arc sine.",
             "ASIN(0)",
             "0",
         ),
-        Function::new("acos", 1, 1, |a| unary(a, "acos", |x| (x.abs() <= 1.0).then(|| x.acos())), double).doc(
+        Function::new("acos", 1, 1, |a| unary(a, |x| (x.abs() <= 1.0).then(|| x.acos())), double).doc(
             "The arc cosine.",
             "ACOS(1)",
             "0",
@@ -94,12 +90,12 @@ pub(super) const FUNCTIONS: &[Function] =
             "ATAN(-2, 2)",
             "-0.7853981633974483",
         ),
-        Function::new("degrees", 1, 1, |a| unary(a, "degrees", |x| Some(x.to_degrees())), double).doc(
+        Function::new("degrees", 1, 1, |a| unary(a, |x| Some(x.to_degrees())), double).doc(
             "Radians as degrees.",
             "DEGREES(PI())",
             "180",
         ),
-        Function::new("radians", 1, 1, |a| unary(a, "radians", |x| Some(x.to_radians())), double).doc(
+        Function::new("radians", 1, 1, |a| unary(a, |x| Some(x.to_radians())), double).doc(
             "Degrees as radians.",
             "ROUND(RADIANS(90), 6)",
             "1.570796",
@@ -144,7 +140,7 @@ pub(super) const FUNCTIONS: &[Function] =
             "LEAST(2, 0, 34)",
             "0",
         ),
-        Function::on_demand("coalesce", 1, MANY, coalesce, unified).unifies().joins().doc(
+        Function::on_demand("coalesce", 1, MANY, coalesce, unified).unifies().joins().in_grammar().doc(
             "The first argument that is not NULL.",
             "COALESCE(NULL, 1)",
             "1",
@@ -164,16 +160,14 @@ pub(super) const FUNCTIONS: &[Function] =
             "INTERVAL(23, 1, 15, 17, 30, 44)",
             "3",
         ),
-        Function::rewritten("if", 3, 3, if_else).doc(
+        Function::rewritten("if", 3, 3, if_else).in_grammar().doc(
             "The second argument where the first is true, else the third.",
             "IF(1 > 2, 2, 3)",
             "3",
         ),
-        Function::rewritten("mod", 2, 2, |args| two(args, |a, b| Expr::arithmetic(ArithmeticOp::Modulo, a, b))).doc(
-            "The remainder of a division.",
-            "MOD(29, 9)",
-            "2",
-        ),
+        Function::rewritten("mod", 2, 2, |args| two(args, |a, b| Expr::arithmetic(ArithmeticOp::Modulo, a, b)))
+            .in_grammar()
+            .doc("The remainder of a division.", "MOD(29, 9)", "2"),
         Function::rewritten("isnull", 1, 1, |args| {
             one(args, |operand| Ok(Expr::IsNull { operand: Box::new(operand), negated: false }))
         })
@@ -319,13 +313,17 @@ fn round_double(double: f64, digits: i32, truncate: bool) -> f64 {
     if digits < 0 { rounded * unit } else { rounded / unit }
 }
 
-fn unary(args: &Arguments<'_, '_>, name: &str, function: impl Fn(f64) -> Option<f64>) -> Result<Value, SqlError> {
+fn unary(args: &Arguments<'_, '_>, function: impl Fn(f64) -> Option<f64>) -> Result<Value, SqlError> {
     match function(to_f64(&args[0], args.cx)?) {
-        None if name.starts_with('l') => no_logarithm(args.cx),
         None => Ok(Value::Null),
         Some(result) if result.is_finite() => Ok(Value::Double(result)),
-        Some(_) => Err(out_of_range(name)),
+        Some(_) => Err(out_of_range(args.call.name())),
     }
+}
+
+fn logarithm(args: &Arguments<'_, '_>, function: impl Fn(f64) -> f64) -> Result<Value, SqlError> {
+    let number = to_f64(&args[0], args.cx)?;
+    if number > 0.0 { Ok(Value::Double(function(number))) } else { no_logarithm(args.cx) }
 }
 
 fn no_logarithm(cx: &EvalContext<'_>) -> Result<Value, SqlError> {
@@ -335,11 +333,11 @@ fn no_logarithm(cx: &EvalContext<'_>) -> Result<Value, SqlError> {
 
 fn power(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let result = to_f64(&args[0], args.cx)?.powf(to_f64(&args[1], args.cx)?);
-    if result.is_finite() { Ok(Value::Double(result)) } else { Err(out_of_range("pow")) }
+    if result.is_finite() { Ok(Value::Double(result)) } else { Err(out_of_range(args.call.name())) }
 }
 
 /// LOG(x), LOG(base, x)
-fn logarithm(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
+fn logarithm_to_base(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
     let (mut logarithms, count) = ([1.0; 2], args.count());
     for (at, logarithm) in logarithms.iter_mut().enumerate().take(count) {
         let value = args.get(at)?;

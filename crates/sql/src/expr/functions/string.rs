@@ -9,7 +9,7 @@ use memchr::memmem;
 
 use super::super::compare::{Common, compare};
 use super::super::convert::{to_bits, to_bytes, to_decimal, to_f64, to_i64, to_text};
-use super::{Arguments, Demand, Function, MANY, locale};
+use super::{Arguments, Demand, Form, Function, MANY, locale};
 use crate::collation::Collation;
 use crate::error::{ER_UNKNOWN_LOCALE, SqlError};
 use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
@@ -58,17 +58,18 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .joins()
         .of_text()
         .aliases(&["substr", "mid"])
+        .form(Form::Substring)
         .doc(
             "The part from a place, counted from the end if it is negative, of at most so many characters.",
             "SUBSTRING('Quadratically', 5, 6)",
             "ratica",
         ),
-    Function::new("left", 2, 2, left, first).keeps_collation_of_first().joins().of_text().doc(
+    Function::new("left", 2, 2, left, first).keeps_collation_of_first().joins().of_text().in_grammar().doc(
         "The first characters.",
         "LEFT('foobarbar', 5)",
         "fooba",
     ),
-    Function::new("right", 2, 2, right, first).keeps_collation_of_first().joins().of_text().doc(
+    Function::new("right", 2, 2, right, first).keeps_collation_of_first().joins().of_text().in_grammar().doc(
         "The last characters.",
         "RIGHT('foobarbar', 4)",
         "rbar",
@@ -78,13 +79,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "SUBSTRING_INDEX('www.mysql.com', '.', 2)",
         "www.mysql",
     ),
-    Function::new("trim", 1, 1, |a| trim(a, true, true), first).keeps_collation_of_first().joins().of_text().doc(
+    Function::new("trim", 1, 2, |a| trim(a, true, true), first).keeps_collation().of_text().form(Form::Trim).doc(
         "The text without the blanks, or the given text, at its sides.",
-        "TRIM('  bar ')",
-        "bar",
-    ),
-    Function::new("trim both", 1, 2, |a| trim(a, true, true), first).keeps_collation().of_text().doc(
-        "TRIM(BOTH x FROM text).",
         "TRIM(BOTH 'x' FROM 'xxbarxx')",
         "bar",
     ),
@@ -108,12 +104,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "RTRIM('bar  ')",
         "bar",
     ),
-    Function::new("replace", 3, 3, replace, long_string).keeps_collation().of_text().doc(
+    Function::new("replace", 3, 3, replace, long_string).keeps_collation().of_text().in_grammar().doc(
         "The text with every occurrence of one text replaced by another.",
         "REPLACE('www.mysql.com', 'w', 'Ww')",
         "WwWwWw.mysql.com",
     ),
-    Function::new("repeat", 2, 2, repeat, long_string).keeps_collation_of_first().joins().of_text().doc(
+    Function::new("repeat", 2, 2, repeat, long_string).keeps_collation_of_first().joins().of_text().in_grammar().doc(
         "The text so many times.",
         "REPEAT('ab', 3)",
         "ababab",
@@ -134,12 +130,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "INSTR('foobarbar', 'bar')",
         "4",
     ),
-    Function::new("locate", 2, 3, locate_from, |_| ResultType::integer(11)).of_text().aliases(&["position"]).doc(
+    Function::new("position", 2, 2, locate_from, |_| ResultType::integer(11)).of_text().form(Form::Position).doc(
+        "The place of the first text in the second; 0 if it is not there.",
+        "POSITION('bar' IN 'foobarbar')",
+        "4",
+    ),
+    Function::new("locate", 2, 3, locate_from, |_| ResultType::integer(11)).of_text().doc(
         "The place of the first text in the second, from a place on; 0 if it is not there.",
         "LOCATE('bar', 'foobarbar', 5)",
         "7",
     ),
-    Function::new("reverse", 1, 1, reverse, first).keeps_collation_of_first().joins().of_text().doc(
+    Function::new("reverse", 1, 1, reverse, first).keeps_collation_of_first().joins().of_text().in_grammar().doc(
         "The characters in reverse order.",
         "REVERSE('abc')",
         "cba",
@@ -152,6 +153,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |_| ResultType::integer(3),
     )
     .of_text()
+    .in_grammar()
     .doc("The code of the first byte.", "ASCII('2')", "50"),
     Function::new("ord", 1, 1, ord, |_| ResultType::integer(11)).of_text().doc(
         "The code of the first character, made of its bytes.",
@@ -160,6 +162,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
     Function::new("char", 1, MANY, char_of, |a| ResultType::string(4 * a.len() as u32, Collation::Binary))
         .takes_null()
+        .form(Form::Char)
         .doc("The bytes that the numbers stand for.", "CHAR(77, 121, '83')", "MyS"),
     Function::new("hex", 1, 1, hex, |a| ResultType::string(a[0].length.saturating_mul(8), Collation::DEFAULT)).doc(
         "The digits of a number, or of the bytes of a text, with base 16.",
@@ -191,7 +194,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "FIND_IN_SET('b', 'a,b,c,d')",
         "2",
     ),
-    Function::new("insert", 4, 4, insert, long_string).keeps_collation().joins().of_text().doc(
+    Function::new("insert", 4, 4, insert, long_string).keeps_collation().joins().of_text().in_grammar().doc(
         "The text with another in the place of so many characters.",
         "INSERT('Quadratic', 3, 4, 'What')",
         "QuWhattic",
@@ -201,11 +204,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "QUOTE('Don''t!')",
         "'Don\\'t!'",
     ),
-    Function::new("format", 2, 3, format, |_| ResultType::string(100, Collation::DEFAULT)).takes_null().doc(
-        "A number with so many digits after the point and groups of three, as a locale writes it.",
-        "FORMAT(12332.123456, 4)",
-        "12,332.1235",
-    ),
+    Function::new("format", 2, 3, format, |_| ResultType::string(100, Collation::DEFAULT))
+        .takes_null()
+        .in_grammar()
+        .doc(
+            "A number with so many digits after the point and groups of three, as a locale writes it.",
+            "FORMAT(12332.123456, 4)",
+            "12,332.1235",
+        ),
     Function::new(
         "bin",
         1,
@@ -291,7 +297,7 @@ fn slice(bytes: &[u8], binary: bool, from: usize, to: usize) -> &[u8] {
 
 fn concat(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let parts: Vec<Cow<'_, [u8]>> = args.iter().map(to_bytes).collect();
-    if !args.has_room(parts.iter().map(|part| part.len()).sum(), "concat")? {
+    if !args.has_room(parts.iter().map(|part| part.len()).sum())? {
         return Ok(Value::Null);
     }
     args.string(parts.concat())
@@ -303,7 +309,7 @@ fn concat_ws(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     }
     let parts: Vec<Cow<'_, [u8]>> = args[1..].iter().filter(|value| !value.is_null()).map(to_bytes).collect();
     let separator = to_bytes(&args[0]);
-    if !args.has_room(parts.iter().map(|part| part.len() + separator.len()).sum(), "concat_ws")? {
+    if !args.has_room(parts.iter().map(|part| part.len() + separator.len()).sum())? {
         return Ok(Value::Null);
     }
     args.string(parts.join(&*separator))
@@ -401,7 +407,7 @@ fn replace(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     }
     let finder = memmem::Finder::new(&*from);
     let growth = finder.find_iter(&text).count().saturating_mul(to.len().saturating_sub(from.len()));
-    if !args.has_room(text.len().saturating_add(growth), "replace")? {
+    if !args.has_room(text.len().saturating_add(growth))? {
         return Ok(Value::Null);
     }
     let mut result = Vec::with_capacity(text.len() + growth);
@@ -418,7 +424,7 @@ fn replace(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 fn repeat(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let text = to_bytes(&args[0]);
     let count = to_i64(&args[1], args.cx)?.max(0) as usize;
-    if !args.has_room(text.len().saturating_mul(count), "repeat")? {
+    if !args.has_room(text.len().saturating_mul(count))? {
         return Ok(Value::Null);
     }
     args.string(text.repeat(count))
@@ -426,7 +432,7 @@ fn repeat(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 
 fn space(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let count = to_i64(&args[0], args.cx)?.max(0) as usize;
-    if !args.has_room(count, "space")? {
+    if !args.has_room(count)? {
         return Ok(Value::Null);
     }
     Ok(Value::text(" ".repeat(count)))
@@ -450,7 +456,7 @@ fn pad(args: &Arguments<'_, '_>, before: bool) -> Result<Value, SqlError> {
     let missing = wanted - units;
     let whole = (missing / filler_units).saturating_mul(filler.len());
     let longest = text.len().saturating_add(whole).max(wanted);
-    if !args.has_room(longest, if before { "lpad" } else { "rpad" })? {
+    if !args.has_room(longest)? {
         return Ok(Value::Null);
     }
     let mut padding = filler.repeat(missing / filler_units);
@@ -536,7 +542,7 @@ fn hex(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
         }
         other => {
             let bytes = to_bytes(other);
-            if !args.has_room(bytes.len().saturating_mul(2), "hex")? {
+            if !args.has_room(bytes.len().saturating_mul(2))? {
                 return Ok(Value::Null);
             }
             Ok(Value::text(hex_of(&bytes).to_ascii_uppercase()))
@@ -632,7 +638,7 @@ fn insert(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let to = if len < 0 { units } else { (position - 1).saturating_add(len).min(units) } as usize;
     let head = slice(&text, binary, 0, from);
     let tail = slice(&text, binary, to, units as usize);
-    if !args.has_room(head.len() + new.len() + tail.len(), "insert")? {
+    if !args.has_room(head.len() + new.len() + tail.len())? {
         return Ok(Value::Null);
     }
     args.string([head, &new, tail].concat())

@@ -3,7 +3,7 @@
 use super::super::convert::{at, is_time, now, to_datetime, to_decimal, to_i64, to_text, to_time, today, truncated};
 use super::super::interval::in_full;
 use super::super::{Expr, IntervalUnit};
-use super::{Arguments, Function, build, one, two};
+use super::{Arguments, Form, Function, build, one};
 use crate::collation::Collation;
 use crate::error::{ER_WRONG_ARGUMENTS, ER_WRONG_VALUE_FOR_TYPE, SqlError};
 use crate::types::decimal::Decimal;
@@ -16,36 +16,36 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("now", 0, 1, statement_time, datetime)
         .digits_at(0)
         .aliases(&["current_timestamp", "localtime", "localtimestamp"])
+        .form(Form::Bare)
         .doc("Date and time of the statement.", "NOW() = CURRENT_TIMESTAMP", "1"),
     Function::new("sysdate", 0, 1, |a| Ok(Value::DateTime(at(a.cx.statement.clock_us(), a.cx, a.fsp(0)?))), datetime)
         .digits_at(0)
         .volatile()
+        .form(Form::Bare)
         .doc("Date and time of the call.", "SYSDATE() >= NOW()", "1"),
-    Function::new("utc_timestamp", 0, 1, |a| a.utc().map(Value::DateTime), datetime).digits_at(0).doc(
+    Function::new("utc_timestamp", 0, 1, |a| a.utc().map(Value::DateTime), datetime).digits_at(0).form(Form::Bare).doc(
         "Date and time of the statement in UTC.",
         "UTC_TIMESTAMP() >= UTC_DATE()",
         "1",
     ),
-    Function::new("utc_date", 0, 0, |a| a.utc().map(|value| Value::Date(value.date())), |_| date()).doc(
-        "The date of the statement in UTC.",
-        "UTC_DATE() = DATE(UTC_TIMESTAMP())",
-        "1",
-    ),
-    Function::new("utc_time", 0, 1, |a| a.utc().map(of_day), |_| time(0)).digits_at(0).doc(
+    Function::new("utc_date", 0, 0, |a| a.utc().map(|value| Value::Date(value.date())), |_| date())
+        .form(Form::Bare)
+        .doc("The date of the statement in UTC.", "UTC_DATE() = DATE(UTC_TIMESTAMP())", "1"),
+    Function::new("utc_time", 0, 1, |a| a.utc().map(of_day), |_| time(0)).digits_at(0).form(Form::Bare).doc(
         "The time of day of the statement in UTC.",
         "UTC_TIME() = TIME(UTC_TIMESTAMP())",
         "1",
     ),
-    Function::new("curdate", 0, 0, |a| Ok(Value::Date(today(a.cx))), |_| date()).aliases(&["current_date"]).doc(
-        "The date of the statement.",
-        "CURDATE() = DATE(NOW())",
-        "1",
-    ),
+    Function::new("curdate", 0, 0, |a| Ok(Value::Date(today(a.cx))), |_| date())
+        .aliases(&["current_date"])
+        .form(Form::Bare)
+        .doc("The date of the statement.", "CURDATE() = DATE(NOW())", "1"),
     Function::new("curtime", 0, 1, |a| Ok(of_day(now(a.cx, a.fsp(0)?))), |_| time(0))
         .digits_at(0)
         .aliases(&["current_time"])
+        .form(Form::Bare)
         .doc("The time of day of the statement.", "CURTIME() = TIME(NOW())", "1"),
-    Function::new("date", 1, 1, |a| a.datetime(0, |value| Value::Date(value.date())), |_| date()).doc(
+    Function::new("date", 1, 1, |a| a.datetime(0, |value| Value::Date(value.date())), |_| date()).in_grammar().doc(
         "The date of a date with a time.",
         "DATE('2003-12-31 01:02:03')",
         "2003-12-31",
@@ -65,6 +65,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     })
     .reads_times()
     .joins()
+    .in_grammar()
     .doc(
         "The argument as date and time, with a time added.",
         "TIMESTAMP('2003-12-31 12:00:00', '12:00:00')",
@@ -141,7 +142,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |_| ResultType::integer(3),
     )
     .doc("The day of the year, from 1.", "DAYOFYEAR('2007-02-03')", "34"),
-    Function::new("week", 1, 2, week_of, |_| ResultType::integer(2)).doc(
+    Function::new("week", 1, 2, week_of, |_| ResultType::integer(2)).in_grammar().doc(
         "The number of the week, counted as a mode says.",
         "WEEK('2008-02-20', 1)",
         "8",
@@ -217,55 +218,90 @@ pub(super) const FUNCTIONS: &[Function] = &[
             "CONVERT_TZ('2004-01-01 12:00:00', '+00:00', '+10:00')",
             "2004-01-01 22:00:00",
         ),
-    Function::rewritten("year", 1, 1, |args| part(args, IntervalUnit::Year)).doc(
+    Function::rewritten("year", 1, 1, |args| part(args, IntervalUnit::Year)).in_grammar().doc(
         "The year of a date.",
         "YEAR('1987-01-01')",
         "1987",
     ),
-    Function::rewritten("quarter", 1, 1, |args| part(args, IntervalUnit::Quarter)).doc(
+    Function::rewritten("quarter", 1, 1, |args| part(args, IntervalUnit::Quarter)).in_grammar().doc(
         "The quarter of a date, from 1.",
         "QUARTER('2008-04-01')",
         "2",
     ),
-    Function::rewritten("month", 1, 1, |args| part(args, IntervalUnit::Month)).doc(
+    Function::rewritten("month", 1, 1, |args| part(args, IntervalUnit::Month)).in_grammar().doc(
         "The month of a date, from 1.",
         "MONTH('2008-02-03')",
         "2",
     ),
-    Function::rewritten("day", 1, 1, |args| part(args, IntervalUnit::Day)).aliases(&["dayofmonth"]).doc(
+    Function::rewritten("day", 1, 1, |args| part(args, IntervalUnit::Day)).in_grammar().doc(
         "The day of the month.",
         "DAY('2007-02-03')",
         "3",
     ),
-    Function::rewritten("hour", 1, 1, |args| part(args, IntervalUnit::Hour)).doc(
+    Function::rewritten("dayofmonth", 1, 1, |args| part(args, IntervalUnit::Day)).doc(
+        "The day of the month.",
+        "DAYOFMONTH('2007-02-03')",
+        "3",
+    ),
+    Function::rewritten("hour", 1, 1, |args| part(args, IntervalUnit::Hour)).in_grammar().doc(
         "The hours of a time.",
         "HOUR('10:05:03')",
         "10",
     ),
-    Function::rewritten("minute", 1, 1, |args| part(args, IntervalUnit::Minute)).doc(
+    Function::rewritten("minute", 1, 1, |args| part(args, IntervalUnit::Minute)).in_grammar().doc(
         "The minutes of a time.",
         "MINUTE('2008-02-03 10:05:03')",
         "5",
     ),
-    Function::rewritten("second", 1, 1, |args| part(args, IntervalUnit::Second)).doc(
+    Function::rewritten("second", 1, 1, |args| part(args, IntervalUnit::Second)).in_grammar().doc(
         "The seconds of a time.",
         "SECOND('10:05:03')",
         "3",
     ),
-    Function::rewritten("microsecond", 1, 1, |args| part(args, IntervalUnit::Microsecond)).doc(
+    Function::rewritten("microsecond", 1, 1, |args| part(args, IntervalUnit::Microsecond)).in_grammar().doc(
         "The microseconds of a time.",
         "MICROSECOND('12:00:00.123456')",
         "123456",
     ),
-    Function::rewritten("adddate", 2, 2, |args| days_later(args, false)).doc(
+    Function::new("get_format", 2, 2, get_format, |_| text(17)).form(Form::GetFormat).doc(
+        "The format in which a region writes dates, times or both.",
+        "GET_FORMAT(DATE, 'USA')",
+        "%m.%d.%Y",
+    ),
+    Function::parsed("date_add", 2, 2, Form::DateArithmetic { negated: false, days: false }).doc(
+        "The date with an interval added.",
+        "DATE_ADD('2018-05-01', INTERVAL 1 DAY)",
+        "2018-05-02",
+    ),
+    Function::parsed("date_sub", 2, 2, Form::DateArithmetic { negated: true, days: false }).doc(
+        "The date with an interval subtracted.",
+        "DATE_SUB('2018-05-01', INTERVAL 1 YEAR)",
+        "2017-05-01",
+    ),
+    Function::parsed("adddate", 2, 2, Form::DateArithmetic { negated: false, days: true }).doc(
         "The date so many days later; also with INTERVAL.",
         "ADDDATE('2008-01-02', 31)",
         "2008-02-02",
     ),
-    Function::rewritten("subdate", 2, 2, |args| days_later(args, true)).doc(
+    Function::parsed("subdate", 2, 2, Form::DateArithmetic { negated: true, days: true }).doc(
         "The date so many days earlier; also with INTERVAL.",
         "SUBDATE('2008-01-02', 31)",
         "2007-12-02",
+    ),
+    Function::parsed("extract", 2, 2, Form::Extract).doc(
+        "A part of a date or time.",
+        "EXTRACT(YEAR_MONTH FROM '2019-07-02 01:02:03')",
+        "201907",
+    ),
+    Function::parsed("timestampadd", 3, 3, Form::TimestampAdd).doc(
+        "Date and time so many units later.",
+        "TIMESTAMPADD(MINUTE, 1, '2003-01-02')",
+        "2003-01-02 00:01:00",
+    ),
+    Function::parsed("timestampdiff", 3, 3, Form::TimestampDiff).doc(
+        "Whole units from the second argument to the third.",
+        "TIMESTAMPDIFF(MONTH, '2003-02-01', '2003-05-01')",
+        "3",
     ),
 ];
 
@@ -274,13 +310,6 @@ fn part(args: Vec<Expr>, unit: IntervalUnit) -> Result<Expr, SqlError> {
     let part = one(args, |date| Ok(Expr::extract(unit, date)))?;
     // EXTRACT has the sign of a time.
     if unit.is_of_time() { build("abs", vec![part]) } else { Ok(part) }
-}
-
-/// Days are the unit of the forms without INTERVAL.
-fn days_later(args: Vec<Expr>, negated: bool) -> Result<Expr, SqlError> {
-    two(args, |date, amount| {
-        Ok(Expr::DateAdd { date: Box::new(date), amount: Box::new(amount), unit: IntervalUnit::Day, negated })
-    })
 }
 
 fn date() -> ResultType {
@@ -332,7 +361,7 @@ impl Arguments<'_, '_> {
         u8::try_from(fsp)
             .ok()
             .filter(|fsp| *fsp <= 6)
-            .ok_or_else(|| SqlError::new(crate::error::ER_TOO_BIG_PRECISION, &[&fsp, &"now", &6]))
+            .ok_or_else(|| SqlError::new(crate::error::ER_TOO_BIG_PRECISION, &[&fsp, &self.call.name(), &6]))
     }
 
     fn utc(&self) -> Result<DateTime, SqlError> {
@@ -610,4 +639,24 @@ fn convert_tz(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     // Beyond the range of TIMESTAMP nothing is converted.
     let Some(point) = value.to_timestamp(from) else { return Ok(Value::DateTime(value)) };
     Ok(Value::DateTime(point.to_datetime(to)))
+}
+
+/// The formats of dates, of times, and of both.
+const FORMATS: [(&str, [&str; 3]); 5] = [
+    ("EUR", ["%d.%m.%Y", "%H.%i.%s", "%Y-%m-%d %H.%i.%s"]),
+    ("INTERNAL", ["%Y%m%d", "%H%i%s", "%Y%m%d%H%i%s"]),
+    ("ISO", ["%Y-%m-%d", "%H:%i:%s", "%Y-%m-%d %H:%i:%s"]),
+    ("JIS", ["%Y-%m-%d", "%H:%i:%s", "%Y-%m-%d %H:%i:%s"]),
+    ("USA", ["%m.%d.%Y", "%h:%i:%s %p", "%Y-%m-%d %H.%i.%s"]),
+];
+
+fn get_format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let region = to_text(&args[1]);
+    let formats = FORMATS.iter().find(|(name, _)| name.eq_ignore_ascii_case(&region));
+    let of_kind = |formats: &[&'static str; 3]| match &*to_text(&args[0]) {
+        "DATE" => formats[0],
+        "TIME" => formats[1],
+        _ => formats[2],
+    };
+    Ok(formats.map_or(Value::Null, |(_, formats)| Value::text(of_kind(formats))))
 }
