@@ -44,6 +44,8 @@ mod shared;
 mod stats;
 mod store;
 mod sync;
+#[cfg(test)]
+mod tests;
 mod transaction;
 mod write_set;
 mod xa;

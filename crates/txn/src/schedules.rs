@@ -20,10 +20,10 @@ use shuttle::thread;
 
 use crate::classic::recovery::RecoverError;
 use crate::journaled::commit::Coordinator;
-use crate::journaled::commit::tests::{ENGINES, Machine, binlog_ids, found, insert, key, table};
 use crate::open::{Engines, OpenError, Recovered};
 use crate::store::Store;
 use crate::sync::{explore, point, unexplored};
+use crate::tests::{ENGINES, Machine, binlog_ids, found, insert, key, table};
 use crate::transaction::{Read, Transaction};
 use crate::{CommitError, CommitProtocol, Committed, LockMode, Published};
 

@@ -6,7 +6,7 @@ use cohort_io::Create;
 use super::*;
 use crate::journaled::checkpoint;
 use crate::journaled::commit::Coordinator;
-use crate::journaled::commit::tests::{Machine, transfer};
+use crate::tests::{Machine, transfer};
 
 const SOURCE: &str = "11111111-2222-3333-4444-555555555555";
 const LAST: u64 = 12;
@@ -35,35 +35,35 @@ fn look(machine: &Machine) -> LogCheck {
 }
 
 fn look_with(machine: &Machine, engines: &[Arc<dyn Engine>]) -> LogCheck {
-    let fs: Arc<dyn FileSystem> = Arc::new(machine.disk().clone());
+    let fs: Arc<dyn FileSystem> = Arc::new(machine.disk.clone());
     let options = Machine::options(1);
     let (journal, tc_log) = (&options.journal_dir, &options.tc_log);
     check_logs(CommitProtocol::Journal, &fs, journal, tc_log, &options.binlog, engines, &mut |_| ())
 }
 
 fn listed(machine: &Machine) -> BinlogListing {
-    BinlogListing::read(machine.disk(), &Machine::options(1).binlog).expect("a directory")
+    BinlogListing::read(&machine.disk, &Machine::options(1).binlog).expect("a directory")
 }
 
 fn len(machine: &Machine, path: &Path) -> u64 {
-    machine.disk().open(path, &OpenOptions::read()).and_then(|file| file.len()).expect("a file")
+    machine.disk.open(path, &OpenOptions::read()).and_then(|file| file.len()).expect("a file")
 }
 
 fn write(machine: &Machine, path: &Path, offset: u64, bytes: &[u8]) {
-    let opened = machine.disk().open(path, &OpenOptions::buffered(Create::IfMissing));
+    let opened = machine.disk.open(path, &OpenOptions::buffered(Create::IfMissing));
     opened.and_then(|file| file.write_at(offset, bytes)).expect("a file");
 }
 
 fn flip(machine: &Machine, path: &Path, offset: u64) {
     let mut byte = [0];
-    let file = machine.disk().open(path, &OpenOptions::read()).expect("a file");
+    let file = machine.disk.open(path, &OpenOptions::read()).expect("a file");
     assert_eq!(file.read_at(offset, &mut byte).expect("a byte"), 1);
     write(machine, path, offset, &[byte[0] ^ 0x10]);
 }
 
 fn cut(machine: &Machine, path: &Path, bytes: u64) {
     let end = len(machine, path) - bytes;
-    let opened = machine.disk().open(path, &OpenOptions::buffered(Create::Never));
+    let opened = machine.disk.open(path, &OpenOptions::buffered(Create::Never));
     opened.and_then(|file| file.set_len(end)).expect("a file");
 }
 
@@ -86,7 +86,7 @@ fn what_was_stopped_is_sound_and_counted() {
     for number in &files {
         let path = listed(&machine).path(*number);
         bytes += len(&machine, &path) - 4;
-        let mut reader = BinlogReader::open(machine.disk(), &path, ReaderOptions::default()).expect("a binlog file");
+        let mut reader = BinlogReader::open(&machine.disk, &path, ReaderOptions::default()).expect("a binlog file");
         while reader.next_event().expect("a whole event").is_some() {
             events += 1;
         }
@@ -150,7 +150,7 @@ fn a_clean_stop_leaves_no_file_too_short_or_too_long_missing_or_unknown() {
         cut(&machine, &path, 1);
         assert_eq!(look(&machine).faults[0].file, path);
         let machine = sound.copy();
-        machine.disk().remove(&path).expect("a file");
+        machine.disk.remove(&path).expect("a file");
         assert!(look(&machine).faults.iter().any(|fault| fault.file == path && fault.what.contains("missing")));
     }
     let machine = sound.copy();

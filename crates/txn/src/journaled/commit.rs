@@ -693,4 +693,4 @@ impl Visible {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -3,9 +3,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::journaled::commit::tests::{Machine, key};
 use crate::locks::Claim;
 use crate::store::Store;
+use crate::tests::{Machine, key};
 use crate::transaction::Isolation;
 
 const ROWS: EngineId = EngineId(0);

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::journaled::commit::tests::{ENGINES, Machine, key, table};
+use crate::tests::{ENGINES, Machine, key, table};
 use crate::write_set::WriteSet;
 
 const ROWS: EngineId = ENGINES[0];
@@ -305,4 +305,16 @@ fn what_is_loaded_is_there_and_what_is_erased_is_not() {
     assert_eq!(there(), [true; 3]);
     store.erase(ROWS, &KeyRange { lower: key(2), upper: key(3) }).expect("memory takes it");
     assert_eq!(there(), [true, false, true]);
+}
+
+#[test]
+fn a_lock_wait_is_bounded_by_its_timeout() {
+    let store = Machine::new(10).open();
+    let (mut holder, mut waiter) = (store.begin(), store.begin());
+    holder.lock(ROWS, b"row", LockMode::Exclusive).expect("a free lock");
+    waiter.set_lock_wait(Duration::from_millis(10));
+    let waited = waiter.lock(ROWS, b"row", LockMode::Exclusive);
+    assert_eq!(waited, Err(crate::LockError::Timeout));
+    drop(holder);
+    waiter.lock(ROWS, b"row", LockMode::Exclusive).expect("dropping a transaction frees its locks");
 }

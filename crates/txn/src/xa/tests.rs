@@ -12,9 +12,9 @@ use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
 use super::*;
 use crate::classic::recovery::RecoverError;
 use crate::commit_protocol::CommitProtocol;
-use crate::journaled::commit::tests::{BINLOG, ENGINES, Machine, key, table};
 use crate::open::{Engines, OpenError, Recovered};
 use crate::options::StoreOptions;
+use crate::tests::{BINLOG, ENGINES, Machine, key, table};
 use crate::transaction::Read;
 
 const PROTOCOLS: [CommitProtocol; 4] =

@@ -3,7 +3,7 @@ use cohort_io::SimDisk;
 use super::*;
 use crate::classic::tests::open;
 use crate::commit_protocol::CommitProtocol;
-use crate::journaled::commit::tests::Kept;
+use crate::tests::Kept;
 
 /// I9: an answer goes out if and only if everything up to what it rests on is durable, in whatever order flushes end.
 #[test]
