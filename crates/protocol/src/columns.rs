@@ -1,8 +1,8 @@
 //! Column definitions: what a client is told of a result's columns.
 
-use cohort_types::FieldType;
 use cohort_types::ResultColumn;
 use cohort_types::collation::Collation;
+use cohort_types::{FieldKind, FieldType};
 
 use super::constants::{BINARY_COLLATION, column_flag};
 use super::encode::put_length_encoded_bytes;
@@ -16,11 +16,13 @@ pub fn encode_column(out: &mut Vec<u8>, column: &ResultColumn) {
     let result = &column.result_type;
     let text = result.field.is_string() && result.collation != Collation::Binary;
     let collation = if text { result.collation.id() } else { BINARY_COLLATION };
-    let length = match result.field {
-        _ if !text => result.length,
+    let length = if !text {
+        result.length
+    } else if result.kind() == FieldKind::Lob {
         // MySQL takes each byte of a TEXT for a character. The type counts whole characters of four bytes.
-        FieldType::Blob => result.length.saturating_mul(4).saturating_add(3).saturating_mul(4),
-        _ => result.length.saturating_mul(4),
+        result.length.saturating_mul(4).saturating_add(3).saturating_mul(4)
+    } else {
+        result.length.saturating_mul(4)
     };
     put_fixed_part(out, collation, length, result.field, flags(column), result.decimals);
 }
@@ -52,7 +54,7 @@ fn flags(column: &ResultColumn) -> u16 {
         (column.primary_key, column_flag::PRI_KEY),
         (column.unique_key, column_flag::UNIQUE_KEY),
         (column.multiple_key, column_flag::MULTIPLE_KEY),
-        (result.field == FieldType::Blob, column_flag::BLOB),
+        (result.kind() == FieldKind::Lob, column_flag::BLOB),
         (result.unsigned, column_flag::UNSIGNED),
         (binary, column_flag::BINARY),
         (column.auto_increment, column_flag::AUTO_INCREMENT),

@@ -138,7 +138,10 @@ impl Collation {
     pub fn charset(self) -> &'static str {
         match self {
             Collation::Binary => "binary",
-            _ => "utf8mb4",
+            Collation::Utf8mb4GeneralCi
+            | Collation::Utf8mb4Bin
+            | Collation::Utf8mb4_0900AiCi
+            | Collation::Utf8mb4_0900Bin => "utf8mb4",
         }
     }
 

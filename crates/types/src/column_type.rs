@@ -5,6 +5,36 @@
 //! end lists the families. A new type is a file with its faces and a line there; a face that is missing does not
 //! compile. Other crates ask by methods, and know no family.
 
+/// The faces of types whose values are no characters and whose defaults are written as texts.
+macro_rules! no_characters {
+    () => {
+        fn under(self, _collation: Collation) -> ColumnType {
+            self.into()
+        }
+
+        fn default_literal(self, _value: &Value) -> Option<String> {
+            None
+        }
+    };
+}
+
+/// The key of types whose bytes in rows are in the order of the values.
+macro_rules! key_as_in_rows {
+    () => {
+        fn key_bytes(self) -> Option<usize> {
+            self.row_len(&[])
+        }
+
+        fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+            self.write_row(value, key)
+        }
+
+        fn read_key(self, bytes: &[u8]) -> FromKey {
+            FromKey::of(self.read_row(bytes))
+        }
+    };
+}
+
 mod binary;
 mod bit;
 mod date;

@@ -7,6 +7,8 @@
 //! Not here: expressions, rows, keys and tables (`cohort-sql`), packets (`cohort-protocol`).
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
+// What a new type or value is must be said wherever types and values are told apart.
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 pub mod collation;
 pub mod column_type;
@@ -23,7 +25,7 @@ pub mod value;
 pub use collation::Collation;
 pub use column_type::{ColumnType, IntType, IntWidth, Kind};
 pub use error::SqlError;
-pub use field_type::{Family, FieldType};
+pub use field_type::{Family, FieldKind, FieldType};
 pub use result_type::{NOT_FIXED_DECIMALS, ResultColumn, ResultType};
 pub use sql_mode::SqlMode;
 pub use store::{Loss, StoreContext};

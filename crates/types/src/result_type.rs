@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::decimal::{MAX_PRECISION, MAX_SCALE};
-use super::{Family, FieldType};
+use super::{Family, FieldKind, FieldType};
 use crate::collation::Collation;
 use crate::column_type::write_bits;
 use crate::value::Value;
@@ -69,10 +69,19 @@ impl ResultType {
     /// A date or time.
     pub fn temporal(field: FieldType, fsp: u8) -> ResultType {
         let fraction = if fsp > 0 { u32::from(fsp) + 1 } else { 0 };
-        let length = match field {
-            FieldType::Date => 10,
-            FieldType::Time => 10 + fraction,
-            _ => 19 + fraction,
+        let length = match field.kind() {
+            FieldKind::Date => 10,
+            FieldKind::Time => 10 + fraction,
+            FieldKind::DateTime | FieldKind::Timestamp => 19 + fraction,
+            FieldKind::Null
+            | FieldKind::Integer
+            | FieldKind::Year
+            | FieldKind::Bits
+            | FieldKind::Decimal
+            | FieldKind::Float
+            | FieldKind::Double
+            | FieldKind::String
+            | FieldKind::Lob => 0,
         };
         Self::number(field, length, fsp, false)
     }
@@ -84,10 +93,7 @@ impl ResultType {
 
     /// The type of such a value that is no column's: of bits the number.
     pub fn computed(self) -> ResultType {
-        match self.field {
-            FieldType::Bit => ResultType { field: FieldType::LongLong, ..self },
-            _ => self,
-        }
+        if self.kind() == FieldKind::Bits { ResultType { field: FieldType::LongLong, ..self } } else { self }
     }
 
     /// The same type, with or without NULL.
@@ -97,14 +103,22 @@ impl ResultType {
 
     /// The same type with that many digits after the point; an integer gets none.
     pub fn with_decimals(self, decimals: u8) -> ResultType {
-        let same = match self.family() {
-            Family::Decimal => {
+        let same = match self.kind() {
+            FieldKind::Decimal => {
                 let decimals = decimals.min(MAX_SCALE);
                 ResultType::decimal(self.integer_digits() + u32::from(decimals), decimals)
             }
-            Family::Temporal if self.field != FieldType::Date => ResultType::temporal(self.field, decimals.min(6)),
-            Family::Real => ResultType { decimals, ..self },
-            _ => self,
+            FieldKind::Time | FieldKind::DateTime | FieldKind::Timestamp => {
+                ResultType::temporal(self.field, decimals.min(6))
+            }
+            FieldKind::Float | FieldKind::Double => ResultType { decimals, ..self },
+            FieldKind::Null
+            | FieldKind::Integer
+            | FieldKind::Year
+            | FieldKind::Bits
+            | FieldKind::Date
+            | FieldKind::String
+            | FieldKind::Lob => self,
         };
         same.nullable(self.nullable)
     }
@@ -134,21 +148,49 @@ impl ResultType {
 
     /// Whether the type has a say in the text of its values, beside their kind.
     pub fn shapes_text(&self) -> bool {
-        match self.field.family() {
-            Family::Real => self.decimals < NOT_FIXED_DECIMALS,
-            Family::Integer => matches!(self.field, FieldType::Year | FieldType::Bit),
-            Family::Null | Family::Decimal | Family::Temporal | Family::String => false,
+        match self.kind() {
+            FieldKind::Float | FieldKind::Double => self.decimals < NOT_FIXED_DECIMALS,
+            FieldKind::Year | FieldKind::Bits => true,
+            FieldKind::Null
+            | FieldKind::Integer
+            | FieldKind::Decimal
+            | FieldKind::Date
+            | FieldKind::Time
+            | FieldKind::DateTime
+            | FieldKind::Timestamp
+            | FieldKind::String
+            | FieldKind::Lob => false,
         }
     }
 
     /// Appends the text of a value as a column of this type shows it: a double with its digits, a year with four, of
     /// bits the bytes.
     pub fn write_text(&self, value: &Value, out: &mut Vec<u8>) {
-        match (self.field, value) {
-            (FieldType::Year, Value::UInt(year)) => out.extend_from_slice(format!("{year:04}").as_bytes()),
-            (FieldType::Bit, Value::UInt(number)) => write_bits(*number, self.length, out),
-            _ => value.write_text(self.decimals, out),
+        match (self.kind(), value) {
+            (FieldKind::Year, Value::UInt(year)) => out.extend_from_slice(format!("{year:04}").as_bytes()),
+            (FieldKind::Bits, Value::UInt(number)) => write_bits(*number, self.length, out),
+            (
+                FieldKind::Null
+                | FieldKind::Integer
+                | FieldKind::Year
+                | FieldKind::Bits
+                | FieldKind::Decimal
+                | FieldKind::Float
+                | FieldKind::Double
+                | FieldKind::Date
+                | FieldKind::Time
+                | FieldKind::DateTime
+                | FieldKind::Timestamp
+                | FieldKind::String
+                | FieldKind::Lob,
+                value,
+            ) => value.write_text(self.decimals, out),
         }
+    }
+
+    /// Of which kind the values are.
+    pub fn kind(&self) -> FieldKind {
+        self.field.kind()
     }
 
     /// Which family the values are of.
@@ -163,7 +205,9 @@ impl ResultType {
                 let sign_and_point = u32::from(!self.unsigned) + u32::from(self.decimals > 0);
                 self.length.saturating_sub(sign_and_point + u32::from(self.decimals))
             }
-            _ => self.length.saturating_sub(u32::from(!self.unsigned)).max(1),
+            Family::Null | Family::Integer | Family::Real | Family::Temporal | Family::String => {
+                self.length.saturating_sub(u32::from(!self.unsigned)).max(1)
+            }
         }
     }
 
@@ -173,8 +217,8 @@ impl ResultType {
         let joined = match (self.family(), other.family()) {
             (Family::Null, _) => other,
             (_, Family::Null) => self,
-            (a, b) if a == b && a == Family::String => self.unify_strings(other),
-            (Family::Integer, Family::Integer) if self.field == FieldType::Year && other.field == FieldType::Year => {
+            (Family::String, Family::String) => self.unify_strings(other),
+            (Family::Integer, Family::Integer) if self.kind() == FieldKind::Year && other.kind() == FieldKind::Year => {
                 self
             }
             (Family::Integer, Family::Integer) if self.unsigned == other.unsigned => {
@@ -188,7 +232,7 @@ impl ResultType {
                 Self::decimal(self.integer_digits().max(other.integer_digits()) + u32::from(scale), scale)
             }
             (Family::Integer | Family::Real, Family::Integer | Family::Real)
-                if self.fits_float() && other.fits_float() =>
+                if self.field.fits_float() && other.field.fits_float() =>
             {
                 ResultType { field: FieldType::Float, length: 12, ..Self::double() }
                     .with_decimals(self.decimals.max(other.decimals))
@@ -204,15 +248,12 @@ impl ResultType {
             }
             (Family::String, _) => ResultType { length: self.length.max(other.length), ..self },
             (_, Family::String) => ResultType { length: self.length.max(other.length), ..other },
-            _ => Self::string(self.length.max(other.length), Collation::DEFAULT),
+            (Family::Temporal, Family::Integer | Family::Decimal | Family::Real)
+            | (Family::Integer | Family::Decimal | Family::Real, Family::Temporal) => {
+                Self::string(self.length.max(other.length), Collation::DEFAULT)
+            }
         };
         joined.computed().nullable(nullable)
-    }
-
-    /// Whether a FLOAT has all the digits that a value of this type may have.
-    fn fits_float(self) -> bool {
-        use FieldType::{Float, Int24, Short, Tiny, Year};
-        matches!(self.field, Float | Tiny | Short | Int24 | Year)
     }
 
     fn unify_strings(self, other: ResultType) -> ResultType {
@@ -220,7 +261,7 @@ impl ResultType {
             (Collation::Binary, _) | (_, Collation::Binary) => Collation::Binary,
             (own, _) => own,
         };
-        let field = if self.field == FieldType::Blob || other.field == FieldType::Blob {
+        let field = if self.kind() == FieldKind::Lob || other.kind() == FieldKind::Lob {
             FieldType::Blob
         } else {
             FieldType::VarString

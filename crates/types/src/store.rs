@@ -174,7 +174,16 @@ pub(crate) fn to_text(value: Value, cx: &mut StoreContext<'_>) -> Result<std::sy
                 Ok(String::from_utf8_lossy(&bytes[..valid]).into())
             }
         },
-        other => Ok(to_string(other, cx).into()),
+        other @ (Value::Null
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Float(_)
+        | Value::Double(_)
+        | Value::Decimal(_)
+        | Value::Date(_)
+        | Value::DateTime(_)
+        | Value::Timestamp(_)
+        | Value::Time(_)) => Ok(to_string(other, cx).into()),
     }
 }
 
@@ -183,6 +192,16 @@ pub(crate) fn to_string(value: Value, cx: &StoreContext<'_>) -> String {
     match value {
         Value::Decimal(decimal) => decimal.showing_all().to_string(),
         Value::Timestamp(value) => value.to_datetime(cx.time_zone).to_string(),
-        other => other.to_string(),
+        other @ (Value::Null
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Float(_)
+        | Value::Double(_)
+        | Value::Text(_)
+        | Value::Bytes(_)
+        | Value::Hex(_)
+        | Value::Date(_)
+        | Value::DateTime(_)
+        | Value::Time(_)) => other.to_string(),
     }
 }

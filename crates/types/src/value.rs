@@ -75,7 +75,12 @@ impl Value {
             Value::Hex(bytes) => Value::Bytes(bytes),
             Value::Float(float) => Value::Double(float.into()),
             Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_) => Value::text(self.to_string()),
-            other => other,
+            other @ (Value::Null
+            | Value::Int(_)
+            | Value::UInt(_)
+            | Value::Double(_)
+            | Value::Text(_)
+            | Value::Bytes(_)) => other,
         }
     }
 
@@ -115,7 +120,16 @@ impl Value {
         match self {
             Value::Text(text) => Some(text.as_bytes()),
             Value::Bytes(bytes) | Value::Hex(bytes) => Some(bytes),
-            _ => None,
+            Value::Null
+            | Value::Int(_)
+            | Value::UInt(_)
+            | Value::Float(_)
+            | Value::Double(_)
+            | Value::Decimal(_)
+            | Value::Date(_)
+            | Value::DateTime(_)
+            | Value::Timestamp(_)
+            | Value::Time(_) => None,
         }
     }
 }

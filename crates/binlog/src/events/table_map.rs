@@ -40,14 +40,22 @@ mod field {
 /// Has a bit in the signedness field.
 fn has_sign(field: FieldType) -> bool {
     use FieldType::*;
-    matches!(field, Tiny | Short | Int24 | Long | LongLong | NewDecimal | Float | Double)
+    match field {
+        Tiny | Short | Int24 | Long | LongLong | NewDecimal | Float | Double => true,
+        Decimal | Null | Timestamp | Date | Time | DateTime | Year | VarChar | Bit | Timestamp2 | DateTime2 | Time2
+        | Bool | Json | Enum | Set | TinyBlob | MediumBlob | LongBlob | Blob | VarString | String | Geometry => false,
+    }
 }
 
 /// Has an entry in the character set fields.
 fn has_charset(field: FieldType, meta: &[u8]) -> bool {
+    use FieldType::*;
     match field {
-        FieldType::String => stored_field(field, meta) == field,
-        field => matches!(field, FieldType::VarChar | FieldType::VarString | FieldType::Blob),
+        String => stored_field(field, meta) == field,
+        VarChar | VarString | Blob => true,
+        Decimal | Tiny | Short | Long | Float | Double | Null | Timestamp | LongLong | Int24 | Date | Time
+        | DateTime | Year | Bit | Timestamp2 | DateTime2 | Time2 | Bool | Json | NewDecimal | Enum | Set | TinyBlob
+        | MediumBlob | LongBlob | Geometry => false,
     }
 }
 

@@ -7,8 +7,54 @@ use super::functions::{self, Call};
 use super::{ArithmeticOp, Case, CastType, ColumnRef, CompareOp, Expr, IntervalUnit, UnaryOp};
 use crate::error::SqlError;
 use crate::types::decimal::MAX_PRECISION;
-use crate::types::{Family, FieldType, ResultType};
+use crate::types::{Family, FieldKind, ResultType};
 use crate::value::{Value, hex_number};
+
+/// Calls `visit` for the expressions that one is made of, by reference or by mutable reference.
+macro_rules! children {
+    ($expr:expr, $visit:ident, $iter:ident) => {
+        match $expr {
+            Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) | Expr::UserVariable(..) | Expr::SystemVariable(..) => {
+            }
+            Expr::Unary(_, a)
+            | Expr::Not(a)
+            | Expr::IsNull { operand: a, .. }
+            | Expr::IsTruth { operand: a, .. }
+            | Expr::Cast(a, _)
+            | Expr::Collate(a, _)
+            | Expr::Extract(_, a)
+            | Expr::AssignUserVariable(_, a) => $visit(a),
+            Expr::Arithmetic(_, a, b)
+            | Expr::Compare(_, a, b, _)
+            | Expr::Xor(a, b)
+            | Expr::Like { operand: a, pattern: b, .. }
+            | Expr::DateAdd { date: a, amount: b, .. }
+            | Expr::TimestampDiff(_, a, b) => {
+                $visit(a);
+                $visit(b);
+            }
+            Expr::Between { operand, low, high, .. } => {
+                $visit(operand);
+                $visit(low);
+                $visit(high);
+            }
+            Expr::And(all) | Expr::Or(all) => all.$iter().for_each($visit),
+            Expr::In { operand, list, .. } => {
+                $visit(operand);
+                list.$iter().for_each($visit);
+            }
+            Expr::Case(case) => {
+                case.operand.$iter().for_each(&mut *$visit);
+                for (when, then) in case.branches.$iter() {
+                    $visit(when);
+                    $visit(then);
+                }
+                case.otherwise.$iter().for_each($visit);
+            }
+            Expr::Call(call) => call.args.$iter().for_each($visit),
+        }
+    };
+}
 
 impl Expr {
     /// A reference to a place of the row.
@@ -19,8 +65,7 @@ impl Expr {
     /// `left op right`; the collation is settled from both sides (1267 if they contradict).
     pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
         let collation = settle_compared(&[&left, &right], op.symbol())?;
-        let is_number =
-            |side: &Expr| matches!(side.result_type(&[]).family(), Family::Integer | Family::Decimal | Family::Real);
+        let is_number = |side: &Expr| side.result_type(&[]).family().is_number();
         let (left, right) = match (is_number(&left), is_number(&right)) {
             (true, false) => (left, hex_as_number(right)),
             (false, true) => (hex_as_number(left), right),
@@ -166,102 +211,23 @@ impl Expr {
     }
 
     fn children(&self, visit: &mut dyn FnMut(&Expr)) {
-        match self {
-            Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) | Expr::UserVariable(..) | Expr::SystemVariable(..) => {
-            }
-            Expr::Unary(_, a)
-            | Expr::Not(a)
-            | Expr::IsNull { operand: a, .. }
-            | Expr::IsTruth { operand: a, .. }
-            | Expr::Cast(a, _)
-            | Expr::Collate(a, _)
-            | Expr::Extract(_, a)
-            | Expr::AssignUserVariable(_, a) => visit(a),
-            Expr::Arithmetic(_, a, b)
-            | Expr::Compare(_, a, b, _)
-            | Expr::Xor(a, b)
-            | Expr::Like { operand: a, pattern: b, .. }
-            | Expr::DateAdd { date: a, amount: b, .. }
-            | Expr::TimestampDiff(_, a, b) => {
-                visit(a);
-                visit(b);
-            }
-            Expr::Between { operand, low, high, .. } => {
-                visit(operand);
-                visit(low);
-                visit(high);
-            }
-            Expr::And(all) | Expr::Or(all) => all.iter().for_each(visit),
-            Expr::In { operand, list, .. } => {
-                visit(operand);
-                list.iter().for_each(visit);
-            }
-            Expr::Case(case) => {
-                case.operand.iter().for_each(&mut *visit);
-                for (when, then) in &case.branches {
-                    visit(when);
-                    visit(then);
-                }
-                case.otherwise.iter().for_each(visit);
-            }
-            Expr::Call(call) => call.args.iter().for_each(visit),
-        }
+        children!(self, visit, iter)
     }
 
     fn children_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        match self {
-            Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) | Expr::UserVariable(..) | Expr::SystemVariable(..) => {
-            }
-            Expr::Unary(_, a)
-            | Expr::Not(a)
-            | Expr::IsNull { operand: a, .. }
-            | Expr::IsTruth { operand: a, .. }
-            | Expr::Cast(a, _)
-            | Expr::Collate(a, _)
-            | Expr::Extract(_, a)
-            | Expr::AssignUserVariable(_, a) => visit(a),
-            Expr::Arithmetic(_, a, b)
-            | Expr::Compare(_, a, b, _)
-            | Expr::Xor(a, b)
-            | Expr::Like { operand: a, pattern: b, .. }
-            | Expr::DateAdd { date: a, amount: b, .. }
-            | Expr::TimestampDiff(_, a, b) => {
-                visit(a);
-                visit(b);
-            }
-            Expr::Between { operand, low, high, .. } => {
-                visit(operand);
-                visit(low);
-                visit(high);
-            }
-            Expr::And(all) | Expr::Or(all) => all.iter_mut().for_each(visit),
-            Expr::In { operand, list, .. } => {
-                visit(operand);
-                list.iter_mut().for_each(visit);
-            }
-            Expr::Case(case) => {
-                case.operand.iter_mut().for_each(&mut *visit);
-                for (when, then) in &mut case.branches {
-                    visit(when);
-                    visit(then);
-                }
-                case.otherwise.iter_mut().for_each(visit);
-            }
-            Expr::Call(call) => call.args.iter_mut().for_each(visit),
-        }
+        children!(self, visit, iter_mut)
     }
 }
 
 /// What a constant is that is compared with a value of this type, if that is not as it is with others.
 pub(super) fn constant_beside(other: &Expr) -> Option<CastType> {
-    let is_year = matches!(other, Expr::Column(column) if column.result_type.field == FieldType::Year);
+    let is_year = matches!(other, Expr::Column(column) if column.result_type.kind() == FieldKind::Year);
     if is_year { Some(CastType::YearConstant) } else { constant_date_beside(other) }
 }
 
 fn constant_date_beside(other: &Expr) -> Option<CastType> {
     let field = other.result_type(&[]).field;
-    let has_date = matches!(field, FieldType::Date | FieldType::DateTime | FieldType::Timestamp);
-    has_date.then_some(CastType::DateConstant { field })
+    field.kind().has_date().then_some(CastType::DateConstant { field })
 }
 
 /// A constant as this type, anything else as it is.

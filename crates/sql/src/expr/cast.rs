@@ -10,7 +10,7 @@ use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_CONSTANT, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::number_text;
 use crate::types::temporal::parse;
-use crate::types::{FieldType, ResultType};
+use crate::types::{FieldKind, FieldType, ResultType};
 use crate::value::{Value, first_chars};
 
 /// `CAST(value AS to)`
@@ -75,7 +75,16 @@ pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result
                 Value::Date(date) => i64::from(date.year),
                 Value::DateTime(value) => i64::from(value.date().year),
                 Value::Time(_) => i64::from(now(cx, 0).date().year),
-                other => to_integer(other, cx)?.clamp(-1, 10_000) as i64,
+                other @ (Value::Null
+                | Value::Int(_)
+                | Value::UInt(_)
+                | Value::Float(_)
+                | Value::Double(_)
+                | Value::Decimal(_)
+                | Value::Text(_)
+                | Value::Bytes(_)
+                | Value::Hex(_)
+                | Value::Timestamp(_)) => to_integer(other, cx)?.clamp(-1, 10_000) as i64,
             };
             match year {
                 0 => Value::UInt(0),
@@ -98,10 +107,20 @@ fn date_constant(value: &Value, field: FieldType, cx: &EvalContext<'_>) -> Resul
     if !value.is_string() {
         return Ok(datetime_of_number(value).map_or_else(|| value.clone(), Value::DateTime));
     }
-    let kind = match field {
-        FieldType::Date => "DATE",
-        FieldType::Timestamp => "TIMESTAMP",
-        _ => "DATETIME",
+    let kind = match field.kind() {
+        FieldKind::Date => "DATE",
+        FieldKind::Timestamp => "TIMESTAMP",
+        FieldKind::DateTime
+        | FieldKind::Time
+        | FieldKind::Null
+        | FieldKind::Integer
+        | FieldKind::Year
+        | FieldKind::Bits
+        | FieldKind::Decimal
+        | FieldKind::Float
+        | FieldKind::Double
+        | FieldKind::String
+        | FieldKind::Lob => "DATETIME",
     };
     let mode = cx.statement.sql_mode();
     let parsed = parse::datetime(&to_text(value), cx.statement.time_zone());

@@ -5,7 +5,7 @@ use crate::collation::Collation;
 use crate::error::{
     ER_CANT_AGGREGATE_2COLLATIONS, ER_CANT_AGGREGATE_3COLLATIONS, ER_CANT_AGGREGATE_NCOLLATIONS, SqlError,
 };
-use crate::types::{Family, FieldType, ResultType};
+use crate::types::{Family, FieldKind, ResultType};
 use crate::value::Value;
 
 /// How strongly an expression holds to its collation, strongest first.
@@ -45,7 +45,7 @@ impl Expr {
             Expr::Column(column) if column.result_type.family() == Family::String => {
                 (column.result_type.collation, Coercibility::Implicit)
             }
-            Expr::Column(column) if column.result_type.field == FieldType::Bit => {
+            Expr::Column(column) if column.result_type.kind() == FieldKind::Bits => {
                 (Collation::Binary, Coercibility::Implicit)
             }
             Expr::Collate(_, collation) => (*collation, Coercibility::Explicit),
@@ -87,7 +87,7 @@ fn join(a: (Collation, Coercibility), b: (Collation, Coercibility)) -> Option<(C
     let rank = |collation: Collation| match collation {
         Collation::Binary => 2,
         Collation::Utf8mb4Bin | Collation::Utf8mb4_0900Bin => 1,
-        _ => 0,
+        Collation::Utf8mb4GeneralCi | Collation::Utf8mb4_0900AiCi => 0,
     };
     match rank(a.0).cmp(&rank(b.0)) {
         _ if a.1 == Coercibility::Explicit => None,

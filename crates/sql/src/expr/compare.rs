@@ -11,7 +11,7 @@ use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::types::column_type::ordered_f64;
 use crate::types::temporal::{Date, DateTime, Time, TimeZone};
-use crate::types::{Family, FieldType, ResultType};
+use crate::types::{Family, ResultType};
 use crate::value::{Value, hex_number};
 
 impl CompareOp {
@@ -102,8 +102,8 @@ impl Common {
         let any = |is: fn(&ResultType) -> bool| types.iter().any(is);
         Common::among(
             any(|side| side.family() == Family::String),
-            any(|side| side.family() == Family::Temporal && side.field != FieldType::Time),
-            any(|side| matches!(side.family(), Family::Integer | Family::Decimal | Family::Real)),
+            any(|side| side.kind().has_date()),
+            any(|side| side.family().is_number()),
         )
     }
 

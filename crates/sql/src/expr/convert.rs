@@ -12,7 +12,7 @@ use crate::types::decimal::Decimal;
 use crate::types::number_text;
 use crate::types::store::{datetime_to_decimal, decimal_to_datetime, decimal_to_time, time_to_decimal};
 use crate::types::temporal::{DAY_US, Date, DateTime, Time, parse};
-use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
+use crate::types::{FieldKind, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::{Value, hex_number};
 
 /// A value as a number.
@@ -41,7 +41,12 @@ impl Number {
             Value::DateTime(value) => Number::Decimal(datetime_to_decimal(*value)),
             Value::Time(value) if value.fsp == 0 => Number::Int(value.to_number()),
             Value::Time(value) => Number::Decimal(time_to_decimal(*value)),
-            other => Number::Double(to_f64(other, cx)?),
+            other @ (Value::Null
+            | Value::Float(_)
+            | Value::Double(_)
+            | Value::Text(_)
+            | Value::Bytes(_)
+            | Value::Timestamp(_)) => Number::Double(to_f64(other, cx)?),
         })
     }
 
@@ -112,7 +117,9 @@ pub(super) fn to_f64(value: &Value, cx: &EvalContext<'_>) -> Result<f64, SqlErro
             }
             read.value
         }
-        other => Number::of(&local(other, cx), cx)?.to_f64(),
+        other @ (Value::Hex(_) | Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_)) => {
+            Number::of(&local(other, cx), cx)?.to_f64()
+        }
     })
 }
 
@@ -128,7 +135,15 @@ pub(super) fn to_decimal(value: &Value, cx: &EvalContext<'_>) -> Result<Decimal,
             }
             Ok(read.value)
         }
-        other => Ok(Number::of(&local(other, cx), cx)?.to_decimal()),
+        other @ (Value::Int(_)
+        | Value::UInt(_)
+        | Value::Float(_)
+        | Value::Double(_)
+        | Value::Hex(_)
+        | Value::Date(_)
+        | Value::DateTime(_)
+        | Value::Timestamp(_)
+        | Value::Time(_)) => Ok(Number::of(&local(other, cx), cx)?.to_decimal()),
     }
 }
 
@@ -146,7 +161,13 @@ pub(super) fn to_integer(value: &Value, cx: &EvalContext<'_>) -> Result<i128, Sq
             }
             read.value
         }
-        other => to_decimal(other, cx)?.to_i128().0,
+        other @ (Value::Null
+        | Value::Decimal(_)
+        | Value::Hex(_)
+        | Value::Date(_)
+        | Value::DateTime(_)
+        | Value::Timestamp(_)
+        | Value::Time(_)) => to_decimal(other, cx)?.to_i128().0,
     })
 }
 
@@ -172,7 +193,15 @@ pub(super) fn to_bool(value: &Value, cx: &EvalContext<'_>) -> Result<Option<bool
         Value::Int(int) => Some(*int != 0),
         Value::UInt(int) => Some(*int != 0),
         Value::Decimal(decimal) => Some(!decimal.is_zero()),
-        other => Some(to_f64(other, cx)? != 0.0),
+        other @ (Value::Float(_)
+        | Value::Double(_)
+        | Value::Text(_)
+        | Value::Bytes(_)
+        | Value::Hex(_)
+        | Value::Date(_)
+        | Value::DateTime(_)
+        | Value::Timestamp(_)
+        | Value::Time(_)) => Some(to_f64(other, cx)? != 0.0),
     })
 }
 
@@ -236,7 +265,9 @@ pub(super) fn to_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<
             }
             parsed.map(|parsed| parsed.value)
         }
-        number => decimal_to_datetime(&Number::of(number, cx)?.to_decimal()).map(|(value, _)| value),
+        number @ (Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Double(_) | Value::Decimal(_)) => {
+            decimal_to_datetime(&Number::of(number, cx)?.to_decimal()).map(|(value, _)| value)
+        }
     };
     if found.is_none() {
         cx.statement.warn(incorrect("datetime", value))?;
@@ -260,7 +291,9 @@ pub(super) fn to_time(value: &Value, cx: &EvalContext<'_>) -> Result<Option<Time
             parsed.map(|(parsed, _)| parsed.value)
         }
         // A number beyond the range is none, other than a text.
-        number => decimal_to_time(&Number::of(number, cx)?.to_decimal()).filter(|(_, cut)| !cut).map(|(time, _)| time),
+        number @ (Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Double(_) | Value::Decimal(_)) => {
+            decimal_to_time(&Number::of(number, cx)?.to_decimal()).filter(|(_, cut)| !cut).map(|(time, _)| time)
+        }
     };
     if found.is_none() {
         cx.statement.warn(incorrect("time", value))?;
@@ -304,32 +337,32 @@ pub(super) fn to_result_type(value: Value, to: &ResultType, cx: &EvalContext<'_>
     if value.is_null() {
         return Ok(value);
     }
-    Ok(match to.family() {
-        Family::Null => value,
-        Family::Integer => match value {
+    Ok(match to.kind() {
+        FieldKind::Null => value,
+        FieldKind::Integer | FieldKind::Year | FieldKind::Bits => match value {
             Value::Int(int) if to.unsigned && int >= 0 => Value::UInt(int as u64),
             Value::UInt(int) if !to.unsigned && int <= i64::MAX as u64 => Value::Int(int as i64),
             other => other,
         },
-        Family::Decimal => Value::Decimal(to_decimal(&value, cx)?.showing(to.decimals)),
-        Family::Real => match value {
-            Value::Float(float) if to.field == FieldType::Float => Value::Float(float),
-            other if to.field == FieldType::Float => Value::Float(to_f64(&other, cx)? as f32),
-            other => Value::Double(to_f64(&other, cx)?),
+        FieldKind::Decimal => Value::Decimal(to_decimal(&value, cx)?.showing(to.decimals)),
+        FieldKind::Float => match value {
+            Value::Float(float) => Value::Float(float),
+            other => Value::Float(to_f64(&other, cx)? as f32),
         },
-        Family::Temporal => match (to.field, value) {
-            (FieldType::Date, Value::DateTime(value)) => Value::Date(value.date()),
-            (FieldType::DateTime | FieldType::Timestamp, other) => match to_datetime(&other, cx)? {
-                Some(value) if to.decimals < NOT_FIXED_DECIMALS => Value::DateTime(value.with_fsp(to.decimals)),
-                Some(value) => Value::DateTime(value),
-                None => Value::Null,
-            },
-            (FieldType::Time, other) => {
-                to_time(&other, cx)?.map_or(Value::Null, |time| Value::Time(Time { fsp: to.decimals, ..time }))
-            }
-            (_, other) => other,
+        FieldKind::Double => Value::Double(to_f64(&value, cx)?),
+        FieldKind::Date => match value {
+            Value::DateTime(value) => Value::Date(value.date()),
+            other => other,
         },
-        Family::String => match value {
+        FieldKind::DateTime | FieldKind::Timestamp => match to_datetime(&value, cx)? {
+            Some(value) if to.decimals < NOT_FIXED_DECIMALS => Value::DateTime(value.with_fsp(to.decimals)),
+            Some(value) => Value::DateTime(value),
+            None => Value::Null,
+        },
+        FieldKind::Time => {
+            to_time(&value, cx)?.map_or(Value::Null, |time| Value::Time(Time { fsp: to.decimals, ..time }))
+        }
+        FieldKind::String | FieldKind::Lob => match value {
             Value::Text(_) | Value::Bytes(_) => value,
             Value::Hex(bytes) => Value::Bytes(bytes),
             other => Value::text(local(&other, cx).to_string()),

@@ -7,7 +7,7 @@ use super::convert::{local, to_bits, to_bool, to_bytes, to_result_type};
 use super::{Case, CastType, CompareOp, EvalContext, Expr, UnaryOp, arithmetic, cast, interval};
 use crate::collation::{self, Collation};
 use crate::error::SqlError;
-use crate::types::{Family, FieldType, ResultType};
+use crate::types::{Family, FieldKind, ResultType};
 use crate::value::Value;
 
 impl Expr {
@@ -125,7 +125,7 @@ impl Expr {
         let mut text = Vec::new();
         result.write_text(&value, &mut text);
         match String::from_utf8(text) {
-            Ok(text) if result.field != FieldType::Bit => Value::text(text),
+            Ok(text) if result.kind() != FieldKind::Bits => Value::text(text),
             Ok(text) => Value::bytes(text.into_bytes()),
             Err(bytes) => Value::bytes(bytes.into_bytes()),
         }

@@ -4,7 +4,7 @@ use super::arithmetic::DIVISION_DIGITS;
 use super::{ArithmeticOp, Expr, ParamKind, UnaryOp};
 use crate::collation::Collation;
 use crate::types::decimal::MAX_SCALE;
-use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
+use crate::types::{Family, FieldKind, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 impl Expr {
@@ -38,13 +38,23 @@ impl Expr {
             Expr::DateAdd { date, amount, unit, .. } => {
                 let from = date.result_type(params);
                 let decimals = from.decimals.max(unit.fraction(amount.result_type(params).decimals));
-                match from.field {
-                    FieldType::Date if unit.is_of_days() => ResultType::temporal(FieldType::Date, 0),
-                    FieldType::Date | FieldType::DateTime | FieldType::Timestamp => {
-                        ResultType::temporal(FieldType::DateTime, decimals)
-                    }
-                    FieldType::Time if !unit.is_of_days() => ResultType::temporal(FieldType::Time, decimals),
-                    _ => ResultType::string(29, Collation::DEFAULT),
+                match from.kind() {
+                    FieldKind::Date if unit.is_of_days() => ResultType::temporal(FieldType::Date, 0),
+                    kind if kind.has_date() => ResultType::temporal(FieldType::DateTime, decimals),
+                    FieldKind::Time if !unit.is_of_days() => ResultType::temporal(FieldType::Time, decimals),
+                    FieldKind::Null
+                    | FieldKind::Integer
+                    | FieldKind::Year
+                    | FieldKind::Bits
+                    | FieldKind::Decimal
+                    | FieldKind::Float
+                    | FieldKind::Double
+                    | FieldKind::Date
+                    | FieldKind::Time
+                    | FieldKind::DateTime
+                    | FieldKind::Timestamp
+                    | FieldKind::String
+                    | FieldKind::Lob => ResultType::string(29, Collation::DEFAULT),
                 }
             }
             Expr::UserVariable(_, kind) | Expr::SystemVariable(_, _, kind) => {
@@ -88,7 +98,7 @@ fn as_number(operand: ResultType) -> ResultType {
         Family::Temporal => ResultType::decimal(14 + u32::from(operand.decimals), operand.decimals),
         Family::String => ResultType::double(),
         Family::Null => ResultType::double().with_decimals(0),
-        _ => operand,
+        Family::Integer | Family::Decimal | Family::Real => operand,
     }
 }
 
@@ -98,7 +108,7 @@ fn negated(operand: ResultType, beyond_signed: bool) -> ResultType {
         Family::Integer if beyond_signed => ResultType::decimal(20, 0),
         Family::Integer => ResultType::integer(number.length + 1),
         Family::Real => ResultType::double().with_decimals(number.decimals),
-        _ => number,
+        Family::Null | Family::Decimal | Family::Temporal | Family::String => number,
     }
 }
 
@@ -114,7 +124,7 @@ fn arithmetic(op: ArithmeticOp, a: ResultType, b: ResultType) -> ResultType {
     if op == IntDivide {
         let length = match a.family() {
             Family::Integer | Family::Decimal => (a.integer_digits() + 1).min(21),
-            _ => 21,
+            Family::Null | Family::Real | Family::Temporal | Family::String => 21,
         };
         return ResultType { unsigned, ..ResultType::integer(length) };
     }

@@ -25,7 +25,7 @@ pub fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<ch
     let equal: fn(&char, &char) -> bool = match collation {
         Collation::Utf8mb4_0900AiCi => |a, b| a == b || equal_ai_ci(*a, *b),
         Collation::Utf8mb4GeneralCi => |a, b| a == b || general_ci::weight(*a) == general_ci::weight(*b),
-        _ => |a, b| a == b,
+        Collation::Utf8mb4Bin | Collation::Binary | Collation::Utf8mb4_0900Bin => |a, b| a == b,
     };
     matches(text, pattern, escape, next_char, |c| u32::from(*c), equal, go_on)
 }

@@ -13,6 +13,30 @@ use crate::error::SqlError;
 use crate::store::{StoreContext, to_string};
 use crate::{FieldType, ResultType, Value};
 
+/// What all types of bytes share.
+macro_rules! bytes {
+    () => {
+        fn kind(self) -> Kind {
+            Kind::Bytes
+        }
+
+        fn key_bytes(self) -> Option<usize> {
+            None
+        }
+
+        fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+            let Value::Bytes(bytes) = value else { return false };
+            let len = prefix.map_or(bytes.len(), |prefix| bytes.len().min(usize::from(prefix)));
+            Collation::Binary.write_key(&bytes[..len], key);
+            true
+        }
+
+        fn read_key(self, bytes: &[u8]) -> FromKey {
+            FromKey::of(read_escaped_key(bytes).map(Value::bytes))
+        }
+    };
+}
+
 /// Filled with zero bytes, which rows do not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BinaryType {
@@ -35,6 +59,9 @@ pub struct BlobType {
 }
 
 impl Faces for BinaryType {
+    no_characters!();
+    bytes!();
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         Ok(if name == "BINARY" { Some(BinaryType { bytes: length(words, 255, Some(1))? }.into()) } else { None })
     }
@@ -49,20 +76,8 @@ impl Faces for BinaryType {
         Facts { max_bytes, ..Facts::scalar("binary", sizes, (FieldType::String, &fixed_meta(max_bytes))) }
     }
 
-    fn kind(self) -> Kind {
-        Kind::Bytes
-    }
-
-    fn under(self, _collation: Collation) -> ColumnType {
-        self.into()
-    }
-
     fn implicit_default(self) -> Value {
         Value::bytes(vec![0; usize::from(self.bytes)])
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -103,21 +118,12 @@ impl Faces for BinaryType {
     fn from_binlog(_field: FieldType, _meta: [u8; 2], _unsigned: bool) -> Option<ColumnType> {
         None
     }
-
-    fn key_bytes(self) -> Option<usize> {
-        None
-    }
-
-    fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
-        write_key(value, prefix, key)
-    }
-
-    fn read_key(self, bytes: &[u8]) -> FromKey {
-        read_key(bytes)
-    }
 }
 
 impl Faces for VarBinaryType {
+    no_characters!();
+    bytes!();
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         Ok(if name == "VARBINARY" {
             Some(VarBinaryType { bytes: length(words, MAX_VARBINARY_BYTES, None)? }.into())
@@ -136,20 +142,8 @@ impl Faces for VarBinaryType {
         Facts { max_bytes, ..Facts::scalar("varbinary", Sizes::string(max_bytes, max_bytes), binlog) }
     }
 
-    fn kind(self) -> Kind {
-        Kind::Bytes
-    }
-
-    fn under(self, _collation: Collation) -> ColumnType {
-        self.into()
-    }
-
     fn implicit_default(self) -> Value {
         Value::bytes(Vec::new())
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -173,29 +167,22 @@ impl Faces for VarBinaryType {
     }
 
     fn from_binlog(field: FieldType, meta: [u8; 2], _unsigned: bool) -> Option<ColumnType> {
-        let bytes = match field {
-            FieldType::VarChar | FieldType::VarString => u16::from_le_bytes(meta),
+        let bytes = if matches!(field, FieldType::VarChar | FieldType::VarString) {
+            u16::from_le_bytes(meta)
+        } else if field == FieldType::String {
             // As `fixed_meta` has it.
-            FieldType::String => u16::from(meta[1]) | u16::from(!meta[0] & 0x30) << 4,
-            _ => return None,
+            u16::from(meta[1]) | u16::from(!meta[0] & 0x30) << 4
+        } else {
+            return None;
         };
         Some(VarBinaryType { bytes }.into())
-    }
-
-    fn key_bytes(self) -> Option<usize> {
-        None
-    }
-
-    fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
-        write_key(value, prefix, key)
-    }
-
-    fn read_key(self, bytes: &[u8]) -> FromKey {
-        read_key(bytes)
     }
 }
 
 impl Faces for BlobType {
+    no_characters!();
+    bytes!();
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         let size = match name {
             "TINYBLOB" => LobSize::Tiny,
@@ -223,20 +210,8 @@ impl Faces for BlobType {
         Facts { max_bytes, is_lob: true, ..Facts::scalar(data_type, Sizes::string(max_bytes, max_bytes), binlog) }
     }
 
-    fn kind(self) -> Kind {
-        Kind::Bytes
-    }
-
-    fn under(self, _collation: Collation) -> ColumnType {
-        self.into()
-    }
-
     fn implicit_default(self) -> Value {
         Value::bytes(Vec::new())
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -267,18 +242,6 @@ impl Faces for BlobType {
         let sizes = [LobSize::Tiny, LobSize::Normal, LobSize::Medium, LobSize::Long];
         sizes.into_iter().find(|size| size.length_bytes() == length_bytes).map(|size| BlobType { size }.into())
     }
-
-    fn key_bytes(self) -> Option<usize> {
-        None
-    }
-
-    fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
-        write_key(value, prefix, key)
-    }
-
-    fn read_key(self, bytes: &[u8]) -> FromKey {
-        read_key(bytes)
-    }
 }
 
 /// Most bytes of VARBINARY.
@@ -288,7 +251,16 @@ fn store(value: Value, max_bytes: u64, cx: &mut StoreContext<'_>) -> Result<Valu
     let bytes: std::sync::Arc<[u8]> = match value {
         Value::Bytes(bytes) | Value::Hex(bytes) => bytes,
         Value::Text(text) => text.as_bytes().into(),
-        other => to_string(other, cx).into_bytes().into(),
+        other @ (Value::Null
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Float(_)
+        | Value::Double(_)
+        | Value::Decimal(_)
+        | Value::Date(_)
+        | Value::DateTime(_)
+        | Value::Timestamp(_)
+        | Value::Time(_)) => to_string(other, cx).into_bytes().into(),
     };
     if bytes.len() as u64 <= max_bytes {
         return Ok(Value::Bytes(bytes));
@@ -300,15 +272,4 @@ fn store(value: Value, max_bytes: u64, cx: &mut StoreContext<'_>) -> Result<Valu
 fn write_bytes(value: &Value, length_bytes: u8, row: &mut Vec<u8>) -> bool {
     let Value::Bytes(bytes) = value else { return false };
     write_string(bytes, length_bytes, row)
-}
-
-fn write_key(value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
-    let Value::Bytes(bytes) = value else { return false };
-    let len = prefix.map_or(bytes.len(), |prefix| bytes.len().min(usize::from(prefix)));
-    Collation::Binary.write_key(&bytes[..len], key);
-    true
-}
-
-fn read_key(bytes: &[u8]) -> FromKey {
-    FromKey::of(read_escaped_key(bytes).map(Value::bytes))
 }

@@ -65,10 +65,8 @@ impl Faces for BitType {
     }
 
     fn default_literal(self, value: &Value) -> Option<String> {
-        match value {
-            Value::UInt(number) => Some(format!("b'{number:b}'")),
-            _ => None,
-        }
+        let Value::UInt(number) = value else { return None };
+        Some(format!("b'{number:b}'"))
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -108,11 +106,9 @@ impl Faces for BitType {
     }
 
     fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
-        match value {
-            Value::UInt(number) if *number <= self.greatest() => write_be(*number, self.len(), row),
-            _ => return false,
-        }
-        true
+        let Value::UInt(number) = value else { return false };
+        write_be(*number, self.len(), row);
+        *number <= self.greatest()
     }
 
     fn read_row(self, bytes: &[u8]) -> Option<Value> {

@@ -31,6 +31,8 @@ pub struct TimestampType {
 const DATETIME_MIDDLE: u64 = 1 << 39;
 
 impl Faces for DateTimeType {
+    no_characters!();
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         Ok(if name == "DATETIME" { Some(DateTimeType { fsp: fsp(words)? }.into()) } else { None })
     }
@@ -50,16 +52,8 @@ impl Faces for DateTimeType {
         Kind::Date
     }
 
-    fn under(self, _collation: Collation) -> ColumnType {
-        self.into()
-    }
-
     fn implicit_default(self) -> Value {
         Value::DateTime(Date::ZERO.at_midnight().with_fsp(self.fsp))
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -93,20 +87,12 @@ impl Faces for DateTimeType {
         (field == FieldType::DateTime2 && fsp <= 6).then(|| DateTimeType { fsp }.into())
     }
 
-    fn key_bytes(self) -> Option<usize> {
-        self.row_len(&[])
-    }
-
-    fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
-        self.write_row(value, key)
-    }
-
-    fn read_key(self, bytes: &[u8]) -> FromKey {
-        FromKey::of(self.read_row(bytes))
-    }
+    key_as_in_rows!();
 }
 
 impl Faces for TimestampType {
+    no_characters!();
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         Ok(if name == "TIMESTAMP" { Some(TimestampType { fsp: fsp(words)? }.into()) } else { None })
     }
@@ -126,16 +112,8 @@ impl Faces for TimestampType {
         Kind::Timestamp
     }
 
-    fn under(self, _collation: Collation) -> ColumnType {
-        self.into()
-    }
-
     fn implicit_default(self) -> Value {
         Value::Timestamp(Timestamp { micros: 0, fsp: self.fsp })
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -178,17 +156,7 @@ impl Faces for TimestampType {
         (field == FieldType::Timestamp2 && fsp <= 6).then(|| TimestampType { fsp }.into())
     }
 
-    fn key_bytes(self) -> Option<usize> {
-        self.row_len(&[])
-    }
-
-    fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
-        self.write_row(value, key)
-    }
-
-    fn read_key(self, bytes: &[u8]) -> FromKey {
-        FromKey::of(self.read_row(bytes))
-    }
+    key_as_in_rows!();
 }
 
 /// The name with the digits, if there are any.
@@ -230,7 +198,7 @@ pub(super) fn store_datetime(
             DateTime::from_micros(today + time.micros, time.fsp)
         }
         Value::Null => None,
-        number => {
+        number @ (Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Double(_) | Value::Decimal(_)) => {
             let found = decimal_to_datetime(&to_decimal(number, cx.time_zone).0);
             if found.is_some_and(|(_, cut)| cut) {
                 cx.reject_temporal(WARN_DATA_TRUNCATED, kind, value)?;

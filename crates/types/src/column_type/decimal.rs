@@ -25,6 +25,8 @@ pub struct DecimalType {
 }
 
 impl Faces for DecimalType {
+    no_characters!();
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         if !matches!(name, "DECIMAL" | "NUMERIC" | "DEC" | "FIXED") {
             return Ok(None);
@@ -53,16 +55,8 @@ impl Faces for DecimalType {
         Kind::Number
     }
 
-    fn under(self, _collation: Collation) -> ColumnType {
-        self.into()
-    }
-
     fn implicit_default(self) -> Value {
         Value::Decimal(Decimal::new(0, self.scale))
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -116,15 +110,5 @@ impl Faces for DecimalType {
         (field == FieldType::NewDecimal && possible).then(|| DecimalType { precision, scale, unsigned }.into())
     }
 
-    fn key_bytes(self) -> Option<usize> {
-        self.row_len(&[])
-    }
-
-    fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
-        self.write_row(value, key)
-    }
-
-    fn read_key(self, bytes: &[u8]) -> FromKey {
-        FromKey::of(self.read_row(bytes))
-    }
+    key_as_in_rows!();
 }

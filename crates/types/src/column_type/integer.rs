@@ -68,6 +68,8 @@ impl IntType {
 }
 
 impl Faces for IntType {
+    no_characters!();
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         let width = match name {
             "TINYINT" | "INT1" => IntWidth::Tiny,
@@ -116,16 +118,8 @@ impl Faces for IntType {
         Kind::Integer
     }
 
-    fn under(self, _collation: Collation) -> ColumnType {
-        self.into()
-    }
-
     fn implicit_default(self) -> Value {
         if self.unsigned { Value::UInt(0) } else { Value::Int(0) }
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {

@@ -32,6 +32,8 @@ pub struct DoubleType {
 const COUNTER_MAX: u64 = 1 << 53;
 
 impl Faces for FloatType {
+    no_characters!();
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         if name != "FLOAT" {
             return Ok(None);
@@ -55,16 +57,8 @@ impl Faces for FloatType {
         Kind::Number
     }
 
-    fn under(self, _collation: Collation) -> ColumnType {
-        self.into()
-    }
-
     fn implicit_default(self) -> Value {
         Value::Float(0.0)
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -109,6 +103,8 @@ impl Faces for FloatType {
 }
 
 impl Faces for DoubleType {
+    no_characters!();
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         if !matches!(name, "DOUBLE" | "REAL" | "FLOAT8") {
             return Ok(None);
@@ -133,16 +129,8 @@ impl Faces for DoubleType {
         Kind::Number
     }
 
-    fn under(self, _collation: Collation) -> ColumnType {
-        self.into()
-    }
-
     fn implicit_default(self) -> Value {
         Value::Double(0.0)
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -228,7 +216,13 @@ fn store(
             }
             read.value
         }
-        other => to_decimal(other, cx.time_zone).0.to_f64(),
+        other @ (Value::Null
+        | Value::Decimal(_)
+        | Value::Hex(_)
+        | Value::Date(_)
+        | Value::DateTime(_)
+        | Value::Timestamp(_)
+        | Value::Time(_)) => to_decimal(other, cx.time_zone).0.to_f64(),
     };
     let mut limit = limit;
     if let Some((all, behind)) = digits {

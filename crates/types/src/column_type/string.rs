@@ -33,6 +33,60 @@ pub enum LobSize {
     Long,
 }
 
+/// What all types of characters share, given the bytes of a length in rows. To the binlog's reader they are bytes.
+macro_rules! characters {
+    (|$of:ident| $length_bytes:expr) => {
+        fn kind(self) -> Kind {
+            Kind::Characters(self.collation)
+        }
+
+        fn implicit_default(self) -> Value {
+            Value::text("")
+        }
+
+        fn default_literal(self, _value: &Value) -> Option<String> {
+            None
+        }
+
+        fn row_len(self, row: &[u8]) -> Option<usize> {
+            let $of = self;
+            string_len($length_bytes, row)
+        }
+
+        fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+            let ($of, Value::Text(text)) = (self, value) else { return false };
+            write_string(text.as_bytes(), $length_bytes, row)
+        }
+
+        fn read_row(self, bytes: &[u8]) -> Option<Value> {
+            let $of = self;
+            std::str::from_utf8(&bytes[usize::from($length_bytes)..]).ok().map(Value::text)
+        }
+
+        fn from_binlog(_field: FieldType, _meta: [u8; 2], _unsigned: bool) -> Option<ColumnType> {
+            None
+        }
+
+        fn key_bytes(self) -> Option<usize> {
+            None
+        }
+
+        fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+            let Value::Text(text) = value else { return false };
+            let text = prefix.map_or(&**text, |prefix| first_chars(text, usize::from(prefix)));
+            self.collation.write_key(text.as_bytes(), key);
+            true
+        }
+
+        fn read_key(self, bytes: &[u8]) -> FromKey {
+            if self.collation != Collation::Utf8mb4_0900Bin {
+                return FromKey::Order;
+            }
+            FromKey::of(read_escaped_key(bytes).and_then(|bytes| String::from_utf8(bytes).ok()).map(Value::text))
+        }
+    };
+}
+
 /// Without trailing spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CharType {
@@ -89,6 +143,8 @@ impl LobSize {
 }
 
 impl Faces for VarCharType {
+    characters!(|of| length_bytes(max_bytes(of.chars)));
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         let found = match name {
             "VARCHAR" | "NVARCHAR" | "VARCHARACTER" => true,
@@ -113,23 +169,14 @@ impl Faces for VarCharType {
         Facts { max_bytes, ..Facts::scalar("varchar", Sizes::string(self.chars.into(), max_bytes), binlog) }
     }
 
-    fn kind(self) -> Kind {
-        Kind::Characters(self.collation)
-    }
-
     fn under(self, collation: Collation) -> ColumnType {
         match collation {
             Collation::Binary => VarBinaryType { bytes: self.chars }.into(),
-            collation => VarCharType { collation, ..self }.into(),
+            collation @ (Collation::Utf8mb4GeneralCi
+            | Collation::Utf8mb4Bin
+            | Collation::Utf8mb4_0900AiCi
+            | Collation::Utf8mb4_0900Bin) => VarCharType { collation, ..self }.into(),
         }
-    }
-
-    fn implicit_default(self) -> Value {
-        Value::text("")
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -139,37 +186,11 @@ impl Faces for VarCharType {
     fn result_type(self) -> ResultType {
         ResultType { decimals: 0, ..ResultType::string(self.chars.into(), self.collation) }
     }
-
-    fn row_len(self, row: &[u8]) -> Option<usize> {
-        string_len(length_bytes(max_bytes(self.chars)), row)
-    }
-
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
-        write_text(value, length_bytes(max_bytes(self.chars)), row)
-    }
-
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
-        read_text(bytes, length_bytes(max_bytes(self.chars)))
-    }
-
-    fn from_binlog(_field: FieldType, _meta: [u8; 2], _unsigned: bool) -> Option<ColumnType> {
-        None
-    }
-
-    fn key_bytes(self) -> Option<usize> {
-        None
-    }
-
-    fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
-        write_key(value, prefix, self.collation, key)
-    }
-
-    fn read_key(self, bytes: &[u8]) -> FromKey {
-        read_key(bytes, self.collation)
-    }
 }
 
 impl Faces for CharType {
+    characters!(|of| length_bytes(max_bytes(of.chars)));
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         match name {
             "CHAR" | "CHARACTER" | "NCHAR" => {}
@@ -191,23 +212,14 @@ impl Faces for CharType {
         Facts { max_bytes, ..Facts::scalar("char", sizes, (FieldType::String, &fixed_meta(max_bytes))) }
     }
 
-    fn kind(self) -> Kind {
-        Kind::Characters(self.collation)
-    }
-
     fn under(self, collation: Collation) -> ColumnType {
         match collation {
             Collation::Binary => BinaryType { bytes: self.chars }.into(),
-            collation => CharType { collation, ..self }.into(),
+            collation @ (Collation::Utf8mb4GeneralCi
+            | Collation::Utf8mb4Bin
+            | Collation::Utf8mb4_0900AiCi
+            | Collation::Utf8mb4_0900Bin) => CharType { collation, ..self }.into(),
         }
-    }
-
-    fn implicit_default(self) -> Value {
-        Value::text("")
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -218,37 +230,11 @@ impl Faces for CharType {
         let string = ResultType::string(self.chars.into(), self.collation);
         ResultType { field: FieldType::String, decimals: 0, ..string }
     }
-
-    fn row_len(self, row: &[u8]) -> Option<usize> {
-        string_len(length_bytes(max_bytes(self.chars)), row)
-    }
-
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
-        write_text(value, length_bytes(max_bytes(self.chars)), row)
-    }
-
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
-        read_text(bytes, length_bytes(max_bytes(self.chars)))
-    }
-
-    fn from_binlog(_field: FieldType, _meta: [u8; 2], _unsigned: bool) -> Option<ColumnType> {
-        None
-    }
-
-    fn key_bytes(self) -> Option<usize> {
-        None
-    }
-
-    fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
-        write_key(value, prefix, self.collation, key)
-    }
-
-    fn read_key(self, bytes: &[u8]) -> FromKey {
-        read_key(bytes, self.collation)
-    }
 }
 
 impl Faces for TextType {
+    characters!(|of| of.size.length_bytes());
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         let size = match name {
             "TINYTEXT" => LobSize::Tiny,
@@ -280,23 +266,14 @@ impl Faces for TextType {
         Facts { max_bytes, is_lob: true, ..Facts::scalar(data_type, Sizes::string(max_bytes, max_bytes), binlog) }
     }
 
-    fn kind(self) -> Kind {
-        Kind::Characters(self.collation)
-    }
-
     fn under(self, collation: Collation) -> ColumnType {
         match collation {
             Collation::Binary => BlobType { size: self.size }.into(),
-            collation => TextType { collation, ..self }.into(),
+            collation @ (Collation::Utf8mb4GeneralCi
+            | Collation::Utf8mb4Bin
+            | Collation::Utf8mb4_0900AiCi
+            | Collation::Utf8mb4_0900Bin) => TextType { collation, ..self }.into(),
         }
-    }
-
-    fn implicit_default(self) -> Value {
-        Value::text("")
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -314,34 +291,6 @@ impl Faces for TextType {
         let chars = u32::try_from(self.size.max_bytes()).unwrap_or(u32::MAX) / CHAR_BYTES as u32;
         ResultType { field: FieldType::Blob, decimals: 0, ..ResultType::string(chars, self.collation) }
     }
-
-    fn row_len(self, row: &[u8]) -> Option<usize> {
-        string_len(self.size.length_bytes(), row)
-    }
-
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
-        write_text(value, self.size.length_bytes(), row)
-    }
-
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
-        read_text(bytes, self.size.length_bytes())
-    }
-
-    fn from_binlog(_field: FieldType, _meta: [u8; 2], _unsigned: bool) -> Option<ColumnType> {
-        None
-    }
-
-    fn key_bytes(self) -> Option<usize> {
-        None
-    }
-
-    fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
-        write_key(value, prefix, self.collation, key)
-    }
-
-    fn read_key(self, bytes: &[u8]) -> FromKey {
-        read_key(bytes, self.collation)
-    }
 }
 
 fn max_bytes(chars: u16) -> u64 {
@@ -354,10 +303,12 @@ pub(super) fn too_long(cx: &StoreContext<'_>) -> crate::error::ErrorCode {
 }
 
 fn store_chars(value: Value, chars: usize, fixed: bool, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
-    let double = match value {
-        Value::Double(double) => Some(double),
-        Value::Float(float) => Some(f64::from(float)),
-        _ => None,
+    let double = if let Value::Double(double) = value {
+        Some(double)
+    } else if let Value::Float(float) = value {
+        Some(f64::from(float))
+    } else {
+        None
     };
     if let Some(text) = double.and_then(|double| double_within(double, chars)) {
         return Ok(Value::text(text));
@@ -407,27 +358,4 @@ pub(super) fn write_string(bytes: &[u8], length_bytes: u8, row: &mut Vec<u8>) ->
     row.extend_from_slice(&len.to_le_bytes()[..usize::from(length_bytes)]);
     row.extend_from_slice(bytes);
     true
-}
-
-fn write_text(value: &Value, length_bytes: u8, row: &mut Vec<u8>) -> bool {
-    let Value::Text(text) = value else { return false };
-    write_string(text.as_bytes(), length_bytes, row)
-}
-
-fn read_text(bytes: &[u8], length_bytes: u8) -> Option<Value> {
-    std::str::from_utf8(&bytes[usize::from(length_bytes)..]).ok().map(Value::text)
-}
-
-fn write_key(value: &Value, prefix: Option<u16>, collation: Collation, key: &mut Vec<u8>) -> bool {
-    let Value::Text(text) = value else { return false };
-    let text = prefix.map_or(&**text, |prefix| first_chars(text, usize::from(prefix)));
-    collation.write_key(text.as_bytes(), key);
-    true
-}
-
-fn read_key(bytes: &[u8], collation: Collation) -> FromKey {
-    if collation != Collation::Utf8mb4_0900Bin {
-        return FromKey::Order;
-    }
-    FromKey::of(read_escaped_key(bytes).and_then(|bytes| String::from_utf8(bytes).ok()).map(Value::text))
 }

@@ -21,6 +21,8 @@ pub struct TimeType {
 }
 
 impl Faces for TimeType {
+    no_characters!();
+
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         Ok(if name == "TIME" { Some(TimeType { fsp: fsp(words)? }.into()) } else { None })
     }
@@ -37,16 +39,8 @@ impl Faces for TimeType {
         Kind::Time
     }
 
-    fn under(self, _collation: Collation) -> ColumnType {
-        self.into()
-    }
-
     fn implicit_default(self) -> Value {
         Value::Time(Time { micros: 0, fsp: self.fsp })
-    }
-
-    fn default_literal(self, _value: &Value) -> Option<String> {
-        None
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
@@ -66,7 +60,12 @@ impl Faces for TimeType {
                 }
                 parsed.map(|(parsed, clamped)| (parsed.value, clamped))
             }
-            number => decimal_to_time(&to_decimal(number, cx.time_zone).0),
+            number @ (Value::Null
+            | Value::Int(_)
+            | Value::UInt(_)
+            | Value::Float(_)
+            | Value::Double(_)
+            | Value::Decimal(_)) => decimal_to_time(&to_decimal(number, cx.time_zone).0),
         };
         let Some((time, clamped)) = found else {
             cx.reject_temporal(WARN_DATA_TRUNCATED, "time", &value)?;
@@ -119,15 +118,5 @@ impl Faces for TimeType {
         (field == FieldType::Time2 && fsp <= 6).then(|| TimeType { fsp }.into())
     }
 
-    fn key_bytes(self) -> Option<usize> {
-        self.row_len(&[])
-    }
-
-    fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
-        self.write_row(value, key)
-    }
-
-    fn read_key(self, bytes: &[u8]) -> FromKey {
-        FromKey::of(self.read_row(bytes))
-    }
+    key_as_in_rows!();
 }

@@ -46,10 +46,7 @@ impl Faces for YearType {
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
-        let text = match &value {
-            Value::Text(_) | Value::Bytes(_) => value.as_bytes(),
-            _ => None,
-        };
+        let text = value.as_bytes().filter(|_| !matches!(value, Value::Hex(_)));
         let possible = |text| matches!(number_text::decimal(text).value.to_i128().0, 0..=99 | 1901..=2155);
         if text.is_some_and(|text| !possible(text)) {
             cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
@@ -62,12 +59,20 @@ impl Faces for YearType {
             Value::DateTime(value) => i64::from(value.date().year),
             Value::Timestamp(value) => i64::from(value.to_datetime(cx.time_zone).date().year),
             Value::Time(_) => i64::from(cx.now().date().year),
-            value => {
+            value @ (Value::Null
+            | Value::Int(_)
+            | Value::UInt(_)
+            | Value::Float(_)
+            | Value::Double(_)
+            | Value::Decimal(_)
+            | Value::Text(_)
+            | Value::Bytes(_)
+            | Value::Hex(_)) => {
                 let integer = IntType { width: IntWidth::Big, unsigned: false, display_width: None };
-                match integer.store(value, cx)? {
-                    Value::Int(number) => number,
-                    _ => 0,
-                }
+                let Value::Int(number) = integer.store(value, cx)? else {
+                    return Err(SqlError::internal("an integer was stored as something else"));
+                };
+                number
             }
         };
         let year = match number {

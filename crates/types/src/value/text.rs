@@ -118,7 +118,14 @@ impl Value {
             Value::Float(float) if decimals < NOT_FIXED_DECIMALS => {
                 return write_fixed(f64::from(*float), usize::from(decimals), out);
             }
-            other => write!(out, "{other}"),
+            other @ (Value::Null
+            | Value::Float(_)
+            | Value::Double(_)
+            | Value::Decimal(_)
+            | Value::Date(_)
+            | Value::DateTime(_)
+            | Value::Timestamp(_)
+            | Value::Time(_)) => write!(out, "{other}"),
         };
     }
 }

@@ -198,7 +198,7 @@ fn same(args: &[ResultType]) -> ResultType {
         Family::Integer => big(args[0]),
         Family::Decimal => args[0].nullable(true),
         Family::Real => ResultType::double().with_decimals(args[0].decimals),
-        _ => ResultType::double(),
+        Family::Null | Family::Temporal | Family::String => ResultType::double(),
     }
 }
 
@@ -209,7 +209,7 @@ fn whole(args: &[ResultType]) -> ResultType {
             ResultType { unsigned: args[0].unsigned, ..ResultType::integer(args[0].integer_digits() + 2) }
         }
         Family::Decimal => ResultType::decimal(args[0].integer_digits() + 1, 0),
-        _ => ResultType::double().with_decimals(0),
+        Family::Null | Family::Real | Family::Temporal | Family::String => ResultType::double().with_decimals(0),
     }
 }
 
@@ -222,8 +222,10 @@ fn rounded(args: &[ResultType]) -> ResultType {
             let decimal = ResultType::decimal(args[0].integer_digits() + 1 + u32::from(decimals), decimals);
             ResultType { unsigned: args[0].unsigned, ..decimal }
         }
-        _ if args.len() == 1 => ResultType { decimals: 0, ..ResultType::double() },
-        _ => ResultType { decimals: NOT_FIXED_DECIMALS, ..ResultType::double() },
+        Family::Null | Family::Real | Family::Temporal | Family::String => {
+            let decimals = if args.len() == 1 { 0 } else { NOT_FIXED_DECIMALS };
+            ResultType { decimals, ..ResultType::double() }
+        }
     }
 }
 
