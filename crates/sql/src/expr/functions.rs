@@ -9,10 +9,12 @@
 //!    ([`Arguments::has_room`]).
 //! 2. What functions make counts to the connection's memory.
 
+mod address;
 pub mod aggregate;
-mod digest;
+mod encoding;
 mod form;
 mod information;
+mod list;
 mod locale;
 mod numeric;
 mod regexp;
@@ -479,7 +481,9 @@ const TABLES: &[&[Function]] = &[
     numeric::FUNCTIONS,
     temporal::FUNCTIONS,
     information::FUNCTIONS,
-    digest::FUNCTIONS,
+    list::FUNCTIONS,
+    encoding::FUNCTIONS,
+    address::FUNCTIONS,
     regexp::FUNCTIONS,
     aggregate::FUNCTIONS,
     form::FUNCTIONS,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::calendar::{day_of_year, week, weekday};
+use super::calendar::{day_of_year, days_from_civil, week, weekday};
 use super::{Date, DateTime, SECOND_US, Time};
 
 const MONTHS: [&str; 12] = [
@@ -137,6 +137,7 @@ impl Parts {
     fn add(&mut self, specifier: char) {
         match specifier {
             'Y' | 'y' | 'c' | 'm' | 'd' | 'e' | 'M' | 'b' | 'D' | 'j' => self.date = true,
+            'a' | 'W' | 'w' | 'U' | 'u' | 'V' | 'v' | 'X' | 'x' => self.date = true,
             'H' | 'k' | 'h' | 'I' | 'l' | 'i' | 'S' | 's' | 'f' | 'p' => self.time = true,
             _ => {}
         }
@@ -155,11 +156,11 @@ pub fn parts(format: &str) -> Parts {
     parts
 }
 
-/// Reads `text` as `format` says (the parts of dates and times; weeks are not supported); `None` if it
-/// does not match or is no date. Where the text ends before the format, the other parts are zero.
+/// Reads `text` as `format` says; `None` if it does not match or is no date. Where the text ends before the format, the
+/// other parts are zero.
 pub fn read(text: &str, format: &str) -> Option<Read> {
     let mut rest = text.trim_ascii_start();
-    let mut date = Date::ZERO;
+    let (mut date, mut week) = (Date::ZERO, Week::default());
     let (mut hour, mut minute, mut second, mut micro) = (0, 0, 0, 0);
     let (mut afternoon, mut twelve_hours) = (false, false);
     let parts = parts(format);
@@ -197,8 +198,11 @@ pub fn read(text: &str, format: &str) -> Option<Read> {
             }
             'M' => date.month = name(&mut rest, &MONTHS, usize::MAX)?,
             'b' => date.month = name(&mut rest, &MONTHS, 3)?,
-            'a' => _ = name(&mut rest, &DAYS, 3)?,
-            'W' => _ = name(&mut rest, &DAYS, usize::MAX)?,
+            'a' => week.day = Some(name(&mut rest, &DAYS, 3)?),
+            'W' => week.day = Some(name(&mut rest, &DAYS, usize::MAX)?),
+            'w' => week.day = Some(number(&mut rest, 1).filter(|day| *day < 7)?.checked_sub(1).unwrap_or(6) as u8 + 1),
+            'U' | 'u' | 'V' | 'v' => week.number = Some((specifier, number(&mut rest, 2).filter(|week| *week <= 53)?)),
+            'X' | 'x' => week.year = Some((specifier, number(&mut rest, 4)? as u16)),
             'j' => {
                 let day = number(&mut rest, 3)?;
                 date = Date::from_days(Date { year: date.year, month: 1, day: 1 }.days() + i64::from(day) - 1)?;
@@ -227,6 +231,9 @@ pub fn read(text: &str, format: &str) -> Option<Read> {
             _ => return None,
         }
     }
+    if let (Some(number), Some(day)) = (week.number, week.day) {
+        date = date_of_week(number, day, week.year, date.year)?;
+    }
     if twelve_hours && afternoon {
         hour += 12;
     }
@@ -236,6 +243,37 @@ pub fn read(text: &str, format: &str) -> Option<Read> {
     let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
     let value = DateTime::new(date, seconds * SECOND_US + i64::from(micro), fsp);
     Some(Read { value, has_date: parts.date, has_time: parts.time, cut: !rest.trim_ascii().is_empty() })
+}
+
+/// What a text has of a week.
+#[derive(Clone, Copy, Default)]
+struct Week {
+    /// The specifier, and the number.
+    number: Option<(char, u32)>,
+    /// The specifier, and the year that the week is of.
+    year: Option<(char, u16)>,
+    /// From 1 for Monday to 7.
+    day: Option<u8>,
+}
+
+/// The day of a week: `%V` is of the year `%X`, `%v` of `%x`, `%U` and `%u` of the year of the date.
+fn date_of_week((kind, number): (char, u32), day: u8, year: Option<(char, u16)>, of_date: u16) -> Option<Date> {
+    let year = match (kind, year) {
+        ('V', Some(('X', year))) | ('v', Some(('x', year))) if number > 0 => year,
+        ('U' | 'u', None) => of_date,
+        _ => return None,
+    };
+    let first = days_from_civil(year, 1, 1);
+    // Weeks of U and V begin on Sunday, and the first is the first whole one; others have four days of the year.
+    let (before, into_week) = match kind {
+        'U' | 'V' => ((weekday(first) + 1) % 7, day % 7),
+        _ => (weekday(first), day - 1),
+    };
+    let first_week = match (kind, before) {
+        ('U' | 'V', 0) | ('u' | 'v', 0..=3) => first - i64::from(before),
+        _ => first + 7 - i64::from(before),
+    };
+    Date::from_days(first_week + (i64::from(number) - 1) * 7 + i64::from(into_week))
 }
 
 /// Writes out the two specifiers that stand for others.
@@ -250,14 +288,14 @@ fn number(rest: &mut &str, most_digits: usize) -> Option<u32> {
     Some(number)
 }
 
-/// The place (from 1) of the name that stands here, of which at most `most` letters count.
+/// The place (from 1) of the name that the next word is, or begins if it begins no other. Of a name `most` letters count.
 fn name(rest: &mut &str, names: &[&str], most: usize) -> Option<u8> {
-    for (place, name) in names.iter().enumerate() {
-        let name = &name[..name.len().min(most)];
-        if rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)) {
-            *rest = &rest[name.len()..];
-            return Some(place as u8 + 1);
-        }
-    }
-    None
+    let (word, after) = rest.split_at(rest.bytes().take_while(u8::is_ascii_alphabetic).count());
+    let begins = |name: &str| {
+        name[..name.len().min(most)].get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    let mut found = names.iter().zip(1..).filter(|(name, _)| begins(name));
+    let (Some((_, place)), None) = (found.next(), found.next()) else { return None };
+    *rest = after;
+    Some(place)
 }

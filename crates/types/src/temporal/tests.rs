@@ -97,6 +97,43 @@ fn formats_are_written_and_read() {
     assert_eq!(read("03:06 PM", "%h:%i %p").unwrap(), "0000-00-00 15:06:00");
     assert_eq!(read("2021-02-30", "%Y-%m-%d"), None);
     assert_eq!(read("x", "%Y"), None);
+    // A name may be cut where it is no other's beginning.
+    assert_eq!(read("Mar", "%M").unwrap(), "0000-03-00 00:00:00");
+    assert_eq!(
+        [read("Ma", "%M"), read("March", "%b"), read("Marchx", "%M"), read("J", "%b")],
+        [None, None, None, None]
+    );
+}
+
+#[test]
+fn days_are_found_by_their_week() {
+    let read = |text, wanted| format::read(text, wanted).map(|read| read.value.date().to_string());
+    for (text, wanted, date) in [
+        ("200442 Monday", "%X%V %W", "2004-10-18"),
+        ("2008 1 Sunday", "%X %V %W", "2008-01-06"),
+        ("2008 52 6", "%x %v %w", "2008-12-27"),
+        ("2008 52 0", "%x %v %w", "2008-12-28"),
+        ("2008 5 Mon", "%Y %U %a", "2008-02-04"),
+        ("2008 5 Mon", "%Y %u %a", "2008-01-28"),
+        ("2008 5 Su", "%Y %U %W", "2008-02-03"),
+        ("2009 53 Sun", "%x %v %W", "2010-01-03"),
+        ("2008 0 Sunday", "%Y %U %W", "2007-12-30"),
+        ("2008-01-02 Mon", "%Y-%m-%d %a", "2008-01-02"),
+        ("2008 5", "%Y %U", "2008-00-00"),
+    ] {
+        assert_eq!(read(text, wanted).as_deref(), Some(date), "{text} as {wanted}");
+    }
+    for (text, wanted) in [
+        ("2008 0 Sunday", "%X %V %W"),
+        ("2008 5 Mon", "%X %U %a"),
+        ("2008 5 Mon", "%Y %V %a"),
+        ("2008 1 Sunday", "%x %V %W"),
+        ("2008 54 Mon", "%Y %u %a"),
+        ("2008 5 7", "%Y %U %w"),
+        ("2008 5 S", "%Y %U %W"),
+    ] {
+        assert_eq!(read(text, wanted), None, "{text} as {wanted}");
+    }
 }
 
 #[test]

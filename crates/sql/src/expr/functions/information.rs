@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::super::context::Information;
 use super::super::convert::{to_f64, to_i64, to_text};
-use super::string::hex_of;
 use super::{Arguments, Form, Function};
 use crate::collation::Collation;
 use crate::error::{ER_QUERY_INTERRUPTED, ER_WRONG_ARGUMENTS, SqlError};
@@ -66,11 +65,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .takes_null()
         .in_grammar()
         .doc("The collation of a text.", "COLLATION(X'41')", "binary"),
-    Function::new("uuid", 0, 0, uuid, |_| name(36)).volatile().doc(
-        "A universally unique identifier.",
-        "CHAR_LENGTH(UUID())",
-        "36",
-    ),
     Function::new("random_bytes", 1, 1, random_bytes, |_| ResultType::string(1024, Collation::Binary)).volatile().doc(
         "So many random bytes.",
         "LENGTH(RANDOM_BYTES(8))",
@@ -113,17 +107,6 @@ fn collation_of(args: &Arguments<'_, '_>) -> Collation {
         Value::Text(_) => args.collation,
         _ => Collation::Binary,
     }
-}
-
-/// A random UUID (version 4).
-fn uuid(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let mut bytes = [0; 16];
-    args.cx.statement.random(&mut bytes);
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let digits = hex_of(&bytes);
-    let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
-    Ok(Value::text(parts.join("-")))
 }
 
 fn random_bytes(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {

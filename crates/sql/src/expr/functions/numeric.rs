@@ -3,7 +3,7 @@
 use super::super::EvalContext;
 use super::super::compare::{alike, compare};
 use super::super::context::RandomSequence;
-use super::super::convert::{Number, to_bits, to_bytes, to_decimal, to_f64, to_i64};
+use super::super::convert::{Number, to_bits, to_decimal, to_f64, to_i64};
 use super::super::{ArithmeticOp, Expr};
 use super::{Arguments, Demand, Function, MANY, one, two};
 use crate::error::{ER_DATA_OUT_OF_RANGE, SqlError};
@@ -113,15 +113,6 @@ pub(super) const FUNCTIONS: &[Function] =
             "RAND(3) < 1",
             "1",
         ),
-        Function::new(
-            "crc32",
-            1,
-            1,
-            |a| Ok(Value::UInt(crc32fast::hash(&to_bytes(&a[0])).into())),
-            |_| ResultType::unsigned(10),
-        )
-        .of_text()
-        .doc("The cyclic redundancy check of 32 bits.", "CRC32('MySQL')", "3259397556"),
         Function::new(
             "bit_count",
             1,

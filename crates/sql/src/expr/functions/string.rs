@@ -7,9 +7,8 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 
-use super::super::compare::{Common, compare};
-use super::super::convert::{to_bits, to_bytes, to_decimal, to_f64, to_i64, to_text};
-use super::{Arguments, Demand, Form, Function, MANY, locale};
+use super::super::convert::{to_bytes, to_decimal, to_f64, to_i64, to_text};
+use super::{Arguments, Form, Function, MANY, locale};
 use crate::collation::Collation;
 use crate::error::{ER_UNKNOWN_LOCALE, SqlError};
 use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
@@ -145,60 +144,24 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "REVERSE('abc')",
         "cba",
     ),
-    Function::new(
-        "ascii",
-        1,
-        1,
-        |a| Ok(Value::Int(to_bytes(&a[0]).first().copied().unwrap_or(0).into())),
-        |_| ResultType::integer(3),
-    )
-    .of_text()
-    .in_grammar()
-    .doc("The code of the first byte.", "ASCII('2')", "50"),
-    Function::new("ord", 1, 1, ord, |_| ResultType::integer(11)).of_text().doc(
-        "The code of the first character, made of its bytes.",
-        "ORD('é')",
-        "50089",
-    ),
-    Function::new("char", 1, MANY, char_of, |a| ResultType::string(4 * a.len() as u32, Collation::Binary))
-        .takes_null()
-        .form(Form::Char)
-        .doc("The bytes that the numbers stand for.", "CHAR(77, 121, '83')", "MyS"),
-    Function::new("hex", 1, 1, hex, |a| ResultType::string(a[0].length.saturating_mul(8), Collation::DEFAULT)).doc(
-        "The digits of a number, or of the bytes of a text, with base 16.",
-        "HEX('abc')",
-        "616263",
-    ),
-    Function::new("unhex", 1, 1, unhex, |a| ResultType::string(a[0].length / 2 + 1, Collation::Binary)).of_text().doc(
-        "The bytes that digits with base 16 stand for.",
-        "UNHEX('4D7953514C')",
-        "MySQL",
-    ),
     Function::new("strcmp", 2, 2, strcmp, |_| ResultType::integer(2)).of_text().doc(
         "-1, 0 or 1 as the first text is less than, equal to or greater than the second.",
         "STRCMP('text', 'text2')",
         "-1",
-    ),
-    Function::on_demand("field", 2, MANY, field, |_| ResultType::integer(3)).doc(
-        "The place of the first argument among the others; 0 if it is not there.",
-        "FIELD('Bb', 'Aa', 'Bb', 'Cc')",
-        "2",
-    ),
-    Function::on_demand("elt", 2, MANY, elt, |a| joined(&a[1..])).keeps_collation().joins().doc(
-        "The argument at a place.",
-        "ELT(2, 'Aa', 'Bb')",
-        "Bb",
-    ),
-    Function::new("find_in_set", 2, 2, find_in_set, |_| ResultType::integer(3)).of_text().doc(
-        "The place of a text in a list with commas; 0 if it is not there.",
-        "FIND_IN_SET('b', 'a,b,c,d')",
-        "2",
     ),
     Function::new("insert", 4, 4, insert, long_string).keeps_collation().joins().of_text().in_grammar().doc(
         "The text with another in the place of so many characters.",
         "INSERT('Quadratic', 3, 4, 'What')",
         "QuWhattic",
     ),
+    Function::new("soundex", 1, 1, soundex, |a| {
+        let text = first(a);
+        ResultType { length: text.length.max(4), ..text }
+    })
+    .keeps_collation_of_first()
+    .joins()
+    .of_text()
+    .doc("The first letter and a code of how the text sounds in English.", "SOUNDEX('Quadratically')", "Q36324"),
     Function::new("quote", 1, 1, quote, long_string).takes_null().keeps_collation_of_first().joins().of_text().doc(
         "The text as a literal of SQL.",
         "QUOTE('Don''t!')",
@@ -212,28 +175,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
             "FORMAT(12332.123456, 4)",
             "12,332.1235",
         ),
-    Function::new(
-        "bin",
-        1,
-        1,
-        |a| Ok(Value::text(format!("{:b}", to_bits(&a[0], a.cx)?))),
-        |_| ResultType::string(64, Collation::DEFAULT),
-    )
-    .doc("The digits of a number with base 2.", "BIN(12)", "1100"),
-    Function::new(
-        "oct",
-        1,
-        1,
-        |a| Ok(Value::text(format!("{:o}", to_bits(&a[0], a.cx)?))),
-        |_| ResultType::string(64, Collation::DEFAULT),
-    )
-    .doc("The digits of a number with base 8.", "OCT(12)", "14"),
 ];
 
 /// Bytes that may be compared before it is looked whether the statement was killed.
-const CHECKED_EVERY: usize = 1 << 20;
+pub(super) const CHECKED_EVERY: usize = 1 << 20;
 
-fn joined(args: &[ResultType]) -> ResultType {
+pub(super) fn joined(args: &[ResultType]) -> ResultType {
     let length = args.iter().fold(0u32, |sum, arg| sum.saturating_add(arg.length));
     let binary = args.iter().any(is_binary);
     ResultType::string(length, if binary { Collation::Binary } else { Collation::DEFAULT })
@@ -254,11 +201,11 @@ fn long_string(args: &[ResultType]) -> ResultType {
 
 impl Arguments<'_, '_> {
     /// Whether one of the strings is binary.
-    fn is_binary(&self) -> bool {
+    pub(super) fn is_binary(&self) -> bool {
         self.iter().any(Value::is_binary_string)
     }
 
-    fn string(&self, bytes: Vec<u8>) -> Result<Value, SqlError> {
+    pub(super) fn string(&self, bytes: Vec<u8>) -> Result<Value, SqlError> {
         Ok(make(bytes, self.is_binary()))
     }
 }
@@ -285,7 +232,7 @@ fn unit_count(bytes: &[u8], binary: bool) -> usize {
 }
 
 /// The units from `from` (0 is the first) to before `to`, cut to what there is.
-fn slice(bytes: &[u8], binary: bool, from: usize, to: usize) -> &[u8] {
+pub(super) fn slice(bytes: &[u8], binary: bool, from: usize, to: usize) -> &[u8] {
     if binary || bytes.is_ascii() {
         let to = to.min(bytes.len());
         return &bytes[from.min(to)..to];
@@ -518,113 +465,8 @@ fn reverse(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     Ok(make(units.copied().collect(), binary))
 }
 
-fn ord(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let (bytes, binary) = (to_bytes(&args[0]), args.is_binary());
-    let first = slice(&bytes, binary, 0, 1);
-    Ok(Value::Int(first.iter().fold(0, |code, byte| code << 8 | i64::from(*byte))))
-}
-
-fn char_of(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let mut bytes = Vec::new();
-    for arg in args.iter().filter(|value| !value.is_null()) {
-        let code = to_bits(arg, args.cx)? as u32;
-        let all = code.to_be_bytes();
-        let skip = (code.leading_zeros() / 8).min(3) as usize;
-        bytes.extend_from_slice(&all[skip..]);
-    }
-    Ok(Value::bytes(bytes))
-}
-
-fn hex(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    match &args[0] {
-        Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) | Value::Float(_) => {
-            Ok(Value::text(format!("{:X}", to_bits(&args[0], args.cx)?)))
-        }
-        other => {
-            let bytes = to_bytes(other);
-            if !args.has_room(bytes.len().saturating_mul(2))? {
-                return Ok(Value::Null);
-            }
-            Ok(Value::text(hex_of(&bytes).to_ascii_uppercase()))
-        }
-    }
-}
-
-/// Lower-case hexadecimal digits.
-pub(super) fn hex_of(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
-}
-
-fn unhex(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let text = to_bytes(&args[0]);
-    let mut digits = Vec::with_capacity(text.len() + 1);
-    if text.len() % 2 == 1 {
-        digits.push(0);
-    }
-    for byte in text.iter() {
-        let Some(digit) = char::from(*byte).to_digit(16) else { return Ok(Value::Null) };
-        digits.push(digit as u8);
-    }
-    Ok(Value::bytes(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect::<Vec<u8>>()))
-}
-
 fn strcmp(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     Ok(Value::Int(args.collation.compare(&to_bytes(&args[0]), &to_bytes(&args[1])) as i64))
-}
-
-/// Which of the others is equal to the first argument; those after it are not evaluated.
-fn field(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
-    let wanted = args.get(0)?;
-    if wanted.is_null() {
-        return Ok(Value::Int(0));
-    }
-    let common = Common::of(&args.call.args.iter().map(|arg| arg.result_type(args.cx.params)).collect::<Vec<_>>());
-    let convert = |value: Value| match common {
-        Some(common) if !value.is_null() => common.convert(value, args.cx),
-        _ => Ok(value),
-    };
-    let wanted = convert(wanted)?;
-    for at in 1..args.count() {
-        let candidate = convert(args.get(at)?)?;
-        if compare(&wanted, &candidate, args.call.collation, args.cx)?.is_some_and(|order| order.is_eq()) {
-            return Ok(Value::Int(at as i64));
-        }
-    }
-    Ok(Value::Int(0))
-}
-
-/// The argument of that number; the others are not evaluated.
-fn elt(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
-    let number = args.get(0)?;
-    if number.is_null() {
-        return Ok(Value::Null);
-    }
-    let at = usize::try_from(to_i64(&number, args.cx)?).unwrap_or(0);
-    if !(1..args.count()).contains(&at) {
-        return Ok(Value::Null);
-    }
-    args.as_result(at, args.get(at)?)
-}
-
-fn find_in_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let (wanted, set) = (to_bytes(&args[0]), to_bytes(&args[1]));
-    if set.is_empty() || wanted.contains(&b',') {
-        return Ok(Value::Int(0));
-    }
-    let mut compared = 0;
-    for (at, item) in set.split(|&byte| byte == b',').enumerate() {
-        if args.collation.equal(item, &wanted) {
-            return Ok(Value::Int(at as i64 + 1));
-        }
-        compared += wanted.len();
-        if compared > CHECKED_EVERY {
-            compared = 0;
-            args.cx.statement.check_killed()?;
-        }
-    }
-    Ok(Value::Int(0))
 }
 
 fn insert(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -642,6 +484,30 @@ fn insert(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
         return Ok(Value::Null);
     }
     args.string([head, &new, tail].concat())
+}
+
+/// Letters of ASCII have a code, but for vowels and the like; others are letters without one. The same code in a row, with
+/// anything that has none between, counts once.
+fn soundex(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    const CODES: &[u8; 26] = b"01230120022455012623010202";
+    let code = |c: char| match c {
+        'A'..='Z' => CODES[c as usize - 'A' as usize],
+        _ => b'0',
+    };
+    let text = to_text(&args[0]);
+    let letter = |c: &char| c.is_ascii_alphabetic() || *c >= '\u{c0}';
+    let mut letters = text.chars().filter(letter).map(|c| c.to_ascii_uppercase());
+    let Some(first) = letters.next() else { return Ok(Value::text("")) };
+    let (mut sound, mut last) = (String::from(first), code(first));
+    for code in letters.map(code) {
+        if code != b'0' && code != last {
+            sound.push(char::from(code));
+            last = code;
+        }
+    }
+    let missing = 4usize.saturating_sub(sound.chars().count());
+    sound.push_str(&"0".repeat(missing));
+    args.string(sound.into_bytes())
 }
 
 fn quote(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {

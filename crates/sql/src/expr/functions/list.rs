@@ -1,0 +1,132 @@
+//! Lists: of arguments, of texts with commas between them, of bits.
+
+use std::borrow::Cow;
+
+use super::super::compare::{Common, compare};
+use super::super::convert::{to_bits, to_bytes, to_i64};
+use super::string::{CHECKED_EVERY, joined};
+use super::{Arguments, Demand, Function, MANY};
+use crate::error::SqlError;
+use crate::types::ResultType;
+use crate::value::Value;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::on_demand("field", 2, MANY, field, |_| ResultType::integer(3)).doc(
+        "The place of the first argument among the others; 0 if it is not there.",
+        "FIELD('Bb', 'Aa', 'Bb', 'Cc')",
+        "2",
+    ),
+    Function::on_demand("elt", 2, MANY, elt, |a| joined(&a[1..])).keeps_collation().joins().doc(
+        "The argument at a place.",
+        "ELT(2, 'Aa', 'Bb')",
+        "Bb",
+    ),
+    Function::new("find_in_set", 2, 2, find_in_set, |_| ResultType::integer(3)).of_text().doc(
+        "The place of a text in a list with commas; 0 if it is not there.",
+        "FIND_IN_SET('b', 'a,b,c,d')",
+        "2",
+    ),
+    Function::new("make_set", 2, MANY, make_set, make_set_type).takes_null().keeps_collation().joins().of_text().doc(
+        "The texts whose bits are set in the first argument, with commas between them.",
+        "MAKE_SET(1 | 4, 'hello', 'nice', 'world')",
+        "hello,world",
+    ),
+    Function::new("export_set", 3, 5, export_set, export_set_type).keeps_collation().joins().of_text().doc(
+        "A text for each bit that is set, and another for each that is not, of so many bits.",
+        "EXPORT_SET(6, '1', '0', ',', 10)",
+        "0,1,1,0,0,0,0,0,0,0",
+    ),
+];
+
+/// Which of the others is equal to the first argument; those after it are not evaluated.
+fn field(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
+    let wanted = args.get(0)?;
+    if wanted.is_null() {
+        return Ok(Value::Int(0));
+    }
+    let common = Common::of(&args.call.args.iter().map(|arg| arg.result_type(args.cx.params)).collect::<Vec<_>>());
+    let convert = |value: Value| match common {
+        Some(common) if !value.is_null() => common.convert(value, args.cx),
+        _ => Ok(value),
+    };
+    let wanted = convert(wanted)?;
+    for at in 1..args.count() {
+        let candidate = convert(args.get(at)?)?;
+        if compare(&wanted, &candidate, args.call.collation, args.cx)?.is_some_and(|order| order.is_eq()) {
+            return Ok(Value::Int(at as i64));
+        }
+    }
+    Ok(Value::Int(0))
+}
+
+/// The argument of that number; the others are not evaluated.
+fn elt(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
+    let number = args.get(0)?;
+    if number.is_null() {
+        return Ok(Value::Null);
+    }
+    let at = usize::try_from(to_i64(&number, args.cx)?).unwrap_or(0);
+    if !(1..args.count()).contains(&at) {
+        return Ok(Value::Null);
+    }
+    args.as_result(at, args.get(at)?)
+}
+
+fn find_in_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let (wanted, set) = (to_bytes(&args[0]), to_bytes(&args[1]));
+    if set.is_empty() || wanted.contains(&b',') {
+        return Ok(Value::Int(0));
+    }
+    let mut compared = 0;
+    for (at, item) in set.split(|&byte| byte == b',').enumerate() {
+        if args.collation.equal(item, &wanted) {
+            return Ok(Value::Int(at as i64 + 1));
+        }
+        compared += wanted.len();
+        if compared > CHECKED_EVERY {
+            compared = 0;
+            args.cx.statement.check_killed()?;
+        }
+    }
+    Ok(Value::Int(0))
+}
+
+/// The texts whose bits are set, with commas between them.
+fn make_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    if args[0].is_null() {
+        return Ok(Value::Null);
+    }
+    let bits = to_bits(&args[0], args.cx)?;
+    let set = args[1..].iter().take(64).enumerate().filter(|(at, text)| bits >> at & 1 == 1 && !text.is_null());
+    let texts: Vec<Cow<'_, [u8]>> = set.map(|(_, text)| to_bytes(text)).collect();
+    if !args.has_room(texts.iter().map(|text| text.len() + 1).sum())? {
+        return Ok(Value::Null);
+    }
+    args.string(texts.join(&b','))
+}
+
+fn make_set_type(args: &[ResultType]) -> ResultType {
+    let texts = joined(&args[1..]);
+    ResultType { length: texts.length.saturating_add(args.len() as u32 - 2), ..texts }
+}
+
+/// A text for each bit, from the lowest on.
+fn export_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let bits = to_bits(&args[0], args.cx)?;
+    let (on, off) = (to_bytes(&args[1]), to_bytes(&args[2]));
+    let separator = args.get(3).map_or(Cow::Borrowed(&b","[..]), to_bytes);
+    let count = args.get(4).map_or(Ok(64), |count| to_i64(count, args.cx))?;
+    let count = if (0..=64).contains(&count) { count as usize } else { 64 };
+    if !args.has_room((on.len().max(off.len()) + separator.len()) * count)? {
+        return Ok(Value::Null);
+    }
+    let texts: Vec<&[u8]> = (0..count).map(|at| if bits >> at & 1 == 1 { &*on } else { &*off }).collect();
+    args.string(texts.join(&*separator))
+}
+
+fn export_set_type(args: &[ResultType]) -> ResultType {
+    let texts = joined(&args[1..args.len().min(4)]);
+    let separator = args.get(3).map_or(1, |separator| separator.length);
+    let widest = args[1].length.max(args[2].length);
+    ResultType { length: widest.saturating_mul(64).saturating_add(separator.saturating_mul(63)), ..texts }
+}
