@@ -1,6 +1,7 @@
 #!/bin/sh
-# Fetches the drivers that tests connect with, into DIRECTORY (the first argument): `connector-j.jar` with Maven, and
-# `go-tls`, a program built with go-sql-driver. What is there already is left alone.
+# Fetches the drivers that tests connect with, into DIRECTORY (the first argument): `connector-j.jar` with Maven,
+# `go-tls`, a program built with go-sql-driver, and `connector-python`, which has MySQL's own client library in it, with
+# pip. What is there already is left alone.
 #
 # They are optional: one that cannot be had is named, and its test says that it was not run.
 set -u
@@ -28,6 +29,21 @@ go_tls() {
     mv "$work/go-tls" "$1"
 }
 
+# One build for each Python.
+connector_python() {
+    python3 -m pip --version >/dev/null 2>&1 || { echo "pip is not installed"; return 1; }
+    cat >"$work/connector-python.txt" <<END
+mysql-connector-python==26.10.0 \
+    --hash=sha256:d82d235beb404cbc3b32c90ec8d5bb42e734dd84ffc8e15fdacbe141608c7d9e \
+    --hash=sha256:2f6d6e37eb1d2d5e47054d84eb5ceeb02d3d960d87fac549acece3dda4caa504 \
+    --hash=sha256:97371eb3bd3372c7b658a3a5fb91919d3fab100115ba346ee6708fcf08c1d150
+END
+    PIP_ROOT_USER_ACTION=ignore timeout 120 python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+        --require-hashes --only-binary :all: --target "$work/connector-python" --requirement "$work/connector-python.txt" ||
+        return 1
+    mv "$work/connector-python" "$1"
+}
+
 # fetch FUNCTION FILE SOURCE: once, and again when the source is newer.
 fetch() {
     [ -e "$directory/$2" ] && [ ! "$sources/$3" -nt "$directory/$2" ] && return
@@ -36,3 +52,4 @@ fetch() {
 
 fetch connector_j connector-j.jar nothing
 fetch go_tls go-tls go/main.go
+fetch connector_python connector-python nothing

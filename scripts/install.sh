@@ -37,6 +37,7 @@ if [ "$purpose" != build ]; then
     need sysbench has sysbench
     need strace has strace
     need openssl has openssl
+    need python3-pip python3 -m pip --version
 fi
 
 if ! has cargo >/dev/null; then

@@ -35,7 +35,7 @@ fn check(program: &str, before: &[&str]) -> Result<()> {
         let expected = "1000 rows of 2497500 bytes\n9000000\nTLSv1.3\nrefused with 1045\n";
         ensure!(said == expected, "{program} as {user}: {said}");
         let mut root = server.connect()?;
-        for database in ["java", "go"] {
+        for database in ["java", "go", "python"] {
             root.query_drop(format!("DROP DATABASE IF EXISTS {database}"))?;
         }
     }
@@ -58,4 +58,12 @@ fn connector_j_encrypts_and_checks_the_certificate() -> Result<()> {
 fn go_sql_driver_encrypts_and_checks_the_certificate() -> Result<()> {
     let Some(program) = fetched("go-tls") else { return Ok(()) };
     check(program.to_str().context("a path")?, &[])
+}
+
+#[test]
+fn the_client_library_of_mysql_encrypts_and_checks_the_certificate() -> Result<()> {
+    let Some(library) = fetched("connector-python/mysql/connector/__init__.py") else { return Ok(()) };
+    let folder = library.ancestors().nth(3).and_then(Path::to_str).context("a path")?;
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/drivers/tls.py");
+    check("env", &[&format!("PYTHONPATH={folder}"), "python3", source])
 }
