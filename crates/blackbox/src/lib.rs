@@ -9,6 +9,7 @@
 //! * [`mod@tool`] runs a client program to its end and keeps what it said;
 //! * [`strace`] counts the syncing writes a traced server asked the kernel for;
 //! * [`replica`] rebuilds tables from a binlog with a decoder that is not ours;
+//! * [`wire`] is a client by hand, without the manners of a library;
 //! * [`load`] runs transactions and remembers what became of each, [`check`] looks for them;
 //! * [`wait_until`] waits for a state, with a deadline;
 //! * [`rng`] is the seed after everything random, printed so that a failure can be replayed.
@@ -20,6 +21,7 @@
 //! | `COHORT_SEED` | the seed of the random tests; otherwise taken from the clock and printed |
 //! | `COHORT_ROUNDS` | rounds of the tests that kill the server |
 //! | `COHORT_SECONDS` | how long a random comparison goes on, with fresh seeds |
+//! | `COHORT_ATTACKS` | how many random packets and statements an attack sends; then others' p99 is judged as well |
 //! | `COHORT_DIFFERENCES` | how many differences end that of generated statements |
 
 pub mod check;
@@ -32,6 +34,7 @@ pub mod server;
 pub mod strace;
 pub mod tool;
 mod wait;
+pub mod wire;
 
 pub use mariadb::{MariaDb, SystemTables};
 pub use process::{Usage, free_port};

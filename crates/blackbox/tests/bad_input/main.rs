@@ -5,7 +5,6 @@ mod doors;
 mod limits;
 mod memory;
 mod messages;
-mod wire;
 
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -14,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use cohort_blackbox::rng::{self, Rng};
-use cohort_blackbox::{Launch, Server};
+use cohort_blackbox::{Launch, Server, wire};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 

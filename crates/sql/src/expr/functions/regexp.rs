@@ -2,7 +2,8 @@
 //!
 //! The syntax is the `regex` crate's, which is ICU's without look-around and back references: those are
 //! error 3690. In turn a match takes time in proportion to the text, whatever the pattern, and patterns
-//! have a limited size ([`PROGRAM_BYTES`]); error 3700.
+//! have a limited size ([`PROGRAM_BYTES`]); error 3700. What is compiled only to be found too large is limited before:
+//! nothing counts its memory, and KILL does not end it.
 
 use std::cell::RefCell;
 
@@ -25,6 +26,10 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new("regexp_like", 2, 3, r
 
 /// Bytes that a compiled pattern may take, and what its matching may keep in addition.
 const PROGRAM_BYTES: usize = 1 << 20;
+/// Bytes of a pattern that may fit into [`PROGRAM_BYTES`] when it is compiled. To read one byte takes hundreds.
+const PATTERN_BYTES: usize = 64 << 10;
+/// Classes such as `\w` of a pattern that may fit. To read one takes thousands of bytes.
+const CLASSES: usize = 2048;
 /// Nesting within a pattern.
 const NESTING: u32 = 60;
 /// Patterns that a thread keeps compiled: those of one statement, usually.
@@ -71,6 +76,9 @@ impl Compiled {
     fn new(pattern: &[u8], match_type: MatchType) -> Result<Compiled, SqlError> {
         let text = std::str::from_utf8(pattern).ok().filter(|text| !text.is_empty());
         let text = text.ok_or_else(|| SqlError::new(ER_REGEXP_ILLEGAL_ARGUMENT, &[]))?;
+        if pattern.len() > PATTERN_BYTES || classes(pattern) > CLASSES {
+            return Err(SqlError::new(ER_REGEXP_PATTERN_TOO_BIG, &[]));
+        }
         let regex = RegexBuilder::new(text)
             .case_insensitive(match_type.ignore_case)
             .multi_line(match_type.multi_line)
@@ -92,6 +100,11 @@ impl Compiled {
     fn matches_before_last_newline(&self) -> bool {
         self.pattern.contains(&b'$') && !self.pattern.windows(2).any(|pair| pair == b"\\z")
     }
+}
+
+/// How many classes of Unicode a pattern names, at most.
+fn classes(pattern: &[u8]) -> usize {
+    pattern.windows(2).filter(|pair| pair[0] == b'\\' && b"dDpPsSwW".contains(&pair[1])).count()
 }
 
 fn without_newline(text: &[u8]) -> &[u8] {
@@ -171,7 +184,8 @@ mod tests {
     #[test]
     fn patterns_that_need_too_much_are_refused() {
         let nested = format!("{}a{}", "(".repeat(99), ")".repeat(99));
-        for pattern in ["((a{1000}){1000}){1000}", r"\w{9999}", &nested] {
+        let (long, classes) = ("a".repeat(1 << 20), r"\w\PL".repeat(5000));
+        for pattern in ["((a{1000}){1000}){1000}", r"\w{9999}", &nested, &long, &classes] {
             let error = compiled(pattern, "").map(drop).unwrap_err();
             assert!(error.is(ER_REGEXP_PATTERN_TOO_BIG), "{error}");
         }

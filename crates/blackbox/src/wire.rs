@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::net::{AddressFamily, SocketType};
 
 /// A connection whose every byte is the test's.
+#[derive(Debug)]
 pub struct Wire {
     stream: TcpStream,
 }
@@ -115,6 +116,11 @@ impl Wire {
             [0xff, ..] => bail!("an error without a number"),
             _ => Ok(Answer::Rows),
         }
+    }
+
+    /// What else can be done with a connection.
+    pub fn stream(&mut self) -> &mut TcpStream {
+        &mut self.stream
     }
 
     /// Reads one packet's payload.
