@@ -9,6 +9,9 @@
 # make compare  generated statements against MariaDB by fresh seeds    SECONDS=600, or SEED=N to run one again
 # make schedules  the commit path's threads in more orders   SCHEDULES=100000
 # make mutants  change the commit path, look for what no test notices   MUTANTS="--file crates/txn/src/locks.rs"
+# make accept  the long forms of the tests, one after another    MINUTES=2 for each that goes on by the clock
+# make attack  hostile clients, at length    ATTACKS=100000 random packets and statements
+# make deb    a Debian package, in target/debian
 # make fuzz   libFuzzer on the readers of network and disk    TARGETS="sql" RUNS=10000000
 # make build  the release binary, target/release/cohort
 # make fmt    format the code
@@ -34,6 +37,8 @@ TARGETS ?= protocol binlog journal sql compose
 RUNS ?= 10000000
 SCHEDULES ?= 100000
 MUTANTS ?=
+MINUTES ?= 2
+ATTACKS ?= 100000
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cohort
 OUTPUT := $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -46,7 +51,7 @@ ifndef ROCKSDB_LIB_DIR
     export ROCKSDB_STATIC := 1
 endif
 
-.PHONY: run build test bench history sim sweep torture locking compare schedules mutants fuzz fmt clean tools-build tools-test tools-bench target rocksdb
+.PHONY: run build test accept attack deb package bench history sim sweep torture locking compare schedules mutants fuzz fmt clean tools-build tools-test tools-bench target rocksdb
 .DEFAULT_GOAL := build
 
 # For trying out: whoever reaches this machine's loopback address is root, which the server warns of.
@@ -60,6 +65,8 @@ build: rocksdb
 test: tools-test rocksdb
 	@echo "== format"
 	cargo fmt --all --check
+	@echo "== dependencies"
+	scripts/dependencies.sh "$(CACHE)/tools"
 	@echo "== lints"
 	cargo clippy --profile checked --workspace --all-targets -- -D warnings
 	@echo "== fuzz targets"
@@ -72,6 +79,35 @@ test: tools-test rocksdb
 	scripts/drivers.sh "$(CACHE)/drivers"
 	cargo build --profile checked --package cohort-server
 	COHORT_BIN="$(OUTPUT)/checked/cohort" cargo test --profile checked $(TESTS) --no-fail-fast
+
+# Every real tool, server and application, at length: some hour and a half on two cores. What `make test` looks at for
+# seconds; each part can be called by its own name as well.
+accept: tools-test build
+	$(MAKE) test
+	$(MAKE) package
+	$(MAKE) attack
+	$(MAKE) compare locking sim SECONDS=$$(($(MINUTES) * 60))
+	$(MAKE) schedules
+	$(MAKE) torture ROUNDS=20
+	$(MAKE) sweep
+	$(MAKE) bench BENCH="--quick"
+	$(MAKE) history HISTORY="--quick"
+
+# With the release binary: others' latency is judged.
+attack: tools-test build
+	COHORT_BIN="$(OUTPUT)/release/cohort" COHORT_ATTACKS=$(ATTACKS) cargo test --profile checked --no-fail-fast \
+	    --package cohort-blackbox --test attack -- --nocapture --test-threads=1
+
+deb: build
+	[ -x "$(CACHE)/tools/bin/cargo-deb" ] || \
+	    cargo install --locked --root "$(CACHE)/tools" --version "^3.8" --no-default-features cargo-deb
+	scripts/notices.sh | gzip -9n >"$(OUTPUT)/release/third-party-notices.txt.gz"
+	"$(CACHE)/tools/bin/cargo-deb" --no-build --package cohort-server --output "$(OUTPUT)/debian/cohort.deb"
+	@echo "the package: $(OUTPUT)/debian/cohort.deb"
+
+# Installs the package, into a copy of this system that goes with the test, uses it, and takes it off again.
+package: tools-test deb
+	COHORT_DEB="$(OUTPUT)/debian/cohort.deb" cargo test --profile checked --package cohort-blackbox --test package -- --nocapture
 
 bench: tools-bench build
 	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- run $(BENCH)

@@ -1,6 +1,7 @@
 //! The `cohort` binary as a process on a data directory.
 
 use std::env;
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,8 @@ pub struct Launch {
     trace: Option<PathBuf>,
     messages: Option<Arc<OwnedFd>>,
     root_needs_password: bool,
+    environment: Vec<(String, OsString)>,
+    program: Option<PathBuf>,
 }
 
 /// A running `cohort serve`. Dropping it kills it at once, as `kill -9` does, and panics if it has panicked or had
@@ -62,6 +65,8 @@ impl Launch {
             trace: None,
             messages: None,
             root_needs_password: false,
+            environment: Vec::new(),
+            program: None,
         }
     }
 
@@ -87,6 +92,18 @@ impl Launch {
     /// [`crate::strace`].
     pub fn traced(mut self, file: impl Into<PathBuf>) -> Launch {
         self.trace = Some(file.into());
+        self
+    }
+
+    /// Runs this program with the server's arguments in place of the server, which it may become.
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Launch {
+        self.program = Some(program.into());
+        self
+    }
+
+    /// Sets a variable of the server's environment.
+    pub fn environment(mut self, name: &str, value: impl Into<OsString>) -> Launch {
+        self.environment.push((name.to_owned(), value.into()));
         self
     }
 
@@ -142,7 +159,10 @@ impl Launch {
     }
 
     fn command(&self, port: u16) -> Result<Command> {
-        let binary = binary()?;
+        let binary = match &self.program {
+            Some(program) => program,
+            None => binary()?,
+        };
         let mut command = match &self.trace {
             Some(file) => strace::traced(binary, file),
             None => Command::new(binary),
@@ -156,7 +176,7 @@ impl Launch {
         if !self.root_needs_password {
             command.arg("--insecure-root-on-loopback");
         }
-        command.env("RUST_BACKTRACE", "1");
+        command.env("RUST_BACKTRACE", "1").envs(self.environment.iter().cloned());
         Ok(command)
     }
 }

@@ -15,6 +15,7 @@ pub mod operator_log;
 pub mod options;
 pub mod pool;
 pub mod processlist;
+mod readiness;
 pub mod server;
 pub mod session;
 pub mod socket;

@@ -30,6 +30,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::accounts::Accounts;
 use crate::audit::Audit;
 use crate::operator_log;
+use crate::readiness::{self, Readiness};
 use crate::server::{Server, StopReason};
 use crate::session::variables::{apply_log_settings, durability_warnings};
 use crate::sysvars::{Globals, ids};
@@ -56,6 +57,7 @@ pub fn serve(globals: Globals) -> Result<(), StartError> {
     // What the server makes is for its own user, and for its group to read.
     rustix::process::umask(Mode::from_raw_mode(0o027));
     let (stop, stopped) = mpsc::channel();
+    readiness::report(Readiness::Starting);
     let dir = DataDir::open(&globals)?;
     open_log(&dir, &globals)?;
     for warning in durability_warnings(&globals) {
@@ -65,6 +67,7 @@ pub fn serve(globals: Globals) -> Result<(), StartError> {
     // Before clients learn that the server is there: one may stop it at once.
     let signals = watch_signals(&server, stop)?;
     listen(&server, &dir)?;
+    readiness::report(Readiness::Ready);
     let reason = stopped.recv().unwrap_or(StopReason::Signal);
     log::info!(
         "stopping ({})",
@@ -73,6 +76,7 @@ pub fn serve(globals: Globals) -> Result<(), StartError> {
             StopReason::Statement => "SHUTDOWN",
         }
     );
+    readiness::report(Readiness::Stopping);
     let closed = server.stop();
     signals.close();
     closed.map_err(|reason| StartError::new(format_args!("stopped, but the next start must recover: {reason}")))?;
