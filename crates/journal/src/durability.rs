@@ -210,3 +210,6 @@ impl Inner {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

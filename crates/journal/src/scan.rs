@@ -307,7 +307,7 @@ impl Scan {
     }
 
     fn step(&mut self) -> Result<Step, OpenError> {
-        if self.reader.end() == self.at {
+        if self.reader.end() == self.at || self.is_closed_here() {
             return Ok(Step::Nothing);
         }
         let (header, checksum, payload_checksum) = match self.reader.header(self.at)? {
@@ -337,6 +337,11 @@ impl Scan {
         }
         let link = Link { epoch: header.epoch, sequence: header.sequence, checksum };
         Ok(Step::Record { link, durable: header.durable, end, payload })
+    }
+
+    /// Whether the journal was closed at this place: what lies after was never completed.
+    fn is_closed_here(&self) -> bool {
+        self.control.clean && self.at >= self.control.durable
     }
 
     fn is_epoch_possible(&self, epoch: u64) -> bool {
@@ -409,7 +414,7 @@ impl Scan {
     /// Looks at every block after the records' end for headers of the newest epoch.
     fn look_beyond(&mut self) -> Result<Beyond, OpenError> {
         let mut beyond = Beyond::default();
-        if self.control.clean && self.at >= self.control.durable {
+        if self.is_closed_here() {
             return Ok(beyond);
         }
         let mut at = Lsn(self.at.0 + BLOCK as u64);

@@ -1,9 +1,12 @@
 //! Tests of the journal. `crash` sweeps every call of a workload with power cuts and errors, `damage`
-//! flips bytes, `real` runs on the machine's file system.
+//! flips bytes, `files` forges headers, `room` counts what is taken and given back, `real` runs on the
+//! machine's file system.
 
 mod crash;
 mod damage;
+mod files;
 mod real;
+mod room;
 
 use std::path::Path;
 use std::sync::Arc;
