@@ -108,8 +108,8 @@ impl BinlogReader {
             None => file.len()?,
         };
         let mut magic = [0; MAGIC.len()];
-        let got = file.read_at(0, &mut magic)?;
-        if got < magic.len() || magic != MAGIC {
+        file.read_at(0, &mut magic)?;
+        if magic != MAGIC {
             return Err(ReadError::NotBinlog { path: path.to_path_buf() });
         }
         let mut reader = BinlogReader {
@@ -224,7 +224,7 @@ impl BinlogReader {
         let from = (self.at - self.buffer_at) as usize;
         let bytes = &self.buffer[from..from + size];
         let header = header_of(bytes);
-        if header.event_type != EventType::FORMAT_DESCRIPTION || size < HEADER_BYTES + CRC_BYTES {
+        if header.event_type != EventType::FORMAT_DESCRIPTION {
             return Err(not_binlog());
         }
         let event = Event { offset: self.at, header, body: &bytes[HEADER_BYTES..size - CRC_BYTES] };

@@ -128,3 +128,116 @@ impl Space {
         self.current.as_ref().map_or(0, |room| room.end) + self.promised + bytes + MARGIN_BYTES
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use cohort_io::{Create, FileSystem, OpenOptions, SimDisk};
+
+    use super::*;
+
+    const STEP: u64 = 1 << 20;
+
+    fn file(disk: &SimDisk, name: &str) -> Arc<dyn File> {
+        disk.open(Path::new(name), &OpenOptions::buffered(Create::New)).expect("made")
+    }
+
+    fn next(disk: &SimDisk, number: u64) -> NextFile {
+        let path = PathBuf::from(format!("/next.{number}"));
+        NextFile { number, file: file(disk, path.to_str().expect("a name")), path }
+    }
+
+    #[test]
+    fn space_is_asked_for_a_step_at_a_time_and_covers_every_promise() {
+        let disk = SimDisk::new(1);
+        let current = file(&disk, "/current");
+        let mut space = Space::new(STEP);
+        space.set_current(&current, 100, None);
+        let mut allocated = 0;
+        for promised in [0, 1, 1000, STEP - MARGIN_BYTES - 1001, 1, STEP, 5 * STEP] {
+            space.promise(promised).expect("there is room");
+            let needed = space.end_with(0);
+            if needed > allocated {
+                allocated = needed.max(allocated.max(100) + STEP);
+            }
+            assert_eq!(current.allocated_bytes().expect("known"), allocated);
+        }
+        assert_eq!((space.promised(), space.end_with(7)), (7 * STEP - MARGIN_BYTES + 1, 7 * STEP + 108));
+    }
+
+    #[test]
+    fn a_disk_that_has_no_step_left_gives_what_is_needed_and_no_more_is_promised_than_fits() {
+        let disk = SimDisk::new(1);
+        let current = file(&disk, "/current");
+        let mut space = Space::new(STEP);
+        space.set_current(&current, 100, None);
+        disk.set_capacity(100 + 500 + MARGIN_BYTES);
+        assert!(space.promise(501).is_err_and(|error| error.is_no_space()));
+        assert_eq!((space.promised(), current.allocated_bytes().expect("known")), (0, 0));
+        space.promise(500).expect("just fits");
+        assert_eq!(current.allocated_bytes().expect("known"), 600 + MARGIN_BYTES);
+        assert!(space.promise(1).is_err());
+        assert_eq!(space.promised(), 500);
+        // What was used up or taken back makes room for another promise of as much.
+        space.set_end(300);
+        space.use_up(200);
+        space.take_back(300);
+        space.promise(300).expect("fits again");
+        assert!(space.promise(1).is_err());
+    }
+
+    #[test]
+    fn a_prepared_file_has_room_for_every_promise_from_then_on() {
+        let disk = SimDisk::new(1);
+        let mut space = Space::new(STEP);
+        space.set_current(&file(&disk, "/current"), 0, None);
+        space.promise(3 * STEP).expect("room");
+        let prepared = next(&disk, 4);
+        let its_file = Arc::clone(&prepared.file);
+        space.keep_next(prepared).expect("room");
+        assert_eq!(its_file.allocated_bytes().expect("known"), 3 * STEP + MARGIN_BYTES);
+        space.promise(STEP).expect("room");
+        assert_eq!(its_file.allocated_bytes().expect("known"), 4 * STEP + MARGIN_BYTES);
+        assert!(space.has_next(4) && !space.has_next(3) && !space.has_next(5));
+        let (taken, reserved_to) = space.take_next(4).expect("prepared");
+        assert_eq!((taken.number, reserved_to), (4, 4 * STEP + MARGIN_BYTES));
+        assert!(!space.has_next(4) && space.take_next(4).is_none());
+        // Its space is asked for no second time.
+        let operations = disk.operations();
+        space.set_current(&taken.file, 90, Some(reserved_to));
+        space.use_up(90);
+        space.promise(0).expect("room");
+        assert_eq!(disk.operations(), operations);
+        space.keep_next(next(&disk, 5)).expect("room");
+        assert!(space.take_next(4).is_none(), "another file than the prepared one");
+    }
+
+    #[test]
+    fn a_file_that_cannot_have_its_room_is_not_kept() {
+        let disk = SimDisk::new(1);
+        let mut space = Space::new(STEP);
+        let current = file(&disk, "/current");
+        space.set_current(&current, 0, None);
+        space.promise(10).expect("room");
+        disk.set_capacity(STEP + MARGIN_BYTES + 9);
+        let prepared = next(&disk, 2);
+        assert!(space.keep_next(prepared).is_err());
+        assert!(!space.has_next(2));
+        disk.set_capacity(STEP + MARGIN_BYTES + 10);
+        space.keep_next(next(&disk, 3)).expect("just fits");
+        assert!(space.has_next(3));
+        // A promise that the next file has no room for is not made.
+        assert!(space.promise(1).is_err());
+        assert_eq!(space.promised(), 10);
+    }
+
+    #[test]
+    #[should_panic(expected = "only promised space is given back")]
+    fn more_than_was_promised_is_not_taken_back() {
+        let mut space = Space::new(STEP);
+        space.promise(10).expect("no file yet");
+        space.use_up(4);
+        space.take_back(7);
+    }
+}

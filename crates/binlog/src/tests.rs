@@ -5,6 +5,8 @@ mod columns;
 mod damage;
 mod events;
 mod oracles;
+mod reading;
+mod statements;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,3 +1,6 @@
+mod places;
+mod recovery;
+
 use std::path::Path;
 
 use cohort_io::{Fault, RealFs, SimDisk};
