@@ -65,3 +65,24 @@ fn the_current_file_is_read_up_to_its_end_or_the_one_given() {
     let (closed, in_use) = events(1, ReaderOptions::default());
     assert_eq!((closed.last().copied(), in_use), (Some(files.list()[0].bytes), false));
 }
+
+#[test]
+fn a_rotation_on_a_full_disk_needs_no_promise() {
+    let disk = SimDisk::new(1);
+    let mut chunks = Chunks::default();
+    chunks.begin_file();
+    let files = BinlogFiles::open(Arc::new(disk.clone()), BinlogOptions { reserve_step_bytes: 1, ..options() });
+    let files = files.expect("opens");
+    files.finish_recovery(None).expect("a new binlog");
+    append_all(&files, &chunks.chunks).expect("appended");
+    let first = chunks.chunks.len();
+    chunks.commit(1000);
+    files.reserve(chunks.chunks[first].1.len() as u64).expect("there is room");
+    files.prepare_next().expect("there is room");
+    disk.set_capacity(disk.used_bytes());
+    chunks.begin_file();
+    for (at, bytes) in &chunks.chunks[first..] {
+        files.append(*at, bytes).expect("a rotate event and a header have their room");
+    }
+    assert_holds(&disk, &files, &chunks);
+}

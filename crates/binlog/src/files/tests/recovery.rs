@@ -173,10 +173,12 @@ fn what_a_failed_sync_left_readable_is_made_durable_by_the_next_start() {
 
 #[test]
 fn what_is_written_again_is_the_part_asked_for() {
-    let chunks = three_files();
+    let mut chunks = three_files();
+    chunks.commit(5 << 19);
     let disk = synced(&chunks);
     let files = open(&disk).expect("opens");
     let end = chunks.end().expect("an end");
+    file(&disk, 3).write_at(end.offset, &[1; 100]).expect("written");
     let written = |from| {
         let before = files.stats().bytes;
         files.write_again(from, end).map(|()| files.stats().bytes - before)
