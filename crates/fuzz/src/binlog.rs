@@ -10,9 +10,10 @@ use cohort_binlog::{
     ReaderOptions, ServerUuid, TableMapEvent, events_of,
 };
 use cohort_io::{Create, FileSystem, OpenOptions, SimDisk, read_whole};
-use cohort_sim::environment::{Rows, SimEnvironment};
 use cohort_sim::machine::{BINLOG_DIR, Machine, Settings};
+use cohort_sim::rows::Rows;
 use cohort_sql::SessionState;
+use cohort_sql::session::StandIn;
 
 /// Positions and checksums are put right.
 const RESEAL: u8 = 1;
@@ -160,7 +161,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         "DELETE FROM t WHERE a > 1",
         "DROP TABLE t",
     ] {
-        let outcome = database.execute(&mut state, &SimEnvironment, sql.as_bytes(), &mut Rows::default());
+        let outcome = database.execute(&mut state, &StandIn, sql.as_bytes(), &mut Rows::default());
         if let Some(transaction) = outcome.expect(sql).commit {
             database.store().commit_and_wait(transaction).expect("a commit");
         }

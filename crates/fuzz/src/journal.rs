@@ -10,9 +10,10 @@ use std::sync::{Arc, OnceLock};
 
 use cohort_io::{BLOCK, Create, FileSystem, OpenOptions, SimDisk, read_whole};
 use cohort_journal::{Journal, JournalOptions, Lsn};
-use cohort_sim::environment::{Rows, SimEnvironment};
 use cohort_sim::machine::{JOURNAL_DIR, Machine, Settings};
+use cohort_sim::rows::Rows;
 use cohort_sql::SessionState;
+use cohort_sql::session::StandIn;
 use cohort_txn::{Records, read_journal};
 
 /// Checksums are put right.
@@ -146,7 +147,7 @@ fn journal() -> &'static Files {
                 .into();
         statements.extend((0..4).map(|id| format!("INSERT INTO t VALUES ({id}, '{}')", "x".repeat(id * 1500))));
         for sql in statements {
-            let outcome = database.execute(&mut state, &SimEnvironment, sql.as_bytes(), &mut Rows::default());
+            let outcome = database.execute(&mut state, &StandIn, sql.as_bytes(), &mut Rows::default());
             if let Some(transaction) = outcome.expect(&sql).commit {
                 database.store().commit_and_wait(transaction).expect("a commit");
             }

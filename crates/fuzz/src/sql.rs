@@ -9,10 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cohort_sim::environment::{Rows, SimEnvironment};
 use cohort_sim::machine::{Machine, Settings};
+use cohort_sim::rows::Rows;
 use cohort_sql::error::{ER_PARSE_ERROR, ER_UNKNOWN_ERROR};
 use cohort_sql::parse::split_statement;
+use cohort_sql::session::StandIn;
 use cohort_sql::types::temporal::{Date, DateTime};
 use cohort_sql::{Database, Outcome, SessionState, SqlError, Value};
 
@@ -108,13 +109,13 @@ impl Server {
 
     fn execute(&self, session: &mut SessionState, sql: &[u8]) -> Result<(), SqlError> {
         let mut rows = Rows::default();
-        let outcome = self.database.execute(session, &SimEnvironment, sql, &mut rows)?;
+        let outcome = self.database.execute(session, &StandIn, sql, &mut rows)?;
         self.finish(outcome, &rows);
         Ok(())
     }
 
     fn prepared(&self, session: &mut SessionState, sql: &[u8]) -> Result<(), SqlError> {
-        let prepared = self.database.prepare(session, &SimEnvironment, sql)?;
+        let prepared = self.database.prepare(session, &StandIn, sql)?;
         let date = Date { year: 2024, month: 2, day: 29 };
         let some = [
             Value::Int(3),
@@ -127,7 +128,7 @@ impl Server {
         ];
         let params: Vec<Value> = some.into_iter().cycle().take(prepared.param_count()).collect();
         let mut rows = Rows::default();
-        let outcome = self.database.execute_prepared(session, &SimEnvironment, &prepared, &params, &mut rows)?;
+        let outcome = self.database.execute_prepared(session, &StandIn, &prepared, &params, &mut rows)?;
         self.finish(outcome, &rows);
         Ok(())
     }
@@ -188,7 +189,7 @@ mod tests {
             let server = server.as_ref().expect("an input without a change leaves the server");
             let rows = ["t", "u", "v"].map(|table| {
                 let (mut rows, sql) = (Rows::default(), format!("SELECT * FROM {table}"));
-                let outcome = server.database.execute(&mut session(), &SimEnvironment, sql.as_bytes(), &mut rows);
+                let outcome = server.database.execute(&mut session(), &StandIn, sql.as_bytes(), &mut rows);
                 assert!(outcome.expect("a table").commit.is_none(), "a query");
                 rows.0.iter().map(|row| format!("{row:?}")).collect()
             });

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use cohort_io::FileSystem;
+use cohort_sql::session::StandIn;
 use cohort_sql::{Database, SessionState, Value, check_tables};
 use cohort_txn::Store;
 
 use crate::cycles;
-use crate::environment::{Rows, SimEnvironment};
 use crate::history::{Fate, Put, Record, Seen};
 use crate::replica::{self, Logged, Row};
+use crate::rows::Rows;
 use crate::workload::{ACCOUNTS, LISTS, OPENING_BALANCE, Shape, Step, TABLES, elements};
 
 /// Rows by primary key, as text.
@@ -28,7 +29,7 @@ impl Tables {
         for name in TABLES {
             let mut rows = Rows::default();
             let sql = format!("SELECT * FROM {name}");
-            drop(database.execute(&mut session, &SimEnvironment, sql.as_bytes(), &mut rows)?);
+            drop(database.execute(&mut session, &StandIn, sql.as_bytes(), &mut rows)?);
             let mut table = Table::new();
             for row in rows.0 {
                 let Value::Int(id) = row[0] else { bail!("{name}: a row with id {}", row[0]) };

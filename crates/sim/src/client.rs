@@ -11,13 +11,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use cohort_sql::error::SqlError;
-use cohort_sql::session::{Interrupt, StatementResult};
+use cohort_sql::session::{Interrupt, StandIn, StatementResult};
 use cohort_sql::{Database, SessionState, Value};
 use cohort_txn::blocking_hook::{BlockingHook, set_blocking_hook};
 use cohort_txn::{RestsOn, Transaction};
 use parking_lot::Mutex;
 
-use crate::environment::{Rows, SimEnvironment};
+use crate::rows::Rows;
 
 /// What a statement gave.
 pub struct Answered {
@@ -235,7 +235,7 @@ fn session_state() -> SessionState {
 
 fn execute(database: &Database, state: &mut SessionState, sql: &str) -> Answer {
     let mut rows = Rows::default();
-    let outcome = database.execute(state, &SimEnvironment, sql.as_bytes(), &mut rows)?;
+    let outcome = database.execute(state, &StandIn, sql.as_bytes(), &mut rows)?;
     let affected = match outcome.result {
         StatementResult::Done { affected, .. } => affected,
         StatementResult::Rows => 0,

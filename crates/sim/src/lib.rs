@@ -6,7 +6,7 @@
 //! Outline
 //! - [`client`] are sessions, which wait for locks in threads that take turns;
 //! - [`machine`] is what a power cut takes down together, and how a database is opened on it;
-//! - [`environment`] stands in for what a server gives to statements;
+//! - [`rows`] keeps what statements give;
 //! - [`mod@run`] makes the choices, and keeps what each client received ([`history`]);
 //! - [`seeds`] runs many of them;
 //! - [`mod@sweep`] runs one workload again and again, with a fault at every operation in turn;
@@ -24,11 +24,11 @@
 pub mod check;
 pub mod client;
 pub mod cycles;
-pub mod environment;
 pub mod history;
 pub mod machine;
 pub mod mount;
 pub mod replica;
+pub mod rows;
 pub mod run;
 pub mod seeds;
 pub mod sweep;

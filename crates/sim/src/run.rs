@@ -21,6 +21,7 @@ use cohort_sql::error::{
     ER_DISK_FULL, ER_DUP_ENTRY, ER_ERROR_DURING_COMMIT, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED,
     ER_SERVER_SHUTDOWN, ER_TABLE_DEF_CHANGED, SqlError,
 };
+use cohort_sql::session::StandIn;
 use cohort_sql::{Database, SessionState, Value};
 use cohort_txn::{
     ClassicReport, CommitError, CommitProtocol, Committed, LaidOutCohort, Reply, StartReport, Store, WrittenCohort,
@@ -29,9 +30,9 @@ use parking_lot::Mutex;
 
 use crate::check::{self, Tables};
 use crate::client::{Answer, Answered, Client, State, now_us};
-use crate::environment::{Rows, SimEnvironment};
 use crate::history::{Fate, Record, Seen};
 use crate::machine::{Machine, Settings};
+use crate::rows::Rows;
 use crate::workload::{Probe, Script, Shape, Step, elements, schema};
 
 /// What a run did, for people and for comparing two runs of a seed.
@@ -211,7 +212,7 @@ fn make_tables(database: &Database) -> Result<()> {
     let mut state = SessionState::new();
     state.fixed_now_us = Some(1_700_000_000_000_000);
     for sql in schema() {
-        let outcome = database.execute(&mut state, &SimEnvironment, sql.as_bytes(), &mut Rows::default());
+        let outcome = database.execute(&mut state, &StandIn, sql.as_bytes(), &mut Rows::default());
         if let Some(transaction) = outcome.with_context(|| sql.clone())?.commit {
             database.store().commit_and_wait(transaction)?;
         }
@@ -361,7 +362,7 @@ impl Run {
             };
             let mut state = session_state();
             state.fixed_now_us = Some(now_us(self.now()));
-            let outcome = life.database.execute(&mut state, &SimEnvironment, sql.as_bytes(), &mut Rows::default());
+            let outcome = life.database.execute(&mut state, &StandIn, sql.as_bytes(), &mut Rows::default());
             self.note(("ddl", outcome.as_ref().err().map(ToString::to_string)));
         }
         life.store().hold_commits(life.held);

@@ -40,7 +40,6 @@ use crate::memory::{LEXEME_BYTES, value_bytes};
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::parse::{self, Parsed, VariableName};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
-use crate::privilege::needs;
 use crate::session::xa::XaState;
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionState, StatementResult};
 use crate::stack;
@@ -457,14 +456,6 @@ impl Database {
             steps: 0,
         };
         exec::run(plan, &mut run, sink).map(Some)
-    }
-
-    /// Makes `name` the default database (COM_INIT_DB, a database in the handshake); 1049 if unknown.
-    pub fn use_database(&self, session: &mut SessionState, name: &str) -> Result<(), SqlError> {
-        session.holder.check(&[needs::Need::SeesDatabase(name.to_owned())])?;
-        self.catalog.current().database(name)?;
-        session.database = Some(Arc::from(name));
-        Ok(())
     }
 
     /// Statistics for SHOW STATUS.

@@ -11,6 +11,7 @@
 
 mod diagnostics;
 pub(crate) mod interrupt;
+mod stand_in;
 pub(crate) mod xa;
 
 use std::cell::{Cell, RefCell};
@@ -34,6 +35,7 @@ use xa::SessionXa;
 
 pub use diagnostics::{Diagnostic, DiagnosticLevel};
 pub use interrupt::{Interrupt, KillTarget};
+pub use stand_in::StandIn;
 
 /// The state of one connection that statements read and change. The server keeps the public fields in
 /// step with its session variables.

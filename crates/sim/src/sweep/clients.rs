@@ -8,14 +8,15 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use cohort_io::SimDisk;
 use cohort_sql::error::{ER_ERROR_DURING_COMMIT, ER_XAER_RMERR, SqlError};
+use cohort_sql::session::StandIn;
 use cohort_sql::{Database, SessionState, Value};
 use cohort_txn::{CommitError, Committed, Reply, Transaction};
 use parking_lot::Mutex;
 
 use super::state::{Change, DATABASE};
-use crate::environment::{Rows, SimEnvironment};
 use crate::history::Fate;
 use crate::replica::Logged;
+use crate::rows::Rows;
 
 /// How long a leader waits for others at most, microseconds: those whose preparing failed do not come.
 const GROUP_US_MAX: u64 = 20_000;
@@ -244,7 +245,7 @@ impl<'a> Clients<'a> {
         let session = &mut self.sessions[number];
         let mut rows = Rows::default();
         let sql = format!("SELECT * FROM {table}");
-        let looked = self.database.execute(&mut session.state, &SimEnvironment, sql.as_bytes(), &mut rows);
+        let looked = self.database.execute(&mut session.state, &StandIn, sql.as_bytes(), &mut rows);
         match (looked, &session.looked) {
             (Err(error), _) => self.memory.refused.push(format!("{sql}: {error}")),
             (Ok(_), None) => session.looked = Some(rows.0),
@@ -364,7 +365,7 @@ fn session() -> SessionState {
 }
 
 fn execute(database: &Database, state: &mut SessionState, sql: &str) -> Result<Option<Transaction>, SqlError> {
-    let outcome = database.execute(state, &SimEnvironment, sql.as_bytes(), &mut Rows::default())?;
+    let outcome = database.execute(state, &StandIn, sql.as_bytes(), &mut Rows::default())?;
     Ok(outcome.commit)
 }
 
@@ -385,7 +386,7 @@ fn open_transaction(
 /// The rows of a statement.
 pub fn query(database: &Database, sql: &str) -> Result<Vec<Vec<Value>>> {
     let mut rows = Rows::default();
-    let outcome = database.execute(&mut session(), &SimEnvironment, sql.as_bytes(), &mut rows)?;
+    let outcome = database.execute(&mut session(), &StandIn, sql.as_bytes(), &mut rows)?;
     ensure!(outcome.commit.is_none(), "{sql} writes");
     Ok(rows.0)
 }

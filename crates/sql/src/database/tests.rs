@@ -20,11 +20,7 @@ use cohort_txn::{CommitProtocol, CommitSettings, Engines, Recovered, StoreOption
 use parking_lot::Mutex;
 
 use super::*;
-use crate::ast::{AccountStatement, AdminCommand, ShowKind};
-use crate::error::{ER_NO_SUCH_THREAD, ER_UNKNOWN_SYSTEM_VARIABLE};
-use crate::expr::VariableScope;
-use crate::session::{KillTarget, ShowTable};
-use crate::utility::show::text_type;
+use crate::session::StandIn;
 
 /// A data directory in memory that can be opened again.
 pub(super) struct Disk {
@@ -65,77 +61,6 @@ impl Disk {
     }
 }
 
-/// An environment that knows a few variables.
-pub(super) struct TestEnvironment;
-
-impl Environment for TestEnvironment {
-    fn connection_id(&self) -> u64 {
-        7
-    }
-    fn user(&self) -> String {
-        "tester@localhost".to_owned()
-    }
-    fn current_user(&self) -> String {
-        "tester@%".to_owned()
-    }
-    fn variable(&self, session: &SessionState, _scope: VariableScope, name: &str) -> Result<Value, SqlError> {
-        match name {
-            "autocommit" => Ok(Value::bool(session.autocommit)),
-            "sql_mode" => Ok(Value::text(session.sql_mode.to_string())),
-            "version_comment" => Ok(Value::text("test")),
-            _ => Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
-        }
-    }
-    fn set_variable(
-        &self,
-        session: &mut SessionState,
-        _scope: VariableScope,
-        name: &str,
-        value: Option<Value>,
-    ) -> Result<(), SqlError> {
-        match (name, value) {
-            ("autocommit", Some(Value::Int(on))) => session.autocommit = on != 0,
-            ("autocommit", Some(Value::Text(on))) => session.autocommit = on.eq_ignore_ascii_case("ON"),
-            ("sql_mode", Some(Value::Text(mode))) => session.sql_mode = crate::types::SqlMode::parse(&mode)?,
-            ("default_storage_engine", Some(Value::Text(name))) => session.default_engine = Some(name),
-            ("insert_id", Some(Value::Int(id))) => session.insert_id.set(u64::try_from(id).ok()),
-            ("transaction_isolation", Some(Value::Text(level))) if &*level == "READ-COMMITTED" => {
-                session.isolation = Isolation::ReadCommitted;
-            }
-            ("transaction_isolation", Some(_)) => session.isolation = Isolation::RepeatableRead,
-            _ => return Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
-        }
-        Ok(())
-    }
-    fn set_names(&self, _: &mut SessionState, _: Option<&str>, _: Option<&str>) -> Result<(), SqlError> {
-        Ok(())
-    }
-    fn show(&self, _session: &SessionState, what: &ShowKind) -> Result<ShowTable, SqlError> {
-        let text = text_type(64);
-        match what {
-            ShowKind::Variables(_) => Ok(ShowTable {
-                columns: vec![("Variable_name", text), ("Value", text)],
-                rows: [["autocommit", "ON"], ["port", "3306"], ["portal", "x"]]
-                    .map(|row| row.map(Value::text).to_vec())
-                    .to_vec(),
-            }),
-            _ => Err(SqlError::unsupported("this SHOW")),
-        }
-    }
-    fn kill(&self, connection_id: u64, _target: KillTarget) -> Result<(), SqlError> {
-        Err(SqlError::new(ER_NO_SUCH_THREAD, &[&connection_id]))
-    }
-    fn account(&self, _: &SessionState, _: &AccountStatement) -> Result<(), SqlError> {
-        Ok(())
-    }
-    fn administer(&self, _: &mut SessionState, _: &AdminCommand) -> Result<(), SqlError> {
-        Ok(())
-    }
-    fn version(&self) -> String {
-        "8.0.40-test".to_owned()
-    }
-}
-
 /// Keeps a result set as text.
 #[derive(Default)]
 pub(super) struct Lines(pub(super) Vec<String>);
@@ -165,7 +90,7 @@ impl Client {
     /// Runs a statement, commits what it hands out, and says what a client would see.
     pub(super) fn run(&mut self, sql: &str) -> Vec<String> {
         let mut lines = Lines::default();
-        let outcome = self.database.execute(&mut self.session, &TestEnvironment, sql.as_bytes(), &mut lines);
+        let outcome = self.database.execute(&mut self.session, &StandIn, sql.as_bytes(), &mut lines);
         self.finish(outcome, lines)
     }
 
@@ -173,12 +98,12 @@ impl Client {
     pub(super) fn run_prepared(&mut self, prepared: &Prepared, params: &[Value]) -> Vec<String> {
         let mut lines = Lines::default();
         let database = self.database.clone();
-        let outcome = database.execute_prepared(&mut self.session, &TestEnvironment, prepared, params, &mut lines);
+        let outcome = database.execute_prepared(&mut self.session, &StandIn, prepared, params, &mut lines);
         self.finish(outcome, lines)
     }
 
     pub(super) fn prepare(&mut self, sql: &str) -> Prepared {
-        self.database.clone().prepare(&mut self.session, &TestEnvironment, sql.as_bytes()).expect(sql)
+        self.database.clone().prepare(&mut self.session, &StandIn, sql.as_bytes()).expect(sql)
     }
 
     fn finish(&self, outcome: Result<Outcome, SqlError>, mut lines: Lines) -> Vec<String> {
@@ -405,7 +330,7 @@ fn cost_of_point_statements() {
             let start = std::time::Instant::now();
             for sql in round {
                 let mut lines = Discard;
-                let outcome = database.execute(&mut client.session, &TestEnvironment, sql.as_bytes(), &mut lines);
+                let outcome = database.execute(&mut client.session, &StandIn, sql.as_bytes(), &mut lines);
                 // Dropping the transaction instead of committing it leaves the statement's own cost.
                 drop(outcome.expect(sql));
             }

@@ -1,6 +1,6 @@
 //! KILL.
 
-use super::evaluate;
+use super::evaluate::evaluate;
 use crate::ast::Expr;
 use crate::error::{ER_WRONG_ARGUMENTS, SqlError};
 use crate::session::{Environment, KillTarget, SessionState};

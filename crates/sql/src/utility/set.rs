@@ -1,15 +1,34 @@
 //! SET: variables, NAMES, TRANSACTION.
 
-use super::evaluate;
+use super::evaluate::evaluate;
 use crate::ast::Assignment;
+use crate::database::Database;
 use crate::error::{ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR, SqlError};
 use crate::expr::VariableScope;
 use crate::isolation_level::IsolationLevel;
-use crate::session::{Environment, SessionState};
+use crate::session::{Environment, Outcome, SessionState};
 use crate::value::Value;
 
+impl Database {
+    pub(super) fn set(
+        &self,
+        assignments: &[Assignment],
+        params: &[Value],
+        session: &mut SessionState,
+        env: &dyn Environment,
+    ) -> Result<Outcome, SqlError> {
+        let autocommit = session.autocommit;
+        run(assignments, params, session, env)?;
+        let ended = self.after_set(autocommit, session);
+        if ended.is_err() {
+            env.set_variable(session, VariableScope::Session, "autocommit", Some(Value::Int(0)))?;
+        }
+        ended
+    }
+}
+
 /// Runs the assignments of a SET, in order.
-pub(super) fn run(
+fn run(
     assignments: &[Assignment],
     params: &[Value],
     session: &mut SessionState,

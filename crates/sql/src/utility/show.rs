@@ -19,6 +19,12 @@ pub(crate) struct Shown {
     pub(crate) rows: Vec<Vec<Value>>,
 }
 
+impl Shown {
+    pub(super) fn result_columns(&self) -> Vec<ResultColumn> {
+        self.columns.iter().map(|(name, of)| ResultColumn::computed(name.as_str(), *of)).collect()
+    }
+}
+
 impl From<ShowTable> for Shown {
     fn from(table: ShowTable) -> Shown {
         let columns = table.columns.into_iter().map(|(name, result_type)| (name.to_owned(), result_type));
@@ -45,8 +51,7 @@ pub(crate) fn filtered(
     env: &dyn Environment,
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
-    let columns: Vec<ResultColumn> =
-        table.columns.iter().map(|(name, result_type)| ResultColumn::computed(name.as_str(), *result_type)).collect();
+    let columns = table.result_columns();
     let place = |slot: usize| {
         let (name, result_type) = &table.columns[slot];
         Expr::column(slot, name.as_str(), *result_type)

@@ -10,10 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_io::SyncStats;
 use cohort_journal::JournalStats;
+use cohort_sql::Value;
 use cohort_sql::database::DatabaseStats;
+use cohort_sql::expr::VariableScope;
+use cohort_sql::session::ShowTable;
 use cohort_txn::{CommitStats, Histogram};
 
+use super::text;
 use crate::server::Server;
+use crate::session::environment::SessionEnvironment;
 
 /// What the rows are read from, all at one moment.
 struct Sources<'a> {
@@ -76,6 +81,16 @@ fn now(counter: &AtomicU64) -> Option<u64> {
     Some(counter.load(Ordering::Relaxed))
 }
 
+pub(super) fn status_table(environment: &SessionEnvironment, scope: VariableScope) -> ShowTable {
+    let mut list = list(&environment.server);
+    let tls = environment.process.socket().tls().filter(|_| scope != VariableScope::Global);
+    list.push(("Ssl_cipher".to_owned(), tls.map(|tls| tls.cipher.clone()).unwrap_or_default()));
+    list.push(("Ssl_version".to_owned(), tls.map(|tls| tls.version.to_owned()).unwrap_or_default()));
+    list.sort();
+    let rows = list.into_iter().map(|(name, value)| vec![Value::text(name), Value::text(value)]).collect();
+    ShowTable { columns: vec![("Variable_name", text(64)), ("Value", text(2048))], rows }
+}
+
 /// Every variable that is not one of the server's own counters.
 #[rustfmt::skip]
 const TABLE: &[StatusVariable] = &[
@@ -119,7 +134,7 @@ const TABLE: &[StatusVariable] = &[
 ];
 
 /// Names and values, sorted by name.
-pub fn list(server: &Server) -> Vec<(String, String)> {
+fn list(server: &Server) -> Vec<(String, String)> {
     let from = Sources::of(server);
     let mut list: Vec<(String, String)> = Vec::new();
     for row in TABLE {

@@ -52,7 +52,7 @@ impl Client {
     fn ask(&mut self, sql: &str) -> Answer {
         let mut kept = Kept::default();
         let database = self.database.clone();
-        let outcome = database.execute(&mut self.session, &TestEnvironment, sql.as_bytes(), &mut kept);
+        let outcome = database.execute(&mut self.session, &StandIn, sql.as_bytes(), &mut kept);
         self.answer(outcome, kept)
     }
 
@@ -61,12 +61,9 @@ impl Client {
         let mut kept = Kept::default();
         let database = self.database.clone();
         let session = &mut self.session;
-        let parsed =
-            parse::parse(sql.as_bytes(), session.sql_mode, &session.memory, None, &kind_of(session, &TestEnvironment));
+        let parsed = parse::parse(sql.as_bytes(), session.sql_mode, &session.memory, None, &kind_of(session, &StandIn));
         let outcome = match parsed {
-            Ok(parsed) => {
-                database.run_utility(&parsed.statement, &[], session, &TestEnvironment, sql.as_bytes(), &mut kept)
-            }
+            Ok(parsed) => database.run_utility(&parsed.statement, &[], session, &StandIn, sql.as_bytes(), &mut kept),
             Err(error) => {
                 session.diagnostics.borrow_mut().clear();
                 Err(error)
@@ -80,7 +77,7 @@ impl Client {
     fn ask_prepared(&mut self, prepared: &Prepared, params: &[Value]) -> Answer {
         let mut kept = Kept::default();
         let database = self.database.clone();
-        let outcome = database.execute_prepared(&mut self.session, &TestEnvironment, prepared, params, &mut kept);
+        let outcome = database.execute_prepared(&mut self.session, &StandIn, prepared, params, &mut kept);
         self.answer(outcome, kept)
     }
 }
@@ -620,7 +617,7 @@ fn a_plan_for_other_literals_gives_the_same() {
             assert_eq!(cached.ask(&text), expected, "with a kept plan: {text}");
             // What stays in the text, comments as well, makes it another statement to prepare.
             if statement.as_ref().is_none_or(|(known, _)| *known != sql) {
-                let made = prepared.database.clone().prepare(&mut prepared.session, &TestEnvironment, sql.as_bytes());
+                let made = prepared.database.clone().prepare(&mut prepared.session, &StandIn, sql.as_bytes());
                 statement = made.ok().map(|made| (sql.clone(), made));
             }
             let answer = statement.as_ref().map(|(_, statement)| prepared.ask_prepared(statement, &params));

@@ -30,7 +30,7 @@ impl Client {
     fn types(&mut self, sql: &str) -> Types {
         let mut types = Types::default();
         let database = self.database.clone();
-        let outcome = database.execute(&mut self.session, &TestEnvironment, sql.as_bytes(), &mut types);
+        let outcome = database.execute(&mut self.session, &StandIn, sql.as_bytes(), &mut types);
         drop(outcome.expect(sql));
         types
     }
@@ -38,7 +38,7 @@ impl Client {
     fn types_of_prepared(&mut self, prepared: &Prepared) -> Vec<FieldType> {
         let mut types = Types::default();
         let database = self.database.clone();
-        let outcome = database.execute_prepared(&mut self.session, &TestEnvironment, prepared, &[], &mut types);
+        let outcome = database.execute_prepared(&mut self.session, &StandIn, prepared, &[], &mut types);
         drop(outcome.expect("it runs"));
         types.0.iter().map(|of| of.field).collect()
     }

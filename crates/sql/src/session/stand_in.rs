@@ -1,0 +1,92 @@
+//! What statements have around them where there is no server: in tests and simulations.
+
+use cohort_txn::Isolation;
+
+use super::{Environment, KillTarget, SessionState, ShowTable};
+use crate::ast::{AccountStatement, AdminCommand, ShowKind};
+use crate::error::{ER_NO_SUCH_THREAD, ER_UNKNOWN_SYSTEM_VARIABLE, SqlError};
+use crate::expr::VariableScope;
+use crate::utility::show::text_type;
+use crate::value::Value;
+
+/// An environment of no server: it knows a few variables; accounts and administration do nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct StandIn;
+
+impl Environment for StandIn {
+    fn connection_id(&self) -> u64 {
+        7
+    }
+
+    fn user(&self) -> String {
+        "tester@localhost".to_owned()
+    }
+
+    fn current_user(&self) -> String {
+        "tester@%".to_owned()
+    }
+
+    fn variable(&self, session: &SessionState, _scope: VariableScope, name: &str) -> Result<Value, SqlError> {
+        match name {
+            "autocommit" => Ok(Value::bool(session.autocommit)),
+            "sql_mode" => Ok(Value::text(session.sql_mode.to_string())),
+            "version_comment" => Ok(Value::text("test")),
+            _ => Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
+        }
+    }
+
+    fn set_variable(
+        &self,
+        session: &mut SessionState,
+        _scope: VariableScope,
+        name: &str,
+        value: Option<Value>,
+    ) -> Result<(), SqlError> {
+        match (name, value) {
+            ("autocommit", Some(Value::Int(on))) => session.autocommit = on != 0,
+            ("autocommit", Some(Value::Text(on))) => session.autocommit = on.eq_ignore_ascii_case("ON"),
+            ("sql_mode", Some(Value::Text(mode))) => session.sql_mode = crate::types::SqlMode::parse(&mode)?,
+            ("default_storage_engine", Some(Value::Text(name))) => session.default_engine = Some(name),
+            ("insert_id", Some(Value::Int(id))) => session.insert_id.set(u64::try_from(id).ok()),
+            ("transaction_isolation", Some(Value::Text(level))) if &*level == "READ-COMMITTED" => {
+                session.isolation = Isolation::ReadCommitted;
+            }
+            ("transaction_isolation", Some(_)) => session.isolation = Isolation::RepeatableRead,
+            _ => return Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
+        }
+        Ok(())
+    }
+
+    fn set_names(&self, _: &mut SessionState, _: Option<&str>, _: Option<&str>) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn show(&self, _session: &SessionState, what: &ShowKind) -> Result<ShowTable, SqlError> {
+        let text = text_type(64);
+        match what {
+            ShowKind::Variables(_) => Ok(ShowTable {
+                columns: vec![("Variable_name", text), ("Value", text)],
+                rows: [["autocommit", "ON"], ["port", "3306"], ["portal", "x"]]
+                    .map(|row| row.map(Value::text).to_vec())
+                    .to_vec(),
+            }),
+            _ => Err(SqlError::unsupported("this SHOW")),
+        }
+    }
+
+    fn kill(&self, connection_id: u64, _target: KillTarget) -> Result<(), SqlError> {
+        Err(SqlError::new(ER_NO_SUCH_THREAD, &[&connection_id]))
+    }
+
+    fn account(&self, _: &SessionState, _: &AccountStatement) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn administer(&self, _: &mut SessionState, _: &AdminCommand) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn version(&self) -> String {
+        "8.0.40-test".to_owned()
+    }
+}

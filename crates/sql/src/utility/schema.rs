@@ -1,0 +1,43 @@
+//! USE, and changes of the schema, which [`crate::ddl`] makes.
+
+use std::sync::Arc;
+
+use crate::ast::Ddl;
+use crate::database::{Database, query_context, text};
+use crate::ddl::{self, DdlRun};
+use crate::error::SqlError;
+use crate::privilege::needs::Need;
+use crate::session::{Environment, Outcome, SessionState};
+
+impl Database {
+    /// Makes `name` the default database (COM_INIT_DB, a database in the handshake); 1049 if unknown.
+    pub fn use_database(&self, session: &mut SessionState, name: &str) -> Result<(), SqlError> {
+        session.holder.check(&[Need::SeesDatabase(name.to_owned())])?;
+        self.catalog.current().database(name)?;
+        session.database = Some(Arc::from(name));
+        Ok(())
+    }
+
+    /// A statement of the schema: it commits the open transaction first.
+    pub(super) fn change_schema(
+        &self,
+        change: &Ddl,
+        session: &mut SessionState,
+        env: &dyn Environment,
+        sql: &[u8],
+    ) -> Result<Outcome, SqlError> {
+        let sql = text(sql)?;
+        self.commit_open(session)?;
+        let query_context = query_context(session, env);
+        let run = DdlRun { store: &self.store, catalog: &self.catalog, session, query_context: &query_context, sql };
+        let affected = ddl::run(change, &run);
+        session.interrupt_ref().watch(None);
+        let affected = affected?;
+        if let Ddl::DropDatabase { name, .. } = change
+            && session.database.as_deref() == Some(name)
+        {
+            session.database = None;
+        }
+        Ok(Outcome::done(affected))
+    }
+}
