@@ -40,6 +40,41 @@ const CASES: &[Case] = &[
     Case("UPDATE d.t SET a = b WHERE id = 1", 1142, &["UPDATE (a), SELECT (b, id) ON d.t"]),
     Case("DELETE FROM d.t WHERE id = 1", 1142, &["DELETE, SELECT ON d.t"]),
     Case("DELETE FROM d.t", 1142, &["DELETE ON d.t"]),
+    // System tables.
+    Case("SELECT Host, User FROM mysql.user", 1142, &["SELECT ON mysql.*"]),
+    Case("SELECT COUNT(*) FROM mysql.user WHERE User = 'u'", 1142, &["SELECT (User) ON mysql.user"]),
+    Case("SELECT * FROM mysql.db", 1142, &["SELECT ON mysql.db"]),
+    Case("SELECT * FROM mysql.tables_priv", 1142, &["SELECT ON mysql.tables_priv"]),
+    Case("SELECT * FROM mysql.columns_priv", 1142, &["SELECT ON mysql.columns_priv"]),
+    Case("SELECT * FROM mysql.role_edges", 1142, &["SELECT ON mysql.role_edges"]),
+    Case("SELECT * FROM mysql.default_roles", 1142, &["SELECT ON mysql.default_roles"]),
+    Case("SELECT * FROM mysql.global_grants", 1142, &["SELECT ON mysql.global_grants"]),
+    Case("SELECT * FROM mysql.missing", 1142, &[]),
+    Case("USE mysql", 1044, &["SELECT ON mysql.user"]),
+    Case("SHOW TABLES FROM mysql", 1044, &["SELECT (User) ON mysql.user"]),
+    Case("SHOW COLUMNS FROM mysql.user", 1142, &["SELECT (User) ON mysql.user"]),
+    Case("SHOW CREATE TABLE mysql.user", 1142, &["SELECT ON mysql.user"]),
+    Case("INSERT INTO mysql.user (User) VALUES ('x')", 1142, &["INSERT ON mysql.user"]),
+    Case("UPDATE mysql.user SET Super_priv = 'Y'", 1142, &["UPDATE ON mysql.user"]),
+    Case("DELETE FROM mysql.user", 1142, &["DELETE ON mysql.*"]),
+    Case("REPLACE INTO mysql.db (User) VALUES ('x')", 1142, &["INSERT, DELETE ON mysql.db"]),
+    Case("DROP TABLE mysql.user", 1142, &["DROP ON mysql.*"]),
+    Case("TRUNCATE mysql.user", 1142, &["DROP ON mysql.*"]),
+    Case("ALTER TABLE mysql.user COMMENT = 'x'", 1142, &["ALTER ON mysql.*"]),
+    Case("CREATE TABLE mysql.made (a INT)", 1142, &["CREATE ON mysql.*"]),
+    Case("DROP DATABASE mysql", 1044, &["DROP ON mysql.*"]),
+    Case("USE information_schema", 0, &[]),
+    Case("SHOW TABLES FROM INFORMATION_SCHEMA", 0, &[]),
+    Case("SHOW COLUMNS FROM information_schema.tables", 0, &[]),
+    Case("SELECT * FROM information_schema.user_privileges", 0, &[]),
+    Case("SELECT * FROM information_schema.schema_privileges", 0, &[]),
+    Case("SELECT * FROM information_schema.table_privileges", 0, &[]),
+    Case("SELECT * FROM information_schema.column_privileges", 0, &[]),
+    Case("SELECT * FROM information_schema.applicable_roles", 0, &[]),
+    Case("SELECT * FROM information_schema.enabled_roles", 0, &[]),
+    Case("SELECT * FROM information_schema.user_attributes", 0, &[]),
+    Case("DELETE FROM information_schema.tables", 1044, &[]),
+    Case("DROP DATABASE information_schema", 1044, &[]),
     // Transactions, sessions.
     Case("BEGIN", 0, &[]),
     Case("COMMIT", 0, &[]),
@@ -290,5 +325,99 @@ fn grants_roles_and_passwords_outlive_a_crash_and_change_sessions_at_once() -> R
     // The binlog has what a replica needs.
     admin.query_drop("RENAME USER u TO v; DROP ROLE role")?;
     ensure!(shown(&mut admin, "v")? == ["GRANT USAGE ON *.* TO `v`@`%`"]);
+    Ok(())
+}
+
+#[test]
+fn tools_read_accounts_and_privileges_as_tables() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    let mut admin = root(&server)?;
+    prepare(&mut admin)?;
+    for sql in [
+        "ALTER USER u REQUIRE SUBJECT '/CN=u' PASSWORD EXPIRE INTERVAL 3 DAY ACCOUNT LOCK COMMENT 'of the \"shop\"'",
+        "GRANT RELOAD, BACKUP_ADMIN ON *.* TO u WITH GRANT OPTION",
+        "GRANT INSERT, CREATE TEMPORARY TABLES ON `d%`.* TO u",
+        "GRANT SELECT (a, b), CREATE VIEW, DELETE ON d.t TO u WITH GRANT OPTION",
+        "GRANT role TO u WITH ADMIN OPTION",
+        "SET DEFAULT ROLE role TO u",
+        "USE mysql",
+    ] {
+        admin.query_drop(sql)?;
+    }
+    let rows = |conn: &mut Conn, sql: &str| -> Result<Vec<String>> {
+        let row = |row: mysql::Row| {
+            let shown = |value: mysql::Value| match value {
+                mysql::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                other => other.as_sql(true),
+            };
+            row.unwrap().into_iter().map(shown).collect::<Vec<_>>().join("|")
+        };
+        Ok(conn.query_map(sql, row)?)
+    };
+    let mut wrong = Vec::new();
+    for (sql, expected) in [
+        (
+            "SHOW TABLES",
+            &["columns_priv", "db", "default_roles", "global_grants", "role_edges", "tables_priv", "user"][..],
+        ),
+        (
+            "SELECT User, Select_priv, Reload_priv, Grant_priv, ssl_type, x509_subject, max_questions, plugin, \
+             password_expired, password_lifetime, account_locked, password_last_changed > '2020-01-01', User_attributes \
+             FROM user WHERE User = 'u'",
+            &[
+                "u|N|Y|Y|SPECIFIED|/CN=u|0|caching_sha2_password|N|3|Y|1|{\"metadata\": {\"comment\": \"of the \\\"shop\\\"\"}}",
+            ],
+        ),
+        ("SELECT Select_priv, Super_priv FROM user WHERE User = 'root' AND Host = 'LOCALHOST'", &["Y|Y"]),
+        ("SELECT COUNT(*) FROM user WHERE User = 'other' AND authentication_string LIKE '$A$%'", &["1"]),
+        ("SELECT Host, Db, User, Insert_priv, Create_tmp_table_priv, Select_priv FROM db", &["%|d%|u|Y|Y|N"]),
+        (
+            "SELECT Db, User, Table_name, Table_priv, Column_priv FROM tables_priv",
+            &["d|u|t|Delete,Grant,Create View|Select"],
+        ),
+        ("SELECT Db, Table_name, Column_name, Column_priv FROM columns_priv", &["d|t|a|Select", "d|t|b|Select"]),
+        ("SELECT FROM_USER, TO_USER, WITH_ADMIN_OPTION FROM role_edges", &["role|u|Y"]),
+        ("SELECT USER, DEFAULT_ROLE_HOST, DEFAULT_ROLE_USER FROM default_roles", &["u|%|role"]),
+        ("SELECT PRIV, WITH_GRANT_OPTION FROM global_grants WHERE USER = 'u'", &["BACKUP_ADMIN|Y"]),
+        (
+            "SELECT * FROM information_schema.user_privileges WHERE grantee IN (\"'u'@'%'\", \"'other'@'%'\")",
+            &["'other'@'%'|def|USAGE|NO", "'u'@'%'|def|RELOAD|YES", "'u'@'%'|def|BACKUP_ADMIN|YES"],
+        ),
+        (
+            "SELECT * FROM information_schema.schema_privileges",
+            &["'u'@'%'|def|d%|INSERT|NO", "'u'@'%'|def|d%|CREATE TEMPORARY TABLES|NO"],
+        ),
+        (
+            "SELECT * FROM information_schema.table_privileges",
+            &["'u'@'%'|def|d|t|DELETE|YES", "'u'@'%'|def|d|t|CREATE VIEW|YES"],
+        ),
+        (
+            "SELECT * FROM information_schema.column_privileges",
+            &["'u'@'%'|def|d|t|a|SELECT|YES", "'u'@'%'|def|d|t|b|SELECT|YES"],
+        ),
+        (
+            "SELECT * FROM information_schema.user_attributes WHERE user = 'u'",
+            &["u|%|{\"comment\": \"of the \\\"shop\\\"\"}"],
+        ),
+        ("SELECT DATA_TYPE FROM information_schema.columns WHERE TABLE_SCHEMA = 'mysql'", &[]),
+    ] {
+        let got = rows(&mut admin, sql)?;
+        if got != expected {
+            wrong.push(format!("{sql}: {got:?}"));
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // Without the right to read `mysql` an account sees itself, and its roles.
+    admin.query_drop("ALTER USER u REQUIRE NONE ACCOUNT UNLOCK")?;
+    let mut user = Conn::new(server.options_as("u", "pw"))?;
+    let seen = "SELECT DISTINCT grantee FROM information_schema.user_privileges";
+    ensure!(rows(&mut user, seen)? == ["'u'@'%'"]);
+    let applicable =
+        "SELECT user, grantee, role_name, is_grantable, is_default FROM information_schema.applicable_roles";
+    ensure!(rows(&mut user, applicable)? == ["u|u|role|YES|YES"]);
+    ensure!(rows(&mut user, "SELECT * FROM information_schema.enabled_roles")? == ["role|%|YES|NO"]);
+    user.query_drop("SET ROLE NONE")?;
+    ensure!(rows(&mut user, "SELECT * FROM information_schema.enabled_roles")?.is_empty());
     Ok(())
 }

@@ -36,6 +36,7 @@ use cohort_sql::database::SystemEntry;
 use cohort_sql::error::{ER_NONEXISTING_GRANT, ER_UNKNOWN_AUTHID};
 use cohort_sql::privilege::grants::{Grants, quoted};
 use cohort_sql::privilege::needs::Holder;
+use cohort_sql::privilege::roster::AccountRecord;
 use cohort_sql::session::{Diagnostic, DiagnosticLevel, Environment, SessionState};
 use cohort_sql::types::SqlMode;
 use cohort_sql::{Database, SqlError};
@@ -199,6 +200,24 @@ impl Accounts {
     /// Every account and role, in order.
     pub fn all(&self) -> Vec<(AccountName, Account)> {
         self.accounts.read().iter().map(|(name, account)| (name.clone(), account.clone())).collect()
+    }
+
+    /// Every account and role as system tables show it; one without a password has the default plugin.
+    pub fn records(&self, default_plugin: &str) -> Vec<AccountRecord> {
+        let record = |(name, account): (&AccountName, &Account)| {
+            let (plugin, hash) = plugin_and_hash(&account.credential, default_plugin);
+            AccountRecord {
+                name: name.clone(),
+                plugin,
+                hash,
+                password_set: account.password_set,
+                options: account.options(),
+                grants: account.grants.clone(),
+                roles: account.roles.clone(),
+                default_roles: account.default_roles.clone(),
+            }
+        };
+        self.accounts.read().iter().map(record).collect()
     }
 
     /// Which change was the last: if it is what it was, so are all privileges.

@@ -24,6 +24,7 @@ use cohort_txn::{LockMode, Store, Transaction};
 use crate::ast::{AlterAction, Ddl, IndexSpec, KeySpec, TableName};
 use crate::catalog::definition::{IndexDef, TableDef};
 use crate::catalog::store::{CatalogStore, Change, DatabaseEntry, database_or};
+use crate::catalog::system;
 use crate::catalog::table::{Counters, Table, prefix_range};
 use crate::collation::Collation;
 use crate::error::{
@@ -67,6 +68,7 @@ pub(crate) fn log_query(
 
 /// Runs a schema change and says how many objects it removed.
 pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<u64, SqlError> {
+    run.refuse_system(ddl)?;
     match ddl {
         Ddl::CreateDatabase { name, if_not_exists, collation } => run.create_database(name, *if_not_exists, *collation),
         Ddl::DropDatabase { name, if_exists } => run.drop_database(name, *if_exists),
@@ -126,6 +128,28 @@ impl DdlRun<'_> {
         Ok((self.database_of(name)?.to_owned(), name.table.clone()))
     }
 
+    /// The error of a change in a database of the server's own.
+    fn refuse_system(&self, ddl: &Ddl) -> Result<(), SqlError> {
+        let tables = match ddl {
+            // There it is already.
+            Ddl::CreateDatabase { .. } => return Ok(()),
+            Ddl::DropDatabase { name, .. } => return self.refuse_system_database(name),
+            Ddl::DropTables { names, .. } => names.as_slice(),
+            Ddl::CreateTable(table) => std::slice::from_ref(&table.name),
+            Ddl::CreateTableLike { name, .. } | Ddl::Truncate(name) | Ddl::AlterTable { name, .. } => {
+                std::slice::from_ref(name)
+            }
+        };
+        tables.iter().try_for_each(|name| self.refuse_system_database(self.database_of(name)?))
+    }
+
+    fn refuse_system_database(&self, name: &str) -> Result<(), SqlError> {
+        match system::database(name) {
+            Some(_) if !self.catalog.current().is_stored(name) => Err(system::no_changes(name, &self.session.holder)),
+            _ => Ok(()),
+        }
+    }
+
     fn note(&self, error: SqlError) {
         push(self.session, DiagnosticLevel::Note, error);
     }
@@ -177,7 +201,7 @@ impl DdlRun<'_> {
     fn create_database(&self, name: &str, if_not_exists: bool, collation: Option<Collation>) -> Result<u64, SqlError> {
         check_name(name, ER_WRONG_DB_NAME)?;
         let change = self.catalog.change(self.session)?;
-        if self.catalog.current().databases.contains_key(name) {
+        if self.catalog.current().database(name).is_ok() {
             let error = SqlError::new(ER_DB_CREATE_EXISTS, &[&name]);
             if !if_not_exists {
                 return Err(error);

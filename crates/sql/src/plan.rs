@@ -47,27 +47,26 @@ pub(crate) struct PlanContext<'a> {
 }
 
 impl PlanContext<'_> {
-    /// A table to be read: a stored one, or one of information_schema.
-    fn source(&self, name: &ast::TableName) -> Result<Arc<Table>, SqlError> {
-        match name.database.as_deref().or(self.database) {
-            Some(database) if database.eq_ignore_ascii_case(INFORMATION_SCHEMA) => {
-                system::table(&name.table).map_or_else(|| self.table(name, Privilege::Select), Ok)
-            }
-            _ => self.table(name, Privilege::Select),
-        }
-    }
-
-    /// A stored table, for whoever has this privilege on it or on some of its columns: else 1142, be it there or not.
+    /// A table, for whoever has this privilege on it or on some of its columns: else 1142, be it there or not. System
+    /// tables are to be read only.
     fn table(&self, name: &ast::TableName, privilege: Privilege) -> Result<Arc<Table>, SqlError> {
         let database = database_or(name.database.as_deref(), self.database)?;
-        const SYSTEM: [&str; 4] = [INFORMATION_SCHEMA, "performance_schema", "mysql", "sys"];
-        if SYSTEM.iter().any(|system| system.eq_ignore_ascii_case(database)) {
-            return Err(SqlError::unsupported(format_args!("tables of {database}")));
+        if privilege != Privilege::Select && database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+            return Err(system::no_changes(database, self.holder));
         }
         let need = Need::OnSomeColumn(database.to_owned(), name.table.clone(), privilege);
         self.holder.check([&need])?;
         self.needs.borrow_mut().push(need);
-        self.catalog.table(database, &name.table).cloned()
+        let table = self.catalog.table(database, &name.table);
+        if table.is_err() && system::lacks_tables(database) {
+            return Err(SqlError::unsupported(format_args!("tables of {database}")));
+        }
+        let table = table?;
+        match privilege {
+            Privilege::Select => Ok(table.clone()),
+            _ if system::is_one(table) => Err(system::no_changes(database, self.holder)),
+            _ => Ok(table.clone()),
+        }
     }
 
     /// Notes that columns of a table are read or changed.
@@ -79,9 +78,9 @@ impl PlanContext<'_> {
         }
     }
 
-    /// Notes what a query reads of its tables; those of information_schema are for everybody.
+    /// Notes what a query reads of its tables.
     fn needs_reads(&self, query: &Query) {
-        for relation in query.relations.iter().filter(|relation| !system::is_one(&relation.table)) {
+        for relation in &query.relations {
             self.needs_columns(&relation.table, Privilege::Select, relation.columns_read(query.exprs()));
             if query.locking.is_some_and(|locking| locking.exclusive) {
                 let any = PrivilegeSet::of(&[Privilege::Update, Privilege::Delete, Privilege::LockTables]);

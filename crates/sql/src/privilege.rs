@@ -1,13 +1,15 @@
 //! What an account may do.
 //!
 //! Outline: [`Privilege`] is one thing that can be granted, [`PRIVILEGES`] its row of the table; [`PrivilegeSet`] several;
-//! [`grants`] what an account holds, level by level; [`needs`] what a statement needs.
+//! [`grants`] what an account holds, level by level; [`needs`] what a statement needs; [`roster`] all accounts, as system
+//! tables show them.
 //!
 //! Source: MySQL 8.0 manual, "Privileges Provided by MySQL" and "GRANT Statement". Of the dynamic privileges those are
 //! known that mean something here.
 
 pub mod grants;
 pub mod needs;
+pub mod roster;
 
 use std::fmt;
 

@@ -28,6 +28,7 @@ use crate::expr::VariableScope;
 use crate::memory::{self, MemoryUse, ServerMemory};
 use crate::parse::fingerprint::Fingerprint;
 use crate::privilege::needs::Holder;
+use crate::privilege::roster::Roster;
 use crate::types::temporal::TimeZone;
 use crate::types::{ResultColumn, ResultType, SqlMode};
 use crate::value::Value;
@@ -277,6 +278,8 @@ pub trait Environment {
     ) -> Result<(), SqlError>;
     /// The rows of a SHOW that the server answers.
     fn show(&self, session: &SessionState, what: &ShowKind) -> Result<ShowTable, SqlError>;
+    /// Every account, and who asks: what system tables show of them.
+    fn roster(&self) -> Roster;
     /// KILL; `query_only` leaves the connection. 1094 if there is none.
     fn kill(&self, connection_id: u64, target: KillTarget) -> Result<(), SqlError>;
     /// CREATE USER, GRANT and so on; commits by itself.

@@ -16,6 +16,7 @@ use cohort_sql::parse::without_passwords;
 use cohort_sql::privilege::Privilege::{ConnectionAdmin, SessionVariablesAdmin, Super, SystemVariablesAdmin};
 use cohort_sql::privilege::PrivilegeSet;
 use cohort_sql::privilege::needs::{Holder, Need};
+use cohort_sql::privilege::roster::Roster;
 use cohort_sql::session::{Environment, KillTarget, SessionState, ShowTable};
 use cohort_sql::{SqlError, Value};
 use serde_json::json;
@@ -326,6 +327,12 @@ impl Environment for SessionEnvironment {
 
     fn show(&self, session: &SessionState, what: &ShowKind) -> Result<ShowTable, SqlError> {
         show::table(self, session, what)
+    }
+
+    fn roster(&self) -> Roster {
+        let default = self.server.globals.get(ids::DEFAULT_AUTHENTICATION_PLUGIN);
+        let accounts = self.server.accounts.records(&default);
+        Roster { accounts, own: self.identity().account(), active: self.active_roles() }
     }
 
     fn kill(&self, connection_id: u64, target: KillTarget) -> Result<(), SqlError> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{GrantStatement, RoleChoice, RoleStatement};
 
 /// `'user'@'host'`
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AccountName {
     /// The user.
     pub user: String,

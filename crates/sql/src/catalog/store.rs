@@ -33,6 +33,7 @@ use rpds::RedBlackTreeMapSync;
 use serde::{Deserialize, Serialize};
 
 use super::definition::TableDef;
+use super::system;
 use super::table::{Counters, Table, prefix_range};
 use crate::collation::Collation;
 use crate::error::{
@@ -94,16 +95,23 @@ pub(crate) struct CountersDoc {
 impl Catalog {
     /// The database `name`, 1049 if there is none.
     pub(crate) fn database(&self, name: &str) -> Result<&DatabaseEntry, SqlError> {
-        self.databases.get(name).ok_or_else(|| SqlError::new(ER_BAD_DB_ERROR, &[&name]))
+        let found = self.databases.get(name).or_else(|| system::database(name));
+        found.ok_or_else(|| SqlError::new(ER_BAD_DB_ERROR, &[&name]))
     }
 
     /// The table `name` of `database`; 1049, 1146.
     pub(crate) fn table(&self, database: &str, name: &str) -> Result<&Arc<Table>, SqlError> {
         let entry = self.database(database)?;
-        entry.tables.get(name).ok_or_else(|| SqlError::new(ER_NO_SUCH_TABLE, &[&database, &name]))
+        let found = entry.tables.get(name).or_else(|| system::table_of(entry, name));
+        found.ok_or_else(|| SqlError::new(ER_NO_SUCH_TABLE, &[&database, &name]))
     }
 
-    /// Every table.
+    /// Whether a database of this name is made by users, and not the server's own.
+    pub(crate) fn is_stored(&self, database: &str) -> bool {
+        self.databases.contains_key(database)
+    }
+
+    /// Every table that is stored.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.databases.values().flat_map(|database| database.tables.values())
     }

@@ -1,23 +1,31 @@
-//! Tables of `information_schema`: their columns, and where their rows come from when they are read.
+//! Tables that the server makes when they are read: those of `information_schema`, and those of `mysql` that say who
+//! may do what.
 //!
-//! They are read as any other table, and belong to no engine.
+//! Outline: a [`SystemTable`] is its columns, and where its rows come from; [`accounts`] has those about accounts, [`rows`]
+//! the rows of the others. They are found by name as any other table is, belong to no engine, and cannot be changed.
 
+mod accounts;
 mod rows;
 
 use std::sync::{Arc, LazyLock};
 
 use super::definition::{ColumnDef, DefaultValue, TableDef};
-use super::store::{CATALOG_ENGINE, Catalog};
+use super::store::{CATALOG_ENGINE, Catalog, DatabaseEntry};
 use super::table::{Counters, Table};
 use crate::ast::ShowKind;
 use crate::collation::Collation;
+use crate::error::{ER_DBACCESS_DENIED_ERROR, SqlError};
+use crate::privilege::Privilege;
 use crate::privilege::grants::Grants;
-use crate::types::column_type::VarCharType;
-use crate::types::{IntType, IntWidth};
+use crate::privilege::needs::Holder;
+use crate::privilege::roster::Roster;
+use crate::types::column_type::{BlobType, CharType, LobSize, TextType, TimestampType, VarCharType};
+use crate::types::{ColumnType, IntType, IntWidth};
 use crate::value::Value;
 use Kind::{Name, Number, Text};
 
 pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
+const MYSQL: &str = "mysql";
 /// What stored tables begin after.
 const NO_TABLE_ID: u64 = 0;
 
@@ -37,6 +45,28 @@ enum Kind {
     Text,
     /// A whole number.
     Number,
+    /// In `mysql`: so many characters, whose case counts.
+    Chars(u16),
+    /// In `mysql`: a host.
+    Host,
+    /// In `mysql`: words of a list, so many characters together.
+    Words(u16),
+    /// In `mysql`: `Y` or `N`.
+    Flag,
+    /// In `mysql`: `Y`, `N` or NULL.
+    FlagOrNull,
+    /// In `mysql`: whether this is held.
+    Held(Privilege),
+    /// In `mysql`: an unsigned number of four bytes.
+    Int,
+    /// In `mysql`: an unsigned number of two bytes, or NULL.
+    Small,
+    /// In `mysql`: a point in time, or NULL.
+    Moment,
+    /// In `mysql`: long text, or NULL.
+    Long,
+    /// In `mysql`: bytes.
+    Bytes,
 }
 
 /// Where rows come from.
@@ -46,9 +76,11 @@ pub(crate) enum Rows {
     Show(fn() -> ShowKind),
     /// From the definitions that may be seen.
     Catalog(fn(&Catalog, &Grants) -> Vec<Vec<Value>>),
+    /// From the accounts, for whoever holds these privileges.
+    Accounts(fn(&Roster, &Grants) -> Vec<Vec<Value>>),
 }
 
-const TABLES: [SystemTable; 5] = [
+const DEFINED: &[SystemTable] = &[
     SystemTable {
         name: "COLUMNS",
         columns: &[
@@ -163,10 +195,47 @@ const TABLES: [SystemTable; 5] = [
     },
 ];
 
-/// The table called `name`, in any case.
-pub(crate) fn table(name: &str) -> Option<Arc<Table>> {
-    static READY: LazyLock<Vec<Arc<Table>>> = LazyLock::new(|| TABLES.iter().map(SystemTable::ready).collect());
-    READY.iter().find(|table| table.def.name.eq_ignore_ascii_case(name)).cloned()
+/// The databases that are not stored.
+static READY: LazyLock<[(&str, DatabaseEntry); 2]> = LazyLock::new(|| {
+    let database = |name: &'static str, tables: [&[SystemTable]; 2]| {
+        let mut entry = DatabaseEntry::new(Collation::DEFAULT);
+        for table in tables.into_iter().flatten() {
+            entry.tables.insert_mut(table.name.to_owned(), table.ready(name));
+        }
+        (name, entry)
+    };
+    [database(INFORMATION_SCHEMA, [DEFINED, accounts::DEFINED]), database(MYSQL, [accounts::STORED, &[]])]
+});
+
+/// The database of the server's own that has this name: `information_schema` in any case.
+pub(crate) fn database(name: &str) -> Option<&'static DatabaseEntry> {
+    let [(_, information_schema), (_, mysql)] = &*READY;
+    match name {
+        MYSQL => Some(mysql),
+        _ if name.eq_ignore_ascii_case(INFORMATION_SCHEMA) => Some(information_schema),
+        _ => None,
+    }
+}
+
+/// The table of information_schema that is called `name` in some case, if `database` is that.
+pub(crate) fn table_of(database: &DatabaseEntry, name: &str) -> Option<&'static Arc<Table>> {
+    let (_, information_schema) = &READY[0];
+    let tables = std::ptr::eq(database, information_schema).then_some(&information_schema.tables)?;
+    tables.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, table)| table)
+}
+
+/// Whether MySQL has tables in this database that are not here.
+pub(crate) fn lacks_tables(database: &str) -> bool {
+    const LACKING: [&str; 4] = [INFORMATION_SCHEMA, "performance_schema", MYSQL, "sys"];
+    LACKING.iter().any(|lacking| lacking.eq_ignore_ascii_case(database))
+}
+
+/// The error for somebody who wants to change a system table.
+pub(crate) fn no_changes(database: &str, holder: &Holder) -> SqlError {
+    if database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+        return SqlError::new(ER_DBACCESS_DENIED_ERROR, &[&holder.user, &holder.host, &database]);
+    }
+    SqlError::unsupported(format_args!("changing {database} but by CREATE USER, GRANT and the like"))
 }
 
 /// Whether it is one of these tables.
@@ -179,30 +248,56 @@ pub(crate) fn rows_of(table: &Table) -> Option<Rows> {
     if !is_one(table) {
         return None;
     }
-    TABLES.iter().find(|system| system.name == table.def.name).map(|system| system.rows)
+    let tables = if table.def.database == MYSQL { [accounts::STORED, &[]] } else { [DEFINED, accounts::DEFINED] };
+    tables.into_iter().flatten().find(|system| system.name == table.def.name).map(|system| system.rows)
+}
+
+impl Kind {
+    /// Its type, and what it is where nothing is said; `None` where that is NULL.
+    fn column(self) -> (ColumnType, Option<Value>) {
+        let chars = |chars, collation| CharType { chars, collation }.into();
+        let int = |width| IntType { width, unsigned: true, display_width: None }.into();
+        let empty = || Some(Value::text(""));
+        match self {
+            Kind::Name => (VarCharType { chars: 64, collation: Collation::Utf8mb4Bin }.into(), None),
+            Kind::Text => (VarCharType { chars: 2048, collation: Collation::Utf8mb4GeneralCi }.into(), None),
+            Kind::Number => (int(IntWidth::Big), None),
+            Kind::Chars(most) => (chars(most, Collation::Utf8mb4Bin), empty()),
+            Kind::Host => (chars(255, Collation::Utf8mb4GeneralCi), empty()),
+            Kind::Words(most) => (chars(most, Collation::Utf8mb4GeneralCi), empty()),
+            Kind::Flag | Kind::Held(_) => (chars(1, Collation::Utf8mb4GeneralCi), Some(Value::text("N"))),
+            Kind::FlagOrNull => (chars(1, Collation::Utf8mb4GeneralCi), None),
+            Kind::Int => (int(IntWidth::Int), Some(Value::UInt(0))),
+            Kind::Small => (int(IntWidth::Small), None),
+            Kind::Moment => (TimestampType { fsp: 0 }.into(), None),
+            Kind::Long => (TextType { size: LobSize::Medium, collation: Collation::Utf8mb4Bin }.into(), None),
+            Kind::Bytes => (BlobType { size: LobSize::Normal }.into(), empty()),
+        }
+    }
 }
 
 impl SystemTable {
-    fn ready(&self) -> Arc<Table> {
-        let column = |(name, kind): &(&'static str, Kind)| ColumnDef {
-            name: (*name).to_owned(),
-            column_type: match kind {
-                Name => VarCharType { chars: 64, collation: Collation::Utf8mb4Bin }.into(),
-                Text => VarCharType { chars: 2048, collation: Collation::Utf8mb4GeneralCi }.into(),
-                Number => IntType { width: IntWidth::Big, unsigned: true, display_width: None }.into(),
-            },
-            nullable: true,
-            default: DefaultValue::None,
-            on_update_now: false,
-            auto_increment: false,
-            since_version: 1,
-            comment: String::new(),
+    fn ready(&self, database: &str) -> Arc<Table> {
+        let column = |(name, kind): &(&'static str, Kind)| {
+            let (column_type, default) = kind.column();
+            ColumnDef {
+                name: (*name).to_owned(),
+                column_type,
+                nullable: default.is_none(),
+                default: default
+                    .filter(|_| !column_type.facts().is_lob)
+                    .map_or(DefaultValue::None, DefaultValue::Literal),
+                on_update_now: false,
+                auto_increment: false,
+                since_version: 1,
+                comment: String::new(),
+            }
         };
         let def = TableDef {
             id: NO_TABLE_ID,
-            database: INFORMATION_SCHEMA.to_owned(),
+            database: database.to_owned(),
             name: self.name.to_owned(),
-            engine: String::new(),
+            engine: if database == MYSQL { "InnoDB" } else { "MEMORY" }.to_owned(),
             collation: Collation::DEFAULT,
             columns: self.columns.iter().map(column).collect(),
             indexes: Vec::new(),

@@ -63,7 +63,7 @@ pub(crate) struct TableScan {
     pub(crate) changed: bool,
 }
 
-/// The rows of a table of information_schema.
+/// The rows of a system table.
 pub(crate) struct SystemRows {
     pub(crate) table: Arc<Table>,
     pub(crate) first_slot: usize,

@@ -18,6 +18,7 @@ use crate::error::{
 };
 use crate::expr::Expr;
 use crate::expr::aggregate::Aggregate;
+use crate::privilege::Privilege;
 use crate::types::{ResultColumn, SqlMode};
 use crate::value::Value;
 
@@ -77,7 +78,7 @@ fn relations(tables: &[&TableRef], cx: &PlanContext<'_>) -> Result<Vec<Relation>
     let mut relations = Vec::new();
     for table in tables {
         let first_slot = width(&relations);
-        relations.push(Relation { first_slot, ..relation(table, cx.source(&table.name)?) });
+        relations.push(Relation { first_slot, ..relation(table, cx.table(&table.name, Privilege::Select)?) });
     }
     Ok(relations)
 }

@@ -13,6 +13,7 @@ use cohort_types::collation::{Collation, like};
 use serde::{Deserialize, Serialize};
 
 use super::{Level, Privilege, PrivilegeSet};
+use crate::catalog::system::INFORMATION_SCHEMA;
 
 /// What is granted, all levels together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,8 +178,28 @@ impl Grants {
         self.global
     }
 
-    /// What is held on a whole database.
+    /// The dynamic privileges that may be passed on.
+    pub fn grantable(&self) -> PrivilegeSet {
+        self.grantable
+    }
+
+    /// What is granted on databases: pattern and privileges.
+    pub fn databases(&self) -> impl Iterator<Item = (&str, PrivilegeSet)> {
+        self.databases.iter().map(|(pattern, held)| (pattern.as_str(), *held))
+    }
+
+    /// What is granted on tables: database, table, privileges on the whole of it, and on columns.
+    pub fn tables(&self) -> impl Iterator<Item = (&str, &str, PrivilegeSet, &BTreeMap<String, PrivilegeSet>)> {
+        self.tables.iter().flat_map(|(database, tables)| {
+            tables.iter().map(|(table, held)| (database.as_str(), table.as_str(), held.table, &held.columns))
+        })
+    }
+
+    /// What is held on a whole database. Everybody may read information_schema, and nobody more than that.
     pub fn on_database(&self, database: &str) -> PrivilegeSet {
+        if database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+            return Privilege::Select.into();
+        }
         if self.databases.is_empty() {
             return self.global;
         }

@@ -6,6 +6,7 @@ use super::{Environment, KillTarget, SessionState, ShowTable};
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::error::{ER_NO_SUCH_THREAD, ER_UNKNOWN_SYSTEM_VARIABLE, SqlError};
 use crate::expr::VariableScope;
+use crate::privilege::roster::Roster;
 use crate::utility::show::text_type;
 use crate::value::Value;
 
@@ -72,6 +73,10 @@ impl Environment for StandIn {
             }),
             _ => Err(SqlError::unsupported("this SHOW")),
         }
+    }
+
+    fn roster(&self) -> Roster {
+        Roster::default()
     }
 
     fn kill(&self, connection_id: u64, _target: KillTarget) -> Result<(), SqlError> {

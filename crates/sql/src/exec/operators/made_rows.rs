@@ -1,4 +1,4 @@
-//! Rows that are not stored: those of information_schema, and the one of a SELECT without FROM.
+//! Rows that are not stored: those of system tables, and the one of a SELECT without FROM.
 
 use super::{Operator, Row};
 use crate::catalog::system::Rows;
@@ -33,6 +33,7 @@ impl MadeRows {
                 run.session.holder.check(&of_show(&show()))?;
                 run.statement.env.show(run.session, &show())?.rows
             }
+            Rows::Accounts(rows) => rows(&run.statement.env.roster(), &run.session.holder.grants),
             Rows::Catalog(rows) => rows(&run.catalog.current(), &run.session.holder.grants),
         };
         Ok(MadeRows { rows: rows.into_iter(), first_slot: plan.first_slot })

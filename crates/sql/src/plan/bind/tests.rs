@@ -1,5 +1,10 @@
 use super::*;
-use crate::catalog::system;
+use crate::catalog::store::Catalog;
+use crate::catalog::table::Table;
+
+fn table(name: &str) -> Arc<Table> {
+    Catalog::default().table("information_schema", name).unwrap().clone()
+}
 
 fn name(table: Option<&str>, column: &str) -> ast::Expr {
     ast::Expr::Column(ast::ColumnName {
@@ -12,9 +17,9 @@ fn name(table: Option<&str>, column: &str) -> ast::Expr {
 
 #[test]
 fn a_name_that_two_relations_have_needs_its_table_and_leads_to_the_slots_of_that_one() {
-    let tables = Relation::alone(system::table("TABLES").unwrap(), "t");
+    let tables = Relation::alone(table("TABLES"), "t");
     let first_slot = width(std::slice::from_ref(&tables));
-    let columns = Relation { first_slot, ..Relation::alone(system::table("COLUMNS").unwrap(), "c") };
+    let columns = Relation { first_slot, ..Relation::alone(table("COLUMNS"), "c") };
     let relations = [tables, columns];
     let mut scope = Scope::new(&relations, "field list");
     let error = scope.bind(&name(None, "TABLE_NAME")).unwrap_err();
