@@ -188,6 +188,24 @@ mod tests {
     }
 
     #[test]
+    fn less_is_asked_for_only_where_the_disk_is_full_and_less_is_needed() {
+        let disk = SimDisk::new(1);
+        let current = file(&disk, "/current");
+        current.set_len(3 * STEP).expect("grown");
+        let mut space = Space::new(STEP);
+        space.set_current(&current, 3 * STEP, None);
+        disk.set_capacity(3 * STEP + 500 + MARGIN_BYTES);
+        space.promise(500).expect("just fits");
+        let operations = disk.operations();
+        assert!(space.promise(STEP).is_err());
+        assert_eq!(disk.operations(), operations + 1, "no less will do");
+        disk.set_capacity(u64::MAX);
+        disk.set_fault(disk.operations(), cohort_io::Fault::Error);
+        assert!(space.promise(1).is_err_and(|error| !error.is_no_space()), "the disk is not full");
+        assert_eq!(space.promised(), 500);
+    }
+
+    #[test]
     fn a_prepared_file_has_room_for_every_promise_from_then_on() {
         let disk = SimDisk::new(1);
         let mut space = Space::new(STEP);

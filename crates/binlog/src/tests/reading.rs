@@ -65,6 +65,12 @@ fn events_in_memory_are_whole_and_at_their_place_or_an_error_ends_them() {
         let elsewhere: Vec<_> = events_of(&bytes[from as usize..], from + 1).collect();
         assert!(matches!(&elsewhere[..], [Err((at, what))] if *at == from + 1 && what.contains("ends at")), "{from}");
     }
+    for size in [0, 15, HEADER_BYTES + CRC_BYTES - 1] {
+        let mut short = bytes[4..].to_vec();
+        short[9..13].copy_from_slice(&(size as u32).to_le_bytes());
+        let found: Vec<_> = events_of(&short, 4).collect();
+        assert!(matches!(&found[..], [Err((4, what))] if what == "the event is cut off"), "{size}: {found:?}");
+    }
     for len in 0..bytes.len() {
         let found: Vec<_> = events_of(&bytes[..len], 0).collect();
         let given = whole.iter().take_while(|event| event.0 + u64::from(event.1) <= len as u64).count();
@@ -207,4 +213,58 @@ fn the_end_of_a_file_moves_on_only() {
     assert!(format!("{reader:?}").contains("binlog.000001"));
     let error = reader.damaged(9, DecodeError { what: "odd", at: 3 }).to_string();
     assert!(error.ends_with("is damaged at byte 9: odd at byte 3 of the event's body"), "{error}");
+}
+
+#[test]
+fn what_lies_after_the_end_is_read_when_the_end_has_moved() {
+    let file = large_file();
+    let (_directory, path) = file.write();
+    let whole = read_events(&path);
+    let end = u64::from(whole[3].header.log_pos);
+    let mut unwritten = file.bytes.clone();
+    unwritten[end as usize..].fill(0xff);
+    std::fs::write(&path, &unwritten).expect("written");
+    let options = ReaderOptions { end: Some(end), ..ReaderOptions::default() };
+    let mut reader = BinlogReader::open(&RealFs, &path, options).expect("opens");
+    let mut count = 0;
+    while reader.next_event().expect("whole").is_some() {
+        count += 1;
+    }
+    std::fs::write(&path, &file.bytes).expect("written");
+    reader.extend_to(file.bytes.len() as u64);
+    while reader.next_event().expect("whole").is_some() {
+        count += 1;
+    }
+    assert_eq!(count, whole.len());
+    for after in [1, 5, 100, 1 << 40] {
+        let at = file.bytes.len() as u64 + after;
+        reader.seek(at);
+        assert!(matches!(reader.next_event(), Err(ReadError::CutOff { offset, .. }) if offset == at), "{after}");
+    }
+}
+
+#[test]
+fn a_header_has_its_fields_in_their_places() {
+    let bytes: [u8; HEADER_BYTES] = std::array::from_fn(|at| at as u8 + 1);
+    let header = EventHeader {
+        timestamp_s: 0x0403_0201,
+        event_type: EventType(5),
+        server_id: 0x0908_0706,
+        event_bytes: 0x0d0c_0b0a,
+        log_pos: 0x1110_0f0e,
+        flags: 0x1312,
+    };
+    assert_eq!(EventHeader::decode(&bytes), header);
+}
+
+#[test]
+fn lengths_are_written_as_they_are_read() {
+    let edges =
+        [(0, 1), (0xfa, 1), (0xfb, 3), (0xffff, 3), (0x1_0000, 4), (0xff_ffff, 4), (0x100_0000, 9), (u64::MAX, 9)];
+    for (value, len) in edges {
+        let mut bytes = Vec::new();
+        crate::wire::push_lenenc(&mut bytes, value);
+        assert_eq!((bytes.len(), crate::wire::lenenc_len(value)), (len, len), "{value:#x}");
+        assert_eq!(crate::fields::Fields::new(&bytes).lenenc(), Ok(value));
+    }
 }

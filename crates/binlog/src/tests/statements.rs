@@ -190,3 +190,55 @@ fn what_is_written_and_not_taken_back_is_read_in_its_order() {
         }
     }
 }
+
+#[test]
+fn events_carry_the_time_the_database_and_the_flags_of_their_session() {
+    let events_in = |events: &mut TransactionEvents| {
+        let mut bytes = Vec::new();
+        events.lay_out(&mut bytes, 4, &stamp(1));
+        let found = events_of(&bytes, 4).map(|event| event.expect("whole"));
+        let found: Vec<_> =
+            found.map(|event| (event.header.timestamp_s, event.body[0], query_database(&event))).collect();
+        events.clear();
+        found
+    };
+    let mut events = new_events();
+    for (time, database) in [(1, "shop"), (2, "other"), (3, ""), (3, "shop")] {
+        events.set_timestamp(time);
+        events.set_context(&QueryContext { thread_id: 42, ..QueryContext::default() }, database);
+        events.write_row(&simple_table(1), &simple_row(1, b"a"));
+        assert!(!events.is_serial());
+        let found = events_in(&mut events);
+        assert!(found.iter().all(|event| event.0 == time));
+        assert_eq!((found[0].1, found[1].2.as_deref()), (0, Some(database)), "rows only");
+        events.query(database, "DROP TABLE t1");
+        assert!(events.is_serial());
+        let found = events_in(&mut events);
+        assert_eq!((found[0].1, found[1].2.as_deref()), (1, Some(database)), "a statement");
+        assert!(!events.is_serial());
+    }
+    events.start_xa(XaId::new(b"a", b"", 1).expect("a name"));
+    events.end_xa(false);
+    assert!(events.is_empty() && !events.is_serial(), "it has done nothing");
+    events.write_row(&simple_table(1), &simple_row(1, b"a"));
+    events.end_xa(false);
+    assert!(events.is_serial());
+}
+
+fn query_database(event: &Event<'_>) -> Option<String> {
+    match event.decode().expect("decodes") {
+        EventBody::Query(query) => Some(String::from_utf8_lossy(query.database).into_owned()),
+        _ => None,
+    }
+}
+
+#[test]
+#[should_panic(expected = "a mark within a statement is used before its end")]
+fn a_mark_within_a_statement_is_not_good_in_the_next_one() {
+    let mut events = new_events();
+    events.write_row(&simple_table(1), &simple_row(1, b"a"));
+    let mark = events.mark();
+    events.end_statement();
+    events.write_row(&simple_table(1), &simple_row(2, b"b"));
+    events.truncate(mark);
+}

@@ -144,6 +144,22 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
+fn a_missing_last_segment_is_named() {
+    let disk = SimDisk::new(1);
+    let (journal, _) = open(&disk).unwrap();
+    append(&journal, &payload(1, 60_000), Durability::Sync);
+    drop(open(&disk).unwrap());
+    for last in [3, 2] {
+        let path = Path::new(DIR).join(format!("journal.{last:06}"));
+        disk.remove(&path).unwrap();
+        match open(&disk) {
+            Err(OpenError::Missing { path: missing, .. }) => assert_eq!(missing, path),
+            other => panic!("{:?}", other.map(|(_, read)| read)),
+        }
+    }
+}
+
+#[test]
 fn a_segment_that_is_cut_short_is_damage() {
     let (disk, _) = journal_on_disk();
     let path = Path::new(DIR).join("journal.000002");

@@ -259,3 +259,33 @@ fn a_journal_says_whether_synced_writes_are_direct() {
     let (inner, _) = upkeep::open(disk, Path::new(DIR), small(), Purpose::Read).unwrap();
     assert!(!Journal { inner: Arc::new(inner) }.is_direct(), "it was opened to be read");
 }
+
+#[test]
+fn whether_records_may_have_been_flushed_only_is_known_of_the_last_opening() {
+    let disk = SimDisk::new(1);
+    for (durability, always_synced) in [(Durability::Sync, true), (Durability::Flush, false), (Durability::Sync, true)]
+    {
+        let (journal, _) = open(&disk).unwrap();
+        append(&journal, b"one", durability);
+        append(&journal, b"two", durability);
+        let scan = Journal::read(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+        assert_eq!(scan.was_always_synced(), always_synced, "{durability:?}");
+    }
+}
+
+#[test]
+fn segments_of_another_size_stay_until_there_is_one_that_goes_on_from_them() {
+    let disk = SimDisk::new(1);
+    let (journal, _) = open(&disk).unwrap();
+    append(&journal, &blocks(7), Durability::Sync);
+    append(&journal, &blocks(7), Durability::Sync);
+    let options = JournalOptions { segment_bytes: 4 * BLOCKS, ..small() };
+    let (journal, _) = read_on(Arc::new(disk.clone()), Path::new(DIR), options).unwrap();
+    journal.checkpoint(end(&journal), b"").unwrap();
+    let names = || segments(&disk).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+    assert_eq!(names(), ["journal.000001", "journal.000002"].map(|name| Path::new(DIR).join(name)));
+    let lsn = append(&journal, &blocks(1), Durability::Sync);
+    assert_eq!(lsn, Lsn(14 * BLOCKS));
+    journal.checkpoint(lsn, b"").unwrap();
+    assert_eq!(names(), [Path::new(DIR).join("journal.000003")]);
+}

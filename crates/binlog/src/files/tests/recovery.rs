@@ -260,3 +260,33 @@ fn a_purge_seals_the_binlog_only_where_the_index_is_in_doubt() {
     }
     assert_eq!((sealed, unharmed), (2, 4), "the rename and its sync; before and after them");
 }
+
+#[test]
+fn what_is_longer_than_one_comparison_is_compared_to_its_end() {
+    let mut chunks = Chunks::default();
+    chunks.begin_file();
+    chunks.commit(5 << 19);
+    let (begin, end) = (chunks.chunks[1].0.offset, chunks.end().expect("an end").offset);
+    let recovered = |damage: &dyn Fn(&dyn File)| {
+        let disk = synced(&chunks);
+        damage(&*file(&disk, 1));
+        recover(&disk, &chunks.chunks).map(|(files, recovered)| {
+            assert_holds(&disk, &files, &chunks);
+            recovered.rewritten_bytes
+        })
+    };
+    assert_eq!(recovered(&|_| ()).expect("recovered"), 0);
+    for lost in [1, 9, (1 << 20) + 5, (2 << 20) + 5] {
+        assert_eq!(recovered(&|file| file.set_len(end - lost).expect("cut")).expect("recovered"), lost);
+    }
+    let hole = |file: &dyn File| file.write_at(begin + 5000, &[0; 512]).expect("written");
+    assert_eq!(recovered(&hole).expect("recovered"), end - begin - 5000);
+    // A byte that is neither the journal's nor lost, after a hole in what was compared before.
+    for at in [begin + (1 << 20), begin + (1 << 20) + 7, end - 20_000] {
+        let error = recovered(&|file| {
+            hole(file);
+            file.write_at(at, b"y").expect("written");
+        });
+        assert!(matches!(error, Err(BinlogError::Damaged { offset, .. }) if offset == at), "{at}: {error:?}");
+    }
+}
