@@ -36,6 +36,8 @@ pub mod capability {
     pub const PLUGIN_AUTH_LENENC_CLIENT_DATA: u32 = 1 << 21;
     /// OK packets can carry changes of the session's state.
     pub const SESSION_TRACK: u32 = 1 << 23;
+    /// The client can set a new password where the old one has expired.
+    pub const CAN_HANDLE_EXPIRED_PASSWORDS: u32 = 1 << 22;
     /// Result sets end with an OK packet, not an EOF packet.
     pub const DEPRECATE_EOF: u32 = 1 << 24;
 
@@ -55,6 +57,7 @@ pub mod capability {
         | PLUGIN_AUTH
         | CONNECT_ATTRS
         | PLUGIN_AUTH_LENENC_CLIENT_DATA
+        | CAN_HANDLE_EXPIRED_PASSWORDS
         | SESSION_TRACK
         | DEPRECATE_EOF;
 }

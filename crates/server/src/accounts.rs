@@ -2,7 +2,7 @@
 //!
 //! Outline: [`Accounts`] has every account and role in memory and in the system area of the database; [`account`] is one
 //! of them with its stored form; [`identifying`] runs CREATE USER, ALTER USER and the like, [`granting`] GRANT, REVOKE and
-//! what is about roles; [`logged`] writes their statements for the binlog.
+//! what is about roles; [`logged`] writes their statements for the binlog; [`usage`] counts what their limits are for.
 //!
 //! A new data directory has `root@localhost` without a password, which lets in clients of the Unix socket only, and
 //! for TCP on this machine `root@127.0.0.1` and `root@::1`, with a password that is logged once. Everything else on
@@ -18,9 +18,11 @@
 //! 3. A session's privileges are those of the present accounts: [`Accounts::version`] says when they may have changed.
 
 pub mod account;
+pub mod attributes;
 mod granting;
 mod identifying;
 mod logged;
+pub mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
@@ -46,6 +48,7 @@ use crate::protocol::auth::{AuthPlugin, Sha2Digest, Sha2Hash};
 use crate::socket::Peer;
 use crate::sysvars::{Globals, ids};
 use account::{Account, Credential};
+use usage::{Limits, Usages};
 
 /// The administrator's user.
 pub const ADMINISTRATOR: &str = "root";
@@ -78,6 +81,8 @@ pub struct Accounts {
     decoys: RandomState,
     /// Grows with each change.
     version: AtomicU64,
+    /// What is used of them.
+    pub usages: Usages,
     /// Held while a statement changes accounts.
     changing: Mutex<()>,
 }
@@ -225,6 +230,11 @@ impl Accounts {
         self.version.load(Ordering::Acquire)
     }
 
+    /// The limits of an account; none if it is gone.
+    pub fn limits(&self, name: &AccountName) -> Limits {
+        self.accounts.read().get(name).map(|account| account.limits).unwrap_or_default()
+    }
+
     /// The roles that are active when the account logs in.
     pub fn default_roles(&self, name: &AccountName, all: bool) -> BTreeSet<AccountName> {
         match self.get(name) {
@@ -285,8 +295,8 @@ impl Accounts {
     /// The statement that makes an account; `None` if there is none.
     pub fn create_statement(&self, name: &AccountName, default_plugin: &str, mode: SqlMode) -> Option<String> {
         let found = self.get(name)?;
-        let identified = [(name.clone(), Some(plugin_and_hash(&found.credential, default_plugin)))];
-        Some(logged::identified("CREATE USER", &identified, &found.options(), mode))
+        let password = plugin_and_hash(&found.credential, default_plugin);
+        Some(logged::shown(name, &password, &found.options(), mode))
     }
 
     /// Runs a statement about accounts, SET ROLE apart; durable when it returns.
@@ -322,7 +332,10 @@ impl Accounts {
         for (name, account) in changes {
             match account {
                 Some(account) => accounts.insert(name, account),
-                None => accounts.remove(&name),
+                None => {
+                    self.usages.forget(&name);
+                    accounts.remove(&name)
+                }
             };
         }
         self.version.fetch_add(1, Ordering::Release);

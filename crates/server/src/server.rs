@@ -250,7 +250,15 @@ impl Server {
                 self.store().rotate_binlog().map_err(|error| commit_error(&error))?;
                 Ok(())
             }
-            AdminCommand::FlushTables | AdminCommand::FlushPrivileges => Ok(()),
+            AdminCommand::FlushTables => Ok(()),
+            AdminCommand::FlushPrivileges => {
+                self.accounts.usages.unlock_all();
+                Ok(())
+            }
+            AdminCommand::FlushUserResources => {
+                self.accounts.usages.forget_hours();
+                Ok(())
+            }
             AdminCommand::FlushHosts => {
                 self.hosts.flush();
                 Ok(())

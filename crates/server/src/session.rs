@@ -36,8 +36,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_sql::error::{
-    ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_GLOBAL_CONN_LIMIT, ER_NET_PACKET_TOO_LARGE,
-    ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED,
+    ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_GLOBAL_CONN_LIMIT, ER_MUST_CHANGE_PASSWORD_LOGIN,
+    ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED,
 };
 use cohort_sql::privilege::{Privilege, PrivilegeSet};
 use cohort_sql::session::SessionState;
@@ -283,6 +283,11 @@ fn log_in(
     let (login, identity) = exchange.handshake(status::AUTOCOMMIT)?;
     server.hosts.count_success(socket.peer());
     environment.begin(state, identity, login.collation);
+    let admitted = check_expired(server, state, login.has(capability::CAN_HANDLE_EXPIRED_PASSWORDS));
+    if let Err(error) = admitted.and_then(|()| environment.take_place()) {
+        environment.audit_connect(error.errno);
+        return Err(error.into());
+    }
     // One place more is kept for administrators than `max_connections` says.
     let any = PrivilegeSet::of(&[Privilege::Super, Privilege::ConnectionAdmin]);
     let one_more = usize::from(state.holder.grants.global().has_any(any));
@@ -304,6 +309,15 @@ fn log_in(
     output.ok(&OkFields { status: status::AUTOCOMMIT, ..OkFields::default() });
     output.flush()?;
     Ok(())
+}
+
+/// Error 1862 for a client whose password has expired and that `can_change` none.
+fn check_expired(server: &Server, state: &SessionState, can_change: bool) -> Result<(), SqlError> {
+    let refuses = !can_change && server.globals.get(ids::DISCONNECT_ON_EXPIRED_PASSWORD);
+    match state.holder.must_change_password && refuses {
+        true => Err(SqlError::new(ER_MUST_CHANGE_PASSWORD_LOGIN, &[])),
+        false => Ok(()),
+    }
 }
 
 /// Makes the database that a packet names the default one.

@@ -227,6 +227,8 @@ pub enum Ddl {
         name: TableName,
         /// What to do, in order.
         actions: Vec<AlterAction>,
+        /// It is a CREATE INDEX or DROP INDEX, which needs INDEX in the place of ALTER.
+        of_index: bool,
     },
 }
 
@@ -427,6 +429,8 @@ pub enum AdminCommand {
     FlushStatus,
     /// FLUSH HOSTS
     FlushHosts,
+    /// FLUSH `USER_RESOURCES`
+    FlushUserResources,
     /// PURGE BINARY LOGS TO 'file'
     PurgeBinaryLogsTo(String),
     /// PURGE BINARY LOGS BEFORE 'time'

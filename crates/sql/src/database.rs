@@ -361,6 +361,9 @@ impl Database {
             return Err(SqlError::internal("a statement without a plan was run as one"));
         }
         plan.needs.check(&session.holder)?;
+        if plan.kind.writes() {
+            env.begin_update()?;
+        }
         if plan.kind.writes() || plan.kind.tables().next().is_some() {
             xa::may_work(session)?;
         }

@@ -88,7 +88,7 @@ pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<u64, SqlError> {
         }
         Ddl::DropTables { names, if_exists } => run.drop_tables(names, *if_exists),
         Ddl::Truncate(name) => run.truncate(name),
-        Ddl::AlterTable { name, actions } => run.alter(name, actions),
+        Ddl::AlterTable { name, actions, .. } => run.alter(name, actions),
     }
 }
 
@@ -366,6 +366,9 @@ impl DdlRun<'_> {
 
     fn alter(&self, name: &TableName, actions: &[AlterAction]) -> Result<u64, SqlError> {
         let (guard, table) = self.locked_table(name)?;
+        if actions.is_empty() {
+            return Ok(0);
+        }
         let mut def = table.def.clone();
         let (mut built, mut dropped) = (Vec::new(), Vec::new());
         let applied = self.apply(actions, &table, &mut def, &mut built, &mut dropped);

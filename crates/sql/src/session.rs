@@ -288,6 +288,10 @@ pub trait Environment {
     fn administer(&self, session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError>;
     /// VERSION()
     fn version(&self) -> String;
+    /// A statement that changes something begins: 1226 if the account has no more of them in this hour.
+    fn begin_update(&self) -> Result<(), SqlError> {
+        Ok(())
+    }
 }
 
 /// Takes a result set. An error (the client is gone, a row is too large) ends the statement.

@@ -337,10 +337,13 @@ fn accounts_require_what_their_statements_say() -> Result<()> {
         let created: String = root.query_first("SHOW CREATE USER ann")?.context("a row")?;
         let said = requirement.replace(" AND ", " ");
         assert!(
-            created.starts_with("CREATE USER 'ann'@'%' IDENTIFIED WITH 'mysql_native_password' AS '*"),
+            created.starts_with("CREATE USER `ann`@`%` IDENTIFIED WITH 'mysql_native_password' AS '*"),
             "{created}"
         );
-        let end = format!(" REQUIRE {said} PASSWORD EXPIRE DEFAULT ACCOUNT UNLOCK");
+        let end = format!(
+            " REQUIRE {said} PASSWORD EXPIRE DEFAULT ACCOUNT UNLOCK PASSWORD HISTORY DEFAULT \
+             PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT"
+        );
         assert!(created.ends_with(&end), "{created}");
         let found = [gets_in(&["--skip-ssl"])?, gets_in(&[&ca])?, gets_in(&[&ca, &shown, &secret])?];
         assert_eq!(found, [plain, encrypted, with_certificate], "{requirement}");

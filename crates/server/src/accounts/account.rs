@@ -5,11 +5,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cohort_sql::SqlError;
-use cohort_sql::ast::{AccountName, AccountOptions, Authentication, PasswordExpiry, RoleChoice, TlsRequirement};
+use cohort_sql::ast::{
+    AccountAttribute, AccountName, AccountOptions, Authentication, OrDefault, PasswordExpiry, RoleChoice,
+    TlsRequirement,
+};
 use cohort_sql::error::{ER_NOT_VALID_PASSWORD, ER_PLUGIN_IS_NOT_LOADED};
 use cohort_sql::privilege::grants::Grants;
 use serde::{Deserialize, Serialize};
 
+use super::attributes::Attributes;
+use super::usage::{Limits, Locking};
 use crate::protocol::auth::{AuthPlugin, NativeHash, Sha2Digest, Sha2Hash};
 use crate::socket::TlsSummary;
 
@@ -32,8 +37,29 @@ pub struct Account {
     pub expiry: PasswordExpiry,
     /// When the password was set, seconds since 1970.
     pub password_set: i64,
-    /// COMMENT
-    pub comment: String,
+    /// PASSWORD HISTORY
+    pub history: OrDefault<u16>,
+    /// PASSWORD REUSE INTERVAL, days
+    pub reuse_days: OrDefault<u16>,
+    /// PASSWORD REQUIRE CURRENT
+    pub requires_current: OrDefault<bool>,
+    /// Passwords that must not come back, the latest first, the one that holds among them.
+    pub earlier: Vec<EarlierPassword>,
+    /// `FAILED_LOGIN_ATTEMPTS`, `PASSWORD_LOCK_TIME`
+    pub locking: Locking,
+    /// `MAX_QUERIES_PER_HOUR` and the like
+    pub limits: Limits,
+    /// ATTRIBUTE, COMMENT
+    pub attributes: Attributes,
+}
+
+/// A password that an account has had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierPassword {
+    /// When it was set, seconds since 1970.
+    set: i64,
+    plugin: String,
+    hash: String,
 }
 
 /// A stored password.
@@ -70,25 +96,73 @@ impl Account {
         Account { locked: true, expiry: PasswordExpiry::Now, ..Account::default() }
     }
 
-    /// Changes what `options` name; roles are the caller's, and limits there are none.
-    pub(super) fn apply(&mut self, options: &AccountOptions) {
-        let AccountOptions { requires, expiry, locked, comment, .. } = options;
-        self.requires = requires.clone().unwrap_or_else(|| std::mem::take(&mut self.requires));
-        self.expiry = expiry.unwrap_or(self.expiry);
-        self.locked = locked.unwrap_or(self.locked);
-        self.comment = comment.clone().unwrap_or_else(|| std::mem::take(&mut self.comment));
+    /// Changes what `options` name; roles are the caller's. 3982 for an attribute that is no JSON object.
+    pub(super) fn apply(&mut self, options: &AccountOptions) -> Result<(), SqlError> {
+        fn take<T: Clone>(place: &mut T, named: &Option<T>) {
+            if let Some(named) = named {
+                place.clone_from(named);
+            }
+        }
+        take(&mut self.requires, &options.requires);
+        take(&mut self.expiry, &options.expiry);
+        take(&mut self.locked, &options.locked);
+        take(&mut self.history, &options.history);
+        take(&mut self.reuse_days, &options.reuse_days);
+        take(&mut self.requires_current, &options.requires_current);
+        take(&mut self.locking.after, &options.failed_logins);
+        take(&mut self.locking.time, &options.lock_time);
+        take(&mut self.limits.queries, &options.max_queries_per_hour);
+        take(&mut self.limits.updates, &options.max_updates_per_hour);
+        take(&mut self.limits.connections, &options.max_connections_per_hour);
+        take(&mut self.limits.user_connections, &options.max_user_connections);
+        options.attribute.iter().try_for_each(|attribute| self.attributes.apply(attribute))
+    }
+
+    /// Whether `password` must not come back yet, where variables say `policy`.
+    pub(super) fn has_had(&self, password: &str, policy: ReusePolicy, now: i64) -> bool {
+        let policy = policy.of(self);
+        let remembered = self.earlier.iter().enumerate().filter(|(at, earlier)| policy.keeps(*at, earlier, now));
+        remembered.map(|(_, earlier)| earlier).any(|earlier| {
+            let plugin = AuthPlugin::from_name(&earlier.plugin);
+            Credential::from_hash(plugin, &earlier.hash).is_some_and(|credential| credential.is_of(password))
+        })
+    }
+
+    /// Keeps the present password in mind, and forgets those that may come back. An empty one always may.
+    pub(super) fn remember_password(&mut self, policy: ReusePolicy, now: i64) {
+        if let Some(plugin) = self.credential.plugin() {
+            let (plugin, hash) = (plugin.name().to_owned(), self.credential.hash_text());
+            self.earlier.insert(0, EarlierPassword { set: self.password_set, plugin, hash });
+        }
+        let policy = policy.of(self);
+        let mut at = 0;
+        self.earlier.retain(|earlier| {
+            at += 1;
+            policy.keeps(at - 1, earlier, now)
+        });
     }
 
     /// What a statement has to say to make it so.
     pub(super) fn options(&self) -> AccountOptions {
+        fn set<T: Default + PartialEq>(value: T) -> Option<T> {
+            (value != T::default()).then_some(value)
+        }
         let roles: Vec<AccountName> = self.default_roles.iter().cloned().collect();
         AccountOptions {
             default_roles: (!roles.is_empty()).then_some(RoleChoice::These(roles)),
             requires: Some(self.requires.clone()),
+            max_queries_per_hour: set(self.limits.queries),
+            max_updates_per_hour: set(self.limits.updates),
+            max_connections_per_hour: set(self.limits.connections),
+            max_user_connections: set(self.limits.user_connections),
             expiry: Some(self.expiry),
             locked: Some(self.locked),
-            comment: (!self.comment.is_empty()).then(|| self.comment.clone()),
-            ..AccountOptions::default()
+            history: Some(self.history),
+            reuse_days: Some(self.reuse_days),
+            requires_current: Some(self.requires_current),
+            failed_logins: set(self.locking.after),
+            lock_time: set(self.locking.time),
+            attribute: self.attributes.to_text().map(AccountAttribute::Json),
         }
     }
 
@@ -120,7 +194,14 @@ impl Account {
             locked: self.locked,
             expiry: self.expiry,
             password_set: self.password_set,
-            comment: self.comment.clone(),
+            history: self.history,
+            reuse_days: self.reuse_days,
+            requires_current: self.requires_current,
+            earlier: self.earlier.clone(),
+            locking: self.locking,
+            limits: self.limits,
+            attributes: Some(self.attributes.clone()),
+            comment: String::new(),
         };
         serde_json::to_vec(&stored).map_err(SqlError::internal)
     }
@@ -144,12 +225,53 @@ impl Account {
             locked: stored.locked,
             expiry: stored.expiry,
             password_set: stored.password_set,
-            comment: stored.comment,
+            history: stored.history,
+            reuse_days: stored.reuse_days,
+            requires_current: stored.requires_current,
+            earlier: stored.earlier,
+            locking: stored.locking,
+            limits: stored.limits,
+            attributes: stored.attributes.unwrap_or_else(|| Attributes::of_comment(stored.comment)),
         })
     }
 }
 
+/// How long a password must not come back (`password_history`, `password_reuse_interval`); 0 says nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReusePolicy {
+    /// So many passwords.
+    pub last: u64,
+    /// So many days.
+    pub days: u64,
+}
+
+impl ReusePolicy {
+    /// What holds for an account where variables say this.
+    fn of(self, account: &Account) -> ReusePolicy {
+        let own = |own: OrDefault<u16>, default| match own {
+            OrDefault::Default => default,
+            OrDefault::Own(own) => u64::from(own),
+        };
+        ReusePolicy { last: own(account.history, self.last), days: own(account.reuse_days, self.days) }
+    }
+
+    /// Whether the password at this place of the list is still one that must not come back.
+    fn keeps(self, at: usize, earlier: &EarlierPassword, now: i64) -> bool {
+        let age = u64::try_from(now - earlier.set).unwrap_or(0);
+        (at as u64) < self.last || (self.days > 0 && age < self.days.saturating_mul(86_400))
+    }
+}
+
 impl Credential {
+    /// Whether it is that of this password, as it is written.
+    pub fn is_of(&self, password: &str) -> bool {
+        match self {
+            Credential::Empty => password.is_empty(),
+            Credential::Native(hash) => NativeHash::of(password.as_bytes()) == *hash,
+            Credential::Sha2(hash, _) => hash.accepts(password.as_bytes()),
+        }
+    }
+
     /// The plugin that a client must use.
     pub fn plugin(&self) -> Option<AuthPlugin> {
         match self {
@@ -238,6 +360,20 @@ struct Stored {
     #[serde(default)]
     password_set: i64,
     #[serde(default)]
+    history: OrDefault<u16>,
+    #[serde(default)]
+    reuse_days: OrDefault<u16>,
+    #[serde(default)]
+    requires_current: OrDefault<bool>,
+    #[serde(default)]
+    earlier: Vec<EarlierPassword>,
+    #[serde(default)]
+    locking: Locking,
+    #[serde(default)]
+    limits: Limits,
+    attributes: Option<Attributes>,
+    /// Before there were attributes.
+    #[serde(default, skip_serializing)]
     comment: String,
 }
 
@@ -290,6 +426,9 @@ mod tests {
                 let mut account = Account { credential, requires: requires.clone(), ..Account::default() };
                 account.roles.insert(AccountName { user: "r".into(), host: "%".into() }, true);
                 account.expiry = PasswordExpiry::Days(3);
+                account.history = OrDefault::Own(3);
+                account.limits.queries = 7;
+                account.remember_password(ReusePolicy::default(), 0);
                 let json = account.to_json().unwrap();
                 assert!(!json.windows(3).any(|text| text == b"\"x\""), "a password is stored in clear");
                 let back = Account::from_json(&json).unwrap();
@@ -302,6 +441,8 @@ mod tests {
         // As the first version stored them.
         let old = Account::from_json(br#"{"plugin":null,"hash":""}"#).unwrap();
         assert_eq!(old.grants, Grants::everything());
+        let commented = Account::from_json(br#"{"plugin":null,"hash":"","comment":"old"}"#).unwrap();
+        assert_eq!(commented.attributes.to_text().as_deref(), Some(r#"{"comment": "old"}"#));
         assert!(!old.must_change_password(i64::MAX, 0));
         assert!(Account::from_json(br#"{"plugin":"x","hash":"1"}"#).is_none());
         assert!(Account::from_json(b"{}").is_none());
@@ -332,6 +473,29 @@ mod tests {
             let allowed = [None, Some(&tls), Some(&shown)].map(|tls| account.allows(tls));
             assert_eq!(allowed, [plain, encrypted, with_certificate], "{:?}", account.requires);
         }
+    }
+
+    #[test]
+    fn a_password_comes_back_when_it_may() {
+        let native = |password| Credential::of_password(AuthPlugin::NativePassword, password).unwrap();
+        let mut account = Account { history: OrDefault::Own(2), ..Account::default() };
+        let (none, day) = (ReusePolicy::default(), 86_400);
+        for (at, password) in ["a", "b", "c"].into_iter().enumerate() {
+            (account.credential, account.password_set) = (native(password), at as i64 * day);
+            account.remember_password(none, account.password_set);
+        }
+        let had =
+            |account: &Account, policy, now| ["a", "b", "c"].map(|password| account.has_had(password, policy, now));
+        assert_eq!(had(&account, none, 3 * day), [false, true, true]);
+        assert_eq!(account.earlier.len(), 2, "what may come back is forgotten");
+        account.reuse_days = OrDefault::Own(5);
+        account.history = OrDefault::Default;
+        assert_eq!(had(&account, none, 6 * day - 1), [false, true, true]);
+        assert_eq!(had(&account, none, 6 * day), [false, false, true]);
+        assert_eq!(had(&account, ReusePolicy { last: 2, days: 0 }, 60 * day), [false, true, true]);
+        account.credential = Credential::Empty;
+        account.remember_password(none, 60 * day);
+        assert!(account.earlier.is_empty() && !account.has_had("", ReusePolicy { last: 9, days: 9 }, 0));
     }
 
     #[test]

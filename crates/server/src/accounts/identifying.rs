@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 
 use cohort_sql::SqlError;
 use cohort_sql::ast::{AccountName, AccountOptions, AccountSpec, AccountStatement, Authentication, PasswordExpiry};
-use cohort_sql::error::{ER_CANNOT_USER, ER_NOT_VALID_PASSWORD};
-use cohort_sql::privilege::Privilege::CreateUser;
+use cohort_sql::error::{
+    ER_CANNOT_USER, ER_CREDENTIALS_CONTRADICT_TO_HISTORY, ER_CURRENT_PASSWORD_NOT_REQUIRED,
+    ER_INCORRECT_CURRENT_PASSWORD, ER_MISSING_CURRENT_PASSWORD, ER_NOT_VALID_PASSWORD,
+};
+use cohort_sql::privilege::Privilege::{CreateUser, Update};
 use cohort_sql::privilege::needs::Need;
 use cohort_sql::session::DiagnosticLevel;
 
-use super::account::Credential;
+use super::account::{Credential, ReusePolicy};
 use super::{
     AccountSession, Accounts, Changes, LOCAL_HOST, granting, logged, now_seconds, plugin_and_hash, tolerate, unknown,
 };
@@ -30,11 +33,16 @@ pub(super) fn run(accounts: &Accounts, of: AccountSession<'_>, statement: &Accou
             let verb = if *if_not_exists { "CREATE USER IF NOT EXISTS" } else { "CREATE USER" };
             identify(accounts, of, verb, new, options, true)
         }
-        AccountStatement::AlterUser { if_exists, users, options } => {
-            let users = named(users, &own);
+        AccountStatement::AlterUser { if_exists, users: specs, options } => {
+            let users = named(specs, &own);
             // Everybody may change the own password.
             let own_password = *options == AccountOptions::default() && users.iter().all(|(name, _)| *name == own);
             needs_create_user(!own_password)?;
+            specs
+                .iter()
+                .zip(&users)
+                .filter(|(spec, _)| spec.authentication.is_some())
+                .try_for_each(|(spec, (name, _))| check_current(accounts, of, name, spec.current.as_deref()))?;
             users.iter().try_for_each(|(name, _)| accounts.may_change(of, name))?;
             let (there, missing): (Vec<_>, Vec<_>) = users.into_iter().partition(|(name, _)| accounts.contains(name));
             complain(of, "ALTER USER", missing.iter().map(|(name, _)| name), *if_exists)?;
@@ -50,9 +58,10 @@ pub(super) fn run(accounts: &Accounts, of: AccountSession<'_>, statement: &Accou
             pairs.iter().try_for_each(|(old, _)| accounts.may_change(of, old))?;
             rename(accounts, of, pairs)
         }
-        AccountStatement::SetPassword { user, password } => {
+        AccountStatement::SetPassword { user, password, current } => {
             let name = user.clone().unwrap_or_else(|| own.clone());
             needs_create_user(name != own)?;
+            check_current(accounts, of, &name, current.as_deref())?;
             accounts.may_change(of, &name)?;
             let Some(account) = accounts.get(&name) else {
                 return complain(of, "SET PASSWORD", [&name].into_iter(), false);
@@ -151,15 +160,9 @@ fn identify(
     options: &AccountOptions,
     new: bool,
 ) -> Result<(), SqlError> {
-    let limits = [
-        options.max_queries_per_hour,
-        options.max_updates_per_hour,
-        options.max_connections_per_hour,
-        options.max_user_connections,
-    ];
-    if limits.into_iter().flatten().any(|most| most != 0) {
-        return Err(SqlError::unsupported("limits of accounts"));
-    }
+    let policy =
+        ReusePolicy { last: of.globals.get(ids::PASSWORD_HISTORY), days: of.globals.get(ids::PASSWORD_REUSE_INTERVAL) };
+    let now = now_seconds();
     let default = of.globals.get(ids::DEFAULT_AUTHENTICATION_PLUGIN);
     let mut changes = Changes::new();
     let mut identified = Vec::with_capacity(users.len());
@@ -167,21 +170,25 @@ fn identify(
         let before = accounts.get(&name).filter(|_| !new);
         let mut account = before.unwrap_or_default();
         let sets_password = new || authentication.is_some();
+        // What the statement says of history holds for its own password.
+        account.apply(options)?;
         if sets_password {
-            account.credential = Credential::of(authentication, &default)?;
-            if matches!(account.credential, Credential::Empty)
-                && name.host != LOCAL_HOST
-                && !options.locked.unwrap_or(account.locked)
+            if let Some(Authentication::Password { password, .. }) = authentication
+                && account.has_had(password, policy, now)
             {
+                return Err(SqlError::new(ER_CREDENTIALS_CONTRADICT_TO_HISTORY, &[&name.user, &name.host]));
+            }
+            account.credential = Credential::of(authentication, &default)?;
+            if matches!(account.credential, Credential::Empty) && name.host != LOCAL_HOST && !account.locked {
                 return Err(SqlError::new(ER_NOT_VALID_PASSWORD, &[]));
             }
-            account.password_set = now_seconds();
+            account.password_set = now;
+            account.remember_password(policy, now);
             // A new password is not expired.
-            if account.expiry == PasswordExpiry::Now {
+            if account.expiry == PasswordExpiry::Now && options.expiry.is_none() {
                 account.expiry = PasswordExpiry::Default;
             }
         }
-        account.apply(options);
         if let Some(roles) = &options.default_roles {
             if new && let cohort_sql::ast::RoleChoice::These(roles) = roles {
                 // CREATE USER ... DEFAULT ROLE grants them.
@@ -198,5 +205,47 @@ fn identify(
         changes.insert(name, Some(account));
     }
     let sql = logged::identified(verb, &identified, options, of.session.sql_mode);
-    accounts.store(of, changes, &sql)
+    let changed: Vec<AccountName> = changes.keys().cloned().collect();
+    accounts.store(of, changes, &sql)?;
+    let limits = [
+        options.max_queries_per_hour,
+        options.max_updates_per_hour,
+        options.max_connections_per_hour,
+        options.max_user_connections,
+    ];
+    let unlocks = options.locked == Some(false) || options.failed_logins.is_some() || options.lock_time.is_some();
+    for name in changed {
+        if limits.iter().any(Option::is_some) {
+            accounts.usages.forget_hour(&name);
+        }
+        if unlocks {
+            accounts.usages.unlock(&name);
+        }
+    }
+    Ok(())
+}
+
+/// Error 3893, 3891 or 3892 if the password until now is given for somebody else, is wrong, or is missing. Whoever may
+/// create users need not give it.
+fn check_current(
+    accounts: &Accounts,
+    of: AccountSession<'_>,
+    name: &AccountName,
+    current: Option<&str>,
+) -> Result<(), SqlError> {
+    let Some(account) = accounts.get(name) else { return Ok(()) };
+    match current {
+        Some(_) if *name != of.identity.account() => Err(SqlError::new(ER_CURRENT_PASSWORD_NOT_REQUIRED, &[])),
+        Some(current) if !account.credential.is_of(current) => Err(SqlError::new(ER_INCORRECT_CURRENT_PASSWORD, &[])),
+        Some(_) => Ok(()),
+        None => {
+            let required = account.requires_current.or(of.globals.get(ids::PASSWORD_REQUIRE_CURRENT));
+            let grants = &of.session.holder.grants;
+            let privileged = grants.global().has(CreateUser) || grants.on_database("mysql").has(Update);
+            match required && !privileged {
+                true => Err(SqlError::new(ER_MISSING_CURRENT_PASSWORD, &[])),
+                false => Ok(()),
+            }
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! Account statements as the binlog has them: made of what was done, so that they name just the accounts
 //! that changed and give hashes in the place of passwords.
 
-use cohort_sql::ast::{AccountName, AccountOptions, PasswordExpiry, RoleChoice, TlsRequirement};
+use cohort_sql::ast::{
+    AccountAttribute, AccountName, AccountOptions, LockTime, OrDefault, PasswordExpiry, RoleChoice, TlsRequirement,
+};
 use cohort_sql::privilege::grants::{On, quoted as backquoted};
 use cohort_sql::types::SqlMode;
 
@@ -16,16 +18,27 @@ pub(super) fn identified(
     mode: SqlMode,
 ) -> String {
     let one = |(name, password): &(AccountName, Option<(String, String)>)| {
-        let name = account(name, mode);
-        match password {
-            None => name,
-            Some((plugin, hash)) if hash.is_empty() => format!("{name} IDENTIFIED WITH {}", quoted(plugin, mode)),
-            Some((plugin, hash)) => {
-                format!("{name} IDENTIFIED WITH {} AS {}", quoted(plugin, mode), quoted(hash, mode))
-            }
-        }
+        let password = password.as_ref().map(|password| identification(password, mode));
+        account(name, mode) + &password.unwrap_or_default()
     };
     format!("{verb} {}{}", accounts.iter().map(one).collect::<Vec<_>>().join(","), self::options(options, mode))
+}
+
+/// The statement that makes one account, as SHOW CREATE USER shows it.
+pub(super) fn shown(
+    name: &AccountName,
+    password: &(String, String),
+    options: &AccountOptions,
+    mode: SqlMode,
+) -> String {
+    let name = super::backquoted(name);
+    format!("CREATE USER {name}{}{}", identification(password, mode), self::options(options, mode))
+}
+
+/// ` IDENTIFIED WITH plugin AS hash`; an empty hash is no password.
+fn identification((plugin, hash): &(String, String), mode: SqlMode) -> String {
+    let hash = if hash.is_empty() { String::new() } else { format!(" AS {}", quoted(hash, mode)) };
+    format!(" IDENTIFIED WITH {}{hash}", quoted(plugin, mode))
 }
 
 /// What holds for all accounts of a statement, each part after a space.
@@ -38,8 +51,13 @@ pub(super) fn options(options: &AccountOptions, mode: SqlMode) -> String {
         max_connections_per_hour,
         max_user_connections,
         expiry,
+        history,
+        reuse_days,
+        requires_current,
+        failed_logins,
+        lock_time,
         locked,
-        comment,
+        attribute,
     } = options;
     let mut text = String::new();
     if let Some(roles) = default_roles {
@@ -70,8 +88,34 @@ pub(super) fn options(options: &AccountOptions, mode: SqlMode) -> String {
         Some(true) => text += " ACCOUNT LOCK",
         Some(false) => text += " ACCOUNT UNLOCK",
     }
-    if let Some(comment) = comment {
-        text += &format!(" COMMENT {}", quoted(comment, mode));
+    match history {
+        None => {}
+        Some(OrDefault::Default) => text += " PASSWORD HISTORY DEFAULT",
+        Some(OrDefault::Own(last)) => text += &format!(" PASSWORD HISTORY {last}"),
+    }
+    match reuse_days {
+        None => {}
+        Some(OrDefault::Default) => text += " PASSWORD REUSE INTERVAL DEFAULT",
+        Some(OrDefault::Own(days)) => text += &format!(" PASSWORD REUSE INTERVAL {days} DAY"),
+    }
+    match requires_current {
+        None => {}
+        Some(OrDefault::Default) => text += " PASSWORD REQUIRE CURRENT DEFAULT",
+        Some(OrDefault::Own(true)) => text += " PASSWORD REQUIRE CURRENT",
+        Some(OrDefault::Own(false)) => text += " PASSWORD REQUIRE CURRENT OPTIONAL",
+    }
+    if let Some(most) = failed_logins {
+        text += &format!(" FAILED_LOGIN_ATTEMPTS {most}");
+    }
+    match lock_time {
+        None => {}
+        Some(LockTime::Unbounded) => text += " PASSWORD_LOCK_TIME UNBOUNDED",
+        Some(LockTime::Days(days)) => text += &format!(" PASSWORD_LOCK_TIME {days}"),
+    }
+    match attribute {
+        None => {}
+        Some(AccountAttribute::Comment(comment)) => text += &format!(" COMMENT {}", quoted(comment, mode)),
+        Some(AccountAttribute::Json(json)) => text += &format!(" ATTRIBUTE {}", quoted(json, mode)),
     }
     text
 }

@@ -21,6 +21,7 @@ use cohort_sql::session::{Environment, KillTarget, SessionState, ShowTable};
 use cohort_sql::{SqlError, Value};
 use serde_json::json;
 
+use crate::accounts::usage::{Limits, Place};
 use crate::accounts::{AccountSession, Identity};
 use crate::processlist::Process;
 use crate::protocol::reply::put_variable_change;
@@ -39,6 +40,10 @@ pub struct SessionEnvironment {
     /// Of the accounts that the session's privileges are from.
     accounts_version: Cell<Option<u64>>,
     holder: RefCell<Holder>,
+    /// At the account.
+    place: RefCell<Option<Place>>,
+    /// Of the account.
+    limits: Cell<Limits>,
     settings: RefCell<SessionSettings>,
     /// Variables whose new values go into the next OK packet, in the order of their changes.
     changes: RefCell<Vec<VariableId>>,
@@ -57,6 +62,8 @@ impl SessionEnvironment {
             active_roles: RefCell::default(),
             accounts_version: Cell::new(None),
             holder: RefCell::new(Holder::nobody()),
+            place: RefCell::new(None),
+            limits: Cell::default(),
             settings: RefCell::new(settings),
             changes: RefCell::default(),
             tracks_changes: Cell::new(false),
@@ -80,10 +87,39 @@ impl SessionEnvironment {
         if let Some(name) = collation::of_connection_by_id(collation).filter(|name| *name != Collation::Binary.name()) {
             settings.set(ids::COLLATION_CONNECTION.into(), Setting::text(name));
         }
+        let own = u64::from(self.limits.get().user_connections);
+        if own > 0 {
+            settings.set(ids::MAX_USER_CONNECTIONS.into(), Setting::Int(own));
+        }
         variables::apply_all(session, &settings);
         self.settings.replace(settings);
         self.changes.borrow_mut().clear();
         self.settings_changed.set(true);
+    }
+
+    /// Takes a place at the account that has logged in; 1226 or 1203 if it has none. Privileged accounts have as many
+    /// as they need, unless they have a limit of their own.
+    pub fn take_place(&self) -> Result<(), SqlError> {
+        // A place of the same account may be free by this.
+        self.place.replace(None);
+        let any = PrivilegeSet::of(&[Super, ConnectionAdmin]);
+        let most = match self.holder.borrow().grants.global().has_any(any) {
+            true => 0,
+            false => self.server.globals.get(ids::MAX_USER_CONNECTIONS),
+        };
+        let account = self.identity().account();
+        self.place.replace(Some(self.server.accounts.usages.take_place(&account, self.limits.get(), most)?));
+        Ok(())
+    }
+
+    /// A statement begins: 1226 if the account has no more of them in this hour.
+    pub fn begin_query(&self) -> Result<(), SqlError> {
+        let limits = self.limits.get();
+        if limits.queries == 0 {
+            return Ok(());
+        }
+        let account = self.identity().account();
+        self.place.borrow().as_ref().map_or(Ok(()), |place| place.begin_query(&account, limits))
     }
 
     /// As [`SessionEnvironment::begin`] for whoever is logged in.
@@ -106,6 +142,7 @@ impl SessionEnvironment {
         if self.accounts_version.replace(version) != version {
             let lifetime = self.server.globals.get(ids::DEFAULT_PASSWORD_LIFETIME) as u32;
             // A session whose account is gone goes on as it was, as in MySQL.
+            self.limits.set(accounts.limits(&self.identity.borrow().account()));
             if let Some(holder) = accounts.holder(&self.identity.borrow(), &self.active_roles.borrow(), lifetime) {
                 session.holder = holder.clone();
                 self.holder.replace(holder);
@@ -380,5 +417,14 @@ impl Environment for SessionEnvironment {
 
     fn version(&self) -> String {
         crate::VERSION.to_owned()
+    }
+
+    fn begin_update(&self) -> Result<(), SqlError> {
+        let limits = self.limits.get();
+        if limits.updates == 0 {
+            return Ok(());
+        }
+        let account = self.identity().account();
+        self.place.borrow().as_ref().map_or(Ok(()), |place| place.begin_update(&account, limits))
     }
 }

@@ -218,8 +218,14 @@ impl LoginExchange<'_> {
         };
         let Some(wanted) = credential.plugin() else {
             return match login.auth_response.as_slice() {
-                [] | [0] => found.ok_or_else(|| self.denied(user, false)),
-                _ => Err(self.denied(user, true)),
+                [] | [0] => {
+                    self.judge(found.as_ref(), true)?;
+                    found.ok_or_else(|| self.denied(user, false))
+                }
+                _ => {
+                    self.judge(found.as_ref(), false)?;
+                    Err(self.denied(user, true))
+                }
             };
         };
         let offered = match &login.plugin {
@@ -248,11 +254,22 @@ impl LoginExchange<'_> {
         };
         match found {
             Some(found) if accepted => {
+                self.judge(Some(&found), true)?;
                 self.server.hosts.forgive(user, self.socket.peer());
                 Ok(found)
             }
-            _ => Err(self.denied(user, !matches!(response.as_slice(), [] | [0]))),
+            found => {
+                self.judge(found.as_ref(), false)?;
+                Err(self.denied(user, !matches!(response.as_slice(), [] | [0])))
+            }
         }
+    }
+
+    /// Counts a right or wrong password for the account; 3955 if wrong ones have locked it.
+    fn judge(&self, found: Option<&(Identity, Account)>, right: bool) -> Result<(), LoginFailure> {
+        let Some((identity, account)) = found else { return Ok(()) };
+        let usages = &self.server.accounts.usages;
+        Ok(usages.judge(&identity.account(), account.locking, right, &identity.client_host)?)
     }
 
     /// Whether an account without a password lets its user in: over the Unix socket, which only this machine's users

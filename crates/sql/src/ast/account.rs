@@ -39,6 +39,8 @@ pub struct AccountSpec {
     pub name: Option<AccountName>,
     /// IDENTIFIED
     pub authentication: Option<Authentication>,
+    /// REPLACE: the password until now, in clear.
+    pub current: Option<String>,
 }
 
 /// What CREATE USER and ALTER USER say of all their accounts; `None` is nothing.
@@ -58,10 +60,64 @@ pub struct AccountOptions {
     pub max_user_connections: Option<u32>,
     /// PASSWORD EXPIRE
     pub expiry: Option<PasswordExpiry>,
+    /// PASSWORD HISTORY: so many passwords are not to come back.
+    pub history: Option<OrDefault<u16>>,
+    /// PASSWORD REUSE INTERVAL: for so many days a password is not to come back.
+    pub reuse_days: Option<OrDefault<u16>>,
+    /// PASSWORD REQUIRE CURRENT: whether who changes the own password has to give the one until now.
+    pub requires_current: Option<OrDefault<bool>>,
+    /// `FAILED_LOGIN_ATTEMPTS`: so many wrong passwords in a row lock the account; 0 for never.
+    pub failed_logins: Option<u16>,
+    /// `PASSWORD_LOCK_TIME`: for how long.
+    pub lock_time: Option<LockTime>,
     /// ACCOUNT LOCK, ACCOUNT UNLOCK
     pub locked: Option<bool>,
+    /// COMMENT, ATTRIBUTE
+    pub attribute: Option<AccountAttribute>,
+}
+
+/// What an account says for itself, or leaves to a system variable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OrDefault<T> {
+    /// DEFAULT: as the variable says.
+    #[default]
+    Default,
+    /// This.
+    Own(T),
+}
+
+impl<T> OrDefault<T> {
+    /// What holds where the variable says `default`.
+    pub fn or(self, default: T) -> T {
+        match self {
+            OrDefault::Default => default,
+            OrDefault::Own(own) => own,
+        }
+    }
+}
+
+/// How long wrong passwords lock an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LockTime {
+    /// So many days; 0 does not lock.
+    Days(u16),
+    /// UNBOUNDED: until somebody unlocks it.
+    Unbounded,
+}
+
+impl Default for LockTime {
+    fn default() -> LockTime {
+        LockTime::Days(0)
+    }
+}
+
+/// What is noted of an account, for people and tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccountAttribute {
     /// COMMENT
-    pub comment: Option<String>,
+    Comment(String),
+    /// ATTRIBUTE: a JSON object, which is merged into what is there.
+    Json(String),
 }
 
 /// REQUIRE: what the connection of an account has to be.
@@ -135,6 +191,8 @@ pub enum AccountStatement {
         user: Option<AccountName>,
         /// In clear.
         password: String,
+        /// REPLACE: the one until now, in clear.
+        current: Option<String>,
     },
     /// GRANT, REVOKE
     Grant(GrantStatement),

@@ -4,8 +4,8 @@ use super::cursor::Cursor;
 use super::grant;
 use super::lexer::Kind;
 use crate::ast::{
-    AccountName, AccountOptions, AccountSpec, AccountStatement, Authentication, PasswordExpiry, Statement,
-    TlsRequirement,
+    AccountAttribute, AccountName, AccountOptions, AccountSpec, AccountStatement, Authentication, LockTime, OrDefault,
+    PasswordExpiry, Statement, TlsRequirement,
 };
 use crate::error::{ER_WRONG_VALUE, SqlError};
 
@@ -41,6 +41,9 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
 pub(super) fn set_password(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.expect("PASSWORD")?;
     let user = if cursor.takes("FOR") { name_or_current(cursor)? } else { None };
+    if cursor.sees("TO RANDOM") {
+        return Err(random());
+    }
     if !cursor.takes_operator("=") {
         cursor.expect_operator(":=")?;
     }
@@ -52,7 +55,21 @@ pub(super) fn set_password(cursor: &mut Cursor<'_>) -> Result<Statement, SqlErro
     } else {
         cursor.text()?
     };
-    Ok(Statement::Account(AccountStatement::SetPassword { user, password }))
+    let current = current(cursor)?;
+    Ok(Statement::Account(AccountStatement::SetPassword { user, password, current }))
+}
+
+/// `[REPLACE 'password']`; a second password beside it is refused.
+fn current(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
+    let current = if cursor.takes("REPLACE") { Some(cursor.text()?) } else { None };
+    if cursor.sees("RETAIN CURRENT PASSWORD") {
+        return Err(SqlError::unsupported("RETAIN CURRENT PASSWORD: an account has one password"));
+    }
+    Ok(current)
+}
+
+fn random() -> SqlError {
+    SqlError::unsupported("random passwords")
 }
 
 /// An account, or `None` for CURRENT_USER.
@@ -93,13 +110,18 @@ pub(super) fn names(cursor: &mut Cursor<'_>) -> Result<Vec<AccountName>, SqlErro
 fn users(cursor: &mut Cursor<'_>) -> Result<(Vec<AccountSpec>, AccountOptions), SqlError> {
     let spec = |cursor: &mut Cursor<'_>| {
         let name = name_or_current(cursor)?;
-        Ok::<_, SqlError>(AccountSpec { name, authentication: authentication(cursor)? })
+        if cursor.sees("DISCARD OLD PASSWORD") {
+            return Err(SqlError::unsupported("DISCARD OLD PASSWORD: an account has one password"));
+        }
+        let authentication = authentication(cursor)?;
+        let current = if authentication.is_some() { current(cursor)? } else { None };
+        Ok::<_, SqlError>(AccountSpec { name, authentication, current })
     };
     let users = cursor.separated(spec)?;
     Ok((users, options(cursor)?))
 }
 
-/// `[DEFAULT ROLE ...] [REQUIRE ...] [WITH limits] [PASSWORD EXPIRE ...] [ACCOUNT LOCK | UNLOCK] [COMMENT '...']`
+/// `[DEFAULT ROLE ...] [REQUIRE ...] [WITH limits] [about passwords and locks ...] [COMMENT '...' | ATTRIBUTE '...']`
 fn options(cursor: &mut Cursor<'_>) -> Result<AccountOptions, SqlError> {
     let mut options = AccountOptions::default();
     if cursor.takes("DEFAULT ROLE") {
@@ -120,6 +142,23 @@ fn options(cursor: &mut Cursor<'_>) -> Result<AccountOptions, SqlError> {
     loop {
         if cursor.takes("PASSWORD EXPIRE") {
             options.expiry = Some(expiry(cursor)?);
+        } else if cursor.takes("PASSWORD HISTORY") {
+            options.history = Some(or_default(cursor, |cursor| cursor.integer())?);
+        } else if cursor.takes("PASSWORD REUSE INTERVAL") {
+            options.reuse_days = Some(or_default(cursor, |cursor| {
+                let days = cursor.integer()?;
+                cursor.expect("DAY").map(|()| days)
+            })?);
+        } else if cursor.takes("PASSWORD REQUIRE CURRENT") {
+            let optional = cursor.takes("OPTIONAL");
+            let default = !optional && cursor.takes("DEFAULT");
+            options.requires_current = Some(if default { OrDefault::Default } else { OrDefault::Own(!optional) });
+        } else if cursor.takes("FAILED_LOGIN_ATTEMPTS") {
+            options.failed_logins = Some(up_to_32767(cursor, "FAILED_LOGIN_ATTEMPTS")?);
+        } else if cursor.takes("PASSWORD_LOCK_TIME") {
+            let unbounded = cursor.takes("UNBOUNDED");
+            let days = |cursor| up_to_32767(cursor, "PASSWORD_LOCK_TIME").map(LockTime::Days);
+            options.lock_time = Some(if unbounded { LockTime::Unbounded } else { days(cursor)? });
         } else if cursor.takes("ACCOUNT LOCK") {
             options.locked = Some(true);
         } else if cursor.takes("ACCOUNT UNLOCK") {
@@ -128,13 +167,25 @@ fn options(cursor: &mut Cursor<'_>) -> Result<AccountOptions, SqlError> {
             break;
         }
     }
-    if ["PASSWORD", "FAILED_LOGIN_ATTEMPTS", "PASSWORD_LOCK_TIME", "ATTRIBUTE"].iter().any(|word| cursor.sees(word)) {
-        return Err(SqlError::unsupported(format_args!("the account option {}", cursor.word())));
-    }
     if cursor.takes("COMMENT") {
-        options.comment = Some(cursor.text()?);
+        options.attribute = Some(AccountAttribute::Comment(cursor.text()?));
+    } else if cursor.takes("ATTRIBUTE") {
+        options.attribute = Some(AccountAttribute::Json(cursor.text()?));
     }
     Ok(options)
+}
+
+fn or_default<T>(
+    cursor: &mut Cursor<'_>,
+    own: impl FnOnce(&mut Cursor<'_>) -> Result<T, SqlError>,
+) -> Result<OrDefault<T>, SqlError> {
+    if cursor.takes("DEFAULT") { Ok(OrDefault::Default) } else { own(cursor).map(OrDefault::Own) }
+}
+
+fn up_to_32767(cursor: &mut Cursor<'_>, what: &str) -> Result<u16, SqlError> {
+    let number: u64 = cursor.integer()?;
+    let fits = u16::try_from(number).ok().filter(|number| *number < 1 << 15);
+    fits.ok_or_else(|| SqlError::new(ER_WRONG_VALUE, &[&what, &number]))
 }
 
 /// The limit that is named next.
@@ -207,6 +258,9 @@ fn expiry(cursor: &mut Cursor<'_>) -> Result<PasswordExpiry, SqlError> {
 fn authentication(cursor: &mut Cursor<'_>) -> Result<Option<Authentication>, SqlError> {
     if !cursor.takes("IDENTIFIED") {
         return Ok(None);
+    }
+    if cursor.sees("BY RANDOM PASSWORD") {
+        return Err(random());
     }
     if cursor.takes("BY") {
         return Ok(Some(Authentication::Password { plugin: None, password: cursor.text()? }));

@@ -207,6 +207,8 @@ fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         AdminCommand::FlushStatus
     } else if cursor.takes("HOSTS") {
         AdminCommand::FlushHosts
+    } else if cursor.takes("USER_RESOURCES") {
+        AdminCommand::FlushUserResources
     } else if cursor.takes("TABLES") || cursor.takes("TABLE") {
         if cursor.takes("WITH READ LOCK") { AdminCommand::FlushTablesWithReadLock } else { AdminCommand::FlushTables }
     } else {

@@ -110,7 +110,7 @@ fn create_index(cursor: &mut Cursor<'_>, kind: KeySpec) -> Result<Ddl, SqlError>
     let comment = index_options(cursor)?;
     alter_algorithm(cursor)?;
     let index = IndexSpec { name: Some(index_name), kind, columns, comment };
-    Ok(Ddl::AlterTable { name, actions: vec![AlterAction::AddIndex(index)] })
+    Ok(Ddl::AlterTable { name, actions: vec![AlterAction::AddIndex(index)], of_index: true })
 }
 
 /// `USING BTREE`
@@ -485,7 +485,7 @@ fn drop(cursor: &mut Cursor<'_>) -> Result<Ddl, SqlError> {
         cursor.expect("ON")?;
         let name = cursor.table_name()?;
         alter_algorithm(cursor)?;
-        return Ok(Ddl::AlterTable { name, actions: vec![AlterAction::DropIndex(index)] });
+        return Ok(Ddl::AlterTable { name, actions: vec![AlterAction::DropIndex(index)], of_index: true });
     }
     match cursor.word().as_str() {
         word @ ("VIEW" | "TRIGGER" | "PROCEDURE" | "FUNCTION" | "EVENT" | "SERVER" | "TEMPORARY" | "TABLESPACE") => {
@@ -507,20 +507,13 @@ fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     }
     let name: TableName = cursor.table_name()?;
     let mut actions = Vec::new();
-    let mut nothing = false;
     loop {
-        match alter_action(cursor)? {
-            Some(action) => actions.push(action),
-            None => nothing = true,
-        }
+        actions.extend(alter_action(cursor)?);
         if !cursor.takes_operator(",") {
             break;
         }
     }
-    if actions.is_empty() && nothing {
-        return Ok(Statement::Nothing);
-    }
-    Ok(Statement::Ddl(Box::new(Ddl::AlterTable { name, actions })))
+    Ok(Statement::Ddl(Box::new(Ddl::AlterTable { name, actions, of_index: false })))
 }
 
 /// One action, or `None` for one that has nothing to do.

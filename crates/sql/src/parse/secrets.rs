@@ -34,7 +34,7 @@ fn secrets(sql: &[u8], sql_mode: SqlMode) -> Vec<Range<usize>> {
     let first = lexer.next();
     let begins = first.is_some_and(|first| BEGINNINGS.iter().any(|word| is(first.bytes(sql), word)));
     let mut secrets = Vec::new();
-    // After IDENTIFIED or PASSWORD the strings that a BY, AS, = or ( comes before.
+    // After IDENTIFIED or PASSWORD the strings that a BY, AS, REPLACE, = or ( comes before.
     let (mut of_account, mut expects) = (false, false);
     for lexeme in lexer.take_while(|_| begins) {
         let bytes = lexeme.bytes(sql);
@@ -43,7 +43,8 @@ fn secrets(sql: &[u8], sql_mode: SqlMode) -> Vec<Range<usize>> {
             Kind::Word if is(bytes, b"IDENTIFIED") || is(bytes, b"PASSWORD") => of_account = true,
             _ => {}
         }
-        let before_secret = is(bytes, b"BY") || is(bytes, b"AS") || matches!(bytes, b"=" | b":=" | b"(");
+        let before_secret =
+            [&b"BY"[..], b"AS", b"REPLACE"].iter().any(|word| is(bytes, word)) || matches!(bytes, b"=" | b":=" | b"(");
         expects = of_account && (before_secret || (expects && is(bytes, b"PASSWORD")));
     }
     secrets
@@ -66,6 +67,8 @@ mod tests {
             ),
             ("SET PASSWORD FOR 'a' = PASSWORD('pw')", "SET PASSWORD FOR 'a' = PASSWORD(<secret>)"),
             ("set password='pw'", "set password=<secret>"),
+            ("SET PASSWORD = 'pw' REPLACE 'old'", "SET PASSWORD = <secret> REPLACE <secret>"),
+            ("ALTER USER a IDENTIFIED BY 'pw' REPLACE 'old'", "ALTER USER a IDENTIFIED BY <secret> REPLACE <secret>"),
             (
                 "GRANT ALL ON *.* TO a IDENTIFIED BY PASSWORD 'pw'",
                 "GRANT ALL ON *.* TO a IDENTIFIED BY PASSWORD <secret>",

@@ -11,9 +11,7 @@ use std::sync::Arc;
 
 use super::grants::Grants;
 use super::{Privilege, PrivilegeSet};
-use crate::ast::{
-    AccountStatement, AdminCommand, AlterAction, Ddl, ShowKind, ShowSchema, Statement, TableName, XaStatement,
-};
+use crate::ast::{AccountStatement, AdminCommand, Ddl, ShowKind, ShowSchema, Statement, TableName, XaStatement};
 use crate::error::{
     ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_SPECIFIC_ACCESS_DENIED_ERROR,
     ER_TABLEACCESS_DENIED_ERROR, ER_XAER_RMERR, SqlError,
@@ -234,6 +232,7 @@ pub fn of_admin(command: &AdminCommand) -> Vec<Need> {
         AdminCommand::FlushTables | AdminCommand::FlushTablesWithReadLock => any_of(&[Reload, FlushTables]),
         AdminCommand::FlushPrivileges => any_of(&[Reload, FlushPrivileges]),
         AdminCommand::FlushStatus => any_of(&[Reload, FlushStatus]),
+        AdminCommand::FlushUserResources => any_of(&[Reload, FlushUserResources]),
         AdminCommand::PurgeBinaryLogsTo(_) | AdminCommand::PurgeBinaryLogsBefore(_) => any_of(&[Super, BinlogAdmin]),
         AdminCommand::Shutdown => any_of(&[Shutdown]),
         AdminCommand::ReloadTls => any_of(&[ConnectionAdmin]),
@@ -266,12 +265,7 @@ fn of_ddl(ddl: &Ddl, default: Option<&str>) -> Vec<Need> {
         }
         Ddl::DropTables { names, .. } => names.iter().flat_map(|name| on_table(name, default, &[Drop])).collect(),
         Ddl::Truncate(name) => on_table(name, default, &[Drop]),
-        Ddl::AlterTable { name, actions } => {
-            // CREATE INDEX and DROP INDEX come as such actions too.
-            let index = |action: &AlterAction| matches!(action, AlterAction::AddIndex(_) | AlterAction::DropIndex(_));
-            let indexes_only = !actions.is_empty() && actions.iter().all(index);
-            on_table(name, default, &[if indexes_only { Index } else { Alter }])
-        }
+        Ddl::AlterTable { name, of_index, .. } => on_table(name, default, &[if *of_index { Index } else { Alter }]),
     }
 }
 

@@ -14,6 +14,7 @@ impl Database {
     ) -> Result<(), SqlError> {
         // SET ROLE is the session's alone.
         if !matches!(statement, AccountStatement::Role(RoleStatement::Set(_))) {
+            env.begin_update()?;
             self.commit_open(session)?;
         }
         env.account(session, statement)

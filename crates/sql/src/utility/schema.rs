@@ -27,6 +27,7 @@ impl Database {
         sql: &[u8],
     ) -> Result<Outcome, SqlError> {
         let sql = text(sql)?;
+        env.begin_update()?;
         self.commit_open(session)?;
         let query_context = query_context(session, env);
         let run = DdlRun { store: &self.store, catalog: &self.catalog, session, query_context: &query_context, sql };

@@ -10,13 +10,14 @@ use cohort_sql::session::{Environment, KillTarget};
 
 use super::{Session, malformed_error};
 use crate::protocol::columns::encode_column;
+use crate::protocol::constants::capability;
 use crate::protocol::decode::Decoder;
 use crate::protocol::handshake::Login;
 use crate::protocol::reply::OkFields;
 use crate::session::connection::Input;
 use crate::session::login::LoginExchange;
 use crate::session::results::ColumnCollector;
-use crate::session::use_database;
+use crate::session::{check_expired, use_database};
 use crate::socket::Socket;
 use crate::status::KindIndex;
 use crate::sysvars::ids;
@@ -110,6 +111,12 @@ impl Session {
             self.state.reset();
             self.state.database = None;
             self.environment.begin(&mut self.state, identity, login.collation);
+            let can_change = login.has(capability::CAN_HANDLE_EXPIRED_PASSWORDS);
+            let admitted = check_expired(&self.server, &self.state, can_change);
+            if let Err(error) = admitted.and_then(|()| self.environment.take_place()) {
+                self.environment.audit_connect(error.errno);
+                return Err(error.into());
+            }
             self.environment.audit_connect(0);
             match &login.database {
                 Some(name) => Ok(use_database(&self.server.database, &mut self.state, name)?),

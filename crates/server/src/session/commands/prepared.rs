@@ -147,6 +147,11 @@ impl Session {
         }
         self.environment.process.begin("Execute", "executing", text);
         self.environment.audit_statement(&self.state, "execute", text);
+        if let Err(error) = self.environment.begin_query() {
+            self.params.clear();
+            self.output.error(&error);
+            return Next::Command;
+        }
         kind.count(&self.server.counters);
         let flags = status_flags(&self.state, false);
         let start = self.output.mark();

@@ -62,6 +62,10 @@ impl Session {
         self.environment.process.begin("Query", "executing", sql);
         self.environment.audit_statement(&self.state, "statement", sql);
         KindIndex::of_statement(sql).count(&self.server.counters);
+        if let Err(error) = self.environment.begin_query() {
+            self.output.error(&error);
+            return Ran::Failed;
+        }
         let flags = self.status_flags(more);
         let start = self.output.mark();
         let mut sink = ResultWriter::new(&mut self.output, &mut self.types, RowForm::Text, flags, self.flush_at);

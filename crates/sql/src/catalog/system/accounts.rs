@@ -13,7 +13,7 @@ use Privilege::{
 };
 
 use super::{Kind, Rows, SystemTable};
-use crate::ast::{AccountName, PasswordExpiry, TlsRequirement};
+use crate::ast::{AccountAttribute, AccountName, AccountOptions, LockTime, OrDefault, PasswordExpiry, TlsRequirement};
 use crate::privilege::grants::Grants;
 use crate::privilege::roster::{AccountRecord, Roster};
 use crate::privilege::{Privilege, PrivilegeSet};
@@ -292,6 +292,10 @@ fn user(account: &AccountRecord) -> Vec<Row> {
     };
     let bytes = |of: Option<String>| Value::bytes(of.unwrap_or_default().into_bytes());
     let limit = |most: Option<u32>| Value::UInt(most.unwrap_or_default().into());
+    let number = |own: Option<OrDefault<u16>>| match own {
+        Some(OrDefault::Own(number)) => Value::UInt(number.into()),
+        Some(OrDefault::Default) | None => Value::Null,
+    };
     let lifetime = match options.expiry {
         Some(PasswordExpiry::Never) => Value::UInt(0),
         Some(PasswordExpiry::Days(days)) => Value::UInt(days.into()),
@@ -318,18 +322,43 @@ fn user(account: &AccountRecord) -> Vec<Row> {
         changed,
         lifetime,
         flag(options.locked == Some(true)),
-        Value::Null,
-        Value::Null,
-        Value::Null,
-        attributes(account).map_or(Value::Null, |metadata| Value::text(format!("{{\"metadata\": {metadata}}}"))),
+        number(options.history),
+        number(options.reuse_days),
+        match options.requires_current {
+            Some(OrDefault::Own(required)) => flag(required),
+            Some(OrDefault::Default) | None => Value::Null,
+        },
+        stored_attributes(account),
     ];
     vec![with_flags(USER, account.grants.global(), others)]
 }
 
 /// ATTRIBUTE and COMMENT together, as JSON.
 fn attributes(account: &AccountRecord) -> Option<String> {
-    let comment = account.options.comment.as_ref().filter(|comment| !comment.is_empty())?;
-    Some(format!("{{\"comment\": {}}}", serde_json::Value::from(comment.as_str())))
+    match account.options.attribute.as_ref()? {
+        AccountAttribute::Json(json) => Some(json.clone()),
+        AccountAttribute::Comment(comment) => {
+            Some(format!("{{\"comment\": {}}}", serde_json::Value::from(comment.as_str())))
+        }
+    }
+}
+
+/// The attributes, and what wrong passwords do, as `mysql.user` has them; -1 days are unbounded.
+fn stored_attributes(account: &AccountRecord) -> Value {
+    let mut members: Vec<String> =
+        attributes(account).map(|json| format!("\"metadata\": {json}")).into_iter().collect();
+    let AccountOptions { failed_logins, lock_time, .. } = account.options;
+    if failed_logins.is_some() || lock_time.is_some() {
+        let days = match lock_time.unwrap_or_default() {
+            LockTime::Days(days) => i32::from(days),
+            LockTime::Unbounded => -1,
+        };
+        let attempts = failed_logins.unwrap_or_default();
+        members.push(format!(
+            "\"Password_locking\": {{\"failed_login_attempts\": {attempts}, \"password_lock_time_days\": {days}}}"
+        ));
+    }
+    if members.is_empty() { Value::Null } else { Value::text(format!("{{{}}}", members.join(", "))) }
 }
 
 fn db(account: &AccountRecord) -> Vec<Row> {
