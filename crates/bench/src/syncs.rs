@@ -83,7 +83,7 @@ pub fn trace_runs(
 
     let all = strace::read(trace, pid)?;
     let traced = runs.into_iter().map(|(clients, commits, from, to)| {
-        let syncs = all.iter().filter(|sync| sync.at >= from && sync.at <= to).cloned().collect();
+        let syncs = all.iter().filter(|sync| sync.begun >= from && sync.ended <= to).cloned().collect();
         TracedRun { clients, commits, syncs }
     });
     Ok(traced.collect())

@@ -37,7 +37,7 @@ mod wait;
 pub mod wire;
 
 pub use mariadb::{MariaDb, SystemTables};
-pub use process::{Usage, free_port};
+pub use process::{Usage, bytes_on_the_way, free_port};
 pub use server::{Launch, Refusal, Server};
 pub use tool::{Output, tool};
 pub use wait::wait_until;

@@ -36,6 +36,25 @@ pub fn free_port() -> Result<u16> {
     }
 }
 
+/// Bytes that the kernel keeps for the connections of the server at `port` of 127.0.0.1: from it, which its clients do
+/// not take, and to it, which it has not read.
+pub fn bytes_on_the_way(port: u16) -> Result<(u64, u64)> {
+    let (table, local) = (fs::read_to_string("/proc/net/tcp")?, format!("0100007F:{port:04X}"));
+    let mut sums = (0, 0);
+    for line in table.lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        // Established, not the one that listens.
+        if let [_, address, _, "01", queues, ..] = fields[..]
+            && address == local
+        {
+            let (sent, received) = queues.split_once(':').context("two queues")?;
+            sums.0 += u64::from_str_radix(sent, 16)?;
+            sums.1 += u64::from_str_radix(received, 16)?;
+        }
+    }
+    Ok(sums)
+}
+
 /// A running server. Dropping it kills it; while a test is failing, its log is printed first.
 #[derive(Debug)]
 pub(crate) struct Process {

@@ -17,11 +17,13 @@ use anyhow::{Context, Result, bail};
 const CALLS: &str = "trace=openat,open,creat,close,dup,dup2,dup3,fcntl,fsync,fdatasync,msync,\
                      sync_file_range,write,writev,pwrite64,pwritev,pwritev2";
 
-/// One sync: when, and the file as the kernel named it then.
+/// One sync: when it began and ended, and the file as the kernel named it then.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sync {
     /// Seconds since the epoch.
-    pub at: f64,
+    pub begun: f64,
+    /// Seconds since the epoch.
+    pub ended: f64,
     /// Path of the file, empty where the call names none.
     pub path: String,
     /// Whether it was a write that syncs by itself.
@@ -31,7 +33,7 @@ pub struct Sync {
 /// A command that runs `binary` traced into `file`.
 pub(crate) fn traced(binary: &Path, file: &Path) -> Command {
     let mut command = Command::new("strace");
-    command.args(["-D", "-q", "-f", "-y", "-s", "0", "-ttt", "--seccomp-bpf", "-e", CALLS]);
+    command.args(["-D", "-q", "-f", "-y", "-s", "0", "-ttt", "-T", "--seccomp-bpf", "-e", CALLS]);
     command.arg("-o").arg(file).arg("--").arg(binary);
     command
 }
@@ -60,43 +62,47 @@ pub fn read(file: &Path, pid: u32) -> Result<Vec<Sync>> {
 /// If a line is not understood: a count that leaves something out would prove nothing.
 pub fn parse(text: &str) -> Result<Vec<Sync>> {
     let mut syncing: HashMap<u32, bool> = HashMap::new();
-    let mut unfinished: HashMap<&str, String> = HashMap::new();
+    let mut unfinished: HashMap<&str, (&str, &str)> = HashMap::new();
     let mut found = Vec::new();
     for line in text.lines() {
         let (pid, rest) = line.split_once(' ').context("a line without a process id")?;
-        let (at, call) = rest.trim_start().split_once(' ').context("a line without a time")?;
+        let (mut begun, call) = rest.trim_start().split_once(' ').context("a line without a time")?;
         if call.starts_with("+++") || call.starts_with("---") {
             continue;
         }
         let whole = if let Some(start) = call.strip_suffix(" <unfinished ...>") {
-            unfinished.insert(pid, start.to_owned());
+            unfinished.insert(pid, (begun, start));
             continue;
         } else if let Some(rest) = call.strip_prefix("<... ") {
             let (_, end) = rest.split_once(" resumed>").context("a resumed call without its end")?;
-            let Some(start) = unfinished.remove(pid) else {
+            let Some((at, start)) = unfinished.remove(pid) else {
                 continue;
             };
-            start + end
+            begun = at;
+            [start, end].concat()
         } else {
             call.to_owned()
         };
-        let at: f64 = at.parse().with_context(|| format!("no time in: {line}"))?;
-        let understood = note(&whole, at, &mut syncing, &mut found);
+        let begun: f64 = begun.parse().with_context(|| format!("no time in: {line}"))?;
+        let understood = note(&whole, begun, &mut syncing, &mut found);
         understood.with_context(|| format!("not understood: {line}"))?;
     }
     Ok(found)
 }
 
 /// Follows one finished call; `None` if it does not read like one.
-fn note(call: &str, at: f64, syncing: &mut HashMap<u32, bool>, found: &mut Vec<Sync>) -> Option<()> {
+fn note(call: &str, begun: f64, syncing: &mut HashMap<u32, bool>, found: &mut Vec<Sync>) -> Option<()> {
     let (name, rest) = call.split_once('(')?;
     let (arguments, result) = rest.rsplit_once(" = ")?;
     if result.starts_with('-') || result.starts_with('?') {
         return Some(());
     }
+    // How long it took stands at the end: `0 <0.000123>`.
+    let (result, took) = result.strip_suffix('>')?.rsplit_once(" <")?;
+    let ended = begun + took.parse::<f64>().ok()?;
     let first = arguments.split([',', ')']).next()?;
     let (fd, path) = descriptor(first);
-    let synced = |is_write| Sync { at, path: path.to_owned(), is_write };
+    let synced = |is_write| Sync { begun, ended, path: path.to_owned(), is_write };
     match name {
         "openat" | "open" | "creat" => {
             let (fd, _) = descriptor(result);
@@ -134,18 +140,18 @@ fn descriptor(text: &str) -> (Option<u32>, &str) {
 mod tests {
     use super::*;
 
-    const TRACE: &str = r#"9 1700000000.000001 openat(AT_FDCWD</>, ""..., O_RDWR|O_DSYNC|O_DIRECT) = 7</d/j.1>
-9 1700000000.000002 openat(AT_FDCWD</>, ""..., O_RDWR) = 8</d/b>
-9 1700000000.100000 pwrite64(7</d/j.1>, ""..., 4096, 0) = 4096
-9 1700000000.200000 pwrite64(8</d/b>, ""..., 10, 0) = 10
+    const TRACE: &str = r#"9 1700000000.000001 openat(AT_FDCWD</>, ""..., O_RDWR|O_DSYNC|O_DIRECT) = 7</d/j.1> <0.010000>
+9 1700000000.000002 openat(AT_FDCWD</>, ""..., O_RDWR) = 8</d/b> <0.010000>
+9 1700000000.100000 pwrite64(7</d/j.1>, ""..., 4096, 0) = 4096 <0.010000>
+9 1700000000.200000 pwrite64(8</d/b>, ""..., 10, 0) = 10 <0.010000>
 9 1700000000.300000 pwritev2(7</d/j.2>,  <unfinished ...>
-10 1700000000.310000 fdatasync(8</d/b>) = 0
-9 1700000000.320000 <... pwritev2 resumed>[{iov_base=""..., iov_len=4096}], 1, 0, 0) = 4096
-9 1700000000.400000 fsync(99) = -1 EBADF (Bad file descriptor)
-9 1700000000.500000 close(7</d/j.2>) = 0
-9 1700000000.600000 openat(AT_FDCWD</>, ""..., O_RDONLY) = 7</d/x>
-9 1700000000.700000 write(7</d/x>, ""..., 1) = 1
-9 1700000000.800000 pwritev2(8</d/b>, [], 1, 0, RWF_DSYNC) = 1
+10 1700000000.310000 fdatasync(8</d/b>) = 0 <0.010000>
+9 1700000000.320000 <... pwritev2 resumed>[{iov_base=""..., iov_len=4096}], 1, 0, 0) = 4096 <0.020000>
+9 1700000000.400000 fsync(99) = -1 EBADF (Bad file descriptor) <0.010000>
+9 1700000000.500000 close(7</d/j.2>) = 0 <0.010000>
+9 1700000000.600000 openat(AT_FDCWD</>, ""..., O_RDONLY) = 7</d/x> <0.010000>
+9 1700000000.700000 write(7</d/x>, ""..., 1) = 1 <0.010000>
+9 1700000000.800000 pwritev2(8</d/b>, [], 1, 0, RWF_DSYNC) = 1 <0.010000>
 9 1700000000.900000 +++ killed by SIGKILL +++
 "#;
 
@@ -155,6 +161,8 @@ mod tests {
         let seen: Vec<_> = syncs.iter().map(|sync| (sync.path.as_str(), sync.is_write)).collect();
         let expected = [("/d/j.1", true), ("/d/b", false), ("/d/j.2", true), ("/d/b", true)];
         assert_eq!(seen, expected);
+        let resumed = &syncs[2];
+        assert_eq!((resumed.begun, resumed.ended), (1_700_000_000.3, 1_700_000_000.3 + 0.02));
     }
 
     #[test]

@@ -38,12 +38,11 @@ impl Counts {
         })
     }
 
-    /// What the kernel saw between two moments; syncs of the journal are all in `journal`.
-    fn seen(syncs: &[Sync], datadir: &Path, from: f64, to: f64) -> Counts {
-        let inside = |sync: &&Sync| sync.at >= from && sync.at <= to;
+    /// What the kernel saw of the syncs that `counts`; syncs of the journal are all in `journal`.
+    fn seen(syncs: &[Sync], datadir: &Path, counts: impl Fn(&Sync) -> bool) -> Counts {
         let count = |of: &dyn Fn(&str) -> bool| {
             let ours = |sync: &&Sync| sync.path.strip_prefix(&format!("{}/", datadir.display())).is_some_and(of);
-            syncs.iter().filter(inside).filter(ours).count() as u64
+            syncs.iter().filter(|sync| counts(sync)).filter(ours).count() as u64
         };
         Counts {
             engine: count(&|path| path.starts_with("rocksdb/") && path.ends_with(".log")),
@@ -87,8 +86,8 @@ fn now_s() -> Result<f64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64())
 }
 
-/// The counters while they stand still, and since and until when: no sync of the background is under way then, which
-/// the kernel has seen and the server has not counted yet.
+/// The counters while they stand still, and since and until when: what had ended before is counted, what begins after
+/// is not.
 fn at_rest(conn: &mut Conn) -> Result<([f64; 2], Counts)> {
     let mut rest = None;
     wait_until("counters that stand still", || {
@@ -147,7 +146,9 @@ fn counted(options: &[&str]) -> Result<[Counts; 2]> {
     server.stop()?;
     let reported = after - before;
     let syncs = strace::read(&trace, pid)?;
-    let [least, most] = [(from[1], to[0]), (from[0], to[1])].map(|(from, to)| Counts::seen(&syncs, &datadir, from, to));
+    // One that was under way while the counters were read may be in them or not.
+    let least = Counts::seen(&syncs, &datadir, |sync| sync.begun >= from[1] && sync.ended <= to[0]);
+    let most = Counts::seen(&syncs, &datadir, |sync| sync.ended >= from[0] && sync.begun <= to[1]);
     let reported_like_seen = Counts { journal: reported.journal + reported.upkeep, upkeep: 0, ..reported };
     ensure!(
         reported_like_seen.lies_between(least, most),

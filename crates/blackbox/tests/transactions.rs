@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use cohort_blackbox::{Launch, Server, wait_until};
+use cohort_blackbox::{Launch, Server, bytes_on_the_way, wait_until};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use tempfile::TempDir;
@@ -306,8 +306,11 @@ fn kill_ends_a_connection_that_waits_for_its_client_to_read() -> Result<()> {
     reader.query_drop("UPDATE t SET v = 11 WHERE id = 1")?;
     let id = reader.connection_id();
     let unread = reader.query_iter("SELECT REPEAT('x', 16000000)")?;
-    // For the server to fill what the sockets hold, and wait.
-    thread::sleep(Duration::from_millis(500));
+    let mut before = 0;
+    wait_until("a server that waits for its client", || {
+        let (unsent, _) = bytes_on_the_way(server.port())?;
+        Ok(unsent > 0 && std::mem::replace(&mut before, unsent) == unsent)
+    })?;
     waiter.query_drop("SET SESSION innodb_lock_wait_timeout = 20")?;
     waiter.query_drop(format!("KILL {id}"))?;
     waiter.query_drop("UPDATE t SET v = v + 1 WHERE id = 1")?;

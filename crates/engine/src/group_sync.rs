@@ -112,6 +112,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::mpsc;
     use std::thread;
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -136,7 +137,9 @@ mod tests {
                 Ok(())
             };
             let later: Vec<_> = (0..8).map(|_| scope.spawn(move || group.sync("E", sync))).collect();
+            let deadline = Instant::now() + Duration::from_secs(60);
             while group.state.lock().waiting.len() < later.len() {
+                assert!(Instant::now() < deadline, "they do not wait");
                 thread::yield_now();
             }
             assert_eq!(group.count(), 0, "the first is held back");

@@ -10,6 +10,7 @@ mod room;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cohort_io::{BLOCK, FileSystem, SimDisk};
 
@@ -372,7 +373,9 @@ fn many_threads_write_and_every_acknowledged_record_comes_back() {
                     room.release();
                     let durability = if round % 3 == 0 { Durability::Flush } else { Durability::Sync };
                     journal.write(&record, durability).unwrap();
+                    let deadline = Instant::now() + Duration::from_secs(60);
                     while turn.load(Ordering::SeqCst) != record.lsn().0 {
+                        assert!(Instant::now() < deadline, "the records before are not durable");
                         std::thread::yield_now();
                     }
                     journal.mark_durable(record.end());

@@ -216,6 +216,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::tests::until;
 
     #[test]
     fn waits_and_holds_are_counted_by_caller() {
@@ -227,9 +228,8 @@ mod tests {
         };
         // On a busy machine a waiter may come only when the lock is free again.
         let mut rounds = 0;
-        while of("write").waits == 0 {
+        until("a waiter", || {
             rounds += 1;
-            assert!(rounds < 100, "nobody ever waits");
             thread::scope(|scope| {
                 let guard = lock.lock("rotate");
                 let waiter = scope.spawn(|| *lock.lock("write"));
@@ -237,7 +237,8 @@ mod tests {
                 drop(guard);
                 assert_eq!(waiter.join().expect("no panic"), 2);
             });
-        }
+            of("write").waits > 0
+        });
         assert_eq!((lock.profile().len(), of("write").count, of("rotate").count), (2, 1 + rounds, rounds));
         assert_eq!((of("write").waits, of("rotate").waits), (1, 0));
         assert_eq!(of("write").wait_mean_ns(), of("write").wait_ns);
@@ -255,9 +256,7 @@ mod tests {
                     guard.wait(&changed);
                 }
             });
-            while lock.profile().is_empty() {
-                thread::yield_now();
-            }
+            until("a wait", || !lock.profile().is_empty());
             // It waits, or the profile could not be looked at.
             thread::sleep(Duration::from_millis(50));
             *lock.lock("change") = true;

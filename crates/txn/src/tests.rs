@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use cohort_binlog::{
     BinlogOptions, BinlogReader, ColumnMeta, EventBody, FieldType, ReaderOptions, ServerIdentity, TableMap, Value,
@@ -29,6 +30,15 @@ pub(crate) const COUNTER: &[u8] = b"counter";
 pub(crate) const BINLOG: &str = "/data";
 /// A transaction whose record reaches over several segments.
 const LARGE: u64 = 8;
+
+/// Returns when `holds` does, and fails where that takes longer than anything that is not broken.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < deadline, "in vain: {what}");
+        thread::yield_now();
+    }
+}
 
 /// A server's disk and engines: what a power cut takes down together.
 pub(crate) struct Machine {

@@ -106,7 +106,7 @@ mod tests {
             "/d/data/ibdata1",
             "/d/data/tc.log",
         ];
-        let syncs = files.map(|path| Sync { at: 0.0, path: path.to_owned(), is_write: false });
+        let syncs = files.map(|path| Sync { begun: 0.0, ended: 0.0, path: path.to_owned(), is_write: false });
         let count = by_log(Contestant::new(Entrant::Mysql50), 4, 2, &syncs);
         assert_eq!((count.journal, count.engine, count.binlog), (1, 3, 1));
         assert_eq!((count.coordinator, count.other), (1, 3));

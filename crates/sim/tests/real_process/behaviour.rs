@@ -1,6 +1,7 @@
 //! What clients receive when the log fails, when they vanish or are killed in the middle of a commit, and
 //! what a server does that is stopped or cannot write at all.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::wait_until;
+use cohort_blackbox::{bytes_on_the_way, wait_until};
 use cohort_io::Fault;
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -41,23 +42,19 @@ fn ids(conn: &mut Conn) -> Result<Vec<i32>> {
     Ok(conn.query("SELECT id FROM d.t ORDER BY id")?)
 }
 
-/// Commits that sessions have handed to the commit path so far.
-fn handed_over(control: &mut Conn) -> Result<u64> {
-    let status: Option<(String, u64)> = control.query_first("SHOW GLOBAL STATUS LIKE 'Cohort_replies_handed_over'")?;
-    Ok(status.context("the counter")?.1)
-}
-
-fn sessions(control: &mut Conn) -> Result<Vec<u32>> {
+/// The id of each session, and what it is doing.
+fn sessions(control: &mut Conn) -> Result<BTreeMap<u32, String>> {
     let rows: Vec<mysql::Row> = control.query("SHOW PROCESSLIST")?;
-    rows.iter().map(|row| row.get("Id").context("its id")).collect()
+    let session = |row: &mysql::Row| Some((row.get("Id")?, row.get::<Option<String>, _>("State")?.unwrap_or_default()));
+    rows.iter().map(|row| session(row).context("a session")).collect()
 }
 
-/// Returns when there are as many of them.
-fn until_handed_over(control: &mut Conn, count: u64) -> Result<()> {
-    wait_until("commits in the queue", || Ok(handed_over(control)? >= count))?;
-    // They are counted a moment before.
-    thread::sleep(Duration::from_millis(100));
-    Ok(())
+/// Returns when the commits of `ids` are in the queue, and their sessions read on.
+fn until_handed_over(control: &mut Conn, ids: &[u32]) -> Result<()> {
+    wait_until("commits in the queue", || {
+        let sessions = sessions(control)?;
+        Ok(ids.iter().all(|id| sessions.get(id).is_some_and(|state| state == "waiting for handler commit")))
+    })
 }
 
 /// Runs a statement in its own thread and connection, and gives what the client receives.
@@ -78,13 +75,12 @@ fn a_failed_log_write_is_no_ok_for_leader_follower_or_anyone_later() -> Result<(
     let Some(mut rig) = rig()? else { return Ok(()) };
     let mut control = rig.connect()?;
     control.query_drop("INSERT INTO d.t VALUES (1, 1)")?;
-    let before = handed_over(&mut control)?;
     rig.mounted.hold_writes();
     let (_, leader) = send(&rig, "INSERT INTO d.t VALUES (2, 2)")?;
     wait_until("the leader's write", || Ok(rig.mounted.held_writes() >= 1))?;
-    let (_, follower) = send(&rig, "INSERT INTO d.t VALUES (3, 3)")?;
-    let (_, another) = send(&rig, "INSERT INTO d.t VALUES (4, 4)")?;
-    until_handed_over(&mut control, before + 3)?;
+    let (first, follower) = send(&rig, "INSERT INTO d.t VALUES (3, 3)")?;
+    let (second, another) = send(&rig, "INSERT INTO d.t VALUES (4, 4)")?;
+    until_handed_over(&mut control, &[first, second])?;
     let disk = rig.mounted.disk();
     disk.set_fault(disk.operations(), Fault::Error);
     rig.mounted.release_writes();
@@ -137,12 +133,11 @@ fn a_committer_killed_in_the_queue_is_committed_whole() -> Result<()> {
     for how in ["KILL QUERY", "KILL"] {
         let Some(rig) = rig()? else { return Ok(()) };
         let mut control = rig.connect()?;
-        let before = handed_over(&mut control)?;
         rig.mounted.hold_writes();
         let (_, leader) = send(&rig, "INSERT INTO d.t VALUES (1, 1)")?;
         wait_until("the leader's write", || Ok(rig.mounted.held_writes() >= 1))?;
         let (id, follower) = send(&rig, "INSERT INTO d.t VALUES (2, 2)")?;
-        until_handed_over(&mut control, before + 2)?;
+        until_handed_over(&mut control, &[id])?;
         control.query_drop(format!("{how} {id}"))?;
         rig.mounted.release_writes();
         joined(leader)?;
@@ -166,21 +161,20 @@ fn a_committer_killed_in_the_queue_is_committed_whole() -> Result<()> {
 fn a_command_after_the_commit_of_a_killed_session_does_not_begin() -> Result<()> {
     let Some(rig) = rig()? else { return Ok(()) };
     let mut control = rig.connect()?;
-    let before = handed_over(&mut control)?;
     let mut socket = login(rig.server.as_ref().context("a server")?.port())?;
-    let killed = sessions(&mut control)?.into_iter().max().context("the newest session")?;
+    let killed = sessions(&mut control)?.into_keys().max().context("the newest session")?;
     rig.mounted.hold_writes();
     let (_, leader) = send(&rig, "INSERT INTO d.t VALUES (1, 1)")?;
     wait_until("the leader's write", || Ok(rig.mounted.held_writes() >= 1))?;
     write_command(&mut socket, "INSERT INTO d.t VALUES (2, 2)")?;
-    until_handed_over(&mut control, before + 2)?;
+    until_handed_over(&mut control, &[killed])?;
     write_command(&mut socket, "SELECT SLEEP(100000)")?;
-    // For it to be read, and to wait for the commit.
-    thread::sleep(Duration::from_millis(300));
+    let port = rig.server.as_ref().context("a server")?.port();
+    wait_until("a command that is read", || Ok(bytes_on_the_way(port)?.1 == 0))?;
     control.query_drop(format!("KILL {killed}"))?;
     rig.mounted.release_writes();
     joined(leader)?;
-    wait_until("the end of its session", || Ok(!sessions(&mut control)?.contains(&killed)))?;
+    wait_until("the end of its session", || Ok(!sessions(&mut control)?.contains_key(&killed)))?;
     ensure!(ids(&mut control)? == [1, 2], "the commits");
     Ok(())
 }

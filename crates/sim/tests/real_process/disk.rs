@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::load::{rounds, write_until_full};
 use cohort_blackbox::rng::{self, Rng};
+use cohort_blackbox::wait_until;
 use cohort_io::Fault;
 
 use crate::rig::Rig;
@@ -44,27 +45,23 @@ fn after_an_error_of_the_disk_nothing_acknowledged_is_lost() -> Result<()> {
     let seed = rng::seed();
     let Some(mut rig) = Rig::new(seed)? else { return Ok(()) };
     let mut rng = Rng::new(seed);
-    let (rounds, mut faults_met) = (rounds(5), 0);
-    for round in 0..rounds {
+    for round in 0..rounds(5) {
         let fault = if rng.chance(50) { Fault::Error } else { Fault::ShortWrite };
         let ahead = rng.below(400);
-        let mut met = false;
         rig.run(|mounted| {
             thread::sleep(Duration::from_millis(100));
             let operation = mounted.disk().operations() + ahead;
             mounted.disk().set_fault(operation, fault);
-            thread::sleep(Duration::from_millis(400));
-            met = mounted.disk().operations() > operation;
+            wait_until("the fault", || Ok(mounted.disk().operations() > operation))?;
+            // For it to be seen.
+            thread::sleep(Duration::from_millis(100));
             mounted.power_off();
             Ok(())
         })?;
-        faults_met += u64::from(met);
         rig.restart()?;
-        let met = if met { "met" } else { "not met" };
-        println!("round {round}: {fault:?} {ahead} operations later, {met}; {}", rig.check()?);
+        println!("round {round}: {fault:?} {ahead} operations later; {}", rig.check()?);
     }
     ensure!(rig.history.acknowledged() > 0, "the load did nothing");
-    ensure!(rounds < 3 || faults_met > 0, "no fault was met");
     Ok(())
 }
 

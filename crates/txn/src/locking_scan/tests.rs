@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::locks::Claim;
 use crate::store::Store;
-use crate::tests::{Machine, key};
+use crate::tests::{Machine, key, until};
 use crate::transaction::Isolation;
 
 const ROWS: EngineId = EngineId(0);
@@ -60,10 +60,8 @@ fn while_waiting<T: Send>(store: &Arc<Store>, wait: impl FnOnce() -> T + Send, m
     let before = store.shared.locks.stats()[0];
     thread::scope(|scope| {
         let waiting = scope.spawn(wait);
-        while store.shared.locks.stats()[0] == before {
-            assert!(!waiting.is_finished(), "it did not wait");
-            thread::yield_now();
-        }
+        until("a wait", || waiting.is_finished() || store.shared.locks.stats()[0] > before);
+        assert!(!waiting.is_finished(), "it did not wait");
         meanwhile();
         waiting.join().unwrap()
     })

@@ -2,6 +2,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::*;
+use crate::tests::until;
 
 pub(super) const SOON: Duration = Duration::from_millis(20);
 pub(super) const LONG: Duration = Duration::from_secs(30);
@@ -31,9 +32,7 @@ impl Party {
 
     /// Returns once `count` transactions are parked.
     pub(super) fn wait_for_waiters(&self, count: u64) {
-        while self.manager.stats()[0] < count {
-            thread::yield_now();
-        }
+        until("waiters", || self.manager.stats()[0] >= count);
     }
 }
 
@@ -103,9 +102,7 @@ fn waiters_are_served_in_order() {
         served.send("reader").unwrap();
         c.release();
     });
-    while manager.stats()[0] < 2 {
-        thread::yield_now();
-    }
+    until("waiters", || manager.stats()[0] >= 2);
     a.release();
     assert_eq!(order.recv().unwrap(), "writer");
     assert_eq!(order.recv().unwrap(), "reader");
@@ -131,9 +128,7 @@ fn deadlock_is_found_when_it_closes() {
     let manager = a.manager.clone();
     let first = thread::spawn(move || a.lock("2", Exclusive, LONG).map(|()| a.release()));
     let second = thread::spawn(move || b.lock("3", Exclusive, LONG).map(|()| b.release()));
-    while manager.stats()[0] < 2 {
-        thread::yield_now();
-    }
+    until("waiters", || manager.stats()[0] >= 2);
     assert_eq!(c.lock("1", Exclusive, LONG), Err(LockError::Deadlock));
     c.release();
     assert_eq!(second.join().unwrap(), Ok(()));
@@ -146,9 +141,7 @@ fn two_readers_that_both_want_to_write_are_a_deadlock() {
     assert!(a.try_lock("row", Shared) && b.try_lock("row", Shared));
     let manager = a.manager.clone();
     let first = thread::spawn(move || a.lock("row", Exclusive, LONG));
-    while manager.stats()[0] < 1 {
-        thread::yield_now();
-    }
+    until("waiters", || manager.stats()[0] >= 1);
     assert_eq!(b.lock("row", Exclusive, LONG), Err(LockError::Deadlock));
     b.release();
     assert_eq!(first.join().unwrap(), Ok(()));
@@ -160,9 +153,7 @@ fn a_chain_that_does_not_close_is_no_deadlock() {
     assert!(a.try_lock("1", Exclusive) && b.try_lock("2", Exclusive));
     let manager = a.manager.clone();
     let second = thread::spawn(move || b.lock("1", Exclusive, LONG).map(|()| b.release()));
-    while manager.stats()[0] < 1 {
-        thread::yield_now();
-    }
+    until("waiters", || manager.stats()[0] >= 1);
     assert_eq!(c.lock("2", Exclusive, SOON), Err(LockError::Timeout));
     a.release();
     assert_eq!(second.join().unwrap(), Ok(()));
@@ -194,11 +185,8 @@ fn a_handle_knows_of_the_wait_and_can_end_it() {
             let outcome = waiter.lock("row", Exclusive, LONG);
             (waiter, outcome)
         });
-        let deadline = Instant::now() + LONG;
-        while !handle.is_waiting() {
-            assert!(!waiting.is_finished() && Instant::now() < deadline, "{end}: it did not wait");
-            thread::yield_now();
-        }
+        until("a wait", || waiting.is_finished() || handle.is_waiting());
+        assert!(!waiting.is_finished(), "{end}: it did not wait");
         assert!(!handle.is_granted() && !handle.is_killed());
         match end {
             "expire" => handle.expire(),

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::*;
-use crate::tests::{ENGINES, Machine, key, table};
+use crate::tests::{ENGINES, Machine, key, table, until};
 use crate::write_set::WriteSet;
 
 const ROWS: EngineId = ENGINES[0];
@@ -245,11 +245,8 @@ fn an_entry_of_a_range_that_another_has_locked_waits_for_it() {
     thread::scope(|scope| {
         let before = store.shared.locks.stats()[0];
         let waiting = scope.spawn(move || writer.claim_entry(ROWS, &key(5), &key(1)).map(|()| writer.claims()));
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while store.shared.locks.stats()[0] == before {
-            assert!(!waiting.is_finished() && Instant::now() < deadline, "it did not wait");
-            thread::yield_now();
-        }
+        until("a wait", || waiting.is_finished() || store.shared.locks.stats()[0] > before);
+        assert!(!waiting.is_finished(), "it did not wait");
         reader.rollback();
         assert_eq!(waiting.join().unwrap(), Ok(2));
     });

@@ -1,8 +1,6 @@
 //! XA transactions on the simulated disk, below the journal and below protocols of other kinds.
 
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
 use cohort_binlog::{BinlogReader, EventBody, ReaderOptions, Value};
 use cohort_engine::WriteError;
@@ -329,30 +327,4 @@ fn keys_come_back_as_the_names_they_are() {
         assert!((0..key.len()).all(|cut| decode_key(&key[..cut]).is_err()));
     }
     assert!(XaId::new(&[0; 65], b"", 1).is_none() && XaId::new(b"", b"", u32::MAX).is_none());
-}
-
-/// A transaction that only read is prepared when what it saw under its locks is durable: its client may rely on that.
-#[test]
-fn a_reader_is_prepared_when_what_it_saw_is_durable() {
-    let disk = SimDisk::new(1);
-    let store = open(&disk, CommitProtocol::Journal).expect("a new store");
-    store.hold_commits(true);
-    let mut writer = store.begin();
-    writer.put(ENGINES[0], &key(1), b"in flight");
-    writer.lock(ENGINES[0], &key(1), LockMode::Exclusive).expect("the lock is free");
-    let active = store.start_xa(&name(1)).expect("a free name");
-    thread::scope(|scope| {
-        let written = scope.spawn(|| store.commit_and_wait(writer));
-        let mut reader = store.begin();
-        reader.lock(ENGINES[0], &key(1), LockMode::Shared).expect("its writer lets go when it joins the queue");
-        assert!(reader.get(ENGINES[0], Read::Current, &key(1), &mut Vec::new()).expect("a read"));
-        let prepared = scope.spawn(|| store.prepare_xa(active, reader));
-        thread::sleep(Duration::from_millis(50));
-        let early = prepared.is_finished();
-        let cohort = store.take_cohort().expect("the writer");
-        disk.set_fault(disk.operations(), Fault::Error);
-        cohort.write().finish();
-        let [written, prepared] = [written.join().expect("no panic").map(drop), prepared.join().expect("no panic")];
-        assert!(!early && written.is_err() && prepared.is_err(), "{prepared:?}: what it saw may be lost");
-    });
 }

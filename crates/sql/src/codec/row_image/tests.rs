@@ -109,19 +109,6 @@ fn read_all(codec: &RowCodec, stored: &[u8], columns: usize) -> Result<Vec<Value
     (0..columns).map(|column| reader.get(column)).collect()
 }
 
-/// A row as sysbench has it.
-pub(crate) fn sysbench() -> (RowCodec, Vec<Value>) {
-    let text = |chars| ColumnType::Char(CharType { chars, collation: Collation::DEFAULT });
-    let columns = [int(IntWidth::Int, false), int(IntWidth::Int, false), text(120), text(60)].map(column);
-    let values = vec![
-        Value::Int(1),
-        Value::Int(-2),
-        Value::text("08566691963-".repeat(10)),
-        Value::text("67847967377-".repeat(5)),
-    ];
-    (RowCodec::new(&columns, 1), values)
-}
-
 #[test]
 fn image_is_the_binlogs() {
     let columns = [
@@ -269,46 +256,4 @@ proptest! {
             let _ = key::decode(&part, &first[..len]);
         }
     }
-}
-
-/// Prints what a row costs; run with `--release --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn cost_of_a_row() {
-    let (codec, values) = sysbench();
-    let mut stored = Vec::new();
-    codec.encode(&values, &mut stored).unwrap();
-    let rounds = 1_000_000u32;
-    let mut out = Vec::with_capacity(512);
-    let measure = |name: &str, body: &mut dyn FnMut()| {
-        let start = std::time::Instant::now();
-        (0..rounds).for_each(|_| body());
-        println!("{name}: {:?}", start.elapsed() / rounds);
-    };
-    measure("encode", &mut || {
-        out.clear();
-        codec.encode(std::hint::black_box(&values), &mut out).unwrap();
-    });
-    let mut offsets = RowOffsets::default();
-    let mut row = vec![Value::Null; 4];
-    measure("read all", &mut || {
-        codec.open(std::hint::black_box(&stored), &mut offsets).unwrap().read(&[0, 1, 2, 3], &mut row).unwrap()
-    });
-    measure("read c", &mut || {
-        codec.open(std::hint::black_box(&stored), &mut offsets).unwrap().read(&[2], &mut row).unwrap()
-    });
-    let change = [(2, values[2].clone())];
-    measure("change c", &mut || {
-        out.clear();
-        codec.open(std::hint::black_box(&stored), &mut offsets).unwrap().write_changed(&change, &mut out).unwrap();
-    });
-    let (a, b) = (Value::text("08566691963-".repeat(10)), Value::text("08566691963-".repeat(9) + "18566691963-"));
-    measure("compare 120 digits", &mut || {
-        std::hint::black_box(crate::expr::order_values(std::hint::black_box(&a), &b, Collation::DEFAULT));
-    });
-    let mut key = Vec::with_capacity(512);
-    measure("key of 120 digits", &mut || {
-        key.clear();
-        crate::expr::write_group_key(std::hint::black_box(&a), Collation::DEFAULT, &mut key);
-    });
 }

@@ -6,6 +6,7 @@ use super::super::LockMode::Exclusive;
 use super::super::tests::{LONG, Party, SOON, parties};
 use super::super::{Granted, LockError};
 use super::*;
+use crate::tests::until;
 
 impl Party {
     fn look(&mut self, from: &str, to: &str, direction: Direction, hold: Hold) -> Option<String> {
@@ -99,9 +100,7 @@ fn a_range_and_a_row_make_a_deadlock() {
     assert!(b.try_lock("row", Exclusive));
     let manager = b.manager.clone();
     let waiting = thread::spawn(move || b.manager.await_ranges(&mut b.held, b"index15", LONG).map(|()| b.release()));
-    while manager.stats()[0] < 1 {
-        thread::yield_now();
-    }
+    until("waiters", || manager.stats()[0] >= 1);
     assert_eq!(a.lock("row", Exclusive, LONG), Err(LockError::Deadlock));
     a.release();
     assert_eq!(waiting.join().unwrap(), Ok(()));

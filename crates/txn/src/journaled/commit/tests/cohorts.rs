@@ -68,9 +68,7 @@ fn a_stop_waits_for_everyone_who_joined() {
             store.drain();
             kept.0.lock().is_some()
         });
-        while store.path::<Coordinator>().closed().is_none() {
-            thread::yield_now();
-        }
+        until("a stop", || store.path::<Coordinator>().closed().is_some());
         // Time for a stop that does not wait.
         thread::sleep(Duration::from_millis(20));
         store.take_cohort().expect("it had joined").write().finish();

@@ -1,5 +1,7 @@
 //! Who sees a version when, and whose answer waits for it.
 
+use cohort_binlog::XaId;
+
 use super::*;
 use crate::rests_on::RestsOn;
 
@@ -152,6 +154,35 @@ fn what_a_transaction_saw_is_withheld_though_it_is_rolled_back() {
     assert!(matches!(*answer.0.lock(), Some(Err(CommitError::Unknown(_)))), "what it saw may be lost");
     let outcome = store.wait_until_durable(&late);
     assert!(matches!(outcome, Err(CommitError::Unknown(_))), "{outcome:?}");
+}
+
+/// A transaction that only read is prepared when what it saw under its locks is durable: its client may rely on that.
+#[test]
+fn a_reader_is_prepared_when_what_it_saw_is_durable() {
+    let machine = Machine::new(1);
+    let (store, _) = machine.recover().expect("a new store");
+    store.hold_commits(true);
+    let mut writer = store.begin();
+    writer.put(ENGINES[0], &key(1), b"in flight");
+    writer.lock(ENGINES[0], &key(1), LockMode::Exclusive).expect("the lock is free");
+    let active = store.start_xa(&XaId::new(b"reader", b"", 1).expect("a name")).expect("a free name");
+    let kept = Kept::default();
+    store.commit(writer, Box::new(kept.clone()));
+    let mut reader = store.begin();
+    reader.lock(ENGINES[0], &key(1), LockMode::Shared).expect("its writer let go when it joined the queue");
+    assert!(reader.get(ENGINES[0], Read::Current, &key(1), &mut Vec::new()).expect("a read"));
+    thread::scope(|scope| {
+        let prepared = scope.spawn(|| store.prepare_xa(active, reader));
+        let waits = || !store.path::<Coordinator>().queue.lock("test").readers.is_empty();
+        until("a reader that waits", || prepared.is_finished() || waits());
+        let early = prepared.is_finished();
+        let cohort = store.take_cohort().expect("the writer");
+        machine.disk.set_fault(machine.disk.operations(), Fault::Error);
+        cohort.write().finish();
+        let prepared = prepared.join().expect("no panic");
+        assert!(!early && prepared.is_err(), "{prepared:?}: what it saw may be lost");
+    });
+    assert!(matches!(*kept.0.lock(), Some(Err(_))));
 }
 
 #[test]
