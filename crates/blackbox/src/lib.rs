@@ -1,7 +1,7 @@
 //! Runs servers as their users do: as processes, over sockets, with the clients people have.
 //!
-//! Nothing here links a crate of the server, so a test in `tests/` can only see what a client, an
-//! operator or a reader of the files sees. The benchmark uses the same [`Server`] and [`MariaDb`].
+//! Of the server's crates only [`CommitProtocol`](cohort_txn::CommitProtocol) is used, which lists the protocols: a test
+//! in `tests/` can only see what a client, an operator or a reader of the files sees. The benchmark uses the same [`Server`] and [`MariaDb`].
 //!
 //! # Outline
 //! * [`server`] starts, kills, stops and restarts the `cohort` binary on a data directory;

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use cohort_txn::CommitProtocol;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder};
 use rustix::process::Signal;
@@ -80,6 +81,15 @@ impl Launch {
     pub fn option(mut self, option: impl Into<String>) -> Launch {
         self.options.push(option.into());
         self
+    }
+
+    /// Has `protocol` commit; one that has no binlog does without.
+    pub fn protocol(self, protocol: CommitProtocol) -> Launch {
+        let launch = self.option(format!("--commit-protocol={}", protocol.name()));
+        let shown = protocol.to_string();
+        let settings = shown.split(' ').skip(1);
+        let launch = settings.fold(launch, |launch, setting| launch.option(format!("--{setting}")));
+        if protocol.has_binlog() { launch } else { launch.option("--skip-log-bin") }
     }
 
     /// Lets root in over TCP with a password only, as servers do that are not for tests.

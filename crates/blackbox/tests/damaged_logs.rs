@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::rng::{Rng, seed};
 use cohort_blackbox::{Launch, Server, server};
+use cohort_txn::CommitProtocol;
 use mysql::prelude::Queryable;
 use serde_json::Value;
 
@@ -353,21 +354,10 @@ fn a_damaged_binlog_file_that_is_cut_is_written_again_from_the_journal() -> Resu
     Ok(())
 }
 
-/// Every classic protocol with what can be set of it.
-const CLASSIC: [&[&str]; 9] = [
-    &["--commit-protocol=mysql41"],
-    &["--commit-protocol=mysql50"],
-    &["--commit-protocol=mysql50", "--skip-support-xa"],
-    &["--commit-protocol=plugin104"],
-    &["--commit-protocol=mysql56"],
-    &["--commit-protocol=mysql57"],
-    &["--commit-protocol=mariadb-naive"],
-    &["--commit-protocol=mariadb"],
-    &["--commit-protocol=mariadb", "--commit-flush=0"],
-];
-
-fn classic(datadir: &Path, options: &[&str]) -> Launch {
-    options.iter().fold(Launch::new(datadir), |launch, option| launch.option(*option))
+/// Every classic protocol that has a binlog.
+fn classic() -> impl Iterator<Item = CommitProtocol> {
+    let classic = |protocol: &CommitProtocol| protocol.has_binlog() && *protocol != CommitProtocol::Journal;
+    CommitProtocol::ALL.into_iter().filter(classic)
 }
 
 /// A server under a classic protocol that was killed with some rows in its one binlog file; where that ended.
@@ -388,19 +378,19 @@ fn killed(launch: &Launch) -> Result<(PathBuf, u64)> {
 #[test]
 fn what_a_classic_protocol_had_in_its_binlog_does_not_rot_unseen() -> Result<()> {
     let mut rng = Rng::new(seed());
-    for options in CLASSIC {
+    for protocol in classic() {
         let folder = tempfile::tempdir()?;
         let datadir = folder.path().join("data");
-        let launch = classic(&datadir, options);
+        let launch = Launch::new(&datadir).protocol(protocol);
         let (path, end) = killed(&launch)?;
-        assert_eq!(faults(&datadir)?, "", "{options:?}");
+        assert_eq!(faults(&datadir)?, "", "{protocol}");
         // The last transactions may be vouched for by nothing yet; those before are.
         for begins in [126, end / 2] {
             let offset = begins + rng.below(end / 2 - 126);
             let target = Target { path: path.clone(), offset, begins: offset };
             let mask = mask(&mut rng);
             flip(&path, offset, mask)?;
-            let context = format!("{options:?}: {target:?} of {end} with mask {mask:#x}");
+            let context = format!("{protocol}: {target:?} of {end} with mask {mask:#x}");
             let found = faults(&datadir)?;
             let opened = match begins == 126 || !found.is_empty() {
                 true => Err(launch.start_refused().with_context(|| context.clone())?.log),
@@ -463,10 +453,10 @@ fn rocksdb_log(datadir: &Path) -> Result<PathBuf> {
 #[test]
 fn rot_in_an_engine_s_own_log_is_reported() -> Result<()> {
     let mut rng = Rng::new(seed());
-    for options in CLASSIC {
+    for protocol in classic() {
         let folder = tempfile::tempdir()?;
         let datadir = folder.path().join("data");
-        let launch = classic(&datadir, options);
+        let launch = Launch::new(&datadir).protocol(protocol);
         killed(&launch)?;
         let path = rocksdb_log(&datadir)?;
         // Among the rows: after what the table needs, and not in the last of them.
@@ -477,7 +467,7 @@ fn rot_in_an_engine_s_own_log_is_reported() -> Result<()> {
         flip(&path, offset, mask(&mut rng))?;
         let server = launch.start()?;
         let rows: u64 = server.connect()?.query_first("SELECT COUNT(*) FROM d.t")?.context("a count")?;
-        let context = format!("{options:?}: a flip at {offset}, {rows} rows are left: {}", server.log()?);
+        let context = format!("{protocol}: a flip at {offset}, {rows} rows are left: {}", server.log()?);
         assert!(rows < 20, "{context}");
         assert!(server.log()?.contains("DIVERGED"), "{context}");
         let reported = format!("[Warning] {}", path.display());

@@ -142,7 +142,8 @@ pub fn run(seed: u64, printing: Printing) -> Result<Report> {
     let (protocols, log_bin) = match random.below(20) {
         0..6 => (&[CommitProtocol::Journal][..], true),
         6..16 => (&CONSISTENT[..], true),
-        16..18 => (&WITHOUT_BINLOG[..], false),
+        // `tc.log` keeps the engines together then, or the journal.
+        16..18 => (&CommitProtocol::ALL[..], false),
         _ => (&DIVERGING[..], true),
     };
     let (segment_bytes, binlog_bytes) = (4096 * (3 + random.below(12)), 600 + random.below(8000));
@@ -198,9 +199,6 @@ pub fn run(seed: u64, printing: Printing) -> Result<Report> {
 /// Those that keep binlog and engines together, and the journal.
 static CONSISTENT: LazyLock<Vec<CommitProtocol>> =
     LazyLock::new(|| those(|protocol| protocol.has_binlog() && !protocol.may_diverge()));
-/// Without a binlog `tc.log` keeps the engines together, under any of them.
-const WITHOUT_BINLOG: [CommitProtocol; 4] =
-    [CommitProtocol::TcMmap, CommitProtocol::Journal, CommitProtocol::Mysql57, CommitProtocol::Mysql41];
 /// Those that a crash may leave with another binlog than engines.
 static DIVERGING: LazyLock<Vec<CommitProtocol>> = LazyLock::new(|| those(CommitProtocol::may_diverge));
 

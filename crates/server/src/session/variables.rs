@@ -13,7 +13,7 @@ use cohort_sql::error::{
 use cohort_sql::expr::VariableScope;
 use cohort_sql::session::{Diagnostic, DiagnosticLevel, SessionState};
 use cohort_sql::{SqlError, Value};
-use cohort_txn::CommitSettings;
+use cohort_txn::{CommitProtocol, CommitSettings};
 
 use crate::operator_log;
 use crate::sysvars::{
@@ -113,6 +113,15 @@ pub fn apply_commit_settings(settings: &CommitSettings, globals: &Globals) {
     settings.full_row_metadata.store(globals.get(ids::BINLOG_ROW_METADATA) == "FULL", Ordering::Relaxed);
 }
 
+/// The protocol that is chosen, with what is set of it.
+pub fn commit_protocol(globals: &Globals) -> CommitProtocol {
+    match &*globals.get(ids::COMMIT_PROTOCOL) {
+        "mysql50" => CommitProtocol::Mysql50 { support_xa: globals.get(ids::SUPPORT_XA) },
+        "mariadb" => CommitProtocol::Mariadb { commit_flush: globals.get(ids::COMMIT_FLUSH) },
+        name => name.parse().expect("the variable takes names of protocols only"),
+    }
+}
+
 /// What the operator must know about the present settings, one line each.
 pub fn durability_warnings(globals: &Globals) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -133,8 +142,8 @@ pub fn durability_warnings(globals: &Globals) -> Vec<String> {
             "flush_log_at_trx_commit={flush}: an acknowledged commit is only with the operating system; a power cut loses it"
         ));
     }
-    let protocol = globals.get(ids::COMMIT_PROTOCOL);
-    if protocol == "mysql41" || protocol == "mysql50" && !globals.get(ids::SUPPORT_XA) {
+    let protocol = commit_protocol(globals);
+    if protocol.may_diverge() {
         warnings.push(format!(
             "commit_protocol={protocol} prepares nothing: after a crash binlog and tables can differ, and recovery can only say so"
         ));

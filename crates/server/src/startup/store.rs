@@ -10,12 +10,11 @@ use cohort_engine::{Engine, TwoPhase};
 use cohort_io::{SystemClock, replace_whole};
 use cohort_journal::{JournalOptions, Lsn};
 use cohort_txn::{
-    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, StartupEvent, Store,
-    StoreOptions,
+    CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, StartupEvent, Store, StoreOptions,
 };
 
 use super::{DataDir, StartError};
-use crate::session::variables::apply_commit_settings;
+use crate::session::variables::{apply_commit_settings, commit_protocol};
 use crate::sysvars::{Globals, ids};
 
 /// `--journal-cut-at` when the operator did not say it: no record is there.
@@ -23,7 +22,7 @@ const NO_CUT: u64 = u64::MAX;
 
 /// Opens the store.
 pub(super) fn open(dir: &DataDir, globals: &Globals) -> Result<Arc<Store>, StartError> {
-    let protocol = protocol_of(globals)?;
+    let protocol = commit_protocol(globals);
     let binlog = BinlogOptions::new(&dir.path);
     let binlog_cut_at = match &*globals.get(ids::BINLOG_CUT_AT) {
         "" => None,
@@ -51,14 +50,6 @@ pub(super) fn open(dir: &DataDir, globals: &Globals) -> Result<Arc<Store>, Start
 /// The file that says which protocol wrote the logs of a data directory.
 pub(crate) fn mark_path(dir: &Path) -> PathBuf {
     dir.join("cohort.protocol")
-}
-
-fn protocol_of(globals: &Globals) -> Result<CommitProtocol, StartError> {
-    match &*globals.get(ids::COMMIT_PROTOCOL) {
-        "mysql50" => Ok(CommitProtocol::Mysql50 { support_xa: globals.get(ids::SUPPORT_XA) }),
-        "mariadb" => Ok(CommitProtocol::Mariadb { commit_flush: globals.get(ids::COMMIT_FLUSH) }),
-        name => name.parse().map_err(StartError::new),
-    }
 }
 
 fn store_options(dir: &DataDir, globals: &Globals) -> StoreOptions {
