@@ -42,8 +42,11 @@ fn is_test(module: &str) -> bool {
 
 /// A file without comments and without the tests at its end.
 fn code(text: &str) -> String {
-    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-    code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+    let begins_tests =
+        |rest: &str| rest.lines().nth(1).is_some_and(|line| line.contains("mod ") && line.ends_with('{'));
+    let mut marks = text.match_indices("#[cfg(test)]\n").map(|(at, _)| at);
+    let end = marks.find(|at| begins_tests(&text[*at..])).unwrap_or(text.len());
+    text[..end].lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
 /// The paths that a `use` names, `a::{b, c::d}` taken apart.
