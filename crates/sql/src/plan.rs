@@ -23,10 +23,11 @@ use std::sync::Arc;
 
 use crate::ast::{self, Statement};
 use crate::catalog::store::{Catalog, database_or};
-use crate::catalog::system::{self, INFORMATION_SCHEMA};
+use crate::catalog::system;
 use crate::catalog::table::Table;
 use crate::error::SqlError;
 use crate::expr::Expr;
+use crate::privilege::INFORMATION_SCHEMA;
 use crate::privilege::needs::{Holder, Need, Needs};
 use crate::privilege::{Privilege, PrivilegeSet};
 use crate::types::{ResultColumn, SqlMode};

@@ -13,6 +13,9 @@ pub mod roster;
 
 use std::fmt;
 
+/// The database that everybody may read, and where each sees what is granted to them.
+pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
+
 /// Where a privilege can be granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {

@@ -15,16 +15,15 @@ use super::table::{Counters, Table};
 use crate::ast::ShowKind;
 use crate::collation::Collation;
 use crate::error::{ER_DBACCESS_DENIED_ERROR, SqlError};
-use crate::privilege::Privilege;
 use crate::privilege::grants::Grants;
 use crate::privilege::needs::Holder;
 use crate::privilege::roster::Roster;
+use crate::privilege::{INFORMATION_SCHEMA, Privilege};
 use crate::types::column_type::{BlobType, CharType, LobSize, TextType, TimestampType, VarCharType};
 use crate::types::{ColumnType, IntType, IntWidth};
 use crate::value::Value;
 use Kind::{Name, Number, Text};
 
-pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 const MYSQL: &str = "mysql";
 /// What stored tables begin after.
 const NO_TABLE_ID: u64 = 0;

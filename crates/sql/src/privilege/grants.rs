@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use cohort_types::collation::{Collation, like};
 use serde::{Deserialize, Serialize};
 
+use super::INFORMATION_SCHEMA;
 use super::{Level, Privilege, PrivilegeSet};
-use crate::catalog::system::INFORMATION_SCHEMA;
 
 /// What is granted, all levels together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
