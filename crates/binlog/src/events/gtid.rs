@@ -160,6 +160,10 @@ mod tests {
         assert_eq!(body_of(&event_of(EventType::GTID, &golden[..6].concat())), Ok(bare.into()));
         assert_eq!(body_of(&bytes), Ok(event().into()));
         check(&bytes, event(), &golden.concat(), text);
+        // The highest bits of time and version say that those of the server where it began follow.
+        let (time, version) = ([1, 2, 3, 4, 0x55, 0, 0x80, 9, 9, 9, 9, 9, 9, 9], (80_040u32 | 1 << 31).to_le_bytes());
+        let from_another = [&golden[..6].concat(), &time[..], golden[7], &version, &[9; 4]].concat();
+        assert_eq!(body_of(&event_of(EventType::GTID, &from_another)), Ok(event().into()));
     }
 
     #[test]

@@ -220,7 +220,7 @@ fn what_lies_after_the_end_is_read_when_the_end_has_moved() {
     let file = large_file();
     let (_directory, path) = file.write();
     let whole = read_events(&path);
-    let end = u64::from(whole[3].header.log_pos);
+    let end = u64::from(whole[23].header.log_pos);
     let mut unwritten = file.bytes.clone();
     unwritten[end as usize..].fill(0xff);
     std::fs::write(&path, &unwritten).expect("written");

@@ -205,12 +205,12 @@ fn events_carry_the_time_the_database_and_the_flags_of_their_session() {
     let mut events = new_events();
     for (time, database) in [(1, "shop"), (2, "other"), (3, ""), (3, "shop")] {
         events.set_timestamp(time);
-        events.set_context(&QueryContext { thread_id: 42, ..QueryContext::default() }, database);
+        events.set_context(&QueryContext { thread_id: time, ..QueryContext::default() }, database);
         events.write_row(&simple_table(1), &simple_row(1, b"a"));
         assert!(!events.is_serial());
         let found = events_in(&mut events);
         assert!(found.iter().all(|event| event.0 == time));
-        assert_eq!((found[0].1, found[1].2.as_deref()), (0, Some(database)), "rows only");
+        assert_eq!((found[0].1, found[1].1, found[1].2.as_deref()), (0, time as u8, Some(database)), "rows only");
         events.query(database, "DROP TABLE t1");
         assert!(events.is_serial());
         let found = events_in(&mut events);
