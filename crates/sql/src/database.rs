@@ -36,7 +36,7 @@ use crate::exec::context::{Statement, push};
 use crate::exec::failure::{commit_failed, lock_failed, read_failed};
 use crate::exec::{self, Run};
 use crate::expr::ParamKind;
-use crate::memory::{LEXEME_BYTES, value_bytes};
+use crate::memory::{LEXEME_BYTES, PLANNED_COLUMN_BYTES, value_bytes};
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::parse::{self, Parsed, VariableName};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
@@ -222,7 +222,7 @@ impl Database {
             holder: &session.holder,
             needs: &needs,
         };
-        plan::plan(statement, &cx).map(Arc::new)
+        planned(statement, &cx, session)
     }
 
     /// Parses and plans a statement with `?` parameters.
@@ -342,7 +342,7 @@ impl Database {
         let needs = RefCell::default();
         let (sql_mode, holder) = (session.sql_mode, &session.holder);
         let cx = PlanContext { catalog: &catalog, database, sql_mode, holder, needs: &needs };
-        let plan = Arc::new(plan::plan(parsed.statement, &cx)?);
+        let plan = planned(parsed.statement, &cx, session)?;
         self.plans.keep(&key, &plan);
         Ok(plan)
     }
@@ -585,6 +585,13 @@ pub(crate) fn query_context(session: &SessionState, env: &dyn Environment) -> Qu
 /// Whether the session's next transaction is under this isolation; used where one begins.
 fn isolation_of(session: &mut SessionState) -> Isolation {
     session.next_isolation.take().unwrap_or(session.isolation)
+}
+
+/// Plans a statement, and counts what a few words of it may name many of: columns.
+fn planned(statement: ast::Statement, cx: &PlanContext<'_>, session: &SessionState) -> Result<Arc<Plan>, SqlError> {
+    let plan = plan::plan(statement, cx)?;
+    session.memory.hold(plan.columns.len() * PLANNED_COLUMN_BYTES)?;
+    Ok(Arc::new(plan))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What a connection holds in memory, against its limit and the server's.
 //!
 //! Counted is what a client can make grow: the packet of a statement while it arrives, its lexemes and values with the
-//! tree they become, what its expressions make, the row that is put together or sent, rows that are kept to be sorted,
+//! tree they become, the columns that it selects, what its expressions make, the row that is put together or sent, rows that are kept to be sorted,
 //! grouped or distinguished, what an open transaction has changed and locked, and what stays between statements (user
 //! variables, prepared statements, parameters sent in pieces). Sizes are those of what is in them, with a little for
 //! what holds it; they are not the allocator's.
@@ -23,6 +23,8 @@ use crate::value::Value;
 const LARGE_BYTES: usize = 1 << 20;
 /// What a lexeme may come to as a part of a tree and of a plan, bytes.
 pub(crate) const LEXEME_BYTES: usize = 256;
+/// What a column of a result may come to in a plan, bytes.
+pub(crate) const PLANNED_COLUMN_BYTES: usize = 640;
 /// What holds a kept row, key or variable beside its values, bytes.
 const HOLDER_BYTES: usize = 64;
 /// Changes below this are not reported to the server, bytes.

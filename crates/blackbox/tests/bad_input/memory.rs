@@ -113,6 +113,58 @@ fn idle_sessions_keep_nothing_of_a_long_statement() -> Result<()> {
     Ok(())
 }
 
+/// Plans of statements that no two are the same stay for a while, all of them together within bounds.
+#[test]
+fn plans_that_are_kept_have_a_limit() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.t (a INT PRIMARY KEY, b INT)")?;
+    let before = server.usage()?.resident_bytes;
+    for number in 0..500 {
+        let sums = vec!["a+b"; 1950].join(",");
+        conn.query_drop(format!("SELECT a AS c{number},{sums} FROM d.t WHERE a = 1"))?;
+    }
+    let more = server.usage()?.resident_bytes.saturating_sub(before) >> 20;
+    assert!(more < 160, "{more} MB");
+    Ok(())
+}
+
+#[test]
+fn few_words_name_no_more_columns_than_there_is_room_for() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    let columns = |count: usize| (0..count).map(|at| format!("c{at} INT")).collect::<Vec<_>>().join(",");
+    conn.query_drop(format!("CREATE TABLE d.w ({})", columns(4000)))?;
+    for sql in
+        [format!("SELECT {} FROM d.w", vec!["w.*"; 1000].join(",")), format!("CREATE TABLE d.x ({})", columns(100_000))]
+    {
+        match conn.query_drop(&sql) {
+            Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1117),
+            other => panic!("{}: {other:?}", &sql[..40]),
+        }
+    }
+    conn.query_drop(format!("SELECT {} FROM d.w", vec!["w.*"; 16].join(",")))?;
+    let peak = memory_bytes(&server, "VmHWM:")? >> 20;
+    assert!(peak < 400, "{peak} MB");
+    Ok(())
+}
+
+#[test]
+fn long_texts_are_compared_in_little_more_than_their_own_memory() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    let equal: Option<i32> = conn.query_first("SELECT REPEAT('ä', 8000000) = REPEAT('Ä', 8000000)")?;
+    assert_eq!(equal, Some(1));
+    let peak = memory_bytes(&server, "VmHWM:")? >> 20;
+    assert!(peak < 200, "{peak} MB");
+    Ok(())
+}
+
 #[test]
 fn a_kill_ends_what_computes_for_long() -> Result<()> {
     let folder = tempfile::tempdir()?;

@@ -8,6 +8,7 @@ use parking_lot::RwLock;
 
 use super::DatabaseStats;
 use crate::expr::ParamKind;
+use crate::memory::PLANNED_COLUMN_BYTES;
 use crate::plan::Plan;
 use crate::session::SessionState;
 
@@ -15,13 +16,25 @@ use crate::session::SessionState;
 const MAX_PLANS: usize = 4096;
 /// Longest fingerprint that is kept, bytes.
 const MAX_KEY_BYTES: usize = 8192;
+/// What all plans together may come to, bytes, and one of them.
+const MAX_BYTES: usize = 64 << 20;
+const MAX_PLAN_BYTES: usize = MAX_BYTES / 16;
+/// What a plan comes to, at most, for each byte of its fingerprint, as measured, and each column of its result.
+const BYTES_OF_KEY_BYTE: usize = 100;
 
 /// The plans of all sessions.
 #[derive(Default)]
 pub(super) struct PlanCache {
-    plans: RwLock<HashMap<Box<[u8]>, Arc<Plan>>>,
+    kept: RwLock<Kept>,
     hits: AtomicU64,
     misses: AtomicU64,
+}
+
+#[derive(Default)]
+struct Kept {
+    plans: HashMap<Box<[u8]>, Arc<Plan>>,
+    /// What they come to; one that took the place of another is counted beside it.
+    bytes: usize,
 }
 
 /// Begins a key with what a statement's meaning depends on besides its text.
@@ -52,7 +65,7 @@ pub(super) fn prepared_key<'k>(
 impl PlanCache {
     /// The plan under `key`, if its tables are what they were.
     pub(super) fn find(&self, key: &[u8]) -> Option<Arc<Plan>> {
-        let plan = self.plans.read().get(key).filter(|plan| plan.is_current()).cloned();
+        let plan = self.kept.read().plans.get(key).filter(|plan| plan.is_current()).cloned();
         match &plan {
             Some(_) => self.count_hit(),
             None => self.count_miss(),
@@ -62,14 +75,16 @@ impl PlanCache {
 
     /// Keeps a plan.
     pub(super) fn keep(&self, key: &[u8], plan: &Arc<Plan>) {
-        if key.len() > MAX_KEY_BYTES {
+        let bytes = key.len() * BYTES_OF_KEY_BYTE + plan.columns.len() * PLANNED_COLUMN_BYTES;
+        if key.len() > MAX_KEY_BYTES || bytes > MAX_PLAN_BYTES {
             return;
         }
-        let mut plans = self.plans.write();
-        if plans.len() >= MAX_PLANS {
-            plans.clear();
+        let mut kept = self.kept.write();
+        if kept.plans.len() >= MAX_PLANS || kept.bytes + bytes > MAX_BYTES {
+            *kept = Kept::default();
         }
-        plans.insert(key.into(), plan.clone());
+        kept.bytes += bytes;
+        kept.plans.insert(key.into(), plan.clone());
     }
 
     /// Counts a statement whose plan was at hand.
@@ -86,7 +101,7 @@ impl PlanCache {
         DatabaseStats {
             plan_cache_hits: self.hits.load(Ordering::Relaxed),
             plan_cache_misses: self.misses.load(Ordering::Relaxed),
-            plan_cache_entries: self.plans.read().len() as u64,
+            plan_cache_entries: self.kept.read().plans.len() as u64,
         }
     }
 }

@@ -46,6 +46,10 @@ pub(super) fn table(
         schema_version: 1,
         comment: spec.comment.clone(),
     };
+    // Before names are compared with each other.
+    if spec.columns.len() > MAX_COLUMNS {
+        return Err(SqlError::new(ER_TOO_MANY_FIELDS, &[]));
+    }
     for column in &spec.columns {
         let column = self::column(column, collation, run)?;
         if def.column_index(&column.name).is_some() {

@@ -13,7 +13,7 @@ use crate::ast::{self, Limit, OrderBy, Select, SelectItem, TableRef};
 use crate::catalog::definition::IndexKind;
 use crate::catalog::table::Table;
 use crate::error::{
-    ER_BAD_FIELD_ERROR, ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_NO_TABLES_USED, ER_UNKNOWN_TABLE,
+    ER_BAD_FIELD_ERROR, ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_NO_TABLES_USED, ER_TOO_MANY_FIELDS, ER_UNKNOWN_TABLE,
     ER_WRONG_FIELD_WITH_GROUP, SqlError,
 };
 use crate::expr::Expr;
@@ -73,6 +73,9 @@ pub(super) fn query(query: &ast::Query, cx: &PlanContext<'_>) -> Result<(Query, 
     Ok((query, columns))
 }
 
+/// Columns of a result: prepared statements count them in two bytes.
+const MAX_COLUMNS: usize = u16::MAX as usize;
+
 /// The tables of FROM, each with its slots.
 fn relations(tables: &[&TableRef], cx: &PlanContext<'_>) -> Result<Vec<Relation>, SqlError> {
     let mut relations = Vec::new();
@@ -111,6 +114,9 @@ fn outputs(
                 };
                 outputs.push(Output { expr: bound, name, alias: alias.is_some() });
             }
+        }
+        if outputs.len() > MAX_COLUMNS {
+            return Err(SqlError::new(ER_TOO_MANY_FIELDS, &[]));
         }
     }
     Ok(outputs)

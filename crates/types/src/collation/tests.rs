@@ -111,6 +111,7 @@ proptest! {
     fn table_for_ascii_gives_what_the_library_gives(a in text(), b in text(), plain in "[\\x00-\\x7f]{0,16}") {
         prop_assert_eq!(unicode_ai_ci::compare(a.as_bytes(), b.as_bytes()), unicode_ai_ci::compare_by_library(a.as_bytes(), b.as_bytes()));
         prop_assert_eq!(unicode_ai_ci::compare(a.as_bytes(), plain.as_bytes()), unicode_ai_ci::compare_by_library(a.as_bytes(), plain.as_bytes()));
+        prop_assert_eq!(unicode_ai_ci::compare_long(a.as_bytes(), b.as_bytes()), unicode_ai_ci::compare_by_library(a.as_bytes(), b.as_bytes()));
         let (mut table, mut library) = (Vec::new(), Vec::new());
         unicode_ai_ci::write_key(plain.as_bytes(), &mut table);
         unicode_ai_ci::write_library_key(plain.as_bytes(), &mut library);

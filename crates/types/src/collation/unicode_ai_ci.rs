@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use icu_collator::options::{CollatorOptions, Strength};
-use icu_collator::{Collator, CollatorBorrowed};
+use icu_collator::{CollationKeySink, Collator, CollatorBorrowed};
 
 struct Library {
     collator: CollatorBorrowed<'static>,
@@ -44,7 +44,53 @@ static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
 
 pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
     let library = &*LIBRARY;
-    compare_ascii(a, b, &library.ranks).unwrap_or_else(|| library.collator.compare_utf8(a, b))
+    compare_ascii(a, b, &library.ranks).unwrap_or_else(|| match a.len().min(b.len()) {
+        LONG.. => compare_long(a, b),
+        _ => library.collator.compare_utf8(a, b),
+    })
+}
+
+/// From this length on, in bytes, texts are compared by their keys: the library keeps sixteen bytes for each character
+/// of what it compares.
+const LONG: usize = 64 << 10;
+
+/// Compares by sort keys, of which one is made, and the other compared with it while it is made.
+pub(super) fn compare_long(a: &[u8], b: &[u8]) -> Ordering {
+    if a.len() > b.len() {
+        return compare_long(b, a).reverse();
+    }
+    let collator = &LIBRARY.collator;
+    let mut key = Vec::with_capacity(a.len());
+    let Ok(()) = collator.write_sort_key_utf8_to(a, &mut key);
+    let order_of_b = match collator.write_sort_key_utf8_to(b, &mut Against(&key)) {
+        Ok(true) => Ordering::Less,
+        Ok(false) => Ordering::Equal,
+        Err(order) => order,
+    };
+    order_of_b.reverse()
+}
+
+/// Compares the key that is written into it with what is left of another; its error is the order of the two.
+struct Against<'k>(&'k [u8]);
+
+impl CollationKeySink for Against<'_> {
+    type Error = Ordering;
+    type State = ();
+    /// Whether anything is left of the other.
+    type Output = bool;
+
+    fn write(&mut self, _: &mut (), bytes: &[u8]) -> Result<(), Ordering> {
+        let (same, rest) = self.0.split_at(bytes.len().min(self.0.len()));
+        self.0 = rest;
+        match bytes.cmp(same) {
+            Ordering::Equal => Ok(()),
+            order @ (Ordering::Less | Ordering::Greater) => Err(order),
+        }
+    }
+
+    fn finish(&mut self, _: ()) -> Result<bool, Ordering> {
+        Ok(!self.0.is_empty())
+    }
 }
 
 /// The order, or `None` if a character beyond ASCII has a say in it.
