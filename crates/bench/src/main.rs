@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
 
 use cohort_bench::contender::{Contender, Name, Start};
+use cohort_bench::encryption::{self, Encryption};
 use cohort_bench::history::plan::{Experiment, Scale};
 use cohort_bench::history::run::Field;
 use cohort_bench::history::{self, History};
@@ -65,6 +66,12 @@ struct RunArguments {
     /// Do not count syncs under strace.
     #[arg(long)]
     skip_syncs: bool,
+    /// Do not measure what TLS costs.
+    #[arg(long, conflicts_with = "only_tls")]
+    skip_tls: bool,
+    /// Measure nothing but what TLS costs, and print it.
+    #[arg(long)]
+    only_tls: bool,
     /// An option of the server, such as `--cohort-option=--journal-segment-bytes=1048576`.
     #[arg(long = "cohort-option", allow_hyphen_values = true)]
     cohort_options: Vec<String>,
@@ -128,6 +135,10 @@ fn run(arguments: &RunArguments) -> Result<()> {
     } else {
         Effort { seconds: arguments.seconds, rounds: arguments.rounds.max(1), rows: arguments.rows }
     };
+    if arguments.only_tls {
+        println!("{}", encryption::table(&measure_encryption(arguments, &effort)?));
+        return Ok(());
+    }
     let cases = plan::cases(arguments.workload.as_deref(), arguments.most_clients);
     ensure!(!cases.is_empty(), "no workload of that name and number of clients");
 
@@ -163,14 +174,23 @@ fn run(arguments: &RunArguments) -> Result<()> {
             counts.extend(syncs::count(name, &start, &clients, effort.seconds.min(4), effort.rows)?);
         }
     }
+    let encryption = match arguments.skip_tls {
+        true => Vec::new(),
+        false => measure_encryption(arguments, &effort)?,
+    };
     eprintln!("filling the journal for a recovery");
     let journal_bytes = if arguments.quick { QUICK_JOURNAL_BYTES } else { JOURNAL_BYTES };
     let recovery = recovery::measure(folder.path(), &arguments.cohort_options, journal_bytes)?;
-    let report = Report { setting, cases, syncs: counts, idle, recovery: Some(recovery) };
+    let report = Report { setting, cases, syncs: counts, idle, recovery: Some(recovery), encryption };
     report.write(&arguments.out)?;
     println!("\n{}", report.table());
     println!("written to {}", arguments.out.display());
     Ok(())
+}
+
+fn measure_encryption(arguments: &RunArguments, effort: &Effort) -> Result<Vec<Encryption>> {
+    eprintln!("measuring what TLS costs");
+    encryption::measure(&arguments.cohort_options, arguments.workload.as_deref(), effort)
 }
 
 fn history(arguments: &HistoryArguments) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::sysbench::Bench;
+use crate::sysbench::{Bench, Way};
 
 /// A sysbench script on tables of its own database.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Workload {
 impl Workload {
     /// This workload on a server, its table in the engine that servers take if none is named.
     pub fn on<'a>(&self, socket: &'a Path, rows: u64) -> Bench<'a> {
-        Bench { socket, script: self.script, database: self.database, engine: "innodb", rows }
+        Bench { way: Way::Socket(socket), script: self.script, database: self.database, engine: "innodb", rows }
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chart;
 use crate::contender::Name;
+use crate::encryption::{self, Encryption};
 use crate::machine::Machine;
 use crate::plan::{Case, IDLE_TARGET_BYTES, SYNC_TARGETS};
 use crate::recovery::{Recovery, TARGET};
@@ -84,6 +85,9 @@ pub struct Report {
     /// A start after a kill; none in reports from before it was measured.
     #[serde(default)]
     pub recovery: Option<Recovery>,
+    /// What TLS costs; empty if it was not measured.
+    #[serde(default)]
+    pub encryption: Vec<Encryption>,
 }
 
 impl CaseResult {
@@ -174,6 +178,9 @@ impl Report {
             verdict_of(self.idle.cohort_bytes <= IDLE_TARGET_BYTES),
             megabytes(self.idle.mariadb_bytes)
         )?;
+        if !self.encryption.is_empty() {
+            writeln!(out, "\n{}", encryption::table(&self.encryption))?;
+        }
         let Some(recovery) = &self.recovery else { return Ok(()) };
         writeln!(
             out,

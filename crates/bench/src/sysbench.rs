@@ -19,11 +19,22 @@ pub struct Figures {
     pub retried: u64,
 }
 
+/// How clients reach a server.
+#[derive(Debug, Clone, Copy)]
+pub enum Way<'a> {
+    /// Through its Unix socket.
+    Socket(&'a Path),
+    /// Through this port of 127.0.0.1.
+    Tcp(u16),
+    /// As that, encrypted: sysbench looks for its certificates in this folder.
+    Tls(u16, &'a Path),
+}
+
 /// A script and where it runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Bench<'a> {
-    /// Unix socket of the server.
-    pub socket: &'a Path,
+    /// How its connections reach the server.
+    pub way: Way<'a>,
     /// A script that ships with sysbench, by name, or a file.
     pub script: &'a str,
     /// The database of its table.
@@ -53,14 +64,24 @@ impl Bench<'_> {
             self.script.to_owned(),
             "--db-driver=mysql".to_owned(),
             "--mysql-user=root".to_owned(),
-            format!("--mysql-socket={}", self.socket.display()),
             format!("--mysql-db={}", self.database),
             format!("--mysql-storage-engine={}", self.engine),
             "--tables=1".to_owned(),
             format!("--table-size={}", self.rows),
         ];
-        let arguments = fixed.into_iter().chain(more.iter().map(|text| text.to_string()));
-        let output = tool("sysbench", arguments)?.success()?.text();
+        let port = |port: u16| vec!["--mysql-host=127.0.0.1".to_owned(), format!("--mysql-port={port}")];
+        let way = match self.way {
+            Way::Socket(path) => vec![format!("--mysql-socket={}", path.display())],
+            Way::Tcp(number) => port(number),
+            Way::Tls(number, _) => [port(number), vec!["--mysql-ssl=on".to_owned()]].concat(),
+        };
+        let folder = match self.way {
+            Way::Tls(_, folder) => folder,
+            _ => Path::new("."),
+        };
+        let program = [format!("--chdir={}", folder.display()), "sysbench".to_owned()];
+        let arguments = program.into_iter().chain(fixed).chain(way).chain(more.iter().map(|text| text.to_string()));
+        let output = tool("env", arguments)?.success()?.text();
         // sysbench reports some failures of `prepare` and still ends with 0.
         ensure!(!output.contains("FATAL"), "sysbench failed:\n{output}");
         Ok(output)

@@ -30,6 +30,8 @@ fn a_quick_run_measures_both_servers_and_writes_its_report() {
     assert!((1.9..2.3).contains(&mariadb), "MariaDB syncs two logs for a commit, not {mariadb}");
     let cohort = alone(Name::Cohort).unwrap().per_commit();
     assert!((0.99..1.2).contains(&cohort), "one write makes a commit durable, not {cohort}");
+    let [encryption] = &report.encryption[..] else { panic!("{:?}", report.encryption) };
+    assert!(encryption.plain.throughput > 0.0 && encryption.tls.throughput > 0.0, "{encryption:?}");
     let recovery = report.recovery.unwrap();
     assert!(recovery.journal_bytes >= 8 << 20 && recovery.recovery_s > 0.0, "{recovery:?}");
     let reapplied = recovery.report["engines"][0]["transactions_reapplied"].as_u64().unwrap();

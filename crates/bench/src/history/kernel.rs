@@ -12,7 +12,7 @@ use crate::history::result::{Absent, KernelCount};
 use crate::history::run::{Field, one_line};
 use crate::progress::Progress;
 use crate::syncs::trace_runs;
-use crate::sysbench::Bench;
+use crate::sysbench::{Bench, Way};
 
 const MOST_ROWS: u64 = 10_000;
 
@@ -55,7 +55,7 @@ fn count_one(field: &Field, contestant: Contestant) -> Result<Vec<KernelCount>> 
     server.new_database("sbtest")?;
     let socket = server.socket();
     let bench = Bench {
-        socket: &socket,
+        way: Way::Socket(&socket),
         script: "oltp_update_non_index",
         database: "sbtest",
         engine: if contestant.engine == Engine::Redb { "redb" } else { "innodb" },

@@ -9,7 +9,7 @@ use cohort_blackbox::tool::tool_within;
 
 use crate::contender::Contender;
 use crate::history::plan::{Contestant, Engine, Experiment, Load, Scale};
-use crate::sysbench::Bench;
+use crate::sysbench::{Bench, Way};
 
 /// The published size is given to servers of any speed.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -94,7 +94,7 @@ impl Client {
 
     fn sysbench(&self) -> Bench<'_> {
         let Client { socket, script, engine, .. } = self;
-        Bench { socket, script, database: DATABASE, engine, rows: self.scale.rows() }
+        Bench { way: Way::Socket(socket), script, database: DATABASE, engine, rows: self.scale.rows() }
     }
 
     /// Runs mysqlslap with about this many queries, the same number on each connection.
