@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -152,27 +152,42 @@ fn the_server_makes_no_system_call_that_the_unit_forbids() -> Result<()> {
     Ok(())
 }
 
-/// Installs, starts, uses, stops, removes and purges the package in a copy of this machine's system: an overlay in a
-/// mount namespace of its own, so that nothing of it stays.
-#[test]
-fn the_package_can_be_installed_used_and_taken_off() -> Result<()> {
-    let Some(package) = std::env::var_os("COHORT_DEB") else {
+/// The package to be tested; a word where none is.
+fn package() -> Result<Option<PathBuf>> {
+    let package = std::env::var_os("COHORT_DEB");
+    if package.is_none() {
         println!("NOT RUN: COHORT_DEB names no package; make package builds one");
-        return Ok(());
-    };
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/package/install.sh");
-    let root = tempfile::tempdir()?;
-    let mount = ["--mount", "--pid", "--fork", "--kill-child", "--propagation=private", "sh", script];
-    let (package, port) = (Path::new(&package).canonicalize()?, free_port()?.to_string());
-    let arguments = mount.iter().map(|&word| word.into()).chain([root.path().into(), package.into(), port.into()]);
-    let said = tool_within(Duration::from_secs(300), "unshare", arguments.collect::<Vec<std::ffi::OsString>>())?;
+    }
+    Ok(package.map(|path| Path::new(&path).canonicalize()).transpose()?)
+}
+
+/// Runs a script of `testdata/package`, which makes a copy of this machine's system for itself: an overlay in namespaces of
+/// its own, so that nothing of it stays.
+fn in_a_copy(script: &str, arguments: &[&Path]) -> Result<()> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/package").join(script);
+    let arguments = [&script].into_iter().map(PathBuf::as_path).chain(arguments.iter().copied());
+    let said = tool_within(Duration::from_secs(300), "sh", arguments)?;
     print!("{}", said.text());
     match said.status.code() {
         Some(0) => Ok(()),
         Some(77) => {
-            println!("NOT RUN: no overlay can be mounted here");
+            println!("NOT RUN: this system cannot be copied: it needs root, overlays and namespaces");
             Ok(())
         }
         _ => bail!("{}\n{}", said.text(), said.complaints()),
     }
+}
+
+#[test]
+fn the_package_can_be_installed_used_and_taken_off() -> Result<()> {
+    let Some(package) = package()? else { return Ok(()) };
+    let (root, port) = (tempfile::tempdir()?, free_port()?.to_string());
+    in_a_copy("install.sh", &[root.path(), &package, Path::new(&port)])
+}
+
+#[test]
+fn systemd_runs_the_service_in_its_sandbox() -> Result<()> {
+    let Some(package) = package()? else { return Ok(()) };
+    let root = tempfile::tempdir()?;
+    in_a_copy("systemd.sh", &[root.path(), &package])
 }

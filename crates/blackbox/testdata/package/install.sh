@@ -1,13 +1,17 @@
 #!/bin/sh
 # Installs the package PACKAGE into a copy of this system below DIRECTORY, and uses it there: DIRECTORY PACKAGE PORT.
-# To be run as root in a mount and a process namespace of its own. Ends with 77 where that cannot be.
+# To be run as root. Ends with 77 where that cannot be.
 set -eu
 
 directory=$1 package=$2 port=$3
+if [ -z "${4:-}" ]; then
+    [ "$(id -u)" = 0 ] || exit 77
+    exec unshare --mount --pid --fork --kill-child --propagation=private sh "$0" "$directory" "$package" "$port" inside
+fi
 fail() { echo "$*" >&2; exit 1; }
 
 # The system is read, what is written goes into memory.
-[ "$(id -u)" = 0 ] && mount -t tmpfs none "$directory" || exit 77
+mount -t tmpfs none "$directory" || exit 77
 mkdir "$directory/upper" "$directory/work" "$directory/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$directory/upper,workdir=$directory/work" "$directory/root" || exit 77
 root=$directory/root
