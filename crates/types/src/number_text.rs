@@ -41,6 +41,19 @@ pub fn decimal(text: &[u8]) -> Prefix<Decimal> {
     }
 }
 
+/// Reads an exact number for a column of integers. There MySQL ignores a point that another one follows: `1.23.4` is
+/// 123, and incomplete.
+pub fn for_integers(text: &[u8]) -> Prefix<Decimal> {
+    let body = text.trim_ascii_start();
+    let len = number_len(body);
+    let number = &body[..len];
+    if body.get(len) != Some(&b'.') || !number.contains(&b'.') || number.contains(&b'e') || number.contains(&b'E') {
+        return decimal(text);
+    }
+    let digits: Vec<u8> = number.iter().copied().filter(|byte| *byte != b'.').collect();
+    Prefix { complete: false, ..decimal(&digits) }
+}
+
 /// Reads the digits of an integer (`1.9` is 1 and incomplete); cut to the range of `i128`.
 pub fn integer(text: &[u8]) -> Prefix<i128> {
     let body = text.trim_ascii_start();

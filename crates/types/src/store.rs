@@ -6,7 +6,7 @@
 use super::decimal::Decimal;
 use super::number_text;
 use super::sql_mode::SqlMode;
-use super::temporal::{DateTime, Time, TimeZone, Timestamp, parse};
+use super::temporal::{Date, DateTime, Time, TimeZone, Timestamp, parse};
 use crate::error::{
     ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, ER_WRONG_VALUE_FOR_COLUMN, ErrorCode, SqlError, WARN_DATA_TRUNCATED,
 };
@@ -121,23 +121,21 @@ pub(crate) fn to_decimal(value: &Value, zone: TimeZone) -> (Decimal, bool) {
 /// The date and time that a number stands for, and whether it has a fraction that is lost because it has no
 /// time; `None` if it stands for none.
 pub fn decimal_to_datetime(number: &Decimal) -> Option<(DateTime, bool)> {
-    let (whole, fits) = number.truncate_to_i128();
-    let whole = if fits { i64::try_from(whole).ok()? } else { return None };
+    let whole = i64::try_from(number.truncate_to_i128().0).ok()?;
     let value = parse::datetime_from_number(whole)?;
-    let fraction = fraction_us(number);
-    if fraction == 0 {
-        return Some((value, false));
+    let (fraction, fsp) = (fraction_us(number), number.scale().min(6));
+    match whole {
+        _ if fraction == 0 => Some((value, false)),
+        _ if fraction < 0 => None,
+        0 => Some((DateTime::new(Date::ZERO, fraction, fsp), false)),
+        1..parse::TIMED => Some((value, true)),
+        _ => Some((DateTime::from_micros(value.micros() + fraction, fsp)?, false)),
     }
-    if whole < parse::TIMED {
-        return Some((value, whole != 0));
-    }
-    Some((DateTime::from_micros(value.micros() + fraction, number.scale().min(6))?, false))
 }
 
 /// The time that a number stands for, and whether it was cut to the range of TIME; `None` if it stands for none.
 pub fn decimal_to_time(number: &Decimal) -> Option<(Time, bool)> {
-    let (whole, fits) = number.truncate_to_i128();
-    let whole = if fits { i64::try_from(whole).ok()? } else { return None };
+    let whole = number.truncate_to_i128().0.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
     let (time, clamped) = parse::time_from_number(whole)?;
     let (time, in_range) = Time::clamped(time.micros + fraction_us(number), number.scale().min(6));
     Some((time, clamped || !in_range))

@@ -79,9 +79,13 @@ impl Date {
         Some(Date { year, month, day })
     }
 
-    /// Days since 1970-01-01; zero months and days count as the first.
+    /// Days since 1970-01-01. As in MySQL, day 0 is the one before the first of its month, and month 0 is 31 days long.
     pub fn days(self) -> i64 {
-        days_from_civil(self.year, self.month.max(1), self.day.max(1))
+        let first = days_from_civil(self.year, self.month.max(1), self.day.max(1));
+        match (self.month, self.day) {
+            _ if self.is_zero() => first - 1,
+            (month, day) => first - if month == 0 { 31 } else { 0 } - i64::from(day == 0),
+        }
     }
 
     /// Whether every part is zero.

@@ -112,6 +112,7 @@ impl Table {
                 Operand::Count => Tree::Literal(grammar::count(rng)),
                 Operand::Unit => Tree::from(choose(rng, grammar::UNITS)),
                 Operand::DateText => Tree::Literal(grammar::date_text(rng)),
+                Operand::TimeText => Tree::Literal(grammar::time_text(rng)),
                 Operand::Collation => Tree::from(choose(rng, grammar::COLLATIONS)),
             });
             parts.push(Tree::from(chars.as_str()));
@@ -175,6 +176,7 @@ impl Table {
             7 if matches!(column.class, Class::Decimal | Class::Double) => self.quotient(rng),
             7 => self.expression(rng, column.class, 2),
             8 => Tree::from("DEFAULT"),
+            _ if column.is_temporal() && rng.chance(50) => Tree::Literal(grammar::number_of(rng, column.class)),
             _ if column.is_temporal() => self.expression(rng, Class::Text, 2),
             // How a DECIMAL that CASE made of an integer is written into a string is not compared.
             _ if matches!(column.class, Class::Text | Class::Bytes) => self.expression(rng, Class::Integer, 2),
@@ -226,7 +228,10 @@ impl Table {
                 // A column has no value in a row that is being made.
                 let value = match rng.below(20) {
                     0 => Tree::from("DEFAULT"),
-                    1 if column.is_temporal() => Tree::Literal(grammar::literal(rng, Class::Text)),
+                    1 if column.is_temporal() => Tree::Literal(match rng.below(2) {
+                        0 => grammar::number_of(rng, column.class),
+                        _ => grammar::literal(rng, Class::Text),
+                    }),
                     1 => {
                         let class = choose(rng, &[Class::Integer, Class::Decimal, Class::Text]);
                         Tree::Literal(grammar::literal(rng, class))
@@ -253,7 +258,7 @@ impl Table {
             0..2 if self.auto_increment => Tree::Literal(Literal::Null),
             2 if self.auto_increment => Tree::from("DEFAULT"),
             3 if self.auto_increment => Tree::Literal(Literal::Number("0".to_owned())),
-            4 if !self.auto_increment => Tree::Literal(Literal::Number("-3".to_owned())),
+            4 => Tree::Literal(Literal::Number("-3".to_owned())),
             _ => Tree::Literal(Literal::Number((1 + rng.below(20)).to_string())),
         }
     }

@@ -34,6 +34,8 @@ pub enum Operand {
     Unit,
     /// A text that is a date, perhaps with a time.
     DateText,
+    /// A text that is a time of day.
+    TimeText,
     Collation,
 }
 
@@ -62,6 +64,7 @@ pub fn operand(letter: char) -> Operand {
         'k' => Operand::Count,
         'u' => Operand::Unit,
         'D' => Operand::DateText,
+        'T' => Operand::TimeText,
         'C' => Operand::Collation,
         other => panic!("no operand is called {other}"),
     }
@@ -164,6 +167,13 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "MICROSECOND($t)",
             "TIME_TO_SEC(CAST($c AS TIME))",
             "TO_SECONDS($o)",
+            // Beyond TIMESTAMP it is NULL in MariaDB.
+            "FLOOR(UNIX_TIMESTAMP(LEAST(GREATEST($t, TIMESTAMP'1971-01-01 00:00:00'), TIMESTAMP'2037-01-01 00:00:00')))",
+            "EXTRACT(MINUTE_MICROSECOND FROM $c)",
+            "EXTRACT(DAY_MINUTE FROM $t)",
+            "TIMESTAMPDIFF(MICROSECOND, $t, $t)",
+            "PERIOD_ADD(202401 + ABS($k), $k)",
+            "PERIOD_DIFF(202401, 199901 + ABS($k))",
             "TIMESTAMPDIFF($u, $o, $o)",
             "EXTRACT(YEAR_MONTH FROM $o)",
             "EXTRACT(DAY_HOUR FROM $t)",
@@ -180,6 +190,10 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "$m + $i",
             "$i - $m",
             "$m * $i",
+            // Quotients that are exact: see [`QUOTIENTS`].
+            "$i / 2",
+            "$e / 4",
+            "$m / 5",
             "(ABS($m) % $m)",
             "-$m",
             "($m)",
@@ -276,6 +290,11 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "DATE_FORMAT($o, '%a %b %c %D %e %j %M %p %r %U %u %V %v %W %w %X %x %y %%')",
             "DAYNAME($o)",
             "MONTHNAME($o)",
+            "TIME_FORMAT($c, '%H %h %I %i %k %l %p %r %S %s %T %f %%')",
+            "DATE_FORMAT($s, '%Y-%m-%d %T')",
+            // A text of twelve characters may be a date: not in MariaDB.
+            "CONCAT(ADDTIME(LEFT($s, 8), $c))",
+            "CONCAT(ADDTIME($T, $c))",
             "CONCAT($m)",
             "CONCAT($t)",
             "CONCAT($c)",
@@ -302,6 +321,9 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
         &[
             "DATE($t)",
             "LAST_DAY($o)",
+            "STR_TO_DATE($D, '%Y-%m-%d')",
+            "MAKEDATE($y, $i)",
+            "FROM_DAYS(700000 + $k)",
             "$d + INTERVAL $k DAY",
             "$d - INTERVAL $k MONTH",
             "FROM_DAYS(TO_DAYS($d))",
@@ -331,6 +353,14 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "GREATEST($t, $t)",
             "DATE_ADD($t, INTERVAL $k $u)",
             "FROM_UNIXTIME($k * 100000)",
+            "FROM_UNIXTIME($k + 0.5)",
+            // ADDTIME of a DATE is a text of a time in 8.0, a DATETIME in MariaDB.
+            "ADDTIME(CAST($t AS DATETIME(3)), $c)",
+            "SUBTIME(CAST($t AS DATETIME(3)), $c)",
+            "TIMESTAMP($o, $c)",
+            "TIMESTAMPADD($u, $k, $t)",
+            "CONVERT_TZ($t, '+00:00', '-05:30')",
+            "STR_TO_DATE($D, '%Y-%m-%d %H:%i:%s')",
         ],
     ),
     (
@@ -338,6 +368,14 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
         &[
             "TIME($t)",
             "SEC_TO_TIME($k * 1000)",
+            "SEC_TO_TIME($i)",
+            "ADDTIME($c, $c)",
+            "SUBTIME($c, $c)",
+            "TIMEDIFF($c, $c)",
+            "TIMEDIFF($t, $t)",
+            "MAKETIME($i, $k, $k)",
+            "CAST($T AS TIME)",
+            "STR_TO_DATE($T, '%H:%i:%s')",
             "MAKETIME($k, $k, $k)",
             "CAST($d AS TIME)",
             "CAST($t AS TIME(6))",
@@ -409,6 +447,14 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "$y IN ($i, $i)",
             // Not between integers: MariaDB's index on a YEAR finds nothing below one that is none.
             "$y BETWEEN $y AND $y",
+            // However a quotient by so small a number is rounded, it stays on its side of an integer.
+            "$e / $k = $i",
+            "$i / $k < $i",
+            "$e / $k >= $i",
+            "$i / $k BETWEEN $i AND $i",
+            "$i / $k IN ($i, $i)",
+            "NOT $e / $k",
+            "$e / $k IS NULL",
             "$i = 0x0A",
             "$i < b'1010'",
             "$s = x'61'",
@@ -417,8 +463,8 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
     ),
 ];
 
-/// Expressions of quotients. They stand alone: MariaDB rounds a quotient to the digits it shows before it is compared
-/// or put into another expression, 8.0 does not.
+/// Quotients of any kind. They stand alone: MariaDB rounds a quotient to the digits it shows before it is compared or put
+/// into another expression, 8.0 does not.
 pub const QUOTIENTS: &[&str] = &["$e / $e", "$i / $i", "$m / $m", "ROUND($e / $e, $k)", "1000 * POW(1 + $m / 12, 3)"];
 
 const SMALL: &[&str] = &["0", "1", "1", "2", "3", "5", "7", "10", "-1", "-2"];
@@ -558,6 +604,43 @@ const TIMES: &[&str] =
 
 const YEARS: &[&str] = &["1901", "2155", "2024", "1970", "1999", "2000"];
 
+/// Dates that lack parts.
+const ZERO_DATES: &[&str] = &[
+    "0000-00-00",
+    "0000-00-00 00:00:00",
+    "2024-00-00",
+    "2024-02-00",
+    "2024-00-10 12:30:45",
+    "0000-02-29",
+    "0000-01-01",
+];
+
+/// Numbers that are dates, with a time or without, and such that are none.
+const DATES_OF_NUMBERS: &[&str] = &[
+    "20240229",
+    "240229",
+    "991231",
+    "20240230",
+    "20240229123045",
+    "240229123045",
+    "99991231235959",
+    "20240229126045",
+    "101",
+    "99",
+    "-20240229",
+    "20240229123045.678",
+    "240229123045.9999999",
+    "20240229e0",
+    "99999999999999999999",
+];
+
+/// The same for times. Beyond the greatest they are another one in MariaDB.
+const TIMES_OF_NUMBERS: &[&str] =
+    &["123045", "1", "0", "59", "60", "1260", "-10000", "8385959", "20240229123045", "123045.678", "-0.5", "123045e0"];
+
+/// The same for years.
+const YEARS_OF_NUMBERS: &[&str] = &["0", "1", "69", "70", "99", "100", "1900", "2156", "-1", "24.5", "1999.4", "24e0"];
+
 const BITS: &[&str] = &["0", "1", "5", "65", "255", "b'101'", "4095", "256", "18446744073709551615"];
 
 const BYTES: &[&[u8]] = &[b"", b"a", b"A", b"a ", b"ab", b"abc", b"10", b"\x00", b"\xff", b"a\x00", b"\xc3\xa4"];
@@ -615,6 +698,8 @@ pub fn simple(class: Class) -> Literal {
 pub fn value(rng: &mut Rng, class: Class) -> Literal {
     let fraction = ["", "", ".5", ".123456", ".999999"];
     match class {
+        Date | DateTime | Time | Year if rng.chance(8) => number_of(rng, class),
+        Date | DateTime if rng.chance(8) => Literal::Text(pick(rng, ZERO_DATES).to_owned()),
         Date if rng.chance(90) => Literal::Text(pick(rng, DATES).to_owned()),
         DateTime if rng.chance(90) => Literal::Text(format!("{}{}", pick(rng, DATETIMES), pick(rng, &fraction))),
         Time if rng.chance(90) => {
@@ -628,10 +713,29 @@ pub fn value(rng: &mut Rng, class: Class) -> Literal {
     }
 }
 
+/// A number for a date, time or year.
+pub fn number_of(rng: &mut Rng, class: Class) -> Literal {
+    let numbers = match class {
+        Time => TIMES_OF_NUMBERS,
+        Year => YEARS_OF_NUMBERS,
+        _ => DATES_OF_NUMBERS,
+    };
+    Literal::Number(pick(rng, numbers).to_owned())
+}
+
 /// A text that is a date.
 pub fn date_text(rng: &mut Rng) -> Literal {
-    let table = if rng.chance(50) { DATES } else { DATETIMES };
+    let table = match rng.below(20) {
+        0 => ZERO_DATES,
+        1..10 => DATES,
+        _ => DATETIMES,
+    };
     Literal::Text(pick(rng, table).to_owned())
+}
+
+/// A text that is a time of day. (One that is none is 00:00:00 where MariaDB compares it, and NULL elsewhere.)
+pub fn time_text(rng: &mut Rng) -> Literal {
+    Literal::Text(pick(rng, &["12:30:45", "00:00:00", "23:59:59.5", "07:08:09", "1:2:3"]).to_owned())
 }
 
 /// A small number, written out.

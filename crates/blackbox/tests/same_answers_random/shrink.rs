@@ -40,6 +40,7 @@ pub struct Pair {
 /// Two answers that differ.
 pub struct Found {
     kind: Kind,
+    zero_dates: bool,
     ours: Answer,
     theirs: Answer,
 }
@@ -144,7 +145,8 @@ impl Pair {
         let sql = case.last.sql();
         let (ours, theirs) = self.ask(&case.last, case.prepared)?;
         self.refused = matches!(ours.outcome, Outcome::Refused { .. });
-        let found = difference(&sql, &ours, &theirs).map(|kind| Found { kind, ours, theirs });
+        let zero_dates = self.zero_dates;
+        let found = difference(&sql, &ours, &theirs).map(|kind| Found { kind, zero_dates, ours, theirs });
         if sql.starts_with("SELECT") || found.as_ref().is_some_and(|found| found.kind == Kind::Error) {
             return Ok(found);
         }
@@ -176,13 +178,14 @@ impl Pair {
     fn compare_tables(&mut self) -> Result<Option<Found>> {
         let all = "SELECT * FROM t ORDER BY id";
         let (ours, theirs) = self.ask(&Tree::from(all), false)?;
-        self.zero_dates = ours.to_string().contains("0000-00-00");
+        self.zero_dates = ours.to_string().contains("-00");
+        let zero_dates = self.zero_dates;
         if difference(all, &ours, &theirs).is_some() {
-            return Ok(Some(Found { kind: Kind::Table, ours, theirs }));
+            return Ok(Some(Found { kind: Kind::Table, zero_dates, ours, theirs }));
         }
         let made = Tree::from("SELECT LAST_INSERT_ID()");
         let (ours, theirs) = self.ask(&made, false)?;
-        Ok(difference(&made.sql(), &ours, &theirs).map(|_| Found { kind: Kind::InsertId, ours, theirs }))
+        Ok(difference(&made.sql(), &ours, &theirs).map(|_| Found { kind: Kind::InsertId, zero_dates, ours, theirs }))
     }
 }
 
@@ -190,8 +193,9 @@ impl Found {
     /// Why this difference is meant, if it is.
     pub fn excepted(&self, case: &Case) -> Option<&'static str> {
         let sql = case.last.sql();
-        let Found { kind, ours, theirs } = self;
-        exceptions::reason(&Difference { sql: &sql, prepared: case.prepared, kind: *kind, ours, theirs })
+        let Found { kind, zero_dates, ours, theirs } = self;
+        let prepared = case.prepared;
+        exceptions::reason(&Difference { sql: &sql, prepared, zero_dates: *zero_dates, kind: *kind, ours, theirs })
     }
 
     /// What differences of one cause have in common, more or less: the statement without its constants.

@@ -3,13 +3,14 @@
 use std::fmt;
 
 use super::convert::{
-    datetime_of_number, local, now, to_bytes, to_datetime, to_decimal, to_f64, to_integer, to_text, to_time, truncated,
+    datetime_of_number, incorrect, local, now, to_bytes, to_datetime, to_decimal, to_f64, to_integer, to_text, to_time,
+    truncated,
 };
 use super::{CastType, EvalContext};
 use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_CONSTANT, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::number_text;
-use crate::types::temporal::parse;
+use crate::types::temporal::{DateTime, parse};
 use crate::types::{FieldKind, FieldType, ResultType};
 use crate::value::{Value, first_chars};
 
@@ -65,9 +66,9 @@ pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result
             kept.resize(len as usize, 0);
             Value::bytes(kept)
         }
-        CastType::Date => to_datetime(value, cx)?.map_or(Value::Null, |value| Value::Date(value.date())),
+        CastType::Date => allowed_datetime(value, cx)?.map_or(Value::Null, |value| Value::Date(value.date())),
         CastType::DateTime { fsp } => {
-            to_datetime(value, cx)?.map_or(Value::Null, |value| Value::DateTime(value.round(*fsp)))
+            allowed_datetime(value, cx)?.map_or(Value::Null, |value| Value::DateTime(value.round(*fsp)))
         }
         CastType::Time { fsp } => to_time(value, cx)?.map_or(Value::Null, |time| Value::Time(time.round(*fsp))),
         CastType::Year => {
@@ -100,6 +101,16 @@ pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result
         CastType::DateConstant { field } => date_constant(value, *field, cx)?,
         CastType::YearConstant => year_constant(value),
     })
+}
+
+/// The value as a date and time with the zero parts that the SQL mode allows. What is of a type of dates has been let in.
+fn allowed_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<DateTime>, SqlError> {
+    let found = to_datetime(value, cx)?;
+    if value.is_temporal() || found.is_none_or(|found| cx.statement.sql_mode().allows_date(found.date())) {
+        return Ok(found);
+    }
+    cx.statement.warn(incorrect("datetime", value))?;
+    Ok(None)
 }
 
 /// A constant as what a date is compared with. What is neither text nor the number of a date stays.

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::convert::{Number, datetime_of_number, local, to_datetime, to_f64, to_time};
+use super::convert::{Number, datetime_of_number, is_date, local, to_datetime, to_f64, to_time};
 use super::{CompareOp, EvalContext};
 use crate::collation::Collation;
 use crate::error::SqlError;
@@ -132,10 +132,6 @@ pub(super) fn alike(values: &[&Value], cx: &EvalContext<'_>) -> Result<Option<Ve
     let text = |value: &Value| matches!(value, Value::Text(_) | Value::Bytes(_));
     let Some(common) = Common::among(any(text), any(is_date), any(Value::is_number)) else { return Ok(None) };
     values.iter().map(|value| common.convert((*value).clone(), cx)).collect::<Result<_, SqlError>>().map(Some)
-}
-
-fn is_date(value: &Value) -> bool {
-    matches!(value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_))
 }
 
 /// A date or text beside one; text that is none is the zero date, with a warning.

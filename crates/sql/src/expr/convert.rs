@@ -263,7 +263,8 @@ pub(super) fn to_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<
             if parsed.is_some_and(|parsed| parsed.cut) {
                 cx.statement.warn(truncated("datetime", value))?;
             }
-            parsed.map(|parsed| parsed.value)
+            let refused = |value: &DateTime| value.packed() == 0 && !cx.statement.sql_mode().allows_date(value.date());
+            parsed.map(|parsed| parsed.value).filter(|value| !refused(value))
         }
         number @ (Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Double(_) | Value::Decimal(_)) => {
             decimal_to_datetime(&Number::of(number, cx)?.to_decimal()).map(|(value, _)| value)
@@ -273,6 +274,19 @@ pub(super) fn to_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<
         cx.statement.warn(incorrect("datetime", value))?;
     }
     Ok(found)
+}
+
+/// The value as date and time of the calendar; `None` if a part of its date is zero, which is worth a warning unless the
+/// value is of a type of dates.
+pub(super) fn to_complete_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<DateTime>, SqlError> {
+    let found = to_datetime(value, cx)?;
+    if !found.is_some_and(|found| found.date().is_incomplete()) {
+        return Ok(found);
+    }
+    if !value.is_temporal() {
+        cx.statement.warn(incorrect("datetime", value))?;
+    }
+    Ok(None)
 }
 
 /// The value as a time; `None`, with a warning, if it is not one.
@@ -323,6 +337,22 @@ pub(super) fn is_time(value: &Value) -> bool {
         Value::Decimal(decimal) => decimal.to_f64().abs() < DATED,
         Value::Double(double) => double.abs() < DATED,
         text => text.is_string() && parse::dated(&to_text(text)).is_none(),
+    }
+}
+
+/// Whether a value is of a type of dates, with a time or without.
+pub(super) fn is_date(value: &Value) -> bool {
+    matches!(value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_))
+}
+
+/// Whether what stands for a date has a time of day too.
+pub(super) fn has_time(value: &Value, cx: &EvalContext<'_>) -> bool {
+    match value {
+        Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_) => true,
+        text if text.is_string() => {
+            parse::datetime(&to_text(text), cx.statement.time_zone()).is_some_and(|parsed| parsed.has_time)
+        }
+        number => number.is_number() && to_f64(number, cx).is_ok_and(|number| number >= parse::TIMED as f64),
     }
 }
 

@@ -135,7 +135,11 @@ impl Expr {
     pub fn condition(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Option<bool>, SqlError> {
         match self {
             Expr::Compare(op, left, right, collation) => {
-                let (a, b) = (left.get(row, cx)?, right.get(row, cx)?);
+                let a = left.get(row, cx)?;
+                if a.is_null() && *op != CompareOp::NullSafeEqual {
+                    return Ok(None);
+                }
+                let b = right.get(row, cx)?;
                 if *op == CompareOp::NullSafeEqual && (a.is_null() || b.is_null()) {
                     return Ok(Some(a.is_null() && b.is_null()));
                 }

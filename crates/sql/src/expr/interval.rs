@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::convert::{Number, is_time, to_datetime, to_i64, to_text, to_time};
+use super::convert::{Number, has_time, is_time, to_complete_datetime, to_datetime, to_i64, to_text, to_time};
 use super::{EvalContext, IntervalUnit};
 use crate::error::{ER_DATETIME_FUNCTION_OVERFLOW, SqlError};
 use crate::types::NOT_FIXED_DECIMALS;
 use crate::types::temporal::calendar::{days_in_month, week};
-use crate::types::temporal::{DAY_US, Date, DateTime, SECOND_US, Time, parse};
+use crate::types::temporal::{DAY_US, Date, DateTime, SECOND_US, Time};
 use crate::value::Value;
 
 /// An amount of time: months change the calendar's fields, the rest is a span.
@@ -60,20 +60,9 @@ pub(super) fn add(
         let (sum, in_range) = Time::clamped(i64::try_from(total).unwrap_or(i64::MAX), time.fsp.max(fraction));
         return if in_range { Ok(Value::Time(sum)) } else { overflow(cx) };
     }
-    let Some(start) = to_datetime(date, cx)? else { return Ok(Value::Null) };
-    if start.date().is_incomplete() {
-        return Ok(Value::Null);
-    }
+    let Some(start) = to_complete_datetime(date, cx)? else { return Ok(Value::Null) };
     let Some(sum) = interval.add_to(start, fraction) else { return overflow(cx) };
-    let was_date = match date {
-        Value::Date(_) => true,
-        Value::Text(_) | Value::Bytes(_) => {
-            parse::datetime(&to_text(date), cx.statement.time_zone()).is_some_and(|parsed| !parsed.has_time)
-        }
-        number if number.is_number() => Number::of(number, cx)?.to_f64() < parse::TIMED as f64,
-        _ => false,
-    };
-    let sum = if was_date && unit.is_of_days() { Value::Date(sum.date()) } else { Value::DateTime(sum) };
+    let sum = if !has_time(date, cx) && unit.is_of_days() { Value::Date(sum.date()) } else { Value::DateTime(sum) };
     Ok(if date.is_temporal() { sum } else { in_full(sum) })
 }
 
@@ -272,10 +261,8 @@ pub(super) fn difference(
     to: &Value,
     cx: &EvalContext<'_>,
 ) -> Result<Value, SqlError> {
-    let (Some(from), Some(to)) = (to_datetime(from, cx)?, to_datetime(to, cx)?) else { return Ok(Value::Null) };
-    if from.date().is_incomplete() || to.date().is_incomplete() {
-        return Ok(Value::Null);
-    }
+    let (from, to) = (to_complete_datetime(from, cx)?, to_complete_datetime(to, cx)?);
+    let Some((from, to)) = from.zip(to) else { return Ok(Value::Null) };
     let micros = to.micros() - from.micros();
     let months_each = match unit {
         IntervalUnit::Month => 1,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ColumnType, Faces, Facts, FromKey, Kind, Sizes, TypeWords, fsp, read_be, write_be};
 use crate::collation::Collation;
+use crate::decimal::Decimal;
 use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, SqlError, WARN_DATA_TRUNCATED};
 use crate::store::{StoreContext, decimal_to_datetime, to_decimal};
 use crate::temporal::{DAY_US, Date, DateTime, SECOND_US, Timestamp, fraction_unit, parse};
@@ -124,7 +125,9 @@ impl Faces for TimestampType {
         match local.to_timestamp(cx.time_zone).filter(|_| !local.date().is_incomplete() || local.date().is_zero()) {
             Some(timestamp) => Ok(Value::Timestamp(timestamp)),
             None => {
-                cx.reject_temporal(ER_WARN_DATA_OUT_OF_RANGE, "datetime", &value)?;
+                let incomplete = local.date().is_incomplete();
+                let code = if incomplete { WARN_DATA_TRUNCATED } else { ER_WARN_DATA_OUT_OF_RANGE };
+                cx.reject_temporal(code, "datetime", &value)?;
                 Ok(self.implicit_default())
             }
         }
@@ -180,6 +183,9 @@ pub(super) fn store_datetime(
     kind: &str,
     cx: &mut StoreContext<'_>,
 ) -> Result<Option<DateTime>, SqlError> {
+    /// No number with as many digits as a date and time is greater.
+    const GREATEST_NUMBER: i64 = 99_999_999_999_999;
+    let mut lost = WARN_DATA_TRUNCATED;
     let found = match value {
         Value::Date(date) => Some(date.at_midnight()),
         Value::DateTime(value) => Some(*value),
@@ -199,18 +205,23 @@ pub(super) fn store_datetime(
         }
         Value::Null => None,
         number @ (Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Double(_) | Value::Decimal(_)) => {
-            let found = decimal_to_datetime(&to_decimal(number, cx.time_zone).0);
+            let number = to_decimal(number, cx.time_zone).0;
+            let found = decimal_to_datetime(&number);
             if found.is_some_and(|(_, cut)| cut) {
                 cx.reject_temporal(WARN_DATA_TRUNCATED, kind, value)?;
+            }
+            if number.is_negative() || number > Decimal::from(GREATEST_NUMBER) {
+                lost = ER_WARN_DATA_OUT_OF_RANGE;
             }
             found.map(|(value, _)| value)
         }
     };
     let Some(found) = found else {
-        cx.reject_temporal(WARN_DATA_TRUNCATED, kind, value)?;
+        cx.reject_temporal(lost, kind, value)?;
         return Ok(None);
     };
-    if !cx.sql_mode.allows_date(found.date()) {
+    // A function may make what the calendar does not have.
+    if !found.date().is_valid() || !cx.sql_mode.allows_date(found.date()) {
         cx.reject_temporal(ER_WARN_DATA_OUT_OF_RANGE, kind, value)?;
         return Ok(None);
     }
@@ -223,6 +234,13 @@ fn store_rounded(value: &Value, fsp: u8, cx: &mut StoreContext<'_>) -> Result<Da
         Some(found) if cx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL) => {
             let unit = fraction_unit(fsp);
             DateTime::new(found.date(), found.micros_of_day() / unit * unit, fsp)
+        }
+        // There is no second after the zero date.
+        Some(found)
+            if found.date().is_zero() && found.micros_of_day() % fraction_unit(fsp) * 2 >= fraction_unit(fsp) =>
+        {
+            cx.reject_temporal(ER_WARN_DATA_OUT_OF_RANGE, "datetime", value)?;
+            Date::ZERO.at_midnight().with_fsp(fsp)
         }
         Some(found) => found.round(fsp),
     })

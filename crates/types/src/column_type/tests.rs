@@ -83,6 +83,8 @@ fn integers() {
     assert_eq!(refused("abc", &tiny), (1366, "0".into()));
     assert_eq!(refused("", &tiny), (1366, "0".into()));
     assert_eq!(refused("12abc", &tiny), (1265, "12".into()));
+    assert_eq!(refused("-1.2.3", &tiny), (1265, "-12".into()));
+    assert_eq!(refused("1e1.2.3", &tiny), (1265, "10".into()));
     assert_eq!(refused(-1, &int(IntWidth::Big, true)), (1264, "0".into()));
     assert_eq!(refused(1e30, &int(IntWidth::Big, false)), (1264, i64::MAX.to_string()));
     assert_eq!(stored(Value::UInt(u64::MAX), &int(IntWidth::Big, true)), u64::MAX.to_string());

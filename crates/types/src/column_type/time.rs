@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::datetime::{fraction_len, pair_unit, show};
 use super::{ColumnType, Faces, Facts, FromKey, Kind, Sizes, TypeWords, fsp, read_be, write_be};
 use crate::collation::Collation;
+use crate::decimal::Decimal;
 use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, SqlError, WARN_DATA_TRUNCATED};
 use crate::store::{StoreContext, decimal_to_time, to_decimal};
 use crate::temporal::{DateTime, SECOND_US, Time, parse};
@@ -44,6 +45,9 @@ impl Faces for TimeType {
     }
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+        /// 838:59:59; greater numbers are dates with a time.
+        const GREATEST_NUMBER: i64 = 8_385_959;
+        let mut dated = matches!(value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_));
         let of_day = |value: DateTime| Some((Time { micros: value.micros_of_day(), fsp: value.fsp() }, false));
         let found = match &value {
             Value::Time(time) => Some((*time, false)),
@@ -55,8 +59,8 @@ impl Faces for TimeType {
                 let parsed = parse::time(&text);
                 if parsed.is_some_and(|(parsed, _)| parsed.cut) {
                     cx.reject_temporal(WARN_DATA_TRUNCATED, "time", &value)?;
-                } else if parse::dated(&text).is_some() {
-                    cx.note_truncated();
+                } else {
+                    dated = parse::dated(&text).is_some();
                 }
                 parsed.map(|(parsed, clamped)| (parsed.value, clamped))
             }
@@ -65,16 +69,22 @@ impl Faces for TimeType {
             | Value::UInt(_)
             | Value::Float(_)
             | Value::Double(_)
-            | Value::Decimal(_)) => decimal_to_time(&to_decimal(number, cx.time_zone).0),
+            | Value::Decimal(_)) => {
+                let number = to_decimal(number, cx.time_zone).0;
+                let found = decimal_to_time(&number);
+                dated = matches!(found, Some((_, false))) && number > Decimal::from(GREATEST_NUMBER);
+                found
+            }
         };
         let Some((time, clamped)) = found else {
-            cx.reject_temporal(WARN_DATA_TRUNCATED, "time", &value)?;
+            let code = if value.is_string() { WARN_DATA_TRUNCATED } else { ER_WARN_DATA_OUT_OF_RANGE };
+            cx.reject_temporal(code, "time", &value)?;
             return Ok(self.implicit_default());
         };
         if clamped {
             cx.reject_temporal(ER_WARN_DATA_OUT_OF_RANGE, "time", &value)?;
         }
-        if matches!(value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_)) {
+        if dated {
             cx.note_truncated();
         }
         Ok(Value::Time(time.round(self.fsp)))

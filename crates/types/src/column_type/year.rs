@@ -5,7 +5,7 @@ use std::fmt;
 use super::{ColumnType, Faces, Facts, FromKey, IntType, IntWidth, Kind, Sizes, TypeWords};
 use crate::collation::Collation;
 use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, SqlError};
-use crate::store::StoreContext;
+use crate::store::{StoreContext, to_decimal};
 use crate::{FieldType, ResultType, Value, number_text};
 
 /// A byte of years since 1900, in rows and keys; 0 is the year 0000.
@@ -47,8 +47,12 @@ impl Faces for YearType {
 
     fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         let text = value.as_bytes().filter(|_| !matches!(value, Value::Hex(_)));
-        let possible = |text| matches!(number_text::decimal(text).value.to_i128().0, 0..=99 | 1901..=2155);
-        if text.is_some_and(|text| !possible(text)) {
+        let possible = |text| matches!(number_text::for_integers(text).value.to_i128().0, 0..=99 | 1901..=2155);
+        let beyond = |value: &Value| {
+            let number = to_decimal(value, cx.time_zone).0;
+            number.is_negative() || i64::try_from(number.to_i128().0).is_err()
+        };
+        if text.map_or_else(|| value.is_number() && beyond(&value), |text| !possible(text)) {
             cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
             return Ok(Value::UInt(0));
         }

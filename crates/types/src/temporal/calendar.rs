@@ -59,7 +59,7 @@ pub fn weekday(days: i64) -> u8 {
 
 /// 1 for the first of January.
 pub fn day_of_year(year: u16, month: u8, day: u8) -> u16 {
-    (days_from_civil(year, month.max(1), day.max(1)) - days_from_civil(year, 1, 1) + 1) as u16
+    (days_from_civil(year, month.max(1), day.max(1)) - days_from_civil(year, 1, 1) + i64::from(day > 0)) as u16
 }
 
 /// The week of a day and the year that the week belongs to, under one of MySQL's modes 0 to 7: bit 0

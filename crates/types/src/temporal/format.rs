@@ -237,7 +237,8 @@ pub fn read(text: &str, format: &str) -> Option<Read> {
     if twelve_hours && afternoon {
         hour += 12;
     }
-    if !date.is_valid() || hour > 23 || minute > 59 || second > 59 {
+    // Whether the month has that day is not checked.
+    if date.month > 12 || date.day > 31 || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
     let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);

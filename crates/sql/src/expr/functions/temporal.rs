@@ -1,6 +1,9 @@
 //! Functions of dates and times. "Now" is when the statement started, except in SYSDATE.
 
-use super::super::convert::{at, is_time, now, to_datetime, to_decimal, to_i64, to_text, to_time, today, truncated};
+use super::super::convert::{
+    at, has_time, is_date, is_time, now, to_complete_datetime, to_datetime, to_decimal, to_i64, to_text, to_time,
+    today, truncated,
+};
 use super::super::interval::in_full;
 use super::super::{Expr, IntervalUnit};
 use super::{Arguments, Form, Function, build, one};
@@ -80,12 +83,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .reads_times()
         .joins()
         .doc("The time from the second argument to the first.", "TIMEDIFF('12:30:00', '11:15:00')", "01:15:00"),
-    Function::new("addtime", 2, 2, |a| add_time(a, 1), add_time_type).joins().doc(
+    Function::new("addtime", 2, 2, |a| add_time(a, 1), add_time_type).takes_null().joins().doc(
         "The first argument with a time added.",
         "ADDTIME('2007-12-31 23:59:59', '1:1:1')",
         "2008-01-01 01:01:00",
     ),
-    Function::new("subtime", 2, 2, |a| add_time(a, -1), add_time_type).joins().doc(
+    Function::new("subtime", 2, 2, |a| add_time(a, -1), add_time_type).takes_null().joins().doc(
         "The first argument with a time subtracted.",
         "SUBTIME('2007-12-31 23:59:59', '1:1:1')",
         "2007-12-31 22:58:58",
@@ -378,8 +381,7 @@ impl Arguments<'_, '_> {
 
     /// Of the first argument as a date of the calendar; NULL if it is none or incomplete.
     fn day(&self, make: impl FnOnce(Date) -> Value) -> Result<Value, SqlError> {
-        let date = to_datetime(&self[0], self.cx)?.map(DateTime::date);
-        Ok(date.filter(|date| !date.is_incomplete()).map_or(Value::Null, make))
+        Ok(to_complete_datetime(&self[0], self.cx)?.map_or(Value::Null, |value| make(value.date())))
     }
 }
 
@@ -391,33 +393,38 @@ fn timestamp(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let Some(value) = to_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
     let Some(added) = args.get(1) else { return Ok(Value::DateTime(value)) };
     let Some(added) = to_time(added, args.cx)? else { return Ok(Value::Null) };
-    let sum = DateTime::from_micros(value.micros() + added.micros, value.fsp().max(added.fsp));
-    Ok(sum.map_or(Value::Null, Value::DateTime))
+    Ok(sum(value, added.micros, added.fsp).map_or(Value::Null, Value::DateTime))
+}
+
+/// Date and time so many microseconds later; `None` outside of the years 1 to 9999.
+fn sum(start: DateTime, micros: i64, fsp: u8) -> Option<DateTime> {
+    let sum = DateTime::from_micros(start.micros() + micros, start.fsp().max(fsp));
+    sum.filter(|sum| sum.date().year > 0)
 }
 
 fn date_difference(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let (a, b) = (to_datetime(&args[0], args.cx)?, to_datetime(&args[1], args.cx)?);
-    let (Some(a), Some(b)) = (a.map(DateTime::date), b.map(DateTime::date)) else { return Ok(Value::Null) };
-    if a.is_incomplete() || b.is_incomplete() {
-        return Ok(Value::Null);
-    }
-    Ok(Value::Int(a.days() - b.days()))
+    let (a, b) = (to_complete_datetime(&args[0], args.cx)?, to_complete_datetime(&args[1], args.cx)?);
+    Ok(a.zip(b).map_or(Value::Null, |(a, b)| Value::Int(a.date().days() - b.date().days())))
 }
 
 fn time_difference(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let (difference, fsp) = match (is_time(&args[0]), is_time(&args[1])) {
+    let dates = args.iter().any(is_date);
+    // Beside a date a text is one too, unless the other side is a time.
+    let spans = |arg: &Value| if dates { matches!(arg, Value::Time(_)) } else { is_time(arg) };
+    let (difference, fsp) = match (spans(&args[0]), spans(&args[1])) {
         (true, true) => {
             let (Some(a), Some(b)) = (to_time(&args[0], args.cx)?, to_time(&args[1], args.cx)?) else {
                 return Ok(Value::Null);
             };
             (a.micros - b.micros, a.fsp.max(b.fsp))
         }
-        (false, false) => {
+        (false, false) if !dates || has_time(&args[0], args.cx) == has_time(&args[1], args.cx) => {
             let (Some(a), Some(b)) = (to_datetime(&args[0], args.cx)?, to_datetime(&args[1], args.cx)?) else {
                 return Ok(Value::Null);
             };
             (a.micros() - b.micros(), a.fsp().max(b.fsp()))
         }
+        // A time and a date have no difference, nor have a date and a date with a time.
         _ => return Ok(Value::Null),
     };
     within_range(difference, fsp, args).map(Value::Time)
@@ -454,17 +461,15 @@ fn add_time_type(args: &[ResultType]) -> ResultType {
 
 fn add_time(args: &Arguments<'_, '_>, sign: i64) -> Result<Value, SqlError> {
     // What is added is a span: a date with a time is none.
-    if !is_time(&args[1]) {
-        return Ok(Value::Null);
-    }
-    let Some(added) = to_time(&args[1], args.cx)? else { return Ok(Value::Null) };
+    let span = || if is_time(&args[1]) { to_time(&args[1], args.cx) } else { Ok(None) };
     let sum = if is_time(&args[0]) || matches!(args[0], Value::Date(_)) {
         let Some(start) = to_time(&args[0], args.cx)? else { return Ok(Value::Null) };
+        let Some(added) = span()? else { return Ok(Value::Null) };
         Value::Time(within_range(start.micros + sign * added.micros, start.fsp.max(added.fsp), args)?)
     } else {
         let Some(start) = to_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
-        let sum = DateTime::from_micros(start.micros() + sign * added.micros, start.fsp().max(added.fsp));
-        sum.filter(|sum| !sum.date().is_incomplete()).map_or(Value::Null, Value::DateTime)
+        let Some(added) = span()? else { return Ok(Value::Null) };
+        sum(start, sign * added.micros, added.fsp).map_or(Value::Null, Value::DateTime)
     };
     Ok(match (&args[0], sum) {
         (Value::Time(_) | Value::DateTime(_), sum) | (_, sum @ Value::Null) => sum,
@@ -506,7 +511,8 @@ fn str_to_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 
 fn unix_timestamp(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let Some(arg) = args.first() else { return Ok(Value::Int(args.cx.statement.now_us() / SECOND_US)) };
-    let Some(value) = to_datetime(arg, args.cx)? else { return Ok(Value::Int(0)) };
+    let complete = |value: &DateTime| !value.date().is_incomplete();
+    let Some(value) = to_datetime(arg, args.cx)?.filter(complete) else { return Ok(Value::Int(0)) };
     let Some(timestamp) = value.to_timestamp(args.cx.statement.time_zone()) else { return Ok(Value::Int(0)) };
     if value.fsp() == 0 {
         return Ok(Value::Int(timestamp.micros / SECOND_US));
@@ -558,12 +564,8 @@ fn last_day(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 }
 
 fn to_seconds(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    args.datetime(0, |value| {
-        if value.date().is_incomplete() {
-            return Value::Null;
-        }
-        Value::Int(EPOCH_TO_DAYS * 86_400 + value.micros().div_euclid(SECOND_US))
-    })
+    let seconds = |value: DateTime| EPOCH_TO_DAYS * 86_400 + value.micros().div_euclid(SECOND_US);
+    Ok(to_complete_datetime(&args[0], args.cx)?.map_or(Value::Null, |value| Value::Int(seconds(value))))
 }
 
 fn from_days(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -642,9 +644,7 @@ fn convert_tz(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let zones = (TimeZone::parse(&to_text(&args[1])), TimeZone::parse(&to_text(&args[2])));
     // Unknown zones give NULL.
     let (Ok(from), Ok(to)) = zones else { return Ok(Value::Null) };
-    let Some(value) = to_datetime(&args[0], args.cx)?.filter(|value| !value.date().is_incomplete()) else {
-        return Ok(Value::Null);
-    };
+    let Some(value) = to_complete_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
     // Beyond the range of TIMESTAMP nothing is converted.
     let Some(point) = value.to_timestamp(from) else { return Ok(Value::DateTime(value)) };
     Ok(Value::DateTime(point.to_datetime(to)))
