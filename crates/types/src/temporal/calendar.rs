@@ -81,7 +81,12 @@ pub fn week(year: u16, month: u8, day: u8, mode: u8) -> (u16, u8) {
     let week_since = |start: i64| ((today - start) / 7 + 1) as u8;
     let start = first_week_starts(year);
     if today < start {
-        return if from_one && year > 0 { (year - 1, week_since(first_week_starts(year - 1))) } else { (year, 0) };
+        return match year {
+            _ if !from_one => (year, 0),
+            // A year before it would have 365 days, as it has itself.
+            0 => (0, 52),
+            _ => (year - 1, week_since(first_week_starts(year - 1))),
+        };
     }
     if from_one && today >= first_week_starts(year + 1) {
         return (year + 1, 1);
