@@ -605,15 +605,8 @@ const TIMES: &[&str] =
 const YEARS: &[&str] = &["1901", "2155", "2024", "1970", "1999", "2000"];
 
 /// Dates that lack parts.
-const ZERO_DATES: &[&str] = &[
-    "0000-00-00",
-    "0000-00-00 00:00:00",
-    "2024-00-00",
-    "2024-02-00",
-    "2024-00-10 12:30:45",
-    "0000-02-29",
-    "0000-01-01",
-];
+const ZERO_DATES: &[&str] =
+    &["0000-00-00", "0000-00-00 00:00:00", "2024-00-00", "2024-02-00", "2024-00-10 12:30:45", "0000-02-29"];
 
 /// Numbers that are dates, with a time or without, and such that are none.
 const DATES_OF_NUMBERS: &[&str] = &[
