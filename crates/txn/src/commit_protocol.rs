@@ -138,4 +138,23 @@ mod tests {
             assert_eq!(protocol.to_string().parse(), Ok(protocol));
         }
     }
+
+    /// Which of them prepare, which may lose what another log has, and which write a binlog.
+    #[test]
+    fn what_a_protocol_promises() {
+        for protocol in CommitProtocol::ALL {
+            let promises = (protocol.prepares(), protocol.may_diverge(), protocol.has_binlog());
+            let expected = match protocol {
+                CommitProtocol::Journal => (false, false, true),
+                CommitProtocol::Mysql41 | CommitProtocol::Mysql50 { support_xa: false } => (false, true, true),
+                CommitProtocol::TcMmap => (true, false, false),
+                _ => (true, false, true),
+            };
+            assert_eq!(promises, expected, "{protocol}");
+        }
+        let names = CommitProtocol::ALL.map(CommitProtocol::name);
+        assert!(CommitProtocol::NAMES.iter().all(|name| names.contains(name)), "{names:?}");
+        assert_eq!(CommitProtocol::Mysql50 { support_xa: false }.to_string(), "mysql50 support_xa=OFF");
+        assert_eq!("mysql".parse::<CommitProtocol>(), Err(UnknownProtocol("mysql".to_owned())));
+    }
 }

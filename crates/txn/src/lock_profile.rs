@@ -219,6 +219,20 @@ mod tests {
     use crate::tests::until;
 
     #[test]
+    fn what_a_lock_cost_is_added_up_and_the_worst_is_kept() {
+        let ns = Duration::from_nanos;
+        let mut cost = LockUse::default();
+        assert_eq!((cost.wait_mean_ns(), cost.hold_mean_ns()), (0, 0));
+        cost.add(Some(ns(30)), ns(100));
+        cost.add(None, ns(700));
+        cost.add(Some(ns(50)), ns(400));
+        cost.add(Some(ns(10)), ns(0));
+        let sums = LockUse { count: 4, waits: 3, wait_ns: 90, wait_max_ns: 50, hold_ns: 1200, hold_max_ns: 700 };
+        assert_eq!(cost, sums);
+        assert_eq!((cost.wait_mean_ns(), cost.hold_mean_ns()), (30, 300));
+    }
+
+    #[test]
     fn waits_and_holds_are_counted_by_caller() {
         let lock = ProfiledMutex::new("LOCK_log", 1);
         *lock.lock("write") += 1;

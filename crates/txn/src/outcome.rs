@@ -123,3 +123,33 @@ impl CommitSettings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_held_back_only_where_a_delay_is_set_and_for_as_many_as_are_enough() {
+        let delay = SyncDelay::default();
+        for enough in [0, 3] {
+            delay.enough.store(enough, Ordering::Relaxed);
+            delay.max_us.store(0, Ordering::Relaxed);
+            assert_eq!(delay.begin(), None);
+            delay.max_us.store(1, Ordering::Relaxed);
+            let members = if enough == 0 { usize::MAX } else { 3 };
+            assert_eq!(delay.begin().map(|(_, enough)| enough), Some(members));
+        }
+        delay.max_us.store(1_000_000_000, Ordering::Relaxed);
+        let now = Instant::now();
+        let (until, _) = delay.begin().expect("a delay");
+        assert!(until >= now + Duration::from_secs(1000), "it is microseconds after now");
+    }
+
+    #[test]
+    fn a_full_disk_is_no_failed_engine() {
+        let full = CommitError::of_engine(WriteError::NoSpace { engine: "redb", detail: "full".to_owned() });
+        assert!(matches!(full, CommitError::NoSpace(_)), "{full}");
+        let failed = CommitError::of_engine(WriteError::Failed { engine: "redb", detail: "broken".to_owned() });
+        assert!(matches!(failed, CommitError::Sealed(_)), "{failed}");
+    }
+}

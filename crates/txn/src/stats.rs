@@ -83,3 +83,31 @@ pub struct CommitStats {
 pub(crate) fn add(counter: &AtomicU64, amount: u64) {
     counter.fetch_add(amount, Ordering::Relaxed);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_counted_under_the_least_bound_that_is_not_below_it() {
+        let values = [0, 1, 2, 3, 4, 7, 8, 1 << 20, (1 << 62) - 1];
+        let histogram = Histogram::default();
+        values.iter().for_each(|value| histogram.record(*value));
+        let bounds = [(0, 1), (1, 1), (3, 2), (7, 2), (15, 1), ((1 << 21) - 1, 1), ((1 << 62) - 1, 1)];
+        assert_eq!(histogram.buckets(), bounds);
+        assert_eq!((histogram.count(), histogram.sum()), (9, values.iter().sum()));
+        let line = "<=0:1 <=1:1 <=3:2 <=7:2 <=15:1 <=2097151:1 <=4611686018427387903:1";
+        assert_eq!(histogram.to_line(), line);
+        histogram.record(u64::MAX);
+        assert_eq!(histogram.buckets().last(), Some(&((1 << 63) - 1, 1)), "the last has no bound");
+    }
+
+    #[test]
+    fn a_time_is_counted_in_microseconds_and_the_next_begins_where_it_ended() {
+        let histogram = Histogram::default();
+        let began = Instant::now() - std::time::Duration::from_secs(3);
+        let ended = histogram.record_since(began);
+        assert_eq!(histogram.sum(), (ended - began).as_micros() as u64);
+        assert_eq!(histogram.count(), 1);
+    }
+}

@@ -171,4 +171,14 @@ mod tests {
         assert!(note.cover(0, at(1, 500), at(1, 400)).is_some(), "not synced");
         assert_eq!(note, BinlogNote { synced: at(1, 400), last: vec![at(1, 500), at(1, 400)] });
     }
+
+    #[test]
+    fn a_recovery_leaves_where_it_ends_unless_more_is_left() {
+        let mut note = BinlogNote { synced: at(1, 300), last: vec![at(1, 100), at(2, 200)] };
+        assert_eq!(note.raise(0, at(1, 100)), None);
+        assert_eq!(note.raise(1, at(1, 900)), None);
+        let raised = BinlogNote { last: vec![at(1, 101), at(2, 200)], ..note.clone() };
+        assert_eq!(note.raise(0, at(1, 101)), Some(raised.redo()));
+        assert_eq!(note, raised);
+    }
 }

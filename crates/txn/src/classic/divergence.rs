@@ -92,3 +92,6 @@ fn gtids<'l>(transactions: impl Iterator<Item = &'l LoggedTransaction>) -> Strin
         named => format!(": {named}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

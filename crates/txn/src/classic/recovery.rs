@@ -408,3 +408,6 @@ fn read_on((mut reader, mut log): (BinlogReader, CoordinatorLog)) -> Result<Coor
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! The classic protocols on the simulated disk.
 
+mod checks;
 mod crashes;
 mod divergence;
 mod handover;
