@@ -212,6 +212,16 @@ impl Grants {
         self.global.with(exact.or_else(fitting).unwrap_or_default())
     }
 
+    /// What is held on every database that a pattern fits: by the most exact entry that fits all of them.
+    fn on_all_that_fit(&self, pattern: &str) -> PrivilegeSet {
+        if pattern.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+            return self.on_database(pattern);
+        }
+        let covering = self.databases.iter().filter(|(held, _)| covers(&tokens(held), &tokens(pattern)));
+        let held = covering.max_by_key(|(held, _)| exactness(held)).map(|(_, held)| *held);
+        self.global.with(held.unwrap_or_default())
+    }
+
     /// What is held on a whole table.
     pub fn on_table(&self, database: &str, table: &str) -> PrivilegeSet {
         let entry = self.table(database, table).map_or(PrivilegeSet::NONE, |entry| entry.table);
@@ -264,7 +274,7 @@ impl Grants {
     pub fn may_grant(&self, on: &On, privileges: PrivilegeSet) -> bool {
         let held = match on {
             On::Global => self.global,
-            On::Database(pattern) => self.on_database(pattern),
+            On::Database(pattern) => self.on_all_that_fit(pattern),
             On::Table(database, table) => self.on_table(database, table),
         };
         let dynamic = privileges.common(PrivilegeSet::dynamic());
@@ -384,6 +394,54 @@ fn fits(pattern: &str, database: &str) -> bool {
     like(Collation::Binary, database.as_bytes(), pattern.as_bytes(), Some('\\'), &|| true)
 }
 
+/// A character of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    /// Itself.
+    Char(char),
+    /// `_`: any one.
+    One,
+    /// `%`: any number of any.
+    Any,
+}
+
+fn tokens(pattern: &str) -> Vec<Token> {
+    let mut chars = pattern.chars();
+    let mut tokens = Vec::with_capacity(pattern.len());
+    while let Some(char) = chars.next() {
+        tokens.push(match char {
+            '\\' => Token::Char(chars.next().unwrap_or('\\')),
+            '%' => Token::Any,
+            '_' => Token::One,
+            other => Token::Char(other),
+        });
+    }
+    tokens
+}
+
+/// Whether `wide` fits everything that `narrow` fits, as far as that shows token by token.
+fn covers(wide: &[Token], narrow: &[Token]) -> bool {
+    // Which beginnings of `narrow` the tokens of `wide` so far can stand for.
+    let mut reached = vec![false; narrow.len() + 1];
+    reached[0] = true;
+    for token in wide {
+        let mut next = vec![false; narrow.len() + 1];
+        match token {
+            Token::Any => {
+                let first = reached.iter().position(|reached| *reached).unwrap_or(next.len());
+                next[first..].fill(true);
+            }
+            one => {
+                for (at, other) in narrow.iter().enumerate().filter(|(at, _)| reached[*at]) {
+                    next[at + 1] = one == other || (*one == Token::One && *other != Token::Any);
+                }
+            }
+        }
+        reached = next;
+    }
+    reached[narrow.len()]
+}
+
 /// How much of a pattern is no wildcard.
 fn exactness(pattern: &str) -> usize {
     let (mut at, bytes) = (0, pattern.as_bytes());
@@ -476,6 +534,24 @@ mod tests {
         assert!(grants.revoke(&On::Global, Privilege::GrantOption.into()));
         assert!(!grants.may_grant(&table, Privilege::Select.into()));
         assert!(grants.may_grant(&On::Global, Privilege::BackupAdmin.into()), "its option is its own");
+    }
+
+    #[test]
+    fn nobody_passes_on_more_databases_than_the_own_pattern_fits() {
+        let mut grants = Grants::default();
+        for pattern in ["app_db", r"my\_db", "x%y"] {
+            grants.grant(&On::Database(pattern.into()), Privilege::Select.into(), true);
+        }
+        let may = |pattern: &str| grants.may_grant(&On::Database(pattern.into()), Privilege::Select.into());
+        for within in ["app_db", r"app\_db", "app1db", r"my\_db", "x%y", "x%z%y", "x_y", "xy"] {
+            assert!(may(within), "{within}");
+        }
+        for beyond in ["app%db", "app__db", "app_d_", "%", "_", "my_db", "my1db", r"my\%db", "x%", "%y", "x%y_"] {
+            assert!(!may(beyond), "{beyond}");
+        }
+        // Taken for a name, the wider pattern would fit the narrower one.
+        assert!(grants.on_database("app%db").has(Privilege::GrantOption));
+        assert!(!grants.on_database(r"my\_db").has(Privilege::GrantOption));
     }
 
     #[test]
