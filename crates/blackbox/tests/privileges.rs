@@ -151,6 +151,7 @@ const CASES: &[Case] = &[
     Case("GRANT SELECT ON *.* TO other", 1045, &["SELECT, GRANT OPTION ON *.*"]),
     Case("GRANT role TO other", 1227, &["ROLE_ADMIN ON *.*"]),
     Case("REVOKE role FROM other", 1227, &["ROLE_ADMIN ON *.*"]),
+    Case("SET GLOBAL mandatory_roles = ''", 1227, &["SYSTEM_VARIABLES_ADMIN ON *.*", "ROLE_ADMIN ON *.*"]),
     Case("REVOKE ALL, GRANT OPTION FROM other", 1227, &["CREATE USER ON *.*"]),
     // What operators do.
     Case("FLUSH LOGS", 1227, &["RELOAD ON *.*"]),
@@ -431,5 +432,171 @@ fn tools_read_accounts_and_privileges_as_tables() -> Result<()> {
     ensure!(rows(&mut user, "SELECT * FROM information_schema.enabled_roles")? == ["role|%|YES|NO"]);
     user.query_drop("SET ROLE NONE")?;
     ensure!(rows(&mut user, "SELECT * FROM information_schema.enabled_roles")?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn mandatory_roles_are_everybodys_and_stay() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    let mut admin = root(&server)?;
+    prepare(&mut admin)?;
+    admin.query_drop("GRANT SELECT ON d.* TO role; SET GLOBAL mandatory_roles = 'role, `missing`@`%`'")?;
+    let mut user = Conn::new(server.options_as("u", "pw"))?;
+    let read = "SELECT a FROM d.t WHERE id = 1";
+    ensure!(errno(user.query_drop(read))? == 1142, "a role that is not active gives nothing");
+    let shown: Vec<String> = user.query_map("SHOW GRANTS", |value: String| value)?;
+    ensure!(shown == ["GRANT USAGE ON *.* TO `u`@`%`", "GRANT `role`@`%` TO `u`@`%`"], "{shown:?}");
+    user.query_drop("SET ROLE role")?;
+    ensure!(errno(user.query_drop(read))? == 0);
+    ensure!(errno(user.query_drop("SET ROLE missing"))? == 3530);
+    for sql in ["REVOKE role FROM u", "DROP ROLE role", "DROP USER role"] {
+        ensure!(errno(admin.query_drop(sql))? == 3628, "{sql}");
+    }
+    ensure!(errno(admin.query_drop("SET GLOBAL mandatory_roles = 'a b'"))? == 1231);
+    admin.query_drop("SET GLOBAL activate_all_roles_on_login = ON")?;
+    ensure!(errno(Conn::new(server.options_as("u", "pw"))?.query_drop(read))? == 0);
+    // The next statement of a session that is there sees the change.
+    admin.query_drop("SET GLOBAL mandatory_roles = ''")?;
+    ensure!(errno(user.query_drop(read))? == 1142);
+    let server = server.stop()?.option("--mandatory-roles=role").option("--activate-all-roles-on-login").start()?;
+    ensure!(errno(Conn::new(server.options_as("u", "pw"))?.query_drop(read))? == 0);
+    Ok(())
+}
+
+/// `SYSTEM_USER` is what keeps an administrator of some accounts from becoming one of all.
+#[test]
+fn nobody_gets_system_user_by_a_role() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    let mut admin = root(&server)?;
+    prepare(&mut admin)?;
+    admin.query_drop("CREATE ROLE inner_role; GRANT SYSTEM_USER ON *.* TO inner_role; GRANT inner_role TO role")?;
+    admin.query_drop("GRANT CREATE USER, ROLE_ADMIN, SYSTEM_VARIABLES_ADMIN ON *.* TO u")?;
+    admin.query_drop("GRANT SELECT ON d.* TO u WITH GRANT OPTION; GRANT inner_role TO other")?;
+    let mut user = Conn::new(server.options_as("u", "pw"))?;
+    for sql in [
+        "GRANT root@localhost TO u",
+        "GRANT inner_role TO u",
+        "GRANT role TO u",
+        "CREATE USER made IDENTIFIED BY 'pw' DEFAULT ROLE role",
+        "SET GLOBAL mandatory_roles = 'role'",
+        "SET GLOBAL mandatory_roles = 'root@localhost'",
+        // An account that has it by a role is changed by nobody else either.
+        "ALTER USER other IDENTIFIED BY 'x'",
+        "SET PASSWORD FOR other = 'x'",
+        "DROP USER other",
+        "GRANT SELECT ON d.t TO root@localhost",
+        "REVOKE inner_role FROM other",
+        "REVOKE ALL, GRANT OPTION FROM root@localhost",
+    ] {
+        ensure!(errno(user.query_drop(sql))? == 1227, "{sql}");
+    }
+    Ok(())
+}
+
+/// Runs a statement as an account, and gives its error number.
+fn tried(conn: &mut Conn, sql: &str) -> Result<u16> {
+    errno(conn.query_drop(sql))
+}
+
+#[test]
+fn nobody_gets_round_the_walls_between_accounts() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    let mut admin = root(&server)?;
+    prepare(&mut admin)?;
+    let mut wrong = Vec::new();
+    let mut expect = |what: &str, got: u16, expected: u16| {
+        if got != expected {
+            wrong.push(format!("{what}: {got}, not {expected}"));
+        }
+    };
+    // Whoever may pass on a database's privileges passes on those, and no wider pattern.
+    admin
+        .query_drop("GRANT SELECT ON `d_`.* TO u WITH GRANT OPTION; GRANT SELECT ON `e\\_`.* TO u WITH GRANT OPTION")?;
+    let mut user = Conn::new(server.options_as("u", "pw"))?;
+    for (pattern, refusal) in [
+        ("d_", 0),
+        ("dx", 0),
+        ("d\\_", 0),
+        ("e\\_", 0),
+        ("d%", 1044),
+        ("%", 1044),
+        ("__", 1044),
+        ("e_", 1044),
+        ("ex", 1044),
+    ] {
+        let sql = format!("GRANT SELECT ON `{pattern}`.* TO other");
+        expect(&sql, tried(&mut user, &sql)?, refusal);
+    }
+    // Accounts that have SYSTEM_USER are changed, and their sessions ended, by others that have it.
+    admin.query_drop("GRANT CREATE USER, ROLE_ADMIN, CONNECTION_ADMIN, SELECT ON *.* TO u WITH GRANT OPTION")?;
+    admin.query_drop("GRANT SYSTEM_USER ON *.* TO other")?;
+    let mut user = Conn::new(server.options_as("u", "pw"))?;
+    let mut other = Conn::new(server.options_as("other", "pw"))?;
+    let id: u64 = other.query_first("SELECT CONNECTION_ID()")?.unwrap_or_default();
+    for (sql, refusal) in [
+        ("GRANT SELECT ON *.* TO other", 1227),
+        ("REVOKE SELECT ON *.* FROM other", 1227),
+        ("GRANT role TO other", 1227),
+        ("REVOKE role FROM other", 1227),
+        ("ALTER USER other ACCOUNT LOCK", 1227),
+        ("DROP USER other", 1227),
+        (&*format!("KILL QUERY {id}"), 1095),
+        (&*format!("KILL {id}"), 1095),
+        ("GRANT role TO u", 0),
+    ] {
+        expect(sql, tried(&mut user, sql)?, refusal);
+    }
+    other.query_drop("SELECT 1")?;
+    // An account without a password is for localhost, whatever makes it one for elsewhere.
+    for sql in ["CREATE USER bare ACCOUNT LOCK", "CREATE USER bare@localhost"] {
+        admin.query_drop(sql)?;
+    }
+    expect("unlock", tried(&mut admin, "ALTER USER bare ACCOUNT UNLOCK")?, 1819);
+    expect("unlock a role", tried(&mut admin, "ALTER USER role ACCOUNT UNLOCK")?, 1819);
+    expect("rename", tried(&mut admin, "RENAME USER bare@localhost TO bare@'10.%'")?, 1819);
+    expect("unlock", tried(&mut admin, "ALTER USER bare IDENTIFIED BY 'pw' ACCOUNT UNLOCK")?, 0);
+    // Names are no longer than MySQL's, and hold no zero byte: it ends them where they are stored.
+    let long = "u".repeat(33);
+    expect("long user", tried(&mut admin, &format!("CREATE USER {long} IDENTIFIED BY 'pw'"))?, 1470);
+    expect("long host", tried(&mut admin, &format!("CREATE USER a@'{}' IDENTIFIED BY 'pw'", "h".repeat(256)))?, 1470);
+    expect("zero byte", tried(&mut admin, "CREATE USER 'a\\0b' IDENTIFIED BY 'pw'")?, 1235);
+    expect("32 characters", tried(&mut admin, &format!("CREATE USER '{}' IDENTIFIED BY 'pw'", "ü".repeat(32)))?, 0);
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn a_session_whose_password_has_expired_sets_its_own_and_does_nothing_else() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    let mut admin = root(&server)?;
+    prepare(&mut admin)?;
+    admin.query_drop("GRANT ALL ON *.* TO u")?;
+    let mut user = Conn::new(server.options_as("u", "pw"))?;
+    let id: u64 = admin.query_first("SELECT CONNECTION_ID()")?.unwrap_or_default();
+    admin.query_drop("ALTER USER u PASSWORD EXPIRE")?;
+    for sql in [
+        "SELECT 1",
+        "SET GLOBAL max_connections = 151",
+        "ALTER USER other IDENTIFIED BY 'stolen'",
+        "SET PASSWORD FOR other = 'stolen'",
+        "ALTER USER u, other IDENTIFIED BY 'stolen'",
+        "ALTER USER u PASSWORD EXPIRE NEVER",
+        "USE d",
+        "FLUSH HOSTS",
+        &format!("KILL {id}"),
+    ] {
+        let got = tried(&mut user, sql)?;
+        ensure!(got == 1820, "{sql}: {got}");
+    }
+    // What packets ask for, statements apart.
+    ensure!(!user.select_db("d").is_ok(), "COM_INIT_DB");
+    ensure!(tried(&mut user, "SET NAMES utf8mb4")? == 0, "clients begin with it");
+    ensure!(tried(&mut user, "SET PASSWORD = 'new'")? == 0);
+    ensure!(tried(&mut user, "USE d")? == 0);
+    admin.query_drop("SELECT 1")?;
     Ok(())
 }

@@ -35,7 +35,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cohort_sql::ast::{AccountName, AccountStatement, RoleChoice};
 use cohort_sql::collation::{Collation, like};
 use cohort_sql::database::SystemEntry;
-use cohort_sql::error::{ER_NONEXISTING_GRANT, ER_UNKNOWN_AUTHID};
+use cohort_sql::error::{ER_MANDATORY_ROLE, ER_NONEXISTING_GRANT, ER_UNKNOWN_AUTHID, ER_WRONG_STRING_LENGTH};
+use cohort_sql::parse::account_names;
 use cohort_sql::privilege::grants::{Grants, quoted};
 use cohort_sql::privilege::needs::Holder;
 use cohort_sql::privilege::roster::AccountRecord;
@@ -81,6 +82,8 @@ pub struct Accounts {
     decoys: RandomState,
     /// Grows with each change.
     version: AtomicU64,
+    /// Roles that every account has (`mandatory_roles`), be they there or not.
+    mandatory: RwLock<BTreeSet<AccountName>>,
     /// What is used of them.
     pub usages: Usages,
     /// Held while a statement changes accounts.
@@ -142,6 +145,7 @@ impl Accounts {
         }
         let accounts = Accounts { accounts: RwLock::new(accounts), ..Accounts::default() };
         accounts.show(changes);
+        accounts.set_mandatory_roles(&globals.get(ids::MANDATORY_ROLES));
         if accounts.accounts.read().is_empty() {
             log::error!("there are no accounts, nobody can log in: start with --reset-root once");
         }
@@ -239,24 +243,26 @@ impl Accounts {
     pub fn default_roles(&self, name: &AccountName, all: bool) -> BTreeSet<AccountName> {
         match self.get(name) {
             None => BTreeSet::new(),
-            Some(account) if all => account.roles.into_keys().collect(),
+            Some(account) if all => self.roles_of(name, &account).into_keys().collect(),
             Some(account) => account.default_roles,
         }
     }
 
     /// The roles that SET ROLE chooses for an account; 3530 if one is not granted to it.
     pub fn chosen_roles(&self, choice: &RoleChoice, name: &AccountName) -> Result<BTreeSet<AccountName>, SqlError> {
-        granting::chosen(choice, name, &self.get(name).ok_or_else(|| unknown(name))?)
+        granting::chosen(self, choice, name, &self.get(name).ok_or_else(|| unknown(name))?)
     }
 
     /// What an account holds with those of `active` that are still granted to it; `None` if it is gone. `lifetime` is how
     /// long a password lasts, days (`default_password_lifetime`; 0 for ever).
     pub fn holder(&self, identity: &Identity, active: &BTreeSet<AccountName>, lifetime: u32) -> Option<Holder> {
+        let mandatory = self.mandatory.read().clone();
         let accounts = self.accounts.read();
         let account = accounts.get(&identity.account())?;
         let mut grants = account.grants.clone();
+        let has = |role: &&AccountName| account.roles.contains_key(role) || mandatory.contains(role);
         let mut seen = BTreeSet::new();
-        let mut open: Vec<&AccountName> = active.iter().filter(|role| account.roles.contains_key(role)).collect();
+        let mut open: Vec<&AccountName> = active.iter().filter(has).collect();
         // A role brings what is granted to it, roles included.
         while let Some(name) = open.pop() {
             if let Some(role) = accounts.get(name).filter(|_| seen.insert(name)) {
@@ -277,13 +283,14 @@ impl Accounts {
     pub fn show_grants(&self, name: &AccountName, with: &[AccountName]) -> Result<Vec<String>, SqlError> {
         let account = self.get(name);
         let account = account.ok_or_else(|| SqlError::new(ER_NONEXISTING_GRANT, &[&name.user, &name.host]))?;
-        let chosen = granting::chosen(&RoleChoice::These(with.to_vec()), name, &account)?;
+        let chosen = granting::chosen(self, &RoleChoice::These(with.to_vec()), name, &account)?;
         let identity = Identity { user: name.user.clone(), account_host: name.host.clone(), ..Identity::default() };
         let held = self.holder(&identity, &chosen, 0).map(|holder| holder.grants).unwrap_or_default();
         let mut lines = held.statements(&backquoted(name));
+        let granted = self.roles_of(name, &account);
         for admin in [false, true] {
             let roles: Vec<String> =
-                account.roles.iter().filter(|(_, has)| **has == admin).map(|(role, _)| backquoted(role)).collect();
+                granted.iter().filter(|(_, has)| **has == admin).map(|(role, _)| backquoted(role)).collect();
             if !roles.is_empty() {
                 let option = if admin { " WITH ADMIN OPTION" } else { "" };
                 lines.push(format!("GRANT {} TO {}{option}", roles.join(","), backquoted(name)));
@@ -299,6 +306,37 @@ impl Accounts {
         Some(logged::shown(name, &password, &found.options(), mode))
     }
 
+    /// Takes over `mandatory_roles`, which is a list of names.
+    pub fn set_mandatory_roles(&self, list: &str) {
+        *self.mandatory.write() = account_names(list).unwrap_or_default().into_iter().collect();
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Error 1227 if one of the roles brings SYSTEM_USER, which whoever sets `mandatory_roles` would give away to all.
+    pub fn may_be_mandatory(&self, holder: &Holder, list: &str) -> Result<(), SqlError> {
+        account_names(list)?.iter().try_for_each(|role| self.may_touch(holder, role))
+    }
+
+    /// The roles of an account with whether it may pass them on: those granted to it, and the mandatory ones that are
+    /// there.
+    fn roles_of(&self, name: &AccountName, account: &Account) -> BTreeMap<AccountName, bool> {
+        let mut roles = account.roles.clone();
+        let mandatory = self.mandatory.read().clone();
+        for role in mandatory.into_iter().filter(|role| role != name && self.contains(role)) {
+            roles.entry(role).or_insert(false);
+        }
+        roles
+    }
+
+    /// Error 3628 if one of `names` is a mandatory role.
+    fn none_is_mandatory<'a>(&self, mut names: impl Iterator<Item = &'a AccountName>) -> Result<(), SqlError> {
+        let mandatory = self.mandatory.read();
+        match names.find(|name| mandatory.contains(name)) {
+            None => Ok(()),
+            Some(name) => Err(SqlError::new(ER_MANDATORY_ROLE, &[&backquoted(name)])),
+        }
+    }
+
     /// Runs a statement about accounts, SET ROLE apart; durable when it returns.
     pub fn execute(&self, of: AccountSession<'_>, statement: &AccountStatement) -> Result<(), SqlError> {
         let _changing = self.changing.lock();
@@ -311,16 +349,41 @@ impl Accounts {
 
     /// Error 1227 if the session's account may not change `name`: one with SYSTEM_USER is changed only by another.
     fn may_change(&self, of: AccountSession<'_>, name: &AccountName) -> Result<(), SqlError> {
+        self.may_touch(&of.session.holder, name)
+    }
+
+    /// Whether `holder` may end sessions of `user`, from whatever host: those of accounts with SYSTEM_USER are ended only
+    /// by one that has it.
+    pub fn may_end(&self, holder: &Holder, user: &str) -> bool {
+        let names: Vec<AccountName> = self.accounts.read().keys().filter(|name| name.user == user).cloned().collect();
+        names.iter().all(|name| self.may_touch(holder, name).is_ok())
+    }
+
+    /// Error 1227 if `name` has SYSTEM_USER, by itself or by a role, and `holder` has not.
+    fn may_touch(&self, holder: &Holder, name: &AccountName) -> Result<(), SqlError> {
         use cohort_sql::privilege::Privilege::SystemUser;
-        let protected = self.accounts.read().get(name).is_some_and(|account| account.grants.global().has(SystemUser));
-        let holder = &of.session.holder;
-        if protected && !holder.grants.global().has(SystemUser) { Err(holder.lacks(SystemUser.into())) } else { Ok(()) }
+        if holder.grants.global().has(SystemUser) {
+            return Ok(());
+        }
+        let all = self.accounts.read();
+        let (mut open, mut seen) = (vec![name], BTreeSet::new());
+        while let Some(name) = open.pop() {
+            let Some(account) = all.get(name).filter(|_| seen.insert(name)) else { continue };
+            if account.grants.global().has(SystemUser) {
+                return Err(holder.lacks(SystemUser.into()));
+            }
+            open.extend(account.roles.keys());
+        }
+        Ok(())
     }
 
     /// Writes changed accounts, logged as `sql`, and shows them to new connections once they are durable.
     fn store(&self, of: AccountSession<'_>, changes: Changes, sql: &str) -> Result<(), SqlError> {
         if changes.is_empty() {
             return Ok(());
+        }
+        for name in changes.iter().filter_map(|(name, account)| account.as_ref().map(|_| name)) {
+            check_name(name)?;
         }
         of.database.system_put(of.session, &entries_of(&changes)?, Some((of.env, sql)))?;
         self.show(changes);
@@ -372,6 +435,19 @@ pub fn now_seconds() -> i64 {
 /// `` `user`@`host` ``
 pub fn backquoted(name: &AccountName) -> String {
     format!("{}@{}", quoted(&name.user), quoted(&name.host))
+}
+
+/// Errors 1470 and 1235 for names that would be others after they were stored, or are longer than MySQL's.
+fn check_name(name: &AccountName) -> Result<(), SqlError> {
+    for (part, what, most) in [(&name.user, "user name", 32), (&name.host, "host name", 255)] {
+        if part.contains('\0') {
+            return Err(SqlError::unsupported("a zero byte in the name of an account"));
+        }
+        if part.chars().count() > most {
+            return Err(SqlError::new(ER_WRONG_STRING_LENGTH, &[part, &what, &most]));
+        }
+    }
+    Ok(())
 }
 
 fn unknown(name: &AccountName) -> SqlError {

@@ -79,6 +79,8 @@ pub enum Kind {
     OnlyFlag(bool),
     /// Any text.
     Text,
+    /// A list of roles, as statements name them.
+    Roles,
     /// Any text, or NULL.
     TextOrNull,
     /// A list of SQL modes.
@@ -142,6 +144,8 @@ pub enum Effect {
     HostCache,
     /// Wrong passwords are forgotten.
     WrongPasswords,
+    /// Every account has other roles.
+    MandatoryRoles,
 }
 
 /// The variable that follows when another is set, and its value for the other's; `None` leaves it.

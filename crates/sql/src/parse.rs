@@ -37,7 +37,7 @@ pub use secrets::without_passwords;
 
 use std::borrow::Cow;
 
-use crate::ast::Statement;
+use crate::ast::{AccountName, Statement};
 use crate::error::{ER_EMPTY_QUERY, ER_PARSE_ERROR, SqlError};
 use crate::expr::{Param, ParamKind, VariableScope};
 use crate::memory::MemoryUse;
@@ -132,6 +132,19 @@ pub(crate) fn parse(
     }
     let statement = admin::parse(sql, &marks, sql_mode)?;
     Ok(Parsed { statement, param_count, variables, lexemes: marks.len() })
+}
+
+/// The accounts that a list names, as `mandatory_roles` has it: `role, 'other'@'host'`. None if it is empty.
+pub fn account_names(list: &str) -> Result<Vec<AccountName>, SqlError> {
+    let lexemes = Lexer::new(list.as_bytes(), SqlMode::DEFAULT);
+    let marks: Vec<Mark> = lexemes.map(|lexeme| Mark { lexeme, param: None, variable: None }).collect();
+    if marks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut cursor = cursor::Cursor::new(list.as_bytes(), &marks, SqlMode::DEFAULT);
+    let names = account::names(&mut cursor)?;
+    cursor.end()?;
+    Ok(names)
 }
 
 /// A syntax error that quotes the text from `offset`.

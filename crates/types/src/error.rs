@@ -285,6 +285,7 @@ error_table! {
     ER_CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001", "Transaction characteristics can't be changed while a transaction is in progress";
     ER_PLUGIN_IS_NOT_LOADED = 1524, "HY000", "Plugin '{}' is not loaded";
     ER_GTID_UNSAFE_CREATE_SELECT = 1786, "HY000", "Statement violates GTID consistency: CREATE TABLE ... SELECT.";
+    ER_WRONG_STRING_LENGTH = 1470, "HY000", "String '{}' is too long for {} (should be no longer than {})";
     ER_NOT_VALID_PASSWORD = 1819, "HY000", "Your password does not satisfy the current policy requirements";
     ER_MUST_CHANGE_PASSWORD = 1820, "HY000", "You must reset your password using ALTER USER statement before executing this statement.";
     ER_SP_DOES_NOT_EXIST_SAVEPOINT = 1305, "42000", "SAVEPOINT {} does not exist";
@@ -303,6 +304,7 @@ error_table! {
     ER_LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     ER_SECURE_TRANSPORT_REQUIRED = 3159, "HY000", "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
     ER_DA_SSL_LIBRARY_ERROR = 3888, "HY000", "Failed to set up SSL because of the following SSL library error: {}";
+    ER_MANDATORY_ROLE = 3628, "HY000", "The role {} is a mandatory role and can't be revoked or dropped. The restriction can be lifted by excluding the role identifier from the global variable mandatory_roles.";
     ER_CREDENTIALS_CONTRADICT_TO_HISTORY = 3638, "HY000", "Cannot use these credentials for '{}@{}' because they contradict the password history policy";
     ER_INCORRECT_CURRENT_PASSWORD = 3891, "HY000", "Incorrect current password. Specify the correct password which has to be replaced.";
     ER_MISSING_CURRENT_PASSWORD = 3892, "HY000", "Current password needs to be specified in the REPLACE clause in order to change it.";

@@ -38,6 +38,7 @@ pub(super) fn grant(accounts: &Accounts, of: AccountSession<'_>, statement: &Gra
             objects_exist(of, &requested)?;
             may_pass_on(of, &requested, *grant_option)?;
             for name in to {
+                accounts.may_change(of, name)?;
                 let account = accounts.get(name);
                 let mut account = account.ok_or_else(|| SqlError::new(ER_CANT_CREATE_USER_WITH_GRANT, &[]))?;
                 give(&mut account.grants, &requested, *grant_option);
@@ -82,6 +83,8 @@ pub(super) fn grant(accounts: &Accounts, of: AccountSession<'_>, statement: &Gra
             if let Some(missing) = to.iter().chain(roles).find(|name| !accounts.contains(name)) {
                 return Err(unknown(missing));
             }
+            // Whoever lacks SYSTEM_USER gets it by no role, and gives none to those who have it.
+            to.iter().chain(roles).try_for_each(|name| accounts.may_change(of, name))?;
             for name in to {
                 let mut account = accounts.get(name).ok_or_else(|| unknown(name))?;
                 for role in roles {
@@ -97,10 +100,12 @@ pub(super) fn grant(accounts: &Accounts, of: AccountSession<'_>, statement: &Gra
         }
         GrantStatement::RevokeRoles { if_exists, roles, from, ignore_unknown_user } => {
             may_grant_roles(accounts, of, roles)?;
+            accounts.none_is_mandatory(roles.iter())?;
             for role in roles.iter().filter(|role| !accounts.contains(role)) {
                 tolerate(of.session, *if_exists, Warning, unknown(role))?;
             }
             for name in from {
+                accounts.may_change(of, name)?;
                 let Some(mut account) = accounts.get(name) else {
                     tolerate(of.session, *ignore_unknown_user, Warning, unknown(name))?;
                     continue;
@@ -139,7 +144,7 @@ pub(super) fn role(accounts: &Accounts, of: AccountSession<'_>, statement: &Role
             for name in users {
                 accounts.may_change(of, name)?;
                 let mut account = accounts.get(name).ok_or_else(|| unknown(name))?;
-                account.default_roles = chosen(roles, name, &account)?;
+                account.default_roles = chosen(accounts, roles, name, &account)?;
                 changes.insert(name.clone(), Some(account));
             }
             accounts.store(of, changes, &logged::default_roles(roles, users, mode))
@@ -150,21 +155,23 @@ pub(super) fn role(accounts: &Accounts, of: AccountSession<'_>, statement: &Role
 
 /// The roles of an account that are chosen; 3530 if one is not granted to it.
 pub(super) fn chosen(
+    accounts: &Accounts,
     choice: &RoleChoice,
     name: &AccountName,
     account: &Account,
 ) -> Result<BTreeSet<AccountName>, SqlError> {
-    let granted = |roles: &[AccountName]| match roles.iter().find(|role| !account.roles.contains_key(role)) {
+    let all = accounts.roles_of(name, account);
+    let granted = |roles: &[AccountName]| match roles.iter().find(|role| !all.contains_key(role)) {
         None => Ok(()),
         Some(role) => Err(SqlError::new(ER_ROLE_NOT_GRANTED, &[&backquoted(role), &backquoted(name)])),
     };
     Ok(match choice {
         RoleChoice::Default => account.default_roles.clone(),
         RoleChoice::None => BTreeSet::new(),
-        RoleChoice::All => account.roles.keys().cloned().collect(),
+        RoleChoice::All => all.into_keys().collect(),
         RoleChoice::AllExcept(roles) => {
             granted(roles)?;
-            account.roles.keys().filter(|role| !roles.contains(role)).cloned().collect()
+            all.into_keys().filter(|role| !roles.contains(role)).collect()
         }
         RoleChoice::These(roles) => {
             granted(roles)?;

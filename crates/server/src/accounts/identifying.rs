@@ -12,7 +12,7 @@ use cohort_sql::privilege::Privilege::{CreateUser, Update};
 use cohort_sql::privilege::needs::Need;
 use cohort_sql::session::DiagnosticLevel;
 
-use super::account::{Credential, ReusePolicy};
+use super::account::{Account, Credential, ReusePolicy};
 use super::{
     AccountSession, Accounts, Changes, LOCAL_HOST, granting, logged, now_seconds, plugin_and_hash, tolerate, unknown,
 };
@@ -86,6 +86,7 @@ pub(super) fn drop(
     names: &[AccountName],
 ) -> Result<(), SqlError> {
     names.iter().try_for_each(|name| accounts.may_change(of, name))?;
+    accounts.none_is_mandatory(names.iter())?;
     let (there, missing): (Vec<_>, Vec<_>) = names.iter().partition(|name| accounts.contains(name));
     complain(of, verb, missing.into_iter(), if_exists)?;
     let gone: BTreeSet<&AccountName> = there.iter().copied().collect();
@@ -115,6 +116,7 @@ fn rename(accounts: &Accounts, of: AccountSession<'_>, pairs: &[(AccountName, Ac
     complain(of, "RENAME USER", failed.into_iter(), false)?;
     for (old, new) in pairs {
         let Some(account) = all.remove(old) else { return complain(of, "RENAME USER", [old].into_iter(), false) };
+        check_empty_password(new, &account)?;
         all.insert(new.clone(), account.clone());
         changes.insert(old.clone(), None);
         changes.insert(new.clone(), Some(account));
@@ -179,9 +181,6 @@ fn identify(
                 return Err(SqlError::new(ER_CREDENTIALS_CONTRADICT_TO_HISTORY, &[&name.user, &name.host]));
             }
             account.credential = Credential::of(authentication, &default)?;
-            if matches!(account.credential, Credential::Empty) && name.host != LOCAL_HOST && !account.locked {
-                return Err(SqlError::new(ER_NOT_VALID_PASSWORD, &[]));
-            }
             account.password_set = now;
             account.remember_password(policy, now);
             // A new password is not expired.
@@ -189,16 +188,20 @@ fn identify(
                 account.expiry = PasswordExpiry::Default;
             }
         }
+        if sets_password || options.locked == Some(false) {
+            check_empty_password(&name, &account)?;
+        }
         if let Some(roles) = &options.default_roles {
             if new && let cohort_sql::ast::RoleChoice::These(roles) = roles {
                 // CREATE USER ... DEFAULT ROLE grants them.
                 granting::may_grant_roles(accounts, of, roles)?;
+                roles.iter().try_for_each(|role| accounts.may_change(of, role))?;
                 for role in roles {
                     accounts.get(role).ok_or_else(|| unknown(role))?;
                     account.roles.entry(role.clone()).or_insert(false);
                 }
             }
-            account.default_roles = granting::chosen(roles, &name, &account)?;
+            account.default_roles = granting::chosen(accounts, roles, &name, &account)?;
         }
         let password = sets_password.then(|| plugin_and_hash(&account.credential, &default));
         identified.push((name.clone(), password));
@@ -223,6 +226,14 @@ fn identify(
         }
     }
     Ok(())
+}
+
+/// Error 1819 for an account that lets somebody in from another machine without a password.
+fn check_empty_password(name: &AccountName, account: &Account) -> Result<(), SqlError> {
+    match matches!(account.credential, Credential::Empty) && name.host != LOCAL_HOST && !account.locked {
+        true => Err(SqlError::new(ER_NOT_VALID_PASSWORD, &[])),
+        false => Ok(()),
+    }
 }
 
 /// Error 3893, 3891 or 3892 if the password until now is given for somebody else, is wrong, or is missing. Whoever may

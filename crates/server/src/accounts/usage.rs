@@ -138,6 +138,11 @@ impl Usages {
         self.of(account).0.lock().unlock();
     }
 
+    /// Whether wrong passwords have locked the account.
+    pub fn is_locked(&self, account: &AccountName, locking: Locking) -> bool {
+        locking.is_on() && self.of(account).0.lock().left(locking, Instant::now()).is_some()
+    }
+
     /// Notes that somebody came with the right or a wrong password; 3955 if the account is locked, be it by this one.
     pub fn judge(&self, account: &AccountName, locking: Locking, right: bool, host: &str) -> Result<(), SqlError> {
         if !locking.is_on() {
@@ -189,17 +194,18 @@ impl Used {
         (self.wrong_passwords, self.locked) = (0, None);
     }
 
+    /// For how long the account stays locked; `None` if it is not.
+    fn left(&self, locking: Locking, now: Instant) -> Option<Duration> {
+        let left = lasts(locking).saturating_sub(now.saturating_duration_since(self.locked?));
+        (!left.is_zero()).then_some(left)
+    }
+
     /// For how long the account is locked from now on; `None` if it is not.
     fn judge(&mut self, locking: Locking, right: bool, now: Instant) -> Option<Duration> {
-        let lasts = match locking.time {
-            LockTime::Unbounded => Duration::MAX,
-            LockTime::Days(days) => Duration::from_secs(u64::from(days) * DAY_S),
-        };
-        if let Some(since) = self.locked {
-            let left = lasts.saturating_sub(now.saturating_duration_since(since));
-            if !left.is_zero() {
-                return Some(left);
-            }
+        if let Some(left) = self.left(locking, now) {
+            return Some(left);
+        }
+        if self.locked.is_some() {
             self.unlock();
         }
         if right {
@@ -211,7 +217,15 @@ impl Used {
             return None;
         }
         self.locked = Some(now);
-        Some(lasts)
+        Some(lasts(locking))
+    }
+}
+
+/// How long wrong passwords lock an account.
+fn lasts(locking: Locking) -> Duration {
+    match locking.time {
+        LockTime::Unbounded => Duration::MAX,
+        LockTime::Days(days) => Duration::from_secs(u64::from(days) * DAY_S),
     }
 }
 

@@ -13,7 +13,9 @@ use cohort_sql::error::{
 };
 use cohort_sql::expr::VariableScope;
 use cohort_sql::parse::without_passwords;
-use cohort_sql::privilege::Privilege::{ConnectionAdmin, SessionVariablesAdmin, Super, SystemVariablesAdmin};
+use cohort_sql::privilege::Privilege::{
+    ConnectionAdmin, RoleAdmin, SessionVariablesAdmin, Super, SystemVariablesAdmin,
+};
 use cohort_sql::privilege::PrivilegeSet;
 use cohort_sql::privilege::needs::{Holder, Need};
 use cohort_sql::privilege::roster::Roster;
@@ -268,6 +270,7 @@ impl SessionEnvironment {
             }
             Effect::AuditLog => self.server.audit.apply_policy(globals),
             Effect::HostCache => self.server.hosts.flush(),
+            Effect::MandatoryRoles => self.server.accounts.set_mandatory_roles(&globals.get(ids::MANDATORY_ROLES)),
             Effect::WrongPasswords => self.server.hosts.forget_wrong_passwords(),
         }
     }
@@ -329,6 +332,10 @@ impl Environment for SessionEnvironment {
             None if global || row.scope == crate::sysvars::Scope::Session => row.default_setting(),
             None => self.server.globals.setting(id),
         };
+        if id == ids::MANDATORY_ROLES.into() {
+            session.holder.check(&[Need::AnyOf(PrivilegeSet::of(&[Super, RoleAdmin]))])?;
+            self.server.accounts.may_be_mandatory(&session.holder, &setting.to_text())?;
+        }
         match global {
             true => self.set_globally(id, setting),
             false => self.set_in_session(session, id, setting),
@@ -376,8 +383,11 @@ impl Environment for SessionEnvironment {
         let process = self.server.processes.find(connection_id);
         let process = process.ok_or_else(|| SqlError::new(ER_NO_SUCH_THREAD, &[&connection_id]))?;
         let holder = self.holder.borrow();
+        holder.check_password()?;
         let any = PrivilegeSet::of(&[Super, ConnectionAdmin]);
-        if *process.activity().user != *holder.user && !holder.grants.global().has_any(any) {
+        let user = process.activity().user;
+        let may_end = || holder.grants.global().has_any(any) && self.server.accounts.may_end(&holder, &user);
+        if *user != *holder.user && !may_end() {
             return Err(SqlError::new(ER_KILL_DENIED_ERROR, &[&connection_id]));
         }
         process.kill(target);

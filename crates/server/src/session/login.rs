@@ -249,7 +249,12 @@ impl LoginExchange<'_> {
             Credential::Native(hash) => hash.accepts(&challenge, &response),
             Credential::Sha2(hash, digest) => {
                 let identity = found.as_ref().map(|(identity, _)| identity);
-                self.accepts_sha2(identity, hash, digest.as_ref(), &challenge, &response)?
+                // The short exchange says that a password is right: not of an account that wrong ones have locked.
+                let usages = &self.server.accounts.usages;
+                let locked =
+                    |(identity, account): &(Identity, Account)| usages.is_locked(&identity.account(), account.locking);
+                let digest = digest.as_ref().filter(|_| !found.as_ref().is_some_and(locked));
+                self.accepts_sha2(identity, hash, digest, &challenge, &response)?
             }
         };
         match found {

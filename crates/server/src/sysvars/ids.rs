@@ -89,6 +89,7 @@ const fn same_type(left: Kind, right: Kind) -> bool {
             Kind::Word(_)
             | Kind::Only(_)
             | Kind::Text
+            | Kind::Roles
             | Kind::TextOrNull
             | Kind::SqlMode
             | Kind::TimeZone
@@ -165,6 +166,7 @@ ids! {
     MAX_ALLOWED_PACKET: u64 = "max_allowed_packet",
     MAX_BINLOG_SIZE: u64 = "max_binlog_size",
     MAX_CONNECT_ERRORS: u64 = "max_connect_errors",
+    MANDATORY_ROLES: String = "mandatory_roles",
     MAX_USER_CONNECTIONS: u64 = "max_user_connections",
     PASSWORD_HISTORY: u64 = "password_history",
     PASSWORD_REQUIRE_CURRENT: bool = "password_require_current",

@@ -84,7 +84,7 @@ impl SystemVariable {
                 Ok(text) => self.word(text),
                 Err(_) => Err(SettingError::Value(String::from_utf8_lossy(bytes).into_owned())),
             },
-            (Kind::Text | Kind::TextOrNull, _) => Err(SettingError::Type),
+            (Kind::Text | Kind::Roles | Kind::TextOrNull, _) => Err(SettingError::Type),
             (_, Value::Int(value)) => Err(SettingError::Value(value.to_string())),
             (_, Value::UInt(value)) => Err(SettingError::Value(value.to_string())),
             (_, _) => Err(SettingError::Type),
@@ -138,8 +138,12 @@ impl SystemVariable {
                 Some(on) if on == only => Setting::Bool(on),
                 _ => return Err(wrong()),
             },
-            Kind::Text | Kind::TextOrNull if text.len() > TEXT_MAX => {
+            Kind::Text | Kind::Roles | Kind::TextOrNull if text.len() > TEXT_MAX => {
                 return Err(SettingError::Value(text.chars().take(64).chain("...".chars()).collect()));
+            }
+            Kind::Roles => {
+                cohort_sql::parse::account_names(text).map_err(|_| wrong())?;
+                Setting::text(text)
             }
             Kind::Text | Kind::TextOrNull => Setting::text(text),
             Kind::SqlMode => Setting::text(SqlMode::parse(text).map_err(|_| wrong())?.to_string()),

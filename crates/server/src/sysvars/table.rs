@@ -257,6 +257,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("low_priority_updates", Both, Anytime, OnlyFlag(false), "OFF", "Changes do not wait for reads."),
     row("lower_case_file_system", Global, Never, Bool, "OFF", "Names of files differ by case."),
     row("lower_case_table_names", Global, AtStart, Only("0"), "0", "Names of tables differ by case."),
+    row("mandatory_roles", Global, Anytime, Kind::Roles, "", "Roles that every account has, as if granted; they cannot be revoked or dropped. Setting it takes ROLE_ADMIN as well.")
+        .effect(Effect::MandatoryRoles),
     row("max_allowed_packet", GlobalSessionReadOnly, Anytime, int(1024, 1 << 30), "64M", "Longest packet from a client and longest string, bytes.")
         .apply(Apply::Int(|session, value| session.max_allowed_packet = value as usize)),
     row("max_binlog_cache_size", Global, Anytime, int(4096, 18_446_744_073_709_547_520), "18446744073709547520", "Longest transaction in the binlog, bytes; then error 1197. For sessions that begin later. No transaction is longer than 1 GiB.")
@@ -283,6 +285,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("old_alter_table", Both, Anytime, OnlyFlag(false), "OFF", "ALTER TABLE chooses its way itself."),
     row("open_files_limit", Global, Never, int(0, u64::MAX), "0", "Files that the process may open."),
     row("optimizer_switch", Both, Anytime, Text, "default", "Taken and shown, without effect."),
+    row("partial_revokes", Global, Anytime, OnlyFlag(false), "OFF", "What is granted globally cannot be revoked for single databases."),
     row("password_history", Global, Anytime, int(0, 4_294_967_295), "0", "So many passwords of an account are not to come back, where it says nothing else; 0 for none."),
     row("password_require_current", Global, Anytime, Bool, "OFF", "Who changes the own password has to give the one until now (REPLACE), where the account says nothing else."),
     row("password_reuse_interval", Global, Anytime, int(0, 4_294_967_295), "0", "For so many days a password is not to come back, where the account says nothing else; 0 for none."),

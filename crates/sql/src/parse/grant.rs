@@ -14,6 +14,7 @@ use crate::privilege::Privilege;
 /// `GRANT role, ... TO user, ... [WITH ADMIN OPTION]`
 pub(super) fn grant(cursor: &mut Cursor<'_>) -> Result<AccountStatement, SqlError> {
     cursor.expect("GRANT")?;
+    refuse_proxy(cursor)?;
     let statement = if says_on(cursor) {
         let privileges = privileges(cursor)?;
         let on = level(cursor)?;
@@ -39,6 +40,7 @@ pub(super) fn grant(cursor: &mut Cursor<'_>) -> Result<AccountStatement, SqlErro
 pub(super) fn revoke(cursor: &mut Cursor<'_>) -> Result<AccountStatement, SqlError> {
     cursor.expect("REVOKE")?;
     let if_exists = cursor.takes("IF EXISTS");
+    refuse_proxy(cursor)?;
     let from = |cursor: &mut Cursor<'_>| {
         cursor.expect("FROM")?;
         let from = names(cursor)?;
@@ -60,6 +62,14 @@ pub(super) fn revoke(cursor: &mut Cursor<'_>) -> Result<AccountStatement, SqlErr
         GrantStatement::RevokeRoles { if_exists, roles, from, ignore_unknown_user }
     };
     Ok(AccountStatement::Grant(statement))
+}
+
+/// PROXY ON is about an account, in the place of a level.
+fn refuse_proxy(cursor: &Cursor<'_>) -> Result<(), SqlError> {
+    match cursor.sees("PROXY ON") {
+        true => Err(SqlError::unsupported("proxy users (GRANT PROXY)")),
+        false => Ok(()),
+    }
 }
 
 /// `CREATE ROLE [IF NOT EXISTS] role, ...`, `DROP ROLE [IF EXISTS] role, ...`

@@ -11,11 +11,15 @@ use std::sync::Arc;
 
 use super::grants::Grants;
 use super::{Privilege, PrivilegeSet};
-use crate::ast::{AccountStatement, AdminCommand, Ddl, ShowKind, ShowSchema, Statement, TableName, XaStatement};
+use crate::ast::{
+    AccountName, AccountOptions, AccountStatement, AdminCommand, Assignment, Ddl, ShowKind, ShowSchema, Statement,
+    TableName, XaStatement,
+};
 use crate::error::{
     ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_SPECIFIC_ACCESS_DENIED_ERROR,
     ER_TABLEACCESS_DENIED_ERROR, ER_XAER_RMERR, SqlError,
 };
+use crate::expr::VariableScope;
 
 /// Something a statement needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,21 +105,34 @@ impl Holder {
     }
 
     /// Error 1820 if a new password has to be set first.
-    fn check_password(&self) -> Result<(), SqlError> {
+    pub fn check_password(&self) -> Result<(), SqlError> {
         if self.must_change_password { Err(SqlError::new(ER_MUST_CHANGE_PASSWORD, &[])) } else { Ok(()) }
     }
 
     /// The error of a statement that is not planned, if it needs what is not held. Names without a database are of the
     /// default one.
     pub(crate) fn check_statement(&self, statement: &Statement, default: Option<&str>) -> Result<(), SqlError> {
-        let sets_password = matches!(
-            statement,
-            Statement::Account(AccountStatement::SetPassword { .. } | AccountStatement::AlterUser { .. })
-        );
-        if !sets_password && !matches!(statement, Statement::Set(_)) {
+        if self.must_change_password && !self.may_run_expired(statement) {
             self.check_password()?;
         }
         self.check(&of_statement(statement, default))
+    }
+
+    /// Whether a statement is taken from a session whose password has expired: a new one for its own account, and what
+    /// clients set for their session before that.
+    fn may_run_expired(&self, statement: &Statement) -> bool {
+        let own = |name: &AccountName| name.user == self.user && name.host == self.host;
+        match statement {
+            Statement::Account(AccountStatement::SetPassword { user, .. }) => user.as_ref().is_none_or(own),
+            Statement::Account(AccountStatement::AlterUser { users, options, .. }) => {
+                *options == AccountOptions::default()
+                    && users.iter().all(|user| user.authentication.is_some() && user.name.as_ref().is_none_or(own))
+            }
+            Statement::Set(assignments) => !assignments
+                .iter()
+                .any(|assignment| matches!(assignment, Assignment::System { scope: VariableScope::Global, .. })),
+            _ => false,
+        }
     }
 
     /// The error of the first of `needs` that is not held.

@@ -25,6 +25,7 @@ use crate::sysvars::ids;
 impl Session {
     pub(super) fn init_database(&mut self, body: &[u8]) -> Result<(), SqlError> {
         const { KindIndex::named("change_db") }.count(&self.server.counters);
+        self.state.holder.check_password()?;
         use_database(&self.server.database, &mut self.state, body)?;
         self.put_ok(0, 0, "");
         Ok(())
@@ -55,6 +56,7 @@ impl Session {
         if wanted & !known != 0 {
             return Err(SqlError::unsupported("this option of COM_REFRESH"));
         }
+        self.state.holder.check_password()?;
         for (_, command) in KINDS.iter().filter(|(bit, _)| wanted & bit != 0) {
             self.state.holder.check(&of_admin(command))?;
             self.server.administer(command)?;
