@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Name {
-    /// Ours.
     Cohort,
     /// MariaDB of the system's packages.
     MariaDb,
@@ -42,7 +41,6 @@ pub struct Start<'a> {
 /// A running server of either kind, durable at every commit.
 #[derive(Debug)]
 pub enum Contender {
-    /// Ours.
     Cohort(Server),
     /// MariaDB of the system's packages.
     MariaDb(MariaDb),

@@ -9,9 +9,9 @@ use cohort_blackbox::{Launch, Server};
 use mysql::prelude::Queryable;
 use serde::{Deserialize, Serialize};
 
+use crate::medians::{Medians, median};
 use crate::plan::WORKLOADS;
 use crate::progress::Progress;
-use crate::report::{Medians, median};
 use crate::schedule::{Effort, Run};
 use crate::sysbench::{Bench, Way};
 
@@ -110,16 +110,11 @@ fn measured(server: &Server, bench: &Bench<'_>, clients: u32, seconds: u32) -> R
 }
 
 fn result((workload, clients): (&str, u32), rounds: &[(Run, Run)]) -> Encryption {
-    let medians = |of: fn(&(Run, Run)) -> &Run| Medians {
-        throughput: median(rounds.iter().map(|pair| of(pair).figures.throughput)),
-        p99_ms: median(rounds.iter().map(|pair| of(pair).figures.p99_ms)),
-        server_us: median(rounds.iter().map(|pair| of(pair).server_us)),
-    };
     Encryption {
         workload: workload.to_owned(),
         clients,
-        plain: medians(|(plain, _)| plain),
-        tls: medians(|(_, tls)| tls),
+        plain: Medians::of(rounds.iter().map(|(plain, _)| plain)),
+        tls: Medians::of(rounds.iter().map(|(_, tls)| tls)),
         ratio: median(rounds.iter().map(|(plain, tls)| tls.figures.throughput / plain.figures.throughput)),
     }
 }

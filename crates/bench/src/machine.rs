@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use cohort_blackbox::tool;
 use serde::{Deserialize, Serialize};
 
-use crate::report::median;
+use crate::medians::median;
 
 /// Where and when figures were taken.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

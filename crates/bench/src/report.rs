@@ -11,6 +11,7 @@ use crate::chart;
 use crate::contender::Name;
 use crate::encryption::{self, Encryption};
 use crate::machine::Machine;
+use crate::medians::{Medians, median};
 use crate::plan::{Case, IDLE_TARGET_BYTES, SYNC_TARGETS};
 use crate::recovery::{Recovery, TARGET};
 use crate::schedule::Pair;
@@ -32,42 +33,25 @@ pub struct Setting {
     pub rows: u64,
 }
 
-/// Medians of one server over all rounds of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Medians {
-    /// Transactions per second.
-    pub throughput: f64,
-    /// 99th percentile of the latency, milliseconds.
-    pub p99_ms: f64,
-    /// CPU time of the server for each transaction, microseconds.
-    pub server_us: f64,
-}
-
 /// A case and how it went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseResult {
     /// Name of the workload.
     pub workload: String,
-    /// Connections.
     pub clients: u32,
     /// Least ratio asked for.
     pub target: f64,
     /// Median over the rounds of our throughput by MariaDB's in the same round.
     pub ratio: f64,
-    /// Ours.
     pub cohort: Medians,
-    /// The peer's.
     pub mariadb: Medians,
-    /// Every round.
     pub rounds: Vec<Pair>,
 }
 
 /// Resident memory of servers that have served nobody yet, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct IdleMemory {
-    /// Ours.
     pub cohort_bytes: u64,
-    /// The peer's.
     pub mariadb_bytes: u64,
 }
 
@@ -93,19 +77,14 @@ pub struct Report {
 impl CaseResult {
     /// Takes the medians of a case's rounds, of which there must be one at least.
     pub fn new(case: &Case, rounds: Vec<Pair>) -> CaseResult {
-        let medians = |of: fn(&Pair) -> &crate::schedule::Run| Medians {
-            throughput: median(rounds.iter().map(|pair| of(pair).figures.throughput)),
-            p99_ms: median(rounds.iter().map(|pair| of(pair).figures.p99_ms)),
-            server_us: median(rounds.iter().map(|pair| of(pair).server_us)),
-        };
         let ratios = rounds.iter().map(|pair| pair.cohort.figures.throughput / pair.mariadb.figures.throughput);
         CaseResult {
             workload: case.workload.name.to_owned(),
             clients: case.clients,
             target: case.target,
             ratio: median(ratios),
-            cohort: medians(|pair| &pair.cohort),
-            mariadb: medians(|pair| &pair.mariadb),
+            cohort: Medians::of(rounds.iter().map(|pair| &pair.cohort)),
+            mariadb: Medians::of(rounds.iter().map(|pair| &pair.mariadb)),
             rounds,
         }
     }
@@ -209,24 +188,4 @@ fn verdict_of(reached: bool) -> &'static str {
 
 fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
-}
-
-/// The middle value, or the mean of the two in the middle; there must be one at least.
-pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    assert!(!values.is_empty(), "a median needs values");
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_median_stands_in_the_middle() {
-        assert_eq!(median([3.0, 9.0, 1.0].into_iter()), 3.0);
-        assert_eq!(median([4.0, 1.0, 2.0, 9.0].into_iter()), 3.0);
-    }
 }

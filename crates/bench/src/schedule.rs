@@ -34,9 +34,7 @@ pub struct Run {
 /// Both servers' runs of a case in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// Ours.
     pub cohort: Run,
-    /// The peer's.
     pub mariadb: Run,
 }
 

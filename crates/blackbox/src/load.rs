@@ -24,7 +24,6 @@ pub fn rounds(default: u64) -> u64 {
 pub struct Round {
     /// Of all rounds of a test.
     pub seed: u64,
-    /// Of this one.
     pub number: u64,
     /// How many.
     pub workers: u64,
@@ -312,7 +311,7 @@ fn classify(error: mysql::Error, faults: Faults) -> Result<Stop> {
             // With the last two it says that it is shutting down, or that the connection was killed.
             ER_ERROR_ON_WRITE | ER_ERROR_DURING_COMMIT | 1053 | 1927 => Ok(Stop::Lost),
             // What an engine could not read or write.
-            1030 | 1296 => Ok(Stop::Refused),
+            1024 | 1030 | 1296 => Ok(Stop::Refused),
             _ => Err(error.into()),
         },
         mysql::Error::MySqlError(refusal) if matches!(refusal.code, 1205 | 1213) => Ok(Stop::Refused),

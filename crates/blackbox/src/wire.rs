@@ -16,7 +16,6 @@ pub struct Wire {
 /// What a server's packet begins with.
 #[derive(Debug)]
 pub enum Answer {
-    /// OK.
     Ok,
     /// ERR with its error number.
     Error(u16),

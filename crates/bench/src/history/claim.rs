@@ -10,7 +10,6 @@ const EXACT: f64 = 0.03;
 /// Something that has to be seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// What.
     pub what: String,
     /// What was measured; empty if nothing was.
     pub measured: String,

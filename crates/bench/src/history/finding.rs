@@ -19,7 +19,6 @@ const BINLOG_LOCK: &str = "binlog order";
 /// A published figure, ours, and a sentence on the difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What is compared.
     pub what: String,
     /// What was published.
     pub published: String,
@@ -396,7 +395,6 @@ impl<'a> View<'a> {
 /// How far a contestant is ahead of the next best one on the same engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lead {
-    /// Connections.
     pub clients: u32,
     /// Its throughput by that of the next best.
     pub ratio: f64,

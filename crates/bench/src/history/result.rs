@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::plan::{Contestant, Engine, Entrant, Experiment, Scale};
 use crate::machine::Machine;
-use crate::report::median;
+use crate::medians::median;
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

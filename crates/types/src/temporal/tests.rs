@@ -95,7 +95,9 @@ fn formats_are_written_and_read() {
     let read = |text, wanted| format::read(text, wanted).map(|read| read.value.to_string());
     assert_eq!(read("4 Mar 2021", "%e %b %Y").unwrap(), "2021-03-04 00:00:00");
     assert_eq!(read("03:06 PM", "%h:%i %p").unwrap(), "0000-00-00 15:06:00");
-    assert_eq!(read("2021-02-30", "%Y-%m-%d"), None);
+    // Whether a month has that day is the SQL mode's to judge.
+    assert_eq!(read("2021-02-30", "%Y-%m-%d").unwrap(), "2021-02-30 00:00:00");
+    assert_eq!(read("2021-02-32", "%Y-%m-%d"), None);
     assert_eq!(read("x", "%Y"), None);
     // A name may be cut where it is no other's beginning.
     assert_eq!(read("Mar", "%M").unwrap(), "0000-03-00 00:00:00");
