@@ -32,7 +32,6 @@ use xid::XidEvent;
 pub struct Event<'a> {
     /// Where it begins in its file.
     pub offset: u64,
-    /// Its header.
     pub header: EventHeader,
     /// What stands between header and checksum.
     pub body: &'a [u8],
@@ -63,7 +62,6 @@ macro_rules! events {
         }
 
         impl<'a> Event<'a> {
-            /// The body, decoded.
             pub fn decode(&self) -> Result<EventBody<'a>, DecodeError> {
                 let mut fields = Fields::new(self.body);
                 $(if $kind::TYPES.iter().any(|(code, _)| *code == self.header.event_type) {
@@ -95,7 +93,6 @@ events! {
     PreviousGtids(GtidSet),
     /// First event of a transaction.
     Gtid(GtidEvent),
-    /// A statement.
     Query(QueryEvent<'a>),
     /// A table that row events name.
     TableMap(TableMapEvent),

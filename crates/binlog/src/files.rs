@@ -79,7 +79,6 @@ impl BinlogOptions {
     }
 }
 
-/// A file of the binlog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BinlogFile {
     /// Number in its name.
@@ -99,9 +98,7 @@ pub enum BinlogError {
     /// Damage that a crash does not explain.
     #[error("{path} is damaged at byte {offset}: {what}", path = path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
-        /// Where in it.
         offset: u64,
         /// What was found, and what the operator can do.
         what: String,
@@ -160,7 +157,6 @@ struct Names {
     files: Vec<Listed>,
 }
 
-/// The files of the binlog.
 pub struct BinlogFiles {
     fs: Arc<dyn FileSystem>,
     options: BinlogOptions,

@@ -47,12 +47,10 @@ impl BinlogListing {
         Ok(listing)
     }
 
-    /// The index.
     pub fn index_path(&self) -> PathBuf {
         self.directory.join(format!("{}.index", self.base_name))
     }
 
-    /// The name of a file.
     pub fn file_name(&self, number: u64) -> String {
         file_name(&self.base_name, number)
     }

@@ -30,7 +30,6 @@ pub struct Stamp {
 /// Who writes the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
-    /// `server_id`.
     pub server_id: u32,
     /// `version`: `digits.digits.digits[-anything]`, at most 50 bytes.
     pub server_version: String,

@@ -44,31 +44,22 @@ pub enum ReadError {
     Io(#[from] IoError),
     /// The file does not begin as a binlog does.
     #[error("{path} is not a binlog file", path = path.display())]
-    NotBinlog {
-        /// The file.
-        path: PathBuf,
-    },
+    NotBinlog { path: PathBuf },
     /// Another version of the format.
     #[error("{path} has binlog format {binlog_version} of server {server_version}; only format 4 can be read",
             path = path.display())]
     Version {
-        /// The file.
         path: PathBuf,
-        /// Of the format.
         binlog_version: u16,
         /// Of the server that wrote it.
         server_version: String,
     },
     /// A file whose events have no checksums; this server always writes them.
     #[error("{path} has no checksums", path = path.display())]
-    NoChecksums {
-        /// The file.
-        path: PathBuf,
-    },
+    NoChecksums { path: PathBuf },
     /// The file ends within an event: it is being written, or a crash cut it.
     #[error("{path} ends within the event at byte {offset}", path = path.display())]
     CutOff {
-        /// The file.
         path: PathBuf,
         /// Where the event begins.
         offset: u64,
@@ -76,7 +67,6 @@ pub enum ReadError {
     /// The bytes are no event.
     #[error("{path} is damaged at byte {offset}: {what}", path = path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// Where the event begins.
         offset: u64,

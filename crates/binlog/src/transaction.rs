@@ -27,7 +27,6 @@ const KEPT_BYTES: usize = 1 << 20;
 /// What the events of a server have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventOptions {
-    /// `server_id`.
     pub server_id: u32,
     /// The server's version as `major * 10000 + minor * 100 + patch`.
     pub server_version: u32,
@@ -165,7 +164,6 @@ impl TransactionEvents {
         self.row(EventType::UPDATE_ROWS, table, before, after);
     }
 
-    /// A deleted row.
     pub fn delete_row(&mut self, table: &TableMap, before: &[u8]) {
         self.row(EventType::DELETE_ROWS, table, before, &[]);
     }

@@ -35,7 +35,6 @@ pub(super) const FLAG_IGNORABLE: u16 = 0x80;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventType(pub u8);
 
-/// An event's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventHeader {
     /// Seconds since the epoch when the statement began.

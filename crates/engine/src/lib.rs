@@ -68,9 +68,7 @@ pub struct KeyRange {
 /// One key with its value, borrowed from a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// The key.
     pub key: &'a [u8],
-    /// The value.
     pub value: &'a [u8],
 }
 

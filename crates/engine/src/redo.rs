@@ -15,17 +15,9 @@ pub struct Redo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedoOp<'a> {
     /// Sets the value of a key.
-    Put {
-        /// The key.
-        key: &'a [u8],
-        /// Its new value.
-        value: &'a [u8],
-    },
+    Put { key: &'a [u8], value: &'a [u8] },
     /// Removes a key.
-    Delete {
-        /// The key.
-        key: &'a [u8],
-    },
+    Delete { key: &'a [u8] },
 }
 
 /// The bytes are not encoded redo.

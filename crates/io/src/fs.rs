@@ -33,7 +33,6 @@ pub enum Create {
 /// How to open a file.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// What for.
     pub access: Access,
     /// May it be made.
     pub create: Create,

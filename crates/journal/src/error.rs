@@ -72,7 +72,6 @@ pub enum OpenError {
          start it with the server that wrote it", path = path.display()
     )]
     Newer {
-        /// The file.
         path: PathBuf,
         /// Its format version.
         found: u32,
@@ -82,7 +81,6 @@ pub enum OpenError {
     /// A file that must be there is not.
     #[error("{path} is missing although {why}: restore it, or the whole data directory, from a backup", path = path.display())]
     Missing {
-        /// The file.
         path: PathBuf,
         /// What needs it.
         why: String,
@@ -90,13 +88,11 @@ pub enum OpenError {
     /// Damage that no crash explains.
     #[error("{path} is damaged at byte {offset}{at}: {what}; {choice}", path = path.display(), at = At(*lsn), choice = Choice(*lsn))]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// Byte offset in it.
         offset: u64,
         /// The record's place in the journal, where one is concerned.
         lsn: Option<Lsn>,
-        /// What is wrong with it.
         what: String,
     },
 }

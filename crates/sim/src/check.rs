@@ -61,7 +61,6 @@ impl Tables {
         self.0[TABLES[4 + engine as usize]].contains_key(&(token as i64))
     }
 
-    /// The lists.
     pub fn lists(&self) -> Result<HashMap<u64, Vec<u64>>> {
         (0..LISTS).map(|list| Ok((list, self.list(list)?))).collect()
     }

@@ -21,7 +21,6 @@ use crate::rows::Rows;
 
 /// What a statement gave.
 pub struct Answered {
-    /// The rows.
     pub rows: Vec<Vec<Value>>,
     /// How many rows it changed or found.
     pub affected: u64,
@@ -48,7 +47,6 @@ enum Job {
 /// What a session is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nothing.
     Idle,
     /// It waits for a lock.
     Waiting,

@@ -33,7 +33,6 @@ pub struct Record {
 /// The answer to a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Of a list.
     List(Vec<u64>),
     /// Of a range of places.
     Items(Vec<u64>),
@@ -41,7 +40,6 @@ pub enum Seen {
     Sum(i64),
     /// Whether a token is there.
     Found(bool),
-    /// It was done.
     Done,
 }
 
@@ -50,9 +48,7 @@ pub enum Seen {
 pub struct Put {
     /// The engine, 0 or 1.
     pub engine: u64,
-    /// The item.
     pub item: u64,
-    /// Where.
     pub place: u64,
 }
 
@@ -101,7 +97,6 @@ impl Record {
         })
     }
 
-    /// What it put.
     pub fn puts(&self) -> impl Iterator<Item = Put> {
         self.script.steps.iter().filter_map(|step| match step {
             Step::Put { engine, item, place } => Some(Put { engine: *engine, item: *item, place: *place }),

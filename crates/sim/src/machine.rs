@@ -64,7 +64,6 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// After which a binlog file ends, bytes.
     pub binlog_bytes: u64,
-    /// `log_bin`
     pub log_bin: bool,
 }
 
@@ -140,7 +139,6 @@ impl Machine {
         if matches!(self.engines, Kind::RocksDb(_)) { "RocksDB" } else { "LOGGED" }
     }
 
-    /// Its disk.
     pub fn disk(&self) -> &SimDisk {
         &self.disk
     }

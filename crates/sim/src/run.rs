@@ -44,7 +44,6 @@ pub struct Report {
     pub in_doubt: u64,
     /// Cohorts of more than one transaction.
     pub shared_cohorts: u64,
-    /// Restarts.
     pub restarts: u64,
     /// Recoveries that were cut short.
     pub cut_recoveries: u64,
@@ -54,7 +53,6 @@ pub struct Report {
     pub divergences: u64,
     /// Answers that had to wait for what they rest on.
     pub withheld: u64,
-    /// Lock waits.
     pub lock_waits: u64,
     /// Of these, ended because of a deadlock.
     pub deadlocks: u64,
@@ -130,7 +128,6 @@ struct Run {
 /// What is printed of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Printing {
-    /// Nothing.
     Nothing,
     /// Every choice and every answer.
     Everything,

@@ -19,7 +19,6 @@ pub fn number(name: &str) -> Option<u64> {
 #[derive(Debug, thiserror::Error)]
 #[error("seed {seed}: {violation:?}\nmake sim SEED={seed}")]
 pub struct Violation {
-    /// The seed.
     pub seed: u64,
     /// What the server promises and did not keep.
     pub violation: anyhow::Error,

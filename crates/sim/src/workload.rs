@@ -25,25 +25,18 @@ pub const PLACES: u64 = 12;
 pub enum Step {
     /// Puts an element at the end of a list.
     Append {
-        /// Which list.
         list: u64,
         /// Used nowhere else.
         element: u64,
     },
     /// Reads a list.
-    Read {
-        /// Which list.
-        list: u64,
-        /// How.
-        read: ReadKind,
-    },
+    Read { list: u64, read: ReadKind },
     /// Puts an item at a place.
     Put {
         /// The engine, 0 or 1.
         engine: u64,
         /// Used nowhere else.
         item: u64,
-        /// Where.
         place: u64,
     },
     /// Reads the items of a range of places.
@@ -54,19 +47,14 @@ pub enum Step {
         from: u64,
         /// The last place.
         to: u64,
-        /// How.
         read: ReadKind,
         /// Through the index over places instead of the rows.
         by_index: bool,
     },
     /// Locks an account and reads it.
-    LockAccount {
-        /// Which account.
-        account: u64,
-    },
+    LockAccount { account: u64 },
     /// Changes the balance of an account.
     Move {
-        /// Which account.
         account: u64,
         /// By how much.
         amount: i64,
@@ -84,7 +72,6 @@ pub enum Step {
         engine: u64,
         /// That transaction's number.
         token: u64,
-        /// How.
         how: Probe,
     },
     /// Reads the sum of the accounts of one engine.
@@ -101,7 +88,6 @@ pub enum Step {
 pub enum ReadKind {
     /// From the transaction's snapshot.
     Plain,
-    /// `FOR SHARE`
     Shared,
     /// `FOR UPDATE`
     Exclusive,

@@ -291,7 +291,6 @@ pub struct ColumnSpec {
 
 /// Which kind of key is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum KeySpec {
     Primary,
     Unique,

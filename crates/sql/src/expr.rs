@@ -157,7 +157,6 @@ pub struct Param {
 /// What the values of a parameter or a variable are. An expression is bound for the kinds of these: other values
 /// of the same kinds need no other plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum ParamKind {
     Integer,
     Unsigned,
@@ -195,7 +194,6 @@ pub enum UnaryOp {
 
 /// Arithmetic and bit operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum ArithmeticOp {
     Add,
     Subtract,
@@ -215,7 +213,6 @@ pub enum ArithmeticOp {
 
 /// Comparison operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum CompareOp {
     Equal,
     NotEqual,
@@ -229,7 +226,6 @@ pub enum CompareOp {
 
 /// Target of a CAST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum CastType {
     Signed,
     Unsigned,
@@ -266,7 +262,6 @@ pub enum CastType {
 
 /// Units of INTERVAL, EXTRACT, TIMESTAMPDIFF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum IntervalUnit {
     Microsecond,
     Second,

@@ -11,8 +11,6 @@
 //!
 //! Not here: sockets, accounts, system variables (`cohort-server`); locks and commit (`cohort-txn`).
 
-// Nobody embeds this crate: what a name says needs no comment.
-#![allow(missing_docs)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod ast;

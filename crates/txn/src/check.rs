@@ -30,7 +30,6 @@ pub struct LogCheck {
     pub clean_stop: bool,
     /// The journal; with another protocol it is not looked at.
     pub journal: JournalReport,
-    /// The binlog.
     pub binlog: BinlogReport,
     /// What the next start repairs.
     pub notes: Vec<String>,

@@ -23,7 +23,6 @@ pub struct Fault {
     pub offset: Option<u64>,
     /// Place in the journal, where it is about one.
     pub lsn: Option<u64>,
-    /// What is wrong.
     pub what: String,
 }
 
@@ -105,7 +104,6 @@ impl From<BinlogError> for Fault {
 pub struct RecordReport {
     /// The segment file that it begins in.
     pub segment: String,
-    /// Where in it.
     pub offset: u64,
     /// Its place in the journal.
     pub lsn: u64,
@@ -136,7 +134,6 @@ pub struct RecordReport {
 /// A transaction of a cohort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TransactionReport {
-    /// Its GTID.
     pub gtid: String,
     /// Number of its binlog file.
     pub file: u64,
@@ -151,7 +148,6 @@ pub struct TransactionReport {
 pub struct ChunkReport {
     /// Number of the file.
     pub file: u64,
-    /// Where in it.
     pub offset: u64,
     /// How many.
     pub bytes: u64,
@@ -181,7 +177,6 @@ pub struct JournalReport {
     pub transactions: u64,
     /// Bytes of a torn tail, which the next start cuts.
     pub torn_bytes: u64,
-    /// What is torn.
     pub torn_reason: Option<String>,
 }
 

@@ -44,7 +44,6 @@ pub struct LockProfile {
     pub lock: &'static str,
     /// The step that took it.
     pub caller: &'static str,
-    /// What it cost.
     pub cost: LockUse,
 }
 

@@ -95,7 +95,6 @@ pub struct DataDirectory<'a> {
     pub mark: PathBuf,
     /// The other files, and settings.
     pub options: &'a dyn Fn() -> StoreOptions,
-    /// The engines.
     pub engines: &'a dyn EngineSource,
 }
 
@@ -103,7 +102,6 @@ pub struct DataDirectory<'a> {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum StartReport {
-    /// The journal's.
     Journal(RecoveryReport),
     /// A classic protocol's.
     Classic(ClassicReport),

@@ -211,7 +211,6 @@ pub enum XaRestoreError {
     Entry {
         /// Its key, escaped.
         key: String,
-        /// What is wrong.
         detail: String,
     },
 }

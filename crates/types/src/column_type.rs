@@ -103,7 +103,6 @@ pub enum Kind {
 
 /// How large the values of a type are, as information_schema has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct Sizes {
     pub chars: Option<u64>,
     pub bytes: Option<u64>,

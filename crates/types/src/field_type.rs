@@ -5,7 +5,6 @@ macro_rules! field_types {
         /// The codes, under MySQL's names.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
-        #[allow(missing_docs)]
         pub enum FieldType {
             $($(#[$doc])* $name = $code,)*
         }
@@ -72,7 +71,6 @@ field_types! {
 
 /// The kinds of values, where the codes that differ in size, age or place only are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum FieldKind {
     Null,
     Integer,

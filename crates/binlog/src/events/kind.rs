@@ -28,7 +28,6 @@ pub struct Description {
 /// A value in a [`Description`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// A number.
     Number(u64),
     /// Yes or no.
     Flag(bool),

@@ -23,7 +23,6 @@ impl EventType {
 pub struct RotateEvent {
     /// Where its first event stands.
     pub position: u64,
-    /// Its name.
     pub file_name: String,
 }
 

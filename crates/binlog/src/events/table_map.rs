@@ -311,11 +311,8 @@ pub struct DecodedColumn {
 pub struct TableMapEvent {
     /// The number they use.
     pub table_id: u64,
-    /// Its database.
     pub schema: String,
-    /// Its name.
     pub table: String,
-    /// Its columns.
     pub columns: Vec<DecodedColumn>,
     /// Its primary key in key order, where given.
     pub primary_key: Vec<KeyColumn>,

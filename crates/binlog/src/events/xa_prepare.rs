@@ -22,7 +22,6 @@ impl EventType {
 pub struct XaPrepareEvent {
     /// Committed with it (XA COMMIT … ONE PHASE).
     pub one_phase: bool,
-    /// Whose.
     pub xid: XaId,
 }
 

@@ -24,17 +24,13 @@ const GROUP_US_MAX: u64 = 20_000;
 /// What a session does in a turn.
 #[derive(Clone, Debug)]
 pub enum Do {
-    /// BEGIN
     Begin,
-    /// COMMIT
     Commit,
-    /// ROLLBACK
     RollBack,
     /// A statement: in the open transaction, or as one of its own.
     Make(Change),
     /// Reads a table in the open transaction, whose snapshot must not change.
     Look(&'static str),
-    /// XA START
     XaStart(String),
     /// XA END and XA PREPARE
     XaPrepare(String),

@@ -18,7 +18,6 @@ const DOUBTS_MAX: usize = 8;
 /// What is promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
-    /// Everything.
     Whole,
     /// Without prepare: each log has what was acknowledged, and nothing that was refused; they may differ.
     EachLog,

@@ -40,17 +40,12 @@ pub struct State {
 /// A change, of rows or of the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// CREATE DATABASE
     Database,
     /// CREATE TABLE in an engine.
     Create(&'static str, usize),
-    /// DROP TABLE
     Drop(&'static str),
-    /// TRUNCATE TABLE
     Truncate(&'static str),
-    /// CREATE INDEX
     AddIndex(&'static str),
-    /// DROP INDEX
     DropIndex(&'static str),
     /// ALTER TABLE ... COMMENT
     Comment(&'static str, &'static str),
@@ -60,11 +55,8 @@ pub enum Change {
     Add(&'static str, i64, i64),
     /// Removes a row.
     Delete(&'static str, i64),
-    /// XA PREPARE
     Prepare(String, Vec<Change>),
-    /// XA COMMIT
     CommitXa(String),
-    /// XA ROLLBACK
     RollBackXa(String),
     /// As a binlog says it.
     Row(RowChange),

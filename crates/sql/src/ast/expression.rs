@@ -256,7 +256,6 @@ pub struct Frame {
 
 /// What a frame's distances count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum FrameUnit {
     Rows,
     Range,

@@ -100,7 +100,6 @@ pub struct SetOperand {
 
 /// Which set operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum SetOperator {
     Union,
     Except,
@@ -288,7 +287,6 @@ pub struct Join {
 
 /// How tables are joined; CROSS JOIN is an inner one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum JoinKind {
     Inner,
     Left,
@@ -322,7 +320,6 @@ pub struct IndexHint {
 
 /// Which index hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum IndexHintKind {
     Use,
     Force,
@@ -331,7 +328,6 @@ pub enum IndexHintKind {
 
 /// What an index hint is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum IndexPurpose {
     Join,
     OrderBy,

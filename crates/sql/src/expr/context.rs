@@ -20,7 +20,6 @@ pub enum VariableScope {
 
 /// What the information functions ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Information {
     Database,
     User,

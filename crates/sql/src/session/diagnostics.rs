@@ -13,7 +13,6 @@ pub struct Diagnostic {
 
 /// The level SHOW WARNINGS shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum DiagnosticLevel {
     Note,
     Warning,

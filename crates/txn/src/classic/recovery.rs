@@ -48,7 +48,6 @@ pub enum RecoverError {
         path = .path.display()
     )]
     BinlogRot {
-        /// The file.
         path: PathBuf,
         /// Up to where it is whole.
         offset: u64,
@@ -174,7 +173,6 @@ impl fmt::Display for ClassicReport {
 struct CoordinatorLog {
     end: BinlogPosition,
     gtids: GtidSet,
-    /// In order.
     transactions: Vec<LoggedTransaction>,
     /// Up to here there are whole events.
     whole: BinlogPosition,

@@ -55,11 +55,9 @@ pub enum TcLogError {
     /// The file does not hold what was written to it, or was written by a later release.
     #[error("{file}: {what} at byte {at}")]
     Damaged {
-        /// The file.
         file: String,
         /// What was found.
         what: &'static str,
-        /// Where.
         at: usize,
     },
 }

@@ -60,7 +60,6 @@ pub enum RecoverError {
     Record {
         /// Where the record begins.
         lsn: u64,
-        /// What is wrong.
         source: CohortRecordError,
     },
     /// A record names an engine that the server was not started with.
@@ -171,7 +170,6 @@ pub struct RecoveryReport {
 /// What recovery did to one engine.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct EngineReport {
-    /// Its name.
     pub name: &'static str,
     /// Everything before it was durable there already.
     pub durable_lsn: u64,

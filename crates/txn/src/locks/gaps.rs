@@ -63,7 +63,6 @@ pub(super) struct HeldInsert {
 /// How much of a range a look at it locks against inserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// Nothing.
     Nothing,
     /// What lies before the first claim of another transaction.
     UpToClaim,
@@ -83,7 +82,6 @@ pub struct RangeLook {
 /// A claimed key.
 #[derive(Clone, Debug)]
 pub struct Claimed {
-    /// Its name.
     pub name: Arc<[u8]>,
     /// The name of its row's lock.
     pub row: Arc<[u8]>,

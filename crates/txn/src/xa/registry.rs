@@ -43,7 +43,6 @@ pub struct ActiveXa {
 }
 
 impl ActiveXa {
-    /// The name.
     pub fn xid(&self) -> &XaId {
         self.xid.as_ref().expect("there until it is prepared")
     }
