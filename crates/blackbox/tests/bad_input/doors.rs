@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use cohort_blackbox::{Launch, Server};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
+use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
 
 use crate::wire::{Answer, Wire, login_as};
 
@@ -140,8 +141,9 @@ fn is_denied(error: &mysql::Error) -> bool {
     matches!(error, mysql::Error::MySqlError(error) if error.code == 1045)
 }
 
-/// The packets that a server sends to somebody who guesses, but for what is random in them.
-fn exchange(server: &Server, user: &str) -> Result<Vec<Vec<u8>>> {
+/// The packets that a server sends to somebody who guesses `password`, or nothing a password gives, but for what is
+/// random in them.
+fn exchange(server: &Server, user: &str, password: Option<&str>) -> Result<Vec<Vec<u8>>> {
     let mut wire = Wire::connect(server.port())?;
     let mut packets = Vec::new();
     let mut sequence = 1;
@@ -152,8 +154,11 @@ fn exchange(server: &Server, user: &str) -> Result<Vec<Vec<u8>>> {
         sequence += 2;
         match answer.first() {
             Some(0xfe) => {
-                packets.push(answer[..answer.len() - 21].to_vec());
-                next = vec![7; 32];
+                let (asked, challenge) = answer.split_at(answer.len() - 21);
+                packets.push(asked.to_vec());
+                let challenge = challenge[..20].try_into()?;
+                let proof = password.and_then(|password| scramble_sha256(challenge, password.as_bytes()));
+                next = proof.map_or(vec![7; 32], |proof| proof.to_vec());
             }
             Some(1) => {
                 packets.push(answer);
@@ -174,15 +179,33 @@ fn unknown_users_are_asked_as_known_ones() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = launch(&folder).option("--connection-control-failed-connections-threshold=0").start()?;
     server.connect()?.query_drop("CREATE USER ann IDENTIFIED BY 'secret'")?;
-    let known = exchange(&server, "ann")?;
+    let known = exchange(&server, "ann", None)?;
     assert_eq!(known.len(), 3, "{known:?}");
     assert_eq!(known[2], [0xff, 0x15, 0x04], "1045");
-    assert_eq!(exchange(&server, "nobody")?, known);
+    assert_eq!(exchange(&server, "nobody", None)?, known);
     // Neither a login nor a restart makes a difference.
     Conn::new(server.options_as("ann", "secret"))?;
-    assert_eq!(exchange(&server, "ann")?, known);
+    assert_eq!(exchange(&server, "ann", None)?, known);
     let server = server.stop()?.start()?;
-    assert_eq!(exchange(&server, "ann")?, known);
+    assert_eq!(exchange(&server, "ann", None)?, known);
+    Ok(())
+}
+
+#[test]
+fn a_locked_account_answers_right_guesses_as_wrong_ones() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).option("--connection-control-failed-connections-threshold=0").start()?;
+    server
+        .connect()?
+        .query_drop("CREATE USER ann IDENTIFIED BY 'secret' FAILED_LOGIN_ATTEMPTS 2 PASSWORD_LOCK_TIME 1")?;
+    // From here on the short exchange would do.
+    Conn::new(server.options_as("ann", "secret"))?;
+    for password in ["x", "y"] {
+        assert!(Conn::new(server.options_as("ann", password)).is_err());
+    }
+    let wrong = exchange(&server, "ann", Some("z"))?;
+    assert_eq!(wrong.last().map(Vec::as_slice), Some(&[0xff, 0x73, 0x0f][..]), "3955");
+    assert_eq!(exchange(&server, "ann", Some("secret"))?, wrong);
     Ok(())
 }
 
