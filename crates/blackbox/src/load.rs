@@ -308,8 +308,9 @@ fn classify(error: mysql::Error, faults: Faults) -> Result<Stop> {
     match &error {
         mysql::Error::MySqlError(refusal) if faults == Faults::Disk => match refusal.code {
             1205 | 1213 | ER_DISK_FULL => Ok(Stop::Refused),
-            // With the last two it says that it is shutting down, or that the connection was killed.
-            ER_ERROR_ON_WRITE | ER_ERROR_DURING_COMMIT | 1053 | 1927 => Ok(Stop::Lost),
+            // With the last three it says that it is shutting down, that the connection was killed, or, to a statement
+            // that waited for a lock then, that it was interrupted.
+            ER_ERROR_ON_WRITE | ER_ERROR_DURING_COMMIT | 1053 | 1317 | 1927 => Ok(Stop::Lost),
             // What an engine could not read or write.
             1024 | 1030 | 1296 => Ok(Stop::Refused),
             _ => Err(error.into()),
