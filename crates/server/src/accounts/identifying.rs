@@ -23,6 +23,11 @@ pub(super) fn run(accounts: &Accounts, of: AccountSession<'_>, statement: &Accou
         true => of.session.holder.check(&[Need::AnyOf(CreateUser.into())]),
         false => Ok(()),
     };
+    // A session whose password has expired changes its own account only.
+    let changes_others = |others: bool| match others {
+        true => of.session.holder.check_password().and_then(|()| needs_create_user(true)),
+        false => Ok(()),
+    };
     let own = of.identity.account();
     match statement {
         AccountStatement::CreateUser { if_not_exists, users, options } => {
@@ -37,7 +42,7 @@ pub(super) fn run(accounts: &Accounts, of: AccountSession<'_>, statement: &Accou
             let users = named(specs, &own);
             // Everybody may change the own password.
             let own_password = *options == AccountOptions::default() && users.iter().all(|(name, _)| *name == own);
-            needs_create_user(!own_password)?;
+            changes_others(!own_password)?;
             specs
                 .iter()
                 .zip(&users)
@@ -60,7 +65,7 @@ pub(super) fn run(accounts: &Accounts, of: AccountSession<'_>, statement: &Accou
         }
         AccountStatement::SetPassword { user, password, current } => {
             let name = user.clone().unwrap_or_else(|| own.clone());
-            needs_create_user(name != own)?;
+            changes_others(name != own)?;
             check_current(accounts, of, &name, current.as_deref())?;
             accounts.may_change(of, &name)?;
             let Some(account) = accounts.get(&name) else {

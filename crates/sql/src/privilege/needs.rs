@@ -12,8 +12,8 @@ use std::sync::Arc;
 use super::grants::Grants;
 use super::{Privilege, PrivilegeSet};
 use crate::ast::{
-    AccountName, AccountOptions, AccountStatement, AdminCommand, Assignment, Ddl, ShowKind, ShowSchema, Statement,
-    TableName, XaStatement,
+    AccountOptions, AccountStatement, AdminCommand, Assignment, Ddl, ShowKind, ShowSchema, Statement, TableName,
+    XaStatement,
 };
 use crate::error::{
     ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_SPECIFIC_ACCESS_DENIED_ERROR,
@@ -112,21 +112,19 @@ impl Holder {
     /// The error of a statement that is not planned, if it needs what is not held. Names without a database are of the
     /// default one.
     pub(crate) fn check_statement(&self, statement: &Statement, default: Option<&str>) -> Result<(), SqlError> {
-        if self.must_change_password && !self.may_run_expired(statement) {
+        if self.must_change_password && !Self::may_run_expired(statement) {
             self.check_password()?;
         }
         self.check(&of_statement(statement, default))
     }
 
-    /// Whether a statement is taken from a session whose password has expired: a new one for its own account, and what
-    /// clients set for their session before that.
-    fn may_run_expired(&self, statement: &Statement) -> bool {
-        let own = |name: &AccountName| name.user == self.user && name.host == self.host;
+    /// Whether a statement is taken from a session whose password has expired: a new one, which those who keep accounts
+    /// see to be for its own, and what clients set for their session before that.
+    fn may_run_expired(statement: &Statement) -> bool {
         match statement {
-            Statement::Account(AccountStatement::SetPassword { user, .. }) => user.as_ref().is_none_or(own),
+            Statement::Account(AccountStatement::SetPassword { .. }) => true,
             Statement::Account(AccountStatement::AlterUser { users, options, .. }) => {
-                *options == AccountOptions::default()
-                    && users.iter().all(|user| user.authentication.is_some() && user.name.as_ref().is_none_or(own))
+                *options == AccountOptions::default() && users.iter().all(|user| user.authentication.is_some())
             }
             Statement::Set(assignments) => !assignments
                 .iter()
