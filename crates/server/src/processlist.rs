@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use cohort_sql::parse::without_passwords;
 use cohort_sql::session::{Interrupt, KillTarget};
 use cohort_sql::types::SqlMode;
+use cohort_txn::{MetadataName, WaitsFor};
 use parking_lot::{Condvar, Mutex};
 
 use crate::session::handover::Handover;
@@ -17,12 +18,22 @@ use crate::socket::Socket;
 const IDLE: &str = "Sleep";
 /// What one does whose client waits for the outcome of a commit, as MySQL shows it.
 const COMMITS: (&str, &str) = ("Query", "waiting for handler commit");
-/// The state of one whose statement waits for a lock.
-const WAITS: &str = "waiting for lock";
 /// Bytes of a statement that the list keeps.
 const INFO_LEN: usize = 1024;
 /// Bytes of a statement in which passwords are looked for, since they may be longer than what stands for them.
 const MASKED_LEN: usize = 4 * INFO_LEN;
+
+/// The state of one whose statement waits for a lock, as MySQL shows those of metadata locks.
+fn waiting_for(lock: &WaitsFor) -> &'static str {
+    match lock {
+        WaitsFor::Rows => "waiting for lock",
+        WaitsFor::Metadata(MetadataName::Table(_)) => "Waiting for table metadata lock",
+        WaitsFor::Metadata(MetadataName::Global) => "Waiting for global read lock",
+        WaitsFor::Metadata(MetadataName::Commit) => "Waiting for commit lock",
+        WaitsFor::Metadata(MetadataName::Backup) => "Waiting for backup lock",
+        WaitsFor::Metadata(MetadataName::User(_)) => "User lock",
+    }
+}
 
 /// What a connection does, as the process list shows it.
 #[derive(Clone, Debug)]
@@ -114,8 +125,10 @@ impl Process {
         let mut activity = self.activity.lock().clone();
         if activity.command == IDLE && self.owes_reply() {
             (activity.command, activity.state) = COMMITS;
-        } else if activity.command != IDLE && self.interrupt.is_waiting() {
-            activity.state = WAITS;
+        } else if activity.command != IDLE
+            && let Some(lock) = self.interrupt.waits_for()
+        {
+            activity.state = waiting_for(&lock);
         }
         activity
     }

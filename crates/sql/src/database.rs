@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use cohort_binlog::QueryContext;
 use cohort_engine::Direction;
-use cohort_txn::{Isolation, LockMode, Read, Store};
+use cohort_txn::{Isolation, LockMode, MetadataName, Read, Store};
 
 use crate::ast;
 pub use crate::catalog::store::KeyValue;
@@ -416,10 +416,14 @@ impl Database {
         sink: &mut dyn ResultSink,
     ) -> Result<Option<StatementResult>, SqlError> {
         let transaction = &mut open.transaction;
-        for table in plan.kind.tables() {
-            transaction.lock_table(table.def.id, LockMode::Shared, session.table_lock_timeout).map_err(lock_failed)?;
+        let unlocked = transaction.metadata_count();
+        for (table, mode) in plan.kind.metadata_locks() {
+            let name = MetadataName::Table(table.def.id);
+            transaction.lock_metadata(&name, mode, session.table_lock_timeout).map_err(lock_failed)?;
         }
         if !plan.is_current() {
+            // The names mean other tables now.
+            transaction.take_back_metadata(unlocked);
             return Ok(None);
         }
         // A plain read of a transaction at SERIALIZABLE, and what INSERT … SELECT reads unless at READ COMMITTED: what

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use cohort_binlog::QueryContext;
 use cohort_engine::EngineId;
-use cohort_txn::{LockMode, Store, Transaction};
+use cohort_txn::{MetadataMode, MetadataName, Store, Transaction};
 
 use crate::ast::{AlterAction, Ddl, IndexSpec, KeySpec, TableName};
 use crate::catalog::definition::{IndexDef, TableDef};
@@ -162,7 +162,8 @@ impl DdlRun<'_> {
         // In one order for all, so that schema changes do not wait for each other in a circle.
         ids.sort_unstable();
         for id in ids {
-            guard.lock_table(id, LockMode::Exclusive, self.session.table_lock_timeout).map_err(lock_failed)?;
+            let (name, timeout) = (MetadataName::Table(id), self.session.table_lock_timeout);
+            guard.lock_metadata(&name, MetadataMode::Exclusive, timeout).map_err(lock_failed)?;
         }
         Ok(guard)
     }

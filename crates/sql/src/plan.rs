@@ -21,6 +21,8 @@ mod unsupported;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use cohort_txn::MetadataMode;
+
 use crate::ast::{self, Statement};
 use crate::catalog::store::{Catalog, database_or};
 use crate::catalog::system;
@@ -132,6 +134,16 @@ impl PlanKind {
             PlanKind::Utility(_) => (None, &[]),
         };
         written.into_iter().chain(read)
+    }
+
+    /// How it locks the definition of each table.
+    pub(crate) fn metadata_locks(&self) -> impl Iterator<Item = (&Arc<Table>, MetadataMode)> {
+        let only_first = matches!(self, PlanKind::Insert(_));
+        let writes = self.writes() || matches!(self, PlanKind::Select(query) if query.locks);
+        self.tables().enumerate().map(move |(at, table)| {
+            let written = writes && (at == 0 || !only_first);
+            (table, if written { MetadataMode::SharedWrite } else { MetadataMode::SharedRead })
+        })
     }
 
     /// Whether it changes rows.

@@ -40,6 +40,7 @@ mod rests_on;
 mod scan;
 #[cfg(test)]
 mod schedules;
+mod session_locks;
 mod shared;
 mod stats;
 mod store;
@@ -61,7 +62,7 @@ pub use journaled::commit::{LaidOutCohort, WrittenCohort};
 pub use journaled::recovery::{EngineReport, RecoverError as JournaledRecoverError, RecoveryReport};
 pub use lock_profile::{LockProfile, LockUse};
 pub use locking_scan::{LockingScan, LockingScanError, Obstructed};
-pub use locks::{Claim, Granted, KillHandle, LockError, LockMode};
+pub use locks::{Claim, Granted, KillHandle, LockError, LockMode, MetadataMode, MetadataName, WaitsFor};
 pub use open::{
     DataDirectory, EngineSource, EngineSourceError, Engines, Listener, OpenError, Recovered, StartReport, StartupEvent,
 };
@@ -70,6 +71,7 @@ pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Re
 pub use protocol_mark::{MarkError, ProtocolMark};
 pub use rests_on::RestsOn;
 pub use scan::Scan;
+pub use session_locks::{MetadataLock, SessionLocks};
 pub use shared::Published;
 pub use stats::{CommitStats, Histogram};
 pub use store::Store;

@@ -1,10 +1,10 @@
-//! Row, unique-key and table locks: who holds what, who waits, who must give way.
+//! Row and unique-key locks: who holds what, who waits, who must give way.
 //!
 //! A lock is named by a byte string. It is shared or exclusive, held to the end of its transaction
 //! (commit releases it when the order is fixed), and granted in the order of asking, except that the
 //! only holder may turn its shared lock into an exclusive one at once. A transaction that waits parks
 //! its thread inside of the blocking hook. Ranges of names are locked against inserts in
-//! `locks/gaps.rs`; waits for both are in one graph.
+//! `locks/gaps.rs`; tables' definitions, and the like, in `locks/metadata.rs`. Waits for all of them are in one graph.
 //!
 //! Invariants
 //! 1. Holders of one lock are compatible: one exclusive, or any number of shared
@@ -14,10 +14,11 @@
 //! 3. A cycle of waiters never outlives the moment its last edge appears: that waiter gets
 //!    [`LockError::Deadlock`] (`deadlock_is_found_when_it_closes`).
 //!
-//! Concurrency: `waits_for` → one shard, of locks or of gaps, at a time → a wait slot. Nothing else is taken
-//! below them.
+//! Concurrency: `waits_for` → one shard, of locks or of gaps, or the list of metadata locks → a wait slot. Nothing
+//! else is taken below them.
 
 mod gaps;
+mod metadata;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasher;
@@ -32,6 +33,8 @@ use crate::sync::{Condvar, Mutex};
 pub use gaps::Claim;
 use gaps::Gaps;
 pub(crate) use gaps::{Hold, RangeLook};
+use metadata::MetadataLocks;
+pub use metadata::{MetadataMode, MetadataName};
 
 /// How much a lock excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,15 +104,30 @@ impl KillHandle {
         *self.0.wait.lock() == Wait::Granted
     }
 
+    /// What the transaction's thread is parked for, if that has not been granted.
+    pub fn waits_for(&self) -> Option<WaitsFor> {
+        let waits_for = self.0.parked.lock().clone()?;
+        (*self.0.wait.lock() == Wait::Waiting).then_some(waits_for)
+    }
+
     /// Whether the transaction's thread is parked for a lock that has not been granted.
     pub fn is_waiting(&self) -> bool {
-        self.0.parked.load(Ordering::SeqCst) && *self.0.wait.lock() == Wait::Waiting
+        self.waits_for().is_some()
     }
 
     /// Forgets a kill, at the start of a statement that it was not meant for.
     pub fn reset(&self) {
         self.0.killed.store(false, Ordering::SeqCst);
     }
+}
+
+/// What a parked thread waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// A row, or a range of keys.
+    Rows,
+    /// A metadata lock.
+    Metadata(MetadataName),
 }
 
 /// What became of a transaction's last wait.
@@ -127,7 +145,7 @@ struct WaitSlot {
     wait: Mutex<Wait>,
     woken: Condvar,
     /// Set after the search for deadlocks: a victim never seems to wait.
-    parked: AtomicBool,
+    parked: Mutex<Option<WaitsFor>>,
     killed: AtomicBool,
 }
 
@@ -164,11 +182,57 @@ pub(crate) struct HeldLocks {
     /// The key spaces in which it holds ranges, and how many.
     spaces: Vec<gaps::SpaceId>,
     ranges: u64,
+    /// In the order of taking.
+    metadata: Vec<(MetadataName, MetadataMode)>,
+    /// Another owner of the same session.
+    partner: Option<TransactionId>,
 }
 
 impl HeldLocks {
     pub(crate) fn new(id: TransactionId) -> Self {
-        HeldLocks { id, slot: Arc::default(), held: Vec::new(), inserts: Vec::new(), spaces: Vec::new(), ranges: 0 }
+        HeldLocks {
+            id,
+            slot: Arc::default(),
+            held: Vec::new(),
+            inserts: Vec::new(),
+            spaces: Vec::new(),
+            ranges: 0,
+            metadata: Vec::new(),
+            partner: None,
+        }
+    }
+
+    pub(crate) fn id(&self) -> TransactionId {
+        self.id
+    }
+
+    /// Its name in the graph of waits, and its partner's.
+    fn names(&self) -> impl Iterator<Item = TransactionId> + use<> {
+        std::iter::once(self.id).chain(self.partner)
+    }
+
+    /// The locks of `partner` are not in the way of this owner, and their waits are one.
+    pub(crate) fn set_partner(&mut self, partner: Option<TransactionId>) {
+        self.partner = partner;
+    }
+
+    /// How many metadata locks are held: where [`LockManager::release_metadata`] goes back to.
+    pub(crate) fn metadata_count(&self) -> usize {
+        self.metadata.len()
+    }
+
+    /// The tables whose definitions are locked.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = u64> {
+        let table = |(name, _): &(MetadataName, MetadataMode)| match name {
+            MetadataName::Table(id) => Some(*id),
+            _ => None,
+        };
+        self.metadata.iter().filter_map(table)
+    }
+
+    /// The metadata locks held.
+    pub(crate) fn metadata(&self) -> &[(MetadataName, MetadataMode)] {
+        &self.metadata
     }
 
     pub(crate) fn kill_handle(&self) -> KillHandle {
@@ -177,7 +241,9 @@ impl HeldLocks {
 
     /// What the locks take in memory, about.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.held.len() as u64 * LOCK_BYTES + (self.inserts.len() as u64 + self.ranges) * GAP_BYTES
+        self.held.len() as u64 * LOCK_BYTES
+            + (self.inserts.len() + self.metadata.len()) as u64 * GAP_BYTES
+            + self.ranges * GAP_BYTES
     }
 }
 
@@ -259,9 +325,12 @@ enum Obstacle {
     Lock(u64, Arc<[u8]>),
     /// The ranges of others that cover a name.
     Ranges(Arc<[u8]>),
+    /// A metadata lock.
+    Metadata(MetadataName),
 }
 
-type WaitsFor = HashMap<TransactionId, Obstacle>;
+/// Who waits, and for what: the one who asked, under its own name and that of its partner.
+type Waits = HashMap<TransactionId, (TransactionId, Obstacle)>;
 
 /// All locks of a server.
 #[derive(Debug)]
@@ -269,7 +338,8 @@ pub(crate) struct LockManager {
     hasher: DefaultHashBuilder,
     shards: Vec<Mutex<HashTable<Lock>>>,
     gaps: Gaps,
-    waits_for: Mutex<WaitsFor>,
+    metadata: MetadataLocks,
+    waits_for: Mutex<Waits>,
     waits: AtomicU64,
     deadlocks: AtomicU64,
     timeouts: AtomicU64,
@@ -281,6 +351,7 @@ impl LockManager {
             hasher: DefaultHashBuilder::default(),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             gaps: Gaps::new(),
+            metadata: MetadataLocks::new(),
             waits_for: Mutex::default(),
             waits: AtomicU64::new(0),
             deadlocks: AtomicU64::new(0),
@@ -374,6 +445,7 @@ impl LockManager {
         for (hash, name) in held.held.drain(..) {
             self.release(held.id, hash, &name);
         }
+        self.release_metadata(held, 0);
     }
 
     fn release(&self, id: TransactionId, hash: u64, name: &Arc<[u8]>) {
@@ -427,9 +499,9 @@ impl LockManager {
         self.waits.fetch_add(1, Ordering::Relaxed);
         {
             let mut waits_for = self.waits_for.lock();
-            waits_for.insert(held.id, obstacle.clone());
-            if self.closes_cycle(&waits_for, held.id) {
-                waits_for.remove(&held.id);
+            held.names().for_each(|name| drop(waits_for.insert(name, (held.id, obstacle.clone()))));
+            if self.closes_cycle(&waits_for, held) {
+                held.names().for_each(|name| drop(waits_for.remove(&name)));
                 if self.withdraw(held.id, obstacle) {
                     self.deadlocks.fetch_add(1, Ordering::Relaxed);
                     return Err(LockError::Deadlock);
@@ -437,10 +509,16 @@ impl LockManager {
                 return Ok(());
             }
         }
-        held.slot.parked.store(true, Ordering::SeqCst);
+        *held.slot.parked.lock() = Some(match obstacle {
+            Obstacle::Metadata(name) => WaitsFor::Metadata(name.clone()),
+            Obstacle::Lock(..) | Obstacle::Ranges(_) => WaitsFor::Rows,
+        });
         let outcome = blocking(|| park(&held.slot, Instant::now().checked_add(timeout)));
-        held.slot.parked.store(false, Ordering::SeqCst);
-        self.waits_for.lock().remove(&held.id);
+        *held.slot.parked.lock() = None;
+        {
+            let mut waits_for = self.waits_for.lock();
+            held.names().for_each(|name| drop(waits_for.remove(&name)));
+        }
         match outcome {
             Ok(()) => Ok(()),
             // The grant may have come between the time-out and now: then the lock is held.
@@ -458,6 +536,7 @@ impl LockManager {
     fn withdraw(&self, id: TransactionId, obstacle: &Obstacle) -> bool {
         match obstacle {
             Obstacle::Ranges(name) => self.gaps.withdraw(id, name),
+            Obstacle::Metadata(name) => self.metadata.withdraw(id, name),
             Obstacle::Lock(hash, name) => {
                 let mut shard = self.shard(*hash).lock();
                 let Some(lock) = find(&mut shard, *hash, name) else { return false };
@@ -470,14 +549,14 @@ impl LockManager {
         }
     }
 
-    /// True when somebody whom `start` waits for waits, at any remove, for `start`.
-    fn closes_cycle(&self, waits_for: &WaitsFor, start: TransactionId) -> bool {
+    /// True when somebody whom `start` waits for waits, at any remove, for `start` or its partner.
+    fn closes_cycle(&self, waits_for: &Waits, start: &HeldLocks) -> bool {
         let mut seen = HashSet::new();
-        let mut open = vec![start];
-        while let Some(waiting) = open.pop() {
-            let Some(obstacle) = waits_for.get(&waiting) else { continue };
-            for blocker in self.blockers(waiting, start, obstacle) {
-                if blocker == start {
+        let mut open = vec![start.id];
+        while let Some(name) = open.pop() {
+            let Some((waiting, obstacle)) = waits_for.get(&name) else { continue };
+            for blocker in self.blockers(*waiting, start.id, obstacle) {
+                if start.names().any(|name| name == blocker) {
                     return true;
                 }
                 if seen.insert(blocker) {
@@ -493,6 +572,7 @@ impl LockManager {
     fn blockers(&self, waiting: TransactionId, start: TransactionId, obstacle: &Obstacle) -> Vec<TransactionId> {
         match obstacle {
             Obstacle::Ranges(name) => self.gaps.blockers(waiting, name),
+            Obstacle::Metadata(name) => self.metadata.blockers(waiting, name),
             Obstacle::Lock(hash, name) => {
                 let mut shard = self.shard(*hash).lock();
                 let Some(lock) = find(&mut shard, *hash, name) else { return Vec::new() };

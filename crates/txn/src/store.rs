@@ -16,8 +16,10 @@ use crate::blocking_hook::blocking;
 use crate::commit_path::CommitPath;
 use crate::journaled::commit::{Coordinator, LaidOutCohort};
 use crate::lock_profile::LockProfile;
+use crate::locks::MetadataName;
 use crate::outcome::{CommitError, CommitSettings, Committed, Reply};
 use crate::rests_on::RestsOn;
+use crate::session_locks::{MetadataLock, SessionLocks};
 use crate::shared::{Published, Shared};
 use crate::stats::CommitStats;
 use crate::sync::{Condvar, Mutex};
@@ -62,6 +64,22 @@ impl Store {
         let options = EventOptions { row_metadata, ..self.event_options.clone() };
         self.shared.open_transactions.fetch_add(1, Ordering::Relaxed);
         Transaction::new(self.shared.clone(), TransactionEvents::new(options))
+    }
+
+    /// Locks for a session, none as yet.
+    pub fn session_locks(&self) -> SessionLocks {
+        SessionLocks::new(self.shared.clone())
+    }
+
+    /// Who holds a name that strong modes are taken of, by [`SessionLocks::owner`].
+    pub fn metadata_holder(&self, name: &MetadataName) -> Option<u64> {
+        self.shared.locks.metadata_holders(name).first().map(|id| id.0)
+    }
+
+    /// Every metadata lock of the server.
+    pub fn metadata_locks(&self) -> Vec<MetadataLock> {
+        let all = self.shared.locks.all_metadata().into_iter();
+        all.map(|(id, name, mode, granted)| MetadataLock { owner: id.0, name, mode, granted }).collect()
     }
 
     /// Commits; `reply` gets the outcome, from this thread or from a log writer, maybe before this

@@ -17,10 +17,14 @@ use cohort_engine::{Direction, EngineId, KeyRange, ReadError, Snapshot};
 
 use crate::held_snapshot::{EnginesRead, HeldSnapshot};
 use crate::locking_scan::Obstructed;
-use crate::locks::{Claim, Granted, HeldLocks, Hold, KillHandle, LockError, LockManager, LockMode, RangeLook};
+use crate::locks::{
+    Claim, Granted, HeldLocks, Hold, KillHandle, LockError, LockManager, LockMode, MetadataMode, MetadataName,
+    RangeLook,
+};
 use crate::outcome::CommitError;
 use crate::rests_on::RestsOn;
 use crate::scan::Scan;
+use crate::session_locks::SessionLocks;
 use crate::shared::{Published, Shared};
 use crate::write_set::WriteSet;
 
@@ -90,9 +94,6 @@ impl std::fmt::Debug for Transaction {
         f.debug_struct("Transaction").field("isolation", &self.isolation).field("locks", &self.locks).finish()
     }
 }
-
-/// Lock names below this byte are keys of the engine with that number.
-const TABLE_LOCK: u8 = 0xff;
 
 impl Transaction {
     pub(crate) fn new(shared: Arc<Shared>, events: TransactionEvents) -> Self {
@@ -388,11 +389,39 @@ impl Transaction {
         self.shared.locks.unlock(&mut self.locks, name);
     }
 
-    /// Locks a table's definition to the end of the transaction: shared to use it, exclusive to
-    /// change it. `timeout` is `lock_wait_timeout`.
-    pub fn lock_table(&mut self, table: u64, mode: LockMode, timeout: Duration) -> Result<(), LockError> {
-        self.name_lock(TABLE_LOCK, &table.to_be_bytes());
-        self.shared.locks.lock(&mut self.locks, &self.lock_name, mode, timeout).map(|_| ())
+    /// Takes a metadata lock to the end of the transaction; false if it was held. `timeout` is `lock_wait_timeout`.
+    pub fn lock_metadata(
+        &mut self,
+        name: &MetadataName,
+        mode: MetadataMode,
+        timeout: Duration,
+    ) -> Result<bool, LockError> {
+        self.shared.locks.lock_metadata(&mut self.locks, name, mode, timeout)
+    }
+
+    /// Gives up a metadata lock before the transaction ends.
+    pub fn unlock_metadata(&mut self, name: &MetadataName, mode: MetadataMode) {
+        self.shared.locks.unlock_metadata(&mut self.locks, name, mode);
+    }
+
+    /// How many metadata locks it has: where [`Transaction::take_back_metadata`] goes back to.
+    pub fn metadata_count(&self) -> usize {
+        self.locks.metadata_count()
+    }
+
+    /// Gives up the metadata locks after the first `count`.
+    pub fn take_back_metadata(&mut self, count: usize) {
+        self.shared.locks.release_metadata(&mut self.locks, count);
+    }
+
+    /// Its number among those who hold locks.
+    pub fn owner(&self) -> u64 {
+        self.locks.id().0
+    }
+
+    /// The transaction is of the session that has `locks`.
+    pub fn belongs_to(&mut self, locks: &SessionLocks) {
+        self.locks.set_partner(Some(locks.id()));
     }
 
     fn name_lock(&mut self, space: u8, key: &[u8]) {

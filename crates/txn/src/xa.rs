@@ -11,7 +11,7 @@
 //! key    `\0\0\0\0xa` | length of gtrid u8 | gtrid | length of bqual u8 | bqual
 //!        | format id, 4 bytes big-endian
 //! value  version u8 = 2 | in the binlog u8
-//!        | locks u32, per lock: exclusive u8, length u32, name
+//!        | locks u32, per lock: exclusive u8, length u32, name; of a table: 0, 9, 0xff, its id, 8 bytes big-endian
 //!        | claims u32, per claim: length u32, name, length u32, name of the row's lock; not there in version 1
 //!        | engines u8, per engine: id u8, length u32, redo
 //! ```
@@ -27,13 +27,14 @@
 pub(crate) mod registry;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cohort_binlog::{EventOptions, TransactionEvents, XaId};
 use cohort_engine::{Direction, EngineId, KeyRange, Redo, RedoOp};
 
 use crate::blocking_hook::blocking;
 use crate::journaled::record::{CohortRecordError, Reader};
-use crate::locks::{HeldLocks, LockManager, LockMode};
+use crate::locks::{HeldLocks, LockManager, LockMode, MetadataMode, MetadataName};
 use crate::outcome::CommitError;
 use crate::store::Store;
 use crate::sync::Mutex;
@@ -84,14 +85,16 @@ impl Store {
             prepare.set_binlog(logged);
             let empty = TransactionEvents::new(EventOptions::default());
             prepare.events = std::mem::replace(&mut transaction.events, empty);
-            let locks = self.shared.locks.modes(&transaction.locks);
+            let mut locks = self.shared.locks.modes(&transaction.locks);
+            locks.extend(transaction.locks.tables().map(|table| (table_lock(table), LockMode::Shared)));
             let entry = encode(logged, &locks, &transaction.locks, &transaction.writes);
             self.change_entry(&mut prepare, active.xid(), Some(&entry));
             self.commit_and_wait(prepare)?;
         } else {
             self.wait_until_durable(transaction.rests_on())?;
         }
-        let (locks, writes) = transaction.into_parts();
+        let (mut locks, writes) = transaction.into_parts();
+        self.shared.locks.keep_tables_only(&mut locks);
         active.become_prepared(Prepared { locks, writes, logged, stored });
         Ok(())
     }
@@ -169,7 +172,15 @@ impl Store {
             let [exclusive] = reader.array()?;
             let mode = if exclusive == 0 { LockMode::Shared } else { LockMode::Exclusive };
             let len = reader.u32()? as usize;
-            if self.shared.locks.try_lock(&mut locks, reader.take(len)?, mode).is_none() {
+            let name = reader.take(len)?;
+            let locked = match table_of(name) {
+                Some(table) => {
+                    let (name, mode) = (MetadataName::Table(table), MetadataMode::SharedWrite);
+                    self.shared.locks.lock_metadata(&mut locks, &name, mode, Duration::ZERO).is_ok()
+                }
+                None => self.shared.locks.try_lock(&mut locks, name, mode).is_some(),
+            };
+            if !locked {
                 return Err(EntryError::Locked);
             }
         }
@@ -230,6 +241,20 @@ enum EntryError {
     Locked,
     #[error("its key is no name")]
     Name,
+}
+
+/// In an entry, a table's lock is a name that begins with this byte, which no engine's number is.
+const TABLE: u8 = 0xff;
+
+fn table_lock(table: u64) -> Arc<[u8]> {
+    let mut name = vec![TABLE];
+    name.extend_from_slice(&table.to_be_bytes());
+    name.into()
+}
+
+fn table_of(name: &[u8]) -> Option<u64> {
+    let (TABLE, id) = name.split_first().map(|(space, id)| (*space, id))? else { return None };
+    id.try_into().ok().map(u64::from_be_bytes)
 }
 
 fn encode_key(xid: &XaId) -> Vec<u8> {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cohort_txn::KillHandle;
+use cohort_txn::{KillHandle, WaitsFor};
 use parking_lot::Mutex;
 
 /// What a KILL ends.
@@ -48,6 +48,11 @@ impl Interrupt {
     /// Whether the running statement waits for a lock.
     pub fn is_waiting(&self) -> bool {
         self.waiting.lock().as_ref().is_some_and(KillHandle::is_waiting)
+    }
+
+    /// What the running statement waits for.
+    pub fn waits_for(&self) -> Option<WaitsFor> {
+        self.waiting.lock().as_ref().and_then(KillHandle::waits_for)
     }
 
     /// Whether the lock that the running statement waits for has been granted; for simulators.

@@ -223,11 +223,12 @@ fn a_lock_that_is_given_up_or_weakened_lets_others_in() {
 fn whoever_changes_a_table_waits_for_those_who_use_it() {
     let store = Machine::new(1).open();
     let (mut user, mut changer) = (store.begin(), store.begin());
-    user.lock_table(1, LockMode::Shared, Duration::ZERO).unwrap();
-    assert_eq!(changer.lock_table(1, LockMode::Exclusive, Duration::ZERO), Err(LockError::Timeout));
-    changer.lock_table(2, LockMode::Exclusive, Duration::ZERO).unwrap();
+    let [one, two] = [1, 2].map(MetadataName::Table);
+    user.lock_metadata(&one, MetadataMode::SharedWrite, Duration::ZERO).unwrap();
+    assert_eq!(changer.lock_metadata(&one, MetadataMode::Exclusive, Duration::ZERO), Err(LockError::Timeout));
+    changer.lock_metadata(&two, MetadataMode::Exclusive, Duration::ZERO).unwrap();
     user.rollback();
-    changer.lock_table(1, LockMode::Exclusive, Duration::ZERO).unwrap();
+    changer.lock_metadata(&one, MetadataMode::Exclusive, Duration::ZERO).unwrap();
 }
 
 #[test]

@@ -266,3 +266,18 @@ fn a_schema_change_that_waits_for_another_can_be_killed() {
     drop(change);
     waiter.ok("CREATE INDEX v ON t (v)");
 }
+
+#[test]
+fn a_change_of_a_definition_goes_before_later_readers_of_the_table() {
+    let database = with_rows();
+    let (mut user, mut changer, mut reader) = (client(&database), client(&database), client(&database));
+    user.ok("BEGIN");
+    user.run("SELECT * FROM t");
+    let changing = thread::spawn(move || changer.run("ALTER TABLE t COMMENT = 'changed'"));
+    until_waiting(&database, 1);
+    let reading = thread::spawn(move || reader.run("SELECT COUNT(*) FROM t"));
+    until_waiting(&database, 2);
+    user.ok("COMMIT");
+    assert_eq!(changing.join().expect("no panic"), ["ok 0"]);
+    assert_eq!(reading.join().expect("no panic"), ["COUNT(*)", "3"]);
+}
