@@ -25,6 +25,9 @@ pub(super) enum Coercibility {
     Numeric,
 }
 
+/// Of what is no string.
+pub(super) const NO_SAY: (Collation, Coercibility) = (Collation::DEFAULT, Coercibility::Numeric);
+
 impl Expr {
     /// The collation under which the result is compared, sorted and grouped.
     pub fn collation(&self) -> Collation {
@@ -32,11 +35,10 @@ impl Expr {
     }
 
     pub(super) fn own_collation(&self) -> (Collation, Coercibility) {
-        const NUMERIC: (Collation, Coercibility) = (Collation::DEFAULT, Coercibility::Numeric);
         let of_kind = |kind, level| match kind {
             Some(ParamKind::Binary | ParamKind::Hex) => (Collation::Binary, level),
             Some(ParamKind::Text) | None => (Collation::DEFAULT, level),
-            Some(_) => NUMERIC,
+            Some(_) => NO_SAY,
         };
         match self {
             Expr::Literal(Value::Text(_)) => (Collation::DEFAULT, Coercibility::Coercible),
@@ -54,22 +56,15 @@ impl Expr {
             Expr::AssignUserVariable(_, value) => value.own_collation(),
             Expr::Cast(_, super::CastType::Char { collation, .. }) => (*collation, Coercibility::Implicit),
             Expr::Cast(_, super::CastType::Binary { .. }) => (Collation::Binary, Coercibility::Implicit),
-            Expr::Case(case) => strongest(&case.results()).unwrap_or(NUMERIC),
-            Expr::Call(call) if call.keeps_collation() => strongest(&call.collated()).unwrap_or(NUMERIC),
-            Expr::Call(call) if self.result_type(&[]).family() == Family::String => {
-                let derived = call.derive(&[]);
-                (
-                    if derived.collation == Collation::Binary { Collation::Binary } else { Collation::DEFAULT },
-                    Coercibility::Coercible,
-                )
-            }
-            _ => NUMERIC,
+            Expr::Case(case) => strongest(&case.results()).unwrap_or(NO_SAY),
+            Expr::Call(call) => call.own_collation,
+            _ => NO_SAY,
         }
     }
 }
 
 /// The collation that wins, without a complaint about contradictions.
-fn strongest(sides: &[&Expr]) -> Option<(Collation, Coercibility)> {
+pub(super) fn strongest(sides: &[&Expr]) -> Option<(Collation, Coercibility)> {
     sides.iter().map(|side| side.own_collation()).reduce(|a, b| join(a, b).unwrap_or(a))
 }
 

@@ -34,7 +34,7 @@ use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 use super::build::{constant_as, constant_beside};
-use super::coercion::{join_all, settle, with_collation};
+use super::coercion::{Coercibility, NO_SAY, join_all, settle, strongest, with_collation};
 use super::convert::to_result_type;
 use super::{EvalContext, Expr};
 
@@ -344,6 +344,9 @@ pub struct Call {
     /// The arguments.
     pub args: Vec<Expr>,
     collation: Collation,
+    /// What the result compares under. Kept, since types ask for collations and collations for types: to descend for both
+    /// at each level doubles the work with each.
+    pub(super) own_collation: (Collation, Coercibility),
 }
 
 impl Call {
@@ -426,8 +429,21 @@ impl Call {
     }
 
     /// Whether the result compares as arguments do.
-    pub(super) fn keeps_collation(&self) -> bool {
+    fn keeps_collation(&self) -> bool {
         self.function.collated > 0
+    }
+
+    /// What the result compares under, from the arguments.
+    fn result_collation(&self) -> (Collation, Coercibility) {
+        if self.keeps_collation() {
+            return strongest(&self.collated()).unwrap_or(NO_SAY);
+        }
+        let derived = self.derive(&[]);
+        if derived.family() != Family::String {
+            return NO_SAY;
+        }
+        let binary = derived.collation == Collation::Binary;
+        (if binary { Collation::Binary } else { Collation::DEFAULT }, Coercibility::Coercible)
     }
 
     /// The arguments that have a say in the result's collation.
@@ -515,7 +531,9 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
     } else {
         settle(&args.iter().collect::<Vec<_>>(), function.name)
     }?;
-    Ok(Expr::Call(Box::new(Call { function, args, collation })))
+    let mut call = Call { function, args, collation, own_collation: NO_SAY };
+    call.own_collation = call.result_collation();
+    Ok(Expr::Call(Box::new(call)))
 }
 
 fn one(args: Vec<Expr>, make: impl FnOnce(Expr) -> Result<Expr, SqlError>) -> Result<Expr, SqlError> {

@@ -141,3 +141,15 @@ fn expressions_can_be_walked_and_rewritten() {
     assert_eq!(slots, [5, 5]);
     assert!(expr.has_columns());
 }
+
+/// 30 levels would take 3^30 steps if each one asked its argument three times.
+#[test]
+fn types_of_nested_calls_take_time_by_their_number() {
+    let (done, until) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let nested = (0..30).fold(int(1), |inner, _| call("concat", [text("a"), call("hex", [inner])]));
+        done.send((nested.collation(), kind(&nested).0)).unwrap();
+    });
+    let found = until.recv_timeout(std::time::Duration::from_secs(60)).expect("an answer within a minute");
+    assert_eq!(found, (Collation::DEFAULT, FieldType::VarString));
+}
