@@ -51,7 +51,8 @@ ifndef ROCKSDB_LIB_DIR
     export ROCKSDB_STATIC := 1
 endif
 
-.PHONY: run build test accept attack deb package bench history sim sweep torture locking compare schedules mutants fuzz fmt clean tools-build tools-test tools-bench target rocksdb
+.PHONY: run build test accept attack deb package bench history sim sweep torture locking compare schedules mutants fuzz fmt clean \
+    tools-build tools-test tools-bench target rocksdb librocksdb crates-beside-rocksdb
 .DEFAULT_GOAL := build
 
 # For trying out: whoever reaches this machine's loopback address is root, which the server warns of.
@@ -176,8 +177,22 @@ tools-build tools-test tools-bench: tools-%:
 
 rocksdb: tools-build target
 ifdef rocksdb
-	@scripts/rocksdb.sh "$(rocksdb)"
+	@[ -e "$(rocksdb)/librocksdb.a" ] || \
+	    $(MAKE) --no-print-directory --jobs="$$(nproc)" --output-sync=none librocksdb crates-beside-rocksdb \
+	    rocksdb="$(rocksdb)" profile="$(profile)"
 endif
+
+# The first build: RocksDB, and beside it all crates that can be compiled without it, so that no processor is idle. Both
+# are children of one make, whose jobserver shares out the processors. The second ends at the crate that wants RocksDB;
+# what else fails fails again, and is shown, in the build that comes after.
+librocksdb:
+	+@scripts/rocksdb.sh "$(rocksdb)"
+
+crates-beside-rocksdb:
+	+@cargo build $(profile) --package cohort-server --keep-going >/dev/null 2>&1 || true
+
+build run bench history deb package attack accept: profile = --release
+profile = --profile checked
 
 target:
 ifeq ($(CARGO_TARGET_DIR),)
