@@ -64,7 +64,7 @@ pub use integer::{IntType, IntWidth};
 pub use real::{DoubleType, FloatType, ordered_f64};
 pub use string::{CharType, LobSize, TextType, VarCharType};
 pub use time::TimeType;
-pub use year::YearType;
+pub use year::{YearType, year_of_moment, year_of_number};
 
 pub(crate) use bit::write_bytes as write_bits;
 

@@ -90,6 +90,15 @@ pub enum FieldKind {
     Lob,
 }
 
+/// The kinds of dates and times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TemporalKind {
+    Date,
+    Time,
+    DateTime,
+    Timestamp,
+}
+
 /// The families of values that operators and functions convert to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
@@ -130,10 +139,13 @@ impl FieldKind {
         }
     }
 
-    /// Whether the values have a date, with or without a time of day.
-    pub fn has_date(self) -> bool {
+    /// The kind of date or time; `None` if the values are none.
+    pub fn temporal(self) -> Option<TemporalKind> {
         match self {
-            FieldKind::Date | FieldKind::DateTime | FieldKind::Timestamp => true,
+            FieldKind::Date => Some(TemporalKind::Date),
+            FieldKind::Time => Some(TemporalKind::Time),
+            FieldKind::DateTime => Some(TemporalKind::DateTime),
+            FieldKind::Timestamp => Some(TemporalKind::Timestamp),
             FieldKind::Null
             | FieldKind::Integer
             | FieldKind::Year
@@ -141,9 +153,16 @@ impl FieldKind {
             | FieldKind::Decimal
             | FieldKind::Float
             | FieldKind::Double
-            | FieldKind::Time
             | FieldKind::String
-            | FieldKind::Lob => false,
+            | FieldKind::Lob => None,
+        }
+    }
+
+    /// Whether the values have a date, with or without a time of day.
+    pub fn has_date(self) -> bool {
+        match self.temporal() {
+            Some(TemporalKind::Date | TemporalKind::DateTime | TemporalKind::Timestamp) => true,
+            Some(TemporalKind::Time) | None => false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::decimal::{MAX_PRECISION, MAX_SCALE};
-use super::{Family, FieldKind, FieldType};
+use super::{Family, FieldKind, FieldType, TemporalKind};
 use crate::collation::Collation;
 use crate::column_type::write_bits;
 use crate::value::Value;
@@ -69,19 +69,11 @@ impl ResultType {
     /// A date or time.
     pub fn temporal(field: FieldType, fsp: u8) -> ResultType {
         let fraction = if fsp > 0 { u32::from(fsp) + 1 } else { 0 };
-        let length = match field.kind() {
-            FieldKind::Date => 10,
-            FieldKind::Time => 10 + fraction,
-            FieldKind::DateTime | FieldKind::Timestamp => 19 + fraction,
-            FieldKind::Null
-            | FieldKind::Integer
-            | FieldKind::Year
-            | FieldKind::Bits
-            | FieldKind::Decimal
-            | FieldKind::Float
-            | FieldKind::Double
-            | FieldKind::String
-            | FieldKind::Lob => 0,
+        let length = match field.kind().temporal() {
+            Some(TemporalKind::Date) => 10,
+            Some(TemporalKind::Time) => 10 + fraction,
+            Some(TemporalKind::DateTime | TemporalKind::Timestamp) => 19 + fraction,
+            None => 0,
         };
         Self::number(field, length, fsp, false)
     }

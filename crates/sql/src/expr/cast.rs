@@ -8,10 +8,11 @@ use super::convert::{
 };
 use super::{CastType, EvalContext};
 use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_CONSTANT, SqlError};
+use crate::types::column_type::{year_of_moment, year_of_number};
 use crate::types::decimal::Decimal;
 use crate::types::number_text;
 use crate::types::temporal::{DateTime, parse};
-use crate::types::{FieldKind, FieldType, ResultType};
+use crate::types::{FieldType, ResultType, TemporalKind};
 use crate::value::{Value, first_chars};
 
 /// `CAST(value AS to)`
@@ -72,27 +73,13 @@ pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result
         }
         CastType::Time { fsp } => to_time(value, cx)?.map_or(Value::Null, |time| Value::Time(time.round(*fsp))),
         CastType::Year => {
-            let year = match value {
-                Value::Date(date) => i64::from(date.year),
-                Value::DateTime(value) => i64::from(value.date().year),
-                Value::Time(_) => i64::from(now(cx, 0).date().year),
-                other @ (Value::Null
-                | Value::Int(_)
-                | Value::UInt(_)
-                | Value::Float(_)
-                | Value::Double(_)
-                | Value::Decimal(_)
-                | Value::Text(_)
-                | Value::Bytes(_)
-                | Value::Hex(_)
-                | Value::Timestamp(_)) => to_integer(other, cx)?.clamp(-1, 10_000) as i64,
+            let number = match year_of_moment(value, cx.statement.time_zone(), || now(cx, 0)) {
+                Some(year) => i64::from(year),
+                None => to_integer(value, cx)?.clamp(-1, 10_000) as i64,
             };
-            match year {
-                0 => Value::UInt(0),
-                1..=69 => Value::UInt(year as u64 + 2000),
-                70..=99 => Value::UInt(year as u64 + 1900),
-                1901..=2155 => Value::UInt(year as u64),
-                _ => {
+            match year_of_number(number) {
+                Some(year) => Value::UInt(year.into()),
+                None => {
                     cx.statement.warn(truncated("YEAR", value))?;
                     Value::Null
                 }
@@ -118,20 +105,10 @@ fn date_constant(value: &Value, field: FieldType, cx: &EvalContext<'_>) -> Resul
     if !value.is_string() {
         return Ok(datetime_of_number(value).map_or_else(|| value.clone(), Value::DateTime));
     }
-    let kind = match field.kind() {
-        FieldKind::Date => "DATE",
-        FieldKind::Timestamp => "TIMESTAMP",
-        FieldKind::DateTime
-        | FieldKind::Time
-        | FieldKind::Null
-        | FieldKind::Integer
-        | FieldKind::Year
-        | FieldKind::Bits
-        | FieldKind::Decimal
-        | FieldKind::Float
-        | FieldKind::Double
-        | FieldKind::String
-        | FieldKind::Lob => "DATETIME",
+    let kind = match field.kind().temporal() {
+        Some(TemporalKind::Date) => "DATE",
+        Some(TemporalKind::Timestamp) => "TIMESTAMP",
+        Some(TemporalKind::DateTime | TemporalKind::Time) | None => "DATETIME",
     };
     let mode = cx.statement.sql_mode();
     let parsed = parse::datetime(&to_text(value), cx.statement.time_zone());

@@ -4,7 +4,7 @@ use super::arithmetic::DIVISION_DIGITS;
 use super::{ArithmeticOp, Expr, ParamKind, UnaryOp};
 use crate::collation::Collation;
 use crate::types::decimal::MAX_SCALE;
-use crate::types::{Family, FieldKind, FieldType, NOT_FIXED_DECIMALS, ResultType};
+use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType, TemporalKind};
 use crate::value::Value;
 
 impl Expr {
@@ -38,23 +38,13 @@ impl Expr {
             Expr::DateAdd { date, amount, unit, .. } => {
                 let from = date.result_type(params);
                 let decimals = from.decimals.max(unit.fraction(amount.result_type(params).decimals));
-                match from.kind() {
-                    FieldKind::Date if unit.is_of_days() => ResultType::temporal(FieldType::Date, 0),
-                    kind if kind.has_date() => ResultType::temporal(FieldType::DateTime, decimals),
-                    FieldKind::Time if !unit.is_of_days() => ResultType::temporal(FieldType::Time, decimals),
-                    FieldKind::Null
-                    | FieldKind::Integer
-                    | FieldKind::Year
-                    | FieldKind::Bits
-                    | FieldKind::Decimal
-                    | FieldKind::Float
-                    | FieldKind::Double
-                    | FieldKind::Date
-                    | FieldKind::Time
-                    | FieldKind::DateTime
-                    | FieldKind::Timestamp
-                    | FieldKind::String
-                    | FieldKind::Lob => ResultType::string(29, Collation::DEFAULT),
+                match from.kind().temporal() {
+                    Some(TemporalKind::Date) if unit.is_of_days() => ResultType::temporal(FieldType::Date, 0),
+                    Some(TemporalKind::Date | TemporalKind::DateTime | TemporalKind::Timestamp) => {
+                        ResultType::temporal(FieldType::DateTime, decimals)
+                    }
+                    Some(TemporalKind::Time) if !unit.is_of_days() => ResultType::temporal(FieldType::Time, decimals),
+                    Some(TemporalKind::Time) | None => ResultType::string(29, Collation::DEFAULT),
                 }
             }
             Expr::UserVariable(_, kind) | Expr::SystemVariable(_, _, kind) => {

@@ -6,11 +6,41 @@ use super::{ColumnType, Faces, Facts, FromKey, IntType, IntWidth, Kind, Sizes, T
 use crate::collation::Collation;
 use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, SqlError};
 use crate::store::{StoreContext, to_decimal};
+use crate::temporal::{DateTime, TimeZone};
 use crate::{FieldType, ResultType, Value, number_text};
 
 /// A byte of years since 1900, in rows and keys; 0 is the year 0000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct YearType;
+
+/// The year of a date, and of a time that of today; `None` for what is neither.
+pub fn year_of_moment(value: &Value, zone: TimeZone, now: impl FnOnce() -> DateTime) -> Option<u16> {
+    match value {
+        Value::Date(date) => Some(date.year),
+        Value::DateTime(value) => Some(value.date().year),
+        Value::Timestamp(value) => Some(value.to_datetime(zone).date().year),
+        Value::Time(_) => Some(now().date().year),
+        Value::Null
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Float(_)
+        | Value::Double(_)
+        | Value::Decimal(_)
+        | Value::Text(_)
+        | Value::Bytes(_)
+        | Value::Hex(_) => None,
+    }
+}
+
+/// The year that a number stands for, of one or two digits one from 1970 to 2069; `None` if it is none.
+pub fn year_of_number(number: i64) -> Option<u16> {
+    match number {
+        1..=69 => Some(number as u16 + 2000),
+        70..=99 => Some(number as u16 + 1900),
+        0 | 1901..=2155 => Some(number as u16),
+        _ => None,
+    }
+}
 
 impl Faces for YearType {
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
@@ -58,20 +88,9 @@ impl Faces for YearType {
         }
         // What is no number is the year 0000, and so is that text; any other text of zero is 2000.
         let zero_is_2000 = text.is_some_and(|text| text.len() != 4 && number_text::double(text).found);
-        let number = match value {
-            Value::Date(date) => i64::from(date.year),
-            Value::DateTime(value) => i64::from(value.date().year),
-            Value::Timestamp(value) => i64::from(value.to_datetime(cx.time_zone).date().year),
-            Value::Time(_) => i64::from(cx.now().date().year),
-            value @ (Value::Null
-            | Value::Int(_)
-            | Value::UInt(_)
-            | Value::Float(_)
-            | Value::Double(_)
-            | Value::Decimal(_)
-            | Value::Text(_)
-            | Value::Bytes(_)
-            | Value::Hex(_)) => {
+        let number = match year_of_moment(&value, cx.time_zone, || cx.now()) {
+            Some(year) => i64::from(year),
+            None => {
                 let integer = IntType { width: IntWidth::Big, unsigned: false, display_width: None };
                 let Value::Int(number) = integer.store(value, cx)? else {
                     return Err(SqlError::internal("an integer was stored as something else"));
@@ -79,18 +98,15 @@ impl Faces for YearType {
                 number
             }
         };
-        let year = match number {
-            0 if zero_is_2000 => 2000,
-            0 => 0,
-            1..=69 => number + 2000,
-            70..=99 => number + 1900,
-            1901..=2155 => number,
-            _ => {
+        let year = match year_of_number(number) {
+            Some(0) if zero_is_2000 => 2000,
+            Some(year) => year,
+            None => {
                 cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
                 0
             }
         };
-        Ok(Value::UInt(year as u64))
+        Ok(Value::UInt(year.into()))
     }
 
     fn result_type(self) -> ResultType {

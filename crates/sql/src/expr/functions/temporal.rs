@@ -12,7 +12,7 @@ use crate::error::{ER_WRONG_ARGUMENTS, ER_WRONG_VALUE_FOR_TYPE, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::temporal::calendar::{EPOCH_TO_DAYS, day_of_year, days_in_month, week, weekday};
 use crate::types::temporal::{Date, DateTime, MAX_TIMESTAMP_US, SECOND_US, Time, TimeZone, format};
-use crate::types::{Family, FieldKind, FieldType, NOT_FIXED_DECIMALS, ResultType};
+use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType, TemporalKind};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -443,19 +443,10 @@ fn within_range(micros: i64, fsp: u8, args: &Arguments<'_, '_>) -> Result<Time, 
 /// A date with a time stays one, a time one; of anything else the sum is text.
 fn add_time_type(args: &[ResultType]) -> ResultType {
     let digits = fraction_of_number(&args[0]).max(fraction_of_number(&args[1]));
-    match args[0].kind() {
-        FieldKind::Time => time(digits),
-        FieldKind::DateTime | FieldKind::Timestamp => ResultType::temporal(FieldType::DateTime, digits),
-        FieldKind::Date
-        | FieldKind::Null
-        | FieldKind::Integer
-        | FieldKind::Year
-        | FieldKind::Bits
-        | FieldKind::Decimal
-        | FieldKind::Float
-        | FieldKind::Double
-        | FieldKind::String
-        | FieldKind::Lob => text(29),
+    match args[0].kind().temporal() {
+        Some(TemporalKind::Time) => time(digits),
+        Some(TemporalKind::DateTime | TemporalKind::Timestamp) => ResultType::temporal(FieldType::DateTime, digits),
+        Some(TemporalKind::Date) | None => text(29),
     }
 }
 
