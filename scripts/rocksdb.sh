@@ -4,7 +4,8 @@
 #
 # Each of RocksDB's some 350 files reads the same headers, which is most of the compiler's work. Here they are compiled
 # in some fifteen units that include many files each, by the crate's own build script with its own flags: a copy of the
-# crate gets another list of sources. RocksDB's own `make unity` keeps its files fit for that.
+# crate gets another list of sources. RocksDB's own `make unity` keeps its files fit for that. What neither RocksDB's
+# core nor its C interface calls is left out.
 #
 # The directory's name has to change with the version; the Makefile takes care of that. Afterwards
 # DIRECTORY holds librocksdb.a and include/, for ROCKSDB_LIB_DIR and ROCKSDB_INCLUDE_DIR.
@@ -22,6 +23,8 @@ flock 9 || exit 1
 # them flags of their own on ARM.
 alone="db/c.cc util/crc32c.cc util/crc32c_arm64.cc"
 unit_lines=20000
+unused='^tools/|^utilities/(agg_merge|blob_db|cache_dump|cassandra|env_mirror|fault_injection|option_change_migration'
+unused="$unused|persistent_cache|secondary_index|simulator_cache|sorted_run_builder)"
 
 work="$directory.building"
 rm -rf "$work" && mkdir -p "$work/out"
@@ -37,6 +40,7 @@ cd "$work/crate"
 sed -i '/^\[dev-dependencies/,/^$/d' Cargo.toml
 echo '[workspace]' >>Cargo.toml
 mkdir rocksdb/units
+grep -vE "$unused" rocksdb_lib_sources.txt >used
 unit=0
 room=0
 while read -r file; do
@@ -51,7 +55,7 @@ while read -r file; do
     fi
     room=$((room - lines))
     echo "#include \"$file\"" >>"rocksdb/units/$unit.cc"
-done <rocksdb_lib_sources.txt >sources
+done <used >sources
 mv sources rocksdb_lib_sources.txt
 objects=$(($(wc -l <rocksdb_lib_sources.txt) + 1))
 echo "Building RocksDB once into $directory (about five minutes on two cores)"
