@@ -4,7 +4,7 @@ use cohort_bench::history::History;
 use cohort_bench::history::claim::claims;
 use cohort_bench::history::finding::{Finding, findings};
 use cohort_bench::history::page::html;
-use cohort_bench::history::plan::{Contestant, Entrant, Experiment};
+use cohort_bench::history::plan::{Contestant, Experiment, entrant};
 
 fn history() -> History {
     serde_json::from_str(include_str!("testdata/history.json")).unwrap()
@@ -80,7 +80,7 @@ fn what_has_to_be_seen_is_held_against_the_figures() {
 
     let group = history.experiments.iter_mut().find(|outcome| outcome.experiment == Experiment::GroupCommit).unwrap();
     for series in &mut group.series {
-        if series.contestant == Contestant::new(Entrant::Journal) {
+        if series.contestant == Contestant::new(entrant::JOURNAL) {
             series.points[1].runs[0].throughput = 7000.0;
         }
         series.locks.reverse();
@@ -112,7 +112,7 @@ fn the_page_is_whole_and_needs_nothing_else() {
         assert!(!page.contains(foreign), "{foreign}");
     }
     assert!(page.contains("MySQL 5.6.24 (sysbench update_non_index): not found in &lt;nowhere&gt;"));
-    assert!(page.contains("mariadb, no commit flush, redb") && page.contains("journal, no binlog"));
+    assert!(page.contains("mariadb commit_flush=OFF, redb") && page.contains("journal, no binlog"));
     assert!(page.contains("<td class=\"text\">prepare_commit_mutex</td>"));
     // Two charts for each of the five pictures of throughput, and for the syncs of our own servers.
     assert!(page.matches("<div class=\"phone\"><svg").count() >= 9, "charts are missing");

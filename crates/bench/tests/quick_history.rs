@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use cohort_bench::history::History;
-use cohort_bench::history::plan::{Contestant, Entrant, Experiment};
+use cohort_bench::history::plan::{Contestant, Experiment, entrant};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
@@ -24,7 +24,7 @@ fn a_quick_history_runs_its_loads_and_writes_its_page() {
     assert!(run.status.success(), "{said}");
 
     let history: History = serde_json::from_slice(&fs::read(out.join("history.json")).unwrap()).unwrap();
-    let journal = Contestant::new(Entrant::Journal);
+    let journal = Contestant::new(entrant::JOURNAL);
     // A machine may have no RAM disk that is large enough; then the page says so.
     let everybody = history.absent.iter().filter(|absent| absent.contestant.is_none());
     let left_out: Vec<Option<Experiment>> = everybody.map(|absent| absent.experiment).collect();
@@ -44,7 +44,7 @@ fn a_quick_history_runs_its_loads_and_writes_its_page() {
     let counted = history.kernel(journal, 1).unwrap();
     assert!((0.95..1.2).contains(&counted.per_commit(counted.logs())), "{counted:?}");
     assert!(
-        history.absent.iter().any(|absent| absent.contestant == Some(Contestant::new(Entrant::RealMysql55))),
+        history.absent.iter().any(|absent| absent.contestant == Some(Contestant::new(entrant::REAL_MYSQL55))),
         "{said}"
     );
     let page = fs::read_to_string(out.join("index.html")).unwrap();

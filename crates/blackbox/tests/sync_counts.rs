@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::strace::{self, Sync};
 use cohort_blackbox::{Launch, Server, wait_until};
+use cohort_txn::CommitProtocol;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -124,11 +125,10 @@ const CLIENTS: u64 = 6;
 const COMMITS: u64 = 30;
 
 /// Runs a load under strace, holds the counters against it, and returns what it cost alone and with others.
-fn counted(options: &[&str]) -> Result<[Counts; 2]> {
+fn counted(choose: impl FnOnce(Launch) -> Launch) -> Result<[Counts; 2]> {
     let folder = tempfile::tempdir()?;
     let trace = folder.path().join("trace");
-    let launch = Launch::new(folder.path().join("data")).traced(&trace);
-    let server = options.iter().fold(launch, |launch, option| launch.option(*option)).start()?;
+    let server = choose(Launch::new(folder.path().join("data")).traced(&trace)).start()?;
     let mut conn = server.connect()?;
     conn.query_drop("CREATE DATABASE d")?;
     conn.query_drop("CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT) ENGINE=RocksDB")?;
@@ -164,39 +164,71 @@ fn is_about(engine: u64, expected: u64) -> bool {
     (expected..=expected + AFTER_PAUSES).contains(&engine)
 }
 
-#[test]
-fn sync_counts_equal_strace_under_every_protocol() -> Result<()> {
-    // Syncs of engine and binlog for each commit of a lone client; and whether clients share them.
-    for (protocol, engine, binlog, shared) in [
-        (&["--commit-protocol=mysql41"][..], 1, 1, false),
-        (&["--commit-protocol=mysql50"], 2, 1, false),
-        (&["--commit-protocol=mysql50", "--support-xa=0"], 1, 1, false),
-        (&["--commit-protocol=mysql50", "--sync-binlog=0"], 2, 0, false),
-        (&["--commit-protocol=plugin104"], 2, 1, false),
-        (&["--commit-protocol=mysql56"], 1, 1, true),
-        (&["--commit-protocol=mysql57"], 1, 1, true),
-        (&["--commit-protocol=mariadb-naive"], 2, 1, true),
-        (&["--commit-protocol=mariadb"], 2, 1, true),
-        (&["--commit-protocol=mariadb", "--commit-flush=0"], 1, 1, true),
-    ] {
-        let [alone, together] = counted(protocol).with_context(|| format!("{protocol:?}"))?;
-        assert!(is_about(alone.engine, engine * COMMITS), "{protocol:?}: {alone:?}");
-        assert_eq!(alone.binlog, binlog * COMMITS, "{protocol:?}");
-        let commits = CLIENTS * COMMITS;
-        match (protocol[0], shared) {
-            // Broken group commit: the same for every commit, however many there are.
-            ("--commit-protocol=mysql50", _) => {
-                assert!(is_about(together.engine, engine * commits), "{protocol:?}: {together:?}");
-                assert_eq!(together.binlog, binlog * commits, "{protocol:?}");
-            }
-            (_, true) => assert!(together.binlog < binlog * commits, "{protocol:?}: {together:?}"),
-            (_, false) => {
-                assert_eq!(together.binlog, binlog * commits, "{protocol:?}: the binlog is written one by one")
-            }
+/// Syncs for each commit of a lone client, and what clients share that commit at a time.
+struct Expected {
+    engine: u64,
+    binlog: u64,
+    shared: Shared,
+}
+
+/// Which syncs clients share.
+enum Shared {
+    Nothing,
+    /// The binlog is written one by one, the engine's commit records are not.
+    Engine,
+    Binlog,
+}
+
+/// `None` for those whose other logs have tests of their own.
+fn expected(protocol: CommitProtocol) -> Option<Expected> {
+    let (engine, binlog, shared) = match protocol {
+        CommitProtocol::Mysql41 => (1, 1, Shared::Engine),
+        CommitProtocol::Mysql50 { support_xa: true } => (2, 1, Shared::Nothing),
+        CommitProtocol::Mysql50 { support_xa: false } => (1, 1, Shared::Nothing),
+        CommitProtocol::Plugin104 => (2, 1, Shared::Engine),
+        CommitProtocol::Mysql56 | CommitProtocol::Mysql57 => (1, 1, Shared::Binlog),
+        CommitProtocol::MariadbNaive | CommitProtocol::Mariadb { commit_flush: true } => (2, 1, Shared::Binlog),
+        CommitProtocol::Mariadb { commit_flush: false } => (1, 1, Shared::Binlog),
+        CommitProtocol::Journal | CommitProtocol::TcMmap => return None,
+    };
+    Some(Expected { engine, binlog, shared })
+}
+
+/// Counts under one protocol with these other settings.
+fn assert_counts(protocol: CommitProtocol, settings: impl FnOnce(Launch) -> Launch, expected: &Expected) -> Result<()> {
+    let counted = counted(|launch| settings(launch.protocol(protocol)));
+    let [alone, together] = counted.with_context(|| protocol.to_string())?;
+    assert!(is_about(alone.engine, expected.engine * COMMITS), "{protocol}: {alone:?}");
+    assert_eq!(alone.binlog, expected.binlog * COMMITS, "{protocol}");
+    let commits = CLIENTS * COMMITS;
+    match expected.shared {
+        Shared::Binlog => assert!(together.binlog < expected.binlog * commits, "{protocol}: {together:?}"),
+        Shared::Engine => assert_eq!(together.binlog, expected.binlog * commits, "{protocol}"),
+        // Broken group commit: the same for every commit, however many there are.
+        Shared::Nothing => {
+            assert!(is_about(together.engine, expected.engine * commits), "{protocol}: {together:?}");
+            assert_eq!(together.binlog, expected.binlog * commits, "{protocol}");
         }
     }
-    // Prepare, commit record: two flushes of each engine, which are two syncs each of a tree.
-    let [alone, together] = counted(&["--commit-protocol=tc-mmap", "--skip-log-bin"])?;
+    Ok(())
+}
+
+#[test]
+fn sync_counts_equal_strace_under_every_protocol() -> Result<()> {
+    for protocol in CommitProtocol::ALL {
+        if let Some(expected) = expected(protocol) {
+            assert_counts(protocol, |launch| launch, &expected)?;
+        }
+    }
+    let unsynced = Expected { engine: 2, binlog: 0, shared: Shared::Nothing };
+    let mysql50 = CommitProtocol::Mysql50 { support_xa: true };
+    assert_counts(mysql50, |launch| launch.option("--sync-binlog=0"), &unsynced)
+}
+
+/// Prepare, commit record: two flushes of each engine, which are two syncs each of a tree; tc.log between them.
+#[test]
+fn a_coordinator_log_is_synced_between_two_flushes_of_each_engine() -> Result<()> {
+    let [alone, together] = counted(|launch| launch.protocol(CommitProtocol::TcMmap))?;
     assert!(is_about(alone.engine, 2 * COMMITS) && is_about(alone.second_engine, 4 * COMMITS), "{alone:?}");
     assert_eq!(alone.coordinator, COMMITS);
     assert_eq!((alone.binlog, together.binlog), (0, 0));
@@ -206,32 +238,34 @@ fn sync_counts_equal_strace_under_every_protocol() -> Result<()> {
 /// Each setting with its meaning, counted.
 #[test]
 fn settings_say_how_often_which_log_is_synced() -> Result<()> {
-    let [alone, _] = counted(&["--commit-protocol=mysql56", "--sync-binlog=3"])?;
+    let [alone, _] = counted(|launch| launch.option("--commit-protocol=mysql56").option("--sync-binlog=3"))?;
     assert!(is_about(alone.engine, COMMITS) && alone.binlog == COMMITS / 3, "{alone:?}");
     // Once a second is less often than with every commit.
-    let [alone, _] = counted(&["--commit-protocol=mysql50", "--flush-log-at-trx-commit=2"])?;
+    let [alone, _] =
+        counted(|launch| launch.option("--commit-protocol=mysql50").option("--flush-log-at-trx-commit=2"))?;
     assert_eq!(alone.binlog, COMMITS);
     assert!(alone.engine < COMMITS, "{alone:?}");
     // Without a binlog tc.log keeps the two engines together; flushes are shared by what comes together, which
     // on a busy machine is seldom.
     let shared = (0..10).any(|_| {
-        let [alone, together] = counted(&["--commit-protocol=mysql50", "--skip-log-bin"]).expect("counted");
+        let [alone, together] =
+            counted(|launch| launch.option("--commit-protocol=mysql50").option("--skip-log-bin")).expect("counted");
         assert!(is_about(alone.engine, 2 * COMMITS) && alone.coordinator == COMMITS, "{alone:?}");
         assert_eq!((alone.binlog, together.binlog), (0, 0));
         together.engine < 2 * CLIENTS * COMMITS
     });
     assert!(shared, "no two commits ever shared a flush");
-    let [alone, _] = counted(&["--flush-log-at-trx-commit=2", "--sync-binlog=3"])?;
+    let [alone, _] = counted(|launch| launch.option("--flush-log-at-trx-commit=2").option("--sync-binlog=3"))?;
     // And once a second.
     assert!((COMMITS / 3..COMMITS).contains(&alone.journal) && alone.binlog == 0, "{alone:?}");
-    let [alone, _] = counted(&["--skip-log-bin"])?;
+    let [alone, _] = counted(|launch| launch.option("--skip-log-bin"))?;
     assert_eq!((alone.engine, alone.binlog, alone.journal), (0, 0, COMMITS));
     Ok(())
 }
 
 #[test]
 fn the_journal_syncs_once_for_everyone() -> Result<()> {
-    let [alone, together] = counted(&[])?;
+    let [alone, together] = counted(|launch| launch)?;
     assert_eq!((alone.engine, alone.binlog, alone.journal), (0, 0, COMMITS));
     assert!(together.journal < CLIENTS * COMMITS, "{together:?}");
     Ok(())

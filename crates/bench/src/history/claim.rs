@@ -1,7 +1,7 @@
 //! What has to be seen of the protocols, held against what was measured.
 
 use crate::history::finding::lead;
-use crate::history::plan::{Contestant, Engine, Entrant, Experiment};
+use crate::history::plan::{Contestant, Engine, Entrant, Experiment, entrant};
 use crate::history::result::{History, KernelCount, Outcome};
 
 /// Counts at the system call may hold a sync or two that belong to no commit.
@@ -19,19 +19,19 @@ pub struct Claim {
 
 /// Every claim, those that could not be checked included.
 pub fn claims(history: &History) -> Vec<Claim> {
-    use Entrant::*;
+    use entrant::*;
     let group = history.outcome(Experiment::GroupCommit);
     let write = history.outcome(Experiment::WriteLoad);
-    let scaling = [Mysql56, Mysql57, Mariadb, MariadbWithoutCommitFlush];
+    let scaling = [MYSQL56, MYSQL57, MARIADB, MARIADB_WITHOUT_COMMIT_FLUSH];
     let mut claims = vec![
         claim("mysql50 is flat: 32 clients at most 1.3x of 4", group.and_then(flat)),
-        claim("mysql50 needs 2 engine syncs and 1 of the binlog for each commit", serial(history, Mysql50, 2.0)),
-        claim("without XA 1 engine sync and 1 of the binlog", serial(history, Mysql50WithoutXa, 1.0)),
+        claim("mysql50 needs 2 engine syncs and 1 of the binlog for each commit", serial(history, MYSQL50, 2.0)),
+        claim("without XA 1 engine sync and 1 of the binlog", serial(history, MYSQL50_WITHOUT_XA, 1.0)),
         claim("plugin104 at 30 connections at least 4x mysql50, sync_binlog=0", write.and_then(mended)),
         claim("and with at least 80 % fewer engine syncs", write.and_then(fewer)),
     ];
     for entrant in scaling {
-        let what = format!("{} under 0.5 syncs for each commit at 32 clients", entrant.title());
+        let what = format!("{entrant} under 0.5 syncs for each commit at 32 clients");
         claims.push(claim(&what, shared(history, entrant)));
     }
     for engine in [Engine::RocksDb, Engine::Redb] {
@@ -76,7 +76,7 @@ fn ratio(outcome: &Outcome, fast: Contestant, slow: Contestant, clients: u32) ->
 }
 
 fn flat(outcome: &Outcome) -> Option<(String, bool)> {
-    let series = outcome.entrant(Entrant::Mysql50)?;
+    let series = outcome.entrant(entrant::MYSQL50)?;
     let growth = series.at(32)?.throughput() / series.at(4)?.throughput();
     Some((format!("{growth:.2}x"), growth <= 1.3))
 }
@@ -98,14 +98,14 @@ fn serial(history: &History, entrant: Entrant, engine: f64) -> Option<(String, b
 }
 
 fn mended(outcome: &Outcome) -> Option<(String, bool)> {
-    let (plugin104, mysql50) = (Contestant::new(Entrant::Plugin104), Contestant::new(Entrant::Mysql50));
+    let (plugin104, mysql50) = (Contestant::new(entrant::PLUGIN104), Contestant::new(entrant::MYSQL50));
     let ratio = ratio(outcome, plugin104, mysql50, 30)?;
     Some((format!("{ratio:.2}x"), ratio >= 4.0))
 }
 
 fn fewer(outcome: &Outcome) -> Option<(String, bool)> {
     let engine = |entrant| outcome.entrant(entrant)?.at(30)?.syncs_per_commit(|syncs| syncs.engine);
-    let saved = 1.0 - engine(Entrant::Plugin104)? / engine(Entrant::Mysql50)?;
+    let saved = 1.0 - engine(entrant::PLUGIN104)? / engine(entrant::MYSQL50)?;
     Some((format!("−{:.0} %", saved * 100.0), saved >= 0.8))
 }
 
@@ -117,7 +117,7 @@ fn shared(history: &History, entrant: Entrant) -> Option<(String, bool)> {
 
 fn without_flush(outcome: &Outcome, engine: Engine) -> Option<(String, bool)> {
     let on = |entrant| Contestant { engine, ..Contestant::new(entrant) };
-    let (without, with) = (on(Entrant::MariadbWithoutCommitFlush), on(Entrant::Mariadb));
+    let (without, with) = (on(entrant::MARIADB_WITHOUT_COMMIT_FLUSH), on(entrant::MARIADB));
     let each =
         outcome.clients().into_iter().filter_map(|clients| Some((clients, ratio(outcome, without, with, clients)?)));
     let each: Vec<(u32, f64)> = each.collect();
@@ -127,20 +127,20 @@ fn without_flush(outcome: &Outcome, engine: Engine) -> Option<(String, bool)> {
 
 fn leader(outcome: &Outcome) -> Option<(String, bool)> {
     let most = *outcome.clients().last()?;
-    let (leader, next) = (Contestant::new(Entrant::Mariadb), Contestant::new(Entrant::MariadbNaive));
+    let (leader, next) = (Contestant::new(entrant::MARIADB), Contestant::new(entrant::MARIADB_NAIVE));
     let ratio = ratio(outcome, leader, next, most)?;
     Some((format!("{ratio:.2}x at {most}"), ratio > 1.0))
 }
 
 fn ahead(outcome: &Outcome, engine: Engine) -> Option<(String, bool)> {
-    let leads = lead(outcome, Contestant { engine, ..Contestant::new(Entrant::Journal) })?;
+    let leads = lead(outcome, Contestant { engine, ..Contestant::new(entrant::JOURNAL) })?;
     let reported: Vec<String> =
         leads.iter().map(|lead| format!("{:.2}x at {} ({})", lead.ratio, lead.clients, lead.next)).collect();
     Some((reported.join(", "), leads.iter().all(|lead| lead.ratio > 1.0)))
 }
 
 fn hottest(outcome: &Outcome) -> Option<(String, bool)> {
-    let hottest = outcome.entrant(Entrant::Mysql50)?.locks.first()?;
+    let hottest = outcome.entrant(entrant::MYSQL50)?.locks.first()?;
     let reported = format!("{}, waited for {:.1} s in all", hottest.lock, hottest.wait_ns as f64 / 1e9);
     Some((reported, hottest.lock == "prepare_commit_mutex"))
 }

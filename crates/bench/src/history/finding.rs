@@ -2,8 +2,10 @@
 //!
 //! Every sentence is made from the figures of the run at hand: none says how a run will end.
 
+use std::fmt::Display;
+
 use crate::chart::thousands;
-use crate::history::plan::{Contestant, Engine, Entrant, Experiment};
+use crate::history::plan::{Contestant, Engine, Entrant, Experiment, entrant};
 use crate::history::result::{Outcome, Point, Series};
 
 /// Within this factor of the published figure, ours counts as the same.
@@ -58,9 +60,9 @@ impl<'a> View<'a> {
     fn times(&self, fast: Entrant, slow: Entrant, clients: u32, published: Option<f64>) -> Option<Finding> {
         let (quick, lame) = (self.entrant(fast, clients)?, self.entrant(slow, clients)?);
         let ratio = quick.throughput() / lame.throughput();
-        let why = || format!("{}; {}", self.limit(fast.title(), quick), self.limit(slow.title(), lame));
+        let why = || format!("{}; {}", self.limit(fast, quick), self.limit(slow, lame));
         Some(Finding {
-            what: format!("{} against {}, {clients} clients", fast.title(), slow.title()),
+            what: format!("{fast} against {slow}, {clients} clients"),
             published: published.map_or_else(|| "–".to_owned(), |published| format!("{published}x")),
             ours: format!("{} ({} : {}/s)", times(ratio), thousands(quick.throughput()), thousands(lame.throughput())),
             remark: match published {
@@ -71,7 +73,7 @@ impl<'a> View<'a> {
     }
 
     /// What keeps a server from doing more.
-    fn limit(&self, name: &str, point: &Point) -> String {
+    fn limit(&self, name: impl Display, point: &Point) -> String {
         let percent = point.busy() * 100.0;
         if point.busy() >= BUSY {
             let cost = point.server_us();
@@ -91,22 +93,22 @@ impl<'a> View<'a> {
     }
 
     fn write_load(&self) -> Vec<Option<Finding>> {
-        use Entrant::*;
+        use entrant::*;
         let Some(clients) = self.outcome.clients_up_to(30) else {
             return Vec::new();
         };
         vec![
-            self.times(Plugin104, Mysql50, clients, Some(6.1)),
+            self.times(PLUGIN104, MYSQL50, clients, Some(6.1)),
             self.fewer_syncs(clients),
             self.syncs_at_any_concurrency(),
-            self.times(Journal, Plugin104, clients, None),
-            self.times(RealMysql55, Mysql50, clients, None),
+            self.times(JOURNAL, PLUGIN104, clients, None),
+            self.times(REAL_MYSQL55, MYSQL50, clients, None),
         ]
     }
 
     fn fewer_syncs(&self, clients: u32) -> Option<Finding> {
         let engine = |entrant| self.entrant(entrant, clients)?.syncs_per_commit(|syncs| syncs.engine);
-        let (broken, mended) = (engine(Entrant::Mysql50)?, engine(Entrant::Plugin104)?);
+        let (broken, mended) = (engine(entrant::MYSQL50)?, engine(entrant::PLUGIN104)?);
         let saved = 1.0 - mended / broken;
         Some(Finding {
             what: format!("engine syncs for each commit, mysql50 to plugin104, {clients} clients"),
@@ -126,7 +128,7 @@ impl<'a> View<'a> {
             let all = all?;
             Some((all.iter().copied().fold(f64::MAX, f64::min), all.iter().copied().fold(0.0, f64::max)))
         };
-        let (with, without) = (range(Entrant::Mysql50)?, range(Entrant::Mysql50WithoutXa)?);
+        let (with, without) = (range(entrant::MYSQL50)?, range(entrant::MYSQL50_WITHOUT_XA)?);
         let is =
             |(low, high): (f64, f64), expected: f64| (low - expected).abs() < 0.05 && (high - expected).abs() < 0.05;
         let remark = if is(with, 2.0) && is(without, 1.0) {
@@ -143,18 +145,18 @@ impl<'a> View<'a> {
     }
 
     fn binlog_cost(&self) -> Vec<Option<Finding>> {
-        use Entrant::*;
+        use entrant::*;
         let Some(clients) = self.outcome.clients_up_to(32) else {
             return Vec::new();
         };
         vec![
-            self.cost_of_binlog(Mysql50, clients, Some(0.53)),
-            self.cost_of_binlog(Plugin104, clients, Some(0.06)),
-            self.times(Plugin104, Mysql50, clients, Some(1.95)),
+            self.cost_of_binlog(MYSQL50, clients, Some(0.53)),
+            self.cost_of_binlog(PLUGIN104, clients, Some(0.06)),
+            self.times(PLUGIN104, MYSQL50, clients, Some(1.95)),
             self.syncs_of_transactions(clients),
             self.hottest_lock(),
-            self.cost_of_binlog(Journal, clients, None),
-            self.cost_of_binlog(RealMysql55, clients, None),
+            self.cost_of_binlog(JOURNAL, clients, None),
+            self.cost_of_binlog(REAL_MYSQL55, clients, None),
         ]
     }
 
@@ -163,10 +165,9 @@ impl<'a> View<'a> {
         let with = self.point(contestant, clients)?;
         let without = self.point(contestant.without_binlog(), clients)?;
         let cost = 1.0 - with.throughput() / without.throughput();
-        let title = entrant.title();
         let why = || {
-            let off = format!("{title} without a binlog");
-            format!("{}; {}", self.limit(title, with), self.limit(&off, without))
+            let off = format!("{entrant} without a binlog");
+            format!("{}; {}", self.limit(entrant, with), self.limit(off, without))
         };
         let remark = match published {
             // Ten points more or less are the same.
@@ -176,7 +177,7 @@ impl<'a> View<'a> {
             None => sentence(&why()),
         };
         Some(Finding {
-            what: format!("cost of the binlog for {title}, {clients} clients"),
+            what: format!("cost of the binlog for {entrant}, {clients} clients"),
             published: published.map_or_else(|| "–".to_owned(), percent),
             ours: format!(
                 "{} ({} : {}/s)",
@@ -190,7 +191,7 @@ impl<'a> View<'a> {
 
     fn syncs_of_transactions(&self, clients: u32) -> Option<Finding> {
         let of = |entrant| self.entrant(entrant, clients)?.syncs_per_commit(|syncs| syncs.of_commits());
-        let (broken, mended) = (of(Entrant::Mysql50)?, of(Entrant::Plugin104)?);
+        let (broken, mended) = (of(entrant::MYSQL50)?, of(entrant::PLUGIN104)?);
         Some(Finding {
             what: format!("syncs for each transaction, mysql50 to plugin104, {clients} clients"),
             published: "about 2 → about 0.5".to_owned(),
@@ -203,7 +204,7 @@ impl<'a> View<'a> {
 
     /// The lock of mysql50 that was waited for longest, against that of the binlog, over all runs.
     fn hottest_lock(&self) -> Option<Finding> {
-        let locks = &self.outcome.entrant(Entrant::Mysql50)?.locks;
+        let locks = &self.outcome.entrant(entrant::MYSQL50)?.locks;
         let hottest = locks.first()?;
         let binlog: Vec<_> = locks.iter().filter(|lock| lock.lock == BINLOG_LOCK).collect();
         let (waits, waited_ns) =
@@ -231,16 +232,16 @@ impl<'a> View<'a> {
     }
 
     fn group_commit(&self) -> Vec<Option<Finding>> {
-        use Entrant::*;
+        use entrant::*;
         let Some(most) = self.outcome.clients().last().copied() else {
             return Vec::new();
         };
         let clients = self.outcome.clients_up_to(32).unwrap_or(most);
         let few = self.outcome.clients_up_to(4).unwrap_or(most);
         vec![
-            self.flat(Mysql50, few, clients),
-            self.flat(RealMysql55, few, clients),
-            self.growth(&[Mysql56, Mysql57, Mariadb, RealMysql56, RealMariadb1011], most),
+            self.flat(MYSQL50, few, clients),
+            self.flat(REAL_MYSQL55, few, clients),
+            self.growth(&[MYSQL56, MYSQL57, MARIADB, REAL_MYSQL56, REAL_MARIADB1011], most),
             self.commit_flush(Engine::RocksDb, clients),
             self.commit_flush(Engine::Redb, clients),
             self.engines_alike(clients),
@@ -254,13 +255,13 @@ impl<'a> View<'a> {
         let (last, first) = (self.entrant(entrant, most)?, self.entrant(entrant, few)?);
         let growth = last.throughput() / first.throughput();
         Some(Finding {
-            what: format!("{}: {most} clients against {few}", entrant.title()),
+            what: format!("{entrant}: {most} clients against {few}"),
             published: "flat".to_owned(),
             ours: times(growth),
             remark: if growth <= FLAT {
                 "Flat here too.".to_owned()
             } else {
-                format!("Not flat here: {}.", self.limit(entrant.title(), first))
+                format!("Not flat here: {}.", self.limit(entrant, first))
             },
         })
     }
@@ -274,23 +275,23 @@ impl<'a> View<'a> {
         });
         let known: Vec<_> = known.collect();
         let (slowest, point, least) = *known.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
-        let all = known.iter().map(|(entrant, _, by)| format!("{} {}", entrant.title(), times(*by)));
+        let all = known.iter().map(|(entrant, _, by)| format!("{entrant} {}", times(*by)));
         Some(Finding {
             what: format!("growth from {fewest} to {most} clients"),
             published: "5.6 and MariaDB scale".to_owned(),
             ours: all.collect::<Vec<_>>().join(", "),
             remark: if least > FLAT {
-                format!("All of them scale here, {} least: {}.", slowest.title(), self.limit("it", point))
+                format!("All of them scale here, {slowest} least: {}.", self.limit("it", point))
             } else {
-                format!("Not all of them scale here: {}.", self.limit(slowest.title(), point))
+                format!("Not all of them scale here: {}.", self.limit(slowest, point))
             },
         })
     }
 
     fn commit_flush(&self, engine: Engine, clients: u32) -> Option<Finding> {
         let on = |entrant| Contestant { engine, ..Contestant::new(entrant) };
-        let with = self.point(on(Entrant::Mariadb), clients)?;
-        let without = self.point(on(Entrant::MariadbWithoutCommitFlush), clients)?;
+        let with = self.point(on(entrant::MARIADB), clients)?;
+        let without = self.point(on(entrant::MARIADB_WITHOUT_COMMIT_FLUSH), clients)?;
         let gain = without.throughput() / with.throughput();
         let remark = if gain > 1.05 {
             "It costs visibly here too.".to_owned()
@@ -306,7 +307,7 @@ impl<'a> View<'a> {
     }
 
     fn engines_alike(&self, clients: u32) -> Option<Finding> {
-        let contestant = Contestant::new(Entrant::MariadbWithoutCommitFlush);
+        let contestant = Contestant::new(entrant::MARIADB_WITHOUT_COMMIT_FLUSH);
         let rocksdb = self.point(contestant, clients)?;
         let redb = self.point(Contestant { engine: Engine::Redb, ..contestant }, clients)?;
         let ratio = redb.throughput() / rocksdb.throughput();
@@ -328,7 +329,7 @@ impl<'a> View<'a> {
     }
 
     fn journal_and_the_best(&self, engine: Engine) -> Option<Finding> {
-        let journal = Contestant { engine, ..Contestant::new(Entrant::Journal) };
+        let journal = Contestant { engine, ..Contestant::new(entrant::JOURNAL) };
         let leads = lead(self.outcome, journal)?;
         let ahead: Vec<String> = leads
             .iter()
@@ -349,16 +350,16 @@ impl<'a> View<'a> {
     }
 
     fn hand_off(&self) -> Vec<Option<Finding>> {
-        use Entrant::*;
+        use entrant::*;
         let Some(most) = self.outcome.clients().last().copied() else {
             return Vec::new();
         };
         vec![
-            self.times(Mariadb, MariadbNaive, most, Some(1.5)),
+            self.times(MARIADB, MARIADB_NAIVE, most, Some(1.5)),
             self.group_size(most),
             self.base(most),
-            self.times(Journal, Mariadb, most, None),
-            self.times(Journal, RealMariadb1011, most, None),
+            self.times(JOURNAL, MARIADB, most, None),
+            self.times(JOURNAL, REAL_MARIADB1011, most, None),
         ]
     }
 
@@ -368,7 +369,7 @@ impl<'a> View<'a> {
             let each = self.entrant(entrant, clients)?.syncs_per_commit(|syncs| syncs.binlog)?;
             Some(1.0 / each.max(0.001))
         };
-        let (leader, next) = (size(Entrant::Mariadb)?, size(Entrant::MariadbNaive)?);
+        let (leader, next) = (size(entrant::MARIADB)?, size(entrant::MARIADB_NAIVE)?);
         Some(Finding {
             what: format!("members of a group, mariadb and mariadb-naive, {clients} clients"),
             published: "–".to_owned(),
@@ -382,7 +383,7 @@ impl<'a> View<'a> {
     }
 
     fn base(&self, clients: u32) -> Option<Finding> {
-        let naive = self.entrant(Entrant::MariadbNaive, clients)?;
+        let naive = self.entrant(entrant::MARIADB_NAIVE, clients)?;
         Some(Finding {
             what: format!("signal-the-next, {clients} clients"),
             published: "about 25,000/s on the machine of its time".to_owned(),

@@ -91,7 +91,7 @@ fn by_log(contestant: Contestant, clients: u32, commits: u64, syncs: &[Sync]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::plan::Entrant;
+    use crate::history::plan::entrant;
 
     #[test]
     fn logs_are_distinguished_by_their_files() {
@@ -107,7 +107,7 @@ mod tests {
             "/d/data/tc.log",
         ];
         let syncs = files.map(|path| Sync { begun: 0.0, ended: 0.0, path: path.to_owned(), is_write: false });
-        let count = by_log(Contestant::new(Entrant::Mysql50), 4, 2, &syncs);
+        let count = by_log(Contestant::new(entrant::MYSQL50), 4, 2, &syncs);
         assert_eq!((count.journal, count.engine, count.binlog), (1, 3, 1));
         assert_eq!((count.coordinator, count.other), (1, 3));
         assert_eq!(count.per_commit(count.logs()), 3.0);

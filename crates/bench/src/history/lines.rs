@@ -1,11 +1,12 @@
 //! Line charts of figures by number of clients, as SVG text: one for a wide screen, one for a phone.
 
 use anyhow::{Result, anyhow};
+use cohort_txn::CommitProtocol;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::chart::{Doublings, Drawn, FAINT, FONT, INK, thousands};
-use crate::history::plan::{Contestant, Entrant};
+use crate::history::plan::{Contestant, Entrant, entrant};
 
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,17 +59,17 @@ impl Stroke {
 /// The colour of a protocol in every chart; a real peer has that of the protocol it is known for.
 pub fn color(entrant: Entrant) -> RGBColor {
     match entrant {
-        Entrant::Mysql41 => RGBColor(0x7f, 0x7f, 0x7f),
-        Entrant::Mysql50 => RGBColor(0xc0, 0x2b, 0x2b),
-        Entrant::Mysql50WithoutXa => RGBColor(0xe3, 0x8a, 0x7a),
-        Entrant::Plugin104 | Entrant::RealMysql55 => RGBColor(0xc9, 0x7b, 0x06),
-        Entrant::Mysql56 | Entrant::RealMysql56 => RGBColor(0x7a, 0x3f, 0x9d),
-        Entrant::Mysql57 => RGBColor(0xc2, 0x5b, 0xb0),
-        Entrant::MariadbNaive => RGBColor(0x8a, 0x6d, 0x3b),
-        Entrant::Mariadb => RGBColor(0x1d, 0x7a, 0x56),
-        Entrant::MariadbWithoutCommitFlush | Entrant::RealMariadb1011 => RGBColor(0x3f, 0xb0, 0x7f),
-        Entrant::TcMmap => RGBColor(0x4a, 0x63, 0x73),
-        Entrant::Journal => RGBColor(0x1f, 0x5f, 0xa8),
+        entrant::MYSQL50 => RGBColor(0xc0, 0x2b, 0x2b),
+        entrant::MYSQL50_WITHOUT_XA => RGBColor(0xe3, 0x8a, 0x7a),
+        entrant::PLUGIN104 | entrant::REAL_MYSQL55 => RGBColor(0xc9, 0x7b, 0x06),
+        entrant::MYSQL56 | entrant::REAL_MYSQL56 => RGBColor(0x7a, 0x3f, 0x9d),
+        entrant::MYSQL57 => RGBColor(0xc2, 0x5b, 0xb0),
+        entrant::MARIADB_NAIVE => RGBColor(0x8a, 0x6d, 0x3b),
+        entrant::MARIADB => RGBColor(0x1d, 0x7a, 0x56),
+        entrant::MARIADB_WITHOUT_COMMIT_FLUSH | entrant::REAL_MARIADB1011 => RGBColor(0x3f, 0xb0, 0x7f),
+        Entrant::Ours(CommitProtocol::TcMmap) => RGBColor(0x4a, 0x63, 0x73),
+        entrant::JOURNAL => RGBColor(0x1f, 0x5f, 0xa8),
+        Entrant::Ours(_) => RGBColor(0x7f, 0x7f, 0x7f),
     }
 }
 
@@ -118,12 +119,12 @@ fn draw(lines: &[Line], unit: &str, screen: Screen, text: &mut String) -> Drawn 
 
     // Ours is drawn last, over the others.
     let mut order: Vec<&Line> = lines.iter().collect();
-    order.sort_by_key(|line| line.contestant.entrant == Entrant::Journal);
+    order.sort_by_key(|line| line.contestant.entrant == entrant::JOURNAL);
     let mut ends = Vec::new();
     for line in order {
         let entrant = line.contestant.entrant;
         let color = color(entrant);
-        let style = color.stroke_width(if entrant == Entrant::Journal { 4 } else { 2 });
+        let style = color.stroke_width(if entrant == entrant::JOURNAL { 4 } else { 2 });
         let points: Vec<(f64, f64)> = line.points.iter().map(|&(x, y)| (f64::from(x).log2(), y)).collect();
         match Stroke::of(line.contestant).dashes() {
             None => drop(chart.draw_series(LineSeries::new(points.clone(), style))?),
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_wide_chart_names_its_lines_and_a_small_one_does_not() {
-        let line = Line { contestant: Contestant::new(Entrant::Plugin104), points: vec![(1, 100.0), (32, 900.0)] };
+        let line = Line { contestant: Contestant::new(entrant::PLUGIN104), points: vec![(1, 100.0), (32, 900.0)] };
         let wide = svg(std::slice::from_ref(&line), "commits per second", Screen::Wide).unwrap();
         assert!(wide.contains("plugin104") && wide.contains("commits per second") && wide.contains("#C97B06"));
         let phone = svg(&[line], "commits per second", Screen::Phone).unwrap();

@@ -348,9 +348,9 @@ fn servers(page: &mut String, history: &History) -> fmt::Result {
     let mut versions: Vec<(String, &str)> = Vec::new();
     for series in history.experiments.iter().flat_map(|outcome| &outcome.series) {
         let entrant = series.contestant.entrant;
-        let name = if entrant.is_peer() { entrant.title() } else { "Cohort" };
-        if !versions.iter().any(|(known, _)| known == name) {
-            versions.push((name.to_owned(), &series.version));
+        let name = if entrant.is_peer() { entrant.to_string() } else { "Cohort".to_owned() };
+        if !versions.iter().any(|(known, _)| *known == name) {
+            versions.push((name, &series.version));
         }
     }
     for (name, version) in versions {

@@ -2,84 +2,81 @@
 
 use std::fmt;
 
+use cohort_txn::{CommitProtocol, UnknownProtocol};
 use serde::{Deserialize, Serialize};
 
-/// A server with a commit protocol: a rung of the ladder on our server, or a real peer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// A commit protocol of our server, or a real peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Entrant {
-    /// MySQL 4.1: no prepare.
-    Mysql41,
-    /// MySQL 5.0, `prepare_commit_mutex`.
-    Mysql50,
-    /// The same, without prepare.
-    Mysql50WithoutXa,
-    /// InnoDB Plugin 1.0.4.
-    Plugin104,
-    /// MySQL 5.6.
+    Ours(CommitProtocol),
+    Peer(Peer),
+}
+
+/// A real server of its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// With InnoDB 1.1.5.
+    Mysql55,
     Mysql56,
-    /// MySQL 5.7.
-    Mysql57,
-    /// MariaDB's first version: members commit in their own sessions and signal the next.
-    MariadbNaive,
-    /// MariaDB 5.3: the leader commits for all.
-    Mariadb,
-    /// MariaDB 10.0: the same without the flush in the commit phase.
-    MariadbWithoutCommitFlush,
-    /// Without a binlog: the coordinator has a log of its own.
-    TcMmap,
-    /// Ours: one record for everything.
-    Journal,
-    /// The real one, with InnoDB 1.1.5.
-    RealMysql55,
-    /// The real one.
-    RealMysql56,
-    /// The real one, of the system's packages.
-    RealMariadb1011,
+    /// Of the system's packages.
+    Mariadb1011,
+}
+
+impl Peer {
+    /// All that take part.
+    pub const ALL: [Peer; 3] = [Peer::Mysql55, Peer::Mysql56, Peer::Mariadb1011];
+}
+
+/// Those whose figures were published or are compared by name.
+pub mod entrant {
+    use super::{CommitProtocol, Entrant, Peer};
+
+    pub const MYSQL50: Entrant = Entrant::Ours(CommitProtocol::Mysql50 { support_xa: true });
+    pub const MYSQL50_WITHOUT_XA: Entrant = Entrant::Ours(CommitProtocol::Mysql50 { support_xa: false });
+    pub const PLUGIN104: Entrant = Entrant::Ours(CommitProtocol::Plugin104);
+    pub const MYSQL56: Entrant = Entrant::Ours(CommitProtocol::Mysql56);
+    pub const MYSQL57: Entrant = Entrant::Ours(CommitProtocol::Mysql57);
+    pub const MARIADB_NAIVE: Entrant = Entrant::Ours(CommitProtocol::MariadbNaive);
+    pub const MARIADB: Entrant = Entrant::Ours(CommitProtocol::Mariadb { commit_flush: true });
+    pub const MARIADB_WITHOUT_COMMIT_FLUSH: Entrant = Entrant::Ours(CommitProtocol::Mariadb { commit_flush: false });
+    pub const JOURNAL: Entrant = Entrant::Ours(CommitProtocol::Journal);
+    pub const REAL_MYSQL55: Entrant = Entrant::Peer(Peer::Mysql55);
+    pub const REAL_MYSQL56: Entrant = Entrant::Peer(Peer::Mysql56);
+    pub const REAL_MARIADB1011: Entrant = Entrant::Peer(Peer::Mariadb1011);
+}
+
+/// As it is written in the report.
+impl fmt::Display for Entrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Entrant::Ours(protocol) => protocol.fmt(f),
+            Entrant::Peer(Peer::Mysql55) => f.write_str("MySQL 5.5.9"),
+            Entrant::Peer(Peer::Mysql56) => f.write_str("MySQL 5.6.24"),
+            Entrant::Peer(Peer::Mariadb1011) => f.write_str("MariaDB of the system"),
+        }
+    }
+}
+
+impl From<Entrant> for String {
+    fn from(entrant: Entrant) -> String {
+        entrant.to_string()
+    }
+}
+
+impl TryFrom<String> for Entrant {
+    type Error = UnknownProtocol;
+
+    fn try_from(text: String) -> Result<Entrant, UnknownProtocol> {
+        let peer = Peer::ALL.into_iter().map(Entrant::Peer).find(|peer| peer.to_string() == text);
+        peer.map_or_else(|| text.parse().map(Entrant::Ours), Ok)
+    }
 }
 
 impl Entrant {
-    /// As it is written in the report.
-    pub fn title(self) -> &'static str {
-        match self {
-            Entrant::Mysql41 => "mysql41",
-            Entrant::Mysql50 => "mysql50",
-            Entrant::Mysql50WithoutXa => "mysql50 without XA",
-            Entrant::Plugin104 => "plugin104",
-            Entrant::Mysql56 => "mysql56",
-            Entrant::Mysql57 => "mysql57",
-            Entrant::MariadbNaive => "mariadb-naive",
-            Entrant::Mariadb => "mariadb",
-            Entrant::MariadbWithoutCommitFlush => "mariadb, no commit flush",
-            Entrant::TcMmap => "tc-mmap",
-            Entrant::Journal => "journal",
-            Entrant::RealMysql55 => "MySQL 5.5.9",
-            Entrant::RealMysql56 => "MySQL 5.6.24",
-            Entrant::RealMariadb1011 => "MariaDB of the system",
-        }
-    }
-
-    /// Options of our server that choose it; `None` for a real peer.
-    pub fn options(self) -> Option<&'static [&'static str]> {
-        Some(match self {
-            Entrant::Mysql41 => &["--commit-protocol=mysql41"],
-            Entrant::Mysql50 => &["--commit-protocol=mysql50"],
-            Entrant::Mysql50WithoutXa => &["--commit-protocol=mysql50", "--support-xa=0"],
-            Entrant::Plugin104 => &["--commit-protocol=plugin104"],
-            Entrant::Mysql56 => &["--commit-protocol=mysql56"],
-            Entrant::Mysql57 => &["--commit-protocol=mysql57"],
-            Entrant::MariadbNaive => &["--commit-protocol=mariadb-naive"],
-            Entrant::Mariadb => &["--commit-protocol=mariadb"],
-            Entrant::MariadbWithoutCommitFlush => &["--commit-protocol=mariadb", "--commit-flush=0"],
-            Entrant::TcMmap => &["--commit-protocol=tc-mmap"],
-            Entrant::Journal => &["--commit-protocol=journal"],
-            Entrant::RealMysql55 | Entrant::RealMysql56 | Entrant::RealMariadb1011 => return None,
-        })
-    }
-
     /// Whether this is a real server of its time.
     pub fn is_peer(self) -> bool {
-        self.options().is_none()
+        matches!(self, Entrant::Peer(_))
     }
 }
 
@@ -107,7 +104,7 @@ impl Engine {
 }
 
 /// An entrant as it takes part in an experiment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contestant {
     /// Which protocol or peer.
     pub entrant: Entrant,
@@ -121,8 +118,8 @@ impl Contestant {
     /// With its usual engine and a binlog.
     pub const fn new(entrant: Entrant) -> Contestant {
         let engine = match entrant {
-            Entrant::RealMysql55 | Entrant::RealMysql56 | Entrant::RealMariadb1011 => Engine::InnoDb,
-            _ => Engine::RocksDb,
+            Entrant::Peer(_) => Engine::InnoDb,
+            Entrant::Ours(_) => Engine::RocksDb,
         };
         Contestant { entrant, engine, binlog: true }
     }
@@ -139,7 +136,7 @@ impl Contestant {
 
 impl fmt::Display for Contestant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.entrant.title())?;
+        self.entrant.fmt(f)?;
         if self.engine == Engine::Redb {
             f.write_str(", redb")?;
         }
@@ -207,36 +204,29 @@ impl Experiment {
 
     /// Who takes part.
     pub fn contestants(self) -> Vec<Contestant> {
-        use Entrant::*;
+        use entrant::*;
         let with = |entrants: &[Entrant]| entrants.iter().map(|&entrant| Contestant::new(entrant)).collect::<Vec<_>>();
         match self {
             Experiment::WriteLoad => {
-                with(&[Mysql50, Mysql50WithoutXa, Plugin104, Journal, RealMysql55, RealMysql56, RealMariadb1011])
+                with(&[MYSQL50, MYSQL50_WITHOUT_XA, PLUGIN104, JOURNAL, REAL_MYSQL55, REAL_MYSQL56, REAL_MARIADB1011])
             }
             Experiment::BinlogCost => {
-                let both = with(&[Mysql50, Plugin104, Journal, RealMysql55]);
+                let both = with(&[MYSQL50, PLUGIN104, JOURNAL, REAL_MYSQL55]);
                 both.into_iter().flat_map(|contestant| [contestant, contestant.without_binlog()]).collect()
             }
             Experiment::GroupCommit => {
-                let mut all = with(&[
-                    Mysql41,
-                    Mysql50,
-                    Mysql50WithoutXa,
-                    Plugin104,
-                    Mysql56,
-                    Mysql57,
-                    MariadbNaive,
-                    Mariadb,
-                    MariadbWithoutCommitFlush,
-                    Journal,
-                ]);
-                let on_redb = [Mysql50, Mysql56, Mysql57, Mariadb, MariadbWithoutCommitFlush, Journal];
+                let (with_binlog, without): (Vec<CommitProtocol>, Vec<CommitProtocol>) =
+                    CommitProtocol::ALL.into_iter().partition(|protocol| protocol.has_binlog());
+                let ours = |protocol| Contestant::new(Entrant::Ours(protocol));
+                let mut all: Vec<Contestant> = with_binlog.into_iter().map(ours).collect();
+                let on_redb = [MYSQL50, MYSQL56, MYSQL57, MARIADB, MARIADB_WITHOUT_COMMIT_FLUSH, JOURNAL];
                 all.extend(on_redb.map(Contestant::on_redb));
-                all.extend(with(&[TcMmap, Journal]).into_iter().map(Contestant::without_binlog));
-                all.extend(with(&[RealMysql55, RealMysql56, RealMariadb1011]));
+                let alone = without.into_iter().map(ours).chain([Contestant::new(JOURNAL)]);
+                all.extend(alone.map(Contestant::without_binlog));
+                all.extend(Peer::ALL.map(|peer| Contestant::new(Entrant::Peer(peer))));
                 all
             }
-            Experiment::HandOff => with(&[MariadbNaive, Mariadb, Journal, RealMariadb1011]),
+            Experiment::HandOff => with(&[MARIADB_NAIVE, MARIADB, JOURNAL, REAL_MARIADB1011]),
         }
     }
 
@@ -325,7 +315,7 @@ mod tests {
     fn every_experiment_has_journal_and_no_contestant_twice() {
         for experiment in Experiment::ALL {
             let contestants = experiment.contestants();
-            assert!(contestants.contains(&Contestant::new(Entrant::Journal)), "{experiment:?}");
+            assert!(contestants.contains(&Contestant::new(entrant::JOURNAL)), "{experiment:?}");
             let names: BTreeSet<String> = contestants.iter().map(ToString::to_string).collect();
             assert_eq!(names.len(), contestants.len(), "{experiment:?}");
         }
@@ -342,16 +332,5 @@ mod tests {
                 assert!(experiment.clients(scale).is_sorted(), "{experiment:?}");
             }
         }
-    }
-
-    #[test]
-    fn all_protocols_of_the_ladder_take_part_in_group_commit() {
-        let chosen: BTreeSet<&str> = Experiment::GroupCommit
-            .contestants()
-            .iter()
-            .filter_map(|contestant| contestant.entrant.options()?.first()?.strip_prefix("--commit-protocol="))
-            .collect();
-        let ladder = cohort_txn::CommitProtocol::NAMES.iter().copied().collect();
-        assert_eq!(chosen, ladder);
     }
 }

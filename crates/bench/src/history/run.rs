@@ -13,7 +13,7 @@ use cohort_blackbox::{Launch, MariaDb, SystemTables};
 
 use crate::contender::Contender;
 use crate::history::load::Client;
-use crate::history::plan::{Contestant, Entrant, Experiment, Scale, counted_at_the_kernel};
+use crate::history::plan::{Contestant, Entrant, Experiment, Peer, Scale, counted_at_the_kernel};
 use crate::history::result::{Absent, History, Outcome, Point, Run, Series};
 use crate::history::{counters, kernel};
 use crate::machine::{Machine, Ticks, programs_cpu_us, sync_us};
@@ -57,24 +57,24 @@ impl Field {
         if !contestant.binlog {
             options.push("--skip-log-bin".to_owned());
         }
-        let Some(own) = contestant.entrant.options() else {
-            return self.start_peer(contestant.entrant, &options, folder, trace);
+        let protocol = match contestant.entrant {
+            Entrant::Ours(protocol) => protocol,
+            Entrant::Peer(peer) => return self.start_peer(peer, &options, folder, trace),
         };
         options.push("--innodb-flush-log-at-trx-commit=1".to_owned());
-        options.extend(own.iter().map(|option| option.to_string()));
         options.extend(self.cohort_options.iter().cloned());
-        let launch = options.into_iter().fold(Launch::new(folder.join("data")), Launch::option);
+        let launch = options.into_iter().fold(Launch::new(folder.join("data")).protocol(protocol), Launch::option);
         let launch = trace.into_iter().fold(launch, |launch, file| launch.traced(file));
         Ok(Contender::Cohort(launch.start()?))
     }
 
-    fn start_peer(&self, entrant: Entrant, more: &[String], folder: &Path, trace: Option<&Path>) -> Result<Contender> {
+    fn start_peer(&self, peer: Peer, more: &[String], folder: &Path, trace: Option<&Path>) -> Result<Contender> {
         let options: Vec<String> = MariaDb::full_durability(folder).into_iter().chain(more.iter().cloned()).collect();
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        let home = match entrant {
-            Entrant::RealMysql55 => self.peers.join("mysql-5.5.9"),
-            Entrant::RealMysql56 => self.peers.join("mysql-5.6.24"),
-            _ => {
+        let home = match peer {
+            Peer::Mysql55 => self.peers.join("mysql-5.5.9"),
+            Peer::Mysql56 => self.peers.join("mysql-5.6.24"),
+            Peer::Mariadb1011 => {
                 let quick = self.scale == Scale::Quick;
                 let tables = if quick { SystemTables::Absent } else { SystemTables::Installed };
                 return Ok(Contender::MariaDb(MariaDb::start(folder, tables, &options, trace)?));
