@@ -26,11 +26,13 @@ use std::sync::Arc;
 use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters, SyncStats};
 use parking_lot::Mutex;
 
+use super::follow::{FollowError, Follower};
 use super::gtid::GtidSet;
 use super::index::{Index, file_name, file_number};
 use super::position::BinlogPosition;
 use super::reader::{BinlogReader, ReadError, ReaderOptions};
 use super::space::{NextFile, Space};
+use super::tail::Tail;
 use super::wire::{FLAG_IN_USE, FLAGS_AT, MAGIC};
 
 mod recovery;
@@ -166,6 +168,7 @@ pub struct BinlogFiles {
     names: Mutex<Names>,
     space: Mutex<Space>,
     recovered: Mutex<RecoveredFiles>,
+    tail: Tail,
 }
 
 impl std::fmt::Debug for BinlogFiles {
@@ -330,6 +333,35 @@ impl BinlogFiles {
             current.file.set_len(current.end)?;
         }
         Ok(())
+    }
+
+    /// The live end: what followers may read, and who they are.
+    pub fn tail(&self) -> &Tail {
+        &self.tail
+    }
+
+    /// Follows the binlog from `at` on, up to what is announced to [`BinlogFiles::tail`].
+    pub fn follow(&self, at: BinlogPosition) -> Result<Follower<'_>, FollowError> {
+        Follower::new(self, at)
+    }
+
+    /// Follows the binlog from the beginning of the last file that has every transaction that is not in `known`; some
+    /// of `known` may come first.
+    pub fn follow_after(&self, known: &GtidSet) -> Result<Follower<'_>, FollowError> {
+        Follower::after_gtids(self, known)
+    }
+
+    /// Number of the file called `name`, if the index lists it.
+    pub fn number_of(&self, name: &str) -> Option<u64> {
+        let number = file_number(&self.options.base_name, name)?;
+        self.names.lock().files.iter().any(|file| file.number == number).then_some(number)
+    }
+
+    /// Length of a file that is not the current one.
+    pub(super) fn closed_bytes(&self, number: u64) -> Option<u64> {
+        let names = self.names.lock();
+        let at = names.files.binary_search_by_key(&number, |file| file.number).ok()?;
+        Some(names.files[at].bytes)
     }
 
     /// A reader of one file, the current one included: that is read up to where it ends now.

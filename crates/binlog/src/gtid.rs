@@ -123,6 +123,17 @@ impl GtidSet {
         GtidSet { servers: BTreeMap::new() }
     }
 
+    /// The transactions `first` to `last` of one server, both included; `first` is at least 1.
+    pub fn of_range(uuid: ServerUuid, first: u64, last: u64) -> GtidSet {
+        let intervals = vec![Interval { first, last }];
+        GtidSet { servers: (first <= last).then_some((uuid, intervals)).into_iter().collect() }
+    }
+
+    /// Those of one server.
+    pub fn of_server(&self, uuid: ServerUuid) -> GtidSet {
+        GtidSet { servers: self.servers.get(&uuid).map(|intervals| (uuid, intervals.clone())).into_iter().collect() }
+    }
+
     /// True when it holds no transaction.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()

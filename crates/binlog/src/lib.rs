@@ -10,7 +10,8 @@
 //! - [`file_header`] and [`rotate_event`] are the other bytes of a file, made as plain bytes too, so
 //!   that the journal can hold every byte of every binlog file;
 //! - [`BinlogFiles`] puts the bytes into files and keeps the index of the files;
-//! - [`BinlogReader`] reads them back and trusts nothing.
+//! - [`BinlogReader`] reads them back and trusts nothing;
+//! - [`Tail`] says how far the binlog is durable and keeps its newest bytes, [`Follower`] reads on as it grows.
 //!
 //! Format: binlog version 4 as MySQL 8.0 writes it, every event with a CRC32; see
 //! `docs/binlog-format.md`.
@@ -27,6 +28,7 @@ mod checksum;
 mod events;
 mod fields;
 mod files;
+mod follow;
 mod gtid;
 mod index;
 mod inspect;
@@ -35,6 +37,7 @@ mod position;
 mod reader;
 mod row;
 mod space;
+mod tail;
 mod transaction;
 mod wire;
 mod xa;
@@ -54,12 +57,14 @@ pub use events::xid::XidEvent;
 pub use events::{Description, Event, EventBody, Shown};
 pub use fields::DecodeError;
 pub use files::{BinlogError, BinlogFile, BinlogFiles, BinlogOptions, NoPlace, RecoveredFiles};
+pub use follow::{FollowError, Followed, Follower};
 pub use gtid::{Gtid, GtidParseError, GtidSet, ServerUuid};
 pub use inspect::{BinlogListing, InFile, look_for};
 pub use layout::{FileStart, ServerIdentity, Stamp, file_header};
 pub use position::BinlogPosition;
 pub use reader::{BinlogReader, ReadError, ReaderOptions, events_of};
 pub use row::Row;
+pub use tail::Tail;
 pub use transaction::{EventOptions, EventsMark, TransactionEvents};
 pub use wire::{EventHeader, EventType, FILE_BYTES_MAX, HEADER_BYTES};
 pub use xa::XaId;

@@ -148,6 +148,16 @@ impl BinlogReader {
 
     /// The next event, or `None` at the end. After an error the reader stays at the event that has it.
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>, ReadError> {
+        let offset = self.at;
+        Ok(self.next_bytes()?.map(|bytes| Event {
+            offset,
+            header: header_of(bytes),
+            body: &bytes[HEADER_BYTES..bytes.len() - CRC_BYTES],
+        }))
+    }
+
+    /// The bytes of the next event, header and checksum included; as [`BinlogReader::next_event`].
+    pub(super) fn next_bytes(&mut self) -> Result<Option<&[u8]>, ReadError> {
         if self.at == self.end {
             return Ok(None);
         }
@@ -156,12 +166,11 @@ impl BinlogReader {
         self.fill(size)?;
         let from = (offset - self.buffer_at) as usize;
         let bytes = &self.buffer[from..from + size];
-        let header = header_of(bytes);
-        if let Some(what) = fault(bytes, &header, offset) {
+        if let Some(what) = fault(bytes, &header_of(bytes), offset) {
             return Err(ReadError::Damaged { path: self.path.clone(), offset, what });
         }
         self.at = offset + size as u64;
-        Ok(Some(Event { offset, header, body: &bytes[HEADER_BYTES..size - CRC_BYTES] }))
+        Ok(Some(bytes))
     }
 
     /// An error about an event of this file whose body could not be decoded.
@@ -306,6 +315,11 @@ impl std::fmt::Debug for BinlogReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("BinlogReader").field("path", &self.path).field("at", &self.at).finish_non_exhaustive()
     }
+}
+
+/// Bytes of the whole event that `bytes` begin with.
+pub(super) fn event_bytes(bytes: &[u8]) -> usize {
+    header_of(bytes).event_bytes as usize
 }
 
 fn header_of(bytes: &[u8]) -> EventHeader {

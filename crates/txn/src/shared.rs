@@ -173,6 +173,7 @@ impl Shared {
     ) -> Self {
         let snapshots = engines.iter().map(|engine| engine.snapshot()).collect();
         let changed = vec![order; engines.len()];
+        binlog.tail().announce(frontier.note.position);
         let published = Published { order, position: frontier.note.position, snapshots, changed };
         Shared {
             overlay: Overlay::new(engines.len()),

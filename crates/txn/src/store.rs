@@ -144,13 +144,13 @@ impl Store {
         }
     }
 
-    /// Removes the binlog files before `first_kept` (PURGE BINARY LOGS), but for those that the next start needs: from
-    /// the last checkpoint on, which is taken now if that can be.
+    /// Removes the binlog files before `first_kept` (PURGE BINARY LOGS), but for those that the next start needs, from
+    /// the last checkpoint on, which is taken now if that can be, and those that somebody reads.
     pub fn purge_binlog(&self, first_kept: u64) -> Result<Vec<String>, BinlogError> {
         if let Err(error) = self.take_checkpoint() {
             log::warn!("no checkpoint before the purge, which may remove less: {error}");
         }
-        let needed = self.path.purge_floor();
+        let needed = self.path.purge_floor().min(self.binlog().tail().oldest_followed().unwrap_or(u64::MAX));
         let oldest = self.binlog().list().first().map_or(0, |file| file.number);
         self.binlog().purge_before(first_kept.min(needed).max(oldest))
     }

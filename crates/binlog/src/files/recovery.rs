@@ -10,7 +10,7 @@ use super::super::position::BinlogPosition;
 use super::super::reader::{BinlogReader, ReadError, ReaderOptions};
 use super::super::space::Space;
 use super::{
-    BinlogError, BinlogFiles, BinlogOptions, Current, FLAG_IN_USE, IN_USE_AT, Listed, NEXT_ENDING, Names, Writer,
+    BinlogError, BinlogFiles, BinlogOptions, Current, FLAG_IN_USE, IN_USE_AT, Listed, NEXT_ENDING, Names, Tail, Writer,
     mark_in_use,
 };
 
@@ -52,6 +52,7 @@ impl BinlogFiles {
             writer: Mutex::new(writer),
             space,
             recovered: Mutex::new(RecoveredFiles::default()),
+            tail: Tail::default(),
         };
         for number in numbers {
             let bytes = files.length_on_disk(number)?;

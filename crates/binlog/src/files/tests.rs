@@ -1,3 +1,4 @@
+mod following;
 mod places;
 mod recovery;
 

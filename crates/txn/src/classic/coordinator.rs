@@ -395,7 +395,7 @@ impl ClassicCoordinator {
             progress.next_order += count;
             progress.undecided += count;
             drop(progress);
-            chunks.iter().try_for_each(|chunk| self.append(chunk))?;
+            chunks.into_iter().try_for_each(|chunk| self.append(chunk))?;
         }
         self.shared.stats.cohort_size.record(count);
         Ok(())
@@ -419,6 +419,10 @@ impl ClassicCoordinator {
         {
             let mut progress = self.progress.lock();
             progress.unsynced_groups += 1;
+            if every != 1 {
+                // Commits do not wait for a sync then, and so readers do not.
+                self.shared.binlog.tail().announce(self.shared.binlog.end().unwrap_or_default());
+            }
             if every == 0 || progress.unsynced_groups < every {
                 return Ok(());
             }
@@ -428,9 +432,11 @@ impl ClassicCoordinator {
     }
 
     fn sync_whole_binlog(&self) -> Result<(), CommitError> {
-        let synced = self.shared.binlog.sync_all().map_err(|error| self.seal(&error))?;
+        let synced = self.shared.binlog.sync_all().map_err(|error| self.seal(&error))?.unwrap_or_default();
         let mut progress = self.progress.lock();
-        progress.synced = progress.synced.max(synced.unwrap_or_default());
+        progress.synced = progress.synced.max(synced);
+        drop(progress);
+        self.shared.binlog.tail().announce(synced);
         Ok(())
     }
 
@@ -529,7 +535,7 @@ impl ClassicCoordinator {
         self.engines.iter().try_for_each(|engine| engine.sync_log()).map_err(|error| self.seal(&error))?;
         for chunk in order.lay_out(&self.shared, std::iter::once(&mut file), false) {
             // The file that ends here is durable to its last byte before there is another one.
-            self.append(&chunk)?;
+            self.append(chunk)?;
             self.sync_whole_binlog()?;
         }
         let _showing = self.showing.lock("begin file");
@@ -537,11 +543,14 @@ impl ClassicCoordinator {
         Ok(file.committed.expect("the binlog was laid out"))
     }
 
-    fn append(&self, chunk: &Chunk<Vec<u8>>) -> Result<(), CommitError> {
+    fn append(&self, chunk: Chunk<Vec<u8>>) -> Result<(), CommitError> {
         if chunk.bytes.is_empty() {
             return Ok(());
         }
-        self.shared.binlog.append(chunk.place(), &chunk.bytes).map_err(|error| self.seal(&error))
+        let at = chunk.place();
+        self.shared.binlog.append(at, &chunk.bytes).map_err(|error| self.seal(&error))?;
+        self.shared.binlog.tail().push(at, chunk.bytes);
+        Ok(())
     }
 
     fn decided(&self) {

@@ -618,7 +618,7 @@ impl Durable {
         let start = Instant::now();
         let Ordered { cohort, members, gtids, chunks, record, .. } = self.0;
         coordinator.journal.mark_durable(record.end());
-        let wrote = match append_and_apply(coordinator, &chunks, &members, record.end()) {
+        let wrote = match append_and_apply(coordinator, chunks, &members, record.end()) {
             Ok(wrote) => wrote,
             Err(reason) => return Err(Failed { cohort, members, reason }),
         };
@@ -632,16 +632,19 @@ impl Durable {
     }
 }
 
-/// Returns the engines that were changed.
+/// Returns the engines that were changed. Followers of the binlog get its bytes before engines do: they are durable.
 fn append_and_apply(
     coordinator: &Coordinator,
-    chunks: &[Chunk<Vec<u8>>],
+    chunks: Vec<Chunk<Vec<u8>>>,
     members: &[Pending],
     end: Lsn,
 ) -> Result<Vec<EngineId>, String> {
-    for chunk in chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
-        let at = chunk.place();
+    let tail = coordinator.binlog.tail();
+    for chunk in chunks.into_iter().filter(|chunk| !chunk.bytes.is_empty()) {
+        let (at, end) = (chunk.place(), chunk.end());
         coordinator.binlog.append(at, &chunk.bytes).map_err(|error| error.to_string())?;
+        tail.push(at, chunk.bytes);
+        tail.announce(end);
         if at.offset == 0 {
             coordinator.background.want_next_file();
         }

@@ -1,0 +1,245 @@
+//! The live end of the binlog: up to where readers may follow it, and its newest bytes, which all of them share.
+//!
+//! The commit path says how far the binlog is durable ([`Tail::announce`]) and gives away the bytes that it appended
+//! ([`Tail::push`]). Both cost an atomic operation while nobody follows.
+//!
+//! Invariants
+//! 1. Nobody follows beyond what was announced (I4 of ARCHITECTURE.md).
+//! 2. Blocks are immutable and join without a gap; what does not join to the last one replaces them all. They hold
+//!    [`KEPT_BYTES`] at most, so that a reader who is further back reads files and holds nobody up.
+//! 3. A file that a follower reads, and every later one, is kept ([`Tail::oldest_followed`]).
+//!
+//! Concurrency: one mutex, held for a push, a look-up or a change of followers, never while something is read or sent.
+//! The announcement is stored before the number of followers is looked at, and a follower is counted before it looks at
+//! the announcement: it is either woken or has seen it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::position::BinlogPosition;
+
+/// How much of the end is kept for followers, bytes.
+const KEPT_BYTES: usize = 16 << 20;
+
+/// Bytes of one file as they were appended.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// Of the first byte.
+    pub(crate) at: BinlogPosition,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Block {
+    pub(crate) fn end(&self) -> BinlogPosition {
+        BinlogPosition { offset: self.at.offset + self.bytes.len() as u64, ..self.at }
+    }
+
+    /// Whether the byte at `position` is here.
+    fn has(&self, position: BinlogPosition) -> bool {
+        (self.at..self.end()).contains(&position)
+    }
+
+    /// Whether `self` begins where `before` ends, or begins the file after it.
+    fn follows(&self, before: &Block) -> bool {
+        let next_file = BinlogPosition { file_number: before.at.file_number + 1, offset: 0 };
+        self.at == before.end() || self.at == next_file
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    blocks: VecDeque<Arc<Block>>,
+    /// Memory of the blocks.
+    bytes: usize,
+    /// By follower, the number of the file it reads.
+    files: BTreeMap<u64, u64>,
+    next_follower: u64,
+}
+
+impl State {
+    fn forget_blocks(&mut self) {
+        self.blocks.clear();
+        self.bytes = 0;
+    }
+}
+
+/// What commit path and followers share.
+#[derive(Debug, Default)]
+pub struct Tail {
+    /// File number and offset, 32 bits each.
+    durable: AtomicU64,
+    followers: AtomicUsize,
+    state: Mutex<State>,
+    moved: Condvar,
+}
+
+impl Tail {
+    /// Up to where readers may follow.
+    pub fn durable(&self) -> BinlogPosition {
+        let packed = self.durable.load(Ordering::SeqCst);
+        BinlogPosition { file_number: packed >> 32, offset: packed & u64::from(u32::MAX) }
+    }
+
+    /// Gives followers the bytes appended at `at`; they may read them once they are announced.
+    pub fn push(&self, at: BinlogPosition, bytes: Vec<u8>) {
+        if self.followers.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let block = Arc::new(Block { at, bytes });
+        let mut state = self.state.lock();
+        if state.blocks.back().is_some_and(|last| !block.follows(last)) {
+            state.forget_blocks();
+        }
+        state.bytes += block.bytes.capacity();
+        state.blocks.push_back(block);
+        while state.bytes > KEPT_BYTES
+            && let Some(oldest) = state.blocks.pop_front()
+        {
+            state.bytes -= oldest.bytes.capacity();
+        }
+    }
+
+    /// The binlog is durable up to `end`, which is the end of an event: wakes those who wait for more.
+    pub fn announce(&self, end: BinlogPosition) {
+        assert!(end.file_number <= u64::from(u32::MAX) && end.offset <= u64::from(u32::MAX), "{end} has 64 bits");
+        let packed = end.file_number << 32 | end.offset;
+        if self.durable.fetch_max(packed, Ordering::SeqCst) < packed && self.followers.load(Ordering::SeqCst) > 0 {
+            // The first one wakes the next when it leaves the mutex, and so on.
+            let _state = self.state.lock();
+            self.moved.notify_all();
+        }
+    }
+
+    /// Waits until something after `at` may be read, to `deadline` or until `ended`, which is asked again at each
+    /// [`Tail::wake`]. Whether there is something.
+    pub fn wait_beyond(&self, at: BinlogPosition, deadline: Instant, ended: impl Fn() -> bool) -> bool {
+        let mut state = self.state.lock();
+        while self.durable() <= at && !ended() {
+            if self.moved.wait_until(&mut state, deadline).timed_out() {
+                break;
+            }
+        }
+        self.durable() > at
+    }
+
+    /// Lets those who wait ask again whether they have ended.
+    pub fn wake(&self) {
+        let _state = self.state.lock();
+        self.moved.notify_all();
+    }
+
+    /// How many follow.
+    pub fn followers(&self) -> usize {
+        self.followers.load(Ordering::Relaxed)
+    }
+
+    /// Number of the oldest file that somebody reads.
+    pub fn oldest_followed(&self) -> Option<u64> {
+        self.state.lock().files.values().min().copied()
+    }
+
+    /// Counts a follower, who reads `file` and later ones.
+    pub(crate) fn join(&self, file: u64) -> u64 {
+        let mut state = self.state.lock();
+        let follower = state.next_follower;
+        state.next_follower += 1;
+        state.files.insert(follower, file);
+        self.followers.store(state.files.len(), Ordering::SeqCst);
+        follower
+    }
+
+    /// A follower has come to another file.
+    pub(crate) fn enter_file(&self, follower: u64, file: u64) {
+        self.state.lock().files.insert(follower, file);
+    }
+
+    pub(crate) fn leave(&self, follower: u64) {
+        let mut state = self.state.lock();
+        state.files.remove(&follower);
+        self.followers.store(state.files.len(), Ordering::SeqCst);
+        if state.files.is_empty() {
+            state.forget_blocks();
+        }
+    }
+
+    /// The block that has the byte at `position`.
+    pub(crate) fn block_with(&self, position: BinlogPosition) -> Option<Arc<Block>> {
+        let state = self.state.lock();
+        let after = state.blocks.partition_point(|block| block.at <= position);
+        let block = state.blocks.get(after.checked_sub(1)?)?;
+        block.has(position).then(|| block.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn at(file_number: u64, offset: u64) -> BinlogPosition {
+        BinlogPosition { file_number, offset }
+    }
+
+    #[test]
+    fn nothing_is_kept_while_nobody_follows() {
+        let tail = Tail::default();
+        tail.push(at(1, 0), vec![1; 10]);
+        let follower = tail.join(1);
+        assert!(tail.block_with(at(1, 5)).is_none());
+        tail.push(at(1, 10), vec![2; 10]);
+        assert_eq!(tail.block_with(at(1, 19)).expect("it was kept").at, at(1, 10));
+        assert!(tail.block_with(at(1, 9)).is_none() && tail.block_with(at(1, 20)).is_none());
+        tail.leave(follower);
+        assert!(tail.block_with(at(1, 19)).is_none());
+    }
+
+    #[test]
+    fn blocks_join_across_files_and_a_gap_empties_them() {
+        let tail = Tail::default();
+        tail.join(1);
+        tail.push(at(1, 10), vec![1; 10]);
+        tail.push(at(2, 0), vec![2; 10]);
+        tail.push(at(2, 10), vec![3; 10]);
+        for (position, begin) in [(at(1, 10), at(1, 10)), (at(2, 4), at(2, 0)), (at(2, 10), at(2, 10))] {
+            assert_eq!(tail.block_with(position).expect("it was kept").at, begin);
+        }
+        assert!(tail.block_with(at(1, 20)).is_none(), "the file ends there");
+        tail.push(at(2, 30), vec![4; 10]);
+        assert!(tail.block_with(at(2, 15)).is_none() && tail.block_with(at(2, 30)).is_some());
+    }
+
+    #[test]
+    fn the_oldest_blocks_make_room() {
+        let tail = Tail::default();
+        tail.join(1);
+        let size = KEPT_BYTES / 4;
+        (0..6).for_each(|number| tail.push(at(1, number * size as u64), vec![0; size]));
+        assert!(tail.block_with(at(1, size as u64)).is_none());
+        assert!(tail.block_with(at(1, 2 * size as u64)).is_some());
+        tail.push(at(1, 6 * size as u64), vec![0; KEPT_BYTES + 1]);
+        assert!(tail.state.lock().blocks.is_empty(), "too large to be shared");
+    }
+
+    #[test]
+    fn who_waits_is_woken_by_an_announcement_and_by_its_end() {
+        let tail = Tail::default();
+        tail.join(1);
+        let long = Instant::now() + Duration::from_secs(60);
+        thread::scope(|scope| {
+            let waiters: Vec<_> = (0..4).map(|_| scope.spawn(|| tail.wait_beyond(at(1, 10), long, || false))).collect();
+            tail.announce(at(1, 10));
+            tail.announce(at(2, 0));
+            assert!(waiters.into_iter().all(|waiter| waiter.join().expect("no panic")));
+        });
+        tail.announce(at(1, 50));
+        assert_eq!(tail.durable(), at(2, 0), "an announcement holds");
+        assert!(!tail.wait_beyond(at(2, 0), long, || true));
+        assert!(!tail.wait_beyond(at(2, 0), Instant::now(), || false));
+    }
+}
