@@ -11,7 +11,8 @@
 //!   that the journal can hold every byte of every binlog file;
 //! - [`BinlogFiles`] puts the bytes into files and keeps the index of the files;
 //! - [`BinlogReader`] reads them back and trusts nothing;
-//! - [`Tail`] says how far the binlog is durable and keeps its newest bytes, [`Follower`] reads on as it grows.
+//! - [`Tail`] says how far the binlog is durable and keeps its newest bytes, [`Follower`] reads on as it grows;
+//! - [`artificial_rotate`], [`heartbeat`] and [`format_description_for_reader`] are what only readers get.
 //!
 //! Format: binlog version 4 as MySQL 8.0 writes it, every event with a CRC32; see
 //! `docs/binlog-format.md`.
@@ -36,6 +37,7 @@ mod layout;
 mod position;
 mod reader;
 mod row;
+mod sent;
 mod space;
 mod tail;
 mod transaction;
@@ -64,6 +66,7 @@ pub use layout::{FileStart, ServerIdentity, Stamp, file_header};
 pub use position::BinlogPosition;
 pub use reader::{BinlogReader, ReadError, ReaderOptions, events_of};
 pub use row::Row;
+pub use sent::{artificial_rotate, format_description_for_reader, gtid_of_event, header_of_event, heartbeat};
 pub use tail::Tail;
 pub use transaction::{EventOptions, EventsMark, TransactionEvents};
 pub use wire::{EventHeader, EventType, FILE_BYTES_MAX, HEADER_BYTES};

@@ -28,6 +28,8 @@ pub const FILE_BYTES_MAX: u64 = u32::MAX as u64;
 pub(super) const FLAG_IN_USE: u16 = 0x1;
 /// Flag of a query: a reader must not select the query's database first.
 pub(super) const FLAG_SUPPRESS_USE: u16 = 0x8;
+/// Flag of an event that stands in no file: a reader's position does not move by it.
+pub(super) const FLAG_ARTIFICIAL: u16 = 0x20;
 /// Flag of an event that a reader who does not know its type may skip.
 pub(super) const FLAG_IGNORABLE: u16 = 0x80;
 

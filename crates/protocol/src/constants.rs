@@ -106,6 +106,10 @@ pub mod command {
     pub const PING: u8 = 0x0e;
     /// Log in again.
     pub const CHANGE_USER: u8 = 0x11;
+    /// Send the binlog from a position on.
+    pub const BINLOG_DUMP: u8 = 0x12;
+    /// A replica says who it is.
+    pub const REGISTER_SLAVE: u8 = 0x15;
     /// Prepare a statement.
     pub const STMT_PREPARE: u8 = 0x16;
     /// Execute a prepared statement.
@@ -120,6 +124,8 @@ pub mod command {
     pub const SET_OPTION: u8 = 0x1b;
     /// Rows from a cursor.
     pub const STMT_FETCH: u8 = 0x1c;
+    /// Send the binlog's transactions that are not in a set.
+    pub const BINLOG_DUMP_GTID: u8 = 0x1e;
     /// Make the session as new.
     pub const RESET_CONNECTION: u8 = 0x1f;
 }

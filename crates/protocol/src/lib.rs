@@ -22,5 +22,6 @@ pub mod encode;
 pub mod handshake;
 pub mod packet;
 pub mod parameters;
+pub mod replication;
 pub mod reply;
 pub mod rows;

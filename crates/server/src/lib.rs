@@ -16,6 +16,7 @@ pub mod options;
 pub mod pool;
 pub mod processlist;
 mod readiness;
+mod replicas;
 pub mod server;
 pub mod session;
 pub mod socket;

@@ -294,7 +294,7 @@ mod tests {
         let error = serve(&["--max-conections=3"]).unwrap_err();
         assert_eq!(error.to_string(), "unknown option --max-conections (did you mean --max-connections?)");
         assert_eq!(serve(&["--port"]).unwrap_err(), OptionError::NoValue("port".into()));
-        assert_eq!(serve(&["--version=5"]).unwrap_err(), OptionError::NotSettable("version"));
+        assert_eq!(serve(&["--protocol-version=5"]).unwrap_err(), OptionError::NotSettable("protocol_version"));
         let error = serve(&["--port=700000"]).unwrap_err().to_string();
         assert!(
             error.starts_with("option --port: can't be set to the value of '700000'; it takes a number"),

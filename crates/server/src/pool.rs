@@ -241,7 +241,7 @@ impl Pool {
             match self.serve_once(slot) {
                 Served::Commands(more) => commands += more,
                 // Further signals find no one to serve.
-                Served::Ended => return commands,
+                Served::Dumps | Served::Ended => return commands,
             }
             if slot.signals.fetch_sub(seen, Ordering::AcqRel) == seen {
                 return commands;
@@ -258,6 +258,7 @@ impl Pool {
         if let Ok(served @ Served::Commands(_)) = served {
             return served;
         }
+        let dumps = matches!(served, Ok(Served::Dumps));
         if served.is_err() {
             // The panic's message and place are already on standard error.
             count(&self.counters.panics);
@@ -268,7 +269,10 @@ impl Pool {
         let ended = held.take();
         drop(held);
         self.change_slots(|slots| drop(slots.remove(&slot.id)));
-        drop(ended);
+        match ended {
+            Some(connection) if dumps => connection.start_dump(),
+            ended => drop(ended),
+        }
         Served::Ended
     }
 

@@ -101,6 +101,8 @@ pub struct Process {
     interrupt: Arc<Interrupt>,
     /// Once it has logged in.
     handover: OnceLock<Arc<Handover>>,
+    /// Wakes it from a wait of its own.
+    wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
     killed: AtomicBool,
     /// Has a place among `max_connections`.
     logged_in: AtomicBool,
@@ -136,6 +138,16 @@ impl Process {
     /// Notes where its commits are answered.
     pub fn set_handover(&self, handover: Arc<Handover>) {
         assert!(self.handover.set(handover).is_ok(), "a connection logs in once");
+    }
+
+    /// Notes what wakes it, when it is killed, from a wait that neither its socket nor its locks end.
+    pub fn set_wake(&self, wake: impl Fn() + Send + Sync + 'static) {
+        assert!(self.wake.set(Box::new(wake)).is_ok(), "a connection has one such wait");
+    }
+
+    /// Whether its command is to end.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.is_killed()
     }
 
     fn owes_reply(&self) -> bool {
@@ -212,6 +224,9 @@ impl Process {
             self.socket.hang_up();
         }
         self.interrupt.kill();
+        if let Some(wake) = self.wake.get() {
+            wake();
+        }
     }
 }
 
@@ -277,6 +292,7 @@ impl ProcessList {
             socket,
             interrupt,
             handover: OnceLock::new(),
+            wake: OnceLock::new(),
             killed: AtomicBool::new(false),
             logged_in: AtomicBool::new(false),
             joined: Instant::now(),

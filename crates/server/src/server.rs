@@ -38,6 +38,7 @@ use crate::pool::{Pool, PoolOptions};
 use crate::processlist::{LoginPlaces, ProcessList};
 use crate::protocol::packet::PacketBuffer;
 use crate::protocol::reply::encode_error;
+use crate::replicas::Replicas;
 use crate::session::errors::commit_error;
 use crate::session::password_key::PasswordKey;
 use crate::session::{self, Admitted};
@@ -70,6 +71,8 @@ pub struct Server {
     pub processes: Arc<ProcessList>,
     /// Who serves them.
     pub pool: Arc<Pool>,
+    /// Which of them read the binlog.
+    pub replicas: Replicas,
     /// Who may connect.
     pub accounts: Accounts,
     /// Who tried in vain.
@@ -120,6 +123,7 @@ impl Server {
             counters,
             processes,
             pool,
+            replicas: Replicas::default(),
             accounts,
             hosts: Hosts::default(),
             tls,

@@ -3,7 +3,7 @@
 //! Outline: [`run`] is the login thread's whole life; [`login`] lets the client in. From then on
 //! [`Connection::serve`] executes whatever has arrived, on the worker that heard of it: [`commands`]
 //! dispatches, [`results`] encodes rows, [`handover`] gives the OK of a commit to whoever finishes the
-//! commit. [`environment`], [`variables`] and [`show`] are what statements see of the server.
+//! commit; [`dump`] sends the binlog. [`environment`], [`variables`] and [`show`] are what statements see of the server.
 //!
 //! Invariants
 //! 1. Packets go out in the order of the commands: a command begins when the outcome of the one before is
@@ -20,6 +20,7 @@
 
 pub mod commands;
 pub mod connection;
+pub mod dump;
 pub mod environment;
 pub mod errors;
 pub mod handover;
@@ -46,6 +47,7 @@ use cohort_sql::{Database, SqlError};
 use crate::processlist::{IdleLimits, Overdue, Process};
 use crate::protocol::constants::{capability, status};
 use crate::protocol::packet::ReadPacketError;
+use crate::protocol::replication::DumpRequest;
 use crate::protocol::reply::OkFields;
 use crate::server::Server;
 use crate::socket::Socket;
@@ -107,6 +109,7 @@ impl Drop for Presence {
             audit.event(counters, "disconnect", || serde_json::json!({ "connection": self.process.id }));
         }
         uncount(&self.server.counters.threads_connected);
+        self.server.replicas.leave(self.process.id);
         self.server.processes.leave(self.process.id);
     }
 }
@@ -116,6 +119,8 @@ impl Drop for Presence {
 pub enum Served {
     /// Everything that has arrived is executed, and it was this many commands.
     Commands(u64),
+    /// It is to read the binlog, on a thread of its own ([`Connection::start_dump`]).
+    Dumps,
     /// It has ended.
     Ended,
 }
@@ -126,6 +131,8 @@ pub struct Connection {
     session: Session,
     /// Part of a command has arrived: how many bytes when its time-out began.
     receives: Option<usize>,
+    /// The dump that it was asked for, with the number of the first packet.
+    dump: Option<(Box<DumpRequest>, u8)>,
     /// Last: the process list is left when the transaction is rolled back.
     presence: Presence,
 }
@@ -157,7 +164,7 @@ impl Connection {
             return None;
         }
         let session = Session::new(server, environment, state, output, handover);
-        Some(Connection { input, session, receives: None, presence })
+        Some(Connection { input, session, receives: None, dump: None, presence })
     }
 
     /// CONNECTION_ID()
@@ -186,6 +193,7 @@ impl Connection {
                     continue;
                 }
                 Flow::Nothing => return Served::Commands(commands),
+                Flow::Dump => return Served::Dumps,
                 Flow::End { orderly } => orderly,
             };
             self.session.end();
@@ -197,7 +205,7 @@ impl Connection {
     }
 
     fn next_command(&mut self) -> Flow {
-        let Connection { input, session, receives, presence } = self;
+        let Connection { input, session, receives, dump, presence } = self;
         let (socket, process) = (&presence.socket, &presence.process);
         if session.environment.take_settings_changed() {
             session.refresh();
@@ -230,6 +238,10 @@ impl Connection {
                             return Flow::End { orderly: false };
                         }
                     }
+                    Next::Dump(request) => {
+                        *dump = Some((request, sequence));
+                        return Flow::Dump;
+                    }
                     Next::Quit => return Flow::End { orderly: true },
                     Next::Close => return Flow::End { orderly: false },
                 }
@@ -259,6 +271,8 @@ enum Flow {
     Next,
     /// When there is more to read.
     Nothing,
+    /// With a dump.
+    Dump,
     /// Not at all.
     End {
         /// The client has said goodbye.

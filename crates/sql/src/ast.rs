@@ -409,8 +409,11 @@ pub enum ShowKind {
     },
     /// SHOW SLAVE STATUS, SHOW REPLICA STATUS
     ReplicaStatus,
-    /// SHOW SLAVE HOSTS, SHOW REPLICAS
-    Replicas,
+    /// SHOW REPLICAS
+    Replicas {
+        /// SHOW SLAVE HOSTS
+        old_names: bool,
+    },
 }
 
 /// What an operator does.

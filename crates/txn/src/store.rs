@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use cohort_binlog::{
-    BinlogError, BinlogFiles, BinlogPosition, EventOptions, FileStart, GtidSet, RowMetadata, TransactionEvents,
+    BinlogError, BinlogFiles, BinlogPosition, EventOptions, FileStart, GtidSet, RowMetadata, ServerUuid,
+    TransactionEvents,
 };
 use cohort_engine::{Engine, EngineId, KeyRange, WriteError};
 use cohort_io::SyncStats;
@@ -120,6 +121,16 @@ impl Store {
         let (reply, outcome) = WaitingReply::with_outcome();
         self.when_durable(rests_on, reply);
         outcome.wait().map(drop)
+    }
+
+    /// `server_id`, of the events in the binlog.
+    pub fn server_id(&self) -> u32 {
+        self.shared.identity.server_id
+    }
+
+    /// The source in this server's GTIDs.
+    pub fn server_uuid(&self) -> ServerUuid {
+        self.shared.server_uuid
     }
 
     /// Whether transactions go into the binlog.

@@ -214,7 +214,7 @@ error_table! {
     ER_WRONG_TYPE_FOR_VAR = 1232, "42000", "Incorrect argument type to variable '{}'";
     ER_CANT_USE_OPTION_HERE = 1234, "42000", "Incorrect usage/placement of '{}'";
     ER_NOT_SUPPORTED_YET = 1235, "42000", "This version of MySQL doesn't yet support '{}'";
-    ER_MASTER_FATAL_ERROR_READING_BINLOG = 1236, "HY000", "Got fatal error {} from source when reading data from binary log: '{}'";
+    ER_MASTER_FATAL_ERROR_READING_BINLOG = 1236, "HY000", "{}";
     ER_INCORRECT_GLOBAL_LOCAL_VAR = 1238, "HY000", "Variable '{}' is a {} variable";
     ER_OPERAND_COLUMNS = 1241, "21000", "Operand should contain {} column(s)";
     ER_SUBQUERY_NO_1_ROW = 1242, "21000", "Subquery returns more than 1 row";

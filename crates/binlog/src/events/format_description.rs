@@ -25,6 +25,8 @@ impl EventType {
 const BINLOG_VERSION: u16 = 4;
 /// Bytes of the server version, padded with zeros.
 const SERVER_VERSION_BYTES: usize = 50;
+/// Where in the event the time of the server's start stands.
+pub(crate) const CREATED_AT: usize = HEADER_BYTES + 2 + SERVER_VERSION_BYTES;
 /// Checksum algorithm CRC32.
 pub(crate) const CHECKSUM_CRC32: u8 = 1;
 /// Length of the fixed part of each event type's body, from type 1 on, as MySQL 8.0 gives them.

@@ -2,6 +2,7 @@
 
 mod connection;
 mod prepared;
+mod replication;
 mod text;
 
 use std::collections::HashMap;
@@ -20,6 +21,7 @@ use super::handover::Handover;
 use crate::protocol::constants::{capability, command, status};
 use crate::protocol::decode::Malformed;
 use crate::protocol::handshake::Login;
+use crate::protocol::replication::DumpRequest;
 use crate::protocol::reply::{OkFields, put_schema_change};
 use crate::server::Server;
 use crate::status::count;
@@ -32,6 +34,8 @@ pub enum Next {
     Command,
     /// The client wants to log in anew.
     ChangeUser(Box<Login>),
+    /// The client wants the binlog, and nothing else from now on.
+    Dump(Box<DumpRequest>),
     /// The client has said goodbye.
     Quit,
     /// The connection cannot go on.
@@ -121,6 +125,22 @@ impl Session {
         self.output.begin_reply(sequence);
         self.output.error(error);
         self.output.flush().is_ok()
+    }
+
+    /// What statements see of the session.
+    pub fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    /// Answers a dump that has ended, from packet `sequence` on: with its error, or as rows end.
+    pub fn end_dump(&mut self, sequence: u8, error: Option<&SqlError>) {
+        self.output.begin_reply(sequence);
+        match error {
+            Some(error) => self.output.error(error),
+            None => self.output.end_of_rows(&OkFields { status: status::AUTOCOMMIT, ..OkFields::default() }),
+        }
+        // A client that is gone needs no answer.
+        let _ = self.output.flush();
     }
 
     /// Ends the session: rolls back, forgets its statements.
@@ -225,6 +245,9 @@ impl Session {
             command::FIELD_LIST => self.field_list(body),
             command::REFRESH => self.flush(body),
             command::PROCESS_KILL => self.kill(body),
+            command::REGISTER_SLAVE => self.register_replica(body),
+            command::BINLOG_DUMP => return self.begin_dump(DumpRequest::decode(body)),
+            command::BINLOG_DUMP_GTID => return self.begin_dump(DumpRequest::decode_gtid(body)),
             _ => Err(SqlError::new(ER_UNKNOWN_COM_ERROR, &[])),
         };
         if let Err(error) = done {

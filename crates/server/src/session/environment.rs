@@ -426,7 +426,7 @@ impl Environment for SessionEnvironment {
     }
 
     fn version(&self) -> String {
-        crate::VERSION.to_owned()
+        self.server.globals.get(ids::VERSION)
     }
 
     fn begin_update(&self) -> Result<(), SqlError> {

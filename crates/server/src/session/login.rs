@@ -114,8 +114,9 @@ impl LoginExchange<'_> {
         let challenge = challenge_from(random_bytes());
         // What goes through the Unix socket stays on this machine.
         let tls = self.server.tls.config().filter(|_| *self.socket.peer() != Peer::Local);
+        let version = self.server.globals.get(ids::VERSION);
         let greeting = Greeting {
-            version: crate::VERSION,
+            version: &version,
             connection_id: self.connection,
             challenge: &challenge,
             capabilities: capability::OFFERED | if tls.is_some() { capability::SSL } else { 0 },

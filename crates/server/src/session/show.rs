@@ -61,7 +61,7 @@ pub fn table(environment: &SessionEnvironment, session: &SessionState, what: &Sh
         ShowKind::Grants { account, roles } => accounts::grants(environment, session, account.as_ref(), roles)?,
         ShowKind::CreateUser { account } => accounts::create_user(environment, session, account.clone())?,
         ShowKind::ReplicaStatus => binary_log::replica_status(),
-        ShowKind::Replicas => binary_log::replicas(),
+        ShowKind::Replicas { old_names } => binary_log::replicas(server, *old_names),
     })
 }
 

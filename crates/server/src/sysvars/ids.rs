@@ -202,6 +202,7 @@ ids! {
     THREAD_POOL_STALL_LIMIT: u64 = "thread_pool_stall_limit",
     THREAD_STACK: u64 = "thread_stack",
     TLS_VERSION: String = "tls_version",
+    VERSION: String = "version",
     WAIT_TIMEOUT: u64 = "wait_timeout",
     WRITE_BUFFER_SIZE: u64 = "write_buffer_size",
 }

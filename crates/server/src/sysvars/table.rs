@@ -364,7 +364,7 @@ pub const TABLE: &[SystemVariable] = &[
         .apply(Apply::Flag(|session, on| session.read_only = on)),
     row("unique_checks", Both, Anytime, Bool, "ON", "Unique keys are checked either way."),
     row("updatable_views_with_limit", Both, Anytime, Only("YES"), "YES", "There are no views to update."),
-    row("version", Global, Never, Text, crate::VERSION, "Version of the server."),
+    row("version", Global, AtStart, Text, crate::VERSION, "Version that clients are given; 5.7.44 for those that do not know 8.0, such as mariadb-binlog."),
     row("version_comment", Global, Never, Text, "Cohort", "What the server is."),
     row("version_compile_machine", Global, Never, Text, std::env::consts::ARCH, "Processor the server was built for."),
     row("version_compile_os", Global, Never, Text, std::env::consts::OS, "Operating system the server was built for."),

@@ -106,8 +106,10 @@ fn server(cursor: &mut Cursor<'_>, full: bool) -> Result<Option<ShowKind>, SqlEr
         ShowKind::CreateUser { account }
     } else if cursor.takes("SLAVE STATUS") || cursor.takes("REPLICA STATUS") {
         ShowKind::ReplicaStatus
-    } else if cursor.takes("SLAVE HOSTS") || cursor.takes("REPLICAS") {
-        ShowKind::Replicas
+    } else if cursor.takes("SLAVE HOSTS") {
+        ShowKind::Replicas { old_names: true }
+    } else if cursor.takes("REPLICAS") {
+        ShowKind::Replicas { old_names: false }
     } else {
         return Ok(None);
     }))

@@ -1,4 +1,4 @@
-//! SHOW BINARY LOGS and SHOW MASTER STATUS; replicas, of which there are none.
+//! SHOW BINARY LOGS and SHOW MASTER STATUS; SHOW REPLICAS.
 
 use cohort_sql::error::ER_NO_BINARY_LOGGING;
 use cohort_sql::session::ShowTable;
@@ -47,13 +47,22 @@ pub(super) fn replica_status() -> ShowTable {
     ShowTable { columns: vec![("Replica_IO_State", text(14))], rows: Vec::new() }
 }
 
-pub(super) fn replicas() -> ShowTable {
-    let columns = vec![
-        ("Server_Id", number()),
-        ("Host", text(60)),
-        ("Port", number()),
-        ("Source_Id", number()),
-        ("Replica_UUID", text(36)),
-    ];
-    ShowTable { columns, rows: Vec::new() }
+/// SHOW REPLICAS, or with the names of its columns under SHOW SLAVE HOSTS.
+pub(super) fn replicas(server: &Server, old_names: bool) -> ShowTable {
+    let [id, source, uuid] = match old_names {
+        true => ["Server_id", "Master_id", "Slave_UUID"],
+        false => ["Server_Id", "Source_Id", "Replica_UUID"],
+    };
+    let columns = vec![(id, number()), ("Host", text(60)), ("Port", number()), (source, number()), (uuid, text(36))];
+    let source_id = u64::from(server.store().server_id());
+    let rows = server.replicas.list().into_iter().map(|replica| {
+        vec![
+            Value::UInt(replica.server_id.into()),
+            Value::text(replica.host),
+            Value::UInt(replica.port.into()),
+            Value::UInt(source_id),
+            Value::text(replica.uuid),
+        ]
+    });
+    ShowTable { columns, rows: rows.collect() }
 }

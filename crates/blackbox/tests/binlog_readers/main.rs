@@ -1,0 +1,7 @@
+//! Those who follow the binlog over a connection: packets by hand, `mariadb-binlog`, a MariaDB replica.
+
+mod by_hand;
+mod endings;
+mod programs;
+mod reader;
+mod refusals;

@@ -1,0 +1,219 @@
+//! Programs that others wrote follow the binlog.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use cohort_blackbox::{Launch, MariaDb, Server, SystemTables, tool};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::reader::{file, status};
+
+fn names(server: &Server) -> Result<Vec<String>> {
+    Ok(server.connect()?.query_map("SHOW BINARY LOGS", |(name, _, _): (String, u64, String)| name)?)
+}
+
+fn arguments(server: &Server, into: &Path, first: &str) -> Vec<String> {
+    let result = format!("--result-file={}/", into.display());
+    let port = format!("--port={}", server.port());
+    let fixed = ["--no-defaults", "--read-from-remote-server", "--raw", "--host=127.0.0.1", "--user=root"];
+    fixed.iter().map(|text| (*text).to_owned()).chain([port, result, first.to_owned()]).collect()
+}
+
+/// A few transactions in two files.
+fn write(server: &Server) -> Result<()> {
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE IF NOT EXISTS d")?;
+    conn.query_drop("CREATE TABLE IF NOT EXISTS d.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(5000))")?;
+    for number in 0..30 {
+        if number == 15 {
+            conn.query_drop("FLUSH BINARY LOGS")?;
+        }
+        conn.query_drop(format!("INSERT INTO d.t (v) VALUES ('{number}'), (REPEAT('x', {}))", 100 * number))?;
+    }
+    Ok(())
+}
+
+/// The copies are the files, but for the mark of a file in use.
+fn ensure_copied(server: &Server, into: &Path) -> Result<()> {
+    let last = status(server)?;
+    for name in names(server)? {
+        let original = file(server, &name, if name == last.0 { last.1 } else { u32::MAX })?;
+        ensure!(std::fs::read(into.join(&name))? == original, "the copy of {name} differs");
+    }
+    Ok(())
+}
+
+/// A program that is stopped when the test ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn mariadb_binlog_copies_the_files() -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    // It does not read from a MySQL of 8.0.
+    let server = Launch::new(scratch.path().join("data")).option("--version=5.7.44").start()?;
+    write(&server)?;
+    let first = names(&server)?.remove(0);
+    let copies = scratch.path().join("copies");
+    std::fs::create_dir(&copies)?;
+    let mut wanted = arguments(&server, &copies, &first);
+    wanted.insert(1, "--to-last-log".to_owned());
+    tool("mariadb-binlog", &wanted)?.success()?;
+    ensure_copied(&server, &copies)?;
+
+    let live = scratch.path().join("live");
+    std::fs::create_dir(&live)?;
+    let mut wanted = arguments(&server, &live, &first);
+    wanted.insert(1, "--stop-never".to_owned());
+    let _running = Running(Command::new("mariadb-binlog").args(&wanted).stdout(Stdio::null()).spawn()?);
+    write(&server)?;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while let Err(error) = ensure_copied(&server, &live) {
+        ensure!(Instant::now() < deadline, "{error}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    server.stop().map(drop)
+}
+
+/// A MariaDB that replicates.
+struct Replica {
+    server: MariaDb,
+}
+
+impl Replica {
+    fn start(folder: &Path) -> Result<Replica> {
+        let options = [
+            "--server-id=77",
+            "--slave-parallel-threads=4",
+            "--skip-slave-start",
+            "--slave-net-timeout=10",
+            "--relay-log=relay",
+        ];
+        Ok(Replica { server: MariaDb::start(folder, SystemTables::Installed, &options, None)? })
+    }
+
+    fn follow(&self, source: &Server, file: &str, position: u64) -> Result<()> {
+        let mut conn = self.server.connect()?;
+        conn.query_drop(format!(
+            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={}, MASTER_USER='root', MASTER_LOG_FILE='{file}', \
+             MASTER_LOG_POS={position}, MASTER_USE_GTID=no, MASTER_CONNECT_RETRY=1",
+            source.port()
+        ))?;
+        Ok(conn.query_drop("START SLAVE")?)
+    }
+
+    fn status(&self, column: &str) -> Result<String> {
+        let row: mysql::Row = self.server.connect()?.query_first("SHOW SLAVE STATUS")?.context("no replica")?;
+        row.get::<Option<String>, _>(column).flatten().with_context(|| format!("no {column}"))
+    }
+
+    /// Waits until everything that the source has committed was applied.
+    fn catch_up(&self, source: &Server) -> Result<()> {
+        let (file, position) = status(source)?;
+        let sql = format!("SELECT MASTER_POS_WAIT('{file}', {position}, 60)");
+        let waited: Option<i64> = self.server.connect()?.query_first(sql)?.flatten();
+        ensure!(
+            waited.is_some_and(|events| events >= 0),
+            "the replica does not come to {file}:{position}: {} {}",
+            self.status("Last_IO_Error").unwrap_or_default(),
+            self.status("Last_SQL_Error").unwrap_or_default()
+        );
+        Ok(())
+    }
+
+    /// Follows a source that was started again, from where it has come to.
+    fn follow_again(&self, source: &Server) -> Result<()> {
+        self.server.connect()?.query_drop("STOP SLAVE")?;
+        let position = self.status("Exec_Master_Log_Pos")?.parse()?;
+        self.follow(source, &self.status("Relay_Master_Log_File")?, position)
+    }
+}
+
+fn rows(conn: &mut Conn, table: &str) -> Result<Vec<Vec<mysql::Value>>> {
+    let rows: Vec<mysql::Row> = conn.query(format!("SELECT * FROM {table} ORDER BY 1"))?;
+    Ok(rows.into_iter().map(mysql::Row::unwrap).collect())
+}
+
+fn ensure_equal(source: &Server, replica: &Replica) -> Result<()> {
+    let (mut ours, mut theirs) = (source.connect()?, replica.server.connect()?);
+    for table in ["d.a", "d.b"] {
+        let (ours, theirs) = (rows(&mut ours, table)?, rows(&mut theirs, table)?);
+        ensure!(ours == theirs, "{table}: {} rows here, {} there", ours.len(), theirs.len());
+    }
+    Ok(())
+}
+
+/// Transactions of several sessions: both engines, savepoints, rollbacks, NULLs, a rotation in between.
+fn load(server: &Server, from: u64) -> Result<()> {
+    std::thread::scope(|scope| {
+        let sessions: Vec<_> = (0..4)
+            .map(|session| {
+                scope.spawn(move || -> Result<()> {
+                    let mut conn = server.connect()?;
+                    for number in 0..25 {
+                        let id = from + session * 1000 + number;
+                        conn.query_drop("BEGIN")?;
+                        conn.query_drop(format!(
+                            "INSERT INTO d.a VALUES ({id}, REPEAT('é', {number}), {number}.5, NULL)"
+                        ))?;
+                        conn.query_drop("SAVEPOINT s")?;
+                        conn.query_drop(format!("INSERT INTO d.b VALUES ({id}, 'undone')"))?;
+                        conn.query_drop("ROLLBACK TO s")?;
+                        conn.query_drop(format!("INSERT INTO d.b VALUES ({id}, X'00ff27')"))?;
+                        conn.query_drop(format!("UPDATE d.a SET at = '2026-01-02 03:04:05.678' WHERE id = {id} - 1"))?;
+                        conn.query_drop(if number % 7 == 6 { "ROLLBACK" } else { "COMMIT" })?;
+                        if number % 5 == 4 {
+                            conn.query_drop(format!("DELETE FROM d.b WHERE id = {id} - 2"))?;
+                        }
+                        if session == 0 && number == 12 {
+                            conn.query_drop("FLUSH BINARY LOGS")?;
+                        }
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        sessions.into_iter().try_for_each(|session| session.join().expect("a session panicked"))
+    })
+}
+
+#[test]
+fn a_mariadb_replica_follows_through_rotations_and_crashes_of_its_source() -> Result<()> {
+    if MariaDb::installed().is_none() {
+        println!("not run: mariadb-server is not installed");
+        return Ok(());
+    }
+    let scratch = tempfile::tempdir()?;
+    let mut server = Launch::new(scratch.path().join("source")).start()?;
+    let replica = Replica::start(&scratch.path().join("replica"))?;
+    let (name, begin) = status(&server)?;
+    replica.follow(&server, &name, begin.into())?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")?;
+    conn.query_drop("CREATE TABLE d.a (id INT PRIMARY KEY, v VARCHAR(200), f DOUBLE, at DATETIME(3))")?;
+    conn.query_drop("CREATE TABLE d.b (id INT PRIMARY KEY, v VARBINARY(50)) ENGINE=redb")?;
+    drop(conn);
+    for round in 0..2 {
+        load(&server, 10_000 * (round + 1))?;
+        replica.catch_up(&server)?;
+        ensure_equal(&server, &replica)?;
+        let shown: Vec<mysql::Row> = server.connect()?.query("SHOW REPLICAS")?;
+        ensure!(shown.len() == 1 && shown[0].get::<u32, _>(0) == Some(77), "the replicas are {shown:?}");
+        server = server.kill_and_restart()?;
+        replica.follow_again(&server)?;
+    }
+    load(&server, 90_000)?;
+    replica.catch_up(&server)?;
+    ensure_equal(&server, &replica)?;
+    replica.server.stop()?;
+    server.stop().map(drop)
+}
