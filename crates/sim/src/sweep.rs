@@ -6,6 +6,7 @@
 //! it again after another power cut. At every so many operations, the second fault is swept through the recovery as well.
 //!
 //! - [`clients`] are sessions that take turns, and the memory of what they received;
+//! - [`listener`] follows the binlog, as a replica does, and says whether what it got is still there;
 //! - [`state`] is what they change, as reported, as the tables show it, and as a binlog makes it.
 //!
 //! Invariants
@@ -17,6 +18,7 @@
 
 pub mod clients;
 pub mod judge;
+pub mod listener;
 pub mod script;
 pub mod state;
 
@@ -35,6 +37,7 @@ use crate::machine::{Machine, Settings};
 use crate::mount::Mounted;
 use clients::{Clients, Memory};
 use judge::{Promise, divergences, judge};
+use listener::Listener;
 
 /// Everything that sweeps inject.
 pub const FAULTS: [Fault; 4] = [Fault::PowerCut, Fault::Error, Fault::NoSpace, Fault::ShortWrite];
@@ -164,8 +167,13 @@ impl Sweep {
         machine.disk().set_fault(operation, fault);
         let mut memory = Memory::default();
         let opened = self.open(&machine, &mut Vec::new());
-        let ran = opened.as_ref().map_or(Ok(()), |database| {
-            Clients::new(database.clone(), machine.disk(), machine.first_engine(), &mut memory).run(&script::script())
+        let ran: Result<()> = opened.as_ref().map_or(Ok(()), |database| {
+            let listener = Listener::begin(database.store())?;
+            let mut clients = Clients::new(database.clone(), machine.disk(), machine.first_engine(), &mut memory);
+            clients.run(&script::script())?;
+            drop(clients);
+            memory.heard.extend(listener.end()?);
+            Ok(())
         });
         let operations = machine.disk().operations();
         // Before the engines are closed: what they do then is not to reach the disk.
@@ -264,7 +272,9 @@ impl Sweep {
         }
         memory.refused.clear();
         let script = script::afterwards(&found.state);
+        let listener = Listener::begin(database.store())?;
         Clients::new(database.clone(), machine.disk(), machine.first_engine(), &mut memory).run(&script)?;
+        memory.heard.extend(listener.end()?);
         ensure!(memory.refused.is_empty(), "the server does not go on: {:?}", memory.refused);
         judge(&database, machine.disk(), promise, &mut memory).context("after going on")?;
         let machine = machine.after_power_cut();

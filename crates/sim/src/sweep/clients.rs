@@ -13,6 +13,7 @@ use cohort_sql::{Database, SessionState, Value};
 use cohort_txn::{CommitError, Committed, Reply, Transaction};
 use parking_lot::Mutex;
 
+use super::listener::Heard;
 use super::state::{Change, DATABASE};
 use crate::history::Fate;
 use crate::replica::Logged;
@@ -68,6 +69,8 @@ pub struct Memory {
     pub attempts: Vec<Attempt>,
     /// What was refused, and why.
     pub refused: Vec<String>,
+    /// What a reader of the binlog got.
+    pub heard: Vec<Heard>,
     clock: u64,
 }
 

@@ -8,6 +8,7 @@ use cohort_sql::{Database, check_tables};
 use cohort_txn::StartReport;
 
 use super::clients::{Attempt, Memory, logged_label};
+use super::listener;
 use super::state::{Change, State};
 use crate::history::Fate;
 use crate::replica::{self, Logged};
@@ -36,10 +37,11 @@ pub struct Found {
 ///
 /// Acknowledged is there and refused is not, whole, in every engine, and in the binlog in the order in which it was
 /// acknowledged; XA RECOVER lists what was prepared and not decided; the binlog makes the tables, its GTIDs have no
-/// gap; indexes have their rows.
+/// gap; indexes have their rows; what a reader of the binlog got is there.
 pub fn judge(database: &Database, fs: &dyn FileSystem, promise: Promise, memory: &mut Memory) -> Result<Found> {
     let store = database.store();
     let found = State::of_server(database)?;
+    listener::check(store, fs, &memory.heard)?;
     let logged = store.log_bin().then(|| replica::read(store, fs)).transpose().context("the binlog")?;
     let by_log = match &logged {
         Some(logged) => {
