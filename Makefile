@@ -78,6 +78,7 @@ test: tools-test rocksdb
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --profile checked --workspace --no-deps --document-private-items
 	@echo "== tests"
 	scripts/drivers.sh "$(CACHE)/drivers"
+	scripts/peers.sh "$(CACHE)/peers"
 	cargo build --profile checked --package cohort-server
 	COHORT_BIN="$(OUTPUT)/checked/cohort" cargo test --profile checked $(TESTS) --no-fail-fast
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fetches the drivers that tests connect with, into DIRECTORY (the first argument): `connector-j.jar` with Maven,
-# `go-tls`, a program built with go-sql-driver, and `connector-python`, which has MySQL's own client library in it, with
-# pip. What is there already is left alone.
+# `go-tls`, a program built with go-sql-driver, and with pip `connector-python`, which has MySQL's own client library in
+# it, and `mysql-replication`, which follows a binlog. What is there already is left alone.
 #
 # They are optional: one that cannot be had is named, and its test says that it was not run.
 set -u
@@ -44,6 +44,19 @@ END
     mv "$work/connector-python" "$1"
 }
 
+mysql_replication() {
+    python3 -m pip --version >/dev/null 2>&1 || { echo "pip is not installed"; return 1; }
+    cat >"$work/mysql-replication.txt" <<END
+mysql-replication==1.0.17 --hash=sha256:280b13bdf290e2a83c355cd20f65a59d37b5df9197ce87f630e8b71d56745a3a
+pymysql==1.2.4 --hash=sha256:e169bed906168fffd0088925f45b3df024c2775c6fd128da0df773d47c458840
+packaging==26.3 --hash=sha256:d7193f7c8e4e93f444fde0262bf90af30e16fa0ad0ad44cb553c87339b23cd1c
+END
+    PIP_ROOT_USER_ACTION=ignore timeout 120 python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+        --require-hashes --only-binary :all: --target "$work/mysql-replication" --requirement "$work/mysql-replication.txt" ||
+        return 1
+    mv "$work/mysql-replication" "$1"
+}
+
 # fetch FUNCTION FILE SOURCE: once, and again when the source is newer.
 fetch() {
     [ -e "$directory/$2" ] && [ ! "$sources/$3" -nt "$directory/$2" ] && return
@@ -53,3 +66,4 @@ fetch() {
 fetch connector_j connector-j.jar nothing
 fetch go_tls go-tls go/main.go
 fetch connector_python connector-python nothing
+fetch mysql_replication mysql-replication nothing

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetches the old servers that `make history` measures beside ours, each from the registry that still
+# Fetches the old servers that `make history` measures beside ours, and that tests have as replicas, each from the registry that still
 # has it, into DIRECTORY (the first argument): mysql-5.5.9 and mysql-5.6.24, with `mysqld`, `share/` and
 # an empty data directory `seed/` in each. What is there already is left alone.
 #

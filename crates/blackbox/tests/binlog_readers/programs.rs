@@ -1,6 +1,6 @@
 //! Programs that others wrote follow the binlog.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use cohort_blackbox::{Launch, MariaDb, Server, SystemTables, tool};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::reader::{file, status};
+use crate::reader::{file, status, wait_for_process};
 
 fn names(server: &Server) -> Result<Vec<String>> {
     Ok(server.connect()?.query_map("SHOW BINARY LOGS", |(name, _, _): (String, u64, String)| name)?)
@@ -84,7 +84,50 @@ fn mariadb_binlog_copies_the_files() -> Result<()> {
     server.stop().map(drop)
 }
 
-/// A MariaDB that replicates.
+/// A file or folder that was fetched, or a word that it was not.
+fn fetched(name: &str, script: &str) -> Option<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")))?;
+    let path = cache.join("cohort").join(name);
+    if !path.exists() {
+        println!("NOT RUN: {} is not there; {script} fetches it", path.display());
+        return None;
+    }
+    Some(path)
+}
+
+#[test]
+fn mysql_replication_decodes_what_was_done() -> Result<()> {
+    let Some(library) = fetched("drivers/mysql-replication", "scripts/drivers.sh") else { return Ok(()) };
+    let scratch = tempfile::tempdir()?;
+    let server = Launch::new(scratch.path().join("data")).option("--binlog-row-metadata=FULL").start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(100), x DECIMAL(10,2))")?;
+    let (first, _) = status(&server)?;
+    conn.query_drop("INSERT INTO d.t VALUES (1, 'é', 1.5), (2, NULL, -0.01)")?;
+    let known: String = conn.query_first("SELECT @@GLOBAL.gtid_executed")?.context("a set")?;
+    let follow = |gtids: &str| -> Result<std::thread::JoinHandle<Result<String>>> {
+        let path = format!("PYTHONPATH={}", library.display());
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/drivers/follow.py").to_owned();
+        let arguments =
+            [path, "python3".to_owned(), script, server.port().to_string(), first.clone(), gtids.to_owned()];
+        Ok(std::thread::spawn(move || Ok(tool("env", arguments)?.success()?.text())))
+    };
+    let (all, later) = (follow("")?, follow(&known)?);
+    wait_for_process(&server, |dumps| dumps.len() == 2)?;
+    conn.query_drop("UPDATE d.t SET x = x + 1 WHERE id = 1")?;
+    conn.query_drop("FLUSH BINARY LOGS")?;
+    conn.query_drop("BEGIN; DELETE FROM d.t WHERE id = 2; INSERT INTO d.t VALUES (3, 'end', 0); COMMIT")?;
+    let before = "d.t + id=1, v='é', x=Decimal('1.50')\nd.t + id=2, v=None, x=Decimal('-0.01')\n";
+    let after = "d.t id=1, v='é', x=Decimal('1.50') > id=1, v='é', x=Decimal('2.50')\n\
+                 d.t - id=2, v=None, x=Decimal('-0.01')\nd.t + id=3, v='end', x=Decimal('0.00')\n";
+    assert_eq!(all.join().expect("no panic")?, format!("{before}{after}"));
+    assert_eq!(later.join().expect("no panic")?, after);
+    server.stop().map(drop)
+}
+
+/// A MariaDB or an old MySQL that replicates.
 struct Replica {
     server: MariaDb,
 }
@@ -101,11 +144,43 @@ impl Replica {
         Ok(Replica { server: MariaDb::start(folder, SystemTables::Installed, &options, None)? })
     }
 
+    fn start_mysql(home: &Path, folder: &Path) -> Result<Replica> {
+        let options = [
+            "--server-id=56",
+            "--slave-parallel-workers=4",
+            "--skip-slave-start",
+            "--relay-log=relay",
+            "--log-bin=binlog",
+            "--log-slave-updates",
+            "--binlog-format=ROW",
+            "--gtid-mode=ON",
+            "--enforce-gtid-consistency",
+        ];
+        let server = MariaDb::start_unpacked(home, folder, &options, None)?;
+        // The package's own tables of replication are of another engine's files.
+        let text = "TEXT CHARACTER SET utf8 COLLATE utf8_bin NOT NULL";
+        server.connect()?.query_drop(format!(
+            "SET sql_log_bin = 0; CREATE TABLE mysql.slave_worker_info (Id INT UNSIGNED NOT NULL PRIMARY KEY, \
+             Relay_log_name {text}, Relay_log_pos BIGINT UNSIGNED NOT NULL, Master_log_name {text}, \
+             Master_log_pos BIGINT UNSIGNED NOT NULL, Checkpoint_relay_log_name {text}, \
+             Checkpoint_relay_log_pos BIGINT UNSIGNED NOT NULL, Checkpoint_master_log_name {text}, \
+             Checkpoint_master_log_pos BIGINT UNSIGNED NOT NULL, Checkpoint_seqno INT UNSIGNED NOT NULL, \
+             Checkpoint_group_size INT UNSIGNED NOT NULL, Checkpoint_group_bitmap BLOB NOT NULL)"
+        ))?;
+        Ok(Replica { server })
+    }
+
     fn follow(&self, source: &Server, file: &str, position: u64) -> Result<()> {
+        let place = format!("MASTER_LOG_FILE='{file}', MASTER_LOG_POS={position}");
+        let version: String = self.server.connect()?.query_first("SELECT VERSION()")?.context("a version")?;
+        let by = if version.contains("MariaDB") { "MASTER_USE_GTID=no" } else { "MASTER_AUTO_POSITION=0" };
+        self.follow_from(source, &format!("{place}, {by}"))
+    }
+
+    fn follow_from(&self, source: &Server, place: &str) -> Result<()> {
         let mut conn = self.server.connect()?;
         conn.query_drop(format!(
-            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={}, MASTER_USER='root', MASTER_LOG_FILE='{file}', \
-             MASTER_LOG_POS={position}, MASTER_USE_GTID=no, MASTER_CONNECT_RETRY=1",
+            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={}, MASTER_USER='root', MASTER_CONNECT_RETRY=1, {place}",
             source.port()
         ))?;
         Ok(conn.query_drop("START SLAVE")?)
@@ -186,6 +261,39 @@ fn load(server: &Server, from: u64) -> Result<()> {
     })
 }
 
+const TABLES: [&str; 3] = [
+    "CREATE DATABASE d CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+    "CREATE TABLE d.a (id INT PRIMARY KEY, v VARCHAR(200), f DOUBLE, at DATETIME(3))",
+    "CREATE TABLE d.b (id INT PRIMARY KEY, v VARBINARY(50)) ENGINE=redb",
+];
+
+#[test]
+fn a_mysql_replica_follows_by_position_and_by_gtid() -> Result<()> {
+    let Some(home) = fetched("peers/mysql-5.6.24", "scripts/peers.sh") else { return Ok(()) };
+    let scratch = tempfile::tempdir()?;
+    let server = Launch::new(scratch.path().join("source")).start()?;
+    let replica = Replica::start_mysql(&home, &scratch.path().join("replica"))?;
+    let (name, begin) = status(&server)?;
+    replica.follow(&server, &name, begin.into())?;
+    let mut conn = server.connect()?;
+    TABLES.iter().try_for_each(|sql| conn.query_drop(sql))?;
+    drop(conn);
+    load(&server, 10_000)?;
+    replica.catch_up(&server)?;
+    ensure_equal(&server, &replica)?;
+    let server = server.kill_and_restart()?;
+    replica.server.connect()?.query_drop("STOP SLAVE")?;
+    replica.follow_from(&server, "MASTER_AUTO_POSITION=1")?;
+    load(&server, 20_000)?;
+    replica.catch_up(&server)?;
+    ensure_equal(&server, &replica)?;
+    let ours: String = server.connect()?.query_first("SELECT @@GLOBAL.gtid_executed")?.context("a set")?;
+    let theirs: String = replica.server.connect()?.query_first("SELECT @@GLOBAL.gtid_executed")?.context("a set")?;
+    ensure!(ours == theirs, "here {ours}, there {theirs}");
+    replica.server.stop()?;
+    server.stop().map(drop)
+}
+
 #[test]
 fn a_mariadb_replica_follows_through_rotations_and_crashes_of_its_source() -> Result<()> {
     if MariaDb::installed().is_none() {
@@ -198,9 +306,7 @@ fn a_mariadb_replica_follows_through_rotations_and_crashes_of_its_source() -> Re
     let (name, begin) = status(&server)?;
     replica.follow(&server, &name, begin.into())?;
     let mut conn = server.connect()?;
-    conn.query_drop("CREATE DATABASE d CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")?;
-    conn.query_drop("CREATE TABLE d.a (id INT PRIMARY KEY, v VARCHAR(200), f DOUBLE, at DATETIME(3))")?;
-    conn.query_drop("CREATE TABLE d.b (id INT PRIMARY KEY, v VARBINARY(50)) ENGINE=redb")?;
+    TABLES.iter().try_for_each(|sql| conn.query_drop(sql))?;
     drop(conn);
     for round in 0..2 {
         load(&server, 10_000 * (round + 1))?;
