@@ -15,7 +15,7 @@ pub(crate) mod xid;
 
 use crate::fields::{DecodeError, Fields};
 use crate::gtid::GtidSet;
-use crate::wire::{EventHeader, EventType};
+use crate::wire::{CRC_BYTES, EventHeader, EventType, HEADER_BYTES};
 use format_description::FormatDescription;
 use gtid::GtidEvent;
 use kind::EventKind;
@@ -62,6 +62,12 @@ macro_rules! events {
         }
 
         impl<'a> Event<'a> {
+            /// A whole event, of which every byte is right.
+            pub fn of(offset: u64, bytes: &'a [u8]) -> Event<'a> {
+                let header = EventHeader::decode(bytes.first_chunk().expect("a whole event"));
+                Event { offset, header, body: &bytes[HEADER_BYTES..bytes.len() - CRC_BYTES] }
+            }
+
             pub fn decode(&self) -> Result<EventBody<'a>, DecodeError> {
                 let mut fields = Fields::new(self.body);
                 $(if $kind::TYPES.iter().any(|(code, _)| *code == self.header.event_type) {
@@ -72,6 +78,14 @@ macro_rules! events {
         }
 
         impl EventBody<'_> {
+            /// What SHOW BINLOG EVENTS says of the event.
+            pub fn info(&self) -> String {
+                match self {
+                    $(EventBody::$name(event) => event.info(),)*
+                    EventBody::Other(_) => String::new(),
+                }
+            }
+
             /// Says what the event says. `tables` are the table maps before it, which one more joins if this is one.
             pub fn describe(&self, tables: &mut Tables) -> Result<Description, DecodeError> {
                 if let EventBody::TableMap(table) = self {
@@ -109,7 +123,7 @@ events! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{CRC_BYTES, HEADER_BYTES, Origin, begin_event, end_event};
+    use crate::wire::{Origin, begin_event, end_event};
 
     /// Who writes the events of tests.
     pub(super) const ORIGIN: Origin = Origin { timestamp_s: 1_700_000_000, server_id: 7 };

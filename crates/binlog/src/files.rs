@@ -371,6 +371,18 @@ impl BinlogFiles {
         BinlogReader::open(&*self.fs, &self.path(number), options)
     }
 
+    /// The first file that was written to at `seconds` since 1970 or later, or the current one. A file ends when the next
+    /// one begins.
+    pub fn first_file_since(&self, seconds: i64) -> Result<Option<u64>, ReadError> {
+        let files = self.list();
+        for (file, next) in files.iter().zip(files.iter().skip(1)) {
+            if i64::from(self.reader(next.number, ReaderOptions::default())?.begun_s()) >= seconds {
+                return Ok(Some(file.number));
+            }
+        }
+        Ok(files.last().map(|file| file.number))
+    }
+
     /// The transactions in the files before `number`, as that file's header lists them.
     pub fn previous_gtids(&self, number: u64) -> Result<GtidSet, ReadError> {
         self.reader(number, ReaderOptions::default())?.previous_gtids()

@@ -81,6 +81,7 @@ pub struct BinlogReader {
     path: PathBuf,
     event_bytes_max: u32,
     in_use: bool,
+    begun_s: u32,
     end: u64,
     /// Offset of the next event.
     at: u64,
@@ -107,6 +108,7 @@ impl BinlogReader {
             path: path.to_path_buf(),
             event_bytes_max: options.event_bytes_max,
             in_use: false,
+            begun_s: 0,
             end,
             at: MAGIC.len() as u64,
             buffer: Vec::new(),
@@ -128,6 +130,11 @@ impl BinlogReader {
     /// Whether the file is marked as in use: a server is writing it, or did so when it ended.
     pub fn is_in_use(&self) -> bool {
         self.in_use
+    }
+
+    /// When the file was begun, seconds since 1970.
+    pub fn begun_s(&self) -> u32 {
+        self.begun_s
     }
 
     /// Offset of the next event.
@@ -223,6 +230,7 @@ impl BinlogReader {
         let from = (self.at - self.buffer_at) as usize;
         let bytes = &self.buffer[from..from + size];
         let header = header_of(bytes);
+        self.begun_s = header.timestamp_s;
         if header.event_type != EventType::FORMAT_DESCRIPTION {
             return Err(not_binlog());
         }

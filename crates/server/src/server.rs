@@ -14,10 +14,10 @@ use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cohort_sql::ast::AdminCommand;
 use cohort_sql::error::{
@@ -49,6 +49,9 @@ use crate::tls::Tls;
 
 /// How long sessions may take to end before the server ends without them.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often old binlog files are looked for.
+const EXPIRY_EVERY: Duration = Duration::from_secs(60);
 
 /// Why the server ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +90,8 @@ pub struct Server {
     stopping: AtomicBool,
     stop: Mutex<Sender<StopReason>>,
     listeners: Mutex<Vec<(Listener, JoinHandle<()>)>>,
+    /// The thread that removes old binlog files, which ends with the sender.
+    expiry: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
 
 impl std::fmt::Debug for Server {
@@ -133,6 +138,7 @@ impl Server {
             stopping: AtomicBool::new(false),
             stop: Mutex::new(stop),
             listeners: Mutex::default(),
+            expiry: Mutex::default(),
         }))
     }
 
@@ -238,6 +244,11 @@ impl Server {
             }
         }
         self.pool.stop();
+        if let Some((running, thread)) = self.expiry.lock().take() {
+            drop(running);
+            // A panic there has been reported.
+            let _ = thread.join();
+        }
         self.store().close()
     }
 
@@ -252,6 +263,7 @@ impl Server {
                     log::error!("audit_log_file stays the file that it was: {error}");
                 }
                 self.store().rotate_binlog().map_err(|error| commit_error(&error))?;
+                self.expire_binlog();
                 Ok(())
             }
             AdminCommand::FlushTables => Ok(()),
@@ -270,7 +282,7 @@ impl Server {
             AdminCommand::FlushStatus => Err(SqlError::unsupported("FLUSH STATUS")),
             AdminCommand::FlushTablesWithReadLock => Err(SqlError::unsupported("FLUSH TABLES WITH READ LOCK")),
             AdminCommand::PurgeBinaryLogsTo(name) => self.purge_binlog_to(name),
-            AdminCommand::PurgeBinaryLogsBefore(_) => Err(SqlError::unsupported("PURGE BINARY LOGS BEFORE")),
+            AdminCommand::PurgeBinaryLogsBefore(_) => Err(SqlError::internal("its time is evaluated first")),
             AdminCommand::ResetBinaryLogs => Err(SqlError::unsupported("RESET MASTER")),
             AdminCommand::ReloadTls => self.reload_tls(),
             AdminCommand::Shutdown => {
@@ -296,6 +308,54 @@ impl Server {
         let file = file.ok_or_else(|| SqlError::new(cohort_sql::error::ER_UNKNOWN_TARGET_BINLOG, &[]))?;
         let purged = self.store().purge_binlog(file.number);
         purged.map(drop).map_err(|error| SqlError::new(ER_ERROR_ON_READ, &[&name, &error]))
+    }
+
+    /// Removes the binlog files that were written to before a time only, seconds since 1970.
+    pub fn purge_binlog_before(&self, seconds: i64) -> Result<(), SqlError> {
+        if !self.store().log_bin() {
+            return Ok(());
+        }
+        let failed = |error: &dyn std::fmt::Display| SqlError::new(ER_ERROR_ON_READ, &[&"the binlog", error]);
+        let binlog = self.store().binlog();
+        let oldest = binlog.list().first().map(|file| file.number);
+        let first = binlog.first_file_since(seconds).map_err(|error| failed(&error))?;
+        if let Some(first) = first.filter(|_| first > oldest) {
+            let purged = self.store().purge_binlog(first).map_err(|error| failed(&error))?;
+            if !purged.is_empty() {
+                log::info!("{} binlog files purged, to {}", purged.len(), purged[purged.len() - 1]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the binlog files that have reached `binlog_expire_logs_seconds`.
+    pub fn expire_binlog(&self) {
+        let age = self.globals.get(ids::BINLOG_EXPIRE_LOGS_SECONDS) as i64;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
+        if age > 0
+            && let Err(error) = self.purge_binlog_before(now - age)
+        {
+            log::warn!("old binlog files are not purged: {}", error.message);
+        }
+    }
+
+    /// Has old binlog files removed from now on, to the stop.
+    pub fn start_expiry(self: &Arc<Self>) -> io::Result<()> {
+        let (running, stopped) = mpsc::channel::<()>();
+        let server = Arc::downgrade(self);
+        let expire = move || {
+            loop {
+                let Some(server) = server.upgrade() else { return };
+                server.expire_binlog();
+                drop(server);
+                if stopped.recv_timeout(EXPIRY_EVERY) != Err(mpsc::RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("binlog-expiry".to_owned()).spawn(expire)?;
+        *self.expiry.lock() = Some((running, thread));
+        Ok(())
     }
 
     /// The key that passwords are encrypted with on their way; made when it is first asked for.

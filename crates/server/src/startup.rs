@@ -67,6 +67,8 @@ pub fn serve(globals: Globals) -> Result<(), StartError> {
     // Before clients learn that the server is there: one may stop it at once.
     let signals = watch_signals(&server, stop)?;
     listen(&server, &dir)?;
+    let cannot = |error| StartError::new(format_args!("no thread for old binlog files: {error}"));
+    server.start_expiry().map_err(cannot)?;
     readiness::report(Readiness::Ready);
     let reason = stopped.recv().unwrap_or(StopReason::Signal);
     log::info!(

@@ -407,6 +407,15 @@ pub enum ShowKind {
         /// None for the session's own.
         account: Option<AccountName>,
     },
+    /// SHOW BINLOG EVENTS
+    BinlogEvents {
+        /// IN; the oldest file if not named.
+        file: Option<String>,
+        /// FROM
+        from: u64,
+        /// LIMIT, as offset and count.
+        limit: (u64, u64),
+    },
     /// SHOW SLAVE STATUS, SHOW REPLICA STATUS
     ReplicaStatus,
     /// SHOW REPLICAS
@@ -417,7 +426,7 @@ pub enum ShowKind {
 }
 
 /// What an operator does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum AdminCommand {
     /// FLUSH LOGS, FLUSH BINARY LOGS
     FlushLogs,
@@ -435,8 +444,8 @@ pub enum AdminCommand {
     FlushUserResources,
     /// PURGE BINARY LOGS TO 'file'
     PurgeBinaryLogsTo(String),
-    /// PURGE BINARY LOGS BEFORE 'time'
-    PurgeBinaryLogsBefore(String),
+    /// PURGE BINARY LOGS BEFORE, with the time in seconds since 1970.
+    PurgeBinaryLogsBefore(Box<Expr>),
     /// RESET MASTER, RESET BINARY LOGS AND GTIDS
     ResetBinaryLogs,
     /// ALTER INSTANCE RELOAD TLS

@@ -17,8 +17,9 @@ pub(crate) mod xa;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use cohort_binlog::GtidSet;
 use cohort_txn::{Isolation, RestsOn, Store, Transaction};
 
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
@@ -286,6 +287,10 @@ pub trait Environment {
     fn account(&self, session: &SessionState, statement: &AccountStatement) -> Result<(), SqlError>;
     /// FLUSH LOGS, PURGE BINARY LOGS and so on.
     fn administer(&self, session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError>;
+    /// PURGE BINARY LOGS BEFORE a time, in seconds since 1970.
+    fn purge_binlog_before(&self, seconds: i64) -> Result<(), SqlError>;
+    /// Waits until all of `set` is executed; false if `deadline` came first, or the statement was to end.
+    fn wait_for_gtids(&self, set: &GtidSet, deadline: Option<Instant>, ended: &dyn Fn() -> bool) -> bool;
     /// VERSION()
     fn version(&self) -> String;
     /// A statement that changes something begins: 1226 if the account has no more of them in this hour.

@@ -69,7 +69,7 @@ impl Database {
                 show::filtered(shown, None, params, session, env, sink).map(|()| Outcome::rows())
             }
             Statement::Account(account) => self.account(account, session, env).map(|()| Outcome::ok()),
-            Statement::Admin(command) => self.administer(command, session, env).map(|()| Outcome::ok()),
+            Statement::Admin(command) => self.administer(command, params, session, env).map(|()| Outcome::ok()),
             // LOCK TABLES is refused, so that none are locked, and no transaction ends.
             Statement::UnlockTables => Ok(Outcome::ok()),
             Statement::Nothing => {

@@ -13,6 +13,7 @@ use cohort_engine::{Engine, EngineId, Position, Snapshot, WriteError};
 use cohort_io::Clock;
 use cohort_journal::Lsn;
 
+use crate::blocking_hook::blocking;
 use crate::held_snapshot::HeldSnapshots;
 use crate::locks::{HeldLocks, LockManager, TransactionId};
 use crate::outcome::{CommitError, CommitSettings, Committed};
@@ -33,6 +34,9 @@ pub(crate) const READ_UNWRITTEN: &str = "it read what could not be written";
 
 /// How often an engine without room is asked again.
 pub(crate) const ROOM_RETRY: Duration = Duration::from_millis(100);
+
+/// How often one who waits for GTIDs looks whether it was killed.
+const ASK_EVERY: Duration = Duration::from_millis(100);
 
 /// Room for a ROTATE event and the header of a new file with its GTID set, bytes.
 pub(crate) const ROTATION_BYTES_MAX: u64 = 4096;
@@ -154,6 +158,7 @@ pub(crate) struct Shared {
     pub server_uuid: ServerUuid,
     pub identity: ServerIdentity,
     frontier: Mutex<Frontier>,
+    executed_waiters: ExecutedWaiters,
     published: ArcSwap<Published>,
 }
 
@@ -193,6 +198,7 @@ impl Shared {
             server_uuid,
             identity,
             frontier: Mutex::new(frontier),
+            executed_waiters: ExecutedWaiters::default(),
             published: ArcSwap::from_pointee(published),
         }
     }
@@ -295,6 +301,50 @@ impl Shared {
         frontier.lsn = end;
         frontier.note.position = position;
         frontier.note.gtids.union(gtids);
+        drop(frontier);
+        self.executed_waiters.wake();
+    }
+
+    /// Waits until all of `set` is executed; false if `deadline` came first or `ended` is so, which is asked several times
+    /// a second.
+    pub fn wait_until_executed(&self, set: &GtidSet, deadline: Option<Instant>, ended: &dyn Fn() -> bool) -> bool {
+        let waiters = &self.executed_waiters;
+        // Counted before it looks, under the same mutex that a publication takes before it looks for waiters.
+        waiters.count.fetch_add(1, Ordering::SeqCst);
+        let executed = blocking(|| {
+            let mut waiting = waiters.waiting.lock();
+            loop {
+                if set.is_subset(&self.frontier.lock().note.gtids) {
+                    return true;
+                }
+                let now = Instant::now();
+                if ended() || deadline.is_some_and(|deadline| now >= deadline) {
+                    return false;
+                }
+                let ask_again = now + ASK_EVERY;
+                let until = deadline.map_or(ask_again, |deadline| deadline.min(ask_again));
+                waiters.changed.wait_until(&mut waiting, until);
+            }
+        });
+        waiters.count.fetch_sub(1, Ordering::SeqCst);
+        executed
+    }
+}
+
+/// Those who wait for GTIDs to be executed.
+#[derive(Default)]
+struct ExecutedWaiters {
+    count: std::sync::atomic::AtomicUsize,
+    waiting: parking_lot::Mutex<()>,
+    changed: parking_lot::Condvar,
+}
+
+impl ExecutedWaiters {
+    fn wake(&self) {
+        if self.count.load(Ordering::SeqCst) > 0 {
+            let _waiting = self.waiting.lock();
+            self.changed.notify_all();
+        }
     }
 }
 

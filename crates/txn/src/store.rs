@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use cohort_binlog::{
     BinlogError, BinlogFiles, BinlogPosition, EventOptions, FileStart, GtidSet, RowMetadata, ServerUuid,
@@ -184,6 +185,12 @@ impl Store {
     pub fn executed(&self) -> (BinlogPosition, GtidSet) {
         let frontier = self.shared.frontier();
         (frontier.note.position, frontier.note.gtids)
+    }
+
+    /// Waits until all of `set` is executed; false if `deadline` came first or `ended` is so, which is asked several times
+    /// a second.
+    pub fn wait_until_executed(&self, set: &GtidSet, deadline: Option<Instant>, ended: &dyn Fn() -> bool) -> bool {
+        self.shared.wait_until_executed(set, deadline, ended)
     }
 
     /// Why commits are refused, if they are (a failed log write, a shutdown).

@@ -281,6 +281,8 @@ error_table! {
     ER_UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '{}'";
     ER_DATA_OUT_OF_RANGE = 1690, "22003", "{} value is out of range in '{}'";
     ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006", "Cannot execute statement in a READ ONLY transaction.";
+    ER_ERROR_WHEN_EXECUTING_COMMAND = 1220, "HY000", "Error when executing command {}: {}";
+    ER_MALFORMED_GTID_SET_SPECIFICATION = 1772, "HY000", "Malformed GTID set specification '{}'.";
     ER_MALFORMED_PACKET = 1835, "HY000", "Malformed communication packet: {}";
     ER_CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001", "Transaction characteristics can't be changed while a transaction is in progress";
     ER_PLUGIN_IS_NOT_LOADED = 1524, "HY000", "Plugin '{}' is not loaded";

@@ -104,6 +104,10 @@ impl EventKind<'_> for FormatDescription {
             ],
         })
     }
+
+    fn info(&self) -> String {
+        format!("Server ver: {}, Binlog ver: {}", self.server_version, self.binlog_version)
+    }
 }
 
 #[cfg(test)]

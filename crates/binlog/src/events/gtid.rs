@@ -120,6 +120,10 @@ impl EventKind<'_> for GtidEvent {
             ],
         })
     }
+
+    fn info(&self) -> String {
+        format!("SET @@SESSION.GTID_NEXT= '{}'", self.gtid)
+    }
 }
 
 #[cfg(test)]

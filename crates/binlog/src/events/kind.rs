@@ -14,6 +14,9 @@ pub(super) trait EventKind<'a>: Sized {
 
     /// Says what it says. `tables` are the table maps before it.
     fn describe(&self, tables: &Tables) -> Result<Description, DecodeError>;
+
+    /// What SHOW BINLOG EVENTS says of it.
+    fn info(&self) -> String;
 }
 
 /// What an event says.

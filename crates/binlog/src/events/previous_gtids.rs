@@ -32,6 +32,10 @@ impl EventKind<'_> for GtidSet {
     fn describe(&self, _: &Tables) -> Result<Description, DecodeError> {
         Ok(Description { text: self.to_string(), fields: vec![("gtids", self.to_string().into())] })
     }
+
+    fn info(&self) -> String {
+        self.to_string()
+    }
 }
 
 #[cfg(test)]

@@ -188,6 +188,15 @@ impl<'a> EventKind<'a> for QueryEvent<'a> {
         let text = if database.is_empty() { statement.clone() } else { format!("{database}: {statement}") };
         Ok(Description { text, fields: vec![("database", database.into()), ("statement", statement.into())] })
     }
+
+    fn info(&self) -> String {
+        let [database, sql] = [self.database, self.sql].map(String::from_utf8_lossy);
+        // What begins and ends a transaction has no database.
+        let has_database = !database.is_empty() && !matches!(&*sql, "BEGIN" | "COMMIT" | "ROLLBACK");
+        let used = if has_database { format!("use `{}`; ", database.replace('`', "``")) } else { String::new() };
+        let xid = self.ddl_xid().map_or_else(String::new, |xid| format!(" /* xid={xid} */"));
+        format!("{used}{sql}{xid}")
+    }
 }
 
 #[cfg(test)]

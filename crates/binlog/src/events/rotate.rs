@@ -60,6 +60,10 @@ impl EventKind<'_> for RotateEvent {
             fields: vec![("next_file", file_name.clone().into()), ("position", (*position).into())],
         })
     }
+
+    fn info(&self) -> String {
+        format!("{};pos={}", self.file_name, self.position)
+    }
 }
 
 #[cfg(test)]

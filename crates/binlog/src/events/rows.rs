@@ -125,4 +125,8 @@ impl<'a> EventKind<'a> for RowsEvent<'a> {
             ],
         })
     }
+
+    fn info(&self) -> String {
+        format!("table_id: {}{}", self.table_id, if self.statement_end { " flags: STMT_END_F" } else { "" })
+    }
 }

@@ -368,6 +368,10 @@ impl EventKind<'_> for TableMapEvent {
             fields: vec![("table", table.into()), ("table_id", self.table_id.into()), ("columns", columns.into())],
         })
     }
+
+    fn info(&self) -> String {
+        format!("table_id: {} ({})", self.table_id, self.qualified_name())
+    }
 }
 
 fn take_name(fields: &mut Fields<'_>) -> Result<String, DecodeError> {

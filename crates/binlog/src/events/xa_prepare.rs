@@ -55,6 +55,13 @@ impl EventKind<'_> for XaPrepareEvent {
             fields: vec![("xid", xid.to_string().into()), ("one_phase", (*one_phase).into())],
         })
     }
+
+    fn info(&self) -> String {
+        match self.one_phase {
+            true => format!("XA COMMIT {} ONE PHASE", self.xid),
+            false => format!("XA PREPARE {}", self.xid),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -46,6 +46,10 @@ impl EventKind<'_> for XidEvent {
     fn describe(&self, _: &Tables) -> Result<Description, DecodeError> {
         Ok(Description { text: self.xid.to_string(), fields: vec![("xid", self.xid.into())] })
     }
+
+    fn info(&self) -> String {
+        format!("COMMIT /* xid={} */", self.xid)
+    }
 }
 
 #[cfg(test)]

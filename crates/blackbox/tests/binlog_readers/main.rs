@@ -1,5 +1,6 @@
 //! Those who follow the binlog over a connection: packets by hand, `mariadb-binlog`, a MariaDB replica.
 
+mod administration;
 mod by_hand;
 mod endings;
 mod programs;

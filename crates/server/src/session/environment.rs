@@ -4,7 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
+use cohort_binlog::GtidSet;
 use cohort_sql::ast::{AccountName, AccountStatement, AdminCommand, RoleStatement, ShowKind};
 use cohort_sql::collation::{self, Collation};
 use cohort_sql::error::{
@@ -423,6 +425,14 @@ impl Environment for SessionEnvironment {
 
     fn administer(&self, _session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError> {
         self.server.administer(command)
+    }
+
+    fn purge_binlog_before(&self, seconds: i64) -> Result<(), SqlError> {
+        self.server.purge_binlog_before(seconds)
+    }
+
+    fn wait_for_gtids(&self, set: &GtidSet, deadline: Option<Instant>, ended: &dyn Fn() -> bool) -> bool {
+        self.server.store().wait_until_executed(set, deadline, ended)
     }
 
     fn version(&self) -> String {

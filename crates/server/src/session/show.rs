@@ -51,6 +51,9 @@ pub fn table(environment: &SessionEnvironment, session: &SessionState, what: &Sh
         ShowKind::Status(scope) => status::status_table(environment, *scope),
         ShowKind::ProcessList { full } => processes::process_table(server, *full, &session.holder),
         ShowKind::BinaryLogs => binary_log::binary_logs(server)?,
+        ShowKind::BinlogEvents { file, from, limit } => {
+            binary_log::events(server, session, file.as_deref(), *from, *limit)?
+        }
         ShowKind::BinaryLogStatus => binary_log::binary_log_status(server),
         ShowKind::Engines => engines::engines(server, session),
         ShowKind::Engine { name, what } => engines::engine(server, name, what)?,

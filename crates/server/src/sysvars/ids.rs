@@ -127,6 +127,7 @@ ids! {
     BASEDIR: String = "basedir",
     BIND_ADDRESS: String = "bind_address",
     BINLOG_CUT_AT: String = "binlog_cut_at",
+    BINLOG_EXPIRE_LOGS_SECONDS: u64 = "binlog_expire_logs_seconds",
     BINLOG_GROUP_COMMIT_SYNC_DELAY: u64 = "binlog_group_commit_sync_delay",
     BINLOG_GROUP_COMMIT_SYNC_NO_DELAY_COUNT: u64 = "binlog_group_commit_sync_no_delay_count",
     BINLOG_ORDER_COMMITS: bool = "binlog_order_commits",

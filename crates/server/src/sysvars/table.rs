@@ -122,7 +122,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("binlog_checksum", Global, Anytime, Only("CRC32"), "CRC32", "Every binlog event ends with a CRC32."),
     row("binlog_cut_at", Global, AtStart, Text, "", "Give up the binlog from FILE:OFFSET on, if the start of a classic commit protocol stops there for damage; see docs/damaged-logs.md."),
     row("binlog_error_action", Global, Anytime, Only("ABORT_SERVER"), "ABORT_SERVER", "After a failed log write no commit is acknowledged any more."),
-    row("binlog_expire_logs_seconds", Global, Anytime, Only("0"), "0", "Binlog files are not purged by age."),
+    row("binlog_expire_logs_seconds", Global, Anytime, int(0, 4_294_967_295), "2592000", "Age of binlog files that are purged: at a start, at FLUSH BINARY LOGS, and once a minute; 0 for none."),
     row("binlog_format", Both, Anytime, Only("ROW"), "ROW", "The binlog holds rows, not statements.").restricted(),
     row("binlog_group_commit_sync_delay", Global, Anytime, int(0, 1_000_000), "0", "Microseconds to wait for more members before a group's sync; 0 takes those who are there.")
         .effect(Effect::CommitPath),

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use cohort_binlog::GtidSet;
 use cohort_txn::blocking_hook::blocking;
 
 use crate::error::{ER_QUERY_INTERRUPTED, SqlError};
@@ -161,6 +162,11 @@ impl StatementContext for Statement<'_> {
             }
             blocking(|| std::thread::sleep(left.min(STEP)));
         }
+    }
+
+    fn wait_for_gtids(&self, set: &GtidSet, time: Option<Duration>) -> bool {
+        let deadline = time.and_then(|time| Instant::now().checked_add(time));
+        self.env.wait_for_gtids(set, deadline, &|| self.session.interrupt_ref().is_killed())
     }
 
     /// Good enough for RAND and UUID, not for secrets.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use cohort_binlog::GtidSet;
+
 use crate::error::SqlError;
 use crate::types::SqlMode;
 use crate::types::temporal::TimeZone;
@@ -86,6 +88,11 @@ pub trait StatementContext {
     fn set_last_insert_id(&self, id: u64);
     /// Waits; true if the wait was interrupted by KILL.
     fn sleep(&self, duration: Duration) -> bool;
+    /// Waits until all of `set` is executed, so long at most; false if it is not by then, or KILL came. Where there is no
+    /// server, nothing is executed.
+    fn wait_for_gtids(&self, set: &GtidSet, _time: Option<Duration>) -> bool {
+        set.is_empty()
+    }
     /// Random bytes (RAND, UUID, RANDOM_BYTES).
     fn random(&self, bytes: &mut [u8]);
     /// Where the RAND(n) at a place of the statement is in its sequence, if it has begun.

@@ -13,6 +13,7 @@ mod address;
 pub mod aggregate;
 mod encoding;
 mod form;
+mod gtid;
 mod information;
 mod list;
 mod locale;
@@ -497,6 +498,7 @@ const TABLES: &[&[Function]] = &[
     numeric::FUNCTIONS,
     temporal::FUNCTIONS,
     information::FUNCTIONS,
+    gtid::FUNCTIONS,
     list::FUNCTIONS,
     encoding::FUNCTIONS,
     address::FUNCTIONS,

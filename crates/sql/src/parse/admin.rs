@@ -226,7 +226,9 @@ fn purge(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         AdminCommand::PurgeBinaryLogsTo(cursor.text()?)
     } else {
         cursor.expect("BEFORE")?;
-        AdminCommand::PurgeBinaryLogsBefore(cursor.text()?)
+        let args = vec![cursor.expr()?];
+        let seconds = Expr::Call { name: "UNIX_TIMESTAMP".to_owned(), args, distinct: false };
+        AdminCommand::PurgeBinaryLogsBefore(Box::new(seconds))
     };
     Ok(Statement::Admin(command))
 }

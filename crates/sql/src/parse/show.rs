@@ -104,6 +104,10 @@ fn server(cursor: &mut Cursor<'_>, full: bool) -> Result<Option<ShowKind>, SqlEr
     } else if cursor.takes("CREATE USER") {
         let account = if cursor.at_end() { None } else { account::name_or_current(cursor)? };
         ShowKind::CreateUser { account }
+    } else if cursor.takes("BINLOG EVENTS") {
+        let file = if cursor.takes("IN") { Some(cursor.text()?) } else { None };
+        let from = if cursor.takes("FROM") { cursor.integer()? } else { 0 };
+        ShowKind::BinlogEvents { file, from, limit: limit(cursor)?.unwrap_or((0, u64::MAX)) }
     } else if cursor.takes("SLAVE STATUS") || cursor.takes("REPLICA STATUS") {
         ShowKind::ReplicaStatus
     } else if cursor.takes("SLAVE HOSTS") {
@@ -125,17 +129,21 @@ fn diagnostics(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let errors_only = cursor.takes("ERRORS");
     if !errors_only && !cursor.takes("WARNINGS") {
         return match cursor.word().as_str() {
-            word @ ("TRIGGERS" | "EVENTS" | "PROCEDURE" | "FUNCTION" | "CREATE" | "BINLOG" | "RELAYLOG" | "OPEN"
-            | "PROFILES" | "PROFILE") => Err(SqlError::unsupported(format!("SHOW {word}"))),
+            word @ ("TRIGGERS" | "EVENTS" | "PROCEDURE" | "FUNCTION" | "CREATE" | "RELAYLOG" | "OPEN" | "PROFILES"
+            | "PROFILE") => Err(SqlError::unsupported(format!("SHOW {word}"))),
             _ => Err(cursor.unexpected()),
         };
     }
-    let mut limit = None;
-    if cursor.takes("LIMIT") {
-        let first = cursor.integer()?;
-        limit = Some(if cursor.takes_operator(",") { (first, cursor.integer()?) } else { (0, first) });
+    Ok(Statement::ShowDiagnostics { errors_only, count, limit: limit(cursor)? })
+}
+
+/// `LIMIT [offset,] count`
+fn limit(cursor: &mut Cursor<'_>) -> Result<Option<(u64, u64)>, SqlError> {
+    if !cursor.takes("LIMIT") {
+        return Ok(None);
     }
-    Ok(Statement::ShowDiagnostics { errors_only, count, limit })
+    let first = cursor.integer()?;
+    Ok(Some(if cursor.takes_operator(",") { (first, cursor.integer()?) } else { (0, first) }))
 }
 
 /// What follows DESCRIBE: a table, and maybe a column or pattern.

@@ -230,7 +230,7 @@ pub(crate) fn of_show(what: &ShowKind) -> Vec<Need> {
         ShowKind::BinaryLogs | ShowKind::BinaryLogStatus | ShowKind::ReplicaStatus => {
             any_of(&[Super, ReplicationClient])
         }
-        ShowKind::Replicas { .. } => any_of(&[ReplicationSlave]),
+        ShowKind::Replicas { .. } | ShowKind::BinlogEvents { .. } => any_of(&[ReplicationSlave]),
         ShowKind::Engine { .. } => any_of(&[Process]),
         // Own rows only without PROCESS; another account's grants are asked for where they are shown.
         ShowKind::ProcessList { .. } | ShowKind::Grants { .. } | ShowKind::CreateUser { .. } => Vec::new(),

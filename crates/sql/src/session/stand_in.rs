@@ -1,5 +1,8 @@
 //! What statements have around them where there is no server: in tests and simulations.
 
+use std::time::Instant;
+
+use cohort_binlog::GtidSet;
 use cohort_txn::Isolation;
 
 use super::{Environment, KillTarget, SessionState, ShowTable};
@@ -89,6 +92,14 @@ impl Environment for StandIn {
 
     fn administer(&self, _: &mut SessionState, _: &AdminCommand) -> Result<(), SqlError> {
         Ok(())
+    }
+
+    fn purge_binlog_before(&self, _: i64) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn wait_for_gtids(&self, set: &GtidSet, _: Option<Instant>, _: &dyn Fn() -> bool) -> bool {
+        set.is_empty()
     }
 
     fn version(&self) -> String {

@@ -1,9 +1,11 @@
 //! Accounts, roles and privileges; FLUSH and other administration: what the server does itself.
 
+use super::evaluate::evaluate;
 use crate::ast::{AccountStatement, AdminCommand, RoleStatement};
 use crate::database::Database;
 use crate::error::SqlError;
 use crate::session::{Environment, SessionState};
+use crate::value::Value;
 
 impl Database {
     pub(super) fn account(
@@ -23,10 +25,20 @@ impl Database {
     pub(super) fn administer(
         &self,
         command: &AdminCommand,
+        params: &[Value],
         session: &mut SessionState,
         env: &dyn Environment,
     ) -> Result<(), SqlError> {
         self.commit_open(session)?;
-        env.administer(session, command)
+        let AdminCommand::PurgeBinaryLogsBefore(seconds) = command else {
+            return env.administer(session, command);
+        };
+        let seconds = match evaluate(seconds, params, session, env)? {
+            Value::Int(seconds) => seconds,
+            Value::Decimal(seconds) => seconds.to_f64() as i64,
+            // No time at all is before every file.
+            _ => 0,
+        };
+        env.purge_binlog_before(seconds)
     }
 }

@@ -1,7 +1,9 @@
-//! SHOW BINARY LOGS and SHOW MASTER STATUS; SHOW REPLICAS.
+//! SHOW BINARY LOGS, SHOW MASTER STATUS and SHOW BINLOG EVENTS; SHOW REPLICAS.
 
-use cohort_sql::error::ER_NO_BINARY_LOGGING;
-use cohort_sql::session::ShowTable;
+use cohort_binlog::{BinlogPosition, Event, Followed};
+use cohort_sql::error::{ER_ERROR_WHEN_EXECUTING_COMMAND, ER_NO_BINARY_LOGGING, ER_QUERY_INTERRUPTED};
+use cohort_sql::memory::MemoryUse;
+use cohort_sql::session::{SessionState, ShowTable};
 use cohort_sql::{SqlError, Value};
 
 use super::{number, text};
@@ -41,6 +43,89 @@ pub(super) fn binary_log_status(server: &Server) -> ShowTable {
     ];
     let rows = if server.store().log_bin() { vec![row] } else { Vec::new() };
     ShowTable { columns, rows }
+}
+
+/// SHOW BINLOG EVENTS: of a file, what is durable of it.
+pub(super) fn events(
+    server: &Server,
+    session: &SessionState,
+    file: Option<&str>,
+    from: u64,
+    limit: (u64, u64),
+) -> Result<ShowTable, SqlError> {
+    let columns = vec![
+        ("Log_name", text(20)),
+        ("Pos", number()),
+        ("Event_type", text(20)),
+        ("Server_id", number()),
+        ("End_log_pos", number()),
+        ("Info", text(20)),
+    ];
+    if !server.store().log_bin() {
+        return Ok(ShowTable { columns, rows: Vec::new() });
+    }
+    let failed =
+        |what: &dyn std::fmt::Display| SqlError::new(ER_ERROR_WHEN_EXECUTING_COMMAND, &[&"SHOW BINLOG EVENTS", what]);
+    let binlog = server.store().binlog();
+    let file_number = match file {
+        Some(name) => binlog.number_of(name),
+        None => binlog.list().first().map(|file| file.number),
+    };
+    let file_number = file_number.ok_or_else(|| failed(&"Could not find target log"))?;
+    let name = Value::text(binlog.file_name(file_number));
+    let begin = BinlogPosition { file_number, offset: from.max(4) };
+    let mut follower = binlog.follow(begin).map_err(|_| failed(&"Wrong offset or I/O error"))?;
+    let (mut skip, mut left) = limit;
+    // The rows are held in memory until they are sent.
+    let mut held = Held { memory: &session.memory, bytes: 0 };
+    let mut rows = Vec::new();
+    while left > 0
+        && let Followed::Event { offset, bytes } = follower.next().map_err(|_| failed(&"Wrong offset or I/O error"))?
+    {
+        if skip > 0 {
+            skip -= 1;
+            continue;
+        }
+        left -= 1;
+        if session.interrupt().is_killed() {
+            return Err(SqlError::new(ER_QUERY_INTERRUPTED, &[]));
+        }
+        let event = Event::of(offset, bytes);
+        let info = event.decode().map_or_else(|error| error.to_string(), |body| body.info());
+        held.take(ROW_BYTES + info.len())?;
+        rows.push(vec![
+            name.clone(),
+            Value::UInt(offset),
+            Value::text(event.header.event_type.name()),
+            Value::UInt(event.header.server_id.into()),
+            Value::UInt(event.header.log_pos.into()),
+            Value::text(info),
+        ]);
+    }
+    Ok(ShowTable { columns, rows })
+}
+
+/// Memory of a row without its text.
+const ROW_BYTES: usize = 200;
+
+/// Memory counted for as long as rows are gathered.
+struct Held<'a> {
+    memory: &'a MemoryUse,
+    bytes: usize,
+}
+
+impl Held<'_> {
+    fn take(&mut self, bytes: usize) -> Result<(), SqlError> {
+        self.memory.keep(bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.memory.release(self.bytes);
+    }
 }
 
 pub(super) fn replica_status() -> ShowTable {
