@@ -84,6 +84,8 @@ pub mod session_track {
     pub const SYSTEM_VARIABLES: u8 = 0;
     /// The default database changed.
     pub const SCHEMA: u8 = 1;
+    /// Transactions were committed.
+    pub const GTIDS: u8 = 3;
 }
 
 /// Commands: the first byte of a client's packet.

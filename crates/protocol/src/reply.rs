@@ -75,6 +75,15 @@ pub fn put_variable_change(changes: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     put_length_encoded_bytes(changes, &entry);
 }
 
+/// Appends "the session now knows of these GTIDs" to an OK packet's state changes.
+pub fn put_gtids(changes: &mut Vec<u8>, gtids: &[u8]) {
+    // How the set is written: as text.
+    let mut entry = vec![0];
+    put_length_encoded_bytes(&mut entry, gtids);
+    changes.push(session_track::GTIDS);
+    put_length_encoded_bytes(changes, &entry);
+}
+
 /// The longest message an ERR packet carries, in bytes; MySQL cuts at the same place.
 const MESSAGE_MAX: usize = 511;
 
@@ -116,6 +125,9 @@ mod tests {
         put_schema_change(&mut changes, b"db");
         put_variable_change(&mut changes, b"a", b"ON");
         assert_eq!(changes, *b"\x01\x03\x02db\x00\x05\x01a\x02ON");
+        let mut gtids = Vec::new();
+        put_gtids(&mut gtids, b"u:1");
+        assert_eq!(gtids, *b"\x03\x05\x00\x03u:1");
         let fields = OkFields { state_changes: &changes, ..OkFields::default() };
         let mut out = Vec::new();
         encode_ok(&mut out, &fields, 0);

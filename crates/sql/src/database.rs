@@ -33,7 +33,7 @@ use crate::error::{
     ER_QUERY_TIMEOUT, ER_TABLE_DEF_CHANGED, ER_WRONG_ARGUMENTS, SqlError,
 };
 use crate::exec::context::{Statement, push};
-use crate::exec::failure::{commit_failed, lock_failed, read_failed};
+use crate::exec::failure::{lock_failed, read_failed};
 use crate::exec::{self, Run};
 use crate::expr::ParamKind;
 use crate::memory::{LEXEME_BYTES, PLANNED_COLUMN_BYTES, value_bytes};
@@ -527,7 +527,7 @@ impl Database {
         if !transaction.has_writes() {
             return Ok(());
         }
-        self.store.commit_and_wait(transaction).map(|_| ()).map_err(|error| commit_failed(&error))
+        session.commit(&self.store, transaction)
     }
 }
 

@@ -32,7 +32,7 @@ use crate::error::{
     ER_TOO_LONG_IDENT, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, SqlError,
 };
 use crate::exec::context::{clock_us, push};
-use crate::exec::failure::{commit_failed, lock_failed};
+use crate::exec::failure::lock_failed;
 use crate::session::{DiagnosticLevel, SessionState};
 
 /// Most characters of a name.
@@ -184,7 +184,7 @@ impl DdlRun<'_> {
     /// Commits the catalog's change together with the statement's event.
     fn commit(&self, mut transaction: Transaction, database: &str) -> Result<(), SqlError> {
         log_query(&mut transaction, self.session, self.query_context, database, self.sql);
-        self.store.commit_and_wait(transaction).map(|_| ()).map_err(|error| commit_failed(&error))
+        self.session.commit(self.store, transaction)
     }
 
     /// The default database as the event names it.

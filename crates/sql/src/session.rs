@@ -20,11 +20,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cohort_binlog::GtidSet;
-use cohort_txn::{Isolation, RestsOn, Store, Transaction};
+use cohort_txn::{Committed, Isolation, RestsOn, Store, Transaction};
 
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::collation::Collation;
 use crate::error::SqlError;
+use crate::exec::failure::commit_failed;
 use crate::expr::VariableScope;
 use crate::memory::{self, MemoryUse, ServerMemory};
 use crate::parse::fingerprint::Fingerprint;
@@ -92,6 +93,9 @@ pub struct SessionState {
     pub found_rows: Cell<u64>,
     /// What SHOW WARNINGS shows: of the last statement that may have left some.
     pub diagnostics: RefCell<Vec<Diagnostic>>,
+    /// `session_track_gtids`: [`SessionState::take_own_gtids`] is asked after each statement.
+    pub tracks_gtids: bool,
+    own_gtids: RefCell<GtidSet>,
     user_variables: RefCell<HashMap<String, Value>>,
     interrupt: Arc<Interrupt>,
     rests_on: RestsOn,
@@ -154,6 +158,8 @@ impl SessionState {
             row_count: Cell::new(0),
             found_rows: Cell::new(0),
             diagnostics: RefCell::new(Vec::new()),
+            tracks_gtids: false,
+            own_gtids: RefCell::new(GtidSet::new()),
             user_variables: RefCell::new(HashMap::new()),
             interrupt: Arc::default(),
             rests_on: RestsOn::default(),
@@ -209,6 +215,25 @@ impl SessionState {
         let mut transaction = store.begin();
         transaction.set_rests_on(self.rests_on.clone());
         transaction
+    }
+
+    /// Commits a transaction of the session and waits for the outcome.
+    pub(crate) fn commit(&self, store: &Store, transaction: Transaction) -> Result<(), SqlError> {
+        let committed = store.commit_and_wait(transaction).map_err(|error| commit_failed(&error))?;
+        self.note_committed(&committed);
+        Ok(())
+    }
+
+    /// Notes what a commit of the session gave.
+    pub fn note_committed(&self, committed: &Committed) {
+        if let Some(gtid) = committed.gtid.filter(|_| self.tracks_gtids) {
+            self.own_gtids.borrow_mut().insert(gtid);
+        }
+    }
+
+    /// The GTIDs of the session's commits since the last call, while they are tracked.
+    pub fn take_own_gtids(&self) -> GtidSet {
+        self.own_gtids.take()
     }
 
     /// What stops this session's statements.

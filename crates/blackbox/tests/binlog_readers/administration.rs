@@ -7,7 +7,7 @@ use cohort_blackbox::{Launch, Server};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
 
-use crate::reader::status;
+use crate::reader::{Reader, status};
 
 fn errno<T: std::fmt::Debug>(result: mysql::Result<T>) -> u16 {
     match result {
@@ -139,18 +139,42 @@ fn a_set_of_gtids_can_be_waited_for() -> Result<()> {
     let id: u64 = waiting.query_first("SELECT CONNECTION_ID()")?.context("an id")?;
     let set = format!("{uuid}:1-4");
     std::thread::scope(|scope| -> Result<()> {
-        let waited = scope.spawn(|| wait(&mut waiting, &set, ""));
+        let waited = scope.spawn(|| wait(&mut waiting, &set, ", 60"));
         let deadline = Instant::now() + Duration::from_secs(30);
-        while conn
-            .query::<mysql::Row, _>("SHOW PROCESSLIST")?
-            .iter()
-            .all(|row| row.get(4) != Some("Query".to_owned()) || row.get(0) != Some(id))
-        {
+        let waits = |row: &Vec<String>| row[0] == id.to_string() && row[7].contains("WAIT_FOR");
+        while !texts(&mut conn, "SHOW PROCESSLIST")?.iter().any(waits) {
             ensure!(Instant::now() < deadline, "it does not wait");
         }
         conn.query_drop(format!("KILL QUERY {id}"))?;
         assert_eq!(errno(waited.join().expect("no panic")), 1317);
         Ok(())
     })?;
+    server.stop().map(drop)
+}
+
+#[test]
+fn the_ok_of_a_commit_says_its_gtid_to_those_who_ask() -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let server = Launch::new(scratch.path()).start()?;
+    let mut reader = Reader::tracking(&server)?;
+    let uuid: String = server.connect()?.query_first("SELECT @@server_uuid")?.context("a uuid")?;
+    reader.query("CREATE DATABASE d")?;
+    reader.query("CREATE TABLE d.t (id INT PRIMARY KEY)")?;
+    reader.query("SET session_track_gtids = OWN_GTID")?;
+    let mut gtids = |sql: &str| -> Result<Option<String>> {
+        let answer = reader.answer(sql)?;
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        Ok(text.find(&uuid).map(|at| text[at + uuid.len() + 1..].to_owned()))
+    };
+    assert_eq!(gtids("INSERT INTO d.t VALUES (1)")?.as_deref(), Some("3"));
+    assert_eq!(gtids("BEGIN")?, None);
+    assert_eq!(gtids("INSERT INTO d.t VALUES (2)")?, None, "it is not committed");
+    assert_eq!(gtids("COMMIT")?.as_deref(), Some("4"));
+    assert_eq!(gtids("DO 1")?, None);
+    assert_eq!(gtids("CREATE TABLE d.u (id INT PRIMARY KEY)")?.as_deref(), Some("5"));
+    gtids("SET session_track_gtids = ALL_GTIDS")?;
+    assert_eq!(gtids("DELETE FROM d.t")?.as_deref(), Some("1-6"));
+    gtids("SET session_track_gtids = OFF")?;
+    assert_eq!(gtids("INSERT INTO d.t VALUES (3)")?, None);
     server.stop().map(drop)
 }

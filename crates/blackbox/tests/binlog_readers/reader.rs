@@ -100,12 +100,29 @@ impl Reader {
         Ok(Reader(wire))
     }
 
+    /// Logs in as root, and wants to hear of changes of its session's state.
+    pub fn tracking(server: &Server) -> Result<Reader> {
+        let mut wire = Wire::connect(server.port())?;
+        let mut login = login_as("root", b"");
+        // CLIENT_SESSION_TRACK
+        login[2] |= 1 << 7;
+        wire.send(1, &login)?;
+        let answer = wire.packet()?;
+        ensure!(answer.first() == Some(&0), "login refused: {answer:?}");
+        Ok(Reader(wire))
+    }
+
     /// Runs a statement without rows.
     pub fn query(&mut self, sql: &str) -> Result<()> {
+        self.answer(sql).map(drop)
+    }
+
+    /// The OK packet of a statement without rows.
+    pub fn answer(&mut self, sql: &str) -> Result<Vec<u8>> {
         self.0.send(0, &[&[3], sql.as_bytes()].concat())?;
         let answer = self.0.packet()?;
         ensure!(answer.first() == Some(&0), "{sql}: {}", String::from_utf8_lossy(&answer));
-        Ok(())
+        Ok(answer)
     }
 
     /// Registers as a replica.

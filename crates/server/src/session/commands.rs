@@ -22,7 +22,7 @@ use crate::protocol::constants::{capability, command, status};
 use crate::protocol::decode::Malformed;
 use crate::protocol::handshake::Login;
 use crate::protocol::replication::DumpRequest;
-use crate::protocol::reply::{OkFields, put_schema_change};
+use crate::protocol::reply::{OkFields, put_gtids, put_schema_change};
 use crate::server::Server;
 use crate::status::count;
 use crate::sysvars::ids;
@@ -268,6 +268,7 @@ impl Session {
         self.note_database();
         let mut changes = std::mem::take(&mut self.changes);
         self.environment.take_changes(&mut changes);
+        self.put_gtids(&mut changes);
         self.output.ok(&OkFields {
             affected_rows,
             last_insert_id,
@@ -278,6 +279,25 @@ impl Session {
         });
         changes.clear();
         self.changes = changes;
+    }
+
+    /// Whether the OK of a commit has to say what was committed.
+    fn reports_gtids(&self) -> bool {
+        self.state.tracks_gtids && self.output.has(capability::SESSION_TRACK)
+    }
+
+    /// Adds what was committed since the last OK, if the client wants to know.
+    fn put_gtids(&self, changes: &mut Vec<u8>) {
+        if !self.state.tracks_gtids {
+            return;
+        }
+        let own = self.state.take_own_gtids();
+        if own.is_empty() || !self.reports_gtids() {
+            return;
+        }
+        let all = self.environment.get(ids::SESSION_TRACK_GTIDS) == "ALL_GTIDS";
+        let gtids = if all { self.server.store().executed().1 } else { own };
+        put_gtids(changes, gtids.to_string().as_bytes());
     }
 
     /// Gives process list and client a new default database.

@@ -190,6 +190,7 @@ ids! {
     RESET_ROOT: bool = "reset_root",
     SERVER_ID: u64 = "server_id",
     SERVER_UUID: String = "server_uuid",
+    SESSION_TRACK_GTIDS: String = "session_track_gtids",
     SESSION_TRACK_SCHEMA: bool = "session_track_schema",
     SESSION_TRACK_SYSTEM_VARIABLES: String = "session_track_system_variables",
     SKIP_NETWORKING: bool = "skip_networking",

@@ -307,7 +307,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("secure_file_priv", Global, Never, TextOrNull, "NULL", "Statements cannot read or write files."),
     row("server_id", Global, AtStart, int(1, 4_294_967_295), "1", "Number of this server in binlog events; different for every server."),
     row("server_uuid", Global, Never, Text, "", "The source in this server's GTIDs, kept in auto.cnf."),
-    row("session_track_gtids", Both, Anytime, Only("OFF"), "OFF", "GTIDs are not reported in OK packets."),
+    row("session_track_gtids", Both, Anytime, Word(&["OFF", "OWN_GTID", "ALL_GTIDS"]), "OFF", "GTIDs in the OK packets of commits: the transaction's own, or all that are executed.")
+        .apply(Apply::Text(|session, which| session.tracks_gtids = &**which != "OFF")),
     row("session_track_schema", Both, Anytime, Bool, "ON", "Report a new default database in OK packets."),
     row("session_track_state_change", Both, Anytime, OnlyFlag(false), "OFF", "State changes in general are not reported."),
     row("session_track_system_variables", Both, Anytime, Text, "time_zone,autocommit,character_set_client,character_set_results,character_set_connection", "Variables whose new values are reported in OK packets; * for all."),

@@ -6,7 +6,6 @@ use super::xa::{may_work, outside_xa};
 use super::{Database, isolation_of};
 use crate::ast::Completion;
 use crate::error::{ER_SP_DOES_NOT_EXIST_SAVEPOINT, SqlError};
-use crate::exec::failure::commit_failed;
 use crate::session::{OpenTransaction, Outcome, SessionState, StatementResult};
 
 impl Database {
@@ -58,9 +57,7 @@ impl Database {
     pub(crate) fn commit_open(&self, session: &mut SessionState) -> Result<(), SqlError> {
         outside_xa(session)?;
         match end(session) {
-            Some(transaction) => {
-                self.store.commit_and_wait(transaction).map(|_| ()).map_err(|error| commit_failed(&error))
-            }
+            Some(transaction) => session.commit(&self.store, transaction),
             None => Ok(()),
         }
     }

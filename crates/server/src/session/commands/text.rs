@@ -91,8 +91,8 @@ impl Session {
                 self.put_ok_with(affected, last_insert_id, &info, more);
             }
             (StatementResult::Done { affected, last_insert_id, info }, Some(transaction)) => {
-                // Packets of earlier statements, or a connection that ends here, go the slow way.
-                if self.output.pending().is_empty() && !more && !outcome.release {
+                // Packets of earlier statements, a connection that ends here, and an OK with a GTID go the slow way.
+                if self.output.pending().is_empty() && !more && !outcome.release && !self.reports_gtids() {
                     self.put_ok_with(affected, last_insert_id, &info, more);
                     return self.commit_with_reply(transaction, start);
                 }
@@ -145,6 +145,6 @@ impl Session {
         self.environment.process.set_state("waiting for commit");
         let _guard = AbortOnPanic;
         let committed = self.server.store().commit_and_wait(transaction);
-        committed.map(drop).map_err(|error| commit_error(&error))
+        committed.map(|committed| self.state.note_committed(&committed)).map_err(|error| commit_error(&error))
     }
 }

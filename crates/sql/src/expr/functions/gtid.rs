@@ -37,7 +37,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("master_pos_wait", 2, 4, |_| Ok(Value::Null), |_| ResultType::integer(21))
         .aliases(&["source_pos_wait"])
         .takes_null()
-        .doc("NULL, since this server follows no other.", "SOURCE_POS_WAIT('binlog.000001', 4) IS NULL", "1"),
+        .doc("NULL, since this server follows no other.", "MASTER_POS_WAIT('binlog.000001', 4) IS NULL", "1"),
 ];
 
 fn set(args: &Arguments<'_, '_>, at: usize) -> Result<GtidSet, SqlError> {
