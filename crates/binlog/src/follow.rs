@@ -1,6 +1,6 @@
 //! Following the binlog: whole events in their order, from any position to the live end and on as it grows.
 //!
-//! A [`Follower`] near the end takes its events from the blocks that all followers share ([`Tail`]), and reads files
+//! A [`Follower`] near the end takes its events from the blocks that all followers share ([`Tail`](super::Tail)), and reads files
 //! further back with a buffer of its own. Whatever the source, it sees what is durable and nothing else.
 //!
 //! Invariants

@@ -315,28 +315,53 @@ impl Server {
         if !self.store().log_bin() {
             return Ok(());
         }
-        let failed = |error: &dyn std::fmt::Display| SqlError::new(ER_ERROR_ON_READ, &[&"the binlog", error]);
         let binlog = self.store().binlog();
         let oldest = binlog.list().first().map(|file| file.number);
-        let first = binlog.first_file_since(seconds).map_err(|error| failed(&error))?;
-        if let Some(first) = first.filter(|_| first > oldest) {
-            let purged = self.store().purge_binlog(first).map_err(|error| failed(&error))?;
-            if !purged.is_empty() {
-                log::info!("{} binlog files purged, to {}", purged.len(), purged[purged.len() - 1]);
-            }
+        let first = binlog.first_file_since(seconds);
+        let first = first.map_err(|error| SqlError::new(ER_ERROR_ON_READ, &[&"the binlog", &error]))?;
+        match first {
+            Some(number) if first > oldest => self.purge_binlog_to_number(number),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// Removes the binlog files that have reached `binlog_expire_logs_seconds`.
+    /// Removes the binlog files that have reached `binlog_expire_logs_seconds`, and the oldest of more than
+    /// `max_binlog_total_size`.
     pub fn expire_binlog(&self) {
         let age = self.globals.get(ids::BINLOG_EXPIRE_LOGS_SECONDS) as i64;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
-        if age > 0
-            && let Err(error) = self.purge_binlog_before(now - age)
-        {
+        let by_age = if age > 0 { self.purge_binlog_before(now - age) } else { Ok(()) };
+        let size = self.globals.get(ids::MAX_BINLOG_TOTAL_SIZE);
+        let by_size = if size > 0 { self.purge_binlog_beyond(size) } else { Ok(()) };
+        for error in [by_age, by_size].into_iter().filter_map(Result::err) {
             log::warn!("old binlog files are not purged: {}", error.message);
         }
+    }
+
+    /// Removes the oldest binlog files until all together have so many bytes at most.
+    fn purge_binlog_beyond(&self, bytes: u64) -> Result<(), SqlError> {
+        let files = self.store().binlog().list();
+        let mut left = bytes;
+        let kept = files.iter().rev().take_while(|file| {
+            let fits = file.bytes <= left;
+            left = left.saturating_sub(file.bytes);
+            fits
+        });
+        // The current file stays, whatever its size.
+        let kept = kept.count().max(1);
+        match files.len().checked_sub(kept).and_then(|first| files.get(first)) {
+            Some(first) if kept < files.len() => self.purge_binlog_to_number(first.number),
+            _ => Ok(()),
+        }
+    }
+
+    fn purge_binlog_to_number(&self, first: u64) -> Result<(), SqlError> {
+        let purged = self.store().purge_binlog(first);
+        let purged = purged.map_err(|error| SqlError::new(ER_ERROR_ON_READ, &[&"the binlog", &error]))?;
+        if let Some(last) = purged.last() {
+            log::info!("{} binlog files purged, to {last}", purged.len());
+        }
+        Ok(())
     }
 
     /// Has old binlog files removed from now on, to the stop.

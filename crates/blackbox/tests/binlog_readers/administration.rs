@@ -113,6 +113,25 @@ fn old_files_are_purged_by_time_and_by_age() -> Result<()> {
 }
 
 #[test]
+fn the_oldest_of_too_large_files_are_purged() -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let server = Launch::new(scratch.path()).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v TEXT)")?;
+    for id in 0..4 {
+        conn.query_drop(format!("INSERT INTO d.t VALUES ({id}, REPEAT('x', 10000)); FLUSH BINARY LOGS"))?;
+    }
+    let all = files(&server)?;
+    ensure!(all.len() == 5, "the files are {all:?}");
+    conn.query_drop("SET GLOBAL max_binlog_total_size = 25000")?;
+    conn.query_drop("FLUSH BINARY LOGS")?;
+    assert_eq!(files(&server)?[..3], all[2..], "two of 10,000 bytes, and those that are nearly empty");
+    conn.query_drop("SET GLOBAL max_binlog_total_size = 1; FLUSH BINARY LOGS")?;
+    assert_eq!(files(&server)?, [status(&server)?.0]);
+    server.stop().map(drop)
+}
+
+#[test]
 fn a_set_of_gtids_can_be_waited_for() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let server = Launch::new(scratch.path()).start()?;

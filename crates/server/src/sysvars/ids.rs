@@ -166,6 +166,7 @@ ids! {
     LONG_QUERY_TIME: f64 = "long_query_time",
     MAX_ALLOWED_PACKET: u64 = "max_allowed_packet",
     MAX_BINLOG_SIZE: u64 = "max_binlog_size",
+    MAX_BINLOG_TOTAL_SIZE: u64 = "max_binlog_total_size",
     MAX_CONNECT_ERRORS: u64 = "max_connect_errors",
     MANDATORY_ROLES: String = "mandatory_roles",
     MAX_USER_CONNECTIONS: u64 = "max_user_connections",

@@ -265,6 +265,8 @@ pub const TABLE: &[SystemVariable] = &[
         .apply(Apply::Int(|session, value| session.max_binlog_cache_size = value)),
     row("max_binlog_size", Global, Anytime, int(4096, 1 << 30), "1G", "Size at which a new binlog file begins, bytes.")
         .effect(Effect::CommitPath),
+    row("max_binlog_total_size", Global, Anytime, int(0, 1 << 62), "0", "Size of all binlog files together at which the oldest are purged, bytes: at a start, at FLUSH BINARY LOGS, and once a minute; 0 for any.")
+        .alias("binlog_space_limit"),
     row("max_connect_errors", Global, Anytime, int(1, u64::MAX), "100", "Handshakes that a host may break off in a row, wrong passwords not counted; then error 1129 until FLUSH HOSTS. Not for 127.0.0.1 and ::1."),
     row("max_connections", Global, Anytime, int(1, 100_000), "1024", "Most clients at a time; then error 1040. One more may be root. Those who have not logged in have places of their own."),
     row("max_digest_length", Global, AtStart, int(0, 1_048_576), "1024", "Longest digest of a statement."),
