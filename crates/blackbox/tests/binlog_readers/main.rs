@@ -2,6 +2,7 @@
 
 mod administration;
 mod by_hand;
+mod crashes;
 mod endings;
 mod programs;
 mod reader;

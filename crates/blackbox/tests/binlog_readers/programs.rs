@@ -141,7 +141,14 @@ impl Replica {
             "--slave-net-timeout=10",
             "--relay-log=relay",
         ];
-        Ok(Replica { server: MariaDb::start(folder, SystemTables::Installed, &options, None)? })
+        let server = MariaDb::start(folder, SystemTables::Absent, &options, None)?;
+        // The one table of its own schema that it needs for this.
+        server.connect()?.query_drop(
+            "CREATE DATABASE IF NOT EXISTS mysql; CREATE TABLE mysql.gtid_slave_pos (domain_id INT UNSIGNED NOT NULL, \
+             sub_id BIGINT UNSIGNED NOT NULL, server_id INT UNSIGNED NOT NULL, seq_no BIGINT UNSIGNED NOT NULL, \
+             PRIMARY KEY (domain_id, sub_id)) ENGINE=InnoDB",
+        )?;
+        Ok(Replica { server })
     }
 
     fn start_mysql(home: &Path, folder: &Path) -> Result<Replica> {
