@@ -67,6 +67,11 @@ impl SqlMode {
         self.0 & (Self::STRICT_TRANS_TABLES.0 | Self::STRICT_ALL_TABLES.0) != 0
     }
 
+    /// The set without the strict modes: what holds for values under IGNORE.
+    pub fn lenient(self) -> SqlMode {
+        SqlMode(self.0 & !(Self::STRICT_TRANS_TABLES.0 | Self::STRICT_ALL_TABLES.0))
+    }
+
     /// Whether zero dates, or zero months and days, may be where this date has them.
     pub fn allows_date(self, date: Date) -> bool {
         let refused = if date.is_zero() { Self::NO_ZERO_DATE } else { Self::NO_ZERO_IN_DATE };

@@ -31,7 +31,7 @@ pub(super) fn store_column(
         return Ok(value);
     }
     let statement = run.statement;
-    let sql_mode = if ignore { SqlMode::EMPTY } else { run.session.sql_mode };
+    let sql_mode = if ignore { run.session.sql_mode.lenient() } else { run.session.sql_mode };
     let mut cx = StoreContext {
         column: &column.name,
         row,

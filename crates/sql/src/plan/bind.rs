@@ -9,8 +9,9 @@ use crate::error::{
     ER_BAD_FIELD_ERROR, ER_INVALID_GROUP_FUNC_USE, ER_NO_DEFAULT_FOR_FIELD, ER_NON_UNIQ_ERROR, SqlError,
 };
 use crate::expr::aggregate::Aggregate;
-use crate::expr::{ArithmeticOp, CastType, Expr, Function, UnaryOp};
-use crate::types::Family;
+use crate::expr::{ArithmeticOp, CastType, CompareOp, Expr, Function, UnaryOp};
+use crate::types::temporal::Date;
+use crate::types::{Family, FieldKind};
 use crate::value::Value;
 
 /// The names that expressions of one statement may use.
@@ -189,6 +190,13 @@ impl<'a> Scope<'a> {
         })
     }
 
+    /// Binds the condition of WHERE, where MySQL takes a zero date for NULL.
+    pub(crate) fn bind_filter(&mut self, filter: &ast::Expr) -> Result<Expr, SqlError> {
+        let mut bound = self.bind(filter)?;
+        find_zero_dates(&mut bound)?;
+        Ok(bound)
+    }
+
     fn bind_all(&mut self, exprs: &[ast::Expr]) -> Result<Vec<Expr>, SqlError> {
         exprs.iter().map(|expr| self.bind(expr)).collect()
     }
@@ -254,3 +262,24 @@ pub(crate) fn default_expr(column: &ColumnDef) -> Result<Expr, SqlError> {
 
 #[cfg(test)]
 mod tests;
+
+/// A condition `d IS NULL`, alone or among those that AND and OR join, finds the zero dates of a DATE or DATETIME column
+/// that is NOT NULL: so do applications that cannot name such a date (MySQL's manual on comparisons).
+fn find_zero_dates(condition: &mut Expr) -> Result<(), SqlError> {
+    match condition {
+        Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().try_for_each(find_zero_dates),
+        Expr::IsNull { operand, negated: false } => {
+            let Expr::Column(column) = &**operand else { return Ok(()) };
+            let zero = match column.result_type.kind() {
+                FieldKind::Date => Value::Date(Date::ZERO),
+                FieldKind::DateTime => Value::DateTime(Date::ZERO.at_midnight()),
+                _ => return Ok(()),
+            };
+            if !column.result_type.nullable {
+                *condition = Expr::compare(CompareOp::Equal, Expr::Column(column.clone()), Expr::Literal(zero))?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

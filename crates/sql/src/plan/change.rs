@@ -148,7 +148,7 @@ fn found(
     let table = cx.table(&named.name, privilege)?;
     let relations = vec![resolve::relation(named, table.clone())];
     let mut scope = Scope::new(&relations, "where clause");
-    let filter = filter.map(|filter| scope.bind(filter)).transpose()?;
+    let filter = filter.map(|filter| scope.bind_filter(filter)).transpose()?;
     scope.clause = "order clause";
     let key = |key: &OrderBy| Ok(SortKey::new(scope.bind(&key.expr)?, key.descending));
     let sort = order_by.iter().map(key).collect::<Result<_, SqlError>>()?;

@@ -38,7 +38,7 @@ pub(super) fn query(query: &ast::Query, cx: &PlanContext<'_>) -> Result<(Query, 
     let mut aggregates = Vec::new();
 
     let mut scope = Scope::new(&relations, "where clause");
-    let filter = select.filter.as_ref().map(|filter| scope.bind(filter)).transpose()?;
+    let filter = select.filter.as_ref().map(|filter| scope.bind_filter(filter)).transpose()?;
 
     let outputs = outputs(select, &relations, cx.sql_mode, &mut aggregates)?;
     let aliases = || outputs.iter().map(|output| (output.name.as_str(), output.expr.clone())).collect::<Vec<_>>();

@@ -82,7 +82,8 @@ pub fn week(year: u16, month: u8, day: u8, mode: u8) -> (u16, u8) {
     let start = first_week_starts(year);
     if today < start {
         return match year {
-            _ if !from_one => (year, 0),
+            // Only the day before the year is before a first week that begins with it.
+            _ if !from_one && start > days_from_civil(year, 1, 1) => (year, 0),
             // A year before it would have 365 days, as it has itself.
             0 => (0, 52),
             _ => (year - 1, week_since(first_week_starts(year - 1))),
