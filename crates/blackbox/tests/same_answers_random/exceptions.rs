@@ -275,7 +275,7 @@ const EXCEPTIONS: &[Exception] = &[
         applies: |difference| {
             let chosen = ["GREATEST(", "LEAST("].iter().any(|name| difference.sql.contains(name));
             let unknown = difference.ours.warnings.contains(&1292);
-            chosen && unknown && difference.differs_in_rows(|ours, theirs| ours == "NULL" && theirs.contains('-'))
+            chosen && unknown && difference.differs_in_rows(|ours, theirs| ours == "NULL" && theirs != "NULL")
         },
     },
     Exception {

@@ -145,7 +145,7 @@ impl Pair {
         let sql = case.last.sql();
         let (ours, theirs) = self.ask(&case.last, case.prepared)?;
         self.refused = matches!(ours.outcome, Outcome::Refused { .. });
-        let zero_dates = self.zero_dates;
+        let (zero_dates, cut_a_time) = (self.zero_dates, ours.cut_a_time || theirs.cut_a_time);
         let found = difference(&sql, &ours, &theirs).map(|kind| Found { kind, zero_dates, ours, theirs });
         if sql.starts_with("SELECT") || found.as_ref().is_some_and(|found| found.kind == Kind::Error) {
             return Ok(found);
@@ -153,7 +153,10 @@ impl Pair {
         // Another table is worse than another count.
         let after = self.compare_tables()?;
         Ok(match after {
-            Some(after) if after.kind == Kind::Table => Some(after),
+            Some(mut after) if after.kind == Kind::Table => {
+                after.ours.cut_a_time |= cut_a_time;
+                Some(after)
+            }
             after => found.or(after),
         })
     }
