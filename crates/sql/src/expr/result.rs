@@ -98,7 +98,11 @@ fn negated(operand: ResultType, beyond_signed: bool) -> ResultType {
         Family::Integer if beyond_signed => ResultType::decimal(20, 0),
         Family::Integer => ResultType::integer(number.length + 1),
         Family::Real => ResultType::double().with_decimals(number.decimals),
-        Family::Null | Family::Decimal | Family::Temporal | Family::String => number,
+        Family::Decimal => {
+            let decimals = u32::from(number.decimals);
+            ResultType::decimal(number.integer_digits() + decimals, number.decimals).nullable(number.nullable)
+        }
+        Family::Null | Family::Temporal | Family::String => number,
     }
 }
 

@@ -252,9 +252,9 @@ fn to_whole(
         Number::Decimal(decimal) => {
             let whole = of_decimal(&decimal);
             let derived = args.call.derive(args.cx.params);
-            match whole.to_i128().0 {
-                int if derived.family() == Family::Integer && derived.unsigned => Value::UInt(int as u64),
-                int if derived.family() == Family::Integer => Value::Int(int as i64),
+            match u64::try_from(whole.to_i128().0) {
+                Ok(int) if derived.family() == Family::Integer && derived.unsigned => Value::UInt(int),
+                _ if derived.family() == Family::Integer => Value::Int(whole.to_i128().0 as i64),
                 _ => Value::Decimal(whole),
             }
         }
