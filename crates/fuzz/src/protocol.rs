@@ -4,12 +4,14 @@
 
 use std::io;
 
+use cohort_binlog::GtidSet;
 use cohort_protocol::auth::{NativeHash, Sha2Hash};
-use cohort_protocol::constants::capability;
+use cohort_protocol::constants::{capability, command};
 use cohort_protocol::decode::Decoder;
 use cohort_protocol::handshake::Login;
 use cohort_protocol::packet::{PacketBuffer, PacketReader, ReadPacketError, Source};
 use cohort_protocol::parameters::{ParameterType, decode_head, decode_parameters};
+use cohort_protocol::replication::{DumpRequest, RegisterReplica};
 use cohort_protocol::rows::{encode_binary_row, encode_text_row};
 use cohort_sql::Value;
 use cohort_sql::collation::Collation;
@@ -85,11 +87,22 @@ fn stream(bytes: &[u8]) {
                 }
                 Err(_) => return,
             },
-            (true, Some((0x11, body))) => drop(Login::decode_change_user(body, capabilities)),
-            (true, Some((0x17, body))) => execute(body),
+            (true, Some((&command::CHANGE_USER, body))) => drop(Login::decode_change_user(body, capabilities)),
+            (true, Some((&command::STMT_EXECUTE, body))) => execute(body),
+            (true, Some((&command::REGISTER_SLAVE, body))) => drop(RegisterReplica::decode(body)),
+            (true, Some((&command::BINLOG_DUMP, body))) => drop(DumpRequest::decode(body)),
+            (true, Some((&command::BINLOG_DUMP_GTID, body))) => dump_gtid(body),
             (true, _) => {}
         }
         reader.set_sequence(0);
+    }
+}
+
+/// COM_BINLOG_DUMP_GTID, with its set.
+fn dump_gtid(body: &[u8]) {
+    let Ok(request) = DumpRequest::decode_gtid(body) else { return };
+    if let Ok(set) = GtidSet::decode(request.gtids.as_deref().unwrap_or_default()) {
+        assert_eq!(set.to_string().parse(), Ok(set));
     }
 }
 
@@ -164,10 +177,16 @@ pub fn seeds() -> Vec<Vec<u8>> {
     stream.set_sequence(1);
     stream.begin().extend_from_slice(&login);
     stream.end();
-    let commands: [Vec<u8>; 3] = [
+    let mut set = Vec::new();
+    let known = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:9";
+    known.parse::<GtidSet>().expect("a set").encode(&mut set);
+    let commands: [Vec<u8>; 6] = [
         b"\x03SELECT 1".to_vec(),
         [&[0x11][..], &change].concat(),
         [&[0x17, codes.len() as u8][..], &execute].concat(),
+        b"\x15\x07\0\0\0\x02h1\x01u\0\xeb\x0c\0\0\0\0\0\0\0\0".to_vec(),
+        b"\x12\x04\0\0\0\0\0\x07\0\0\0binlog.000001".to_vec(),
+        [&b"\x1e\0\0\x07\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0"[..], &[set.len() as u8, 0, 0, 0], &set].concat(),
     ];
     for command in &commands {
         stream.set_sequence(0);
