@@ -8,12 +8,14 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod accounts;
+mod arrivals;
 pub mod audit;
 pub mod hosts;
 mod machine_memory;
 pub mod operator_log;
 pub mod options;
 pub mod pool;
+mod priority;
 pub mod processlist;
 mod readiness;
 mod replicas;

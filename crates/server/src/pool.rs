@@ -109,25 +109,27 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Serves `connection` from now on, beginning with what its client has already sent.
+    /// Has workers serve `connection` from now on, beginning with what its client has already sent.
     pub fn adopt(self: &Arc<Self>, connection: Connection) -> io::Result<()> {
         let (id, socket) = (connection.id(), connection.socket().clone());
+        let mut interest = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        if connection.has_input() {
+            // What has been read already is no event; that there is room for output is one.
+            interest |= epoll::EventFlags::OUT;
+        }
         let slot = Arc::new(Slot {
             id,
             socket,
-            // The first signal is this thread's own.
-            signals: AtomicU32::new(1),
+            signals: AtomicU32::new(0),
             hung_up: AtomicBool::new(false),
             connection: Mutex::new(Some(connection)),
         });
         self.change_slots(|slots| drop(slots.insert(id, slot.clone())));
-        let interest = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         if let Err(error) = epoll::add(&self.epoll, &*slot.socket, epoll::EventData::new_u64(id.into()), interest) {
             self.change_slots(|slots| drop(slots.remove(&id)));
             return Err(error.into());
         }
         self.fill();
-        self.serve(&slot);
         Ok(())
     }
 

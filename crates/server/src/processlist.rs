@@ -1,6 +1,6 @@
 //! Who is connected and does what; KILL, and the end of those who are idle for too long.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -251,22 +251,20 @@ pub struct ProcessList {
 }
 
 impl ProcessList {
-    /// Adds a connection whose client has not logged in. Where there are too many of them, the one that has waited
-    /// longest ends; `None` if none has waited long.
+    /// Adds a connection whose client has not logged in. Where there are too many of them, [another](makes_room) ends;
+    /// `None` if none may.
     pub fn join(&self, socket: Arc<Socket>, interrupt: Arc<Interrupt>, places: LoginPlaces) -> Option<Arc<Process>> {
         let mut processes = self.processes.lock();
-        let waiting = || processes.values().filter(|process| !process.is_logged_in() && !process.is_killed());
-        let of_host = || waiting().filter(|process| process.socket.peer().is_at_host_of(socket.peer()));
-        let oldest = if of_host().count() >= places.per_host {
-            Some(of_host().min_by_key(|process| process.joined))
-        } else if waiting().count() >= places.all {
-            Some(waiting().min_by_key(|process| process.joined))
-        } else {
-            None
-        };
-        if let Some(oldest) = oldest {
-            let oldest = oldest.filter(|process| process.joined.elapsed() >= LOGIN_PATIENCE)?;
-            oldest.kill(KillTarget::Connection);
+        let strangers = || processes.values().filter(|process| !process.is_logged_in());
+        let waiting = || strangers().filter(|process| !process.is_killed());
+        let of_host = waiting().filter(|process| process.socket.peer().host_address() == socket.peer().host_address());
+        let (all, of_host) = (waiting().count(), of_host.count());
+        if all >= places.all || of_host >= places.per_host {
+            // Those that were ended are there until their threads have run.
+            if strangers().count() >= 2 * places.all {
+                return None;
+            }
+            makes_room(waiting, &socket, of_host, of_host >= places.per_host)?.kill(KillTarget::Connection);
         }
         let id = loop {
             let id = self.next_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1) as u32;
@@ -367,8 +365,33 @@ impl ProcessList {
     }
 }
 
+/// Which of those that are `waiting` to log in ends for a newcomer, whose host has `of_host` of them and no place for
+/// more if it `is_full`: of that host, or else of the one with the most, the one that has waited longest. Unless another
+/// host takes more than its share, it must have waited for [`LOGIN_PATIENCE`].
+fn makes_room<'a, W: Iterator<Item = &'a Arc<Process>>>(
+    waiting: impl Fn() -> W,
+    newcomer: &Socket,
+    of_host: usize,
+    is_full: bool,
+) -> Option<&'a Arc<Process>> {
+    let host = |process: &Process| process.socket.peer().host_address();
+    let mut counts = HashMap::<_, usize>::new();
+    for process in waiting() {
+        *counts.entry(host(process)).or_default() += 1;
+    }
+    let most = counts.values().copied().max()?;
+    let is_crowded = !is_full && most > of_host + 1;
+    let may_end = |process: &&Arc<Process>| match is_full {
+        true => host(process) == newcomer.peer().host_address(),
+        false => counts[&host(process)] == most,
+    };
+    let oldest = waiting().filter(may_end).min_by_key(|process| process.joined)?;
+    (is_crowded || oldest.joined.elapsed() >= LOGIN_PATIENCE).then_some(oldest)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::UnixStream;
 
     use super::*;
@@ -394,6 +417,27 @@ mod tests {
         let third = list.join(socket, Arc::default(), ONE).expect("the second has logged in");
         assert!(!list.take_place(&third, 1), "the only place is taken");
         assert!(list.take_place(&third, 2));
+    }
+
+    #[test]
+    fn a_host_that_takes_more_than_its_share_makes_room_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let crowd = || {
+            let theirs = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+            let ours = listener.accept().expect("accepted").0;
+            (Arc::new(Socket::from_tcp(ours).expect("a socket")), theirs)
+        };
+        let list = ProcessList::default();
+        let places = LoginPlaces { all: 3, per_host: 3 };
+        let held: Vec<_> = (0..3).map(|_| crowd()).collect();
+        let join = |socket: &Arc<Socket>| list.join(socket.clone(), Arc::default(), places);
+        let crowding: Vec<_> = held.iter().map(|(socket, _)| join(socket).expect("room")).collect();
+        assert!(join(&held[0].0).is_none(), "its host has enough");
+        let (local, _client) = client();
+        let others: Vec<_> = (0..2).filter_map(|_| join(&local)).collect();
+        assert_eq!(others.len(), 1, "no host has more than its share now");
+        assert!(!others[0].is_killed());
+        assert_eq!(crowding.iter().map(|process| process.is_killed()).collect::<Vec<_>>(), [true, false, false]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The running server: what all sessions share, its listeners, its end.
 //!
 //! Outline: [`Server::listen_tcp`] and [`Server::listen_unix`] start a thread per listening socket; each
-//! accepted connection is admitted or refused, logs in on a thread of its own (`session::run`) and is then
-//! served by the [`Pool`]. [`Server::stop`] ends it all.
+//! accepted connection is admitted in [turn](Arrivals) or refused, logs in on a thread of its own (`session::run`) and is
+//! then served by the [`Pool`]. [`Server::stop`] ends it all.
 //!
 //! Concurrency: listener threads never wait for a client. `stop` waits for sessions, sessions for
 //! their commits, commits for the log writers, which `Store::close` ends last.
@@ -28,8 +28,10 @@ use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
 use cohort_txn::Store;
 use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::accounts::Accounts;
+use crate::arrivals::Arrivals;
 use crate::audit::Audit;
 use crate::hosts::Hosts;
 use crate::machine_memory;
@@ -151,10 +153,11 @@ impl Server {
     pub fn listen_tcp(self: &Arc<Self>, listener: TcpListener) -> io::Result<SocketAddr> {
         let address = listener.local_addr()?;
         rustix::net::listen(&listener, self.globals.get(ids::BACK_LOG) as i32)?;
+        listener.set_nonblocking(true)?;
         let listener = Arc::new(listener);
         let (server, accepting) = (self.clone(), listener.clone());
         let thread = std::thread::Builder::new().name("accept-tcp".to_owned()).spawn(move || {
-            server.accept_all(|| Socket::from_tcp(accepting.accept()?.0));
+            server.accept_all(&accepting, || Ok(Socket::from_tcp(accepting.accept()?.0).ok()));
         })?;
         self.listeners.lock().push((Listener::Tcp(listener), thread));
         Ok(address)
@@ -163,33 +166,61 @@ impl Server {
     /// Accepts connections of the Unix socket at `path` from now on.
     pub fn listen_unix(self: &Arc<Self>, listener: UnixListener, path: &Path) -> io::Result<()> {
         rustix::net::listen(&listener, self.globals.get(ids::BACK_LOG) as i32)?;
+        listener.set_nonblocking(true)?;
         let listener = Arc::new(listener);
         let (server, accepting) = (self.clone(), listener.clone());
         let thread = std::thread::Builder::new().name("accept-unix".to_owned()).spawn(move || {
-            server.accept_all(|| Ok(Socket::from_unix(accepting.accept()?.0)));
+            server.accept_all(&accepting, || Ok(Some(Socket::from_unix(accepting.accept()?.0))));
         })?;
         self.listeners.lock().push((Listener::Unix(listener, path.to_owned()), thread));
         Ok(())
     }
 
-    fn accept_all(self: &Arc<Self>, accept: impl Fn() -> io::Result<Socket>) {
+    /// Takes in what has arrived before it admits the next one, so that every host has its turn. `accept` gives `None`
+    /// for a connection that its client has reset.
+    fn accept_all(self: &Arc<Self>, listener: &impl AsFd, accept: impl Fn() -> io::Result<Option<Socket>>) {
+        let mut arrivals = Arrivals::default();
         while !self.stopping.load(Ordering::SeqCst) {
-            match accept() {
-                Ok(socket) => {
-                    // Whatever goes wrong with one connection, the next ones find a listener.
-                    if catch_unwind(AssertUnwindSafe(|| self.admit(Arc::new(socket)))).is_err() {
-                        count(&self.counters.panics);
-                        log::error!("a connection was lost to a defect of the server before its login");
+            let accepted = accept();
+            // Whatever goes wrong with one connection, the next ones find a listener.
+            let done = catch_unwind(AssertUnwindSafe(|| match accepted {
+                Ok(None) => {
+                    count(&self.counters.connections);
+                    count(&self.counters.aborted_connects);
+                }
+                Ok(Some(socket)) => {
+                    if let Some(displaced) = arrivals.push(socket) {
+                        self.refuse_newcomer(&displaced);
                     }
                 }
-                Err(_) if self.stopping.load(Ordering::SeqCst) => return,
-                Err(error) => {
-                    // Out of file descriptors, or the client has already gone.
-                    log::warn!("a connection could not be accepted: {error}");
-                    std::thread::sleep(Duration::from_millis(20));
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
+                    count(&self.counters.aborted_connects);
                 }
+                Err(error) => match arrivals.pop() {
+                    Some(socket) => self.admit(Arc::new(socket)),
+                    None if error.kind() == io::ErrorKind::WouldBlock => {
+                        // An error shows again when something is accepted.
+                        let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], None);
+                    }
+                    None if self.stopping.load(Ordering::SeqCst) => {}
+                    None => {
+                        // Out of file descriptors or memory, most likely.
+                        log::warn!("a connection could not be accepted: {error}");
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                },
+            }));
+            if done.is_err() {
+                count(&self.counters.panics);
+                log::error!("a connection was lost to a defect of the server before its login");
             }
         }
+    }
+
+    fn refuse_newcomer(&self, socket: &Socket) {
+        count(&self.counters.connections);
+        count(&self.counters.refused_max_connections);
+        refuse(socket, &SqlError::new(ER_CON_COUNT_ERROR, &[]));
     }
 
     /// Gives a connection a thread to log in on, or sends it the reason why not.
@@ -200,6 +231,11 @@ impl Server {
             return refuse(&socket, &SqlError::new(ER_HOST_IS_BLOCKED, &[&socket.peer().host()]));
         }
         let state = SessionState::of(self.memory.clone());
+        // In a flood most are: a thread for each would take more time than all that is before it.
+        if socket.is_gone() {
+            count(&self.counters.aborted_connects);
+            return self.hosts.count_broken_off(socket.peer(), &self.globals);
+        }
         // Whether there is a place among `max_connections` shows when it has logged in.
         let places = LoginPlaces {
             all: self.globals.get(ids::MAX_UNAUTHENTICATED_CONNECTIONS) as usize,

@@ -44,6 +44,7 @@ use cohort_sql::privilege::{Privilege, PrivilegeSet};
 use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
 
+use crate::priority::give_way;
 use crate::processlist::{IdleLimits, Overdue, Process};
 use crate::protocol::constants::{capability, status};
 use crate::protocol::packet::ReadPacketError;
@@ -74,8 +75,10 @@ pub struct Admitted {
     pub state: SessionState,
 }
 
-/// Logs one client in and gives it to the pool. The body of a login thread.
+/// Logs one client in and gives it to the pool. The body of a login thread, which gives way to those that serve clients
+/// who have logged in, and so serves none.
 pub fn run(admitted: Admitted) {
+    give_way();
     let Admitted { server, socket, process, state } = admitted;
     let presence = Presence { server: server.clone(), socket, process };
     let id = presence.process.id;
@@ -164,7 +167,22 @@ impl Connection {
             return None;
         }
         let session = Session::new(server, environment, state, output, handover);
-        Some(Connection { input, session, receives: None, dump: None, presence })
+        let mut connection = Connection { input, session, receives: None, dump: None, presence };
+        connection.take_settings().then_some(connection)
+    }
+
+    /// Whether there may be input that its socket does not report.
+    pub fn has_input(&self) -> bool {
+        !self.input.is_drained()
+    }
+
+    /// Acts upon settings that have changed; false if the connection is gone.
+    fn take_settings(&mut self) -> bool {
+        if !self.session.environment.take_settings_changed() {
+            return true;
+        }
+        self.session.refresh();
+        set_limits(&self.presence.socket, &self.session.environment).is_ok()
     }
 
     /// CONNECTION_ID()
@@ -205,14 +223,11 @@ impl Connection {
     }
 
     fn next_command(&mut self) -> Flow {
+        if !self.take_settings() {
+            return Flow::End { orderly: false };
+        }
         let Connection { input, session, receives, dump, presence } = self;
         let (socket, process) = (&presence.socket, &presence.process);
-        if session.environment.take_settings_changed() {
-            session.refresh();
-            if set_limits(socket, &session.environment).is_err() {
-                return Flow::End { orderly: false };
-            }
-        }
         let command = input.command(session.max_packet());
         // A killed session takes no command, not even one that arrived at the same moment.
         if process.is_killed() {

@@ -54,12 +54,11 @@ impl Peer {
         }
     }
 
-    /// Whether both are at one host; the Unix socket is a host of its own.
-    pub fn is_at_host_of(&self, other: &Peer) -> bool {
-        match (self, other) {
-            (Peer::Local, Peer::Local) => true,
-            (Peer::Remote(one, _), Peer::Remote(other, _)) => one.to_canonical() == other.to_canonical(),
-            _ => false,
+    /// Which host it is; the Unix socket is one of its own.
+    pub fn host_address(&self) -> Option<IpAddr> {
+        match self {
+            Peer::Local => None,
+            Peer::Remote(address, _) => Some(address.to_canonical()),
         }
     }
 
@@ -130,6 +129,15 @@ impl Socket {
     /// How long a write waits for the client to take something.
     pub fn set_write_timeout(&self, timeout: Duration) -> io::Result<()> {
         Ok(set_socket_timeout(&self.fd, Timeout::Send, Some(timeout))?)
+    }
+
+    /// Whether the client has ended its side already, and sent nothing before.
+    pub fn is_gone(&self) -> bool {
+        let mut byte = [0];
+        match recv(&self.fd, &mut byte, RecvFlags::DONTWAIT | RecvFlags::PEEK) {
+            Ok((count, _)) => count == 0,
+            Err(error) => error != rustix::io::Errno::AGAIN,
+        }
     }
 
     /// Reads at least one byte, waiting for it to `deadline`; 0 at the end, [`io::ErrorKind::WouldBlock`] when the

@@ -2,7 +2,11 @@
 //! within its limit, nothing has panicked, and other clients have not failed.
 //!
 //! `COHORT_ATTACKS=100000` sends so many random packets and statements (`make accept`); then the 99th percentile of other
-//! clients' latency may be three times what it is without the attack. Printed seeds repeat what is random.
+//! clients' latency, of statements and of connecting, may be three times what it is without the attack. Printed seeds
+//! repeat what is random.
+//!
+//! Attackers run at the lowest priority: on a machine of their own they would take no processor from the server. What they
+//! make the server do takes its processors.
 
 mod deep;
 mod floods;
@@ -59,7 +63,7 @@ fn attempts_asked_for() -> Option<u64> {
 }
 
 /// Starts a server, has others use it, and attacks it.
-fn withstands(name: &str, attack: impl FnOnce(&mut Target) -> Result<()>) -> Result<()> {
+fn withstands(name: &str, attack: impl FnOnce(&mut Target) -> Result<()> + Send) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Launch::new(folder.path().join("data"))
         .option(format!("--global-connection-memory-limit={}", SESSIONS))
@@ -85,34 +89,34 @@ fn withstands(name: &str, attack: impl FnOnce(&mut Target) -> Result<()>) -> Res
     let rng = Rng::new(rng::seed());
     let judged = attempts_asked_for().is_some();
     let mut target = Target { server, attempts: attempts_asked_for().unwrap_or(1500), rng };
-    let calm = AtomicBool::new(true);
-    let over = AtomicBool::new(false);
+    let phase = Phase::default();
+    let server = target.server.options();
     thread::scope(|scope| {
-        let options: Vec<Opts> = (2..4).map(|host| others(&target.server, host)).collect();
-        let users: Vec<_> = options
-            .into_iter()
-            .enumerate()
-            .map(|(number, options)| {
-                let (calm, over) = (&calm, &over);
-                scope.spawn(move || {
-                    let used = use_it(&options, number, calm, over);
-                    // Whoever fails ends the attack's observation, not only its own.
-                    used.with_context(|| format!("another client failed while attacked by {name}"))
-                })
-            })
-            .collect();
+        let mut users = Vec::new();
+        for number in 0..2 {
+            let (options, phase) = (others(&server, number + 2), &phase);
+            users.push(scope.spawn(move || use_it(&options, number.into(), phase)));
+        }
+        let (options, observed) = (others(&server, 4), &phase);
+        users.push(scope.spawn(move || connect_often(&options, observed)));
         thread::sleep(if judged { CALM } else { Duration::from_millis(200) });
-        calm.store(false, Ordering::Relaxed);
+        phase.attacked.store(true, Ordering::Relaxed);
         let begun = Instant::now();
-        let attacked = attack(&mut target);
+        let attacker = scope.spawn(|| {
+            // A thread can lower its own priority and not raise it again.
+            rustix::process::setpriority_process(None, 19)?;
+            attack(&mut target)
+        });
+        let attacked = attacker.join().expect("no panic");
         let took = begun.elapsed();
-        over.store(true, Ordering::Relaxed);
+        phase.over.store(true, Ordering::Relaxed);
         let mut latencies = Latencies::default();
         for user in users {
-            latencies.add(user.join().expect("no panic")?);
+            let seen = user.join().expect("no panic");
+            latencies.add(seen.with_context(|| format!("another client failed while attacked by {name}"))?);
         }
         attacked?;
-        println!("{name}: {took:.1?}, {latencies}");
+        println!("{name}: {took:.1?}; others' p99: {latencies}");
         if judged {
             latencies.judge(name)?;
         }
@@ -133,36 +137,78 @@ fn withstands(name: &str, attack: impl FnOnce(&mut Target) -> Result<()>) -> Res
 }
 
 /// Connection options of a client at another of this machine's addresses.
-fn others(server: &Server, host: u8) -> Opts {
-    let options = OptsBuilder::from_opts(server.options()).bind_address(Some(([127, 0, 0, host], 0)));
+fn others(server: &Opts, host: u8) -> Opts {
+    let options = OptsBuilder::from_opts(server.clone()).bind_address(Some(([127, 0, 0, host], 0)));
     options.read_timeout(Some(PATIENCE)).into()
 }
 
-/// What the others' statements took.
+/// What the other clients go by.
 #[derive(Default)]
-struct Latencies {
+struct Phase {
+    attacked: AtomicBool,
+    over: AtomicBool,
+}
+
+impl Phase {
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+}
+
+/// How long something took, by whether it began before the attack.
+#[derive(Default)]
+struct Observed {
     calm: Vec<Duration>,
     attacked: Vec<Duration>,
 }
 
-impl Latencies {
-    fn add(&mut self, more: Latencies) {
+impl Observed {
+    fn time<T>(&mut self, phase: &Phase, what: impl FnOnce() -> Result<T>) -> Result<T> {
+        let list = if phase.attacked.load(Ordering::Relaxed) { &mut self.attacked } else { &mut self.calm };
+        let begun = Instant::now();
+        let done = what();
+        list.push(begun.elapsed());
+        done
+    }
+
+    fn add(&mut self, more: Observed) {
         self.calm.extend(more.calm);
         self.attacked.extend(more.attacked);
     }
+}
+
+impl std::fmt::Display for Observed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (before, meanwhile) = (p99(&self.calm), p99(&self.attacked));
+        write!(f, "{meanwhile:.1?} of {}, before {before:.1?} of {}", self.attacked.len(), self.calm.len())
+    }
+}
+
+/// What the others' statements and connections took.
+#[derive(Default)]
+struct Latencies {
+    statements: Observed,
+    connections: Observed,
+}
+
+impl Latencies {
+    fn add(&mut self, more: Latencies) {
+        self.statements.add(more.statements);
+        self.connections.add(more.connections);
+    }
 
     fn judge(&self, name: &str) -> Result<()> {
-        let (before, meanwhile) = (p99(&self.calm), p99(&self.attacked));
-        let most = (before * SLOWER).max(NOTHING);
-        ensure!(meanwhile <= most, "{name}: others' p99 is {meanwhile:.1?}, and {before:.1?} without the attack");
+        for (what, observed) in [("statements", &self.statements), ("connections", &self.connections)] {
+            let most = (p99(&observed.calm) * SLOWER).max(NOTHING);
+            ensure!(p99(&observed.attacked) <= most, "{name}: p99 of others' {what}: {observed}");
+        }
         Ok(())
     }
 }
 
 impl std::fmt::Display for Latencies {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (before, meanwhile) = (p99(&self.calm), p99(&self.attacked));
-        write!(f, "others' p99 {meanwhile:.1?} of {}, before {before:.1?}", self.attacked.len())
+        write!(f, "statements {}; connections {}", self.statements, self.connections)
     }
 }
 
@@ -172,26 +218,31 @@ fn p99(latencies: &[Duration]) -> Duration {
     sorted.get(sorted.len() * 99 / 100).copied().unwrap_or_default()
 }
 
-/// Reads, writes and now and then connects, as others do. Every failure is one of the server.
-fn use_it(options: &Opts, number: usize, calm: &AtomicBool, over: &AtomicBool) -> Result<Latencies> {
+/// Reads and writes, as others do. Every failure is one of the server.
+fn use_it(options: &Opts, number: u64, phase: &Phase) -> Result<Latencies> {
     let mut latencies = Latencies::default();
     let mut conn = Conn::new(options.clone())?;
     for round in 0_u64.. {
-        if over.load(Ordering::Relaxed) {
+        if phase.is_over() {
             break;
         }
-        let begun = Instant::now();
-        let was_calm = calm.load(Ordering::Relaxed);
-        let id = number as u64 * 100 + round % 100;
-        let found: Option<u64> = conn.query_first(format!("SELECT v FROM d.t WHERE id = {id}"))?;
-        ensure!(found == Some(round / 100), "row {id}: {found:?}");
-        conn.query_drop(format!("UPDATE d.t SET v = v + 1 WHERE id = {id}"))?;
-        if round % 100 == 99 {
-            Conn::new(options.clone())?.query_drop("DO 1")?;
-        }
-        let list = if was_calm { &mut latencies.calm } else { &mut latencies.attacked };
-        list.push(begun.elapsed());
+        latencies.statements.time(phase, || {
+            let id = number * 100 + round % 100;
+            let found: Option<u64> = conn.query_first(format!("SELECT v FROM d.t WHERE id = {id}"))?;
+            ensure!(found == Some(round / 100), "row {id}: {found:?}");
+            Ok(conn.query_drop(format!("UPDATE d.t SET v = v + 1 WHERE id = {id}"))?)
+        })?;
         thread::sleep(Duration::from_millis(2));
+    }
+    Ok(latencies)
+}
+
+/// Connects for one statement at a time.
+fn connect_often(options: &Opts, phase: &Phase) -> Result<Latencies> {
+    let mut latencies = Latencies::default();
+    while !phase.is_over() {
+        latencies.connections.time(phase, || Ok(Conn::new(options.clone())?.query_drop("DO 1")?))?;
+        thread::sleep(Duration::from_millis(5));
     }
     Ok(latencies)
 }

@@ -7,6 +7,8 @@ use anyhow::{Context, Result};
 use cohort_blackbox::{Launch, Server, wait_until};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Statement};
+use rustix::net::sockopt::set_socket_linger;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::wire::{Answer, Wire, login_as};
 
@@ -414,5 +416,26 @@ fn a_transaction_too_long_for_the_binlog_is_1197_and_keeps_what_it_had() -> Resu
     let values: Vec<(String, u64)> = conn.query("SELECT v, COUNT(*) FROM t WHERE id < 1000 GROUP BY v ORDER BY v")?;
     let expected = [("more", 1), ("short", 10), (&*"v".repeat(200), 989)];
     assert_eq!(values, expected.map(|(value, count)| (value.to_owned(), count)));
+    Ok(())
+}
+
+#[test]
+fn connections_that_are_reset_before_they_are_accepted_hold_up_nobody() -> Result<()> {
+    const RESET: u64 = 400;
+    let folder = tempfile::tempdir()?;
+    let server = launch(&folder).start()?;
+    let pid = Pid::from_raw(server.pid().try_into()?).context("a process")?;
+    kill_process(pid, Signal::STOP)?;
+    for _ in 0..RESET {
+        let mut wire = Wire::connect_from([127, 0, 1, 1], server.port())?;
+        set_socket_linger(wire.stream(), Some(Duration::ZERO))?;
+    }
+    let mut other = Wire::connect_from([127, 0, 0, 1], server.port())?;
+    kill_process(pid, Signal::CONT)?;
+    // A hundredth of a second for each of them would be as long.
+    other.stream().set_read_timeout(Some(Duration::from_secs(4)))?;
+    let greeting = other.packet()?;
+    assert_eq!(greeting.first(), Some(&10));
+    assert!(status(&mut server.connect()?, "Aborted_connects")? >= RESET);
     Ok(())
 }
