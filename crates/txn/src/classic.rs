@@ -22,7 +22,7 @@ pub(crate) mod recovery;
 mod tc_log;
 mod tc_mmap;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 

@@ -355,3 +355,6 @@ impl Reply for WaitingReply {
         self.0.there.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,7 +46,7 @@ fn engines(disk: &SimDisk) -> Result<Vec<Arc<dyn TwoPhase>>, WriteError> {
     Ok(vec![Arc::new(logged), Arc::new(redb)])
 }
 
-pub(super) fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, ClassicReport), OpenError> {
+pub(crate) fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, ClassicReport), OpenError> {
     open_with(disk, protocol, protocol != CommitProtocol::TcMmap)
 }
 

@@ -474,3 +474,6 @@ fn check_not_ahead(engines: &[Arc<dyn Engine>], end: Lsn) -> Result<(), RecoverE
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
