@@ -306,6 +306,57 @@ fn a_transaction_that_wrote_nothing_is_not_logged() {
     assert!(row(&store, 1).0, "its locks are gone");
 }
 
+/// What a prepared transaction holds after a restart is what it held before: rows by mode, and the table's definition.
+#[test]
+fn locks_come_back_as_they_were() {
+    let disk = SimDisk::new(1);
+    let (table, engine) = (MetadataName::Table(7), ENGINES[0]);
+    let store = open(&disk, CommitProtocol::Journal).expect("a new store");
+    let active = store.start_xa(&name(1)).expect("a free name");
+    let mut transaction = store.begin();
+    transaction.events().start_xa(name(1));
+    assert_eq!(transaction.lock_metadata(&table, MetadataMode::SharedWrite, Duration::ZERO), Ok(true));
+    transaction.lock(engine, &key(1), LockMode::Shared).expect("a lock");
+    transaction.lock(engine, &key(2), LockMode::Exclusive).expect("a lock");
+    transaction.put(engine, &key(2), b"row");
+    store.prepare_xa(active, transaction).expect("prepared");
+    drop(store);
+    let store = open(&disk.crash(), CommitProtocol::Journal).expect("a start");
+    assert_eq!(store.prepared_xa(), [name(1)]);
+    let mut other = store.begin();
+    let mut free = |id, mode| other.try_lock(engine, &key(id), mode).is_some();
+    let rows = [(1, LockMode::Shared), (1, LockMode::Exclusive), (2, LockMode::Shared), (2, LockMode::Exclusive)];
+    assert_eq!(rows.map(|(id, mode)| free(id, mode)), [true, false, false, false]);
+    drop(other);
+    let changed = |mode| store.begin().lock_metadata(&table, mode, Duration::ZERO).is_ok();
+    assert!(changed(MetadataMode::SharedWrite) && !changed(MetadataMode::Exclusive));
+    take(&store, 1, Step::Commit).expect("committed");
+    assert!(changed(MetadataMode::Exclusive), "the decision lets go of it");
+}
+
+#[test]
+fn what_was_not_logged_before_a_restart_is_not_logged_after_it() {
+    for log_it in [false, true] {
+        let disk = SimDisk::new(1);
+        let store = open(&disk, CommitProtocol::Journal).expect("a new store");
+        let active = store.start_xa(&name(1)).expect("a free name");
+        let mut transaction = store.begin();
+        transaction.set_binlog(log_it);
+        transaction.events().start_xa(name(1));
+        transaction.lock(ENGINES[0], &key(1), LockMode::Exclusive).expect("a lock");
+        transaction.put(ENGINES[0], &key(1), b"row");
+        let image = [&[0u8][..], &1i64.to_le_bytes()].concat();
+        transaction.events().write_row(&table(), &image);
+        store.prepare_xa(active, transaction).expect("prepared");
+        drop(store);
+        let disk = disk.crash();
+        let store = open(&disk, CommitProtocol::Journal).expect("a start");
+        take(&store, 1, Step::Commit).expect("committed");
+        let both = vec![(1, Step::Prepare), (1, Step::Commit)];
+        assert_eq!(logged(&disk, &store), Some(if log_it { both } else { Vec::new() }));
+    }
+}
+
 #[test]
 fn a_damaged_entry_stops_the_start() {
     let disk = SimDisk::new(1);
