@@ -445,10 +445,13 @@ impl Transaction {
         &mut self.events
     }
 
-    /// What its changes, events and locks take in memory, bytes, about.
+    /// What its changes, events and locks take in memory, and what a commit adds, bytes, about.
     pub fn memory_bytes(&self) -> u64 {
         let events = if self.events.is_empty() { 0 } else { self.events.byte_len() };
-        self.writes.memory_bytes() + events + self.locks.memory_bytes()
+        // The buffer of the events doubles when it is full.
+        let open = self.writes.memory_bytes() + 2 * events + self.locks.memory_bytes();
+        // Redo and events are copied into the log's record, and the redo into the engines.
+        open + 2 * self.writes.redo_bytes() + events
     }
 
     /// [`CommitError::TooLarge`] if its log bytes have become more than a commit takes: the statement is to be rolled

@@ -1,5 +1,6 @@
 //! A hundred clients that want all the memory there is, and statements that go on for long.
 
+use std::sync::Barrier;
 use std::thread;
 
 use anyhow::{Context, Result};
@@ -85,6 +86,43 @@ fn a_server_of_a_gigabyte_survives_any_hundred_clients() -> Result<()> {
     // Nothing stays of it.
     let mut conn = server.connect()?;
     assert_eq!(conn.query_first::<i32, _>("SELECT 1 + 1")?, Some(2));
+    Ok(())
+}
+
+/// All commit at the same time what they could change.
+#[test]
+fn a_server_of_a_gigabyte_survives_large_transactions() -> Result<()> {
+    const CLIENTS: usize = 4;
+    let folder = tempfile::tempdir()?;
+    let limit = MACHINE / 8 * 3;
+    let server =
+        Launch::new(folder.path().join("data")).option(format!("--global-connection-memory-limit={limit}")).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY, v TEXT)")?;
+    let ready = Barrier::new(CLIENTS);
+    thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (server, ready) = (&server, &ready);
+            scope.spawn(move || {
+                let mut conn = server.connect_to("d").expect("a connection");
+                conn.query_drop("BEGIN").expect("a transaction");
+                for statement in 0..19 {
+                    let first = client * 100_000 + statement * 75;
+                    let rows: Vec<_> = (first..first + 75).map(|id| format!("({id}, REPEAT('q', 60000))")).collect();
+                    if conn.query_drop(format!("INSERT INTO t VALUES {}", rows.join(","))).is_err() {
+                        break;
+                    }
+                }
+                ready.wait();
+                // One that took too much has no connection any more.
+                let _ = conn.query_drop("COMMIT");
+            });
+        }
+    });
+    let peak = memory_bytes(&server, "VmHWM:")?;
+    println!("peak: {} MB", peak >> 20);
+    assert!(peak < MACHINE, "{} MB", peak >> 20);
     Ok(())
 }
 
