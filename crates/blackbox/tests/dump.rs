@@ -37,8 +37,8 @@ fn a_dump_restores_what_was_dumped() -> Result<()> {
     let mut conn = server.connect()?;
     fill(&mut conn)?;
     let socket = format!("--socket={}", server.socket().display());
-    for options in [&["--single-transaction"][..], &["--skip-lock-tables", "--hex-blob", "--skip-extended-insert"]] {
-        let fixed = ["--no-defaults", "--user=root", socket.as_str(), "--no-tablespaces", "--skip-add-locks"];
+    for options in [&["--single-transaction"][..], &["--lock-tables", "--hex-blob", "--skip-extended-insert"]] {
+        let fixed = ["--no-defaults", "--user=root", socket.as_str(), "--no-tablespaces"];
         let dump = tool("mariadb-dump", fixed.iter().chain(options).chain(&["source"]))?.success()?;
         ensure!(dump.complaints().trim().is_empty(), "{}", dump.complaints());
         conn.query_drop("DROP DATABASE IF EXISTS copy")?;

@@ -95,6 +95,8 @@ const CASES: &[Case] = &[
     Case("DROP TABLE IF EXISTS d.made", 1142, &["DROP ON d.*"]),
     Case("TRUNCATE d.t", 1142, &["DROP ON d.t"]),
     Case("ALTER TABLE d.t COMMENT = 'x'", 1142, &["ALTER ON d.t"]),
+    Case("LOCK TABLES d.t READ", 1142, &["SELECT ON d.t", "LOCK TABLES ON d.*"]),
+    Case("RENAME TABLE d.t TO d.made", 1142, &["ALTER ON d.t", "DROP ON d.t", "CREATE ON d.*", "INSERT ON d.*"]),
     Case("ALTER TABLE d.t ADD INDEX i (a)", 1142, &["ALTER ON d.t"]),
     Case("ALTER TABLE d.t DISABLE KEYS", 1142, &["ALTER ON d.t"]),
     Case("CREATE INDEX i ON d.t (a)", 1142, &["INDEX ON d.t"]),

@@ -96,10 +96,23 @@ pub enum Statement {
     Account(AccountStatement),
     /// What an operator does.
     Admin(AdminCommand),
+    /// LOCK TABLES
+    LockTables(Vec<TableLock>),
     /// UNLOCK TABLES
     UnlockTables,
     /// ALTER TABLE ... DISABLE KEYS: nothing to do.
     Nothing,
+}
+
+/// One table of LOCK TABLES.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableLock {
+    /// Which table.
+    pub name: TableName,
+    /// The name that statements will use.
+    pub alias: Option<String>,
+    /// WRITE rather than READ.
+    pub write: bool,
 }
 
 /// What follows the end of a transaction.
@@ -219,6 +232,8 @@ pub enum Ddl {
         /// IF EXISTS
         if_exists: bool,
     },
+    /// RENAME TABLE, ALTER TABLE ... RENAME: from what to what, in order.
+    RenameTables(Vec<(TableName, TableName)>),
     /// TRUNCATE
     Truncate(TableName),
     /// ALTER TABLE, CREATE INDEX, DROP INDEX.

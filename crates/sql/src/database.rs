@@ -15,7 +15,6 @@ mod plans;
 mod transactions;
 pub(crate) mod xa;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use cohort_binlog::QueryContext;
@@ -40,6 +39,7 @@ use crate::memory::{LEXEME_BYTES, PLANNED_COLUMN_BYTES, value_bytes};
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::parse::{self, Parsed, VariableName};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
+use crate::session::locked_tables;
 use crate::session::xa::XaState;
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionState, StatementResult};
 use crate::stack;
@@ -214,13 +214,14 @@ impl Database {
 
     pub(crate) fn plan(&self, statement: ast::Statement, session: &SessionState) -> Result<Arc<Plan>, SqlError> {
         let catalog = self.catalog.current();
-        let needs = RefCell::default();
+        let (needs, uses) = Default::default();
         let cx = PlanContext {
             catalog: &catalog,
             database: session.database.as_deref(),
             sql_mode: session.sql_mode,
             holder: &session.holder,
             needs: &needs,
+            uses: &uses,
         };
         planned(statement, &cx, session)
     }
@@ -339,9 +340,9 @@ impl Database {
         let parsed =
             parse::parse(&prepared.sql, session.sql_mode, &session.memory, Some(kinds), &kind_of(session, env))?;
         let catalog = self.catalog.current();
-        let needs = RefCell::default();
+        let (needs, uses) = Default::default();
         let (sql_mode, holder) = (session.sql_mode, &session.holder);
-        let cx = PlanContext { catalog: &catalog, database, sql_mode, holder, needs: &needs };
+        let cx = PlanContext { catalog: &catalog, database, sql_mode, holder, needs: &needs, uses: &uses };
         let plan = planned(parsed.statement, &cx, session)?;
         self.plans.keep(&key, &plan);
         Ok(plan)
@@ -361,6 +362,15 @@ impl Database {
             return Err(SqlError::internal("a statement without a plan was run as one"));
         }
         plan.needs.check(&session.holder)?;
+        if !session.locked_tables.is_empty() {
+            // What is locked is named by what it is now.
+            if !plan.is_current() {
+                return Ok(None);
+            }
+            for used in &plan.uses {
+                locked_tables::check_use(&session.locked_tables, used.id, &used.known_as, used.written)?;
+            }
+        }
         if plan.kind.writes() {
             env.begin_update()?;
         }

@@ -13,6 +13,7 @@
 
 mod definition;
 mod index_build;
+mod rename;
 mod sorted_entries;
 
 use std::sync::Arc;
@@ -87,6 +88,7 @@ pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<u64, SqlError> {
             })
         }
         Ddl::DropTables { names, if_exists } => run.drop_tables(names, *if_exists),
+        Ddl::RenameTables(renamed) => run.rename_tables(renamed),
         Ddl::Truncate(name) => run.truncate(name),
         Ddl::AlterTable { name, actions, .. } => run.alter(name, actions),
     }
@@ -136,6 +138,10 @@ impl DdlRun<'_> {
             Ddl::DropDatabase { name, .. } => return self.refuse_system_database(name),
             Ddl::DropTables { names, .. } => names.as_slice(),
             Ddl::CreateTable(table) => std::slice::from_ref(&table.name),
+            Ddl::RenameTables(renamed) => {
+                let mut names = renamed.iter().flat_map(|(from, to)| [from, to]);
+                return names.try_for_each(|name| self.refuse_system_database(self.database_of(name)?));
+            }
             Ddl::CreateTableLike { name, .. } | Ddl::Truncate(name) | Ddl::AlterTable { name, .. } => {
                 std::slice::from_ref(name)
             }
@@ -157,6 +163,11 @@ impl DdlRun<'_> {
     /// A transaction that holds the right to change a table, or to drop it.
     fn exclusive(&self, tables: &[Arc<Table>]) -> Result<Transaction, SqlError> {
         let mut guard = self.session.begin(self.store);
+        self.lock_exclusively(&mut guard, tables)?;
+        Ok(guard)
+    }
+
+    fn lock_exclusively(&self, guard: &mut Transaction, tables: &[Arc<Table>]) -> Result<(), SqlError> {
         self.session.interrupt_ref().watch(Some(guard.kill_handle()));
         let mut ids: Vec<u64> = tables.iter().map(|table| table.def.id).collect();
         // In one order for all, so that schema changes do not wait for each other in a circle.
@@ -165,7 +176,7 @@ impl DdlRun<'_> {
             let (name, timeout) = (MetadataName::Table(id), self.session.table_lock_timeout);
             guard.lock_metadata(&name, MetadataMode::Exclusive, timeout).map_err(lock_failed)?;
         }
-        Ok(guard)
+        Ok(())
     }
 
     /// Locks the table `name` for changing it; it may have changed until the lock was there.

@@ -47,12 +47,32 @@ pub(crate) struct PlanContext<'a> {
     pub(crate) holder: &'a Holder,
     /// What the plan needs, collected while it is made.
     pub(crate) needs: &'a RefCell<Vec<Need>>,
+    /// The tables it names, likewise.
+    pub(crate) uses: &'a RefCell<Vec<TableUse>>,
+}
+
+/// A table as a statement names it.
+pub(crate) struct TableUse {
+    /// The table's id.
+    pub(crate) id: u64,
+    /// Its alias, or its name.
+    pub(crate) known_as: String,
+    /// Its rows are changed, or locked for that.
+    pub(crate) written: bool,
+}
+
+/// What a statement says of a table beside its name.
+#[derive(Clone, Copy, Default)]
+struct Usage<'a> {
+    alias: Option<&'a str>,
+    /// FOR UPDATE
+    locked: bool,
 }
 
 impl PlanContext<'_> {
     /// A table, for whoever has this privilege on it or on some of its columns: else 1142, be it there or not. System
     /// tables are to be read only.
-    fn table(&self, name: &ast::TableName, privilege: Privilege) -> Result<Arc<Table>, SqlError> {
+    fn table(&self, name: &ast::TableName, privilege: Privilege, usage: Usage<'_>) -> Result<Arc<Table>, SqlError> {
         let database = database_or(name.database.as_deref(), self.database)?;
         if privilege != Privilege::Select && database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
             return Err(system::no_changes(database, self.holder));
@@ -65,6 +85,11 @@ impl PlanContext<'_> {
             return Err(SqlError::unsupported(format_args!("tables of {database}")));
         }
         let table = table?;
+        if !system::is_one(table) {
+            let known_as = usage.alias.unwrap_or(&name.table).to_owned();
+            let written = usage.locked || privilege != Privilege::Select;
+            self.uses.borrow_mut().push(TableUse { id: table.def.id, known_as, written });
+        }
         match privilege {
             Privilege::Select => Ok(table.clone()),
             _ if system::is_one(table) => Err(system::no_changes(database, self.holder)),
@@ -99,6 +124,8 @@ pub(crate) struct Plan {
     pub(crate) kind: PlanKind,
     /// What whoever runs it has to hold.
     pub(crate) needs: Needs,
+    /// Its tables, as LOCK TABLES must have named them.
+    pub(crate) uses: Vec<TableUse>,
     /// The columns of its result; empty if it gives none.
     pub(crate) columns: Vec<ResultColumn>,
 }
@@ -211,7 +238,7 @@ pub(crate) fn plan(statement: Statement, cx: &PlanContext<'_>) -> Result<Plan, S
         Statement::Delete(delete) => (PlanKind::Delete(change::delete(&delete, cx)?), Vec::new()),
         other => (PlanKind::Utility(other), Vec::new()),
     };
-    Ok(Plan { kind, needs: Needs::new(cx.needs.take()), columns })
+    Ok(Plan { kind, needs: Needs::new(cx.needs.take()), uses: cx.uses.take(), columns })
 }
 
 /// The stages of a query after the first.

@@ -11,6 +11,7 @@
 
 mod diagnostics;
 pub(crate) mod interrupt;
+pub(crate) mod locked_tables;
 mod stand_in;
 pub(crate) mod xa;
 
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cohort_binlog::GtidSet;
-use cohort_txn::{Committed, Isolation, RestsOn, Store, Transaction};
+use cohort_txn::{Committed, Isolation, RestsOn, SessionLocks, Store, Transaction};
 
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::collation::Collation;
@@ -34,6 +35,7 @@ use crate::privilege::roster::Roster;
 use crate::types::temporal::TimeZone;
 use crate::types::{ResultColumn, ResultType, SqlMode};
 use crate::value::Value;
+use locked_tables::LockedTable;
 use xa::SessionXa;
 
 pub use diagnostics::{Diagnostic, DiagnosticLevel};
@@ -103,6 +105,10 @@ pub struct SessionState {
     /// transaction's locks are.
     pub(crate) xa: Option<SessionXa>,
     pub(crate) transaction: Option<OpenTransaction>,
+    /// What it has locked beside its transaction; `None` before the first of them.
+    pub(crate) locks: Option<SessionLocks>,
+    /// The tables among them, of LOCK TABLES.
+    pub(crate) locked_tables: Vec<LockedTable>,
     pub(crate) next_isolation: Option<Isolation>,
     pub(crate) next_read_only: Option<bool>,
     /// Reused from statement to statement.
@@ -165,6 +171,8 @@ impl SessionState {
             rests_on: RestsOn::default(),
             transaction: None,
             xa: None,
+            locks: None,
+            locked_tables: Vec::new(),
             next_isolation: None,
             next_read_only: None,
             scratch: Fingerprint::default(),
@@ -193,9 +201,16 @@ impl SessionState {
         self.interrupt.watch(None);
     }
 
+    /// Ends the session: rolls back, and gives up what is locked.
+    pub fn end(&mut self) {
+        self.rollback();
+        self.locked_tables.clear();
+        self.locks = None;
+    }
+
     /// Forgets user variables and the like; the server sets its variables anew (COM_RESET_CONNECTION).
     pub fn reset(&mut self) {
-        self.rollback();
+        self.end();
         let (interrupt, rests_on) = (self.interrupt.clone(), self.rests_on.clone());
         let database = self.database.take();
         let (client_found_rows, holder) = (self.client_found_rows, self.holder.clone());
@@ -214,6 +229,9 @@ impl SessionState {
     pub(crate) fn begin(&self, store: &Arc<Store>) -> Transaction {
         let mut transaction = store.begin();
         transaction.set_rests_on(self.rests_on.clone());
+        if let Some(locks) = &self.locks {
+            transaction.belongs_to(locks);
+        }
         transaction
     }
 

@@ -10,6 +10,7 @@ mod administration;
 mod evaluate;
 mod explain;
 mod kill;
+mod lock_tables;
 mod schema;
 mod set;
 pub(crate) mod show;
@@ -70,8 +71,8 @@ impl Database {
             }
             Statement::Account(account) => self.account(account, session, env).map(|()| Outcome::ok()),
             Statement::Admin(command) => self.administer(command, params, session, env).map(|()| Outcome::ok()),
-            // LOCK TABLES is refused, so that none are locked, and no transaction ends.
-            Statement::UnlockTables => Ok(Outcome::ok()),
+            Statement::LockTables(tables) => self.lock_tables(tables, session).map(|()| Outcome::ok()),
+            Statement::UnlockTables => self.unlock_tables(session).map(|()| Outcome::ok()),
             Statement::Nothing => {
                 self.commit_open(session)?;
                 Ok(Outcome::ok())

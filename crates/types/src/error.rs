@@ -168,6 +168,8 @@ error_table! {
     ER_NO_SUCH_THREAD = 1094, "HY000", "Unknown thread id: {}";
     ER_KILL_DENIED_ERROR = 1095, "HY000", "You are not owner of thread {}";
     ER_NO_TABLES_USED = 1096, "HY000", "No tables used";
+    ER_TABLE_NOT_LOCKED_FOR_WRITE = 1099, "HY000", "Table '{}' was locked with a READ lock and can't be updated";
+    ER_TABLE_NOT_LOCKED = 1100, "HY000", "Table '{}' was not locked with LOCK TABLES";
     ER_BLOB_CANT_HAVE_DEFAULT = 1101, "42000", "BLOB, TEXT, GEOMETRY or JSON column '{}' can't have a default value";
     ER_WRONG_DB_NAME = 1102, "42000", "Incorrect database name '{}'";
     ER_WRONG_TABLE_NAME = 1103, "42000", "Incorrect table name '{}'";
@@ -200,6 +202,7 @@ error_table! {
     ER_KEY_DOES_NOT_EXITS = 1176, "42000", "Key '{}' doesn't exist in table '{}'";
     ER_CANT_DO_THIS_DURING_AN_TRANSACTION = 1179, "25000", "You are not allowed to execute this command in a transaction";
     ER_ERROR_DURING_COMMIT = 1180, "HY000", "Got error {} - '{}' during COMMIT";
+    ER_LOCK_OR_ACTIVE_TRANSACTION = 1192, "HY000", "Can't execute the given command because you have active locked tables or an active transaction";
     ER_UNKNOWN_SYSTEM_VARIABLE = 1193, "HY000", "Unknown system variable '{}'";
     ER_TRANS_CACHE_FULL = 1197, "HY000", "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; increase this mysqld variable and try again";
     ER_TOO_MANY_USER_CONNECTIONS = 1203, "42000", "User {} already has more than 'max_user_connections' active connections";

@@ -146,7 +146,7 @@ impl Session {
     /// Ends the session: rolls back, forgets its statements.
     pub fn end(&mut self) {
         self.handover.wait_for_send();
-        self.state.rollback();
+        self.state.end();
         self.statements.clear();
     }
 

@@ -5,6 +5,7 @@ mod golden;
 mod locking;
 mod plan_cache;
 mod result_types;
+mod table_locks;
 mod waiting;
 
 use std::sync::Arc;

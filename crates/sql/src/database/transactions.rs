@@ -70,6 +70,7 @@ impl Database {
         session: &mut SessionState,
     ) -> Result<Outcome, SqlError> {
         outside_xa(session)?;
+        self.unlock_tables(session)?;
         if consistent_snapshot {
             // The new snapshot must have in it what is committed here.
             self.commit_open(session)?;

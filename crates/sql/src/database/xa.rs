@@ -79,7 +79,7 @@ impl Database {
             (Some(xa), None) => return Err(wrong_state(xa.state.name())),
             (None, None) => {}
         }
-        if session.in_transaction() {
+        if session.in_transaction() || !session.locked_tables.is_empty() {
             return Err(SqlError::new(ER_XAER_OUTSIDE, &[]));
         }
         let name = self.store.start_xa(xid).ok_or_else(|| SqlError::new(ER_XAER_DUPID, &[]))?;

@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::fingerprint::Mark;
 use super::names::{system_variable, user_variable};
 use super::{account, grant, schema, show, xa};
-use crate::ast::{AdminCommand, Assignment, Completion, Expr, Statement};
+use crate::ast::{AdminCommand, Assignment, Completion, Expr, Statement, TableLock};
 use crate::error::SqlError;
 use crate::expr::VariableScope;
 use crate::isolation_level::IsolationLevel;
@@ -60,7 +60,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         }
         "CREATE" | "ALTER" | "DROP" | "GRANT" | "REVOKE" | "RENAME" if account::sees(cursor) => account::parse(cursor),
         "ALTER" if cursor.sees("ALTER INSTANCE") => alter_instance(cursor),
-        "CREATE" | "ALTER" | "DROP" | "TRUNCATE" => schema::parse(cursor),
+        "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "RENAME" => schema::parse(cursor),
         "FLUSH" => flush(cursor),
         "PURGE" => purge(cursor),
         "RESET" => reset(cursor),
@@ -75,13 +75,12 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
             }
             Ok(Statement::UnlockTables)
         }
-        "LOCK" => unsupported("LOCK TABLES"),
+        "LOCK" => lock(cursor),
         "XA" => xa::parse(cursor),
         "PREPARE" | "EXECUTE" | "DEALLOCATE" => unsupported("PREPARE as a statement"),
         "CALL" => unsupported("stored procedures"),
         "HANDLER" => unsupported("HANDLER"),
         "LOAD" => unsupported("LOAD DATA"),
-        "RENAME" => unsupported("RENAME TABLE"),
         "ANALYZE" | "OPTIMIZE" | "CHECK" | "REPAIR" | "CHECKSUM" => unsupported("table maintenance statements"),
         "CHANGE" | "STOP" => unsupported("replication statements"),
         "BINLOG" => unsupported("BINLOG"),
@@ -215,6 +214,31 @@ fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         return Err(cursor.unexpected());
     };
     Ok(Statement::Admin(command))
+}
+
+fn lock(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.skip();
+    if cursor.sees("INSTANCE") {
+        return Err(SqlError::unsupported("LOCK INSTANCE FOR BACKUP"));
+    }
+    if !cursor.takes_any(&["TABLES", "TABLE"]) {
+        return Err(cursor.unexpected());
+    }
+    cursor.separated(table_lock).map(Statement::LockTables)
+}
+
+fn table_lock(cursor: &mut Cursor<'_>) -> Result<TableLock, SqlError> {
+    let (name, alias) = (cursor.table_name()?, cursor.alias()?);
+    let write = if cursor.takes("READ") {
+        // What LOCAL lets in, only engines without transactions can hide from readers.
+        cursor.takes("LOCAL");
+        false
+    } else {
+        cursor.takes("LOW_PRIORITY");
+        cursor.expect("WRITE")?;
+        true
+    };
+    Ok(TableLock { name, alias, write })
 }
 
 fn purge(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {

@@ -17,6 +17,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
             cursor.takes("TABLE");
             Ddl::Truncate(cursor.table_name()?)
         }
+        "RENAME" => rename(cursor)?,
         _ => return alter(cursor),
     };
     Ok(Statement::Ddl(Box::new(ddl)))
@@ -495,6 +496,19 @@ fn drop(cursor: &mut Cursor<'_>) -> Result<Ddl, SqlError> {
     }
 }
 
+fn rename(cursor: &mut Cursor<'_>) -> Result<Ddl, SqlError> {
+    cursor.skip();
+    if !cursor.takes_any(&["TABLES", "TABLE"]) {
+        return Err(cursor.unexpected());
+    }
+    let renamed = |cursor: &mut Cursor<'_>| {
+        let from = cursor.table_name()?;
+        cursor.expect("TO")?;
+        Ok((from, cursor.table_name()?))
+    };
+    cursor.separated(renamed).map(Ddl::RenameTables)
+}
+
 fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.skip();
     if !cursor.takes("TABLE") {
@@ -506,6 +520,17 @@ fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         };
     }
     let name: TableName = cursor.table_name()?;
+    let of_parts = ["COLUMN", "INDEX", "KEY"].iter().any(|part| cursor.sees_at(1, part));
+    if !of_parts && cursor.takes("RENAME") {
+        if !cursor.takes_any(&["TO", "AS"]) {
+            cursor.takes_operator("=");
+        }
+        let to = cursor.table_name()?;
+        if cursor.sees_operator(",") {
+            return Err(SqlError::unsupported("ALTER TABLE ... RENAME with other changes"));
+        }
+        return Ok(Statement::Ddl(Box::new(Ddl::RenameTables(vec![(name, to)]))));
+    }
     let mut actions = Vec::new();
     loop {
         actions.extend(alter_action(cursor)?);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::bind::{Scope, default_expr};
 use super::query::{Change, LimitExprs, Query, Relation, SortKey};
-use super::{DeletePlan, InsertPlan, InsertRows, InsertValue, PlanContext, UpdatePlan, finish, resolve, unsupported};
+use super::{
+    DeletePlan, InsertPlan, InsertRows, InsertValue, PlanContext, UpdatePlan, Usage, finish, resolve, unsupported,
+};
 use crate::ast::{self, Delete, Insert, InsertSource, OrderBy, TableRef, Update};
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError};
@@ -14,7 +16,7 @@ use crate::privilege::needs::Need;
 
 pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan, SqlError> {
     unsupported::no_partitions(&insert.partitions)?;
-    let table = cx.table(&insert.table, Privilege::Insert)?;
+    let table = cx.table(&insert.table, Privilege::Insert, Usage::default())?;
     let count = table.def.columns.len();
     let names = [Relation::alone(table.clone(), &table.def.name)];
     let targets = match &insert.columns {
@@ -145,7 +147,7 @@ fn found(
     privilege: Privilege,
     cx: &PlanContext<'_>,
 ) -> Result<(Arc<Table>, Query), SqlError> {
-    let table = cx.table(&named.name, privilege)?;
+    let table = cx.table(&named.name, privilege, Usage { alias: named.alias.as_deref(), locked: true })?;
     let relations = vec![resolve::relation(named, table.clone())];
     let mut scope = Scope::new(&relations, "where clause");
     let filter = filter.map(|filter| scope.bind_filter(filter)).transpose()?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::bind::Scope;
 use super::query::{Grouping, LimitExprs, Query, Relation, SortKey, column_at, width};
-use super::{PlanContext, unsupported};
+use super::{PlanContext, Usage, unsupported};
 use crate::ast::{self, Limit, OrderBy, Select, SelectItem, TableRef};
 use crate::catalog::definition::IndexKind;
 use crate::catalog::table::Table;
@@ -34,7 +34,8 @@ struct Output {
 pub(super) fn query(query: &ast::Query, cx: &PlanContext<'_>) -> Result<(Query, Vec<ResultColumn>), SqlError> {
     let simple = unsupported::simple(query)?;
     let select = simple.select;
-    let relations = relations(&simple.tables, cx)?;
+    let locked = simple.locking.is_some_and(|locking| locking.exclusive);
+    let relations = relations(&simple.tables, locked, cx)?;
     let mut aggregates = Vec::new();
 
     let mut scope = Scope::new(&relations, "where clause");
@@ -77,11 +78,12 @@ pub(super) fn query(query: &ast::Query, cx: &PlanContext<'_>) -> Result<(Query, 
 const MAX_COLUMNS: usize = u16::MAX as usize;
 
 /// The tables of FROM, each with its slots.
-fn relations(tables: &[&TableRef], cx: &PlanContext<'_>) -> Result<Vec<Relation>, SqlError> {
+fn relations(tables: &[&TableRef], locked: bool, cx: &PlanContext<'_>) -> Result<Vec<Relation>, SqlError> {
     let mut relations = Vec::new();
     for table in tables {
         let first_slot = width(&relations);
-        relations.push(Relation { first_slot, ..relation(table, cx.table(&table.name, Privilege::Select)?) });
+        let usage = Usage { alias: table.alias.as_deref(), locked };
+        relations.push(Relation { first_slot, ..relation(table, cx.table(&table.name, Privilege::Select, usage)?) });
     }
     Ok(relations)
 }

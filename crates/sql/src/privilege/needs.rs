@@ -202,6 +202,7 @@ impl Holder {
 /// default one. Needs that depend on whose a thing is (KILL, SET PASSWORD, GRANT) are asked where it is done, as are
 /// those of single variables (SET).
 fn of_statement(statement: &Statement, default: Option<&str>) -> Vec<Need> {
+    use Privilege::{LockTables, Select};
     match statement {
         // The planner says.
         Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => Vec::new(),
@@ -219,6 +220,9 @@ fn of_statement(statement: &Statement, default: Option<&str>) -> Vec<Need> {
         Statement::ShowDiagnostics { .. } => Vec::new(),
         Statement::Account(_) => Vec::new(),
         Statement::Admin(command) => of_admin(command),
+        Statement::LockTables(tables) => {
+            tables.iter().flat_map(|table| on_table(&table.name, default, &[Select, LockTables])).collect()
+        }
         Statement::UnlockTables | Statement::Nothing => Vec::new(),
     }
 }
@@ -279,6 +283,11 @@ fn of_ddl(ddl: &Ddl, default: Option<&str>) -> Vec<Need> {
             [on_table(name, default, &[Create]), on_table(like, default, &[Select])].concat()
         }
         Ddl::DropTables { names, .. } => names.iter().flat_map(|name| on_table(name, default, &[Drop])).collect(),
+        Ddl::RenameTables(renamed) => {
+            let needs =
+                |(from, to)| [on_table(from, default, &[Alter, Drop]), on_table(to, default, &[Create, Insert])];
+            renamed.iter().map(|(from, to)| (from, to)).flat_map(needs).flatten().collect()
+        }
         Ddl::Truncate(name) => on_table(name, default, &[Drop]),
         Ddl::AlterTable { name, of_index, .. } => on_table(name, default, &[if *of_index { Index } else { Alter }]),
     }

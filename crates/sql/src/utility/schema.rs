@@ -27,12 +27,14 @@ impl Database {
         sql: &[u8],
     ) -> Result<Outcome, SqlError> {
         let sql = text(sql)?;
+        self.may_change(change, session)?;
         env.begin_update()?;
         self.commit_open(session)?;
         let query_context = query_context(session, env);
         let run = DdlRun { store: &self.store, catalog: &self.catalog, session, query_context: &query_context, sql };
         let affected = ddl::run(change, &run);
         session.interrupt_ref().watch(None);
+        self.follow_change(session);
         let affected = affected?;
         if let Ddl::DropDatabase { name, .. } = change
             && session.database.as_deref() == Some(name)

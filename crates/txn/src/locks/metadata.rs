@@ -158,7 +158,10 @@ impl Named {
         let other = move |other: TransactionId| other != id && Some(other) != partner;
         let holders =
             self.holders.iter().filter(move |(holder, held)| other(*holder) && held.is_in(mode.excluded_by()));
-        let waiters = self.waiters.iter().filter(move |waiter| other(waiter.id) && waiter.mode.is_in(mode.yields_to()));
+        // They wait for the partner too, who waits for this.
+        let sheltered = self.holders.iter().any(|(holder, held)| Some(*holder) == partner && held.covers(mode));
+        let waiters = self.waiters.iter().filter(move |_| !sheltered);
+        let waiters = waiters.filter(move |waiter| other(waiter.id) && waiter.mode.is_in(mode.yields_to()));
         holders.map(|(holder, _)| *holder).chain(waiters.map(|waiter| waiter.id))
     }
 
