@@ -72,8 +72,9 @@ fn a_prepared_statement_answers_in_binary() {
 fn a_command_that_is_not_there_is_an_error() {
     let (_folder, server) = server();
     let mut wire = Wire::log_in(server.port(), CAPABILITIES);
+    let replicas = [0x12, 0x15, 0x1e];
     let known = [0x01, 0x02, 0x03, 0x04, 0x07, 0x09, 0x0c, 0x0e, 0x11, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1f];
-    for code in (0..=255).filter(|code| !known.contains(code)) {
+    for code in (0..=255).filter(|code| !known.contains(code) && !replicas.contains(code)) {
         wire.command(code, b"");
         let answer = wire.read_answer(1);
         assert_eq!(errno(&answer[0]), 1047, "command {code}");
