@@ -27,10 +27,10 @@ unused='^tools/|^utilities/(agg_merge|blob_db|cache_dump|cassandra|env_mirror|fa
 unused="$unused|persistent_cache|secondary_index|simulator_cache|sorted_run_builder)"
 
 work="$directory.building"
-rm -rf "$work" && mkdir -p "$work/out"
+rm -rf "$work" && mkdir -p "$work"
 manifest=$(cargo metadata --locked --format-version 1 |
     grep -o '"manifest_path":"[^"]*/rust-librocksdb-sys-[^"]*/Cargo.toml"' | cut -d '"' -f 4)
-features=$(cargo tree --locked --package cohort-engine --edges normal --prefix none --format '{p} {f}' |
+features=$(cargo tree --locked --package cohort-engine-rocksdb --edges normal --prefix none --format '{p} {f}' |
     sed -n '/^rust-librocksdb-sys /{s/.* //p;q}')
 
 # The copy is a workspace of its own, with the versions of this one.
@@ -58,6 +58,9 @@ while read -r file; do
 done <used >sources
 mv sources rocksdb_lib_sources.txt
 objects=$(($(wc -l <rocksdb_lib_sources.txt) + 1))
+# What the crates beside this one ask for first.
+mkdir -p "$directory"
+cp -R rocksdb/include "$directory/"
 echo "Building RocksDB once into $directory (about five minutes on two cores)"
 
 # The compiler says nothing for minutes on end: count the object files.
@@ -78,8 +81,6 @@ env -u ROCKSDB_LIB_DIR -u ROCKSDB_STATIC -u ROCKSDB_INCLUDE_DIR -u RUSTFLAGS CAR
     cargo build --quiet --release --no-default-features --features "$features"
 
 build=$(dirname "$(find "$work/target/release/build" -path '*/rust-librocksdb-sys-*/out/librocksdb.a')")
-cp "$build/librocksdb.a" "$work/out/"
-cp -R "$(dirname "$manifest")/rocksdb/include" "$work/out/include"
-rm -rf "$directory" && mv "$work/out" "$directory"
+mv "$build/librocksdb.a" "$directory/"
 rm -rf "$work"
 echo "RocksDB is ready"

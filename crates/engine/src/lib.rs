@@ -22,9 +22,7 @@ pub mod logged;
 pub mod memory;
 pub mod redb;
 mod redo;
-#[cfg(feature = "rocksdb")]
-pub mod rocksdb;
-mod stored;
+pub mod stored;
 mod two_phase;
 mod version;
 

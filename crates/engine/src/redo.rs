@@ -58,7 +58,7 @@ impl Redo {
     }
 
     /// The operations in `bytes`, all on keys a caller may have; an error ends the iteration.
-    pub(crate) fn callers_ops(bytes: &[u8]) -> impl Iterator<Item = Result<RedoOp<'_>, RedoError>> {
+    pub fn callers_ops(bytes: &[u8]) -> impl Iterator<Item = Result<RedoOp<'_>, RedoError>> {
         Redo::ops(bytes).map(|op| match op? {
             RedoOp::Put { key, .. } | RedoOp::Delete { key } if key.len() < MIN_KEY_LEN => {
                 Err(RedoError { what: "key too short", at: 0 })

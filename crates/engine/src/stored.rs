@@ -7,16 +7,18 @@ use std::path::{Path, PathBuf};
 
 use crate::Position;
 
-pub(crate) const POSITION_KEY: &[u8] = &[0];
+/// The key of the position.
+pub const POSITION_KEY: &[u8] = &[0];
 
-pub(crate) fn encode(version: u8, position: Position) -> [u8; 9] {
+/// The value under [`POSITION_KEY`].
+pub fn encode(version: u8, position: Position) -> [u8; 9] {
     let mut value = [version; 9];
     value[1..].copy_from_slice(&position.0.to_be_bytes());
     value
 }
 
 /// Reads what [`encode`] wrote for the engine in `dir`, whose format is `known`.
-pub(crate) fn decode(known: u8, value: &[u8], dir: &Path) -> Result<Position, OpenError> {
+pub fn decode(known: u8, value: &[u8], dir: &Path) -> Result<Position, OpenError> {
     let dir = dir.to_path_buf();
     match value.split_first() {
         Some((&version, _)) if version > known => {

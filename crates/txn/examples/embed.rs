@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use cohort_binlog::{BinlogOptions, ColumnMeta, FieldType, KeyColumn, ServerIdentity, TableMap};
 use cohort_engine::redb::{Redb, RedbOptions};
-use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
 use cohort_engine::{Engine, EngineId};
+use cohort_engine_rocksdb::{RocksDb, RocksDbOptions};
 use cohort_io::{RealFs, SystemClock};
 use cohort_journal::JournalOptions;
 use cohort_txn::{

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cohort_binlog::{BinlogOptions, ServerIdentity};
 use cohort_engine::redb::{Redb, RedbOptions};
-use cohort_engine::rocksdb::{RocksDb, RocksDbOptions, RocksDbTwoPhase};
 use cohort_engine::{Engine, TwoPhase};
+use cohort_engine_rocksdb::{RocksDb, RocksDbOptions, RocksDbTwoPhase};
 use cohort_io::{SystemClock, replace_whole};
 use cohort_journal::{JournalOptions, Lsn};
 use cohort_txn::{

@@ -7,7 +7,7 @@ use std::time::Instant;
 use cohort_binlog::BinlogOptions;
 use cohort_engine::Engine;
 use cohort_engine::redb::{Redb, RedbOptions};
-use cohort_engine::rocksdb::{RocksDb, RocksDbOptions};
+use cohort_engine_rocksdb::{RocksDb, RocksDbOptions};
 use cohort_io::ScratchFs;
 use cohort_sql::{TableReport, check_tables};
 use cohort_txn::{BinlogReport, CommitProtocol, Fault, JournalReport, ProtocolMark, check_logs};

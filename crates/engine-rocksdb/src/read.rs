@@ -9,9 +9,9 @@ use rust_rocksdb::{
     SnapshotWithThreadMode, TransactionDB, WriteOptions, properties, properties::PropName,
 };
 
-use super::hidden::Hidden;
-use super::read_error;
-use crate::{Cursor, Direction, Entry, KeyRange, MIN_KEY_LEN, ReadError, Snapshot};
+use crate::hidden::Hidden;
+use crate::read_error;
+use cohort_engine::{Cursor, Direction, Entry, KeyRange, MIN_KEY_LEN, ReadError, Snapshot};
 
 /// A database with transactions of its own.
 pub(super) type Transactional = TransactionDB<MultiThreaded>;

@@ -11,13 +11,13 @@ use rust_rocksdb::{
     WriteBatch, WriteOptions,
 };
 
-use super::positions::Positions;
-use super::read::{Handle, Shared};
-use super::stats::Events;
-use super::upkeep::{self, Upkeep};
-use super::{FORMAT_VERSION, RocksDb, is_no_space, read_error, torn_manifest};
-use crate::stored::{self, POSITION_KEY};
-use crate::{OpenError, Position, ReadError};
+use crate::positions::Positions;
+use crate::read::{Handle, Shared};
+use crate::stats::Events;
+use crate::upkeep::{self, Upkeep};
+use crate::{FORMAT_VERSION, RocksDb, is_no_space, read_error, torn_manifest};
+use cohort_engine::stored::{self, POSITION_KEY};
+use cohort_engine::{OpenError, Position, ReadError};
 
 /// How much memory and how many threads the engine may use.
 #[derive(Clone, Debug, PartialEq, Eq)]

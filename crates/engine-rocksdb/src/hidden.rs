@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rust_rocksdb::perf::{PerfContext, PerfMetric};
 
-use super::read::Handle;
+use crate::read::Handle;
 
 /// The price of a flush and of its part of a compaction, in entries stepped over, besides
 /// [`STEPS_PER_ENTRY`].

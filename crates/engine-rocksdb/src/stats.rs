@@ -13,9 +13,9 @@ use rust_rocksdb::event_listener::{
 };
 use rust_rocksdb::properties;
 
-use super::read::Handle;
-use super::{NAME, RocksDb, upkeep, write_error};
-use crate::{SyncCallersLog, WriteError};
+use crate::read::Handle;
+use crate::{NAME, RocksDb, upkeep, write_error};
+use cohort_engine::{SyncCallersLog, WriteError};
 
 /// What RocksDB's threads reported.
 #[derive(Default)]

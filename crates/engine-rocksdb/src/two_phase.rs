@@ -1,6 +1,6 @@
 //! [`RocksDbTwoPhase`]: the engine on RocksDB with its own write-ahead log, for protocols that prepare.
 //!
-//! Same keys, values and directory as [`super::RocksDb`], so that a directory that was closed cleanly may
+//! Same keys, values and directory as [`crate::RocksDb`], so that a directory that was closed cleanly may
 //! be opened as either. Prepare and commit are RocksDB's own (`TransactionDB`, policy "write committed"):
 //! the prepare record holds the changes, the commit record names them, and only then they enter the
 //! memtable. Its locks are off: row locks are the caller's.
@@ -25,13 +25,13 @@ use rust_rocksdb::{
     WriteBatchWithTransaction, WriteOptions,
 };
 
-use super::open::{self, RocksDbOptions};
-use super::positions::Positions;
-use super::read::{self, RangeCursor, Shared, Transactional};
-use super::stats::Events;
-use super::{FORMAT_VERSION, NAME, fill, torn_log, torn_manifest, upkeep, write_error};
-use crate::stored::{self, POSITION_KEY};
-use crate::{
+use crate::open::{self, RocksDbOptions};
+use crate::positions::Positions;
+use crate::read::{self, RangeCursor, Shared, Transactional};
+use crate::stats::Events;
+use crate::{FORMAT_VERSION, NAME, fill, torn_log, torn_manifest, upkeep, write_error};
+use cohort_engine::stored::{self, POSITION_KEY};
+use cohort_engine::{
     Cursor, Direction, Engine, GroupSync, KeyRange, MIN_KEY_LEN, OpenError, Position, ReadError, Snapshot,
     SyncCallersLog, TwoPhase, WriteError, Xid,
 };

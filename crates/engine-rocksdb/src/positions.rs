@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::Position;
+use cohort_engine::Position;
 
 /// One applier moves it; anyone reads it.
 pub(super) struct Positions {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::*;
-use crate::OpenError;
-use crate::conformance::{self, Rig};
+use cohort_engine::OpenError;
+use cohort_engine::conformance::{self, Rig};
 
 /// Small memtables, so that RocksDB flushes and compacts by itself while a rule runs.
 fn small() -> RocksDbOptions {
@@ -64,7 +64,7 @@ fn copy_directory(from: &Path, to: &Path) {
     }
 }
 
-crate::engine_conformance!(conformance, DirectoryRig::new());
+cohort_engine::engine_conformance!(conformance, DirectoryRig::new());
 
 #[test]
 fn stays_behind_a_log_that_cannot_be_synced() {
@@ -75,7 +75,7 @@ fn stays_behind_a_log_that_cannot_be_synced() {
 /// that the next open finds what a kill would leave.
 mod with_its_own_log {
     use super::*;
-    use crate::{TwoPhase, Xid};
+    use cohort_engine::{TwoPhase, Xid};
 
     struct LoggedRig(TempDir);
 
@@ -114,10 +114,10 @@ mod with_its_own_log {
         }
     }
 
-    crate::engine_conformance!(conformance, LoggedRig::new());
+    cohort_engine::engine_conformance!(conformance, LoggedRig::new());
     mod two_phase {
         use super::*;
-        crate::engine_conformance!(two_phase conformance::two_phase, LoggedRig::new());
+        cohort_engine::engine_conformance!(two_phase conformance::two_phase, LoggedRig::new());
     }
 
     #[test]

@@ -14,9 +14,9 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::log_format::{BLOCK, Records, find_record};
-use super::open::io_error;
-use crate::OpenError;
+use crate::log_format::{BLOCK, Records, find_record};
+use crate::open::io_error;
+use cohort_engine::OpenError;
 
 /// What a power cut keeps or loses as a whole, bytes.
 const SECTOR: u64 = 512;

@@ -17,7 +17,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::log_format::{BLOCK, Records};
+use crate::log_format::{BLOCK, Records};
 
 /// Cuts the log in `dir` at its first tear, and makes the rest durable. Returns how many bytes were cut, and says where
 /// before it cuts them: the caller may not come to report it, and the next one finds no tear.

@@ -9,7 +9,7 @@
 //! 3. Redo at or before the position found at open is in the files already and is skipped, so a
 //!    replay from any earlier position cannot bring an older version of a row back.
 //!
-//! Format: keys and values as given, which is why a caller's key has at least [`MIN_KEY_LEN`](crate::MIN_KEY_LEN) bytes;
+//! Format: keys and values as given, which is why a caller's key has at least [`MIN_KEY_LEN`](cohort_engine::MIN_KEY_LEN) bytes;
 //! shorter keys are the engine's own. There is one, the position's (`stored`). It sorts before every
 //! caller's key, so that the files of a new index overlap with nothing.
 //!
@@ -46,9 +46,11 @@ use rust_rocksdb::{DB, ErrorKind, FlushOptions, ReadOptions, WriteBatch, WriteBa
 pub use open::RocksDbOptions;
 pub use two_phase::RocksDbTwoPhase;
 
-use crate::redo::{Redo, RedoError, RedoOp};
-use crate::stored::{self, POSITION_KEY};
-use crate::{Cursor, Direction, Engine, KeyRange, Position, ReadError, Snapshot, SyncCallersLog, WriteError};
+use cohort_engine::stored::{self, POSITION_KEY};
+use cohort_engine::{
+    Cursor, Direction, Engine, KeyRange, Position, ReadError, Redo, RedoError, RedoOp, Snapshot, SyncCallersLog,
+    WriteError,
+};
 use positions::Positions;
 use read::Shared;
 use stats::Events;

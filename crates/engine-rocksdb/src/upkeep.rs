@@ -8,9 +8,9 @@ use std::path::Path;
 
 use rust_rocksdb::{DB, IngestExternalFileOptions, SstFileWriter, WriteBatch};
 
-use super::read::RangeCursor;
-use super::{NAME, RocksDb, write_error};
-use crate::{Cursor, Direction, KeyRange, MIN_KEY_LEN, WriteError};
+use crate::read::RangeCursor;
+use crate::{NAME, RocksDb, write_error};
+use cohort_engine::{Cursor, Direction, KeyRange, MIN_KEY_LEN, WriteError};
 
 /// Where files are built that are not part of the database yet.
 const LOADING: &str = "loading";
