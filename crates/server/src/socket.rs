@@ -15,7 +15,7 @@ use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,14 @@ use rustls::ServerConfig;
 
 use tls_stream::TlsStream;
 pub use tls_stream::TlsSummary;
+
+/// Fewer bytes than this at a time are a crumb.
+const CRUMB: usize = 64;
+/// How many crumbs in a row are read as they arrive: more than any client needs for a login.
+const CRUMBS_AT_ONCE: u32 = 8;
+/// For how long further crumbs gather, at first and at most; each time doubles it.
+const GATHER_FIRST: Duration = Duration::from_millis(5);
+const GATHER_MOST: Duration = Duration::from_millis(320);
 
 /// Where a client is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +86,8 @@ pub struct Socket {
     peer: Peer,
     /// Set once the connection is encrypted.
     tls: OnceLock<Box<TlsStream>>,
+    /// How many reads in a row have brought a crumb only.
+    crumbs: AtomicU32,
     /// A write waits for the client.
     write_waits: AtomicBool,
     hung_up: AtomicBool,
@@ -100,7 +110,7 @@ impl Socket {
 
     fn new(fd: OwnedFd, peer: Peer) -> Socket {
         let (write_waits, hung_up) = (AtomicBool::new(false), AtomicBool::new(false));
-        Socket { fd, peer, tls: OnceLock::new(), write_waits, hung_up }
+        Socket { fd, peer, tls: OnceLock::new(), crumbs: AtomicU32::new(0), write_waits, hung_up }
     }
 
     /// Where the client is.
@@ -148,10 +158,32 @@ impl Socket {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             match self.read_now(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_until(PollFlags::IN, deadline)?,
-                read => return read,
+                Ok(count) => {
+                    self.note_read(count);
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_for_input(deadline)?,
+                Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Counts a read that [`Socket::wait_for_input`] preceded.
+    fn note_read(&self, count: usize) {
+        match count < CRUMB {
+            true => self.crumbs.fetch_add(1, Ordering::Relaxed),
+            false => self.crumbs.swap(0, Ordering::Relaxed),
+        };
+    }
+
+    /// Waits for input; [`io::ErrorKind::WouldBlock`] if there is none at `deadline`. Where a client sends a byte at a
+    /// time these gather first: each of them would cost more than a login.
+    fn wait_for_input(&self, deadline: Instant) -> io::Result<()> {
+        if let Some(more) = self.crumbs.load(Ordering::Relaxed).checked_sub(CRUMBS_AT_ONCE) {
+            let gather = GATHER_FIRST.saturating_mul(1 << more.min(16)).min(GATHER_MOST);
+            self.wait_for_end(gather.min(deadline.saturating_duration_since(Instant::now())));
+        }
+        self.wait_until(PollFlags::IN, deadline)
     }
 
     /// Reads what has arrived; 0 at the end, [`io::ErrorKind::WouldBlock`] if that is nothing.
@@ -285,5 +317,37 @@ impl Socket {
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn crumbs_gather_before_they_are_read() {
+        const BYTES: usize = 500;
+        let (mut client, server) = UnixStream::pair().expect("a pair of sockets");
+        let socket = Socket::from_unix(server);
+        let sender = std::thread::spawn(move || {
+            for _ in 0..BYTES {
+                client.write_all(b"x").expect("sent");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let (mut read, mut reads) = (0, 0);
+        loop {
+            match socket.read_until(&mut [0; 4096], deadline).expect("input in time") {
+                0 => break,
+                count => read += count,
+            }
+            reads += 1;
+        }
+        sender.join().expect("no panic");
+        assert_eq!(read, BYTES);
+        assert!(reads < BYTES / 4, "{reads} reads");
     }
 }

@@ -68,13 +68,14 @@ impl TlsStream {
             match read {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
+                    socket.note_read(count);
                     total += count;
                     process(&mut connection, socket)?;
                     if total > HANDSHAKE_BYTES_MAX {
                         return Err(ErrorKind::InvalidData.into());
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => socket.wait_until(PollFlags::IN, deadline)?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => socket.wait_for_input(deadline)?,
                 Err(error) => return Err(error),
             }
         }
