@@ -166,6 +166,7 @@ impl Connection {
             }
             return None;
         }
+        socket.log_in();
         let session = Session::new(server, environment, state, output, handover);
         let mut connection = Connection { input, session, receives: None, dump: None, presence };
         connection.take_settings().then_some(connection)

@@ -30,7 +30,7 @@ pub use tls_stream::TlsSummary;
 
 /// Fewer bytes than this at a time are a crumb.
 const CRUMB: usize = 64;
-/// How many crumbs in a row are read as they arrive: more than any client needs for a login.
+/// How many crumbs are read as they arrive: more than any client needs for a login.
 const CRUMBS_AT_ONCE: u32 = 8;
 /// For how long further crumbs gather, at first and at most; each time doubles it.
 const GATHER_FIRST: Duration = Duration::from_millis(5);
@@ -86,8 +86,9 @@ pub struct Socket {
     peer: Peer,
     /// Set once the connection is encrypted.
     tls: OnceLock<Box<TlsStream>>,
-    /// How many reads in a row have brought a crumb only.
+    /// How many reads have brought a crumb only, before the login.
     crumbs: AtomicU32,
+    has_logged_in: AtomicBool,
     /// A write waits for the client.
     write_waits: AtomicBool,
     hung_up: AtomicBool,
@@ -109,8 +110,8 @@ impl Socket {
     }
 
     fn new(fd: OwnedFd, peer: Peer) -> Socket {
-        let (write_waits, hung_up) = (AtomicBool::new(false), AtomicBool::new(false));
-        Socket { fd, peer, tls: OnceLock::new(), crumbs: AtomicU32::new(0), write_waits, hung_up }
+        let [has_logged_in, write_waits, hung_up] = [const { AtomicBool::new(false) }; 3];
+        Socket { fd, peer, tls: OnceLock::new(), crumbs: AtomicU32::new(0), has_logged_in, write_waits, hung_up }
     }
 
     /// Where the client is.
@@ -168,16 +169,21 @@ impl Socket {
         }
     }
 
-    /// Counts a read that [`Socket::wait_for_input`] preceded.
-    fn note_read(&self, count: usize) {
-        match count < CRUMB {
-            true => self.crumbs.fetch_add(1, Ordering::Relaxed),
-            false => self.crumbs.swap(0, Ordering::Relaxed),
-        };
+    /// The client is known: what it sends is read as it arrives.
+    pub fn log_in(&self) {
+        self.has_logged_in.store(true, Ordering::Relaxed);
+        self.crumbs.store(0, Ordering::Relaxed);
     }
 
-    /// Waits for input; [`io::ErrorKind::WouldBlock`] if there is none at `deadline`. Where a client sends a byte at a
-    /// time these gather first: each of them would cost more than a login.
+    /// Counts a read that [`Socket::wait_for_input`] preceded.
+    fn note_read(&self, count: usize) {
+        if count < CRUMB && !self.has_logged_in.load(Ordering::Relaxed) {
+            self.crumbs.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits for input; [`io::ErrorKind::WouldBlock`] if there is none at `deadline`. Where a client sends its login a
+    /// byte at a time these gather first: each of them would cost more than a login.
     fn wait_for_input(&self, deadline: Instant) -> io::Result<()> {
         if let Some(more) = self.crumbs.load(Ordering::Relaxed).checked_sub(CRUMBS_AT_ONCE) {
             let gather = GATHER_FIRST.saturating_mul(1 << more.min(16)).min(GATHER_MOST);
@@ -349,5 +355,7 @@ mod tests {
         sender.join().expect("no panic");
         assert_eq!(read, BYTES);
         assert!(reads < BYTES / 4, "{reads} reads");
+        socket.log_in();
+        assert_eq!(socket.crumbs.load(Ordering::Relaxed), 0);
     }
 }
