@@ -160,3 +160,6 @@ impl BinlogOrder {
         chunks.push(Chunk { file, offset: 0, bytes: header });
     }
 }
+
+#[cfg(test)]
+mod tests;
