@@ -81,3 +81,6 @@ impl Drop for SessionLocks {
         self.shared.locks.release_all(&mut self.locks);
     }
 }
+
+#[cfg(test)]
+mod tests;

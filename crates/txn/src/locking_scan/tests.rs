@@ -145,6 +145,61 @@ fn what_is_committed_ahead_of_the_walk_is_found() {
     }
 }
 
+/// After others' inserts the view is opened anew, and knows no more than what was locked by then: what lies further on is
+/// locked as the walk comes there.
+#[test]
+fn what_comes_after_the_place_that_was_looked_at_again_is_locked_too() {
+    for (direction, order, left_free) in
+        [(Direction::Forward, [20, 30, 40], [27, 37]), (Direction::Reverse, [30, 20, 10], [23, 13])]
+    {
+        let (_machine, store) = store();
+        let mut transaction = begin(&store, Isolation::RepeatableRead);
+        let mut scan = walk(direction, Obstructed::Wait);
+        scan.next(&mut transaction).unwrap();
+        let mut taken_back = begin(&store, Isolation::RepeatableRead);
+        assert!(matches!(put(&mut taken_back, 25), Claim::Granted { .. }));
+        drop(taken_back);
+        assert_eq!(id(scan.next(&mut transaction).unwrap()), Some(order[0]));
+        for (next, between) in order[1..].iter().zip(left_free) {
+            let mut other = begin(&store, Isolation::RepeatableRead);
+            assert!(matches!(put(&mut other, between), Claim::Granted { .. }), "{between} is ahead");
+            drop(other);
+            assert_eq!(id(scan.next(&mut transaction).unwrap()), Some(*next));
+            assert_eq!(put(&mut begin(&store, Isolation::RepeatableRead), between), Claim::Covered, "{next}");
+        }
+    }
+}
+
+/// The first insert of all in a key space is found as any other.
+#[test]
+fn the_first_insert_that_ends_ahead_of_a_walk_is_found() {
+    let store = Machine::new(1).open();
+    let mut loaded = begin(&store, Isolation::RepeatableRead);
+    [10, 20].iter().for_each(|id| loaded.put(ROWS, &key(*id), b"not claimed"));
+    store.commit_and_wait(loaded).unwrap();
+    let mut transaction = begin(&store, Isolation::RepeatableRead);
+    let mut scan = walk(Direction::Forward, Obstructed::Wait);
+    assert_eq!(id(scan.next(&mut transaction).unwrap()), Some(10));
+    insert(&store, &[15]);
+    assert_eq!(rest(&mut scan, &mut transaction), [15, 20]);
+}
+
+/// A caller that has waited for a row's lock looks again from there on.
+#[test]
+fn a_walk_that_looks_again_finds_what_was_changed_ahead_of_it() {
+    let (_machine, store) = store();
+    let mut transaction = begin(&store, Isolation::ReadCommitted);
+    let mut scan = walk(Direction::Forward, Obstructed::Wait);
+    assert_eq!(id(scan.next(&mut transaction).unwrap()), Some(10));
+    let mut other = begin(&store, Isolation::ReadCommitted);
+    other.lock(ROWS, &key(30), LockMode::Exclusive).unwrap();
+    other.delete(ROWS, &key(30));
+    store.commit_and_wait(other).unwrap();
+    insert(&store, &[25]);
+    scan.look_again();
+    assert_eq!(rest(&mut scan, &mut transaction), [20, 25, 40]);
+}
+
 #[test]
 fn an_insert_that_is_not_committed_is_waited_for() {
     for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable] {

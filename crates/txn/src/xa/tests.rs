@@ -10,7 +10,7 @@ use cohort_io::{Fault, FileSystem, SimClock, SimDisk};
 use super::*;
 use crate::classic::recovery::RecoverError;
 use crate::commit_protocol::CommitProtocol;
-use crate::open::{Engines, OpenError, Recovered};
+use crate::open::{Engines, Listener, OpenError, Recovered, StartReport, StartupEvent};
 use crate::options::StoreOptions;
 use crate::tests::{BINLOG, ENGINES, Machine, key, table};
 use crate::transaction::Read;
@@ -20,6 +20,10 @@ const PROTOCOLS: [CommitProtocol; 4] =
 const LAST: u64 = 5;
 
 fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<Arc<Store>, OpenError> {
+    open_listening(disk, protocol, &mut |_| ())
+}
+
+fn open_listening(disk: &SimDisk, protocol: CommitProtocol, listener: Listener<'_>) -> Result<Arc<Store>, OpenError> {
     let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
     let redb = |name: &str| {
         Redb::open(fs.clone(), &Path::new("/data").join(name), &RedbOptions::default())
@@ -32,7 +36,7 @@ fn open(disk: &SimDisk, protocol: CommitProtocol) -> Result<Arc<Store>, OpenErro
         CommitProtocol::Journal => Engines::Journaled(vec![one, two]),
         _ => Engines::Classic(vec![one, two]),
     };
-    Recovered::from_logs(options, protocol, fs, clock, engines, &mut |_| ())?.start_stepped(&mut |_| ())
+    Recovered::from_logs(options, protocol, fs, clock, engines, &mut |_| ())?.start_stepped(listener)
 }
 
 fn name(id: u64) -> XaId {
@@ -332,6 +336,70 @@ fn locks_come_back_as_they_were() {
     assert!(changed(MetadataMode::SharedWrite) && !changed(MetadataMode::Exclusive));
     take(&store, 1, Step::Commit).expect("committed");
     assert!(changed(MetadataMode::Exclusive), "the decision lets go of it");
+}
+
+/// It belongs to no session any more: what keeps a session's changes and commits apart from FLUSH TABLES WITH READ LOCK
+/// is not its own, and neither are the locks of the session.
+#[test]
+fn a_prepared_transaction_keeps_of_its_metadata_locks_those_of_tables() {
+    let disk = SimDisk::new(1);
+    let store = open(&disk, CommitProtocol::Journal).expect("a new store");
+    let (mut session, table) = (store.session_locks(), MetadataName::Table(9));
+    let active = store.start_xa(&name(1)).expect("a free name");
+    let mut transaction = store.begin();
+    transaction.belongs_to(&session);
+    transaction.events().start_xa(name(1));
+    for name in [MetadataName::Global, MetadataName::Commit] {
+        transaction.lock_metadata(&name, MetadataMode::IntentionExclusive, Duration::ZERO).expect("a lock");
+    }
+    transaction.lock_metadata(&table, MetadataMode::SharedWrite, Duration::ZERO).expect("a lock");
+    transaction.put(ENGINES[0], &key(1), b"row");
+    let owner = transaction.owner();
+    store.prepare_xa(active, transaction).expect("prepared");
+    let held: Vec<_> = store.metadata_locks().into_iter().map(|lock| (lock.owner, lock.name)).collect();
+    assert_eq!(held, [(owner, table.clone())]);
+    let changed = session.lock(&table, MetadataMode::Exclusive, Duration::ZERO, None);
+    assert_eq!(changed, Err(crate::LockError::Timeout));
+}
+
+#[test]
+fn a_start_says_how_many_wait_for_their_decision() {
+    for protocol in PROTOCOLS {
+        let disk = SimDisk::new(1);
+        run(&disk, protocol);
+        let mut waiting = None;
+        let store = open_listening(&disk.crash(), protocol, &mut |event| {
+            if let StartupEvent::Report(report) = event {
+                waiting = Some(match report {
+                    StartReport::Journal(report) => report.xa_prepared,
+                    StartReport::Classic(report) => report.xa_prepared,
+                });
+            }
+        });
+        let prepared = store.expect("a start").prepared_xa().len() as u64;
+        assert_eq!((waiting, prepared), (Some(LAST / 3), LAST / 3), "{protocol}: every third stays prepared");
+    }
+}
+
+#[test]
+fn an_entry_of_a_form_that_is_not_known_stops_the_start_and_the_older_form_does_not() {
+    for (version, known) in [(0, false), (VERSION_WITHOUT_CLAIMS, true), (VERSION, true), (VERSION + 1, false)] {
+        let disk = SimDisk::new(1);
+        let store = open(&disk, CommitProtocol::Journal).expect("a new store");
+        let mut entry = vec![version, 1];
+        // No locks, no claims where the form has them, no changes.
+        let counts = if version == VERSION_WITHOUT_CLAIMS { 1 } else { 2 };
+        entry.extend_from_slice(&[0; 8][..4 * counts]);
+        entry.push(0);
+        let mut transaction = store.begin();
+        transaction.put(ENGINE, &encode_key(&name(1)), &entry);
+        store.commit_and_wait(transaction).expect("committed");
+        drop(store);
+        match open(&disk.crash(), CommitProtocol::Journal) {
+            Ok(store) => assert_eq!((known, store.prepared_xa()), (true, vec![name(1)])),
+            Err(error) => assert!(!known && error.to_string().contains("version"), "{version}: {error}"),
+        }
+    }
 }
 
 #[test]

@@ -150,3 +150,15 @@ fn what_an_owner_holds_covers_what_asks_for_less() {
     assert_eq!(a.meta(1, M::Exclusive, SOON), Ok(true));
     assert_eq!(b.meta(1, M::SharedHighPriority, SOON), Err(LockError::Timeout));
 }
+
+#[test]
+fn owners_of_any_number_find_a_slot() {
+    let [mut party] = parties();
+    for id in [0, 1, SLOTS as u64, (SLOTS * SLOTS) as u64, u64::MAX] {
+        party.held = HeldLocks::new(TransactionId(id));
+        assert_eq!(party.meta(1, M::SharedRead, Duration::ZERO), Ok(true), "{id}");
+        assert_eq!(party.manager.all_metadata(), [(TransactionId(id), table(1), M::SharedRead, true)]);
+        party.release();
+        assert!(party.manager.all_metadata().is_empty(), "{id}");
+    }
+}
