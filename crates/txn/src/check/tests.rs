@@ -1,5 +1,7 @@
 //! `check_logs` on sound logs, and on logs with one thing wrong.
 
+mod files;
+
 use cohort_engine::memory::MemoryEngine;
 use cohort_io::Create;
 
