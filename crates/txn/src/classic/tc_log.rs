@@ -320,6 +320,17 @@ mod tests {
     }
 
     #[test]
+    fn every_slot_of_the_file_holds_a_number_and_none_is_beyond_it() {
+        let disk = SimDisk::new(1);
+        let log = new_log(&disk, 1);
+        let numbers: Vec<u64> = (1..=SLOTS as u64).collect();
+        let places: Vec<Place> = numbers.iter().map(|number| log.log_xid(*number).expect("logged")).collect();
+        assert!(log.state.lock().free.is_empty());
+        assert_eq!(read(&disk.kill_copy()), numbers);
+        places.into_iter().for_each(|place| log.unlog(place));
+    }
+
+    #[test]
     fn places_are_used_again() {
         let disk = SimDisk::new(1);
         let log = new_log(&disk, 1);

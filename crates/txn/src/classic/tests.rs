@@ -144,9 +144,19 @@ impl EngineSource for Source<'_> {
 
 /// Opens with any protocol, after whichever wrote the logs.
 fn hand_over(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, StartReport), OpenError> {
+    hand_over_with(disk, protocol, true)
+}
+
+const MARK: &str = "/data/mark";
+
+fn hand_over_with(
+    disk: &SimDisk,
+    protocol: CommitProtocol,
+    log_bin: bool,
+) -> Result<(Arc<Store>, StartReport), OpenError> {
     let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
-    let options = || Machine::options(1);
-    let (mark, engines) = ("/data/mark".into(), Source(disk));
+    let options = || StoreOptions { log_bin, ..Machine::options(1) };
+    let (mark, engines) = (MARK.into(), Source(disk));
     let directory = DataDirectory { fs: fs.clone(), clock: clock.clone(), mark, options: &options, engines: &engines };
     let mut report = None;
     let store = directory.open_stepped(protocol, &mut |reported| match reported {

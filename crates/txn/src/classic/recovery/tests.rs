@@ -134,3 +134,20 @@ fn a_file_was_not_begun_where_it_has_no_header_and_not_where_the_disk_fails() {
     let broken = ReadError::Io(cohort_io::IoError::new("read", &path, std::io::Error::other("a sector")));
     assert!(!was_not_begun(&broken));
 }
+
+/// An index without a line is that of a binlog that never was, unless a file says otherwise.
+#[test]
+fn an_empty_index_is_believed_where_no_file_has_anything() {
+    for (commits, rotations, believed) in [(0, 0, true), (1, 0, false), (0, 1, false), (1, 1, false)] {
+        let disk = SimDisk::new(1);
+        let (store, _) = crate::classic::tests::open(&disk, CommitProtocol::Mysql57).expect("a new store");
+        (1..=commits).for_each(|id| assert!(crate::tests::insert(&store, id).is_ok()));
+        (0..rotations).for_each(|_| assert!(store.rotate_binlog().is_ok()));
+        drop(store);
+        let index = Machine::options(1).binlog.directory.join("binlog.index");
+        let options = cohort_io::OpenOptions::buffered(cohort_io::Create::Never);
+        disk.open(&index, &options).and_then(|file| file.set_len(0)).expect("an index");
+        let log = read_coordinator_log(&files(&disk)).expect("a log");
+        assert_eq!(log.is_some(), believed, "{commits} commits, {rotations} rotations");
+    }
+}

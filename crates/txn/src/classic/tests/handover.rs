@@ -177,3 +177,84 @@ fn nothing_of_the_journal_looks_lost_to_the_protocol_after_it() {
         }
     }
 }
+
+/// Releases from before the mark had the journal only: what it wrote is recovered, with a binlog beside it or without.
+#[test]
+fn a_directory_without_a_mark_was_written_by_the_journal() {
+    for (log_bin, next) in [(true, CommitProtocol::Mysql57), (false, CommitProtocol::TcMmap)] {
+        let disk = SimDisk::new(1);
+        let (store, _) = hand_over_with(&disk, CommitProtocol::Journal, log_bin).expect("a new store");
+        insert_all(&store, 1..=3);
+        drop(store);
+        let disk = disk.crash();
+        disk.remove(Path::new(MARK)).expect("it was there");
+        let (store, report) = hand_over_with(&disk, next, log_bin).expect("a start");
+        assert!(matches!(&report, StartReport::Journal(report) if report.records > 0), "{next}: {report}");
+        assert_eq!(found(&disk, &store).rows[0], [1, 2, 3], "{next}");
+    }
+}
+
+/// Nor is a directory new that has lost mark and journal, and still has a binlog.
+#[test]
+fn a_directory_with_a_binlog_alone_is_not_new() {
+    let disk = SimDisk::new(1);
+    let (store, _) = hand_over(&disk, CommitProtocol::Journal).expect("a new store");
+    insert_all(&store, 1..=3);
+    store.close().expect("a clean stop");
+    let alone = SimDisk::new(2);
+    alone.create_dir_all(Path::new(BINLOG)).expect("made");
+    let names = disk.list(Path::new(BINLOG)).expect("a directory");
+    for name in names.iter().filter(|name| name.starts_with("binlog.")) {
+        let path = Path::new(BINLOG).join(name);
+        let bytes = cohort_io::read_whole(&disk, &path, 1 << 20).expect("a file");
+        let file = alone.open(&path, &OpenOptions::buffered(Create::New)).expect("made");
+        file.write_at(0, &bytes).expect("written");
+    }
+    let refused = hand_over(&alone, CommitProtocol::Mysql57).map(drop);
+    assert!(matches!(refused, Err(OpenError::Journaled(_))), "{refused:?}");
+}
+
+/// The journal knows nothing of what an engine has prepared for a client; another classic protocol keeps it.
+#[test]
+fn what_a_client_prepared_in_an_engine_keeps_the_journal_out() {
+    for (next, refused) in [(CommitProtocol::Journal, true), (CommitProtocol::Mysql57, false)] {
+        let disk = SimDisk::new(1);
+        let (store, _) = hand_over(&disk, CommitProtocol::Mysql56).expect("a new store");
+        insert_all(&store, 1..=2);
+        store.close().expect("a clean stop");
+        drop(store);
+        let [one, _] = Source(&disk).engines().expect("engines");
+        let mut redo = Redo::default();
+        redo.put(&key(9), b"a client's");
+        one.prepare(&cohort_engine::Xid::new(b"a client's").expect("a name"), &redo.into_bytes()).expect("prepared");
+        one.sync_log().expect("synced");
+        drop(one);
+        match hand_over(&disk, next) {
+            Ok((store, report)) => {
+                let StartReport::Classic(report) = &report else { panic!("{report}") };
+                assert_eq!((refused, report.engines[0].left), (false, 1));
+                insert_all(&store, 3..=3);
+            }
+            Err(error) => assert!(refused && matches!(error, OpenError::PreparedLeft(1)), "{next}: {error}"),
+        }
+    }
+}
+
+/// What the operator reads of a start is the report of the protocol that wrote the logs.
+#[test]
+fn a_start_reports_as_the_protocol_that_was_recovered() {
+    for protocol in [CommitProtocol::Journal, CommitProtocol::Mysql57] {
+        let disk = SimDisk::new(1);
+        let (store, report) = hand_over(&disk, protocol).expect("a new store");
+        assert!(report.is_clean() && report.to_string().starts_with("recovery: "), "{report}");
+        insert_all(&store, 1..=2);
+        drop(store);
+        let (_, report) = hand_over(&disk.crash(), protocol).expect("a start");
+        assert!(!report.is_clean(), "{report}");
+        let inner = match &report {
+            StartReport::Journal(report) => report.to_string(),
+            StartReport::Classic(report) => report.to_string(),
+        };
+        assert_eq!(report.to_string(), inner);
+    }
+}

@@ -176,3 +176,32 @@ fn what_was_seen_before_its_sync_is_withheld() {
         assert!(seen > 0, "{protocol:?}: nothing was seen too early");
     }
 }
+
+/// A reader of the binlog gets a transaction when the sync is done that its commit waits for, and at once where commits
+/// wait for none (I4).
+#[test]
+fn readers_of_the_binlog_get_what_a_crash_does_not_take_back() {
+    for protocol in CONSISTENT.iter().copied() {
+        let (store, _) = open(&SimDisk::new(1), protocol).expect("a new store");
+        for every in [1, 0] {
+            store.settings().durability.sync_binlog.store(every, Ordering::Relaxed);
+            insert(&store, 1 + u64::from(every)).expect("a commit");
+            assert_eq!(Some(store.binlog().tail().durable()), store.binlog().end(), "{protocol}, sync_binlog={every}");
+        }
+        for operation in 0.. {
+            let disk = SimDisk::new(operation + 1);
+            let (store, _) = open(&disk, protocol).expect("a new store");
+            insert(&store, 1).expect("a commit");
+            let fault = disk.operations() + operation;
+            disk.set_fault(fault, Fault::PowerCut);
+            let finished = insert(&store, 2).is_ok();
+            let announced = store.binlog().tail().durable();
+            let file = disk.crash().open(&store.binlog().path(announced.file_number), &OpenOptions::read());
+            let whole = file.and_then(|file| file.len()).expect("it is durable");
+            assert!(announced.offset <= whole, "{protocol}, operation {operation}: {announced} of {whole} bytes");
+            if finished {
+                break;
+            }
+        }
+    }
+}

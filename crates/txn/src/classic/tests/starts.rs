@@ -157,6 +157,37 @@ fn a_start_says_whether_the_stop_was_clean_and_what_it_found() {
     }
 }
 
+/// Numbers in `tc.log`, and what was cut off the binlog and why.
+#[test]
+fn a_start_says_what_it_found_in_the_coordinators_logs() {
+    let disk = SimDisk::new(22);
+    let (store, _) = open(&disk, CommitProtocol::Mysql57).expect("a new store");
+    insert(&store, 1).expect("a commit");
+    let end = store.binlog().end().expect("a file");
+    let path = store.binlog().path(end.file_number);
+    store.close().expect("a clean stop");
+    drop(store);
+    let log = TcLog::create(&disk, Path::new("/data/tc.log"), 9).expect("a log");
+    let _places = [1, 2].map(|number| log.log_xid(UNLOGGED | number).expect("room"));
+    let file = disk.open(&path, &OpenOptions::buffered(Create::Never)).expect("a file");
+    file.write_at(end.offset, &[7; 40]).expect("a torn write");
+    let (_, report) = open(&disk, CommitProtocol::Mysql57).expect("a start");
+    assert_eq!((report.in_binlog, report.in_tc_log, report.binlog_bytes_cut), (1, 2, 40), "{report}");
+    assert!(report.cut_reason.is_some() && !report.cut_by_operator, "{report}");
+    // A file that the index lists and that was not begun has nothing to cut.
+    let disk = SimDisk::new(23);
+    let (store, _) = open(&disk, CommitProtocol::Mysql57).expect("a new store");
+    insert(&store, 1).expect("a commit");
+    let next = store.binlog().end().expect("a file").file_number + 1;
+    store.close().expect("a clean stop");
+    let index = disk.open(Path::new("/data/binlog.index"), &OpenOptions::buffered(Create::Never)).expect("an index");
+    let line = format!("./{}\n", store.binlog().file_name(next));
+    index.write_at(index.len().expect("known"), line.as_bytes()).expect("a line");
+    drop(store);
+    let (_, report) = open(&disk, CommitProtocol::Mysql57).expect("a start");
+    assert_eq!((report.in_binlog, report.binlog_bytes_cut, report.cut_reason), (1, 0, None));
+}
+
 #[test]
 fn a_report_is_clean_if_and_only_if_there_was_nothing_to_do() {
     let engine = DecidedReport {
