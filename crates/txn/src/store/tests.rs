@@ -1,9 +1,15 @@
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use cohort_binlog::ServerIdentity;
 use cohort_io::SimDisk;
 
 use super::*;
 use crate::classic::tests::open;
 use crate::commit_protocol::CommitProtocol;
-use crate::tests::{Machine, transfer};
+use crate::options::StoreOptions;
+use crate::tests::{ENGINES, Machine, key, transfer, until, write_transfer};
 
 fn files(store: &Store) -> Vec<u64> {
     store.binlog().list().into_iter().map(|file| file.number).collect()
@@ -57,4 +63,63 @@ fn a_store_that_was_closed_says_so() {
     transfer(&store, 1).expect("a commit");
     store.close().expect("a clean stop");
     assert!(store.closed().is_some());
+}
+
+#[test]
+fn a_store_that_was_sealed_says_why_when_it_is_closed() {
+    let store = Machine::new(4).open();
+    store.path::<Coordinator>().seal("a log write failed");
+    assert_eq!(store.close(), Err("a log write failed".to_owned()));
+}
+
+#[test]
+fn who_waits_for_gtids_goes_on_when_they_are_executed_or_when_the_time_is_over() {
+    let store = Machine::new(5).open();
+    let both: GtidSet = format!("{}:1-2", store.server_uuid()).parse().expect("a set");
+    let far = Instant::now() + Duration::from_secs(600);
+    assert!(!store.wait_until_executed(&both, Some(Instant::now()), &|| false), "there is no more time");
+    assert!(!store.wait_until_executed(&both, Some(far), &|| true), "it was ended");
+    let asked = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            store.wait_until_executed(&both, Some(far), &|| {
+                asked.store(true, Ordering::SeqCst);
+                false
+            })
+        });
+        until("a wait", || asked.load(Ordering::SeqCst));
+        transfer(&store, 1).expect("a commit");
+        transfer(&store, 2).expect("a commit");
+        assert!(waiting.join().expect("no panic"));
+    });
+    assert!(store.wait_until_executed(&both, Some(Instant::now()), &|| true), "they are executed already");
+}
+
+#[test]
+fn events_carry_the_servers_number_and_as_much_of_the_columns_as_is_set() {
+    let identity = ServerIdentity { server_id: 7, server_version: "8.0.40-test".to_owned() };
+    let (store, _) =
+        Machine::new(6).recover_with(StoreOptions { identity, ..Machine::options(1) }).expect("a new store");
+    assert_eq!(store.server_id(), 7);
+    let [minimal, full] = [false, true].map(|full| {
+        store.settings().full_row_metadata.store(full, Ordering::Relaxed);
+        write_transfer(&store, 1).events().byte_len()
+    });
+    assert!(full > minimal, "{full} bytes with the columns' names, {minimal} without");
+}
+
+/// `tc.log` is written by transactions that the binlog does not have; the journal has no log beside it.
+#[test]
+fn the_coordinators_log_counts_its_writes() {
+    let disk = SimDisk::new(7);
+    let (store, _) = open(&disk, CommitProtocol::Mysql57).expect("a new store");
+    let syncs = || store.coordinator_log().expect("it has one").syncs;
+    let before = syncs();
+    let mut transaction = store.begin();
+    transaction.set_binlog(false);
+    ENGINES.iter().for_each(|engine| transaction.put(*engine, &key(1), b"in both engines"));
+    store.commit_and_wait(transaction).expect("a commit");
+    assert!(syncs() > before);
+    let (store, _) = Machine::new(7).recover().expect("a new store");
+    assert_eq!(store.coordinator_log(), None);
 }

@@ -4,6 +4,7 @@ mod checkpoints;
 mod cohorts;
 mod crashes;
 mod damage;
+mod full_engine;
 mod visibility;
 
 use std::path::Path;

@@ -63,6 +63,7 @@ fn a_stop_waits_for_everyone_who_joined() {
     store.hold_commits(true);
     let kept = Kept::default();
     store.commit(write_transfer(&store, 1), Box::new(kept.clone()));
+    store.commit(write_transfer(&store, 2), Box::new(Kept::default()));
     thread::scope(|scope| {
         let stop = scope.spawn(|| {
             store.drain();
@@ -71,7 +72,9 @@ fn a_stop_waits_for_everyone_who_joined() {
         until("a stop", || store.path::<Coordinator>().closed().is_some());
         // Time for a stop that does not wait.
         thread::sleep(Duration::from_millis(20));
-        store.take_cohort().expect("it had joined").write().finish();
+        let cohort = store.take_cohort().expect("they had joined");
+        assert_eq!(cohort.members(), 2);
+        cohort.write().finish();
         assert!(stop.join().expect("no panic"), "the stop was over first");
     });
     assert!(matches!(*kept.0.lock(), Some(Ok(_))));

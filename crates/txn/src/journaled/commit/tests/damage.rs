@@ -92,3 +92,37 @@ fn the_operator_may_give_up_a_rotten_last_record() {
     let (store, _) = machine.recover().expect("the cut is final");
     check(&found(&machine.disk, &store), &[1, 2, 3, 4], "after the next crash");
 }
+
+/// Somebody lost the journal and the engines, and has the binlog: its files are not taken for what no transaction reached.
+#[test]
+fn a_journal_that_is_missing_does_not_cost_the_binlog() {
+    let machine = Machine::new(14);
+    let store = machine.open();
+    for id in 1..=3 {
+        transfer(&store, id).expect("a commit");
+        store.rotate_binlog().expect("another file");
+    }
+    store.close().expect("a clean stop");
+    let alone = Machine::new(15);
+    let copy = |path: &Path| {
+        let bytes = cohort_io::read_whole(&machine.disk, path, 1 << 20).expect("a file");
+        let file = alone.disk.open(path, &cohort_io::OpenOptions::buffered(cohort_io::Create::New)).expect("made");
+        file.write_at(0, &bytes).expect("written");
+    };
+    alone.disk.create_dir_all(Path::new(BINLOG)).expect("made");
+    let names: Vec<String> = store.binlog().list().into_iter().map(|file| file.name).collect();
+    names.iter().map(String::as_str).chain(["binlog.index"]).for_each(|name| copy(&Path::new(BINLOG).join(name)));
+    let error = alone.recover().expect_err("the binlog has transactions that nothing else has").to_string();
+    assert!(error.contains("they do not belong together"), "{error}");
+    let bytes = |machine: &Machine| {
+        let read = |name| cohort_io::read_whole(&machine.disk, &Path::new(BINLOG).join(name), 1 << 20).expect("a file");
+        names.iter().map(read).collect::<Vec<_>>()
+    };
+    // But for the flag of a file in use, which is no part of its events.
+    const IN_USE_AT: usize = 4 + 17;
+    for ((name, before), after) in names.iter().zip(bytes(&machine)).zip(bytes(&alone)) {
+        let differs = |at: &usize| *at != IN_USE_AT && before.get(*at) != after.get(*at);
+        let differs = (0..before.len().max(after.len())).find(differs);
+        assert_eq!(differs, None, "{name} was touched");
+    }
+}

@@ -193,25 +193,26 @@ fn a_view_that_an_open_transaction_does_not_read_is_given_up() {
     let finds = |transaction: &mut Transaction, engine: usize, id: u64| {
         transaction.get(ENGINES[engine], Read::Snapshot, &key(id), &mut Vec::new())
     };
-    let open = || {
+    let open = |engine| {
         let mut transaction = store.begin();
-        assert!(finds(&mut transaction, 0, 1).expect("a read"));
+        assert!(finds(&mut transaction, engine, 1).expect("a read"));
         transaction
     };
-    let (mut idle, mut early, mut backup) = (open(), open(), open());
+    let (mut idle, mut early, mut second, mut backup) = (open(0), open(0), open(1), store.begin());
     backup.pin_snapshot();
-    [&mut idle, &mut early, &mut backup].into_iter().for_each(Transaction::stay_open);
+    assert!(finds(&mut backup, 0, 1).expect("a read"), "one engine after the other");
+    [&mut idle, &mut early, &mut second, &mut backup].into_iter().for_each(Transaction::stay_open);
     let view = Arc::downgrade(&store.published().views()[1]);
     store.shared.held_snapshots.give_up_unused(Duration::ZERO);
     assert!(early.pin_view(ENGINES[1]), "nothing has changed there");
     transfer(&store, 2).expect("a commit");
     assert!(!idle.pin_view(ENGINES[1]) && finds(&mut idle, 1, 1).is_err(), "what was there is gone");
     assert!(finds(&mut idle, 0, 1).expect("a read") && !finds(&mut idle, 0, 2).expect("a read"), "what it read stays");
-    for whole in [&mut early, &mut backup] {
+    for whole in [&mut early, &mut second, &mut backup] {
         assert!(whole.pin_view(ENGINES[1]));
         assert!(finds(whole, 1, 1).expect("a read") && !finds(whole, 1, 2).expect("a read"));
     }
     assert!(view.upgrade().is_some());
-    drop((early, backup));
+    drop((early, second, backup));
     assert!(view.upgrade().is_none(), "nobody pins it");
 }
