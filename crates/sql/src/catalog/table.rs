@@ -261,7 +261,8 @@ impl Table {
     }
 
     /// Takes the next `count` AUTO_INCREMENT values of the series `offset`, `offset + increment`, … and returns the
-    /// first; 1467 if there is none left.
+    /// first. Where the type has no more of them that is its greatest value again, a duplicate, or with an increment one
+    /// that is out of range; 1467 if 64 bits have none left.
     pub(crate) fn take_auto_increment(
         &self,
         transaction: &mut Transaction,
@@ -270,20 +271,21 @@ impl Table {
         count: u64,
     ) -> Result<u64, SqlError> {
         let mut next = self.counters.next_auto_increment.lock();
+        let greatest = self.auto_increment_max();
         let least = match *next {
             Some(next) => next,
             None => self.first_auto_increment(transaction)?,
         };
         // An offset above the increment is ignored, as MySQL does.
         let offset = if offset > increment { 1 } else { offset };
-        let value = match least.checked_sub(offset) {
+        let value = match least.min(greatest).checked_sub(offset) {
             None => Some(offset),
             Some(above) => above.div_ceil(increment).checked_mul(increment).and_then(|above| above.checked_add(offset)),
         };
         match value {
-            Some(value) if value <= self.auto_increment_max() => {
+            Some(value) if value < u64::MAX => {
                 let last = value.saturating_add((count - 1).saturating_mul(increment));
-                *next = Some(last.min(self.auto_increment_max()).saturating_add(1));
+                *next = Some(last.saturating_add(1).min(greatest));
                 Ok(value)
             }
             _ => Err(SqlError::new(ER_AUTOINC_READ_FAILED, &[])),
@@ -309,7 +311,7 @@ impl Table {
             None => self.first_auto_increment(transaction)?,
         };
         *next = Some(value);
-        Ok(value)
+        Ok(value.min(self.auto_increment_max()))
     }
 
     /// One above the largest stored value, from the end of an index that begins with the column.
