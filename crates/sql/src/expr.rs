@@ -17,6 +17,7 @@ mod build;
 mod cast;
 mod coercion;
 mod compare;
+mod complete;
 mod constant;
 pub mod context;
 mod convert;

@@ -48,10 +48,10 @@ impl Expr {
             Expr::Call(call) => call.eval(row, cx),
             Expr::Extract(unit, date) => interval::extract(*unit, &*date.get(row, cx)?, cx),
             Expr::TimestampDiff(unit, from, to) => {
-                interval::difference(*unit, &*from.get(row, cx)?, &*to.get(row, cx)?, cx)
+                interval::difference(*unit, &from.complete(row, cx)?, &to.complete(row, cx)?, cx)
             }
             Expr::DateAdd { date, amount, unit, negated } => {
-                interval::add(&*date.get(row, cx)?, &*amount.get(row, cx)?, *unit, *negated, cx)
+                interval::add(&date.complete(row, cx)?, &*amount.get(row, cx)?, *unit, *negated, cx)
             }
             Expr::UserVariable(name, _) => Ok(cx.statement.user_variable(name)),
             Expr::AssignUserVariable(name, a) => {
@@ -69,7 +69,7 @@ impl Expr {
         let joined = match self {
             _ if self.result_type(cx.params).family() != Family::Real => None,
             Expr::Case(case) => Some(case.chosen(row, cx)?.map_or(Ok(Value::Null), |chosen| chosen.exact(row, cx))?),
-            Expr::Call(call) if call.chooses_exactly() => Some(call.value(row, cx)?),
+            Expr::Call(call) if call.chooses_exactly() => Some(call.value(row, cx, false)?),
             _ => None,
         };
         joined.map_or_else(|| self.eval(row, cx), Ok)
@@ -238,7 +238,8 @@ impl Case {
         chosen.as_one_of(chosen.eval(row, cx)?, &self.result_type(cx.params), cx)
     }
 
-    fn chosen(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Option<&Expr>, SqlError> {
+    /// The expression whose value is the result; `None` for NULL.
+    pub(super) fn chosen(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Option<&Expr>, SqlError> {
         let operand = self.operand.as_ref().map(|operand| operand.get(row, cx)).transpose()?;
         if operand.as_ref().is_some_and(|operand| operand.is_null()) {
             return Ok(self.otherwise.as_ref());

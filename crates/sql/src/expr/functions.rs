@@ -61,6 +61,17 @@ enum Evaluate {
     Missing,
 }
 
+/// Which dates a function wants as arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dates {
+    /// Any.
+    Any,
+    /// Those of the calendar: see [`Expr::complete`].
+    Complete,
+    /// Those that are wanted of its result.
+    AsAsked,
+}
+
 /// A built-in function. `docs/functions.md` is made from these rows.
 #[derive(Debug)]
 pub(crate) struct Function {
@@ -102,6 +113,8 @@ pub(crate) struct Function {
     chooses_exactly: bool,
     /// The second argument is compared with the first as `=` does.
     compares: bool,
+    /// Which dates it wants as arguments.
+    dates: Dates,
 }
 
 impl PartialEq for Function {
@@ -138,6 +151,7 @@ impl Function {
             reads_times: false,
             chooses_exactly: false,
             compares: false,
+            dates: Dates::Any,
         }
     }
 
@@ -186,6 +200,14 @@ impl Function {
 
     const fn compares(self) -> Function {
         Function { compares: true, ..self }
+    }
+
+    const fn of_complete_dates(self) -> Function {
+        Function { dates: Dates::Complete, ..self }
+    }
+
+    const fn hands_on_dates(self) -> Function {
+        Function { dates: Dates::AsAsked, ..self }
     }
 
     const fn takes_null(self) -> Function {
@@ -320,12 +342,14 @@ struct Demand<'a, 'b> {
     call: &'a Call,
     row: &'a [Value],
     cx: &'a EvalContext<'b>,
+    /// Whether a date that lacks a part is none.
+    complete: bool,
 }
 
 impl<'b> Demand<'_, 'b> {
     /// The value of an argument.
     fn get(&self, at: usize) -> Result<Value, SqlError> {
-        self.call.args[at].eval(self.row, self.cx)
+        self.call.args[at].eval_dates(self.row, self.cx, self.complete)
     }
 
     /// The value of an argument that is the result.
@@ -357,7 +381,16 @@ impl Call {
     }
 
     pub(super) fn eval(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
-        let result = self.value(row, cx)?;
+        self.finished(self.value(row, cx, false)?, cx)
+    }
+
+    /// The value for a function that wants a date of the calendar: see [`Expr::complete`].
+    pub(super) fn complete(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+        self.finished(self.value(row, cx, true)?, cx)
+    }
+
+    /// A value as one of the result's type.
+    fn finished(&self, result: Value, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
         let function = self.function;
         if function.unifies || function.format_at.is_some() || function.reads_times {
             return to_result_type(result, &self.derive(cx.params), cx);
@@ -369,17 +402,27 @@ impl Call {
         self.function.chooses_exactly
     }
 
-    /// The value, before it is made one of the result's type.
-    pub(super) fn value(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+    /// Whether it asks its arguments for the dates that it is asked for.
+    pub(super) fn hands_on_dates(&self) -> bool {
+        self.function.dates == Dates::AsAsked
+    }
+
+    /// The value, before it is made one of the result's type. With `complete`, a date of the calendar is wanted.
+    pub(super) fn value(&self, row: &[Value], cx: &EvalContext<'_>, complete: bool) -> Result<Value, SqlError> {
+        let complete = match self.function.dates {
+            Dates::Any => false,
+            Dates::Complete => true,
+            Dates::AsAsked => complete,
+        };
         match self.function.evaluate {
-            Evaluate::OnDemand(evaluate) => evaluate(&Demand { call: self, row, cx }),
+            Evaluate::OnDemand(evaluate) => evaluate(&Demand { call: self, row, cx, complete }),
             Evaluate::Rewritten(_) | Evaluate::Parsed | Evaluate::Aggregate(_) | Evaluate::Missing => {
                 Err(SqlError::internal(format_args!("{} has no calls", self.function.name)))
             }
             Evaluate::Values(evaluate) => {
                 let mut values = Vec::with_capacity(self.args.len());
                 for arg in &self.args {
-                    let value = arg.eval(row, cx)?;
+                    let value = arg.eval_dates(row, cx, complete)?;
                     if value.is_null() && !self.function.takes_null {
                         return Ok(Value::Null);
                     }

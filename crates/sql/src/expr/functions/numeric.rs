@@ -2,6 +2,7 @@
 
 use super::super::EvalContext;
 use super::super::compare::{alike, compare};
+use super::super::complete::lacks_a_part;
 use super::super::context::RandomSequence;
 use super::super::convert::{Number, to_bits, to_decimal, to_f64, to_i64};
 use super::super::{ArithmeticOp, Expr};
@@ -131,12 +132,13 @@ pub(super) const FUNCTIONS: &[Function] =
             "LEAST(2, 0, 34)",
             "0",
         ),
-        Function::on_demand("coalesce", 1, MANY, coalesce, unified).unifies().joins().in_grammar().doc(
-            "The first argument that is not NULL.",
-            "COALESCE(NULL, 1)",
-            "1",
-        ),
-        Function::on_demand("ifnull", 2, 2, coalesce, unified).unifies().joins().doc(
+        Function::on_demand("coalesce", 1, MANY, coalesce, unified)
+            .unifies()
+            .joins()
+            .hands_on_dates()
+            .in_grammar()
+            .doc("The first argument that is not NULL.", "COALESCE(NULL, 1)", "1"),
+        Function::on_demand("ifnull", 2, 2, coalesce, unified).unifies().joins().hands_on_dates().doc(
             "The first argument, or the second where that is NULL.",
             "IFNULL(NULL, 10)",
             "10",
@@ -395,7 +397,7 @@ fn extreme(args: &Arguments<'_, '_>, greatest: bool) -> Result<Value, SqlError> 
 fn coalesce(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
     for at in 0..args.count() {
         let value = args.get(at)?;
-        if !value.is_null() {
+        if !value.is_null() && !(args.complete && lacks_a_part(&value)) {
             return args.as_result(at, value);
         }
     }

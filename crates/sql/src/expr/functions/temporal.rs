@@ -1,8 +1,8 @@
 //! Functions of dates and times. "Now" is when the statement started, except in SYSDATE.
 
 use super::super::convert::{
-    at, has_time, is_date, is_time, now, to_complete_datetime, to_datetime, to_decimal, to_i64, to_text, to_time,
-    today, truncated,
+    at, has_time, incorrect, is_date, is_time, now, to_complete_datetime, to_datetime, to_decimal, to_i64, to_text,
+    to_time, today, truncated,
 };
 use super::super::interval::in_full;
 use super::super::{Expr, IntervalUnit};
@@ -48,11 +48,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .aliases(&["current_time"])
         .form(Form::Bare)
         .doc("The time of day of the statement.", "CURTIME() = TIME(NOW())", "1"),
-    Function::new("date", 1, 1, |a| a.datetime(0, |value| Value::Date(value.date())), |_| date()).in_grammar().doc(
-        "The date of a date with a time.",
-        "DATE('2003-12-31 01:02:03')",
-        "2003-12-31",
-    ),
+    Function::new("date", 1, 1, |a| a.datetime(0, |value| Value::Date(value.date())), |_| date())
+        .in_grammar()
+        .hands_on_dates()
+        .doc("The date of a date with a time.", "DATE('2003-12-31 01:02:03')", "2003-12-31"),
     Function::new(
         "time",
         1,
@@ -69,12 +68,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     .reads_times()
     .joins()
     .in_grammar()
+    .hands_on_dates()
     .doc(
         "The argument as date and time, with a time added.",
         "TIMESTAMP('2003-12-31 12:00:00', '12:00:00')",
         "2004-01-01 00:00:00",
     ),
-    Function::new("datediff", 2, 2, date_difference, |_| ResultType::integer(7)).doc(
+    Function::new("datediff", 2, 2, date_difference, |_| ResultType::integer(7)).of_complete_dates().doc(
         "Days from the second date to the first.",
         "DATEDIFF('2007-12-31 23:59:59', '2007-12-30')",
         "1",
@@ -118,6 +118,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "2015-11-13 16:08:01",
     ),
     Function::new("dayname", 1, 1, |a| a.day(|day| Value::text(format::day_name(weekday(day.days())))), |_| text(9))
+        .of_complete_dates()
         .doc("The name of the day of the week.", "DAYNAME('2007-02-03')", "Saturday"),
     Function::new(
         "monthname",
@@ -134,8 +135,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a| a.day(|day| Value::Int(i64::from((weekday(day.days()) + 1) % 7 + 1))),
         |_| ResultType::integer(1),
     )
+    .of_complete_dates()
     .doc("The day of the week: 1 is Sunday, 7 is Saturday.", "DAYOFWEEK('2007-02-03')", "7"),
     Function::new("weekday", 1, 1, |a| a.day(|day| Value::Int(weekday(day.days()).into())), |_| ResultType::integer(1))
+        .of_complete_dates()
         .doc("The day of the week: 0 is Monday, 6 is Sunday.", "WEEKDAY('2008-02-03')", "6"),
     Function::new(
         "dayofyear",
@@ -144,8 +147,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a| a.day(|day| Value::Int(day_of_year(day.year, day.month, day.day).into())),
         |_| ResultType::integer(3),
     )
+    .of_complete_dates()
     .doc("The day of the year, from 1.", "DAYOFYEAR('2007-02-03')", "34"),
-    Function::new("week", 1, 2, week_of, |_| ResultType::integer(2)).in_grammar().doc(
+    Function::new("week", 1, 2, week_of, |_| ResultType::integer(2)).in_grammar().of_complete_dates().doc(
         "The number of the week, counted as a mode says.",
         "WEEK('2008-02-20', 1)",
         "8",
@@ -157,20 +161,22 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a| a.day(|day| Value::Int(week(day.year, day.month, day.day, 3).1.into())),
         |_| ResultType::integer(2),
     )
+    .of_complete_dates()
     .doc("The number of the week by ISO 8601.", "WEEKOFYEAR('2008-02-20')", "8"),
-    Function::new("yearweek", 1, 2, year_week, |_| ResultType::integer(6)).doc(
+    Function::new("yearweek", 1, 2, year_week, |_| ResultType::integer(6)).of_complete_dates().doc(
         "Year and number of the week, counted as a mode says.",
         "YEARWEEK('1987-01-01')",
         "198652",
     ),
-    Function::new("last_day", 1, 1, last_day, |_| date()).doc(
+    Function::new("last_day", 1, 1, last_day, |_| date()).hands_on_dates().doc(
         "The last day of the month.",
         "LAST_DAY('2004-02-05')",
         "2004-02-29",
     ),
     Function::new("to_days", 1, 1, |a| a.day(|day| Value::Int(day.days() + EPOCH_TO_DAYS)), |_| ResultType::integer(6))
+        .of_complete_dates()
         .doc("Days since the year 0.", "TO_DAYS('2007-10-07')", "733321"),
-    Function::new("to_seconds", 1, 1, to_seconds, |_| ResultType::integer(12)).doc(
+    Function::new("to_seconds", 1, 1, to_seconds, |_| ResultType::integer(12)).of_complete_dates().doc(
         "Seconds since the year 0.",
         "TO_SECONDS('2009-11-29')",
         "63426672000",
@@ -216,6 +222,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("convert_tz", 3, 3, convert_tz, |a| ResultType::temporal(FieldType::DateTime, fraction(&a[0])))
         .reads_times()
         .joins()
+        .of_complete_dates()
         .doc(
             "Date and time of one time zone in another.",
             "CONVERT_TZ('2004-01-01 12:00:00', '+00:00', '+10:00')",
@@ -545,13 +552,13 @@ fn year_week(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 }
 
 fn last_day(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    args.datetime(0, |value| {
-        let date = value.date();
-        if date.month == 0 {
-            return Value::Null;
-        }
-        Value::Date(Date { day: days_in_month(date.year, date.month), ..date })
-    })
+    let Some(value) = to_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
+    let date = value.date();
+    if date.month == 0 {
+        args.cx.statement.warn(incorrect("datetime", &Value::Date(date)))?;
+        return Ok(Value::Null);
+    }
+    Ok(Value::Date(Date { day: days_in_month(date.year, date.month), ..date }))
 }
 
 fn to_seconds(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
