@@ -75,6 +75,7 @@ impl MariaDb {
         let (port, socket) = (free_port()?, folder.join("s.sock"));
         command.args(["--no-defaults", "--user=root", "--skip-grant-tables", "--bind-address=127.0.0.1"]);
         command.arg(format!("--datadir={}", folder.join("data").display()));
+        command.arg(format!("--tmpdir={}", folder.display()));
         command.arg(format!("--port={port}"));
         command.arg(format!("--socket={}", socket.display()));
         command.arg(format!("--pid-file={}", folder.join("pid").display()));

@@ -16,6 +16,8 @@ pub struct Shape {
     pub unsigned: bool,
     /// Digits after the point of exact numbers and of seconds.
     pub decimals: u8,
+    /// Of dates and times; of others the two servers declare different ones.
+    pub length: u32,
     pub binary: bool,
 }
 
@@ -85,8 +87,17 @@ fn shape(column: &Column) -> Shape {
         column_type,
         unsigned: integer && column.flags().contains(ColumnFlags::UNSIGNED_FLAG),
         decimals: if string || approximate { 0 } else { column.decimals() },
+        length: if is_temporal(column_type) { column.column_length() } else { 0 },
         binary: string && column.character_set() == 63,
     }
+}
+
+fn is_temporal(column_type: ColumnType) -> bool {
+    use ColumnType::{MYSQL_TYPE_DATE, MYSQL_TYPE_DATETIME, MYSQL_TYPE_TIME, MYSQL_TYPE_TIMESTAMP, MYSQL_TYPE_YEAR};
+    matches!(
+        column_type,
+        MYSQL_TYPE_DATE | MYSQL_TYPE_DATETIME | MYSQL_TYPE_TIME | MYSQL_TYPE_TIMESTAMP | MYSQL_TYPE_YEAR
+    )
 }
 
 fn is_blob(column_type: ColumnType) -> bool {
@@ -246,7 +257,8 @@ fn same_rows(columns: &[Shape], ours: &[Vec<String>], theirs: &[Vec<String>], or
     ours.iter().zip(&theirs).all(same_row)
 }
 
-fn alike(ours: &str, theirs: &str, column: &Shape) -> bool {
+/// Whether two values of a column are the same, but for the last digits of a DOUBLE.
+pub fn alike(ours: &str, theirs: &str, column: &Shape) -> bool {
     let tolerance = match column.column_type {
         ColumnType::MYSQL_TYPE_DOUBLE => 1e-9,
         ColumnType::MYSQL_TYPE_FLOAT => 1e-6,
@@ -267,11 +279,12 @@ impl std::fmt::Display for Answer {
             Outcome::Refused { errno, message } => write!(f, "error {errno}: {message}")?,
             Outcome::Done { affected, insert_id } => write!(f, "affected {affected}, insert id {insert_id}")?,
             Outcome::Rows { columns, rows } => {
-                for Shape { name, column_type, unsigned, decimals, binary } in columns {
+                for Shape { name, column_type, unsigned, decimals, length, binary } in columns {
                     let unsigned = if *unsigned { " unsigned" } else { "" };
                     let binary = if *binary { " binary" } else { "" };
                     let column_type = format!("{column_type:?}").replace("MYSQL_TYPE_", "");
-                    write!(f, "[{name} {column_type}{unsigned}{binary} .{decimals}] ")?;
+                    let length = if *length > 0 { format!("({length})") } else { String::new() };
+                    write!(f, "[{name} {column_type}{length}{unsigned}{binary} .{decimals}] ")?;
                 }
                 let rows: Vec<String> = rows.iter().map(|row| row.join("|")).collect();
                 write!(f, "{}", rows.join(" / "))?;

@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use crate::answer::{Answer, Kind, Outcome};
+use crate::answer::{Answer, Kind, Outcome, Shape, alike};
 
 /// A difference that is meant.
 pub struct Exception {
@@ -23,6 +23,8 @@ struct Codes {
 pub struct Difference<'a> {
     pub sql: &'a str,
     pub prepared: bool,
+    /// The SQL mode.
+    pub mode: &'a str,
     /// Whether there are zero dates in the table.
     pub zero_dates: bool,
     pub kind: Kind,
@@ -84,6 +86,12 @@ const CODES: &[Codes] = &[
         ours: &[],
         theirs: &[1292],
         when: |sql| sql.contains("FROM_UNIXTIME("),
+    },
+    Codes {
+        reason: "MariaDB does not warn of a date without a month that LAST_DAY has no answer for",
+        ours: &[1292],
+        theirs: &[0],
+        when: |sql| sql.contains("LAST_DAY("),
     },
     Codes {
         reason: "COUNT of a constant does not evaluate it in MariaDB",
@@ -187,20 +195,61 @@ const EXCEPTIONS: &[Exception] = &[
         },
     },
     Exception {
-        reason: "IFNULL and COALESCE pass over a zero date for a function that wants a complete one, and MariaDB sorts it as NULL",
+        reason: "MariaDB sorts a zero date that IFNULL or COALESCE gives as NULL",
+        applies: |difference| {
+            let sorted = difference.sql.split_once(" ORDER BY COALESCE(");
+            difference.kind == Kind::Rows && difference.zero_dates && sorted.is_some()
+        },
+    },
+    Exception {
+        reason: "IFNULL and COALESCE do not pass over a zero date for MariaDB's sums of dates and intervals",
         applies: |difference| {
             let passed = ["COALESCE(", "IFNULL("].iter().any(|name| difference.sql.contains(name));
-            let stored = difference.kind == Kind::Table && difference.ours.to_string().contains("0000-00-00");
-            passed && (stored || (difference.kind == Kind::Rows && difference.zero_dates))
+            let added = ["INTERVAL", "TIMESTAMPADD(", "TIMESTAMP("].iter().any(|name| difference.sql.contains(name));
+            difference.zero_dates && passed && added && difference.differs_in_rows(|_, theirs| is_nothing(theirs))
+        },
+    },
+    Exception {
+        reason: "IFNULL and COALESCE pass over a zero date that MariaDB would store under NO_ZERO_DATE",
+        applies: |difference| {
+            let passed = ["COALESCE(", "IFNULL("].iter().any(|name| difference.sql.contains(name));
+            difference.kind == Kind::Table
+                && passed
+                && difference.mode.contains("NO_ZERO_DATE")
+                && difference.differs_in_rows(|ours, _| is_nothing(ours))
+        },
+    },
+    Exception {
+        reason: "MariaDB warns of a zero date that GREATEST or LEAST gives to a function that wants a complete one",
+        applies: |difference| {
+            let chosen = ["GREATEST(", "LEAST("].iter().any(|name| difference.sql.contains(name));
+            let (ours, theirs) = difference.codes();
+            let warns = ours.iter().all(|code| *code == 0) && theirs == [1292];
+            chosen && difference.zero_dates && warns && matches!(difference.kind, Kind::Error | Kind::Warnings)
+        },
+    },
+    Exception {
+        reason: "a text that is the zero date is none under NO_ZERO_DATE in 8.0, MariaDB's functions take it",
+        applies: |difference| {
+            let message = difference.ours.to_string();
+            let refused = ["Incorrect datetime value: '00:00:00", "Incorrect datetime value: '0000-00-00"];
+            let warned = difference.ours.warnings.contains(&1292) && difference.theirs.warnings.is_empty();
+            difference.mode.contains("NO_ZERO_DATE")
+                && ((warned && difference.differs_in_rows(|ours, theirs| ours == "NULL" && theirs != "NULL"))
+                    || (difference.errors() == (1292, 0) && refused.iter().any(|text| message.contains(text))))
         },
     },
     Exception {
         reason: "MIN and MAX of an expression of years are integers in MariaDB",
         applies: |difference| {
             difference.kind == Kind::Columns
-                && difference.ours.to_string().contains("YEAR unsigned")
+                && difference.ours.to_string().contains("YEAR(4) unsigned")
                 && (difference.sql.contains("MIN(") || difference.sql.contains("MAX("))
         },
+    },
+    Exception {
+        reason: "where AUTO_INCREMENT has no value left 8.0 makes the greatest one again, MariaDB says so with code 167",
+        applies: |difference| difference.errors().1 == 167 || difference.theirs.warnings.contains(&167),
     },
     Exception {
         reason: "MariaDB refuses a REPLACE that makes a value of AUTO_INCREMENT and then replaces a row of a given one",
@@ -271,11 +320,15 @@ const EXCEPTIONS: &[Exception] = &[
         },
     },
     Exception {
-        reason: "MariaDB passes over a constant of GREATEST and LEAST that is no date",
+        reason: "a constant that is no date is NULL where it is compared, in MariaDB it is the zero date or passed over",
         applies: |difference| {
             let chosen = ["GREATEST(", "LEAST("].iter().any(|name| difference.sql.contains(name));
+            let compared = ["<", ">", " = ", " BETWEEN ", " IN ("].iter().any(|name| difference.sql.contains(name));
+            let refused = compared && difference.mode.contains("NO_ZERO");
             let unknown = difference.ours.warnings.contains(&1292);
-            chosen && unknown && difference.differs_in_rows(|ours, theirs| ours == "NULL" && theirs != "NULL")
+            (chosen || refused)
+                && unknown
+                && difference.differs_in_rows(|ours, theirs| ours == "NULL" && theirs != "NULL")
         },
     },
     Exception {
@@ -360,7 +413,10 @@ const EXCEPTIONS: &[Exception] = &[
         applies: |difference| {
             let before = |ours: &str, theirs: &str| is_nothing(ours) && theirs.starts_with("1970-01-01 00:00:00.");
             difference.differs_in_rows(before)
-                || (difference.errors() == (1292, 0) && difference.ours.to_string().contains("value: '1969-"))
+                || (difference.errors() == (1292, 0)
+                    && ["value: '1969-", "value: '1970-01-01 00:00:00."]
+                        .iter()
+                        .any(|text| difference.ours.to_string().contains(text)))
         },
     },
     Exception {
@@ -394,6 +450,13 @@ const EXCEPTIONS: &[Exception] = &[
                 && negates_an_expression(difference.sql)
                 && difference.ours.to_string().contains("NEWDECIMAL .0]")
                 && difference.theirs.to_string().contains("LONGLONG .0]")
+        },
+    },
+    Exception {
+        reason: "MariaDB evaluates a constant below a minus before there is a row, and it may be out of range",
+        applies: |difference| {
+            let no_row = matches!(&difference.ours.outcome, Outcome::Rows { rows, .. } if rows.is_empty());
+            difference.errors() == (0, 1690) && no_row && negates_an_expression(difference.sql)
         },
     },
     Exception {
@@ -436,6 +499,15 @@ const EXCEPTIONS: &[Exception] = &[
             let quotient = difference.sql.contains(" / ") && difference.is_slight(1e-3);
             let average = difference.sql.contains("AVG(") && difference.is_slight(1e-8);
             planned && difference.sql.contains(" FROM t") && (quotient || average)
+        },
+    },
+    Exception {
+        reason: "a quotient is compared by the digits that it shows in MariaDB, by all that it has in 8.0",
+        applies: |difference| {
+            let truth = |value: &str| value == "0" || value == "1";
+            difference.sql.starts_with("SELECT ")
+                && difference.sql.contains(" / ")
+                && difference.differs_in_rows(|ours, theirs| truth(ours) && truth(theirs))
         },
     },
     Exception {
@@ -511,19 +583,20 @@ impl Difference<'_> {
 
     /// Whether all values that differ do so in this way.
     fn differs_in_rows(&self, so: impl Fn(&str, &str) -> bool) -> bool {
-        let (Outcome::Rows { rows: ours, .. }, Outcome::Rows { rows: theirs, .. }) =
+        let (Outcome::Rows { columns, rows: ours }, Outcome::Rows { rows: theirs, .. }) =
             (&self.ours.outcome, &self.theirs.outcome)
         else {
             return false;
         };
-        let same = |(ours, theirs): (&String, &String)| ours == theirs || so(ours, theirs);
+        let same =
+            |((ours, theirs), column): ((&String, &String), &Shape)| alike(ours, theirs, column) || so(ours, theirs);
         // Groups come in any order; rows that are the same belong together.
         let mut left: Vec<&Vec<String>> = theirs.iter().collect();
         let mut others: Vec<&Vec<String>> = ours.iter().collect();
         others.retain(|row| left.iter().position(|other| other == row).map(|at| left.swap_remove(at)).is_none());
         others.len() == left.len()
             && others.iter().all(|row| {
-                let found = left.iter().position(|other| row.iter().zip(*other).all(same));
+                let found = left.iter().position(|other| row.iter().zip(*other).zip(columns).all(same));
                 found.map(|at| left.swap_remove(at)).is_some()
             })
     }

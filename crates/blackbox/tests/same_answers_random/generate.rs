@@ -64,7 +64,7 @@ impl Table {
             let prefix = if lob { "(5)" } else { "" };
             if rng.chance(30) {
                 let unique = if rng.chance(40) { "UNIQUE " } else { "" };
-                let index = Tree::from(format!("{unique}KEY k{at} ({name}{prefix})"));
+                let index = Tree::Key(format!("{unique}KEY k{at} ({name}{prefix})"));
                 parts.push(Tree::OfColumn(name.clone(), Box::new(index)));
             }
             columns.push(Column { name, class });

@@ -447,14 +447,18 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "$y IN ($i, $i)",
             // Not between integers: MariaDB's index on a YEAR finds nothing below one that is none.
             "$y BETWEEN $y AND $y",
-            // However a quotient by so small a number is rounded, it stays on its side of an integer.
             "$e / $k = $i",
+            "$e / $e = $i",
             "$i / $k < $i",
-            "$e / $k >= $i",
+            "$m / $m < $e",
+            "$i / $i >= $m",
+            "$e / $e <=> $e",
             "$i / $k BETWEEN $i AND $i",
-            "$i / $k IN ($i, $i)",
+            "$e / $e BETWEEN $e AND $e",
+            "$i / $i IN ($i, $m)",
             "NOT $e / $k",
-            "$e / $k IS NULL",
+            "$e / $e IS NULL",
+            "$i / $i",
             "$i = 0x0A",
             "$i < b'1010'",
             "$s = x'61'",
@@ -463,8 +467,8 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
     ),
 ];
 
-/// Quotients of any kind. They stand alone: MariaDB rounds a quotient to the digits it shows before it is compared or put
-/// into another expression, 8.0 does not.
+/// Quotients of any kind. They stand alone or in a condition: MariaDB rounds a quotient to the digits it shows before it is
+/// put into another expression, 8.0 does not.
 pub const QUOTIENTS: &[&str] = &["$e / $e", "$i / $i", "$m / $m", "ROUND($e / $e, $k)", "1000 * POW(1 + $m / 12, 3)"];
 
 const SMALL: &[&str] = &["0", "1", "1", "2", "3", "5", "7", "10", "-1", "-2"];

@@ -14,6 +14,9 @@ use crate::tree::Tree;
 /// Makes a statement the server's own.
 pub type Dialect = fn(String) -> String;
 
+/// The table as it is.
+const TABLE: &str = "SELECT * FROM t ORDER BY id";
+
 /// How long one difference is made smaller.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -179,11 +182,10 @@ impl Pair {
     }
 
     fn compare_tables(&mut self) -> Result<Option<Found>> {
-        let all = "SELECT * FROM t ORDER BY id";
-        let (ours, theirs) = self.ask(&Tree::from(all), false)?;
+        let (ours, theirs) = self.ask(&Tree::from(TABLE), false)?;
         self.zero_dates = ours.to_string().contains("-00");
         let zero_dates = self.zero_dates;
-        if difference(all, &ours, &theirs).is_some() {
+        if difference(TABLE, &ours, &theirs).is_some() {
             return Ok(Some(Found { kind: Kind::Table, zero_dates, ours, theirs }));
         }
         let made = Tree::from("SELECT LAST_INSERT_ID()");
@@ -198,7 +200,16 @@ impl Found {
         let sql = case.last.sql();
         let Found { kind, zero_dates, ours, theirs } = self;
         let prepared = case.prepared;
-        exceptions::reason(&Difference { sql: &sql, prepared, zero_dates: *zero_dates, kind: *kind, ours, theirs })
+        let mode = case.mode;
+        exceptions::reason(&Difference {
+            sql: &sql,
+            prepared,
+            mode,
+            zero_dates: *zero_dates,
+            kind: *kind,
+            ours,
+            theirs,
+        })
     }
 
     /// What differences of one cause have in common, more or less: the statement without its constants.
@@ -220,6 +231,45 @@ impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "    {:?}\n    ours   {}\n    theirs {}", self.kind, self.ours, self.theirs)
     }
+}
+
+/// Why a difference that is as small as it can be is meant, if it is.
+pub fn judge(pair: &mut Pair, case: &Case, found: &Found) -> Result<Option<&'static str>> {
+    if let Some(reason) = cause(pair, case)?.and_then(|(part, found)| found.excepted(&part)) {
+        return Ok(Some(reason));
+    }
+    let of_a_key = is_of_a_key(pair, case, found)?;
+    Ok(of_a_key.then_some("MariaDB finds other rows by a key than without one, here they are the same"))
+}
+
+/// The first part of the last statement that differs by itself, read from the table as it is before that statement.
+///
+/// What is made of a value that differs differs in any way; so whether a difference is meant is judged by such a part.
+fn cause(pair: &mut Pair, case: &Case) -> Result<Option<(Case, Found)>> {
+    for part in case.last.expressions() {
+        let read = Tree::Sequence(vec![Tree::from("SELECT "), part.clone(), Tree::from(" AS e0 FROM t ORDER BY id")]);
+        let read = Case { last: read, ..case.clone() };
+        if let Some(found) = pair.replay(&read)? {
+            return Ok(Some((read, found)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether MariaDB answers as this server does where the table has no keys, and this server answers as it does with them.
+fn is_of_a_key(pair: &mut Pair, case: &Case, found: &Found) -> Result<bool> {
+    let bare = Case { create: case.create.without_keys(), ..case.clone() };
+    if bare.len() == case.len() || pair.replay(&bare)?.is_some() || !pair.begin(&bare)? {
+        return Ok(false);
+    }
+    for statement in &bare.history {
+        pair.ask(statement, false)?;
+    }
+    let (mut ours, _) = pair.ask(&bare.last, bare.prepared)?;
+    if found.kind == Kind::Table {
+        (ours, _) = pair.ask(&Tree::from(TABLE), false)?;
+    }
+    Ok(difference(&bare.last.sql(), &found.ours, &ours).is_none())
 }
 
 /// The smallest case found that differs in the same way and is not excepted.

@@ -25,6 +25,8 @@ pub enum Literal {
 #[derive(Clone, Debug)]
 pub enum Tree {
     Text(String),
+    /// A key of a table.
+    Key(String),
     Literal(Literal),
     /// All of them, in order.
     Sequence(Vec<Tree>),
@@ -134,7 +136,7 @@ impl Tree {
 
     fn write(&self, out: &mut String, parameters: &mut Option<Vec<Value>>) {
         match self {
-            Tree::Text(text) => out.push_str(text),
+            Tree::Text(text) | Tree::Key(text) => out.push_str(text),
             Tree::Literal(literal) => match (parameters, literal.parameter()) {
                 (Some(parameters), Some(value)) => {
                     out.push('?');
@@ -161,7 +163,7 @@ impl Tree {
     pub fn smaller(&self) -> Vec<Tree> {
         let mut found = Vec::new();
         match self {
-            Tree::Text(_) => {}
+            Tree::Text(_) | Tree::Key(_) => {}
             Tree::Literal(literal) => found.extend(literal.smaller().into_iter().map(Tree::Literal)),
             Tree::Sequence(parts) => inside(parts, &mut found, Tree::Sequence),
             Tree::Expression(class, parts) => {
@@ -196,6 +198,25 @@ impl Tree {
         found
     }
 
+    /// The expressions that it is made of, the shortest first.
+    pub fn expressions(&self) -> Vec<&Tree> {
+        let mut found = Vec::new();
+        self.walk(&mut |part| found.extend(matches!(part, Tree::Expression(..)).then_some(part)));
+        found.sort_by_key(|part| part.sql().len());
+        found
+    }
+
+    fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Tree)) {
+        visit(self);
+        match self {
+            Tree::Text(_) | Tree::Key(_) | Tree::Literal(_) => {}
+            Tree::Sequence(parts) | Tree::Expression(_, parts) | Tree::Optional(parts) | Tree::List(_, parts) => {
+                parts.iter().for_each(|part| part.walk(visit));
+            }
+            Tree::OfColumn(_, inner) => inner.walk(visit),
+        }
+    }
+
     /// Whether a bit operator has constants only.
     pub fn has_constant_bits(&self) -> bool {
         let Tree::Expression(_, parts) = self else { return false };
@@ -225,15 +246,23 @@ impl Tree {
 
     /// Without what belongs to a column.
     pub fn without_column(&self, column: &str) -> Tree {
-        let of_column = |item: &&Tree| !matches!(item, Tree::OfColumn(name, _) if name == column);
-        let without = |parts: &[Tree]| parts.iter().filter(of_column).map(|part| part.without_column(column)).collect();
+        self.without(&|part| matches!(part, Tree::OfColumn(name, _) if name == column))
+    }
+
+    /// Without the keys of a table.
+    pub fn without_keys(&self) -> Tree {
+        self.without(&|part| matches!(part, Tree::OfColumn(_, inner) if matches!(**inner, Tree::Key(_))))
+    }
+
+    fn without(&self, goes: &dyn Fn(&Tree) -> bool) -> Tree {
+        let left = |parts: &[Tree]| parts.iter().filter(|part| !goes(part)).map(|part| part.without(goes)).collect();
         match self {
-            Tree::Sequence(parts) => Tree::Sequence(without(parts)),
-            Tree::Expression(class, parts) => Tree::Expression(*class, without(parts)),
-            Tree::Optional(parts) => Tree::Optional(without(parts)),
-            Tree::List(separator, items) => Tree::List(separator, without(items)),
-            Tree::OfColumn(name, inner) => Tree::OfColumn(name.clone(), Box::new(inner.without_column(column))),
-            Tree::Text(_) | Tree::Literal(_) => self.clone(),
+            Tree::Sequence(parts) => Tree::Sequence(left(parts)),
+            Tree::Expression(class, parts) => Tree::Expression(*class, left(parts)),
+            Tree::Optional(parts) => Tree::Optional(left(parts)),
+            Tree::List(separator, items) => Tree::List(separator, left(items)),
+            Tree::OfColumn(name, inner) => Tree::OfColumn(name.clone(), Box::new(inner.without(goes))),
+            Tree::Text(_) | Tree::Key(_) | Tree::Literal(_) => self.clone(),
         }
     }
 }
