@@ -275,7 +275,10 @@ impl Inserting<'_> {
                 self.duplicates += 1;
                 return self.update_conflicting(&conflict, run);
             }
-            if self.plan.replace {
+            // A value that is made for the row must not cost the row that has it.
+            let key = &self.table.indexes[conflict.index];
+            let of_made = self.ids.has_made() && key.columns.first() == self.table.auto_increment.as_ref();
+            if self.plan.replace && !of_made {
                 self.duplicates += 1;
                 if self.replace_conflicting(&conflict, run)? {
                     return Ok(());

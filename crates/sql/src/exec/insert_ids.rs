@@ -95,6 +95,11 @@ impl InsertIds {
         table.pass_auto_increment(run.transaction, self.last)
     }
 
+    /// Whether the value of the row at hand was made.
+    pub(super) fn has_made(&self) -> bool {
+        self.made.is_some()
+    }
+
     /// The row at hand was inserted.
     pub(super) fn inserted(&mut self) {
         self.wrote = true;
