@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use cohort_sql::parse::without_passwords;
-use cohort_sql::session::{Interrupt, KillTarget};
+use cohort_sql::session::{Interrupt, KillTarget, LockOwner};
 use cohort_sql::types::SqlMode;
 use cohort_txn::{MetadataName, WaitsFor};
 use parking_lot::{Condvar, Mutex};
@@ -30,7 +30,7 @@ fn waiting_for(lock: &WaitsFor) -> &'static str {
         WaitsFor::Metadata(MetadataName::Table(_)) => "Waiting for table metadata lock",
         WaitsFor::Metadata(MetadataName::Global) => "Waiting for global read lock",
         WaitsFor::Metadata(MetadataName::Commit) => "Waiting for commit lock",
-        WaitsFor::Metadata(MetadataName::Backup) => "Waiting for backup lock",
+        WaitsFor::Metadata(MetadataName::Backup | MetadataName::BackupStage) => "Waiting for backup lock",
         WaitsFor::Metadata(MetadataName::User(_)) => "User lock",
     }
 }
@@ -335,6 +335,16 @@ impl ProcessList {
     /// The connection with that id.
     pub fn find(&self, id: u64) -> Option<Arc<Process>> {
         self.processes.lock().get(&u32::try_from(id).ok()?).cloned()
+    }
+
+    /// The connection whose locks have this number.
+    pub fn lock_owner(&self, locks: u64) -> Option<LockOwner> {
+        let processes = self.processes.lock();
+        let mut found = processes.values().filter_map(|process| {
+            let beside_transaction = process.interrupt.owns(locks)?;
+            Some(LockOwner { connection: process.id.into(), beside_transaction })
+        });
+        found.next()
     }
 
     /// Every connection, oldest first.

@@ -302,7 +302,6 @@ impl Server {
                 self.expire_binlog();
                 Ok(())
             }
-            AdminCommand::FlushTables => Ok(()),
             AdminCommand::FlushPrivileges => {
                 self.accounts.usages.unlock_all();
                 Ok(())
@@ -316,7 +315,6 @@ impl Server {
                 Ok(())
             }
             AdminCommand::FlushStatus => Err(SqlError::unsupported("FLUSH STATUS")),
-            AdminCommand::FlushTablesWithReadLock => Err(SqlError::unsupported("FLUSH TABLES WITH READ LOCK")),
             AdminCommand::PurgeBinaryLogsTo(name) => self.purge_binlog_to(name),
             AdminCommand::PurgeBinaryLogsBefore(_) => Err(SqlError::internal("its time is evaluated first")),
             AdminCommand::ResetBinaryLogs => Err(SqlError::unsupported("RESET MASTER")),

@@ -96,12 +96,72 @@ pub enum Statement {
     Account(AccountStatement),
     /// What an operator does.
     Admin(AdminCommand),
+    /// FLUSH TABLES
+    FlushTables(FlushTables),
     /// LOCK TABLES
     LockTables(Vec<TableLock>),
     /// UNLOCK TABLES
     UnlockTables,
+    /// LOCK INSTANCE, BACKUP
+    Backup(BackupCommand),
     /// ALTER TABLE ... DISABLE KEYS: nothing to do.
     Nothing,
+}
+
+/// FLUSH TABLES
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlushTables {
+    /// None for all.
+    pub tables: Vec<TableName>,
+    /// WITH READ LOCK
+    pub read_lock: bool,
+}
+
+/// What a backup locks, or gives up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackupCommand {
+    /// LOCK INSTANCE FOR BACKUP
+    LockInstance,
+    /// UNLOCK INSTANCE
+    UnlockInstance,
+    /// BACKUP STAGE
+    Stage(BackupStage),
+    /// BACKUP LOCK
+    LockTable(TableName),
+    /// BACKUP UNLOCK
+    UnlockTable,
+}
+
+/// The stages of BACKUP STAGE, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BackupStage {
+    /// Other backups wait.
+    Start,
+    /// There is nothing to be flushed.
+    Flush,
+    /// Changes of definitions wait.
+    BlockDdl,
+    /// Commits wait.
+    BlockCommit,
+    /// Everything goes on.
+    End,
+}
+
+impl BackupStage {
+    /// Every stage.
+    pub const ALL: [BackupStage; 5] =
+        [BackupStage::Start, BackupStage::Flush, BackupStage::BlockDdl, BackupStage::BlockCommit, BackupStage::End];
+
+    /// As the statement names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            BackupStage::Start => "START",
+            BackupStage::Flush => "FLUSH",
+            BackupStage::BlockDdl => "BLOCK_DDL",
+            BackupStage::BlockCommit => "BLOCK_COMMIT",
+            BackupStage::End => "END",
+        }
+    }
 }
 
 /// One table of LOCK TABLES.
@@ -445,10 +505,6 @@ pub enum ShowKind {
 pub enum AdminCommand {
     /// FLUSH LOGS, FLUSH BINARY LOGS
     FlushLogs,
-    /// FLUSH TABLES
-    FlushTables,
-    /// FLUSH TABLES WITH READ LOCK
-    FlushTablesWithReadLock,
     /// FLUSH PRIVILEGES
     FlushPrivileges,
     /// FLUSH STATUS

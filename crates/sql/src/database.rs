@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use cohort_binlog::QueryContext;
 use cohort_engine::Direction;
-use cohort_txn::{Isolation, LockMode, MetadataName, Read, Store};
+use cohort_txn::{Isolation, LockMode, MetadataMode, MetadataName, Read, Store};
 
 use crate::ast;
 pub use crate::catalog::store::KeyValue;
@@ -157,6 +157,7 @@ impl Database {
         sql: &[u8],
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
+        session.have_locks(&self.store);
         let mut scratch = std::mem::take(&mut session.scratch);
         let outcome = self.execute_with(&mut scratch, session, env, sql, sink);
         scratch.end();
@@ -283,6 +284,7 @@ impl Database {
         params: &[Value],
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
+        session.have_locks(&self.store);
         let outcome = stack::with_room_for_statement(prepared.lexemes, || {
             self.execute_prepared_quietly(session, env, prepared, params, sink)
         });
@@ -362,14 +364,8 @@ impl Database {
             return Err(SqlError::internal("a statement without a plan was run as one"));
         }
         plan.needs.check(&session.holder)?;
-        if !session.locked_tables.is_empty() {
-            // What is locked is named by what it is now.
-            if !plan.is_current() {
-                return Ok(None);
-            }
-            for used in &plan.uses {
-                locked_tables::check_use(&session.locked_tables, used.id, &used.known_as, used.written)?;
-            }
+        if !may_run(plan, session)? {
+            return Ok(None);
         }
         if plan.kind.writes() {
             env.begin_update()?;
@@ -390,7 +386,7 @@ impl Database {
         match result {
             Ok(Some(result)) => {
                 open.transaction.events().end_statement();
-                Ok(Some(self.end_statement(open, result, session)))
+                self.end_statement(open, result, session).map(Some)
             }
             Ok(None) => {
                 session.transaction = Some(open);
@@ -406,7 +402,7 @@ impl Database {
                 }
                 open.transaction.rollback_to(&savepoint);
                 if open.explicit || !session.autocommit {
-                    open.transaction.stay_open();
+                    transactions::stay_open(&mut open);
                     session.transaction = Some(open);
                 } else {
                     session.interrupt_ref().watch(None);
@@ -427,6 +423,10 @@ impl Database {
     ) -> Result<Option<StatementResult>, SqlError> {
         let transaction = &mut open.transaction;
         let unlocked = transaction.metadata_count();
+        if plan.kind.locks_for_change() {
+            let (name, mode) = (MetadataName::Global, MetadataMode::IntentionExclusive);
+            transaction.lock_metadata(&name, mode, session.table_lock_timeout).map_err(lock_failed)?;
+        }
         for (table, mode) in plan.kind.metadata_locks() {
             let name = MetadataName::Table(table.def.id);
             transaction.lock_metadata(&name, mode, session.table_lock_timeout).map_err(lock_failed)?;
@@ -444,13 +444,14 @@ impl Database {
             Isolation::RepeatableRead => plan.kind.writes(),
             Isolation::Serializable => plan.kind.writes() || in_transaction,
         };
-        let snapshot_read = matches!(&plan.kind, PlanKind::Select(query) if !query.locks && !locks_reads);
+        let snapshot_read = matches!(&plan.kind, PlanKind::Select(query) if query.locks.is_none() && !locks_reads);
         for table in plan.kind.tables().filter(|_| snapshot_read) {
             if !transaction.pin_view(table.engine) || transaction.take_snapshot() < table.since_order {
                 return Err(SqlError::new(ER_TABLE_DEF_CHANGED, &[]));
             }
         }
         let statement = Statement::new(session, env, plan.kind.writes() && !ignores(&plan.kind));
+        let statement = statement.within(transaction.owner());
         if plan.kind.writes() && transaction.is_logged() {
             use crate::expr::StatementContext;
             let seconds = statement.now_us() / 1_000_000;
@@ -539,6 +540,23 @@ impl Database {
         }
         session.commit(&self.store, transaction)
     }
+}
+
+/// The error of a plan that does not go with what its session has locked; false if it has to be planned anew first.
+pub(crate) fn may_run(plan: &Plan, session: &SessionState) -> Result<bool, SqlError> {
+    if !session.locked_tables.is_empty() {
+        // What is locked is named by what it is now.
+        if !plan.is_current() {
+            return Ok(false);
+        }
+        for used in &plan.uses {
+            locked_tables::check_use(&session.locked_tables, used.id, &used.known_as, used.written)?;
+        }
+    }
+    if plan.kind.locks_for_change() {
+        session.may_change()?;
+    }
+    Ok(true)
 }
 
 /// What variables are at present; `None` if they are NULL or not known.

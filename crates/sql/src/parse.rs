@@ -9,6 +9,7 @@
 
 mod account;
 mod admin;
+mod backup;
 mod cast;
 mod cursor;
 mod expression;

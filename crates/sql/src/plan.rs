@@ -33,7 +33,7 @@ use crate::privilege::INFORMATION_SCHEMA;
 use crate::privilege::needs::{Holder, Need, Needs};
 use crate::privilege::{Privilege, PrivilegeSet};
 use crate::types::{ResultColumn, SqlMode};
-use physical::QueryPlan;
+use physical::{QueryPlan, RowLocks};
 use query::Query;
 
 /// What the names of a statement are resolved in.
@@ -166,11 +166,16 @@ impl PlanKind {
     /// How it locks the definition of each table.
     pub(crate) fn metadata_locks(&self) -> impl Iterator<Item = (&Arc<Table>, MetadataMode)> {
         let only_first = matches!(self, PlanKind::Insert(_));
-        let writes = self.writes() || matches!(self, PlanKind::Select(query) if query.locks);
+        let writes = self.locks_for_change();
         self.tables().enumerate().map(move |(at, table)| {
             let written = writes && (at == 0 || !only_first);
             (table, if written { MetadataMode::SharedWrite } else { MetadataMode::SharedRead })
         })
+    }
+
+    /// Whether it changes rows, or locks them as if it would.
+    pub(crate) fn locks_for_change(&self) -> bool {
+        self.writes() || matches!(self, PlanKind::Select(query) if query.locks == Some(RowLocks::ForUpdate))
     }
 
     /// Whether it changes rows.

@@ -12,6 +12,7 @@
 mod diagnostics;
 pub(crate) mod interrupt;
 pub(crate) mod locked_tables;
+mod own_locks;
 mod stand_in;
 pub(crate) mod xa;
 
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cohort_binlog::GtidSet;
-use cohort_txn::{Committed, Isolation, RestsOn, SessionLocks, Store, Transaction};
+use cohort_txn::{Committed, Isolation, RestsOn, Store, Transaction};
 
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::collation::Collation;
@@ -36,6 +37,7 @@ use crate::types::temporal::TimeZone;
 use crate::types::{ResultColumn, ResultType, SqlMode};
 use crate::value::Value;
 use locked_tables::LockedTable;
+use own_locks::OwnLocks;
 use xa::SessionXa;
 
 pub use diagnostics::{Diagnostic, DiagnosticLevel};
@@ -105,8 +107,8 @@ pub struct SessionState {
     /// transaction's locks are.
     pub(crate) xa: Option<SessionXa>,
     pub(crate) transaction: Option<OpenTransaction>,
-    /// What it has locked beside its transaction; `None` before the first of them.
-    pub(crate) locks: Option<SessionLocks>,
+    /// What it has locked beside its transactions.
+    pub(crate) locks: OwnLocks,
     /// The tables among them, of LOCK TABLES.
     pub(crate) locked_tables: Vec<LockedTable>,
     pub(crate) next_isolation: Option<Isolation>,
@@ -171,7 +173,7 @@ impl SessionState {
             rests_on: RestsOn::default(),
             transaction: None,
             xa: None,
-            locks: None,
+            locks: OwnLocks::default(),
             locked_tables: Vec::new(),
             next_isolation: None,
             next_read_only: None,
@@ -205,7 +207,7 @@ impl SessionState {
     pub fn end(&mut self) {
         self.rollback();
         self.locked_tables.clear();
-        self.locks = None;
+        self.locks.end();
     }
 
     /// Forgets user variables and the like; the server sets its variables anew (COM_RESET_CONNECTION).
@@ -229,9 +231,7 @@ impl SessionState {
     pub(crate) fn begin(&self, store: &Arc<Store>) -> Transaction {
         let mut transaction = store.begin();
         transaction.set_rests_on(self.rests_on.clone());
-        if let Some(locks) = &self.locks {
-            transaction.belongs_to(locks);
-        }
+        self.adopt(&mut transaction);
         transaction
     }
 
@@ -293,6 +293,15 @@ pub struct ShowTable {
     pub rows: Vec<Vec<Value>>,
 }
 
+/// A session that has locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockOwner {
+    /// CONNECTION_ID()
+    pub connection: u64,
+    /// They are the session's, not its transaction's.
+    pub beside_transaction: bool,
+}
+
 /// What the server gives to statements.
 pub trait Environment {
     /// CONNECTION_ID()
@@ -334,6 +343,8 @@ pub trait Environment {
     fn purge_binlog_before(&self, seconds: i64) -> Result<(), SqlError>;
     /// Waits until all of `set` is executed; false if `deadline` came first, or the statement was to end.
     fn wait_for_gtids(&self, set: &GtidSet, deadline: Option<Instant>, ended: &dyn Fn() -> bool) -> bool;
+    /// Who has the locks with this number; none if that is no session, or ended just now.
+    fn lock_owner(&self, owner: u64) -> Option<LockOwner>;
     /// VERSION()
     fn version(&self) -> String;
     /// A statement that changes something begins: 1226 if the account has no more of them in this hour.

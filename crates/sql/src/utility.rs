@@ -7,6 +7,7 @@
 //! Not here: parsing (`parse/`); transactions and XA (`database/`); changes of the schema ([`crate::ddl`]).
 
 mod administration;
+mod backup;
 mod evaluate;
 mod explain;
 mod kill;
@@ -72,7 +73,9 @@ impl Database {
             Statement::Account(account) => self.account(account, session, env).map(|()| Outcome::ok()),
             Statement::Admin(command) => self.administer(command, params, session, env).map(|()| Outcome::ok()),
             Statement::LockTables(tables) => self.lock_tables(tables, session).map(|()| Outcome::ok()),
-            Statement::UnlockTables => self.unlock_tables(session).map(|()| Outcome::ok()),
+            Statement::FlushTables(flush) => self.flush_tables(flush, session).map(|()| Outcome::ok()),
+            Statement::Backup(command) => self.backup(command, session).map(|()| Outcome::ok()),
+            Statement::UnlockTables => self.unlock_all(session).map(|()| Outcome::ok()),
             Statement::Nothing => {
                 self.commit_open(session)?;
                 Ok(Outcome::ok())

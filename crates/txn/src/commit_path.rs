@@ -26,6 +26,10 @@ pub(crate) trait CommitPath: std::any::Any + Send + Sync {
     /// Whether the transaction with this order is durable, with all before it that readers see.
     fn is_durable(&self, order: u64) -> bool;
 
+    /// The order of the newest transaction that has its place and may not be seen by readers yet; `None` where a
+    /// transaction gives its locks up when it is seen.
+    fn newest_ordered(&self) -> Option<u64>;
+
     /// Begins a new binlog file after everything committed so far. `reply` as for [`CommitPath::commit`].
     fn begin_file(&self, start: FileStart, reply: Box<dyn Reply>);
 

@@ -119,6 +119,11 @@ impl KillHandle {
     pub fn reset(&self) {
         self.0.killed.store(false, Ordering::SeqCst);
     }
+
+    /// The number of the owner of locks whose waits it ends: [`MetadataLock::owner`](crate::MetadataLock::owner).
+    pub fn owner(&self) -> u64 {
+        self.0.owner.0
+    }
 }
 
 /// What a parked thread waits for.
@@ -140,8 +145,9 @@ enum Wait {
 }
 
 /// Where one transaction's thread parks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct WaitSlot {
+    owner: TransactionId,
     wait: Mutex<Wait>,
     woken: Condvar,
     /// Set after the search for deadlocks: a victim never seems to wait.
@@ -150,6 +156,11 @@ struct WaitSlot {
 }
 
 impl WaitSlot {
+    fn new(owner: TransactionId) -> WaitSlot {
+        let (wait, woken, parked, killed) = Default::default();
+        WaitSlot { owner, wait, woken, parked, killed }
+    }
+
     fn grant(&self) {
         *self.wait.lock() = Wait::Granted;
         self.woken.notify_one();
@@ -192,7 +203,7 @@ impl HeldLocks {
     pub(crate) fn new(id: TransactionId) -> Self {
         HeldLocks {
             id,
-            slot: Arc::default(),
+            slot: Arc::new(WaitSlot::new(id)),
             held: Vec::new(),
             inserts: Vec::new(),
             spaces: Vec::new(),

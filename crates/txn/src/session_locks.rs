@@ -61,6 +61,11 @@ impl SessionLocks {
         self.locks.metadata()
     }
 
+    /// Who holds a name that strong modes are taken of: [`MetadataLock::owner`].
+    pub fn holder(&self, name: &MetadataName) -> Option<u64> {
+        self.shared.locks.metadata_holders(name).first().map(|id| id.0)
+    }
+
     /// Their number: [`MetadataLock::owner`].
     pub fn owner(&self) -> u64 {
         self.id().0

@@ -18,7 +18,6 @@ use crate::blocking_hook::blocking;
 use crate::commit_path::CommitPath;
 use crate::journaled::commit::{Coordinator, LaidOutCohort};
 use crate::lock_profile::LockProfile;
-use crate::locks::MetadataName;
 use crate::outcome::{CommitError, CommitSettings, Committed, Reply};
 use crate::rests_on::RestsOn;
 use crate::session_locks::{MetadataLock, SessionLocks};
@@ -73,11 +72,6 @@ impl Store {
         SessionLocks::new(self.shared.clone())
     }
 
-    /// Who holds a name that strong modes are taken of, by [`SessionLocks::owner`].
-    pub fn metadata_holder(&self, name: &MetadataName) -> Option<u64> {
-        self.shared.locks.metadata_holders(name).first().map(|id| id.0)
-    }
-
     /// Every metadata lock of the server.
     pub fn metadata_locks(&self) -> Vec<MetadataLock> {
         let all = self.shared.locks.all_metadata().into_iter();
@@ -121,6 +115,14 @@ impl Store {
         }
         let (reply, outcome) = WaitingReply::with_outcome();
         self.when_durable(rests_on, reply);
+        outcome.wait().map(drop)
+    }
+
+    /// Waits until everything that has its place in the commit order is durable, in the binlog's files, and seen by readers:
+    /// from now on these change by later commits only. [`CommitError::Unknown`] if that could not be made so.
+    pub fn settle(&self) -> Result<(), CommitError> {
+        let (reply, outcome) = WaitingReply::with_outcome();
+        self.path.when_durable(self.path.newest_ordered(), reply);
         outcome.wait().map(drop)
     }
 

@@ -210,6 +210,7 @@ error_table! {
     ER_WRONG_ARGUMENTS = 1210, "HY000", "Incorrect arguments to {}";
     ER_LOCK_DEADLOCK = 1213, "40001", "Deadlock found when trying to get lock; try restarting transaction";
     ER_WRONG_USAGE = 1221, "HY000", "Incorrect usage of {} and {}";
+    ER_CANT_UPDATE_WITH_READLOCK = 1223, "HY000", "Can't execute the query because you have a conflicting read lock";
     ER_SPECIFIC_ACCESS_DENIED_ERROR = 1227, "42000", "Access denied; you need (at least one of) the {} privilege(s) for this operation";
     ER_LOCAL_VARIABLE = 1228, "HY000", "Variable '{}' is a SESSION variable and can't be used with SET GLOBAL";
     ER_GLOBAL_VARIABLE = 1229, "HY000", "Variable '{}' is a GLOBAL variable and should be set with SET GLOBAL";
@@ -304,6 +305,8 @@ error_table! {
     ER_REGEXP_INVALID_RANGE = 3697, "HY000", "The regular expression contains an [x-y] character range where x comes after y.";
     ER_REGEXP_PATTERN_TOO_BIG = 3700, "HY000", "The regular expression pattern exceeds limits on size or complexity.";
     ER_QUERY_TIMEOUT = 3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded";
+    ER_USER_LOCK_WRONG_NAME = 3057, "42000", "Incorrect user-level lock name '{}'.";
+    ER_USER_LOCK_DEADLOCK = 3058, "HY000", "Deadlock found when trying to get user-level lock; try rolling back transaction/releasing locks and restarting lock acquisition.";
     ER_FIELD_IN_ORDER_NOT_SELECT = 3065, "HY000", "Expression #{} of ORDER BY clause is not in SELECT list, references column '{}' which is not in SELECT list; this is incompatible with {}";
     ER_INVALID_ARGUMENT_FOR_LOGARITHM = 3020, "2201E", "Invalid argument for logarithm";
     ER_LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
@@ -323,6 +326,10 @@ error_table! {
     ER_ROLE_NOT_GRANTED = 3530, "HY000", "{} is not granted to {}";
     ER_ILLEGAL_PRIVILEGE_LEVEL = 3619, "HY000", "Illegal privilege level specified for {}";
     ER_ROLE_GRANTED_TO_ITSELF = 4027, "HY000", "User account {} is directly or indirectly granted to the role {}. The GRANT would create a loop";
+    ER_BACKUP_LOCK_IS_ACTIVE = 4145, "HY000", "Can't execute the command as you have a BACKUP STAGE active";
+    ER_BACKUP_NOT_RUNNING = 4146, "HY000", "You must start backup with \"BACKUP STAGE START\"";
+    ER_BACKUP_WRONG_STAGE = 4147, "HY000", "Backup stage '{}' is same or before current backup stage '{}'";
+    ER_BACKUP_UNKNOWN_STAGE = 4149, "HY000", "Unknown backup stage: '{}'. Stage should be one of START, FLUSH, BLOCK_DDL, BLOCK_COMMIT or END";
     ER_CLIENT_INTERACTION_TIMEOUT = 4031, "HY000", "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
     ER_GLOBAL_CONN_LIMIT = 4081, "HY000", "Connection closed. Global connection memory limit {} bytes exceeded. Consumed {} bytes.";
     ER_CONN_LIMIT = 4082, "HY000", "Connection closed. Connection memory limit {} bytes exceeded. Consumed {} bytes.";

@@ -21,7 +21,7 @@ use cohort_sql::privilege::Privilege::{
 use cohort_sql::privilege::PrivilegeSet;
 use cohort_sql::privilege::needs::{Holder, Need};
 use cohort_sql::privilege::roster::Roster;
-use cohort_sql::session::{Environment, KillTarget, SessionState, ShowTable};
+use cohort_sql::session::{Environment, KillTarget, LockOwner, SessionState, ShowTable};
 use cohort_sql::{SqlError, Value};
 use serde_json::json;
 
@@ -433,6 +433,10 @@ impl Environment for SessionEnvironment {
 
     fn wait_for_gtids(&self, set: &GtidSet, deadline: Option<Instant>, ended: &dyn Fn() -> bool) -> bool {
         self.server.store().wait_until_executed(set, deadline, ended)
+    }
+
+    fn lock_owner(&self, owner: u64) -> Option<LockOwner> {
+        self.server.processes.lock_owner(owner)
     }
 
     fn version(&self) -> String {

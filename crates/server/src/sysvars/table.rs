@@ -291,7 +291,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("password_history", Global, Anytime, int(0, 4_294_967_295), "0", "So many passwords of an account are not to come back, where it says nothing else; 0 for none."),
     row("password_require_current", Global, Anytime, Bool, "OFF", "Who changes the own password has to give the one until now (REPLACE), where the account says nothing else."),
     row("password_reuse_interval", Global, Anytime, int(0, 4_294_967_295), "0", "For so many days a password is not to come back, where the account says nothing else; 0 for none."),
-    row("performance_schema", Global, Never, Bool, "OFF", "There is no performance schema."),
+    row("performance_schema", Global, Never, Bool, "OFF", "Of the performance schema there is metadata_locks only."),
     row("pid_file", Global, AtStart, Text, "", "File to write the process id to; none if empty."),
     row("plugin_dir", Global, Never, Text, "", "Plugins cannot be loaded."),
     row("port", Global, AtStart, int(0, 65535), "3306", "TCP port to listen on; 0 lets the system choose one."),

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use cohort_engine::{Direction, Engine, EngineId, KeyRange};
 use cohort_txn::blocking_hook::blocking;
-use cohort_txn::{Read, Store, Transaction};
+use cohort_txn::{MetadataLock, Read, Store, Transaction};
 use parking_lot::{Mutex, MutexGuard};
 use rpds::RedBlackTreeMapSync;
 use serde::{Deserialize, Serialize};
@@ -262,6 +262,11 @@ impl CatalogStore {
         // The ids will be taken again, so the entries must not come back with the next crash.
         self.store.erase(engine, range).map_err(SqlError::internal)?;
         self.store.engines()[usize::from(engine.0)].sync().map(drop).map_err(SqlError::internal)
+    }
+
+    /// Every metadata lock of the store.
+    pub(crate) fn metadata_locks(&self) -> Vec<MetadataLock> {
+        self.store.metadata_locks()
     }
 
     /// The current version.

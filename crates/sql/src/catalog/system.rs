@@ -1,13 +1,16 @@
-//! Tables that the server makes when they are read: those of `information_schema`, and those of `mysql` that say who
-//! may do what.
+//! Tables that the server makes when they are read: those of `information_schema`, those of `mysql` that say who may do
+//! what, and `performance_schema.metadata_locks`.
 //!
-//! Outline: a [`SystemTable`] is its columns, and where its rows come from; [`accounts`] has those about accounts, [`rows`]
-//! the rows of the others. They are found by name as any other table is, belong to no engine, and cannot be changed.
+//! Outline: a [`SystemTable`] is its columns, and where its rows come from; [`accounts`] has those about accounts,
+//! [`locks`] those about locks, [`rows`] the rows of the others. They are found by name as any other table is, belong to no engine, and cannot be changed.
 
 mod accounts;
+mod locks;
 mod rows;
 
 use std::sync::{Arc, LazyLock};
+
+use cohort_txn::MetadataLock;
 
 use super::definition::{ColumnDef, DefaultValue, TableDef};
 use super::store::{CATALOG_ENGINE, Catalog, DatabaseEntry};
@@ -19,12 +22,14 @@ use crate::privilege::grants::Grants;
 use crate::privilege::needs::Holder;
 use crate::privilege::roster::Roster;
 use crate::privilege::{INFORMATION_SCHEMA, Privilege};
+use crate::session::LockOwner;
 use crate::types::column_type::{BlobType, CharType, LobSize, TextType, TimestampType, VarCharType};
 use crate::types::{ColumnType, IntType, IntWidth};
 use crate::value::Value;
 use Kind::{Name, Number, Text};
 
 const MYSQL: &str = "mysql";
+const PERFORMANCE_SCHEMA: &str = "performance_schema";
 /// What stored tables begin after.
 const NO_TABLE_ID: u64 = 0;
 
@@ -77,7 +82,12 @@ pub(crate) enum Rows {
     Catalog(fn(&Catalog, &Grants) -> Vec<Vec<Value>>),
     /// From the accounts, for whoever holds these privileges.
     Accounts(fn(&Roster, &Grants) -> Vec<Vec<Value>>),
+    /// From the metadata locks, with their owners.
+    Locks(fn(&Catalog, &[OwnedLock]) -> Vec<Vec<Value>>),
 }
+
+/// A metadata lock with its owner; none if that is no session.
+pub(crate) type OwnedLock = (MetadataLock, Option<LockOwner>);
 
 const DEFINED: &[SystemTable] = &[
     SystemTable {
@@ -195,7 +205,7 @@ const DEFINED: &[SystemTable] = &[
 ];
 
 /// The databases that are not stored.
-static READY: LazyLock<[(&str, DatabaseEntry); 2]> = LazyLock::new(|| {
+static READY: LazyLock<[(&str, DatabaseEntry); 3]> = LazyLock::new(|| {
     let database = |name: &'static str, tables: [&[SystemTable]; 2]| {
         let mut entry = DatabaseEntry::new(Collation::DEFAULT);
         for table in tables.into_iter().flatten() {
@@ -203,17 +213,21 @@ static READY: LazyLock<[(&str, DatabaseEntry); 2]> = LazyLock::new(|| {
         }
         (name, entry)
     };
-    [database(INFORMATION_SCHEMA, [DEFINED, accounts::DEFINED]), database(MYSQL, [accounts::STORED, &[]])]
+    [INFORMATION_SCHEMA, MYSQL, PERFORMANCE_SCHEMA].map(|name| database(name, tables_of(name)))
 });
 
-/// The database of the server's own that has this name: `information_schema` in any case.
-pub(crate) fn database(name: &str) -> Option<&'static DatabaseEntry> {
-    let [(_, information_schema), (_, mysql)] = &*READY;
-    match name {
-        MYSQL => Some(mysql),
-        _ if name.eq_ignore_ascii_case(INFORMATION_SCHEMA) => Some(information_schema),
-        _ => None,
+fn tables_of(database: &str) -> [&'static [SystemTable]; 2] {
+    match database {
+        MYSQL => [accounts::STORED, &[]],
+        PERFORMANCE_SCHEMA => [locks::DEFINED, &[]],
+        _ => [DEFINED, accounts::DEFINED],
     }
+}
+
+/// The database of the server's own that has this name: but for `mysql`, in any case.
+pub(crate) fn database(name: &str) -> Option<&'static DatabaseEntry> {
+    let named = |known: &str| known == name || (known != MYSQL && known.eq_ignore_ascii_case(name));
+    READY.iter().find(|(known, _)| named(known)).map(|(_, entry)| entry)
 }
 
 /// The table of information_schema that is called `name` in some case, if `database` is that.
@@ -225,7 +239,7 @@ pub(crate) fn table_of(database: &DatabaseEntry, name: &str) -> Option<&'static 
 
 /// Whether MySQL has tables in this database that are not here.
 pub(crate) fn lacks_tables(database: &str) -> bool {
-    const LACKING: [&str; 4] = [INFORMATION_SCHEMA, "performance_schema", MYSQL, "sys"];
+    const LACKING: [&str; 4] = [INFORMATION_SCHEMA, PERFORMANCE_SCHEMA, MYSQL, "sys"];
     LACKING.iter().any(|lacking| lacking.eq_ignore_ascii_case(database))
 }
 
@@ -233,6 +247,9 @@ pub(crate) fn lacks_tables(database: &str) -> bool {
 pub(crate) fn no_changes(database: &str, holder: &Holder) -> SqlError {
     if database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
         return SqlError::new(ER_DBACCESS_DENIED_ERROR, &[&holder.user, &holder.host, &database]);
+    }
+    if database.eq_ignore_ascii_case(PERFORMANCE_SCHEMA) {
+        return SqlError::unsupported(format_args!("changing {database}"));
     }
     SqlError::unsupported(format_args!("changing {database} but by CREATE USER, GRANT and the like"))
 }
@@ -247,8 +264,11 @@ pub(crate) fn rows_of(table: &Table) -> Option<Rows> {
     if !is_one(table) {
         return None;
     }
-    let tables = if table.def.database == MYSQL { [accounts::STORED, &[]] } else { [DEFINED, accounts::DEFINED] };
-    tables.into_iter().flatten().find(|system| system.name == table.def.name).map(|system| system.rows)
+    tables_of(&table.def.database)
+        .into_iter()
+        .flatten()
+        .find(|system| system.name == table.def.name)
+        .map(|system| system.rows)
 }
 
 impl Kind {
@@ -296,7 +316,12 @@ impl SystemTable {
             id: NO_TABLE_ID,
             database: database.to_owned(),
             name: self.name.to_owned(),
-            engine: if database == MYSQL { "InnoDB" } else { "MEMORY" }.to_owned(),
+            engine: match database {
+                MYSQL => "InnoDB",
+                PERFORMANCE_SCHEMA => "PERFORMANCE_SCHEMA",
+                _ => "MEMORY",
+            }
+            .to_owned(),
             collation: Collation::DEFAULT,
             columns: self.columns.iter().map(column).collect(),
             indexes: Vec::new(),

@@ -1,11 +1,12 @@
 //! When a session's transaction begins and ends.
 
-use cohort_txn::Transaction;
+use cohort_txn::{MetadataMode, MetadataName, Transaction};
 
 use super::xa::{may_work, outside_xa};
 use super::{Database, isolation_of};
 use crate::ast::Completion;
 use crate::error::{ER_SP_DOES_NOT_EXIST_SAVEPOINT, SqlError};
+use crate::exec::failure::lock_failed;
 use crate::session::{OpenTransaction, Outcome, SessionState, StatementResult};
 
 impl Database {
@@ -41,22 +42,21 @@ impl Database {
         mut open: OpenTransaction,
         result: StatementResult,
         session: &mut SessionState,
-    ) -> Outcome {
-        let mut outcome = Outcome { result, commit: None, release: false };
+    ) -> Result<Outcome, SqlError> {
         if open.explicit || !session.autocommit {
-            open.transaction.stay_open();
+            stay_open(&mut open);
             session.transaction = Some(open);
-        } else {
-            session.interrupt_ref().watch(None);
-            outcome.commit = to_commit(open);
+            return Ok(Outcome { result, commit: None, release: false });
         }
-        outcome
+        let commit = to_commit(open, session);
+        session.interrupt_ref().watch(None);
+        Ok(Outcome { result, commit: commit?, release: false })
     }
 
     /// Commits the open transaction before a statement that cannot be part of one.
     pub(crate) fn commit_open(&self, session: &mut SessionState) -> Result<(), SqlError> {
         outside_xa(session)?;
-        match end(session) {
+        match end(session)? {
             Some(transaction) => session.commit(&self.store, transaction),
             None => Ok(()),
         }
@@ -75,7 +75,7 @@ impl Database {
             // The new snapshot must have in it what is committed here.
             self.commit_open(session)?;
         }
-        let commit = end(session);
+        let commit = end(session)?;
         let mut open = self.new_transaction(session, true, read_only);
         if consistent_snapshot {
             open.transaction.pin_snapshot();
@@ -88,7 +88,7 @@ impl Database {
     pub(crate) fn commit(&self, completion: Completion, session: &mut SessionState) -> Result<Outcome, SqlError> {
         outside_xa(session)?;
         let read_only = session.transaction.as_ref().map(|open| open.read_only);
-        let commit = end(session);
+        let commit = end(session)?;
         self.complete(completion, read_only, session);
         Ok(Outcome { commit, release: completion.release, ..Outcome::ok() })
     }
@@ -147,7 +147,7 @@ impl Database {
             return Ok(Outcome::ok());
         }
         outside_xa(session)?;
-        Ok(Outcome { commit: end(session), ..Outcome::ok() })
+        Ok(Outcome { commit: end(session)?, ..Outcome::ok() })
     }
 }
 
@@ -158,12 +158,31 @@ fn find_savepoint<'s>(name: &str, session: &'s mut SessionState) -> Result<(&'s 
     Ok((open, at))
 }
 
-/// Ends the session's transaction; what it wrote is to be committed.
-fn end(session: &mut SessionState) -> Option<Transaction> {
-    session.interrupt_ref().watch(None);
-    session.transaction.take().and_then(to_commit)
+/// Ends a statement after which the transaction stays open.
+pub(super) fn stay_open(open: &mut OpenTransaction) {
+    open.transaction.unlock_metadata(&MetadataName::Global, MetadataMode::IntentionExclusive);
+    open.transaction.stay_open();
 }
 
-fn to_commit(open: OpenTransaction) -> Option<Transaction> {
-    open.transaction.has_writes().then_some(open.transaction)
+/// Ends the session's transaction; what it wrote is to be committed. After an error it is rolled back.
+fn end(session: &mut SessionState) -> Result<Option<Transaction>, SqlError> {
+    let ended = session.transaction.take().map_or(Ok(None), |open| to_commit(open, session));
+    session.interrupt_ref().watch(None);
+    ended
+}
+
+/// What there is to commit, once nobody holds the server's commits up.
+fn to_commit(open: OpenTransaction, session: &SessionState) -> Result<Option<Transaction>, SqlError> {
+    let mut transaction = open.transaction;
+    if !transaction.has_writes() {
+        return Ok(None);
+    }
+    may_commit(&mut transaction, session)?;
+    Ok(Some(transaction))
+}
+
+/// Waits while somebody holds the server's commits up. Until it has its place in the order, or ends, nobody does.
+pub(super) fn may_commit(transaction: &mut Transaction, session: &SessionState) -> Result<(), SqlError> {
+    let (mode, timeout) = (MetadataMode::IntentionExclusive, session.table_lock_timeout);
+    transaction.lock_metadata(&MetadataName::Commit, mode, timeout).map(drop).map_err(lock_failed)
 }

@@ -10,14 +10,15 @@
 //! at once (`xa_detach_on_prepare`): any session may decide it, and this one is free.
 
 use cohort_binlog::XaId;
-use cohort_txn::{CommitError, Transaction, XaError};
+use cohort_txn::{CommitError, MetadataName, Transaction, XaError};
 
+use super::transactions::may_commit;
 use super::{Database, query_context};
 use crate::ast::{XaJoin, XaStatement};
 use crate::collation::Collation;
 use crate::error::{
-    ER_XA_RBDEADLOCK, ER_XA_RBROLLBACK, ER_XAER_DUPID, ER_XAER_INVAL, ER_XAER_NOTA, ER_XAER_OUTSIDE, ER_XAER_RMERR,
-    ER_XAER_RMFAIL, SqlError,
+    ER_LOCK_DEADLOCK, ER_XA_RBDEADLOCK, ER_XA_RBROLLBACK, ER_XAER_DUPID, ER_XAER_INVAL, ER_XAER_NOTA, ER_XAER_OUTSIDE,
+    ER_XAER_RMERR, ER_XAER_RMFAIL, SqlError,
 };
 use crate::exec::context::{clock_us, push};
 use crate::exec::failure::commit_failed;
@@ -97,6 +98,7 @@ impl Database {
             Some(_) => {}
             None => return Err(wrong_state(NO_TRANSACTION)),
         }
+        wait_for_commits(session)?;
         session.interrupt_ref().watch(None);
         let (Some(xa), Some(open)) = (session.xa.take(), session.transaction.take()) else {
             return Err(SqlError::internal("an idle XA transaction is not there"));
@@ -123,6 +125,7 @@ impl Database {
         };
         match state {
             XaState::Idle if one_phase => {
+                wait_for_commits(session)?;
                 let open = session.transaction.take();
                 session.rollback();
                 let commit = open.map(|open| {
@@ -165,11 +168,13 @@ impl Database {
         if session.in_transaction() {
             return Err(wrong_state(NO_TRANSACTION));
         }
+        let committing = session.intend(&[MetadataName::Commit])?;
         let now_us = session.fixed_now_us.unwrap_or_else(clock_us);
         let decided = self.store.decide_xa(xid, commit, |events| {
             events.set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
             events.set_context(&query_context(session, env), "");
         });
+        session.locks.end_change(committing);
         decided.map(|()| Outcome::ok()).map_err(|error| match error {
             XaError::Unknown(_) => SqlError::new(ER_XAER_NOTA, &[]),
             XaError::Commit(error @ (CommitError::NoSpace(_) | CommitError::ShuttingDown)) => commit_failed(&error),
@@ -179,6 +184,20 @@ impl Database {
             }
         })
     }
+}
+
+/// Waits while somebody holds the server's commits up. After an error the transaction is still idle, but for a deadlock.
+fn wait_for_commits(session: &mut SessionState) -> Result<(), SqlError> {
+    let Some(mut open) = session.transaction.take() else { return Ok(()) };
+    let waited = may_commit(&mut open.transaction, session);
+    match &waited {
+        Err(error) if error.is(ER_LOCK_DEADLOCK) => {
+            session.interrupt_ref().watch(None);
+            session.xa.iter_mut().for_each(|xa| xa.state = XaState::Lost);
+        }
+        _ => session.transaction = Some(open),
+    }
+    waited
 }
 
 /// The name of the state without an XA transaction.

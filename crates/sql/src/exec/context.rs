@@ -20,6 +20,8 @@ const MAX_DIAGNOSTICS: usize = 1024;
 pub(crate) struct Statement<'a> {
     pub(crate) session: &'a SessionState,
     pub(crate) env: &'a dyn Environment,
+    /// The number of the session's open transaction.
+    transaction: Option<u64>,
     now_us: i64,
     /// A conversion that loses something is an error.
     strict: bool,
@@ -43,12 +45,18 @@ impl<'a> Statement<'a> {
         Statement {
             session,
             env,
+            transaction: session.transaction.as_ref().map(|open| open.transaction.owner()),
             now_us,
             strict: writes && session.sql_mode.is_strict(),
             explicit_last_insert_id: Cell::new(None),
             random: Cell::new((now_us as u64) ^ (&raw const *session as u64).rotate_left(32)),
             sequences: RefCell::default(),
         }
+    }
+
+    /// The same as part of the transaction with this number.
+    pub(crate) fn within(self, transaction: u64) -> Statement<'a> {
+        Statement { transaction: Some(transaction), ..self }
     }
 
     /// Keeps a warning.
@@ -167,6 +175,23 @@ impl StatementContext for Statement<'_> {
     fn wait_for_gtids(&self, set: &GtidSet, time: Option<Duration>) -> bool {
         let deadline = time.and_then(|time| Instant::now().checked_add(time));
         self.env.wait_for_gtids(set, deadline, &|| self.session.interrupt_ref().is_killed())
+    }
+
+    fn lock_name(&self, name: &str, timeout: Duration) -> Result<bool, SqlError> {
+        self.session.lock_name(name, timeout, self.transaction)
+    }
+
+    fn unlock_name(&self, name: &str) -> bool {
+        self.session.unlock_name(name)
+    }
+
+    fn unlock_names(&self) -> u64 {
+        self.session.unlock_names()
+    }
+
+    fn name_holder(&self, name: &str) -> Option<u64> {
+        let (owner, own) = self.session.name_holder(name)?;
+        if own { Some(self.env.connection_id()) } else { self.env.lock_owner(owner).map(|owner| owner.connection) }
     }
 
     /// Good enough for RAND and UUID, not for secrets.

@@ -93,6 +93,22 @@ pub trait StatementContext {
     fn wait_for_gtids(&self, set: &GtidSet, _time: Option<Duration>) -> bool {
         set.is_empty()
     }
+    /// GET_LOCK, of a name in lower case; false after `timeout`. Where there is no server, every name is free.
+    fn lock_name(&self, _name: &str, _timeout: Duration) -> Result<bool, SqlError> {
+        Ok(true)
+    }
+    /// RELEASE_LOCK; false if the session does not hold the name.
+    fn unlock_name(&self, _name: &str) -> bool {
+        false
+    }
+    /// RELEASE_ALL_LOCKS: how often those given up were taken.
+    fn unlock_names(&self) -> u64 {
+        0
+    }
+    /// The connection that holds a name.
+    fn name_holder(&self, _name: &str) -> Option<u64> {
+        None
+    }
     /// Random bytes (RAND, UUID, RANDOM_BYTES).
     fn random(&self, bytes: &mut [u8]);
     /// Where the RAND(n) at a place of the statement is in its sequence, if it has begun.

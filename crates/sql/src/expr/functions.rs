@@ -17,6 +17,7 @@ mod gtid;
 mod information;
 mod list;
 mod locale;
+mod locking;
 mod numeric;
 mod regexp;
 mod string;
@@ -542,6 +543,7 @@ const TABLES: &[&[Function]] = &[
     temporal::FUNCTIONS,
     information::FUNCTIONS,
     gtid::FUNCTIONS,
+    locking::FUNCTIONS,
     list::FUNCTIONS,
     encoding::FUNCTIONS,
     address::FUNCTIONS,

@@ -3,8 +3,8 @@
 use super::cursor::Cursor;
 use super::fingerprint::Mark;
 use super::names::{system_variable, user_variable};
-use super::{account, grant, schema, show, xa};
-use crate::ast::{AdminCommand, Assignment, Completion, Expr, Statement, TableLock};
+use super::{account, backup, grant, schema, show, xa};
+use crate::ast::{AdminCommand, Assignment, Completion, Expr, FlushTables, Statement, TableLock};
 use crate::error::SqlError;
 use crate::expr::VariableScope;
 use crate::isolation_level::IsolationLevel;
@@ -68,6 +68,8 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
             cursor.skip();
             Ok(Statement::Admin(AdminCommand::Shutdown))
         }
+        "BACKUP" => backup::backup(cursor).map(Statement::Backup),
+        "LOCK" | "UNLOCK" if cursor.sees_at(1, "INSTANCE") => backup::instance(cursor).map(Statement::Backup),
         "UNLOCK" => {
             cursor.skip();
             if !cursor.takes_any(&["TABLES", "TABLE"]) {
@@ -208,19 +210,28 @@ fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         AdminCommand::FlushHosts
     } else if cursor.takes("USER_RESOURCES") {
         AdminCommand::FlushUserResources
-    } else if cursor.takes("TABLES") || cursor.takes("TABLE") {
-        if cursor.takes("WITH READ LOCK") { AdminCommand::FlushTablesWithReadLock } else { AdminCommand::FlushTables }
+    } else if cursor.takes_any(&["TABLES", "TABLE"]) {
+        return flush_tables(cursor);
     } else {
         return Err(cursor.unexpected());
     };
     Ok(Statement::Admin(command))
 }
 
+fn flush_tables(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let tables = match cursor.at_end() || cursor.sees("WITH") || cursor.sees("FOR") {
+        true => Vec::new(),
+        false => cursor.separated(Cursor::table_name)?,
+    };
+    if !tables.is_empty() && cursor.takes("FOR EXPORT") {
+        return Err(SqlError::unsupported("FLUSH TABLES ... FOR EXPORT: tables are not files of their own"));
+    }
+    let read_lock = cursor.takes("WITH READ LOCK");
+    Ok(Statement::FlushTables(FlushTables { tables, read_lock }))
+}
+
 fn lock(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.skip();
-    if cursor.sees("INSTANCE") {
-        return Err(SqlError::unsupported("LOCK INSTANCE FOR BACKUP"));
-    }
     if !cursor.takes_any(&["TABLES", "TABLE"]) {
         return Err(cursor.unexpected());
     }

@@ -28,8 +28,15 @@ pub(crate) struct QueryPlan {
     pub(crate) outputs: Range<usize>,
     /// The tables that it reads.
     pub(crate) tables: Vec<Arc<Table>>,
-    /// It locks rows whatever the isolation level is.
-    pub(crate) locks: bool,
+    /// How it locks rows, whatever the isolation level is.
+    pub(crate) locks: Option<RowLocks>,
+}
+
+/// A locking clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowLocks {
+    ForUpdate,
+    ForShare,
 }
 
 /// One operator.
@@ -139,7 +146,8 @@ pub(super) fn build(mut query: Query, paths: Vec<Access>) -> QueryPlan {
     let slots = columns + aggregates + query.outputs.len();
     let outputs = columns + aggregates..slots;
     let tables = query.relations.iter().map(|relation| relation.table.clone()).collect();
-    let locks = query.locking.is_some() || query.change.is_some();
+    let clause = |locking: Locking| if locking.exclusive { RowLocks::ForUpdate } else { RowLocks::ForShare };
+    let locks = query.change.as_ref().map(|_| RowLocks::ForUpdate).or(query.locking.map(clause));
     let by_path = paths.iter().any(|path| path.ordered);
     let mut node = source(&mut query, paths);
     if let Some(grouping) = query.grouping.take() {

@@ -10,10 +10,10 @@
 use std::sync::Arc;
 
 use super::grants::Grants;
-use super::{Privilege, PrivilegeSet};
+use super::{INFORMATION_SCHEMA, Privilege, PrivilegeSet};
 use crate::ast::{
-    AccountOptions, AccountStatement, AdminCommand, Assignment, Ddl, ShowKind, ShowSchema, Statement, TableName,
-    XaStatement,
+    AccountOptions, AccountStatement, AdminCommand, Assignment, BackupCommand, Ddl, ShowKind, ShowSchema, Statement,
+    TableName, XaStatement,
 };
 use crate::error::{
     ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_SPECIFIC_ACCESS_DENIED_ERROR,
@@ -202,7 +202,7 @@ impl Holder {
 /// default one. Needs that depend on whose a thing is (KILL, SET PASSWORD, GRANT) are asked where it is done, as are
 /// those of single variables (SET).
 fn of_statement(statement: &Statement, default: Option<&str>) -> Vec<Need> {
-    use Privilege::{LockTables, Select};
+    use Privilege::{BackupAdmin, FlushTables, LockTables, Reload, Select};
     match statement {
         // The planner says.
         Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => Vec::new(),
@@ -223,6 +223,18 @@ fn of_statement(statement: &Statement, default: Option<&str>) -> Vec<Need> {
         Statement::LockTables(tables) => {
             tables.iter().flat_map(|table| on_table(&table.name, default, &[Select, LockTables])).collect()
         }
+        Statement::FlushTables(flush) => {
+            // Those of information_schema are nobody's to lock.
+            let is_locked = |name: &&TableName| {
+                let database = name.database.as_deref().or(default).unwrap_or_default();
+                flush.read_lock && !database.eq_ignore_ascii_case(INFORMATION_SCHEMA)
+            };
+            let read_lock = flush.tables.iter().filter(is_locked);
+            let locks = read_lock.flat_map(|name| on_table(name, default, &[Select, LockTables]));
+            any_of(&[Reload, FlushTables]).into_iter().chain(locks).collect()
+        }
+        Statement::Backup(BackupCommand::LockInstance | BackupCommand::UnlockInstance) => any_of(&[BackupAdmin]),
+        Statement::Backup(_) => any_of(&[Reload]),
         Statement::UnlockTables | Statement::Nothing => Vec::new(),
     }
 }
@@ -248,7 +260,6 @@ pub fn of_admin(command: &AdminCommand) -> Vec<Need> {
     use Privilege::*;
     match command {
         AdminCommand::FlushLogs | AdminCommand::FlushHosts | AdminCommand::ResetBinaryLogs => any_of(&[Reload]),
-        AdminCommand::FlushTables | AdminCommand::FlushTablesWithReadLock => any_of(&[Reload, FlushTables]),
         AdminCommand::FlushPrivileges => any_of(&[Reload, FlushPrivileges]),
         AdminCommand::FlushStatus => any_of(&[Reload, FlushStatus]),
         AdminCommand::FlushUserResources => any_of(&[Reload, FlushUserResources]),

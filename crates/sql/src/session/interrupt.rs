@@ -26,6 +26,9 @@ pub struct Interrupt {
     /// When the running statement has taken too long, milliseconds since [`START`]; 0 for never.
     deadline: AtomicU64,
     waiting: Mutex<Option<KillHandle>>,
+    /// The number of what the session locks beside its transactions, and of its transaction; 0 for none.
+    session: AtomicU64,
+    transaction: AtomicU64,
 }
 
 impl Interrupt {
@@ -119,10 +122,33 @@ impl Interrupt {
         }
     }
 
+    /// The session's locks beside its transactions have this number.
+    pub(crate) fn set_session(&self, owner: u64) {
+        self.session.store(owner, Ordering::Relaxed);
+    }
+
+    /// Whether the locks with this number are the session's beside its transactions (true), or its transaction's
+    /// (false). No number is used twice.
+    pub fn owns(&self, locks: u64) -> Option<bool> {
+        let is = |own: &AtomicU64| own.load(Ordering::Relaxed) == locks;
+        if is(&self.session) { Some(true) } else { is(&self.transaction).then_some(false) }
+    }
+
+    /// [`Interrupt::watch`] for a time; returns what was watched before.
+    pub(crate) fn replace(&self, handle: Option<KillHandle>) -> Option<KillHandle> {
+        let before = self.waiting.lock().take();
+        self.watch(handle);
+        before
+    }
+
     /// From now on a kill ends the waits of `handle`; one that has come in this statement ends the next of them.
     pub(crate) fn watch(&self, handle: Option<KillHandle>) {
         let mut waiting = self.waiting.lock();
         *waiting = handle;
+        let owner = waiting.as_ref().map_or(0, KillHandle::owner);
+        if owner != self.session.load(Ordering::Relaxed) {
+            self.transaction.store(owner, Ordering::Relaxed);
+        }
         if let Some(handle) = &*waiting
             && self.is_killed()
         {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use cohort_binlog::GtidSet;
 use cohort_txn::Isolation;
 
-use super::{Environment, KillTarget, SessionState, ShowTable};
+use super::{Environment, KillTarget, LockOwner, SessionState, ShowTable};
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::error::{ER_NO_SUCH_THREAD, ER_UNKNOWN_SYSTEM_VARIABLE, SqlError};
 use crate::expr::VariableScope;
@@ -100,6 +100,10 @@ impl Environment for StandIn {
 
     fn wait_for_gtids(&self, set: &GtidSet, _: Option<Instant>, _: &dyn Fn() -> bool) -> bool {
         set.is_empty()
+    }
+
+    fn lock_owner(&self, _: u64) -> Option<LockOwner> {
+        None
     }
 
     fn version(&self) -> String {

@@ -1,5 +1,7 @@
 //! Accounts, roles and privileges; FLUSH and other administration: what the server does itself.
 
+use cohort_txn::MetadataName;
+
 use super::evaluate::evaluate;
 use crate::ast::{AccountStatement, AdminCommand, RoleStatement};
 use crate::database::Database;
@@ -15,11 +17,15 @@ impl Database {
         env: &dyn Environment,
     ) -> Result<(), SqlError> {
         // SET ROLE is the session's alone.
-        if !matches!(statement, AccountStatement::Role(RoleStatement::Set(_))) {
-            env.begin_update()?;
-            self.commit_open(session)?;
+        if matches!(statement, AccountStatement::Role(RoleStatement::Set(_))) {
+            return env.account(session, statement);
         }
-        env.account(session, statement)
+        env.begin_update()?;
+        self.commit_open(session)?;
+        let changing = session.begin_change()?;
+        let changed = env.account(session, statement);
+        session.locks.end_change(changing);
+        changed
     }
 
     pub(super) fn administer(
@@ -30,6 +36,20 @@ impl Database {
         env: &dyn Environment,
     ) -> Result<(), SqlError> {
         self.commit_open(session)?;
+        // Files of a backup stay.
+        let purges = matches!(command, AdminCommand::PurgeBinaryLogsTo(_) | AdminCommand::PurgeBinaryLogsBefore(_));
+        let changing = session.intend(if purges { &[MetadataName::Backup] } else { &[] })?;
+        let done = Self::administer_now(command, params, session, env);
+        session.locks.end_change(changing);
+        done
+    }
+
+    fn administer_now(
+        command: &AdminCommand,
+        params: &[Value],
+        session: &mut SessionState,
+        env: &dyn Environment,
+    ) -> Result<(), SqlError> {
         let AdminCommand::PurgeBinaryLogsBefore(seconds) = command else {
             return env.administer(session, command);
         };

@@ -1,13 +1,18 @@
-//! LOCK TABLES and UNLOCK TABLES.
+//! LOCK TABLES, FLUSH TABLES and UNLOCK TABLES.
 //!
-//! The locks are the session's, not a transaction's. While there are any, its statements use the locked tables only, and
-//! as they were locked.
+//! The locks are the session's, not a transaction's. While there are any of tables, its statements use the locked tables
+//! only, and as they were locked.
+//!
+//! FLUSH TABLES WITH READ LOCK locks the server. First it waits for the statements that change something, and keeps new
+//! ones waiting; then for commits, and keeps those waiting; last until what was committed is in the binlog and seen by
+//! readers, so that the position that SHOW MASTER STATUS gives is that of the rows. There is no cache of tables to be
+//! flushed, so that it does not wait for readers.
 
 use std::sync::Arc;
 
-use cohort_txn::{MetadataMode, MetadataName, SessionLocks};
+use cohort_txn::{MetadataMode, MetadataName};
 
-use crate::ast::{Ddl, TableLock, TableName};
+use crate::ast::{Ddl, FlushTables, TableLock, TableName};
 use crate::catalog::store::database_or;
 use crate::catalog::system;
 use crate::catalog::table::Table;
@@ -15,7 +20,8 @@ use crate::database::Database;
 use crate::error::{
     ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NONUNIQ_TABLE, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE, SqlError,
 };
-use crate::exec::failure::lock_failed;
+use crate::exec::failure::{commit_failed, lock_failed};
+use crate::privilege::INFORMATION_SCHEMA;
 use crate::session::SessionState;
 use crate::session::locked_tables::LockedTable;
 
@@ -24,17 +30,87 @@ impl Database {
     pub(super) fn lock_tables(&self, tables: &[TableLock], session: &mut SessionState) -> Result<(), SqlError> {
         self.commit_open(session)?;
         give_up(session);
-        let mut locks = session.locks.take().unwrap_or_else(|| self.store.session_locks());
-        // The locks outlive statements: an earlier one may have been killed.
-        let handle = locks.kill_handle();
-        handle.reset();
-        session.interrupt_ref().watch(Some(handle));
-        let locked = self.take_all(tables, &mut locks, session);
-        session.interrupt_ref().watch(None);
-        if locked.is_err() {
-            unlock(&mut locks, |_| true);
+        if session.locks.stage().is_some() {
+            return session.may_change();
         }
-        session.locks = Some(locks);
+        if session.locks.has_backup_table() {
+            return Err(SqlError::new(ER_LOCK_OR_ACTIVE_TRANSACTION, &[]));
+        }
+        if tables.iter().any(|table| table.write) {
+            session.may_change()?;
+            session.intend(&[MetadataName::Global])?;
+        }
+        self.take_tables(tables, MetadataMode::SharedReadOnly, session)
+    }
+
+    /// FLUSH TABLES, in all its forms.
+    pub(super) fn flush_tables(&self, flush: &FlushTables, session: &mut SessionState) -> Result<(), SqlError> {
+        self.commit_open(session)?;
+        if !flush.read_lock {
+            return self.may_flush(&flush.tables, session);
+        }
+        if !session.locked_tables.is_empty() || session.locks.has_backup_table() {
+            return Err(SqlError::new(ER_LOCK_OR_ACTIVE_TRANSACTION, &[]));
+        }
+        if session.locks.stage().is_some() {
+            return session.may_change();
+        }
+        if flush.tables.is_empty() {
+            return self.lock_server(session);
+        }
+        for name in &flush.tables {
+            let database = database_or(name.database.as_deref(), session.database.as_deref())?;
+            if database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+                return Err(system::no_changes(database, &session.holder));
+            }
+        }
+        let lock = |name: &TableName| TableLock { name: name.clone(), alias: None, write: false };
+        let tables: Vec<TableLock> = flush.tables.iter().map(lock).collect();
+        self.take_tables(&tables, MetadataMode::SharedNoWrite, session)
+    }
+
+    /// The error of a FLUSH TABLES of tables that are locked by LOCK TABLES otherwise than for writing. There is nothing to
+    /// be flushed.
+    fn may_flush(&self, tables: &[TableName], session: &SessionState) -> Result<(), SqlError> {
+        for name in tables {
+            let database = database_or(name.database.as_deref(), session.database.as_deref())?;
+            if database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+                return Err(system::no_changes(database, &session.holder));
+            }
+        }
+        if session.locked_tables.is_empty() {
+            return Ok(());
+        }
+        if tables.is_empty() {
+            let read = session.locked_tables.iter().find(|locked| !locked.write);
+            return read.map_or(Ok(()), |read| Err(SqlError::new(ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&read.name])));
+        }
+        tables.iter().try_for_each(|name| self.is_locked(name, true, session))
+    }
+
+    /// FLUSH TABLES WITH READ LOCK
+    fn lock_server(&self, session: &SessionState) -> Result<(), SqlError> {
+        let mode = MetadataMode::Shared;
+        let lock = |name| session.lock_beside(&name, mode, session.table_lock_timeout, None).map_err(lock_failed);
+        lock(MetadataName::Global)?;
+        let settled =
+            lock(MetadataName::Commit).and_then(|_| self.store.settle().map_err(|error| commit_failed(&error)));
+        if settled.is_err() {
+            unlock_server(session);
+        }
+        settled
+    }
+
+    fn take_tables(
+        &self,
+        tables: &[TableLock],
+        read: MetadataMode,
+        session: &mut SessionState,
+    ) -> Result<(), SqlError> {
+        let locked = self.take_all(tables, read, session);
+        if locked.is_err() {
+            give_up(session);
+        }
         session.locked_tables = locked?;
         Ok(())
     }
@@ -42,7 +118,7 @@ impl Database {
     fn take_all(
         &self,
         tables: &[TableLock],
-        locks: &mut SessionLocks,
+        read: MetadataMode,
         session: &SessionState,
     ) -> Result<Vec<LockedTable>, SqlError> {
         loop {
@@ -50,9 +126,9 @@ impl Database {
             // In one order for all, so that those who lock several tables do not wait for each other in a circle.
             found.sort_by_key(|(table, lock)| (table.def.id, !lock.write));
             for (table, lock) in &found {
-                let mode = if lock.write { MetadataMode::SharedNoReadWrite } else { MetadataMode::SharedReadOnly };
+                let mode = if lock.write { MetadataMode::SharedNoReadWrite } else { read };
                 let name = MetadataName::Table(table.def.id);
-                locks.lock(&name, mode, session.table_lock_timeout, None).map_err(lock_failed)?;
+                session.lock_beside(&name, mode, session.table_lock_timeout, None).map_err(lock_failed)?;
             }
             if found.iter().all(|(table, _)| table.is_current()) {
                 let locked = found.into_iter().map(|(table, lock)| LockedTable {
@@ -63,7 +139,7 @@ impl Database {
                 });
                 return Ok(locked.collect());
             }
-            unlock(locks, |_| true);
+            session.locks.unlock_tables(|_| true);
         }
     }
 
@@ -95,7 +171,16 @@ impl Database {
         Ok(found)
     }
 
-    /// UNLOCK TABLES: commits, if any tables are locked.
+    /// UNLOCK TABLES: the server's lock of FLUSH TABLES goes too.
+    pub(super) fn unlock_all(&self, session: &mut SessionState) -> Result<(), SqlError> {
+        self.unlock_tables(session)?;
+        if !session.locks.stage().is_some() {
+            unlock_server(session);
+        }
+        Ok(())
+    }
+
+    /// Gives up what LOCK TABLES has locked; commits, if that is something.
     pub(crate) fn unlock_tables(&self, session: &mut SessionState) -> Result<(), SqlError> {
         if !session.locked_tables.is_empty() {
             self.commit_open(session)?;
@@ -109,17 +194,7 @@ impl Database {
         if session.locked_tables.is_empty() {
             return Ok(());
         }
-        let is_locked = |name: &TableName, write: bool| {
-            let database = database_or(name.database.as_deref(), session.database.as_deref())?;
-            let catalog = self.catalog.current();
-            let table = catalog.databases.get(database).and_then(|entry| entry.tables.get(&name.table));
-            let locked = || session.locked_tables.iter().filter(|locked| Some(locked.id) == table.map(|at| at.def.id));
-            match (locked().next(), locked().any(|locked| locked.write)) {
-                (None, _) => Err(SqlError::new(ER_TABLE_NOT_LOCKED, &[&name.table])),
-                (Some(_), false) if write => Err(SqlError::new(ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&name.table])),
-                (Some(_), _) => Ok(()),
-            }
-        };
+        let is_locked = |name: &TableName, write: bool| self.is_locked(name, write, session);
         match change {
             Ddl::CreateDatabase { .. } | Ddl::DropDatabase { .. } => {
                 Err(SqlError::new(ER_LOCK_OR_ACTIVE_TRANSACTION, &[]))
@@ -137,16 +212,29 @@ impl Database {
         }
     }
 
+    /// The error of a table that is not locked, or not so, 1099 or 1100.
+    fn is_locked(&self, name: &TableName, write: bool, session: &SessionState) -> Result<(), SqlError> {
+        let database = database_or(name.database.as_deref(), session.database.as_deref())?;
+        let catalog = self.catalog.current();
+        let table = catalog.databases.get(database).and_then(|entry| entry.tables.get(&name.table));
+        let locked = || session.locked_tables.iter().filter(|locked| Some(locked.id) == table.map(|at| at.def.id));
+        match (locked().next(), locked().any(|locked| locked.write)) {
+            (None, _) => Err(SqlError::new(ER_TABLE_NOT_LOCKED, &[&name.table])),
+            (Some(_), false) if write => Err(SqlError::new(ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&name.table])),
+            (Some(_), _) => Ok(()),
+        }
+    }
+
     /// After a schema change: tables that are gone are not locked any more, and those with other names under these.
     pub(super) fn follow_change(&self, session: &mut SessionState) {
         if session.locked_tables.is_empty() {
             return;
         }
         let catalog = self.catalog.current();
-        let locks = &mut session.locks;
+        let locks = &session.locks;
         session.locked_tables.retain_mut(|locked| {
             let Some(table) = catalog.tables().find(|table| table.def.id == locked.id) else {
-                locks.iter_mut().for_each(|locks| unlock(locks, |id| id == locked.id));
+                locks.unlock_tables(|id| id == locked.id);
                 return false;
             };
             if locked.known_as == locked.name {
@@ -165,14 +253,12 @@ fn known_as(lock: &TableLock) -> &str {
 /// Gives up what LOCK TABLES has locked.
 fn give_up(session: &mut SessionState) {
     session.locked_tables.clear();
-    session.locks.iter_mut().for_each(|locks| unlock(locks, |_| true));
+    session.locks.unlock_tables(|_| true);
+    session.locks.unlock(&MetadataName::Global, MetadataMode::IntentionExclusive);
 }
 
-/// Gives up the locks of the tables with these ids.
-fn unlock(locks: &mut SessionLocks, is_meant: impl Fn(u64) -> bool) {
-    for (name, mode) in locks.held().to_vec() {
-        if matches!(name, MetadataName::Table(id) if is_meant(id)) {
-            locks.unlock(&name, mode);
-        }
-    }
+/// Gives up what FLUSH TABLES WITH READ LOCK has locked.
+fn unlock_server(session: &SessionState) {
+    session.locks.unlock(&MetadataName::Commit, MetadataMode::Shared);
+    session.locks.unlock(&MetadataName::Global, MetadataMode::Shared);
 }

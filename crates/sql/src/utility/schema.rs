@@ -30,10 +30,12 @@ impl Database {
         self.may_change(change, session)?;
         env.begin_update()?;
         self.commit_open(session)?;
+        let changing = session.begin_change()?;
         let query_context = query_context(session, env);
         let run = DdlRun { store: &self.store, catalog: &self.catalog, session, query_context: &query_context, sql };
         let affected = ddl::run(change, &run);
         session.interrupt_ref().watch(None);
+        session.locks.end_change(changing);
         self.follow_change(session);
         let affected = affected?;
         if let Ddl::DropDatabase { name, .. } = change

@@ -146,6 +146,10 @@ impl CommitPath for ClassicCoordinator {
         order < self.shared.oldest_undurable.load(Ordering::Acquire)
     }
 
+    fn newest_ordered(&self) -> Option<u64> {
+        None
+    }
+
     fn closed(&self) -> Option<CommitError> {
         self.progress.lock().closed.clone().map(CommitError::from)
     }

@@ -261,6 +261,10 @@ impl CommitPath for Coordinator {
         order <= self.published().order
     }
 
+    fn newest_ordered(&self) -> Option<u64> {
+        Some(self.queue.lock("newest").next_order - 1)
+    }
+
     fn begin_file(&self, start: FileStart, reply: Box<dyn Reply>) {
         let room = self.reserve_binlog(ROTATION_BYTES_MAX).map_err(|error| self.refused(error));
         let member = Member::of_file(start, ROTATION_BYTES_MAX);

@@ -38,10 +38,24 @@ pub enum MetadataName {
     Commit,
     /// All changes of definitions, against LOCK INSTANCE FOR BACKUP.
     Backup,
+    /// The stages of BACKUP STAGE, which one session at a time goes through.
+    BackupStage,
     /// A table's definition, by the table's id.
     Table(u64),
     /// A name of GET_LOCK, in lower case.
     User(Arc<str>),
+}
+
+impl MetadataName {
+    /// Its place among the server-wide names that have intentions.
+    fn server_wide(&self) -> Option<usize> {
+        match self {
+            MetadataName::Global => Some(0),
+            MetadataName::Commit => Some(1),
+            MetadataName::Backup => Some(2),
+            MetadataName::BackupStage | MetadataName::Table(_) | MetadataName::User(_) => None,
+        }
+    }
 }
 
 /// How a metadata lock is held. Tables know all modes but the first, the server-wide names [`MetadataMode::IntentionExclusive`]
@@ -185,15 +199,70 @@ impl Named {
 const SLOTS: usize = 64;
 
 /// The weak locks of some owners.
-type WeakLocks = FastMap<(TransactionId, MetadataName), Vec<MetadataMode>>;
+#[derive(Debug, Default)]
+struct WeakLocks {
+    /// Of tables.
+    named: FastMap<(TransactionId, MetadataName), Vec<MetadataMode>>,
+    /// [`MetadataMode::IntentionExclusive`] of server-wide names. Every statement that changes something takes one, for as
+    /// long as it runs, so there are never many.
+    intentions: [Vec<TransactionId>; SERVER_WIDE],
+}
+
+/// How many server-wide names have intentions.
+const SERVER_WIDE: usize = 3;
+
+impl WeakLocks {
+    fn push(&mut self, id: TransactionId, name: &MetadataName, mode: MetadataMode) {
+        match name.server_wide() {
+            Some(at) => self.intentions[at].push(id),
+            None => self.named.entry((id, name.clone())).or_default().push(mode),
+        }
+    }
+
+    /// Whether it was there.
+    fn remove(&mut self, id: TransactionId, name: &MetadataName, mode: MetadataMode) -> bool {
+        if let Some(at) = name.server_wide() {
+            let holders = &mut self.intentions[at];
+            let found = holders.iter().rposition(|holder| *holder == id);
+            return found.map(|at| holders.swap_remove(at)).is_some();
+        }
+        let key = (id, name.clone());
+        let Some(modes) = self.named.get_mut(&key) else { return false };
+        let Some(at) = modes.iter().position(|held| *held == mode) else { return false };
+        modes.swap_remove(at);
+        if modes.is_empty() {
+            self.named.remove(&key);
+        }
+        true
+    }
+
+    /// Takes all locks of a name out.
+    fn drain(&mut self, name: &MetadataName, into: &mut Vec<(TransactionId, MetadataMode)>) {
+        if let Some(at) = name.server_wide() {
+            into.extend(self.intentions[at].drain(..).map(|id| (id, M::IntentionExclusive)));
+            return;
+        }
+        for ((id, _), modes) in self.named.extract_if(|(_, held), _| held == name) {
+            into.extend(modes.into_iter().map(|mode| (id, mode)));
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (TransactionId, MetadataName, MetadataMode)> {
+        let named = self.named.iter();
+        let named = named.flat_map(|((id, name), modes)| modes.iter().map(|mode| (*id, name.clone(), *mode)));
+        let wide = [MetadataName::Global, MetadataName::Commit, MetadataName::Backup].into_iter().zip(&self.intentions);
+        let wide = wide.flat_map(|(name, ids)| ids.iter().map(move |id| (*id, name.clone(), M::IntentionExclusive)));
+        named.chain(wide)
+    }
+}
 
 /// All metadata locks of a server.
 #[derive(Debug)]
 pub(super) struct MetadataLocks {
     hasher: DefaultHashBuilder,
     slots: [Mutex<WeakLocks>; SLOTS],
-    /// How many hold or await strong modes, of names by their hash.
-    strong: [AtomicU32; SLOTS],
+    /// How many hold or await strong modes: of each server-wide name, then of other names by their hash.
+    strong: [AtomicU32; SERVER_WIDE + SLOTS],
     list: Mutex<HashMap<MetadataName, Named>>,
 }
 
@@ -210,7 +279,8 @@ impl MetadataLocks {
     }
 
     fn strong(&self, name: &MetadataName) -> &AtomicU32 {
-        &self.strong[self.hasher.hash_one(name) as usize % SLOTS]
+        let at = name.server_wide().unwrap_or_else(|| SERVER_WIDE + self.hasher.hash_one(name) as usize % SLOTS);
+        &self.strong[at]
     }
 
     fn slot(&self, id: TransactionId) -> &Mutex<WeakLocks> {
@@ -224,7 +294,7 @@ impl MetadataLocks {
         if self.strong(name).load(Ordering::SeqCst) != 0 {
             return false;
         }
-        slot.entry((id, name.clone())).or_default().push(mode);
+        slot.push(id, name, mode);
         true
     }
 
@@ -234,16 +304,14 @@ impl MetadataLocks {
         let mut list = self.list.lock();
         let mut found = Vec::new();
         for slot in self.slots.iter().filter(|_| !matches!(name, MetadataName::User(_))) {
-            for ((id, _), modes) in slot.lock().extract_if(|(_, held), _| held == name) {
-                found.extend(modes.into_iter().map(|mode| (id, mode)));
-            }
+            slot.lock().drain(name, &mut found);
         }
         list.entry(name.clone()).or_default().holders.extend(found);
         list
     }
 
     fn release(&self, id: TransactionId, name: &MetadataName, mode: MetadataMode) {
-        if mode.is_weak() && self.release_weak(id, name, mode) {
+        if mode.is_weak() && self.slot(id).lock().remove(id, name, mode) {
             return;
         }
         let mut list = self.list.lock();
@@ -259,18 +327,6 @@ impl MetadataLocks {
         if !mode.is_weak() {
             self.strong(name).fetch_sub(1, Ordering::SeqCst);
         }
-    }
-
-    fn release_weak(&self, id: TransactionId, name: &MetadataName, mode: MetadataMode) -> bool {
-        let mut slot = self.slot(id).lock();
-        let key = (id, name.clone());
-        let Some(modes) = slot.get_mut(&key) else { return false };
-        let Some(at) = modes.iter().position(|held| *held == mode) else { return false };
-        modes.swap_remove(at);
-        if modes.is_empty() {
-            slot.remove(&key);
-        }
-        true
     }
 
     /// Leaves the queue; false when the wait was over before.
@@ -306,9 +362,7 @@ impl MetadataLocks {
             all.extend(named.waiters.iter().map(|waiter| (waiter.id, name.clone(), waiter.mode, false)));
         }
         for slot in &self.slots {
-            for ((id, name), modes) in &*slot.lock() {
-                all.extend(modes.iter().map(|mode| (*id, name.clone(), *mode, true)));
-            }
+            all.extend(slot.lock().all().map(|(id, name, mode)| (id, name, mode, true)));
         }
         all
     }

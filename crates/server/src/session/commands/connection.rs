@@ -44,15 +44,15 @@ impl Session {
 
     /// COM_REFRESH, as the command line's `mysqladmin flush-...` sends it.
     pub(super) fn flush(&mut self, body: &[u8]) -> Result<(), SqlError> {
-        const KINDS: [(u8, AdminCommand); 5] = [
+        const TABLES: u8 = 0x04;
+        const KINDS: [(u8, AdminCommand); 4] = [
             (0x01, AdminCommand::FlushPrivileges),
             (0x02, AdminCommand::FlushLogs),
-            (0x04, AdminCommand::FlushTables),
             (0x08, AdminCommand::FlushHosts),
             (0x10, AdminCommand::FlushStatus),
         ];
         let wanted = Decoder::new(body).u8("refresh: options").map_err(malformed_error)?;
-        let known = KINDS.iter().fold(0, |known, (bit, _)| known | bit);
+        let known = KINDS.iter().fold(TABLES, |known, (bit, _)| known | bit);
         if wanted & !known != 0 {
             return Err(SqlError::unsupported("this option of COM_REFRESH"));
         }
@@ -60,6 +60,12 @@ impl Session {
         for (_, command) in KINDS.iter().filter(|(bit, _)| wanted & bit != 0) {
             self.state.holder.check(&of_admin(command))?;
             self.server.administer(command)?;
+        }
+        if wanted & TABLES != 0 {
+            let mut nothing = ColumnCollector::default();
+            let flushed =
+                self.server.database.execute(&mut self.state, &self.environment, b"FLUSH TABLES", &mut nothing)?;
+            debug_assert!(flushed.commit.is_none(), "it commits by itself");
         }
         self.put_ok(0, 0, "");
         Ok(())

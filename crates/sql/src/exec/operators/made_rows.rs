@@ -34,6 +34,12 @@ impl MadeRows {
                 run.statement.env.show(run.session, &show())?.rows
             }
             Rows::Accounts(rows) => rows(&run.statement.env.roster(), &run.session.holder.grants),
+            Rows::Locks(rows) => {
+                let locks = run.catalog.metadata_locks().into_iter();
+                let owned: Vec<_> =
+                    locks.map(|lock| (lock.clone(), run.statement.env.lock_owner(lock.owner))).collect();
+                rows(&run.catalog.current(), &owned)
+            }
             Rows::Catalog(rows) => rows(&run.catalog.current(), &run.session.holder.grants),
         };
         Ok(MadeRows { rows: rows.into_iter(), first_slot: plan.first_slot })

@@ -185,6 +185,32 @@ fn a_reader_is_prepared_when_what_it_saw_is_durable() {
     assert!(matches!(*kept.0.lock(), Some(Err(_))));
 }
 
+/// Whoever has shut commits out: what had its place in the order before is in the binlog and seen when this returns.
+#[test]
+fn a_store_settles_when_what_is_ordered_is_seen() {
+    let machine = Machine::new(17);
+    let (store, _) = machine.recover().expect("a new store");
+    transfer(&store, 1).expect("a commit");
+    store.settle().expect("nothing is on its way");
+    store.hold_commits(true);
+    let before = store.published().position;
+    for (id, fault) in [(2, None), (3, Some(Fault::Error))] {
+        store.commit(write_transfer(&store, id), Box::new(Kept::default()));
+        thread::scope(|scope| {
+            let settled = scope.spawn(|| (store.settle(), store.published().position));
+            let waits = || !store.path::<Coordinator>().queue.lock("test").readers.is_empty();
+            until("it waits", || settled.is_finished() || waits());
+            let early = settled.is_finished();
+            let cohort = store.take_cohort().expect("the writer");
+            fault.into_iter().for_each(|fault| machine.disk.set_fault(machine.disk.operations(), fault));
+            cohort.write().finish();
+            let (settled, position) = settled.join().expect("no panic");
+            assert!(!early && settled.is_ok() == fault.is_none(), "{settled:?}");
+            assert!(position > before);
+        });
+    }
+}
+
 #[test]
 fn a_view_that_an_open_transaction_does_not_read_is_given_up() {
     let machine = Machine::new(16);

@@ -3,41 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::{Launch, Server};
-use mysql::Conn;
+use cohort_blackbox::Launch;
+use cohort_blackbox::load::rounds;
+use cohort_blackbox::rng::{self, Rng};
 use mysql::prelude::Queryable;
 
+use super::aside::{Aside, errno, until_waiting};
+
 const WAITS: &str = "Waiting for table metadata lock";
-
-/// Waits until the connection's statement waits for a table.
-fn until_waiting(watcher: &mut Conn, id: u32) -> Result<()> {
-    let end = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < end {
-        let rows: Vec<mysql::Row> = watcher.query("SHOW PROCESSLIST")?;
-        let state = |row: &mysql::Row| (row.get::<u32, _>("Id"), row.get::<Option<String>, _>("State").flatten());
-        if rows.iter().map(state).any(|(found, state)| found == Some(id) && state.as_deref() == Some(WAITS)) {
-            return Ok(());
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-    anyhow::bail!("connection {id} does not wait")
-}
-
-/// Runs `sql` in a connection of its own; returns the connection's id and the errno (0 for none).
-fn run_aside(server: &Server, sql: &'static str) -> Result<(u32, JoinHandle<Result<u16>>)> {
-    let mut conn = server.connect()?;
-    conn.query_drop("USE d")?;
-    let id = conn.connection_id();
-    let running = thread::spawn(move || match conn.query_drop(sql) {
-        Ok(()) => Ok(0),
-        Err(mysql::Error::MySqlError(error)) => Ok(error.code),
-        Err(error) => Err(error.into()),
-    });
-    Ok((id, running))
-}
 
 fn joined<T>(running: JoinHandle<Result<T>>) -> Result<T> {
     running.join().expect("no panic")
@@ -68,11 +44,10 @@ fn a_table_takes_the_place_of_another_one_under_load() -> Result<()> {
     for _ in 0..5 {
         first.query_drop("CREATE TABLE ghost LIKE t; CREATE TABLE old (id INT)")?;
         first.query_drop("LOCK TABLES t WRITE, old WRITE")?;
-        let (id, rename) = run_aside(&server, "RENAME TABLE t TO old, ghost TO t")?;
-        until_waiting(&mut watcher, id)?;
+        let rename = Aside::waits(&server, &mut watcher, "RENAME TABLE t TO old, ghost TO t", WAITS)?;
         first.query_drop("DROP TABLE old")?;
         first.query_drop("UNLOCK TABLES")?;
-        ensure!(joined(rename)? == 0);
+        ensure!(rename.errno()? == 0);
         // The rows of both make the new table.
         first.query_drop("LOCK TABLES t WRITE, old READ")?;
         first.query_drop("INSERT INTO t (v) SELECT v FROM old")?;
@@ -98,27 +73,61 @@ fn who_waits_for_a_locked_table_can_be_killed_times_out_and_stops_nobody() -> Re
     first.query_drop("LOCK TABLES t WRITE")?;
     let mut waiting = Vec::new();
     for _ in 0..24 {
-        waiting.push(run_aside(&server, "SELECT * FROM t")?);
+        waiting.push(Aside::run(&server, "SELECT * FROM t")?);
     }
-    for (id, _) in &waiting {
-        until_waiting(&mut watcher, *id)?;
+    for reader in &waiting {
+        until_waiting(&mut watcher, reader.id, WAITS)?;
     }
     watcher.query_drop("INSERT INTO d.u VALUES (1)")?;
-    let (id, locker) = run_aside(&server, "LOCK TABLES u WRITE, t WRITE")?;
-    until_waiting(&mut watcher, id)?;
-    watcher.query_drop(format!("KILL QUERY {id}"))?;
-    ensure!(joined(locker)? == 1317);
-    let (id, rename) = run_aside(&server, "RENAME TABLE t TO x")?;
-    until_waiting(&mut watcher, id)?;
-    watcher.query_drop(format!("KILL QUERY {id}"))?;
-    ensure!(joined(rename)? == 1317);
+    // Whoever locks rows to read them, only reads.
+    watcher.query_drop("LOCK TABLES d.u READ")?;
+    let mut sharing = server.connect_to("d")?;
+    sharing.query_drop("SET lock_wait_timeout = 1; SELECT * FROM u FOR SHARE")?;
+    watcher.query_drop("UNLOCK TABLES")?;
+    let locker = Aside::waits(&server, &mut watcher, "LOCK TABLES u WRITE, t WRITE", WAITS)?;
+    watcher.query_drop(format!("KILL QUERY {}", locker.id))?;
+    ensure!(locker.errno()? == 1317);
+    let rename = Aside::waits(&server, &mut watcher, "RENAME TABLE t TO x", WAITS)?;
+    watcher.query_drop(format!("KILL QUERY {}", rename.id))?;
+    ensure!(rename.errno()? == 1317);
     watcher.query_drop("SET lock_wait_timeout = 1")?;
-    let refused = watcher.query_drop("RENAME TABLE d.t TO d.x");
-    ensure!(matches!(&refused, Err(mysql::Error::MySqlError(error)) if error.code == 1205), "{refused:?}");
+    ensure!(errno(watcher.query_drop("RENAME TABLE d.t TO d.x"))? == 1205);
     // The end of the connection unlocks.
     drop(first);
-    for (_, running) in waiting {
-        ensure!(joined(running)? == 0);
+    for reader in waiting {
+        ensure!(reader.errno()? == 0);
+    }
+    Ok(())
+}
+
+/// Two tables change places again and again: a kill at any time leaves them as they were, or changed.
+#[test]
+fn a_rename_of_several_tables_survives_kill_9_as_a_whole_or_not_at_all() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut rng = Rng::new(rng::seed());
+    let mut server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d; CREATE TABLE d.a (v INT); CREATE TABLE d.b (v INT) ENGINE=redb")?;
+    conn.query_drop("INSERT INTO d.a VALUES (0); INSERT INTO d.b VALUES (1)")?;
+    for _ in 0..rounds(6) {
+        let mut renamer = server.connect_to("d")?;
+        let renaming = thread::spawn(move || {
+            let mut done = 0;
+            while renamer.query_drop("RENAME TABLE a TO c, b TO a, c TO b").is_ok() {
+                done += 1;
+            }
+            done
+        });
+        thread::sleep(Duration::from_millis(50 + rng.below(200)));
+        server = server.kill_and_restart()?;
+        let done: u64 = renaming.join().expect("no panic");
+        let mut conn = server.connect_to("d")?;
+        let tables: Vec<String> = conn.query("SHOW TABLES")?;
+        ensure!(tables == ["a", "b"], "{tables:?}");
+        let [a, b] = ["a", "b"].map(|table| conn.query_first::<u64, _>(format!("SELECT v FROM {table}")));
+        let (a, b) = (a?.context("a row")?, b?.context("a row")?);
+        ensure!(a + b == 1, "{a}, {b}");
+        ensure!(done > 0, "nothing was renamed");
     }
     Ok(())
 }
