@@ -1,8 +1,14 @@
 //! What mariadb-dump writes of a database, restored, is that database again.
 
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::tool::tool_with_input;
-use cohort_blackbox::{Launch, tool};
+use cohort_blackbox::{Launch, Server, tool};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
@@ -56,5 +62,98 @@ fn a_dump_restores_what_was_dumped() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// Writes a row of the same number into both tables, again and again, until `stop` is set.
+fn write_pairs(mut conn: Conn, writer: u64, stop: &AtomicBool) -> Result<()> {
+    let mut id = writer << 32;
+    while !stop.load(Ordering::Relaxed) {
+        id += 1;
+        conn.query_drop(format!("BEGIN; INSERT INTO load_1 VALUES ({id}); INSERT INTO load_2 VALUES ({id}); COMMIT"))?;
+    }
+    Ok(())
+}
+
+/// Where a dump says it was taken.
+fn position_in(dump: &str) -> Result<(String, u64)> {
+    let line = dump.lines().find(|line| line.contains("CHANGE MASTER TO")).context("a position")?;
+    let quoted = line.split('\'').nth(1).context("a file")?;
+    let at = line.rsplit_once('=').context("an offset")?.1.trim_end_matches(';');
+    Ok((quoted.to_owned(), at.parse()?))
+}
+
+/// The transactions of a binlog file up to a position.
+fn transactions_up_to(conn: &mut Conn, (file, end): &(String, u64)) -> Result<usize> {
+    let events: Vec<Row> = conn.query(format!("SHOW BINLOG EVENTS IN '{file}'"))?;
+    let ends =
+        |row: &&Row| row.get::<String, _>(2).as_deref() == Some("Xid") && row.get(4).is_some_and(|at: u64| at <= *end);
+    Ok(events.iter().filter(ends).count())
+}
+
+/// The numbers in both tables of `database`, which are the same.
+fn pairs(conn: &mut Conn, database: &str) -> Result<usize> {
+    let [one, two] =
+        [1, 2].map(|table| conn.query::<u64, _>(format!("SELECT id FROM {database}.load_{table} ORDER BY id")));
+    let (one, two) = (one?, two?);
+    ensure!(one == two, "{} and {} rows", one.len(), two.len());
+    Ok(one.len())
+}
+
+/// A dump under FLUSH TABLES WITH READ LOCK, while others write: what it has are the transactions up to the position that
+/// it names, all of them.
+#[test]
+fn a_dump_under_the_read_lock_is_the_state_at_its_position() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE source; USE source; CREATE TABLE load_1 (id BIGINT PRIMARY KEY)")?;
+    conn.query_drop("CREATE TABLE load_2 (id BIGINT PRIMARY KEY) ENGINE=redb; FLUSH LOGS")?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (1..5)
+        .map(|writer| {
+            let (conn, stop) = (server.connect_to("source")?, stop.clone());
+            Ok(thread::spawn(move || write_pairs(conn, writer, &stop)))
+        })
+        .collect::<Result<_>>()?;
+    let dumped = dump_under_load(&server, &mut conn, folder.path());
+    stop.store(true, Ordering::Relaxed);
+    for writer in writers {
+        writer.join().expect("no panic")?;
+    }
+    dumped
+}
+
+fn dump_under_load(server: &Server, conn: &mut Conn, folder: &Path) -> Result<()> {
+    let socket = format!("--socket={}", server.socket().display());
+    let fixed = ["--no-defaults", "--user=root", socket.as_str()];
+    let fresh = |conn: &mut Conn| conn.query_drop("DROP DATABASE IF EXISTS copy; CREATE DATABASE copy");
+    for lock in ["--lock-all-tables", "--single-transaction"] {
+        let options = ["--no-tablespaces", "--master-data=2", lock, "source"];
+        let dump = tool("mariadb-dump", fixed.iter().chain(&options))?.success()?;
+        let at = position_in(&dump.text())?;
+        fresh(conn)?;
+        tool_with_input("mariadb", fixed.iter().chain(&["copy"]), dump.stdout.clone())?.success()?;
+        let (found, logged) = (pairs(conn, "copy")?, transactions_up_to(conn, &at)?);
+        ensure!(found > 0 && found == logged, "{lock}: {found} transactions, {logged} in the binlog up to {at:?}");
+    }
+    if Command::new("mydumper").arg("--version").output().is_err() {
+        println!("not run: mydumper is not installed");
+        return Ok(());
+    }
+    let out = folder.join("dump").display().to_string();
+    let login = ["--host=127.0.0.1", "--user=root", &format!("--port={}", server.port())].map(str::to_owned);
+    let dump = |name: &str, more: &[&str]| {
+        let more = more.iter().map(|option| (*option).to_owned());
+        tool(name, login.iter().cloned().chain(more))?.success()
+    };
+    dump("mydumper", &["--database=source", &format!("--outputdir={out}")])?;
+    let metadata = std::fs::read_to_string(folder.join("dump/metadata"))?;
+    let of = |name: &str| metadata.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim);
+    let at = (of("Log:").context("a file")?.to_owned(), of("Pos:").context("an offset")?.parse()?);
+    fresh(conn)?;
+    dump("myloader", &["--database=copy", &format!("--directory={out}")])?;
+    let (found, logged) = (pairs(conn, "copy")?, transactions_up_to(conn, &at)?);
+    ensure!(found > 0 && found == logged, "mydumper: {found} transactions, {logged} in the binlog up to {at:?}");
     Ok(())
 }

@@ -5,7 +5,8 @@ use super::clients::Do::{
     XaStart,
 };
 use super::state::Change::{
-    self, Add, AddIndex, Comment, CommitXa, Create, Database, Delete, Drop, DropIndex, Insert, RollBackXa, Truncate,
+    self, Add, AddIndex, Comment, CommitXa, Create, Database, Delete, Drop, DropIndex, Insert, RollBackXa, Swap,
+    Truncate,
 };
 use super::state::{State, xa_name};
 
@@ -96,6 +97,8 @@ pub fn script() -> Vec<(usize, Do)> {
         (0, Make(AddIndex("t1"))),
         (0, Make(Comment("a1", "accounts"))),
         (0, Make(DropIndex("t0"))),
+        (0, Make(Swap("s0", "s1"))),
+        (1, Make(Insert("s0", 53, 30))),
         (0, Make(Drop("s1"))),
     ]);
     script.extend(transaction(1, vec![Insert("t0", 52, 30), Delete("w0", 20), Delete("w1", 21), Delete("t1", 11)]));

@@ -49,6 +49,8 @@ pub enum Change {
     DropIndex(&'static str),
     /// ALTER TABLE ... COMMENT
     Comment(&'static str, &'static str),
+    /// RENAME TABLE: two tables change places.
+    Swap(&'static str, &'static str),
     /// A new row with a text of so many bytes.
     Insert(&'static str, i64, usize),
     /// Adds to the second column of a row.
@@ -103,6 +105,9 @@ impl Change {
             Change::AddIndex(table) => format!("CREATE INDEX {INDEX} ON {table} (n, id)"),
             Change::DropIndex(table) => format!("DROP INDEX {INDEX} ON {table}"),
             Change::Comment(table, comment) => format!("ALTER TABLE {table} COMMENT = '{comment}'"),
+            Change::Swap(one, other) => {
+                format!("RENAME TABLE {one} TO swapped, {other} TO {one}, swapped TO {other}")
+            }
             Change::Insert(table, id, bytes) => {
                 format!("INSERT INTO {table} VALUES ({id}, 0, '{}')", text(*id, *bytes))
             }
@@ -117,8 +122,11 @@ impl Change {
 
     /// Whether it is one of the schema's.
     pub fn is_ddl(&self) -> bool {
-        use Change::{AddIndex, Comment, Create, Database, Drop, DropIndex, Truncate};
-        matches!(self, Database | Create(..) | Drop(_) | Truncate(_) | AddIndex(_) | DropIndex(_) | Comment(..))
+        use Change::{AddIndex, Comment, Create, Database, Drop, DropIndex, Swap, Truncate};
+        matches!(
+            self,
+            Database | Create(..) | Drop(_) | Truncate(_) | AddIndex(_) | DropIndex(_) | Comment(..) | Swap(..)
+        )
     }
 }
 
@@ -136,6 +144,11 @@ impl State {
             Change::AddIndex(table) => self.table(table)?.has_index = true,
             Change::DropIndex(table) => self.table(table)?.has_index = false,
             Change::Comment(table, comment) => self.table(table)?.comment = (*comment).to_owned(),
+            Change::Swap(one, other) => {
+                let [first, second] = [one, other].map(|name| self.table(name).cloned());
+                self.tables.insert((*one).to_owned(), second?);
+                self.tables.insert((*other).to_owned(), first?);
+            }
             Change::Insert(table, id, bytes) => {
                 let row = vec![id.to_string(), "0".to_owned(), digest(&text(*id, *bytes))];
                 ensure!(self.table(table)?.rows.insert(*id, row).is_none(), "{table} has a row {id} already");
