@@ -29,6 +29,7 @@ use parking_lot::Mutex;
 use super::follow::{FollowError, Follower};
 use super::gtid::GtidSet;
 use super::index::{Index, file_name, file_number};
+use super::points::Points;
 use super::position::BinlogPosition;
 use super::reader::{BinlogReader, ReadError, ReaderOptions};
 use super::space::{NextFile, Space};
@@ -169,6 +170,7 @@ pub struct BinlogFiles {
     space: Mutex<Space>,
     recovered: Mutex<RecoveredFiles>,
     tail: Tail,
+    points: Points,
 }
 
 impl std::fmt::Debug for BinlogFiles {
@@ -312,6 +314,7 @@ impl BinlogFiles {
         let Names { files, .. } = &mut *names;
         let purged: Vec<Listed> = files.drain(..kept).collect();
         drop(names);
+        self.points.forget_before(first_kept);
         purged.iter().try_for_each(|file| self.fs.remove(&self.path(file.number)))?;
         Ok(purged.iter().map(|file| self.file_name(file.number)).collect())
     }
@@ -340,13 +343,18 @@ impl BinlogFiles {
         &self.tail
     }
 
+    /// Where readers by GTID may begin inside of files.
+    pub fn points(&self) -> &Points {
+        &self.points
+    }
+
     /// Follows the binlog from `at` on, up to what is announced to [`BinlogFiles::tail`].
     pub fn follow(&self, at: BinlogPosition) -> Result<Follower<'_>, FollowError> {
         Follower::new(self, at)
     }
 
-    /// Follows the binlog from the beginning of the last file that has every transaction that is not in `known`; some
-    /// of `known` may come first.
+    /// Follows the binlog from the beginning of the last file that has every transaction that is not in `known`. After
+    /// the file's header it leaves out what [`Points`] show to be known; some of `known` may still come.
     pub fn follow_after(&self, known: &GtidSet) -> Result<Follower<'_>, FollowError> {
         Follower::after_gtids(self, known)
     }

@@ -56,6 +56,8 @@ pub enum Followed<'a> {
     },
     /// The file has ended, and the next one begins.
     NextFile,
+    /// What is before this offset of the file was left out: all of it is known.
+    Known(u64),
     /// There is nothing more as yet.
     UpToDate,
 }
@@ -69,6 +71,8 @@ pub struct Follower<'a> {
     source: Source,
     /// An event is known to begin at `at`.
     proven: bool,
+    /// From the first offset it goes on at the second one.
+    jump: Option<(u64, u64)>,
 }
 
 impl std::fmt::Debug for Follower<'_> {
@@ -89,7 +93,7 @@ impl<'a> Follower<'a> {
         let first = MAGIC.len() as u64;
         // Before anything is looked at: from now on no purge removes the file.
         let id = files.tail().join(at.file_number);
-        let mut follower = Follower { files, id, at, source: Source::Unknown, proven: at.offset == first };
+        let mut follower = Follower { files, id, at, source: Source::Unknown, proven: at.offset == first, jump: None };
         let durable = files.tail().durable();
         let end = match at.file_number == durable.file_number {
             true => durable.offset,
@@ -112,6 +116,7 @@ impl<'a> Follower<'a> {
             at: BinlogPosition::default(),
             source: Source::Unknown,
             proven: false,
+            jump: None,
         };
         let durable = files.tail().durable();
         let numbers: Vec<u64> = files.list().into_iter().map(|file| file.number).collect();
@@ -131,9 +136,23 @@ impl<'a> Follower<'a> {
         let Some(last) = from.checked_sub(1) else {
             return Err(if numbers.is_empty() { FollowError::UnknownFile } else { FollowError::Purged(missing) });
         };
-        let follower = Follower::new(files, BinlogPosition { file_number: numbers[last], offset: MAGIC.len() as u64 });
+        let begin = BinlogPosition { file_number: numbers[last], offset: MAGIC.len() as u64 };
+        let mut follower = Follower::new(files, begin)?;
         drop(held);
-        follower
+        follower.jump = follower.known_part(known, durable)?;
+        Ok(follower)
+    }
+
+    /// What its file begins with, after the header, that is known.
+    fn known_part(&self, known: &GtidSet, durable: BinlogPosition) -> Result<Option<(u64, u64)>, ReadError> {
+        let number = self.at.file_number;
+        let closed = if number == durable.file_number { None } else { self.files.closed_bytes(number) };
+        let end = closed.unwrap_or(durable.offset);
+        let open = || self.files.reader(number, ReaderOptions { end: Some(end), ..ReaderOptions::default() });
+        let Some(to) = self.files.points().last_known(number, known, end, open)? else { return Ok(None) };
+        let mut header = open()?;
+        header.previous_gtids()?;
+        Ok(Some((header.offset(), to)))
     }
 
     /// Where the next event begins.
@@ -144,6 +163,12 @@ impl<'a> Follower<'a> {
     /// What follows; never waits for a commit. After an error the follower stays where it is.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Followed<'_>, ReadError> {
+        if let Some((_, to)) = self.jump.take_if(|(from, _)| *from == self.at.offset) {
+            self.at.offset = to;
+            // The event there comes from the file, whose reader checks it.
+            (self.source, self.proven) = (Source::Unknown, false);
+            return Ok(Followed::Known(to));
+        }
         if let Some(nothing) = self.find_source()? {
             return Ok(nothing);
         }

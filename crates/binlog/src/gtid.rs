@@ -194,6 +194,12 @@ impl GtidSet {
         self.servers.values().flatten().map(|interval| interval.last - interval.first + 1).sum()
     }
 
+    /// Bytes of the binary form.
+    pub fn encoded_len(&self) -> u64 {
+        let of_server = |intervals: &Vec<Interval>| 24 + 16 * intervals.len() as u64;
+        8 + self.servers.values().map(of_server).sum::<u64>()
+    }
+
     /// Appends the binary form.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.servers.len() as u64).to_le_bytes());

@@ -11,6 +11,7 @@
 //!   that the journal can hold every byte of every binlog file;
 //! - [`BinlogFiles`] puts the bytes into files and keeps the index of the files;
 //! - [`BinlogReader`] reads them back and trusts nothing;
+//! - [`Points`] are where readers by GTID begin inside of files;
 //! - [`Tail`] says how far the binlog is durable and keeps its newest bytes, [`Follower`] reads on as it grows;
 //! - [`artificial_rotate`], [`heartbeat`] and [`format_description_for_reader`] are what only readers get.
 //!
@@ -34,6 +35,7 @@ mod gtid;
 mod index;
 mod inspect;
 mod layout;
+mod points;
 mod position;
 mod reader;
 mod row;
@@ -63,6 +65,7 @@ pub use follow::{FollowError, Followed, Follower};
 pub use gtid::{Gtid, GtidParseError, GtidSet, ServerUuid};
 pub use inspect::{BinlogListing, InFile, look_for};
 pub use layout::{FileStart, ServerIdentity, Stamp, file_header};
+pub use points::Points;
 pub use position::BinlogPosition;
 pub use reader::{BinlogReader, ReadError, ReaderOptions, events_of};
 pub use row::Row;

@@ -43,6 +43,8 @@ pub(crate) struct BinlogOrder {
     next_gno: u64,
     /// Logical clock of the current binlog file.
     sequence_number: u64,
+    /// A transaction that begins at this offset or later becomes a point for readers.
+    point_due: u64,
 }
 
 impl BinlogOrder {
@@ -54,6 +56,7 @@ impl BinlogOrder {
             new_gtids: GtidSet::new(),
             next_gno: note.gtids.last_gno(uuid) + 1,
             sequence_number: 0,
+            point_due: u64::MAX,
         }
     }
 
@@ -112,6 +115,9 @@ impl BinlogOrder {
             }
             let mut gtid = None;
             if let Some(events) = &mut member.events {
+                if self.position.offset >= self.point_due {
+                    self.point_due = shared.binlog.points().note(self.position, &self.gtids);
+                }
                 // A DDL statement depends on everything before it, and everything after it depends on it; so does an XA
                 // transaction, of whose rows the overlay knows nothing when it is prepared.
                 let serial = events.is_serial();
@@ -157,6 +163,7 @@ impl BinlogOrder {
         let header = file_header(&shared.identity, start, now_s, &self.gtids);
         self.position = BinlogPosition { file_number: file, offset: header.len() as u64 };
         self.sequence_number = 0;
+        self.point_due = shared.binlog.points().begin_file(self.position, &self.gtids);
         chunks.push(Chunk { file, offset: 0, bytes: header });
     }
 }

@@ -6,6 +6,7 @@ use cohort_io::{Create, File, FileSystem, IoError, SyncCounters};
 use parking_lot::Mutex;
 
 use super::super::index::{Index, file_number};
+use super::super::points::Points;
 use super::super::position::BinlogPosition;
 use super::super::reader::{BinlogReader, ReadError, ReaderOptions};
 use super::super::space::Space;
@@ -53,6 +54,7 @@ impl BinlogFiles {
             space,
             recovered: Mutex::new(RecoveredFiles::default()),
             tail: Tail::default(),
+            points: Points::default(),
         };
         for number in numbers {
             let bytes = files.length_on_disk(number)?;

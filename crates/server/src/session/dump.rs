@@ -256,6 +256,10 @@ impl<'a> Sender<'a> {
                     self.begin_file(follower.position(), true);
                     self.process.set_state(SENDING);
                 }
+                Ok(Followed::Known(to)) => {
+                    self.last = to;
+                    self.excluded_to = Some(to);
+                }
                 Ok(Followed::UpToDate) => {
                     self.catch_up_with_excluded();
                     self.flush()?;

@@ -35,6 +35,7 @@ impl<'a> Listener<'a> {
         loop {
             let number = follower.position().file_number;
             match follower.next().context("a reader at the live end")? {
+                Followed::Known(_) => unreachable!("it follows by position"),
                 Followed::UpToDate => return Ok(heard),
                 Followed::NextFile => {
                     let at = BinlogPosition { file_number: number + 1, offset: 4 };

@@ -2,8 +2,9 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use cohort_binlog::ServerIdentity;
-use cohort_io::SimDisk;
+use cohort_binlog::{Followed, ServerIdentity, gtid_of_event};
+use cohort_io::{Randomness, SeededRandom, SimDisk};
+use cohort_journal::JournalOptions;
 
 use super::*;
 use crate::classic::tests::open;
@@ -122,4 +123,69 @@ fn the_coordinators_log_counts_its_writes() {
     assert!(syncs() > before);
     let (store, _) = Machine::new(7).recover().expect("a new store");
     assert_eq!(store.coordinator_log(), None);
+}
+
+/// Readers that have some transactions get every other one, and little of what they have before the first.
+fn attach(store: &Store, seed: u64) {
+    let random = SeededRandom::new(seed);
+    let uuid = store.server_uuid();
+    let last = store.executed().1.last_gno(uuid);
+    store.binlog().tail().announce(store.executed().0);
+    for round in 0..300 {
+        let mut known = GtidSet::of_range(uuid, 1, random.next_u64() % (last + 1));
+        for _ in 0..random.next_u64() % 3 {
+            let first = random.next_u64() % last + 1;
+            known.subtract(&GtidSet::of_range(uuid, first, first + random.next_u64() % 5));
+        }
+        known.union(&GtidSet::of_range(ServerUuid::from_bytes([1; 16]), 1, 1 + round));
+        let mut follower = store.binlog().follow_after(&known).expect("nothing was purged");
+        let (mut unknown, mut in_vain) = (GtidSet::new(), 0);
+        loop {
+            match follower.next().expect("whole events") {
+                Followed::Event { bytes, .. } => match gtid_of_event(bytes) {
+                    Some(gtid) if !known.contains(gtid) => unknown.insert(gtid),
+                    _ if unknown.is_empty() => in_vain += bytes.len(),
+                    _ => {}
+                },
+                Followed::Known(_) => assert!(unknown.is_empty(), "seed {seed}: it is the beginning"),
+                Followed::NextFile => {}
+                Followed::UpToDate => break,
+            }
+        }
+        let mut expected = GtidSet::of_range(uuid, 1, last);
+        expected.subtract(&known);
+        assert_eq!(unknown, expected, "seed {seed}, known {known}");
+        assert!(in_vain < 1_300_000, "seed {seed}, known {known}: {in_vain} bytes were read in vain");
+    }
+}
+
+#[test]
+fn readers_by_gtid_begin_where_something_new_is() {
+    let seed =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
+    let options = || StoreOptions {
+        journal: JournalOptions { segment_bytes: 1 << 20, ..Machine::options(1).journal },
+        settings: CommitSettings::durable(6 << 20),
+        checkpoint_bytes: 64 << 20,
+        ..Machine::options(1)
+    };
+    let machine = Machine::new(5);
+    let store = machine.open_with(options());
+    let random = SeededRandom::new(seed);
+    for _ in 0..260 {
+        let mut transaction = store.begin();
+        let text = "x".repeat(random.next_u64() as usize % 150_000);
+        transaction.events().query("", &format!("/* {text} */ DO 1"));
+        store.commit_and_wait(transaction).expect("a commit");
+        store.prepare_ahead();
+    }
+    assert!(files(&store).len() > 3, "there are several files");
+    attach(&store, seed);
+    store.close().expect("a clean stop");
+    drop(store);
+    let (store, _) = machine.copy().recover_with(options()).expect("a start");
+    attach(&store, seed);
+    store.purge_binlog(files(&store)[2]).expect("a purge");
+    let executed = store.executed().1;
+    assert!(store.binlog().follow_after(&executed).is_ok());
 }

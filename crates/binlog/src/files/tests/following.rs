@@ -30,6 +30,7 @@ fn read_on(follower: &mut Follower<'_>) -> Vec<(u64, Vec<u8>)> {
     loop {
         let number = follower.position().file_number;
         match follower.next().expect("whole events") {
+            Followed::Known(_) => panic!("it follows by position"),
             Followed::UpToDate => return read,
             Followed::NextFile => read.push((number + 1, Vec::new())),
             Followed::Event { bytes, .. } => read.last_mut().expect("a file").1.extend_from_slice(bytes),
