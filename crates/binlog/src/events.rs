@@ -9,6 +9,7 @@ pub(crate) mod previous_gtids;
 pub(crate) mod query;
 pub(crate) mod rotate;
 pub(crate) mod rows;
+pub(crate) mod rows_query;
 pub(crate) mod table_map;
 pub(crate) mod xa_prepare;
 pub(crate) mod xid;
@@ -23,6 +24,7 @@ pub use kind::{Description, Shown};
 use query::QueryEvent;
 use rotate::RotateEvent;
 use rows::RowsEvent;
+use rows_query::RowsQueryEvent;
 use table_map::{TableMapEvent, Tables};
 use xa_prepare::XaPrepareEvent;
 use xid::XidEvent;
@@ -112,6 +114,8 @@ events! {
     TableMap(TableMapEvent),
     /// Changed rows.
     Rows(RowsEvent<'a>),
+    /// The statement whose rows follow.
+    RowsQuery(RowsQueryEvent<'a>),
     /// Commit, with its number.
     Xid(XidEvent),
     /// The end of an XA transaction's rows.

@@ -13,10 +13,13 @@
 
 use super::checksum::ZeroPositionCrc;
 use super::events::query::{QueryContext, QueryXid, push_query};
+use super::events::rows::Image;
 use super::events::table_map::{RowMetadata, TableMap};
 use super::events::xa_prepare::XaPrepareEvent;
-use super::events::{gtid, rows, xid};
-use super::wire::{CRC_BYTES, EventType, FLAG_SUPPRESS_USE, HEADER_BYTES, Origin, begin_event, end_event};
+use super::events::{gtid, rows, rows_query, xid};
+use super::wire::{
+    CRC_BYTES, EventType, FLAG_IGNORABLE, FLAG_SUPPRESS_USE, HEADER_BYTES, Origin, begin_event, end_event,
+};
 use super::xa::XaId;
 
 /// From here on an event's checksum is taken when it is complete, outside of the ordered section.
@@ -76,6 +79,8 @@ struct Statement {
     /// Where the next table map goes.
     maps_end: usize,
     open: Option<OpenRows>,
+    /// What ROWS_QUERY says of it.
+    text: Option<Box<[u8]>>,
 }
 
 /// How the events of a transaction end.
@@ -156,16 +161,32 @@ impl TransactionEvents {
 
     /// An inserted row. Images are a null bitmap over all columns and the values that are not NULL.
     pub fn write_row(&mut self, table: &TableMap, after: &[u8]) {
-        self.row(EventType::WRITE_ROWS, table, after, &[]);
+        self.change(EventType::WRITE_ROWS, table, [Some(all_of(table, after)), None]);
     }
 
     /// A row that became another one.
     pub fn update_row(&mut self, table: &TableMap, before: &[u8], after: &[u8]) {
-        self.row(EventType::UPDATE_ROWS, table, before, after);
+        self.change(EventType::UPDATE_ROWS, table, [before, after].map(|image| Some(all_of(table, image))));
     }
 
     pub fn delete_row(&mut self, table: &TableMap, before: &[u8]) {
-        self.row(EventType::DELETE_ROWS, table, before, &[]);
+        self.change(EventType::DELETE_ROWS, table, [Some(all_of(table, before)), None]);
+    }
+
+    /// As [`TransactionEvents::update_row`], with some columns only.
+    pub fn update_columns(&mut self, table: &TableMap, before: Image<'_>, after: Image<'_>) {
+        self.change(EventType::UPDATE_ROWS, table, [Some(before), Some(after)]);
+    }
+
+    /// As [`TransactionEvents::delete_row`], with some columns only.
+    pub fn delete_columns(&mut self, table: &TableMap, before: Image<'_>) {
+        self.change(EventType::DELETE_ROWS, table, [Some(before), None]);
+    }
+
+    /// Sets the text of the statement that begins now; its rows, if there come some, follow an event with it
+    /// (`binlog_rows_query_log_events`). `None` for no such event.
+    pub fn set_rows_query(&mut self, sql: Option<&[u8]>) {
+        self.statement.text = sql.map(Box::from);
     }
 
     /// A statement that is a transaction of its own (DDL). A reader selects `database` before it runs
@@ -231,6 +252,7 @@ impl TransactionEvents {
     pub fn end_statement(&mut self) {
         self.close_rows(rows::STATEMENT_END);
         self.next_statement();
+        self.statement.text = None;
     }
 
     /// Where the events stand now. A mark made while a statement has rows is good until that statement
@@ -311,33 +333,45 @@ impl TransactionEvents {
     }
 
     #[inline]
-    fn row(&mut self, kind: EventType, table: &TableMap, first: &[u8], second: &[u8]) {
+    fn change(&mut self, kind: EventType, table: &TableMap, images: [Option<Image<'_>>; 2]) {
+        let present = images.map(|image| image.map_or(&[][..], |image| image.present));
+        let [first, second] = images.map(|image| image.map_or(&[][..], |image| image.bytes));
         let row_bytes = first.len() + second.len();
         let fits = self.statement.open.is_some_and(|open| {
             open.table_id == table.table_id()
                 && open.kind == kind
                 && self.buffer.len() - open.start + row_bytes + CRC_BYTES <= self.options.row_event_bytes_max
+                && rows::has_columns(&self.buffer[open.start..], kind, table, present)
         });
         if !fits {
-            self.open_rows(kind, table, row_bytes);
+            self.open_rows(kind, table, present, row_bytes);
         }
         self.buffer.extend_from_slice(first);
         self.buffer.extend_from_slice(second);
     }
 
-    fn open_rows(&mut self, kind: EventType, table: &TableMap, row_bytes: usize) {
+    fn open_rows(&mut self, kind: EventType, table: &TableMap, present: [&[u8]; 2], row_bytes: usize) {
         if self.buffer.is_empty() {
             self.push_begin();
         }
         assert!(self.ending == Ending::Xid, "nothing follows the last event of a transaction");
         self.close_rows(0);
+        if self.statement.tables.is_empty()
+            && let Some(text) = self.statement.text.take()
+        {
+            let start = self.buffer.len();
+            self.begin(EventType::ROWS_QUERY, FLAG_IGNORABLE);
+            rows_query::push_body(&mut self.buffer, &text);
+            self.complete(start);
+            self.statement.text = Some(text);
+        }
         if !self.statement.tables.contains(&table.table_id()) {
             self.insert_table_map(table);
         }
         self.buffer.reserve(HEADER_BYTES + 64 + row_bytes);
         let start = self.buffer.len();
         let origin = self.origin();
-        rows::begin(&mut self.buffer, kind, table, origin);
+        rows::begin(&mut self.buffer, kind, table, present, origin);
         self.statement.open = Some(OpenRows { start, table_id: table.table_id(), kind });
     }
 
@@ -429,4 +463,8 @@ impl TransactionEvents {
     pub(super) fn xid_event_bytes(&self) -> u64 {
         if self.ending == Ending::Xid { xid::EVENT_BYTES } else { 0 }
     }
+}
+
+fn all_of<'a>(table: &'a TableMap, bytes: &'a [u8]) -> Image<'a> {
+    Image { present: table.all_columns(), bytes }
 }

@@ -127,11 +127,13 @@ pub(crate) struct Params<'a> {
     values: &'a [Value],
     rows: usize,
     row_params: usize,
+    /// The statement's text.
+    sql: &'a [u8],
 }
 
 impl<'a> Params<'a> {
-    pub(crate) fn of(values: &'a [Value]) -> Params<'a> {
-        Params { values, rows: 1, row_params: 0 }
+    pub(crate) fn of(values: &'a [Value], sql: &'a [u8]) -> Params<'a> {
+        Params { values, rows: 1, row_params: 0, sql }
     }
 }
 
@@ -195,7 +197,7 @@ impl Database {
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
         session.diagnostics.get_mut().clear();
-        let params = Params { values: &scratch.params, rows: scratch.rows, row_params: scratch.row_params };
+        let params = Params { values: &scratch.params, rows: scratch.rows, row_params: scratch.row_params, sql };
         let mut known = self.plans.find(&scratch.key);
         loop {
             let plan = match known.take() {
@@ -318,7 +320,7 @@ impl Database {
                 known = Arc::new(PreparedPlan { plan, kinds, variables: variables.clone() });
                 prepared.plan.store(known.clone());
             }
-            if let Some(outcome) = self.run_plan(&known.plan, Params::of(params), session, env, sink)? {
+            if let Some(outcome) = self.run_plan(&known.plan, Params::of(params, &prepared.sql), session, env, sink)? {
                 return Ok(outcome);
             }
         }
@@ -457,6 +459,7 @@ impl Database {
             let seconds = statement.now_us() / 1_000_000;
             let events = transaction.events();
             events.set_timestamp(u32::try_from(seconds).unwrap_or(u32::MAX));
+            events.set_rows_query(session.log_rows_query.then_some(params.sql));
             if events.is_empty() {
                 events.set_context(&query_context(session, env), session.database.as_deref().unwrap_or(""));
             }
@@ -610,6 +613,7 @@ pub(crate) fn query_context(session: &SessionState, env: &dyn Environment) -> Qu
         thread_id: env.connection_id() as u32,
         sql_mode: session.sql_mode.bits(),
         connection_collation: session.collation.id(),
+        time_zone: session.time_zone.to_string(),
         ..QueryContext::default()
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod failure;
 mod insert;
 mod insert_ids;
 mod key_range;
+mod logged_change;
 pub(crate) mod operators;
 mod query;
 mod row_change;

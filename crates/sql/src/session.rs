@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cohort_binlog::GtidSet;
+use cohort_binlog::{BinlogPosition, GtidSet};
 use cohort_txn::{Committed, Isolation, RestsOn, Store, Transaction};
 
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
@@ -67,6 +67,10 @@ pub struct SessionState {
     pub table_lock_timeout: Duration,
     /// `sql_log_bin`
     pub log_to_binlog: bool,
+    /// `binlog_row_image`
+    pub row_image: RowImage,
+    /// `binlog_rows_query_log_events`
+    pub log_rows_query: bool,
     /// `default_storage_engine`, for tables that name none; `None` for the store's first engine.
     pub default_engine: Option<Arc<str>>,
     /// `auto_increment_increment`, at least 1.
@@ -117,6 +121,17 @@ pub struct SessionState {
     pub(crate) scratch: Fingerprint,
 }
 
+/// Which columns the images of row events have (`binlog_row_image`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowImage {
+    /// All.
+    Full,
+    /// Before: the primary key. After an update: what it changed. After an insert, and without a primary key: all.
+    Minimal,
+    /// All but BLOB and TEXT columns that are neither changed nor in the primary key.
+    NoBlob,
+}
+
 /// The transaction a session has open.
 pub(crate) struct OpenTransaction {
     pub(crate) transaction: Transaction,
@@ -124,6 +139,8 @@ pub(crate) struct OpenTransaction {
     pub(crate) explicit: bool,
     pub(crate) read_only: bool,
     pub(crate) savepoints: Vec<(String, cohort_txn::Savepoint)>,
+    /// Where its snapshot ends in the binlog, and the GTIDs up to there (WITH CONSISTENT SNAPSHOT).
+    pub(crate) snapshot_at: Option<(BinlogPosition, GtidSet)>,
 }
 
 impl Default for SessionState {
@@ -151,6 +168,8 @@ impl SessionState {
             row_lock_timeout: Duration::from_secs(50),
             table_lock_timeout: Duration::from_secs(31_536_000),
             log_to_binlog: true,
+            row_image: RowImage::Full,
+            log_rows_query: false,
             default_engine: None,
             auto_increment_increment: 1,
             auto_increment_offset: 1,
@@ -184,6 +203,12 @@ impl SessionState {
     /// Whether a transaction is open that the next statement will be part of (SERVER_STATUS_IN_TRANS).
     pub fn in_transaction(&self) -> bool {
         self.transaction.is_some() || self.xa.is_some()
+    }
+
+    /// Where the snapshot of the open transaction ends in the binlog, and the GTIDs up to there, if it was begun WITH
+    /// CONSISTENT SNAPSHOT and reads nothing newer.
+    pub fn snapshot_at(&self) -> Option<&(BinlogPosition, GtidSet)> {
+        self.transaction.as_ref()?.snapshot_at.as_ref()
     }
 
     /// Sets the isolation of the next transaction only (SET TRANSACTION ISOLATION LEVEL).

@@ -82,7 +82,7 @@ impl Database {
             }
             Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 let plan = self.plan(statement.clone(), session)?;
-                match self.run_plan(&plan, Params::of(params), session, env, sink)? {
+                match self.run_plan(&plan, Params::of(params, sql), session, env, sink)? {
                     Some(outcome) => Ok(outcome),
                     None => self.run_utility(statement, params, session, env, sql, sink),
                 }

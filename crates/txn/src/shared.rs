@@ -278,6 +278,13 @@ impl Shared {
         self.published.load_full()
     }
 
+    /// The newest snapshot, and the GTIDs of everything in it.
+    pub fn published_with_gtids(&self) -> (Arc<Published>, GtidSet) {
+        // A publication changes both under this mutex.
+        let frontier = self.frontier.lock();
+        (self.published(), frontier.note.gtids.clone())
+    }
+
     pub fn frontier(&self) -> Frontier {
         self.frontier.lock().clone()
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cohort_binlog::{EventOptions, EventsMark, TransactionEvents};
+use cohort_binlog::{BinlogPosition, EventOptions, EventsMark, GtidSet, TransactionEvents};
 use cohort_engine::{Direction, EngineId, KeyRange, ReadError, Snapshot};
 
 use crate::held_snapshot::{EnginesRead, HeldSnapshot};
@@ -171,9 +171,13 @@ impl Transaction {
     }
 
     /// Takes the snapshot for all engines to the end of the transaction (WITH CONSISTENT SNAPSHOT).
-    pub fn pin_snapshot(&mut self) {
+    /// Returns where it ends in the binlog, and the GTIDs up to there.
+    pub fn pin_snapshot(&mut self) -> (BinlogPosition, GtidSet) {
         self.engines_read = EnginesRead::all(self.shared.engines.len());
-        self.views();
+        let (published, gtids) = self.shared.published_with_gtids();
+        let position = published.position;
+        self.snapshot = Some(SnapshotViews::Whole(published));
+        (position, gtids)
     }
 
     /// Makes sure that `engine` can be read in the snapshot from now on; false if that can no longer be had: the

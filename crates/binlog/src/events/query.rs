@@ -49,7 +49,7 @@ pub struct QueryContext {
     pub connection_collation: u16,
     /// `collation_server`, as a collation id.
     pub server_collation: u16,
-    /// `time_zone`, written when not empty. At most 255 bytes.
+    /// `time_zone`, written with statements when not empty. At most 255 bytes.
     pub time_zone: String,
 }
 
@@ -123,7 +123,9 @@ fn push_status(out: &mut Vec<u8>, context: &QueryContext, xid: QueryXid) -> Opti
     for collation in [context.client_charset, context.connection_collation, context.server_collation] {
         out.extend_from_slice(&known_everywhere(collation).to_le_bytes());
     }
-    if let Some(len) = u8::try_from(context.time_zone.len()).ok().filter(|len| *len > 0) {
+    // Rows mean the same in every time zone.
+    let zone_len = u8::try_from(context.time_zone.len()).ok().filter(|len| *len > 0 && xid == QueryXid::InStatus);
+    if let Some(len) = zone_len {
         out.extend_from_slice(&[TIME_ZONE, len]);
         out.extend_from_slice(context.time_zone.as_bytes());
     }

@@ -46,15 +46,33 @@ pub struct RowsEvent<'a> {
     rows: &'a [u8],
 }
 
-/// Appends an event up to its rows, which follow.
-pub(crate) fn begin(out: &mut Vec<u8>, kind: EventType, table: &TableMap, origin: Origin) {
+/// The image of a row as an event has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Image<'a> {
+    /// A bit for each column of the table, from the lowest: whether the image has it.
+    pub present: &'a [u8],
+    /// A bit for each column that it has, whether that is NULL, and the values that are not.
+    pub bytes: &'a [u8],
+}
+
+/// Appends an event up to its rows, which follow. Their images have the columns `present`.
+pub(crate) fn begin(out: &mut Vec<u8>, kind: EventType, table: &TableMap, present: [&[u8]; 2], origin: Origin) {
     begin_event(out, kind, 0, origin);
     out.extend_from_slice(&table.table_id().to_le_bytes()[..6]);
     out.extend_from_slice(&[0; 2]);
-    out.extend_from_slice(table.present());
+    out.extend_from_slice(table.before_present());
+    out.extend_from_slice(present[0]);
     if kind == EventType::UPDATE_ROWS {
-        out.extend_from_slice(table.present_bitmap());
+        out.extend_from_slice(present[1]);
     }
+}
+
+/// Whether the rows of an event that [`begin`] made have the columns `present`.
+pub(crate) fn has_columns(event: &[u8], kind: EventType, table: &TableMap, present: [&[u8]; 2]) -> bool {
+    let begin = HEADER_BYTES + 8 + table.before_present().len();
+    let [first, second] = present.map(<[u8]>::len);
+    let there = &event[begin..];
+    there[..first] == *present[0] && (kind != EventType::UPDATE_ROWS || there[first..first + second] == *present[1])
 }
 
 /// Sets the flags of an event that [`begin`] made.

@@ -187,13 +187,13 @@ impl TableMap {
         }
     }
 
-    /// See the field of this name.
-    pub(crate) fn present(&self) -> &[u8] {
-        &self.present
+    /// What stands in a row event between flags and the bitmap of present columns.
+    pub(crate) fn before_present(&self) -> &[u8] {
+        &self.present[..self.present.len() - self.bitmap_bytes]
     }
 
-    /// The bitmap of present columns alone.
-    pub(crate) fn present_bitmap(&self) -> &[u8] {
+    /// The bitmap of present columns, if all are present.
+    pub fn all_columns(&self) -> &[u8] {
         &self.present[self.present.len() - self.bitmap_bytes..]
     }
 }

@@ -4,6 +4,8 @@ mod administration;
 mod by_hand;
 mod crashes;
 mod endings;
+mod event_options;
 mod programs;
 mod reader;
 mod refusals;
+mod snapshot;

@@ -85,7 +85,7 @@ fn mariadb_binlog_copies_the_files() -> Result<()> {
 }
 
 /// A file or folder that was fetched, or a word that it was not.
-fn fetched(name: &str, script: &str) -> Option<PathBuf> {
+pub fn fetched(name: &str, script: &str) -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")))?;
     let path = cache.join("cohort").join(name);
@@ -128,12 +128,12 @@ fn mysql_replication_decodes_what_was_done() -> Result<()> {
 }
 
 /// A MariaDB or an old MySQL that replicates.
-struct Replica {
-    server: MariaDb,
+pub struct Replica {
+    pub server: MariaDb,
 }
 
 impl Replica {
-    fn start(folder: &Path) -> Result<Replica> {
+    pub fn start(folder: &Path) -> Result<Replica> {
         let options = [
             "--server-id=77",
             "--slave-parallel-threads=4",
@@ -151,7 +151,7 @@ impl Replica {
         Ok(Replica { server })
     }
 
-    fn start_mysql(home: &Path, folder: &Path) -> Result<Replica> {
+    pub fn start_mysql(home: &Path, folder: &Path) -> Result<Replica> {
         let options = [
             "--server-id=56",
             "--slave-parallel-workers=4",
@@ -177,14 +177,14 @@ impl Replica {
         Ok(Replica { server })
     }
 
-    fn follow(&self, source: &Server, file: &str, position: u64) -> Result<()> {
+    pub fn follow(&self, source: &Server, file: &str, position: u64) -> Result<()> {
         let place = format!("MASTER_LOG_FILE='{file}', MASTER_LOG_POS={position}");
         let version: String = self.server.connect()?.query_first("SELECT VERSION()")?.context("a version")?;
         let by = if version.contains("MariaDB") { "MASTER_USE_GTID=no" } else { "MASTER_AUTO_POSITION=0" };
         self.follow_from(source, &format!("{place}, {by}"))
     }
 
-    fn follow_from(&self, source: &Server, place: &str) -> Result<()> {
+    pub fn follow_from(&self, source: &Server, place: &str) -> Result<()> {
         let mut conn = self.server.connect()?;
         conn.query_drop(format!(
             "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={}, MASTER_USER='root', MASTER_CONNECT_RETRY=1, {place}",
@@ -199,7 +199,7 @@ impl Replica {
     }
 
     /// Waits until everything that the source has committed was applied.
-    fn catch_up(&self, source: &Server) -> Result<()> {
+    pub fn catch_up(&self, source: &Server) -> Result<()> {
         let (file, position) = status(source)?;
         let sql = format!("SELECT MASTER_POS_WAIT('{file}', {position}, 60)");
         let waited: Option<i64> = self.server.connect()?.query_first(sql)?.flatten();
@@ -220,7 +220,7 @@ impl Replica {
     }
 }
 
-fn rows(conn: &mut Conn, table: &str) -> Result<Vec<Vec<mysql::Value>>> {
+pub fn rows(conn: &mut Conn, table: &str) -> Result<Vec<Vec<mysql::Value>>> {
     let rows: Vec<mysql::Row> = conn.query(format!("SELECT * FROM {table} ORDER BY 1"))?;
     Ok(rows.into_iter().map(mysql::Row::unwrap).collect())
 }

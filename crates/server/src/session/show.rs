@@ -48,7 +48,7 @@ pub fn table(environment: &SessionEnvironment, session: &SessionState, what: &Sh
     let server = &*environment.server;
     Ok(match what {
         ShowKind::Variables(scope) => variables::variables_table(environment, session, *scope),
-        ShowKind::Status(scope) => status::status_table(environment, *scope),
+        ShowKind::Status(scope) => status::status_table(environment, session, *scope),
         ShowKind::ProcessList { full } => processes::process_table(server, *full, &session.holder),
         ShowKind::BinaryLogs => binary_log::binary_logs(server)?,
         ShowKind::BinlogEvents { file, from, limit } => {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use cohort_sql::Value;
 use cohort_sql::collation::{self, Collation as Coll};
 use cohort_sql::isolation_level::IsolationLevel;
-use cohort_sql::session::{DiagnosticLevel, SessionState};
+use cohort_sql::session::{DiagnosticLevel, RowImage, SessionState};
 use cohort_sql::types::SqlMode as Modes;
 use cohort_sql::types::temporal::TimeZone as Zone;
 use cohort_txn::{CommitProtocol, Isolation};
@@ -94,6 +94,14 @@ fn error_count(session: &SessionState) -> Value {
     Value::UInt(diagnostics.iter().filter(|diagnostic| diagnostic.level == DiagnosticLevel::Error).count() as u64)
 }
 
+fn row_image(name: &str) -> RowImage {
+    match name {
+        "MINIMAL" => RowImage::Minimal,
+        "NOBLOB" => RowImage::NoBlob,
+        _ => RowImage::Full,
+    }
+}
+
 /// Seconds in 365 days, the most a time-out can be.
 const YEAR: u64 = 31_536_000;
 
@@ -131,11 +139,15 @@ pub const TABLE: &[SystemVariable] = &[
     row("binlog_gtid_simple_recovery", Global, Never, Bool, "ON", "GTID sets are read from the ends of the binlog."),
     row("binlog_order_commits", Global, Anytime, Bool, "ON", "Transactions commit in binlog order; OFF lets those of commit_protocol=mysql56 and mysql57 do it in any.")
         .effect(Effect::CommitPath),
-    row("binlog_row_image", Both, Anytime, Only("FULL"), "FULL", "Row events hold every column."),
+    row("binlog_row_image", Both, Anytime, Word(&["MINIMAL", "NOBLOB", "FULL"]), "FULL", "Which columns row events hold: all; the primary key before a change and what was changed after it; or all but BLOB and TEXT that are not needed.")
+        .restricted()
+        .apply(Apply::Text(|session, image| session.row_image = row_image(image))),
     row("binlog_row_metadata", Global, Anytime, Word(&["MINIMAL", "FULL"]), "MINIMAL", "What table events tell of columns; FULL adds names and keys.")
         .effect(Effect::CommitPath),
     row("binlog_row_value_options", Both, Anytime, Only(""), "", "Row events hold whole values."),
-    row("binlog_rows_query_log_events", Both, Anytime, OnlyFlag(false), "OFF", "Statements are not logged beside their rows."),
+    row("binlog_rows_query_log_events", Both, Anytime, Bool, "OFF", "Log each statement's text before its rows, for people and tools; readers ignore it.")
+        .restricted()
+        .apply(Apply::Flag(|session, on| session.log_rows_query = on)),
     row("binlog_transaction_compression", Both, Anytime, OnlyFlag(false), "OFF", "Transactions are not compressed in the binlog."),
     row("character_set_client", Both, Anytime, Charset, "utf8mb4", "Character set of statements."),
     row("character_set_connection", Both, Anytime, Charset, "utf8mb4", "Character set of literals.")

@@ -170,6 +170,20 @@ impl RowReader<'_> {
         Ok(())
     }
 
+    /// Appends the image of some columns, by rising column, as row events have it: a bit for each that is NULL, and the
+    /// values that are not. The row must be of the codec's version.
+    pub fn write_image(&self, columns: &[usize], out: &mut Vec<u8>) {
+        let nulls_at = out.len();
+        out.resize(nulls_at + columns.len().div_ceil(8), 0);
+        for (bit, column) in columns.iter().enumerate() {
+            let [start, end] = [self.starts[*column], self.starts[column + 1]];
+            if start == end {
+                out[nulls_at + bit / 8] |= 1 << (bit % 8);
+            }
+            out.extend_from_slice(&self.stored[start as usize..end as usize]);
+        }
+    }
+
     /// Appends a copy of the row, in the codec's version, with some columns replaced (by rising column).
     /// The values must be what [`ColumnType::store`] gave; after an error `out` is as it was.
     pub fn write_changed(&self, changes: &[(usize, Value)], out: &mut Vec<u8>) -> Result<(), SqlError> {

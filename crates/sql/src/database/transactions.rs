@@ -1,6 +1,6 @@
 //! When a session's transaction begins and ends.
 
-use cohort_txn::{MetadataMode, MetadataName, Transaction};
+use cohort_txn::{Isolation, MetadataMode, MetadataName, Transaction};
 
 use super::xa::{may_work, outside_xa};
 use super::{Database, isolation_of};
@@ -32,7 +32,7 @@ impl Database {
         session.interrupt_ref().watch(Some(transaction.kill_handle()));
         let next_read_only = session.next_read_only.take();
         let read_only = read_only.or(next_read_only).unwrap_or(session.read_only);
-        OpenTransaction { transaction, explicit, read_only, savepoints: Vec::new() }
+        OpenTransaction { transaction, explicit, read_only, savepoints: Vec::new(), snapshot_at: None }
     }
 
     /// Ends a statement that went well: its transaction goes on, is handed out to be committed, or had
@@ -78,7 +78,9 @@ impl Database {
         let commit = end(session)?;
         let mut open = self.new_transaction(session, true, read_only);
         if consistent_snapshot {
-            open.transaction.pin_snapshot();
+            let snapshot_at = open.transaction.pin_snapshot();
+            // Under READ COMMITTED every statement has a snapshot of its own.
+            open.snapshot_at = (open.transaction.isolation() > Isolation::ReadCommitted).then_some(snapshot_at);
         }
         session.transaction = Some(open);
         Ok(Outcome { commit, ..Outcome::ok() })

@@ -11,6 +11,7 @@ use cohort_txn::{Claim, LockMode, Read};
 
 use super::Run;
 use super::failure::{damaged, lock_failed, read_failed};
+use super::logged_change::{log_delete, log_update};
 use crate::catalog::definition::IndexKind;
 use crate::catalog::table::{Index, Table};
 use crate::error::{ER_DUP_ENTRY, SqlError};
@@ -207,7 +208,7 @@ pub(super) fn delete(
         run.transaction.delete(table.engine, &entry.key);
     }
     run.transaction.delete(table.engine, row_key);
-    log_change(table, Some(stored), None, run)
+    log_delete(table, stored, run)
 }
 
 /// A change of a row's values.
@@ -291,36 +292,6 @@ fn change(
         }
         run.transaction.put(table.engine, &new.key, entry_value(&new, after_key));
     }
-    log_change(table, Some(stored), Some(&after), run)?;
+    log_update(table, stored, &after, changed.columns, run)?;
     Ok(None)
-}
-
-/// Adds the event of a change, and checks what the transaction has come to.
-fn log_change(table: &Table, before: Option<&[u8]>, after: Option<&[u8]>, run: &mut Run<'_>) -> Result<(), SqlError> {
-    if !run.transaction.is_logged() {
-        return run.check_transaction();
-    }
-    let damaged = |error| damaged(&table.def.name, &error);
-    let mut rewritten = Vec::new();
-    let before = match before {
-        None => None,
-        Some(before) => {
-            let reader = table.codec.open(before, &mut run.offsets).map_err(damaged)?;
-            // The image of a row of an earlier version lacks columns.
-            if reader.is_current() {
-                Some(table.codec.image(before).map_err(damaged)?)
-            } else {
-                reader.write_changed(&[], &mut rewritten)?;
-                Some(table.codec.image(&rewritten).map_err(damaged)?)
-            }
-        }
-    };
-    let after = after.map(|after| table.codec.image(after)).transpose().map_err(damaged)?;
-    match (before, after) {
-        (Some(before), Some(after)) => run.transaction.events().update_row(&table.map, before, after),
-        (Some(before), None) => run.transaction.events().delete_row(&table.map, before),
-        (None, Some(after)) => run.transaction.events().write_row(&table.map, after),
-        (None, None) => {}
-    }
-    run.check_transaction()
 }

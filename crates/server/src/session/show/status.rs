@@ -8,12 +8,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cohort_binlog::{BinlogPosition, GtidSet};
 use cohort_io::SyncStats;
 use cohort_journal::JournalStats;
 use cohort_sql::Value;
 use cohort_sql::database::DatabaseStats;
 use cohort_sql::expr::VariableScope;
-use cohort_sql::session::ShowTable;
+use cohort_sql::session::{SessionState, ShowTable};
 use cohort_txn::{CommitStats, Histogram};
 
 use super::text;
@@ -81,8 +82,13 @@ fn now(counter: &AtomicU64) -> Option<u64> {
     Some(counter.load(Ordering::Relaxed))
 }
 
-pub(super) fn status_table(environment: &SessionEnvironment, scope: VariableScope) -> ShowTable {
+pub(super) fn status_table(
+    environment: &SessionEnvironment,
+    session: &SessionState,
+    scope: VariableScope,
+) -> ShowTable {
     let mut list = list(&environment.server);
+    list.extend(snapshot_rows(&environment.server, session.snapshot_at().filter(|_| scope != VariableScope::Global)));
     let tls = environment.process.socket().tls().filter(|_| scope != VariableScope::Global);
     list.push(("Ssl_cipher".to_owned(), tls.map(|tls| tls.cipher.clone()).unwrap_or_default()));
     list.push(("Ssl_version".to_owned(), tls.map(|tls| tls.version.to_owned()).unwrap_or_default()));
@@ -90,6 +96,28 @@ pub(super) fn status_table(environment: &SessionEnvironment, scope: VariableScop
     let rows = list.into_iter().map(|(name, value)| vec![Value::text(name), Value::text(value)]).collect();
     ShowTable { columns: vec![("Variable_name", text(64)), ("Value", text(2048))], rows }
 }
+
+/// Where the session's consistent snapshot ends in the binlog, or else the newest one.
+fn snapshot_rows(server: &Server, pinned: Option<&(BinlogPosition, GtidSet)>) -> [(String, String); 3] {
+    let store = server.store();
+    let (position, gtids) = pinned.cloned().unwrap_or_else(|| store.executed());
+    let values = match store.log_bin() {
+        true => [store.binlog().file_name(position.file_number), position.offset.to_string(), gtids.to_string()],
+        false => [String::new(), "0".to_owned(), String::new()],
+    };
+    let mut values = values.into_iter();
+    SNAPSHOT_ROWS.map(|(name, _)| (name.to_owned(), values.next().unwrap_or_default()))
+}
+
+/// Names and meanings.
+const SNAPSHOT_ROWS: [(&str, &str); 3] = [
+    (
+        "Binlog_snapshot_file",
+        "Binlog file in which the snapshot of START TRANSACTION WITH CONSISTENT SNAPSHOT ends; of other sessions the current one.",
+    ),
+    ("Binlog_snapshot_position", "Offset at which it ends there."),
+    ("Binlog_snapshot_gtid_executed", "GTIDs of everything in the snapshot."),
+];
 
 /// Every variable that is not one of the server's own counters.
 #[rustfmt::skip]
@@ -182,6 +210,7 @@ mod tests {
         }
         rows.extend(COUNTERS.iter().map(|(name, meaning)| (format!("`{name}`"), *meaning)));
         rows.extend(STATEMENT_KINDS.iter().map(|kind| (format!("`Com_{}`", kind.name), "Statements of this kind.")));
+        rows.extend(SNAPSHOT_ROWS.iter().map(|(name, meaning)| (format!("`{name}`"), *meaning)));
         rows.push(("`Ssl_cipher`".to_owned(), "Cipher of this connection; empty if it is not encrypted."));
         rows.push(("`Ssl_version`".to_owned(), "Version of TLS of this connection; empty if it is not encrypted."));
         rows.sort();
