@@ -64,7 +64,7 @@ impl Iterator for Rows<'_> {
 }
 
 /// How the values of a column are read.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Reading {
     As(ColumnType),
     /// The number of an ENUM's or SET's value, of so many bytes.
@@ -82,14 +82,14 @@ impl Reading {
         ColumnType::from_binlog(field, meta, column.unsigned).map_or(Reading::Unknown, Reading::As)
     }
 
-    fn read(self, fields: &mut Fields<'_>) -> Result<Value, DecodeError> {
+    fn read(&self, fields: &mut Fields<'_>) -> Result<Value, DecodeError> {
         match self {
             Reading::As(column_type) => {
                 let len = column_type.row_len(fields.peek()).ok_or_else(|| fields.error("bytes cut off"))?;
                 let bytes = fields.take(len)?;
                 column_type.read_row(bytes).ok_or_else(|| fields.error("a value that its type cannot have"))
             }
-            Reading::Number(bytes @ 1..=8) => fields.uint_le(bytes).map(Value::UInt),
+            Reading::Number(bytes @ 1..=8) => fields.uint_le(*bytes).map(Value::UInt),
             Reading::Number(_) | Reading::Unknown => Err(fields.error("a column type that cannot be decoded")),
         }
     }

@@ -105,7 +105,15 @@ fn read_events(path: &Path) -> Vec<OwnedEvent> {
 
 fn column(name: &str, code: u8, meta: &[u8]) -> ColumnMeta {
     let field = FieldType::from_code(code).expect("a code of MySQL's");
-    ColumnMeta { field, meta: meta.to_vec(), nullable: true, unsigned: false, charset: 255, name: name.to_owned() }
+    ColumnMeta {
+        field,
+        meta: meta.to_vec(),
+        nullable: true,
+        unsigned: false,
+        charset: 255,
+        name: name.to_owned(),
+        members: Vec::new(),
+    }
 }
 
 /// A table `(id INT, text VARCHAR(1000))`, and an image of a row of it.

@@ -41,7 +41,8 @@ fn put_fixed_part(out: &mut Vec<u8>, collation: u16, length: u32, field: FieldTy
     out.push(12);
     out.extend_from_slice(&collation.to_le_bytes());
     out.extend_from_slice(&length.to_le_bytes());
-    out.push(field as u8);
+    // What an ENUM or SET is, its flag says.
+    out.push(if matches!(field, FieldType::Enum | FieldType::Set) { FieldType::String } else { field } as u8);
     out.extend_from_slice(&flags.to_le_bytes());
     out.extend_from_slice(&[decimals, 0, 0]);
 }
@@ -57,6 +58,8 @@ fn flags(column: &ResultColumn) -> u16 {
         (result.kind() == FieldKind::Lob, column_flag::BLOB),
         (result.unsigned, column_flag::UNSIGNED),
         (binary, column_flag::BINARY),
+        (result.field == FieldType::Enum, column_flag::ENUM),
+        (result.field == FieldType::Set, column_flag::SET),
         (column.auto_increment, column_flag::AUTO_INCREMENT),
     ];
     set.iter().filter(|(on, _)| *on).fold(0, |flags, (_, flag)| flags | flag)

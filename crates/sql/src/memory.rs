@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{ER_CONN_LIMIT, ER_GLOBAL_CONN_LIMIT, ER_OUTOFMEMORY, SqlError};
-use crate::value::Value;
+use crate::value::{Member, Value};
 
 /// From this size on it is tried whether the machine has the memory for a string before it is made: the limits may be
 /// higher than what there is, and an allocation that fails ends the process. Below, that is not worth the time.
@@ -245,6 +245,7 @@ pub(crate) fn value_bytes(value: &Value) -> usize {
     let apart = match value {
         Value::Text(text) => text.len(),
         Value::Bytes(bytes) | Value::Hex(bytes) => bytes.len(),
+        Value::Member(member) => size_of::<Member>() + member.text.len(),
         _ => 0,
     };
     size_of::<Value>() + apart

@@ -114,6 +114,7 @@ fn column(name: &str) -> ColumnMeta {
         unsigned: false,
         charset: 63,
         name: name.to_owned(),
+        members: Vec::new(),
     }
 }
 

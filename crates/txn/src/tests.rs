@@ -170,6 +170,7 @@ pub(crate) fn table() -> TableMap {
         unsigned: false,
         charset: 63,
         name: "id".to_owned(),
+        members: Vec::new(),
     };
     TableMap::new(7, "bank", "transfers", &[id], &[])
 }

@@ -211,6 +211,7 @@ fn commit(store: &Arc<Store>, id: u64, engines: &[EngineId]) {
         unsigned: false,
         charset: 63,
         name: "id".to_owned(),
+        members: Vec::new(),
     };
     let mut transaction = store.begin();
     for engine in engines {

@@ -8,11 +8,11 @@
 /// The faces of types whose values are no characters and whose defaults are written as texts.
 macro_rules! no_characters {
     () => {
-        fn under(self, _collation: Collation) -> ColumnType {
-            self.into()
+        fn under(&self, _collation: Collation) -> ColumnType {
+            (*self).into()
         }
 
-        fn default_literal(self, _value: &Value) -> Option<String> {
+        fn default_literal(&self, _value: &Value) -> Option<String> {
             None
         }
     };
@@ -21,15 +21,15 @@ macro_rules! no_characters {
 /// The key of types whose bytes in rows are in the order of the values.
 macro_rules! key_as_in_rows {
     () => {
-        fn key_bytes(self) -> Option<usize> {
+        fn key_bytes(&self) -> Option<usize> {
             self.row_len(&[])
         }
 
-        fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+        fn write_key(&self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
             self.write_row(value, key)
         }
 
-        fn read_key(self, bytes: &[u8]) -> FromKey {
+        fn read_key(&self, bytes: &[u8]) -> FromKey {
             FromKey::of(self.read_row(bytes))
         }
     };
@@ -41,6 +41,7 @@ mod date;
 mod datetime;
 mod decimal;
 mod integer;
+mod members;
 mod real;
 mod string;
 mod time;
@@ -61,6 +62,7 @@ pub use date::DateType;
 pub use datetime::{DateTimeType, TimestampType};
 pub use decimal::DecimalType;
 pub use integer::{IntType, IntWidth};
+pub use members::{EnumType, Members, SetType};
 pub use real::{DoubleType, FloatType, ordered_f64};
 pub use string::{CharType, LobSize, TextType, VarCharType};
 pub use time::TimeType;
@@ -78,6 +80,8 @@ pub trait TypeWords {
     fn numbers(&mut self) -> Result<(Option<u64>, Option<u64>), SqlError>;
     /// Takes `(n)`, if it is there.
     fn number(&mut self) -> Result<Option<u64>, SqlError>;
+    /// Takes a list of texts in parentheses.
+    fn texts(&mut self) -> Result<Vec<String>, SqlError>;
     /// The syntax error that the next word is.
     fn unexpected(&self) -> SqlError;
 }
@@ -93,6 +97,8 @@ pub enum Kind {
     Characters(Collation),
     /// As bytes.
     Bytes,
+    /// As characters with characters, else as numbers; keys are in the order of the numbers.
+    Members(Collation),
     /// As a date, with or without a time of day.
     Date,
     /// As a point in time.
@@ -144,45 +150,49 @@ pub enum FromKey {
 }
 
 /// What every family of types has.
-trait Faces: Copy {
+trait Faces {
     /// The type of this name; `None` if it is another family's.
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError>;
     /// The type as SHOW CREATE TABLE writes it, without the collation.
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     /// What is known without a value.
-    fn facts(self) -> Facts;
+    fn facts(&self) -> Facts;
     /// How values compare.
-    fn kind(self) -> Kind;
+    fn kind(&self) -> Kind;
     /// The same type for characters of a collation; under [`Collation::Binary`], that of as many bytes.
-    fn under(self, collation: Collation) -> ColumnType;
+    fn under(&self, collation: Collation) -> ColumnType;
+    /// The list of texts that values are numbers of, if there is one.
+    fn members(&self) -> Option<&Members> {
+        None
+    }
     /// What stands in for a missing default.
-    fn implicit_default(self) -> Value;
+    fn implicit_default(&self) -> Value;
     /// How a default is written; `None` for the value's text in quotes.
-    fn default_literal(self, value: &Value) -> Option<String>;
+    fn default_literal(&self, value: &Value) -> Option<String>;
 
     /// Converts a value that is not NULL into one of the column, or rejects it.
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError>;
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError>;
 
     /// What clients learn of a column.
-    fn result_type(self) -> ResultType;
+    fn result_type(&self) -> ResultType;
 
     /// Bytes of a value in a row that `row` starts with (which may be more than there are); `None` if its length is
     /// not there.
-    fn row_len(self, row: &[u8]) -> Option<usize>;
+    fn row_len(&self, row: &[u8]) -> Option<usize>;
     /// Appends a value; false (and nothing but garbage) if it is none of the type.
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool;
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool;
     /// The value whose [`Faces::row_len`] bytes these are; `None` if they are none of the type.
-    fn read_row(self, bytes: &[u8]) -> Option<Value>;
+    fn read_row(&self, bytes: &[u8]) -> Option<Value>;
     /// The type of a column of a table map, its strings being bytes; `None` if it is another family's.
     fn from_binlog(field: FieldType, meta: [u8; 2], unsigned: bool) -> Option<ColumnType>;
 
     /// Bytes of a value in a key; `None` for strings, which end by themselves.
-    fn key_bytes(self) -> Option<usize>;
+    fn key_bytes(&self) -> Option<usize>;
     /// Appends bytes whose order is that of the values, of a string's first characters if there is a prefix; false
     /// if it is no value of the type.
-    fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool;
+    fn write_key(&self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool;
     /// The value of a whole key.
-    fn read_key(self, bytes: &[u8]) -> FromKey;
+    fn read_key(&self, bytes: &[u8]) -> FromKey;
 }
 
 /// Makes the enum of the types, `face!`, which calls a face of a type's family, and what asks each family in turn.
@@ -192,7 +202,7 @@ macro_rules! families {
         ; $($(#[$unit_doc:meta])* $unit:ident: $unit_family:ident,)*
     ) => {
         /// The declared type of a column.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum ColumnType {
             $($(#[$doc])* $variant($family),)*
             $($(#[$unit_doc])* $unit,)*
@@ -208,7 +218,7 @@ macro_rules! families {
             ($type:expr, $of:ident => $call:expr) => {
                 match $type {
                     $(ColumnType::$variant($of) => $call,)*
-                    $(ColumnType::$unit => { let $of = $unit_family; $call })*
+                    $(ColumnType::$unit => { let $of = &$unit_family; $call })*
                 }
             };
         }
@@ -260,6 +270,10 @@ families! {
     Timestamp(TimestampType),
     /// TIME(fsp).
     Time(TimeType),
+    /// ENUM('a', 'b').
+    Enum(EnumType),
+    /// SET('a', 'b').
+    Set(SetType),
     ;
     /// DATE.
     Date: DateType,
@@ -270,18 +284,18 @@ families! {
 impl ColumnType {
     /// What is known without a value.
     pub fn facts(&self) -> Facts {
-        face!(*self, of => of.facts())
+        face!(self, of => of.facts())
     }
 
     /// How values compare.
     pub fn kind(&self) -> Kind {
-        face!(*self, of => of.kind())
+        face!(self, of => of.kind())
     }
 
     /// The collation of a string type, `None` for numbers and times; binary strings have [`Collation::Binary`].
     pub fn collation(&self) -> Option<Collation> {
         match self.kind() {
-            Kind::Characters(collation) => Some(collation),
+            Kind::Characters(collation) | Kind::Members(collation) => Some(collation),
             Kind::Bytes => Some(Collation::Binary),
             Kind::Integer | Kind::Number | Kind::Date | Kind::Timestamp | Kind::Time => None,
         }
@@ -290,17 +304,27 @@ impl ColumnType {
     /// The same type for characters of a collation; under [`Collation::Binary`], that of as many bytes. Types that hold
     /// no characters stay as they are.
     pub fn under(&self, collation: Collation) -> ColumnType {
-        face!(*self, of => of.under(collation))
+        face!(self, of => of.under(collation))
+    }
+
+    /// The list of texts of an ENUM or SET.
+    pub fn members(&self) -> Option<&Members> {
+        face!(self, of => of.members())
+    }
+
+    /// Whether a column that must not be NULL needs no default: an ENUM gets the first of its texts without a complaint.
+    pub fn defaults_itself(&self) -> bool {
+        matches!(self, ColumnType::Enum(_))
     }
 
     /// What a column that has no default and must not be NULL gets in a statement that is not strict.
     pub fn implicit_default(&self) -> Value {
-        face!(*self, of => of.implicit_default())
+        face!(self, of => of.implicit_default())
     }
 
     /// How a definition writes a default; `None` for the value's text in quotes.
     pub fn default_literal(&self, value: &Value) -> Option<String> {
-        face!(*self, of => of.default_literal(value))
+        face!(self, of => of.default_literal(value))
     }
 
     /// Whether a value is one of the column as it is. False says nothing: only the commonest case is looked at.
@@ -318,51 +342,58 @@ impl ColumnType {
         if value.is_null() || self.holds(&value) {
             return Ok(value);
         }
-        face!(*self, of => of.store(value, cx))
+        let value = match (value, self.kind()) {
+            (Value::Member(member), Kind::Integer | Kind::Number) => Value::UInt(member.number),
+            (Value::Member(member), Kind::Characters(_) | Kind::Bytes | Kind::Date | Kind::Timestamp | Kind::Time) => {
+                Value::text(&*member.text)
+            }
+            (value, _) => value,
+        };
+        face!(self, of => of.store(value, cx))
     }
 
     /// The type of a result column.
     pub fn result_type(&self, nullable: bool) -> ResultType {
-        face!(*self, of => of.result_type()).nullable(nullable)
+        face!(self, of => of.result_type()).nullable(nullable)
     }
 
     /// Bytes of the value that `row` starts with (which may be more than there are); `None` if its length is not
     /// there.
     pub fn row_len(&self, row: &[u8]) -> Option<usize> {
-        face!(*self, of => of.row_len(row))
+        face!(self, of => of.row_len(row))
     }
 
     /// Appends a value as rows hold it; false (with nothing but garbage appended) if it is none of the type.
     pub fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
-        face!(*self, of => of.write_row(value, row))
+        face!(self, of => of.write_row(value, row))
     }
 
     /// The value of [`ColumnType::row_len`] bytes; `None` if they are none of the type.
     pub fn read_row(&self, bytes: &[u8]) -> Option<Value> {
-        face!(*self, of => of.read_row(bytes))
+        face!(self, of => of.read_row(bytes))
     }
 
     /// Bytes of a value in a key; `None` for strings, whose collation knows where they end.
     pub fn key_bytes(&self) -> Option<usize> {
-        face!(*self, of => of.key_bytes())
+        face!(self, of => of.key_bytes())
     }
 
     /// Appends bytes whose order is that of the values, of a string's first characters (bytes of binary ones) if there
     /// is a prefix; false if it is no value of the type.
     pub fn write_key(&self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
-        face!(*self, of => of.write_key(value, prefix, key))
+        face!(self, of => of.write_key(value, prefix, key))
     }
 
     /// The value of a whole key.
     pub fn read_key(&self, bytes: &[u8]) -> FromKey {
-        face!(*self, of => of.read_key(bytes))
+        face!(self, of => of.read_key(bytes))
     }
 }
 
 /// The type as SHOW CREATE TABLE and SHOW COLUMNS write it, without the collation.
 impl fmt::Display for ColumnType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        face!(*self, of => of.show(f))
+        face!(self, of => of.show(f))
     }
 }
 

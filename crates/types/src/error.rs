@@ -228,6 +228,10 @@ error_table! {
     ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL = 1251, "08004", "Client does not support authentication protocol requested by server; consider upgrading MySQL client";
     ER_COLLATION_CHARSET_MISMATCH = 1253, "42000", "COLLATION '{}' is not valid for CHARACTER SET '{}'";
     ER_WARN_DATA_OUT_OF_RANGE = 1264, "22003", "Out of range value for column '{}' at row {}";
+    ER_DUPLICATED_VALUE_IN_TYPE = 1291, "HY000", "Column '{}' has duplicated value '{}' in {}";
+    ER_ILLEGAL_VALUE_FOR_TYPE = 1367, "22007", "Illegal {} '{}' value found during parsing";
+    ER_TOO_BIG_SET = 1097, "HY000", "Too many strings for column {} and {}";
+    ER_TOO_LONG_SET_ENUM_VALUE = 3505, "HY000", "Too long enumeration/set value for column {}.";
     WARN_DATA_TRUNCATED = 1265, "01000", "Data truncated for column '{}' at row {}";
     ER_CANT_AGGREGATE_2COLLATIONS = 1267, "HY000", "Illegal mix of collations ({}) and ({}) for operation '{}'";
     ER_CANT_AGGREGATE_3COLLATIONS = 1270, "HY000", "Illegal mix of collations ({}), ({}), ({}) for operation '{}'";

@@ -130,6 +130,9 @@ impl ResultType {
             Value::Bytes(bytes) | Value::Hex(bytes) => {
                 Self::string(bytes.len().try_into().unwrap_or(u32::MAX), Collation::Binary)
             }
+            Value::Member(member) => {
+                Self::string(member.text.chars().count().try_into().unwrap_or(u32::MAX), Collation::DEFAULT)
+            }
             Value::Date(_) => Self::temporal(FieldType::Date, 0),
             Value::DateTime(value) => Self::temporal(FieldType::DateTime, value.fsp()),
             Value::Timestamp(value) => Self::temporal(FieldType::Timestamp, value.fsp),

@@ -102,6 +102,7 @@ pub(crate) fn to_decimal(value: &Value, zone: TimeZone) -> (Decimal, bool) {
         Value::Int(int) => Decimal::from(*int),
         Value::UInt(int) => Decimal::from(*int),
         Value::Hex(bytes) => Decimal::from(hex_number(bytes)),
+        Value::Member(member) => Decimal::from(member.number),
         Value::Float(float) => Decimal::from_f64(f64::from(*float)).unwrap_or(Decimal::ZERO),
         Value::Double(double) => Decimal::from_f64(*double).unwrap_or(Decimal::ZERO),
         Value::Decimal(decimal) => decimal.clone(),
@@ -178,6 +179,7 @@ pub(crate) fn to_text(value: Value, cx: &mut StoreContext<'_>) -> Result<std::sy
         | Value::Float(_)
         | Value::Double(_)
         | Value::Decimal(_)
+        | Value::Member(_)
         | Value::Date(_)
         | Value::DateTime(_)
         | Value::Timestamp(_)
@@ -198,6 +200,7 @@ pub(crate) fn to_string(value: Value, cx: &StoreContext<'_>) -> String {
         | Value::Text(_)
         | Value::Bytes(_)
         | Value::Hex(_)
+        | Value::Member(_)
         | Value::Date(_)
         | Value::DateTime(_)
         | Value::Time(_)) => other.to_string(),

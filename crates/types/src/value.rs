@@ -10,9 +10,11 @@
 //! Not here: comparison of unlike values and implicit conversion (`cohort-sql`), conversion into a
 //! column ([`crate::column_type`]).
 
+mod member;
 mod stored;
 mod text;
 
+pub use member::Member;
 pub use text::{double_within, write_double, write_float};
 
 use std::sync::Arc;
@@ -45,6 +47,8 @@ pub enum Value {
     Bytes(Arc<[u8]>),
     /// A hexadecimal or bit literal: a binary string, but a number where one is wanted.
     Hex(Arc<[u8]>),
+    /// What an ENUM or SET column holds: characters, but a number where one is wanted. Nothing else makes such values.
+    Member(Arc<Member>),
     /// A calendar date.
     Date(Date),
     /// Date and time without a zone.
@@ -74,6 +78,7 @@ impl Value {
             Value::Decimal(decimal) => Value::Decimal(decimal.showing_all()),
             Value::Hex(bytes) => Value::Bytes(bytes),
             Value::Float(float) => Value::Double(float.into()),
+            Value::Member(member) => Value::text(&*member.text),
             Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_) => Value::text(self.to_string()),
             other @ (Value::Null
             | Value::Int(_)
@@ -107,7 +112,7 @@ impl Value {
 
     /// Whether this is a string.
     pub fn is_string(&self) -> bool {
-        matches!(self, Value::Text(_) | Value::Bytes(_) | Value::Hex(_))
+        matches!(self, Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_))
     }
 
     /// Whether this is a binary string.
@@ -120,6 +125,7 @@ impl Value {
         match self {
             Value::Text(text) => Some(text.as_bytes()),
             Value::Bytes(bytes) | Value::Hex(bytes) => Some(bytes),
+            Value::Member(member) => Some(member.text.as_bytes()),
             Value::Null
             | Value::Int(_)
             | Value::UInt(_)

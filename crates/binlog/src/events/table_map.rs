@@ -33,8 +33,12 @@ mod field {
     pub(super) const DEFAULT_CHARSET: u8 = 2;
     pub(super) const COLUMN_CHARSET: u8 = 3;
     pub(super) const COLUMN_NAME: u8 = 4;
+    pub(super) const SET_MEMBERS: u8 = 5;
+    pub(super) const ENUM_MEMBERS: u8 = 6;
     pub(super) const SIMPLE_PRIMARY_KEY: u8 = 8;
     pub(super) const PRIMARY_KEY_WITH_PREFIX: u8 = 9;
+    pub(super) const MEMBERS_DEFAULT_CHARSET: u8 = 10;
+    pub(super) const MEMBERS_COLUMN_CHARSET: u8 = 11;
 }
 
 /// Has a bit in the signedness field.
@@ -67,13 +71,18 @@ pub(crate) fn stored_field(field: FieldType, meta: &[u8]) -> FieldType {
     }
 }
 
+/// ENUM or SET, if the column is one.
+fn members_field(field: FieldType, meta: &[u8]) -> Option<FieldType> {
+    Some(stored_field(field, meta)).filter(|field| matches!(field, FieldType::Enum | FieldType::Set))
+}
+
 /// How much of the optional metadata a table map carries (`binlog_row_metadata`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowMetadata {
     /// Signedness and character sets.
     #[default]
     Minimal,
-    /// Column names and the primary key as well.
+    /// Column names, the texts of ENUMs and SETs, and the primary key as well.
     Full,
 }
 
@@ -85,7 +94,8 @@ pub struct ColumnMeta {
     /// The type's metadata bytes in the order of the event: length of VARCHAR (2, little-endian),
     /// precision and scale of DECIMAL, length bytes of BLOB, 4 or 8 for FLOAT and DOUBLE, digits of
     /// TIMESTAMP, DATETIME and TIME; for CHAR and BINARY `[0xfe ^ ((length & 0x300) >> 4), length & 0xff]`,
-    /// the length in bytes. Empty for integers, DATE and YEAR.
+    /// the length in bytes; for ENUM and SET, whose `field` is that of CHAR, their own code and the bytes of a value.
+    /// Empty for integers, DATE and YEAR.
     pub meta: Vec<u8>,
     /// May hold NULL.
     pub nullable: bool,
@@ -95,6 +105,8 @@ pub struct ColumnMeta {
     pub charset: u16,
     /// Column name.
     pub name: String,
+    /// The texts of an ENUM or SET.
+    pub members: Vec<String>,
 }
 
 /// A column of a table's primary key.
@@ -113,6 +125,11 @@ impl ColumnMeta {
 
     fn is_character(&self) -> bool {
         has_charset(self.field, &self.meta)
+    }
+
+    /// ENUM or SET, if it is one.
+    fn members_field(&self) -> Option<FieldType> {
+        members_field(self.field, &self.meta)
     }
 }
 
@@ -161,9 +178,13 @@ impl TableMap {
             body[nullable_at + i / 8] |= 1 << (i % 8);
         }
         push_signedness(&mut body, columns);
-        push_charsets(&mut body, columns);
+        push_charsets(&mut body, columns, ColumnMeta::is_character, [field::DEFAULT_CHARSET, field::COLUMN_CHARSET]);
         let minimal_bytes = body.len();
         push_column_names(&mut body, columns);
+        let charset_fields = [field::MEMBERS_DEFAULT_CHARSET, field::MEMBERS_COLUMN_CHARSET];
+        push_charsets(&mut body, columns, |column| column.members_field().is_some(), charset_fields);
+        push_members(&mut body, columns, FieldType::Set, field::SET_MEMBERS);
+        push_members(&mut body, columns, FieldType::Enum, field::ENUM_MEMBERS);
         push_primary_key(&mut body, primary_key);
         let present = present_columns(columns.len());
         TableMap { table_id, columns: columns.len(), body, minimal_bytes, present, bitmap_bytes }
@@ -238,9 +259,14 @@ fn push_signedness(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
 
 /// Writes either the commonest collation and the columns that differ, or every column's, whichever is
 /// shorter.
-fn push_charsets(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
+fn push_charsets(
+    body: &mut Vec<u8>,
+    columns: &[ColumnMeta],
+    counts: fn(&ColumnMeta) -> bool,
+    [with_default_field, each_field]: [u8; 2],
+) {
     let charsets: Vec<u64> =
-        columns.iter().filter(|column| column.is_character()).map(|column| u64::from(column.charset)).collect();
+        columns.iter().filter(|column| counts(column)).map(|column| u64::from(column.charset)).collect();
     let count = |charset: u64| charsets.iter().filter(|other| **other == charset).count();
     let Some(default) = charsets.iter().copied().max_by_key(|charset| count(*charset)) else {
         return;
@@ -254,9 +280,9 @@ fn push_charsets(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
     let mut each = Vec::new();
     charsets.iter().for_each(|charset| push_lenenc(&mut each, *charset));
     if with_default.len() <= each.len() {
-        push_field(body, field::DEFAULT_CHARSET, &with_default);
+        push_field(body, with_default_field, &with_default);
     } else {
-        push_field(body, field::COLUMN_CHARSET, &each);
+        push_field(body, each_field, &each);
     }
 }
 
@@ -267,6 +293,21 @@ fn push_column_names(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
         names.extend_from_slice(column.name.as_bytes());
     }
     push_field(body, field::COLUMN_NAME, &names);
+}
+
+/// Writes the texts of every ENUM, or of every SET.
+fn push_members(body: &mut Vec<u8>, columns: &[ColumnMeta], kind: FieldType, field: u8) {
+    let mut lists = Vec::new();
+    for column in columns.iter().filter(|column| column.members_field() == Some(kind)) {
+        push_lenenc(&mut lists, column.members.len() as u64);
+        for text in &column.members {
+            push_lenenc(&mut lists, text.len() as u64);
+            lists.extend_from_slice(text.as_bytes());
+        }
+    }
+    if !lists.is_empty() {
+        push_field(body, field, &lists);
+    }
 }
 
 /// Writes the key's columns, each with its prefix (0 for none) if any has one.
@@ -304,6 +345,8 @@ pub struct DecodedColumn {
     pub charset: Option<u64>,
     /// Name, where given.
     pub name: Option<String>,
+    /// The texts of an ENUM or SET, where given.
+    pub members: Vec<String>,
 }
 
 /// A table that row events name.
@@ -346,6 +389,7 @@ impl EventKind<'_> for TableMapEvent {
                 unsigned: false,
                 charset: None,
                 name: None,
+                members: Vec::new(),
             });
         }
         let mut primary_key = Vec::new();
@@ -397,8 +441,9 @@ impl DecodedColumn {
         has_sign(self.field)
     }
 
-    fn is_character(&self) -> bool {
-        has_charset(self.field, &self.meta)
+    /// Whether it has an entry in the fields about characters, or in those about ENUMs and SETs.
+    fn has_charset(&self, of_members: bool) -> bool {
+        if of_members { members_field(self.field, &self.meta).is_some() } else { has_charset(self.field, &self.meta) }
     }
 }
 
@@ -411,8 +456,9 @@ fn decode_optional(field: u8, value: &mut Fields<'_>, columns: &mut [DecodedColu
                 column.unsigned = byte & 0x80 >> (i % 8) != 0;
             }
         }
-        field::DEFAULT_CHARSET => {
-            let mut charsets: Vec<_> = columns.iter_mut().filter(|column| column.is_character()).collect();
+        field::DEFAULT_CHARSET | field::MEMBERS_DEFAULT_CHARSET => {
+            let of_members = field == field::MEMBERS_DEFAULT_CHARSET;
+            let mut charsets: Vec<_> = columns.iter_mut().filter(|column| column.has_charset(of_members)).collect();
             let default = value.lenenc()?;
             charsets.iter_mut().for_each(|column| column.charset = Some(default));
             while !value.is_at_end() {
@@ -421,14 +467,24 @@ fn decode_optional(field: u8, value: &mut Fields<'_>, columns: &mut [DecodedColu
                 column.charset = Some(value.lenenc()?);
             }
         }
-        field::COLUMN_CHARSET => {
-            for column in columns.iter_mut().filter(|column| column.is_character()) {
+        field::COLUMN_CHARSET | field::MEMBERS_COLUMN_CHARSET => {
+            let of_members = field == field::MEMBERS_COLUMN_CHARSET;
+            for column in columns.iter_mut().filter(|column| column.has_charset(of_members)) {
                 column.charset = Some(value.lenenc()?);
             }
         }
         field::COLUMN_NAME => {
             for column in columns {
                 column.name = Some(String::from_utf8_lossy(value.take_counted()?).into_owned());
+            }
+        }
+        field::SET_MEMBERS | field::ENUM_MEMBERS => {
+            let kind = if field == field::SET_MEMBERS { FieldType::Set } else { FieldType::Enum };
+            for column in columns.iter_mut().filter(|column| members_field(column.field, &column.meta) == Some(kind)) {
+                let texts = value.lenenc_len()?;
+                for _ in 0..texts {
+                    column.members.push(String::from_utf8_lossy(value.take_counted()?).into_owned());
+                }
             }
         }
         _ => {}
@@ -468,6 +524,7 @@ mod tests {
             unsigned: true,
             charset: 63,
             name: "id".to_owned(),
+            members: Vec::new(),
         };
         let key = KeyColumn { column: 0, prefix: None };
         let map = TableMap::new(7, "d", "t", &[column], &[key]);
@@ -485,6 +542,7 @@ mod tests {
             unsigned: true,
             charset: None,
             name: Some("id".to_owned()),
+            members: Vec::new(),
         };
         let event = TableMapEvent {
             table_id: 7,

@@ -74,6 +74,18 @@ pub(super) fn samples() -> Vec<Sample> {
         });
         samples.push(Sample { column: column("bit", 16, &[bits % 8, bits / 8]), cells: cells.to_vec() });
     }
+    for (name, kind, bytes) in
+        [("enum", 247u8, 1), ("enum_2", 247, 2), ("set", 248, 1), ("set_3", 248, 3), ("set_8", 248, 8)]
+    {
+        let greatest = u64::MAX >> (64 - 8 * bytes);
+        let cells = [0, 1, greatest].map(|v| {
+            let printed = if kind == 247 { v.to_string() } else { format!("b'{v:0width$b}'", width = 8 * bytes) };
+            cell(&v.to_le_bytes()[..bytes], Value::UInt(v), printed)
+        });
+        let members = vec!["a".to_owned(), "grüße".to_owned()];
+        let column = ColumnMeta { members, ..column(name, 254, &[kind, bytes as u8]) };
+        samples.push(Sample { column, cells: cells.to_vec() });
+    }
     (0..=6).for_each(|digits| samples.extend([datetime(digits), timestamp(digits)]));
     samples
 }

@@ -132,7 +132,7 @@ impl TableDef {
     pub fn key_parts(&self, index: &IndexDef) -> Vec<KeyPart> {
         let part = |part: &IndexColumn| {
             let column = &self.columns[part.column];
-            KeyPart { column_type: column.column_type, nullable: column.nullable, prefix: part.prefix }
+            KeyPart { column_type: column.column_type.clone(), nullable: column.nullable, prefix: part.prefix }
         };
         index.columns.iter().map(part).collect()
     }

@@ -301,11 +301,11 @@ impl SystemTable {
             let (column_type, default) = kind.column();
             ColumnDef {
                 name: (*name).to_owned(),
-                column_type,
                 nullable: default.is_none(),
                 default: default
                     .filter(|_| !column_type.facts().is_lob)
                     .map_or(DefaultValue::None, DefaultValue::Literal),
+                column_type,
                 on_update_now: false,
                 auto_increment: false,
                 since_version: 1,

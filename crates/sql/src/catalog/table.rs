@@ -256,7 +256,7 @@ impl Table {
 
     /// The largest value of the AUTO_INCREMENT column's type.
     pub(crate) fn auto_increment_max(&self) -> u64 {
-        let column_type = self.auto_increment.map(|column| self.def.columns[column].column_type);
+        let column_type = self.auto_increment.map(|column| &self.def.columns[column].column_type);
         column_type.and_then(|column_type| column_type.facts().counter_max).unwrap_or(1 << 53)
     }
 

@@ -17,5 +17,9 @@ pub fn binlog_column_meta(column: &ColumnDef) -> ColumnMeta {
         unsigned: facts.unsigned,
         charset: column.column_type.collation().unwrap_or(Collation::Binary).id(),
         name: column.name.clone(),
+        members: column
+            .column_type
+            .members()
+            .map_or_else(Vec::new, |members| members.texts().map(str::to_owned).collect()),
     }
 }

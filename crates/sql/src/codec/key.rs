@@ -51,7 +51,7 @@ pub fn encode(part: &KeyPart, value: &Value, out: &mut Vec<u8>) -> Result<(), Sq
         }
     }
     if !part.column_type.write_key(value, part.prefix, out) {
-        let column_type = part.column_type;
+        let column_type = &part.column_type;
         return Err(SqlError::internal(format_args!("a key over {column_type} was given {value:?}")));
     }
     Ok(())

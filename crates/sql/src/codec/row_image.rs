@@ -242,7 +242,7 @@ impl Column {
             _ if definition.nullable => Value::Null,
             _ => definition.column_type.implicit_default(),
         };
-        Column { column_type: definition.column_type, since_version: definition.since_version, default }
+        Column { column_type: definition.column_type.clone(), since_version: definition.since_version, default }
     }
 }
 

@@ -8,13 +8,14 @@ use crate::codec::KeyPart;
 use crate::codec::key::MAX_KEY_BYTES;
 use crate::collation::Collation;
 use crate::error::{
-    ER_BLOB_CANT_HAVE_DEFAULT, ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_INVALID_DEFAULT,
-    ER_INVALID_ON_UPDATE, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_MULTIPLE_PRI_KEY, ER_PRIMARY_CANT_HAVE_NULL,
-    ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_IDENT, ER_TOO_LONG_KEY, ER_TOO_MANY_FIELDS,
-    ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WARN_USING_OTHER_HANDLER, ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME,
-    ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY, SqlError,
+    ER_BLOB_CANT_HAVE_DEFAULT, ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_KEYNAME,
+    ER_DUPLICATED_VALUE_IN_TYPE, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_KEY_COLUMN_DOES_NOT_EXITS,
+    ER_MULTIPLE_PRI_KEY, ER_PRIMARY_CANT_HAVE_NULL, ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_IDENT,
+    ER_TOO_LONG_KEY, ER_TOO_MANY_FIELDS, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WARN_USING_OTHER_HANDLER,
+    ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME, ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY, SqlError,
 };
 use crate::exec::context::{clock_us, push};
+use crate::expr::compare_values;
 use crate::session::DiagnosticLevel;
 use crate::types::{ColumnType, Loss, SqlMode, StoreContext};
 use crate::value::Value;
@@ -127,11 +128,12 @@ fn column(spec: &ColumnSpec, collation: Collation, run: &DdlRun<'_>) -> Result<C
         return Err(SqlError::new(ER_TOO_LONG_IDENT, &[&spec.name]));
     }
     let column_type = match spec.own_collation {
-        true => spec.column_type,
+        true => spec.column_type.clone(),
         // Tables of the binary character set hold text that compares by its bytes.
         false if collation == Collation::Binary => spec.column_type.under(Collation::Utf8mb4Bin),
         false => spec.column_type.under(collation),
     };
+    distinct_members(spec, &column_type, run)?;
     let facts = column_type.facts();
     let nullable = spec.nullable.unwrap_or(!spec.auto_increment) && !spec.primary_key;
     if spec.on_update_now && facts.clock_digits.is_none() {
@@ -151,6 +153,18 @@ fn column(spec: &ColumnSpec, collation: Collation, run: &DdlRun<'_>) -> Result<C
         since_version: 1,
         comment: spec.comment.clone(),
     })
+}
+
+/// The texts of an ENUM or SET may not be equal to each other: an error of a strict mode, a note in another.
+fn distinct_members(spec: &ColumnSpec, column_type: &ColumnType, run: &DdlRun<'_>) -> Result<(), SqlError> {
+    let Some(repeated) = column_type.members().and_then(|members| members.repeated()) else { return Ok(()) };
+    let kind = column_type.facts().data_type.to_ascii_uppercase();
+    let error = SqlError::new(ER_DUPLICATED_VALUE_IN_TYPE, &[&spec.name, &repeated, &kind]);
+    if run.session.sql_mode.is_strict() {
+        return Err(error);
+    }
+    push(run.session, DiagnosticLevel::Note, error);
+    Ok(())
 }
 
 fn default(
@@ -183,8 +197,20 @@ fn default(
         now_us: run.session.fixed_now_us.unwrap_or_else(clock_us),
         warnings: &mut |loss, _| complained |= loss == Loss::Warning,
     };
+    let text = column_type.members().map(|_| value.to_string());
+    let value = text.as_deref().map_or(value, Value::text);
     let stored = column_type.store(value, &mut cx).map_err(|_| invalid())?;
-    if complained { Err(invalid()) } else { Ok(DefaultValue::Literal(stored)) }
+    // A number of an ENUM or SET is no default of it.
+    let by_number = |text: &str| {
+        let same =
+            || compare_values(&stored, &Value::text(text), column_type.collation().unwrap_or(Collation::DEFAULT));
+        text.trim_ascii().parse::<u64>().is_ok() && same() != Some(std::cmp::Ordering::Equal)
+    };
+    if complained || text.is_some_and(|text| by_number(&text)) {
+        Err(invalid())
+    } else {
+        Ok(DefaultValue::Literal(stored))
+    }
 }
 
 fn check_columns(def: &TableDef) -> Result<(), SqlError> {

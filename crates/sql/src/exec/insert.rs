@@ -57,13 +57,15 @@ pub(super) fn default_value(column: &ColumnDef, row: u64, ignore: bool, run: &Ru
             missing_default(column, ignore, run)?;
             Ok(column.column_type.implicit_default())
         }
+        DefaultValue::None if !column.nullable && !column.auto_increment => Ok(column.column_type.implicit_default()),
         DefaultValue::None => Ok(Value::Null),
     }
 }
 
 /// Whether nothing but an implicit default can stand in for a value.
 fn lacks_default(column: &ColumnDef) -> bool {
-    matches!(column.default, DefaultValue::None) && !column.nullable && !column.auto_increment
+    let needs_value = !column.nullable && !column.auto_increment && !column.column_type.defaults_itself();
+    needs_value && matches!(column.default, DefaultValue::None)
 }
 
 /// The error of a strict statement and the warning of another.

@@ -5,6 +5,7 @@
 //! is not usable is left out, which only widens the range.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use cohort_engine::KeyRange;
 
@@ -17,7 +18,7 @@ use crate::expr::{Expr, StatementContext, compare_values};
 use crate::plan::access::{Access, Bounds, Tail};
 use crate::types::column_type::{DateTimeType, TimeType, TimestampType};
 use crate::types::{Kind, Loss, SqlMode, StoreContext};
-use crate::value::{Value, hex_number};
+use crate::value::{Member, Value, hex_number};
 
 /// What a range of short keys takes, bytes.
 const RANGE_BYTES: usize = 128;
@@ -239,6 +240,7 @@ fn fit(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
         (Kind::Characters(_), Value::Text(_)) | (Kind::Bytes, Value::Text(_) | Value::Bytes(_) | Value::Hex(_)) => {
             string(part, value, run)
         }
+        (Kind::Members(collation), _) => member(part, value, collation, run),
         (Kind::Date | Kind::Timestamp, Value::Text(_) | Value::Date(_) | Value::DateTime(_))
         | (Kind::Time, Value::Time(_)) => temporal(part, value, run),
         (
@@ -251,6 +253,34 @@ fn fit(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
             | Kind::Time,
             _,
         ) => Fit::Unusable,
+    }
+}
+
+/// A text or whole number is the value of the list that equals it. Other numbers are left to the comparison, and so is
+/// the empty text where an element is empty: two values have it.
+fn member(part: &KeyPart, value: Value, collation: Collation, run: &Run<'_>) -> Fit {
+    let is_empty = match &value {
+        Value::Int(int) => *int == 0,
+        Value::UInt(int) => *int == 0,
+        Value::Text(text) => {
+            let is_empty = collation.equal(text.as_bytes(), b"");
+            if is_empty && part.column_type.members().is_some_and(|members| members.texts().any(str::is_empty)) {
+                return Fit::Unusable;
+            }
+            is_empty
+        }
+        _ => return Fit::Unusable,
+    };
+    if is_empty {
+        return Fit::Exact(Value::Member(Arc::new(Member::none())));
+    }
+    let by_text = matches!(value, Value::Text(_));
+    match stored(part, value.clone(), run) {
+        // A text that is no element may be the number of one.
+        Some(stored) if !by_text || compare_values(&stored, &value, collation) == Some(Ordering::Equal) => {
+            Fit::Exact(stored)
+        }
+        _ => Fit::Never,
     }
 }
 
@@ -271,7 +301,9 @@ fn temporal(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
     let column_type = match part.column_type.kind() {
         Kind::Time => TimeType { fsp: 6 }.into(),
         Kind::Timestamp => TimestampType { fsp: 6 }.into(),
-        Kind::Date | Kind::Integer | Kind::Number | Kind::Characters(_) | Kind::Bytes => DateTimeType { fsp: 6 }.into(),
+        Kind::Date | Kind::Integer | Kind::Number | Kind::Characters(_) | Kind::Bytes | Kind::Members(_) => {
+            DateTimeType { fsp: 6 }.into()
+        }
     };
     let fine = KeyPart { column_type, ..part.clone() };
     let (Some(exact), Some(stored)) = (stored(&fine, value.clone(), run), stored(part, value, run)) else {

@@ -189,6 +189,7 @@ pub fn compare_values(a: &Value, b: &Value, collation: Collation) -> Option<Orde
             Value::UInt(int) => Number::UInt(*int),
             Value::Decimal(decimal) => Number::Decimal(decimal.clone()),
             Value::Hex(bytes) => Number::UInt(hex_number(bytes)),
+            Value::Member(member) => Number::UInt(member.number),
             Value::Double(double) => Number::Double(*double),
             Value::Float(float) => Number::Double(f64::from(*float)),
             Value::Date(date) => Number::Int(date.to_number() * 1_000_000),
@@ -201,10 +202,14 @@ pub fn compare_values(a: &Value, b: &Value, collation: Collation) -> Option<Orde
     }))
 }
 
-/// The order of ORDER BY: as [`compare_values`], NULL first, and decimals as they are shown.
+/// The order of ORDER BY: as [`compare_values`], NULL first, decimals as they are shown, and the values of an ENUM or SET by
+/// number.
 pub fn order_values(a: &Value, b: &Value, collation: Collation) -> Ordering {
     if let (Value::Decimal(a), Value::Decimal(b)) = (a, b) {
         return a.as_shown().cmp(&b.as_shown());
+    }
+    if let (Value::Member(a), Value::Member(b)) = (a, b) {
+        return a.number.cmp(&b.number);
     }
     compare_values(a, b, collation).unwrap_or_else(|| b.is_null().cmp(&a.is_null()))
 }
@@ -245,6 +250,11 @@ pub fn write_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) {
         Value::Bytes(bytes) | Value::Hex(bytes) => {
             tag(4, out);
             collation.write_key(bytes, out);
+        }
+        // Values of one column, as nothing else makes them.
+        Value::Member(member) => {
+            tag(1, out);
+            out.extend_from_slice(&i128::from(member.number).to_be_bytes()[7..]);
         }
         Value::Date(date) => {
             tag(5, out);

@@ -36,6 +36,8 @@ impl Number {
             Value::UInt(int) => Number::UInt(*int),
             Value::Decimal(decimal) => Number::Decimal(decimal.clone()),
             Value::Hex(bytes) => Number::UInt(hex_number(bytes)),
+            // Of what is text the number is a DOUBLE.
+            Value::Member(member) => Number::Double(member.number as f64),
             Value::Date(date) => Number::Int(date.to_number()),
             Value::DateTime(value) if value.fsp() == 0 => Number::Int(value.to_number()),
             Value::DateTime(value) => Number::Decimal(datetime_to_decimal(*value)),
@@ -117,6 +119,7 @@ pub(super) fn to_f64(value: &Value, cx: &EvalContext<'_>) -> Result<f64, SqlErro
             }
             read.value
         }
+        Value::Member(member) => member.number as f64,
         other @ (Value::Hex(_) | Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_)) => {
             Number::of(&local(other, cx), cx)?.to_f64()
         }
@@ -140,6 +143,7 @@ pub(super) fn to_decimal(value: &Value, cx: &EvalContext<'_>) -> Result<Decimal,
         | Value::Float(_)
         | Value::Double(_)
         | Value::Hex(_)
+        | Value::Member(_)
         | Value::Date(_)
         | Value::DateTime(_)
         | Value::Timestamp(_)
@@ -161,6 +165,7 @@ pub(super) fn to_integer(value: &Value, cx: &EvalContext<'_>) -> Result<i128, Sq
             }
             read.value
         }
+        Value::Member(member) => i128::from(member.number),
         other @ (Value::Null
         | Value::Decimal(_)
         | Value::Hex(_)
@@ -198,6 +203,7 @@ pub(super) fn to_bool(value: &Value, cx: &EvalContext<'_>) -> Result<Option<bool
         | Value::Text(_)
         | Value::Bytes(_)
         | Value::Hex(_)
+        | Value::Member(_)
         | Value::Date(_)
         | Value::DateTime(_)
         | Value::Timestamp(_)
@@ -218,6 +224,7 @@ pub(super) fn to_bytes(value: &Value) -> Cow<'_, [u8]> {
     match value {
         Value::Text(text) => Cow::Borrowed(text.as_bytes()),
         Value::Bytes(bytes) | Value::Hex(bytes) => Cow::Borrowed(bytes),
+        Value::Member(member) => Cow::Borrowed(member.text.as_bytes()),
         Value::Null => Cow::Borrowed(&[]),
         other => Cow::Owned(other.to_string().into_bytes()),
     }
@@ -228,6 +235,7 @@ pub(super) fn to_text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Text(text) => Cow::Borrowed(text),
         Value::Bytes(bytes) | Value::Hex(bytes) => String::from_utf8_lossy(bytes),
+        Value::Member(member) => Cow::Borrowed(&member.text),
         Value::Null => Cow::Borrowed(""),
         other => Cow::Owned(other.to_string()),
     }
@@ -258,7 +266,7 @@ pub(super) fn to_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<
         Value::DateTime(value) => Some(*value),
         Value::Timestamp(value) => Some(value.to_datetime(cx.statement.time_zone())),
         Value::Time(time) => DateTime::from_micros(today(cx).days() * DAY_US + time.micros, time.fsp),
-        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) => {
+        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) => {
             let parsed = parse::datetime(&to_text(value), cx.statement.time_zone());
             if parsed.is_some_and(|parsed| parsed.cut) {
                 cx.statement.warn(truncated("datetime", value))?;
@@ -297,7 +305,7 @@ pub(super) fn to_time(value: &Value, cx: &EvalContext<'_>) -> Result<Option<Time
         Value::Date(_) => Some(Time { micros: 0, fsp: 0 }),
         Value::DateTime(value) => Some(Time { micros: value.micros_of_day(), fsp: value.fsp() }),
         Value::Timestamp(_) => return to_time(&local(value, cx), cx),
-        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) => {
+        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) => {
             let parsed = parse::time(&to_text(value));
             if parsed.is_some_and(|(parsed, clamped)| parsed.cut || clamped) {
                 cx.statement.warn(truncated("time", value))?;

@@ -227,6 +227,7 @@ fn collate(value: Value, collation: Collation) -> Value {
             Ok(text) => Value::text(text),
             Err(_) => Value::Bytes(bytes),
         },
+        Value::Member(member) => collate(Value::text(&*member.text), collation),
         Value::Text(text) if collation == Collation::Binary => Value::bytes(text.as_bytes()),
         other => other,
     }

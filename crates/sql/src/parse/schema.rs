@@ -348,7 +348,7 @@ fn column_type(cursor: &mut Cursor<'_>, column: &str) -> Result<(ColumnType, boo
     cursor.name()?;
     let Some(column_type) = ColumnType::parse(&word, &mut Words { cursor, column })? else {
         return Err(match word.as_str() {
-            "JSON" | "ENUM" | "SET" => SqlError::unsupported(format_args!("{word} columns")),
+            "JSON" => SqlError::unsupported(format_args!("{word} columns")),
             "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" => SqlError::unsupported("spatial columns"),
             _ => {
                 cursor.at -= 1;
@@ -356,7 +356,7 @@ fn column_type(cursor: &mut Cursor<'_>, column: &str) -> Result<(ColumnType, boo
             }
         });
     };
-    if !matches!(column_type.kind(), Kind::Characters(_)) {
+    if !matches!(column_type.kind(), Kind::Characters(_) | Kind::Members(_)) {
         return Ok((column_type, false));
     }
     let mut charset = Charset::default();
@@ -370,7 +370,7 @@ fn column_type(cursor: &mut Cursor<'_>, column: &str) -> Result<(ColumnType, boo
     }
     // CHARACTER SET binary makes the type a binary one.
     let own = if binary { Some(Collation::Utf8mb4Bin) } else { charset.collation()? };
-    Ok((own.map_or(column_type, |own| column_type.under(own)), own.is_some()))
+    Ok((own.map(|own| column_type.under(own)).unwrap_or(column_type), own.is_some()))
 }
 
 /// What follows a type's name.
@@ -400,6 +400,13 @@ impl TypeWords for Words<'_, '_> {
 
     fn number(&mut self) -> Result<Option<u64>, SqlError> {
         self.cursor.optional_length()
+    }
+
+    fn texts(&mut self) -> Result<Vec<String>, SqlError> {
+        self.cursor.expect_operator("(")?;
+        let texts = self.cursor.separated(|cursor| cursor.text())?;
+        self.cursor.expect_operator(")")?;
+        Ok(texts)
     }
 
     fn unexpected(&self) -> SqlError {

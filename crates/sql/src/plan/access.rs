@@ -174,13 +174,16 @@ fn column_of(relation: &Relation, expr: &Expr) -> Option<usize> {
 /// Whether a comparison under `collation` orders a column as its keys do.
 fn collation_fits(column_type: &ColumnType, collation: Collation) -> bool {
     match column_type.kind() {
-        Kind::Characters(own) => own == collation,
+        Kind::Characters(own) | Kind::Members(own) => own == collation,
         Kind::Integer | Kind::Number | Kind::Bytes | Kind::Date | Kind::Timestamp | Kind::Time => true,
     }
 }
 
 fn collect_terms(relation: &Relation, filter: &Expr, terms: &mut Vec<Term>) {
-    let fits = |column: usize, collation| collation_fits(&relation.table.def.columns[column].column_type, collation);
+    let column_type = |column: usize| &relation.table.def.columns[column].column_type;
+    let fits = |column: usize, collation| collation_fits(column_type(column), collation);
+    // The order of an ENUM's and SET's keys is not that of a comparison.
+    let orders = |column: usize| !matches!(column_type(column).kind(), Kind::Members(_));
     match filter {
         Expr::And(parts) => parts.iter().for_each(|part| collect_terms(relation, part, terms)),
         Expr::Compare(op, left, right, collation) => {
@@ -195,6 +198,7 @@ fn collect_terms(relation: &Relation, filter: &Expr, terms: &mut Vec<Term>) {
             let value = (**value).clone();
             let ask = match op {
                 CompareOp::Equal => Ask::Equal(value),
+                _ if !orders(column) => return,
                 CompareOp::Less => Ask::High(value, false),
                 CompareOp::LessOrEqual => Ask::High(value, true),
                 CompareOp::Greater => Ask::Low(value, false),
@@ -206,6 +210,7 @@ fn collect_terms(relation: &Relation, filter: &Expr, terms: &mut Vec<Term>) {
         Expr::Between { operand, low, high, negated: false, collation } => {
             if let Some(column) = column_of(relation, operand)
                 && fits(column, *collation)
+                && orders(column)
             {
                 if is_fixed(low) {
                     terms.push(Term { column, ask: Ask::Low((**low).clone(), true) });

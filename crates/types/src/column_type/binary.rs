@@ -16,22 +16,22 @@ use crate::{FieldType, ResultType, Value};
 /// What all types of bytes share.
 macro_rules! bytes {
     () => {
-        fn kind(self) -> Kind {
+        fn kind(&self) -> Kind {
             Kind::Bytes
         }
 
-        fn key_bytes(self) -> Option<usize> {
+        fn key_bytes(&self) -> Option<usize> {
             None
         }
 
-        fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+        fn write_key(&self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
             let Value::Bytes(bytes) = value else { return false };
             let len = prefix.map_or(bytes.len(), |prefix| bytes.len().min(usize::from(prefix)));
             Collation::Binary.write_key(&bytes[..len], key);
             true
         }
 
-        fn read_key(self, bytes: &[u8]) -> FromKey {
+        fn read_key(&self, bytes: &[u8]) -> FromKey {
             FromKey::of(read_escaped_key(bytes).map(Value::bytes))
         }
     };
@@ -66,21 +66,21 @@ impl Faces for BinaryType {
         Ok(if name == "BINARY" { Some(BinaryType { bytes: length(words, 255, Some(1))? }.into()) } else { None })
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "binary({})", self.bytes)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         let max_bytes = u64::from(self.bytes);
         let sizes = Sizes::string(max_bytes, max_bytes);
         Facts { max_bytes, ..Facts::scalar("binary", sizes, (FieldType::String, &fixed_meta(max_bytes))) }
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         Value::bytes(vec![0; usize::from(self.bytes)])
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         let stored = store(value, self.bytes.into(), cx)?;
         let len = usize::from(self.bytes);
         match stored.as_bytes() {
@@ -93,22 +93,22 @@ impl Faces for BinaryType {
         }
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         let string = ResultType::string(self.bytes.into(), Collation::Binary);
         ResultType { field: FieldType::String, decimals: 0, ..string }
     }
 
-    fn row_len(self, row: &[u8]) -> Option<usize> {
+    fn row_len(&self, row: &[u8]) -> Option<usize> {
         string_len(length_bytes(self.bytes.into()), row)
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         let Value::Bytes(bytes) = value else { return false };
         let len = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |at| at + 1);
         write_string(&bytes[..len], length_bytes(self.bytes.into()), row)
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         let stored = &bytes[usize::from(length_bytes(self.bytes.into()))..];
         let mut padded = vec![0; usize::from(self.bytes)];
         padded.get_mut(..stored.len())?.copy_from_slice(stored);
@@ -132,37 +132,37 @@ impl Faces for VarBinaryType {
         })
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "varbinary({})", self.bytes)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         let max_bytes = u64::from(self.bytes);
         let binlog = (FieldType::VarChar, &self.bytes.to_le_bytes()[..]);
         Facts { max_bytes, ..Facts::scalar("varbinary", Sizes::string(max_bytes, max_bytes), binlog) }
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         Value::bytes(Vec::new())
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         store(value, self.bytes.into(), cx)
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         ResultType { decimals: 0, ..ResultType::string(self.bytes.into(), Collation::Binary) }
     }
 
-    fn row_len(self, row: &[u8]) -> Option<usize> {
+    fn row_len(&self, row: &[u8]) -> Option<usize> {
         string_len(length_bytes(self.bytes.into()), row)
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         write_bytes(value, length_bytes(self.bytes.into()), row)
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         Some(Value::bytes(&bytes[usize::from(length_bytes(self.bytes.into()))..]))
     }
 
@@ -194,11 +194,11 @@ impl Faces for BlobType {
         Ok(Some(BlobType { size }.into()))
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.facts().data_type)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         let data_type = match self.size {
             LobSize::Tiny => "tinyblob",
             LobSize::Normal => "blob",
@@ -210,28 +210,28 @@ impl Faces for BlobType {
         Facts { max_bytes, is_lob: true, ..Facts::scalar(data_type, Sizes::string(max_bytes, max_bytes), binlog) }
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         Value::bytes(Vec::new())
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         store(value, self.size.max_bytes(), cx)
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         let bytes = u32::try_from(self.size.max_bytes()).unwrap_or(u32::MAX);
         ResultType { field: FieldType::Blob, decimals: 0, ..ResultType::string(bytes, Collation::Binary) }
     }
 
-    fn row_len(self, row: &[u8]) -> Option<usize> {
+    fn row_len(&self, row: &[u8]) -> Option<usize> {
         string_len(self.size.length_bytes(), row)
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         write_bytes(value, self.size.length_bytes(), row)
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         Some(Value::bytes(&bytes[usize::from(self.size.length_bytes())..]))
     }
 
@@ -257,6 +257,7 @@ fn store(value: Value, max_bytes: u64, cx: &mut StoreContext<'_>) -> Result<Valu
         | Value::Float(_)
         | Value::Double(_)
         | Value::Decimal(_)
+        | Value::Member(_)
         | Value::Date(_)
         | Value::DateTime(_)
         | Value::Timestamp(_)

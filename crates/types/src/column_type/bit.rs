@@ -43,33 +43,33 @@ impl Faces for BitType {
         }
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "bit({})", self.bits)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         let binlog = (FieldType::Bit, &[self.bits % 8, self.bits / 8][..]);
         Facts { unsigned: true, ..Facts::scalar("bit", Sizes::number(self.bits.into(), None), binlog) }
     }
 
-    fn kind(self) -> Kind {
+    fn kind(&self) -> Kind {
         Kind::Integer
     }
 
-    fn under(self, _collation: Collation) -> ColumnType {
-        self.into()
+    fn under(&self, _collation: Collation) -> ColumnType {
+        (*self).into()
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         Value::UInt(0)
     }
 
-    fn default_literal(self, value: &Value) -> Option<String> {
+    fn default_literal(&self, value: &Value) -> Option<String> {
         let Value::UInt(number) = value else { return None };
         Some(format!("b'{number:b}'"))
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         // Of a negative number the bits count; what has more bits than there are is `None`.
         let number = match value {
             Value::Int(int) => Some(int as u64),
@@ -83,7 +83,9 @@ impl Faces for BitType {
                 }
                 if decimal.is_negative() { Some(0) } else { u64::try_from(number).ok() }
             }
-            Value::Text(_) | Value::Bytes(_) | Value::Hex(_) => of_bytes(value.as_bytes().unwrap_or_default()),
+            Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) => {
+                of_bytes(value.as_bytes().unwrap_or_default())
+            }
             Value::Null | Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_) => {
                 of_bytes(to_string(value, cx).as_bytes())
             }
@@ -97,21 +99,21 @@ impl Faces for BitType {
         }
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         ResultType::number(FieldType::Bit, self.bits.into(), 0, true)
     }
 
-    fn row_len(self, _row: &[u8]) -> Option<usize> {
+    fn row_len(&self, _row: &[u8]) -> Option<usize> {
         Some(self.len())
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         let Value::UInt(number) = value else { return false };
         write_be(*number, self.len(), row);
         *number <= self.greatest()
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         let number = read_be(bytes);
         (number <= self.greatest()).then_some(Value::UInt(number))
     }
@@ -121,15 +123,15 @@ impl Faces for BitType {
         (field == FieldType::Bit && (1..=64).contains(&bits)).then(|| BitType { bits: bits as u8 }.into())
     }
 
-    fn key_bytes(self) -> Option<usize> {
+    fn key_bytes(&self) -> Option<usize> {
         Some(self.len())
     }
 
-    fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+    fn write_key(&self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
         self.write_row(value, key)
     }
 
-    fn read_key(self, bytes: &[u8]) -> FromKey {
+    fn read_key(&self, bytes: &[u8]) -> FromKey {
         FromKey::of(self.read_row(bytes))
     }
 }

@@ -19,31 +19,31 @@ impl Faces for DateType {
         Ok((name == "DATE").then_some(ColumnType::Date))
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("date")
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         Facts::scalar("date", Sizes::default(), (FieldType::Date, &[]))
     }
 
-    fn kind(self) -> Kind {
+    fn kind(&self) -> Kind {
         Kind::Date
     }
 
-    fn under(self, _collation: Collation) -> ColumnType {
+    fn under(&self, _collation: Collation) -> ColumnType {
         ColumnType::Date
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         Value::Date(Date::ZERO)
     }
 
-    fn default_literal(self, _value: &Value) -> Option<String> {
+    fn default_literal(&self, _value: &Value) -> Option<String> {
         None
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         let found = store_datetime(&value, "date", cx)?.unwrap_or(Date::ZERO.at_midnight());
         if found.micros_of_day() != 0 {
             cx.note_truncated();
@@ -51,21 +51,21 @@ impl Faces for DateType {
         Ok(Value::Date(found.date()))
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         ResultType::temporal(FieldType::Date, 0)
     }
 
-    fn row_len(self, _row: &[u8]) -> Option<usize> {
+    fn row_len(&self, _row: &[u8]) -> Option<usize> {
         Some(3)
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         let Value::Date(date) = value else { return false };
         row.extend_from_slice(&bits(*date).to_le_bytes()[..3]);
         true
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         from_bits(read_le(bytes)).map(Value::Date)
     }
 
@@ -73,17 +73,17 @@ impl Faces for DateType {
         (field == FieldType::Date).then_some(ColumnType::Date)
     }
 
-    fn key_bytes(self) -> Option<usize> {
+    fn key_bytes(&self) -> Option<usize> {
         Some(3)
     }
 
-    fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+    fn write_key(&self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
         let Value::Date(date) = value else { return false };
         key.extend_from_slice(&bits(*date).to_be_bytes()[1..]);
         true
     }
 
-    fn read_key(self, bytes: &[u8]) -> FromKey {
+    fn read_key(&self, bytes: &[u8]) -> FromKey {
         FromKey::of(from_bits(read_be(bytes)).map(Value::Date))
     }
 }

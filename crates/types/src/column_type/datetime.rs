@@ -38,38 +38,38 @@ impl Faces for DateTimeType {
         Ok(if name == "DATETIME" { Some(DateTimeType { fsp: fsp(words)? }.into()) } else { None })
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         show("datetime", self.fsp, f)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         Facts {
             clock_digits: Some(self.fsp),
             ..Facts::scalar("datetime", Sizes::moment(self.fsp), (FieldType::DateTime2, &[self.fsp]))
         }
     }
 
-    fn kind(self) -> Kind {
+    fn kind(&self) -> Kind {
         Kind::Date
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         Value::DateTime(Date::ZERO.at_midnight().with_fsp(self.fsp))
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         store_rounded(&value, self.fsp, cx).map(Value::DateTime)
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         ResultType::temporal(FieldType::DateTime, self.fsp)
     }
 
-    fn row_len(self, _row: &[u8]) -> Option<usize> {
+    fn row_len(&self, _row: &[u8]) -> Option<usize> {
         Some(5 + fraction_len(self.fsp))
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         let Value::DateTime(value) = value else { return false };
         let packed = value.packed();
         write_be((packed >> 24) as u64 | DATETIME_MIDDLE, 5, row);
@@ -77,7 +77,7 @@ impl Faces for DateTimeType {
         true
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         let (head, fraction) = bytes.split_at_checked(5)?;
         let head = read_be(head).checked_sub(DATETIME_MIDDLE)?;
         let micros = read_be(fraction) as i64 * pair_unit(self.fsp);
@@ -98,26 +98,26 @@ impl Faces for TimestampType {
         Ok(if name == "TIMESTAMP" { Some(TimestampType { fsp: fsp(words)? }.into()) } else { None })
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         show("timestamp", self.fsp, f)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         Facts {
             clock_digits: Some(self.fsp),
             ..Facts::scalar("timestamp", Sizes::moment(self.fsp), (FieldType::Timestamp2, &[self.fsp]))
         }
     }
 
-    fn kind(self) -> Kind {
+    fn kind(&self) -> Kind {
         Kind::Timestamp
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         Value::Timestamp(Timestamp { micros: 0, fsp: self.fsp })
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         if matches!(value, Value::Timestamp(timestamp) if timestamp.fsp == self.fsp) {
             return Ok(value);
         }
@@ -133,22 +133,22 @@ impl Faces for TimestampType {
         }
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         ResultType::temporal(FieldType::Timestamp, self.fsp)
     }
 
-    fn row_len(self, _row: &[u8]) -> Option<usize> {
+    fn row_len(&self, _row: &[u8]) -> Option<usize> {
         Some(4 + fraction_len(self.fsp))
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         let Value::Timestamp(value) = value else { return false };
         write_be((value.micros / SECOND_US) as u64, 4, row);
         write_be((value.micros % SECOND_US / pair_unit(self.fsp)) as u64, fraction_len(self.fsp), row);
         true
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         let (seconds, fraction) = bytes.split_at_checked(4)?;
         let micros = read_be(fraction) as i64 * pair_unit(self.fsp);
         let timestamp = Timestamp { micros: read_be(seconds) as i64 * SECOND_US + micros, fsp: self.fsp };
@@ -190,7 +190,7 @@ pub(super) fn store_datetime(
         Value::Date(date) => Some(date.at_midnight()),
         Value::DateTime(value) => Some(*value),
         Value::Timestamp(value) => Some(value.to_datetime(cx.time_zone)),
-        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) => {
+        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) => {
             let text = String::from_utf8_lossy(value.as_bytes().unwrap_or_default());
             let parsed = parse::datetime(&text, cx.time_zone);
             if parsed.is_some_and(|parsed| parsed.cut) {

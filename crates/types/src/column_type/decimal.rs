@@ -39,11 +39,11 @@ impl Faces for DecimalType {
         Ok(Some(DecimalType { precision, scale: scale.unwrap_or(0), unsigned: signedness(words)? }.into()))
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "decimal({},{}){}", self.precision, self.scale, if self.unsigned { " unsigned" } else { "" })
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         let sizes = Sizes::number(self.precision.into(), Some(self.scale.into()));
         Facts {
             unsigned: self.unsigned,
@@ -51,16 +51,16 @@ impl Faces for DecimalType {
         }
     }
 
-    fn kind(self) -> Kind {
+    fn kind(&self) -> Kind {
         Kind::Number
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         Value::Decimal(Decimal::new(0, self.scale))
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
-        let DecimalType { precision, scale, unsigned } = self;
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+        let DecimalType { precision, scale, unsigned } = *self;
         let (number, complete) = to_decimal(&value, cx.time_zone);
         if !complete {
             let read = value.as_bytes().is_some_and(|text| number_text::decimal(text).found);
@@ -86,22 +86,22 @@ impl Faces for DecimalType {
         Ok(Value::Decimal(rounded))
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         let length = u32::from(self.precision) + u32::from(self.scale > 0) + u32::from(!self.unsigned);
         ResultType::number(FieldType::NewDecimal, length, self.scale, self.unsigned)
     }
 
-    fn row_len(self, _row: &[u8]) -> Option<usize> {
+    fn row_len(&self, _row: &[u8]) -> Option<usize> {
         Some(Decimal::binary_len(self.precision, self.scale))
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         let Value::Decimal(decimal) = value else { return false };
         decimal.write_binary(self.precision, self.scale, row);
         true
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         Decimal::read_binary(self.precision, self.scale, bytes).map(Value::Decimal)
     }
 

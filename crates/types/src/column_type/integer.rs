@@ -90,16 +90,16 @@ impl Faces for IntType {
         Ok(Some(IntType { width, unsigned: signedness(words)?, display_width }.into()))
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.facts().data_type)?;
         // MySQL 8.0 shows no other display widths.
-        if self == (IntType { width: IntWidth::Tiny, unsigned: false, display_width: Some(1) }) {
+        if *self == (IntType { width: IntWidth::Tiny, unsigned: false, display_width: Some(1) }) {
             f.write_str("(1)")?;
         }
         f.write_str(if self.unsigned { " unsigned" } else { "" })
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         let (data_type, digits, field) = match self.width {
             IntWidth::Tiny => ("tinyint", 3, FieldType::Tiny),
             IntWidth::Small => ("smallint", 5, FieldType::Short),
@@ -114,15 +114,15 @@ impl Faces for IntType {
         }
     }
 
-    fn kind(self) -> Kind {
+    fn kind(&self) -> Kind {
         Kind::Integer
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         if self.unsigned { Value::UInt(0) } else { Value::Int(0) }
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         let mut cut = false;
         let number: i128 = match &value {
             Value::Int(int) => i128::from(*int),
@@ -133,7 +133,7 @@ impl Faces for IntType {
             // Also one that rounds to zero.
             Value::Decimal(decimal) if self.unsigned && decimal.is_negative() => i128::MIN,
             Value::Decimal(decimal) => decimal.to_i128().0,
-            Value::Text(_) | Value::Bytes(_) => {
+            Value::Text(_) | Value::Bytes(_) | Value::Member(_) => {
                 let read = number_text::for_integers(value.as_bytes().unwrap_or_default());
                 if !read.found {
                     cx.reject_value(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "integer", &value)?;
@@ -157,7 +157,7 @@ impl Faces for IntType {
         Ok(if self.unsigned { Value::UInt(number as u64) } else { Value::Int(number as i64) })
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         let (signed_len, unsigned_len) = match self.width {
             IntWidth::Tiny => (4, 3),
             IntWidth::Small => (6, 5),
@@ -169,11 +169,11 @@ impl Faces for IntType {
         ResultType::number(self.facts().binlog.0, length, 0, self.unsigned)
     }
 
-    fn row_len(self, _row: &[u8]) -> Option<usize> {
+    fn row_len(&self, _row: &[u8]) -> Option<usize> {
         Some(self.width.bytes())
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         let bytes = match (self.unsigned, value) {
             (false, Value::Int(int)) => int.to_le_bytes(),
             (true, Value::UInt(int)) => int.to_le_bytes(),
@@ -183,7 +183,7 @@ impl Faces for IntType {
         true
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         Some(self.extended(read_le(bytes), bytes.len()))
     }
 
@@ -193,11 +193,11 @@ impl Faces for IntType {
         types.into_iter().find(|of| of.facts().binlog.0 == field).map(ColumnType::from)
     }
 
-    fn key_bytes(self) -> Option<usize> {
+    fn key_bytes(&self) -> Option<usize> {
         Some(self.width.bytes())
     }
 
-    fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+    fn write_key(&self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
         let len = self.width.bytes();
         let ordered = match (self.unsigned, value) {
             (false, Value::Int(int)) => *int as u64 ^ 1 << (8 * len - 1),
@@ -208,7 +208,7 @@ impl Faces for IntType {
         true
     }
 
-    fn read_key(self, bytes: &[u8]) -> FromKey {
+    fn read_key(&self, bytes: &[u8]) -> FromKey {
         let sign = if self.unsigned { 0 } else { 1 << (8 * bytes.len() - 1) };
         FromKey::Value(self.extended(read_be(bytes) ^ sign, bytes.len()))
     }

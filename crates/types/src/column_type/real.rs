@@ -45,41 +45,41 @@ impl Faces for FloatType {
         }))
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         show("float", self.unsigned, self.digits, f)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         facts("float", self.unsigned, sizes(self.digits, 12), (FieldType::Float, 4))
     }
 
-    fn kind(self) -> Kind {
+    fn kind(&self) -> Kind {
         Kind::Number
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         Value::Float(0.0)
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         Ok(Value::Float(store(&value, f64::from(f32::MAX), self.unsigned, self.digits, cx)? as f32))
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         result_type(FieldType::Float, 12, self.unsigned, self.digits)
     }
 
-    fn row_len(self, _row: &[u8]) -> Option<usize> {
+    fn row_len(&self, _row: &[u8]) -> Option<usize> {
         Some(4)
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         let Value::Float(float) = value else { return false };
         row.extend_from_slice(&float.to_le_bytes());
         true
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         Some(Value::Float(f32::from_le_bytes(bytes.try_into().ok()?)))
     }
 
@@ -87,17 +87,17 @@ impl Faces for FloatType {
         (field == FieldType::Float).then(|| FloatType { unsigned, digits: None }.into())
     }
 
-    fn key_bytes(self) -> Option<usize> {
+    fn key_bytes(&self) -> Option<usize> {
         Some(4)
     }
 
-    fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+    fn write_key(&self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
         let Value::Float(float) = value else { return false };
         key.extend_from_slice(&ordered_f32(*float).to_be_bytes());
         true
     }
 
-    fn read_key(self, bytes: &[u8]) -> FromKey {
+    fn read_key(&self, bytes: &[u8]) -> FromKey {
         FromKey::Value(Value::Float(f32_from_ordered(read_be(bytes) as u32)))
     }
 }
@@ -117,41 +117,41 @@ impl Faces for DoubleType {
         Ok(Some(DoubleType { unsigned: signedness(words)?, digits: precision.zip(scale) }.into()))
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         show("double", self.unsigned, self.digits, f)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         facts("double", self.unsigned, sizes(self.digits, 22), (FieldType::Double, 8))
     }
 
-    fn kind(self) -> Kind {
+    fn kind(&self) -> Kind {
         Kind::Number
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         Value::Double(0.0)
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         Ok(Value::Double(store(&value, f64::MAX, self.unsigned, self.digits, cx)?))
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         result_type(FieldType::Double, 22, self.unsigned, self.digits)
     }
 
-    fn row_len(self, _row: &[u8]) -> Option<usize> {
+    fn row_len(&self, _row: &[u8]) -> Option<usize> {
         Some(8)
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         let Value::Double(double) = value else { return false };
         row.extend_from_slice(&double.to_le_bytes());
         true
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         Some(Value::Double(f64::from_le_bytes(bytes.try_into().ok()?)))
     }
 
@@ -159,17 +159,17 @@ impl Faces for DoubleType {
         (field == FieldType::Double).then(|| DoubleType { unsigned, digits: None }.into())
     }
 
-    fn key_bytes(self) -> Option<usize> {
+    fn key_bytes(&self) -> Option<usize> {
         Some(8)
     }
 
-    fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+    fn write_key(&self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
         let Value::Double(double) = value else { return false };
         key.extend_from_slice(&ordered_f64(*double).to_be_bytes());
         true
     }
 
-    fn read_key(self, bytes: &[u8]) -> FromKey {
+    fn read_key(&self, bytes: &[u8]) -> FromKey {
         FromKey::Value(Value::Double(f64_from_ordered(read_be(bytes))))
     }
 }
@@ -219,6 +219,7 @@ fn store(
         other @ (Value::Null
         | Value::Decimal(_)
         | Value::Hex(_)
+        | Value::Member(_)
         | Value::Date(_)
         | Value::DateTime(_)
         | Value::Timestamp(_)

@@ -36,29 +36,29 @@ pub enum LobSize {
 /// What all types of characters share, given the bytes of a length in rows. To the binlog's reader they are bytes.
 macro_rules! characters {
     (|$of:ident| $length_bytes:expr) => {
-        fn kind(self) -> Kind {
+        fn kind(&self) -> Kind {
             Kind::Characters(self.collation)
         }
 
-        fn implicit_default(self) -> Value {
+        fn implicit_default(&self) -> Value {
             Value::text("")
         }
 
-        fn default_literal(self, _value: &Value) -> Option<String> {
+        fn default_literal(&self, _value: &Value) -> Option<String> {
             None
         }
 
-        fn row_len(self, row: &[u8]) -> Option<usize> {
+        fn row_len(&self, row: &[u8]) -> Option<usize> {
             let $of = self;
             string_len($length_bytes, row)
         }
 
-        fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+        fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
             let ($of, Value::Text(text)) = (self, value) else { return false };
             write_string(text.as_bytes(), $length_bytes, row)
         }
 
-        fn read_row(self, bytes: &[u8]) -> Option<Value> {
+        fn read_row(&self, bytes: &[u8]) -> Option<Value> {
             let $of = self;
             std::str::from_utf8(&bytes[usize::from($length_bytes)..]).ok().map(Value::text)
         }
@@ -67,18 +67,18 @@ macro_rules! characters {
             None
         }
 
-        fn key_bytes(self) -> Option<usize> {
+        fn key_bytes(&self) -> Option<usize> {
             None
         }
 
-        fn write_key(self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+        fn write_key(&self, value: &Value, prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
             let Value::Text(text) = value else { return false };
             let text = prefix.map_or(&**text, |prefix| first_chars(text, usize::from(prefix)));
             self.collation.write_key(text.as_bytes(), key);
             true
         }
 
-        fn read_key(self, bytes: &[u8]) -> FromKey {
+        fn read_key(&self, bytes: &[u8]) -> FromKey {
             if self.collation != Collation::Utf8mb4_0900Bin {
                 return FromKey::Order;
             }
@@ -159,31 +159,31 @@ impl Faces for VarCharType {
         Ok(Some(VarCharType { chars, collation: Collation::DEFAULT }.into()))
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "varchar({})", self.chars)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         let max_bytes = max_bytes(self.chars);
         let binlog = (FieldType::VarChar, &(max_bytes as u16).to_le_bytes()[..]);
         Facts { max_bytes, ..Facts::scalar("varchar", Sizes::string(self.chars.into(), max_bytes), binlog) }
     }
 
-    fn under(self, collation: Collation) -> ColumnType {
+    fn under(&self, collation: Collation) -> ColumnType {
         match collation {
             Collation::Binary => VarBinaryType { bytes: self.chars }.into(),
             collation @ (Collation::Utf8mb4GeneralCi
             | Collation::Utf8mb4Bin
             | Collation::Utf8mb4_0900AiCi
-            | Collation::Utf8mb4_0900Bin) => VarCharType { collation, ..self }.into(),
+            | Collation::Utf8mb4_0900Bin) => VarCharType { collation, ..*self }.into(),
         }
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         store_chars(value, usize::from(self.chars), false, cx)
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         ResultType { decimals: 0, ..ResultType::string(self.chars.into(), self.collation) }
     }
 }
@@ -202,31 +202,31 @@ impl Faces for CharType {
         Ok(Some(CharType { chars, collation: Collation::DEFAULT }.into()))
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "char({})", self.chars)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         let max_bytes = max_bytes(self.chars);
         let sizes = Sizes::string(self.chars.into(), max_bytes);
         Facts { max_bytes, ..Facts::scalar("char", sizes, (FieldType::String, &fixed_meta(max_bytes))) }
     }
 
-    fn under(self, collation: Collation) -> ColumnType {
+    fn under(&self, collation: Collation) -> ColumnType {
         match collation {
             Collation::Binary => BinaryType { bytes: self.chars }.into(),
             collation @ (Collation::Utf8mb4GeneralCi
             | Collation::Utf8mb4Bin
             | Collation::Utf8mb4_0900AiCi
-            | Collation::Utf8mb4_0900Bin) => CharType { collation, ..self }.into(),
+            | Collation::Utf8mb4_0900Bin) => CharType { collation, ..*self }.into(),
         }
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         store_chars(value, usize::from(self.chars), true, cx)
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         let string = ResultType::string(self.chars.into(), self.collation);
         ResultType { field: FieldType::String, decimals: 0, ..string }
     }
@@ -250,11 +250,11 @@ impl Faces for TextType {
         Ok(Some(TextType { size, collation: Collation::DEFAULT }.into()))
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.facts().data_type)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         let data_type = match self.size {
             LobSize::Tiny => "tinytext",
             LobSize::Normal => "text",
@@ -266,17 +266,17 @@ impl Faces for TextType {
         Facts { max_bytes, is_lob: true, ..Facts::scalar(data_type, Sizes::string(max_bytes, max_bytes), binlog) }
     }
 
-    fn under(self, collation: Collation) -> ColumnType {
+    fn under(&self, collation: Collation) -> ColumnType {
         match collation {
             Collation::Binary => BlobType { size: self.size }.into(),
             collation @ (Collation::Utf8mb4GeneralCi
             | Collation::Utf8mb4Bin
             | Collation::Utf8mb4_0900AiCi
-            | Collation::Utf8mb4_0900Bin) => TextType { collation, ..self }.into(),
+            | Collation::Utf8mb4_0900Bin) => TextType { collation, ..*self }.into(),
         }
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         let text = to_text(value, cx)?;
         let max_bytes = self.size.max_bytes();
         if text.len() as u64 <= max_bytes {
@@ -287,7 +287,7 @@ impl Faces for TextType {
         Ok(Value::text(&text[..end]))
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         let chars = u32::try_from(self.size.max_bytes()).unwrap_or(u32::MAX) / CHAR_BYTES as u32;
         ResultType { field: FieldType::Blob, decimals: 0, ..ResultType::string(chars, self.collation) }
     }

@@ -28,23 +28,23 @@ impl Faces for TimeType {
         Ok(if name == "TIME" { Some(TimeType { fsp: fsp(words)? }.into()) } else { None })
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         show("time", self.fsp, f)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         Facts::scalar("time", Sizes::moment(self.fsp), (FieldType::Time2, &[self.fsp]))
     }
 
-    fn kind(self) -> Kind {
+    fn kind(&self) -> Kind {
         Kind::Time
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         Value::Time(Time { micros: 0, fsp: self.fsp })
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         /// 838:59:59; greater numbers are dates with a time.
         const GREATEST_NUMBER: i64 = 8_385_959;
         let mut dated = matches!(value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_));
@@ -54,7 +54,7 @@ impl Faces for TimeType {
             Value::DateTime(value) => of_day(*value),
             Value::Timestamp(value) => of_day(value.to_datetime(cx.time_zone)),
             Value::Date(_) => Some((Time { micros: 0, fsp: self.fsp }, false)),
-            Value::Text(_) | Value::Bytes(_) | Value::Hex(_) => {
+            Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) => {
                 let text = String::from_utf8_lossy(value.as_bytes().unwrap_or_default());
                 let parsed = parse::time(&text);
                 if parsed.is_some_and(|(parsed, _)| parsed.cut) {
@@ -90,15 +90,15 @@ impl Faces for TimeType {
         Ok(Value::Time(time.round(self.fsp)))
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         ResultType::temporal(FieldType::Time, self.fsp)
     }
 
-    fn row_len(self, _row: &[u8]) -> Option<usize> {
+    fn row_len(&self, _row: &[u8]) -> Option<usize> {
         Some(3 + fraction_len(self.fsp))
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         let Value::Time(value) = value else { return false };
         let (hours, minutes, seconds, micros) = value.parts();
         let clock = i64::from(hours) << 12 | i64::from(minutes) << 6 | i64::from(seconds);
@@ -109,7 +109,7 @@ impl Faces for TimeType {
         true
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         let len = 3 + fraction_len(self.fsp);
         let number = read_be(bytes.get(..len)?) as i64 - (1i64 << (8 * len - 1));
         let absolute = number.unsigned_abs();

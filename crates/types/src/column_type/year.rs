@@ -28,7 +28,8 @@ pub fn year_of_moment(value: &Value, zone: TimeZone, now: impl FnOnce() -> DateT
         | Value::Decimal(_)
         | Value::Text(_)
         | Value::Bytes(_)
-        | Value::Hex(_) => None,
+        | Value::Hex(_)
+        | Value::Member(_) => None,
     }
 }
 
@@ -51,31 +52,31 @@ impl Faces for YearType {
         Ok(Some(ColumnType::Year))
     }
 
-    fn show(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("year")
     }
 
-    fn facts(self) -> Facts {
+    fn facts(&self) -> Facts {
         Facts { unsigned: true, ..Facts::scalar("year", Sizes::default(), (FieldType::Year, &[])) }
     }
 
-    fn kind(self) -> Kind {
+    fn kind(&self) -> Kind {
         Kind::Number
     }
 
-    fn under(self, _collation: Collation) -> ColumnType {
+    fn under(&self, _collation: Collation) -> ColumnType {
         ColumnType::Year
     }
 
-    fn implicit_default(self) -> Value {
+    fn implicit_default(&self) -> Value {
         Value::UInt(0)
     }
 
-    fn default_literal(self, _value: &Value) -> Option<String> {
+    fn default_literal(&self, _value: &Value) -> Option<String> {
         None
     }
 
-    fn store(self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+    fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         let text = value.as_bytes().filter(|_| !matches!(value, Value::Hex(_)));
         let possible = |text| matches!(number_text::for_integers(text).value.to_i128().0, 0..=99 | 1901..=2155);
         let beyond = |value: &Value| {
@@ -109,21 +110,21 @@ impl Faces for YearType {
         Ok(Value::UInt(year.into()))
     }
 
-    fn result_type(self) -> ResultType {
+    fn result_type(&self) -> ResultType {
         ResultType::number(FieldType::Year, 4, 0, true)
     }
 
-    fn row_len(self, _row: &[u8]) -> Option<usize> {
+    fn row_len(&self, _row: &[u8]) -> Option<usize> {
         Some(1)
     }
 
-    fn write_row(self, value: &Value, row: &mut Vec<u8>) -> bool {
+    fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
         let Value::UInt(year) = value else { return false };
         row.push(year.saturating_sub(1900) as u8);
         true
     }
 
-    fn read_row(self, bytes: &[u8]) -> Option<Value> {
+    fn read_row(&self, bytes: &[u8]) -> Option<Value> {
         Some(Value::UInt(if bytes[0] == 0 { 0 } else { 1900 + u64::from(bytes[0]) }))
     }
 
@@ -131,15 +132,15 @@ impl Faces for YearType {
         (field == FieldType::Year).then_some(ColumnType::Year)
     }
 
-    fn key_bytes(self) -> Option<usize> {
+    fn key_bytes(&self) -> Option<usize> {
         Some(1)
     }
 
-    fn write_key(self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
+    fn write_key(&self, value: &Value, _prefix: Option<u16>, key: &mut Vec<u8>) -> bool {
         self.write_row(value, key)
     }
 
-    fn read_key(self, bytes: &[u8]) -> FromKey {
+    fn read_key(&self, bytes: &[u8]) -> FromKey {
         FromKey::of(self.read_row(bytes))
     }
 }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Value;
+use std::sync::Arc;
+
+use super::{Member, Value};
 use crate::decimal::Decimal;
 use crate::temporal::{Date, DateTime, Time, Timestamp};
 
@@ -17,6 +19,7 @@ pub(super) enum StoredValue {
     Decimal(String),
     Text(String),
     Bytes(Vec<u8>),
+    Member(u64, String),
     Date(u16, u8, u8),
     DateTime(i64, u8),
     Timestamp(i64, u8),
@@ -34,6 +37,7 @@ impl From<Value> for StoredValue {
             Value::Decimal(decimal) => StoredValue::Decimal(decimal.to_string()),
             Value::Text(text) => StoredValue::Text(text.to_string()),
             Value::Bytes(bytes) | Value::Hex(bytes) => StoredValue::Bytes(bytes.to_vec()),
+            Value::Member(member) => StoredValue::Member(member.number, member.text.to_string()),
             Value::Date(date) => StoredValue::Date(date.year, date.month, date.day),
             Value::DateTime(value) => StoredValue::DateTime(value.packed(), value.fsp()),
             Value::Timestamp(value) => StoredValue::Timestamp(value.micros, value.fsp),
@@ -55,6 +59,7 @@ impl TryFrom<StoredValue> for Value {
             StoredValue::Decimal(text) => Value::Decimal(Decimal::parse(&text).ok_or("not a decimal number")?),
             StoredValue::Text(text) => Value::text(text),
             StoredValue::Bytes(bytes) => Value::bytes(bytes),
+            StoredValue::Member(number, text) => Value::Member(Arc::new(Member { number, text: text.into() })),
             StoredValue::Date(year, month, day) => {
                 let date = Date { year, month, day };
                 Value::Date(if date.is_valid() { date } else { return Err("not a date") })

@@ -110,6 +110,7 @@ impl Value {
         let _ = match self {
             Value::Text(text) => out.write_all(text.as_bytes()),
             Value::Bytes(bytes) | Value::Hex(bytes) => out.write_all(bytes),
+            Value::Member(member) => out.write_all(member.text.as_bytes()),
             Value::Int(int) => write!(out, "{int}"),
             Value::UInt(int) => write!(out, "{int}"),
             Value::Double(double) if decimals < NOT_FIXED_DECIMALS => {
@@ -149,6 +150,7 @@ impl fmt::Display for Value {
             }
             Value::Decimal(decimal) => write!(f, "{decimal}"),
             Value::Text(text) => f.write_str(text),
+            Value::Member(member) => f.write_str(&member.text),
             Value::Bytes(bytes) | Value::Hex(bytes) => f.write_str(&String::from_utf8_lossy(bytes)),
             Value::Date(date) => write!(f, "{date}"),
             Value::DateTime(value) => write!(f, "{value}"),

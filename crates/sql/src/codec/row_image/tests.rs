@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -25,6 +27,18 @@ fn int(width: IntWidth, unsigned: bool) -> ColumnType {
 
 fn varchar(chars: u16) -> ColumnType {
     ColumnType::VarChar(VarCharType { chars, collation: Collation::DEFAULT })
+}
+
+fn members(count: usize) -> Arc<Members> {
+    let texts: Vec<String> = (0..count).map(|at| format!("m{at}")).collect();
+    Arc::new(Members::new(texts.iter().map(String::as_str), Collation::DEFAULT))
+}
+
+/// A value of an ENUM or SET by its number.
+fn member(column_type: ColumnType, number: u64) -> (ColumnType, Value) {
+    let len = column_type.key_bytes().unwrap();
+    let value = column_type.read_row(&number.to_le_bytes()[..len]).unwrap();
+    (column_type, value)
 }
 
 /// Every type with a strategy for values that a column of it stores.
@@ -89,6 +103,10 @@ fn typed_value() -> impl Strategy<Value = (ColumnType, Value)> {
         (1901u64..2156).prop_map(|year| (ColumnType::Year, Value::UInt(year))),
         (1u8..=64, any::<u64>())
             .prop_map(|(bits, n)| (ColumnType::Bit(BitType { bits }), Value::UInt(n >> (64 - u32::from(bits))))),
+        (1usize..400, any::<u64>())
+            .prop_map(|(count, n)| member(EnumType { members: members(count) }.into(), n % (count as u64 + 1))),
+        (1usize..=64, any::<u64>())
+            .prop_map(|(count, n)| member(SetType { members: members(count) }.into(), n >> (64 - count))),
         datetimes,
         timestamps,
         times,
@@ -97,7 +115,7 @@ fn typed_value() -> impl Strategy<Value = (ColumnType, Value)> {
 
 fn typed_row() -> impl Strategy<Value = (Vec<ColumnDef>, Vec<Value>)> {
     proptest::collection::vec((typed_value(), any::<bool>()), 1..12).prop_map(|columns| {
-        let defs = columns.iter().map(|((column_type, _), _)| column(*column_type)).collect();
+        let defs = columns.iter().map(|((column_type, _), _)| column(column_type.clone())).collect();
         let values = columns.into_iter().map(|((_, value), null)| if null { Value::Null } else { value }).collect();
         (defs, values)
     })
@@ -219,7 +237,7 @@ proptest! {
     #[test]
     fn key_order_is_value_order((column_type, a) in typed_value(), (_, b) in typed_value(), (other_type, c) in typed_value()) {
         use super::super::key::{self, KeyPart};
-        let part = KeyPart { column_type, nullable: true, prefix: None };
+        let part = KeyPart { column_type: column_type.clone(), nullable: true, prefix: None };
         let encode = |part: &KeyPart, value: &Value| {
             let mut out = Vec::new();
             key::encode(part, value, &mut out).map(|()| out)
@@ -227,7 +245,7 @@ proptest! {
         let first = encode(&part, &a).unwrap();
         if let Ok(second) = encode(&part, &b) {
             let collation = column_type.collation().unwrap_or(Collation::Binary);
-            let small_enough = |value: &Value| RowCodec::new(&[column(column_type)], 1).encode(std::slice::from_ref(value), &mut Vec::new()).is_ok();
+            let small_enough = |value: &Value| RowCodec::new(&[column(column_type.clone())], 1).encode(std::slice::from_ref(value), &mut Vec::new()).is_ok();
             let in_range = |value: &Value| match (&column_type, value) {
                 (ColumnType::Int(IntType { width, unsigned, .. }), Value::Int(n)) => { let (l, g) = width.range(*unsigned); (l..=g).contains(&i128::from(*n)) }
                 (ColumnType::Int(IntType { width, unsigned, .. }), Value::UInt(n)) => { let (l, g) = width.range(*unsigned); (l..=g).contains(&i128::from(*n)) }

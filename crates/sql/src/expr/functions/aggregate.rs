@@ -179,7 +179,11 @@ impl Accumulator {
     ) -> Result<(), SqlError> {
         if compare_values(value, &self.best, of.collation()).is_none_or(better) {
             cx.statement.hold(value_bytes(value).saturating_sub(value_bytes(&self.best)))?;
-            self.best = value.clone();
+            // Of an ENUM or SET the text is the greatest or least.
+            self.best = match value {
+                Value::Member(member) => Value::text(&*member.text),
+                other => other.clone(),
+            };
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::super::convert::{to_bits, to_bytes, to_i64};
 use super::string::{CHECKED_EVERY, joined};
 use super::{Arguments, Demand, Function, MANY};
 use crate::error::SqlError;
-use crate::types::ResultType;
+use crate::types::{FieldType, ResultType};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -72,6 +72,15 @@ fn elt(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
     args.as_result(at, args.get(at)?)
 }
 
+/// Of what a SET column holds, the place is that in the column's list.
+fn place_in_list(args: &Arguments<'_, '_>, at: usize) -> usize {
+    let is_set = args.call.args[1].result_type(args.cx.params).field == FieldType::Set;
+    match &args[1] {
+        Value::Member(member) if is_set => (0..64).filter(|bit| member.number & 1 << bit != 0).nth(at).unwrap_or(at),
+        _ => at,
+    }
+}
+
 fn find_in_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let (wanted, set) = (to_bytes(&args[0]), to_bytes(&args[1]));
     if set.is_empty() || wanted.contains(&b',') {
@@ -80,7 +89,7 @@ fn find_in_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let mut compared = 0;
     for (at, item) in set.split(|&byte| byte == b',').enumerate() {
         if args.collation.equal(item, &wanted) {
-            return Ok(Value::Int(at as i64 + 1));
+            return Ok(Value::Int(place_in_list(args, at) as i64 + 1));
         }
         compared += wanted.len();
         if compared > CHECKED_EVERY {
