@@ -26,6 +26,7 @@ use std::sync::Arc;
 use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters, SyncStats};
 use parking_lot::Mutex;
 
+use super::acks::Acks;
 use super::follow::{FollowError, Follower};
 use super::gtid::GtidSet;
 use super::index::{Index, file_name, file_number};
@@ -171,6 +172,7 @@ pub struct BinlogFiles {
     recovered: Mutex<RecoveredFiles>,
     tail: Tail,
     points: Points,
+    acks: Acks,
 }
 
 impl std::fmt::Debug for BinlogFiles {
@@ -346,6 +348,11 @@ impl BinlogFiles {
     /// Where readers by GTID may begin inside of files.
     pub fn points(&self) -> &Points {
         &self.points
+    }
+
+    /// What replicas have acknowledged, for commits to wait for.
+    pub fn acks(&self) -> &Acks {
+        &self.acks
     }
 
     /// Follows the binlog from `at` on, up to what is announced to [`BinlogFiles::tail`].

@@ -13,6 +13,7 @@
 //! - [`BinlogReader`] reads them back and trusts nothing;
 //! - [`Points`] are where readers by GTID begin inside of files;
 //! - [`Tail`] says how far the binlog is durable and keeps its newest bytes, [`Follower`] reads on as it grows;
+//! - [`Acks`] has commits wait for replicas that acknowledge what they got;
 //! - [`artificial_rotate`], [`heartbeat`] and [`format_description_for_reader`] are what only readers get.
 //!
 //! Format: binlog version 4 as MySQL 8.0 writes it, every event with a CRC32; see
@@ -26,6 +27,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod acks;
 mod checksum;
 mod events;
 mod fields;
@@ -49,6 +51,7 @@ mod xa;
 #[cfg(test)]
 mod tests;
 
+pub use acks::{AckOptions, AckStats, Acks};
 pub use cohort_types::{FieldType, Value};
 pub use events::format_description::FormatDescription;
 pub use events::gtid::GtidEvent;

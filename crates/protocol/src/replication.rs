@@ -6,12 +6,16 @@
 //! COM_REGISTER_SLAVE: server id u32 | host, user, password: each its length u8 and bytes | port u16 | rank u32 | source's id u32
 //! COM_BINLOG_DUMP: offset u32 | flags u16 | server id u32 | file name
 //! COM_BINLOG_DUMP_GTID: flags u16 | server id u32 | length u32, file name | offset u64 | length u32, binary GTID set
+//! acknowledgement: 0xef | position u64 | file name
 //! ```
 
 use crate::decode::{Decoder, Malformed};
 
 /// Flag of a dump: it ends where there is nothing more, instead of waiting.
 pub const DUMP_NON_BLOCK: u16 = 1;
+
+/// Before each event that a semi-synchronous replica gets, and in front of what it acknowledges.
+pub const SEMI_SYNC_MAGIC: u8 = 0xef;
 
 /// Who a replica is, as it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +88,27 @@ impl DumpRequest {
     }
 }
 
+/// How far a semi-synchronous replica has got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// Where the last event ends that it has.
+    pub position: u64,
+    /// In this file.
+    pub file: String,
+}
+
+impl Ack {
+    /// Reads what a replica sends.
+    pub fn decode(payload: &[u8]) -> Result<Ack, Malformed> {
+        let mut input = Decoder::new(payload);
+        if input.u8("acknowledgement")? != SEMI_SYNC_MAGIC {
+            return Err(Malformed("acknowledgement"));
+        }
+        let position = input.u64("acknowledgement: position")?;
+        Ok(Ack { position, file: name(input.nul_terminated_or_rest())? })
+    }
+}
+
 fn name(bytes: &[u8]) -> Result<String, Malformed> {
     // As long as a path may be.
     let short = Some(bytes).filter(|bytes| bytes.len() <= 512).ok_or(Malformed("dump: file name"))?;
@@ -105,6 +130,16 @@ mod tests {
         let body = [&[7, 0, 0, 0][..], b"\x02h1", b"\x01u", b"\x00", &[0x39, 0x30], &[0; 4], &[1, 0, 0, 0]].concat();
         let replica = RegisterReplica { server_id: 7, host: "h1".to_owned(), port: 12345, source_id: 1 };
         check(RegisterReplica::decode, &body, replica);
+    }
+
+    #[test]
+    fn a_replica_acknowledges_a_position() {
+        let body = [&[SEMI_SYNC_MAGIC][..], &[0x10, 0x27, 0, 0, 0, 0, 0, 0], b"b.000001"].concat();
+        let ack = |file: &str| Ack { position: 10_000, file: file.to_owned() };
+        assert_eq!(Ack::decode(&body), Ok(ack("b.000001")));
+        assert_eq!(Ack::decode(&body[..9]), Ok(ack("")));
+        assert!(Ack::decode(&body[..8]).is_err());
+        assert!(Ack::decode(&[&[0][..], &body[1..]].concat()).is_err());
     }
 
     #[test]

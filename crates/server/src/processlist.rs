@@ -362,13 +362,12 @@ impl ProcessList {
         self.len() == 0
     }
 
-    /// Waits until there are none, at most `timeout`; false if there still are.
-    pub fn wait_until_empty(&self, timeout: Duration) -> bool {
-        let deadline = Instant::now() + timeout;
+    /// Waits until there are no more than `most`, to `deadline`; false if there still are.
+    pub fn wait_until_at_most(&self, most: usize, deadline: Instant) -> bool {
         let mut processes = self.processes.lock();
-        while !processes.is_empty() {
+        while processes.len() > most {
             if self.left.wait_until(&mut processes, deadline).timed_out() {
-                return processes.is_empty();
+                return processes.len() <= most;
             }
         }
         true

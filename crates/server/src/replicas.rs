@@ -2,7 +2,7 @@
 //!
 //! Concurrency: one mutex, never held while something else is waited for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -81,6 +81,11 @@ impl Replicas {
         drop(state);
         older.iter().for_each(|process| process.kill(KillTarget::Connection));
         replaced
+    }
+
+    /// The connections that read the binlog.
+    pub fn dumps(&self) -> BTreeSet<u32> {
+        self.state.lock().dumps.keys().copied().collect()
     }
 
     /// A connection has ended.

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cohort_sql::ast::AdminCommand;
 use cohort_sql::error::{
@@ -37,12 +37,13 @@ use crate::hosts::Hosts;
 use crate::machine_memory;
 use crate::operator_log;
 use crate::pool::{Pool, PoolOptions};
-use crate::processlist::{LoginPlaces, ProcessList};
+use crate::processlist::{LoginPlaces, Process, ProcessList};
 use crate::protocol::packet::PacketBuffer;
 use crate::protocol::reply::encode_error;
 use crate::replicas::Replicas;
 use crate::session::errors::commit_error;
 use crate::session::password_key::PasswordKey;
+use crate::session::variables::apply_ack_options;
 use crate::session::{self, Admitted};
 use crate::socket::Socket;
 use crate::status::{Counters, count, uncount};
@@ -122,6 +123,7 @@ impl Server {
         let (counters, processes) = (Arc::<Counters>::default(), Arc::<ProcessList>::default());
         let pool = Pool::start(pool_options(&globals), processes.clone(), counters.clone())?;
         let memory = Arc::<ServerMemory>::default();
+        apply_ack_options(database.store().binlog().acks(), &globals);
         settle_memory_limits(&globals);
         memory.limit.store(globals.get(ids::GLOBAL_CONNECTION_MEMORY_LIMIT), Ordering::Relaxed);
         Ok(Arc::new(Server {
@@ -271,10 +273,8 @@ impl Server {
             // A panic in a listener has been reported and leaves nothing behind.
             let _ = thread.join();
         }
-        for process in self.processes.list() {
-            process.kill(cohort_sql::session::KillTarget::Connection);
-        }
-        if !self.processes.wait_until_empty(PATIENCE) {
+        self.end_sessions();
+        if !self.processes.wait_until_at_most(0, Instant::now() + PATIENCE) {
             for process in self.processes.list() {
                 log::warn!("{process:?} does not end");
             }
@@ -286,6 +286,17 @@ impl Server {
             let _ = thread.join();
         }
         self.store().close()
+    }
+
+    /// Kills all sessions; readers of the binlog last, for others may wait until one has acknowledged a commit.
+    fn end_sessions(&self) {
+        let dumps = self.replicas.dumps();
+        let (readers, others): (Vec<_>, Vec<_>) =
+            self.processes.list().into_iter().partition(|process| dumps.contains(&process.id));
+        let kill = |process: &Arc<Process>| process.kill(cohort_sql::session::KillTarget::Connection);
+        others.iter().for_each(kill);
+        self.processes.wait_until_at_most(readers.len(), Instant::now() + PATIENCE);
+        readers.iter().for_each(kill);
     }
 
     /// FLUSH, PURGE, SHUTDOWN and so on.

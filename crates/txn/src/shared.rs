@@ -259,6 +259,16 @@ impl Shared {
         self.binlog.reserve(bytes).map_err(|error| refused(&error))
     }
 
+    /// Holds a group of commits, whose events are durable and end at `end`, until replicas have them, where that is enabled.
+    /// Nobody sees the transactions before.
+    pub fn wait_for_replicas(&self, end: BinlogPosition) {
+        let acks = self.binlog.acks();
+        if acks.are_enabled() {
+            let transactions = self.stats.binlog_commits.load(Ordering::Relaxed);
+            blocking(|| acks.wait(end, transactions));
+        }
+    }
+
     /// Makes the next binlog file ready, so that a rotation finds it.
     pub fn prepare_binlog_file(&self) -> Result<(), CommitError> {
         self.binlog.prepare_next().map_err(|error| refused(&error))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cohort_io::{Create, File, FileSystem, IoError, SyncCounters};
 use parking_lot::Mutex;
 
+use super::super::acks::Acks;
 use super::super::index::{Index, file_number};
 use super::super::points::Points;
 use super::super::position::BinlogPosition;
@@ -55,6 +56,7 @@ impl BinlogFiles {
             recovered: Mutex::new(RecoveredFiles::default()),
             tail: Tail::default(),
             points: Points::default(),
+            acks: Acks::default(),
         };
         for number in numbers {
             let bytes = files.length_on_disk(number)?;

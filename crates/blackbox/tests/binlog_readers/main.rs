@@ -8,4 +8,5 @@ mod event_options;
 mod programs;
 mod reader;
 mod refusals;
+mod semi_sync;
 mod snapshot;

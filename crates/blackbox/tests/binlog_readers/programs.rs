@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::{Launch, MariaDb, Server, SystemTables, tool};
+use cohort_blackbox::{Launch, MariaDb, Server, SystemTables, tool, wait_until};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -134,6 +134,10 @@ pub struct Replica {
 
 impl Replica {
     pub fn start(folder: &Path) -> Result<Replica> {
+        Replica::start_with(folder, &[])
+    }
+
+    pub fn start_with(folder: &Path, more: &[&str]) -> Result<Replica> {
         let options = [
             "--server-id=77",
             "--slave-parallel-threads=4",
@@ -141,6 +145,7 @@ impl Replica {
             "--slave-net-timeout=10",
             "--relay-log=relay",
         ];
+        let options = [&options[..], more].concat();
         let server = MariaDb::start(folder, SystemTables::Absent, &options, None)?;
         // The one table of its own schema that it needs for this.
         server.connect()?.query_drop(
@@ -212,8 +217,25 @@ impl Replica {
         Ok(())
     }
 
+    pub fn connect(&self) -> Result<Conn> {
+        self.server.connect()
+    }
+
+    pub fn stop(self) -> Result<()> {
+        self.server.stop().map(drop)
+    }
+
+    /// Waits until everything that it has got was applied; its source is gone.
+    pub fn apply_what_came(&self) -> Result<()> {
+        wait_until("the replica applies what it has", || {
+            let read = (self.status("Master_Log_File")?, self.status("Read_Master_Log_Pos")?);
+            let lost = self.status("Slave_IO_Running")? != "Yes";
+            Ok(lost && read == (self.status("Relay_Master_Log_File")?, self.status("Exec_Master_Log_Pos")?))
+        })
+    }
+
     /// Follows a source that was started again, from where it has come to.
-    fn follow_again(&self, source: &Server) -> Result<()> {
+    pub fn follow_again(&self, source: &Server) -> Result<()> {
         self.server.connect()?.query_drop("STOP SLAVE")?;
         let position = self.status("Exec_Master_Log_Pos")?.parse()?;
         self.follow(source, &self.status("Relay_Master_Log_File")?, position)

@@ -25,14 +25,18 @@ use cohort_sql::error::{ER_CANT_CREATE_THREAD, ER_MASTER_FATAL_ERROR_READING_BIN
 use cohort_sql::{SqlError, Value};
 use parking_lot::Mutex;
 
+mod acking;
+
 use super::Connection;
 use super::commands::Session;
+use super::connection::Input;
 use crate::processlist::Process;
 use crate::protocol::packet::PacketBuffer;
-use crate::protocol::replication::{DUMP_NON_BLOCK, DumpRequest};
+use crate::protocol::replication::{DUMP_NON_BLOCK, DumpRequest, SEMI_SYNC_MAGIC};
 use crate::server::Server;
 use crate::socket::Socket;
 use crate::status::{add, count};
+use acking::AckingReplica;
 
 /// So many bytes are sent together, if there are as many.
 const SEND_BYTES: usize = 128 << 10;
@@ -70,10 +74,10 @@ impl Connection {
     }
 
     fn dump(mut self) {
-        let Connection { session, presence, dump, .. } = &mut self;
+        let Connection { session, presence, dump, input, .. } = &mut self;
         session.end();
         if let Some((request, sequence)) = dump.take() {
-            session.dump(&request, sequence, &presence.server, &presence.socket);
+            session.dump(&request, sequence, input, &presence.server, &presence.socket);
         }
     }
 }
@@ -104,6 +108,7 @@ impl Session {
     /// The value of the user variable that a replica has set to say `what` of itself, under its new name or its old one.
     fn variable_of_replica(&self, what: &str) -> Value {
         let [new, old] = match what {
+            "semi_sync" => ["rpl_semi_sync_replica", "rpl_semi_sync_slave"],
             "uuid" => ["replica_uuid", "slave_uuid"],
             "binlog_checksum" => ["source_binlog_checksum", "master_binlog_checksum"],
             "heartbeat_period" => ["source_heartbeat_period", "master_heartbeat_period"],
@@ -123,7 +128,7 @@ impl Session {
         }
     }
 
-    fn dump(&mut self, request: &DumpRequest, sequence: u8, server: &Server, socket: &Socket) {
+    fn dump(&mut self, request: &DumpRequest, sequence: u8, input: &mut Input, server: &Server, socket: &Socket) {
         let process = self.environment.process.clone();
         let command = if request.gtids.is_some() { "Binlog Dump GTID" } else { "Binlog Dump" };
         process.begin(command, SENDING, b"");
@@ -131,6 +136,8 @@ impl Session {
         process.set_wake(move || store.binlog().tail().wake());
         let uuid = self.replica_uuid();
         let replaced = server.replicas.begin_dump(&process, request.server_id, &uuid);
+        let acknowledges = self.variable_of_replica("semi_sync").to_string() == "1";
+        let acking = acknowledges.then(|| AckingReplica::join(server.store().binlog()));
         let mut sender = Sender {
             server,
             process: &process,
@@ -149,6 +156,8 @@ impl Session {
             last: 0,
             sent: Instant::now(),
             replaced,
+            acking: acking.as_ref(),
+            wants_ack: None,
         };
         sender.packets.set_sequence(sequence);
         let id = process.id;
@@ -159,7 +168,19 @@ impl Session {
             request.offset,
             if request.gtids.is_some() { ", by GTID" } else { "" }
         );
-        let end = sender.run(request);
+        let end = std::thread::scope(|scope| {
+            let reads = acking.as_ref().map(|replica| {
+                let reads = move || replica.read(input, socket);
+                std::thread::Builder::new().name(format!("acks-{id}")).spawn_scoped(scope, reads)
+            });
+            let end = match reads {
+                Some(Err(error)) => End::Fatal(SqlError::new(ER_CANT_CREATE_THREAD, &[&error])),
+                _ => sender.run(request),
+            };
+            // It waits for input.
+            socket.close_input();
+            end
+        });
         let sequence = sender.packets.sequence();
         match end {
             End::InOrder => self.end_dump(sequence, None),
@@ -212,6 +233,10 @@ struct Sender<'a> {
     sent: Instant,
     /// The same replica has begun another dump.
     replaced: Arc<AtomicBool>,
+    /// The reader acknowledges what it gets.
+    acking: Option<&'a AckingReplica<'a>>,
+    /// Where the packet of the last event says whether it is to be acknowledged.
+    wants_ack: Option<usize>,
 }
 
 impl<'a> Sender<'a> {
@@ -235,6 +260,7 @@ impl<'a> Sender<'a> {
         self.begin_file(begin, self.checksums == Checksums::Known { of_first_event: true });
         self.first = (self.file.clone(), begin.offset);
         self.last = begin.offset;
+        self.acking.into_iter().for_each(|replica| replica.has(begin));
         if self.checksums == Checksums::Unknown {
             let what = "Replica can not handle replication events with the checksum that source is configured to log";
             return Err(fatal(what).into());
@@ -261,8 +287,11 @@ impl<'a> Sender<'a> {
                     self.excluded_to = Some(to);
                 }
                 Ok(Followed::UpToDate) => {
-                    self.catch_up_with_excluded();
-                    self.flush()?;
+                    if self.excluded_to.is_some() {
+                        self.catch_up_with_excluded();
+                        self.acking.into_iter().for_each(|replica| replica.has(follower.position()));
+                    }
+                    self.flush_to(follower.position())?;
                     if self.non_blocking {
                         return Ok(());
                     }
@@ -271,7 +300,7 @@ impl<'a> Sender<'a> {
                 Err(error) => return Err(self.unreadable(&error).into()),
             }
             if self.packets.len() >= SEND_BYTES {
-                self.flush()?;
+                self.flush_to(follower.position())?;
             }
         }
     }
@@ -391,10 +420,11 @@ impl<'a> Sender<'a> {
             }
             self.catch_up_with_excluded();
         }
-        match event_type {
+        let wants_ack = match event_type {
             EventType::FORMAT_DESCRIPTION => self.put(&format_description_for_reader(bytes, false)),
             _ => self.put(bytes),
-        }
+        };
+        self.wants_ack = self.acking.map(|_| wants_ack);
     }
 
     /// Lets the reader know that what was left out is over.
@@ -405,11 +435,35 @@ impl<'a> Sender<'a> {
         }
     }
 
-    fn put(&mut self, event: &[u8]) {
+    /// Returns where the packet says whether it is to be acknowledged, if the reader does that.
+    fn put(&mut self, event: &[u8]) -> usize {
         let payload = self.packets.begin();
         payload.push(0);
+        let wants_ack = payload.len() + 1;
+        if self.acking.is_some() {
+            payload.extend_from_slice(&[SEMI_SYNC_MAGIC, 0]);
+        }
         payload.extend_from_slice(event);
         self.packets.end();
+        self.wants_ack = None;
+        wants_ack
+    }
+
+    /// Sends what there is before `position`; the last event asks for an acknowledgement if there is nothing more.
+    fn flush_to(&mut self, position: BinlogPosition) -> Result<(), End> {
+        let asks = match (self.acking, self.wants_ack.take()) {
+            (Some(replica), Some(at)) if replica.is_asked(position) => {
+                self.packets.payload()[at] = 1;
+                true
+            }
+            _ => false,
+        };
+        self.flush()?;
+        if asks {
+            // The acknowledgement has number 0.
+            self.packets.set_sequence(1);
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), End> {

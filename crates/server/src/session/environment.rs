@@ -261,6 +261,7 @@ impl SessionEnvironment {
             Effect::Nothing => {}
             Effect::CommitPath => {
                 variables::apply_commit_settings(self.server.store().settings(), globals);
+                variables::apply_ack_options(self.server.store().binlog().acks(), globals);
                 for warning in variables::durability_warnings(globals) {
                     log::warn!("{warning}");
                 }

@@ -4,7 +4,9 @@
 
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use cohort_binlog::{AckOptions, Acks};
 use cohort_sql::error::{
     ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE, ER_TRUNCATED_WRONG_VALUE,
     ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_STORAGE_ENGINE, ER_UNKNOWN_SYSTEM_VARIABLE,
@@ -111,6 +113,16 @@ pub fn apply_commit_settings(settings: &CommitSettings, globals: &Globals) {
     delay.max_us.store(globals.get(ids::BINLOG_GROUP_COMMIT_SYNC_DELAY) as u32, Ordering::Relaxed);
     delay.enough.store(globals.get(ids::BINLOG_GROUP_COMMIT_SYNC_NO_DELAY_COUNT) as u32, Ordering::Relaxed);
     settings.full_row_metadata.store(globals.get(ids::BINLOG_ROW_METADATA) == "FULL", Ordering::Relaxed);
+}
+
+/// The same for what commits wait for of replicas.
+pub fn apply_ack_options(acks: &Acks, globals: &Globals) {
+    acks.configure(AckOptions {
+        enabled: globals.get(ids::RPL_SEMI_SYNC_SOURCE_ENABLED),
+        replicas: globals.get(ids::RPL_SEMI_SYNC_SOURCE_WAIT_FOR_REPLICA_COUNT) as usize,
+        timeout: Duration::from_millis(globals.get(ids::RPL_SEMI_SYNC_SOURCE_TIMEOUT)),
+        wait_without_replicas: globals.get(ids::RPL_SEMI_SYNC_SOURCE_WAIT_NO_REPLICA),
+    });
 }
 
 /// The protocol that is chosen, with what is set of it.

@@ -318,6 +318,20 @@ pub const TABLE: &[SystemVariable] = &[
     row("redb_layer_size", Global, AtStart, int(1 << 16, 1 << 32), "8M", "Changes of redb tables kept in memory before they are written into the tree, bytes."),
     row("require_secure_transport", Global, Anytime, Bool, "OFF", "Refuse connections over TCP that are not encrypted."),
     row("reset_root", Global, AtStart, Bool, "OFF", "Make root@localhost anew, without a password: for the Unix socket."),
+    row("rpl_semi_sync_source_enabled", Global, Anytime, Bool, "OFF", "Commits wait until replicas have their events.")
+        .alias("rpl_semi_sync_master_enabled")
+        .effect(Effect::CommitPath),
+    row("rpl_semi_sync_source_timeout", Global, Anytime, int(0, 4_294_967_295), "10000", "Milliseconds that a commit waits for replicas; then replication is asynchronous until they are up to date again.")
+        .alias("rpl_semi_sync_master_timeout")
+        .effect(Effect::CommitPath),
+    row("rpl_semi_sync_source_wait_for_replica_count", Global, Anytime, int(1, 65535), "1", "So many replicas have to have a commit's events.")
+        .alias("rpl_semi_sync_master_wait_for_slave_count")
+        .effect(Effect::CommitPath),
+    row("rpl_semi_sync_source_wait_no_replica", Global, Anytime, Bool, "ON", "Commits wait although fewer replicas are connected than have to have their events.")
+        .alias("rpl_semi_sync_master_wait_no_slave")
+        .effect(Effect::CommitPath),
+    row("rpl_semi_sync_source_wait_point", Global, Anytime, Only("AFTER_SYNC"), "AFTER_SYNC", "Nobody sees a transaction before replicas have it.")
+        .alias("rpl_semi_sync_master_wait_point"),
     row("secure_file_priv", Global, Never, TextOrNull, "NULL", "Statements cannot read or write files."),
     row("server_id", Global, AtStart, int(1, 4_294_967_295), "1", "Number of this server in binlog events; different for every server."),
     row("server_uuid", Global, Never, Text, "", "The source in this server's GTIDs, kept in auto.cnf."),

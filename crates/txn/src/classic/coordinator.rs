@@ -417,8 +417,15 @@ impl ClassicCoordinator {
         self.shared.settings.order_commits.load(Ordering::Relaxed)
     }
 
-    /// Syncs the binlog, as often as `sync_binlog` says.
+    /// Syncs the binlog, as often as `sync_binlog` says; then waits for replicas, where that is enabled.
     pub fn sync_binlog(&self) -> Result<(), CommitError> {
+        let written = self.shared.binlog.end();
+        self.sync_binlog_if_due()?;
+        written.into_iter().for_each(|end| self.shared.wait_for_replicas(end));
+        Ok(())
+    }
+
+    fn sync_binlog_if_due(&self) -> Result<(), CommitError> {
         let every = self.shared.settings.durability.sync_binlog.load(Ordering::Relaxed);
         {
             let mut progress = self.progress.lock();

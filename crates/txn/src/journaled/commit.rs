@@ -6,7 +6,8 @@
 //! 3. *Lead*: whoever finds nobody else on the way leads, inline; else a log writer does. The leader takes
 //!    everything queued and lays it out: GTIDs, binlog positions, one journal record ([`Ordered`]).
 //! 4. *Write*: one device write makes the whole cohort durable ([`Durable`]).
-//! 5. *Finish*, in order, one cohort at a time: binlog file, engines, snapshot ([`Visible`]).
+//! 5. *Finish*, in order, one cohort at a time: binlog file, replicas' acknowledgement where that is enabled, engines,
+//!    snapshot ([`Visible`]).
 //! 6. *Acknowledge*: every member's reply goes out from this thread; no session is woken for it.
 //!
 //! The stages are owned types: only [`Ordered::write`] makes a [`Durable`], only [`Durable::apply`] a
@@ -644,6 +645,8 @@ fn append_and_apply(
     end: Lsn,
 ) -> Result<Vec<EngineId>, String> {
     let tail = coordinator.binlog.tail();
+    let transactions = members.iter().any(|pending| pending.member.events.is_some());
+    let binlog_end = chunks.last().map(Chunk::end).filter(|_| transactions);
     for chunk in chunks.into_iter().filter(|chunk| !chunk.bytes.is_empty()) {
         let (at, end) = (chunk.place(), chunk.end());
         coordinator.binlog.append(at, &chunk.bytes).map_err(|error| error.to_string())?;
@@ -652,6 +655,9 @@ fn append_and_apply(
         if at.offset == 0 {
             coordinator.background.want_next_file();
         }
+    }
+    if let Some(end) = binlog_end {
+        coordinator.wait_for_replicas(end);
     }
     let redo_by_engine = redo_by_engine(members);
     for (engine, redo) in &redo_by_engine {

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_binlog::{BinlogPosition, GtidSet};
+use cohort_binlog::{AckStats, BinlogPosition, GtidSet};
 use cohort_io::SyncStats;
 use cohort_journal::JournalStats;
 use cohort_sql::Value;
@@ -32,6 +32,7 @@ struct Sources<'a> {
     pool: (usize, usize),
     journal: Option<JournalStats>,
     binlog: SyncStats,
+    acks: AckStats,
     coordinator: Option<SyncStats>,
 }
 
@@ -46,6 +47,7 @@ impl<'a> Sources<'a> {
             pool: server.pool.threads(),
             journal: store.journal().map(|journal| journal.stats()),
             binlog: store.binlog().stats(),
+            acks: store.binlog().acks().stats(),
             coordinator: store.coordinator_log(),
         }
     }
@@ -55,6 +57,8 @@ impl<'a> Sources<'a> {
 #[derive(Clone, Copy)]
 enum Read {
     Value(fn(&Sources<'_>) -> Option<u64>),
+    /// Two variables: `_source_` is `_master_` in the second.
+    SemiSync(fn(&AckStats) -> String),
     /// Three variables: `_count`, `_sum` and `_histogram`.
     Histogram(for<'a> fn(&'a CommitStats) -> &'a Histogram),
 }
@@ -76,6 +80,10 @@ const fn histogram(
     read: for<'a> fn(&'a CommitStats) -> &'a Histogram,
 ) -> StatusVariable {
     StatusVariable { name, meaning, read: Read::Histogram(read) }
+}
+
+const fn semi_sync(name: &'static str, meaning: &'static str, read: fn(&AckStats) -> String) -> StatusVariable {
+    StatusVariable { name, meaning, read: Read::SemiSync(read) }
 }
 
 fn now(counter: &AtomicU64) -> Option<u64> {
@@ -157,9 +165,25 @@ const TABLE: &[StatusVariable] = &[
     row("Journal_upkeep_syncs", "Syncs to prepare segments and to take checkpoints.", |from| Some(from.journal.as_ref()?.upkeep.syncs)),
     row("Journal_upkeep_writes", "Writes to prepare segments and to take checkpoints.", |from| Some(from.journal.as_ref()?.upkeep.writes)),
     row("Journal_writes", "Writes of records.", |from| Some(from.journal.as_ref()?.log.writes)),
+    semi_sync("Rpl_semi_sync_source_clients", "Replicas that acknowledge what they get.", |acks| acks.replicas.to_string()),
+    semi_sync("Rpl_semi_sync_source_get_ack", "Acknowledgements that came.", |acks| acks.received.to_string()),
+    semi_sync("Rpl_semi_sync_source_no_times", "How often replication became asynchronous.", |acks| acks.times_off.to_string()),
+    semi_sync("Rpl_semi_sync_source_no_tx", "Transactions that were not acknowledged in time.", |acks| acks.unacknowledged.to_string()),
+    semi_sync("Rpl_semi_sync_source_request_ack", "Acknowledgements that were asked for.", |acks| acks.requests.to_string()),
+    semi_sync("Rpl_semi_sync_source_status", "ON while commits wait for replicas, OFF while replication is asynchronous.", |acks| if acks.on { "ON" } else { "OFF" }.to_owned()),
+    semi_sync("Rpl_semi_sync_source_tx_avg_wait_time", "Microseconds of a wait, on average.", |acks| acks.wait_us.checked_div(acks.waits).unwrap_or(0).to_string()),
+    semi_sync("Rpl_semi_sync_source_tx_wait_time", "Microseconds of all waits.", |acks| acks.wait_us.to_string()),
+    semi_sync("Rpl_semi_sync_source_tx_waits", "Waits, each for a whole cohort.", |acks| acks.waits.to_string()),
+    semi_sync("Rpl_semi_sync_source_wait_sessions", "Cohorts that wait.", |acks| acks.waiting.to_string()),
+    semi_sync("Rpl_semi_sync_source_yes_tx", "Transactions that were acknowledged in time.", |acks| acks.acknowledged.to_string()),
     row("Threadpool_idle_threads", "Workers that wait for a command.", |from| Some(from.pool.1 as u64)),
     row("Threadpool_threads", "Workers.", |from| Some(from.pool.0 as u64)),
 ];
+
+/// What MySQL 5.5 and MariaDB name it.
+fn old_name(name: &str) -> String {
+    name.replace("_source_", "_master_")
+}
 
 /// Names and values, sorted by name.
 fn list(server: &Server) -> Vec<(String, String)> {
@@ -172,6 +196,11 @@ fn list(server: &Server) -> Vec<(String, String)> {
                 if let Some(value) = read(&from) {
                     put("", value.to_string());
                 }
+            }
+            Read::SemiSync(read) => {
+                let value = read(&from.acks);
+                put("", value.clone());
+                list.push((old_name(row.name), value));
             }
             Read::Histogram(read) => {
                 let histogram = read(from.commit);
@@ -203,6 +232,7 @@ mod tests {
         for row in TABLE {
             match row.read {
                 Read::Value(_) => rows.push((format!("`{}`", row.name), row.meaning)),
+                Read::SemiSync(_) => rows.push((format!("`{}`, `{}`", row.name, old_name(row.name)), row.meaning)),
                 Read::Histogram(_) => {
                     rows.push((format!("`{0}_count`, `{0}_sum`, `{0}_histogram`", row.name), row.meaning));
                 }

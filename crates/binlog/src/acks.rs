@@ -1,0 +1,347 @@
+//! Semi-synchronous replication: how far replicas have acknowledged the binlog, and the commits that wait for that.
+//!
+//! As MySQL's AFTER_SYNC: events leave when they are durable here, and until enough replicas have them nobody sees the
+//! transactions and no client gets its OK. A replica acknowledges what it has got as one position, so that one
+//! acknowledgement serves every commit before it.
+//!
+//! Invariants
+//! 1. While replication is semi-synchronous, [`Acks::wait`] returns only when enough replicas have acknowledged the position.
+//! 2. No wait is longer than the timeout. Replication is asynchronous then, until enough replicas have acknowledged what
+//!    was durable at that moment.
+//! 3. An acknowledgement counts for the replica that sent it, while it is connected, and never goes back.
+//!
+//! Concurrency: one mutex, held for a look-up. While nothing is enabled a commit pays one atomic load.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use super::position::BinlogPosition;
+
+/// What the operator has set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckOptions {
+    /// `rpl_semi_sync_source_enabled`
+    pub enabled: bool,
+    /// `rpl_semi_sync_source_wait_for_replica_count`
+    pub replicas: usize,
+    /// `rpl_semi_sync_source_timeout`
+    pub timeout: Duration,
+    /// `rpl_semi_sync_source_wait_no_replica`: commits wait although fewer replicas are connected.
+    pub wait_without_replicas: bool,
+}
+
+impl Default for AckOptions {
+    /// MySQL's defaults.
+    fn default() -> AckOptions {
+        AckOptions { enabled: false, replicas: 1, timeout: Duration::from_secs(10), wait_without_replicas: true }
+    }
+}
+
+/// What SHOW STATUS shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckStats {
+    /// Whether replication is semi-synchronous at present.
+    pub on: bool,
+    /// Replicas that are connected and acknowledge.
+    pub replicas: u64,
+    /// Transactions that were acknowledged in time.
+    pub acknowledged: u64,
+    /// Transactions that were not.
+    pub unacknowledged: u64,
+    /// How often replication became asynchronous.
+    pub times_off: u64,
+    /// Commits, each of a whole cohort, that wait.
+    pub waiting: u64,
+    /// Waits so far.
+    pub waits: u64,
+    /// Microseconds that they took.
+    pub wait_us: u64,
+    /// Acknowledgements asked for.
+    pub requests: u64,
+    /// Acknowledgements that came.
+    pub received: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    options: AckOptions,
+    /// Semi-synchronous, not asynchronous.
+    on: bool,
+    /// By replica that is connected, what it has acknowledged.
+    replicas: BTreeMap<u64, BinlogPosition>,
+    next_replica: u64,
+    /// While asynchronous: how far replicas have to have come, and those that have.
+    behind: BinlogPosition,
+    back: BTreeSet<u64>,
+    /// Transactions in the binlog when somebody last waited.
+    transactions: u64,
+    stats: AckStats,
+}
+
+impl State {
+    fn have(&self, end: BinlogPosition) -> usize {
+        self.replicas.values().filter(|acknowledged| **acknowledged >= end).count()
+    }
+
+    fn are_enough_connected(&self) -> bool {
+        self.options.wait_without_replicas || self.replicas.len() >= self.options.replicas
+    }
+
+    fn switch_on(&mut self) {
+        self.on = true;
+        self.back.clear();
+    }
+}
+
+/// What commit path and replicas share.
+#[derive(Debug, Default)]
+pub struct Acks {
+    /// [`AckOptions::enabled`]
+    enabled: AtomicBool,
+    requests: AtomicU64,
+    state: Mutex<State>,
+    moved: Condvar,
+}
+
+impl Acks {
+    /// Sets what the operator wants. Replication is semi-synchronous from the moment it is enabled; commits that wait go on
+    /// when it no longer is.
+    pub fn configure(&self, options: AckOptions) {
+        let mut state = self.state.lock();
+        let was_enabled = std::mem::replace(&mut state.options, options).enabled;
+        match options.enabled {
+            true if !was_enabled => state.switch_on(),
+            true => {}
+            false => state.on = false,
+        }
+        self.enabled.store(options.enabled, Ordering::Release);
+        self.moved.notify_all();
+    }
+
+    /// Whether commits may have to wait.
+    pub fn are_enabled(&self) -> bool {
+        self.enabled.load(Ordering::Acquire)
+    }
+
+    /// Waits until enough replicas have everything to `end`, or replication is asynchronous. `transactions` is how many are in
+    /// the binlog by then, counted from anywhere.
+    pub fn wait(&self, end: BinlogPosition, transactions: u64) {
+        if !self.are_enabled() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let new = transactions.saturating_sub(state.transactions);
+        state.transactions = state.transactions.max(transactions);
+        if state.on {
+            self.wait_while_on(&mut state, end);
+        }
+        match state.on {
+            true => state.stats.acknowledged += new,
+            false => state.stats.unacknowledged += new,
+        }
+    }
+
+    fn wait_while_on(&self, state: &mut MutexGuard<'_, State>, end: BinlogPosition) {
+        let begun = Instant::now();
+        let deadline = begun + state.options.timeout;
+        state.stats.waiting += 1;
+        while state.on && state.have(end) < state.options.replicas {
+            if !state.are_enough_connected() {
+                self.switch_off(state, end, "too few replicas are connected");
+            } else if self.moved.wait_until(state, deadline).timed_out()
+                && state.on
+                && state.have(end) < state.options.replicas
+            {
+                self.switch_off(state, end, "it was not acknowledged in time");
+            }
+        }
+        state.stats.waiting -= 1;
+        state.stats.waits += 1;
+        state.stats.wait_us += begun.elapsed().as_micros() as u64;
+    }
+
+    fn switch_off(&self, state: &mut State, end: BinlogPosition, why: &str) {
+        state.on = false;
+        state.behind = end;
+        state.back.clear();
+        state.stats.times_off += 1;
+        log::warn!("semi-synchronous replication: asynchronous from {end} on: {why}");
+        self.moved.notify_all();
+    }
+
+    /// A replica that acknowledges has connected. Returns its number for what follows.
+    pub fn join(&self) -> u64 {
+        let mut state = self.state.lock();
+        let replica = state.next_replica;
+        state.next_replica += 1;
+        state.replicas.insert(replica, BinlogPosition::default());
+        replica
+    }
+
+    /// It has gone.
+    pub fn leave(&self, replica: u64) {
+        let mut state = self.state.lock();
+        state.replicas.remove(&replica);
+        state.back.remove(&replica);
+        self.moved.notify_all();
+    }
+
+    /// It was asked to acknowledge what it has got.
+    pub fn count_request(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It has everything before `position`, which had been sent to it.
+    pub fn acknowledge(&self, replica: u64, position: BinlogPosition) {
+        let mut state = self.state.lock();
+        state.stats.received += 1;
+        let Some(acknowledged) = state.replicas.get_mut(&replica) else { return };
+        *acknowledged = position.max(*acknowledged);
+        if state.on {
+            if state.stats.waiting > 0 {
+                self.moved.notify_all();
+            }
+        } else if state.options.enabled && position >= state.behind {
+            state.back.insert(replica);
+            if state.back.len() >= state.options.replicas {
+                state.switch_on();
+                log::info!("semi-synchronous replication: on again, replicas have come to {position}");
+            }
+        }
+    }
+
+    /// Counters and levels.
+    pub fn stats(&self) -> AckStats {
+        let state = self.state.lock();
+        let requests = self.requests.load(Ordering::Relaxed);
+        AckStats { on: state.on, replicas: state.replicas.len() as u64, requests, ..state.stats }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn at(offset: u64) -> BinlogPosition {
+        BinlogPosition { file_number: 1, offset }
+    }
+
+    fn acks(replicas: usize, timeout: Duration) -> Acks {
+        let acks = Acks::default();
+        acks.configure(AckOptions { enabled: true, replicas, timeout, ..AckOptions::default() });
+        acks
+    }
+
+    const LONG: Duration = Duration::from_secs(600);
+    const SHORT: Duration = Duration::from_millis(20);
+
+    fn until(acks: &Acks, what: impl Fn(AckStats) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !what(acks.stats()) {
+            assert!(Instant::now() < deadline, "{:?}", acks.stats());
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_commit_waits_for_as_many_replicas_as_are_wanted() {
+        let acks = acks(2, LONG);
+        let [first, second, third] = [acks.join(), acks.join(), acks.join()];
+        thread::scope(|scope| {
+            let commit = scope.spawn(|| acks.wait(at(100), 3));
+            until(&acks, |stats| stats.waiting == 1);
+            acks.acknowledge(first, at(99));
+            acks.acknowledge(second, at(100));
+            // The same one again does not count twice, and nothing goes back.
+            acks.acknowledge(second, at(200));
+            acks.acknowledge(second, at(4));
+            assert!(!commit.is_finished() && acks.stats().waiting == 1);
+            acks.acknowledge(third, at(150));
+            commit.join().expect("no panic");
+        });
+        acks.wait(at(120), 4);
+        let stats = acks.stats();
+        assert_eq!((stats.acknowledged, stats.unacknowledged, stats.waits, stats.received), (4, 0, 2, 5));
+        assert!(stats.on);
+    }
+
+    #[test]
+    fn after_the_timeout_nobody_waits_until_replicas_are_back() {
+        let acks = acks(1, SHORT);
+        let replica = acks.join();
+        acks.acknowledge(replica, at(100));
+        acks.wait(at(200), 1);
+        assert!(!acks.stats().on);
+        acks.configure(AckOptions { enabled: true, timeout: LONG, ..AckOptions::default() });
+        acks.wait(at(300), 5);
+        // Late, of what came before.
+        acks.acknowledge(replica, at(199));
+        assert!(!acks.stats().on);
+        acks.acknowledge(replica, at(200));
+        let stats = acks.stats();
+        assert_eq!((stats.on, stats.times_off, stats.acknowledged, stats.unacknowledged), (true, 1, 0, 5));
+        thread::scope(|scope| {
+            let commit = scope.spawn(|| acks.wait(at(400), 6));
+            until(&acks, |stats| stats.waiting == 1);
+            acks.acknowledge(replica, at(400));
+            commit.join().expect("no panic");
+        });
+        assert_eq!(acks.stats().acknowledged, 1);
+    }
+
+    #[test]
+    fn a_replica_that_goes_takes_its_acknowledgement_along() {
+        let acks = acks(1, SHORT);
+        let [gone, other] = [acks.join(), acks.join()];
+        acks.acknowledge(gone, at(100));
+        acks.leave(gone);
+        acks.acknowledge(gone, at(100));
+        acks.wait(at(100), 1);
+        assert_eq!((acks.stats().unacknowledged, acks.stats().replicas), (1, 1));
+        acks.leave(other);
+    }
+
+    #[test]
+    fn without_replicas_it_does_not_wait_where_that_is_set() {
+        let acks = Acks::default();
+        let options =
+            AckOptions { enabled: true, timeout: LONG, wait_without_replicas: false, ..AckOptions::default() };
+        acks.configure(options);
+        acks.wait(at(100), 1);
+        assert!(!acks.stats().on);
+        let replica = acks.join();
+        acks.acknowledge(replica, at(100));
+        assert!(acks.stats().on);
+        thread::scope(|scope| {
+            let commit = scope.spawn(|| acks.wait(at(200), 2));
+            until(&acks, |stats| stats.waiting == 1);
+            acks.leave(replica);
+            commit.join().expect("no panic");
+        });
+        assert_eq!((acks.stats().on, acks.stats().unacknowledged), (false, 2));
+    }
+
+    #[test]
+    fn those_who_wait_go_on_when_it_is_disabled() {
+        let acks = acks(1, LONG);
+        thread::scope(|scope| {
+            let commits: Vec<_> = (1..4)
+                .map(|number| {
+                    scope.spawn({
+                        let acks = &acks;
+                        move || acks.wait(at(number), number)
+                    })
+                })
+                .collect();
+            until(&acks, |stats| stats.waiting == 3);
+            acks.configure(AckOptions::default());
+            commits.into_iter().for_each(|commit| commit.join().expect("no panic"));
+        });
+        assert_eq!(acks.stats().acknowledged, 0);
+    }
+}
