@@ -244,10 +244,11 @@ fn no_acknowledged_transaction_is_missing_on_the_replica_when_the_source_crashes
     for round in 0..rounds {
         wait_until("the replica acknowledges", || Ok(counter(&server, "clients")? == "1"))?;
         let before = acknowledged.lock().expect("no panic").len();
+        let options = server.options();
         thread::scope(|scope| -> Result<()> {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let Ok(mut conn) = server.connect() else { return };
+                    let Ok(mut conn) = mysql::Conn::new(options.clone()) else { return };
                     loop {
                         let id = next.fetch_add(1, Ordering::Relaxed);
                         if conn.query_drop(format!("INSERT INTO d.t VALUES ({id})")).is_err() {

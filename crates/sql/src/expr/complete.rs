@@ -50,6 +50,7 @@ pub(super) fn lacks_a_part(value: &Value) -> bool {
         | Value::Text(_)
         | Value::Bytes(_)
         | Value::Hex(_)
-        | Value::Time(_) => false,
+        | Value::Time(_)
+        | Value::Member(_) => false,
     }
 }

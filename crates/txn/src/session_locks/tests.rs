@@ -21,15 +21,15 @@ fn a_session_holds_a_name_until_it_gives_it_up_or_ends() {
     let (mut one, mut two) = (store.session_locks(), store.session_locks());
     assert_ne!(one.owner(), two.owner());
     let name = MetadataName::User("a".into());
-    assert_eq!((store.metadata_holder(&name), store.metadata_locks().len()), (None, 0));
+    assert_eq!((one.holder(&name), store.metadata_locks().len()), (None, 0));
     assert_eq!(one.lock(&name, M::Exclusive, NOW, None), Ok(true));
     assert_eq!(one.lock(&name, M::Exclusive, NOW, None), Ok(false), "it has it");
     assert_eq!(one.held(), [(name.clone(), M::Exclusive)]);
-    assert_eq!(store.metadata_holder(&name), Some(one.owner()));
+    assert_eq!(one.holder(&name), Some(one.owner()));
     assert_eq!(two.lock(&name, M::Exclusive, NOW, None), Err(LockError::Timeout));
     assert_eq!(store.lock_stats(), [1, 0, 1], "waits, deadlocks, timeouts");
     one.unlock(&name, M::Exclusive);
-    assert_eq!((one.held(), store.metadata_holder(&name)), (&[][..], None));
+    assert_eq!((one.held(), one.holder(&name)), (&[][..], None));
     assert_eq!(two.lock(&name, M::Exclusive, NOW, None), Ok(true));
     drop(two);
     assert_eq!(one.lock(&name, M::Exclusive, NOW, None), Ok(true), "a session that has ended holds nothing");
