@@ -191,7 +191,8 @@ fn who_acknowledges_what_it_cannot_have_is_cut_off() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let server = source(&scratch, 600_000, &[])?;
     let (file, _) = status(&server)?;
-    let lies: [&dyn Fn(&mut Acker, u32) -> Result<()>; 4] = [
+    type Lie<'a> = &'a dyn Fn(&mut Acker, u32) -> Result<()>;
+    let lies: [Lie<'_>; 4] = [
         &|acker, position| acker.acknowledge(&file, position + 1),
         &|acker, position| acker.acknowledge("binlog.999999", position),
         &|acker, _| acker.0.0.send(0, &[0xef, 1]),

@@ -174,7 +174,7 @@ impl Database {
     /// UNLOCK TABLES: the server's lock of FLUSH TABLES goes too.
     pub(super) fn unlock_all(&self, session: &mut SessionState) -> Result<(), SqlError> {
         self.unlock_tables(session)?;
-        if !session.locks.stage().is_some() {
+        if session.locks.stage().is_none() {
             unlock_server(session);
         }
         Ok(())

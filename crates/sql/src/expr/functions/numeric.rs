@@ -397,7 +397,7 @@ fn extreme(args: &Arguments<'_, '_>, greatest: bool) -> Result<Value, SqlError> 
 fn coalesce(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
     for at in 0..args.count() {
         let value = args.get(at)?;
-        if !value.is_null() && !(args.complete && lacks_a_part(&value)) {
+        if !(value.is_null() || args.complete && lacks_a_part(&value)) {
             return args.as_result(at, value);
         }
     }
