@@ -1,8 +1,8 @@
 //! A replica that acknowledges what it gets (semi-synchronous replication).
 //!
-//! Before each event it gets [`SEMI_SYNC_MAGIC`] and a byte that says whether an acknowledgement is wanted. It is wanted of
-//! the last event before the reader has everything: so one serves a whole cohort, and many that came meanwhile. The
-//! replica counts packets anew from its acknowledgement.
+//! Before each event it gets [`SEMI_SYNC_MAGIC`](crate::protocol::replication::SEMI_SYNC_MAGIC) and a byte that says
+//! whether an acknowledgement is wanted. It is wanted of the last event before the reader has everything: so one serves a
+//! whole cohort, and many that came meanwhile. The replica counts packets anew from its acknowledgement.
 
 use std::time::{Duration, Instant};
 
