@@ -76,8 +76,6 @@ struct State {
     /// While asynchronous: how far replicas have to have come, and those that have.
     behind: BinlogPosition,
     back: BTreeSet<u64>,
-    /// Transactions in the binlog when somebody last waited.
-    transactions: u64,
     stats: AckStats,
 }
 
@@ -126,21 +124,19 @@ impl Acks {
         self.enabled.load(Ordering::Acquire)
     }
 
-    /// Waits until enough replicas have everything to `end`, or replication is asynchronous. `transactions` is how many are in
-    /// the binlog by then, counted from anywhere.
+    /// Has so many transactions wait, whose events end at `end`, until enough replicas have them or replication is
+    /// asynchronous.
     pub fn wait(&self, end: BinlogPosition, transactions: u64) {
         if !self.are_enabled() {
             return;
         }
         let mut state = self.state.lock();
-        let new = transactions.saturating_sub(state.transactions);
-        state.transactions = state.transactions.max(transactions);
         if state.on {
             self.wait_while_on(&mut state, end);
         }
         match state.on {
-            true => state.stats.acknowledged += new,
-            false => state.stats.unacknowledged += new,
+            true => state.stats.acknowledged += transactions,
+            false => state.stats.unacknowledged += transactions,
         }
     }
 
@@ -194,10 +190,15 @@ impl Acks {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It has everything before `position`, which had been sent to it.
+    /// It says that it has everything before `position`, which had been sent to it.
     pub fn acknowledge(&self, replica: u64, position: BinlogPosition) {
+        self.state.lock().stats.received += 1;
+        self.has(replica, position);
+    }
+
+    /// It has everything before `position`.
+    pub fn has(&self, replica: u64, position: BinlogPosition) {
         let mut state = self.state.lock();
-        state.stats.received += 1;
         let Some(acknowledged) = state.replicas.get_mut(&replica) else { return };
         *acknowledged = position.max(*acknowledged);
         if state.on {
@@ -264,7 +265,7 @@ mod tests {
             acks.acknowledge(third, at(150));
             commit.join().expect("no panic");
         });
-        acks.wait(at(120), 4);
+        acks.wait(at(120), 1);
         let stats = acks.stats();
         assert_eq!((stats.acknowledged, stats.unacknowledged, stats.waits, stats.received), (4, 0, 2, 5));
         assert!(stats.on);
@@ -278,7 +279,7 @@ mod tests {
         acks.wait(at(200), 1);
         assert!(!acks.stats().on);
         acks.configure(AckOptions { enabled: true, timeout: LONG, ..AckOptions::default() });
-        acks.wait(at(300), 5);
+        acks.wait(at(300), 4);
         // Late, of what came before.
         acks.acknowledge(replica, at(199));
         assert!(!acks.stats().on);
@@ -286,7 +287,7 @@ mod tests {
         let stats = acks.stats();
         assert_eq!((stats.on, stats.times_off, stats.acknowledged, stats.unacknowledged), (true, 1, 0, 5));
         thread::scope(|scope| {
-            let commit = scope.spawn(|| acks.wait(at(400), 6));
+            let commit = scope.spawn(|| acks.wait(at(400), 1));
             until(&acks, |stats| stats.waiting == 1);
             acks.acknowledge(replica, at(400));
             commit.join().expect("no panic");
@@ -318,7 +319,7 @@ mod tests {
         acks.acknowledge(replica, at(100));
         assert!(acks.stats().on);
         thread::scope(|scope| {
-            let commit = scope.spawn(|| acks.wait(at(200), 2));
+            let commit = scope.spawn(|| acks.wait(at(200), 1));
             until(&acks, |stats| stats.waiting == 1);
             acks.leave(replica);
             commit.join().expect("no panic");

@@ -259,12 +259,11 @@ impl Shared {
         self.binlog.reserve(bytes).map_err(|error| refused(&error))
     }
 
-    /// Holds a group of commits, whose events are durable and end at `end`, until replicas have them, where that is enabled.
-    /// Nobody sees the transactions before.
-    pub fn wait_for_replicas(&self, end: BinlogPosition) {
+    /// Holds so many transactions, whose events are durable and end at `end`, until replicas have them, where that is
+    /// enabled. Nobody sees them before.
+    pub fn wait_for_replicas(&self, end: BinlogPosition, transactions: u64) {
         let acks = self.binlog.acks();
-        if acks.are_enabled() {
-            let transactions = self.stats.binlog_commits.load(Ordering::Relaxed);
+        if transactions > 0 && acks.are_enabled() {
             blocking(|| acks.wait(end, transactions));
         }
     }

@@ -51,6 +51,8 @@ struct Progress {
     /// Sessions within a commit.
     committing: u64,
     unsynced_groups: u32,
+    /// Transactions in the binlog that nobody has had wait for replicas.
+    unreplicated: u64,
     /// Up to here the binlog is durable.
     synced: BinlogPosition,
     /// Members that readers may see and that no sync has made durable.
@@ -386,6 +388,7 @@ impl ClassicCoordinator {
             self.next_file(&mut order, Member::of_file(FileStart::Rotation, ROTATION_BYTES_MAX))?;
         }
         let count = members.len() as u64;
+        let transactions = members.iter().filter(|member| member.events.is_some()).count() as u64;
         {
             let mut progress = self.progress.lock();
             if let Some(closed @ Closed::Sealed(_)) = &progress.closed {
@@ -398,6 +401,7 @@ impl ClassicCoordinator {
             let chunks = order.lay_out(&self.shared, members, false);
             progress.next_order += count;
             progress.undecided += count;
+            progress.unreplicated += transactions;
             drop(progress);
             chunks.into_iter().try_for_each(|chunk| self.append(chunk))?;
         }
@@ -419,9 +423,10 @@ impl ClassicCoordinator {
 
     /// Syncs the binlog, as often as `sync_binlog` says; then waits for replicas, where that is enabled.
     pub fn sync_binlog(&self) -> Result<(), CommitError> {
+        let transactions = std::mem::take(&mut self.progress.lock().unreplicated);
         let written = self.shared.binlog.end();
         self.sync_binlog_if_due()?;
-        written.into_iter().for_each(|end| self.shared.wait_for_replicas(end));
+        written.into_iter().for_each(|end| self.shared.wait_for_replicas(end, transactions));
         Ok(())
     }
 

@@ -645,8 +645,8 @@ fn append_and_apply(
     end: Lsn,
 ) -> Result<Vec<EngineId>, String> {
     let tail = coordinator.binlog.tail();
-    let transactions = members.iter().any(|pending| pending.member.events.is_some());
-    let binlog_end = chunks.last().map(Chunk::end).filter(|_| transactions);
+    let transactions = members.iter().filter(|pending| pending.member.events.is_some()).count() as u64;
+    let binlog_end = chunks.last().map(Chunk::end);
     for chunk in chunks.into_iter().filter(|chunk| !chunk.bytes.is_empty()) {
         let (at, end) = (chunk.place(), chunk.end());
         coordinator.binlog.append(at, &chunk.bytes).map_err(|error| error.to_string())?;
@@ -657,7 +657,7 @@ fn append_and_apply(
         }
     }
     if let Some(end) = binlog_end {
-        coordinator.wait_for_replicas(end);
+        coordinator.wait_for_replicas(end, transactions);
     }
     let redo_by_engine = redo_by_engine(members);
     for (engine, redo) in &redo_by_engine {

@@ -39,7 +39,7 @@ impl<'a> AckingReplica<'a> {
 
     /// It has everything before `position`: nothing there is sent to it.
     pub(super) fn has(&self, position: BinlogPosition) {
-        self.acks().acknowledge(self.number, position);
+        self.acks().has(self.number, position);
     }
 
     /// Whether it is to acknowledge the event that ends at `position`: the last there is.
@@ -76,7 +76,7 @@ impl<'a> AckingReplica<'a> {
         if position > asked {
             return Err(format!("it acknowledges {position}, and was asked for {asked}"));
         }
-        self.has(position);
+        self.acks().acknowledge(self.number, position);
         Ok(())
     }
 }
