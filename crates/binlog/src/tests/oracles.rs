@@ -133,9 +133,10 @@ fn as_theirs(value: &Ours) -> Value {
 fn same(theirs: &Value, ours: &Ours) -> bool {
     match (theirs, ours) {
         (Value::UInt(theirs), Ours::UInt(ours)) => theirs == ours,
-        // BIT
+        // BIT, whose first byte is the highest, and SET, whose first byte is the lowest.
         (Value::Bytes(theirs), Ours::UInt(ours)) => {
-            theirs.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)) == *ours
+            let push = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+            [theirs.iter().fold(0, push), theirs.iter().rev().fold(0, push)].contains(ours)
         }
         (Value::Bytes(theirs), Ours::Timestamp(ours)) => {
             let text = String::from_utf8_lossy(theirs);
