@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -317,6 +317,7 @@ pub(crate) fn check_snapshots_are_prefixes(disk: &SimDisk, store: &Arc<Store>, c
     const EACH: u64 = 20;
     let range = KeyRange { lower: key(0), upper: key(u64::MAX) };
     let done = std::sync::atomic::AtomicBool::new(false);
+    let looks = AtomicU64::new(0);
     let seen = thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let mut seen = Vec::new();
@@ -331,15 +332,22 @@ pub(crate) fn check_snapshots_are_prefixes(disk: &SimDisk, store: &Arc<Store>, c
                     }
                 }
                 seen.push(ids);
+                looks.fetch_add(1, Ordering::SeqCst);
             }
             seen
         });
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
+                let looks = &looks;
                 scope.spawn(move || {
                     crate::lock_profile::perturb::this_thread(writer + 1);
                     for id in (writer * EACH..).take(EACH as usize) {
                         insert_into(store, ENGINES[(id % 2) as usize], id).expect("a commit");
+                        if id % 2 == 0 {
+                            // Else all is committed before the reader has had a processor.
+                            let before = looks.load(Ordering::SeqCst);
+                            until("a look", || looks.load(Ordering::SeqCst) > before);
+                        }
                     }
                 })
             })
