@@ -144,18 +144,11 @@ impl Store {
     /// Ends the current binlog file and begins the next (FLUSH BINARY LOGS); without a binlog nothing happens. Where
     /// there is no room for a file nothing happens either ([`CommitError::NoSpace`]).
     pub fn rotate_binlog(&self) -> Result<Committed, CommitError> {
-        if !self.shared.log_bin {
-            return self.begin_file(FileStart::Rotation);
-        }
-        let before = self.binlog().end().map_or(0, |end| end.file_number);
-        loop {
+        if self.shared.log_bin {
             self.shared.prepare_binlog_file()?;
-            let begun = self.begin_file(FileStart::Rotation)?;
-            // The file may have been taken by a rotation that came in between.
-            if begun.position.file_number > before {
-                return Ok(begun);
-            }
         }
+        // Where another rotation has taken that file since, it ended the one that was current.
+        self.begin_file(FileStart::Rotation)
     }
 
     /// Removes the binlog files before `first_kept` (PURGE BINARY LOGS), but for those that the next start needs, from

@@ -216,9 +216,7 @@ pub(crate) fn recover(
         cut_by_operator = refuse_rot(binlog, log, synced, cut_at)?;
         // Of the rest it is not known whether it is on the disk or in the system's cache only.
         let known = if synced.file_number == log.end.file_number { synced.offset } else { 0 };
-        if log.end.file_number > 0 {
-            binlog.write_again(known, log.end)?;
-        }
+        binlog.write_again(known, log.end)?;
     }
     let files = binlog.finish_recovery(found.as_ref().map(|log| log.end))?;
     let log = found.unwrap_or_default();
