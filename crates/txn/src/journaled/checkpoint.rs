@@ -247,3 +247,22 @@ pub(crate) fn prepare_ahead(coordinator: &Coordinator) {
     }
     coordinator.prepare_binlog_file_ahead();
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::journaled::commit::Coordinator;
+    use crate::tests::{Machine, insert};
+
+    /// Whoever waits for a rotation's file would wait for the clock.
+    #[test]
+    fn the_next_file_is_asked_for_as_one_is_begun() {
+        let (store, _) = Machine::new(1).recover().expect("a new store");
+        let state = &store.path::<Coordinator>().background.state;
+        let asked = || std::mem::take(&mut state.lock().next_file_wanted);
+        assert!(asked(), "the start began one");
+        insert(&store, 1).expect("a commit");
+        assert!(!asked());
+        store.rotate_binlog().expect("another file");
+        assert!(asked());
+    }
+}

@@ -127,3 +127,30 @@ fn upkeep_syncs_what_no_commit_synced_and_ends_with_the_server() {
         upkeep.join().expect("no panic");
     });
 }
+
+/// The next binlog file is ready again some time after a rotation took it, as often as that happens.
+#[test]
+fn a_running_server_has_the_next_file_ready_again_and_again() {
+    let (store, _) = open(&SimDisk::new(1), CommitProtocol::Mysql57).expect("a new store");
+    assert_eq!(store.checkpoint_refusal(), None, "it takes none");
+    store.start_threads();
+    for id in 1..=3 {
+        let current = store.binlog().end().expect("a file").file_number;
+        wait_until(|| store.binlog().next_is_ready(current + 1));
+        store.begin_file(FileStart::Rotation).expect("it was ready");
+        transfer(&store, id).expect("a commit");
+    }
+    store.close().expect("a clean stop");
+}
+
+/// The order of a snapshot is that of the last transaction in it, and a file is none.
+#[test]
+fn a_rotation_takes_no_place_in_the_order_of_snapshots() {
+    let (store, _) = open(&SimDisk::new(1), CommitProtocol::Mysql57).expect("a new store");
+    transfer(&store, 1).expect("a commit");
+    let order = store.published().order;
+    store.rotate_binlog().expect("another file");
+    assert_eq!(store.published().order, order);
+    transfer(&store, 2).expect("a commit");
+    assert_eq!(store.published().order, order + 1);
+}

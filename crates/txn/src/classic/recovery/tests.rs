@@ -151,3 +151,20 @@ fn an_empty_index_is_believed_where_no_file_has_anything() {
         assert_eq!(log.is_some(), believed, "{commits} commits, {rotations} rotations");
     }
 }
+
+/// A file that another server wrote is none that a crash left without its header: nothing of it is cut.
+#[test]
+fn a_file_without_checksums_stops_the_start() {
+    let disk = SimDisk::new(1);
+    let (store, _) = crate::classic::tests::open(&disk, CommitProtocol::Mysql57).expect("a new store");
+    crate::tests::insert(&store, 1).expect("a commit");
+    store.rotate_binlog().expect("another file");
+    let path = store.binlog().path(store.binlog().end().expect("a file").file_number);
+    drop(store);
+    let bytes = cohort_io::read_whole(&disk, &path, 1 << 20).expect("a file");
+    let first = u64::from(u32::from_le_bytes(bytes[4 + 9..4 + 13].try_into().expect("its length")));
+    // The algorithm stands before the checksum of the first event; 1 is that of the server.
+    disk.corrupt(&path, 4 + first - 5, 1);
+    let found = read_coordinator_log(&files(&disk)).map(drop);
+    assert!(matches!(found, Err(RecoverError::BinlogRead(ReadError::NoChecksums { .. }))), "{found:?}");
+}

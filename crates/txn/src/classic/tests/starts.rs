@@ -188,6 +188,23 @@ fn a_start_says_what_it_found_in_the_coordinators_logs() {
     assert_eq!((report.in_binlog, report.binlog_bytes_cut, report.cut_reason), (1, 0, None));
 }
 
+/// What is committed is durable in its engine, prepared at least, unless that is only to hand it to the operating system.
+#[test]
+fn an_engines_log_is_synced_where_that_is_asked_for() {
+    for (flush_log_at_trx_commit, may_lose) in [(1, false), (0, true), (2, true)] {
+        let loses = |seed: &u64| {
+            let disk = SimDisk::new(*seed);
+            let (store, _) = open(&disk, CommitProtocol::Mysql57).expect("a new store");
+            store.settings().durability.flush_log_at_trx_commit.store(flush_log_at_trx_commit, Ordering::Relaxed);
+            insert(&store, 1).expect("a commit");
+            let engine = LoggedEngine::open(&disk.crash(), Path::new("/data"), "one").expect("an engine");
+            !engine.get(&key(1), &mut Vec::new()).expect("a read") && engine.prepared().is_empty()
+        };
+        let lost = (1..=20).filter(loses).count();
+        assert_eq!(lost > 0, may_lose, "flush_log_at_trx_commit={flush_log_at_trx_commit}: lost {lost} times of 20");
+    }
+}
+
 #[test]
 fn a_report_is_clean_if_and_only_if_there_was_nothing_to_do() {
     let engine = DecidedReport {

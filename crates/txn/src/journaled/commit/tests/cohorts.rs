@@ -79,3 +79,29 @@ fn a_stop_waits_for_everyone_who_joined() {
     });
     assert!(matches!(*kept.0.lock(), Some(Ok(_))));
 }
+
+/// Who joins while others are on the way leads no write: a log writer takes it, when nobody else comes at the latest.
+#[test]
+fn a_log_writer_takes_what_is_left_alone_and_else_what_is_worth_a_write() {
+    let (store, _) = Machine::new(21).recover().expect("a new store");
+    let coordinator = store.path::<Coordinator>();
+    assert!(!coordinator.queue.lock("test").is_due(), "nobody waits");
+    // Another writer has taken it all: there is nobody to wait for.
+    coordinator.gather(true);
+    store.hold_commits(true);
+    store.commit(write_transfer(&store, 1), Box::new(Kept::default()));
+    for (unfinished, last_cohort, writes_in_flight, due) in [
+        (1, 5, 0, true),
+        (1, 5, 1, true),
+        (1, 5, 2, false),
+        (3, 5, 1, false),
+        (3, 2, 1, false),
+        (3, 1, 1, true),
+        (3, 1, 2, false),
+    ] {
+        let mut queue = coordinator.queue.lock("test");
+        (queue.unfinished, queue.last_cohort, queue.writes_in_flight) = (unfinished, last_cohort, writes_in_flight);
+        let context = format!("1 of {unfinished} waits, {last_cohort} before, {writes_in_flight} writes in flight");
+        assert_eq!(queue.is_due(), due, "{context}");
+    }
+}

@@ -227,12 +227,15 @@ fn a_view_that_an_open_transaction_does_not_read_is_given_up() {
     let (mut idle, mut early, mut second, mut backup) = (open(0), open(0), open(1), store.begin());
     backup.pin_snapshot();
     assert!(finds(&mut backup, 0, 1).expect("a read"), "one engine after the other");
-    [&mut idle, &mut early, &mut second, &mut backup].into_iter().for_each(Transaction::stay_open);
+    // More than a short list has room for.
+    let mut more: Vec<_> = (0..20).map(|_| open(0)).collect();
+    more.iter_mut().chain([&mut idle, &mut early, &mut second, &mut backup]).for_each(Transaction::stay_open);
     let view = Arc::downgrade(&store.published().views()[1]);
     store.shared.held_snapshots.give_up_unused(Duration::ZERO);
     assert!(early.pin_view(ENGINES[1]), "nothing has changed there");
     transfer(&store, 2).expect("a commit");
     assert!(!idle.pin_view(ENGINES[1]) && finds(&mut idle, 1, 1).is_err(), "what was there is gone");
+    assert!(more.iter_mut().all(|transaction| !transaction.pin_view(ENGINES[1])));
     assert!(finds(&mut idle, 0, 1).expect("a read") && !finds(&mut idle, 0, 2).expect("a read"), "what it read stays");
     for whole in [&mut early, &mut second, &mut backup] {
         assert!(whole.pin_view(ENGINES[1]));
@@ -241,4 +244,30 @@ fn a_view_that_an_open_transaction_does_not_read_is_given_up() {
     assert!(view.upgrade().is_some());
     drop((early, second, backup));
     assert!(view.upgrade().is_none(), "nobody pins it");
+}
+
+/// A session's answer rests on what all of its transactions saw.
+#[test]
+fn a_read_in_flight_is_noted_where_the_session_asks() {
+    let (store, _) = Machine::new(17).recover().expect("a new store");
+    store.hold_commits(true);
+    store.commit(write_transfer(&store, 1), Box::new(Kept::default()));
+    let noted = RestsOn::default();
+    let mut reader = store.begin();
+    reader.set_rests_on(noted.clone());
+    assert!(reader.get(ENGINES[0], Read::Current, &key(1), &mut Vec::new()).expect("a read"));
+    drop(reader);
+    assert!(!store.is_durable(&noted));
+    store.take_cohort().expect("it had joined").write().finish();
+    assert!(store.is_durable(&noted));
+}
+
+/// Without a binlog no file begins at a start, and the first snapshot is of nothing.
+#[test]
+fn the_order_of_a_snapshot_is_that_of_the_last_transaction_in_it() {
+    let options = StoreOptions { log_bin: false, ..Machine::options(1) };
+    let (store, _) = Machine::new(18).recover_with(options).expect("a new store");
+    assert_eq!(store.published().order, 0);
+    insert(&store, 1).expect("a commit");
+    assert_eq!(store.published().order, 1);
 }
