@@ -226,7 +226,11 @@ fn flush_tables(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     if !tables.is_empty() && cursor.takes("FOR EXPORT") {
         return Err(SqlError::unsupported("FLUSH TABLES ... FOR EXPORT: tables are not files of their own"));
     }
-    let read_lock = cursor.takes("WITH READ LOCK");
+    let read_lock = cursor.takes("WITH");
+    if read_lock {
+        cursor.expect("READ")?;
+        cursor.expect("LOCK")?;
+    }
     Ok(Statement::FlushTables(FlushTables { tables, read_lock }))
 }
 

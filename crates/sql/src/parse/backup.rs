@@ -9,7 +9,9 @@ pub(super) fn instance(cursor: &mut Cursor<'_>) -> Result<BackupCommand, SqlErro
     if cursor.takes("UNLOCK INSTANCE") {
         return Ok(BackupCommand::UnlockInstance);
     }
-    cursor.expect("LOCK INSTANCE FOR BACKUP")?;
+    cursor.expect("LOCK INSTANCE")?;
+    cursor.expect("FOR")?;
+    cursor.expect("BACKUP")?;
     Ok(BackupCommand::LockInstance)
 }
 
