@@ -373,6 +373,9 @@ impl Server {
     /// Removes the binlog files that have reached `binlog_expire_logs_seconds`, and the oldest of more than
     /// `max_binlog_total_size`.
     pub fn expire_binlog(&self) {
+        if self.store().is_locked_for_backup() {
+            return;
+        }
         let age = self.globals.get(ids::BINLOG_EXPIRE_LOGS_SECONDS) as i64;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
         let by_age = if age > 0 { self.purge_binlog_before(now - age) } else { Ok(()) };

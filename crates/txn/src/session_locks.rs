@@ -61,9 +61,9 @@ impl SessionLocks {
         self.locks.metadata()
     }
 
-    /// Who holds a name that strong modes are taken of: [`MetadataLock::owner`].
+    /// Who holds a strong mode of a name: [`MetadataLock::owner`].
     pub fn holder(&self, name: &MetadataName) -> Option<u64> {
-        self.shared.locks.metadata_holders(name).first().map(|id| id.0)
+        self.shared.locks.strong_holder(name).map(|id| id.0)
     }
 
     /// Their number: [`MetadataLock::owner`].

@@ -18,6 +18,7 @@ use crate::blocking_hook::blocking;
 use crate::commit_path::CommitPath;
 use crate::journaled::commit::{Coordinator, LaidOutCohort};
 use crate::lock_profile::LockProfile;
+use crate::locks::MetadataName;
 use crate::outcome::{CommitError, CommitSettings, Committed, Reply};
 use crate::rests_on::RestsOn;
 use crate::session_locks::{MetadataLock, SessionLocks};
@@ -70,6 +71,11 @@ impl Store {
     /// Locks for a session, none as yet.
     pub fn session_locks(&self) -> SessionLocks {
         SessionLocks::new(self.shared.clone())
+    }
+
+    /// Whether somebody keeps definitions, and the files of the binlog, from changing for a backup.
+    pub fn is_locked_for_backup(&self) -> bool {
+        self.shared.locks.strong_holder(&MetadataName::Backup).is_some()
     }
 
     /// Every metadata lock of the server.

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::{Launch, Server};
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Row};
 
 use super::aside::{Aside, errno, until_waiting};
 
@@ -49,10 +49,21 @@ fn a_locked_instance_takes_changes_of_rows_and_none_of_definitions() -> Result<(
     let killed = Aside::waits(&server, &mut watcher, "DROP TABLE t", WAITS)?;
     watcher.query_drop(format!("KILL QUERY {}", killed.id))?;
     ensure!(killed.errno()? == 1317);
+    // Files of the binlog stay, whatever their age and size.
+    let mut files = |sql: &str| -> Result<usize> {
+        watcher.query_drop(sql)?;
+        Ok(watcher.query::<Row, _>("SHOW BINARY LOGS")?.len())
+    };
+    let before = files("SET GLOBAL max_binlog_total_size = 1")?;
+    ensure!(files("FLUSH BINARY LOGS")? == before + 1);
     first.query_drop("UNLOCK INSTANCE")?;
     for one in waiting {
         ensure!(one.errno()? == 0);
     }
+    let mut watcher = server.connect_to("d")?;
+    watcher.query_drop("FLUSH BINARY LOGS")?;
+    let left = watcher.query::<Row, _>("SHOW BINARY LOGS")?.len();
+    ensure!(left <= before, "{left} files");
     // The end of its connection unlocks.
     first.query_drop("UNLOCK INSTANCE; LOCK INSTANCE FOR BACKUP")?;
     let create = Aside::waits(&server, &mut watcher, "CREATE TABLE y (id INT)", WAITS)?;

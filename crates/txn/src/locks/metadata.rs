@@ -401,10 +401,10 @@ impl LockManager {
         Ok(true)
     }
 
-    /// Who holds a name that strong modes are taken of.
-    pub(crate) fn metadata_holders(&self, name: &MetadataName) -> Vec<TransactionId> {
+    /// Who holds a strong mode of a name.
+    pub(crate) fn strong_holder(&self, name: &MetadataName) -> Option<TransactionId> {
         let list = self.metadata.list.lock();
-        list.get(name).into_iter().flat_map(|named| named.holders.iter().map(|(id, _)| *id)).collect()
+        list.get(name)?.holders.iter().find(|(_, mode)| !mode.is_weak()).map(|(id, _)| *id)
     }
 
     /// Gives up one metadata lock.
