@@ -15,7 +15,7 @@ fn server() -> Result<(tempfile::TempDir, Server, Conn)> {
     let server = Launch::new(folder.path().join("data")).start()?;
     let mut conn = server.connect()?;
     conn.query_drop("CREATE DATABASE d; USE d; CREATE TABLE t (id INT PRIMARY KEY, v INT); CREATE TABLE u LIKE t")?;
-    conn.query_drop("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")?;
+    conn.query_drop("CREATE TABLE v LIKE t; INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")?;
     Ok((folder, server, conn))
 }
 
@@ -29,7 +29,7 @@ fn a_locked_instance_takes_changes_of_rows_and_none_of_definitions() -> Result<(
     for sql in [
         "CREATE TABLE x (id INT)",
         "ALTER TABLE u COMMENT = 'x'",
-        "RENAME TABLE u TO w",
+        "RENAME TABLE v TO w",
         "TRUNCATE t",
         "CREATE DATABASE dd",
         "CREATE ROLE bob",
@@ -177,6 +177,7 @@ fn the_locks_that_are_held_and_awaited_are_shown() -> Result<()> {
         row("USER LEVEL LOCK", Some("name"), "EXCLUSIVE", "EXPLICIT", "GRANTED", one),
     ];
     ensure!(rows == expected, "{rows:#?}");
+    second.query_drop("UNLOCK INSTANCE")?;
     // A prepared transaction is of no session.
     first.query_drop("ROLLBACK; DO RELEASE_ALL_LOCKS()")?;
     ensure!(locker.errno()? == 0);

@@ -20,7 +20,7 @@ fn server() -> Result<(tempfile::TempDir, Server, Conn)> {
     let server = Launch::new(folder.path().join("data")).start()?;
     let mut conn = server.connect()?;
     conn.query_drop("CREATE DATABASE d; USE d; CREATE TABLE t (id INT PRIMARY KEY, v INT); CREATE TABLE u LIKE t")?;
-    conn.query_drop("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")?;
+    conn.query_drop("CREATE TABLE alone LIKE t; INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")?;
     Ok((folder, server, conn))
 }
 
@@ -81,7 +81,8 @@ fn whoever_changes_something_waits_for_the_read_lock_and_readers_do_not() -> Res
         "ALTER TABLE u COMMENT = 'x'",
         "CREATE DATABASE dd",
         "CREATE ROLE bob",
-        "LOCK TABLES u WRITE",
+        // Nobody else wants this one, which is locked until its connection ends.
+        "LOCK TABLES alone WRITE",
     ]
     .into_iter()
     .chain(["UPDATE t SET v = v + 1 WHERE id = 2"; 16])
