@@ -255,6 +255,7 @@ fn plain(row: BinlogRow) -> Result<Row> {
 fn cell(value: BinlogValue<'static>) -> Result<Option<Vec<u8>>> {
     let value = match value {
         BinlogValue::Value(value) => value,
+        BinlogValue::Jsonb(json) => return Ok(Some(serde_json::Value::from(json.parse()?).to_string().into_bytes())),
         other => bail!("a value of an unexpected kind: {other:?}"),
     };
     Ok(match value {

@@ -200,6 +200,41 @@ fn row_metadata_is_switched_between_minimal_and_full_while_the_server_runs() -> 
 }
 
 #[test]
+fn documents_are_read_by_another_decoder() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY, j JSON)")?;
+    let long = "x".repeat(70_000);
+    let many = (0..9000).map(|number| (number * 37).to_string()).collect::<Vec<_>>().join(", ");
+    let documents = [
+        "null".to_owned(),
+        r#"{"bb": [1, -70000, 3.5, 18446744073709551615, true, null], "a": {"k": "é🦀", "": []}}"#.to_owned(),
+        format!(r#"[70000, "{long}", {{"small": [1, 2]}}]"#),
+        format!("[[{many}], 1]"),
+        format!(r#"{{"outer": {{"inner": "{long}"}}, "z": [4294967295, 4294967296]}}"#),
+    ];
+    for (id, document) in documents.iter().enumerate() {
+        conn.exec_drop("INSERT INTO d.t VALUES (?, ?)", (id, document))?;
+    }
+    conn.query_drop("UPDATE d.t SET j = JSON_SET(j, '$[1]', 'changed') WHERE id = 2")?;
+    let shown: Vec<(usize, String)> = conn.query("SELECT id, j FROM d.t ORDER BY id")?;
+    let copy = replica(&server)?.table("d.t");
+    assert_eq!(copy.len(), documents.len());
+    for row in copy.keys() {
+        let [Some(id), Some(read)] = row.as_slice() else { panic!("{row:?}") };
+        let id: usize = std::str::from_utf8(id)?.parse()?;
+        let parse = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text);
+        assert_eq!(parse(read)?, parse(shown[id].1.as_bytes())?, "row {id}");
+        if id != 2 {
+            assert_eq!(parse(read)?, parse(documents[id].as_bytes())?, "row {id}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn updates_and_deletes_carry_both_images_in_order() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Launch::new(folder.path().join("data")).start()?;

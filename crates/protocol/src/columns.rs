@@ -14,9 +14,12 @@ pub fn encode_column(out: &mut Vec<u8>, column: &ResultColumn) {
         put_length_encoded_bytes(out, name.as_bytes());
     }
     let result = &column.result_type;
-    let text = result.field.is_string() && result.collation != Collation::Binary;
+    let is_json = result.field == FieldType::Json;
+    let text = result.field.is_string() && result.collation != Collation::Binary && !is_json;
     let collation = if text { result.collation.id() } else { BINARY_COLLATION };
-    let length = if !text {
+    let length = if is_json {
+        u32::MAX
+    } else if !text {
         result.length
     } else if result.kind() == FieldKind::Lob {
         // MySQL takes each byte of a TEXT for a character. The type counts whole characters of four bytes.
@@ -49,13 +52,14 @@ fn put_fixed_part(out: &mut Vec<u8>, collation: u16, length: u32, field: FieldTy
 
 fn flags(column: &ResultColumn) -> u16 {
     let result = &column.result_type;
-    let binary = !result.field.is_string() || result.collation == Collation::Binary;
+    let is_json = result.field == FieldType::Json;
+    let binary = !result.field.is_string() || result.collation == Collation::Binary || is_json;
     let set = [
         (!result.nullable, column_flag::NOT_NULL),
         (column.primary_key, column_flag::PRI_KEY),
         (column.unique_key, column_flag::UNIQUE_KEY),
         (column.multiple_key, column_flag::MULTIPLE_KEY),
-        (result.kind() == FieldKind::Lob, column_flag::BLOB),
+        (result.kind() == FieldKind::Lob || is_json, column_flag::BLOB),
         (result.unsigned, column_flag::UNSIGNED),
         (binary, column_flag::BINARY),
         (result.field == FieldType::Enum, column_flag::ENUM),

@@ -245,6 +245,7 @@ pub enum CastType {
     Binary {
         bytes: Option<u32>,
     },
+    Json,
     Date,
     DateTime {
         fsp: u8,

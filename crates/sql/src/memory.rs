@@ -246,6 +246,7 @@ pub(crate) fn value_bytes(value: &Value) -> usize {
         Value::Text(text) => text.len(),
         Value::Bytes(bytes) | Value::Hex(bytes) => bytes.len(),
         Value::Member(member) => size_of::<Member>() + member.text.len(),
+        Value::Json(json) => json.memory_bytes(),
         _ => 0,
     };
     size_of::<Value>() + apart

@@ -73,6 +73,8 @@ pub struct SessionState {
     pub log_rows_query: bool,
     /// `default_storage_engine`, for tables that name none; `None` for the store's first engine.
     pub default_engine: Option<Arc<str>>,
+    /// Whether new JSON columns are LONGTEXT.
+    pub json_as_longtext: bool,
     /// `auto_increment_increment`, at least 1.
     pub auto_increment_increment: u64,
     /// `auto_increment_offset`, at least 1.
@@ -171,6 +173,7 @@ impl SessionState {
             row_image: RowImage::Full,
             log_rows_query: false,
             default_engine: None,
+            json_as_longtext: false,
             auto_increment_increment: 1,
             auto_increment_offset: 1,
             max_allowed_packet: 64 << 20,

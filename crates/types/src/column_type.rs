@@ -41,6 +41,7 @@ mod date;
 mod datetime;
 mod decimal;
 mod integer;
+mod json;
 mod members;
 mod real;
 mod string;
@@ -69,6 +70,7 @@ pub use time::TimeType;
 pub use year::{YearType, year_of_moment, year_of_number};
 
 pub(crate) use bit::write_bytes as write_bits;
+use json::JsonType;
 
 /// What follows the name of a type in a definition, as the parser reads it.
 pub trait TypeWords {
@@ -97,6 +99,8 @@ pub enum Kind {
     Characters(Collation),
     /// As bytes.
     Bytes,
+    /// As documents; there are no keys.
+    Json,
     /// As characters with characters, else as numbers; keys are in the order of the numbers.
     Members(Collation),
     /// As a date, with or without a time of day.
@@ -279,6 +283,8 @@ families! {
     Date: DateType,
     /// YEAR.
     Year: YearType,
+    /// JSON.
+    Json: JsonType,
 }
 
 impl ColumnType {
@@ -297,7 +303,7 @@ impl ColumnType {
         match self.kind() {
             Kind::Characters(collation) | Kind::Members(collation) => Some(collation),
             Kind::Bytes => Some(Collation::Binary),
-            Kind::Integer | Kind::Number | Kind::Date | Kind::Timestamp | Kind::Time => None,
+            Kind::Integer | Kind::Number | Kind::Date | Kind::Timestamp | Kind::Time | Kind::Json => None,
         }
     }
 
@@ -305,6 +311,11 @@ impl ColumnType {
     /// no characters stay as they are.
     pub fn under(&self, collation: Collation) -> ColumnType {
         face!(self, of => of.under(collation))
+    }
+
+    /// What stands in for JSON where replicas do not know it.
+    pub fn longtext() -> ColumnType {
+        TextType { size: LobSize::Long, collation: Collation::Utf8mb4Bin }.into()
     }
 
     /// The list of texts of an ENUM or SET.
@@ -347,6 +358,12 @@ impl ColumnType {
             (Value::Member(member), Kind::Characters(_) | Kind::Bytes | Kind::Date | Kind::Timestamp | Kind::Time) => {
                 Value::text(&*member.text)
             }
+            (Value::Json(json), Kind::Integer | Kind::Number) => {
+                json.to_number().unwrap_or_else(|| Value::text(json.unquoted()))
+            }
+            (Value::Json(json), Kind::Characters(_) | Kind::Members(_)) => Value::text(json.to_string()),
+            (Value::Json(json), Kind::Bytes) => Value::bytes(json.to_string().into_bytes()),
+            (Value::Json(json), Kind::Date | Kind::Timestamp | Kind::Time) => Value::text(json.unquoted()),
             (value, _) => value,
         };
         face!(self, of => of.store(value, cx))

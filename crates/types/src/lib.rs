@@ -15,6 +15,8 @@ pub mod column_type;
 pub mod decimal;
 pub mod error;
 mod field_type;
+#[allow(clippy::wildcard_enum_match_arm, reason = "what a document may hold does not grow")]
+pub mod json;
 pub mod number_text;
 pub mod result_type;
 pub mod sql_mode;

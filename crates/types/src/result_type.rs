@@ -66,6 +66,11 @@ impl ResultType {
         ResultType { collation, ..Self::number(FieldType::VarString, chars, NOT_FIXED_DECIMALS, false) }
     }
 
+    /// A JSON document.
+    pub fn json() -> ResultType {
+        ResultType { field: FieldType::Json, ..Self::string(u32::MAX / 4, Collation::Utf8mb4Bin) }
+    }
+
     /// A date or time.
     pub fn temporal(field: FieldType, fsp: u8) -> ResultType {
         let fraction = if fsp > 0 { u32::from(fsp) + 1 } else { 0 };
@@ -137,6 +142,7 @@ impl ResultType {
             Value::DateTime(value) => Self::temporal(FieldType::DateTime, value.fsp()),
             Value::Timestamp(value) => Self::temporal(FieldType::Timestamp, value.fsp),
             Value::Time(value) => Self::temporal(FieldType::Time, value.fsp),
+            Value::Json(_) => Self::json(),
         };
         base.nullable(false)
     }
@@ -252,11 +258,14 @@ impl ResultType {
     }
 
     fn unify_strings(self, other: ResultType) -> ResultType {
+        if self.field == FieldType::Json && other.field == FieldType::Json {
+            return self;
+        }
         let collation = match (self.collation, other.collation) {
             (Collation::Binary, _) | (_, Collation::Binary) => Collation::Binary,
             (own, _) => own,
         };
-        let field = if self.kind() == FieldKind::Lob || other.kind() == FieldKind::Lob {
+        let field = if [self, other].iter().any(|of| of.kind() == FieldKind::Lob || of.field == FieldType::Json) {
             FieldType::Blob
         } else {
             FieldType::VarString

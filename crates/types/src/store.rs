@@ -103,6 +103,10 @@ pub(crate) fn to_decimal(value: &Value, zone: TimeZone) -> (Decimal, bool) {
         Value::UInt(int) => Decimal::from(*int),
         Value::Hex(bytes) => Decimal::from(hex_number(bytes)),
         Value::Member(member) => Decimal::from(member.number),
+        Value::Json(json) => match json.to_number() {
+            Some(number) => return to_decimal(&number, zone),
+            None => return to_decimal(&Value::text(json.unquoted()), zone),
+        },
         Value::Float(float) => Decimal::from_f64(f64::from(*float)).unwrap_or(Decimal::ZERO),
         Value::Double(double) => Decimal::from_f64(*double).unwrap_or(Decimal::ZERO),
         Value::Decimal(decimal) => decimal.clone(),
@@ -183,7 +187,8 @@ pub(crate) fn to_text(value: Value, cx: &mut StoreContext<'_>) -> Result<std::sy
         | Value::Date(_)
         | Value::DateTime(_)
         | Value::Timestamp(_)
-        | Value::Time(_)) => Ok(to_string(other, cx).into()),
+        | Value::Time(_)
+        | Value::Json(_)) => Ok(to_string(other, cx).into()),
     }
 }
 
@@ -203,6 +208,7 @@ pub(crate) fn to_string(value: Value, cx: &StoreContext<'_>) -> String {
         | Value::Member(_)
         | Value::Date(_)
         | Value::DateTime(_)
-        | Value::Time(_)) => other.to_string(),
+        | Value::Time(_)
+        | Value::Json(_)) => other.to_string(),
     }
 }

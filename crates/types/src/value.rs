@@ -22,6 +22,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::Decimal;
+use crate::json::Json;
 use crate::temporal::{Date, DateTime, Time, Timestamp};
 
 /// One SQL value; 24 bytes, cheap to clone (strings are shared).
@@ -49,6 +50,8 @@ pub enum Value {
     Hex(Arc<[u8]>),
     /// What an ENUM or SET column holds: characters, but a number where one is wanted. Nothing else makes such values.
     Member(Arc<Member>),
+    /// A JSON document.
+    Json(Arc<Json>),
     /// A calendar date.
     Date(Date),
     /// Date and time without a zone.
@@ -79,6 +82,7 @@ impl Value {
             Value::Hex(bytes) => Value::Bytes(bytes),
             Value::Float(float) => Value::Double(float.into()),
             Value::Member(member) => Value::text(&*member.text),
+            Value::Json(json) => Value::text(json.to_string()),
             Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_) => Value::text(self.to_string()),
             other @ (Value::Null
             | Value::Int(_)
@@ -135,7 +139,8 @@ impl Value {
             | Value::Date(_)
             | Value::DateTime(_)
             | Value::Timestamp(_)
-            | Value::Time(_) => None,
+            | Value::Time(_)
+            | Value::Json(_) => None,
         }
     }
 }

@@ -244,6 +244,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("interactive_timeout", Both, Anytime, int(1, YEAR), "28800", "wait_timeout of clients that call themselves interactive."),
     row("journal_cut_at", Global, AtStart, int(0, u64::MAX), "18446744073709551615", "Give up the journal from this lsn on, if the start stops there for damage; see docs/damaged-logs.md."),
     row("journal_segment_size", Global, AtStart, int(1 << 20, 1 << 32), "64M", "Size of the journal's files; they are reused."),
+    row("json_as_longtext", Both, Anytime, Bool, "OFF", "CREATE TABLE makes JSON columns LONGTEXT, as MariaDB does, whose replicas take no JSON.")
+        .apply(Apply::Flag(|session, on| session.json_as_longtext = on)),
     row("last_insert_id", Session, Anytime, int(0, u64::MAX), "0", "What LAST_INSERT_ID() gives.")
         .apply(Apply::Int(|session, value| session.last_insert_id.set(value)))
         .read(Source::Session(last_insert_id)),

@@ -9,15 +9,16 @@ use crate::codec::key::MAX_KEY_BYTES;
 use crate::collation::Collation;
 use crate::error::{
     ER_BLOB_CANT_HAVE_DEFAULT, ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_KEYNAME,
-    ER_DUPLICATED_VALUE_IN_TYPE, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_KEY_COLUMN_DOES_NOT_EXITS,
-    ER_MULTIPLE_PRI_KEY, ER_PRIMARY_CANT_HAVE_NULL, ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_IDENT,
-    ER_TOO_LONG_KEY, ER_TOO_MANY_FIELDS, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WARN_USING_OTHER_HANDLER,
-    ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME, ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY, SqlError,
+    ER_DUPLICATED_VALUE_IN_TYPE, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_JSON_USED_AS_KEY,
+    ER_KEY_COLUMN_DOES_NOT_EXITS, ER_MULTIPLE_PRI_KEY, ER_PRIMARY_CANT_HAVE_NULL, ER_TABLE_MUST_HAVE_COLUMNS,
+    ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_IDENT, ER_TOO_LONG_KEY, ER_TOO_MANY_FIELDS, ER_TOO_MANY_KEY_PARTS,
+    ER_TOO_MANY_KEYS, ER_WARN_USING_OTHER_HANDLER, ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME, ER_WRONG_FIELD_SPEC,
+    ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY, SqlError,
 };
 use crate::exec::context::{clock_us, push};
 use crate::expr::compare_values;
 use crate::session::DiagnosticLevel;
-use crate::types::{ColumnType, Loss, SqlMode, StoreContext};
+use crate::types::{ColumnType, Kind, Loss, SqlMode, StoreContext};
 use crate::value::Value;
 
 const MAX_COLUMNS: usize = 4096;
@@ -128,6 +129,7 @@ fn column(spec: &ColumnSpec, collation: Collation, run: &DdlRun<'_>) -> Result<C
         return Err(SqlError::new(ER_TOO_LONG_IDENT, &[&spec.name]));
     }
     let column_type = match spec.own_collation {
+        _ if spec.column_type.kind() == Kind::Json && run.session.json_as_longtext => ColumnType::longtext(),
         true => spec.column_type.clone(),
         // Tables of the binary character set hold text that compares by its bytes.
         false if collation == Collation::Binary => spec.column_type.under(Collation::Utf8mb4Bin),
@@ -273,6 +275,9 @@ pub(super) fn index(spec: &IndexSpec, def: &TableDef) -> Result<IndexDef, SqlErr
         let column = def.column_index(name).ok_or_else(|| SqlError::new(ER_KEY_COLUMN_DOES_NOT_EXITS, &[name]))?;
         if columns.iter().any(|known| known.column == column) {
             return Err(SqlError::new(ER_DUP_FIELDNAME, &[name]));
+        }
+        if def.columns[column].column_type.kind() == Kind::Json {
+            return Err(SqlError::new(ER_JSON_USED_AS_KEY, &[name]));
         }
         let prefix = self::prefix(*prefix, &def.columns[column])?;
         columns.push(IndexColumn { column, prefix });

@@ -250,7 +250,8 @@ fn fit(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
             | Kind::Bytes
             | Kind::Date
             | Kind::Timestamp
-            | Kind::Time,
+            | Kind::Time
+            | Kind::Json,
             _,
         ) => Fit::Unusable,
     }
@@ -301,9 +302,13 @@ fn temporal(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
     let column_type = match part.column_type.kind() {
         Kind::Time => TimeType { fsp: 6 }.into(),
         Kind::Timestamp => TimestampType { fsp: 6 }.into(),
-        Kind::Date | Kind::Integer | Kind::Number | Kind::Characters(_) | Kind::Bytes | Kind::Members(_) => {
-            DateTimeType { fsp: 6 }.into()
-        }
+        Kind::Date
+        | Kind::Integer
+        | Kind::Number
+        | Kind::Characters(_)
+        | Kind::Bytes
+        | Kind::Members(_)
+        | Kind::Json => DateTimeType { fsp: 6 }.into(),
     };
     let fine = KeyPart { column_type, ..part.clone() };
     let (Some(exact), Some(stored)) = (stored(&fine, value.clone(), run), stored(part, value, run)) else {

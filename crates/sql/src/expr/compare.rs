@@ -10,6 +10,7 @@ use super::{CompareOp, EvalContext};
 use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::types::column_type::ordered_f64;
+use crate::types::json::Json;
 use crate::types::temporal::{Date, DateTime, Time, TimeZone};
 use crate::types::{Family, ResultType};
 use crate::value::{Value, hex_number};
@@ -52,6 +53,11 @@ pub(super) fn compare(
     }
     if a.is_null() || b.is_null() {
         return Ok(None);
+    }
+    if let (Value::Json(json), other) | (other, Value::Json(json)) = (a, b) {
+        // Both are documents, other than beside a date or time.
+        let order = json.compare(&Json::of_value(&local(other, cx)));
+        return Ok(Some(if matches!(a, Value::Json(_)) { order } else { order.reverse() }));
     }
     if matches!(a, Value::Timestamp(_)) || matches!(b, Value::Timestamp(_)) {
         return compare(&local(a, cx), &local(b, cx), collation, cx);
@@ -171,6 +177,7 @@ fn compare_alike(a: &Value, b: &Value, collation: Collation) -> Option<Ordering>
         (Value::DateTime(a), Value::Date(b)) => a.cmp(&b.at_midnight()),
         (Value::Time(a), Value::Time(b)) => a.cmp(b),
         (Value::Timestamp(a), Value::Timestamp(b)) => a.micros.cmp(&b.micros),
+        (Value::Json(a), Value::Json(b)) => a.compare(b),
         _ => collation.compare(a.as_bytes()?, b.as_bytes()?),
     })
 }
@@ -250,6 +257,10 @@ pub fn write_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) {
         Value::Bytes(bytes) | Value::Hex(bytes) => {
             tag(4, out);
             collation.write_key(bytes, out);
+        }
+        Value::Json(json) => {
+            tag(8, out);
+            json.write_group_key(out);
         }
         // Values of one column, as nothing else makes them.
         Value::Member(member) => {

@@ -51,6 +51,7 @@ pub(super) fn lacks_a_part(value: &Value) -> bool {
         | Value::Bytes(_)
         | Value::Hex(_)
         | Value::Time(_)
-        | Value::Member(_) => false,
+        | Value::Member(_)
+        | Value::Json(_) => false,
     }
 }

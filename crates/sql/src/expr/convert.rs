@@ -7,12 +7,13 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::EvalContext;
-use crate::error::{ER_TRUNCATED_WRONG_VALUE, SqlError};
+use crate::error::{ER_INVALID_JSON_VALUE_FOR_CAST, ER_TRUNCATED_WRONG_VALUE, SqlError};
 use crate::types::decimal::Decimal;
+use crate::types::json::Json;
 use crate::types::number_text;
 use crate::types::store::{datetime_to_decimal, decimal_to_datetime, decimal_to_time, time_to_decimal};
 use crate::types::temporal::{DAY_US, Date, DateTime, Time, parse};
-use crate::types::{FieldKind, NOT_FIXED_DECIMALS, ResultType};
+use crate::types::{FieldKind, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::{Value, hex_number};
 
 /// A value as a number.
@@ -36,6 +37,10 @@ impl Number {
             Value::UInt(int) => Number::UInt(*int),
             Value::Decimal(decimal) => Number::Decimal(decimal.clone()),
             Value::Hex(bytes) => Number::UInt(hex_number(bytes)),
+            Value::Json(json) => match json.to_number() {
+                Some(number) => return Number::of(&number, cx),
+                None => Number::Double(to_f64(value, cx)?),
+            },
             // Of what is text the number is a DOUBLE.
             Value::Member(member) => Number::Double(member.number as f64),
             Value::Date(date) => Number::Int(date.to_number()),
@@ -120,6 +125,14 @@ pub(super) fn to_f64(value: &Value, cx: &EvalContext<'_>) -> Result<f64, SqlErro
             read.value
         }
         Value::Member(member) => member.number as f64,
+        Value::Json(json) => match (json.to_number(), &**json) {
+            (Some(number), _) => to_f64(&number, cx)?,
+            (None, Json::Text(text)) => to_f64(&Value::Text(text.clone()), cx)?,
+            (None, _) => {
+                cx.statement.warn(SqlError::new(ER_INVALID_JSON_VALUE_FOR_CAST, &[&"DOUBLE", &"", &1]))?;
+                0.0
+            }
+        },
         other @ (Value::Hex(_) | Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_)) => {
             Number::of(&local(other, cx), cx)?.to_f64()
         }
@@ -144,6 +157,7 @@ pub(super) fn to_decimal(value: &Value, cx: &EvalContext<'_>) -> Result<Decimal,
         | Value::Double(_)
         | Value::Hex(_)
         | Value::Member(_)
+        | Value::Json(_)
         | Value::Date(_)
         | Value::DateTime(_)
         | Value::Timestamp(_)
@@ -166,6 +180,14 @@ pub(super) fn to_integer(value: &Value, cx: &EvalContext<'_>) -> Result<i128, Sq
             read.value
         }
         Value::Member(member) => i128::from(member.number),
+        Value::Json(json) => match (json.to_number(), &**json) {
+            (Some(number), _) => to_integer(&number, cx)?,
+            (None, Json::Text(text)) => to_integer(&Value::Text(text.clone()), cx)?,
+            (None, _) => {
+                cx.statement.warn(SqlError::new(ER_INVALID_JSON_VALUE_FOR_CAST, &[&"INTEGER", &"", &1]))?;
+                0
+            }
+        },
         other @ (Value::Null
         | Value::Decimal(_)
         | Value::Hex(_)
@@ -204,6 +226,7 @@ pub(super) fn to_bool(value: &Value, cx: &EvalContext<'_>) -> Result<Option<bool
         | Value::Bytes(_)
         | Value::Hex(_)
         | Value::Member(_)
+        | Value::Json(_)
         | Value::Date(_)
         | Value::DateTime(_)
         | Value::Timestamp(_)
@@ -237,6 +260,7 @@ pub(super) fn to_text(value: &Value) -> Cow<'_, str> {
         Value::Bytes(bytes) | Value::Hex(bytes) => String::from_utf8_lossy(bytes),
         Value::Member(member) => Cow::Borrowed(&member.text),
         Value::Null => Cow::Borrowed(""),
+        Value::Json(json) => Cow::Owned(json.to_string()),
         other => Cow::Owned(other.to_string()),
     }
 }
@@ -266,7 +290,7 @@ pub(super) fn to_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<
         Value::DateTime(value) => Some(*value),
         Value::Timestamp(value) => Some(value.to_datetime(cx.statement.time_zone())),
         Value::Time(time) => DateTime::from_micros(today(cx).days() * DAY_US + time.micros, time.fsp),
-        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) => {
+        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) | Value::Json(_) => {
             let parsed = parse::datetime(&to_text(value), cx.statement.time_zone());
             if parsed.is_some_and(|parsed| parsed.cut) {
                 cx.statement.warn(truncated("datetime", value))?;
@@ -305,7 +329,7 @@ pub(super) fn to_time(value: &Value, cx: &EvalContext<'_>) -> Result<Option<Time
         Value::Date(_) => Some(Time { micros: 0, fsp: 0 }),
         Value::DateTime(value) => Some(Time { micros: value.micros_of_day(), fsp: value.fsp() }),
         Value::Timestamp(_) => return to_time(&local(value, cx), cx),
-        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) => {
+        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) | Value::Json(_) => {
             let parsed = parse::time(&to_text(value));
             if parsed.is_some_and(|(parsed, clamped)| parsed.cut || clamped) {
                 cx.statement.warn(truncated("time", value))?;
@@ -402,6 +426,7 @@ pub(super) fn to_result_type(value: Value, to: &ResultType, cx: &EvalContext<'_>
         }
         FieldKind::String | FieldKind::Lob => match value {
             Value::Text(_) | Value::Bytes(_) => value,
+            Value::Json(_) if to.field == FieldType::Json => value,
             Value::Hex(bytes) => Value::Bytes(bytes),
             other => Value::text(local(&other, cx).to_string()),
         },

@@ -228,6 +228,7 @@ fn collate(value: Value, collation: Collation) -> Value {
             Err(_) => Value::Bytes(bytes),
         },
         Value::Member(member) => collate(Value::text(&*member.text), collation),
+        Value::Json(json) => collate(Value::text(json.to_string()), collation),
         Value::Text(text) if collation == Collation::Binary => Value::bytes(text.as_bytes()),
         other => other,
     }

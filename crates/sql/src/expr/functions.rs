@@ -15,6 +15,7 @@ mod encoding;
 mod form;
 mod gtid;
 mod information;
+mod json;
 mod list;
 mod locale;
 mod locking;
@@ -487,6 +488,10 @@ impl Call {
         if derived.family() != Family::String {
             return NO_SAY;
         }
+        if derived.collation == Collation::Utf8mb4Bin {
+            // Of documents and what is taken out of them.
+            return (Collation::Utf8mb4Bin, Coercibility::Implicit);
+        }
         let binary = derived.collation == Collation::Binary;
         (if binary { Collation::Binary } else { Collation::DEFAULT }, Coercibility::Coercible)
     }
@@ -545,6 +550,7 @@ const TABLES: &[&[Function]] = &[
     gtid::FUNCTIONS,
     locking::FUNCTIONS,
     list::FUNCTIONS,
+    json::FUNCTIONS,
     encoding::FUNCTIONS,
     address::FUNCTIONS,
     regexp::FUNCTIONS,

@@ -33,7 +33,7 @@ impl ParamKind {
             Value::Decimal(_) => ParamKind::Decimal,
             Value::Float(_) => ParamKind::Float,
             Value::Double(_) => ParamKind::Double,
-            Value::Text(_) | Value::Member(_) => ParamKind::Text,
+            Value::Text(_) | Value::Member(_) | Value::Json(_) => ParamKind::Text,
             Value::Bytes(_) => ParamKind::Binary,
             Value::Hex(_) => ParamKind::Hex,
             Value::Date(_) => ParamKind::Date,

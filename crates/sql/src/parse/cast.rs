@@ -59,7 +59,7 @@ impl Cursor<'_> {
             }
             "JSON" => {
                 self.skip();
-                return Ok(Expr::CastTo(operand, "JSON"));
+                CastType::Json
             }
             _ => return Err(self.unexpected()),
         };

@@ -348,7 +348,6 @@ fn column_type(cursor: &mut Cursor<'_>, column: &str) -> Result<(ColumnType, boo
     cursor.name()?;
     let Some(column_type) = ColumnType::parse(&word, &mut Words { cursor, column })? else {
         return Err(match word.as_str() {
-            "JSON" => SqlError::unsupported(format_args!("{word} columns")),
             "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" => SqlError::unsupported("spatial columns"),
             _ => {
                 cursor.at -= 1;

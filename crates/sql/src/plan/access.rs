@@ -176,6 +176,7 @@ fn collation_fits(column_type: &ColumnType, collation: Collation) -> bool {
     match column_type.kind() {
         Kind::Characters(own) | Kind::Members(own) => own == collation,
         Kind::Integer | Kind::Number | Kind::Bytes | Kind::Date | Kind::Timestamp | Kind::Time => true,
+        Kind::Json => false,
     }
 }
 

@@ -174,6 +174,11 @@ impl<'a> Scope<'a> {
             ast::Expr::SystemVariable(scope, name, kind) => {
                 Expr::SystemVariable(*scope, Arc::from(name.as_str()), *kind)
             }
+            ast::Expr::JsonPath { column, path, unquote } => {
+                let column = self.bind(&ast::Expr::Column((**column).clone()))?;
+                let found = Expr::call("json_extract", vec![column, self.bind(path)?])?;
+                if *unquote { Expr::call("json_unquote", vec![found])? } else { found }
+            }
             ast::Expr::Values(name) => self.values(name)?,
             ast::Expr::Default(name) => self.default(name.as_ref())?,
             ast::Expr::Row(_)
@@ -182,7 +187,6 @@ impl<'a> Scope<'a> {
             | ast::Expr::InQuery { .. }
             | ast::Expr::Quantified { .. }
             | ast::Expr::MemberOf(..)
-            | ast::Expr::JsonPath { .. }
             | ast::Expr::CastTo(..)
             | ast::Expr::Match(_)
             | ast::Expr::GroupConcat(_)

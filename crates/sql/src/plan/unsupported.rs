@@ -106,7 +106,6 @@ pub(super) fn expression(expr: &Expr) -> SqlError {
         Expr::Row(_) => "row expressions",
         Expr::Match(_) => "MATCH ... AGAINST",
         Expr::MemberOf(..) => "MEMBER OF",
-        Expr::JsonPath { .. } => "JSON columns",
         Expr::GroupConcat(_) => "GROUP_CONCAT",
         Expr::Window(_) => "window functions",
         Expr::CastTo(_, target) => return SqlError::unsupported(format_args!("CAST to {target}")),

@@ -51,6 +51,7 @@ impl Environment for StandIn {
             ("autocommit", Some(Value::Text(on))) => session.autocommit = on.eq_ignore_ascii_case("ON"),
             ("sql_mode", Some(Value::Text(mode))) => session.sql_mode = crate::types::SqlMode::parse(&mode)?,
             ("default_storage_engine", Some(Value::Text(name))) => session.default_engine = Some(name),
+            ("json_as_longtext", Some(Value::Int(on))) => session.json_as_longtext = on != 0,
             ("insert_id", Some(Value::Int(id))) => session.insert_id.set(u64::try_from(id).ok()),
             ("transaction_isolation", Some(Value::Text(level))) if &*level == "READ-COMMITTED" => {
                 session.isolation = Isolation::ReadCommitted;

@@ -270,7 +270,7 @@ mod tests {
         let found = read(&disk);
         assert!(found.ends_with(&[300, 301, 302, 303]) && found.len() < 300, "{found:?}");
         drop(new_log(&disk, 2));
-        assert_eq!(read(&disk.crash()), []);
+        assert_eq!(read(&disk.crash()), Vec::<u64>::new());
     }
 
     #[test]

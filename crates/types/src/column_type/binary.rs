@@ -236,7 +236,7 @@ impl Faces for BlobType {
     }
 
     fn from_binlog(field: FieldType, [length_bytes, _]: [u8; 2], _unsigned: bool) -> Option<ColumnType> {
-        if !matches!(field, FieldType::Blob | FieldType::Json | FieldType::Geometry) {
+        if !matches!(field, FieldType::Blob | FieldType::Geometry) {
             return None;
         }
         let sizes = [LobSize::Tiny, LobSize::Normal, LobSize::Medium, LobSize::Long];
@@ -258,6 +258,7 @@ fn store(value: Value, max_bytes: u64, cx: &mut StoreContext<'_>) -> Result<Valu
         | Value::Double(_)
         | Value::Decimal(_)
         | Value::Member(_)
+        | Value::Json(_)
         | Value::Date(_)
         | Value::DateTime(_)
         | Value::Timestamp(_)

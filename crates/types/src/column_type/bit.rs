@@ -83,7 +83,7 @@ impl Faces for BitType {
                 }
                 if decimal.is_negative() { Some(0) } else { u64::try_from(number).ok() }
             }
-            Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) => {
+            Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) | Value::Json(_) => {
                 of_bytes(value.as_bytes().unwrap_or_default())
             }
             Value::Null | Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_) => {

@@ -190,7 +190,7 @@ pub(super) fn store_datetime(
         Value::Date(date) => Some(date.at_midnight()),
         Value::DateTime(value) => Some(*value),
         Value::Timestamp(value) => Some(value.to_datetime(cx.time_zone)),
-        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) => {
+        Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) | Value::Json(_) => {
             let text = String::from_utf8_lossy(value.as_bytes().unwrap_or_default());
             let parsed = parse::datetime(&text, cx.time_zone);
             if parsed.is_some_and(|parsed| parsed.cut) {

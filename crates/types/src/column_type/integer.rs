@@ -133,7 +133,7 @@ impl Faces for IntType {
             // Also one that rounds to zero.
             Value::Decimal(decimal) if self.unsigned && decimal.is_negative() => i128::MIN,
             Value::Decimal(decimal) => decimal.to_i128().0,
-            Value::Text(_) | Value::Bytes(_) | Value::Member(_) => {
+            Value::Text(_) | Value::Bytes(_) | Value::Member(_) | Value::Json(_) => {
                 let read = number_text::for_integers(value.as_bytes().unwrap_or_default());
                 if !read.found {
                     cx.reject_value(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "integer", &value)?;

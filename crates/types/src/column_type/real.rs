@@ -220,6 +220,7 @@ fn store(
         | Value::Decimal(_)
         | Value::Hex(_)
         | Value::Member(_)
+        | Value::Json(_)
         | Value::Date(_)
         | Value::DateTime(_)
         | Value::Timestamp(_)

@@ -54,7 +54,7 @@ impl Faces for TimeType {
             Value::DateTime(value) => of_day(*value),
             Value::Timestamp(value) => of_day(value.to_datetime(cx.time_zone)),
             Value::Date(_) => Some((Time { micros: 0, fsp: self.fsp }, false)),
-            Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) => {
+            Value::Text(_) | Value::Bytes(_) | Value::Hex(_) | Value::Member(_) | Value::Json(_) => {
                 let text = String::from_utf8_lossy(value.as_bytes().unwrap_or_default());
                 let parsed = parse::time(&text);
                 if parsed.is_some_and(|(parsed, _)| parsed.cut) {

@@ -29,7 +29,8 @@ pub fn year_of_moment(value: &Value, zone: TimeZone, now: impl FnOnce() -> DateT
         | Value::Text(_)
         | Value::Bytes(_)
         | Value::Hex(_)
-        | Value::Member(_) => None,
+        | Value::Member(_)
+        | Value::Json(_) => None,
     }
 }
 

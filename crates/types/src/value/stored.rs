@@ -38,6 +38,7 @@ impl From<Value> for StoredValue {
             Value::Text(text) => StoredValue::Text(text.to_string()),
             Value::Bytes(bytes) | Value::Hex(bytes) => StoredValue::Bytes(bytes.to_vec()),
             Value::Member(member) => StoredValue::Member(member.number, member.text.to_string()),
+            Value::Json(json) => StoredValue::Text(json.to_string()),
             Value::Date(date) => StoredValue::Date(date.year, date.month, date.day),
             Value::DateTime(value) => StoredValue::DateTime(value.packed(), value.fsp()),
             Value::Timestamp(value) => StoredValue::Timestamp(value.micros, value.fsp),

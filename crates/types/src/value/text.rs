@@ -126,7 +126,8 @@ impl Value {
             | Value::Date(_)
             | Value::DateTime(_)
             | Value::Timestamp(_)
-            | Value::Time(_)) => write!(out, "{other}"),
+            | Value::Time(_)
+            | Value::Json(_)) => write!(out, "{other}"),
         };
     }
 }
@@ -149,6 +150,7 @@ impl fmt::Display for Value {
                 f.write_str(&text)
             }
             Value::Decimal(decimal) => write!(f, "{decimal}"),
+            Value::Json(json) => write!(f, "{json}"),
             Value::Text(text) => f.write_str(text),
             Value::Member(member) => f.write_str(&member.text),
             Value::Bytes(bytes) | Value::Hex(bytes) => f.write_str(&String::from_utf8_lossy(bytes)),

@@ -67,7 +67,8 @@ impl TableDef {
         }
         match &column.default {
             DefaultValue::None | DefaultValue::Literal(Value::Null)
-                if column.nullable && !column.column_type.facts().is_lob =>
+                if column.nullable
+                    && (!column.column_type.facts().is_lob || column.column_type.kind() == Kind::Json) =>
             {
                 line.push_str(" DEFAULT NULL");
             }

@@ -1,0 +1,20 @@
+-- Documents, where MariaDB's, which are texts, give the same.
+CREATE TABLE js (id INT PRIMARY KEY, j JSON, k VARCHAR(200));
+INSERT INTO js VALUES (1, '{"a": 1, "b": [1, 2, {"c": "x"}], "d": null}', 'c'), (2, '[1, 2, 3, [4, 5]]', NULL), (3, '"text"', 'text'), (4, NULL, '1'), (5, '17', '{"x": 17}');
+SELECT id, JSON_VALID(j), JSON_TYPE(j), JSON_LENGTH(j), JSON_DEPTH(j) FROM js WHERE id <> 4 ORDER BY id;
+SELECT id, JSON_VALID(k) FROM js ORDER BY id;
+SELECT JSON_EXTRACT(j, '$.b[2].c'), JSON_UNQUOTE(JSON_EXTRACT(j, '$.b[2].c')), JSON_EXTRACT(j, '$.b[0]', '$.b[1]'), JSON_EXTRACT(j, '$.x') FROM js WHERE id = 1;
+SELECT JSON_EXTRACT(j, '$[3][0]'), JSON_EXTRACT(j, '$[9]'), JSON_LENGTH(j, '$[3]'), JSON_EXTRACT(j, '$[*]') FROM js WHERE id = 2;
+SELECT JSON_KEYS(j), JSON_KEYS(j, '$.b[2]'), JSON_CONTAINS(j, '2', '$.b'), JSON_CONTAINS(j, '9', '$.b'), JSON_CONTAINS(j, '{"a": 1}') FROM js WHERE id = 1;
+SELECT JSON_CONTAINS_PATH(j, 'one', '$.a', '$.z'), JSON_CONTAINS_PATH(j, 'all', '$.a', '$.z'), JSON_CONTAINS_PATH(j, 'all', '$.a', '$.b[2].c') FROM js WHERE id = 1;
+SELECT JSON_OBJECT('a', 1, 'b', 'x', 'c', NULL, 'd', 1.50), JSON_ARRAY(1, 'a"b', NULL, 2.5), JSON_ARRAY(), JSON_OBJECT();
+SELECT JSON_QUOTE('a"b\\c'), JSON_QUOTE('x'), JSON_UNQUOTE('"a\\tb"'), JSON_UNQUOTE('plain'), JSON_QUOTE(NULL);
+SELECT JSON_SET('{"a": 1}', '$.a', 2, '$.b', 'x'), JSON_INSERT('{"a": 1}', '$.a', 2, '$.b', 'x'), JSON_REPLACE('{"a": 1}', '$.a', 2, '$.b', 'x'), JSON_REMOVE('[1, 2, 3]', '$[1]');
+SELECT JSON_ARRAY_APPEND('[1, [2]]', '$[1]', 3, '$', 4), JSON_ARRAY_INSERT('[1, 2]', '$[1]', 9), JSON_MERGE_PATCH('{"a": 1, "b": 2}', '{"a": null, "c": 3}'), JSON_MERGE_PRESERVE('[1]', '2');
+SELECT JSON_OVERLAPS('[1, 2]', '[2, 3]'), JSON_OVERLAPS('[1, 2]', '[3]'), JSON_OVERLAPS('{"a": 1}', '{"a": 1, "b": 2}');
+SELECT JSON_EXTRACT(NULL, '$'), JSON_EXTRACT('[1]', NULL), JSON_LENGTH(NULL), JSON_TYPE(NULL), JSON_VALID(NULL), JSON_SET(NULL, '$', 1);
+SELECT JSON_EXTRACT('{"a": 5}', '$.a') + 1, JSON_EXTRACT('{"a": 5}', '$.a') = 5, JSON_EXTRACT('{"a": 5}', '$.a') > 4;
+UPDATE js SET j = JSON_SET(j, '$.a', 10) WHERE id = 1;
+SELECT JSON_EXTRACT(j, '$.a') FROM js WHERE JSON_EXTRACT(j, '$.a') = 10;
+SELECT CONCAT(JSON_EXTRACT('["x", 1]', '$[1]'), 'y'), LENGTH(JSON_ARRAY(1, 2)), UPPER(JSON_ARRAY('a'));
+DROP TABLE js;
