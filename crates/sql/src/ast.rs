@@ -352,6 +352,8 @@ pub struct ColumnSpec {
     pub nullable: Option<bool>,
     /// DEFAULT
     pub default: Option<Expr>,
+    /// The text of a default that is an expression in parentheses.
+    pub default_text: Option<String>,
     /// ON UPDATE CURRENT_TIMESTAMP
     pub on_update_now: bool,
     /// AUTO_INCREMENT

@@ -34,6 +34,7 @@ mod xa;
 
 use fingerprint::{Fingerprint, Mark};
 use lexer::{Kind, Lexer};
+pub(crate) use schema::default_expression;
 pub use secrets::without_passwords;
 
 use std::borrow::Cow;

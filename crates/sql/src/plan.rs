@@ -191,8 +191,10 @@ pub(crate) struct InsertPlan {
     pub(crate) ignore: bool,
     /// The column that each value is for.
     pub(crate) targets: Vec<usize>,
-    /// Columns without a value.
+    /// Columns without a value, but for those of the next list.
     pub(crate) defaults: Vec<usize>,
+    /// Columns without a value whose default is an expression.
+    pub(crate) default_exprs: Vec<(usize, Expr)>,
     pub(crate) source: InsertRows,
     /// What ON DUPLICATE KEY UPDATE sets.
     pub(crate) on_duplicate: Vec<(usize, InsertValue)>,

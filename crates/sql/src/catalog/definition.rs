@@ -48,6 +48,8 @@ pub enum DefaultValue {
     Literal(Value),
     /// CURRENT_TIMESTAMP with the column's fractional digits.
     CurrentTimestamp,
+    /// An expression, evaluated for each row: its text, and the SQL mode that it is read under.
+    Expression { text: String, sql_mode: String },
 }
 
 /// A column.

@@ -8,15 +8,16 @@ use crate::codec::KeyPart;
 use crate::codec::key::MAX_KEY_BYTES;
 use crate::collation::Collation;
 use crate::error::{
-    ER_BLOB_CANT_HAVE_DEFAULT, ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_KEYNAME,
-    ER_DUPLICATED_VALUE_IN_TYPE, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_JSON_USED_AS_KEY,
-    ER_KEY_COLUMN_DOES_NOT_EXITS, ER_MULTIPLE_PRI_KEY, ER_PRIMARY_CANT_HAVE_NULL, ER_TABLE_MUST_HAVE_COLUMNS,
-    ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_IDENT, ER_TOO_LONG_KEY, ER_TOO_MANY_FIELDS, ER_TOO_MANY_KEY_PARTS,
-    ER_TOO_MANY_KEYS, ER_WARN_USING_OTHER_HANDLER, ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME, ER_WRONG_FIELD_SPEC,
-    ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY, SqlError,
+    ER_BAD_FIELD_ERROR, ER_BLOB_CANT_HAVE_DEFAULT, ER_BLOB_KEY_WITHOUT_LENGTH, ER_DEFAULT_VAL_GENERATED_VARIABLES,
+    ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_DUPLICATED_VALUE_IN_TYPE, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE,
+    ER_JSON_USED_AS_KEY, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_MULTIPLE_PRI_KEY, ER_PRIMARY_CANT_HAVE_NULL,
+    ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_IDENT, ER_TOO_LONG_KEY, ER_TOO_MANY_FIELDS,
+    ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WARN_USING_OTHER_HANDLER, ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME,
+    ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY, SqlError,
 };
 use crate::exec::context::{clock_us, push};
-use crate::expr::compare_values;
+use crate::expr::{Expr as BoundExpr, compare_values};
+use crate::plan::bind::Scope;
 use crate::session::DiagnosticLevel;
 use crate::types::{ColumnType, Kind, Loss, SqlMode, StoreContext};
 use crate::value::Value;
@@ -169,6 +170,21 @@ fn distinct_members(spec: &ColumnSpec, column_type: &ColumnType, run: &DdlRun<'_
     Ok(())
 }
 
+/// An expression may be a default if it needs nothing but functions.
+fn default_expression(expr: &Expr, spec: &ColumnSpec) -> Result<(), SqlError> {
+    let bound = Scope::new(&[], "default value expression").bind(expr).map_err(|error| {
+        if error.is(ER_BAD_FIELD_ERROR) { SqlError::unsupported("columns in a default expression") } else { error }
+    })?;
+    let mut variables = false;
+    bound.walk(&mut |part| {
+        variables |= matches!(
+            part,
+            BoundExpr::UserVariable(..) | BoundExpr::AssignUserVariable(..) | BoundExpr::SystemVariable(..)
+        );
+    });
+    if variables { Err(SqlError::new(ER_DEFAULT_VAL_GENERATED_VARIABLES, &[&spec.name])) } else { Ok(()) }
+}
+
 fn default(
     spec: &ColumnSpec,
     column_type: &ColumnType,
@@ -176,6 +192,10 @@ fn default(
     run: &DdlRun<'_>,
 ) -> Result<DefaultValue, SqlError> {
     let invalid = || SqlError::new(ER_INVALID_DEFAULT, &[&spec.name]);
+    if let (Some(expr), Some(text)) = (&spec.default, &spec.default_text) {
+        default_expression(expr, spec)?;
+        return Ok(DefaultValue::Expression { text: text.clone(), sql_mode: run.session.sql_mode.to_string() });
+    }
     let value = match &spec.default {
         None => return Ok(DefaultValue::None),
         Some(Expr::Call { .. }) if column_type.facts().clock_digits.is_some() => {

@@ -59,6 +59,10 @@ pub(super) fn default_value(column: &ColumnDef, row: u64, ignore: bool, run: &Ru
         }
         DefaultValue::None if !column.nullable && !column.auto_increment => Ok(column.column_type.implicit_default()),
         DefaultValue::None => Ok(Value::Null),
+        // A plan has these as values.
+        DefaultValue::Expression { text, .. } => {
+            Err(SqlError::internal(format_args!("DEFAULT ({text}) was not planned")))
+        }
     }
 }
 
@@ -217,6 +221,11 @@ impl Inserting<'_> {
             } else {
                 default_value(def, self.number, self.plan.ignore, run)?
             };
+        }
+        for (column, expr) in &self.plan.default_exprs {
+            let value = expr.eval(&[], &run.eval())?;
+            run.session.memory.hold_row(value_bytes(&value))?;
+            self.row[*column] = self.stored(value, *column, run)?;
         }
         Ok(())
     }

@@ -90,6 +90,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The text from the lexeme `from` to the last one read.
+    pub(super) fn text_since(&self, from: usize) -> String {
+        let span = self.span_since(from);
+        String::from_utf8_lossy(&self.sql[span.start..span.end]).into_owned()
+    }
+
     /// Whether everything is read.
     pub(super) fn at_end(&self) -> bool {
         self.at >= self.marks.len()

@@ -2,11 +2,14 @@
 
 use super::cursor::Cursor;
 use super::expression::Level;
+use super::fingerprint::Mark;
+use super::lexer::Lexer;
 use crate::ast::{AlterAction, ColumnSpec, CreateTable, Ddl, Expr, IndexSpec, KeySpec, Statement, TableName};
 use crate::collation::Collation;
 use crate::error::{ER_COLLATION_CHARSET_MISMATCH, ER_UNKNOWN_CHARACTER_SET, SqlError};
+use crate::stack;
 use crate::types::column_type::TypeWords;
-use crate::types::{ColumnType, IntType, IntWidth, Kind};
+use crate::types::{ColumnType, IntType, IntWidth, Kind, SqlMode};
 
 pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let ddl = match cursor.word().as_str() {
@@ -268,6 +271,7 @@ fn column(cursor: &mut Cursor<'_>) -> Result<ColumnSpec, SqlError> {
         own_collation,
         nullable: serial.then_some(false),
         default: None,
+        default_text: None,
         on_update_now: false,
         auto_increment: serial,
         primary_key: false,
@@ -285,7 +289,7 @@ fn column_options(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Result<()
         } else if cursor.takes("NULL") {
             column.nullable = Some(true);
         } else if cursor.takes("DEFAULT") {
-            column.default = Some(default_value(cursor)?);
+            (column.default, column.default_text) = default_value(cursor)?;
         } else if cursor.takes("ON UPDATE") {
             now(cursor)?;
             column.on_update_now = true;
@@ -331,15 +335,32 @@ fn now(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn default_value(cursor: &mut Cursor<'_>) -> Result<Expr, SqlError> {
+/// What follows DEFAULT, and the text of an expression in parentheses.
+fn default_value(cursor: &mut Cursor<'_>) -> Result<(Option<Expr>, Option<String>), SqlError> {
     if matches!(cursor.word().as_str(), "CURRENT_TIMESTAMP" | "NOW" | "LOCALTIME" | "LOCALTIMESTAMP") {
         now(cursor)?;
-        return Ok(Expr::Call { name: "NOW".to_owned(), args: Vec::new(), distinct: false });
+        return Ok((Some(Expr::Call { name: "NOW".to_owned(), args: Vec::new(), distinct: false }), None));
     }
-    if cursor.sees_operator("(") {
-        return Err(SqlError::unsupported("expressions as defaults"));
+    if cursor.takes_operator("(") {
+        let from = cursor.at;
+        let expr = cursor.expr()?;
+        let text = cursor.text_since(from);
+        cursor.expect_operator(")")?;
+        return Ok((Some(expr), Some(text)));
     }
-    cursor.subexpr(Level::Primary)
+    Ok((Some(cursor.subexpr(Level::Primary)?), None))
+}
+
+/// The expression of a default that was stored as its text, as it is under the SQL mode of the statement that defined it.
+pub(crate) fn default_expression(text: &str, sql_mode: SqlMode) -> Result<Expr, SqlError> {
+    let lexemes = Lexer::new(text.as_bytes(), sql_mode);
+    let marks: Vec<Mark> = lexemes.map(|lexeme| Mark { lexeme, param: None, variable: None }).collect();
+    stack::with_room_for_statement(marks.len(), || {
+        let mut cursor = Cursor::new(text.as_bytes(), &marks, sql_mode);
+        let expr = cursor.expr()?;
+        cursor.end()?;
+        Ok(expr)
+    })
 }
 
 /// A type, and whether it names its own collation.

@@ -6,12 +6,14 @@ use super::query::{Relation, column_expr, width};
 use crate::ast;
 use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::error::{
-    ER_BAD_FIELD_ERROR, ER_INVALID_GROUP_FUNC_USE, ER_NO_DEFAULT_FOR_FIELD, ER_NON_UNIQ_ERROR, SqlError,
+    ER_BAD_FIELD_ERROR, ER_DEFAULT_AS_VAL_GENERATED, ER_INVALID_GROUP_FUNC_USE, ER_NO_DEFAULT_FOR_FIELD,
+    ER_NON_UNIQ_ERROR, SqlError,
 };
 use crate::expr::aggregate::Aggregate;
 use crate::expr::{ArithmeticOp, CastType, CompareOp, Expr, Function, UnaryOp};
+use crate::parse;
 use crate::types::temporal::Date;
-use crate::types::{Family, FieldKind};
+use crate::types::{Family, FieldKind, SqlMode};
 use crate::value::Value;
 
 /// The names that expressions of one statement may use.
@@ -242,7 +244,11 @@ impl<'a> Scope<'a> {
         let Some(name) = name else { return Err(SqlError::unsupported("DEFAULT in an expression")) };
         let unknown = || SqlError::new(ER_BAD_FIELD_ERROR, &[&name.column, &self.clause]);
         let (relation, column) = self.find(name)?.ok_or_else(unknown)?;
-        default_expr(&relation.table.def.columns[column])
+        let column = &relation.table.def.columns[column];
+        if matches!(column.default, DefaultValue::Expression { .. }) {
+            return Err(SqlError::new(ER_DEFAULT_AS_VAL_GENERATED, &[]));
+        }
+        default_expr(column)
     }
 }
 
@@ -259,6 +265,10 @@ pub(crate) fn default_expr(column: &ColumnDef) -> Result<Expr, SqlError> {
     match &column.default {
         DefaultValue::Literal(value) => Ok(Expr::Literal(value.clone())),
         DefaultValue::CurrentTimestamp => Expr::call("NOW", vec![Expr::Literal(Value::Int(6))]),
+        DefaultValue::Expression { text, sql_mode } => {
+            let written = parse::default_expression(text, SqlMode::parse(sql_mode)?)?;
+            Scope::new(&[], "default value expression").bind(&written)
+        }
         DefaultValue::None if column.nullable => Ok(Expr::Literal(Value::Null)),
         DefaultValue::None => Err(SqlError::new(ER_NO_DEFAULT_FOR_FIELD, &[&column.name])),
     }

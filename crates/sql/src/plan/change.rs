@@ -8,6 +8,7 @@ use super::{
     DeletePlan, InsertPlan, InsertRows, InsertValue, PlanContext, UpdatePlan, Usage, finish, resolve, unsupported,
 };
 use crate::ast::{self, Delete, Insert, InsertSource, OrderBy, TableRef, Update};
+use crate::catalog::definition::DefaultValue;
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError};
 use crate::expr::Expr;
@@ -44,7 +45,13 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
             InsertRows::Query(Box::new(plan))
         }
     };
-    let defaults = (0..count).filter(|column| !targets.contains(column)).collect();
+    let source = with_default_exprs(source, &targets, &table)?;
+    let (default_exprs, defaults): (Vec<usize>, Vec<usize>) =
+        (0..count).filter(|column| !targets.contains(column)).partition(|column| has_default_expr(&table, *column));
+    let default_exprs = default_exprs
+        .into_iter()
+        .map(|column| Ok((column, default_expr(&table.def.columns[column])?)))
+        .collect::<Result<_, SqlError>>()?;
     let mut scope = Scope::new(&names, "field list");
     scope.new_row = Some(count);
     if let Some((name, columns)) = &insert.row_alias {
@@ -62,7 +69,9 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
     }
     let mut on_duplicate = Vec::with_capacity(insert.on_duplicate.len());
     for (name, value) in &insert.on_duplicate {
-        on_duplicate.push((assigned_column(name, &scope)?, insert_value(value, &mut scope)?));
+        let column = assigned_column(name, &scope)?;
+        let value = insert_value(value, &mut scope)?;
+        on_duplicate.push((column, with_default_expr(value, column, &table)?));
     }
     cx.needs_columns(&table, Privilege::Insert, targets.iter().copied());
     if insert.replace {
@@ -80,6 +89,7 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
         ignore: insert.ignore,
         targets,
         defaults,
+        default_exprs,
         source,
         on_duplicate,
         table: table.clone(),
@@ -112,6 +122,30 @@ fn insert_value(value: &ast::Expr, scope: &mut Scope<'_>) -> Result<InsertValue,
     match value {
         ast::Expr::Default(None) => Ok(InsertValue::Default),
         value => scope.bind(value).map(InsertValue::Expr),
+    }
+}
+
+fn has_default_expr(table: &Table, column: usize) -> bool {
+    matches!(table.def.columns[column].default, DefaultValue::Expression { .. })
+}
+
+/// A DEFAULT of a column whose default is an expression, as that.
+fn with_default_expr(value: InsertValue, column: usize, table: &Table) -> Result<InsertValue, SqlError> {
+    match value {
+        InsertValue::Default if has_default_expr(table, column) => {
+            default_expr(&table.def.columns[column]).map(InsertValue::Expr)
+        }
+        value => Ok(value),
+    }
+}
+
+fn with_default_exprs(source: InsertRows, targets: &[usize], table: &Table) -> Result<InsertRows, SqlError> {
+    let row = |row: Vec<InsertValue>| {
+        row.into_iter().zip(targets).map(|(value, column)| with_default_expr(value, *column, table)).collect()
+    };
+    match source {
+        InsertRows::Values(rows) => rows.into_iter().map(row).collect::<Result<_, SqlError>>().map(InsertRows::Values),
+        query @ InsertRows::Query(_) => Ok(query),
     }
 }
 

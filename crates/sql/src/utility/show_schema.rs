@@ -162,6 +162,7 @@ pub(crate) fn default_text(column: &ColumnDef) -> Value {
             Value::text(literal.unwrap_or_else(|| value.to_string()))
         }
         DefaultValue::CurrentTimestamp => Value::text(format!("CURRENT_TIMESTAMP{}", fraction(column))),
+        DefaultValue::Expression { text, .. } => Value::text(text.as_str()),
     }
 }
 
@@ -178,7 +179,7 @@ pub(crate) fn extra(column: &ColumnDef) -> String {
     if column.auto_increment {
         parts.push("auto_increment".to_owned());
     }
-    if column.default == DefaultValue::CurrentTimestamp {
+    if matches!(column.default, DefaultValue::CurrentTimestamp | DefaultValue::Expression { .. }) {
         parts.push("DEFAULT_GENERATED".to_owned());
     }
     if column.on_update_now {

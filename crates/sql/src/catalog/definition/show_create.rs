@@ -82,6 +82,9 @@ impl TableDef {
             DefaultValue::CurrentTimestamp => {
                 let _ = write!(line, " DEFAULT {}", CurrentTimestamp(&column.column_type));
             }
+            DefaultValue::Expression { text, .. } => {
+                let _ = write!(line, " DEFAULT ({text})");
+            }
         }
         if column.on_update_now {
             let _ = write!(line, " ON UPDATE {}", CurrentTimestamp(&column.column_type));
