@@ -124,7 +124,7 @@ fn as_theirs(value: &Ours) -> Value {
             let (date, (hour, minute, second, micros)) = (value.date(), value.clock());
             Value::Date(date.year, date.month, date.day, hour, minute, second, micros)
         }
-        Ours::Timestamp(_) | Ours::Time(_) | Ours::Text(_) | Ours::Hex(_) | Ours::Member(_) => {
+        Ours::Timestamp(_) | Ours::Time(_) | Ours::Text(_) | Ours::Hex(_) | Ours::Member(_) | Ours::Json(_) => {
             unreachable!("no sample has it")
         }
     }
