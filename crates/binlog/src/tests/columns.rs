@@ -79,8 +79,10 @@ pub(super) fn samples() -> Vec<Sample> {
     {
         let greatest = u64::MAX >> (64 - 8 * bytes);
         let cells = [0, 1, greatest].map(|v| {
-            let printed = if kind == 247 { v.to_string() } else { format!("b'{v:0width$b}'", width = 8 * bytes) };
-            cell(&v.to_le_bytes()[..bytes], Value::UInt(v), printed)
+            let image = &v.to_le_bytes()[..bytes];
+            // Of a SET the bytes as they stand.
+            let digits: String = image.iter().map(|byte| format!("{byte:08b}")).collect();
+            cell(image, Value::UInt(v), if kind == 247 { v.to_string() } else { format!("b'{digits}'") })
         });
         let members = vec!["a".to_owned(), "grüße".to_owned()];
         let column = ColumnMeta { members, ..column(name, 254, &[kind, bytes as u8]) };
