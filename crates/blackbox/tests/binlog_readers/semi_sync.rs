@@ -14,38 +14,46 @@ use crate::programs::Replica;
 use crate::reader::*;
 
 /// A replica by hand that acknowledges when the test says so.
-struct Acker(Reader);
+struct Acker {
+    reader: Reader,
+    /// The file that events come from.
+    file: String,
+}
 
 impl Acker {
     fn attach(server: &Server, server_id: u32) -> Result<Acker> {
         let (file, position) = status(server)?;
+        Acker::attach_at(server, "@rpl_semi_sync_slave", (file, position), server_id)
+    }
+
+    /// As one of this age, from a place on.
+    fn attach_at(server: &Server, variable: &str, (file, position): (String, u32), server_id: u32) -> Result<Acker> {
         let mut reader = Reader::log_in(server)?;
-        reader.query("SET @rpl_semi_sync_slave = 1")?;
+        reader.query(&format!("SET {variable} = 1"))?;
         reader.dump(&file, position, 0, server_id)?;
-        Ok(Acker(reader))
+        Ok(Acker { reader, file })
     }
 
     /// Where the next event ends that is to be acknowledged: its file and offset.
     fn asked(&mut self) -> Result<(String, u32)> {
-        let mut file = String::new();
         loop {
-            let packet = self.0.0.packet()?;
+            let packet = self.reader.0.packet()?;
             let [0, 0xef, flag @ (0 | 1), event @ ..] = packet.as_slice() else {
                 anyhow::bail!("not an event of semi-synchronous replication: {packet:?}");
             };
             let event = Event(event.to_vec());
             if event.event_type() == ROTATE {
                 let name = &event.body()[8..event.body().len() - 4];
-                file = String::from_utf8_lossy(name).into_owned();
+                self.file = String::from_utf8_lossy(name).into_owned();
             }
             if *flag == 1 {
-                return Ok((file, event.log_pos()));
+                return Ok((self.file.clone(), event.log_pos()));
             }
         }
     }
 
     fn acknowledge(&mut self, file: &str, position: u32) -> Result<()> {
-        self.0.0.send(0, &[&[0xef][..], &u64::from(position).to_le_bytes(), file.as_bytes()].concat())
+        self.reader.0.send(0, &[&[0xef][..], &u64::from(position).to_le_bytes(), file.as_bytes()].concat())
     }
 }
 
@@ -60,11 +68,7 @@ fn table(server: &Server) -> Result<()> {
 }
 
 /// A server whose commits wait for replicas, with the table.
-fn source(scratch: &tempfile::TempDir, timeout_ms: u32, options: &[&str]) -> Result<Server> {
-    let mut launch = Launch::new(scratch.path().join("source"));
-    for option in options {
-        launch = launch.option(*option);
-    }
+fn source(launch: Launch, timeout_ms: u32) -> Result<Server> {
     let server = launch.start()?;
     table(&server)?;
     server.connect()?.query_drop(format!(
@@ -81,8 +85,8 @@ fn count(server: &Server) -> Result<u64> {
 fn a_commit_is_seen_and_acknowledged_when_a_replica_has_it() -> Result<()> {
     for protocol in CommitProtocol::ALL.into_iter().filter(|protocol| protocol.has_binlog()) {
         let scratch = tempfile::tempdir()?;
-        let server = source(&scratch, 60_000, &[&format!("--commit-protocol={protocol}")])
-            .with_context(|| format!("{protocol}"))?;
+        let launch = Launch::new(scratch.path().join("source")).protocol(protocol);
+        let server = source(launch, 60_000).with_context(|| format!("{protocol}"))?;
         let mut acker = Acker::attach(&server, 7)?;
         let done = AtomicBool::new(false);
         thread::scope(|scope| -> Result<()> {
@@ -116,7 +120,7 @@ fn a_commit_is_seen_and_acknowledged_when_a_replica_has_it() -> Result<()> {
 fn one_acknowledgement_serves_all_who_wait() -> Result<()> {
     const SESSIONS: u64 = 16;
     let scratch = tempfile::tempdir()?;
-    let server = source(&scratch, 60_000, &[])?;
+    let server = source(Launch::new(scratch.path().join("source")), 60_000)?;
     let mut acker = Acker::attach(&server, 7)?;
     thread::scope(|scope| -> Result<()> {
         let commit = |id: u64| {
@@ -156,7 +160,7 @@ fn one_acknowledgement_serves_all_who_wait() -> Result<()> {
 #[test]
 fn without_an_acknowledgement_commits_go_on_after_the_timeout() -> Result<()> {
     let scratch = tempfile::tempdir()?;
-    let server = source(&scratch, 300, &[])?;
+    let server = source(Launch::new(scratch.path().join("source")), 300)?;
     let mut acker = Acker::attach(&server, 7)?;
     let mut conn = server.connect()?;
     conn.query_drop("INSERT INTO d.t VALUES (1)")?;
@@ -187,14 +191,14 @@ fn without_an_acknowledgement_commits_go_on_after_the_timeout() -> Result<()> {
 #[test]
 fn who_acknowledges_what_it_cannot_have_is_cut_off() -> Result<()> {
     let scratch = tempfile::tempdir()?;
-    let server = source(&scratch, 60_000, &[])?;
+    let server = source(Launch::new(scratch.path().join("source")), 60_000)?;
     let (file, _) = status(&server)?;
     type Lie<'a> = &'a dyn Fn(&mut Acker, u32) -> Result<()>;
     let lies: [Lie<'_>; 4] = [
         &|acker, position| acker.acknowledge(&file, position + 1),
         &|acker, position| acker.acknowledge("binlog.999999", position),
-        &|acker, _| acker.0.0.send(0, &[0xef, 1]),
-        &|acker, _| acker.0.0.send(5, b"garbage"),
+        &|acker, _| acker.reader.0.send(0, &[0xef, 1]),
+        &|acker, _| acker.reader.0.send(5, b"garbage"),
     ];
     for (number, lie) in lies.iter().enumerate() {
         let mut acker = Acker::attach(&server, 7)?;
@@ -206,9 +210,7 @@ fn who_acknowledges_what_it_cannot_have_is_cut_off() -> Result<()> {
             wait_until("it is cut off", || Ok(counter(&server, "clients")? == "0"))?;
             ensure!(!commit.is_finished(), "lie {number} was believed");
             // An honest one comes: what the other one had not acknowledged is sent to it.
-            let mut honest = Acker(Reader::log_in(&server)?);
-            honest.0.query("SET @rpl_semi_sync_replica = 1")?;
-            honest.0.dump(&file, 4, 0, 8)?;
+            let mut honest = Acker::attach_at(&server, "@rpl_semi_sync_replica", (file.clone(), 4), 8)?;
             let (name, position) = honest.asked()?;
             honest.acknowledge(&name, position)?;
             commit.join().expect("no panic")
