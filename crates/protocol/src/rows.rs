@@ -55,6 +55,8 @@ fn put_text(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Text(text) => return put_length_encoded_bytes(out, text.as_bytes()),
         Value::Bytes(bytes) | Value::Hex(bytes) => return put_length_encoded_bytes(out, bytes),
+        Value::Member(member) => return put_length_encoded_bytes(out, member.text.as_bytes()),
+        Value::Json(json) => return put_length_encoded_bytes(out, json.to_string().as_bytes()),
         _ => {}
     }
     let at = out.len();

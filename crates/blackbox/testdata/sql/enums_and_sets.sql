@@ -104,4 +104,8 @@ CREATE TABLE es4 (e ENUM('a', 'b', 'A') CHARACTER SET utf8mb4 COLLATE utf8mb4_bi
 INSERT INTO es4 VALUES ('A'), ('a');
 INSERT INTO es4 VALUES ('a');
 SELECT e, e + 0 FROM es4 ORDER BY e;
-DROP TABLE es, es2, es3, es4;
+-- A text of more than 250 bytes.
+CREATE TABLE es5 (s SET('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa','bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb','cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc'));
+INSERT INTO es5 VALUES (7);
+SELECT s, LENGTH(s) FROM es5;
+DROP TABLE es, es2, es3, es4, es5;
