@@ -1,7 +1,8 @@
 #!/bin/sh
 # Fetches the drivers that tests connect with, into DIRECTORY (the first argument): `connector-j.jar` with Maven,
 # `go-tls`, a program built with go-sql-driver, and with pip `connector-python`, which has MySQL's own client library in
-# it, and `mysql-replication`, which follows a binlog. What is there already is left alone.
+# it. `mysql-replication` (pip), `zongji` (npm) and `binlog-connector.jar` (Maven) follow a binlog. What is there already
+# is left alone.
 #
 # They are optional: one that cannot be had is named, and its test says that it was not run.
 set -u
@@ -13,14 +14,31 @@ directory=$(cd "$directory" && pwd)
 work=$(mktemp -d "$directory/fetching.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-connector_j() {
+# jar FILE GROUP NAME VERSION SUM
+jar() {
     command -v mvn >/dev/null || { echo "mvn is not installed"; return 1; }
-    artifact=com.mysql:mysql-connector-j:8.4.0
-    sum=d77962877d010777cff997015da90ee689f0f4bb76848340e1488f2b83332af5
-    timeout 120 mvn --batch-mode --quiet dependency:get -Dartifact=$artifact -Dtransitive=false || return 1
-    timeout 120 mvn --batch-mode --quiet dependency:copy -Dartifact=$artifact -DoutputDirectory="$work" || return 1
-    echo "$sum  $work/mysql-connector-j-8.4.0.jar" | sha256sum --check --status || { echo "its sum is wrong"; return 1; }
-    mv "$work/mysql-connector-j-8.4.0.jar" "$1"
+    artifact=$2:$3:$4
+    timeout 120 mvn --batch-mode --quiet dependency:get -Dartifact="$artifact" -Dtransitive=false || return 1
+    timeout 120 mvn --batch-mode --quiet dependency:copy -Dartifact="$artifact" -DoutputDirectory="$work" || return 1
+    echo "$5  $work/$3-$4.jar" | sha256sum --check --status || { echo "its sum is wrong"; return 1; }
+    mv "$work/$3-$4.jar" "$1"
+}
+
+connector_j() {
+    jar "$1" com.mysql mysql-connector-j 8.4.0 d77962877d010777cff997015da90ee689f0f4bb76848340e1488f2b83332af5
+}
+
+binlog_connector() {
+    jar "$1" com.zendesk mysql-binlog-connector-java 0.30.1 \
+        6f3976798fe6b4cb7f9c13f194c59508333c5761626e37b53e20c6a3fca7d14d
+}
+
+zongji() {
+    command -v npm >/dev/null || { echo "npm is not installed"; return 1; }
+    cp -r "$sources/zongji" "$work/zongji"
+    (cd "$work/zongji" && timeout 120 npm ci --silent --no-audit --no-fund --ignore-scripts) || return 1
+    rm -rf "$1"
+    mv "$work/zongji" "$1"
 }
 
 go_tls() {
@@ -67,3 +85,5 @@ fetch connector_j connector-j.jar nothing
 fetch go_tls go-tls go/main.go
 fetch connector_python connector-python nothing
 fetch mysql_replication mysql-replication nothing
+fetch zongji zongji zongji/follow.mjs
+fetch binlog_connector binlog-connector.jar nothing

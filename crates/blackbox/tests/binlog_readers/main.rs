@@ -5,6 +5,7 @@ mod by_hand;
 mod crashes;
 mod endings;
 mod event_options;
+mod libraries;
 mod programs;
 mod reader;
 mod refusals;
