@@ -33,6 +33,8 @@ pub(super) struct InsertIds {
     wrote: bool,
     /// The column's value in the row that was last at hand.
     last: u64,
+    /// Whether that is below zero, so that it has wrapped around.
+    negative: bool,
 }
 
 impl InsertIds {
@@ -65,7 +67,7 @@ impl InsertIds {
         self.left -= 1;
         self.attempts += 1;
         self.made = Some(id);
-        self.last = id;
+        (self.last, self.negative) = (id, false);
         Ok(id)
     }
 
@@ -74,9 +76,9 @@ impl InsertIds {
         self.made = None;
         self.before = (self.next, self.left);
         self.again();
-        self.last = id_of(value);
+        self.take(value);
         let step = run.session.auto_increment_increment.max(1);
-        while self.left > 0 && self.next <= self.last && !is_negative(self.last) {
+        while self.left > 0 && self.next <= self.last && !self.negative {
             self.next = self.next.saturating_add(step);
             self.left -= 1;
         }
@@ -89,7 +91,7 @@ impl InsertIds {
 
     /// Later statements make values above the one that the row at hand brought.
     pub(super) fn pass(&self, table: &Table, run: &mut Run<'_>) -> Result<(), SqlError> {
-        if self.made.is_some() || table.auto_increment.is_none() || is_negative(self.last) {
+        if self.made.is_some() || table.auto_increment.is_none() || self.negative {
             return Ok(());
         }
         table.pass_auto_increment(run.transaction, self.last)
@@ -117,7 +119,12 @@ impl InsertIds {
     /// Another row, with this value in the column, was changed for the one at hand, or was found to be as it should.
     pub(super) fn updated(&mut self, value: &Value, changed: bool) {
         self.wrote |= changed;
+        self.take(value);
+    }
+
+    fn take(&mut self, value: &Value) {
         self.last = id_of(value);
+        self.negative = matches!(value, Value::Int(id) if *id < 0);
     }
 
     /// What LAST_INSERT_ID() becomes.
@@ -129,11 +136,6 @@ impl InsertIds {
     pub(super) fn last_written(&self) -> u64 {
         if self.wrote { self.last } else { 0 }
     }
-}
-
-/// Whether an id is a negative value that has wrapped around.
-fn is_negative(id: u64) -> bool {
-    id > i64::MAX as u64
 }
 
 /// A value of the column as clients receive it; a negative one wraps around.
