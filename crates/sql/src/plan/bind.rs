@@ -199,7 +199,7 @@ impl<'a> Scope<'a> {
     /// Binds the condition of WHERE, where MySQL takes a zero date for NULL.
     pub(crate) fn bind_filter(&mut self, filter: &ast::Expr) -> Result<Expr, SqlError> {
         let mut bound = self.bind(filter)?;
-        find_zero_dates(&mut bound)?;
+        find_zero_dates(&mut bound, false)?;
         Ok(bound)
     }
 
@@ -277,12 +277,14 @@ pub(crate) fn default_expr(column: &ColumnDef) -> Result<Expr, SqlError> {
 #[cfg(test)]
 mod tests;
 
-/// A condition `d IS NULL`, alone or among those that AND and OR join, finds the zero dates of a DATE or DATETIME column
-/// that is NOT NULL: so do applications that cannot name such a date (MySQL's manual on comparisons).
-fn find_zero_dates(condition: &mut Expr) -> Result<(), SqlError> {
+/// A condition `d IS NULL`, alone or among those that AND, OR and NOT join, finds the zero dates of a DATE or DATETIME
+/// column that is NOT NULL: so do applications that cannot name such a date (MySQL's manual on comparisons). Below an odd
+/// number of NOTs `d IS NOT NULL` is such a condition. `inverted`: below an odd number.
+fn find_zero_dates(condition: &mut Expr, inverted: bool) -> Result<(), SqlError> {
     match condition {
-        Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().try_for_each(find_zero_dates),
-        Expr::IsNull { operand, negated: false } => {
+        Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().try_for_each(|part| find_zero_dates(part, inverted)),
+        Expr::Not(part) => find_zero_dates(part, !inverted),
+        Expr::IsNull { operand, negated } if *negated == inverted => {
             let Expr::Column(column) = &**operand else { return Ok(()) };
             let zero = match column.result_type.kind() {
                 FieldKind::Date => Value::Date(Date::ZERO),
@@ -290,7 +292,8 @@ fn find_zero_dates(condition: &mut Expr) -> Result<(), SqlError> {
                 _ => return Ok(()),
             };
             if !column.result_type.nullable {
-                *condition = Expr::compare(CompareOp::Equal, Expr::Column(column.clone()), Expr::Literal(zero))?;
+                let op = if inverted { CompareOp::NotEqual } else { CompareOp::Equal };
+                *condition = Expr::compare(op, Expr::Column(column.clone()), Expr::Literal(zero))?;
             }
             Ok(())
         }
