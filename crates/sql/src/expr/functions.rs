@@ -302,6 +302,8 @@ struct Arguments<'a, 'b> {
     cx: &'a EvalContext<'b>,
     /// Bytes that have been counted before they were made.
     asked: Cell<usize>,
+    /// Whether a date of the calendar is wanted.
+    complete: bool,
 }
 
 impl Arguments<'_, '_> {
@@ -431,8 +433,14 @@ impl Call {
                     values.push(if self.function.of_text { arg.as_shown(value, cx) } else { value });
                 }
                 cx.statement.check_killed()?;
-                let arguments =
-                    Arguments { values: &values, collation: self.collation, call: self, cx, asked: Cell::new(0) };
+                let arguments = Arguments {
+                    values: &values,
+                    collation: self.collation,
+                    call: self,
+                    cx,
+                    asked: Cell::new(0),
+                    complete,
+                };
                 let result = evaluate(&arguments)?;
                 arguments.bounded(result)
             }

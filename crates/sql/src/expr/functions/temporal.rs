@@ -104,6 +104,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "100 100 04 04 4",
     ),
     Function::new("str_to_date", 2, 2, str_to_date, |_| ResultType::temporal(FieldType::DateTime, 6))
+        .hands_on_dates()
         .format_at(1)
         .joins()
         .doc("The date or time that a text has in a format.", "STR_TO_DATE('01,5,2013', '%d,%m,%Y')", "2013-05-01"),
@@ -489,7 +490,11 @@ fn time_format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 
 fn str_to_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let mode = args.cx.statement.sql_mode();
-    let allowed = |read: &format::Read| (!read.has_date && read.has_time) || mode.allows_date(read.value.date());
+    let allowed = |read: &format::Read| {
+        let date = read.value.date();
+        let whole = date.year > 0 && !date.is_incomplete();
+        (!read.has_date && read.has_time) || (mode.allows_date(date) && (whole || !args.complete))
+    };
     let Some(read) = format::read(&to_text(&args[0]), &to_text(&args[1])).filter(allowed) else {
         let what = [&"datetime" as &dyn std::fmt::Display, &args[0], &"str_to_date"];
         args.cx.statement.warn(SqlError::new(ER_WRONG_VALUE_FOR_TYPE, &what))?;
