@@ -223,7 +223,10 @@ impl CastType {
             CastType::Double => ResultType::double(),
             CastType::Char { chars, collation } => ResultType::string(chars.unwrap_or(from.length), *collation),
             CastType::Binary { bytes } => {
-                ResultType::string(bytes.unwrap_or(from.length), crate::collation::Collation::Binary)
+                // A character has four bytes at most.
+                let each = if from.collation.is_character() { 4 } else { 1 };
+                let bytes = bytes.unwrap_or(from.length.saturating_mul(each));
+                ResultType::string(bytes, crate::collation::Collation::Binary)
             }
             CastType::Json => ResultType::json(),
             CastType::Date => ResultType::temporal(FieldType::Date, 0),

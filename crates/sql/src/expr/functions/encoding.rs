@@ -34,16 +34,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .takes_null()
         .form(Form::Char)
         .doc("The bytes that the numbers stand for.", "CHAR(77, 121, '83')", "MyS"),
-    Function::new("hex", 1, 1, hex, |a| ResultType::string(a[0].length.saturating_mul(8), Collation::DEFAULT)).doc(
+    Function::new("hex", 1, 1, hex, |a| ResultType::string(bytes_of(&a[0]).saturating_mul(2), Collation::DEFAULT)).doc(
         "The digits of a number, or of the bytes of a text, with base 16.",
         "HEX('abc')",
         "616263",
     ),
-    Function::new("unhex", 1, 1, unhex, |a| ResultType::string(a[0].length / 2 + 1, Collation::Binary)).of_text().doc(
-        "The bytes that digits with base 16 stand for.",
-        "UNHEX('4D7953514C')",
-        "MySQL",
-    ),
+    Function::new("unhex", 1, 1, unhex, |a| ResultType::string(bytes_of(&a[0]).div_ceil(2), Collation::Binary))
+        .of_text()
+        .doc("The bytes that digits with base 16 stand for.", "UNHEX('4D7953514C')", "MySQL"),
     Function::new(
         "bin",
         1,

@@ -16,7 +16,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "FIELD('Bb', 'Aa', 'Bb', 'Cc')",
         "2",
     ),
-    Function::on_demand("elt", 2, MANY, elt, |a| joined(&a[1..])).keeps_collation().joins().doc(
+    Function::on_demand("elt", 2, MANY, elt, longest).keeps_collation().joins().doc(
         "The argument at a place.",
         "ELT(2, 'Aa', 'Bb')",
         "Bb",
@@ -79,6 +79,12 @@ fn place_in_list(args: &Arguments<'_, '_>, at: usize) -> usize {
         Value::Member(member) if is_set => (0..64).filter(|bit| member.number & 1 << bit != 0).nth(at).unwrap_or(at),
         _ => at,
     }
+}
+
+/// Any of the texts.
+fn longest(args: &[ResultType]) -> ResultType {
+    let texts = &args[1..];
+    ResultType { length: texts.iter().map(|text| text.length).max().unwrap_or(0), ..joined(texts) }
 }
 
 fn find_in_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {

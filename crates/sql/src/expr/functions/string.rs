@@ -103,7 +103,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "RTRIM('bar  ')",
         "bar",
     ),
-    Function::new("replace", 3, 3, replace, long_string).keeps_collation().of_text().in_grammar().doc(
+    Function::new("replace", 3, 3, replace, replaced).keeps_collation().of_text().in_grammar().doc(
         "The text with every occurrence of one text replaced by another.",
         "REPLACE('www.mysql.com', 'w', 'Ww')",
         "WwWwWw.mysql.com",
@@ -149,7 +149,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "STRCMP('text', 'text2')",
         "-1",
     ),
-    Function::new("insert", 4, 4, insert, long_string).keeps_collation().joins().of_text().in_grammar().doc(
+    Function::new("insert", 4, 4, insert, inserted).keeps_collation().joins().of_text().in_grammar().doc(
         "The text with another in the place of so many characters.",
         "INSERT('Quadratic', 3, 4, 'What')",
         "QuWhattic",
@@ -162,7 +162,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     .joins()
     .of_text()
     .doc("The first letter and a code of how the text sounds in English.", "SOUNDEX('Quadratically')", "Q36324"),
-    Function::new("quote", 1, 1, quote, long_string).takes_null().keeps_collation_of_first().joins().of_text().doc(
+    Function::new("quote", 1, 1, quote, quoted).takes_null().keeps_collation_of_first().joins().of_text().doc(
         "The text as a literal of SQL.",
         "QUOTE('Don''t!')",
         "'Don\\'t!'",
@@ -197,6 +197,23 @@ fn first(args: &[ResultType]) -> ResultType {
 fn long_string(args: &[ResultType]) -> ResultType {
     let binary = args.iter().any(is_binary);
     ResultType::string(16_383, if binary { Collation::Binary } else { Collation::DEFAULT })
+}
+
+/// With every text that is replaced by a longer one.
+fn replaced(args: &[ResultType]) -> ResultType {
+    let longer = args[2].length.saturating_sub(args[1].length);
+    let more = (args[0].length / args[1].length.max(1)).saturating_mul(longer);
+    ResultType { length: args[0].length.saturating_add(more), ..joined(args) }
+}
+
+/// As if nothing went for what is inserted.
+fn inserted(args: &[ResultType]) -> ResultType {
+    ResultType { length: args[0].length.saturating_add(args[3].length), ..joined(args) }
+}
+
+/// With a backslash before each character.
+fn quoted(args: &[ResultType]) -> ResultType {
+    ResultType { length: args[0].length.saturating_mul(2).saturating_add(2), ..first(args) }
 }
 
 impl Arguments<'_, '_> {

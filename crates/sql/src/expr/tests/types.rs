@@ -67,6 +67,23 @@ fn digits_that_an_argument_names_are_in_the_type() {
 }
 
 #[test]
+fn texts_are_declared_as_long_as_mysqls() {
+    let column = || Expr::column(0, "t", ResultType::string(20, Collation::DEFAULT));
+    let other = || Expr::column(1, "u", ResultType::string(5, Collation::DEFAULT));
+    let length = |expr: Expr| expr.result_type(&[]).length;
+    assert_eq!(length(call("replace", [column(), other(), text("x")])), 20);
+    assert_eq!(length(call("replace", [column(), text("x"), text("abc")])), 60);
+    assert_eq!(length(call("insert", [column(), int(2), int(2), other()])), 25);
+    assert_eq!(length(call("quote", [column()])), 42);
+    assert_eq!(length(call("elt", [int(2), column(), other()])), 20);
+    assert_eq!(length(call("hex", [column()])), 160);
+    assert_eq!(length(call("hex", [int_column()])), 22);
+    assert_eq!(length(call("unhex", [call("hex", [column()])])), 320);
+    let binary = |of| Expr::Cast(Box::new(of), CastType::Binary { bytes: None });
+    assert_eq!((length(binary(column())), length(binary(int_column()))), (80, 11));
+}
+
+#[test]
 fn columns_keep_their_metadata() {
     let text = ColumnType::VarChar(VarCharType { chars: 10, collation: Collation::Utf8mb4Bin }).result_type(true);
     assert_eq!((text.field, text.length, text.collation), (FieldType::VarString, 10, Collation::Utf8mb4Bin));
