@@ -45,7 +45,7 @@ const STATEMENTS: usize = 60;
 
 /// What is run where nothing else is asked for: the seed of the list and its tables, and tables of a fresh seed.
 const LIST: (u64, u64) = (7, 400);
-const FRESH: u64 = 40;
+const FRESH: u64 = 12;
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)

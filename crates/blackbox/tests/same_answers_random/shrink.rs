@@ -247,7 +247,7 @@ pub fn judge(pair: &mut Pair, case: &Case, found: &Found) -> Result<Option<&'sta
 /// What is made of a value that differs differs in any way; so whether a difference is meant is judged by such a part.
 fn cause(pair: &mut Pair, case: &Case) -> Result<Option<(Case, Found)>> {
     for part in case.last.expressions() {
-        let read = Tree::Sequence(vec![Tree::from("SELECT "), part.clone(), Tree::from(" AS e0 FROM t ORDER BY id")]);
+        let read = Tree::Sequence(vec![Tree::from("SELECT "), part.clone(), Tree::from(" AS e0 FROM t")]);
         let read = Case { last: read, ..case.clone() };
         if let Some(found) = pair.replay(&read)? {
             return Ok(Some((read, found)));

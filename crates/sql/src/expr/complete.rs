@@ -5,6 +5,7 @@
 //! both are columns.
 
 use super::cast::cast;
+use super::convert::incorrect;
 use super::{CastType, EvalContext, Expr};
 use crate::error::SqlError;
 use crate::value::Value;
@@ -14,7 +15,14 @@ impl Expr {
     pub(super) fn complete(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
         match self {
             Expr::Cast(date, to @ (CastType::Date | CastType::DateTime { .. })) => {
-                cast(&date.complete(row, cx)?, to, cx)
+                let value = date.complete(row, cx)?;
+                let found = cast(&value, to, cx)?;
+                // What is of a type of dates may lack a part, what is read as one is none then.
+                if lacks_a_part(&found) && !value.is_temporal() {
+                    cx.statement.warn(incorrect("datetime", &value))?;
+                    return Ok(Value::Null);
+                }
+                Ok(found)
             }
             Expr::Case(case) if self.is_date(cx) => match case.chosen(row, cx)? {
                 Some(chosen) => chosen.as_one_of(chosen.complete(row, cx)?, &case.result_type(cx.params), cx),

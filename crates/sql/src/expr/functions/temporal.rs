@@ -382,9 +382,14 @@ impl Arguments<'_, '_> {
         DateTime::from_micros(micros, fsp).ok_or_else(|| SqlError::internal("the clock is outside of the calendar"))
     }
 
-    /// Of argument `at` as date and time; NULL if it is neither.
+    /// Argument `arg` as date and time, of the calendar if that is wanted; `None` if it is not one.
+    fn moment(&self, arg: usize) -> Result<Option<DateTime>, SqlError> {
+        if self.complete { to_complete_datetime(&self[arg], self.cx) } else { to_datetime(&self[arg], self.cx) }
+    }
+
+    /// Of argument `arg` as date and time; NULL if it is neither.
     fn datetime(&self, arg: usize, make: impl FnOnce(DateTime) -> Value) -> Result<Value, SqlError> {
-        Ok(to_datetime(&self[arg], self.cx)?.map_or(Value::Null, make))
+        Ok(self.moment(arg)?.map_or(Value::Null, make))
     }
 
     /// Of the first argument as a date of the calendar; NULL if it is none or incomplete.
@@ -398,7 +403,7 @@ fn statement_time(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 }
 
 fn timestamp(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let Some(value) = to_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
+    let Some(value) = args.moment(0)? else { return Ok(Value::Null) };
     let Some(added) = args.get(1) else { return Ok(Value::DateTime(value)) };
     let Some(added) = to_time(added, args.cx)? else { return Ok(Value::Null) };
     Ok(sum(value, added.micros, added.fsp).map_or(Value::Null, Value::DateTime))
@@ -557,7 +562,7 @@ fn year_week(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 }
 
 fn last_day(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let Some(value) = to_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
+    let Some(value) = args.moment(0)? else { return Ok(Value::Null) };
     let date = value.date();
     if date.month == 0 {
         args.cx.statement.warn(incorrect("datetime", &Value::Date(date)))?;
