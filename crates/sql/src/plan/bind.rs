@@ -279,7 +279,7 @@ mod tests;
 
 /// A condition `d IS NULL`, alone or among those that AND, OR and NOT join, finds the zero dates of a DATE or DATETIME
 /// column that is NOT NULL: so do applications that cannot name such a date (MySQL's manual on comparisons). Below an odd
-/// number of NOTs `d IS NOT NULL` is such a condition. `inverted`: below an odd number.
+/// number of NOTs (`inverted`) it is `d IS NOT NULL` that does.
 fn find_zero_dates(condition: &mut Expr, inverted: bool) -> Result<(), SqlError> {
     match condition {
         Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().try_for_each(|part| find_zero_dates(part, inverted)),
