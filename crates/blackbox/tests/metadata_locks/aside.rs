@@ -1,25 +1,19 @@
 //! Statements that run beside the test, and may wait.
 
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use cohort_blackbox::Server;
+use cohort_blackbox::{Server, wait_until};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
 /// Waits until the connection's statement waits, as the process list says.
 pub fn until_waiting(watcher: &mut Conn, id: u32, as_it_says: &str) -> Result<()> {
-    let end = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < end {
+    wait_until(&format!("connection {id} in the state '{as_it_says}'"), || {
         let rows: Vec<mysql::Row> = watcher.query("SHOW PROCESSLIST")?;
         let state = |row: &mysql::Row| (row.get::<u32, _>("Id"), row.get::<Option<String>, _>("State").flatten());
-        if rows.iter().map(state).any(|(found, state)| found == Some(id) && state.as_deref() == Some(as_it_says)) {
-            return Ok(());
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-    anyhow::bail!("connection {id} is not in the state '{as_it_says}'")
+        Ok(rows.iter().map(state).any(|(found, state)| found == Some(id) && state.as_deref() == Some(as_it_says)))
+    })
 }
 
 /// A statement under way in a connection of its own.
