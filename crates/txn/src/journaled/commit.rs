@@ -530,16 +530,46 @@ impl Coordinator {
             return;
         }
         finish.busy = true;
-        let mut turn = Some(written);
-        while let Some(written) = turn {
+        let mut turn = vec![written];
+        while !turn.is_empty() {
+            if self.binlog.acks().are_enabled() {
+                let mut next = finish.next_cohort + 1;
+                while let Some(written) = finish.written.remove(&next) {
+                    turn.push(written);
+                    next += 1;
+                }
+            }
             drop(finish);
-            self.finish_cohort(written);
+            let count = turn.len() as u64;
+            self.replicate(&mut turn);
+            turn.into_iter().for_each(|written| self.finish_cohort(written));
             finish = self.finish.lock("finish");
-            finish.next_cohort += 1;
+            finish.next_cohort += count;
             let next = finish.next_cohort;
-            turn = finish.written.remove(&next);
+            turn = finish.written.remove(&next).into_iter().collect();
         }
         finish.busy = false;
+    }
+
+    /// Where commits wait for replicas: has the events of all these cohorts go out, and waits once for all of them.
+    fn replicate(&self, turn: &mut [Result<Durable, Failed>]) {
+        if !self.binlog.acks().are_enabled() || self.is_sealed() {
+            return;
+        }
+        let (mut end, mut transactions) = (None, 0);
+        for written in turn {
+            let Ok(durable) = written else { break };
+            let its_end = durable.0.chunks.last().map(Chunk::end);
+            let of_it = durable.0.members.iter().filter(|pending| pending.member.events.is_some()).count() as u64;
+            if let Err(reason) = durable.append(self) {
+                let Ordered { cohort, ref mut members, .. } = durable.0;
+                *written = Err(Failed { cohort, members: std::mem::take(members), reason });
+                // Nothing after it is finished either.
+                break;
+            }
+            (end, transactions) = (its_end.or(end), transactions + of_it);
+        }
+        end.into_iter().for_each(|end| self.wait_for_replicas(end, transactions));
     }
 
     fn finish_cohort(&self, written: Result<Durable, Failed>) {
@@ -619,11 +649,11 @@ impl Ordered {
 impl Durable {
     /// Appends to the binlog file, applies to every engine, publishes the snapshot; nothing of it is
     /// synced. In cohort order, one at a time.
-    fn apply(self, coordinator: &Coordinator) -> Result<Visible, Failed> {
+    fn apply(mut self, coordinator: &Coordinator) -> Result<Visible, Failed> {
         let start = Instant::now();
-        let Ordered { cohort, members, gtids, chunks, record, .. } = self.0;
-        coordinator.journal.mark_durable(record.end());
-        let wrote = match append_and_apply(coordinator, chunks, &members, record.end()) {
+        let wrote = self.append(coordinator).and_then(|()| self.apply_redo(coordinator));
+        let Ordered { cohort, members, gtids, record, .. } = self.0;
+        let wrote = match wrote {
             Ok(wrote) => wrote,
             Err(reason) => return Err(Failed { cohort, members, reason }),
         };
@@ -635,36 +665,33 @@ impl Durable {
         coordinator.stats.apply_us.record_since(start);
         Ok(Visible { members })
     }
-}
 
-/// Returns the engines that were changed. Followers of the binlog get its bytes before engines do: they are durable.
-fn append_and_apply(
-    coordinator: &Coordinator,
-    chunks: Vec<Chunk<Vec<u8>>>,
-    members: &[Pending],
-    end: Lsn,
-) -> Result<Vec<EngineId>, String> {
-    let tail = coordinator.binlog.tail();
-    let transactions = members.iter().filter(|pending| pending.member.events.is_some()).count() as u64;
-    let binlog_end = chunks.last().map(Chunk::end);
-    for chunk in chunks.into_iter().filter(|chunk| !chunk.bytes.is_empty()) {
-        let (at, end) = (chunk.place(), chunk.end());
-        coordinator.binlog.append(at, &chunk.bytes).map_err(|error| error.to_string())?;
-        tail.push(at, chunk.bytes);
-        tail.announce(end);
-        if at.offset == 0 {
-            coordinator.background.want_next_file();
+    /// Appends to the binlog file what was not appended yet. Followers get it before engines do: it is durable.
+    fn append(&mut self, coordinator: &Coordinator) -> Result<(), String> {
+        coordinator.journal.mark_durable(self.0.record.end());
+        let tail = coordinator.binlog.tail();
+        for chunk in std::mem::take(&mut self.0.chunks).into_iter().filter(|chunk| !chunk.bytes.is_empty()) {
+            let (at, end) = (chunk.place(), chunk.end());
+            coordinator.binlog.append(at, &chunk.bytes).map_err(|error| error.to_string())?;
+            tail.push(at, chunk.bytes);
+            tail.announce(end);
+            if at.offset == 0 {
+                coordinator.background.want_next_file();
+            }
         }
+        Ok(())
     }
-    if let Some(end) = binlog_end {
-        coordinator.wait_for_replicas(end, transactions);
+
+    /// Returns the engines that were changed.
+    fn apply_redo(&self, coordinator: &Coordinator) -> Result<Vec<EngineId>, String> {
+        let Ordered { members, record, .. } = &self.0;
+        let redo_by_engine = redo_by_engine(members);
+        for (engine, redo) in &redo_by_engine {
+            let (engine, end) = (&*coordinator.engines[usize::from(engine.0)], Position(record.end().0));
+            apply_when_there_is_room(coordinator, engine, redo, end).map_err(|error| error.to_string())?;
+        }
+        Ok(redo_by_engine.into_iter().map(|(engine, _)| engine).collect())
     }
-    let redo_by_engine = redo_by_engine(members);
-    for (engine, redo) in &redo_by_engine {
-        let engine = &*coordinator.engines[usize::from(engine.0)];
-        apply_when_there_is_room(coordinator, engine, redo, Position(end.0)).map_err(|error| error.to_string())?;
-    }
-    Ok(redo_by_engine.into_iter().map(|(engine, _)| engine).collect())
 }
 
 /// The cohort is durable in the journal, so an engine without room only delays it: every later one waits,
