@@ -43,7 +43,7 @@ use std::time::Instant;
 use cohort_binlog::{FileStart, GtidSet};
 use cohort_engine::{Engine, EngineId, Position, WriteError};
 use cohort_io::SyncStats;
-use cohort_journal::{Durability, Journal, LaidOut, Lsn, Reservation, ReserveError};
+use cohort_journal::{Durability, Journal, LaidOut, Reservation, ReserveError};
 
 use super::checkpoint::{self, Background};
 use crate::binlog_order::{BinlogOrder, Chunk};
