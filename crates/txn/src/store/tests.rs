@@ -165,7 +165,7 @@ fn readers_by_gtid_begin_where_something_new_is() {
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
     let options = || StoreOptions {
         journal: JournalOptions { segment_bytes: 1 << 20, ..Machine::options(1).journal },
-        settings: CommitSettings::durable(6 << 20),
+        settings: CommitSettings::durable(4 << 20),
         checkpoint_bytes: 64 << 20,
         ..Machine::options(1)
     };
