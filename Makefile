@@ -1,6 +1,7 @@
 # make run    build a release and start the server     PORT=3306 DATADIR=./data
 # make test   every check and test                     TESTS="-p cohort-txn" for a part
 # make bench  measure against MariaDB                  BENCH="--quick" for a short run
+# make readers  measure what readers of the binlog get, and cost   READERS="--quick" or "--part load"
 # make history  redraw published results about commit protocols   HISTORY="--quick" or "--full"
 # make sim    simulated faults by fresh seeds     SECONDS=600, or SEED=N to run one again
 # make sweep  a fault at every operation of the disk, in turn    RUNGS="journal mysql57" for some protocols
@@ -29,6 +30,7 @@ DATADIR ?= ./data
 TESTS ?= --workspace
 BENCH ?=
 HISTORY ?=
+READERS ?=
 SEED ?=
 SECONDS ?= 600
 ROUNDS ?= 200
@@ -51,7 +53,7 @@ ifndef ROCKSDB_LIB_DIR
     export ROCKSDB_STATIC := 1
 endif
 
-.PHONY: run build test accept attack deb package bench history sim sweep torture locking compare schedules mutants fuzz fmt clean \
+.PHONY: run build test accept attack deb package bench readers history sim sweep torture locking compare schedules mutants fuzz fmt clean \
     tools-build tools-test tools-bench target rocksdb librocksdb crates-beside-rocksdb
 .DEFAULT_GOAL := build
 
@@ -93,6 +95,7 @@ accept: tools-test build
 	$(MAKE) torture ROUNDS=20
 	$(MAKE) sweep
 	$(MAKE) bench BENCH="--quick"
+	$(MAKE) readers READERS="--quick"
 	$(MAKE) history HISTORY="--quick"
 
 # With the release binary: others' latency is judged.
@@ -113,6 +116,9 @@ package: tools-test deb
 
 bench: tools-bench build
 	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- run $(BENCH)
+
+readers: tools-bench build
+	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- readers $(READERS)
 
 history: tools-bench build
 	scripts/peers.sh "$(CACHE)/peers"
@@ -192,7 +198,7 @@ librocksdb:
 crates-beside-rocksdb:
 	+@cargo build $(profile) --package cohort-server --keep-going >/dev/null 2>&1 || true
 
-build run bench history deb package attack accept: profile = --release
+build run bench readers history deb package attack accept: profile = --release
 profile = --profile checked
 
 target:

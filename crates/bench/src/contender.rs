@@ -84,6 +84,14 @@ impl Contender {
         }
     }
 
+    /// The TCP port it listens on, on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        match self {
+            Contender::Cohort(server) => server.port(),
+            Contender::MariaDb(server) => server.port(),
+        }
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         match self {

@@ -8,7 +8,8 @@
 //! 4. [`syncs`] counts the syncing writes of a commit in runs of their own, under strace;
 //! 5. [`recovery`] kills a server with 1 GiB of journal after its checkpoint and times the next start;
 //! 6. [`encryption`] runs the same loads over plain TCP and over TLS, on our server alone;
-//! 7. [`report`] takes medians and writes the table, the JSON and, by [`chart`], the drawings.
+//! 7. [`readers`] measures what readers of the binlog get, and what they cost;
+//! 8. [`report`] takes medians and writes the table, the JSON and, by [`chart`], the drawings.
 //!
 //! A ratio is the median of the ratios of each round, not the ratio of two medians: a slow minute
 //! of the machine falls on both sides of the same round.
@@ -21,6 +22,7 @@ pub mod machine;
 pub mod medians;
 pub mod plan;
 pub mod progress;
+pub mod readers;
 pub mod recovery;
 pub mod report;
 pub mod schedule;

@@ -14,6 +14,7 @@ use cohort_bench::history::run::Field;
 use cohort_bench::history::{self, History};
 use cohort_bench::machine::Machine;
 use cohort_bench::plan::{self, SYNC_TARGETS};
+use cohort_bench::readers::{self, Part, Plan};
 use cohort_bench::recovery::{self, JOURNAL_BYTES, QUICK_JOURNAL_BYTES};
 use cohort_bench::report::{CaseResult, IdleMemory, Report, Setting};
 use cohort_bench::schedule::{self, Effort};
@@ -36,6 +37,8 @@ enum Command {
     Run(RunArguments),
     /// Redraw the published results about commit protocols, and write `index.html` and `history.json`.
     History(HistoryArguments),
+    /// Measure what readers of the binlog get, and what they cost commits.
+    Readers(ReadersArguments),
     /// Draw the charts of an earlier report again.
     Chart {
         /// The report's `bench.json`; the charts are written beside it.
@@ -73,6 +76,34 @@ struct RunArguments {
     #[arg(long)]
     only_tls: bool,
     /// An option of the server, such as `--cohort-option=--journal-segment-bytes=1048576`.
+    #[arg(long = "cohort-option", allow_hyphen_values = true)]
+    cohort_options: Vec<String>,
+    /// Folder of the report.
+    #[arg(long, default_value = "report")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
+struct ReadersArguments {
+    /// Seconds of one run.
+    #[arg(long, default_value_t = 8)]
+    seconds: u32,
+    /// How often each run is repeated.
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+    /// Rows of the table that is updated.
+    #[arg(long, default_value_t = 100_000)]
+    rows: u64,
+    /// Length of the binlog that is read and begun in, MB.
+    #[arg(long, default_value_t = 20_000)]
+    log_megabytes: u64,
+    /// Short rounds, a small table, a short log: shows that everything works, measures nothing.
+    #[arg(long)]
+    quick: bool,
+    /// Only this part; may be given several times.
+    #[arg(long = "part", value_enum)]
+    parts: Vec<Part>,
+    /// An option of our server, such as `--cohort-option=--max-binlog-size=64M`.
     #[arg(long = "cohort-option", allow_hyphen_values = true)]
     cohort_options: Vec<String>,
     /// Folder of the report.
@@ -121,6 +152,7 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Run(arguments) => run(&arguments),
         Command::History(arguments) => history(&arguments),
+        Command::Readers(arguments) => readers(&arguments),
         Command::Chart { report } => {
             let text = std::fs::read_to_string(&report).with_context(|| format!("cannot read {}", report.display()))?;
             let folder = report.parent().context("a report without a folder")?;
@@ -191,6 +223,21 @@ fn run(arguments: &RunArguments) -> Result<()> {
 fn measure_encryption(arguments: &RunArguments, effort: &Effort) -> Result<Vec<Encryption>> {
     eprintln!("measuring what TLS costs");
     encryption::measure(&arguments.cohort_options, arguments.workload.as_deref(), effort)
+}
+
+fn readers(arguments: &ReadersArguments) -> Result<()> {
+    let (effort, log_bytes) = if arguments.quick {
+        (Effort { seconds: 1, rounds: 1, rows: 1000 }, 50 << 20)
+    } else {
+        let ReadersArguments { seconds, rounds, rows, log_megabytes, .. } = *arguments;
+        (Effort { seconds, rounds: rounds.max(1), rows }, log_megabytes << 20)
+    };
+    let parts = if arguments.parts.is_empty() { Part::ALL.to_vec() } else { arguments.parts.clone() };
+    let report = readers::measure(&Plan { effort, parts, log_bytes, options: &arguments.cohort_options })?;
+    report.write(&arguments.out)?;
+    println!("\n{}", report.table());
+    println!("written to {}", arguments.out.display());
+    Ok(())
 }
 
 fn history(arguments: &HistoryArguments) -> Result<()> {

@@ -53,6 +53,28 @@ impl MariaDb {
         MariaDb::launch(traced(&binary, trace), folder, options)
     }
 
+    /// As [`MariaDb::start`], and ready to be the replica of another server.
+    pub fn start_replica(folder: &Path, options: &[&str]) -> Result<MariaDb> {
+        let server = MariaDb::start(folder, SystemTables::Absent, options, None)?;
+        // The one table of its own schema that it needs for this.
+        server.connect()?.query_drop(
+            "CREATE DATABASE IF NOT EXISTS mysql; CREATE TABLE mysql.gtid_slave_pos (domain_id INT UNSIGNED NOT NULL, \
+             sub_id BIGINT UNSIGNED NOT NULL, server_id INT UNSIGNED NOT NULL, seq_no BIGINT UNSIGNED NOT NULL, \
+             PRIMARY KEY (domain_id, sub_id)) ENGINE=InnoDB",
+        )?;
+        Ok(server)
+    }
+
+    /// Replicates from root at `port` of 127.0.0.1, beginning where these further parts of CHANGE MASTER TO say.
+    pub fn follow(&self, port: u16, place: &str) -> Result<()> {
+        let mut conn = self.connect()?;
+        conn.query_drop(format!(
+            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='root', MASTER_CONNECT_RETRY=1, \
+             {place}"
+        ))?;
+        Ok(conn.query_drop("START SLAVE")?)
+    }
+
     /// Starts a server of another version, as `scripts/peers.sh` unpacks them into `home`, on a copy of
     /// the empty data directory that came with it. Otherwise as [`MariaDb::start`].
     pub fn start_unpacked(home: &Path, folder: &Path, options: &[&str], trace: Option<&Path>) -> Result<MariaDb> {

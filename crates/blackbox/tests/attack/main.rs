@@ -5,8 +5,8 @@
 //! clients' latency, of statements and of connecting, may be three times what it is without the attack. Printed seeds
 //! repeat what is random.
 //!
-//! Attackers run at the lowest priority: on a machine of their own they would take no processor from the server. What they
-//! make the server do takes its processors.
+//! Attackers run where a processor has nothing else to do: on a machine of their own they would take none from the server.
+//! What they make the server do takes its processors.
 
 mod deep;
 mod floods;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::rng::{self, Rng};
-use cohort_blackbox::{Launch, Server, wait_until};
+use cohort_blackbox::{Launch, Server, tool, wait_until};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder};
 
@@ -103,8 +103,7 @@ fn withstands(name: &str, attack: impl FnOnce(&mut Target) -> Result<()> + Send)
         phase.attacked.store(true, Ordering::Relaxed);
         let begun = Instant::now();
         let attacker = scope.spawn(|| {
-            // A thread can lower its own priority and not raise it again.
-            rustix::process::setpriority_process(None, 19)?;
+            only_idle_processors()?;
             attack(&mut target)
         });
         let attacked = attacker.join().expect("no panic");
@@ -134,6 +133,13 @@ fn withstands(name: &str, attack: impl FnOnce(&mut Target) -> Result<()> + Send)
     // Nothing of it is left over that would hold up an end.
     target.server.stop()?;
     Ok(())
+}
+
+/// Has this thread, and those that it starts, run only where a processor has nothing else to do.
+fn only_idle_processors() -> Result<()> {
+    let thread = std::fs::read_link("/proc/thread-self")?;
+    let id = thread.file_name().and_then(|name| name.to_str()).context("no number of a thread")?;
+    tool("chrt", ["--idle", "--pid", "0", id])?.success().map(drop)
 }
 
 /// Connection options of a client at another of this machine's addresses.

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::{Launch, MariaDb, Server, SystemTables, tool, wait_until};
+use cohort_blackbox::{Launch, MariaDb, Server, tool, wait_until};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -146,13 +146,7 @@ impl Replica {
             "--relay-log=relay",
         ];
         let options = [&options[..], more].concat();
-        let server = MariaDb::start(folder, SystemTables::Absent, &options, None)?;
-        // The one table of its own schema that it needs for this.
-        server.connect()?.query_drop(
-            "CREATE DATABASE IF NOT EXISTS mysql; CREATE TABLE mysql.gtid_slave_pos (domain_id INT UNSIGNED NOT NULL, \
-             sub_id BIGINT UNSIGNED NOT NULL, server_id INT UNSIGNED NOT NULL, seq_no BIGINT UNSIGNED NOT NULL, \
-             PRIMARY KEY (domain_id, sub_id)) ENGINE=InnoDB",
-        )?;
+        let server = MariaDb::start_replica(folder, &options)?;
         Ok(Replica { server })
     }
 
@@ -190,12 +184,7 @@ impl Replica {
     }
 
     pub fn follow_from(&self, source: &Server, place: &str) -> Result<()> {
-        let mut conn = self.server.connect()?;
-        conn.query_drop(format!(
-            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={}, MASTER_USER='root', MASTER_CONNECT_RETRY=1, {place}",
-            source.port()
-        ))?;
-        Ok(conn.query_drop("START SLAVE")?)
+        self.server.follow(source.port(), place)
     }
 
     fn status(&self, column: &str) -> Result<String> {
