@@ -9,7 +9,8 @@
 //!
 //! Invariants
 //! 1. Memory is bounded whatever clients do: of hosts by `host_cache_size`, of users by [`USERS_MAX`], of the hosts of
-//!    wrong passwords by [`HOSTS_MAX`]. Of broken handshakes, what was touched longest ago goes first; of wrong
+//!    wrong passwords, and of those from where somebody has got in, by [`HOSTS_MAX`]. Of broken handshakes, what was
+//!    touched longest ago goes first; of wrong
 //!    passwords, what has the fewest: junk does not make room for a victim's name.
 //! 2. An attempt counts as wrong until it has proved right: attempts at the same time do not share a count.
 //!
@@ -29,7 +30,7 @@ use crate::sysvars::{Globals, ids};
 
 /// Most users with wrong passwords that are remembered, and most that got in.
 const USERS_MAX: usize = 4096;
-/// Most hosts with wrong passwords that are remembered.
+/// Most hosts with wrong passwords that are remembered, and most that somebody has got in from.
 const HOSTS_MAX: usize = 4096;
 /// A host may have so many times more wrong passwords than a user before all its attempts wait.
 const HOST_FACTOR: u64 = 10;
@@ -43,6 +44,8 @@ const USER_LEN: usize = 32;
 pub struct Hosts {
     broken_off: Mutex<Recent<IpAddr>>,
     wrong_passwords: Mutex<WrongPasswords>,
+    /// From where somebody has logged in; at most [`HOSTS_MAX`].
+    known: Mutex<Recent<IpAddr>>,
 }
 
 #[derive(Debug)]
@@ -76,11 +79,19 @@ impl Hosts {
         self.broken_off.lock().add(host, globals.get(ids::HOST_CACHE_SIZE) as usize);
     }
 
-    /// Forgets the handshakes that were broken off by a host from which somebody has got in.
+    /// Forgets the handshakes that were broken off by a host from which somebody has got in, and knows it from now on.
     pub fn count_success(&self, peer: &Peer) {
         if let Some(host) = counted(peer) {
             self.broken_off.lock().remove(&host);
         }
+        if let Some(host) = peer.host_address() {
+            self.known.lock().add(host, HOSTS_MAX);
+        }
+    }
+
+    /// Whether somebody has logged in from there; who is on this machine by the Unix socket always has.
+    pub fn is_known(&self, peer: &Peer) -> bool {
+        peer.host_address().is_none_or(|host| self.known.lock().get(&host) > 0)
     }
 
     /// Lets every host in again (FLUSH HOSTS).

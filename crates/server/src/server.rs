@@ -191,7 +191,8 @@ impl Server {
                     count(&self.counters.aborted_connects);
                 }
                 Ok(Some(socket)) => {
-                    if let Some(displaced) = arrivals.push(socket) {
+                    let is_known = self.hosts.is_known(socket.peer());
+                    if let Some(displaced) = arrivals.push(socket, is_known) {
                         self.refuse_newcomer(&displaced);
                     }
                 }
