@@ -1,16 +1,17 @@
 //! Connections that have been accepted and are to get a thread to log in on, in turn of their hosts: a host that floods
-//! the server makes its own clients wait, and not those of others. Hosts from where somebody has logged in before get
-//! most of the turns.
+//! the server makes its own clients wait, and not those of others. Strangers, which are hosts from where nobody has
+//! logged in yet, are let in at a bounded pace, so that a burst of them leaves the processors to others.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use crate::socket::Socket;
 
 /// How many may wait.
 const MOST: usize = 512;
-/// One of so many turns is that of a host from where nobody has logged in yet.
-const TURNS: u32 = 4;
+/// How long a stranger waits after the one before it.
+const PACE: Duration = Duration::from_micros(500);
 
 /// What one host has sent.
 #[derive(Debug)]
@@ -27,38 +28,58 @@ struct Line(VecDeque<Host>);
 /// The queue.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    /// Hosts from where somebody has logged in.
     known: Line,
-    unknown: Line,
+    strangers: Line,
     count: usize,
-    turn: u32,
+    /// When the next stranger may come in.
+    next_stranger: Option<Instant>,
+}
+
+/// Who comes in now.
+#[derive(Debug)]
+pub enum Turn {
+    /// This one.
+    Admit(Socket),
+    /// Nobody before this time, unless somebody else arrives.
+    Wait(Duration),
+    /// Nobody is there.
+    Empty,
 }
 
 impl Arrivals {
-    /// Adds a connection, of a known host or not. Gives back the one that has no place then: the newest of the host with
-    /// the most.
+    /// Adds a connection, of a host from where somebody has logged in before or of a stranger. Gives back the one that
+    /// has no place then: the newest of the host with the most.
     pub fn push(&mut self, socket: Socket, is_known: bool) -> Option<Socket> {
-        let line = if is_known { &mut self.known } else { &mut self.unknown };
+        let line = if is_known { &mut self.known } else { &mut self.strangers };
         line.push(socket);
         self.count += 1;
         if self.count <= MOST {
             return None;
         }
         self.count -= 1;
-        let line = if self.known.most() > self.unknown.most() { &mut self.known } else { &mut self.unknown };
+        let line = if self.known.most() > self.strangers.most() { &mut self.known } else { &mut self.strangers };
         line.pop_of_most()
     }
 
-    /// Takes out the oldest connection of the host whose turn it is.
-    pub fn pop(&mut self) -> Option<Socket> {
-        self.turn = (self.turn + 1) % TURNS;
-        let (first, second) = match self.turn {
-            0 => (&mut self.unknown, &mut self.known),
-            _ => (&mut self.known, &mut self.unknown),
-        };
-        let socket = first.pop().or_else(|| second.pop())?;
-        self.count -= 1;
-        Some(socket)
+    /// Takes out the oldest connection of the host whose turn it is: of a stranger where one may come in now, else of a
+    /// host that is known.
+    pub fn pop(&mut self, now: Instant) -> Turn {
+        let wait = self.next_stranger.map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
+        if wait.is_zero()
+            && let Some(socket) = self.strangers.pop()
+        {
+            self.next_stranger = Some(now + PACE);
+            self.count -= 1;
+            return Turn::Admit(socket);
+        }
+        match self.known.pop() {
+            Some(socket) => {
+                self.count -= 1;
+                Turn::Admit(socket)
+            }
+            None if self.count > 0 => Turn::Wait(wait),
+            None => Turn::Empty,
+        }
     }
 }
 
@@ -121,13 +142,24 @@ mod tests {
         }
     }
 
-    /// The last parts of the addresses, in order.
-    fn order(mut arrivals: Arrivals) -> Vec<u8> {
-        let host = |socket: Socket| match socket.peer().host_address() {
+    /// The last part of a host's address.
+    fn host(socket: &Socket) -> u8 {
+        match socket.peer().host_address() {
             Some(IpAddr::V4(address)) => address.octets()[3],
             _ => 0,
-        };
-        std::iter::from_fn(move || arrivals.pop().map(host)).collect()
+        }
+    }
+
+    /// The hosts in order, where everybody who has to wait does so.
+    fn order(mut arrivals: Arrivals) -> Vec<u8> {
+        let (mut now, mut order) = (Instant::now(), Vec::new());
+        loop {
+            match arrivals.pop(now) {
+                Turn::Admit(socket) => order.push(host(&socket)),
+                Turn::Wait(time) => now += time,
+                Turn::Empty => return order,
+            }
+        }
     }
 
     #[test]
@@ -146,17 +178,28 @@ mod tests {
     }
 
     #[test]
-    fn known_hosts_have_most_turns_and_not_all() {
+    fn strangers_come_in_at_their_pace_and_nobody_waits_for_them() {
         let mut socket = sockets();
         let mut arrivals = Arrivals::default();
-        for host in [3, 3, 4, 1, 1, 1, 2, 2] {
+        for host in [3, 4, 1, 1, 2] {
             arrivals.push(socket(host), host <= 2);
         }
-        assert_eq!(order(arrivals), [1, 2, 1, 3, 2, 1, 4, 3]);
+        let now = Instant::now();
+        let mut at = |time| match arrivals.pop(time) {
+            Turn::Admit(socket) => host(&socket),
+            Turn::Wait(rest) => {
+                assert_eq!(rest, PACE - (time - now));
+                100
+            }
+            Turn::Empty => 101,
+        };
+        let soon = now + PACE / 2;
+        assert_eq!([at(now), at(now), at(soon), at(soon), at(soon)], [3, 1, 2, 1, 100]);
+        assert_eq!([at(now + PACE), at(now + PACE)], [4, 101]);
         let mut full = Arrivals::default();
         for _ in 0..MOST {
             full.push(socket(1), true);
         }
-        assert!(full.push(socket(3), false).is_some_and(|displaced| displaced.peer().host().ends_with(".1")));
+        assert!(full.push(socket(3), false).is_some_and(|displaced| host(&displaced) == 1));
     }
 }

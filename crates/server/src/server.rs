@@ -28,10 +28,10 @@ use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
 use cohort_txn::Store;
 use parking_lot::Mutex;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::accounts::Accounts;
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, Turn};
 use crate::audit::Audit;
 use crate::hosts::Hosts;
 use crate::machine_memory;
@@ -199,14 +199,12 @@ impl Server {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
                     count(&self.counters.aborted_connects);
                 }
-                Err(error) => match arrivals.pop() {
-                    Some(socket) => self.admit(Arc::new(socket)),
-                    None if error.kind() == io::ErrorKind::WouldBlock => {
-                        // An error shows again when something is accepted.
-                        let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], None);
-                    }
-                    None if self.stopping.load(Ordering::SeqCst) => {}
-                    None => {
+                Err(error) => match arrivals.pop(Instant::now()) {
+                    Turn::Admit(socket) => self.admit(Arc::new(socket)),
+                    Turn::Wait(time) => wait_for_arrivals(listener, Some(time)),
+                    Turn::Empty if error.kind() == io::ErrorKind::WouldBlock => wait_for_arrivals(listener, None),
+                    Turn::Empty if self.stopping.load(Ordering::SeqCst) => {}
+                    Turn::Empty => {
                         // Out of file descriptors or memory, most likely.
                         log::warn!("a connection could not be accepted: {error}");
                         std::thread::sleep(Duration::from_millis(20));
@@ -499,6 +497,13 @@ impl Listener {
         // On Linux this makes a blocked accept return; nothing else can fail here.
         let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Both);
     }
+}
+
+/// Waits until somebody connects, so long at most. A listener whose server stops has been closed, which wakes it.
+fn wait_for_arrivals(listener: &impl AsFd, time: Option<Duration>) {
+    let time = time.map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() });
+    // An error shows again when something is accepted.
+    let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], time.as_ref());
 }
 
 /// Sends a client the reason why it is not served, without waiting for it.

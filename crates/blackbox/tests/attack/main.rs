@@ -29,9 +29,10 @@ const SESSIONS: u64 = 384 << 20;
 const MEMORY: u64 = SESSIONS + (128 << 20);
 /// How long clients are observed before an attack whose effect on them is judged.
 const CALM: Duration = Duration::from_secs(10);
-/// By how much an attack may slow others down, and what is too little to say anything.
+/// By how much an attack may slow others down.
 const SLOWER: u32 = 3;
-const NOTHING: Duration = Duration::from_millis(2);
+/// What says nothing: a tick of the kernel's clock, for which any other program may have the processor.
+const NOTHING: Duration = Duration::from_millis(4);
 /// How long an answer may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
