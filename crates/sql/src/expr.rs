@@ -12,6 +12,22 @@
 //!
 //! Not here: names (the planner resolves them), subqueries.
 
+/// The expressions that are conditions: their values are true, false and unknown.
+macro_rules! conditions {
+    () => {
+        Expr::Compare(..)
+            | Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Xor(..)
+            | Expr::Not(_)
+            | Expr::Between { .. }
+            | Expr::In { .. }
+            | Expr::Like { .. }
+            | Expr::IsNull { .. }
+            | Expr::IsTruth { .. }
+    };
+}
+
 mod arithmetic;
 mod build;
 mod cast;

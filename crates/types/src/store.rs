@@ -3,6 +3,8 @@
 //! Outline: each family of types converts ([`ColumnType::store`](crate::ColumnType::store)): it either has the exact
 //! value, or goes through `StoreContext::reject`, which is the error of a strict statement and the warning of another.
 
+use std::sync::Arc;
+
 use super::decimal::Decimal;
 use super::number_text;
 use super::sql_mode::SqlMode;
@@ -165,7 +167,7 @@ pub fn time_to_decimal(value: Time) -> Decimal {
 }
 
 /// The characters of any value; binary strings must be UTF-8.
-pub(crate) fn to_text(value: Value, cx: &mut StoreContext<'_>) -> Result<std::sync::Arc<str>, SqlError> {
+pub(crate) fn to_text(value: Value, cx: &mut StoreContext<'_>) -> Result<Arc<str>, SqlError> {
     match value {
         Value::Text(text) => Ok(text),
         Value::Bytes(bytes) | Value::Hex(bytes) => match std::str::from_utf8(&bytes) {
@@ -189,6 +191,26 @@ pub(crate) fn to_text(value: Value, cx: &mut StoreContext<'_>) -> Result<std::sy
         | Value::Timestamp(_)
         | Value::Time(_)
         | Value::Json(_)) => Ok(to_string(other, cx).into()),
+    }
+}
+
+/// The bytes of any value: those of a string as they are, and of the text of anything else.
+pub(crate) fn to_bytes(value: Value, cx: &StoreContext<'_>) -> Arc<[u8]> {
+    match value {
+        Value::Bytes(bytes) | Value::Hex(bytes) => bytes,
+        Value::Text(text) => text.into(),
+        other @ (Value::Null
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Float(_)
+        | Value::Double(_)
+        | Value::Decimal(_)
+        | Value::Member(_)
+        | Value::Json(_)
+        | Value::Date(_)
+        | Value::DateTime(_)
+        | Value::Timestamp(_)
+        | Value::Time(_)) => to_string(other, cx).into_bytes().into(),
     }
 }
 

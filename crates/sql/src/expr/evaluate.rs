@@ -16,16 +16,7 @@ impl Expr {
     pub fn eval(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
         match self {
             Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) => self.get(row, cx).map(Cow::into_owned),
-            Expr::Compare(..)
-            | Expr::And(_)
-            | Expr::Or(_)
-            | Expr::Xor(..)
-            | Expr::Not(_)
-            | Expr::Between { .. }
-            | Expr::In { .. }
-            | Expr::Like { .. }
-            | Expr::IsNull { .. }
-            | Expr::IsTruth { .. } => Ok(self.condition(row, cx)?.map_or(Value::Null, Value::bool)),
+            conditions!() => Ok(self.condition(row, cx)?.map_or(Value::Null, Value::bool)),
             Expr::Unary(UnaryOp::Negate, a) => arithmetic::negate(&*a.get(row, cx)?, self, cx),
             Expr::Unary(UnaryOp::BitNot, a) => {
                 let value = a.get(row, cx)?;
@@ -61,6 +52,11 @@ impl Expr {
             }
             Expr::SystemVariable(scope, name, _) => cx.statement.system_variable(*scope, name),
         }
+    }
+
+    /// Whether it is true, false or unknown, which as a value are 1, 0 and NULL.
+    pub(super) fn is_condition(&self) -> bool {
+        matches!(self, conditions!())
     }
 
     /// The value for an exact context: what IF, CASE, GREATEST and LEAST choose among numbers that are joined to a DOUBLE

@@ -14,15 +14,9 @@ impl Expr {
             Expr::Literal(value) => ResultType::of_value(value),
             Expr::Param(param) => param.result_type(params),
             Expr::Column(column) => column.result_type,
-            Expr::Compare(..)
-            | Expr::And(_)
-            | Expr::Or(_)
-            | Expr::Xor(..)
-            | Expr::Not(_)
-            | Expr::Between { .. }
-            | Expr::In { .. }
-            | Expr::Like { .. } => ResultType::boolean(),
-            Expr::IsNull { .. } | Expr::IsTruth { .. } => ResultType::boolean().nullable(false),
+            conditions!() => {
+                ResultType::boolean().nullable(!matches!(self, Expr::IsNull { .. } | Expr::IsTruth { .. }))
+            }
             Expr::Unary(UnaryOp::BitNot, _) => ResultType::unsigned(21),
             Expr::Unary(UnaryOp::Negate, a) => {
                 let operand = a.result_type(params);

@@ -10,7 +10,7 @@ use super::string::{fixed_meta, length_bytes, string_len, too_long, write_string
 use super::{ColumnType, Faces, Facts, FromKey, Kind, LobSize, Sizes, TypeWords, length};
 use crate::collation::{Collation, read_escaped_key};
 use crate::error::SqlError;
-use crate::store::{StoreContext, to_string};
+use crate::store::{StoreContext, to_bytes};
 use crate::{FieldType, ResultType, Value};
 
 /// What all types of bytes share.
@@ -248,22 +248,7 @@ impl Faces for BlobType {
 const MAX_VARBINARY_BYTES: u16 = 65535;
 
 fn store(value: Value, max_bytes: u64, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
-    let bytes: std::sync::Arc<[u8]> = match value {
-        Value::Bytes(bytes) | Value::Hex(bytes) => bytes,
-        Value::Text(text) => text.as_bytes().into(),
-        other @ (Value::Null
-        | Value::Int(_)
-        | Value::UInt(_)
-        | Value::Float(_)
-        | Value::Double(_)
-        | Value::Decimal(_)
-        | Value::Member(_)
-        | Value::Json(_)
-        | Value::Date(_)
-        | Value::DateTime(_)
-        | Value::Timestamp(_)
-        | Value::Time(_)) => to_string(other, cx).into_bytes().into(),
-    };
+    let bytes = to_bytes(value, cx);
     if bytes.len() as u64 <= max_bytes {
         return Ok(Value::Bytes(bytes));
     }

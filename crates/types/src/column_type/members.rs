@@ -14,7 +14,7 @@ use crate::collation::Collation;
 use crate::error::{
     ER_ILLEGAL_VALUE_FOR_TYPE, ER_TOO_BIG_SET, ER_TOO_LONG_SET_ENUM_VALUE, SqlError, WARN_DATA_TRUNCATED,
 };
-use crate::store::{StoreContext, to_string};
+use crate::store::{StoreContext, to_bytes};
 use crate::value::Member;
 use crate::{FieldType, ResultType, Value};
 
@@ -399,21 +399,7 @@ fn whole_text(text: &str) -> Option<u64> {
     text.trim_ascii_start().parse().ok()
 }
 
+/// What can be read of a value as text.
 fn text_of(value: Value, cx: &StoreContext<'_>) -> String {
-    match value {
-        Value::Text(text) => text.as_ref().to_owned(),
-        Value::Bytes(bytes) | Value::Hex(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        other @ (Value::Null
-        | Value::Int(_)
-        | Value::UInt(_)
-        | Value::Float(_)
-        | Value::Double(_)
-        | Value::Decimal(_)
-        | Value::Member(_)
-        | Value::Json(_)
-        | Value::Date(_)
-        | Value::DateTime(_)
-        | Value::Timestamp(_)
-        | Value::Time(_)) => to_string(other, cx),
-    }
+    String::from_utf8_lossy(&to_bytes(value, cx)).into_owned()
 }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::super::Expr;
 use super::super::convert::{local, to_text};
 use super::{Arguments, Function, MANY};
 use crate::collation::Collation;
@@ -163,21 +162,8 @@ fn one<'a>(args: &'a Arguments<'_, '_>, at: usize) -> Result<Cow<'a, Json>, SqlE
 
 /// An argument as a part of a document: a text is a string, a condition a boolean.
 fn scalar(args: &Arguments<'_, '_>, at: usize) -> Json {
-    let is_condition = matches!(
-        args.call.args[at],
-        Expr::Compare(..)
-            | Expr::And(_)
-            | Expr::Or(_)
-            | Expr::Xor(..)
-            | Expr::Not(_)
-            | Expr::Between { .. }
-            | Expr::In { .. }
-            | Expr::Like { .. }
-            | Expr::IsNull { .. }
-            | Expr::IsTruth { .. }
-    );
     match &args[at] {
-        Value::Int(truth) if is_condition => Json::Bool(*truth != 0),
+        Value::Int(truth) if args.call.args[at].is_condition() => Json::Bool(*truth != 0),
         value => Json::of_value(&local(value, args.cx)),
     }
 }
