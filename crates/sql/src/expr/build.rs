@@ -82,22 +82,25 @@ impl Expr {
     }
 
     /// `-operand`. The negative of a constant integer is a DECIMAL where no BIGINT may hold it: where the constant,
-    /// taken for unsigned, is 2^63 or more. (A literal is looked at by [`Expr::result_type`].)
-    pub fn negate(operand: Expr) -> Expr {
+    /// taken for unsigned, is 2^63 or more. (A literal is looked at by [`Expr::result_type`].) That takes its value, so a
+    /// constant that has none is an error, whether or not a row asks for it: 1690 of one that is out of range.
+    pub fn negate(operand: Expr) -> Result<Expr, SqlError> {
         let own = operand.result_type(&[]);
         let literal = matches!(operand, Expr::Literal(_) | Expr::Param(_));
-        let beyond = || match operand.constant() {
-            Some(Value::Int(int)) => int < 0,
-            Some(Value::UInt(int)) => int > i64::MAX.unsigned_abs(),
-            _ => false,
-        };
-        let operand = if own.family() == Family::Integer && !literal && beyond() {
+        let beyond = own.family() == Family::Integer
+            && !literal
+            && match operand.constant().transpose()? {
+                Some(Value::Int(int)) => int < 0,
+                Some(Value::UInt(int)) => int > i64::MAX.unsigned_abs(),
+                _ => false,
+            };
+        let operand = if beyond {
             let precision = own.length.min(MAX_PRECISION.into()) as u8;
             Expr::Cast(Box::new(operand), CastType::Decimal { precision, scale: 0 })
         } else {
             operand
         };
-        Expr::Unary(UnaryOp::Negate, Box::new(operand))
+        Ok(Expr::Unary(UnaryOp::Negate, Box::new(operand)))
     }
 
     /// `x [NOT] BETWEEN low AND high`

@@ -9,21 +9,24 @@ use crate::types::temporal::TimeZone;
 use crate::value::Value;
 
 impl Expr {
-    /// The value, if it depends on nothing but the expression. Nothing warns here: evaluating the expression does.
-    pub(super) fn constant(&self) -> Option<Value> {
+    /// The value, or the error that it ends with, if it depends on nothing but the expression. Nothing warns here:
+    /// evaluating the expression does.
+    pub(super) fn constant(&self) -> Option<Result<Value, SqlError>> {
         let mut known = !self.is_volatile();
         self.walk(&mut |part| {
             known &= !matches!(part, Expr::Column(_) | Expr::Param(_) | Expr::SystemVariable(..));
         });
-        if !known {
-            return None;
-        }
-        self.eval(&[], &EvalContext { params: &[], statement: &NoSession }).ok()
+        let value_in = |sql_mode| self.eval(&[], &EvalContext { params: &[], statement: &NoSession { sql_mode } });
+        // Whether a difference is out of range is up to the session's mode: it is an error here if it is in any.
+        let signed = SqlMode::DEFAULT.union(SqlMode::NO_UNSIGNED_SUBTRACTION);
+        known.then(|| value_in(SqlMode::DEFAULT).or_else(|_| value_in(signed)))
     }
 }
 
 /// Where there is no session. It has room for short strings only.
-struct NoSession;
+struct NoSession {
+    sql_mode: SqlMode,
+}
 
 impl StatementContext for NoSession {
     fn now_us(&self) -> i64 {
@@ -36,7 +39,7 @@ impl StatementContext for NoSession {
         TimeZone::UTC
     }
     fn sql_mode(&self) -> SqlMode {
-        SqlMode::DEFAULT
+        self.sql_mode
     }
     fn warn(&self, _warning: SqlError) -> Result<(), SqlError> {
         Ok(())

@@ -113,7 +113,7 @@ impl<'a> Scope<'a> {
             ast::Expr::Literal(value) => Expr::Literal(value.clone()),
             ast::Expr::Param(param) => Expr::Param(*param),
             ast::Expr::Column(name) => self.column(name)?,
-            ast::Expr::Unary(UnaryOp::Negate, operand) => Expr::negate(self.bind(operand)?),
+            ast::Expr::Unary(UnaryOp::Negate, operand) => Expr::negate(self.bind(operand)?)?,
             ast::Expr::Unary(UnaryOp::BitNot, operand) => Expr::Unary(UnaryOp::BitNot, Box::new(self.bind(operand)?)),
             ast::Expr::Arithmetic(op, left, right) => {
                 let bound = Expr::arithmetic(*op, self.bind(left)?, self.bind(right)?)?;
