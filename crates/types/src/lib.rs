@@ -29,6 +29,6 @@ pub use column_type::{ColumnType, IntType, IntWidth, Kind};
 pub use error::SqlError;
 pub use field_type::{Family, FieldKind, FieldType, TemporalKind};
 pub use result_type::{NOT_FIXED_DECIMALS, ResultColumn, ResultType};
-pub use sql_mode::SqlMode;
+pub use sql_mode::{DateUse, SqlMode};
 pub use store::{Loss, StoreContext};
 pub use value::Value;

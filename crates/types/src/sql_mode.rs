@@ -1,11 +1,23 @@
 //! The flags of `sql_mode` that change what statements mean.
 
 use crate::error::{ER_WRONG_VALUE_FOR_VAR, SqlError};
-use crate::temporal::Date;
+use crate::temporal::DateTime;
 
 /// A set of SQL modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqlMode(u32);
+
+/// What something that is read as a date is wanted for: it says which zeros the SQL mode lets pass
+/// ([`SqlMode::allows`]). What is of a type of dates already has been let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DateUse {
+    /// To be a date: in a column, of CAST or STR_TO_DATE, as a constant that a date is compared with. Both modes count.
+    Value,
+    /// To work on, as an operand of a function or operator. NO_ZERO_DATE counts.
+    Operand,
+    /// To take its time (ADDTIME, TIMEDIFF, EXTRACT of days with hours). No mode counts.
+    Clock,
+}
 
 macro_rules! modes {
     ($($konst:ident = $bit:literal, $name:literal, $doc:literal;)*) => {
@@ -72,10 +84,17 @@ impl SqlMode {
         SqlMode(self.0 & !(Self::STRICT_TRANS_TABLES.0 | Self::STRICT_ALL_TABLES.0))
     }
 
-    /// Whether zero dates, or zero months and days, may be where this date has them.
-    pub fn allows_date(self, date: Date) -> bool {
-        let refused = if date.is_zero() { Self::NO_ZERO_DATE } else { Self::NO_ZERO_IN_DATE };
-        !date.is_incomplete() || !self.contains(refused)
+    /// Whether a date with its time may have the zeros that it has, for this use. The zero date is the one whose time is
+    /// zero as well, and NO_ZERO_DATE is about it; NO_ZERO_IN_DATE is about every other without a month or day, also
+    /// `0000-00-00 12:30:45`. The year 0 is as good as any: it has 365 days.
+    pub fn allows(self, value: DateTime, use_of_date: DateUse) -> bool {
+        let is_zero = value.packed() == 0;
+        let refused = if is_zero { Self::NO_ZERO_DATE } else { Self::NO_ZERO_IN_DATE };
+        match use_of_date {
+            DateUse::Value => !value.date().is_incomplete() || !self.contains(refused),
+            DateUse::Operand => !is_zero || !self.contains(refused),
+            DateUse::Clock => true,
+        }
     }
 
     /// Both sets together.

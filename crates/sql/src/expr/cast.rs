@@ -16,7 +16,7 @@ use crate::types::decimal::Decimal;
 use crate::types::json::Json;
 use crate::types::number_text;
 use crate::types::temporal::{DateTime, parse};
-use crate::types::{FieldType, ResultType, TemporalKind};
+use crate::types::{DateUse, FieldType, ResultType, TemporalKind};
 use crate::value::{Value, first_chars};
 
 /// `CAST(value AS to)`
@@ -110,7 +110,7 @@ fn as_json(value: &Value) -> Result<Json, SqlError> {
 /// The value as a date and time with the zero parts that the SQL mode allows. What is of a type of dates has been let in.
 fn allowed_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<DateTime>, SqlError> {
     let found = to_datetime(value, cx)?;
-    if value.is_temporal() || found.is_none_or(|found| cx.statement.sql_mode().allows_date(found.date())) {
+    if value.is_temporal() || found.is_none_or(|found| cx.statement.sql_mode().allows(found, DateUse::Value)) {
         return Ok(found);
     }
     cx.statement.warn(incorrect("datetime", value))?;
@@ -129,7 +129,7 @@ fn date_constant(value: &Value, field: FieldType, cx: &EvalContext<'_>) -> Resul
     };
     let mode = cx.statement.sql_mode();
     let parsed = parse::datetime(&to_text(value), cx.statement.time_zone());
-    let Some(parsed) = parsed.filter(|parsed| mode.allows_date(parsed.value.date())) else {
+    let Some(parsed) = parsed.filter(|parsed| mode.allows(parsed.value, DateUse::Value)) else {
         return Err(SqlError::new(ER_WRONG_CONSTANT, &[&kind, value]));
     };
     if parsed.cut {

@@ -13,7 +13,7 @@ use crate::types::json::Json;
 use crate::types::number_text;
 use crate::types::store::{datetime_to_decimal, decimal_to_datetime, decimal_to_time, time_to_decimal};
 use crate::types::temporal::{DAY_US, Date, DateTime, Time, parse};
-use crate::types::{FieldKind, FieldType, NOT_FIXED_DECIMALS, ResultType};
+use crate::types::{DateUse, FieldKind, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::{Value, hex_number};
 
 /// A value as a number.
@@ -282,8 +282,17 @@ pub(super) fn at(micros: i64, cx: &EvalContext<'_>, fsp: u8) -> DateTime {
     DateTime::from_micros(local.div_euclid(unit) * unit, fsp).unwrap_or_else(|| Date::ZERO.at_midnight())
 }
 
-/// The value as date and time; `None`, with a warning, if it is neither.
+/// The value as date and time to work on; `None`, with a warning, if it is neither.
 pub(super) fn to_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<DateTime>, SqlError> {
+    read_datetime(value, DateUse::Operand, cx)
+}
+
+/// As [`to_datetime`], for any use.
+pub(super) fn read_datetime(
+    value: &Value,
+    use_of_date: DateUse,
+    cx: &EvalContext<'_>,
+) -> Result<Option<DateTime>, SqlError> {
     let found = match value {
         Value::Null => return Ok(None),
         Value::Date(date) => Some(date.at_midnight()),
@@ -295,8 +304,8 @@ pub(super) fn to_datetime(value: &Value, cx: &EvalContext<'_>) -> Result<Option<
             if parsed.is_some_and(|parsed| parsed.cut) {
                 cx.statement.warn(truncated("datetime", value))?;
             }
-            let refused = |value: &DateTime| value.packed() == 0 && !cx.statement.sql_mode().allows_date(value.date());
-            parsed.map(|parsed| parsed.value).filter(|value| !refused(value))
+            let mode = cx.statement.sql_mode();
+            parsed.map(|parsed| parsed.value).filter(|value| mode.allows(*value, use_of_date))
         }
         number @ (Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Double(_) | Value::Decimal(_)) => {
             decimal_to_datetime(&Number::of(number, cx)?.to_decimal()).map(|(value, _)| value)

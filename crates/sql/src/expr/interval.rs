@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::convert::{Number, has_time, is_time, to_complete_datetime, to_datetime, to_i64, to_text, to_time};
+use super::convert::{Number, has_time, is_time, read_datetime, to_complete_datetime, to_i64, to_text, to_time};
 use super::{EvalContext, IntervalUnit};
 use crate::error::{ER_DATETIME_FUNCTION_OVERFLOW, SqlError};
-use crate::types::NOT_FIXED_DECIMALS;
 use crate::types::temporal::calendar::{days_in_month, week};
 use crate::types::temporal::{DAY_US, Date, DateTime, SECOND_US, Time};
+use crate::types::{DateUse, NOT_FIXED_DECIMALS};
 use crate::value::Value;
 
 /// An amount of time: months change the calendar's fields, the rest is a span.
@@ -61,7 +61,7 @@ pub(super) fn add(
         return if in_range { Ok(Value::Time(sum)) } else { overflow(cx) };
     }
     let Some(start) = to_complete_datetime(date, cx)? else { return Ok(Value::Null) };
-    let Some(sum) = interval.add_to(start, fraction) else { return overflow(cx) };
+    let Some(sum) = interval.add_to(start, unit, fraction) else { return overflow(cx) };
     let sum = if !has_time(date, cx) && unit.is_of_days() { Value::Date(sum.date()) } else { Value::DateTime(sum) };
     Ok(if date.is_temporal() { sum } else { in_full(sum) })
 }
@@ -130,16 +130,21 @@ impl Interval {
         Some(Interval { months: sign * total.months, micros: i128::from(sign) * total.micros })
     }
 
-    fn add_to(&self, start: DateTime, fraction: u8) -> Option<DateTime> {
-        let mut date = start.date();
+    /// The date and time that is later by it, an interval in `unit`. One in months goes by the calendar, where there is a
+    /// year 0, one in days by their number, which has none.
+    fn add_to(&self, start: DateTime, unit: IntervalUnit, fraction: u8) -> Option<DateTime> {
+        let (mut date, fsp) = (start.date(), start.fsp().max(fraction));
         if self.months != 0 {
             let months = (i64::from(date.year) * 12 + i64::from(date.month) - 1).checked_add(self.months)?;
             let year = u16::try_from(months.div_euclid(12)).ok().filter(|year| *year <= 9999)?;
             let month = months.rem_euclid(12) as u8 + 1;
             date = Date { year, month, day: date.day.min(days_in_month(year, month)) };
         }
+        if unit.is_of_months() {
+            return Some(DateTime::new(date, start.micros_of_day(), fsp));
+        }
         let total = i128::from(date.days()) * i128::from(DAY_US) + i128::from(start.micros_of_day()) + self.micros;
-        DateTime::from_micros(i64::try_from(total).ok()?, start.fsp().max(fraction)).filter(|sum| !sum.date().is_zero())
+        DateTime::from_micros(i64::try_from(total).ok()?, fsp).filter(|sum| !sum.date().is_zero())
     }
 }
 
@@ -199,8 +204,13 @@ impl IntervalUnit {
 
     /// Whether adding it to a date leaves a date.
     pub(super) fn is_of_days(self) -> bool {
-        use IntervalUnit::{Day, Month, Quarter, Week, Year, YearMonth};
-        matches!(self, Day | Week | Month | Quarter | Year | YearMonth)
+        self.is_of_months() || matches!(self, IntervalUnit::Day | IntervalUnit::Week)
+    }
+
+    /// Whether it is about months only.
+    fn is_of_months(self) -> bool {
+        use IntervalUnit::{Month, Quarter, Year, YearMonth};
+        matches!(self, Month | Quarter | Year | YearMonth)
     }
 
     /// Whether it is about the time of day only.
@@ -222,7 +232,8 @@ pub(super) fn extract(unit: IntervalUnit, date: &Value, cx: &EvalContext<'_>) ->
         let clock = (i64::from(hours), i64::from(minutes), i64::from(seconds), i64::from(micros));
         (Date::ZERO, clock, if time.micros < 0 { -1 } else { 1 })
     } else {
-        let Some(value) = to_datetime(date, cx)? else { return Ok(Value::Null) };
+        let use_of_date = if unit.is_of_days_and_time() { DateUse::Clock } else { DateUse::Operand };
+        let Some(value) = read_datetime(date, use_of_date, cx)? else { return Ok(Value::Null) };
         let (hour, minute, second, micro) = value.clock();
         (value.date(), (i64::from(hour), i64::from(minute), i64::from(second), i64::from(micro)), 1)
     };

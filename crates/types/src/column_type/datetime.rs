@@ -13,7 +13,7 @@ use crate::decimal::Decimal;
 use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, SqlError, WARN_DATA_TRUNCATED};
 use crate::store::{StoreContext, decimal_to_datetime, to_decimal};
 use crate::temporal::{DAY_US, Date, DateTime, SECOND_US, Timestamp, fraction_unit, parse};
-use crate::{FieldType, ResultType, SqlMode, Value};
+use crate::{DateUse, FieldType, ResultType, SqlMode, Value};
 
 /// Five bytes of [`DateTime::packed`] without the microseconds, above a middle, and the fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -221,8 +221,9 @@ pub(super) fn store_datetime(
         return Ok(None);
     };
     // A function may make what the calendar does not have.
-    if !found.date().is_valid() || !cx.sql_mode.allows_date(found.date()) {
-        cx.reject_temporal(ER_WARN_DATA_OUT_OF_RANGE, kind, value)?;
+    if !found.date().is_valid() || !cx.sql_mode.allows(found, DateUse::Value) {
+        let cut = value.is_number() && found.packed() != 0;
+        cx.reject_temporal(if cut { WARN_DATA_TRUNCATED } else { ER_WARN_DATA_OUT_OF_RANGE }, kind, value)?;
         return Ok(None);
     }
     Ok(Some(found))

@@ -31,7 +31,8 @@ pub fn day_name(weekday: u8) -> &'static str {
     DAYS[usize::from(weekday % 7)]
 }
 
-/// Writes `value` as `format` says; `None` where it asks for the name, a week or a weekday of a zero month.
+/// Writes `value` as `format` says; `None` where it asks for the name or a week of a zero month, or for a weekday of one in
+/// the year 0.
 pub fn write(value: DateTime, format: &str) -> Option<String> {
     let (hour, minute, second, micro) = value.clock();
     write_parts(Some(value.date()), (u32::from(hour), minute, second, micro), format)
@@ -55,7 +56,7 @@ fn write_parts(date: Option<Date>, clock: (u32, u8, u8, u32), format: &str) -> O
             continue;
         }
         // Day 0 is the one before the first of its month; month 0 has no days.
-        let weekday_of = || (date.month > 0).then(|| weekday(date.days()));
+        let weekday_of = || (date.month > 0 || date.year > 0).then(|| weekday(date.days()));
         let week_of = |mode| (date.month > 0).then(|| week(date.year, date.month, date.day, mode));
         // Writing to a String cannot fail.
         let _ = match chars.next() {

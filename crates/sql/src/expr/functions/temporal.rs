@@ -1,8 +1,8 @@
 //! Functions of dates and times. "Now" is when the statement started, except in SYSDATE.
 
 use super::super::convert::{
-    at, has_time, incorrect, is_date, is_time, now, to_complete_datetime, to_datetime, to_decimal, to_i64, to_text,
-    to_time, today, truncated,
+    at, has_time, incorrect, is_date, is_time, now, read_datetime, to_complete_datetime, to_datetime, to_decimal,
+    to_i64, to_text, to_time, today, truncated,
 };
 use super::super::interval::in_full;
 use super::super::{Expr, IntervalUnit};
@@ -12,7 +12,7 @@ use crate::error::{ER_WRONG_ARGUMENTS, ER_WRONG_VALUE_FOR_TYPE, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::temporal::calendar::{EPOCH_TO_DAYS, day_of_year, days_in_month, week, weekday};
 use crate::types::temporal::{Date, DateTime, MAX_TIMESTAMP_US, SECOND_US, Time, TimeZone, format};
-use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType, TemporalKind};
+use crate::types::{DateUse, Family, FieldType, NOT_FIXED_DECIMALS, ResultType, TemporalKind};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -387,6 +387,11 @@ impl Arguments<'_, '_> {
         if self.complete { to_complete_datetime(&self[arg], self.cx) } else { to_datetime(&self[arg], self.cx) }
     }
 
+    /// Argument `arg` as date and time whose time is wanted; `None` if it is neither.
+    fn clock(&self, arg: usize) -> Result<Option<DateTime>, SqlError> {
+        read_datetime(&self[arg], DateUse::Clock, self.cx)
+    }
+
     /// Of argument `arg` as date and time; NULL if it is neither.
     fn datetime(&self, arg: usize, make: impl FnOnce(DateTime) -> Value) -> Result<Value, SqlError> {
         Ok(self.moment(arg)?.map_or(Value::Null, make))
@@ -432,13 +437,19 @@ fn time_difference(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
             (a.micros - b.micros, a.fsp.max(b.fsp))
         }
         (false, false) if !dates || has_time(&args[0], args.cx) == has_time(&args[1], args.cx) => {
-            let (Some(a), Some(b)) = (to_datetime(&args[0], args.cx)?, to_datetime(&args[1], args.cx)?) else {
-                return Ok(Value::Null);
-            };
+            let (Some(a), Some(b)) = (args.clock(0)?, args.clock(1)?) else { return Ok(Value::Null) };
             (a.micros() - b.micros(), a.fsp().max(b.fsp()))
         }
-        // A time and a date have no difference, nor have a date and a date with a time.
-        _ => return Ok(Value::Null),
+        // A time and a date have no difference, nor have a date and a date with a time. Each is read all the same.
+        (first_spans, second_spans) => {
+            for (at, spans) in [(0, first_spans), (1, second_spans)] {
+                let is_one = if spans { to_time(&args[at], args.cx)?.is_some() } else { args.clock(at)?.is_some() };
+                if !is_one {
+                    break;
+                }
+            }
+            return Ok(Value::Null);
+        }
     };
     within_range(difference, fsp, args).map(Value::Time)
 }
@@ -471,7 +482,7 @@ fn add_time(args: &Arguments<'_, '_>, sign: i64) -> Result<Value, SqlError> {
         let Some(added) = span()? else { return Ok(Value::Null) };
         Value::Time(within_range(start.micros + sign * added.micros, start.fsp.max(added.fsp), args)?)
     } else {
-        let Some(start) = to_datetime(&args[0], args.cx)? else { return Ok(Value::Null) };
+        let Some(start) = args.clock(0)? else { return Ok(Value::Null) };
         let Some(added) = span()? else { return Ok(Value::Null) };
         sum(start, sign * added.micros, added.fsp).map_or(Value::Null, Value::DateTime)
     };
@@ -498,7 +509,7 @@ fn str_to_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let allowed = |read: &format::Read| {
         let date = read.value.date();
         let whole = date.year > 0 && !date.is_incomplete();
-        (!read.has_date && read.has_time) || (mode.allows_date(date) && (whole || !args.complete))
+        (!read.has_date && read.has_time) || (mode.allows(read.value, DateUse::Value) && (whole || !args.complete))
     };
     let Some(read) = format::read(&to_text(&args[0]), &to_text(&args[1])).filter(allowed) else {
         let what = [&"datetime" as &dyn std::fmt::Display, &args[0], &"str_to_date"];
