@@ -109,7 +109,7 @@ fn open_scan<'p>(scan: &'p TableScan, run: &Run<'_>) -> Result<Box<dyn Operator 
 fn matches(filter: Option<&Expr>, run: &Run<'_>, row: &[Value]) -> Result<bool, SqlError> {
     match filter {
         None => Ok(true),
-        Some(filter) => Ok(filter.condition(row, &run.eval())? == Some(true)),
+        Some(filter) => Ok(filter.holds(row, &run.eval())?),
     }
 }
 

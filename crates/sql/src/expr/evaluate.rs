@@ -127,6 +127,22 @@ impl Expr {
         }
     }
 
+    /// Whether it is true, as a filter asks, to which unknown is false: what follows an unknown part of an AND is not
+    /// evaluated, as in MySQL.
+    pub fn holds(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<bool, SqlError> {
+        let (parts, goal) = match self {
+            Expr::And(parts) => (parts, false),
+            Expr::Or(parts) => (parts, true),
+            other => return Ok(other.condition(row, cx)? == Some(true)),
+        };
+        for part in parts {
+            if part.holds(row, cx)? == goal {
+                return Ok(goal);
+            }
+        }
+        Ok(!goal)
+    }
+
     /// The value as a condition; `None` is unknown (NULL).
     pub fn condition(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Option<bool>, SqlError> {
         match self {

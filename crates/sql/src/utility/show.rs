@@ -74,7 +74,7 @@ pub(crate) fn filtered(
     for row in &table.rows {
         let shown = match &condition {
             None => true,
-            Some(condition) => condition.condition(row, &cx)? == Some(true),
+            Some(condition) => condition.holds(row, &cx)?,
         };
         if shown {
             sink.row(row)?;

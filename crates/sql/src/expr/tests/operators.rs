@@ -247,6 +247,19 @@ fn the_negative_of_a_constant_goes_by_its_value() {
 }
 
 #[test]
+fn a_filter_does_not_evaluate_what_follows_the_unknown() {
+    let session = Session::new();
+    let cx = EvalContext { params: &[], statement: &session };
+    let fails = || arithmetic(ArithmeticOp::Add, uint(u64::MAX), int(3));
+    let and = Expr::And(vec![null(), fails()]);
+    assert!(and.condition(&[], &cx).is_err());
+    assert!(!and.holds(&[], &cx).unwrap());
+    assert!(Expr::Or(vec![and, int(1)]).holds(&[], &cx).unwrap());
+    assert!(Expr::Or(vec![int(1), fails()]).holds(&[], &cx).unwrap());
+    assert!(Expr::And(vec![int(1), fails()]).holds(&[], &cx).is_err());
+}
+
+#[test]
 fn logic_knows_the_unknown() {
     let and = |a, b| Expr::And(vec![a, b]);
     let or = |a, b| Expr::Or(vec![a, b]);
