@@ -6,7 +6,7 @@ use super::fingerprint::Mark;
 use super::lexer::Lexer;
 use crate::ast::{AlterAction, ColumnSpec, CreateTable, Ddl, Expr, IndexSpec, KeySpec, Statement, TableName};
 use crate::collation::Collation;
-use crate::error::{ER_COLLATION_CHARSET_MISMATCH, ER_UNKNOWN_CHARACTER_SET, SqlError};
+use crate::error::{ER_COLLATION_CHARSET_MISMATCH, ER_UNKNOWN_CHARACTER_SET, ER_WRONG_CONSTANT, SqlError};
 use crate::stack;
 use crate::types::column_type::TypeWords;
 use crate::types::{ColumnType, IntType, IntWidth, Kind, SqlMode};
@@ -56,11 +56,24 @@ fn database_options(cursor: &mut Cursor<'_>) -> Result<Option<Collation>, SqlErr
     let mut options = Charset::default();
     while !cursor.at_end() {
         cursor.takes("DEFAULT");
-        if !options.option(cursor)? {
+        if cursor.takes("ENCRYPTION") {
+            no_encryption(cursor)?;
+        } else if !options.option(cursor)? {
             return Err(cursor.unexpected());
         }
     }
     options.collation()
+}
+
+/// `= 'N'` after ENCRYPTION.
+fn no_encryption(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
+    cursor.takes_operator("=");
+    let value = cursor.text()?;
+    match value.to_ascii_uppercase().as_str() {
+        "N" => Ok(()),
+        "Y" => Err(SqlError::unsupported("encrypted databases")),
+        _ => Err(SqlError::new(ER_WRONG_CONSTANT, &[&"argument (should be Y or N)", &value])),
+    }
 }
 
 /// CHARACTER SET and COLLATE, in any order.
