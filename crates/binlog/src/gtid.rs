@@ -189,6 +189,15 @@ impl GtidSet {
         self.servers.get(&uuid).and_then(|intervals| intervals.last()).map_or(0, |interval| interval.last)
     }
 
+    /// The lowest number from `from` on, which is at least 1, of which it holds no transaction of the server.
+    pub fn first_free(&self, uuid: ServerUuid, from: u64) -> u64 {
+        let intervals = self.servers.get(&uuid).map_or(&[][..], Vec::as_slice);
+        match intervals.get(intervals.partition_point(|interval| interval.last < from)) {
+            Some(interval) if interval.first <= from => interval.last + 1,
+            _ => from,
+        }
+    }
+
     /// How many transactions it holds.
     pub fn count(&self) -> u64 {
         self.servers.values().flatten().map(|interval| interval.last - interval.first + 1).sum()

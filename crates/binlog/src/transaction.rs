@@ -90,6 +90,8 @@ pub(super) enum Ending {
     Xid,
     /// With their only query.
     Query,
+    /// With a COMMIT, which is in the buffer: they change nothing.
+    Commit,
     /// With XA_PREPARE, which is in the buffer.
     XaPrepare,
 }
@@ -220,6 +222,20 @@ impl TransactionEvents {
         self.slots.push(Slot { start: 0, early_crc: None });
     }
 
+    /// Makes a transaction that changes nothing, for its GTID: BEGIN and COMMIT.
+    ///
+    /// # Panics
+    /// When there are events already.
+    pub fn nothing(&mut self) {
+        assert!(self.is_empty(), "a transaction with events changes something");
+        self.push_begin();
+        let start = self.buffer.len();
+        self.begin(EventType::QUERY, FLAG_SUPPRESS_USE);
+        push_query(&mut self.buffer, &self.context, &self.database, b"COMMIT", QueryXid::InXidEvent);
+        self.complete(start);
+        self.ending = Ending::Commit;
+    }
+
     /// Says that the events are those of an XA transaction: they begin with `XA START`.
     ///
     /// # Panics
@@ -303,7 +319,7 @@ impl TransactionEvents {
 
     /// True for a single statement and for an XA transaction, which nothing may run beside.
     pub fn is_serial(&self) -> bool {
-        self.ending != Ending::Xid
+        matches!(self.ending, Ending::Query | Ending::XaPrepare)
     }
 
     /// True when there is no event.

@@ -5,8 +5,9 @@
 
 use std::sync::atomic::Ordering;
 
-use cohort_binlog::{BinlogPosition, FileStart, Gtid, GtidSet, ServerUuid, Stamp, file_header, rotate_event};
+use cohort_binlog::{BinlogPosition, FileStart, GtidSet, Stamp, file_header, rotate_event};
 
+use crate::given_gtids::Given;
 use crate::outcome::Committed;
 use crate::shared::{Member, Note, Shared};
 use crate::stats::add;
@@ -34,13 +35,11 @@ impl<B: AsRef<[u8]>> Chunk<B> {
     }
 }
 
-/// Where the binlog goes on: the next position, GTID and logical clock.
+/// Where the binlog goes on: the next position and logical clock.
 pub(crate) struct BinlogOrder {
     position: BinlogPosition,
-    gtids: GtidSet,
-    /// Those given since the last [`BinlogOrder::take_new_gtids`].
+    /// GTIDs given since the last [`BinlogOrder::take_new_gtids`].
     new_gtids: GtidSet,
-    next_gno: u64,
     /// Logical clock of the current binlog file.
     sequence_number: u64,
     /// A transaction that begins at this offset or later becomes a point for readers.
@@ -49,15 +48,8 @@ pub(crate) struct BinlogOrder {
 
 impl BinlogOrder {
     /// After what `note` names.
-    pub fn after(note: &Note, uuid: ServerUuid) -> BinlogOrder {
-        BinlogOrder {
-            position: note.position,
-            gtids: note.gtids.clone(),
-            new_gtids: GtidSet::new(),
-            next_gno: note.gtids.last_gno(uuid) + 1,
-            sequence_number: 0,
-            point_due: u64::MAX,
-        }
+    pub fn after(note: &Note) -> BinlogOrder {
+        BinlogOrder { position: note.position, new_gtids: GtidSet::new(), sequence_number: 0, point_due: u64::MAX }
     }
 
     /// Whether the file has reached `max_binlog_size` and the next one is ready.
@@ -73,14 +65,6 @@ impl BinlogOrder {
     /// The GTIDs given since the last call.
     pub fn take_new_gtids(&mut self) -> GtidSet {
         std::mem::take(&mut self.new_gtids)
-    }
-
-    fn next_gtid(&mut self, uuid: ServerUuid) -> Gtid {
-        let gtid = Gtid { uuid, gno: self.next_gno };
-        self.next_gno += 1;
-        self.gtids.insert(gtid);
-        self.new_gtids.insert(gtid);
-        gtid
     }
 
     /// The cohort's binlog bytes: one chunk, more where a file ends within the cohort.
@@ -101,6 +85,7 @@ impl BinlogOrder {
         let mut first_order = None;
         let mut room = 0;
         let mut transactions = 0;
+        let mut given = shared.given_gtids.lock();
         for member in members {
             let first_order = *first_order.get_or_insert(member.order);
             room += member.binlog_room;
@@ -109,14 +94,14 @@ impl BinlogOrder {
             // One that was asked for comes to nothing without a file that has its room: who asked sees that.
             let asked = member.begins_file.filter(|start| *start != FileStart::Rotation || self.next_is_ready(shared));
             if let Some(start) = asked.or(rotation) {
-                self.lay_out_file_start(shared, &mut chunks, start, now_us);
+                self.lay_out_file_start(shared, &given, &mut chunks, start, now_us);
                 independent_since = 0;
                 sequence_numbers.fill(0);
             }
             let mut gtid = None;
             if let Some(events) = &mut member.events {
                 if self.position.offset >= self.point_due {
-                    self.point_due = shared.binlog.points().note(self.position, &self.gtids);
+                    self.point_due = shared.binlog.points().note(self.position, given.ordered());
                 }
                 // A DDL statement depends on everything before it, and everything after it depends on it; so does an XA
                 // transaction, of whose rows the overlay knows nothing when it is prepared.
@@ -128,8 +113,13 @@ impl BinlogOrder {
                 if serial {
                     independent_since = self.sequence_number;
                 }
+                let chosen = match &member.gtid {
+                    Some(owned) => given.order(owned),
+                    None => given.next(shared.server_uuid),
+                };
+                self.new_gtids.insert(chosen);
                 let stamp = Stamp {
-                    gtid: self.next_gtid(shared.server_uuid),
+                    gtid: chosen,
                     last_committed,
                     sequence_number: self.sequence_number,
                     xid: member.xid,
@@ -143,6 +133,7 @@ impl BinlogOrder {
             sequence_numbers.push(self.sequence_number);
             member.committed = Some(Committed { gtid, position: self.position });
         }
+        drop(given);
         let used: u64 = chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum();
         shared.binlog.release(room.saturating_sub(used));
         add(&shared.stats.binlog_commits, transactions);
@@ -151,7 +142,14 @@ impl BinlogOrder {
     }
 
     /// Begins the next binlog file; on rotation the current one ends by naming it.
-    fn lay_out_file_start(&mut self, shared: &Shared, chunks: &mut Vec<Chunk<Vec<u8>>>, start: FileStart, now_us: u64) {
+    fn lay_out_file_start(
+        &mut self,
+        shared: &Shared,
+        given: &Given,
+        chunks: &mut Vec<Chunk<Vec<u8>>>,
+        start: FileStart,
+        now_us: u64,
+    ) {
         let now_s = (now_us / 1_000_000) as u32;
         let file = self.position.file_number + 1;
         if start == FileStart::Rotation {
@@ -160,10 +158,10 @@ impl BinlogOrder {
             let chunk = chunks.last_mut().expect("there is always a chunk");
             chunk.bytes.extend_from_slice(&event);
         }
-        let header = file_header(&shared.identity, start, now_s, &self.gtids);
+        let header = file_header(&shared.identity, start, now_s, given.ordered());
         self.position = BinlogPosition { file_number: file, offset: header.len() as u64 };
         self.sequence_number = 0;
-        self.point_due = shared.binlog.points().begin_file(self.position, &self.gtids);
+        self.point_due = shared.binlog.points().begin_file(self.position, given.ordered());
         chunks.push(Chunk { file, offset: 0, bytes: header });
     }
 }

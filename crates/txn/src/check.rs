@@ -322,6 +322,7 @@ impl LogCheck {
         walk.whole = BinlogPosition { file_number: number, offset: 0 };
         let mut reader = BinlogReader::open(fs, &path, ReaderOptions { end, ..ReaderOptions::default() })?;
         let mut ended_by_rotate = false;
+        let mut sequence_number = 0;
         loop {
             let at = reader.offset();
             let Some(event) = reader.next_event()? else { break };
@@ -335,10 +336,17 @@ impl LogCheck {
                 EventBody::PreviousGtids(set) => walk.continue_with(set).map_err(wrong)?,
                 EventBody::Gtid(gtid) => {
                     let set = walk.gtids.get_or_insert_default();
-                    let last = set.last_gno(gtid.gtid.uuid);
-                    if gtid.gtid.gno != last + 1 {
-                        return Err(wrong(format!("transaction {} follows number {last} of its source", gtid.gtid)));
+                    if set.contains(gtid.gtid) {
+                        return Err(wrong(format!("transaction {} is there for the second time", gtid.gtid)));
                     }
+                    // GTIDs may have been chosen, so that numbers of a source need not follow each other. These do.
+                    if gtid.sequence_number != sequence_number + 1 {
+                        let number = gtid.sequence_number;
+                        return Err(wrong(format!(
+                            "transaction {number} of the file follows number {sequence_number}"
+                        )));
+                    }
+                    sequence_number += 1;
                     set.insert(gtid.gtid);
                     self.binlog.transactions += 1;
                 }

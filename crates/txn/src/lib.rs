@@ -25,6 +25,7 @@ mod check;
 mod classic;
 mod commit_path;
 mod commit_protocol;
+mod given_gtids;
 mod held_snapshot;
 mod inspect;
 mod journaled;
@@ -55,6 +56,7 @@ pub use check::{BinlogReport, LogCheck, check_logs};
 pub use classic::TcLogError;
 pub use classic::recovery::{ClassicReport, DecidedReport, RecoverError as ClassicRecoverError};
 pub use commit_protocol::{CommitProtocol, UnknownProtocol};
+pub use given_gtids::{GtidClaim, OwnedGtid};
 pub use inspect::{
     ChunkReport, Fault, JournalReport, RecordReport, Records, RedoReport, TransactionReport, read_journal,
 };

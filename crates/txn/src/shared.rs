@@ -14,6 +14,7 @@ use cohort_io::Clock;
 use cohort_journal::Lsn;
 
 use crate::blocking_hook::blocking;
+use crate::given_gtids::{GivenGtids, OwnedGtid};
 use crate::held_snapshot::HeldSnapshots;
 use crate::locks::{HeldLocks, LockManager, TransactionId};
 use crate::outcome::{CommitError, CommitSettings, Committed};
@@ -38,7 +39,8 @@ pub(crate) const ROOM_RETRY: Duration = Duration::from_millis(100);
 /// How often one who waits for GTIDs looks whether it was killed.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
-/// Room for a ROTATE event and the header of a new file with its GTID set, bytes.
+/// Room for a ROTATE event and the header of a new file without its GTID set, bytes. Some is left for GTIDs that sessions
+/// come to own after it was set aside.
 pub(crate) const ROTATION_BYTES_MAX: u64 = 4096;
 
 /// Upper bound of what the head of a journal record grows by for one more transaction, bytes.
@@ -113,8 +115,12 @@ pub(crate) struct Member {
     pub begins_file: Option<FileStart>,
     /// Order of a transaction whose versions this one wrote over while they were in flight.
     pub depends_on: Option<u64>,
+    /// The GTID that its session chose; it stays owned until the member is gone.
+    pub gtid: Option<OwnedGtid>,
     /// Binlog bytes set aside, for a rotation in front of its events too.
     pub binlog_room: u64,
+    /// Of them, those for the rotation.
+    pub rotation_room: u64,
     /// Filled in by the layout.
     pub committed: Option<Committed>,
 }
@@ -122,7 +128,7 @@ pub(crate) struct Member {
 impl Member {
     /// One that begins a file.
     pub fn of_file(start: FileStart, binlog_room: u64) -> Member {
-        Member { begins_file: Some(start), ..Member::new(Vec::new(), None, binlog_room) }
+        Member { begins_file: Some(start), rotation_room: binlog_room, ..Member::new(Vec::new(), None, binlog_room) }
     }
 
     /// Bytes that a log of everything it does would take.
@@ -132,7 +138,18 @@ impl Member {
     }
 
     pub fn new(redo: Vec<(EngineId, Vec<u8>)>, events: Option<TransactionEvents>, binlog_room: u64) -> Member {
-        Member { order: 0, xid: 0, redo, events, begins_file: None, depends_on: None, binlog_room, committed: None }
+        Member {
+            order: 0,
+            xid: 0,
+            redo,
+            events,
+            begins_file: None,
+            depends_on: None,
+            gtid: None,
+            binlog_room,
+            rotation_room: 0,
+            committed: None,
+        }
     }
 }
 
@@ -158,7 +175,11 @@ pub(crate) struct Shared {
     pub server_uuid: ServerUuid,
     pub identity: ServerIdentity,
     frontier: Mutex<Frontier>,
-    executed_waiters: ExecutedWaiters,
+    executed_waiters: GtidWaiters,
+    /// GTIDs of ordered transactions and of owners.
+    pub given_gtids: GivenGtids,
+    /// Those who wait for an owner to give its GTID up.
+    pub gtid_waiters: GtidWaiters,
     published: ArcSwap<Published>,
 }
 
@@ -197,8 +218,10 @@ impl Shared {
             clock,
             server_uuid,
             identity,
+            given_gtids: GivenGtids::after(frontier.note.gtids.clone()),
+            gtid_waiters: GtidWaiters::default(),
             frontier: Mutex::new(frontier),
-            executed_waiters: ExecutedWaiters::default(),
+            executed_waiters: GtidWaiters::default(),
             published: ArcSwap::from_pointee(published),
         }
     }
@@ -211,8 +234,9 @@ impl Shared {
             return Ok(None);
         }
         let redo: Vec<_> = writes.engines().map(|(engine, keys)| (engine, WriteSet::redo(keys))).collect();
-        let binlog_room = events.as_ref().map_or(0, |events| events.byte_len() + ROTATION_BYTES_MAX);
-        let member = Member::new(redo, events, binlog_room);
+        let rotation_room = if events.is_some() { self.rotation_room() } else { 0 };
+        let binlog_room = events.as_ref().map_or(0, |events| events.byte_len() + rotation_room);
+        let member = Member { rotation_room, ..Member::new(redo, events, binlog_room) };
         self.check_size(member.log_bytes())?;
         for (engine, _) in &member.redo {
             self.engines[usize::from(engine.0)].ready().map_err(CommitError::of_engine)?;
@@ -252,6 +276,11 @@ impl Shared {
 
     pub fn transaction_bytes_max(&self) -> u64 {
         self.settings.transaction_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Room for a rotation, bytes.
+    pub fn rotation_room(&self) -> u64 {
+        ROTATION_BYTES_MAX + self.given_gtids.header_bytes_max()
     }
 
     /// Sets room aside in the binlog, so that nothing ordered can fail for lack of it (I8).
@@ -324,13 +353,28 @@ impl Shared {
     /// Waits until all of `set` is executed; false if `deadline` came first or `ended` is so, which is asked several times
     /// a second.
     pub fn wait_until_executed(&self, set: &GtidSet, deadline: Option<Instant>, ended: &dyn Fn() -> bool) -> bool {
-        let waiters = &self.executed_waiters;
-        // Counted before it looks, under the same mutex that a publication takes before it looks for waiters.
-        waiters.count.fetch_add(1, Ordering::SeqCst);
-        let executed = blocking(|| {
-            let mut waiting = waiters.waiting.lock();
+        self.executed_waiters.wait(deadline, ended, || set.is_subset(&self.frontier.lock().note.gtids))
+    }
+}
+
+/// Those who wait for something about GTIDs.
+#[derive(Default)]
+pub(crate) struct GtidWaiters {
+    count: std::sync::atomic::AtomicUsize,
+    waiting: parking_lot::Mutex<()>,
+    changed: parking_lot::Condvar,
+}
+
+impl GtidWaiters {
+    /// Waits until `is_so`, which is asked first and then whenever somebody calls [`GtidWaiters::wake`]; false if `deadline`
+    /// came first or `ended` is so, which is asked several times a second.
+    pub fn wait(&self, deadline: Option<Instant>, ended: &dyn Fn() -> bool, mut is_so: impl FnMut() -> bool) -> bool {
+        // Counted before it looks, under the same mutex that whoever changes something takes before it looks for waiters.
+        self.count.fetch_add(1, Ordering::SeqCst);
+        let became_so = blocking(|| {
+            let mut waiting = self.waiting.lock();
             loop {
-                if set.is_subset(&self.frontier.lock().note.gtids) {
+                if is_so() {
                     return true;
                 }
                 let now = Instant::now();
@@ -339,24 +383,15 @@ impl Shared {
                 }
                 let ask_again = now + ASK_EVERY;
                 let until = deadline.map_or(ask_again, |deadline| deadline.min(ask_again));
-                waiters.changed.wait_until(&mut waiting, until);
+                self.changed.wait_until(&mut waiting, until);
             }
         });
-        waiters.count.fetch_sub(1, Ordering::SeqCst);
-        executed
+        self.count.fetch_sub(1, Ordering::SeqCst);
+        became_so
     }
-}
 
-/// Those who wait for GTIDs to be executed.
-#[derive(Default)]
-struct ExecutedWaiters {
-    count: std::sync::atomic::AtomicUsize,
-    waiting: parking_lot::Mutex<()>,
-    changed: parking_lot::Condvar,
-}
-
-impl ExecutedWaiters {
-    fn wake(&self) {
+    /// Has everybody look again.
+    pub fn wake(&self) {
         if self.count.load(Ordering::SeqCst) > 0 {
             let _waiting = self.waiting.lock();
             self.changed.notify_all();

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use cohort_binlog::{
-    BinlogError, BinlogFiles, BinlogPosition, EventOptions, FileStart, GtidSet, RowMetadata, ServerUuid,
+    BinlogError, BinlogFiles, BinlogPosition, EventOptions, FileStart, Gtid, GtidSet, RowMetadata, ServerUuid,
     TransactionEvents,
 };
 use cohort_engine::{Engine, EngineId, KeyRange, WriteError};
@@ -16,6 +16,7 @@ use cohort_journal::Journal;
 
 use crate::blocking_hook::blocking;
 use crate::commit_path::CommitPath;
+use crate::given_gtids::{GtidClaim, OwnedGtid};
 use crate::journaled::commit::{Coordinator, LaidOutCohort};
 use crate::lock_profile::LockProfile;
 use crate::locks::MetadataName;
@@ -192,6 +193,17 @@ impl Store {
     /// a second.
     pub fn wait_until_executed(&self, set: &GtidSet, deadline: Option<Instant>, ended: &dyn Fn() -> bool) -> bool {
         self.shared.wait_until_executed(set, deadline, ended)
+    }
+
+    /// Makes `gtid` the caller's, for a transaction to come ([`Transaction::set_gtid`]). Waits while another session owns
+    /// it; `ended` is asked several times a second whether the caller is to end.
+    pub fn claim_gtid(&self, gtid: Gtid, ended: &dyn Fn() -> bool) -> GtidClaim {
+        OwnedGtid::claim(&self.shared, gtid, ended)
+    }
+
+    /// GTIDs that sessions own (`gtid_owned`).
+    pub fn owned_gtids(&self) -> GtidSet {
+        self.shared.given_gtids.lock().owned()
     }
 
     /// Why commits are refused, if they are (a failed log write, a shutdown).

@@ -15,6 +15,7 @@ use std::time::Duration;
 use cohort_binlog::{BinlogPosition, EventOptions, EventsMark, GtidSet, TransactionEvents};
 use cohort_engine::{Direction, EngineId, KeyRange, ReadError, Snapshot};
 
+use crate::given_gtids::OwnedGtid;
 use crate::held_snapshot::{EnginesRead, HeldSnapshot};
 use crate::locking_scan::Obstructed;
 use crate::locks::{
@@ -86,6 +87,7 @@ pub struct Transaction {
     pub(crate) writes: WriteSet,
     pub(crate) events: TransactionEvents,
     logged: bool,
+    gtid: Option<OwnedGtid>,
     rests_on: RestsOn,
 }
 
@@ -109,6 +111,7 @@ impl Transaction {
             writes: WriteSet::default(),
             events,
             logged,
+            gtid: None,
             rests_on: RestsOn::default(),
         }
     }
@@ -131,6 +134,12 @@ impl Transaction {
     /// Whether the transaction goes into the binlog; events of one that does not are not needed.
     pub fn is_logged(&self) -> bool {
         self.logged
+    }
+
+    /// Commits the transaction under this GTID, even if it changes nothing. A rollback frees it again, and so does the
+    /// commit of a transaction that is not logged.
+    pub fn set_gtid(&mut self, gtid: OwnedGtid) {
+        self.gtid = Some(gtid);
     }
 
     /// Sets where the transaction notes what its reads saw in flight; by default that is its own.
@@ -505,6 +514,9 @@ impl Transaction {
     }
 
     fn take_events(&mut self) -> Option<TransactionEvents> {
+        if self.logged && self.events.is_empty() && self.gtid.is_some() {
+            self.events.nothing();
+        }
         if !self.logged || self.events.is_empty() {
             return None;
         }
@@ -512,6 +524,11 @@ impl Transaction {
         let mut events = std::mem::replace(&mut self.events, empty);
         events.seal();
         Some(events)
+    }
+
+    /// The GTID that was chosen for it, if one was.
+    pub(crate) fn take_gtid(&mut self) -> Option<OwnedGtid> {
+        self.gtid.take()
     }
 
     /// Its locks, still held, and its changes, which cannot be taken back any more.

@@ -143,3 +143,13 @@ proptest! {
         prop_assert!(left.is_subset(&union) && right.is_subset(&union));
     }
 }
+
+#[test]
+fn the_lowest_number_that_is_free() {
+    let mut set = GtidSet::of_range(A, 1, 3);
+    set.insert(Gtid { uuid: A, gno: 5 });
+    for (from, free) in [(1, 4), (3, 4), (4, 4), (5, 6), (6, 6), (9, 9)] {
+        assert_eq!(set.first_free(A, from), free, "from {from} on");
+    }
+    assert_eq!(GtidSet::new().first_free(A, 1), 1);
+}

@@ -65,7 +65,7 @@ fn only_a_logged_member_begins_a_file_and_only_where_that_is_asked_for() {
         let (store, _) = Machine::new(2).recover().expect("a new store");
         store.prepare_ahead();
         store.settings().max_binlog_size.store(1, Ordering::Relaxed);
-        let mut order = BinlogOrder::after(&store.shared.frontier().note, store.shared.server_uuid);
+        let mut order = BinlogOrder::after(&store.shared.frontier().note);
         assert!(order.file_is_full(&store.shared));
         let mut members = [member(&store, 1, logged), member(&store, 2, logged)];
         let stats = store.commit_stats();

@@ -35,7 +35,7 @@ use crate::commit_path::{CommitPath, Worker};
 use crate::held_snapshot::UNREAD_KEPT;
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::outcome::{CommitError, Committed, Reply};
-use crate::shared::{ALL_DURABLE, AbortOnPanic, Closed, Member, READ_UNWRITTEN, ROTATION_BYTES_MAX, Shared, sync_last};
+use crate::shared::{ALL_DURABLE, AbortOnPanic, Closed, Member, READ_UNWRITTEN, Shared, sync_last};
 use crate::stats::add;
 use crate::sync::{AtomicU64, Condvar, Mutex};
 use crate::transaction::Transaction;
@@ -104,7 +104,7 @@ impl ClassicCoordinator {
         protocol: Option<Box<dyn Protocol>>,
         tc_log: TcLog,
     ) -> Self {
-        let order = BinlogOrder::after(&shared.frontier().note, shared.server_uuid);
+        let order = BinlogOrder::after(&shared.frontier().note);
         let next_order = shared.published().order + 1;
         let synced = shared.published().position;
         let note = BinlogNote::everywhere(engines.len(), synced);
@@ -167,9 +167,10 @@ impl CommitPath for ClassicCoordinator {
 
     fn begin_file(&self, start: FileStart, reply: Box<dyn Reply>) {
         let begun = blocking(|| {
-            self.shared.reserve_binlog(ROTATION_BYTES_MAX).map_err(|error| self.refused(error))?;
+            let room = self.shared.rotation_room();
+            self.shared.reserve_binlog(room).map_err(|error| self.refused(error))?;
             let mut order = self.order.lock("begin file");
-            self.next_file(&mut order, Member::of_file(start, ROTATION_BYTES_MAX))
+            self.next_file(&mut order, Member::of_file(start, room))
         });
         reply.send(begun);
     }
@@ -287,10 +288,12 @@ impl ClassicCoordinator {
 
     fn run(&self, transaction: &mut Transaction) -> Result<Committed, CommitError> {
         let (writes, events) = transaction.take_changes();
+        let gtid = transaction.take_gtid();
         let admitted = self.shared.admit(&writes, events).map_err(|error| self.refused(error))?;
         let Some(mut member) = admitted else {
             return Ok(self.nothing_written());
         };
+        member.gtid = gtid;
         if let Err(closed) = self.enter() {
             self.shared.binlog.release(member.binlog_room);
             return Err(closed);
@@ -384,8 +387,9 @@ impl ClassicCoordinator {
         if order.file_is_full(&self.shared)
             && let Some(first) = members.first_mut()
         {
-            first.binlog_room -= ROTATION_BYTES_MAX;
-            self.next_file(&mut order, Member::of_file(FileStart::Rotation, ROTATION_BYTES_MAX))?;
+            let room = std::mem::take(&mut first.rotation_room);
+            first.binlog_room -= room;
+            self.next_file(&mut order, Member::of_file(FileStart::Rotation, room))?;
         }
         let count = members.len() as u64;
         let transactions = members.iter().filter(|member| member.events.is_some()).count() as u64;

@@ -51,7 +51,7 @@ use crate::blocking_hook::blocking;
 use crate::commit_path::{CommitPath, Worker};
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::outcome::{CommitError, Committed, Reply};
-use crate::shared::{AbortOnPanic, Closed, Member, READ_UNWRITTEN, ROOM_RETRY, ROTATION_BYTES_MAX, Shared};
+use crate::shared::{AbortOnPanic, Closed, Member, READ_UNWRITTEN, ROOM_RETRY, Shared};
 use crate::stats::{CommitStats, add};
 use crate::sync::{self, Condvar};
 use crate::transaction::Transaction;
@@ -193,7 +193,7 @@ enum Role {
 
 impl Coordinator {
     pub(crate) fn new(shared: Arc<Shared>, journal: Arc<Journal>, background: Background, next_order: u64) -> Self {
-        let binlog = BinlogOrder::after(&shared.frontier().note, shared.server_uuid);
+        let binlog = BinlogOrder::after(&shared.frontier().note);
         let section = Section { next_cohort: 0, binlog, unsynced_cohorts: 0, head: Vec::new() };
         let queue = Queue {
             waiting: Vec::new(),
@@ -226,8 +226,9 @@ impl Coordinator {
 impl CommitPath for Coordinator {
     fn commit(&self, mut transaction: Transaction, reply: Box<dyn Reply>) {
         let (writes, events) = transaction.take_changes();
+        let gtid = transaction.take_gtid();
         let admitted = match self.shared.admit(&writes, events) {
-            Ok(Some(member)) => self.reserve(member, writes),
+            Ok(Some(member)) => self.reserve(Member { gtid, ..member }, writes),
             Ok(None) => {
                 let seen = transaction.rests_on().take();
                 drop(transaction);
@@ -267,8 +268,9 @@ impl CommitPath for Coordinator {
     }
 
     fn begin_file(&self, start: FileStart, reply: Box<dyn Reply>) {
-        let room = self.reserve_binlog(ROTATION_BYTES_MAX).map_err(|error| self.refused(error));
-        let member = Member::of_file(start, ROTATION_BYTES_MAX);
+        let bytes = self.rotation_room();
+        let room = self.reserve_binlog(bytes).map_err(|error| self.refused(error));
+        let member = Member::of_file(start, bytes);
         match room.and_then(|()| self.reserve(member, WriteSet::default())) {
             Ok(admitted) => self.run(admitted, reply, || ()),
             Err(error) => reply.send(Err(error)),
@@ -724,7 +726,10 @@ impl Visible {
         let count = self.members.len();
         add(&stats.commits, count as u64);
         for member in self.members {
-            let committed = member.member.committed.expect("layout filled it in");
+            let Member { committed, gtid, .. } = member.member;
+            let committed = committed.expect("layout filled it in");
+            // Readers see it: its session may ask for the same GTID again.
+            drop(gtid);
             member.reply.send(Ok(committed));
         }
         stats.reply_us.record_since(start);

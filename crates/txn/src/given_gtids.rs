@@ -1,0 +1,159 @@
+//! GTIDs that nobody else may have: those of transactions with a place in the commit order, and those that sessions have
+//! chosen for a transaction to come (*owned* ones).
+//!
+//! Invariants
+//! 1. A GTID has one owner at a time. It is ordered while it is owned, or never: [`GivenGtids::claim`] sees either the
+//!    owner, or the transaction.
+//! 2. A transaction's number is drawn so that it is neither ordered nor owned.
+//! 3. An owner gives its GTID up after its transaction was seen by readers, or failed: who waited for it and finds it
+//!    executed reads what it did.
+//!
+//! Concurrency: one mutex, taken last: the ordered section holds it while it lays out a cohort, a claim for a look. Commits
+//! on their way to the section do not take it: what they ask for is an atomic number.
+//!
+//! On crash: nothing is owned any more. What is ordered is what recovery finds in journal or binlog.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cohort_binlog::{Gtid, GtidSet, ServerUuid};
+
+use crate::shared::Shared;
+use crate::sync::{Mutex, MutexGuard};
+
+/// Bytes that one more transaction can add to a GTID set: those of a server with an interval.
+const BYTES_EACH: u64 = 40;
+
+/// The GTIDs that are given.
+pub(crate) struct GivenGtids {
+    given: Mutex<Given>,
+    header_bytes_max: AtomicU64,
+}
+
+pub(crate) struct Given {
+    ordered: GtidSet,
+    owned: BTreeSet<Gtid>,
+}
+
+impl GivenGtids {
+    /// After what recovery found; nothing is owned.
+    pub fn after(ordered: GtidSet) -> GivenGtids {
+        let given = Given { ordered, owned: BTreeSet::new() };
+        let header_bytes_max = AtomicU64::new(given.header_bytes_max());
+        GivenGtids { given: Mutex::new(given), header_bytes_max }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Given> {
+        self.given.lock()
+    }
+
+    /// The most bytes that the set of what is ordered takes in a file's header when every owner has committed.
+    pub fn header_bytes_max(&self) -> u64 {
+        self.header_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Changes who owns what. In between, the set that is ordered grows by owned GTIDs, by one interval more for each that
+    /// numbers were drawn around, and by the first number of this server.
+    fn change_owners<T>(&self, change: impl FnOnce(&mut Given) -> T) -> T {
+        let mut given = self.given.lock();
+        let changed = change(&mut given);
+        self.header_bytes_max.store(given.header_bytes_max(), Ordering::Relaxed);
+        changed
+    }
+}
+
+impl Given {
+    /// The GTIDs of every transaction with a place in the order.
+    pub fn ordered(&self) -> &GtidSet {
+        &self.ordered
+    }
+
+    /// Those that sessions own.
+    pub fn owned(&self) -> GtidSet {
+        let mut set = GtidSet::new();
+        self.owned.iter().for_each(|gtid| set.insert(*gtid));
+        set
+    }
+
+    /// Gives a transaction that chose no GTID the lowest number of `uuid` that is free, as MySQL does.
+    pub fn next(&mut self, uuid: ServerUuid) -> Gtid {
+        let mut gtid = Gtid { uuid, gno: self.ordered.first_free(uuid, 1) };
+        while self.owned.contains(&gtid) {
+            gtid.gno = self.ordered.first_free(uuid, gtid.gno + 1);
+        }
+        self.ordered.insert(gtid);
+        gtid
+    }
+
+    /// Notes that the transaction of an owner has its place.
+    pub fn order(&mut self, gtid: &OwnedGtid) -> Gtid {
+        debug_assert!(self.owned.contains(&gtid.gtid) && !self.ordered.contains(gtid.gtid), "invariant 1");
+        self.ordered.insert(gtid.gtid);
+        gtid.gtid
+    }
+
+    fn header_bytes_max(&self) -> u64 {
+        self.ordered.encoded_len() + BYTES_EACH * (self.owned.len() as u64 + 1)
+    }
+}
+
+/// What came of the wish for a GTID.
+#[derive(Debug)]
+pub enum GtidClaim {
+    /// It is the caller's.
+    Owned(OwnedGtid),
+    /// A transaction had it before.
+    Executed,
+    /// The caller was ended while another session owned it.
+    Ended,
+}
+
+/// A GTID for one transaction. Dropped, it is free again, unless that transaction was ordered.
+pub struct OwnedGtid {
+    shared: Arc<Shared>,
+    gtid: Gtid,
+}
+
+impl OwnedGtid {
+    /// Which one it is.
+    pub fn gtid(&self) -> Gtid {
+        self.gtid
+    }
+
+    /// Waits while another session owns `gtid`. `ended` is asked several times a second whether the caller is to end.
+    pub(crate) fn claim(shared: &Arc<Shared>, gtid: Gtid, ended: &dyn Fn() -> bool) -> GtidClaim {
+        let mut claim = GtidClaim::Ended;
+        shared.gtid_waiters.wait(None, ended, || {
+            shared.given_gtids.change_owners(|given| {
+                if given.owned.contains(&gtid) {
+                    return false;
+                }
+                claim = if given.ordered.contains(gtid) {
+                    GtidClaim::Executed
+                } else {
+                    given.owned.insert(gtid);
+                    GtidClaim::Owned(OwnedGtid { shared: shared.clone(), gtid })
+                };
+                true
+            })
+        });
+        claim
+    }
+}
+
+impl Drop for OwnedGtid {
+    fn drop(&mut self) {
+        self.shared.given_gtids.change_owners(|given| given.owned.remove(&self.gtid));
+        self.shared.gtid_waiters.wake();
+    }
+}
+
+impl std::fmt::Debug for OwnedGtid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("OwnedGtid").field(&self.gtid).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;
