@@ -2,10 +2,12 @@
 
 mod files;
 
+use cohort_binlog::Gtid;
 use cohort_engine::memory::MemoryEngine;
 use cohort_io::Create;
 
 use super::*;
+use crate::given_gtids::GtidClaim;
 use crate::journaled::checkpoint;
 use crate::journaled::commit::Coordinator;
 use crate::tests::{Machine, transfer};
@@ -96,6 +98,24 @@ fn what_was_stopped_is_sound_and_counted() {
     let found = &check.binlog;
     assert_eq!((found.files, found.transactions, found.events), (files.len() as u64, LAST, events));
     assert_eq!((found.bytes, &*found.gtids), (bytes, &*format!("{SOURCE}:1-{LAST}")));
+}
+
+#[test]
+fn gtids_that_were_chosen_with_holes_between_them_are_sound() {
+    let machine = Machine::new(2);
+    let (store, _) = machine.recover().expect("a new store");
+    for gno in [9, 3, 5] {
+        let gtid = Gtid { uuid: store.server_uuid(), gno };
+        let GtidClaim::Owned(owned) = store.claim_gtid(gtid, &|| false) else { panic!("{gtid} is free") };
+        let mut transaction = store.begin();
+        transaction.set_gtid(owned);
+        store.commit_and_wait(transaction).expect("a commit");
+        store.rotate_binlog().expect("another file");
+    }
+    store.close().expect("a disk without faults");
+    let check = look(&machine);
+    assert_eq!(check.faults, vec![]);
+    assert_eq!(check.binlog.gtids, format!("{SOURCE}:3:5:9"));
 }
 
 #[test]
