@@ -2,7 +2,7 @@
 //! chosen for a transaction to come (*owned* ones).
 //!
 //! Invariants
-//! 1. A GTID has one owner at a time. It is ordered while it is owned, or never: [`GivenGtids::claim`] sees either the
+//! 1. A GTID has one owner at a time. It is ordered while it is owned, or never: [`OwnedGtid::claim`] sees either the
 //!    owner, or the transaction.
 //! 2. A transaction's number is drawn so that it is neither ordered nor owned.
 //! 3. An owner gives its GTID up after its transaction was seen by readers, or failed: who waited for it and finds it
