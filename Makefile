@@ -13,6 +13,7 @@
 # make accept  the long forms of the tests, one after another    MINUTES=2 for each that goes on by the clock
 # make attack  hostile clients, at length    ATTACKS=100000 random packets and statements
 # make deb    a Debian package, in target/debian
+# make package  install that package into a copy of this system, use it, take it off
 # make fuzz   libFuzzer on the readers of network and disk    TARGETS="sql" RUNS=10000000
 # make build  the release binary, target/release/cohort
 # make fmt    format the code
