@@ -1,7 +1,6 @@
 //! The session as the expressions of one statement see it.
 
 use std::cell::{Cell, RefCell};
-use std::thread::yield_now;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cohort_binlog::GtidSet;
@@ -31,13 +30,7 @@ pub(crate) struct Statement<'a> {
     random: Cell<u64>,
     /// The sequences of RAND(n), by place.
     sequences: RefCell<Vec<(usize, RandomSequence)>>,
-    /// Since when it has not let other threads go before it.
-    turn: Cell<Option<Instant>>,
 }
-
-/// After so long a statement lets other threads go first: those of short statements would wait for a whole time slice of
-/// the processor otherwise, which is several times as long as they take.
-const TURN: Duration = Duration::from_millis(1);
 
 /// The present, microseconds since 1970.
 pub(crate) fn clock_us() -> i64 {
@@ -58,25 +51,12 @@ impl<'a> Statement<'a> {
             explicit_last_insert_id: Cell::new(None),
             random: Cell::new((now_us as u64) ^ (&raw const *session as u64).rotate_left(32)),
             sequences: RefCell::default(),
-            turn: Cell::default(),
         }
     }
 
     /// The same as part of the transaction with this number.
     pub(crate) fn within(self, transaction: u64) -> Statement<'a> {
         Statement { transaction: Some(transaction), ..self }
-    }
-
-    /// Lets other threads go first if it has run for a while.
-    fn take_turns(&self) {
-        match self.turn.get() {
-            Some(since) if since.elapsed() < TURN => {}
-            None => self.turn.set(Some(Instant::now())),
-            Some(_) => {
-                yield_now();
-                self.turn.set(Some(Instant::now()));
-            }
-        }
     }
 
     /// Keeps a warning.
@@ -136,7 +116,6 @@ impl StatementContext for Statement<'_> {
     }
 
     fn check_killed(&self) -> Result<(), SqlError> {
-        self.take_turns();
         match self.session.interrupt_ref().is_killed() {
             true => Err(SqlError::new(ER_QUERY_INTERRUPTED, &[])),
             false => Ok(()),
