@@ -44,7 +44,7 @@ use cohort_sql::privilege::{Privilege, PrivilegeSet};
 use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
 
-use crate::priority::{GiveWay, give_way};
+use crate::priority::give_way;
 use crate::processlist::{IdleLimits, Overdue, Process};
 use crate::protocol::constants::{capability, status};
 use crate::protocol::packet::ReadPacketError;
@@ -76,10 +76,10 @@ pub struct Admitted {
 }
 
 /// Logs one client in and gives it to the pool. The body of a login thread, which gives way to those that serve clients
-/// who have logged in, and so serves none. One for a host from where nobody has logged in yet gives way to the others.
+/// who have logged in, and so serves none.
 pub fn run(admitted: Admitted) {
+    give_way();
     let Admitted { server, socket, process, state } = admitted;
-    give_way(if server.hosts.is_known(socket.peer()) { GiveWay::Some } else { GiveWay::Most });
     let presence = Presence { server: server.clone(), socket, process };
     let id = presence.process.id;
     match catch_unwind(AssertUnwindSafe(|| Connection::log_in(presence, state))) {
