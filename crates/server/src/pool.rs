@@ -129,7 +129,7 @@ impl Pool {
             self.change_slots(|slots| drop(slots.remove(&id)));
             return Err(error.into());
         }
-        self.fill();
+        self.workers.ask_for_workers();
         Ok(())
     }
 

@@ -62,6 +62,8 @@ struct State {
     parked: usize,
     /// How many of the parked ones are to go on.
     unparked: usize,
+    /// The monitor is to start some.
+    wanted: bool,
 }
 
 impl State {
@@ -99,7 +101,7 @@ impl WorkerSet {
         if self.is_for_one() { 1 } else { self.size }
     }
 
-    /// Sets how many connections there are. The caller then starts workers.
+    /// Sets how many connections there are. The caller then starts workers, or asks for them.
     pub fn set_connections(&self, connections: usize) {
         self.connections.store(connections, Ordering::Relaxed);
     }
@@ -137,6 +139,16 @@ impl WorkerSet {
             return Some(worker);
         }
         None
+    }
+
+    /// Has the monitor start workers if too few run. For threads of low priority, as those of logins are: a new thread
+    /// has the priority of the one that starts it.
+    pub fn ask_for_workers(&self) {
+        let mut state = self.state.lock();
+        if self.running.load(Ordering::Relaxed) < self.limit() {
+            state.wanted = true;
+            self.serving.notify_one();
+        }
     }
 
     /// Removes a worker whose thread could not be started.
@@ -228,20 +240,21 @@ impl WorkerSet {
         }
     }
 
-    /// The monitor's sleep: `tick` from when a worker serves on, `longest` if none does. False when the pool
-    /// closes.
+    /// The monitor's sleep: `tick` from when a worker serves on, `longest` if none does, and not at all while workers
+    /// are asked for. False when the pool closes.
     pub fn sleep_monitor(&self, tick: Duration, longest: Duration) -> bool {
         let mut state = self.state.lock();
         self.monitor_sleeps.store(true, Ordering::SeqCst);
         let serves = |worker: &Arc<Worker>| is_serving(worker.commands.load(Ordering::SeqCst));
         let mut somebody = state.workers.iter().any(serves);
-        if !somebody && !self.is_closed() {
+        if !somebody && !self.is_closed() && !state.wanted {
             somebody = !self.serving.wait_for(&mut state, longest).timed_out();
         }
         self.monitor_sleeps.store(false, Ordering::SeqCst);
-        if somebody && !self.is_closed() {
+        if somebody && !self.is_closed() && !state.wanted {
             self.serving.wait_for(&mut state, tick);
         }
+        state.wanted = false;
         !self.is_closed()
     }
 
@@ -281,6 +294,8 @@ impl BlockingHook for WorkerHandle {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     fn created(workers: &WorkerSet) -> usize {
@@ -298,5 +313,22 @@ mod tests {
         workers.set_connections(1);
         assert_eq!(created(&workers), 0);
         assert!(!workers.may_run(), "two are to park");
+    }
+
+    #[test]
+    fn the_monitor_is_woken_for_workers_that_are_missing() {
+        let workers = WorkerSet::new(2);
+        workers.set_connections(2);
+        let long = Duration::from_secs(60);
+        let slept = Instant::now();
+        std::thread::scope(|scope| {
+            let monitor = scope.spawn(|| workers.sleep_monitor(long, long));
+            workers.ask_for_workers();
+            assert!(monitor.join().expect("no panic"));
+        });
+        assert!(slept.elapsed() < long);
+        assert_eq!(created(&workers), 2);
+        workers.ask_for_workers();
+        assert!(!workers.state.lock().wanted, "as many run as may");
     }
 }
