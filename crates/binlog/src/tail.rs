@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -24,6 +24,9 @@ use super::position::BinlogPosition;
 
 /// How much of the end is kept for followers, bytes.
 const KEPT_BYTES: usize = 16 << 20;
+/// [`Tail::time_to_gather`] for each follower, and at most.
+const GATHER: Duration = Duration::from_micros(250);
+const GATHER_MAX: Duration = Duration::from_millis(4);
 
 /// Bytes of one file as they were appended.
 #[derive(Debug)]
@@ -132,6 +135,13 @@ impl Tail {
         self.moved.notify_all();
     }
 
+    /// How long a follower that has everything leaves events to gather before it looks for more: each one that is woken
+    /// takes a processor from commits, and so the longer the more there are.
+    pub fn time_to_gather(&self) -> Duration {
+        let followers = u32::try_from(self.followers()).unwrap_or(u32::MAX);
+        GATHER.saturating_mul(followers).min(GATHER_MAX)
+    }
+
     /// How many follow.
     pub fn followers(&self) -> usize {
         self.followers.load(Ordering::Relaxed)
@@ -224,6 +234,16 @@ mod tests {
         assert!(tail.block_with(at(1, 2 * size as u64)).is_some());
         tail.push(at(1, 6 * size as u64), vec![0; KEPT_BYTES + 1]);
         assert!(tail.state.lock().blocks.is_empty(), "too large to be shared");
+    }
+
+    #[test]
+    fn the_more_follow_the_longer_events_gather() {
+        let tail = Tail::default();
+        assert_eq!(tail.time_to_gather(), Duration::ZERO);
+        let followers: Vec<u64> = (0..100).map(|_| tail.join(1)).collect();
+        assert_eq!(tail.time_to_gather(), GATHER_MAX);
+        followers[2..].iter().for_each(|follower| tail.leave(*follower));
+        assert_eq!(tail.time_to_gather(), 2 * GATHER);
     }
 
     #[test]

@@ -97,6 +97,8 @@ impl Pair {
         }
         let pair = Pair { source, replica };
         cohort_blackbox::wait_until("the replica acknowledges", || Ok(pair.status("clients")? == 1))?;
+        // What it executes would take the processors that are measured.
+        pair.replica.connect()?.query_drop("STOP SLAVE SQL_THREAD")?;
         conn.query_drop("SET GLOBAL rpl_semi_sync_master_wait_point = AFTER_SYNC")?;
         conn.query_drop("SET GLOBAL rpl_semi_sync_master_enabled = ON")?;
         Ok(pair)

@@ -477,9 +477,13 @@ impl<'a> Sender<'a> {
         written.map_err(|_| End::Gone)
     }
 
-    /// Waits for more, with heartbeats.
+    /// Waits for more, with heartbeats. A reader that acknowledges what it gets has the events that are there by then;
+    /// for others, for whom no commit waits, some may gather.
     fn wait(&mut self, follower: &Follower<'_>) -> Result<(), End> {
         self.process.set_state(UP_TO_DATE);
+        if self.acking.is_none() {
+            std::thread::sleep(self.files.tail().time_to_gather());
+        }
         loop {
             let look = Instant::now() + LOOK_EVERY;
             let beat = self.heartbeat.and_then(|period| self.sent.checked_add(period));
