@@ -4,23 +4,23 @@
 //! not resolved. What a tree can say and the planner cannot do yet, the planner refuses (error 1235).
 //!
 //! Outline: statements here, queries and changes of rows in `query`, expressions in `expression`,
-//! accounts in `account`, privileges and roles in `grant`.
+//! accounts in `account`, changes of the schema in `schema`, privileges and roles in `grant`.
 
 mod account;
 mod expression;
 mod grant;
 mod query;
+mod schema;
 
 pub use account::*;
 pub use expression::*;
 pub use grant::*;
 pub use query::*;
+pub use schema::*;
 
-use crate::collation::Collation;
 use crate::expr::VariableScope;
 use crate::isolation_level::IsolationLevel;
 use crate::session::interrupt::KillTarget;
-use crate::types::ColumnType;
 use cohort_binlog::XaId;
 
 /// A statement.
@@ -104,7 +104,7 @@ pub enum Statement {
     UnlockTables,
     /// LOCK INSTANCE, BACKUP
     Backup(BackupCommand),
-    /// ALTER TABLE ... DISABLE KEYS: nothing to do.
+    /// What changes nothing.
     Nothing,
 }
 
@@ -255,136 +255,6 @@ pub enum Assignment {
         /// READ ONLY, READ WRITE
         read_only: Option<bool>,
     },
-}
-
-/// A change of the schema.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Ddl {
-    /// CREATE DATABASE
-    CreateDatabase {
-        name: String,
-        /// IF NOT EXISTS
-        if_not_exists: bool,
-        /// The default collation of its tables.
-        collation: Option<Collation>,
-    },
-    /// DROP DATABASE
-    DropDatabase {
-        name: String,
-        /// IF EXISTS
-        if_exists: bool,
-    },
-    /// CREATE TABLE
-    CreateTable(CreateTable),
-    /// CREATE TABLE ... LIKE
-    CreateTableLike {
-        /// The new table.
-        name: TableName,
-        /// Its model.
-        like: TableName,
-        /// IF NOT EXISTS
-        if_not_exists: bool,
-    },
-    /// DROP TABLE
-    DropTables {
-        /// Which.
-        names: Vec<TableName>,
-        /// IF EXISTS
-        if_exists: bool,
-    },
-    /// RENAME TABLE, ALTER TABLE ... RENAME: from what to what, in order.
-    RenameTables(Vec<(TableName, TableName)>),
-    /// TRUNCATE
-    Truncate(TableName),
-    /// ALTER TABLE, CREATE INDEX, DROP INDEX.
-    AlterTable {
-        /// Which table.
-        name: TableName,
-        /// What to do, in order.
-        actions: Vec<AlterAction>,
-        /// It is a CREATE INDEX or DROP INDEX, which needs INDEX in the place of ALTER.
-        of_index: bool,
-    },
-}
-
-/// One action of an ALTER TABLE.
-#[derive(Clone, Debug, PartialEq)]
-pub enum AlterAction {
-    /// ADD INDEX
-    AddIndex(IndexSpec),
-    /// DROP INDEX
-    DropIndex(String),
-    /// ENGINE = the one it has, AUTO_INCREMENT = n and such.
-    AutoIncrement(u64),
-    /// COMMENT = '...'
-    Comment(String),
-}
-
-/// CREATE TABLE
-#[derive(Clone, Debug, PartialEq)]
-pub struct CreateTable {
-    pub name: TableName,
-    /// IF NOT EXISTS
-    pub if_not_exists: bool,
-    /// The columns.
-    pub columns: Vec<ColumnSpec>,
-    /// Keys outside of columns.
-    pub indexes: Vec<IndexSpec>,
-    /// ENGINE
-    pub engine: Option<String>,
-    /// COLLATE, or the default of CHARSET.
-    pub collation: Option<Collation>,
-    /// COMMENT
-    pub comment: String,
-    /// AUTO_INCREMENT
-    pub auto_increment: Option<u64>,
-}
-
-/// A column of CREATE TABLE.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ColumnSpec {
-    pub name: String,
-    /// Its type; strings carry the collation named here, or none.
-    pub column_type: ColumnType,
-    /// Whether the column names its own collation.
-    pub own_collation: bool,
-    /// NULL or NOT NULL, if said.
-    pub nullable: Option<bool>,
-    /// DEFAULT
-    pub default: Option<Expr>,
-    /// The text of a default that is an expression in parentheses.
-    pub default_text: Option<String>,
-    /// ON UPDATE CURRENT_TIMESTAMP
-    pub on_update_now: bool,
-    /// AUTO_INCREMENT
-    pub auto_increment: bool,
-    /// PRIMARY KEY
-    pub primary_key: bool,
-    /// UNIQUE
-    pub unique: bool,
-    /// COMMENT
-    pub comment: String,
-}
-
-/// Which kind of key is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeySpec {
-    Primary,
-    Unique,
-    Plain,
-}
-
-/// A key of CREATE TABLE or CREATE INDEX.
-#[derive(Clone, Debug, PartialEq)]
-pub struct IndexSpec {
-    /// Its name, if given.
-    pub name: Option<String>,
-    /// Which kind.
-    pub kind: KeySpec,
-    /// Column names with prefix lengths.
-    pub columns: Vec<(String, Option<u16>)>,
-    /// COMMENT
-    pub comment: String,
 }
 
 /// LIKE or WHERE of a SHOW.

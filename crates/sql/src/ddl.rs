@@ -2,18 +2,23 @@
 //!
 //! Outline: each statement is one transaction of catalog keys and a QUERY event, committed like any
 //! other, so that a crash leaves all of it or nothing. [`definition`] makes a table's definition from its
-//! syntax, [`index_build`] fills a new index.
+//! syntax. ALTER TABLE: [`alter_plan`] makes the new definition and says what it takes, [`alter`] does it; [`index_build`]
+//! fills a new index, [`row_copy`] writes rows anew.
 //!
 //! Order: the session's open transaction was committed before; an exclusive table lock keeps others out;
-//! a new index is filled under an id nothing refers to, while other tables may change; the change commits and is published while the
+//! new indexes and copies of rows are written under ids that nothing refers to, while other tables may change; the change commits and is published while the
 //! table is still locked; what is no longer named is erased last.
 //!
 //! On crash: before the commit, ids that were filled are unnamed and erased at the next start; after it,
 //! what should have been erased is unnamed too.
 
+mod alter;
+mod alter_cost;
+mod alter_plan;
 mod definition;
 mod index_build;
 mod rename;
+mod row_copy;
 mod sorted_entries;
 
 use std::sync::Arc;
@@ -22,19 +27,19 @@ use cohort_binlog::QueryContext;
 use cohort_engine::EngineId;
 use cohort_txn::{MetadataMode, MetadataName, Store, Transaction};
 
-use crate::ast::{AlterAction, Ddl, IndexSpec, KeySpec, TableName};
-use crate::catalog::definition::{IndexDef, TableDef};
+use crate::ast::{AlterAction, Ddl, TableName};
+use crate::catalog::definition::TableDef;
 use crate::catalog::store::{CatalogStore, Change, DatabaseEntry, database_or};
 use crate::catalog::system;
-use crate::catalog::table::{Counters, Table, prefix_range};
+use crate::catalog::table::{Counters, Table};
 use crate::collation::Collation;
 use crate::error::{
-    ER_BAD_TABLE_ERROR, ER_CANT_DROP_FIELD_OR_KEY, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_TABLE_EXISTS_ERROR,
-    ER_TOO_LONG_IDENT, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, SqlError,
+    ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_TABLE_EXISTS_ERROR, ER_TOO_LONG_IDENT,
+    ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, SqlError,
 };
 use crate::exec::context::{clock_us, push};
 use crate::exec::failure::lock_failed;
-use crate::session::{DiagnosticLevel, SessionState};
+use crate::session::{DiagnosticLevel, Environment, SessionState};
 
 /// Most characters of a name.
 const MAX_NAME_CHARS: usize = 64;
@@ -44,6 +49,7 @@ pub(crate) struct DdlRun<'a> {
     pub(crate) store: &'a Arc<Store>,
     pub(crate) catalog: &'a CatalogStore,
     pub(crate) session: &'a SessionState,
+    pub(crate) env: &'a dyn Environment,
     pub(crate) query_context: &'a QueryContext,
     /// The statement as the client sent it.
     pub(crate) sql: &'a str,
@@ -67,10 +73,19 @@ pub(crate) fn log_query(
     }
 }
 
-/// Runs a schema change and says how many objects it removed.
-pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<u64, SqlError> {
+/// What a schema change says to its client.
+#[derive(Debug, Default)]
+pub(crate) struct Changed {
+    /// Objects that it removed, or rows that it copied.
+    pub(crate) affected: u64,
+    /// `Records: 2  Duplicates: 0  Warnings: 0`, or nothing.
+    pub(crate) info: String,
+}
+
+/// Runs a schema change.
+pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<Changed, SqlError> {
     run.refuse_system(ddl)?;
-    match ddl {
+    let affected = match ddl {
         Ddl::CreateDatabase { name, if_not_exists, collation } => run.create_database(name, *if_not_exists, *collation),
         Ddl::DropDatabase { name, if_exists } => run.drop_database(name, *if_exists),
         Ddl::CreateTable(table) => run.create_table(&table.name, table.if_not_exists, |run, name, database| {
@@ -90,8 +105,9 @@ pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<u64, SqlError> {
         Ddl::DropTables { names, if_exists } => run.drop_tables(names, *if_exists),
         Ddl::RenameTables(renamed) => run.rename_tables(renamed),
         Ddl::Truncate(name) => run.truncate(name),
-        Ddl::AlterTable { name, actions, .. } => run.alter(name, actions),
-    }
+        Ddl::AlterTable(alter) => return run.alter(alter),
+    }?;
+    Ok(Changed { affected, info: String::new() })
 }
 
 /// The definition with ids of its own for all that is stored.
@@ -142,8 +158,14 @@ impl DdlRun<'_> {
                 let mut names = renamed.iter().flat_map(|(from, to)| [from, to]);
                 return names.try_for_each(|name| self.refuse_system_database(self.database_of(name)?));
             }
-            Ddl::CreateTableLike { name, .. } | Ddl::Truncate(name) | Ddl::AlterTable { name, .. } => {
-                std::slice::from_ref(name)
+            Ddl::CreateTableLike { name, .. } | Ddl::Truncate(name) => std::slice::from_ref(name),
+            Ddl::AlterTable(alter) => {
+                let renamed = alter.actions.iter().filter_map(|action| match action {
+                    AlterAction::RenameTo(to) => Some(to),
+                    _ => None,
+                });
+                let mut names = renamed.chain([&alter.name]);
+                return names.try_for_each(|name| self.refuse_system_database(self.database_of(name)?));
             }
         };
         tables.iter().try_for_each(|name| self.refuse_system_database(self.database_of(name)?))
@@ -168,23 +190,29 @@ impl DdlRun<'_> {
     }
 
     fn lock_exclusively(&self, guard: &mut Transaction, tables: &[Arc<Table>]) -> Result<(), SqlError> {
+        self.lock_tables(guard, tables, MetadataMode::Exclusive)
+    }
+
+    fn lock_tables(&self, guard: &mut Transaction, tables: &[Arc<Table>], mode: MetadataMode) -> Result<(), SqlError> {
         self.session.interrupt_ref().watch(Some(guard.kill_handle()));
         let mut ids: Vec<u64> = tables.iter().map(|table| table.def.id).collect();
         // In one order for all, so that schema changes do not wait for each other in a circle.
         ids.sort_unstable();
         for id in ids {
             let (name, timeout) = (MetadataName::Table(id), self.session.table_lock_timeout);
-            guard.lock_metadata(&name, MetadataMode::Exclusive, timeout).map_err(lock_failed)?;
+            guard.lock_metadata(&name, mode, timeout).map_err(lock_failed)?;
         }
         Ok(())
     }
 
-    /// Locks the table `name` for changing it; it may have changed until the lock was there.
-    fn locked_table(&self, name: &TableName) -> Result<(Transaction, Arc<Table>), SqlError> {
+    /// Locks the table `name` for changing it.
+    fn locked_table(&self, name: &TableName, mode: MetadataMode) -> Result<(Transaction, Arc<Table>), SqlError> {
         let (database, table_name) = self.resolve(name)?;
         loop {
             let table = self.catalog.current().table(&database, &table_name)?.clone();
-            let guard = self.exclusive(std::slice::from_ref(&table))?;
+            let mut guard = self.session.begin(self.store);
+            self.lock_tables(&mut guard, std::slice::from_ref(&table), mode)?;
+            // It may have changed until the lock was there.
             let now = self.catalog.current().table(&database, &table_name)?.clone();
             if Arc::ptr_eq(&table, &now) {
                 return Ok((guard, table));
@@ -363,7 +391,7 @@ impl DdlRun<'_> {
     }
 
     fn truncate(&self, name: &TableName) -> Result<u64, SqlError> {
-        let (guard, table) = self.locked_table(name)?;
+        let (guard, table) = self.locked_table(name, MetadataMode::Exclusive)?;
         let change = self.catalog.change(self.session)?;
         let def = fresh_ids(&table.def, self.catalog);
         let mut transaction = self.session.begin(self.store);
@@ -374,86 +402,5 @@ impl DdlRun<'_> {
         drop((change, guard));
         self.erase(&table);
         Ok(0)
-    }
-
-    fn alter(&self, name: &TableName, actions: &[AlterAction]) -> Result<u64, SqlError> {
-        let (guard, table) = self.locked_table(name)?;
-        if actions.is_empty() {
-            return Ok(0);
-        }
-        let mut def = table.def.clone();
-        let (mut built, mut dropped) = (Vec::new(), Vec::new());
-        let applied = self.apply(actions, &table, &mut def, &mut built, &mut dropped);
-        // Not before indexes are built: changes of other tables go on meanwhile.
-        let (floor, change) = match applied.and_then(|floor| Ok((floor, self.catalog.change(self.session)?))) {
-            Ok(ready) => ready,
-            Err(error) => {
-                for id in built {
-                    let _ = self.store.erase(table.engine, &prefix_range(&u32::to_be_bytes(id)));
-                }
-                return Err(error);
-            }
-        };
-        let mut transaction = self.session.begin(self.store);
-        change.put_table(&mut transaction, &def)?;
-        if let Some(floor) = floor {
-            change.put_floor(&mut transaction, def.id, floor);
-        }
-        // A commit that fails may still turn out to be durable: what it names must not be erased here.
-        self.commit(transaction, self.event_database())?;
-        let counters = match floor {
-            Some(floor) => Arc::new(Counters::starting_at(floor)),
-            None => table.counters.clone(),
-        };
-        self.publish_table(&change, Some(&table), def, table.engine, counters);
-        drop((change, guard));
-        for id in dropped {
-            let _ = self.store.erase(table.engine, &prefix_range(&u32::to_be_bytes(id)));
-        }
-        Ok(0)
-    }
-
-    /// Applies the actions to `def`, fills new indexes, and returns a new AUTO_INCREMENT floor.
-    fn apply(
-        &self,
-        actions: &[AlterAction],
-        table: &Table,
-        def: &mut TableDef,
-        built: &mut Vec<u32>,
-        dropped: &mut Vec<u32>,
-    ) -> Result<Option<u64>, SqlError> {
-        let mut floor = None;
-        for action in actions {
-            match action {
-                AlterAction::AddIndex(spec) => {
-                    let index = self.add_index(spec, def)?;
-                    built.push(index.index_id);
-                    index_build::fill(self.store, table, def, &index, self.session)?;
-                }
-                AlterAction::DropIndex(name) => {
-                    let at = def.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name));
-                    let at = at.ok_or_else(|| SqlError::new(ER_CANT_DROP_FIELD_OR_KEY, &[name]))?;
-                    if def.indexes[at].index_id == def.row_index_id {
-                        return Err(SqlError::unsupported("ALTER TABLE ... DROP PRIMARY KEY"));
-                    }
-                    dropped.push(def.indexes.remove(at).index_id);
-                    definition::check_auto_increment(def)?;
-                }
-                AlterAction::AutoIncrement(next) => floor = Some(*next),
-                AlterAction::Comment(comment) => def.comment.clone_from(comment),
-            }
-        }
-        Ok(floor)
-    }
-
-    fn add_index(&self, spec: &IndexSpec, def: &mut TableDef) -> Result<IndexDef, SqlError> {
-        if spec.kind == KeySpec::Primary {
-            return Err(SqlError::unsupported("ALTER TABLE ... ADD PRIMARY KEY"));
-        }
-        let mut index = definition::index(spec, def)?;
-        index.index_id = self.catalog.take_index_id();
-        def.indexes.push(index.clone());
-        definition::sort_indexes(def);
-        Ok(index)
     }
 }

@@ -34,6 +34,8 @@ use crate::types::ResultColumn;
 use crate::value::Value;
 use context::Statement;
 
+pub(crate) use row_change::{duplicate, duplicate_text};
+
 /// What a running statement works with.
 pub(crate) struct Run<'a> {
     pub(crate) transaction: &'a mut Transaction,

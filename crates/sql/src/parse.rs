@@ -4,13 +4,15 @@
 //! lexemes, [`cursor`], makes the tree (`docs/decisions/0015-parser.md`: why our own). [`admin`] looks at a
 //! statement's first words. Queries: [`query`], [`select`], [`from`], [`window`]; changes of rows: [`insert`], [`update`];
 //! expressions: [`expression`] for operators, [`primary`] for operands, [`function`], [`cast`], [`words`]. Other
-//! statements: [`show`], [`schema`], [`account`], [`grant`], [`xa`]. The grammar rule stands above each function, in the notation of
+//! statements: [`show`], [`schema`], [`alter`], [`column`], [`account`], [`grant`], [`xa`]. The grammar rule stands above each function, in the notation of
 //! MySQL's manual.
 
 mod account;
 mod admin;
+mod alter;
 mod backup;
 mod cast;
+mod column;
 mod cursor;
 mod expression;
 pub(crate) mod fingerprint;
@@ -32,9 +34,9 @@ mod window;
 mod words;
 mod xa;
 
+pub(crate) use column::default_expression;
 use fingerprint::{Fingerprint, Mark};
 use lexer::{Kind, Lexer};
-pub(crate) use schema::default_expression;
 pub use secrets::without_passwords;
 
 use std::borrow::Cow;

@@ -369,6 +369,20 @@ impl ColumnType {
         face!(self, of => of.store(value, cx))
     }
 
+    /// Whether values that rows and keys hold under the type `old` read as the same values under this one.
+    pub fn reads_as(&self, old: &ColumnType) -> bool {
+        match (old, self) {
+            (ColumnType::Int(old), ColumnType::Int(new)) => (old.width, old.unsigned) == (new.width, new.unsigned),
+            (ColumnType::VarChar(old), ColumnType::VarChar(new)) => old.extends_to(new),
+            (ColumnType::VarBinary(old), ColumnType::VarBinary(new)) => old.extends_to(new),
+            (ColumnType::Enum(_), ColumnType::Enum(_)) | (ColumnType::Set(_), ColumnType::Set(_)) => {
+                let lists = old.members().zip(self.members());
+                self.key_bytes() == old.key_bytes() && lists.is_some_and(|(old, new)| old.extends_to(new))
+            }
+            (old, new) => old == new,
+        }
+    }
+
     /// The type of a result column.
     pub fn result_type(&self, nullable: bool) -> ResultType {
         face!(self, of => of.result_type()).nullable(nullable)

@@ -303,6 +303,13 @@ error_table! {
     ER_VARIABLE_IS_READONLY = 1621, "HY000", "{} variable '{}' is read-only. Use {} to assign the value";
     ER_UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '{}'";
     ER_DATA_OUT_OF_RANGE = 1690, "22003", "{} value is out of range in '{}'";
+    ER_UNKNOWN_ALTER_ALGORITHM = 1800, "HY000", "Unknown ALGORITHM '{}'";
+    ER_UNKNOWN_ALTER_LOCK = 1801, "HY000", "Unknown LOCK type '{}'";
+    ER_ALTER_OPERATION_NOT_SUPPORTED = 1845, "0A000", "{} is not supported for this operation. Try {}.";
+    ER_ALTER_OPERATION_NOT_SUPPORTED_REASON = 1846, "0A000", "{} is not supported. Reason: {}. Try {}.";
+    ER_CONSTRAINT_NOT_FOUND = 3940, "HY000", "Constraint '{}' does not exist.";
+    ER_INVALID_USE_OF_NULL = 1138, "22004", "Invalid use of NULL value";
+    ER_BINLOG_UNSAFE_SYSTEM_FUNCTION = 1674, "HY000", "Statement is unsafe because it uses a system function that may return a different value on the replica.";
     ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006", "Cannot execute statement in a READ ONLY transaction.";
     ER_ERROR_WHEN_EXECUTING_COMMAND = 1220, "HY000", "Error when executing command {}: {}";
     ER_MALFORMED_GTID_SET_SPECIFICATION = 1772, "HY000", "Malformed GTID set specification '{}'.";

@@ -21,7 +21,7 @@ impl PartialEq for Span {
 impl Eq for Span {}
 
 /// `[database.]table`
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableName {
     /// The database, if written.
     pub database: Option<String>,

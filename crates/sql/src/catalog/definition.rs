@@ -44,6 +44,8 @@ pub struct TableDef {
 pub enum DefaultValue {
     /// Nothing: NULL if it may be NULL, else error 1364.
     None,
+    /// Nothing, although the column may be NULL (ALTER COLUMN ... DROP DEFAULT): error 1364.
+    Dropped,
     /// A constant, already converted to the column's type.
     Literal(Value),
     /// CURRENT_TIMESTAMP with the column's fractional digits.
@@ -69,6 +71,9 @@ pub struct ColumnDef {
     /// The [`TableDef::schema_version`] that first had the column. Columns that came later stand after
     /// the others.
     pub since_version: u32,
+    /// What rows of versions before that have in the column, whatever its default is by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
     /// COMMENT.
     pub comment: String,
 }

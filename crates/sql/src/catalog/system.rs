@@ -309,6 +309,7 @@ impl SystemTable {
                 on_update_now: false,
                 auto_increment: false,
                 since_version: 1,
+                before: None,
                 comment: String::new(),
             }
         };

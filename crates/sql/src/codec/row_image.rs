@@ -9,11 +9,11 @@
 //! CHAR lacks its trailing spaces and BINARY its trailing zero bytes, as MySQL packs them.
 //!
 //! Rows are not rewritten when a column is added: a row of an earlier version ends before the columns
-//! that are younger ([`ColumnDef::since_version`]) and gets their defaults when it is read.
+//! that are younger ([`ColumnDef::since_version`]) and gets [`ColumnDef::before`] in their places when it is read.
 //!
 //! Bytes are not trusted: lengths are checked when a row is opened, values when they are read.
 
-use crate::catalog::definition::{ColumnDef, DefaultValue};
+use crate::catalog::definition::ColumnDef;
 use crate::error::SqlError;
 use crate::types::ColumnType;
 use crate::value::Value;
@@ -43,7 +43,7 @@ struct Column {
     column_type: ColumnType,
     since_version: u32,
     /// What rows without the column have in its place.
-    default: Value,
+    before: Value,
 }
 
 /// Where the columns of one stored row lie; reused from row to row.
@@ -97,8 +97,8 @@ impl RowCodec {
         Ok(())
     }
 
-    /// Finds the columns of a stored row. A row of an older definition gets the defaults of columns
-    /// added since.
+    /// Finds the columns of a stored row. A row of an older definition gets [`ColumnDef::before`]
+    /// of columns added since.
     pub fn open<'a>(&'a self, stored: &'a [u8], offsets: &'a mut RowOffsets) -> Result<RowReader<'a>, DamagedBytes> {
         let (version, image_at) = self.read_version(stored)?;
         let count = if version == self.version {
@@ -153,7 +153,7 @@ impl RowReader<'_> {
             return Err(damaged(self.stored.len(), "has no such column"));
         };
         let (Some(&start), Some(&end)) = (self.starts.get(column), self.starts.get(column + 1)) else {
-            return Ok(definition.default.clone());
+            return Ok(definition.before.clone());
         };
         if start == end {
             return Ok(Value::Null);
@@ -237,12 +237,8 @@ impl RowReader<'_> {
 
 impl Column {
     fn new(definition: &ColumnDef) -> Column {
-        let default = match &definition.default {
-            DefaultValue::Literal(value) => value.clone(),
-            _ if definition.nullable => Value::Null,
-            _ => definition.column_type.implicit_default(),
-        };
-        Column { column_type: definition.column_type.clone(), since_version: definition.since_version, default }
+        let before = definition.before.clone().unwrap_or(Value::Null);
+        Column { column_type: definition.column_type.clone(), since_version: definition.since_version, before }
     }
 }
 

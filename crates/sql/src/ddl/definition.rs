@@ -1,5 +1,7 @@
 //! From the syntax of CREATE TABLE to a definition, with MySQL's rules.
 
+use std::cell::RefCell;
+
 use super::{DdlRun, MAX_NAME_CHARS};
 use crate::ast::{ColumnSpec, CreateTable, Expr, IndexSpec, KeySpec, TableName};
 use crate::catalog::definition::{ColumnDef, DefaultValue, IndexColumn, IndexDef, IndexKind, TableDef};
@@ -18,7 +20,8 @@ use crate::error::{
 use crate::exec::context::{clock_us, push};
 use crate::expr::{Expr as BoundExpr, compare_values};
 use crate::plan::bind::Scope;
-use crate::session::DiagnosticLevel;
+use crate::session::{DiagnosticLevel, SessionState};
+use crate::types::temporal::TimeZone;
 use crate::types::{ColumnType, Kind, Loss, SqlMode, StoreContext};
 use crate::value::Value;
 
@@ -28,6 +31,40 @@ const MAX_KEY_PARTS: usize = 16;
 /// Bytes of a row without its BLOB and TEXT columns.
 const MAX_ROW_BYTES: u64 = 65_535;
 
+/// What definitions rest on beside their syntax, and what they have to say about it.
+pub(super) struct Rules {
+    pub(super) sql_mode: SqlMode,
+    pub(super) time_zone: TimeZone,
+    /// When the statement started, microseconds since 1970.
+    pub(super) now_us: i64,
+    /// Whether JSON columns become LONGTEXT.
+    pub(super) json_as_longtext: bool,
+    /// For SHOW WARNINGS.
+    pub(super) notes: RefCell<Vec<(DiagnosticLevel, SqlError)>>,
+}
+
+impl Rules {
+    /// Those of a session.
+    pub(super) fn of(session: &SessionState) -> Rules {
+        Rules {
+            sql_mode: session.sql_mode,
+            time_zone: session.time_zone,
+            now_us: session.fixed_now_us.unwrap_or_else(clock_us),
+            json_as_longtext: session.json_as_longtext,
+            notes: RefCell::default(),
+        }
+    }
+
+    pub(super) fn note(&self, error: SqlError) {
+        self.notes.borrow_mut().push((DiagnosticLevel::Note, error));
+    }
+
+    /// Gives the session what was noted.
+    pub(super) fn tell(&self, session: &SessionState) {
+        self.notes.borrow_mut().drain(..).for_each(|(level, error)| push(session, level, error));
+    }
+}
+
 /// The definition of a new table, and its first AUTO_INCREMENT value.
 pub(super) fn table(
     spec: &CreateTable,
@@ -35,7 +72,20 @@ pub(super) fn table(
     database: &DatabaseEntry,
     run: &DdlRun<'_>,
 ) -> Result<(TableDef, u64), SqlError> {
-    let engine = engine(spec, name, run)?;
+    let rules = Rules::of(run.session);
+    let defined = define(spec, name, database, &rules, run);
+    rules.tell(run.session);
+    defined
+}
+
+fn define(
+    spec: &CreateTable,
+    name: &TableName,
+    database: &DatabaseEntry,
+    rules: &Rules,
+    run: &DdlRun<'_>,
+) -> Result<(TableDef, u64), SqlError> {
+    let engine = engine(spec.engine.as_deref(), &name.table, run)?;
     let collation = spec.collation.unwrap_or(database.collation);
     let mut def = TableDef {
         id: run.catalog.take_table_id(),
@@ -54,7 +104,7 @@ pub(super) fn table(
         return Err(SqlError::new(ER_TOO_MANY_FIELDS, &[]));
     }
     for column in &spec.columns {
-        let column = self::column(column, collation, run)?;
+        let column = self::column(column, collation, rules)?;
         if def.column_index(&column.name).is_some() {
             return Err(SqlError::new(ER_DUP_FIELDNAME, &[&column.name]));
         }
@@ -63,7 +113,8 @@ pub(super) fn table(
     check_columns(&def)?;
     for index in keys(spec) {
         if index.kind == KeySpec::Primary {
-            primary_columns_are_not_null(&index, spec, &mut def)?;
+            let explicit = |at: usize| spec.columns[at].nullable == Some(true);
+            primary_columns_are_not_null(&index, &explicit, &mut def)?;
         }
         let index = self::index(&index, &def)?;
         def.indexes.push(index);
@@ -82,8 +133,8 @@ pub(super) fn table(
 
 /// The engine's name: the one asked for, or the session's; another server's engine is replaced, with MySQL's
 /// warning.
-fn engine(spec: &CreateTable, name: &TableName, run: &DdlRun<'_>) -> Result<String, SqlError> {
-    let Some(asked) = spec.engine.as_deref().or(run.session.default_engine.as_deref()) else {
+pub(super) fn engine(asked: Option<&str>, table: &str, run: &DdlRun<'_>) -> Result<String, SqlError> {
+    let Some(asked) = asked.or(run.session.default_engine.as_deref()) else {
         return Ok(run.catalog.engine_name(crate::catalog::store::CATALOG_ENGINE).to_owned());
     };
     let own = match run.catalog.engine(asked) {
@@ -95,7 +146,7 @@ fn engine(spec: &CreateTable, name: &TableName, run: &DdlRun<'_>) -> Result<Stri
         }
     };
     if !asked.eq_ignore_ascii_case(own) && is_known_elsewhere(asked) {
-        let warning = SqlError::new(ER_WARN_USING_OTHER_HANDLER, &[&own, &name.table]);
+        let warning = SqlError::new(ER_WARN_USING_OTHER_HANDLER, &[&own, &table]);
         push(run.session, DiagnosticLevel::Warning, warning);
     }
     Ok(own.to_owned())
@@ -103,43 +154,47 @@ fn engine(spec: &CreateTable, name: &TableName, run: &DdlRun<'_>) -> Result<Stri
 
 /// All keys, those written at columns too.
 fn keys(spec: &CreateTable) -> Vec<IndexSpec> {
-    let at_column = |column: &ColumnSpec, kind| IndexSpec {
+    spec.columns.iter().flat_map(column_keys).chain(spec.indexes.iter().cloned()).collect()
+}
+
+/// The keys that are written at a column.
+pub(super) fn column_keys(column: &ColumnSpec) -> Vec<IndexSpec> {
+    let key = |kind| IndexSpec {
         name: None,
         kind,
         columns: vec![(column.name.clone(), None)],
         comment: String::new(),
+        if_not_exists: false,
     };
-    let mut keys = Vec::new();
-    for column in &spec.columns {
-        if column.primary_key {
-            keys.push(at_column(column, KeySpec::Primary));
-        }
-        if column.unique {
-            keys.push(at_column(column, KeySpec::Unique));
-        }
-    }
-    keys.extend(spec.indexes.iter().cloned());
-    keys
+    let primary = column.primary_key.then(|| key(KeySpec::Primary));
+    primary.into_iter().chain(column.unique.then(|| key(KeySpec::Unique))).collect()
 }
 
-fn column(spec: &ColumnSpec, collation: Collation, run: &DdlRun<'_>) -> Result<ColumnDef, SqlError> {
-    if spec.name.is_empty() || spec.name.ends_with(' ') {
-        return Err(SqlError::new(ER_WRONG_COLUMN_NAME, &[&spec.name]));
+/// The error of a name that no column may have.
+pub(super) fn check_column_name(name: &str) -> Result<(), SqlError> {
+    if name.is_empty() || name.ends_with(' ') {
+        return Err(SqlError::new(ER_WRONG_COLUMN_NAME, &[&name]));
     }
-    if spec.name.chars().count() > MAX_NAME_CHARS {
-        return Err(SqlError::new(ER_TOO_LONG_IDENT, &[&spec.name]));
+    if name.chars().count() > MAX_NAME_CHARS {
+        return Err(SqlError::new(ER_TOO_LONG_IDENT, &[&name]));
     }
+    Ok(())
+}
+
+/// The definition of one column of a table with this default collation.
+pub(super) fn column(spec: &ColumnSpec, collation: Collation, rules: &Rules) -> Result<ColumnDef, SqlError> {
+    check_column_name(&spec.name)?;
     let column_type = match spec.own_collation {
-        _ if spec.column_type.kind() == Kind::Json && run.session.json_as_longtext => ColumnType::longtext(),
+        _ if spec.column_type.kind() == Kind::Json && rules.json_as_longtext => ColumnType::longtext(),
         true => spec.column_type.clone(),
         // Tables of the binary character set hold text that compares by its bytes.
         false if collation == Collation::Binary => spec.column_type.under(Collation::Utf8mb4Bin),
         false => spec.column_type.under(collation),
     };
-    distinct_members(spec, &column_type, run)?;
+    distinct_members(spec, &column_type, rules)?;
     let facts = column_type.facts();
     let nullable = spec.nullable.unwrap_or(!spec.auto_increment) && !spec.primary_key;
-    if spec.on_update_now && facts.clock_digits.is_none() {
+    if spec.on_update_now.is_some() && facts.clock_digits != spec.on_update_now {
         return Err(SqlError::new(ER_INVALID_ON_UPDATE, &[&spec.name]));
     }
     if spec.auto_increment && (spec.default.is_some() || facts.counter_max.is_none()) {
@@ -148,30 +203,37 @@ fn column(spec: &ColumnSpec, collation: Collation, run: &DdlRun<'_>) -> Result<C
     }
     Ok(ColumnDef {
         name: spec.name.clone(),
-        default: default(spec, &column_type, nullable, run)?,
+        default: default(
+            &spec.name,
+            spec.default.as_ref(),
+            spec.default_text.as_deref(),
+            (&column_type, nullable),
+            rules,
+        )?,
         column_type,
         nullable,
-        on_update_now: spec.on_update_now,
+        on_update_now: spec.on_update_now.is_some(),
         auto_increment: spec.auto_increment,
         since_version: 1,
+        before: None,
         comment: spec.comment.clone(),
     })
 }
 
 /// The texts of an ENUM or SET may not be equal to each other: an error of a strict mode, a note in another.
-fn distinct_members(spec: &ColumnSpec, column_type: &ColumnType, run: &DdlRun<'_>) -> Result<(), SqlError> {
+fn distinct_members(spec: &ColumnSpec, column_type: &ColumnType, rules: &Rules) -> Result<(), SqlError> {
     let Some(repeated) = column_type.members().and_then(|members| members.repeated()) else { return Ok(()) };
     let kind = column_type.facts().data_type.to_ascii_uppercase();
     let error = SqlError::new(ER_DUPLICATED_VALUE_IN_TYPE, &[&spec.name, &repeated, &kind]);
-    if run.session.sql_mode.is_strict() {
+    if rules.sql_mode.is_strict() {
         return Err(error);
     }
-    push(run.session, DiagnosticLevel::Note, error);
+    rules.note(error);
     Ok(())
 }
 
 /// An expression may be a default if it needs nothing but functions.
-fn default_expression(expr: &Expr, spec: &ColumnSpec) -> Result<(), SqlError> {
+fn default_expression(expr: &Expr, column: &str) -> Result<(), SqlError> {
     let bound = Scope::new(&[], "default value expression").bind(expr).map_err(|error| {
         if error.is(ER_BAD_FIELD_ERROR) { SqlError::unsupported("columns in a default expression") } else { error }
     })?;
@@ -182,24 +244,34 @@ fn default_expression(expr: &Expr, spec: &ColumnSpec) -> Result<(), SqlError> {
             BoundExpr::UserVariable(..) | BoundExpr::AssignUserVariable(..) | BoundExpr::SystemVariable(..)
         );
     });
-    if variables { Err(SqlError::new(ER_DEFAULT_VAL_GENERATED_VARIABLES, &[&spec.name])) } else { Ok(()) }
+    if variables { Err(SqlError::new(ER_DEFAULT_VAL_GENERATED_VARIABLES, &[&column])) } else { Ok(()) }
 }
 
-fn default(
-    spec: &ColumnSpec,
-    column_type: &ColumnType,
-    nullable: bool,
-    run: &DdlRun<'_>,
+/// The default of a column of some type, which may be NULL or not: an expression, with its text if it stands in
+/// parentheses.
+pub(super) fn default(
+    name: &str,
+    expr: Option<&Expr>,
+    text: Option<&str>,
+    (column_type, nullable): (&ColumnType, bool),
+    rules: &Rules,
 ) -> Result<DefaultValue, SqlError> {
-    let invalid = || SqlError::new(ER_INVALID_DEFAULT, &[&spec.name]);
-    if let (Some(expr), Some(text)) = (&spec.default, &spec.default_text) {
-        default_expression(expr, spec)?;
-        return Ok(DefaultValue::Expression { text: text.clone(), sql_mode: run.session.sql_mode.to_string() });
+    let invalid = || SqlError::new(ER_INVALID_DEFAULT, &[&name]);
+    if let (Some(expr), Some(text)) = (expr, text) {
+        default_expression(expr, name)?;
+        return Ok(DefaultValue::Expression { text: text.to_owned(), sql_mode: rules.sql_mode.to_string() });
     }
-    let value = match &spec.default {
+    let value = match expr {
         None => return Ok(DefaultValue::None),
-        Some(Expr::Call { .. }) if column_type.facts().clock_digits.is_some() => {
-            return Ok(DefaultValue::CurrentTimestamp);
+        // CURRENT_TIMESTAMP has the column's digits.
+        Some(Expr::Call { args, .. }) if column_type.facts().clock_digits.is_some() => {
+            let digits = match args.first() {
+                None => Some(0),
+                Some(Expr::Literal(Value::Int(digits))) => u8::try_from(*digits).ok(),
+                Some(_) => None,
+            };
+            let same = digits == column_type.facts().clock_digits;
+            return if same { Ok(DefaultValue::CurrentTimestamp) } else { Err(invalid()) };
         }
         Some(Expr::Literal(value)) => value.clone(),
         Some(_) => return Err(invalid()),
@@ -208,15 +280,15 @@ fn default(
         return if nullable { Ok(DefaultValue::Literal(Value::Null)) } else { Err(invalid()) };
     }
     if column_type.facts().is_lob {
-        return Err(SqlError::new(ER_BLOB_CANT_HAVE_DEFAULT, &[&spec.name]));
+        return Err(SqlError::new(ER_BLOB_CANT_HAVE_DEFAULT, &[&name]));
     }
     let mut complained = false;
     let mut cx = StoreContext {
-        column: &spec.name,
+        column: name,
         row: 1,
-        sql_mode: run.session.sql_mode,
-        time_zone: run.session.time_zone,
-        now_us: run.session.fixed_now_us.unwrap_or_else(clock_us),
+        sql_mode: rules.sql_mode,
+        time_zone: rules.time_zone,
+        now_us: rules.now_us,
         warnings: &mut |loss, _| complained |= loss == Loss::Warning,
     };
     let text = column_type.members().map(|_| value.to_string());
@@ -235,7 +307,8 @@ fn default(
     }
 }
 
-fn check_columns(def: &TableDef) -> Result<(), SqlError> {
+/// How many columns there may be, and how long a row.
+pub(super) fn check_columns(def: &TableDef) -> Result<(), SqlError> {
     if def.columns.is_empty() {
         return Err(SqlError::new(ER_TABLE_MUST_HAVE_COLUMNS, &[]));
     }
@@ -257,12 +330,18 @@ fn check_columns(def: &TableDef) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn primary_columns_are_not_null(index: &IndexSpec, spec: &CreateTable, def: &mut TableDef) -> Result<(), SqlError> {
+/// Columns of a primary key are NOT NULL, unless their definition in this statement says that they may be NULL
+/// (`explicit`, by their places).
+pub(super) fn primary_columns_are_not_null(
+    index: &IndexSpec,
+    explicit: &dyn Fn(usize) -> bool,
+    def: &mut TableDef,
+) -> Result<(), SqlError> {
     for (name, _) in &index.columns {
         let Some(at) = def.column_index(name) else {
             return Err(SqlError::new(ER_KEY_COLUMN_DOES_NOT_EXITS, &[name]));
         };
-        if spec.columns[at].nullable == Some(true) {
+        if explicit(at) {
             return Err(SqlError::new(ER_PRIMARY_CANT_HAVE_NULL, &[]));
         }
         let column = &mut def.columns[at];

@@ -53,12 +53,12 @@ pub(super) fn default_value(column: &ColumnDef, row: u64, ignore: bool, run: &Ru
     match &column.default {
         DefaultValue::Literal(value) => Ok(value.clone()),
         DefaultValue::CurrentTimestamp => current_timestamp(column, row, run),
-        DefaultValue::None if lacks_default(column) => {
+        DefaultValue::None | DefaultValue::Dropped if lacks_default(column) => {
             missing_default(column, ignore, run)?;
-            Ok(column.column_type.implicit_default())
+            Ok(instead_of_default(column))
         }
         DefaultValue::None if !column.nullable && !column.auto_increment => Ok(column.column_type.implicit_default()),
-        DefaultValue::None => Ok(Value::Null),
+        DefaultValue::None | DefaultValue::Dropped => Ok(Value::Null),
         // A plan has these as values.
         DefaultValue::Expression { text, .. } => {
             Err(SqlError::internal(format_args!("DEFAULT ({text}) was not planned")))
@@ -68,8 +68,17 @@ pub(super) fn default_value(column: &ColumnDef, row: u64, ignore: bool, run: &Ru
 
 /// Whether nothing but an implicit default can stand in for a value.
 fn lacks_default(column: &ColumnDef) -> bool {
-    let needs_value = !column.nullable && !column.auto_increment && !column.column_type.defaults_itself();
-    needs_value && matches!(column.default, DefaultValue::None)
+    let needs_value = !column.auto_increment && !column.column_type.defaults_itself();
+    match column.default {
+        DefaultValue::None => needs_value && !column.nullable,
+        DefaultValue::Dropped => needs_value,
+        _ => false,
+    }
+}
+
+/// What a statement that is not strict stores then.
+fn instead_of_default(column: &ColumnDef) -> Value {
+    if column.nullable { Value::Null } else { column.column_type.implicit_default() }
 }
 
 /// The error of a strict statement and the warning of another.
@@ -217,7 +226,7 @@ impl Inserting<'_> {
         for column in &self.plan.defaults {
             let def = self.column(*column);
             self.row[*column] = if lacks_default(def) {
-                def.column_type.implicit_default()
+                instead_of_default(def)
             } else {
                 default_value(def, self.number, self.plan.ignore, run)?
             };

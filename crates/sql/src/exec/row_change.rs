@@ -157,7 +157,13 @@ fn claim_keys(
 }
 
 /// Error 1062 for a row that has its double.
-pub(super) fn duplicate(table: &Table, index: usize, row: &[Value], zone: TimeZone) -> SqlError {
+pub(crate) fn duplicate(table: &Table, index: usize, row: &[Value], zone: TimeZone) -> SqlError {
+    let (text, key) = duplicate_text(table, index, row, zone);
+    SqlError::new(ER_DUP_ENTRY, &[&text, &key])
+}
+
+/// The values of a row in an index, as errors show them, and the name of the index with that of its table.
+pub(crate) fn duplicate_text(table: &Table, index: usize, row: &[Value], zone: TimeZone) -> (String, String) {
     let mut text = Vec::new();
     for (at, column) in table.indexes[index].columns.iter().enumerate() {
         if at > 0 {
@@ -171,8 +177,7 @@ pub(super) fn duplicate(table: &Table, index: usize, row: &[Value], zone: TimeZo
     }
     // As long as MySQL shows them.
     let shown: String = String::from_utf8_lossy(&text).chars().take(64).collect();
-    let key = format!("{}.{}", table.def.name, table.def.indexes[index].name);
-    SqlError::new(ER_DUP_ENTRY, &[&shown, &key])
+    (shown, format!("{}.{}", table.def.name, table.def.indexes[index].name))
 }
 
 /// Writes a new row, for which [`find_conflict`] found nothing.

@@ -270,7 +270,7 @@ pub(crate) fn default_expr(column: &ColumnDef) -> Result<Expr, SqlError> {
             Scope::new(&[], "default value expression").bind(&written)
         }
         DefaultValue::None if column.nullable => Ok(Expr::Literal(Value::Null)),
-        DefaultValue::None => Err(SqlError::new(ER_NO_DEFAULT_FOR_FIELD, &[&column.name])),
+        DefaultValue::None | DefaultValue::Dropped => Err(SqlError::new(ER_NO_DEFAULT_FOR_FIELD, &[&column.name])),
     }
 }
 

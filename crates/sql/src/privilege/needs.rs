@@ -12,8 +12,8 @@ use std::sync::Arc;
 use super::grants::Grants;
 use super::{INFORMATION_SCHEMA, Privilege, PrivilegeSet};
 use crate::ast::{
-    AccountOptions, AccountStatement, AdminCommand, Assignment, BackupCommand, Ddl, ShowKind, ShowSchema, Statement,
-    TableName, XaStatement,
+    AccountOptions, AccountStatement, AdminCommand, AlterAction, Assignment, BackupCommand, Ddl, ShowKind, ShowSchema,
+    Statement, TableName, XaStatement,
 };
 use crate::error::{
     ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_SPECIFIC_ACCESS_DENIED_ERROR,
@@ -300,7 +300,16 @@ fn of_ddl(ddl: &Ddl, default: Option<&str>) -> Vec<Need> {
             renamed.iter().map(|(from, to)| (from, to)).flat_map(needs).flatten().collect()
         }
         Ddl::Truncate(name) => on_table(name, default, &[Drop]),
-        Ddl::AlterTable { name, of_index, .. } => on_table(name, default, &[if *of_index { Index } else { Alter }]),
+        Ddl::AlterTable(alter) => {
+            let mut needs = on_table(&alter.name, default, &[if alter.of_index { Index } else { Alter }]);
+            for action in &alter.actions {
+                if let AlterAction::RenameTo(to) = action {
+                    needs.extend(on_table(&alter.name, default, &[Drop]));
+                    needs.extend(on_table(to, default, &[Create, Insert]));
+                }
+            }
+            needs
+        }
     }
 }
 

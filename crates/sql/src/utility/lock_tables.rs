@@ -208,7 +208,8 @@ impl Database {
                 let mut from = renamed.iter().enumerate().filter(|(at, (from, _))| !made(*at, from));
                 from.try_for_each(|(_, (from, _))| is_locked(from, true))
             }
-            Ddl::Truncate(name) | Ddl::AlterTable { name, .. } => is_locked(name, true),
+            Ddl::Truncate(name) => is_locked(name, true),
+            Ddl::AlterTable(alter) => is_locked(&alter.name, true),
         }
     }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::ast::Ddl;
 use crate::database::{Database, query_context, text};
-use crate::ddl::{self, DdlRun};
+use crate::ddl::{self, Changed, DdlRun};
 use crate::error::SqlError;
 use crate::privilege::needs::Need;
-use crate::session::{Environment, Outcome, SessionState};
+use crate::session::{Environment, Outcome, SessionState, StatementResult};
 
 impl Database {
     /// Makes `name` the default database (COM_INIT_DB, a database in the handshake); 1049 if unknown.
@@ -32,17 +32,19 @@ impl Database {
         self.commit_open(session)?;
         let changing = session.begin_change()?;
         let query_context = query_context(session, env);
-        let run = DdlRun { store: &self.store, catalog: &self.catalog, session, query_context: &query_context, sql };
-        let affected = ddl::run(change, &run);
+        let run =
+            DdlRun { store: &self.store, catalog: &self.catalog, session, env, query_context: &query_context, sql };
+        let changed = ddl::run(change, &run);
         session.interrupt_ref().watch(None);
         session.locks.end_change(changing);
         self.follow_change(session);
-        let affected = affected?;
+        let Changed { affected, info } = changed?;
         if let Ddl::DropDatabase { name, .. } = change
             && session.database.as_deref() == Some(name)
         {
             session.database = None;
         }
-        Ok(Outcome::done(affected))
+        let result = StatementResult::Done { affected, last_insert_id: 0, info };
+        Ok(Outcome { result, commit: None, release: false })
     }
 }

@@ -155,7 +155,7 @@ pub(crate) fn key_mark(table: &Table, column: usize) -> &'static str {
 
 pub(crate) fn default_text(column: &ColumnDef) -> Value {
     match &column.default {
-        DefaultValue::None => Value::Null,
+        DefaultValue::None | DefaultValue::Dropped => Value::Null,
         DefaultValue::Literal(Value::Null) => Value::Null,
         DefaultValue::Literal(value) => {
             let literal = column.column_type.default_literal(value);

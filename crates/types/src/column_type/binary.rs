@@ -120,6 +120,14 @@ impl Faces for BinaryType {
     }
 }
 
+impl VarBinaryType {
+    /// Whether a type has room for all values of this one, and the same bytes for them.
+    pub(super) fn extends_to(&self, longer: &VarBinaryType) -> bool {
+        let length = |of: &VarBinaryType| length_bytes(of.bytes.into());
+        self.bytes <= longer.bytes && length(self) == length(longer)
+    }
+}
+
 impl Faces for VarBinaryType {
     no_characters!();
     bytes!();

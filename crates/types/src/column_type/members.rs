@@ -94,6 +94,13 @@ impl Members {
         self.list.iter().map(|member| &*member.text)
     }
 
+    /// Whether a list begins with the texts of this one, under the same collation: numbers keep their texts.
+    pub(super) fn extends_to(&self, longer: &Members) -> bool {
+        self.collation == longer.collation
+            && self.list.len() <= longer.list.len()
+            && self.texts().zip(longer.texts()).all(|(old, new)| old == new)
+    }
+
     /// A text that is equal to an earlier one.
     pub fn repeated(&self) -> Option<&str> {
         let earlier = |(at, text): &(usize, &str)| self.place(text).is_some_and(|first| first < *at);

@@ -142,6 +142,14 @@ impl LobSize {
     }
 }
 
+impl VarCharType {
+    /// Whether a type has room for all values of this one, and the same bytes for them.
+    pub(super) fn extends_to(&self, longer: &VarCharType) -> bool {
+        let length = |of: &VarCharType| length_bytes(max_bytes(of.chars));
+        self.collation == longer.collation && self.chars <= longer.chars && length(self) == length(longer)
+    }
+}
+
 impl Faces for VarCharType {
     characters!(|of| length_bytes(max_bytes(of.chars)));
 

@@ -72,7 +72,7 @@ impl TableDef {
             {
                 line.push_str(" DEFAULT NULL");
             }
-            DefaultValue::None | DefaultValue::Literal(Value::Null) => {}
+            DefaultValue::None | DefaultValue::Dropped | DefaultValue::Literal(Value::Null) => {}
             DefaultValue::Literal(value) => {
                 let _ = match column.column_type.default_literal(value) {
                     Some(literal) => write!(line, " DEFAULT {literal}"),

@@ -12,6 +12,7 @@ fn column(name: &str, column_type: ColumnType) -> ColumnDef {
         on_update_now: false,
         auto_increment: false,
         since_version: 1,
+        before: None,
         comment: String::new(),
     }
 }

@@ -17,6 +17,7 @@ pub(crate) fn column(column_type: ColumnType) -> ColumnDef {
         on_update_now: false,
         auto_increment: false,
         since_version: 1,
+        before: None,
         comment: String::new(),
     }
 }
