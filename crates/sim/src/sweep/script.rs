@@ -5,7 +5,8 @@ use super::clients::Do::{
     XaStart,
 };
 use super::state::Change::{
-    self, Add, AddIndex, Comment, CommitXa, Create, Database, Delete, Drop, DropIndex, Insert, RollBackXa, Swap,
+    self, Add, AddIndex, Comment, CommitXa, Create, Database, Delete, Drop, DropIndex, Insert, Move, Rebuild, RollBackXa,
+    Swap,
     Truncate,
 };
 use super::state::{State, xa_name};
@@ -96,6 +97,10 @@ pub fn script() -> Vec<(usize, Do)> {
         (1, Make(Insert("s0", 51, 30))),
         (0, Make(AddIndex("t1"))),
         (0, Make(Comment("a1", "accounts"))),
+        (0, Make(Rebuild("t1"))),
+        (0, Make(Move("s1", 0))),
+        (0, Make(Move("s0", 1))),
+        (1, Make(Insert("s1", 54, 30))),
         (0, Make(DropIndex("t0"))),
         (0, Make(Swap("s0", "s1"))),
         (1, Make(Insert("s0", 53, 30))),

@@ -49,6 +49,10 @@ pub enum Change {
     DropIndex(&'static str),
     /// ALTER TABLE ... COMMENT
     Comment(&'static str, &'static str),
+    /// ALTER TABLE ... FORCE: its rows are copied.
+    Rebuild(&'static str),
+    /// ALTER TABLE ... ENGINE: its rows are copied to the other one.
+    Move(&'static str, usize),
     /// RENAME TABLE: two tables change places.
     Swap(&'static str, &'static str),
     /// A new row with a text of so many bytes.
@@ -105,6 +109,8 @@ impl Change {
             Change::AddIndex(table) => format!("CREATE INDEX {INDEX} ON {table} (n, id)"),
             Change::DropIndex(table) => format!("DROP INDEX {INDEX} ON {table}"),
             Change::Comment(table, comment) => format!("ALTER TABLE {table} COMMENT = '{comment}'"),
+            Change::Rebuild(table) => format!("ALTER TABLE {table} FORCE"),
+            Change::Move(table, engine) => format!("ALTER TABLE {table} ENGINE = {}", engines[*engine]),
             Change::Swap(one, other) => {
                 format!("RENAME TABLE {one} TO swapped, {other} TO {one}, swapped TO {other}")
             }
@@ -122,10 +128,19 @@ impl Change {
 
     /// Whether it is one of the schema's.
     pub fn is_ddl(&self) -> bool {
-        use Change::{AddIndex, Comment, Create, Database, Drop, DropIndex, Swap, Truncate};
+        use Change::{AddIndex, Comment, Create, Database, Drop, DropIndex, Move, Rebuild, Swap, Truncate};
         matches!(
             self,
-            Database | Create(..) | Drop(_) | Truncate(_) | AddIndex(_) | DropIndex(_) | Comment(..) | Swap(..)
+            Database
+                | Create(..)
+                | Drop(_)
+                | Truncate(_)
+                | AddIndex(_)
+                | DropIndex(_)
+                | Comment(..)
+                | Rebuild(_)
+                | Move(..)
+                | Swap(..)
         )
     }
 }
@@ -144,6 +159,8 @@ impl State {
             Change::AddIndex(table) => self.table(table)?.has_index = true,
             Change::DropIndex(table) => self.table(table)?.has_index = false,
             Change::Comment(table, comment) => self.table(table)?.comment = (*comment).to_owned(),
+            Change::Rebuild(table) => drop(self.table(table)?),
+            Change::Move(table, engine) => self.table(table)?.engine = *engine,
             Change::Swap(one, other) => {
                 let [first, second] = [one, other].map(|name| self.table(name).cloned());
                 self.tables.insert((*one).to_owned(), second?);

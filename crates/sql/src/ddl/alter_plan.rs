@@ -475,3 +475,6 @@ fn has_index(def: &TableDef, name: &str) -> bool {
 fn is_constraint(index: &IndexDef, name: &str) -> bool {
     index.kind != IndexKind::Secondary && index.name.eq_ignore_ascii_case(name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::catalog::definition::DefaultValue;
 use crate::collation::Collation;
 use crate::types::column_type::*;
 use crate::types::decimal::Decimal;
@@ -160,13 +161,15 @@ fn image_is_the_binlogs() {
 }
 
 #[test]
-fn rows_of_older_versions_get_defaults() {
+fn rows_of_older_versions_get_what_their_columns_began_with() {
     let old = [column(int(IntWidth::Int, false))];
     let mut stored = Vec::new();
     RowCodec::new(&old, 1).encode(&[Value::Int(7)], &mut stored).unwrap();
     let mut added: Vec<ColumnDef> = (0..9).map(|_| ColumnDef { since_version: 2, ..column(varchar(5)) }).collect();
-    added[0].default = DefaultValue::Literal(Value::text("x"));
-    added[1].nullable = false;
+    added[0].before = Some(Value::text("x"));
+    // It was set after the column was added.
+    added[0].default = DefaultValue::Literal(Value::text("y"));
+    (added[1].before, added[1].nullable) = (Some(Value::text("")), false);
     let codec = RowCodec::new(&[&old[..], &added].concat(), 3);
     let row = read_all(&codec, &stored, 10).unwrap();
     assert_eq!(row[..4], [Value::Int(7), Value::text("x"), Value::text(""), Value::Null]);
