@@ -534,7 +534,8 @@ impl Database {
         match logged {
             Some((env, sql)) => {
                 let database = session.database.as_deref().unwrap_or("");
-                ddl::log_query(&mut transaction, session, &query_context(session, env), database, sql);
+                let (context, now_us) = (query_context(session, env), session.now_us());
+                ddl::log_query(&mut transaction, session, &context, database, sql, now_us);
             }
             None => transaction.set_binlog(false),
         }

@@ -37,7 +37,7 @@ use crate::error::{
     ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_TABLE_EXISTS_ERROR, ER_TOO_LONG_IDENT,
     ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, SqlError,
 };
-use crate::exec::context::{clock_us, push};
+use crate::exec::context::push;
 use crate::exec::failure::lock_failed;
 use crate::session::{DiagnosticLevel, Environment, SessionState};
 
@@ -53,19 +53,21 @@ pub(crate) struct DdlRun<'a> {
     pub(crate) query_context: &'a QueryContext,
     /// The statement as the client sent it.
     pub(crate) sql: &'a str,
+    /// When it started, microseconds since 1970: replicas come to the same defaults by this time.
+    pub(crate) now_us: i64,
 }
 
-/// Makes `sql` the event of a transaction that changes no table's rows, if the session logs.
+/// Makes `sql`, which started at `now_us`, the event of a transaction that changes no table's rows, if the session logs.
 pub(crate) fn log_query(
     transaction: &mut Transaction,
     session: &SessionState,
     context: &QueryContext,
     database: &str,
     sql: &str,
+    now_us: i64,
 ) {
     transaction.set_binlog(session.log_to_binlog);
     if transaction.is_logged() {
-        let now_us = session.fixed_now_us.unwrap_or_else(clock_us);
         let events = transaction.events();
         events.set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
         events.set_context(context, database);
@@ -222,7 +224,7 @@ impl DdlRun<'_> {
 
     /// Commits the catalog's change together with the statement's event.
     fn commit(&self, mut transaction: Transaction, database: &str) -> Result<(), SqlError> {
-        log_query(&mut transaction, self.session, self.query_context, database, self.sql);
+        log_query(&mut transaction, self.session, self.query_context, database, self.sql, self.now_us);
         self.session.commit(self.store, transaction)
     }
 

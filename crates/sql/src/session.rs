@@ -27,6 +27,7 @@ use cohort_txn::{Committed, Isolation, RestsOn, Store, Transaction};
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::collation::Collation;
 use crate::error::SqlError;
+use crate::exec::context::clock_us;
 use crate::exec::failure::commit_failed;
 use crate::expr::VariableScope;
 use crate::memory::{self, MemoryUse, ServerMemory};
@@ -261,6 +262,11 @@ impl SessionState {
         transaction.set_rests_on(self.rests_on.clone());
         self.adopt(&mut transaction);
         transaction
+    }
+
+    /// The time of a statement that starts now: the present, unless `timestamp` was set, microseconds since 1970.
+    pub(crate) fn now_us(&self) -> i64 {
+        self.fixed_now_us.unwrap_or_else(clock_us)
     }
 
     /// Commits a transaction of the session and waits for the outcome.

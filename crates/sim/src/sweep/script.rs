@@ -5,9 +5,8 @@ use super::clients::Do::{
     XaStart,
 };
 use super::state::Change::{
-    self, Add, AddIndex, Comment, CommitXa, Create, Database, Delete, Drop, DropIndex, Insert, Move, Rebuild, RollBackXa,
-    Swap,
-    Truncate,
+    self, Add, AddIndex, Comment, CommitXa, Create, Database, Delete, Drop, DropIndex, Insert, Move, Rebuild,
+    RollBackXa, Swap, Truncate,
 };
 use super::state::{State, xa_name};
 

@@ -20,7 +20,7 @@ use crate::error::{
     ER_LOCK_DEADLOCK, ER_XA_RBDEADLOCK, ER_XA_RBROLLBACK, ER_XAER_DUPID, ER_XAER_INVAL, ER_XAER_NOTA, ER_XAER_OUTSIDE,
     ER_XAER_RMERR, ER_XAER_RMFAIL, SqlError,
 };
-use crate::exec::context::{clock_us, push};
+use crate::exec::context::push;
 use crate::exec::failure::commit_failed;
 use crate::session::xa::{SessionXa, XaState};
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionState};
@@ -169,7 +169,7 @@ impl Database {
             return Err(wrong_state(NO_TRANSACTION));
         }
         let committing = session.intend(&[MetadataName::Commit])?;
-        let now_us = session.fixed_now_us.unwrap_or_else(clock_us);
+        let now_us = session.now_us();
         let decided = self.store.decide_xa(xid, commit, |events| {
             events.set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
             events.set_context(&query_context(session, env), "");

@@ -17,6 +17,7 @@ use super::definition::{self, Rules};
 use super::{Changed, DdlRun, check_name, index_build, row_copy};
 use crate::ast::{AlterAction, AlterAlgorithm, AlterLock, AlterTable, TableName};
 use crate::catalog::definition::{IndexKind, TableDef};
+use crate::catalog::store::Change;
 use crate::catalog::table::{Counters, Table, prefix_range};
 use crate::error::{
     ER_ALTER_OPERATION_NOT_SUPPORTED, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, ER_NO_SUCH_TABLE, ER_TABLE_EXISTS_ERROR,
@@ -24,6 +25,7 @@ use crate::error::{
 };
 use crate::exec::context::push;
 use crate::session::DiagnosticLevel;
+use crate::types::SqlMode;
 
 /// Ids under which something was written that no definition names yet.
 struct Written {
@@ -45,7 +47,7 @@ impl DdlRun<'_> {
             locked => locked?,
         };
         let before = self.session.diagnostics.borrow().len();
-        let rules = Rules::of(self.session);
+        let rules = Rules::of(self);
         let plan = self.plan(alter, &table, &rules);
         rules.tell(self.session);
         let plan = plan?;
@@ -78,7 +80,18 @@ impl DdlRun<'_> {
             AlterAction::Engine(engine) => Some(engine.as_str()),
             _ => None,
         });
-        let engine = asked.map(|asked| definition::engine(Some(asked), &table.def.name, self)).transpose()?;
+        let engine = match asked {
+            None => None,
+            Some(asked) => match self.catalog.engine(asked) {
+                Ok(_) => Some(definition::engine(Some(asked), &table.def.name, self)?),
+                Err(error) if rules.sql_mode.contains(SqlMode::NO_ENGINE_SUBSTITUTION) => return Err(error),
+                // The table stays where it is.
+                Err(error) => {
+                    push(self.session, DiagnosticLevel::Warning, error);
+                    Some(table.def.engine.clone())
+                }
+            },
+        };
         let mut plan = alter_plan::plan(&table.def, alter, engine.as_deref(), database, rules)?;
         if !plan.order.is_empty() && plan.def.primary_key().is_some() {
             plan.order.clear();
@@ -210,7 +223,7 @@ impl DdlRun<'_> {
 
     fn publish_altered(
         &self,
-        change: &crate::catalog::store::Change<'_>,
+        change: &Change<'_>,
         former: &Arc<Table>,
         def: TableDef,
         engine: EngineId,

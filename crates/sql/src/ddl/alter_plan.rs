@@ -5,6 +5,7 @@
 //! added; names that meet nothing; indexes that stay, then new ones; what the whole must satisfy; [`Kind`]. Drops come
 //! before everything else, wherever they are written.
 
+use super::alter_cost;
 use super::definition::{self, Rules};
 use crate::ast::{AlterAction, AlterAlgorithm, AlterTable, ColumnPlace, ColumnSpec, Expr, IndexSpec, KeySpec};
 use crate::catalog::definition::{ColumnDef, DefaultValue, IndexColumn, IndexDef, IndexKind, TableDef};
@@ -381,7 +382,14 @@ impl Planning<'_> {
         order: Vec<(usize, bool)>,
     ) -> Result<AlterPlan, SqlError> {
         let sources: Vec<Option<usize>> = drafts.iter().map(|draft| draft.from).collect();
-        let mut work = super::alter_cost::cost(self.old, &def, &sources, self.rules);
+        let keeps_row_keys = alter_cost::same_row_keys(self.old, &def, &sources);
+        // A primary key that comes again as it was is the one that rows are under.
+        if let Some(primary) =
+            def.indexes.first_mut().filter(|index| keeps_row_keys && index.kind == IndexKind::Primary)
+        {
+            primary.index_id = self.old.row_index_id;
+        }
+        let mut work = alter_cost::cost(self.old, &def, &sources, self.rules);
         for action in self.actions {
             match action {
                 AlterAction::Force | AlterAction::Engine(_) => {
@@ -414,10 +422,9 @@ impl Planning<'_> {
             }
             for (column, _) in def.columns.iter_mut().zip(&sources).filter(|(_, source)| source.is_none()) {
                 column.since_version = def.schema_version;
-                column.before = super::alter_cost::constant(column, self.rules);
+                column.before = alter_cost::constant(column, self.rules);
             }
         }
-        let keeps_row_keys = super::alter_cost::same_row_keys(self.old, &def, &sources);
         let (kind, least, reason) = (work.kind, work.least, work.reason);
         Ok(AlterPlan { def, kind, sources, keeps_row_keys, dropped, least, reason, order })
     }

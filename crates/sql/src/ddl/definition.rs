@@ -17,7 +17,7 @@ use crate::error::{
     ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WARN_USING_OTHER_HANDLER, ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME,
     ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY, SqlError,
 };
-use crate::exec::context::{clock_us, push};
+use crate::exec::context::push;
 use crate::expr::{Expr as BoundExpr, compare_values};
 use crate::plan::bind::Scope;
 use crate::session::{DiagnosticLevel, SessionState};
@@ -44,12 +44,13 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Those of a session.
-    pub(super) fn of(session: &SessionState) -> Rules {
+    /// Those of a statement.
+    pub(super) fn of(run: &DdlRun<'_>) -> Rules {
+        let session = run.session;
         Rules {
             sql_mode: session.sql_mode,
             time_zone: session.time_zone,
-            now_us: session.fixed_now_us.unwrap_or_else(clock_us),
+            now_us: run.now_us,
             json_as_longtext: session.json_as_longtext,
             notes: RefCell::default(),
         }
@@ -72,7 +73,7 @@ pub(super) fn table(
     database: &DatabaseEntry,
     run: &DdlRun<'_>,
 ) -> Result<(TableDef, u64), SqlError> {
-    let rules = Rules::of(run.session);
+    let rules = Rules::of(run);
     let defined = define(spec, name, database, &rules, run);
     rules.tell(run.session);
     defined

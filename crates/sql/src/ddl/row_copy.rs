@@ -43,7 +43,7 @@ enum Source {
 
 /// Copies the rows of `old` to `new`, and says how many they are. What was written until an error is the caller's to erase.
 pub(super) fn copy(old: &Table, new: &Table, plan: &AlterPlan, run: &DdlRun<'_>) -> Result<u64, SqlError> {
-    let statement = Statement::new(run.session, run.env, true);
+    let statement = Statement::new(run.session, run.env, true).at(run.now_us);
     let mut copying = Copying::new(old, new, plan, run, &statement)?;
     let mut transaction = run.session.begin(run.store);
     let range = prefix_range(&old.row_prefix());

@@ -41,7 +41,7 @@ pub(crate) fn clock_us() -> i64 {
 impl<'a> Statement<'a> {
     /// A statement that starts now; `writes` rows strictly if the SQL mode says so and it lacks IGNORE.
     pub(crate) fn new(session: &'a SessionState, env: &'a dyn Environment, writes: bool) -> Statement<'a> {
-        let now_us = session.fixed_now_us.unwrap_or_else(clock_us);
+        let now_us = session.now_us();
         Statement {
             session,
             env,
@@ -57,6 +57,11 @@ impl<'a> Statement<'a> {
     /// The same as part of the transaction with this number.
     pub(crate) fn within(self, transaction: u64) -> Statement<'a> {
         Statement { transaction: Some(transaction), ..self }
+    }
+
+    /// The same, started at another time.
+    pub(crate) fn at(self, now_us: i64) -> Statement<'a> {
+        Statement { now_us, ..self }
     }
 
     /// Keeps a warning.

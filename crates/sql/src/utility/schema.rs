@@ -32,8 +32,8 @@ impl Database {
         self.commit_open(session)?;
         let changing = session.begin_change()?;
         let query_context = query_context(session, env);
-        let run =
-            DdlRun { store: &self.store, catalog: &self.catalog, session, env, query_context: &query_context, sql };
+        let (query_context, now_us) = (&query_context, session.now_us());
+        let run = DdlRun { store: &self.store, catalog: &self.catalog, session, env, query_context, sql, now_us };
         let changed = ddl::run(change, &run);
         session.interrupt_ref().watch(None);
         session.locks.end_change(changing);

@@ -5,8 +5,8 @@ use super::*;
 use crate::ast::{Ddl, Statement};
 use crate::memory::MemoryUse;
 use crate::types::SqlMode;
-use crate::value::Value;
 use crate::types::temporal::TimeZone;
+use crate::value::Value;
 
 fn rules(sql_mode: SqlMode) -> Rules {
     Rules { sql_mode, time_zone: TimeZone::UTC, now_us: 0, json_as_longtext: false, notes: RefCell::default() }
@@ -120,7 +120,8 @@ fn what_a_change_costs() {
         let plan = changed(&table(COLUMNS), clauses, SqlMode::DEFAULT).expect(clauses);
         assert_eq!((plan.kind, plan.least), (kind, least), "{clauses}");
     }
-    let lenient = changed(&table(COLUMNS), "MODIFY v VARCHAR(10) NOT NULL", SqlMode::DEFAULT.lenient()).expect("a plan");
+    let lenient =
+        changed(&table(COLUMNS), "MODIFY v VARCHAR(10) NOT NULL", SqlMode::DEFAULT.lenient()).expect("a plan");
     assert_eq!((lenient.kind, lenient.least), (Rebuild, Copy));
 }
 
