@@ -265,8 +265,8 @@ impl Planning<'_> {
         }
         for action in self.actions {
             let (AlterAction::RenameIndex { from, .. } | AlterAction::ShowIndex(from)) = action else { continue };
-            let named = |kept: &&mut Kept| kept.spec.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(from));
-            let found = kept.iter_mut().find(named);
+            let former = self.old.indexes.iter().find(|index| index.name.eq_ignore_ascii_case(from));
+            let found = kept.iter_mut().find(|kept| former.is_some_and(|former| former.index_id == kept.id));
             let found = found.ok_or_else(|| SqlError::new(ER_KEY_DOES_NOT_EXITS, &[from, &self.old.name]))?;
             if let AlterAction::RenameIndex { to, .. } = action {
                 if let Some(wrong) = [from, to].into_iter().find(|name| name.eq_ignore_ascii_case("PRIMARY")) {

@@ -125,7 +125,8 @@ impl<'a> Copying<'a> {
         run: &'a DdlRun<'a>,
         statement: &'a Statement<'a>,
     ) -> Result<Copying<'a>, SqlError> {
-        let made = new.auto_increment.filter(|column| plan.sources[*column] != old.auto_increment);
+        let former = |column: usize| plan.sources[column].filter(|source| old.auto_increment == Some(*source));
+        let made = new.auto_increment.filter(|column| former(*column).is_none());
         let mut copying = Copying {
             old,
             new,

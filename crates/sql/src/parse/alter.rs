@@ -33,7 +33,10 @@ pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
             return Err(cursor.unexpected());
         }
     }
-    if let (false, [AlterAction::RenameTo(to)]) = (table.if_exists, table.actions.as_slice()) {
+    // A table may keep its name here, other than in RENAME TABLE.
+    if let (false, [AlterAction::RenameTo(to)]) = (table.if_exists, table.actions.as_slice())
+        && *to != table.name
+    {
         return Ok(Statement::Ddl(Box::new(Ddl::RenameTables(vec![(table.name, to.clone())]))));
     }
     Ok(Statement::Ddl(Box::new(Ddl::AlterTable(table))))

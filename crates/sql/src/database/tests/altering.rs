@@ -37,11 +37,11 @@ fn keys(disk: &Disk) -> usize {
     count
 }
 
-/// Waits until somebody holds the name `row`.
-fn until_copying(client: &mut Client) {
+/// Waits until `changing` holds the name `row`.
+fn until_copying(client: &mut Client, changing: &thread::JoinHandle<Vec<String>>) {
     let end = Instant::now() + Duration::from_secs(10);
     while client.run("SELECT IS_FREE_LOCK('row')")[1] != "0" {
-        assert!(Instant::now() < end, "no row is copied");
+        assert!(Instant::now() < end && !changing.is_finished(), "no row is copied");
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -57,7 +57,7 @@ fn readers_go_on_while_rows_are_copied_and_writers_wait() {
     reader.ok("DO GET_LOCK('gate', 0)");
     changer.session.log_to_binlog = false;
     let changing = thread::spawn(move || changer.run(SLOW));
-    until_copying(&mut reader);
+    until_copying(&mut reader, &changing);
     assert_eq!(reader.run("SELECT id FROM t WHERE v = 20"), ["id", "2", "3"]);
     writer.session.table_lock_timeout = Duration::ZERO;
     assert!(writer.run("UPDATE t SET v = 1")[0].starts_with("ERROR 1205"));
@@ -77,7 +77,7 @@ fn a_kill_ends_a_copy_and_leaves_the_table_as_it_was() {
     changer.session.log_to_binlog = false;
     let interrupt = changer.session.interrupt();
     let changing = thread::spawn(move || changer.run(SLOW));
-    until_copying(&mut reader);
+    until_copying(&mut reader, &changing);
     interrupt.kill();
     let killed = changing.join().expect("no panic");
     assert!(killed[0].starts_with("ERROR 1317"), "{killed:?}");
