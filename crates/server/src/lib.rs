@@ -10,6 +10,7 @@
 pub mod accounts;
 mod arrivals;
 pub mod audit;
+mod gtids;
 pub mod hosts;
 mod machine_memory;
 pub mod operator_log;

@@ -436,14 +436,6 @@ impl Server {
         key.as_ref().ok_or("no RSA key could be made")
     }
 
-    /// GTIDs that are no longer in the binlog: those executed before the oldest file.
-    pub fn gtid_purged(&self) -> String {
-        let binlog = self.store().binlog();
-        let oldest = binlog.list().first().map(|file| file.number);
-        let purged = oldest.and_then(|number| binlog.previous_gtids(number).ok());
-        purged.map(|gtids| gtids.to_string()).unwrap_or_default()
-    }
-
     /// The line that COM_STATISTICS answers.
     pub fn statistics(&self) -> String {
         let counters = &self.counters;

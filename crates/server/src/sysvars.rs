@@ -110,6 +110,8 @@ pub enum Source {
     GtidExecuted,
     /// What the binlog no longer has.
     GtidPurged,
+    /// What sessions have chosen for their next transactions.
+    GtidOwned,
 }
 
 /// How a session's state gets a value: when the session begins, and with SET.

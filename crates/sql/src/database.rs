@@ -39,6 +39,7 @@ use crate::memory::{LEXEME_BYTES, PLANNED_COLUMN_BYTES, value_bytes};
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::parse::{self, Parsed, VariableName};
 use crate::plan::{self, Plan, PlanContext, PlanKind};
+use crate::session::gtid_next::Admission;
 use crate::session::locked_tables;
 use crate::session::xa::XaState;
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionState, StatementResult};
@@ -366,6 +367,10 @@ impl Database {
             return Err(SqlError::internal("a statement without a plan was run as one"));
         }
         plan.needs.check(&session.holder)?;
+        if plan.kind.writes() && session.admit_change()? == Admission::Skip {
+            session.row_count.set(0);
+            return Ok(Some(Outcome::ok()));
+        }
         if !may_run(plan, session)? {
             return Ok(None);
         }
@@ -583,6 +588,7 @@ fn note_error(session: &mut SessionState, outcome: Result<Outcome, SqlError>) ->
     };
     if let Err(error) = &outcome {
         session.row_count.set(-1);
+        session.note_failure_under_gtid(error);
         push(session, DiagnosticLevel::Error, error.clone());
     }
     let open = session.transaction.as_ref();

@@ -10,6 +10,7 @@
 //! ([`SessionState::rests_on`]).
 
 mod diagnostics;
+pub(crate) mod gtid_next;
 pub(crate) mod interrupt;
 pub(crate) mod locked_tables;
 mod own_locks;
@@ -37,6 +38,7 @@ use crate::privilege::roster::Roster;
 use crate::types::temporal::TimeZone;
 use crate::types::{ResultColumn, ResultType, SqlMode};
 use crate::value::Value;
+use gtid_next::GtidNext;
 use locked_tables::LockedTable;
 use own_locks::OwnLocks;
 use xa::SessionXa;
@@ -107,6 +109,7 @@ pub struct SessionState {
     /// `session_track_gtids`: [`SessionState::take_own_gtids`] is asked after each statement.
     pub tracks_gtids: bool,
     own_gtids: RefCell<GtidSet>,
+    gtid_next: RefCell<GtidNext>,
     user_variables: RefCell<HashMap<String, Value>>,
     interrupt: Arc<Interrupt>,
     rests_on: RestsOn,
@@ -191,6 +194,7 @@ impl SessionState {
             diagnostics: RefCell::new(Vec::new()),
             tracks_gtids: false,
             own_gtids: RefCell::new(GtidSet::new()),
+            gtid_next: RefCell::default(),
             user_variables: RefCell::new(HashMap::new()),
             interrupt: Arc::default(),
             rests_on: RestsOn::default(),
@@ -229,6 +233,7 @@ impl SessionState {
     pub fn rollback(&mut self) {
         self.xa = None;
         self.transaction = None;
+        self.release_gtid();
         self.interrupt.watch(None);
     }
 
@@ -269,8 +274,12 @@ impl SessionState {
         self.fixed_now_us.unwrap_or_else(clock_us)
     }
 
-    /// Commits a transaction of the session and waits for the outcome.
-    pub(crate) fn commit(&self, store: &Store, transaction: Transaction) -> Result<(), SqlError> {
+    /// Commits a transaction of the session, under the GTID that it has chosen, and waits for the outcome.
+    pub(crate) fn commit(&self, store: &Store, mut transaction: Transaction) -> Result<(), SqlError> {
+        // What is never logged, such as the server's own notes, is not the transaction that is meant.
+        if transaction.is_logged() {
+            self.give_gtid(&mut transaction)?;
+        }
         let committed = store.commit_and_wait(transaction).map_err(|error| commit_failed(&error))?;
         self.note_committed(&committed);
         Ok(())

@@ -58,7 +58,7 @@ impl Database {
                 kill::run(*target, connection, params, session, env).map(|()| Outcome::ok())
             }
             Statement::Do(exprs) => evaluate::run(exprs, params, session, env).map(|()| Outcome::ok()),
-            Statement::Ddl(change) => self.change_schema(change, session, env, sql),
+            Statement::Ddl(change) => self.alone(session, |session| self.change_schema(change, session, env, sql)),
             Statement::ShowSchema { filter, .. } | Statement::Show { filter, .. } => {
                 let shown = self.shown(statement, session, env)?;
                 show::filtered(shown, filter.as_ref(), params, session, env, sink).map(|()| Outcome::rows())
@@ -70,7 +70,7 @@ impl Database {
                 let shown = self.shown(statement, session, env)?;
                 show::filtered(shown, None, params, session, env, sink).map(|()| Outcome::rows())
             }
-            Statement::Account(account) => self.account(account, session, env).map(|()| Outcome::ok()),
+            Statement::Account(account) => self.account(account, session, env),
             Statement::Admin(command) => self.administer(command, params, session, env).map(|()| Outcome::ok()),
             Statement::LockTables(tables) => self.lock_tables(tables, session).map(|()| Outcome::ok()),
             Statement::FlushTables(flush) => self.flush_tables(flush, session).map(|()| Outcome::ok()),

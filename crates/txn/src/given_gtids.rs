@@ -13,7 +13,7 @@
 //!
 //! On crash: nothing is owned any more. What is ordered is what recovery finds in journal or binlog.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,13 +33,14 @@ pub(crate) struct GivenGtids {
 
 pub(crate) struct Given {
     ordered: GtidSet,
-    owned: BTreeSet<Gtid>,
+    /// With the connections that own them.
+    owned: BTreeMap<Gtid, u64>,
 }
 
 impl GivenGtids {
     /// After what recovery found; nothing is owned.
     pub fn after(ordered: GtidSet) -> GivenGtids {
-        let given = Given { ordered, owned: BTreeSet::new() };
+        let given = Given { ordered, owned: BTreeMap::new() };
         let header_bytes_max = AtomicU64::new(given.header_bytes_max());
         GivenGtids { given: Mutex::new(given), header_bytes_max }
     }
@@ -69,17 +70,15 @@ impl Given {
         &self.ordered
     }
 
-    /// Those that sessions own.
-    pub fn owned(&self) -> GtidSet {
-        let mut set = GtidSet::new();
-        self.owned.iter().for_each(|gtid| set.insert(*gtid));
-        set
+    /// Those that sessions own, with their connections.
+    pub fn owned(&self) -> &BTreeMap<Gtid, u64> {
+        &self.owned
     }
 
     /// Gives a transaction that chose no GTID the lowest number of `uuid` that is free, as MySQL does.
     pub fn next(&mut self, uuid: ServerUuid) -> Gtid {
         let mut gtid = Gtid { uuid, gno: self.ordered.first_free(uuid, 1) };
-        while self.owned.contains(&gtid) {
+        while self.owned.contains_key(&gtid) {
             gtid.gno = self.ordered.first_free(uuid, gtid.gno + 1);
         }
         self.ordered.insert(gtid);
@@ -88,7 +87,7 @@ impl Given {
 
     /// Notes that the transaction of an owner has its place.
     pub fn order(&mut self, gtid: &OwnedGtid) -> Gtid {
-        debug_assert!(self.owned.contains(&gtid.gtid) && !self.ordered.contains(gtid.gtid), "invariant 1");
+        debug_assert!(self.owned.contains_key(&gtid.gtid) && !self.ordered.contains(gtid.gtid), "invariant 1");
         self.ordered.insert(gtid.gtid);
         gtid.gtid
     }
@@ -121,18 +120,19 @@ impl OwnedGtid {
         self.gtid
     }
 
-    /// Waits while another session owns `gtid`. `ended` is asked several times a second whether the caller is to end.
-    pub(crate) fn claim(shared: &Arc<Shared>, gtid: Gtid, ended: &dyn Fn() -> bool) -> GtidClaim {
+    /// Waits while another session than that of `connection` owns `gtid`. `ended` is asked several times a second whether
+    /// the caller is to end.
+    pub(crate) fn claim(shared: &Arc<Shared>, gtid: Gtid, connection: u64, ended: &dyn Fn() -> bool) -> GtidClaim {
         let mut claim = GtidClaim::Ended;
         shared.gtid_waiters.wait(None, ended, || {
             shared.given_gtids.change_owners(|given| {
-                if given.owned.contains(&gtid) {
+                if given.owned.contains_key(&gtid) {
                     return false;
                 }
                 claim = if given.ordered.contains(gtid) {
                     GtidClaim::Executed
                 } else {
-                    given.owned.insert(gtid);
+                    given.owned.insert(gtid, connection);
                     GtidClaim::Owned(OwnedGtid { shared: shared.clone(), gtid })
                 };
                 true

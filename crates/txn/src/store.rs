@@ -196,14 +196,14 @@ impl Store {
     }
 
     /// Makes `gtid` the caller's, for a transaction to come ([`Transaction::set_gtid`]). Waits while another session owns
-    /// it; `ended` is asked several times a second whether the caller is to end.
-    pub fn claim_gtid(&self, gtid: Gtid, ended: &dyn Fn() -> bool) -> GtidClaim {
-        OwnedGtid::claim(&self.shared, gtid, ended)
+    /// it; `ended` is asked several times a second whether the caller is to end. `connection` is the caller's.
+    pub fn claim_gtid(&self, gtid: Gtid, connection: u64, ended: &dyn Fn() -> bool) -> GtidClaim {
+        OwnedGtid::claim(&self.shared, gtid, connection, ended)
     }
 
-    /// GTIDs that sessions own (`gtid_owned`).
-    pub fn owned_gtids(&self) -> GtidSet {
-        self.shared.given_gtids.lock().owned()
+    /// GTIDs that sessions own, in order, with their connections (`gtid_owned`).
+    pub fn owned_gtids(&self) -> Vec<(Gtid, u64)> {
+        self.shared.given_gtids.lock().owned().iter().map(|(gtid, connection)| (*gtid, *connection)).collect()
     }
 
     /// Why commits are refused, if they are (a failed log write, a shutdown).

@@ -312,6 +312,12 @@ error_table! {
     ER_BINLOG_UNSAFE_SYSTEM_FUNCTION = 1674, "HY000", "Statement is unsafe because it uses a system function that may return a different value on the replica.";
     ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006", "Cannot execute statement in a READ ONLY transaction.";
     ER_ERROR_WHEN_EXECUTING_COMMAND = 1220, "HY000", "Error when executing command {}: {}";
+    ER_VARIABLE_NOT_SETTABLE_IN_TRANSACTION = 1766, "HY000", "The system variable {} cannot be set when there is an ongoing transaction.";
+    ER_CANT_DO_IMPLICIT_COMMIT_IN_TRX_WHEN_GTID_NEXT_IS_SET = 1778, "HY000", "Cannot execute statements with implicit commit inside a transaction when @@SESSION.GTID_NEXT == '{}'.";
+    ER_CANT_SET_GTID_NEXT_TO_GTID_WHEN_GTID_MODE_IS_OFF = 1781, "HY000", "@@SESSION.GTID_NEXT cannot be set to UUID:NUMBER when @@GLOBAL.GTID_MODE = OFF.";
+    ER_CANT_SET_GTID_NEXT_TO_ANONYMOUS_WHEN_GTID_MODE_IS_ON = 1782, "HY000", "@@SESSION.GTID_NEXT cannot be set to ANONYMOUS when @@GLOBAL.GTID_MODE = ON.";
+    ER_CANT_SET_GTID_NEXT_WHEN_OWNING_GTID = 1790, "HY000", "@@SESSION.GTID_NEXT cannot be changed by a client that owns a GTID. The client owns {}. Ownership is released on COMMIT or ROLLBACK.";
+    ER_GTID_NEXT_TYPE_UNDEFINED_GTID = 1837, "HY000", "When @@SESSION.GTID_NEXT is set to a GTID, you must explicitly set it to a different value after a COMMIT or ROLLBACK. Please check GTID_NEXT variable manual page for detailed explanation. Current @@SESSION.GTID_NEXT is '{}'.";
     ER_MALFORMED_GTID_SET_SPECIFICATION = 1772, "HY000", "Malformed GTID set specification '{}'.";
     ER_MALFORMED_PACKET = 1835, "HY000", "Malformed communication packet: {}";
     ER_CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001", "Transaction characteristics can't be changed while a transaction is in progress";

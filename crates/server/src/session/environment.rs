@@ -16,7 +16,7 @@ use cohort_sql::error::{
 use cohort_sql::expr::VariableScope;
 use cohort_sql::parse::without_passwords;
 use cohort_sql::privilege::Privilege::{
-    ConnectionAdmin, RoleAdmin, SessionVariablesAdmin, Super, SystemVariablesAdmin,
+    ConnectionAdmin, ReplicationApplier, RoleAdmin, SessionVariablesAdmin, Super, SystemVariablesAdmin,
 };
 use cohort_sql::privilege::PrivilegeSet;
 use cohort_sql::privilege::needs::{Holder, Need};
@@ -222,6 +222,8 @@ impl SessionEnvironment {
             Source::ConnectionId => Value::UInt(self.connection_id()),
             Source::GtidExecuted => Value::text(self.server.store().executed().1.to_string()),
             Source::GtidPurged => Value::text(self.server.gtid_purged()),
+            Source::GtidOwned if global => Value::text(self.server.gtid_owned()),
+            Source::GtidOwned => Value::text(session.gtid_owned()),
             Source::Setting if global => row.value(&self.server.globals.setting(id)),
             Source::Setting => row.value(self.settings.borrow().setting(id)),
         }
@@ -327,7 +329,10 @@ impl Environment for SessionEnvironment {
         if global {
             session.holder.check(&[Need::AnyOf(PrivilegeSet::of(&[Super, SystemVariablesAdmin]))])?;
         } else if row.restricted {
-            let any = PrivilegeSet::of(&[Super, SystemVariablesAdmin, SessionVariablesAdmin]);
+            let any = match id == ids::GTID_NEXT.into() {
+                true => PrivilegeSet::of(&[Super, SystemVariablesAdmin, SessionVariablesAdmin, ReplicationApplier]),
+                false => PrivilegeSet::of(&[Super, SystemVariablesAdmin, SessionVariablesAdmin]),
+            };
             session.holder.check(&[Need::AnyOf(any)])?;
         }
         let setting = match value {
@@ -338,6 +343,9 @@ impl Environment for SessionEnvironment {
         if id == ids::MANDATORY_ROLES.into() {
             session.holder.check(&[Need::AnyOf(PrivilegeSet::of(&[Super, RoleAdmin]))])?;
             self.server.accounts.may_be_mandatory(&session.holder, &setting.to_text())?;
+        }
+        if id == ids::GTID_NEXT.into() {
+            session.choose_gtid(self.server.database.store(), self.connection_id(), &setting.to_text())?;
         }
         match global {
             true => self.set_globally(id, setting),

@@ -147,6 +147,7 @@ ids! {
     DEFAULT_AUTHENTICATION_PLUGIN: String = "default_authentication_plugin",
     DEFAULT_PASSWORD_LIFETIME: u64 = "default_password_lifetime",
     GLOBAL_CONNECTION_MEMORY_LIMIT: u64 = "global_connection_memory_limit",
+    GTID_NEXT: String = "gtid_next",
     HAVE_OPENSSL: String = "have_openssl",
     HAVE_SSL: String = "have_ssl",
     HOST_CACHE_SIZE: u64 = "host_cache_size",

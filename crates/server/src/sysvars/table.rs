@@ -206,8 +206,11 @@ pub const TABLE: &[SystemVariable] = &[
     row("gtid_executed", Global, Never, Text, "", "GTIDs of every transaction in the binlog or purged from it.")
         .read(Source::GtidExecuted),
     row("gtid_mode", Global, Anytime, Only("ON"), "ON", "Every transaction has a GTID."),
-    row("gtid_next", Session, Anytime, Only("AUTOMATIC"), "AUTOMATIC", "GTID of the next transaction.").restricted(),
-    row("gtid_owned", Both, Never, Text, "", "GTIDs in use by sessions."),
+    row("gtid_next", Session, Anytime, Text, "AUTOMATIC", "GTID of the next transaction, as UUID:NUMBER, or AUTOMATIC.")
+        .restricted()
+        .read(Source::Session(|session| Value::text(session.gtid_next()))),
+    row("gtid_owned", Both, Never, Text, "", "GTIDs that sessions have chosen for their next transactions.")
+        .read(Source::GtidOwned),
     row("gtid_purged", Global, Never, Text, "", "GTIDs of transactions that were purged from the binlog.")
         .read(Source::GtidPurged),
     row("have_compress", Global, Never, Text, "NO", "Whether the protocol can be compressed."),

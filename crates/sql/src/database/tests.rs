@@ -2,6 +2,7 @@
 
 mod altering;
 mod checks;
+mod gtid_next;
 mod golden;
 mod locking;
 mod plan_cache;

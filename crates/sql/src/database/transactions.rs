@@ -6,7 +6,9 @@ use super::xa::{may_work, outside_xa};
 use super::{Database, isolation_of};
 use crate::ast::Completion;
 use crate::error::{ER_SP_DOES_NOT_EXIST_SAVEPOINT, SqlError};
+use crate::exec::context::clock_us;
 use crate::exec::failure::lock_failed;
+use crate::session::gtid_next::Admission;
 use crate::session::{OpenTransaction, Outcome, SessionState, StatementResult};
 
 impl Database {
@@ -48,13 +50,20 @@ impl Database {
             session.transaction = Some(open);
             return Ok(Outcome { result, commit: None, release: false });
         }
-        let commit = to_commit(open, session);
+        // A query by itself is no transaction that a chosen GTID could be meant for.
+        let is_query = result == StatementResult::Rows && !open.transaction.has_writes();
+        let commit = if is_query { Ok(None) } else { to_commit(open, session) };
         session.interrupt_ref().watch(None);
         Ok(Outcome { result, commit: commit?, release: false })
     }
 
-    /// Commits the open transaction before a statement that cannot be part of one.
+    /// Commits the open transaction before a statement that cannot be part of one; 1778 if a GTID was chosen for it.
     pub(crate) fn commit_open(&self, session: &mut SessionState) -> Result<(), SqlError> {
+        session.refuse_implicit_commit()?;
+        self.commit_now(session)
+    }
+
+    fn commit_now(&self, session: &mut SessionState) -> Result<(), SqlError> {
         outside_xa(session)?;
         match end(session)? {
             Some(transaction) => session.commit(&self.store, transaction),
@@ -73,7 +82,7 @@ impl Database {
         self.unlock_tables(session)?;
         if consistent_snapshot {
             // The new snapshot must have in it what is committed here.
-            self.commit_open(session)?;
+            self.commit_now(session)?;
         }
         let commit = end(session)?;
         let mut open = self.new_transaction(session, true, read_only);
@@ -90,9 +99,38 @@ impl Database {
     pub(crate) fn commit(&self, completion: Completion, session: &mut SessionState) -> Result<Outcome, SqlError> {
         outside_xa(session)?;
         let read_only = session.transaction.as_ref().map(|open| open.read_only);
-        let commit = end(session)?;
+        let commit = match session.transaction {
+            None if session.owns_gtid() => Some(self.nothing(session)?),
+            _ => end(session)?,
+        };
         self.complete(completion, read_only, session);
         Ok(Outcome { commit, release: completion.release, ..Outcome::ok() })
+    }
+
+    /// A transaction that changes nothing, to be committed for the session's GTID.
+    fn nothing(&self, session: &SessionState) -> Result<Transaction, SqlError> {
+        let mut transaction = session.begin(&self.store);
+        transaction.set_binlog(session.log_to_binlog);
+        committing(transaction, session)
+    }
+
+    /// Runs a statement that is a transaction of its own, changes of rows apart, as `gtid_next` has it: not at all, or
+    /// under a GTID, which it uses up whatever it did.
+    pub(crate) fn alone(
+        &self,
+        session: &mut SessionState,
+        run: impl FnOnce(&mut SessionState) -> Result<Outcome, SqlError>,
+    ) -> Result<Outcome, SqlError> {
+        if session.admit_change()? == Admission::Skip {
+            return Ok(Outcome::ok());
+        }
+        session.refuse_implicit_commit()?;
+        let outcome = run(session);
+        if outcome.is_ok() && session.owns_gtid() {
+            // It was not logged, since there was nothing to do.
+            session.commit(&self.store, self.nothing(session)?)?;
+        }
+        outcome
     }
 
     /// ROLLBACK
@@ -175,12 +213,21 @@ fn end(session: &mut SessionState) -> Result<Option<Transaction>, SqlError> {
 
 /// What there is to commit, once nobody holds the server's commits up.
 fn to_commit(open: OpenTransaction, session: &SessionState) -> Result<Option<Transaction>, SqlError> {
-    let mut transaction = open.transaction;
-    if !transaction.has_writes() {
+    if !open.transaction.has_writes() && !session.owns_gtid() {
         return Ok(None);
     }
+    committing(open.transaction, session).map(Some)
+}
+
+/// A transaction that nobody holds up any more, with the GTID that was chosen for it.
+fn committing(mut transaction: Transaction, session: &SessionState) -> Result<Transaction, SqlError> {
     may_commit(&mut transaction, session)?;
-    Ok(Some(transaction))
+    if !transaction.has_writes() {
+        let now_us = session.fixed_now_us.unwrap_or_else(clock_us);
+        transaction.events().set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
+    }
+    session.give_gtid(&mut transaction)?;
+    Ok(transaction)
 }
 
 /// Waits while somebody holds the server's commits up. Until it has its place in the order, or ends, nobody does.

@@ -22,6 +22,7 @@ use crate::error::{
 };
 use crate::exec::context::push;
 use crate::exec::failure::commit_failed;
+use crate::session::gtid_next::Admission;
 use crate::session::xa::{SessionXa, XaState};
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionState};
 use crate::types::ResultType;
@@ -54,6 +55,14 @@ impl Database {
         env: &dyn Environment,
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
+        if !matches!(statement, XaStatement::Recover { .. }) {
+            if session.admit_change()? == Admission::Skip {
+                return Ok(Outcome::ok());
+            }
+            if session.owns_gtid() {
+                return Err(SqlError::unsupported("gtid_next for an XA transaction"));
+            }
+        }
         match statement {
             XaStatement::Start { xid, join } => self.xa_start(xid, *join, session),
             XaStatement::End { xid, suspend } => xa_end(xid, *suspend, session),

@@ -6,7 +6,7 @@ use super::evaluate::evaluate;
 use crate::ast::{AccountStatement, AdminCommand, RoleStatement};
 use crate::database::Database;
 use crate::error::SqlError;
-use crate::session::{Environment, SessionState};
+use crate::session::{Environment, Outcome, SessionState};
 use crate::value::Value;
 
 impl Database {
@@ -15,17 +15,19 @@ impl Database {
         statement: &AccountStatement,
         session: &mut SessionState,
         env: &dyn Environment,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Outcome, SqlError> {
         // SET ROLE is the session's alone.
         if matches!(statement, AccountStatement::Role(RoleStatement::Set(_))) {
-            return env.account(session, statement);
+            return env.account(session, statement).map(|()| Outcome::ok());
         }
-        env.begin_update()?;
-        self.commit_open(session)?;
-        let changing = session.begin_change()?;
-        let changed = env.account(session, statement);
-        session.locks.end_change(changing);
-        changed
+        self.alone(session, |session| {
+            env.begin_update()?;
+            self.commit_open(session)?;
+            let changing = session.begin_change()?;
+            let changed = env.account(session, statement);
+            session.locks.end_change(changing);
+            changed.map(|()| Outcome::ok())
+        })
     }
 
     pub(super) fn administer(

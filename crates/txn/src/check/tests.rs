@@ -106,7 +106,7 @@ fn gtids_that_were_chosen_with_holes_between_them_are_sound() {
     let (store, _) = machine.recover().expect("a new store");
     for gno in [9, 3, 5] {
         let gtid = Gtid { uuid: store.server_uuid(), gno };
-        let GtidClaim::Owned(owned) = store.claim_gtid(gtid, &|| false) else { panic!("{gtid} is free") };
+        let GtidClaim::Owned(owned) = store.claim_gtid(gtid, 7, &|| false) else { panic!("{gtid} is free") };
         let mut transaction = store.begin();
         transaction.set_gtid(owned);
         store.commit_and_wait(transaction).expect("a commit");

@@ -21,7 +21,7 @@ fn stores() -> [Arc<Store>; 2] {
 }
 
 fn own(store: &Store, uuid: ServerUuid, gno: u64) -> OwnedGtid {
-    match store.claim_gtid(Gtid { uuid, gno }, &|| false) {
+    match store.claim_gtid(Gtid { uuid, gno }, 7, &|| false) {
         GtidClaim::Owned(owned) => owned,
         other => panic!("{uuid}:{gno}: {other:?}"),
     }
@@ -44,7 +44,7 @@ fn a_transaction_has_the_gtid_that_was_chosen_for_it() {
         assert_eq!(committed.gtid, Some(Gtid { uuid: OTHER, gno: 7 }));
         assert_eq!(executed(&store), format!("{OTHER}:7"));
         assert!(store.owned_gtids().is_empty());
-        let again = store.claim_gtid(Gtid { uuid: OTHER, gno: 7 }, &|| false);
+        let again = store.claim_gtid(Gtid { uuid: OTHER, gno: 7 }, 7, &|| false);
         assert!(matches!(again, GtidClaim::Executed), "{again:?}");
     }
 }
@@ -57,7 +57,7 @@ fn who_chooses_none_gets_the_lowest_number_that_is_free() {
         let second = own(&store, uuid, 2);
         let numbers = [2, 3].map(|id| transfer(&store, id).expect("a commit").gtid.expect("it is logged").gno);
         assert_eq!(numbers, [1, 4], "3 is executed, 2 is owned");
-        assert_eq!(store.owned_gtids().to_string(), format!("{uuid}:2"));
+        assert_eq!(store.owned_gtids(), [(Gtid { uuid, gno: 2 }, 7)]);
         drop(second);
         assert_eq!(transfer(&store, 4).expect("a commit").gtid.expect("it is logged").gno, 2);
         assert_eq!(executed(&store), format!("{uuid}:1-4"));
@@ -90,11 +90,11 @@ fn a_rollback_frees_the_gtid_and_who_waits_for_it_gets_it() {
         let mut transaction = write_transfer(&store, 1);
         transaction.set_gtid(own(&store, OTHER, 1));
         let gtid = Gtid { uuid: OTHER, gno: 1 };
-        assert!(matches!(store.claim_gtid(gtid, &|| true), GtidClaim::Ended));
+        assert!(matches!(store.claim_gtid(gtid, 8, &|| true), GtidClaim::Ended));
         let asked = AtomicBool::new(false);
         thread::scope(|scope| {
             let waiting = scope.spawn(|| {
-                store.claim_gtid(gtid, &|| {
+                store.claim_gtid(gtid, 8, &|| {
                     asked.store(true, Ordering::SeqCst);
                     false
                 })
