@@ -16,7 +16,7 @@ pub(crate) mod xid;
 
 use crate::fields::{DecodeError, Fields};
 use crate::gtid::GtidSet;
-use crate::wire::{CRC_BYTES, EventHeader, EventType, HEADER_BYTES};
+use crate::wire::{CRC_BYTES, EventHeader, EventType, FLAG_GTIDS_CHANGED, HEADER_BYTES};
 use format_description::FormatDescription;
 use gtid::GtidEvent;
 use kind::EventKind;
@@ -68,6 +68,11 @@ macro_rules! events {
             pub fn of(offset: u64, bytes: &'a [u8]) -> Event<'a> {
                 let header = EventHeader::decode(bytes.first_chunk().expect("a whole event"));
                 Event { offset, header, body: &bytes[HEADER_BYTES..bytes.len() - CRC_BYTES] }
+            }
+
+            /// Whether this is a PREVIOUS_GTIDS whose set an operator has changed.
+            pub fn changes_gtids(&self) -> bool {
+                self.header.event_type == EventType::PREVIOUS_GTIDS && self.header.flags & FLAG_GTIDS_CHANGED != 0
             }
 
             pub fn decode(&self) -> Result<EventBody<'a>, DecodeError> {

@@ -36,7 +36,9 @@ use super::reader::{BinlogReader, ReadError, ReaderOptions};
 use super::space::{NextFile, Space};
 use super::tail::Tail;
 use super::wire::{FLAG_IN_USE, FLAGS_AT, MAGIC};
+use history::History;
 
+mod history;
 mod recovery;
 
 pub use recovery::RecoveredFiles;
@@ -173,6 +175,7 @@ pub struct BinlogFiles {
     tail: Tail,
     points: Points,
     acks: Acks,
+    history: Mutex<History>,
 }
 
 impl std::fmt::Debug for BinlogFiles {

@@ -119,7 +119,13 @@ impl<'a> Follower<'a> {
             jump: None,
         };
         let durable = files.tail().durable();
-        let numbers: Vec<u64> = files.list().into_iter().map(|file| file.number).collect();
+        // After the files were listed: what is added later is in a later file.
+        let numbers = files.numbers();
+        let mut lacked = files.added_gtids();
+        lacked.subtract(known);
+        if !lacked.is_empty() {
+            return Err(FollowError::Purged(lacked));
+        }
         let numbers = &numbers[..numbers.partition_point(|number| *number <= durable.file_number)];
         let (mut from, mut to) = (0, numbers.len());
         let mut missing = GtidSet::new();

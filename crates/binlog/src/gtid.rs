@@ -177,6 +177,13 @@ impl GtidSet {
         }
     }
 
+    /// Whether a transaction is in both.
+    pub fn intersects(&self, other: &GtidSet) -> bool {
+        let mut left = self.clone();
+        left.subtract(other);
+        left != *self
+    }
+
     /// Whether `other` holds every transaction of this set.
     pub fn is_subset(&self, other: &GtidSet) -> bool {
         let mut rest = self.clone();

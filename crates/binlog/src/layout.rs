@@ -42,6 +42,22 @@ pub enum FileStart {
     ServerStart,
     /// The file before was full.
     Rotation,
+    /// As a rotation, and an operator has added GTIDs that are in no file to those before.
+    GtidsAdded,
+    /// As a rotation, and an operator has had all GTIDs forgotten: nothing counts as written before.
+    GtidsReset,
+}
+
+impl FileStart {
+    /// Whether the file before ends by naming this one.
+    pub fn follows_rotate(self) -> bool {
+        self != FileStart::ServerStart
+    }
+
+    /// Whether an operator has changed what counts as written before.
+    pub fn changes_gtids(self) -> bool {
+        matches!(self, FileStart::GtidsAdded | FileStart::GtidsReset)
+    }
 }
 
 impl TransactionEvents {
@@ -115,9 +131,9 @@ pub fn file_header(identity: &ServerIdentity, start: FileStart, timestamp_s: u32
     let created_s = if start == FileStart::ServerStart { timestamp_s } else { 0 };
     let mut out = MAGIC.to_vec();
     format_description::push(&mut out, &identity.server_version, created_s, origin);
-    let start = out.len();
-    previous_gtids::push(&mut out, previous, origin);
+    let at = out.len();
+    previous_gtids::push(&mut out, previous, start.changes_gtids(), origin);
     let log_pos = u32::try_from(out.len()).expect("a GTID set is shorter than 4 GiB");
-    place_event(&mut out[start..], log_pos);
+    place_event(&mut out[at..], log_pos);
     out
 }

@@ -71,7 +71,7 @@ pub use inspect::{BinlogListing, InFile, look_for};
 pub use layout::{FileStart, ServerIdentity, Stamp, file_header};
 pub use points::Points;
 pub use position::BinlogPosition;
-pub use reader::{BinlogReader, ReadError, ReaderOptions, events_of};
+pub use reader::{BinlogReader, FileHistory, ReadError, ReaderOptions, events_of};
 pub use row::Row;
 pub use sent::{artificial_rotate, format_description_for_reader, gtid_of_event, header_of_event, heartbeat};
 pub use tail::Tail;

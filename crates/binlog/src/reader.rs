@@ -75,6 +75,22 @@ pub enum ReadError {
     },
 }
 
+/// What came before a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileHistory {
+    /// The transactions.
+    pub before: GtidSet,
+    /// An operator has changed that set: they are not just those in the files before.
+    pub changed: bool,
+}
+
+impl FileHistory {
+    /// Nothing counts as written before: the files before this one are to go.
+    pub fn begins_anew(&self) -> bool {
+        self.changed && self.before.is_empty()
+    }
+}
+
 /// Reads one file from its first event to its end.
 pub struct BinlogReader {
     file: Arc<dyn File>,
@@ -185,13 +201,19 @@ impl BinlogReader {
         ReadError::Damaged { path: self.path.clone(), offset, what: error.to_string() }
     }
 
-    /// The transactions in the files before this one. Leaves the reader after the event that says so.
+    /// The transactions before this file. Leaves the reader after the event that says so.
     pub fn previous_gtids(&mut self) -> Result<GtidSet, ReadError> {
+        self.history().map(|history| history.before)
+    }
+
+    /// What the file's header says of the transactions before it. Leaves the reader after the event that says so.
+    pub fn history(&mut self) -> Result<FileHistory, ReadError> {
         let path = self.path.clone();
         while let Some(event) = self.next_event()? {
             let offset = event.offset;
+            let changed = event.changes_gtids();
             match event.decode() {
-                Ok(EventBody::PreviousGtids(set)) => return Ok(set),
+                Ok(EventBody::PreviousGtids(before)) => return Ok(FileHistory { before, changed }),
                 Ok(EventBody::FormatDescription(_)) => {}
                 Ok(_) => break,
                 Err(error) => {

@@ -32,6 +32,9 @@ pub(super) const FLAG_SUPPRESS_USE: u16 = 0x8;
 pub(super) const FLAG_ARTIFICIAL: u16 = 0x20;
 /// Flag of an event that a reader who does not know its type may skip.
 pub(super) const FLAG_IGNORABLE: u16 = 0x80;
+/// An operator has changed the set of this PREVIOUS_GTIDS: it is not just that of the files before. Other readers of the
+/// binlog do not know the flag and need not.
+pub(super) const FLAG_GTIDS_CHANGED: u16 = 0x1000;
 
 /// What an event is; the codes are MySQL's, and each stands in its event's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,16 +1,56 @@
-//! What the server does with sets of GTIDs: what it shows of them.
+//! What the server does with sets of GTIDs: what it shows of them, and how an operator changes them.
 
 use std::fmt::Write as _;
 
+use cohort_binlog::GtidSet;
+use cohort_sql::error::{
+    ER_CANT_RESET_MASTER, ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS, ER_CANT_SET_GTID_PURGED_WHEN_GTID_MODE_IS_OFF,
+    ER_ERROR_ON_READ, ER_FLUSH_MASTER_BINLOG_CLOSED, ER_GTID_MODE_CAN_ONLY_CHANGE_ONE_STEP_AT_A_TIME,
+    ER_GTID_MODE_ON_REQUIRES_ENFORCE_GTID_CONSISTENCY_ON, ER_WRONG_VALUE_FOR_VAR,
+};
+use cohort_sql::{SqlError, Value};
+use cohort_txn::{AddGtidsError, ResetError};
+
 use crate::server::Server;
+use crate::session::errors::commit_error;
+use crate::sysvars::{VariableId, ids};
 
 impl Server {
-    /// GTIDs that are no longer in the binlog: those executed before the oldest file.
+    /// Executed GTIDs that are not in the binlog.
     pub fn gtid_purged(&self) -> String {
-        let binlog = self.store().binlog();
-        let oldest = binlog.list().first().map(|file| file.number);
-        let purged = oldest.and_then(|number| binlog.previous_gtids(number).ok());
-        purged.map(|gtids| gtids.to_string()).unwrap_or_default()
+        self.store().purged_gtids().map(|gtids| gtids.to_string()).unwrap_or_default()
+    }
+
+    /// SET GLOBAL gtid_purged: a set that has all until now in it, or what is to be added after a plus sign. 1231 if the
+    /// text is no set, 3546 if what is new is executed or owned, 1839 without a binlog.
+    pub fn set_gtid_purged(&self, text: &str) -> Result<(), SqlError> {
+        let constraint = |what: &str| SqlError::new(ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS, &[&what]);
+        let appended = text.trim().strip_prefix('+');
+        let set = appended.unwrap_or(text).parse::<GtidSet>();
+        let mut set = set.map_err(|_| SqlError::new(ER_WRONG_VALUE_FOR_VAR, &[&"gtid_purged", &text]))?;
+        if appended.is_none() {
+            let purged = self.store().purged_gtids();
+            let purged = purged.map_err(|error| SqlError::new(ER_ERROR_ON_READ, &[&"the binlog", &error]))?;
+            if !purged.is_subset(&set) {
+                return Err(constraint("the new value must be a superset of the old value"));
+            }
+            set.subtract(&purged);
+        }
+        self.store().add_purged_gtids(&set).map_err(|error| match error {
+            AddGtidsError::NoBinlog => SqlError::new(ER_CANT_SET_GTID_PURGED_WHEN_GTID_MODE_IS_OFF, &[]),
+            AddGtidsError::Commit(error) => commit_error(&error),
+            other => constraint(&other.to_string()),
+        })
+    }
+
+    /// RESET MASTER: 1186 without a binlog, 3190 while somebody reads it.
+    pub fn reset_binlog(&self) -> Result<(), SqlError> {
+        self.store().reset_binlog().map_err(|error| match error {
+            ResetError::NoBinlog => SqlError::new(ER_FLUSH_MASTER_BINLOG_CLOSED, &[]),
+            ResetError::Readers => SqlError::new(ER_CANT_RESET_MASTER, &[&error]),
+            ResetError::Commit(error) => commit_error(&error),
+            ResetError::Remove(_) | ResetError::Read(_) => SqlError::new(ER_ERROR_ON_READ, &[&"the binlog", &error]),
+        })
     }
 
     /// GTIDs that sessions own, each with its connection: `uuid:number#connection`.
@@ -27,4 +67,20 @@ impl Server {
         }
         text
     }
+}
+
+/// Why a variable does not take a value that it has in MySQL: every transaction here has a GTID.
+pub fn refusal(id: VariableId, value: &Value) -> Option<SqlError> {
+    let Value::Text(text) = value else { return None };
+    let is = |word: &str| text.eq_ignore_ascii_case(word);
+    if id == ids::GTID_MODE.into() && is("ON_PERMISSIVE") {
+        return Some(SqlError::unsupported("gtid_mode = ON_PERMISSIVE: every transaction has a GTID"));
+    }
+    if id == ids::GTID_MODE.into() && (is("OFF") || is("OFF_PERMISSIVE")) {
+        return Some(SqlError::new(ER_GTID_MODE_CAN_ONLY_CHANGE_ONE_STEP_AT_A_TIME, &[]));
+    }
+    if id == ids::ENFORCE_GTID_CONSISTENCY.into() && (is("OFF") || is("WARN")) {
+        return Some(SqlError::new(ER_GTID_MODE_ON_REQUIRES_ENFORCE_GTID_CONSISTENCY_ON, &[]));
+    }
+    None
 }

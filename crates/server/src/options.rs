@@ -152,7 +152,7 @@ fn set(globals: &Globals, name: &str, value: Option<&str>) -> Result<(), OptionE
         }
     };
     let row = id.row();
-    if row.change == Change::Never || row.scope == crate::sysvars::Scope::Session {
+    if !id.is_option() {
         return Err(OptionError::NotSettable(row.name));
     }
     let value = match value {
@@ -215,7 +215,7 @@ fn unquote(value: &str) -> String {
 pub fn print_defaults(globals: &Globals) -> String {
     let mut text =
         String::from("# The effective configuration. Usable as an option file (--defaults-file=...).\n[cohort]\n");
-    for id in VariableId::all().filter(|id| is_option(*id)) {
+    for id in VariableId::all().filter(|id| id.is_option()) {
         // Writing to a string cannot fail.
         let _ = match globals.setting(id) {
             Setting::Null => writeln!(text, "{} = NULL", id.row().name),
@@ -223,10 +223,6 @@ pub fn print_defaults(globals: &Globals) -> String {
         };
     }
     text
-}
-
-fn is_option(id: VariableId) -> bool {
-    id.row().change != Change::Never && id.row().scope != crate::sysvars::Scope::Session
 }
 
 /// The text of `cohort serve --help`.
@@ -242,7 +238,7 @@ pub fn help() -> String {
         ("--print-defaults".to_owned(), "Print the effective configuration and end.".to_owned()),
         ("--help".to_owned(), "Print this and end.".to_owned()),
     ];
-    for id in VariableId::all().filter(|id| is_option(*id)) {
+    for id in VariableId::all().filter(|id| id.is_option()) {
         let row = id.row();
         let alias = row.alias.map(|alias| format!(", --{}", alias.replace('_', "-"))).unwrap_or_default();
         let start = if row.change == Change::Anytime { "" } else { " (start)" };

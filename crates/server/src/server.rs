@@ -327,7 +327,7 @@ impl Server {
             AdminCommand::FlushStatus => Err(SqlError::unsupported("FLUSH STATUS")),
             AdminCommand::PurgeBinaryLogsTo(name) => self.purge_binlog_to(name),
             AdminCommand::PurgeBinaryLogsBefore(_) => Err(SqlError::internal("its time is evaluated first")),
-            AdminCommand::ResetBinaryLogs => Err(SqlError::unsupported("RESET MASTER")),
+            AdminCommand::ResetBinaryLogs => self.reset_binlog(),
             AdminCommand::ReloadTls => self.reload_tls(),
             AdminCommand::Shutdown => {
                 // Nobody listening means that the server is already stopping.

@@ -46,6 +46,8 @@ pub enum Scope {
 pub enum Change {
     /// By SET, and at the start.
     Anytime,
+    /// By SET alone.
+    BySet,
     /// By an option at the start.
     AtStart,
     /// Never: the server says how things are.
@@ -240,6 +242,12 @@ impl VariableId {
     /// Its row.
     pub fn row(self) -> &'static SystemVariable {
         &TABLE[usize::from(self.0)]
+    }
+
+    /// Whether it can be given at the start.
+    pub fn is_option(self) -> bool {
+        let row = self.row();
+        !matches!(row.change, Change::Never | Change::BySet) && row.scope != Scope::Session
     }
 
     /// Every variable, in the table's order.

@@ -5,9 +5,9 @@
 
 use std::sync::atomic::Ordering;
 
-use cohort_binlog::{BinlogPosition, FileStart, GtidSet, Stamp, file_header, rotate_event};
+use cohort_binlog::{BinlogPosition, FileStart, Stamp, file_header, rotate_event};
 
-use crate::given_gtids::Given;
+use crate::given_gtids::{Given, NewGtids};
 use crate::outcome::Committed;
 use crate::shared::{Member, Note, Shared};
 use crate::stats::add;
@@ -38,8 +38,8 @@ impl<B: AsRef<[u8]>> Chunk<B> {
 /// Where the binlog goes on: the next position and logical clock.
 pub(crate) struct BinlogOrder {
     position: BinlogPosition,
-    /// GTIDs given since the last [`BinlogOrder::take_new_gtids`].
-    new_gtids: GtidSet,
+    /// What was changed of GTIDs since the last [`BinlogOrder::take_new_gtids`].
+    new_gtids: NewGtids,
     /// Logical clock of the current binlog file.
     sequence_number: u64,
     /// A transaction that begins at this offset or later becomes a point for readers.
@@ -49,7 +49,7 @@ pub(crate) struct BinlogOrder {
 impl BinlogOrder {
     /// After what `note` names.
     pub fn after(note: &Note) -> BinlogOrder {
-        BinlogOrder { position: note.position, new_gtids: GtidSet::new(), sequence_number: 0, point_due: u64::MAX }
+        BinlogOrder { position: note.position, new_gtids: NewGtids::default(), sequence_number: 0, point_due: u64::MAX }
     }
 
     /// Whether the file has reached `max_binlog_size` and the next one is ready.
@@ -62,8 +62,8 @@ impl BinlogOrder {
         shared.binlog.next_is_ready(self.position.file_number + 1)
     }
 
-    /// The GTIDs given since the last call.
-    pub fn take_new_gtids(&mut self) -> GtidSet {
+    /// What was changed of GTIDs since the last call.
+    pub fn take_new_gtids(&mut self) -> NewGtids {
         std::mem::take(&mut self.new_gtids)
     }
 
@@ -92,9 +92,9 @@ impl BinlogOrder {
             let rotation = rotate && member.events.is_some() && self.file_is_full(shared);
             let rotation = rotation.then_some(FileStart::Rotation);
             // One that was asked for comes to nothing without a file that has its room: who asked sees that.
-            let asked = member.begins_file.filter(|start| *start != FileStart::Rotation || self.next_is_ready(shared));
+            let asked = member.begins_file.filter(|start| !start.follows_rotate() || self.next_is_ready(shared));
             if let Some(start) = asked.or(rotation) {
-                self.lay_out_file_start(shared, &given, &mut chunks, start, now_us);
+                self.lay_out_file_start(shared, &mut given, &mut chunks, start, now_us);
                 independent_since = 0;
                 sequence_numbers.fill(0);
             }
@@ -117,7 +117,7 @@ impl BinlogOrder {
                     Some(owned) => given.order(owned),
                     None => given.next(shared.server_uuid),
                 };
-                self.new_gtids.insert(chosen);
+                self.new_gtids.set.insert(chosen);
                 let stamp = Stamp {
                     gtid: chosen,
                     last_committed,
@@ -145,18 +145,26 @@ impl BinlogOrder {
     fn lay_out_file_start(
         &mut self,
         shared: &Shared,
-        given: &Given,
+        given: &mut Given,
         chunks: &mut Vec<Chunk<Vec<u8>>>,
         start: FileStart,
         now_us: u64,
     ) {
         let now_s = (now_us / 1_000_000) as u32;
         let file = self.position.file_number + 1;
-        if start == FileStart::Rotation {
+        if start.follows_rotate() {
             let next = shared.binlog.file_name(file);
             let event = rotate_event(shared.identity.server_id, now_s, self.position.offset, &next);
             let chunk = chunks.last_mut().expect("there is always a chunk");
             chunk.bytes.extend_from_slice(&event);
+        }
+        match start {
+            FileStart::ServerStart | FileStart::Rotation => {}
+            FileStart::GtidsAdded => self.new_gtids.set.union(&given.order_added()),
+            FileStart::GtidsReset => {
+                given.forget();
+                self.new_gtids.forget();
+            }
         }
         let header = file_header(&shared.identity, start, now_s, given.ordered());
         self.position = BinlogPosition { file_number: file, offset: header.len() as u64 };

@@ -138,7 +138,7 @@ impl LogCheck {
         while let Some((place, record)) = next_record(&mut scan)? {
             let cohort = decode(&record, &place)?;
             let gtids = gtids_of(&cohort).map_err(|what| in_record(&record, &place, what))?;
-            journaled.end.gtids.union(&gtids);
+            gtids.add_to(&mut journaled.end.gtids);
             journaled.is_authority = true;
             for chunk in cohort.chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
                 transactions_of(chunk).map_err(|what| in_record(&record, &place, what))?;
@@ -333,7 +333,7 @@ impl LogCheck {
                 return Err(wrong("there is an event after the one that ends the file".to_owned()));
             }
             match body {
-                EventBody::PreviousGtids(set) => walk.continue_with(set).map_err(wrong)?,
+                EventBody::PreviousGtids(set) => walk.continue_with(set, event.changes_gtids()).map_err(wrong)?,
                 EventBody::Gtid(gtid) => {
                     let set = walk.gtids.get_or_insert_default();
                     if set.contains(gtid.gtid) {
@@ -413,9 +413,14 @@ struct Walk {
 }
 
 impl Walk {
-    fn continue_with(&mut self, previous: GtidSet) -> Result<(), String> {
+    /// Goes on with a file before which there is `previous`; `changed` if an operator has changed that set.
+    fn continue_with(&mut self, previous: GtidSet, changed: bool) -> Result<(), String> {
+        let follows = |gtids: &GtidSet| match changed {
+            true => previous.is_empty() || gtids.is_subset(&previous),
+            false => *gtids == previous,
+        };
         if let Some(gtids) = &self.gtids
-            && *gtids != previous
+            && !follows(gtids)
         {
             return Err(format!("the file says that {previous} is in the files before, which hold {gtids}"));
         }

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_binlog::{Gtid, GtidSet, ServerUuid};
 
+use crate::outcome::CommitError;
 use crate::shared::Shared;
 use crate::sync::{Mutex, MutexGuard};
 
@@ -35,12 +36,14 @@ pub(crate) struct Given {
     ordered: GtidSet,
     /// With the connections that own them.
     owned: BTreeMap<Gtid, u64>,
+    /// Those that an operator adds to the ordered ones, as soon as a file begins for them.
+    adding: GtidSet,
 }
 
 impl GivenGtids {
     /// After what recovery found; nothing is owned.
     pub fn after(ordered: GtidSet) -> GivenGtids {
-        let given = Given { ordered, owned: BTreeMap::new() };
+        let given = Given { ordered, owned: BTreeMap::new(), adding: GtidSet::new() };
         let header_bytes_max = AtomicU64::new(given.header_bytes_max());
         GivenGtids { given: Mutex::new(given), header_bytes_max }
     }
@@ -78,7 +81,7 @@ impl Given {
     /// Gives a transaction that chose no GTID the lowest number of `uuid` that is free, as MySQL does.
     pub fn next(&mut self, uuid: ServerUuid) -> Gtid {
         let mut gtid = Gtid { uuid, gno: self.ordered.first_free(uuid, 1) };
-        while self.owned.contains_key(&gtid) {
+        while self.owned.contains_key(&gtid) || self.adding.contains(gtid) {
             gtid.gno = self.ordered.first_free(uuid, gtid.gno + 1);
         }
         self.ordered.insert(gtid);
@@ -92,8 +95,93 @@ impl Given {
         gtid.gtid
     }
 
+    /// Orders what an operator adds, and returns it: nothing if somebody else's file has come to that before.
+    pub fn order_added(&mut self) -> GtidSet {
+        let added = std::mem::take(&mut self.adding);
+        self.ordered.union(&added);
+        added
+    }
+
+    /// Forgets every GTID that is ordered.
+    pub fn forget(&mut self) {
+        self.ordered = GtidSet::new();
+    }
+
     fn header_bytes_max(&self) -> u64 {
-        self.ordered.encoded_len() + BYTES_EACH * (self.owned.len() as u64 + 1)
+        self.ordered.encoded_len() + self.adding.encoded_len() + BYTES_EACH * (self.owned.len() as u64 + 1)
+    }
+}
+
+/// Why GTIDs cannot be added to those that are executed.
+#[derive(Debug, thiserror::Error)]
+pub enum AddGtidsError {
+    /// Some are executed.
+    #[error("the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED")]
+    Executed,
+    /// Some are owned by sessions.
+    #[error("the added gtid set must not overlap with @@GLOBAL.GTID_OWNED")]
+    Owned,
+    /// Somebody else adds some at this moment.
+    #[error("another session is changing it")]
+    Busy,
+    /// Without a binlog nothing would remember them.
+    #[error("there is no binlog")]
+    NoBinlog,
+    /// The file that is to name them could not be begun.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+impl GivenGtids {
+    /// Sets GTIDs aside to be added: from now on nobody else gets them.
+    pub fn begin_adding(&self, set: &GtidSet) -> Result<(), AddGtidsError> {
+        self.change_owners(|given| {
+            let owned = |gtid: &Gtid| set.contains(*gtid);
+            if !given.adding.is_empty() {
+                Err(AddGtidsError::Busy)
+            } else if given.ordered.intersects(set) {
+                Err(AddGtidsError::Executed)
+            } else if given.owned.keys().any(owned) {
+                Err(AddGtidsError::Owned)
+            } else {
+                given.adding = set.clone();
+                Ok(())
+            }
+        })
+    }
+
+    /// Whether the GTIDs that were set aside have no place in the order yet.
+    pub fn is_adding(&self) -> bool {
+        !self.given.lock().adding.is_empty()
+    }
+
+    /// Gives up to add GTIDs.
+    pub fn end_adding(&self) {
+        self.change_owners(|given| given.adding = GtidSet::new());
+    }
+}
+
+/// What a cohort changes in the set of executed GTIDs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NewGtids {
+    /// All before are forgotten.
+    pub forgets: bool,
+    /// These are new.
+    pub set: GtidSet,
+}
+
+impl NewGtids {
+    /// Brings a set of executed GTIDs up to date.
+    pub fn add_to(&self, executed: &mut GtidSet) {
+        if self.forgets {
+            *executed = GtidSet::new();
+        }
+        executed.union(&self.set);
+    }
+
+    /// Everything before is forgotten.
+    pub fn forget(&mut self) {
+        *self = NewGtids { forgets: true, set: GtidSet::new() };
     }
 }
 
@@ -129,7 +217,7 @@ impl OwnedGtid {
                 if given.owned.contains_key(&gtid) {
                     return false;
                 }
-                claim = if given.ordered.contains(gtid) {
+                claim = if given.ordered.contains(gtid) || given.adding.contains(gtid) {
                     GtidClaim::Executed
                 } else {
                     given.owned.insert(gtid, connection);

@@ -5,12 +5,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cohort_binlog::{BinlogError, EventBody, EventType, GtidSet, ReadError, events_of};
+use cohort_binlog::{BinlogError, Event, EventBody, GtidSet, ReadError, events_of};
 use cohort_io::{FileSystem, IoError};
 use cohort_journal::{Journal, OpenError, Place, Record, Scan, ScanEnd};
 use serde::Serialize;
 
 use crate::binlog_order::Chunk;
+use crate::given_gtids::NewGtids;
 use crate::journaled::record::CohortRecord;
 
 /// Something that is not as it must be, and where.
@@ -305,21 +306,36 @@ pub(crate) fn transactions_of(chunk: &Chunk<&[u8]>) -> Result<Vec<TransactionRep
     Ok(transactions)
 }
 
-/// Whether the GTIDs that a record names are those of its events.
-pub(crate) fn gtids_of(cohort: &CohortRecord<'_>) -> Result<GtidSet, String> {
+/// Whether a file begins here for which an operator has had all GTIDs forgotten.
+pub(crate) fn forgets_gtids<B: AsRef<[u8]>>(chunk: &Chunk<B>) -> bool {
+    let begins_anew = |event: Event<'_>| {
+        event.changes_gtids() && matches!(event.decode(), Ok(EventBody::PreviousGtids(set)) if set.is_empty())
+    };
+    // It is the second event of the file.
+    chunk.offset == 0 && events_of(chunk.bytes.as_ref(), 0).take(2).flatten().any(begins_anew)
+}
+
+/// What a record changes in the set of executed GTIDs: those of its events, and those that an operator has added.
+pub(crate) fn gtids_of(cohort: &CohortRecord<'_>) -> Result<NewGtids, String> {
     let named = GtidSet::decode(cohort.gtids).map_err(|error| error.to_string())?;
-    let mut found = GtidSet::new();
+    let (mut found, mut added, mut forgets) = (GtidSet::new(), GtidSet::new(), false);
     for chunk in &cohort.chunks {
         for event in events_of(chunk.bytes, chunk.offset).flatten() {
-            if event.header.event_type == EventType::GTID
-                && let Ok(EventBody::Gtid(gtid)) = event.decode()
-            {
-                found.insert(gtid.gtid);
+            match event.decode() {
+                Ok(EventBody::Gtid(gtid)) => found.insert(gtid.gtid),
+                Ok(EventBody::PreviousGtids(set)) if event.changes_gtids() && set.is_empty() => {
+                    (found, added, forgets) = (GtidSet::new(), GtidSet::new(), true);
+                }
+                // What of it was added, only the record says.
+                Ok(EventBody::PreviousGtids(set)) if event.changes_gtids() => added.union(&set),
+                _ => {}
             }
         }
     }
-    match named == found {
-        true => Ok(named),
+    let mut possible = found.clone();
+    possible.union(&added);
+    match found.is_subset(&named) && named.is_subset(&possible) {
+        true => Ok(NewGtids { forgets, set: named }),
         false => Err(format!("it names the transactions {named} and has the events of {found}")),
     }
 }

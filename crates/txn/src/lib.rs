@@ -26,6 +26,7 @@ mod classic;
 mod commit_path;
 mod commit_protocol;
 mod given_gtids;
+mod gtid_sets;
 mod held_snapshot;
 mod inspect;
 mod journaled;
@@ -56,7 +57,8 @@ pub use check::{BinlogReport, LogCheck, check_logs};
 pub use classic::TcLogError;
 pub use classic::recovery::{ClassicReport, DecidedReport, RecoverError as ClassicRecoverError};
 pub use commit_protocol::{CommitProtocol, UnknownProtocol};
-pub use given_gtids::{GtidClaim, OwnedGtid};
+pub use given_gtids::{AddGtidsError, GtidClaim, OwnedGtid};
+pub use gtid_sets::ResetError;
 pub use inspect::{
     ChunkReport, Fault, JournalReport, RecordReport, Records, RedoReport, TransactionReport, read_journal,
 };

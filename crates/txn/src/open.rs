@@ -201,8 +201,10 @@ impl Recovered {
         if let Some(classic) = self.classic {
             classic.leave_note()?;
         }
+        let history = self.store.shared.binlog.find_history();
         self.store.prepare_ahead();
         self.store.begin_file(FileStart::ServerStart)?;
+        history.into_iter().for_each(|first_file| self.store.purge_before_history(first_file));
         Ok(self.store)
     }
 

@@ -14,7 +14,7 @@ use cohort_io::Clock;
 use cohort_journal::Lsn;
 
 use crate::blocking_hook::blocking;
-use crate::given_gtids::{GivenGtids, OwnedGtid};
+use crate::given_gtids::{GivenGtids, NewGtids, OwnedGtid};
 use crate::held_snapshot::HeldSnapshots;
 use crate::locks::{HeldLocks, LockManager, TransactionId};
 use crate::outcome::{CommitError, CommitSettings, Committed};
@@ -327,9 +327,9 @@ impl Shared {
         self.frontier.lock().clone()
     }
 
-    /// Shows readers what the engines have, `last` with it, of which `wrote` were changed; `gtids` are those new since the call before, and
+    /// Shows readers what the engines have, `last` with it, of which `wrote` were changed; `gtids` are new since the call before, and
     /// the log ends at `end`. Order and position never go back, whoever is the last to call.
-    pub fn publish(&self, last: &Member, wrote: &[EngineId], gtids: &GtidSet, end: Lsn) {
+    pub fn publish(&self, last: &Member, wrote: &[EngineId], gtids: &NewGtids, end: Lsn) {
         let position = last.committed.as_ref().expect("layout filled it in").position;
         let mut frontier = self.frontier.lock();
         let before = self.published.load();
@@ -345,7 +345,7 @@ impl Shared {
         }));
         frontier.lsn = end;
         frontier.note.position = position;
-        frontier.note.gtids.union(gtids);
+        gtids.add_to(&mut frontier.note.gtids);
         drop(frontier);
         self.executed_waiters.wake();
     }

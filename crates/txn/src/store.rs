@@ -31,7 +31,7 @@ use crate::transaction::Transaction;
 /// An open store. Shared by all sessions.
 pub struct Store {
     pub(crate) shared: Arc<Shared>,
-    path: Arc<dyn CommitPath>,
+    pub(crate) path: Arc<dyn CommitPath>,
     event_options: EventOptions,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }

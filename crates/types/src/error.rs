@@ -314,6 +314,12 @@ error_table! {
     ER_ERROR_WHEN_EXECUTING_COMMAND = 1220, "HY000", "Error when executing command {}: {}";
     ER_VARIABLE_NOT_SETTABLE_IN_TRANSACTION = 1766, "HY000", "The system variable {} cannot be set when there is an ongoing transaction.";
     ER_CANT_DO_IMPLICIT_COMMIT_IN_TRX_WHEN_GTID_NEXT_IS_SET = 1778, "HY000", "Cannot execute statements with implicit commit inside a transaction when @@SESSION.GTID_NEXT == '{}'.";
+    ER_GTID_MODE_ON_REQUIRES_ENFORCE_GTID_CONSISTENCY_ON = 1779, "HY000", "GTID_MODE = ON requires ENFORCE_GTID_CONSISTENCY = ON.";
+    ER_GTID_MODE_CAN_ONLY_CHANGE_ONE_STEP_AT_A_TIME = 1788, "HY000", "The value of @@GLOBAL.GTID_MODE can only be changed one step at a time: OFF <-> OFF_PERMISSIVE <-> ON_PERMISSIVE <-> ON. Also note that this value must be stepped up or down simultaneously on all servers. See the Manual for instructions.";
+    ER_CANT_SET_GTID_PURGED_WHEN_GTID_MODE_IS_OFF = 1839, "HY000", "@@GLOBAL.GTID_PURGED can only be set when @@GLOBAL.GTID_MODE = ON.";
+    ER_CANT_RESET_MASTER = 3190, "HY000", "RESET MASTER is not allowed because {}.";
+    ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS = 3546, "HY000", "@@GLOBAL.GTID_PURGED cannot be changed: {}";
+    ER_FLUSH_MASTER_BINLOG_CLOSED = 1186, "HY000", "Binlog closed, cannot RESET MASTER";
     ER_CANT_SET_GTID_NEXT_TO_GTID_WHEN_GTID_MODE_IS_OFF = 1781, "HY000", "@@SESSION.GTID_NEXT cannot be set to UUID:NUMBER when @@GLOBAL.GTID_MODE = OFF.";
     ER_CANT_SET_GTID_NEXT_TO_ANONYMOUS_WHEN_GTID_MODE_IS_ON = 1782, "HY000", "@@SESSION.GTID_NEXT cannot be set to ANONYMOUS when @@GLOBAL.GTID_MODE = ON.";
     ER_CANT_SET_GTID_NEXT_WHEN_OWNING_GTID = 1790, "HY000", "@@SESSION.GTID_NEXT cannot be changed by a client that owns a GTID. The client owns {}. Ownership is released on COMMIT or ROLLBACK.";

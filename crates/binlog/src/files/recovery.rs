@@ -57,6 +57,7 @@ impl BinlogFiles {
             tail: Tail::default(),
             points: Points::default(),
             acks: Acks::default(),
+            history: Mutex::default(),
         };
         for number in numbers {
             let bytes = files.length_on_disk(number)?;

@@ -85,6 +85,37 @@ fn sets_that_the_binlog_cannot_complete_are_refused() -> Result<()> {
 }
 
 #[test]
+fn transactions_that_were_added_and_never_written_are_refused_to_who_lacks_them() -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let mut server = Launch::new(scratch.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    let uuid: String = conn.query_first("SELECT @@server_uuid")?.context("a uuid")?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop(format!("SET GLOBAL gtid_purged = '+{uuid}:50-60'"))?;
+    conn.query_drop("CREATE DATABASE e")?;
+    for _ in 0..2 {
+        for known in [&[][..], &[(1, 1)], &[(1, 2), (50, 59)]] {
+            let mut reader = Reader::log_in(&server)?;
+            reader.dump_gtid(&uuid, known, 0, 7)?;
+            let text = fatal(&mut reader)?;
+            let missing = if known.len() == 2 { "60" } else { "50-60" };
+            assert!(text.contains(&format!("the missing transactions are '{uuid}:{missing}'")), "{known:?}: {text}");
+        }
+        let mut reader = Reader::log_in(&server)?;
+        reader.dump_gtid(&uuid, &[(1, 1), (50, 60)], NON_BLOCK, 7)?;
+        reader.events_to_end()?;
+        server = server.kill_and_restart()?;
+    }
+    let mut reader = Reader::log_in(&server)?;
+    reader.dump_gtid(&uuid, &[(1, 2), (50, 60)], 0, 7)?;
+    wait_for_process(&server, |dumps| dumps.len() == 1)?;
+    let refused = server.connect()?.query_drop("RESET MASTER").expect_err("somebody reads");
+    assert!(refused.to_string().contains("3190"), "{refused}");
+    drop(reader);
+    server.stop().map(drop)
+}
+
+#[test]
 fn a_server_without_a_binlog_says_so() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let server = Launch::new(scratch.path()).option("--skip-log-bin").start()?;

@@ -355,7 +355,7 @@ impl<'a> Sender<'a> {
     fn no_place(&self, error: FollowError) -> SqlError {
         let first = self.files.list().into_iter().next();
         let available = first.map_or_else(String::new, |file| {
-            let purged = self.files.previous_gtids(file.number).unwrap_or_default();
+            let purged = self.files.purged_gtids().unwrap_or_default();
             format!("; the first available file is '{}', and gtid_purged is '{}'", file.name, shown(&purged))
         });
         match error {

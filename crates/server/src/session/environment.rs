@@ -27,6 +27,7 @@ use serde_json::json;
 
 use crate::accounts::usage::{Limits, Place};
 use crate::accounts::{AccountSession, Identity};
+use crate::gtids;
 use crate::processlist::Process;
 use crate::protocol::reply::put_variable_change;
 use crate::server::{Server, settle_memory_limits};
@@ -335,6 +336,9 @@ impl Environment for SessionEnvironment {
             };
             session.holder.check(&[Need::AnyOf(any)])?;
         }
+        if let Some(refusal) = value.as_ref().and_then(|value| gtids::refusal(id, value)) {
+            return Err(refusal);
+        }
         let setting = match value {
             Some(value) => variables::check_value(session, row, &value)?,
             None if global || row.scope == crate::sysvars::Scope::Session => row.default_setting(),
@@ -343,6 +347,9 @@ impl Environment for SessionEnvironment {
         if id == ids::MANDATORY_ROLES.into() {
             session.holder.check(&[Need::AnyOf(PrivilegeSet::of(&[Super, RoleAdmin]))])?;
             self.server.accounts.may_be_mandatory(&session.holder, &setting.to_text())?;
+        }
+        if id == ids::GTID_PURGED.into() {
+            return self.server.set_gtid_purged(&setting.to_text());
         }
         if id == ids::GTID_NEXT.into() {
             session.choose_gtid(self.server.database.store(), self.connection_id(), &setting.to_text())?;

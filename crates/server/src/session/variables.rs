@@ -43,7 +43,7 @@ pub fn reads_global(row: &SystemVariable, scope: VariableScope) -> Result<bool, 
 
 /// Checks that a variable can be SET in `scope`.
 pub fn check_settable(row: &SystemVariable, scope: VariableScope) -> Result<(), SqlError> {
-    if row.change != Change::Anytime {
+    if !matches!(row.change, Change::Anytime | Change::BySet) {
         return Err(SqlError::new(ER_INCORRECT_GLOBAL_LOCAL_VAR, &[&row.name, &"read only"]));
     }
     match (scope, row.scope) {

@@ -12,7 +12,7 @@ use cohort_sql::types::temporal::TimeZone as Zone;
 use cohort_txn::{CommitProtocol, Isolation};
 
 use super::{Apply, Change, Effect, Kind, Scope, Source, SystemVariable};
-use Change::{Anytime, AtStart, Never};
+use Change::{Anytime, AtStart, BySet, Never};
 use Kind::{
     Bool, Charset, CharsetOrNull, Collation, Double, Engine, Only, OnlyFlag, SqlMode, Text, TextOrNull, TimeZone, Word,
 };
@@ -211,7 +211,7 @@ pub const TABLE: &[SystemVariable] = &[
         .read(Source::Session(|session| Value::text(session.gtid_next()))),
     row("gtid_owned", Both, Never, Text, "", "GTIDs that sessions have chosen for their next transactions.")
         .read(Source::GtidOwned),
-    row("gtid_purged", Global, Never, Text, "", "GTIDs of transactions that were purged from the binlog.")
+    row("gtid_purged", Global, BySet, Text, "", "GTIDs of executed transactions that are not in the binlog. SET adds some: those of a set with all until now in it, or of one after a +.")
         .read(Source::GtidPurged),
     row("have_compress", Global, Never, Text, "NO", "Whether the protocol can be compressed."),
     row("have_dynamic_loading", Global, Never, Text, "NO", "Whether plugins can be loaded."),

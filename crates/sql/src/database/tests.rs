@@ -2,8 +2,8 @@
 
 mod altering;
 mod checks;
-mod gtid_next;
 mod golden;
+mod gtid_next;
 mod locking;
 mod plan_cache;
 mod result_types;

@@ -274,6 +274,9 @@ fn purge(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
 
 fn reset(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     if cursor.takes("RESET MASTER") || cursor.takes("RESET BINARY LOGS AND GTIDS") {
+        if cursor.sees("TO") {
+            return Err(SqlError::unsupported("RESET MASTER TO: binlog files keep being numbered on"));
+        }
         return Ok(Statement::Admin(AdminCommand::ResetBinaryLogs));
     }
     Err(SqlError::unsupported("RESET of anything but the binary logs"))

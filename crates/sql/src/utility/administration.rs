@@ -39,7 +39,10 @@ impl Database {
     ) -> Result<(), SqlError> {
         self.commit_open(session)?;
         // Files of a backup stay.
-        let purges = matches!(command, AdminCommand::PurgeBinaryLogsTo(_) | AdminCommand::PurgeBinaryLogsBefore(_));
+        let purges = matches!(
+            command,
+            AdminCommand::PurgeBinaryLogsTo(_) | AdminCommand::PurgeBinaryLogsBefore(_) | AdminCommand::ResetBinaryLogs
+        );
         let changing = session.intend(if purges { &[MetadataName::Backup] } else { &[] })?;
         let done = Self::administer_now(command, params, session, env);
         session.locks.end_change(changing);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use cohort_binlog::{BinlogPosition, FileStart, GtidSet};
+use cohort_binlog::{BinlogPosition, FileStart};
 use cohort_engine::{TwoPhase, WriteError, Xid};
 use cohort_io::SyncStats;
 use cohort_journal::{Journal, Lsn};
@@ -32,6 +32,7 @@ use crate::binlog_order::BinlogOrder;
 use crate::binlog_order::Chunk;
 use crate::blocking_hook::blocking;
 use crate::commit_path::{CommitPath, Worker};
+use crate::given_gtids::NewGtids;
 use crate::held_snapshot::UNREAD_KEPT;
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::outcome::{CommitError, Committed, Reply};
@@ -523,9 +524,9 @@ impl ClassicCoordinator {
     ) -> Result<Committed, CommitError> {
         self.check_open()?;
         let committed = member.committed.clone().expect("the binlog was laid out");
-        let mut gtids = GtidSet::new();
+        let mut gtids = NewGtids::default();
         if let Some(gtid) = committed.gtid {
-            gtids.insert(gtid);
+            gtids.set.insert(gtid);
         }
         for (engine, redo) in &member.redo {
             let engine = usize::from(engine.0);
@@ -553,13 +554,15 @@ impl ClassicCoordinator {
         drop(progress);
         self.check_open()?;
         self.engines.iter().try_for_each(|engine| engine.sync_log()).map_err(|error| self.seal(&error))?;
+        // Those of transactions are new when these are shown.
+        order.take_new_gtids();
         for chunk in order.lay_out(&self.shared, std::iter::once(&mut file), false) {
             // The file that ends here is durable to its last byte before there is another one.
             self.append(chunk)?;
             self.sync_whole_binlog()?;
         }
         let _showing = self.showing.lock("begin file");
-        self.shared.publish(&file, &[], &GtidSet::new(), Lsn(0));
+        self.shared.publish(&file, &[], &order.take_new_gtids(), Lsn(0));
         Ok(file.committed.expect("the binlog was laid out"))
     }
 

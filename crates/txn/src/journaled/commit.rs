@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use cohort_binlog::{FileStart, GtidSet};
+use cohort_binlog::FileStart;
 use cohort_engine::{Engine, EngineId, Position, WriteError};
 use cohort_io::SyncStats;
 use cohort_journal::{Durability, Journal, LaidOut, Reservation, ReserveError};
@@ -49,6 +49,7 @@ use super::checkpoint::{self, Background};
 use crate::binlog_order::{BinlogOrder, Chunk};
 use crate::blocking_hook::blocking;
 use crate::commit_path::{CommitPath, Worker};
+use crate::given_gtids::NewGtids;
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::outcome::{CommitError, Committed, Reply};
 use crate::shared::{AbortOnPanic, Closed, Member, READ_UNWRITTEN, ROOM_RETRY, Shared};
@@ -130,7 +131,7 @@ struct Section {
 struct Ordered {
     cohort: u64,
     members: Vec<Pending>,
-    gtids: GtidSet,
+    gtids: NewGtids,
     chunks: Vec<Chunk<Vec<u8>>>,
     record: LaidOut,
     durability: Durability,
@@ -510,7 +511,7 @@ impl Coordinator {
         let durability = self.durability(&mut section);
         let chunks = section.binlog.lay_out(&self.shared, members.iter_mut().map(|pending| &mut pending.member), true);
         let gtids = section.binlog.take_new_gtids();
-        let record = self.lay_out_record(&mut section, &members, first_order, &gtids, &chunks);
+        let record = self.lay_out_record(&mut section, &members, first_order, &gtids.set, &chunks);
         members.iter_mut().for_each(|member| member.journal_room.release());
         self.stats.layout_us.record_since(start);
         Some(match record {

@@ -38,6 +38,8 @@ use cohort_journal::{Journal, JournalOptions, Lsn, Scan, ScanEnd};
 use super::checkpoint::NoteError;
 use super::record::{CohortRecord, CohortRecordError};
 use crate::commit_protocol::CommitProtocol;
+use crate::given_gtids::NewGtids;
+use crate::inspect::forgets_gtids;
 use crate::shared::{Frontier, Note};
 
 /// What the journal wrote cannot be recovered. Nothing was changed that the next start would not do again.
@@ -415,7 +417,8 @@ fn replay_binlog(
 ) -> Result<(), RecoverError> {
     let gtids =
         GtidSet::decode(cohort.gtids).map_err(|error| RecoverError::Record { lsn: lsn.0, source: error.into() })?;
-    note.gtids.union(&gtids);
+    let forgets = cohort.chunks.iter().any(|chunk| forgets_gtids(chunk));
+    NewGtids { forgets, set: gtids }.add_to(&mut note.gtids);
     for chunk in cohort.chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
         let at = chunk.place();
         binlog.replay(at, chunk.bytes)?;
