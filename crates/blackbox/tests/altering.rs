@@ -86,16 +86,16 @@ fn clause(rng: &mut Rng) -> String {
         11 => format!("RENAME COLUMN {name} TO {other}"),
         12 => format!("ALTER COLUMN {name} SET DEFAULT '12'"),
         13 => format!("ALTER COLUMN {name} DROP DEFAULT"),
-        14 => format!("ADD INDEX i{name} ({name}, {other})"),
+        14 => format!("ADD INDEX k{name} ({name}, {other})"),
         15 => format!("ADD UNIQUE u{name} ({name})"),
-        16 => format!("DROP INDEX {}{name}", pick(rng, &["i", "u"])),
+        16 => format!("DROP INDEX {}{name}", pick(rng, &["k", "u"])),
         17 => "DROP PRIMARY KEY".to_owned(),
         18 => format!("ADD PRIMARY KEY ({name})"),
         _ => pick(
             rng,
             &[
                 "FORCE",
-                "RENAME INDEX ia TO ib",
+                "RENAME INDEX ka TO kb",
                 "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
                 "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
                 "COMMENT = 'x'",
@@ -168,7 +168,7 @@ impl Pair {
             "DROP TABLE IF EXISTS t".to_owned(),
             format!("SET sql_mode = '{mode}'"),
             format!(
-                "CREATE TABLE t (a INT PRIMARY KEY, b {}, c {}, KEY ia (a, b)) COLLATE utf8mb4_general_ci",
+                "CREATE TABLE t (a INT PRIMARY KEY, b {}, c {}, KEY ka (a, b)) COLLATE utf8mb4_general_ci",
                 pick(rng, &TYPES[..14]),
                 column(rng)
             ),

@@ -12,7 +12,8 @@
 //! 2. A waiter is granted only when no earlier waiter of the same lock still waits
 //!    (`waiters_are_served_in_order`).
 //! 3. A cycle of waiters never outlives the moment its last edge appears: that waiter gets
-//!    [`LockError::Deadlock`] (`deadlock_is_found_when_it_closes`).
+//!    [`LockError::Deadlock`] (`deadlock_is_found_when_it_closes`). Where that waiter is a change of a definition that has
+//!    let others read so far, those whom it waits for get it (`a_change_that_let_others_read_is_no_victim`).
 //!
 //! Concurrency: `waits_for` → one shard, of locks or of gaps, or the list of metadata locks → a wait slot. Nothing
 //! else is taken below them.
@@ -142,6 +143,8 @@ enum Wait {
     Waiting,
     Granted,
     Expired,
+    /// A change of a definition goes before it, in a cycle of waits.
+    Victim,
 }
 
 /// Where one transaction's thread parks.
@@ -341,7 +344,15 @@ enum Obstacle {
 }
 
 /// Who waits, and for what: the one who asked, under its own name and that of its partner.
-type Waits = HashMap<TransactionId, (TransactionId, Obstacle)>;
+type Waits = HashMap<TransactionId, Waiting>;
+
+/// A wait, as the graph of waits has it.
+#[derive(Debug)]
+struct Waiting {
+    id: TransactionId,
+    obstacle: Obstacle,
+    slot: Arc<WaitSlot>,
+}
 
 /// All locks of a server.
 #[derive(Debug)]
@@ -510,8 +521,12 @@ impl LockManager {
         self.waits.fetch_add(1, Ordering::Relaxed);
         {
             let mut waits_for = self.waits_for.lock();
-            held.names().for_each(|name| drop(waits_for.insert(name, (held.id, obstacle.clone()))));
-            if self.closes_cycle(&waits_for, held) {
+            let waiting = || Waiting { id: held.id, obstacle: obstacle.clone(), slot: held.slot.clone() };
+            held.names().for_each(|name| drop(waits_for.insert(name, waiting())));
+            let cycle = self.leads_to(&waits_for, held, held.id);
+            if cycle && is_upgrade(held, obstacle) {
+                self.take_victims(&waits_for, held, obstacle);
+            } else if cycle {
                 held.names().for_each(|name| drop(waits_for.remove(&name)));
                 if self.withdraw(held.id, obstacle) {
                     self.deadlocks.fetch_add(1, Ordering::Relaxed);
@@ -534,8 +549,13 @@ impl LockManager {
             Ok(()) => Ok(()),
             // The grant may have come between the time-out and now: then the lock is held.
             Err(error) if self.withdraw(held.id, obstacle) => {
-                if error == LockError::Timeout {
-                    self.timeouts.fetch_add(1, Ordering::Relaxed);
+                let counter = match error {
+                    LockError::Timeout => Some(&self.timeouts),
+                    LockError::Deadlock => Some(&self.deadlocks),
+                    _ => None,
+                };
+                if let Some(counter) = counter {
+                    counter.fetch_add(1, Ordering::Relaxed);
                 }
                 Err(error)
             }
@@ -560,12 +580,26 @@ impl LockManager {
         }
     }
 
-    /// True when somebody whom `start` waits for waits, at any remove, for `start` or its partner.
-    fn closes_cycle(&self, waits_for: &Waits, start: &HeldLocks) -> bool {
+    /// Ends the waits of those whom `held` waits for and who wait, at any remove, for it.
+    fn take_victims(&self, waits_for: &Waits, held: &HeldLocks, obstacle: &Obstacle) {
+        for blocker in self.blockers(held.id, held.id, obstacle) {
+            let Some(waiting) = waits_for.get(&blocker) else { continue };
+            if self.leads_to(waits_for, held, blocker) {
+                let mut wait = waiting.slot.wait.lock();
+                if *wait == Wait::Waiting {
+                    *wait = Wait::Victim;
+                    waiting.slot.woken.notify_one();
+                }
+            }
+        }
+    }
+
+    /// True when `from`, or somebody whom it waits for, waits at any remove for `start` or its partner.
+    fn leads_to(&self, waits_for: &Waits, start: &HeldLocks, from: TransactionId) -> bool {
         let mut seen = HashSet::new();
-        let mut open = vec![start.id];
+        let mut open = vec![from];
         while let Some(name) = open.pop() {
-            let Some((waiting, obstacle)) = waits_for.get(&name) else { continue };
+            let Some(Waiting { id: waiting, obstacle, .. }) = waits_for.get(&name) else { continue };
             for blocker in self.blockers(*waiting, start.id, obstacle) {
                 if start.names().any(|name| name == blocker) {
                     return true;
@@ -599,6 +633,13 @@ impl LockManager {
     }
 }
 
+/// Whether a change of a definition, after a time in which others read the table, waits for them to end. What it did in that
+/// time shall not be in vain.
+fn is_upgrade(held: &HeldLocks, obstacle: &Obstacle) -> bool {
+    let Obstacle::Metadata(wanted) = obstacle else { return false };
+    held.metadata.iter().any(|(name, mode)| name == wanted && *mode == MetadataMode::SharedNoWrite)
+}
+
 fn find<'a>(shard: &'a mut HashTable<Lock>, hash: u64, name: &[u8]) -> Option<&'a mut Lock> {
     shard.find_mut(hash, |lock| lock.name[..] == *name)
 }
@@ -621,6 +662,7 @@ fn park(slot: &WaitSlot, deadline: Option<Instant>) -> Result<(), LockError> {
         match *wait {
             Wait::Granted => return Ok(()),
             Wait::Expired => return Err(LockError::Timeout),
+            Wait::Victim => return Err(LockError::Deadlock),
             Wait::Waiting => {}
         }
         if slot.killed.load(Ordering::SeqCst) {

@@ -147,10 +147,9 @@ impl Planning<'_> {
                     }
                     _ => continue,
                 }
+                // Another one of the same column meets nothing.
                 used[at] = true;
-                if draft.action.is_some() {
-                    break;
-                }
+                break;
             }
             if let (None, Some(collation)) = (draft.action, converted) {
                 self.convert(&mut draft.column, collation)?;

@@ -195,6 +195,7 @@ fn what_is_refused() {
         ("MODIFY v INT AFTER v", 1054),
         ("RENAME COLUMN nope TO v", 1054),
         ("ALTER nope DROP DEFAULT", 1054),
+        ("ALTER v DROP DEFAULT, RENAME COLUMN v TO w", 1054),
         ("ADD a INT AFTER nope", 1054),
         ("ORDER BY nope", 1054),
         ("ADD V INT", 1060),

@@ -127,6 +127,29 @@ fn a_cycle_over_a_row_and_a_table_is_found() {
 }
 
 #[test]
+fn a_change_that_let_others_read_is_no_victim() {
+    let [mut user, mut changer, mut other] = parties();
+    user.meta(1, M::SharedRead, Duration::ZERO).unwrap();
+    changer.meta(1, M::SharedNoWrite, Duration::ZERO).unwrap();
+    other.lock("row", LockMode::Exclusive, Duration::ZERO).unwrap();
+    other.meta(1, M::SharedRead, Duration::ZERO).unwrap();
+    let wants = |mut party: Party| {
+        let handle = party.held.kill_handle();
+        let waiting = thread::spawn(move || {
+            let got = party.meta(1, M::SharedWrite, LONG);
+            party.release();
+            got
+        });
+        until("it waits", || handle.is_waiting());
+        waiting
+    };
+    let (first, second) = (wants(user), wants(other));
+    assert_eq!(changer.meta(1, M::Exclusive, LONG), Ok(true));
+    assert_eq!(first.join().unwrap(), Err(LockError::Deadlock));
+    assert_eq!(second.join().unwrap(), Err(LockError::Deadlock));
+}
+
+#[test]
 fn partners_do_not_exclude_each_other_and_wait_as_one() {
     let [mut session, mut transaction, mut other] = parties();
     session.meta(1, M::SharedNoReadWrite, Duration::ZERO).unwrap();
