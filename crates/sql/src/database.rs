@@ -12,7 +12,7 @@
 //! 3. Every read on behalf of a session notes in [`SessionState::rests_on`] what it saw in flight.
 
 mod plans;
-mod transactions;
+pub(crate) mod transactions;
 pub(crate) mod xa;
 
 use std::sync::Arc;
@@ -28,8 +28,8 @@ use crate::catalog::table::prefix_range;
 use crate::codec::RowOffsets;
 use crate::ddl;
 use crate::error::{
-    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_INVALID_CHARACTER_STRING, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED,
-    ER_QUERY_TIMEOUT, ER_TABLE_DEF_CHANGED, ER_WRONG_ARGUMENTS, SqlError,
+    ER_INVALID_CHARACTER_STRING, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, ER_QUERY_TIMEOUT, ER_TABLE_DEF_CHANGED,
+    ER_WRONG_ARGUMENTS, SqlError,
 };
 use crate::exec::context::{Statement, push};
 use crate::exec::failure::{lock_failed, read_failed};
@@ -381,9 +381,13 @@ impl Database {
             xa::may_work(session)?;
         }
         let mut open = self.open_transaction(session)?;
-        if plan.kind.writes() && open.read_only {
-            session.transaction = Some(open);
-            return Err(SqlError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
+        // FOR UPDATE is refused as well: what it locks is to be changed.
+        if plan.kind.locks_for_change()
+            && plan.kind.tables().next().is_some()
+            && let Err(error) = transactions::may_write(open.read_only)
+        {
+            transactions::after_failure(open, session);
+            return Err(error);
         }
         if let (PlanKind::Select(_), Some(limit)) = (&plan.kind, session.max_execution_time) {
             session.interrupt_ref().begin_time_limit(limit);
@@ -408,12 +412,7 @@ impl Database {
                     return Err(error);
                 }
                 open.transaction.rollback_to(&savepoint);
-                if open.explicit || !session.autocommit {
-                    transactions::stay_open(&mut open);
-                    session.transaction = Some(open);
-                } else {
-                    session.interrupt_ref().watch(None);
-                }
+                transactions::after_failure(open, session);
                 Err(error)
             }
         }

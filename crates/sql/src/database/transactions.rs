@@ -5,7 +5,7 @@ use cohort_txn::{Isolation, MetadataMode, MetadataName, Transaction};
 use super::xa::{may_work, outside_xa};
 use super::{Database, isolation_of};
 use crate::ast::Completion;
-use crate::error::{ER_SP_DOES_NOT_EXIST_SAVEPOINT, SqlError};
+use crate::error::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_SP_DOES_NOT_EXIST_SAVEPOINT, SqlError};
 use crate::exec::context::clock_us;
 use crate::exec::failure::lock_failed;
 use crate::session::gtid_next::Admission;
@@ -69,6 +69,15 @@ impl Database {
             Some(transaction) => session.commit(&self.store, transaction),
             None => Ok(()),
         }
+    }
+
+    /// Begins a statement that cannot be part of a transaction and changes something (a schema, accounts): commits what
+    /// is open, and with it what SET TRANSACTION said of the next transaction is over. 1792 in a session that only reads.
+    pub(crate) fn commit_before_change(&self, session: &mut SessionState) -> Result<(), SqlError> {
+        self.commit_open(session)?;
+        session.next_isolation = None;
+        session.next_read_only = None;
+        may_write(session.read_only)
     }
 
     /// BEGIN commits what was open.
@@ -198,8 +207,23 @@ fn find_savepoint<'s>(name: &str, session: &'s mut SessionState) -> Result<(&'s 
     Ok((open, at))
 }
 
+/// 1792 where a transaction or a session may only read.
+pub(crate) fn may_write(read_only: bool) -> Result<(), SqlError> {
+    if read_only { Err(SqlError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[])) } else { Ok(()) }
+}
+
+/// After a statement that failed and left nothing: its transaction goes on, if it is more than this statement.
+pub(super) fn after_failure(mut open: OpenTransaction, session: &mut SessionState) {
+    if open.explicit || !session.autocommit {
+        stay_open(&mut open);
+        session.transaction = Some(open);
+    } else {
+        session.interrupt_ref().watch(None);
+    }
+}
+
 /// Ends a statement after which the transaction stays open.
-pub(super) fn stay_open(open: &mut OpenTransaction) {
+fn stay_open(open: &mut OpenTransaction) {
     open.transaction.unlock_metadata(&MetadataName::Global, MetadataMode::IntentionExclusive);
     open.transaction.stay_open();
 }

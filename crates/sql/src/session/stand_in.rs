@@ -56,6 +56,7 @@ impl Environment for StandIn {
             ("transaction_isolation", Some(Value::Text(level))) if &*level == "READ-COMMITTED" => {
                 session.isolation = Isolation::ReadCommitted;
             }
+            ("transaction_read_only", Some(Value::Int(on))) => session.read_only = on != 0,
             ("transaction_isolation", Some(_)) => session.isolation = Isolation::RepeatableRead,
             _ => return Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
         }

@@ -22,7 +22,7 @@ impl Database {
         }
         self.alone(session, |session| {
             env.begin_update()?;
-            self.commit_open(session)?;
+            self.commit_before_change(session)?;
             let changing = session.begin_change()?;
             let changed = env.account(session, statement);
             session.locks.end_change(changing);

@@ -17,6 +17,7 @@ use crate::catalog::store::database_or;
 use crate::catalog::system;
 use crate::catalog::table::Table;
 use crate::database::Database;
+use crate::database::transactions::may_write;
 use crate::error::{
     ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NONUNIQ_TABLE, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE, SqlError,
 };
@@ -37,6 +38,7 @@ impl Database {
             return Err(SqlError::new(ER_LOCK_OR_ACTIVE_TRANSACTION, &[]));
         }
         if tables.iter().any(|table| table.write) {
+            may_write(session.read_only)?;
             session.may_change()?;
             session.intend(&[MetadataName::Global])?;
         }

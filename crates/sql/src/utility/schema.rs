@@ -29,7 +29,7 @@ impl Database {
         let sql = text(sql)?;
         self.may_change(change, session)?;
         env.begin_update()?;
-        self.commit_open(session)?;
+        self.commit_before_change(session)?;
         let changing = session.begin_change()?;
         let query_context = query_context(session, env);
         let (query_context, now_us) = (&query_context, session.now_us());
