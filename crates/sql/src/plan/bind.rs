@@ -28,6 +28,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) aliases: Vec<(&'a str, Expr)>,
     /// Whether those come before columns.
     pub(crate) aliases_first: bool,
+    /// In HAVING, outside of aggregates: the group keys, which are seen beside the select list.
+    pub(crate) having: Option<&'a [Expr]>,
     /// Aggregates are allowed and collected here.
     pub(crate) aggregates: Option<&'a mut Vec<Aggregate>>,
     /// NO_UNSIGNED_SUBTRACTION: differences of unsigned integers are signed.
@@ -45,6 +47,7 @@ impl<'a> Scope<'a> {
             row_alias: None,
             aliases: Vec::new(),
             aliases_first: false,
+            having: None,
             aggregates: None,
             signed_difference: false,
             clause,
@@ -71,8 +74,12 @@ impl<'a> Scope<'a> {
     }
 
     fn column(&self, name: &ast::ColumnName) -> Result<Expr, SqlError> {
+        let unknown = || SqlError::new(ER_BAD_FIELD_ERROR, &[&written(name), &self.clause]);
+        if let Some(keys) = self.having {
+            return self.having_column(name, keys)?.ok_or_else(unknown);
+        }
         if self.aliases_first
-            && let Some(aliased) = self.alias(name)
+            && let Some(aliased) = self.alias(name)?
         {
             return Ok(aliased);
         }
@@ -82,18 +89,44 @@ impl<'a> Scope<'a> {
         if let Some(column) = self.new_row_column(name) {
             return Ok(column);
         }
-        if let Some(aliased) = self.alias(name) {
-            return Ok(aliased);
-        }
-        Err(SqlError::new(ER_BAD_FIELD_ERROR, &[&written(name), &self.clause]))
+        self.alias(name)?.ok_or_else(unknown)
     }
 
-    fn alias(&self, name: &ast::ColumnName) -> Option<Expr> {
+    /// What a name of HAVING means: a group key, an item of the select list, or a column that is one of these.
+    fn having_column(&self, name: &ast::ColumnName, keys: &[Expr]) -> Result<Option<Expr>, SqlError> {
+        let item = self.alias(name)?;
+        let column = self.find(name)?.map(|(relation, column)| relation.column_expr(column));
+        let is_key = |column: &Expr| keys.contains(column);
+        let is_item = |column: &Expr| self.aliases.iter().any(|(_, item)| item == column);
+        Ok(match (column, item) {
+            (Some(column), _) if is_key(&column) => Some(column),
+            (_, Some(item)) => Some(item),
+            (column, None) => column.filter(is_item),
+        })
+    }
+
+    /// The item of the select list with this name: the first that is computed, else the column; 1052 if it is the name of
+    /// several columns before that.
+    fn alias(&self, name: &ast::ColumnName) -> Result<Option<Expr>, SqlError> {
         if name.table.is_some() {
-            return None;
+            return Ok(None);
         }
-        let found = self.aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(&name.column));
-        found.map(|(_, expr)| expr.clone())
+        let mut found: Option<&Expr> = None;
+        for (_, item) in self.aliases.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(&name.column)) {
+            if !self.is_of_relation(item) {
+                return Ok(Some(item.clone()));
+            }
+            if found.is_some_and(|found| found != item) {
+                return Err(SqlError::new(ER_NON_UNIQ_ERROR, &[&written(name), &self.clause]));
+            }
+            found = Some(item);
+        }
+        Ok(found.cloned())
+    }
+
+    /// Whether it is a column of a relation and nothing more.
+    fn is_of_relation(&self, expr: &Expr) -> bool {
+        matches!(expr, Expr::Column(column) if column.slot < width(self.relations))
     }
 
     /// A column of the new row by its row alias.
@@ -216,7 +249,10 @@ impl<'a> Scope<'a> {
         };
         // An aggregate of an aggregate has no meaning.
         let collected = self.aggregates.take().ok_or_else(|| SqlError::new(ER_INVALID_GROUP_FUNC_USE, &[]))?;
+        // What it is made of is read before rows are grouped.
+        let (having, aliases_first) = (self.having.take(), std::mem::take(&mut self.aliases_first));
         let args = self.bind_all(args);
+        (self.having, self.aliases_first) = (having, aliases_first);
         let first_slot = width(self.relations);
         let aggregate = Aggregate::new(function, args?, distinct)?;
         let slot = match collected.iter().position(|known| *known == aggregate) {

@@ -13,8 +13,8 @@ use crate::ast::{self, Limit, OrderBy, Select, SelectItem, TableRef};
 use crate::catalog::definition::IndexKind;
 use crate::catalog::table::Table;
 use crate::error::{
-    ER_BAD_FIELD_ERROR, ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_NO_TABLES_USED, ER_TOO_MANY_FIELDS, ER_UNKNOWN_TABLE,
-    ER_WRONG_FIELD_WITH_GROUP, SqlError,
+    ER_BAD_FIELD_ERROR, ER_ILLEGAL_REFERENCE, ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_NO_TABLES_USED, ER_TOO_MANY_FIELDS,
+    ER_UNKNOWN_TABLE, ER_WRONG_FIELD_WITH_GROUP, ER_WRONG_GROUP_FIELD, SqlError,
 };
 use crate::expr::Expr;
 use crate::expr::aggregate::Aggregate;
@@ -49,12 +49,12 @@ pub(super) fn query(query: &ast::Query, cx: &PlanContext<'_>) -> Result<(Query, 
     let keys = select
         .group_by
         .iter()
-        .map(|key| positional(key, &outputs, "group statement").unwrap_or_else(|| scope.bind(key)))
+        .map(|key| group_key(key, &outputs, &relations, &mut scope))
         .collect::<Result<Vec<_>, SqlError>>()?;
 
     let mut scope = Scope::new(&relations, "having clause");
     scope.aliases = aliases();
-    scope.aliases_first = true;
+    scope.having = Some(&keys);
     scope.aggregates = Some(&mut aggregates);
     let having = select.having.as_ref().map(|having| scope.bind(having)).transpose()?;
 
@@ -156,6 +156,31 @@ fn positional(key: &ast::Expr, outputs: &[Output], clause: &str) -> Option<Resul
     Some(
         output.map(|output| output.expr.clone()).ok_or_else(|| SqlError::new(ER_BAD_FIELD_ERROR, &[position, &clause])),
     )
+}
+
+/// A key of GROUP BY; 1056 if it is an item of the select list that an aggregate is part of, 1247 if it reads one.
+fn group_key(
+    key: &ast::Expr,
+    outputs: &[Output],
+    relations: &[Relation],
+    scope: &mut Scope<'_>,
+) -> Result<Expr, SqlError> {
+    let by_place = positional(key, outputs, "group statement").transpose()?;
+    let is_item = by_place.is_some() || matches!(key, ast::Expr::Column(_));
+    let bound = by_place.map_or_else(|| scope.bind(key), Ok)?;
+    let mut aggregate = None;
+    bound.walk(&mut |part| {
+        if matches!(part, Expr::Column(column) if column.slot >= width(relations)) {
+            aggregate.get_or_insert_with(|| part.clone());
+        }
+    });
+    let Some(aggregate) = aggregate else { return Ok(bound) };
+    let named = |expr: &Expr| outputs.iter().find(|output| output.expr == *expr).map_or("", |output| &output.name);
+    Err(if is_item {
+        SqlError::new(ER_WRONG_GROUP_FIELD, &[&named(&bound)])
+    } else {
+        SqlError::new(ER_ILLEGAL_REFERENCE, &[&named(&aggregate), &"reference to group function"])
+    })
 }
 
 fn sort_keys(
