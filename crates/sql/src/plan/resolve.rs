@@ -18,15 +18,15 @@ use crate::error::{
 };
 use crate::expr::Expr;
 use crate::expr::aggregate::Aggregate;
-use crate::privilege::Privilege;
+use crate::privilege::{INFORMATION_SCHEMA, Privilege};
 use crate::types::{ResultColumn, SqlMode};
 use crate::value::Value;
 
 /// One column of the result while it is planned.
 struct Output {
     expr: Expr,
+    /// As the statement writes it; the table's own name for `*`.
     name: String,
-    /// Written by the statement.
     alias: bool,
 }
 
@@ -269,9 +269,11 @@ fn result_column(output: &Output, relations: &[Relation]) -> ResultColumn {
     let def = &table.def.columns[at];
     let leads =
         |kind: IndexKind| table.indexes.iter().any(|index| index.kind == kind && index.columns.first() == Some(&at));
+    // As in MySQL 8.0, where these tables are views.
+    let keeps_name = !output.alias && table.def.database.eq_ignore_ascii_case(INFORMATION_SCHEMA);
     let alone = |kind: IndexKind| table.indexes.iter().any(|index| index.kind == kind && index.columns == [at]);
     ResultColumn {
-        name: if output.alias { Arc::from(output.name.as_str()) } else { Arc::from(def.name.as_str()) },
+        name: Arc::from(if keeps_name { def.name.as_str() } else { output.name.as_str() }),
         table: Arc::from(relation.known_as.as_str()),
         original_name: Arc::from(def.name.as_str()),
         original_table: Arc::from(table.def.name.as_str()),
