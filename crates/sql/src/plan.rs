@@ -195,6 +195,8 @@ pub(crate) struct InsertPlan {
     pub(crate) defaults: Vec<usize>,
     /// Columns without a value whose default is an expression.
     pub(crate) default_exprs: Vec<(usize, Expr)>,
+    /// Columns that values of VALUES read.
+    pub(crate) read: Vec<usize>,
     pub(crate) source: InsertRows,
     /// What ON DUPLICATE KEY UPDATE sets.
     pub(crate) on_duplicate: Vec<(usize, InsertValue)>,

@@ -242,6 +242,7 @@ impl Inserting<'_> {
     /// Inserts a row of VALUES.
     fn values(&mut self, values: &[InsertValue], run: &mut Run<'_>) -> Result<(), SqlError> {
         self.defaults(run)?;
+        let unnamed = self.not_given_yet();
         for (column, value) in self.plan.targets.iter().zip(values) {
             let value = match value {
                 InsertValue::Default => default_value(self.column(*column), self.number, self.plan.ignore, run)?,
@@ -253,7 +254,29 @@ impl Inserting<'_> {
             };
             self.row[*column] = value;
         }
+        for (column, value) in unnamed {
+            self.row[column] = value;
+        }
         self.finish(run)
+    }
+
+    /// Gives the columns that values read what they are before the row has values: the default if that is a literal, else
+    /// NULL, and the implicit default where there may be no NULL. Returns what those that are not named get at last.
+    fn not_given_yet(&mut self) -> Vec<(usize, Value)> {
+        let mut unnamed = Vec::new();
+        for column in &self.plan.read {
+            let def = self.column(*column);
+            let first = match &def.default {
+                DefaultValue::Literal(value) => value.clone(),
+                _ if def.nullable => Value::Null,
+                _ => def.column_type.implicit_default(),
+            };
+            let last = std::mem::replace(&mut self.row[*column], first);
+            if !self.plan.targets.contains(column) {
+                unnamed.push((*column, last));
+            }
+        }
+        unnamed
     }
 
     /// Inserts a row that SELECT gave.

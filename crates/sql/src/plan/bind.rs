@@ -306,6 +306,8 @@ pub(crate) fn default_expr(column: &ColumnDef) -> Result<Expr, SqlError> {
             Scope::new(&[], "default value expression").bind(&written)
         }
         DefaultValue::None if column.nullable => Ok(Expr::Literal(Value::Null)),
+        // Only a new row gets a value that is made.
+        DefaultValue::None if column.auto_increment => Ok(Expr::Literal(column.column_type.implicit_default())),
         DefaultValue::None | DefaultValue::Dropped => Err(SqlError::new(ER_NO_DEFAULT_FOR_FIELD, &[&column.name])),
     }
 }

@@ -46,6 +46,10 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
         }
     };
     let source = with_default_exprs(source, &targets, &table)?;
+    let read = match &source {
+        InsertRows::Values(rows) => names[0].columns_read(rows.iter().flatten().filter_map(given_expr)),
+        InsertRows::Query(_) => Vec::new(),
+    };
     let (default_exprs, defaults): (Vec<usize>, Vec<usize>) =
         (0..count).filter(|column| !targets.contains(column)).partition(|column| has_default_expr(&table, *column));
     let default_exprs = default_exprs
@@ -71,7 +75,14 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
     for (name, value) in &insert.on_duplicate {
         let column = assigned_column(name, &scope)?;
         let value = insert_value(value, &mut scope)?;
-        on_duplicate.push((column, with_default_expr(value, column, &table)?));
+        let value = match value {
+            // Where a row is changed no value is made for it.
+            InsertValue::Default if table.auto_increment == Some(column) => {
+                InsertValue::Expr(default_expr(&table.def.columns[column])?)
+            }
+            value => with_default_expr(value, column, &table)?,
+        };
+        on_duplicate.push((column, value));
     }
     cx.needs_columns(&table, Privilege::Insert, targets.iter().copied());
     if insert.replace {
@@ -79,17 +90,15 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
         cx.needs.borrow_mut().push(Need::OnTable(database, name, Privilege::Delete.into()));
     }
     cx.needs_columns(&table, Privilege::Update, on_duplicate.iter().map(|(column, _)| *column));
-    let read = on_duplicate.iter().filter_map(|(_, value)| match value {
-        InsertValue::Expr(expr) => Some(expr),
-        InsertValue::Default => None,
-    });
-    cx.needs_columns(&table, Privilege::Select, names[0].columns_read(read));
+    let read_before = names[0].columns_read(on_duplicate.iter().filter_map(|(_, value)| given_expr(value)));
+    cx.needs_columns(&table, Privilege::Select, read_before);
     Ok(InsertPlan {
         replace: insert.replace,
         ignore: insert.ignore,
         targets,
         defaults,
         default_exprs,
+        read,
         source,
         on_duplicate,
         table: table.clone(),
@@ -122,6 +131,13 @@ fn insert_value(value: &ast::Expr, scope: &mut Scope<'_>) -> Result<InsertValue,
     match value {
         ast::Expr::Default(None) => Ok(InsertValue::Default),
         value => scope.bind(value).map(InsertValue::Expr),
+    }
+}
+
+fn given_expr(value: &InsertValue) -> Option<&Expr> {
+    match value {
+        InsertValue::Expr(expr) => Some(expr),
+        InsertValue::Default => None,
     }
 }
 
