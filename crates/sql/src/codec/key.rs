@@ -11,7 +11,7 @@ use super::row_image::DamagedBytes;
 use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::types::column_type::FromKey;
-use crate::types::{ColumnType, Kind};
+use crate::types::{ColumnType, FieldType, Kind};
 use crate::value::Value;
 
 /// Most bytes that the columns of one key may be declared with (error 1071).
@@ -38,6 +38,13 @@ impl KeyPart {
             (None, None) => usize::try_from(self.column_type.facts().max_bytes).unwrap_or(usize::MAX - 1),
         };
         value + usize::from(self.nullable)
+    }
+
+    /// What EXPLAIN counts of the part: as with InnoDB, a string of no fixed length has two bytes for it.
+    pub fn explained_bytes(&self) -> usize {
+        let facts = self.column_type.facts();
+        let of_length = if facts.is_lob || facts.binlog.0 == FieldType::VarChar { 2 } else { 0 };
+        self.declared_bytes() + of_length
     }
 }
 

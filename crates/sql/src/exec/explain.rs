@@ -120,7 +120,7 @@ fn line(line: &Line<'_>) -> Vec<Value> {
     if let Some(index) = access.index.filter(|_| name != "ALL") {
         let key = &table.def.indexes[index];
         let used = (access.equal.len() + usize::from(access.tail != Tail::Open)).max(1);
-        let bytes: usize = table.indexes[index].parts.iter().take(used).map(|part| part.declared_bytes()).sum();
+        let bytes: usize = table.indexes[index].parts.iter().take(used).map(|part| part.explained_bytes()).sum();
         if name != "index" {
             row[5] = Value::text(key.name.as_str());
         }
