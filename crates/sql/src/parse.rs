@@ -39,8 +39,6 @@ use fingerprint::{Fingerprint, Mark};
 use lexer::{Kind, Lexer};
 pub use secrets::without_passwords;
 
-use std::borrow::Cow;
-
 use crate::ast::{AccountName, Statement};
 use crate::error::{ER_EMPTY_QUERY, ER_PARSE_ERROR, SqlError};
 use crate::expr::{Param, ParamKind, VariableScope};
@@ -154,15 +152,8 @@ pub fn account_names(list: &str) -> Result<Vec<AccountName>, SqlError> {
 /// A syntax error that quotes the text from `offset`.
 fn near(sql: &[u8], offset: usize) -> SqlError {
     let offset = offset.min(sql.len());
-    // With what stands before it, which says where passwords are.
-    let behind = sql.len() - offset;
-    let shown = without_passwords(sql, SqlMode::DEFAULT);
-    let rest = match &shown {
-        Cow::Borrowed(sql) => &sql[offset..],
-        // Ends alike: what is left out lies before, or does not count for the place.
-        Cow::Owned(shown) => &shown[shown.len().saturating_sub(behind)..],
-    };
-    let rest = String::from_utf8_lossy(rest);
+    let rest = secrets::rest_without_passwords(sql, offset, SqlMode::DEFAULT);
+    let rest = String::from_utf8_lossy(&rest);
     let quoted: String = rest.chars().take(80).collect();
     let line = 1 + sql[..offset].iter().filter(|byte| **byte == b'\n').count();
     syntax_error(&quoted, line)

@@ -11,14 +11,21 @@ const SECRET: &[u8] = b"<secret>";
 
 /// `sql` without the passwords of CREATE USER, ALTER USER, SET PASSWORD and GRANT, also where it is not well formed.
 pub fn without_passwords(sql: &[u8], sql_mode: SqlMode) -> Cow<'_, [u8]> {
-    let secrets = secrets(sql, sql_mode);
+    rest_without_passwords(sql, 0, sql_mode)
+}
+
+/// As [`without_passwords`], from `offset` on, which is at most the length of `sql`: what stands before it says where
+/// passwords are. One that it is inside of is not shown either.
+pub(super) fn rest_without_passwords(sql: &[u8], offset: usize, sql_mode: SqlMode) -> Cow<'_, [u8]> {
+    let mut secrets = secrets(sql, sql_mode);
+    secrets.retain(|secret| secret.end > offset);
     if secrets.is_empty() {
-        return Cow::Borrowed(sql);
+        return Cow::Borrowed(&sql[offset..]);
     }
     let mut shown = Vec::with_capacity(sql.len());
-    let mut at = 0;
+    let mut at = offset;
     for secret in secrets {
-        shown.extend_from_slice(&sql[at..secret.start]);
+        shown.extend_from_slice(&sql[at..secret.start.max(at)]);
         shown.extend_from_slice(SECRET);
         at = secret.end;
     }
@@ -53,6 +60,16 @@ fn secrets(sql: &[u8], sql_mode: SqlMode) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rest_of_a_statement_begins_where_it_says() {
+        let sql = b"CREATE TABLE t (a INT) PASSWORD='long enough' x";
+        let rest =
+            |offset| String::from_utf8_lossy(&rest_without_passwords(sql, offset, SqlMode::DEFAULT)).into_owned();
+        assert_eq!(rest(23), "PASSWORD=<secret> x");
+        assert_eq!(rest(34), "<secret> x", "inside of the password");
+        assert_eq!(rest(46), "x");
+    }
 
     #[test]
     fn passwords_are_not_shown_and_all_else_is() {
