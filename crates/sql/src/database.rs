@@ -178,9 +178,9 @@ impl Database {
     ) -> Result<Outcome, SqlError> {
         plans::begin_key(session, session.database.as_deref(), &mut scratch.key);
         let planned = fingerprint::take(sql, session.sql_mode, &session.memory, scratch);
-        if !planned.inspect_err(|_| session.diagnostics.borrow_mut().clear())? {
+        if !planned.inspect_err(|_| session.begin_diagnostics(false))? {
             let parsed = parse::parse(sql, session.sql_mode, &session.memory, None, &kind_of(session, env));
-            let parsed = parsed.inspect_err(|_| session.diagnostics.borrow_mut().clear())?;
+            let parsed = parsed.inspect_err(|_| session.begin_diagnostics(false))?;
             return stack::with_room_for_statement(parsed.lexemes, || {
                 self.run_utility(&parsed.statement, &[], session, env, sql, sink)
             });
@@ -197,7 +197,7 @@ impl Database {
         sql: &[u8],
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
-        session.diagnostics.get_mut().clear();
+        session.begin_diagnostics(scratch.counts_diagnostics(sql));
         let params = Params { values: &scratch.params, rows: scratch.rows, row_params: scratch.row_params, sql };
         let mut known = self.plans.find(&scratch.key);
         loop {
@@ -234,7 +234,7 @@ impl Database {
     pub fn prepare(&self, session: &mut SessionState, env: &dyn Environment, sql: &[u8]) -> Result<Prepared, SqlError> {
         let prepared = self.prepare_quietly(session, env, sql);
         if let Err(error) = &prepared {
-            session.diagnostics.get_mut().clear();
+            session.begin_diagnostics(false);
             push(session, DiagnosticLevel::Error, error.clone());
         }
         let open = session.transaction.as_ref();
@@ -310,7 +310,7 @@ impl Database {
         if let PlanKind::Utility(statement) = &known.plan.kind {
             return self.run_utility(statement, params, session, env, &prepared.sql, sink);
         }
-        session.diagnostics.get_mut().clear();
+        session.begin_diagnostics(prepared.variables.iter().any(VariableName::counts_diagnostics));
         let variables: Vec<_> = prepared.variables.iter().map(kind_of(session, env)).collect();
         loop {
             if known.plan.is_current() && known.is_for(params, &variables) {

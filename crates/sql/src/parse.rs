@@ -82,6 +82,11 @@ impl VariableName {
             None => names::user_variable(text).ok().map(VariableName::User),
         }
     }
+
+    /// Whether it says how many warnings or errors the last statement left.
+    pub(crate) fn counts_diagnostics(&self) -> bool {
+        matches!(self, VariableName::System(_, name) if name == "warning_count" || name == "error_count")
+    }
 }
 
 /// A statement's tree, how many `?` it has and how many lexemes.

@@ -43,6 +43,7 @@ use locked_tables::LockedTable;
 use own_locks::OwnLocks;
 use xa::SessionXa;
 
+use diagnostics::DiagnosticCounts;
 pub use diagnostics::{Diagnostic, DiagnosticLevel};
 pub use interrupt::{Interrupt, KillTarget};
 pub use stand_in::StandIn;
@@ -106,6 +107,8 @@ pub struct SessionState {
     pub found_rows: Cell<u64>,
     /// What SHOW WARNINGS shows: of the last statement that may have left some.
     pub diagnostics: RefCell<Vec<Diagnostic>>,
+    /// How many warnings and errors there were before they were forgotten.
+    diagnostic_counts: DiagnosticCounts,
     /// `session_track_gtids`: [`SessionState::take_own_gtids`] is asked after each statement.
     pub tracks_gtids: bool,
     own_gtids: RefCell<GtidSet>,
@@ -192,6 +195,7 @@ impl SessionState {
             row_count: Cell::new(0),
             found_rows: Cell::new(0),
             diagnostics: RefCell::new(Vec::new()),
+            diagnostic_counts: DiagnosticCounts::default(),
             tracks_gtids: false,
             own_gtids: RefCell::new(GtidSet::new()),
             gtid_next: RefCell::default(),
@@ -320,6 +324,19 @@ impl SessionState {
     /// How many warnings the last statement left, as the OK packet says.
     pub fn warning_count(&self) -> u16 {
         self.diagnostics.borrow().len().min(usize::from(u16::MAX)) as u16
+    }
+
+    /// `@@warning_count` and `@@error_count`, for the statement at hand.
+    pub fn diagnostic_counts(&self) -> (u64, u64) {
+        self.diagnostic_counts.get()
+    }
+
+    /// Forgets what the last statement left for SHOW WARNINGS, but for how much that was. A statement that reads the counts
+    /// (`reads`) leaves them to the next one.
+    pub(crate) fn begin_diagnostics(&self, reads: bool) {
+        let mut diagnostics = self.diagnostics.borrow_mut();
+        self.diagnostic_counts.begin(&diagnostics, reads);
+        diagnostics.clear();
     }
 
     pub(crate) fn interrupt_ref(&self) -> &Interrupt {

@@ -38,7 +38,7 @@ impl Database {
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
         if !matches!(statement, Statement::ShowDiagnostics { .. }) {
-            session.diagnostics.get_mut().clear();
+            session.begin_diagnostics(false);
             session.row_count.set(0);
         }
         session.holder.check_statement(statement, session.database.as_deref())?;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use cohort_sql::Value;
 use cohort_sql::collation::{self, Collation as Coll};
 use cohort_sql::isolation_level::IsolationLevel;
-use cohort_sql::session::{DiagnosticLevel, RowImage, SessionState};
+use cohort_sql::session::{RowImage, SessionState};
 use cohort_sql::types::SqlMode as Modes;
 use cohort_sql::types::temporal::TimeZone as Zone;
 use cohort_txn::{CommitProtocol, Isolation};
@@ -87,11 +87,6 @@ fn now_us() -> i64 {
 
 fn last_insert_id(session: &SessionState) -> Value {
     Value::UInt(session.last_insert_id.get())
-}
-
-fn error_count(session: &SessionState) -> Value {
-    let diagnostics = session.diagnostics.borrow();
-    Value::UInt(diagnostics.iter().filter(|diagnostic| diagnostic.level == DiagnosticLevel::Error).count() as u64)
 }
 
 fn row_image(name: &str) -> RowImage {
@@ -194,7 +189,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("div_precision_increment", Both, Anytime, Only("4"), "4", "Digits that a division adds."),
     row("enforce_gtid_consistency", Global, Anytime, Only("ON"), "ON", "Statements that could not have one GTID are refused."),
     row("error_count", Session, Never, int(0, 65535), "0", "Errors of the last statement.")
-        .read(Source::Session(error_count)),
+        .read(Source::Session(|session| Value::UInt(session.diagnostic_counts().1))),
     row("event_scheduler", Global, Anytime, Only("OFF"), "OFF", "There are no events."),
     row("explicit_defaults_for_timestamp", Both, Anytime, OnlyFlag(true), "ON", "TIMESTAMP columns get no default of their own."),
     row("external_user", Session, Never, TextOrNull, "NULL", "Name given by the authentication plugin."),
@@ -404,7 +399,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("version_compile_os", Global, Never, Text, std::env::consts::OS, "Operating system the server was built for."),
     row("wait_timeout", Both, Anytime, int(1, YEAR), "28800", "Seconds a connection may be idle."),
     row("warning_count", Session, Never, int(0, 65535), "0", "Warnings of the last statement.")
-        .read(Source::Session(|session| Value::UInt(u64::from(session.warning_count())))),
+        .read(Source::Session(|session| Value::UInt(session.diagnostic_counts().0))),
     row("write_buffer_size", Global, AtStart, int(1 << 20, 1 << 32), "16M", "Changes that RocksDB keeps in memory before it writes a file, bytes."),
     row("xa_detach_on_prepare", Both, Anytime, OnlyFlag(true), "ON", "A prepared XA transaction belongs to no session any more."),
 ];

@@ -72,6 +72,13 @@ impl Fingerprint {
         }
     }
 
+    /// Whether the statement reads how many warnings or errors the one before it left.
+    pub(crate) fn counts_diagnostics(&self, sql: &[u8]) -> bool {
+        let variables = self.marks.iter().filter(|mark| self.has_variables && mark.lexeme.kind == Kind::Variable);
+        let mut names = variables.filter_map(|mark| VariableName::read(mark.lexeme.bytes(sql)));
+        names.any(|name| name.counts_diagnostics())
+    }
+
     /// The statement has ended: forgets its values, and gives a long one's room back.
     pub(crate) fn end(&mut self) {
         self.clear(0);

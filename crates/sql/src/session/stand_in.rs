@@ -34,6 +34,8 @@ impl Environment for StandIn {
         match name {
             "autocommit" => Ok(Value::bool(session.autocommit)),
             "sql_mode" => Ok(Value::text(session.sql_mode.to_string())),
+            "warning_count" => Ok(Value::UInt(session.diagnostic_counts().0)),
+            "error_count" => Ok(Value::UInt(session.diagnostic_counts().1)),
             "version_comment" => Ok(Value::text("test")),
             _ => Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
         }
