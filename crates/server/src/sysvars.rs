@@ -20,6 +20,7 @@ pub mod table;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use cohort_sql::collation::Collation as Coll;
 use cohort_sql::session::SessionState;
 use cohort_sql::value::Value;
 use parking_lot::RwLock;
@@ -106,6 +107,9 @@ pub enum Source {
     Setting,
     /// In the session's state.
     Session(fn(&SessionState) -> Value),
+    /// Of a session, this of its default database's collation, or of the one that was set instead. Among the settings if it
+    /// has none.
+    DefaultDatabase(fn(Coll) -> &'static str),
     /// CONNECTION_ID()
     ConnectionId,
     /// What the commit path has executed.

@@ -65,6 +65,8 @@ pub struct SessionState {
     pub time_zone: TimeZone,
     /// `collation_connection`
     pub collation: Collation,
+    /// `collation_database`, if it was set since the default database is what it is.
+    pub database_collation: Option<Collation>,
     /// `innodb_lock_wait_timeout`
     pub row_lock_timeout: Duration,
     /// `lock_wait_timeout`, for table definitions.
@@ -174,6 +176,7 @@ impl SessionState {
             sql_mode: SqlMode::DEFAULT,
             time_zone: TimeZone { offset_seconds: 0 },
             collation: Collation::DEFAULT,
+            database_collation: None,
             row_lock_timeout: Duration::from_secs(50),
             table_lock_timeout: Duration::from_secs(31_536_000),
             log_to_binlog: true,

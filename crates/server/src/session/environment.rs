@@ -97,6 +97,7 @@ impl SessionEnvironment {
             settings.set(ids::MAX_USER_CONNECTIONS.into(), Setting::Int(own));
         }
         variables::apply_all(session, &settings);
+        session.database_collation = None;
         self.settings.replace(settings);
         self.changes.borrow_mut().clear();
         self.settings_changed.set(true);
@@ -226,6 +227,11 @@ impl SessionEnvironment {
             Source::GtidOwned if global => Value::text(self.server.gtid_owned()),
             Source::GtidOwned => Value::text(session.gtid_owned()),
             Source::Setting if global => row.value(&self.server.globals.setting(id)),
+            Source::DefaultDatabase(read) if !global => match self.server.database.collation_of_default(session) {
+                Some(collation) => Value::text(read(collation)),
+                None => row.value(self.settings.borrow().setting(id)),
+            },
+            Source::DefaultDatabase(_) => row.value(&self.server.globals.setting(id)),
             Source::Setting => row.value(self.settings.borrow().setting(id)),
         }
     }

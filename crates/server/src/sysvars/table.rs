@@ -148,6 +148,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("character_set_connection", Both, Anytime, Charset, "utf8mb4", "Character set of literals.")
         .leads("collation_connection", collation_of),
     row("character_set_database", Both, Anytime, Charset, "utf8mb4", "Character set of the default database.")
+        .read(Source::DefaultDatabase(|collation| charset_of(collation.name()).unwrap_or_default()))
         .leads("collation_database", collation_of),
     row("character_set_filesystem", Both, Anytime, Charset, "binary", "Character set of file names."),
     row("character_set_results", Both, Anytime, CharsetOrNull, "utf8mb4", "Character set of results; NULL for none in particular."),
@@ -160,6 +161,8 @@ pub const TABLE: &[SystemVariable] = &[
         .apply(Apply::Text(|session, name| session.collation = Coll::from_name(name).unwrap_or(Coll::DEFAULT)))
         .leads("character_set_connection", charset_of),
     row("collation_database", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of the default database.")
+        .read(Source::DefaultDatabase(Coll::name))
+        .apply(Apply::Text(|session, name| session.database_collation = Coll::from_name(name)))
         .leads("character_set_database", charset_of),
     row("collation_server", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of new databases.")
         .leads("character_set_server", charset_of),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::ast::Ddl;
+use crate::collation::Collation;
 use crate::database::{Database, query_context, text};
 use crate::ddl::{self, Changed, DdlRun};
 use crate::error::SqlError;
@@ -15,7 +16,17 @@ impl Database {
         session.holder.check(&[Need::SeesDatabase(name.to_owned())])?;
         self.catalog.current().database(name)?;
         session.database = Some(Arc::from(name));
+        session.database_collation = None;
         Ok(())
+    }
+
+    /// `collation_database` of a session, unless it is what the server's is: no database is chosen.
+    pub fn collation_of_default(&self, session: &SessionState) -> Option<Collation> {
+        let of_database = || {
+            let catalog = self.catalog.current();
+            Some(catalog.databases.get(session.database.as_deref()?)?.collation)
+        };
+        session.database_collation.or_else(of_database)
     }
 
     /// A statement of the schema: it commits the open transaction first.
@@ -43,6 +54,7 @@ impl Database {
             && session.database.as_deref() == Some(name)
         {
             session.database = None;
+            session.database_collation = None;
         }
         let result = StatementResult::Done { affected, last_insert_id: 0, info };
         Ok(Outcome { result, commit: None, release: false })
