@@ -1,0 +1,38 @@
+-- What names mean in HAVING, GROUP BY, ORDER BY and the values of an INSERT, and how results are named.
+CREATE TABLE g (id INT PRIMARY KEY, x INT, s VARCHAR(10));
+INSERT INTO g VALUES (1, 1, 'a'), (2, 1, 'b'), (3, 2, 'a');
+SELECT x FROM g GROUP BY x HAVING s = 'a';
+SELECT COUNT(*) FROM g HAVING x = 1;
+SELECT x FROM g HAVING id = 2;
+SELECT x + 1 FROM g GROUP BY x + 1 HAVING x + 1 = 2;
+SELECT COUNT(*) FROM g GROUP BY x HAVING g.x = 1;
+SELECT COUNT(*) FROM g GROUP BY x HAVING MAX(s) = 'b';
+SELECT x AS y FROM g GROUP BY y HAVING x = 1;
+SELECT MAX(s) AS x, COUNT(*) FROM g GROUP BY x HAVING x = 1;
+SELECT COUNT(*) FROM g GROUP BY 1;
+SELECT COUNT(*) c FROM g GROUP BY c;
+SELECT COUNT(*) c FROM g GROUP BY c + 1;
+SELECT COUNT(*) x FROM g GROUP BY x ORDER BY 1;
+SELECT x y, id y FROM g ORDER BY y;
+SELECT *, x AS id FROM g ORDER BY id;
+SELECT x y, id y FROM g GROUP BY y;
+SELECT x y, 5 - id y FROM g ORDER BY y;
+SELECT 5 - id y, x y FROM g ORDER BY y;
+SELECT ID, `S`, g.X, ( S ), +ID, X AS Y FROM g ORDER BY Id;
+SELECT *, ID FROM g ORDER BY Id;
+SELECT DISTINCT S FROM g GROUP BY s ORDER BY s;
+CREATE TABLE iv (a INT, b INT NOT NULL, c INT DEFAULT 7, s VARCHAR(9) NOT NULL, e ENUM('p', 'q') NOT NULL, n INT);
+INSERT INTO iv (a, b, s, e) VALUES (b + 1, 5, '', 'p');
+INSERT INTO iv (a, b, s, e, n, c) VALUES (c + 1, 5, CONCAT(s, 'x'), e, n, c + 1), (c + 1, b + 1, CONCAT(s, 'y'), e, IFNULL(n, 9), c);
+INSERT INTO iv (a, n, b, s, e) VALUES (1, 2, 3, 'x', 'q'), (n, a, b, s, e);
+REPLACE INTO iv SET a = b + 1, b = DEFAULT(c), s = s, e = e;
+-- unordered
+SELECT * FROM iv;
+CREATE TABLE cn (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(10) NOT NULL DEFAULT 'x', b INT);
+INSERT INTO cn (id, b) VALUES (id + 6, 1);
+INSERT INTO cn (b) VALUES (id + 6);
+INSERT INTO cn (b, id) VALUES (id + 6, NULL), (id + 7, DEFAULT);
+UPDATE cn SET id = DEFAULT WHERE id = 6;
+INSERT INTO cn (id) VALUES (7) ON DUPLICATE KEY UPDATE id = DEFAULT;
+SELECT * FROM cn ORDER BY id;
+SELECT DEFAULT(id) FROM cn LIMIT 1;
