@@ -518,9 +518,10 @@ impl LockManager {
 
     /// Parks until `obstacle`, in whose queue the transaction is, is out of the way.
     fn wait(&self, held: &HeldLocks, obstacle: &Obstacle, timeout: Duration) -> Result<(), LockError> {
-        self.waits.fetch_add(1, Ordering::Relaxed);
         {
             let mut waits_for = self.waits_for.lock();
+            // Here, so that whoever sees the count finds the wait when it looks for deadlocks.
+            self.waits.fetch_add(1, Ordering::Relaxed);
             let waiting = || Waiting { id: held.id, obstacle: obstacle.clone(), slot: held.slot.clone() };
             held.names().for_each(|name| drop(waits_for.insert(name, waiting())));
             let cycle = self.leads_to(&waits_for, held, held.id);
