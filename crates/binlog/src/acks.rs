@@ -268,7 +268,46 @@ mod tests {
         acks.wait(at(120), 1);
         let stats = acks.stats();
         assert_eq!((stats.acknowledged, stats.unacknowledged, stats.waits, stats.received), (4, 0, 2, 5));
-        assert!(stats.on);
+        assert!(stats.on && stats.waiting == 0);
+    }
+
+    #[test]
+    fn what_is_shown_of_requests_and_waits_adds_up() {
+        let acks = acks(1, SHORT);
+        (0..3).for_each(|_| acks.count_request());
+        assert_eq!((acks.stats().requests, acks.stats().wait_us), (3, 0));
+        acks.wait(at(100), 1);
+        let timeout_us = SHORT.as_micros() as u64;
+        assert!(acks.stats().wait_us >= timeout_us, "{:?}", acks.stats());
+    }
+
+    #[test]
+    fn while_it_is_disabled_commits_are_not_counted() {
+        let acks = Acks::default();
+        acks.wait(at(100), 1);
+        assert_eq!(acks.stats(), AckStats::default());
+    }
+
+    /// The time of the wait is over, and before the commit has looked, the last replica acknowledges.
+    #[test]
+    fn an_acknowledgement_that_comes_with_the_timeout_counts() {
+        loop {
+            let acks = acks(1, SHORT);
+            let replica = acks.join();
+            let was_waiting = thread::scope(|scope| {
+                scope.spawn(|| acks.wait(at(100), 1));
+                until(&acks, |stats| stats.waiting == 1 || !stats.on);
+                let mut state = acks.state.lock();
+                thread::sleep(SHORT);
+                state.replicas.insert(replica, at(100));
+                state.on
+            });
+            if was_waiting {
+                let stats = acks.stats();
+                assert_eq!((stats.on, stats.acknowledged, stats.times_off), (true, 1, 0));
+                return;
+            }
+        }
     }
 
     #[test]

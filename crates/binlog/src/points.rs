@@ -125,3 +125,22 @@ fn read(mut reader: BinlogReader) -> Result<Vec<Point>, ReadError> {
         reader.seek(event_end.max(offset + gtid.transaction_bytes));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::gtid::ServerUuid;
+    use super::*;
+
+    /// Invariant 2.
+    #[test]
+    fn points_take_less_than_a_hundredth_of_their_file() {
+        let mut set = GtidSet::new();
+        for server in 0..1000_u16 {
+            let [high, low] = server.to_be_bytes();
+            let uuid = [[high; 8], [low; 8]].concat().try_into().expect("16 bytes");
+            set.union(&GtidSet::of_range(ServerUuid::from_bytes(uuid), 1, 7));
+            let distance = due_after(4, &set) - 4;
+            assert!(distance >= DISTANCE_BYTES && distance > 100 * set.encoded_len(), "{server}: {distance}");
+        }
+    }
+}

@@ -187,6 +187,7 @@ impl Tail {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
     use std::thread;
     use std::time::Duration;
 
@@ -236,6 +237,26 @@ mod tests {
         assert!(tail.state.lock().blocks.is_empty(), "too large to be shared");
     }
 
+    /// Has four wait for more than `at`, and does `then` when all of them do. Whether each of them found more.
+    fn four_wait(tail: &Tail, at: BinlogPosition, then: impl FnOnce(&AtomicBool)) -> Vec<bool> {
+        let long = Instant::now() + Duration::from_secs(600);
+        let (asked, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let is_over = || {
+            // Under the mutex: whoever takes it after the fourth question finds them waiting.
+            asked.fetch_add(1, Ordering::SeqCst);
+            ended.load(Ordering::SeqCst)
+        };
+        thread::scope(|scope| {
+            let wait = || scope.spawn(|| tail.wait_beyond(at, long, is_over));
+            let waiters: Vec<_> = (0..4).map(|_| wait()).collect();
+            while asked.load(Ordering::SeqCst) < 4 {
+                thread::yield_now();
+            }
+            then(&ended);
+            waiters.into_iter().map(|waiter| waiter.join().expect("no panic")).collect()
+        })
+    }
+
     #[test]
     fn the_more_follow_the_longer_events_gather() {
         let tail = Tail::default();
@@ -250,16 +271,15 @@ mod tests {
     fn who_waits_is_woken_by_an_announcement_and_by_its_end() {
         let tail = Tail::default();
         tail.join(1);
-        let long = Instant::now() + Duration::from_secs(60);
-        thread::scope(|scope| {
-            let waiters: Vec<_> = (0..4).map(|_| scope.spawn(|| tail.wait_beyond(at(1, 10), long, || false))).collect();
-            tail.announce(at(1, 10));
-            tail.announce(at(2, 0));
-            assert!(waiters.into_iter().all(|waiter| waiter.join().expect("no panic")));
-        });
+        tail.announce(at(1, 10));
+        assert_eq!(four_wait(&tail, at(1, 10), |_| tail.announce(at(2, 0))), [true; 4]);
         tail.announce(at(1, 50));
         assert_eq!(tail.durable(), at(2, 0), "an announcement holds");
-        assert!(!tail.wait_beyond(at(2, 0), long, || true));
+        let end = |ended: &AtomicBool| {
+            ended.store(true, Ordering::SeqCst);
+            tail.wake();
+        };
+        assert_eq!(four_wait(&tail, at(2, 0), end), [false; 4]);
         assert!(!tail.wait_beyond(at(2, 0), Instant::now(), || false));
     }
 }

@@ -32,6 +32,15 @@ impl AddInterval for String {
 }
 
 #[test]
+fn the_encoded_length_is_known_without_encoding() {
+    for text in [String::new(), format!("{A_TEXT}:1"), format!("{A_TEXT}:1-3:5:7-9,{B_TEXT}:2")] {
+        let mut encoded = Vec::new();
+        parse(&text).encode(&mut encoded);
+        assert_eq!(parse(&text).encoded_len(), encoded.len() as u64, "{text}");
+    }
+}
+
+#[test]
 fn what_is_no_set_is_refused() {
     let tagged = format!("{A_TEXT}:audit:1-5");
     assert_eq!(tagged.parse::<GtidSet>(), Err(GtidParseError::Tagged("audit".to_owned())));

@@ -1,7 +1,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use cohort_binlog::ReaderOptions;
+use cohort_binlog::{Followed, GtidSet, ReaderOptions};
 use cohort_io::SimDisk;
 
 use super::*;
@@ -86,4 +86,27 @@ fn a_files_header_has_the_time_at_which_the_file_began() {
         let first = reader.next_event().expect("whole").expect("a header");
         assert_eq!(u64::from(first.header.timestamp_s), store.shared.clock.now_us() / 1_000_000);
     }
+}
+
+/// A point for readers costs memory, and saves them little where the file is small.
+#[test]
+fn points_for_readers_are_no_closer_than_it_takes_to_read_in_between() {
+    let begins_with_a_point = |store: &Store| {
+        store.binlog().tail().announce(store.executed().0);
+        let known = GtidSet::of_range(store.server_uuid(), 1, 2);
+        let mut follower = store.binlog().follow_after(&known).expect("nothing was purged");
+        loop {
+            match follower.next().expect("whole events") {
+                Followed::Known(_) => return true,
+                Followed::UpToDate => return false,
+                Followed::Event { .. } | Followed::NextFile => {}
+            }
+        }
+    };
+    let machine = Machine::new(1);
+    let (store, _) = machine.recover().expect("a new store");
+    (1..=3).for_each(|id| assert!(insert(&store, id).is_ok()));
+    assert!(!begins_with_a_point(&store));
+    let (store, _) = machine.copy().recover().expect("a start");
+    assert!(!begins_with_a_point(&store), "the points of a file from before the start");
 }

@@ -8,6 +8,7 @@ use super::*;
 use crate::classic::tests::open;
 use crate::commit_protocol::CommitProtocol;
 use crate::outcome::Committed;
+use crate::shared::ROTATION_BYTES_MAX;
 use crate::store::Store;
 use crate::tests::{Machine, transfer, until, write_transfer};
 
@@ -104,6 +105,23 @@ fn a_rollback_frees_the_gtid_and_who_waits_for_it_gets_it() {
             assert!(matches!(waiting.join().expect("no panic"), GtidClaim::Owned(_)));
         });
         assert_eq!(executed(&store), "");
+    }
+}
+
+/// Each owner has a number of another server, which is what takes the most bytes.
+#[test]
+fn room_is_set_aside_for_the_set_of_all_that_is_owned_and_of_the_first_of_this_server() {
+    for store in stores() {
+        let owned = [1, 2, 3].map(|byte| own(&store, ServerUuid::from_bytes([byte; 16]), 7));
+        let room = store.shared.given_gtids.header_bytes_max();
+        assert_eq!(store.shared.rotation_room(), ROTATION_BYTES_MAX + room);
+        transfer(&store, 1).expect("a commit");
+        for (id, owned) in (2..).zip(owned) {
+            commit_as(&store, Some(id), owned);
+        }
+        assert_eq!(store.executed().1.encoded_len(), room);
+        let later = store.shared.given_gtids.header_bytes_max();
+        assert_eq!(later, room + BYTES_EACH, "nobody owns one, and another interval may come");
     }
 }
 

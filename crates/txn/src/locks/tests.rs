@@ -136,6 +136,12 @@ fn deadlock_is_found_when_it_closes() {
 }
 
 #[test]
+fn who_ends_waits_names_the_owner_of_the_locks() {
+    let parties: [Party; 3] = parties();
+    assert_eq!(parties.map(|party| party.held.kill_handle().owner()), [1, 2, 3]);
+}
+
+#[test]
 fn two_readers_that_both_want_to_write_are_a_deadlock() {
     let [mut a, mut b] = parties();
     assert!(a.try_lock("row", Shared) && b.try_lock("row", Shared));

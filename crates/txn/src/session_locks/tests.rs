@@ -36,6 +36,19 @@ fn a_session_holds_a_name_until_it_gives_it_up_or_ends() {
 }
 
 #[test]
+fn a_backup_that_keeps_definitions_is_known_to_everybody() {
+    let store = store();
+    let (mut backup, mut other) = (store.session_locks(), store.session_locks());
+    assert_eq!(other.lock(&MetadataName::Backup, M::IntentionExclusive, NOW, None), Ok(true));
+    assert!(!store.is_locked_for_backup(), "a change of a definition");
+    other.unlock(&MetadataName::Backup, M::IntentionExclusive);
+    assert_eq!(backup.lock(&MetadataName::Backup, M::Shared, NOW, None), Ok(true));
+    assert!(store.is_locked_for_backup());
+    backup.unlock(&MetadataName::Backup, M::Shared);
+    assert!(!store.is_locked_for_backup());
+}
+
+#[test]
 fn one_lock_is_given_up_and_no_other() {
     let store = store();
     let mut locks = store.session_locks();

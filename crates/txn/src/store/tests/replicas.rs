@@ -1,0 +1,105 @@
+//! Commits that wait until replicas have them.
+
+use cohort_binlog::AckOptions;
+
+use super::*;
+use crate::tests::{Kept, insert};
+
+/// A new store under the journal, and one under a classic protocol; commits wait for one replica as long as it takes.
+fn stores() -> [Arc<Store>; 2] {
+    let (journaled, _) = Machine::new(1).recover().expect("a new store");
+    let (classic, _) = open(&SimDisk::new(1), CommitProtocol::Mysql57).expect("a new store");
+    let stores = [journaled, classic];
+    stores.iter().for_each(|store| wait_for_a_replica(store));
+    stores
+}
+
+fn wait_for_a_replica(store: &Store) {
+    let timeout = Duration::from_secs(600);
+    store.binlog().acks().configure(AckOptions { enabled: true, timeout, ..AckOptions::default() });
+}
+
+fn is_seen(store: &Store, id: u64) -> bool {
+    store.published().engine(ENGINES[0]).get(&key(id), &mut Vec::new()).expect("memory can be read")
+}
+
+#[test]
+fn a_transaction_goes_out_and_is_seen_when_a_replica_has_it() {
+    for store in stores() {
+        let acks = store.binlog().acks();
+        let replica = acks.join();
+        let before = store.binlog().tail().durable();
+        thread::scope(|scope| {
+            let commit = scope.spawn(|| insert(&store, 1));
+            until("a wait", || acks.stats().waiting == 1 || commit.is_finished());
+            let end = store.binlog().tail().durable();
+            assert!(end > before, "replicas may read it");
+            assert!(!commit.is_finished() && !is_seen(&store, 1) && store.executed().1.is_empty());
+            acks.acknowledge(replica, BinlogPosition { offset: end.offset - 1, ..end });
+            assert_eq!(acks.stats().waiting, 1);
+            acks.acknowledge(replica, end);
+            commit.join().expect("no panic").expect("a commit");
+        });
+        assert!(is_seen(&store, 1) && store.executed().1 == GtidSet::of_range(store.server_uuid(), 1, 1));
+        assert_eq!((acks.stats().acknowledged, acks.stats().waits), (1, 1));
+    }
+}
+
+#[test]
+fn what_is_no_transaction_of_the_binlog_waits_for_no_replica() {
+    for store in stores() {
+        store.rotate_binlog().expect("another file");
+        let mut transaction = store.begin();
+        transaction.set_binlog(false);
+        transaction.put(ENGINES[0], &key(1), b"not logged");
+        store.commit_and_wait(transaction).expect("a commit");
+        assert!(is_seen(&store, 1));
+        assert_eq!(store.binlog().acks().stats().waits, 0);
+    }
+}
+
+/// Cohorts that are written while one of them waits are sent at once, and wait with it.
+#[test]
+fn cohorts_whose_turn_it_is_wait_for_replicas_once() {
+    let (store, _) = Machine::new(1).recover().expect("a new store");
+    wait_for_a_replica(&store);
+    store.hold_commits(true);
+    let (mut cohorts, mut replies) = (Vec::new(), Vec::new());
+    for members in 1..=3 {
+        for _ in 0..members {
+            replies.push(Kept::default());
+            let transaction = write_transfer(&store, replies.len() as u64);
+            store.commit(transaction, Box::new(replies[replies.len() - 1].clone()));
+        }
+        cohorts.push(store.take_cohort().expect("they have joined").write());
+    }
+    let first = cohorts.remove(0);
+    cohorts.into_iter().for_each(|cohort| cohort.finish());
+    let acks = store.binlog().acks();
+    let replica = acks.join();
+    thread::scope(|scope| {
+        let finish = scope.spawn(|| first.finish());
+        until("a wait", || acks.stats().waiting == 1 || finish.is_finished());
+        assert!(replies.iter().all(|reply| reply.0.lock().is_none()));
+        acks.acknowledge(replica, store.binlog().tail().durable());
+        finish.join().expect("no panic");
+    });
+    assert!(replies.iter().all(|reply| matches!(*reply.0.lock(), Some(Ok(_)))));
+    assert_eq!((acks.stats().acknowledged, acks.stats().waits), (6, 1));
+}
+
+/// A cohort before it may have failed: replicas would have what the server will not.
+#[test]
+fn a_server_that_was_sealed_sends_nothing_to_replicas() {
+    let (store, _) = Machine::new(1).recover().expect("a new store");
+    wait_for_a_replica(&store);
+    store.hold_commits(true);
+    let reply = Kept::default();
+    store.commit(write_transfer(&store, 1), Box::new(reply.clone()));
+    let cohort = store.take_cohort().expect("it has joined").write();
+    let before = store.binlog().tail().durable();
+    store.path::<Coordinator>().seal("a log write failed");
+    cohort.finish();
+    assert!(matches!(*reply.0.lock(), Some(Err(_))));
+    assert_eq!(store.binlog().tail().durable(), before);
+}
