@@ -5,7 +5,8 @@ use cohort_binlog::AckOptions;
 use super::*;
 use crate::tests::{Kept, insert};
 
-/// A new store under the journal, and one under a classic protocol; commits wait for one replica as long as it takes.
+/// A new store under the journal, and one under a classic protocol; commits wait for one replica, longer than any
+/// acknowledgement takes.
 fn stores() -> [Arc<Store>; 2] {
     let (journaled, _) = Machine::new(1).recover().expect("a new store");
     let (classic, _) = open(&SimDisk::new(1), CommitProtocol::Mysql57).expect("a new store");
@@ -15,7 +16,7 @@ fn stores() -> [Arc<Store>; 2] {
 }
 
 fn wait_for_a_replica(store: &Store) {
-    let timeout = Duration::from_secs(600);
+    let timeout = Duration::from_secs(60);
     store.binlog().acks().configure(AckOptions { enabled: true, timeout, ..AckOptions::default() });
 }
 
@@ -102,4 +103,30 @@ fn a_server_that_was_sealed_sends_nothing_to_replicas() {
     cohort.finish();
     assert!(matches!(*reply.0.lock(), Some(Err(_))));
     assert_eq!(store.binlog().tail().durable(), before);
+}
+
+/// Recovery under a classic protocol looks for what is undecided in the last file only.
+#[test]
+fn a_file_begins_when_all_of_the_one_before_is_decided() {
+    let [_, store] = stores();
+    let acks = store.binlog().acks();
+    let file = || files(&store).last().copied();
+    let before = file();
+    thread::scope(|scope| {
+        let first = scope.spawn(|| insert(&store, 1));
+        until("a wait", || acks.stats().waiting == 1 || first.is_finished());
+        let rotation = scope.spawn(|| store.rotate_binlog());
+        // Time for one that does not wait.
+        thread::sleep(Duration::from_millis(20));
+        let waits = file() == before && !rotation.is_finished();
+        // The rotation is in its way: it must not be what the rotation waits for.
+        let second = scope.spawn(|| insert(&store, 2));
+        thread::sleep(Duration::from_millis(20));
+        acks.configure(AckOptions::default());
+        for commit in [first, rotation, second] {
+            commit.join().expect("no panic").expect("it goes on");
+        }
+        assert!(waits);
+    });
+    assert!(file() > before && is_seen(&store, 1) && is_seen(&store, 2));
 }
