@@ -1,8 +1,7 @@
 //! Column definitions: what a client is told of a result's columns.
 
 use cohort_types::ResultColumn;
-use cohort_types::collation::Collation;
-use cohort_types::{FieldKind, FieldType};
+use cohort_types::{Charset, Collation, FieldKind, FieldType};
 
 use super::constants::{BINARY_COLLATION, column_flag};
 use super::encode::put_length_encoded_bytes;
@@ -16,14 +15,23 @@ pub fn encode_column(out: &mut Vec<u8>, column: &ResultColumn) {
     let result = &column.result_type;
     let is_json = result.field == FieldType::Json;
     let text = result.field.is_string() && result.collation != Collation::Binary && !is_json;
-    let collation = if text { result.collation.id() } else { BINARY_COLLATION };
+    // Texts are sent as utf8mb4.
+    let charset = result.collation.charset();
+    let collation = match text {
+        true if charset == Charset::Utf8mb4 => result.collation.id(),
+        true => Collation::DEFAULT.id(),
+        false => BINARY_COLLATION,
+    };
     let length = if is_json {
         u32::MAX
     } else if !text {
         result.length
     } else if result.kind() == FieldKind::Lob {
-        // MySQL takes each byte of a TEXT for a character. The type counts whole characters of four bytes.
-        result.length.saturating_mul(4).saturating_add(3).saturating_mul(4)
+        // MySQL takes each byte of a TEXT for a character. The type counts whole characters, which leave 3 of 255 bytes
+        // if they have four.
+        let char_bytes = charset.char_bytes() as u32;
+        let rest = 255 % char_bytes;
+        result.length.saturating_mul(char_bytes).saturating_add(rest).saturating_mul(4)
     } else {
         result.length.saturating_mul(4)
     };

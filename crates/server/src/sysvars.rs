@@ -26,7 +26,7 @@ use cohort_sql::value::Value;
 use parking_lot::RwLock;
 
 pub use ids::{Id, Typed};
-pub use parse::{SettingError, charset, nearest};
+pub use parse::{SettingError, charset, connection_collation, nearest};
 pub use table::TABLE;
 
 /// Where a variable has values.

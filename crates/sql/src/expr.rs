@@ -52,7 +52,7 @@ pub(crate) use functions::{Form, Function};
 use std::sync::Arc;
 
 use crate::collation::Collation;
-use crate::types::{FieldType, ResultType};
+use crate::types::{Charset, FieldType, ResultType};
 use crate::value::Value;
 
 /// A bound expression.
@@ -260,6 +260,10 @@ pub enum CastType {
     /// BINARY(n)
     Binary {
         bytes: Option<u32>,
+    },
+    /// Of a text where bytes are wanted: those of its character set.
+    Encoded {
+        charset: Charset,
     },
     Json,
     Date,

@@ -1,17 +1,19 @@
 //! How strings compare, and keys in that order.
 //!
 //! The collations and what they rest on:
-//! - `utf8mb4_0900_ai_ci`: primary weights of the Unicode collation algorithm's root (`icu_collator`),
-//!   punctuation counts, trailing spaces count;
-//! - `utf8mb4_general_ci`: one weight a character, the upper-case form of its base letter; trailing
-//!   spaces do not count;
-//! - `utf8mb4_bin` (trailing spaces do not count), `utf8mb4_0900_bin`, `binary`: bytes.
+//! - `utf8mb4_0900_ai_ci`, `_as_ci`, `_as_cs`: weights of the Unicode collation algorithm's root (`icu_collator`), one
+//!   to three levels of them; punctuation counts, trailing spaces count;
+//! - `unicode_ci`, `unicode_520_ci`: the first level of earlier versions of it; trailing spaces do not count, as in all
+//!   that follow;
+//! - `general_ci`: one weight a character, the upper-case form of its base letter;
+//! - latin1's: one weight a character, by a table;
+//! - `bin`: the bytes of the character set. Of `utf8mb4_0900_bin` and `binary` trailing spaces count.
 //!
 //! Format of keys ([`Collation::write_key`]), each self-delimiting:
-//! - 0900_ai_ci: the library's sort key, which has no zero byte, and a zero byte;
+//! - 0900: the library's sort key, which has no zero byte, and a zero byte;
 //! - padding collations: characters, a space being followed by `SPACE_THEN_LESS` or
 //!   `SPACE_THEN_GREATER` by what the next character other than a space is; the end is a space and
-//!   `SPACE_THEN_END`, as if spaces followed for ever;
+//!   `SPACE_THEN_END`, as if spaces followed for ever (of two bytes each in `unicode_ci`);
 //! - others: bytes, a zero byte being followed by 0xff; the end is two zero bytes.
 //!
 //! Stored keys hold weights of the library's data: its version is pinned in the workspace, and raising it
@@ -22,23 +24,31 @@
 //! 2. The table for ASCII text gives what the library gives (property test).
 
 mod general_ci;
+mod latin1;
 mod pattern;
+mod uca;
 mod unicode_ai_ci;
 
 pub use pattern::like;
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+use crate::charset::Charset;
 use crate::error::{ER_UNKNOWN_COLLATION, SqlError};
+use latin1::Table;
+use uca::Version;
+use unicode_ai_ci::Level;
 
 const SPACE: u8 = b' ';
 const SPACE_THEN_LESS: u8 = 1;
 const SPACE_THEN_END: u8 = 2;
 const SPACE_THEN_GREATER: u8 = 3;
 
-/// A collation; the discriminants are MySQL's ids.
+/// A collation; the discriminants are MySQL's ids. Definitions are stored with their place in this list: new ones come
+/// last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u16)]
 pub enum Collation {
@@ -52,70 +62,142 @@ pub enum Collation {
     Utf8mb4_0900AiCi = 255,
     /// `utf8mb4_0900_bin`: does not pad, by code point.
     Utf8mb4_0900Bin = 309,
+    /// `utf8mb4_unicode_ci`: pads, Unicode collation 4.0.0, base letters only.
+    Utf8mb4UnicodeCi = 224,
+    /// `utf8mb4_unicode_520_ci`: the same with 5.2.0.
+    Utf8mb4Unicode520Ci = 246,
+    /// `utf8mb4_0900_as_ci`: does not pad, Unicode collation, letters and accents.
+    Utf8mb4_0900AsCi = 305,
+    /// `utf8mb4_0900_as_cs`: does not pad, Unicode collation, letters, accents and case.
+    Utf8mb4_0900AsCs = 278,
+    /// `utf8mb3_general_ci`: as utf8mb4's.
+    Utf8mb3GeneralCi = 33,
+    /// `utf8mb3_bin`: as utf8mb4's.
+    Utf8mb3Bin = 83,
+    /// `utf8mb3_unicode_ci`: as utf8mb4's.
+    Utf8mb3UnicodeCi = 192,
+    /// `utf8mb3_unicode_520_ci`: as utf8mb4's.
+    Utf8mb3Unicode520Ci = 214,
+    /// `latin1_swedish_ci`: pads, ignores case and most accents.
+    Latin1SwedishCi = 8,
+    /// `latin1_bin`: pads, by byte.
+    Latin1Bin = 47,
+    /// `latin1_general_ci`: pads, ignores case.
+    Latin1GeneralCi = 48,
+    /// `latin1_general_cs`: pads.
+    Latin1GeneralCs = 49,
+    /// `latin1_german1_ci`: pads, ignores case and accents.
+    Latin1German1Ci = 5,
+    /// `ascii_general_ci`: pads, ignores case.
+    AsciiGeneralCi = 11,
+    /// `ascii_bin`: pads, by byte.
+    AsciiBin = 65,
 }
 
-/// Collations that a connection may name although nothing is compared under them, with MySQL's ids.
-const OF_CONNECTIONS: [(&str, u16); 2] = [("utf8mb4_unicode_ci", 224), ("utf8mb4_unicode_520_ci", 246)];
-
-/// How MySQL writes the name of a collation that a connection may have, and its character set.
-pub fn of_connection(name: &str) -> Option<(&'static str, &'static str)> {
-    let known = Collation::from_name(name).map(|collation| (collation.name(), collation.charset()));
-    let named = |known: &&(&'static str, u16)| known.0.eq_ignore_ascii_case(name);
-    known.or_else(|| OF_CONNECTIONS.iter().find(named).map(|(name, _)| (*name, "utf8mb4")))
+/// How a collation orders.
+#[derive(Clone, Copy)]
+enum Order {
+    /// By bytes; trailing spaces count.
+    Bytes,
+    /// By bytes of the character set.
+    PaddedBytes,
+    GeneralCi,
+    /// ASCII without case.
+    AsciiCi,
+    Latin1(Table),
+    Unicode(Version),
+    /// Trailing spaces count.
+    Root(Level),
 }
 
-/// The name of a connection's collation by MySQL's id.
-pub fn of_connection_by_id(id: u16) -> Option<&'static str> {
-    let known = Collation::from_id(id).map(Collation::name);
-    known.or_else(|| OF_CONNECTIONS.iter().find(|known| known.1 == id).map(|(name, _)| *name))
+/// What a collation is.
+struct Facts {
+    name: &'static str,
+    charset: Charset,
+    order: Order,
 }
 
 impl Collation {
     /// The collation of new tables and of connections that name none.
     pub const DEFAULT: Collation = Collation::Utf8mb4_0900AiCi;
 
-    /// Every collation.
-    pub const ALL: [Collation; 5] = [
-        Collation::Utf8mb4GeneralCi,
-        Collation::Utf8mb4Bin,
-        Collation::Binary,
+    /// Every collation, by character set.
+    pub const ALL: [Collation; 20] = [
         Collation::Utf8mb4_0900AiCi,
+        Collation::Utf8mb4_0900AsCi,
+        Collation::Utf8mb4_0900AsCs,
         Collation::Utf8mb4_0900Bin,
+        Collation::Utf8mb4Bin,
+        Collation::Utf8mb4GeneralCi,
+        Collation::Utf8mb4Unicode520Ci,
+        Collation::Utf8mb4UnicodeCi,
+        Collation::Utf8mb3Bin,
+        Collation::Utf8mb3GeneralCi,
+        Collation::Utf8mb3Unicode520Ci,
+        Collation::Utf8mb3UnicodeCi,
+        Collation::Latin1Bin,
+        Collation::Latin1GeneralCi,
+        Collation::Latin1GeneralCs,
+        Collation::Latin1German1Ci,
+        Collation::Latin1SwedishCi,
+        Collation::AsciiBin,
+        Collation::AsciiGeneralCi,
+        Collation::Binary,
     ];
 
-    /// By name, in any case.
-    pub fn from_name(name: &str) -> Option<Collation> {
-        Self::ALL.into_iter().find(|collation| collation.name().eq_ignore_ascii_case(name))
+    fn facts(self) -> Facts {
+        use Charset::{Ascii, Binary, Latin1, Utf8mb3, Utf8mb4};
+        let (name, charset, order) = match self {
+            Collation::Utf8mb4_0900AiCi => ("utf8mb4_0900_ai_ci", Utf8mb4, Order::Root(Level::Letters)),
+            Collation::Utf8mb4_0900AsCi => ("utf8mb4_0900_as_ci", Utf8mb4, Order::Root(Level::Accents)),
+            Collation::Utf8mb4_0900AsCs => ("utf8mb4_0900_as_cs", Utf8mb4, Order::Root(Level::Case)),
+            Collation::Utf8mb4_0900Bin => ("utf8mb4_0900_bin", Utf8mb4, Order::Bytes),
+            Collation::Utf8mb4Bin => ("utf8mb4_bin", Utf8mb4, Order::PaddedBytes),
+            Collation::Utf8mb4GeneralCi => ("utf8mb4_general_ci", Utf8mb4, Order::GeneralCi),
+            Collation::Utf8mb4Unicode520Ci => ("utf8mb4_unicode_520_ci", Utf8mb4, Order::Unicode(Version::V520)),
+            Collation::Utf8mb4UnicodeCi => ("utf8mb4_unicode_ci", Utf8mb4, Order::Unicode(Version::V400)),
+            Collation::Utf8mb3Bin => ("utf8mb3_bin", Utf8mb3, Order::PaddedBytes),
+            Collation::Utf8mb3GeneralCi => ("utf8mb3_general_ci", Utf8mb3, Order::GeneralCi),
+            Collation::Utf8mb3Unicode520Ci => ("utf8mb3_unicode_520_ci", Utf8mb3, Order::Unicode(Version::V520)),
+            Collation::Utf8mb3UnicodeCi => ("utf8mb3_unicode_ci", Utf8mb3, Order::Unicode(Version::V400)),
+            Collation::Latin1Bin => ("latin1_bin", Latin1, Order::PaddedBytes),
+            Collation::Latin1GeneralCi => ("latin1_general_ci", Latin1, Order::Latin1(Table::GeneralCi)),
+            Collation::Latin1GeneralCs => ("latin1_general_cs", Latin1, Order::Latin1(Table::GeneralCs)),
+            Collation::Latin1German1Ci => ("latin1_german1_ci", Latin1, Order::Latin1(Table::German1Ci)),
+            Collation::Latin1SwedishCi => ("latin1_swedish_ci", Latin1, Order::Latin1(Table::SwedishCi)),
+            Collation::AsciiBin => ("ascii_bin", Ascii, Order::PaddedBytes),
+            Collation::AsciiGeneralCi => ("ascii_general_ci", Ascii, Order::AsciiCi),
+            Collation::Binary => ("binary", Binary, Order::Bytes),
+        };
+        Facts { name, charset, order }
     }
 
-    /// The collation that a statement names for a column or an expression; 1235 for one that only connections may
-    /// have, 1273 for others that are not known.
+    /// By name, in any case; utf8mb3's also by their former names (`utf8_general_ci`).
+    pub fn from_name(name: &str) -> Option<Collation> {
+        let former = name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("utf8_"));
+        let name = if former { Cow::Owned(format!("utf8mb3_{}", &name[5..])) } else { Cow::Borrowed(name) };
+        Self::ALL.into_iter().find(|collation| collation.name().eq_ignore_ascii_case(&name))
+    }
+
+    /// The collation that a statement names; 1273 for one that is not known.
     pub fn named(name: &str) -> Result<Collation, SqlError> {
-        Self::from_name(name).ok_or_else(|| match of_connection(name) {
-            Some((name, _)) => SqlError::unsupported(format_args!("columns and expressions of {name}")),
-            None => SqlError::new(ER_UNKNOWN_COLLATION, &[&name]),
-        })
+        Self::from_name(name).ok_or_else(|| SqlError::new(ER_UNKNOWN_COLLATION, &[&name]))
     }
 
     /// Whether letters that differ in case only are different.
     pub fn is_case_sensitive(self) -> bool {
-        !matches!(self, Collation::Utf8mb4GeneralCi | Collation::Utf8mb4_0900AiCi)
+        match self.facts().order {
+            Order::Bytes | Order::PaddedBytes | Order::Latin1(Table::GeneralCs) | Order::Root(Level::Case) => true,
+            Order::GeneralCi | Order::AsciiCi | Order::Unicode(_) | Order::Root(Level::Letters | Level::Accents) => {
+                false
+            }
+            Order::Latin1(Table::SwedishCi | Table::German1Ci | Table::GeneralCi) => false,
+        }
     }
 
     /// By MySQL's id (handshake, column metadata).
     pub fn from_id(id: u16) -> Option<Collation> {
         Self::ALL.into_iter().find(|collation| collation.id() == id)
-    }
-
-    /// The default collation of a character set (`utf8mb4`, `binary`).
-    pub fn of_charset(charset: &str) -> Option<Collation> {
-        if charset.eq_ignore_ascii_case("utf8mb4") {
-            Some(Collation::DEFAULT)
-        } else if charset.eq_ignore_ascii_case("binary") {
-            Some(Collation::Binary)
-        } else {
-            None
-        }
     }
 
     /// MySQL's id.
@@ -125,24 +207,22 @@ impl Collation {
 
     /// MySQL's name.
     pub fn name(self) -> &'static str {
-        match self {
-            Collation::Utf8mb4GeneralCi => "utf8mb4_general_ci",
-            Collation::Utf8mb4Bin => "utf8mb4_bin",
-            Collation::Binary => "binary",
-            Collation::Utf8mb4_0900AiCi => "utf8mb4_0900_ai_ci",
-            Collation::Utf8mb4_0900Bin => "utf8mb4_0900_bin",
-        }
+        self.facts().name
     }
 
-    /// The character set's name.
-    pub fn charset(self) -> &'static str {
-        match self {
-            Collation::Binary => "binary",
-            Collation::Utf8mb4GeneralCi
-            | Collation::Utf8mb4Bin
-            | Collation::Utf8mb4_0900AiCi
-            | Collation::Utf8mb4_0900Bin => "utf8mb4",
-        }
+    /// The character set.
+    pub fn charset(self) -> Charset {
+        self.facts().charset
+    }
+
+    /// Whether what names its character set only has it.
+    pub fn is_default(self) -> bool {
+        self.charset().default_collation() == self
+    }
+
+    /// Whether it is a character set's `_bin`.
+    pub fn is_bin(self) -> bool {
+        self.is_character() && matches!(self.facts().order, Order::Bytes | Order::PaddedBytes)
     }
 
     /// Whether strings of this collation are characters, not bytes.
@@ -152,18 +232,31 @@ impl Collation {
 
     /// Whether shorter strings compare as if filled up with spaces.
     pub fn pads(self) -> bool {
-        matches!(self, Collation::Utf8mb4GeneralCi | Collation::Utf8mb4Bin)
+        !matches!(self.facts().order, Order::Bytes | Order::Root(_))
     }
 
     /// Compares two strings; character strings must be UTF-8 (other bytes compare as replacement
     /// characters).
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
-        match self {
-            Collation::Utf8mb4_0900AiCi => unicode_ai_ci::compare(a, b),
-            Collation::Utf8mb4GeneralCi => general_ci::compare(a, b),
-            Collation::Utf8mb4Bin => compare_padded(a, b),
-            Collation::Binary | Collation::Utf8mb4_0900Bin => a.cmp(b),
+        match self.facts().order {
+            Order::Root(level) => unicode_ai_ci::compare(level, a, b),
+            Order::GeneralCi => general_ci::compare(a, b),
+            Order::Unicode(version) => uca::compare(version, a, b),
+            Order::AsciiCi => compare_padded(&a.to_ascii_uppercase(), &b.to_ascii_uppercase()),
+            Order::Latin1(table) => latin1::compare(table, a, b),
+            Order::PaddedBytes => compare_padded(&self.bytes_of(a), &self.bytes_of(b)),
+            Order::Bytes => a.cmp(b),
         }
+    }
+
+    /// The bytes of UTF-8 in the character set, if they are others.
+    fn bytes_of(self, text: &[u8]) -> Cow<'_, [u8]> {
+        if !self.charset().is_recoded() || text.is_ascii() {
+            return Cow::Borrowed(text);
+        }
+        let mut bytes = Vec::with_capacity(text.len());
+        latin1::fold_bytes(text, &mut bytes);
+        Cow::Owned(bytes)
     }
 
     /// Whether two strings are equal.
@@ -174,28 +267,55 @@ impl Collation {
     /// Appends the key of a string: self-delimiting bytes whose order is the order of
     /// [`Collation::compare`].
     pub fn write_key(self, text: &[u8], out: &mut Vec<u8>) {
-        match self {
-            Collation::Utf8mb4_0900AiCi => {
-                unicode_ai_ci::write_key(text, out);
+        let mut folded = Vec::new();
+        match self.facts().order {
+            Order::Root(level) => {
+                unicode_ai_ci::write_key(level, text, out);
                 out.push(0);
             }
-            Collation::Utf8mb4GeneralCi => {
-                let mut folded = Vec::with_capacity(text.len());
+            Order::GeneralCi => {
+                folded.reserve(text.len());
                 general_ci::fold(text, &mut folded);
                 write_padded_key(&folded, out);
             }
-            Collation::Utf8mb4Bin => write_padded_key(text, out),
-            Collation::Binary | Collation::Utf8mb4_0900Bin => write_escaped_key(text, out),
+            Order::AsciiCi => write_padded_key(&text.to_ascii_uppercase(), out),
+            Order::Latin1(table) => {
+                latin1::fold(table, text, &mut folded);
+                write_padded_key(&folded, out);
+            }
+            Order::Unicode(version) => uca::write_key(version, text, out),
+            Order::PaddedBytes => write_padded_key(&self.bytes_of(text), out),
+            Order::Bytes => write_escaped_key(text, out),
         }
     }
 
     /// Length of the key of a string that `bytes` start with; `None` if it does not end.
     pub fn key_len(self, bytes: &[u8]) -> Option<usize> {
-        match self {
-            Collation::Utf8mb4_0900AiCi => bytes.iter().position(|&byte| byte == 0).map(|at| at + 1),
-            Collation::Utf8mb4GeneralCi | Collation::Utf8mb4Bin => find_end(bytes, SPACE, SPACE_THEN_END),
-            Collation::Binary | Collation::Utf8mb4_0900Bin => find_end(bytes, 0, 0),
+        match self.facts().order {
+            Order::Root(_) => bytes.iter().position(|&byte| byte == 0).map(|at| at + 1),
+            Order::Unicode(version) => uca::key_len(version, bytes),
+            Order::GeneralCi | Order::AsciiCi | Order::Latin1(_) | Order::PaddedBytes => {
+                find_end(bytes, SPACE, SPACE_THEN_END)
+            }
+            Order::Bytes => find_end(bytes, 0, 0),
         }
+    }
+
+    /// Whether LIKE takes two characters for the same one.
+    fn equal_chars(self, a: char, b: char) -> bool {
+        a == b
+            || match self.facts().order {
+                Order::Root(level) => {
+                    let (mut of_a, mut of_b) = ([0; 4], [0; 4]);
+                    let (a, b) = (a.encode_utf8(&mut of_a), b.encode_utf8(&mut of_b));
+                    unicode_ai_ci::compare(level, a.as_bytes(), b.as_bytes()) == Ordering::Equal
+                }
+                Order::GeneralCi => general_ci::weight(a) == general_ci::weight(b),
+                Order::AsciiCi => a.eq_ignore_ascii_case(&b),
+                Order::Latin1(table) => latin1::weight(table, a) == latin1::weight(table, b),
+                Order::Unicode(version) => uca::equal_chars(version, a, b),
+                Order::PaddedBytes | Order::Bytes => false,
+            }
     }
 }
 

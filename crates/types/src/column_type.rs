@@ -313,6 +313,11 @@ impl ColumnType {
         face!(self, of => of.under(collation))
     }
 
+    /// 1074 for a VARCHAR with more characters than its character set allows a `column`.
+    pub fn check_length(&self, column: &str) -> Result<(), SqlError> {
+        if let ColumnType::VarChar(varchar) = self { varchar.check_length(column) } else { Ok(()) }
+    }
+
     /// What stands in for JSON where replicas do not know it.
     pub fn longtext() -> ColumnType {
         TextType { size: LobSize::Long, collation: Collation::Utf8mb4Bin }.into()

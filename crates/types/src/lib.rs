@@ -10,6 +10,7 @@
 // What a new type or value is must be said wherever types and values are told apart.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+pub mod charset;
 pub mod collation;
 pub mod column_type;
 pub mod decimal;
@@ -24,6 +25,7 @@ pub mod store;
 pub mod temporal;
 pub mod value;
 
+pub use charset::Charset;
 pub use collation::Collation;
 pub use column_type::{ColumnType, IntType, IntWidth, Kind};
 pub use error::SqlError;

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::charset::Charset;
 use super::decimal::Decimal;
 use super::number_text;
 use super::sql_mode::SqlMode;
@@ -63,6 +64,17 @@ impl StoreContext<'_> {
         self.reject(code)
     }
 
+    /// As [`StoreContext::reject`]: a string is none of the column's character set from `bytes` on.
+    pub(crate) fn reject_bytes(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
+        const MOST: usize = 6;
+        let mut text = printable(&bytes[..bytes.len().min(MOST)]);
+        if bytes.len() > MOST {
+            text.push_str("...");
+        }
+        let (kind, code) = ("string", ER_TRUNCATED_WRONG_VALUE_FOR_FIELD);
+        self.reject_with(SqlError::new(code, &[&kind, &text, &self.column, &self.row]))
+    }
+
     fn named(&self, code: ErrorCode, kind: &str, value: &Value) -> SqlError {
         SqlError::new(code, &[&kind, &shown(value), &self.column, &self.row])
     }
@@ -88,8 +100,12 @@ fn shown(value: &Value) -> String {
         let text = value.to_string();
         return first_chars(&text, MOST).to_owned();
     };
+    printable(&bytes[..bytes.len().min(MOST)])
+}
+
+fn printable(bytes: &[u8]) -> String {
     let mut text = String::new();
-    for byte in bytes.iter().take(MOST) {
+    for byte in bytes {
         match byte {
             0x20..0x7f => text.push(char::from(*byte)),
             _ => text.push_str(&format!("\\x{byte:02X}")),
@@ -166,16 +182,14 @@ pub fn time_to_decimal(value: Time) -> Decimal {
     Decimal::new(i128::from(value.to_number()) * 1_000_000 + micros, 6).truncate_to(value.fsp)
 }
 
-/// The characters of any value; binary strings must be UTF-8.
-pub(crate) fn to_text(value: Value, cx: &mut StoreContext<'_>) -> Result<Arc<str>, SqlError> {
+/// The characters of any value; a binary string has the bytes of the character set.
+pub(crate) fn to_text(value: Value, charset: Charset, cx: &mut StoreContext<'_>) -> Result<Arc<str>, SqlError> {
     match value {
         Value::Text(text) => Ok(text),
-        Value::Bytes(bytes) | Value::Hex(bytes) => match std::str::from_utf8(&bytes) {
+        Value::Bytes(bytes) | Value::Hex(bytes) => match charset.decode(&bytes) {
             Ok(text) => Ok(text.into()),
-            Err(error) => {
-                let valid = error.valid_up_to();
-                let bad = Value::bytes(&bytes[valid..bytes.len().min(valid + 6)]);
-                cx.reject_value(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "string", &bad)?;
+            Err(valid) => {
+                cx.reject_bytes(&bytes[valid..])?;
                 Ok(String::from_utf8_lossy(&bytes[..valid]).into())
             }
         },

@@ -105,8 +105,8 @@ pub struct ColumnMeta {
     pub charset: u16,
     /// Column name.
     pub name: String,
-    /// The texts of an ENUM or SET.
-    pub members: Vec<String>,
+    /// The texts of an ENUM or SET, in bytes of the character set.
+    pub members: Vec<Vec<u8>>,
 }
 
 /// A column of a table's primary key.
@@ -302,7 +302,7 @@ fn push_members(body: &mut Vec<u8>, columns: &[ColumnMeta], kind: FieldType, fie
         push_lenenc(&mut lists, column.members.len() as u64);
         for text in &column.members {
             push_lenenc(&mut lists, text.len() as u64);
-            lists.extend_from_slice(text.as_bytes());
+            lists.extend_from_slice(text);
         }
     }
     if !lists.is_empty() {

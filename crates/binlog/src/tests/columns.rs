@@ -84,7 +84,7 @@ pub(super) fn samples() -> Vec<Sample> {
             let digits: String = image.iter().map(|byte| format!("{byte:08b}")).collect();
             cell(image, Value::UInt(v), if kind == 247 { v.to_string() } else { format!("b'{digits}'") })
         });
-        let members = vec!["a".to_owned(), "grüße".to_owned()];
+        let members = ["a", "grüße"].map(|text| text.as_bytes().to_vec()).to_vec();
         let column = ColumnMeta { members, ..column(name, 254, &[kind, bytes as u8]) };
         samples.push(Sample { column, cells: cells.to_vec() });
     }

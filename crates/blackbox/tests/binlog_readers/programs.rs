@@ -238,7 +238,7 @@ pub fn rows(conn: &mut Conn, table: &str) -> Result<Vec<Vec<mysql::Value>>> {
 
 fn ensure_equal(source: &Server, replica: &Replica) -> Result<()> {
     let (mut ours, mut theirs) = (source.connect()?, replica.server.connect()?);
-    for table in ["d.a", "d.b"] {
+    for table in ["d.a", "d.b", "d.c"] {
         let (ours, theirs) = (rows(&mut ours, table)?, rows(&mut theirs, table)?);
         ensure!(ours == theirs, "{table}: {} rows here, {} there", ours.len(), theirs.len());
     }
@@ -279,10 +279,14 @@ fn load(server: &Server, from: u64) -> Result<()> {
     })
 }
 
-const TABLES: [&str; 3] = [
+const TABLES: [&str; 6] = [
     "CREATE DATABASE d CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
     "CREATE TABLE d.a (id INT PRIMARY KEY, v VARCHAR(200), f DOUBLE, at DATETIME(3))",
     "CREATE TABLE d.b (id INT PRIMARY KEY, v VARBINARY(50)) ENGINE=redb",
+    "CREATE TABLE d.c (id INT PRIMARY KEY, l VARCHAR(20) CHARACTER SET latin1, a CHAR(5) CHARACTER SET ascii, \
+     u VARCHAR(20) CHARACTER SET utf8mb3, t TEXT CHARACTER SET latin1, e ENUM('é', 'ü') CHARACTER SET latin1, KEY (l))",
+    "INSERT INTO d.c VALUES (1, 'é€ÿ', 'abc', 'жя', 'ñ', 'ü'), (2, '', NULL, '', NULL, 'é')",
+    "UPDATE d.c SET l = CONCAT(l, 'ö') WHERE l LIKE '%€%'",
 ];
 
 #[test]

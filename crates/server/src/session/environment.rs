@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use cohort_binlog::GtidSet;
 use cohort_sql::ast::{AccountName, AccountStatement, AdminCommand, RoleStatement, ShowKind};
-use cohort_sql::collation::{self, Collation};
+use cohort_sql::collation::Collation;
 use cohort_sql::error::{
     ER_COLLATION_CHARSET_MISMATCH, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_UNKNOWN_CHARACTER_SET,
     ER_UNKNOWN_COLLATION,
@@ -22,6 +22,7 @@ use cohort_sql::privilege::PrivilegeSet;
 use cohort_sql::privilege::needs::{Holder, Need};
 use cohort_sql::privilege::roster::Roster;
 use cohort_sql::session::{Environment, KillTarget, LockOwner, SessionState, ShowTable};
+use cohort_sql::types::Charset;
 use cohort_sql::{SqlError, Value};
 use serde_json::json;
 
@@ -32,7 +33,9 @@ use crate::processlist::Process;
 use crate::protocol::reply::put_variable_change;
 use crate::server::{Server, settle_memory_limits};
 use crate::session::{show, variables};
-use crate::sysvars::{Effect, Id, SessionSettings, Setting, Source, Typed, VariableId, charset, ids};
+use crate::sysvars::{
+    Effect, Id, SessionSettings, Setting, Source, Typed, VariableId, charset, connection_collation, ids,
+};
 
 /// One session's side of [`Environment`].
 pub struct SessionEnvironment {
@@ -89,8 +92,9 @@ impl SessionEnvironment {
         self.accounts_version.set(None);
         self.follow_accounts(session);
         let mut settings = SessionSettings::new(&self.server.globals);
-        if let Some(name) = collation::of_connection_by_id(collation).filter(|name| *name != Collation::Binary.name()) {
-            settings.set(ids::COLLATION_CONNECTION.into(), Setting::text(name));
+        let named = Collation::from_id(collation).filter(|collation| collation.charset() == Charset::Utf8mb4);
+        if let Some(collation) = named {
+            settings.set(ids::COLLATION_CONNECTION.into(), Setting::text(collation.name()));
         }
         let own = u64::from(self.limits.get().user_connections);
         if own > 0 {
@@ -377,19 +381,19 @@ impl Environment for SessionEnvironment {
         let charset = charset(charset_name).ok_or_else(|| SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[&charset_name]))?;
         let collation = match collation_name {
             Some(name) => {
-                let known = collation::of_connection(name);
-                let (name, of_charset) = known.ok_or_else(|| SqlError::new(ER_UNKNOWN_COLLATION, &[&name]))?;
-                if of_charset != charset {
-                    return Err(SqlError::new(ER_COLLATION_CHARSET_MISMATCH, &[&name, &charset]));
+                let known = connection_collation(name);
+                let collation = known.ok_or_else(|| SqlError::new(ER_UNKNOWN_COLLATION, &[&name]))?;
+                if collation.charset() != charset {
+                    return Err(SqlError::new(ER_COLLATION_CHARSET_MISMATCH, &[&name, &charset.name()]));
                 }
-                name
+                collation
             }
-            None => Collation::of_charset(charset).unwrap_or(Collation::DEFAULT).name(),
+            None => charset.default_collation(),
         };
         for id in [ids::CHARACTER_SET_CLIENT, ids::CHARACTER_SET_RESULTS] {
-            self.set_in_session(session, id.into(), Setting::text(charset));
+            self.set_in_session(session, id.into(), Setting::text(charset.name()));
         }
-        self.set_in_session(session, ids::COLLATION_CONNECTION.into(), Setting::text(collation));
+        self.set_in_session(session, ids::COLLATION_CONNECTION.into(), Setting::text(collation.name()));
         Ok(())
     }
 

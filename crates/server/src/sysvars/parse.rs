@@ -1,6 +1,7 @@
 //! From what an operator or a client writes to a checked [`Setting`].
 
-use cohort_sql::collation::{self, Collation};
+use cohort_sql::collation::Collation;
+use cohort_sql::types::Charset;
 use cohort_sql::types::SqlMode;
 use cohort_sql::value::Value;
 
@@ -153,12 +154,13 @@ impl SystemVariable {
                 Setting::text(if text.eq_ignore_ascii_case("SYSTEM") { "SYSTEM" } else { text })
             }
             Kind::Charset | Kind::CharsetOrNull => {
-                let name = charset(text).ok_or_else(|| SettingError::Charset(text.to_owned()))?;
-                Setting::text(name)
+                let charset = charset(text).ok_or_else(|| SettingError::Charset(text.to_owned()))?;
+                Setting::text(charset.name())
             }
             Kind::Collation if self.name == "collation_connection" => {
-                let name = collation::of_connection(text).ok_or_else(|| SettingError::Collation(text.to_owned()))?.0;
-                Setting::text(name)
+                let collation = connection_collation(text);
+                let collation = collation.ok_or_else(|| SettingError::Collation(text.to_owned()))?;
+                Setting::text(collation.name())
             }
             Kind::Collation => {
                 let collation = Collation::from_name(text);
@@ -171,13 +173,26 @@ impl SystemVariable {
     }
 }
 
-/// The name that a character set has here. Text is UTF-8 throughout; the older names of parts of it
-/// are taken for it.
-pub fn charset(name: &str) -> Option<&'static str> {
-    let name = name.to_ascii_lowercase();
-    match name.as_str() {
-        "utf8" | "utf8mb3" | "utf8mb4" | "ascii" | "default" => Some("utf8mb4"),
-        _ => Collation::of_charset(&name).map(Collation::charset),
+/// The character set of a connection that asks for this one. Text is UTF-8 there; parts of it are taken for all of it,
+/// and none has bytes of its own.
+pub fn charset(name: &str) -> Option<Charset> {
+    if name.eq_ignore_ascii_case("default") {
+        return Some(Charset::Utf8mb4);
+    }
+    match Charset::from_name(name)? {
+        Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Ascii => Some(Charset::Utf8mb4),
+        Charset::Binary => Some(Charset::Binary),
+        Charset::Latin1 => None,
+    }
+}
+
+/// The collation of a connection that asks for this one: utf8mb4's for one of utf8mb3.
+pub fn connection_collation(name: &str) -> Option<Collation> {
+    let collation = Collation::from_name(name)?;
+    match collation.charset() {
+        Charset::Utf8mb4 | Charset::Binary => Some(collation),
+        Charset::Utf8mb3 => Collation::from_name(&collation.name().replacen("utf8mb3", "utf8mb4", 1)),
+        Charset::Ascii | Charset::Latin1 => None,
     }
 }
 

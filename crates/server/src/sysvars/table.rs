@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use cohort_sql::Value;
-use cohort_sql::collation::{self, Collation as Coll};
+use cohort_sql::collation::Collation as Coll;
 use cohort_sql::isolation_level::IsolationLevel;
 use cohort_sql::session::{RowImage, SessionState};
+use cohort_sql::types::Charset as Chars;
 use cohort_sql::types::SqlMode as Modes;
 use cohort_sql::types::temporal::TimeZone as Zone;
 use cohort_txn::{CommitProtocol, Isolation};
@@ -73,11 +74,11 @@ const fn int(min: i64, max: u64) -> Kind {
 }
 
 fn collation_of(charset: &str) -> Option<&'static str> {
-    Coll::of_charset(charset).map(Coll::name)
+    Chars::from_name(charset).map(|charset| charset.default_collation().name())
 }
 
 fn charset_of(collation: &str) -> Option<&'static str> {
-    collation::of_connection(collation).map(|(_, charset)| charset)
+    Coll::from_name(collation).map(|collation| collation.charset().name())
 }
 
 fn now_us() -> i64 {

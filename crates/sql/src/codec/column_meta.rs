@@ -10,16 +10,15 @@ use crate::collation::Collation;
 pub fn binlog_column_meta(column: &ColumnDef) -> ColumnMeta {
     let facts = column.column_type.facts();
     let (field, meta, meta_len) = facts.binlog;
+    let collation = column.column_type.collation().unwrap_or(Collation::Binary);
+    let encode = |text: &str| collation.charset().encode(text).into_owned();
     ColumnMeta {
         field,
         meta: meta[..meta_len].to_vec(),
         nullable: column.nullable,
         unsigned: facts.unsigned,
-        charset: column.column_type.collation().unwrap_or(Collation::Binary).id(),
+        charset: collation.id(),
         name: column.name.clone(),
-        members: column
-            .column_type
-            .members()
-            .map_or_else(Vec::new, |members| members.texts().map(str::to_owned).collect()),
+        members: column.column_type.members().map_or_else(Vec::new, |members| members.texts().map(encode).collect()),
     }
 }

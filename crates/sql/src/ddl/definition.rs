@@ -188,10 +188,9 @@ pub(super) fn column(spec: &ColumnSpec, collation: Collation, rules: &Rules) -> 
     let column_type = match spec.own_collation {
         _ if spec.column_type.kind() == Kind::Json && rules.json_as_longtext => ColumnType::longtext(),
         true => spec.column_type.clone(),
-        // Tables of the binary character set hold text that compares by its bytes.
-        false if collation == Collation::Binary => spec.column_type.under(Collation::Utf8mb4Bin),
         false => spec.column_type.under(collation),
     };
+    column_type.check_length(&spec.name)?;
     distinct_members(spec, &column_type, rules)?;
     let facts = column_type.facts();
     let nullable = spec.nullable.unwrap_or(!spec.auto_increment) && !spec.primary_key;

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::coercion::{Coercibility, join_all, settle, settle_compared};
+use super::coercion::{Coercibility, as_met, in_bytes, join_all, settle, settle_compared};
 use super::functions::{self, Call};
 use super::{ArithmeticOp, Case, CastType, ColumnRef, CompareOp, Expr, IntervalUnit, UnaryOp};
-use crate::error::SqlError;
+use crate::collation::Collation;
+use crate::error::{ER_COLLATION_CHARSET_MISMATCH, SqlError};
 use crate::types::decimal::MAX_PRECISION;
-use crate::types::{Family, FieldKind, ResultType};
+use crate::types::{Charset, Family, FieldKind, ResultType};
 use crate::value::{Value, hex_number};
 
 /// Calls `visit` for the expressions that one is made of, by reference or by mutable reference.
@@ -73,7 +74,28 @@ impl Expr {
         };
         let (for_left, for_right) = (constant_beside(&right), constant_beside(&left));
         let (left, right) = (constant_as(left, for_left), constant_as(right, for_right));
+        let [left, right] = [left, right].map(|side| as_met(side, collation));
         Ok(Expr::Compare(op, Box::new(left), Box::new(right), collation))
+    }
+
+    /// `CAST(operand AS target)`
+    pub fn cast(operand: Expr, target: CastType) -> Expr {
+        let operand = if let CastType::Binary { .. } = target { in_bytes(operand) } else { operand };
+        Expr::Cast(Box::new(operand), target)
+    }
+
+    /// The expression as a value of a column of bytes: a text has those of its character set.
+    pub fn for_bytes(self) -> Expr {
+        in_bytes(self)
+    }
+
+    /// `operand COLLATE collation`; 1253 if the collation is not of its character set.
+    pub fn collate(operand: Expr, collation: Collation) -> Result<Expr, SqlError> {
+        let charset = operand.collation().charset();
+        if charset != collation.charset() && charset != Charset::Binary && collation.is_character() {
+            return Err(SqlError::new(ER_COLLATION_CHARSET_MISMATCH, &[&collation.name(), &charset.name()]));
+        }
+        Ok(Expr::Collate(Box::new(operand), collation))
     }
 
     /// `left op right`
@@ -108,7 +130,7 @@ impl Expr {
         let collation = settle_compared(&[&operand, &low, &high], "between")?;
         let dates = [&operand, &low, &high].into_iter().find_map(constant_date_beside);
         let target = dates.or_else(|| constant_beside(&operand));
-        let [operand, low, high] = [operand, low, high].map(|side| constant_as(side, target));
+        let [operand, low, high] = [operand, low, high].map(|side| as_met(constant_as(side, target), collation));
         Ok(Expr::Between { operand: Box::new(operand), low: Box::new(low), high: Box::new(high), negated, collation })
     }
 
@@ -117,13 +139,15 @@ impl Expr {
         let sides: Vec<&Expr> = std::iter::once(&operand).chain(&list).collect();
         let collation = settle_compared(&sides, " IN ")?;
         let target = constant_beside(&operand);
-        let list = list.into_iter().map(|item| constant_as(item, target)).collect();
+        let list = list.into_iter().map(|item| as_met(constant_as(item, target), collation)).collect();
+        let operand = as_met(operand, collation);
         Ok(Expr::In { operand: Box::new(operand), list, negated, collation })
     }
 
     /// `x [NOT] LIKE pattern [ESCAPE e]`; pass `Some('\\')` where the statement has no ESCAPE.
     pub fn like(operand: Expr, pattern: Expr, escape: Option<char>, negated: bool) -> Result<Expr, SqlError> {
         let collation = settle(&[&operand, &pattern], "like")?;
+        let [operand, pattern] = [operand, pattern].map(|side| as_met(side, collation));
         Ok(Expr::Like { operand: Box::new(operand), pattern: Box::new(pattern), escape, negated, collation })
     }
 
@@ -133,7 +157,8 @@ impl Expr {
             operand.iter().chain(branches.iter().filter(|_| operand.is_some()).map(|(when, _)| when)).collect();
         let collation = settle_compared(&compared, "case")?;
         let mut case = Case { operand, branches, otherwise, collation, unified: None };
-        join_all(&case.results(), "case")?;
+        let of_results = join_all(&case.results(), "case")?;
+        case.meet(of_results);
         if case.results().iter().all(|result| !result.has_params()) {
             case.unified = Some(case.result_type(&[]));
         }
@@ -252,6 +277,19 @@ fn hex_as_number(operand: Expr) -> Expr {
 }
 
 impl Case {
+    /// Makes bytes of texts, or texts of bytes, as they are compared and as the result is.
+    fn meet(&mut self, of_results: Collation) {
+        let replace = |part: &mut Expr, collation| {
+            *part = as_met(std::mem::replace(part, Expr::Literal(Value::Null)), collation);
+        };
+        if let Some(operand) = &mut self.operand {
+            replace(operand, self.collation);
+            self.branches.iter_mut().for_each(|(when, _)| replace(when, self.collation));
+        }
+        let results = self.branches.iter_mut().map(|(_, then)| then).chain(&mut self.otherwise);
+        results.for_each(|result| replace(result, of_results));
+    }
+
     /// The THEN and ELSE expressions.
     pub(super) fn results(&self) -> Vec<&Expr> {
         self.branches.iter().map(|(_, then)| then).chain(&self.otherwise).collect()

@@ -8,8 +8,10 @@ use super::convert::{
     truncated,
 };
 use super::{CastType, EvalContext};
+use crate::collation::Collation;
 use crate::error::{
-    ER_INVALID_JSON_CHARSET, ER_INVALID_JSON_TEXT_IN_PARAM, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_CONSTANT, SqlError,
+    ER_INVALID_CHARACTER_STRING, ER_INVALID_JSON_CHARSET, ER_INVALID_JSON_TEXT_IN_PARAM, ER_WARN_DATA_OUT_OF_RANGE,
+    ER_WRONG_CONSTANT, SqlError,
 };
 use crate::types::column_type::{year_of_moment, year_of_number};
 use crate::types::decimal::Decimal;
@@ -40,18 +42,19 @@ pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result
         }
         CastType::Float => Value::Float(to_f64(value, cx)?.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32),
         CastType::Double => Value::Double(to_f64(value, cx)?),
-        CastType::Char { chars, .. } => {
+        CastType::Char { chars, collation } => {
+            let charset = collation.charset();
             let text = match value {
-                Value::Bytes(bytes) | Value::Hex(bytes) => match std::str::from_utf8(bytes) {
-                    Ok(text) => text.to_owned(),
+                Value::Bytes(bytes) | Value::Hex(bytes) => match charset.decode(bytes) {
+                    Ok(text) => text.into_owned(),
                     // What is no text in the character set is none at all.
                     Err(_) => {
-                        cx.statement
-                            .warn(SqlError::new(crate::error::ER_INVALID_CHARACTER_STRING, &[&"utf8mb4", value]))?;
+                        let error = SqlError::new(ER_INVALID_CHARACTER_STRING, &[&charset.name(), value]);
+                        cx.statement.warn(error)?;
                         return Ok(Value::Null);
                     }
                 },
-                other => other.to_string(),
+                other => charset.within(&other.to_string()).into_owned(),
             };
             let kept = chars.map_or(&*text, |chars| first_chars(&text, chars as usize));
             if kept.len() < text.len() {
@@ -71,6 +74,10 @@ pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result
             kept.resize(len as usize, 0);
             Value::bytes(kept)
         }
+        CastType::Encoded { charset } => match value {
+            Value::Bytes(_) | Value::Hex(_) => value.clone(),
+            text => Value::bytes(&*charset.encode(&to_text(text))),
+        },
         CastType::Json => Value::Json(Arc::new(as_json(value)?)),
         CastType::Date => allowed_datetime(value, cx)?.map_or(Value::Null, |value| Value::Date(value.date())),
         CastType::DateTime { fsp } => {
@@ -223,11 +230,11 @@ impl CastType {
             CastType::Double => ResultType::double(),
             CastType::Char { chars, collation } => ResultType::string(chars.unwrap_or(from.length), *collation),
             CastType::Binary { bytes } => {
-                // A character has four bytes at most.
-                let each = if from.collation.is_character() { 4 } else { 1 };
+                let each = from.collation.charset().char_bytes() as u32;
                 let bytes = bytes.unwrap_or(from.length.saturating_mul(each));
-                ResultType::string(bytes, crate::collation::Collation::Binary)
+                ResultType::string(bytes, Collation::Binary)
             }
+            CastType::Encoded { .. } => ResultType::string(from.length, Collation::Binary),
             CastType::Json => ResultType::json(),
             CastType::Date => ResultType::temporal(FieldType::Date, 0),
             CastType::DateTime { fsp } => ResultType::temporal(FieldType::DateTime, *fsp),
@@ -251,7 +258,7 @@ impl fmt::Display for CastType {
             CastType::Char { chars: Some(chars), .. } => write!(f, "char({chars})"),
             CastType::Char { .. } => f.write_str("char"),
             CastType::Binary { bytes: Some(bytes) } => write!(f, "binary({bytes})"),
-            CastType::Binary { .. } => f.write_str("binary"),
+            CastType::Binary { .. } | CastType::Encoded { .. } => f.write_str("binary"),
             CastType::Json => f.write_str("json"),
             CastType::Date => f.write_str("date"),
             CastType::DateTime { fsp } => write!(f, "datetime({fsp})"),

@@ -1,11 +1,11 @@
 //! Which collation wins where strings of several meet: COLLATE beats columns, columns beat literals.
 
-use super::{Expr, ParamKind};
+use super::{CastType, Expr, ParamKind};
 use crate::collation::Collation;
 use crate::error::{
     ER_CANT_AGGREGATE_2COLLATIONS, ER_CANT_AGGREGATE_3COLLATIONS, ER_CANT_AGGREGATE_NCOLLATIONS, SqlError,
 };
-use crate::types::{Family, FieldKind, ResultType};
+use crate::types::{Charset, Family, FieldKind, ResultType};
 use crate::value::Value;
 
 /// How strongly an expression holds to its collation, strongest first.
@@ -54,8 +54,9 @@ impl Expr {
             Expr::UserVariable(_, kind) => of_kind(*kind, Coercibility::Implicit),
             Expr::SystemVariable(_, _, kind) => of_kind(*kind, Coercibility::System),
             Expr::AssignUserVariable(_, value) => value.own_collation(),
-            Expr::Cast(_, super::CastType::Char { collation, .. }) => (*collation, Coercibility::Implicit),
-            Expr::Cast(_, super::CastType::Binary { .. }) => (Collation::Binary, Coercibility::Implicit),
+            Expr::Cast(_, CastType::Char { collation, .. }) => (*collation, Coercibility::Implicit),
+            Expr::Cast(_, CastType::Binary { .. }) => (Collation::Binary, Coercibility::Implicit),
+            Expr::Cast(text, CastType::Encoded { .. }) => (Collation::Binary, text.own_collation().1),
             Expr::Case(case) => strongest(&case.results()).unwrap_or(NO_SAY),
             Expr::Call(call) => call.own_collation,
             _ => NO_SAY,
@@ -68,28 +69,32 @@ pub(super) fn strongest(sides: &[&Expr]) -> Option<(Collation, Coercibility)> {
     sides.iter().map(|side| side.own_collation()).reduce(|a, b| join(a, b).unwrap_or(a))
 }
 
-/// The collation of two sides; `None` if both have a COLLATE and those contradict each other.
+/// The collation of two sides, by MySQL's rules; `None` if they contradict each other and neither gives way.
 fn join(a: (Collation, Coercibility), b: (Collation, Coercibility)) -> Option<(Collation, Coercibility)> {
-    if a.0 == b.0 || a.1 != b.1 {
-        return Some(if b.1 < a.1 { b } else { a });
+    let stronger = if b.1 < a.1 { b } else { a };
+    if a.0 == b.0 {
+        return Some(stronger);
     }
-    if matches!(a.1, Coercibility::Coercible | Coercibility::Numeric)
-        && a.0 != Collation::Binary
-        && b.0 != Collation::Binary
-    {
-        return Some(a);
+    let (of_a, of_b) = (a.0.charset(), b.0.charset());
+    let binary = of_a == Charset::Binary || of_b == Charset::Binary;
+    if of_a != of_b && !binary {
+        // The other one is converted: to the character set that has all its characters, or if it is but a literal.
+        return if (of_a.is_superset(of_b) && a.1 <= b.1) || (a.1 < b.1 && b.1 >= Coercibility::System) {
+            Some(a)
+        } else if (of_b.is_superset(of_a) && b.1 <= a.1) || (b.1 < a.1 && a.1 >= Coercibility::System) {
+            Some(b)
+        } else {
+            None
+        };
     }
-    let rank = |collation: Collation| match collation {
-        Collation::Binary => 2,
-        Collation::Utf8mb4Bin | Collation::Utf8mb4_0900Bin => 1,
-        Collation::Utf8mb4GeneralCi | Collation::Utf8mb4_0900AiCi => 0,
-    };
-    match rank(a.0).cmp(&rank(b.0)) {
-        _ if a.1 == Coercibility::Explicit => None,
-        std::cmp::Ordering::Equal if rank(a.0) > 0 => Some(a),
-        std::cmp::Ordering::Equal => Some((Collation::Utf8mb4Bin, Coercibility::None)),
-        std::cmp::Ordering::Greater => Some(a),
-        std::cmp::Ordering::Less => Some(b),
+    match a.1 {
+        _ if a.1 != b.1 => Some(stronger),
+        Coercibility::Coercible | Coercibility::Numeric if !binary => Some(a),
+        Coercibility::Explicit => None,
+        _ if binary => Some(if of_a == Charset::Binary { a } else { b }),
+        _ if a.0.is_bin() => Some(a),
+        _ if b.0.is_bin() => Some(b),
+        _ => Some((of_a.bin_collation(), Coercibility::None)),
     }
 }
 
@@ -103,7 +108,12 @@ fn joined(sides: &[&Expr], operation: &str) -> Result<(Collation, Coercibility),
             Some(joined) => join(joined, own).ok_or_else(|| contradiction(sides, operation))?,
         });
     }
-    Ok(joined.unwrap_or((Collation::DEFAULT, Coercibility::Numeric)))
+    let joined = joined.unwrap_or((Collation::DEFAULT, Coercibility::Numeric));
+    // A literal cannot be converted if the character set lacks one of its characters.
+    let charset = joined.0.charset();
+    let beyond =
+        |side: &&Expr| matches!(side, Expr::Literal(Value::Text(text)) if charset.first_outside(text).is_some());
+    if sides.iter().any(beyond) { Err(contradiction(sides, operation)) } else { Ok(joined) }
 }
 
 fn contradiction(sides: &[&Expr], operation: &str) -> SqlError {
@@ -143,11 +153,32 @@ pub(super) fn join_all(sides: &[&Expr], operation: &str) -> Result<Collation, Sq
 
 /// A string type with the collation that wins among `sides`, any other type as it is.
 pub(super) fn with_collation(result_type: ResultType, sides: &[&Expr]) -> ResultType {
-    if result_type.family() != Family::String || result_type.collation == Collation::Binary {
+    if result_type.family() != Family::String || !result_type.collation.is_character() {
         return result_type;
     }
     match strongest(sides) {
         Some((collation, level)) if level < Coercibility::Numeric => ResultType { collation, ..result_type },
         _ => ResultType { collation: Collation::DEFAULT, ..result_type },
     }
+}
+
+/// The expression where bytes are wanted: a text has those of its character set.
+pub(super) fn in_bytes(expr: Expr) -> Expr {
+    let charset = expr.collation().charset();
+    if charset.is_recoded() && expr.result_type(&[]).family() == Family::String {
+        return Expr::Cast(Box::new(expr), CastType::Encoded { charset });
+    }
+    expr
+}
+
+/// The expression as it meets others under `collation`: a text as bytes where bytes meet, and bytes as the characters of
+/// a character set that has bytes of its own.
+pub(super) fn as_met(expr: Expr, collation: Collation) -> Expr {
+    if !collation.is_character() {
+        return in_bytes(expr);
+    }
+    let bytes = collation.charset().is_recoded()
+        && !expr.collation().is_character()
+        && expr.result_type(&[]).family() == Family::String;
+    if bytes { Expr::Cast(Box::new(expr), CastType::Char { chars: None, collation }) } else { expr }
 }

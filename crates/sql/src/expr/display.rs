@@ -82,7 +82,9 @@ impl fmt::Display for Expr {
             Expr::IsTruth { operand, truth, negated } => {
                 write!(f, "({operand} is {}{})", not(negated), if *truth { "true" } else { "false" })
             }
-            Expr::Cast(a, CastType::DateConstant { .. } | CastType::YearConstant) => write!(f, "{a}"),
+            Expr::Cast(a, CastType::DateConstant { .. } | CastType::YearConstant | CastType::Encoded { .. }) => {
+                write!(f, "{a}")
+            }
             Expr::Case(case) => {
                 f.write_str("(case")?;
                 if let Some(operand) = &case.operand {

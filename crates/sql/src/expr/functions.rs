@@ -37,7 +37,7 @@ use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 use super::build::{constant_as, constant_beside};
-use super::coercion::{Coercibility, NO_SAY, join_all, settle, strongest, with_collation};
+use super::coercion::{Coercibility, NO_SAY, as_met, join_all, settle, strongest, with_collation};
 use super::convert::to_result_type;
 use super::{EvalContext, Expr};
 
@@ -97,6 +97,8 @@ pub(crate) struct Function {
     takes_null: bool,
     /// Works on texts: a number comes with the digits that it is shown with.
     of_text: bool,
+    /// Works on the bytes of texts, which are those of their character sets.
+    of_bytes: bool,
     /// Does not give the same for the same arguments, or has an effect.
     pub(super) volatile: bool,
     /// How many of its first arguments the result is made of, so that it compares as they do.
@@ -144,6 +146,7 @@ impl Function {
             derive,
             takes_null: false,
             of_text: false,
+            of_bytes: false,
             volatile: false,
             collated: 0,
             unifies: false,
@@ -218,6 +221,10 @@ impl Function {
 
     const fn of_text(self) -> Function {
         Function { of_text: true, ..self }
+    }
+
+    const fn of_bytes(self) -> Function {
+        Function { of_bytes: true, ..self }
     }
 
     /// A function that does not need all of its arguments.
@@ -500,7 +507,7 @@ impl Call {
             // Of documents and what is taken out of them.
             return (Collation::Utf8mb4Bin, Coercibility::Implicit);
         }
-        let binary = derived.collation == Collation::Binary;
+        let binary = !derived.collation.is_character();
         (if binary { Collation::Binary } else { Collation::DEFAULT }, Coercibility::Coercible)
     }
 
@@ -592,6 +599,8 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
     } else {
         settle(&args.iter().collect::<Vec<_>>(), function.name)
     }?;
+    let met = if function.of_bytes { Collation::Binary } else { collation };
+    args = args.into_iter().map(|arg| as_met(arg, met)).collect();
     let mut call = Call { function, args, collation, own_collation: NO_SAY };
     call.own_collation = call.result_collation();
     Ok(Expr::Call(Box::new(call)))

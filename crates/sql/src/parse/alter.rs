@@ -1,6 +1,6 @@
 //! ALTER TABLE: one [`AlterAction`] a clause, in the order in which they are written.
 
-use super::column::{self, Charset};
+use super::column::{self, CharsetOptions};
 use super::cursor::Cursor;
 use super::schema::{encryption, index_spec, without_effect};
 use crate::ast::{
@@ -251,7 +251,7 @@ fn convert_to(cursor: &mut Cursor<'_>) -> Result<Option<Collation>, SqlError> {
     } else if !cursor.sees("CHARACTER SET") && !cursor.sees("CHARSET") {
         return Err(cursor.unexpected());
     }
-    let mut charset = Charset::default();
+    let mut charset = CharsetOptions::default();
     while charset.option(cursor)? {}
     charset.collation()
 }
@@ -267,7 +267,7 @@ fn order_column(cursor: &mut Cursor<'_>) -> Result<OrderColumn, SqlError> {
 
 /// Options of the table, with spaces between them.
 fn options(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterAction>) -> Result<(), SqlError> {
-    let mut charset = Charset::default();
+    let mut charset = CharsetOptions::default();
     let before = cursor.at;
     while !cursor.at_end() && !cursor.sees_operator(",") {
         if cursor.takes("DEFAULT") && !charset.next(cursor) {

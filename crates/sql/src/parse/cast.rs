@@ -1,9 +1,10 @@
 //! The types of CAST and CONVERT.
 
+use super::column::charset_named;
 use super::cursor::Cursor;
 use crate::ast::Expr;
 use crate::collation::Collation;
-use crate::error::{ER_TOO_BIG_PRECISION, ER_UNKNOWN_CHARACTER_SET, SqlError};
+use crate::error::{ER_TOO_BIG_PRECISION, SqlError};
 use crate::expr::CastType;
 
 impl Cursor<'_> {
@@ -88,9 +89,7 @@ impl Cursor<'_> {
         };
         let collation = match &charset {
             None => Collation::DEFAULT,
-            Some(charset) => {
-                Collation::of_charset(charset).ok_or_else(|| SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[charset]))?
-            }
+            Some(charset) => charset_named(charset)?.default_collation(),
         };
         let target = match collation {
             Collation::Binary => CastType::Binary { bytes: chars },

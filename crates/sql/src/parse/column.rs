@@ -9,17 +9,17 @@ use crate::collation::Collation;
 use crate::error::{ER_COLLATION_CHARSET_MISMATCH, ER_UNKNOWN_CHARACTER_SET, SqlError};
 use crate::stack;
 use crate::types::column_type::TypeWords;
-use crate::types::{ColumnType, IntType, IntWidth, Kind, SqlMode};
+use crate::types::{Charset, ColumnType, IntType, IntWidth, Kind, SqlMode};
 use crate::value::Value;
 
 /// CHARACTER SET and COLLATE, in any order.
 #[derive(Default)]
-pub(super) struct Charset {
+pub(super) struct CharsetOptions {
     charset: Option<String>,
     collation: Option<String>,
 }
 
-impl Charset {
+impl CharsetOptions {
     /// Whether one of the two is next.
     pub(super) fn next(&self, cursor: &Cursor<'_>) -> bool {
         ["CHARACTER SET", "CHARSET", "COLLATE"].iter().any(|words| cursor.sees(words))
@@ -40,22 +40,25 @@ impl Charset {
     }
 
     pub(super) fn collation(&self) -> Result<Option<Collation>, SqlError> {
-        let of_charset = match &self.charset {
-            None => None,
-            Some(name) => match Collation::of_charset(name) {
-                None => return Err(SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[name])),
-                found => found,
-            },
-        };
-        let Some(name) = &self.collation else { return Ok(of_charset) };
+        let charset = self.charset.as_deref().map(charset_named).transpose()?;
+        let Some(name) = &self.collation else { return Ok(charset.map(Charset::default_collation)) };
         let collation = Collation::named(name)?;
-        match of_charset {
-            Some(other) if other.charset() != collation.charset() => {
-                Err(SqlError::new(ER_COLLATION_CHARSET_MISMATCH, &[&collation.name(), &other.charset()]))
-            }
-            _ => Ok(Some(collation)),
-        }
+        charset.map_or(Ok(()), |charset| belongs(collation, charset))?;
+        Ok(Some(collation))
     }
+}
+
+/// The character set that a statement names; 1115 for one that is not known.
+pub(super) fn charset_named(name: &str) -> Result<Charset, SqlError> {
+    Charset::from_name(name).ok_or_else(|| SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[&name]))
+}
+
+/// 1253 if the collation is not one of the character set.
+fn belongs(collation: Collation, charset: Charset) -> Result<(), SqlError> {
+    if collation.charset() == charset {
+        return Ok(());
+    }
+    Err(SqlError::new(ER_COLLATION_CHARSET_MISMATCH, &[&collation.name(), &charset.name()]))
 }
 
 /// `name type [option ...]`
@@ -106,6 +109,9 @@ fn column_options(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Result<()
         } else if cursor.takes("COLLATE") {
             let name = cursor.name_or_text()?;
             let collation = Collation::named(&name)?;
+            if let Some(named) = column.column_type.collation().filter(|_| column.own_collation) {
+                belongs(collation, named.charset())?;
+            }
             column.column_type = column.column_type.under(collation);
             column.own_collation = true;
         } else if cursor.takes("COLUMN_FORMAT") || cursor.takes("STORAGE") {
@@ -182,7 +188,7 @@ fn column_type(cursor: &mut Cursor<'_>, column: &str) -> Result<(ColumnType, boo
     if !matches!(column_type.kind(), Kind::Characters(_) | Kind::Members(_)) {
         return Ok((column_type, false));
     }
-    let mut charset = Charset::default();
+    let mut charset = CharsetOptions::default();
     let mut binary = false;
     loop {
         if cursor.takes("BINARY") {
@@ -192,7 +198,10 @@ fn column_type(cursor: &mut Cursor<'_>, column: &str) -> Result<(ColumnType, boo
         }
     }
     // CHARACTER SET binary makes the type a binary one.
-    let own = if binary { Some(Collation::Utf8mb4Bin) } else { charset.collation()? };
+    let own = match charset.collation()? {
+        named if !binary => named,
+        named => Some(named.unwrap_or(Collation::DEFAULT).charset().bin_collation()),
+    };
     Ok((own.map(|own| column_type.under(own)).unwrap_or(column_type), own.is_some()))
 }
 

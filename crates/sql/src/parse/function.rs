@@ -1,12 +1,13 @@
 //! Calls of functions, those with a syntax of their own among them.
 
+use super::column::charset_named;
 use super::cursor::Cursor;
 use super::expression::{Interval, Level, call};
 use super::lexer::Kind;
 use super::words;
 use crate::ast::{Expr, GroupConcat};
 use crate::collation::Collation;
-use crate::error::{ER_UNKNOWN_CHARACTER_SET, SqlError};
+use crate::error::SqlError;
 use crate::expr::{CastType, Form, Function, IntervalUnit};
 use crate::value::Value;
 
@@ -346,9 +347,8 @@ impl Cursor<'_> {
 }
 
 fn cast_to_charset(charset: &str) -> Result<CastType, SqlError> {
-    match Collation::of_charset(charset) {
-        None => Err(SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[&charset])),
-        Some(Collation::Binary) => Ok(CastType::Binary { bytes: None }),
-        Some(collation) => Ok(CastType::Char { chars: None, collation }),
-    }
+    Ok(match charset_named(charset)?.default_collation() {
+        Collation::Binary => CastType::Binary { bytes: None },
+        collation => CastType::Char { chars: None, collation },
+    })
 }

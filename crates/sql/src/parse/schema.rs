@@ -1,7 +1,7 @@
 //! Statements that change the schema.
 
 use super::alter;
-use super::column::{Charset, column};
+use super::column::{CharsetOptions, column};
 use super::cursor::Cursor;
 use crate::ast::{AlterAction, AlterTable, CreateTable, Ddl, IndexSpec, KeySpec, Statement};
 use crate::collation::Collation;
@@ -49,7 +49,7 @@ fn create(cursor: &mut Cursor<'_>) -> Result<Ddl, SqlError> {
 }
 
 fn database_options(cursor: &mut Cursor<'_>) -> Result<Option<Collation>, SqlError> {
-    let mut options = Charset::default();
+    let mut options = CharsetOptions::default();
     while !cursor.at_end() {
         cursor.takes("DEFAULT");
         if !encryption(cursor, "encrypted databases")? && !options.option(cursor)? {
@@ -223,7 +223,7 @@ pub(super) fn index_spec(cursor: &mut Cursor<'_>) -> Result<Option<IndexSpec>, S
 }
 
 fn table_options(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<(), SqlError> {
-    let mut charset = Charset::default();
+    let mut charset = CharsetOptions::default();
     while !cursor.at_end() {
         cursor.takes_operator(",");
         cursor.takes("DEFAULT");

@@ -191,8 +191,8 @@ impl<'a> Scope<'a> {
                 let otherwise = otherwise.as_ref().map(|otherwise| self.bind(otherwise)).transpose()?;
                 Expr::case(operand, branches, otherwise)?
             }
-            ast::Expr::Cast(operand, target) => Expr::Cast(Box::new(self.bind(operand)?), *target),
-            ast::Expr::Collate(operand, collation) => Expr::Collate(Box::new(self.bind(operand)?), *collation),
+            ast::Expr::Cast(operand, target) => Expr::cast(self.bind(operand)?, *target),
+            ast::Expr::Collate(operand, collation) => Expr::collate(self.bind(operand)?, *collation)?,
             ast::Expr::Call { name, args, distinct } => self.call(name, args, *distinct)?,
             ast::Expr::DateAdd { date, amount, unit, negated } => Expr::DateAdd {
                 date: Box::new(self.bind(date)?),

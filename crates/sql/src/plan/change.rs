@@ -14,6 +14,7 @@ use crate::error::{ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_WRONG_VALUE_
 use crate::expr::Expr;
 use crate::privilege::Privilege;
 use crate::privilege::needs::Need;
+use crate::types::Kind;
 
 pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan, SqlError> {
     unsupported::no_partitions(&insert.partitions)?;
@@ -151,7 +152,16 @@ fn with_default_expr(value: InsertValue, column: usize, table: &Table) -> Result
         InsertValue::Default if has_default_expr(table, column) => {
             default_expr(&table.def.columns[column]).map(InsertValue::Expr)
         }
-        value => Ok(value),
+        InsertValue::Expr(expr) => Ok(InsertValue::Expr(for_column(expr, column, table))),
+        value @ InsertValue::Default => Ok(value),
+    }
+}
+
+/// What a column is set to: a column of bytes gets those of a text's character set.
+fn for_column(value: Expr, column: usize, table: &Table) -> Expr {
+    match table.def.columns[column].column_type.kind() {
+        Kind::Bytes => value.for_bytes(),
+        _ => value,
     }
 }
 
@@ -183,7 +193,7 @@ fn assignments(
             ast::Expr::Default(None) => default_expr(&table.def.columns[column])?,
             value => scope.bind(value)?,
         };
-        assignments.push((column, value));
+        assignments.push((column, for_column(value, column, table)));
     }
     Ok(assignments)
 }

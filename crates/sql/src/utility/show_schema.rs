@@ -68,7 +68,7 @@ pub(super) fn rows(
             let text = format!(
                 "CREATE DATABASE {condition}`{}` /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */ /*!80016 DEFAULT ENCRYPTION='N' */",
                 name.replace('`', "``"),
-                entry.collation.charset(),
+                entry.collation.charset().name(),
                 entry.collation.name(),
             );
             Ok(Shown {

@@ -1,8 +1,6 @@
 //! LIKE: patterns with `%` and `_`, character by character under a collation.
 
-use std::cmp::Ordering;
-
-use super::{Collation, general_ci, unicode_ai_ci};
+use super::Collation;
 
 /// Steps between two questions whether to go on.
 const ASKED_EVERY: usize = 1 << 16;
@@ -22,21 +20,12 @@ pub fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<ch
             go_on,
         );
     }
-    let equal: fn(&char, &char) -> bool = match collation {
-        Collation::Utf8mb4_0900AiCi => |a, b| a == b || equal_ai_ci(*a, *b),
-        Collation::Utf8mb4GeneralCi => |a, b| a == b || general_ci::weight(*a) == general_ci::weight(*b),
-        Collation::Utf8mb4Bin | Collation::Binary | Collation::Utf8mb4_0900Bin => |a, b| a == b,
-    };
+    let equal = |a: &char, b: &char| collation.equal_chars(*a, *b);
     matches(text, pattern, escape, next_char, |c| u32::from(*c), equal, go_on)
 }
 
-fn equal_ai_ci(a: char, b: char) -> bool {
-    unicode_ai_ci::compare(a.encode_utf8(&mut [0; 4]).as_bytes(), b.encode_utf8(&mut [0; 4]).as_bytes())
-        == Ordering::Equal
-}
-
 /// The first character and its length; bytes that are no UTF-8 are replacement characters one by one.
-fn next_char(bytes: &[u8]) -> Option<(char, usize)> {
+pub(super) fn next_char(bytes: &[u8]) -> Option<(char, usize)> {
     let first = *bytes.first()?;
     if first.is_ascii() {
         return Some((char::from(first), 1));

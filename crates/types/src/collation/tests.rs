@@ -45,13 +45,58 @@ fn binary_collations_differ_in_padding() {
 }
 
 #[test]
+fn older_unicode_collations_pad_and_know_expansions() {
+    for unicode in [Collation::Utf8mb4UnicodeCi, Collation::Utf8mb3Unicode520Ci] {
+        assert!(equal(unicode, "Straße", "STRASSE  "));
+        assert!(equal(unicode, "é", "E") && equal(unicode, "e\u{301}", "é"));
+        assert_eq!(unicode.compare(b"a\t", b"a"), Ordering::Less);
+        assert_eq!(unicode.compare("a".as_bytes(), "ż".as_bytes()), Ordering::Less);
+        assert_eq!(unicode.compare("日".as_bytes(), "本".as_bytes()), "日".cmp("本"));
+    }
+    let (older, newer) = (Collation::Utf8mb4UnicodeCi, Collation::Utf8mb4Unicode520Ci);
+    assert!(equal(older, "\u{1f600}", "\u{1f601}") && !equal(newer, "\u{1f600}", "\u{1f601}"));
+    assert!(!equal(older, "ł", "l") && equal(newer, "ł", "l"));
+    assert!(!equal(older, "Æ", "AE") && equal(newer, "Æ", "AE"));
+}
+
+#[test]
+fn accents_and_case_count_where_the_name_says_so() {
+    let differs = |a: &str, b: &str| {
+        let collations = [Collation::Utf8mb4_0900AiCi, Collation::Utf8mb4_0900AsCi, Collation::Utf8mb4_0900AsCs];
+        collations.map(|collation| !equal(collation, a, b))
+    };
+    assert_eq!(differs("a", "á"), [false, true, true]);
+    assert_eq!(differs("a", "A"), [false, false, true]);
+    assert_eq!(differs("a", "b"), [true; 3]);
+    assert_eq!(
+        Collation::ALL.map(|collation| collation.is_case_sensitive()),
+        Collation::ALL.map(|collation| !equal(collation, "a", "A"))
+    );
+    assert_eq!(
+        Collation::ALL.map(|collation| collation.pads()),
+        Collation::ALL.map(|collation| equal(collation, "a", "a "))
+    );
+}
+
+#[test]
+fn latin1_has_an_order_of_its_own() {
+    assert!(equal(Collation::Latin1SwedishCi, "Ü", "y") && !equal(Collation::Latin1SwedishCi, "ö", "o"));
+    assert!(equal(Collation::Latin1German1Ci, "ö", "O"));
+    assert!(equal(Collation::Latin1GeneralCi, "ö", "Ö") && !equal(Collation::Latin1GeneralCs, "ö", "Ö"));
+    // By bytes of latin1, in which the euro sign comes first.
+    assert_eq!(Collation::Latin1Bin.compare("€".as_bytes(), "é".as_bytes()), Ordering::Less);
+    assert_eq!(Collation::Utf8mb4Bin.compare("€".as_bytes(), "é".as_bytes()), Ordering::Greater);
+}
+
+#[test]
 fn names_and_ids_lead_back() {
     for collation in Collation::ALL {
         assert_eq!(Collation::from_name(&collation.name().to_uppercase()), Some(collation));
         assert_eq!(Collation::from_id(collation.id()), Some(collation));
     }
-    assert_eq!(Collation::of_charset("UTF8MB4"), Some(Collation::DEFAULT));
-    assert_eq!(Collation::from_name("latin1_swedish_ci"), None);
+    assert_eq!(Collation::from_name("utf8_general_ci"), Some(Collation::Utf8mb3GeneralCi));
+    assert_eq!(Collation::from_name("latin1_danish_ci"), None);
+    assert!(Collation::ALL.iter().filter(|collation| collation.is_default()).count() == Charset::ALL.len());
 }
 
 #[test]
@@ -109,12 +154,15 @@ proptest! {
 
     #[test]
     fn table_for_ascii_gives_what_the_library_gives(a in text(), b in text(), plain in "[\\x00-\\x7f]{0,16}") {
-        prop_assert_eq!(unicode_ai_ci::compare(a.as_bytes(), b.as_bytes()), unicode_ai_ci::compare_by_library(a.as_bytes(), b.as_bytes()));
-        prop_assert_eq!(unicode_ai_ci::compare(a.as_bytes(), plain.as_bytes()), unicode_ai_ci::compare_by_library(a.as_bytes(), plain.as_bytes()));
-        prop_assert_eq!(unicode_ai_ci::compare_long(a.as_bytes(), b.as_bytes()), unicode_ai_ci::compare_by_library(a.as_bytes(), b.as_bytes()));
+        for level in [Level::Letters, Level::Accents, Level::Case] {
+            let by_library = |a: &str, b: &str| unicode_ai_ci::compare_by_library(level, a.as_bytes(), b.as_bytes());
+            prop_assert_eq!(unicode_ai_ci::compare(level, a.as_bytes(), b.as_bytes()), by_library(&a, &b));
+            prop_assert_eq!(unicode_ai_ci::compare(level, a.as_bytes(), plain.as_bytes()), by_library(&a, &plain));
+            prop_assert_eq!(unicode_ai_ci::compare_long(level, a.as_bytes(), b.as_bytes()), by_library(&a, &b));
+        }
         let (mut table, mut library) = (Vec::new(), Vec::new());
-        unicode_ai_ci::write_key(plain.as_bytes(), &mut table);
-        unicode_ai_ci::write_library_key(plain.as_bytes(), &mut library);
+        unicode_ai_ci::write_key(Level::Letters, plain.as_bytes(), &mut table);
+        unicode_ai_ci::write_library_key(Level::Letters, plain.as_bytes(), &mut library);
         prop_assert_eq!(table, library);
     }
 

@@ -1,4 +1,4 @@
-//! `utf8mb4_0900_ai_ci`: the collation library, with a table for ASCII text.
+//! `utf8mb4_0900_ai_ci`, with a table for ASCII text, `utf8mb4_0900_as_ci` and `utf8mb4_0900_as_cs`: the collation library.
 //!
 //! In the root collation, ASCII characters take part in no contraction, expansion or compression, so
 //! that the key of an ASCII text is its characters' keys in a row.
@@ -9,6 +9,16 @@ use std::sync::LazyLock;
 use icu_collator::options::{CollatorOptions, Strength};
 use icu_collator::{CollationKeySink, Collator, CollatorBorrowed};
 
+/// What tells texts apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Letters,
+    /// Letters and accents.
+    Accents,
+    /// Letters, accents and case.
+    Case,
+}
+
 struct Library {
     collator: CollatorBorrowed<'static>,
     /// By ASCII character: the order of its key, 0 for characters that do not count.
@@ -17,10 +27,18 @@ struct Library {
     keys: [([u8; 2], u8); 128],
 }
 
-static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
+fn collator(strength: Strength) -> CollatorBorrowed<'static> {
     let mut options = CollatorOptions::default();
-    options.strength = Some(Strength::Primary);
-    let collator = Collator::try_new(Default::default(), options).expect("the root collation is compiled in");
+    options.strength = Some(strength);
+    Collator::try_new(Default::default(), options).expect("the root collation is compiled in")
+}
+
+static ACCENTS: LazyLock<CollatorBorrowed<'static>> = LazyLock::new(|| collator(Strength::Secondary));
+static CASE: LazyLock<CollatorBorrowed<'static>> = LazyLock::new(|| collator(Strength::Tertiary));
+
+/// Of letters only.
+static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
+    let collator = collator(Strength::Primary);
     let mut all_keys: Vec<Vec<u8>> = Vec::with_capacity(128);
     let mut keys = [([0; 2], 0); 128];
     for (byte, slot) in (0u8..).zip(keys.iter_mut()) {
@@ -42,11 +60,21 @@ static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
     Library { collator, ranks, keys }
 });
 
-pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
-    let library = &*LIBRARY;
-    compare_ascii(a, b, &library.ranks).unwrap_or_else(|| match a.len().min(b.len()) {
-        LONG.. => compare_long(a, b),
-        _ => library.collator.compare_utf8(a, b),
+impl Level {
+    fn collator(self) -> &'static CollatorBorrowed<'static> {
+        match self {
+            Level::Letters => &LIBRARY.collator,
+            Level::Accents => &ACCENTS,
+            Level::Case => &CASE,
+        }
+    }
+}
+
+pub fn compare(level: Level, a: &[u8], b: &[u8]) -> Ordering {
+    let by_table = if level == Level::Letters { compare_ascii(a, b, &LIBRARY.ranks) } else { None };
+    by_table.unwrap_or_else(|| match a.len().min(b.len()) {
+        LONG.. => compare_long(level, a, b),
+        _ => level.collator().compare_utf8(a, b),
     })
 }
 
@@ -55,11 +83,11 @@ pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
 const LONG: usize = 64 << 10;
 
 /// Compares by sort keys, of which one is made, and the other compared with it while it is made.
-pub(super) fn compare_long(a: &[u8], b: &[u8]) -> Ordering {
+pub(super) fn compare_long(level: Level, a: &[u8], b: &[u8]) -> Ordering {
     if a.len() > b.len() {
-        return compare_long(b, a).reverse();
+        return compare_long(level, b, a).reverse();
     }
-    let collator = &LIBRARY.collator;
+    let collator = level.collator();
     let mut key = Vec::with_capacity(a.len());
     let Ok(()) = collator.write_sort_key_utf8_to(a, &mut key);
     let order_of_b = match collator.write_sort_key_utf8_to(b, &mut Against(&key)) {
@@ -129,11 +157,11 @@ fn next_rank(rest: &mut std::slice::Iter<'_, u8>, ranks: &[u8; 128]) -> Option<u
 }
 
 /// Appends the sort key, which has no zero byte.
-pub fn write_key(text: &[u8], out: &mut Vec<u8>) {
-    let library = &*LIBRARY;
-    if !text.is_ascii() {
-        return write_library_key(text, out);
+pub fn write_key(level: Level, text: &[u8], out: &mut Vec<u8>) {
+    if level != Level::Letters || !text.is_ascii() {
+        return write_library_key(level, text, out);
     }
+    let library = &*LIBRARY;
     // Through a buffer with room for the longest keys, so that no byte needs a check of its own.
     const CHUNK: usize = 64;
     out.reserve(2 * text.len());
@@ -150,11 +178,11 @@ pub fn write_key(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-pub(super) fn write_library_key(text: &[u8], out: &mut Vec<u8>) {
-    let Ok(()) = LIBRARY.collator.write_sort_key_utf8_to(text, out);
+pub(super) fn write_library_key(level: Level, text: &[u8], out: &mut Vec<u8>) {
+    let Ok(()) = level.collator().write_sort_key_utf8_to(text, out);
 }
 
 #[cfg(test)]
-pub(super) fn compare_by_library(a: &[u8], b: &[u8]) -> Ordering {
-    LIBRARY.collator.compare_utf8(a, b)
+pub(super) fn compare_by_library(level: Level, a: &[u8], b: &[u8]) -> Ordering {
+    level.collator().compare_utf8(a, b)
 }

@@ -24,8 +24,6 @@ const MAX_ENUM_MEMBERS: usize = 65_535;
 const MAX_SET_MEMBERS: usize = 64;
 /// Most characters of a text.
 const MAX_MEMBER_CHARS: usize = 255;
-/// Most bytes of a character.
-const CHAR_BYTES: u64 = 4;
 
 /// One of a list of texts, or the empty text that stands for an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,7 +110,8 @@ impl Members {
     }
 
     fn under(&self, collation: Collation) -> Arc<Members> {
-        Arc::new(Members::new(self.texts(), collation))
+        let texts: Vec<_> = self.texts().map(|text| collation.charset().within(text)).collect();
+        Arc::new(Members::new(texts.iter().map(|text| &**text), collation))
     }
 
     fn chars(&self) -> impl Iterator<Item = u64> {
@@ -165,7 +164,7 @@ macro_rules! of_members {
 
         fn facts(&self) -> Facts {
             let chars = self.chars();
-            let sizes = Sizes::string(chars, CHAR_BYTES * chars);
+            let sizes = Sizes::string(chars, self.members.collation.charset().char_bytes() * chars);
             let meta = [FieldType::$field as u8, self.bytes() as u8];
             let facts = Facts::scalar($name, sizes, (FieldType::String, &meta));
             Facts { max_bytes: self.bytes() as u64, ..facts }

@@ -1,24 +1,24 @@
 //! CHAR, VARCHAR and TEXT; how characters compare is in [`crate::collation`].
 //!
-//! Format: length and bytes in rows; the collation's keys in keys.
+//! Format: length and bytes of the character set in rows; the collation's keys in keys.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     BinaryType, BlobType, ColumnType, Faces, Facts, FromKey, Kind, Sizes, TypeWords, VarBinaryType, length, read_le,
 };
+use crate::charset::Charset;
 use crate::collation::{Collation, read_escaped_key};
-use crate::error::{ER_DATA_TOO_LONG, SqlError, WARN_DATA_TRUNCATED};
+use crate::error::{ER_DATA_TOO_LONG, ER_TOO_BIG_FIELDLENGTH, SqlError, WARN_DATA_TRUNCATED};
 use crate::store::{StoreContext, to_text};
 use crate::value::{double_within, first_chars};
 use crate::{FieldType, ResultType, Value};
 
-/// Most characters of VARCHAR.
-const MAX_VARCHAR_CHARS: u16 = 16383;
-/// Most bytes of a character.
-const CHAR_BYTES: u64 = 4;
+/// Most bytes of VARCHAR.
+const MAX_VARCHAR_BYTES: u64 = 65_535;
 
 /// Which of the four sizes of TEXT or BLOB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,12 +55,13 @@ macro_rules! characters {
 
         fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool {
             let ($of, Value::Text(text)) = (self, value) else { return false };
-            write_string(text.as_bytes(), $length_bytes, row)
+            write_string(&self.collation.charset().encode(text), $length_bytes, row)
         }
 
         fn read_row(&self, bytes: &[u8]) -> Option<Value> {
             let $of = self;
-            std::str::from_utf8(&bytes[usize::from($length_bytes)..]).ok().map(Value::text)
+            let text = self.collation.charset().decode(&bytes[usize::from($length_bytes)..]);
+            text.ok().map(Value::text)
         }
 
         fn from_binlog(_field: FieldType, _meta: [u8; 2], _unsigned: bool) -> Option<ColumnType> {
@@ -79,6 +80,7 @@ macro_rules! characters {
         }
 
         fn read_key(&self, bytes: &[u8]) -> FromKey {
+            // Of other collations keys hold weights, or lack spaces.
             if self.collation != Collation::Utf8mb4_0900Bin {
                 return FromKey::Order;
             }
@@ -143,15 +145,24 @@ impl LobSize {
 }
 
 impl VarCharType {
+    /// 1074 if the character set allows a column no such length.
+    pub(super) fn check_length(&self, column: &str) -> Result<(), SqlError> {
+        let most = MAX_VARCHAR_BYTES / self.collation.charset().char_bytes();
+        if u64::from(self.chars) <= most.min(u64::from(u16::MAX) - 1) {
+            return Ok(());
+        }
+        Err(SqlError::new(ER_TOO_BIG_FIELDLENGTH, &[&column, &most]))
+    }
+
     /// Whether a type has room for all values of this one, and the same bytes for them.
     pub(super) fn extends_to(&self, longer: &VarCharType) -> bool {
-        let length = |of: &VarCharType| length_bytes(max_bytes(of.chars));
+        let length = |of: &VarCharType| length_bytes(max_bytes(of.chars, of.collation));
         self.collation == longer.collation && self.chars <= longer.chars && length(self) == length(longer)
     }
 }
 
 impl Faces for VarCharType {
-    characters!(|of| length_bytes(max_bytes(of.chars)));
+    characters!(|of| length_bytes(max_bytes(of.chars, of.collation)));
 
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         let found = match name {
@@ -163,7 +174,9 @@ impl Faces for VarCharType {
         if !found {
             return Ok(None);
         }
-        let chars = length(words, MAX_VARCHAR_CHARS, None)?;
+        // How many there may be depends on the character set: `check_length`.
+        let chars = words.number()?.ok_or_else(|| words.unexpected())?;
+        let chars = u16::try_from(chars).unwrap_or(u16::MAX);
         Ok(Some(VarCharType { chars, collation: Collation::DEFAULT }.into()))
     }
 
@@ -172,23 +185,21 @@ impl Faces for VarCharType {
     }
 
     fn facts(&self) -> Facts {
-        let max_bytes = max_bytes(self.chars);
+        let max_bytes = max_bytes(self.chars, self.collation);
         let binlog = (FieldType::VarChar, &(max_bytes as u16).to_le_bytes()[..]);
         Facts { max_bytes, ..Facts::scalar("varchar", Sizes::string(self.chars.into(), max_bytes), binlog) }
     }
 
     fn under(&self, collation: Collation) -> ColumnType {
-        match collation {
-            Collation::Binary => VarBinaryType { bytes: self.chars }.into(),
-            collation @ (Collation::Utf8mb4GeneralCi
-            | Collation::Utf8mb4Bin
-            | Collation::Utf8mb4_0900AiCi
-            | Collation::Utf8mb4_0900Bin) => VarCharType { collation, ..*self }.into(),
+        if collation.is_character() {
+            VarCharType { collation, ..*self }.into()
+        } else {
+            VarBinaryType { bytes: self.chars }.into()
         }
     }
 
     fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
-        store_chars(value, usize::from(self.chars), false, cx)
+        store_chars(value, usize::from(self.chars), self.collation.charset(), false, cx)
     }
 
     fn result_type(&self) -> ResultType {
@@ -197,7 +208,7 @@ impl Faces for VarCharType {
 }
 
 impl Faces for CharType {
-    characters!(|of| length_bytes(max_bytes(of.chars)));
+    characters!(|of| length_bytes(max_bytes(of.chars, of.collation)));
 
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         match name {
@@ -215,23 +226,21 @@ impl Faces for CharType {
     }
 
     fn facts(&self) -> Facts {
-        let max_bytes = max_bytes(self.chars);
+        let max_bytes = max_bytes(self.chars, self.collation);
         let sizes = Sizes::string(self.chars.into(), max_bytes);
         Facts { max_bytes, ..Facts::scalar("char", sizes, (FieldType::String, &fixed_meta(max_bytes))) }
     }
 
     fn under(&self, collation: Collation) -> ColumnType {
-        match collation {
-            Collation::Binary => BinaryType { bytes: self.chars }.into(),
-            collation @ (Collation::Utf8mb4GeneralCi
-            | Collation::Utf8mb4Bin
-            | Collation::Utf8mb4_0900AiCi
-            | Collation::Utf8mb4_0900Bin) => CharType { collation, ..*self }.into(),
+        if collation.is_character() {
+            CharType { collation, ..*self }.into()
+        } else {
+            BinaryType { bytes: self.chars }.into()
         }
     }
 
     fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
-        store_chars(value, usize::from(self.chars), true, cx)
+        store_chars(value, usize::from(self.chars), self.collation.charset(), true, cx)
     }
 
     fn result_type(&self) -> ResultType {
@@ -246,7 +255,7 @@ impl Faces for TextType {
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         let size = match name {
             "TINYTEXT" => LobSize::Tiny,
-            "TEXT" => LobSize::parse(words, CHAR_BYTES)?,
+            "TEXT" => LobSize::parse(words, Charset::Utf8mb4.char_bytes())?,
             "MEDIUMTEXT" => LobSize::Medium,
             "LONGTEXT" => LobSize::Long,
             "LONG" => {
@@ -275,34 +284,48 @@ impl Faces for TextType {
     }
 
     fn under(&self, collation: Collation) -> ColumnType {
-        match collation {
-            Collation::Binary => BlobType { size: self.size }.into(),
-            collation @ (Collation::Utf8mb4GeneralCi
-            | Collation::Utf8mb4Bin
-            | Collation::Utf8mb4_0900AiCi
-            | Collation::Utf8mb4_0900Bin) => TextType { collation, ..*self }.into(),
+        if collation.is_character() {
+            TextType { collation, ..*self }.into()
+        } else {
+            BlobType { size: self.size }.into()
         }
     }
 
     fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
-        let text = to_text(value, cx)?;
+        let charset = self.collation.charset();
+        let text = to_text(value, charset, cx)?;
+        let text = within(charset, &text, cx)?.map_or(text, Arc::from);
         let max_bytes = self.size.max_bytes();
-        if text.len() as u64 <= max_bytes {
+        if text.len() as u64 <= max_bytes || charset.encoded_len(&text) as u64 <= max_bytes {
             return Ok(Value::Text(text));
         }
         cx.reject(too_long(cx))?;
-        let end = text.floor_char_boundary(max_bytes as usize);
-        Ok(Value::text(&text[..end]))
+        let max_bytes = max_bytes as usize;
+        let kept = if charset.is_recoded() {
+            first_chars(&text, max_bytes)
+        } else {
+            &text[..text.floor_char_boundary(max_bytes)]
+        };
+        Ok(Value::text(kept))
     }
 
     fn result_type(&self) -> ResultType {
-        let chars = u32::try_from(self.size.max_bytes()).unwrap_or(u32::MAX) / CHAR_BYTES as u32;
+        let char_bytes = self.collation.charset().char_bytes();
+        let chars = u32::try_from(self.size.max_bytes() / char_bytes).unwrap_or(u32::MAX);
         ResultType { field: FieldType::Blob, decimals: 0, ..ResultType::string(chars, self.collation) }
     }
 }
 
-fn max_bytes(chars: u16) -> u64 {
-    CHAR_BYTES * u64::from(chars)
+fn max_bytes(chars: u16, collation: Collation) -> u64 {
+    collation.charset().char_bytes() * u64::from(chars)
+}
+
+/// A text whose characters beyond the character set have become question marks, which a strict statement refuses; `None`
+/// if there are none.
+fn within(charset: Charset, text: &str, cx: &mut StoreContext<'_>) -> Result<Option<String>, SqlError> {
+    let Some(at) = charset.first_outside(text) else { return Ok(None) };
+    cx.reject_bytes(&text.as_bytes()[at..])?;
+    Ok(Some(charset.within(text).into_owned()))
 }
 
 /// The error of a strict statement and the warning of another.
@@ -310,7 +333,13 @@ pub(super) fn too_long(cx: &StoreContext<'_>) -> crate::error::ErrorCode {
     if cx.sql_mode.is_strict() { ER_DATA_TOO_LONG } else { WARN_DATA_TRUNCATED }
 }
 
-fn store_chars(value: Value, chars: usize, fixed: bool, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
+fn store_chars(
+    value: Value,
+    chars: usize,
+    charset: Charset,
+    fixed: bool,
+    cx: &mut StoreContext<'_>,
+) -> Result<Value, SqlError> {
     let double = if let Value::Double(double) = value {
         Some(double)
     } else if let Value::Float(float) = value {
@@ -321,24 +350,23 @@ fn store_chars(value: Value, chars: usize, fixed: bool, cx: &mut StoreContext<'_
     if let Some(text) = double.and_then(|double| double_within(double, chars)) {
         return Ok(Value::text(text));
     }
-    let text = to_text(value, cx)?;
+    let text = to_text(value, charset, cx)?;
     let trimmed = if fixed { text.trim_end_matches(' ') } else { &*text };
     // Characters are at least one byte, so that short strings need not be counted.
-    if trimmed.len() > chars {
-        let kept = first_chars(trimmed, chars);
-        if kept.len() < trimmed.len() {
-            if trimmed[kept.len()..].bytes().all(|byte| byte == b' ') {
-                cx.note_truncated();
-            } else {
-                cx.reject(too_long(cx))?;
-            }
-            return Ok(Value::text(if fixed { kept.trim_end_matches(' ') } else { kept }));
+    let kept = if trimmed.len() > chars { first_chars(trimmed, chars) } else { trimmed };
+    let replaced = within(charset, kept, cx)?;
+    if kept.len() < trimmed.len() {
+        if trimmed[kept.len()..].bytes().all(|byte| byte == b' ') {
+            cx.note_truncated();
+        } else if replaced.is_none() {
+            cx.reject(too_long(cx))?;
         }
     }
-    if trimmed.len() < text.len() {
-        return Ok(Value::text(trimmed));
+    if replaced.is_none() && kept.len() == text.len() {
+        return Ok(Value::Text(text));
     }
-    Ok(Value::Text(text))
+    let kept = replaced.as_deref().unwrap_or(kept);
+    Ok(Value::text(if fixed { kept.trim_end_matches(' ') } else { kept }))
 }
 
 /// Metadata of CHAR and BINARY in table maps: the two upper bits of the length hide, inverted, in the type.

@@ -3,29 +3,20 @@
 use cohort_sql::Value;
 use cohort_sql::collation::Collation;
 use cohort_sql::session::ShowTable;
+use cohort_sql::types::Charset;
 
 use super::{number, text};
 
-const COLLATIONS: &[Collation] = &[
-    Collation::Binary,
-    Collation::Utf8mb4_0900AiCi,
-    Collation::Utf8mb4_0900Bin,
-    Collation::Utf8mb4Bin,
-    Collation::Utf8mb4GeneralCi,
-];
-
 pub(super) fn collations() -> ShowTable {
-    let rows = COLLATIONS.iter().map(|collation| {
-        let default = matches!(collation, Collation::Binary | Collation::Utf8mb4_0900AiCi);
-        let pads = matches!(collation, Collation::Utf8mb4Bin | Collation::Utf8mb4GeneralCi);
+    let rows = Collation::ALL.into_iter().map(|collation| {
         vec![
             Value::text(collation.name()),
-            Value::text(collation.charset()),
+            Value::text(collation.charset().name()),
             Value::UInt(u64::from(collation.id())),
-            Value::text(if default { "Yes" } else { "" }),
+            Value::text(if collation.is_default() { "Yes" } else { "" }),
             Value::text("Yes"),
-            Value::UInt(if *collation == Collation::Utf8mb4_0900AiCi { 0 } else { 1 }),
-            Value::text(if pads { "PAD SPACE" } else { "NO PAD" }),
+            Value::UInt(if collation.name().contains("_0900_a") { 0 } else { 1 }),
+            Value::text(if collation.pads() { "PAD SPACE" } else { "NO PAD" }),
         ]
     });
     let columns = vec![
@@ -37,18 +28,19 @@ pub(super) fn collations() -> ShowTable {
         ("Sortlen", number()),
         ("Pad_attribute", text(9)),
     ];
-    ShowTable { columns, rows: rows.collect() }
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by_key(|row| row[0].to_string());
+    ShowTable { columns, rows }
 }
 
 pub(super) fn character_sets() -> ShowTable {
     let columns =
         vec![("Charset", text(64)), ("Description", text(2048)), ("Default collation", text(64)), ("Maxlen", number())];
-    let row = |name: &str, description: &str, collation: Collation, bytes| {
-        vec![Value::text(name), Value::text(description), Value::text(collation.name()), Value::UInt(bytes)]
+    let row = |charset: Charset| {
+        let (name, description) = (Value::text(charset.name()), Value::text(charset.description()));
+        vec![name, description, Value::text(charset.default_collation().name()), Value::UInt(charset.char_bytes())]
     };
-    let rows = vec![
-        row("binary", "Binary pseudo charset", Collation::Binary, 1),
-        row("utf8mb4", "UTF-8 Unicode", Collation::DEFAULT, 4),
-    ];
+    let mut rows: Vec<_> = Charset::ALL.into_iter().map(row).collect();
+    rows.sort_by_key(|row| row[0].to_string());
     ShowTable { columns, rows }
 }

@@ -46,7 +46,7 @@ impl TableDef {
         if let Some(next) = next_auto_increment.filter(|next| *next > 1) {
             let _ = write!(text, " AUTO_INCREMENT={next}");
         }
-        let _ = write!(text, " DEFAULT CHARSET={} COLLATE={}", self.collation.charset(), self.collation.name());
+        let _ = write!(text, " DEFAULT CHARSET={} COLLATE={}", self.collation.charset().name(), self.collation.name());
         if !self.comment.is_empty() {
             let _ = write!(text, " COMMENT={}", Literal(&self.comment));
         }
@@ -57,7 +57,7 @@ impl TableDef {
         let mut line = format!("{} {}", Quoted(&column.name), column.column_type);
         let own_collation = column.column_type.collation().filter(|own| own.is_character() && *own != self.collation);
         if let Some(own) = own_collation {
-            let _ = write!(line, " CHARACTER SET {} COLLATE {}", own.charset(), own.name());
+            let _ = write!(line, " CHARACTER SET {} COLLATE {}", own.charset().name(), own.name());
         }
         let is_timestamp = column.column_type.kind() == Kind::Timestamp;
         if !column.nullable {

@@ -17,7 +17,7 @@ fn text(text: &str) -> Value {
 pub(super) fn schemata(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> {
     let row = |(name, entry): (&String, &crate::catalog::store::DatabaseEntry)| {
         let collation = entry.collation;
-        vec![text("def"), text(name), text(collation.charset()), text(collation.name()), Value::Null, text("NO")]
+        vec![text("def"), text(name), text(collation.charset().name()), text(collation.name()), Value::Null, text("NO")]
     };
     catalog.databases.iter().filter(|(name, _)| grants.lists_database(name)).map(row).collect()
 }
@@ -73,7 +73,7 @@ fn column_row(table: &Table, at: usize, column: &ColumnDef, privileges: &str) ->
         number(sizes.precision),
         number(sizes.scale),
         number(sizes.fsp),
-        named(Collation::charset),
+        named(|collation| collation.charset().name()),
         named(Collation::name),
         text(&column_type),
         text(key_mark(table, at)),

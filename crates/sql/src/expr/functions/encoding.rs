@@ -24,8 +24,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     )
     .of_text()
     .in_grammar()
+    .of_bytes()
     .doc("The code of the first byte.", "ASCII('2')", "50"),
-    Function::new("ord", 1, 1, ord, |_| ResultType::integer(11)).of_text().doc(
+    Function::new("ord", 1, 1, ord, |_| ResultType::integer(11)).of_text().of_bytes().doc(
         "The code of the first character, made of its bytes.",
         "ORD('é')",
         "50089",
@@ -34,11 +35,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .takes_null()
         .form(Form::Char)
         .doc("The bytes that the numbers stand for.", "CHAR(77, 121, '83')", "MyS"),
-    Function::new("hex", 1, 1, hex, |a| ResultType::string(bytes_of(&a[0]).saturating_mul(2), Collation::DEFAULT)).doc(
-        "The digits of a number, or of the bytes of a text, with base 16.",
-        "HEX('abc')",
-        "616263",
-    ),
+    Function::new("hex", 1, 1, hex, |a| ResultType::string(bytes_of(&a[0]).saturating_mul(2), Collation::DEFAULT))
+        .of_bytes()
+        .doc("The digits of a number, or of the bytes of a text, with base 16.", "HEX('abc')", "616263"),
     Function::new("unhex", 1, 1, unhex, |a| ResultType::string(bytes_of(&a[0]).div_ceil(2), Collation::Binary))
         .of_text()
         .doc("The bytes that digits with base 16 stand for.", "UNHEX('4D7953514C')", "MySQL"),
@@ -66,13 +65,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |_| ResultType::unsigned(10),
     )
     .of_text()
+    .of_bytes()
     .doc("The cyclic redundancy check of 32 bits.", "CRC32('MySQL')", "3259397556"),
     Function::new("conv", 3, 3, conv, |_| ResultType::string(65, Collation::DEFAULT)).of_text().doc(
         "The digits of a number with another base.",
         "CONV('6E', 18, 8)",
         "172",
     ),
-    Function::new("to_base64", 1, 1, to_base64, base64_type).of_text().doc(
+    Function::new("to_base64", 1, 1, to_base64, base64_type).of_text().of_bytes().doc(
         "The bytes of a text in digits with base 64.",
         "TO_BASE64('abc')",
         "YWJj",
@@ -82,12 +82,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .doc("The bytes that digits with base 64 stand for.", "FROM_BASE64('YWJj')", "abc"),
     Function::new("md5", 1, 1, |a| Ok(Value::text(hex_of(&md5::Md5::digest(to_bytes(&a[0]))))), |_| digits(32))
         .of_text()
+        .of_bytes()
         .doc("The MD5 digest, in digits with base 16.", "MD5('testing')", "ae2b1fca515949e5d54fb22b8ed95575"),
     Function::new("sha1", 1, 1, |a| Ok(Value::text(hex_of(&Sha1::digest(to_bytes(&a[0]))))), |_| digits(40))
         .of_text()
         .aliases(&["sha"])
+        .of_bytes()
         .doc("The SHA-1 digest, in digits with base 16.", "SHA1('abc')", "a9993e364706816aba3e25717850c26c9cd0d89d"),
-    Function::new("sha2", 2, 2, sha2_of, |_| digits(128)).of_text().doc(
+    Function::new("sha2", 2, 2, sha2_of, |_| digits(128)).of_text().of_bytes().doc(
         "A digest of the SHA-2 family with so many bits, in digits with base 16.",
         "SHA2('abc', 224)",
         "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7",

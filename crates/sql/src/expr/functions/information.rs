@@ -7,7 +7,7 @@ use super::super::convert::{to_f64, to_i64, to_text};
 use super::{Arguments, Form, Function};
 use crate::collation::Collation;
 use crate::error::{ER_QUERY_INTERRUPTED, ER_WRONG_ARGUMENTS, SqlError};
-use crate::types::ResultType;
+use crate::types::{Family, ResultType};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -57,7 +57,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |_| ResultType::integer(21),
     )
     .doc("Rows of the last SELECT.", "FOUND_ROWS() >= 0", "1"),
-    Function::new("charset", 1, 1, |a| Ok(Value::text(collation_of(a).charset())), |_| name(64))
+    Function::new("charset", 1, 1, |a| Ok(Value::text(collation_of(a).charset().name())), |_| name(64))
         .takes_null()
         .in_grammar()
         .doc("The character set of a text.", "CHARSET(X'41')", "binary"),
@@ -103,8 +103,10 @@ fn last_insert_id(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 
 /// Strings have a collation, everything else is binary.
 fn collation_of(args: &Arguments<'_, '_>) -> Collation {
+    let of_string = || args.call.args[0].result_type(args.cx.params).family() == Family::String;
     match &args[0] {
         Value::Text(_) => args.collation,
+        Value::Null if of_string() => args.collation,
         _ => Collation::Binary,
     }
 }

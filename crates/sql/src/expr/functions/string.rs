@@ -28,6 +28,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("length", 1, 1, |a| Ok(Value::Int(to_bytes(&a[0]).len() as i64)), |_| ResultType::integer(10))
         .of_text()
         .aliases(&["octet_length"])
+        .of_bytes()
         .doc("Length in bytes.", "LENGTH('é')", "2"),
     Function::new(
         "bit_length",
@@ -37,6 +38,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |_| ResultType::integer(11),
     )
     .of_text()
+    .of_bytes()
     .doc("Length in bits.", "BIT_LENGTH('text')", "32"),
     Function::new("char_length", 1, 1, char_length, |_| ResultType::integer(10))
         .of_text()
@@ -447,7 +449,7 @@ fn locate(args: &Arguments<'_, '_>, text: &Value, wanted: &Value, from: i64) -> 
         return Ok(Value::Int(from as i64 + 1));
     }
     let units = unit_count(&wanted, binary);
-    let exact = binary || !matches!(args.collation, Collation::Utf8mb4_0900AiCi | Collation::Utf8mb4GeneralCi);
+    let exact = binary || args.collation.is_bin();
     let unit_at = |at: usize| Value::Int(starts.partition_point(|start| *start <= at) as i64);
     if exact {
         let found = memmem::find(&text[starts[from]..], &wanted);
@@ -455,7 +457,7 @@ fn locate(args: &Arguments<'_, '_>, text: &Value, wanted: &Value, from: i64) -> 
     }
     // Letters of ASCII are equal if they are but for their case; other characters of it may not count at all.
     let plain = |bytes: &[u8]| bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
-    if plain(&text) && plain(&wanted) {
+    if !args.collation.is_case_sensitive() && plain(&text) && plain(&wanted) {
         let found = memmem::find(&text[from..].to_ascii_lowercase(), &wanted.to_ascii_lowercase());
         return Ok(Value::Int(found.map_or(0, |at| (from + at) as i64 + 1)));
     }
