@@ -417,7 +417,7 @@ fn replay_binlog(
 ) -> Result<(), RecoverError> {
     let gtids =
         GtidSet::decode(cohort.gtids).map_err(|error| RecoverError::Record { lsn: lsn.0, source: error.into() })?;
-    let forgets = cohort.chunks.iter().any(|chunk| forgets_gtids(chunk));
+    let forgets = cohort.chunks.iter().any(forgets_gtids);
     NewGtids { forgets, set: gtids }.add_to(&mut note.gtids);
     for chunk in cohort.chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
         let at = chunk.place();
