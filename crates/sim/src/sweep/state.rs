@@ -159,7 +159,9 @@ impl State {
             Change::AddIndex(table) => self.table(table)?.has_index = true,
             Change::DropIndex(table) => self.table(table)?.has_index = false,
             Change::Comment(table, comment) => self.table(table)?.comment = (*comment).to_owned(),
-            Change::Rebuild(table) => drop(self.table(table)?),
+            Change::Rebuild(table) => {
+                self.table(table)?;
+            }
             Change::Move(table, engine) => self.table(table)?.engine = *engine,
             Change::Swap(one, other) => {
                 let [first, second] = [one, other].map(|name| self.table(name).cloned());
