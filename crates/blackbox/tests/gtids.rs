@@ -100,10 +100,13 @@ fn an_owned_gtid_is_waited_for_and_goes_with_its_connection() -> Result<()> {
 fn who_may_choose_a_gtid() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let (server, mut conn) = with_table(&Launch::new(scratch.path()))?;
-    conn.query_drop("CREATE USER a; CREATE USER b; GRANT REPLICATION_APPLIER ON *.* TO b")?;
-    let mut without = Conn::new(server.options_as("a", ""))?;
+    for user in ["a", "b"] {
+        conn.query_drop(format!("CREATE USER {user} IDENTIFIED WITH mysql_native_password BY 'secret'"))?;
+    }
+    conn.query_drop("GRANT REPLICATION_APPLIER ON *.* TO b")?;
+    let mut without = Conn::new(server.options_as("a", "secret"))?;
     assert_eq!(errno(choose(&mut without, 1)), 1227);
-    let mut with = Conn::new(server.options_as("b", ""))?;
+    let mut with = Conn::new(server.options_as("b", "secret"))?;
     choose(&mut with, 1)?;
     with.query_drop("COMMIT")?;
     assert_eq!(errno(conn.query_drop("SET GLOBAL gtid_next = AUTOMATIC")), 1228);
