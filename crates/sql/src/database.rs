@@ -380,15 +380,11 @@ impl Database {
         if plan.kind.writes() || plan.kind.tables().next().is_some() {
             xa::may_work(session)?;
         }
-        let mut open = self.open_transaction(session)?;
         // FOR UPDATE is refused as well: what it locks is to be changed.
-        if plan.kind.locks_for_change()
-            && plan.kind.tables().next().is_some()
-            && let Err(error) = transactions::may_write(open.read_only)
-        {
-            transactions::after_failure(open, session);
-            return Err(error);
+        if plan.kind.locks_for_change() && plan.kind.tables().next().is_some() {
+            transactions::may_write(session.reads_only())?;
         }
+        let mut open = self.open_transaction(session)?;
         if let (PlanKind::Select(_), Some(limit)) = (&plan.kind, session.max_execution_time) {
             session.interrupt_ref().begin_time_limit(limit);
         }

@@ -236,6 +236,12 @@ impl SessionState {
         self.next_read_only = Some(read_only);
     }
 
+    /// Whether the transaction that the next statement is part of only reads.
+    pub(crate) fn reads_only(&self) -> bool {
+        let open = self.transaction.as_ref().map(|open| open.read_only);
+        open.or(self.next_read_only).unwrap_or(self.read_only)
+    }
+
     /// Rolls an open transaction back (end of the connection, COM_RESET_CONNECTION).
     pub fn rollback(&mut self) {
         self.xa = None;
