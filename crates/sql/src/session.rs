@@ -20,7 +20,7 @@ pub(crate) mod xa;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cohort_binlog::{BinlogPosition, GtidSet};
 use cohort_txn::{Committed, Isolation, RestsOn, Store, Transaction};
@@ -28,7 +28,6 @@ use cohort_txn::{Committed, Isolation, RestsOn, Store, Transaction};
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::collation::Collation;
 use crate::error::SqlError;
-use crate::exec::context::clock_us;
 use crate::exec::failure::commit_failed;
 use crate::expr::VariableScope;
 use crate::memory::{self, MemoryUse, ServerMemory};
@@ -158,6 +157,12 @@ impl Default for SessionState {
     fn default() -> Self {
         SessionState::new()
     }
+}
+
+/// The present, microseconds since 1970.
+pub(crate) fn clock_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 impl SessionState {

@@ -6,10 +6,9 @@ use super::xa::{may_work, outside_xa};
 use super::{Database, isolation_of};
 use crate::ast::Completion;
 use crate::error::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_SP_DOES_NOT_EXIST_SAVEPOINT, SqlError};
-use crate::exec::context::clock_us;
 use crate::exec::failure::lock_failed;
 use crate::session::gtid_next::Admission;
-use crate::session::{OpenTransaction, Outcome, SessionState, StatementResult};
+use crate::session::{OpenTransaction, Outcome, SessionState, StatementResult, clock_us};
 
 impl Database {
     /// Takes the session's transaction, or begins one.

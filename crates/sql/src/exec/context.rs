@@ -1,14 +1,14 @@
 //! The session as the expressions of one statement see it.
 
 use std::cell::{Cell, RefCell};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use cohort_binlog::GtidSet;
 use cohort_txn::blocking_hook::blocking;
 
 use crate::error::{ER_QUERY_INTERRUPTED, SqlError};
 use crate::expr::{Information, RandomSequence, StatementContext, VariableScope};
-use crate::session::{Diagnostic, DiagnosticLevel, Environment, SessionState};
+use crate::session::{Diagnostic, DiagnosticLevel, Environment, SessionState, clock_us};
 use crate::types::temporal::TimeZone;
 use crate::types::{Loss, SqlMode};
 use crate::value::Value;
@@ -30,12 +30,6 @@ pub(crate) struct Statement<'a> {
     random: Cell<u64>,
     /// The sequences of RAND(n), by place.
     sequences: RefCell<Vec<(usize, RandomSequence)>>,
-}
-
-/// The present, microseconds since 1970.
-pub(crate) fn clock_us() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 impl<'a> Statement<'a> {

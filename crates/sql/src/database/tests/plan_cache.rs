@@ -601,7 +601,7 @@ fn has_minus(sql: &str) -> bool {
 #[test]
 fn a_plan_for_other_literals_gives_the_same() {
     let given = std::env::var("COHORT_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = given.unwrap_or_else(|| crate::exec::context::clock_us() as u64);
+    let seed = given.unwrap_or_else(|| crate::session::clock_us() as u64);
     println!("seed {seed} (replay with COHORT_SEED={seed})");
     let mut state = seed;
     let (mut plain, mut cached, mut prepared) = (client(), client(), client());
