@@ -4,7 +4,7 @@
 //! lexemes, [`cursor`], makes the tree (`docs/decisions/0015-parser.md`: why our own). [`admin`] looks at a
 //! statement's first words. Queries: [`query`], [`select`], [`from`], [`window`]; changes of rows: [`insert`], [`update`];
 //! expressions: [`expression`] for operators, [`primary`] for operands, [`function`], [`cast`], [`words`]. Other
-//! statements: [`show`], [`schema`], [`alter`], [`column`], [`account`], [`grant`], [`xa`]. The grammar rule stands above each function, in the notation of
+//! statements: [`show`], [`schema`], [`alter`], [`mod@column`], [`account`], [`grant`], [`xa`]. The grammar rule stands above each function, in the notation of
 //! MySQL's manual.
 
 mod account;
