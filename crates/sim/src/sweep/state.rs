@@ -109,7 +109,7 @@ impl Change {
             Change::AddIndex(table) => format!("CREATE INDEX {INDEX} ON {table} (n, id)"),
             Change::DropIndex(table) => format!("DROP INDEX {INDEX} ON {table}"),
             Change::Comment(table, comment) => format!("ALTER TABLE {table} COMMENT = '{comment}'"),
-            Change::Rebuild(table) => format!("ALTER TABLE {table} FORCE"),
+            Change::Rebuild(table) => format!("ALTER TABLE {table} FORCE, COMMENT='rebuilt'"),
             Change::Move(table, engine) => format!("ALTER TABLE {table} ENGINE = {}", engines[*engine]),
             Change::Swap(one, other) => {
                 format!("RENAME TABLE {one} TO swapped, {other} TO {one}, swapped TO {other}")
@@ -159,9 +159,8 @@ impl State {
             Change::AddIndex(table) => self.table(table)?.has_index = true,
             Change::DropIndex(table) => self.table(table)?.has_index = false,
             Change::Comment(table, comment) => self.table(table)?.comment = (*comment).to_owned(),
-            Change::Rebuild(table) => {
-                self.table(table)?;
-            }
+            // The comment shows whether it has been.
+            Change::Rebuild(table) => self.table(table)?.comment = "rebuilt".to_owned(),
             Change::Move(table, engine) => self.table(table)?.engine = *engine,
             Change::Swap(one, other) => {
                 let [first, second] = [one, other].map(|name| self.table(name).cloned());
