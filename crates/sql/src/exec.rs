@@ -34,6 +34,7 @@ use crate::types::ResultColumn;
 use crate::value::Value;
 use context::Statement;
 
+pub(crate) use insert::wants_auto_increment;
 pub(crate) use row_change::{duplicate, duplicate_text};
 
 /// What a running statement works with.

@@ -242,7 +242,10 @@ impl Collation {
             Order::Root(level) => unicode_ai_ci::compare(level, a, b),
             Order::GeneralCi => general_ci::compare(a, b),
             Order::Unicode(version) => uca::compare(version, a, b),
-            Order::AsciiCi => compare_padded(&a.to_ascii_uppercase(), &b.to_ascii_uppercase()),
+            Order::AsciiCi => {
+                let (a, b) = (a.iter().map(u8::to_ascii_uppercase), b.iter().map(u8::to_ascii_uppercase));
+                compare_weights(a, b, SPACE)
+            }
             Order::Latin1(table) => latin1::compare(table, a, b),
             Order::PaddedBytes => compare_padded(&self.bytes_of(a), &self.bytes_of(b)),
             Order::Bytes => a.cmp(b),
@@ -316,6 +319,23 @@ impl Collation {
                 Order::Unicode(version) => uca::equal_chars(version, a, b),
                 Order::PaddedBytes | Order::Bytes => false,
             }
+    }
+}
+
+/// Compares weights, the shorter ones filled up with those of spaces.
+fn compare_weights<W: Ord + Copy>(
+    mut a: impl Iterator<Item = W>,
+    mut b: impl Iterator<Item = W>,
+    space: W,
+) -> Ordering {
+    loop {
+        let order = match (a.next(), b.next()) {
+            (None, None) => return Ordering::Equal,
+            (a, b) => a.unwrap_or(space).cmp(&b.unwrap_or(space)),
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
     }
 }
 

@@ -149,7 +149,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("character_set_connection", Both, Anytime, Charset, "utf8mb4", "Character set of literals.")
         .leads("collation_connection", collation_of),
     row("character_set_database", Both, Anytime, Charset, "utf8mb4", "Character set of the default database.")
-        .read(Source::DefaultDatabase(|collation| charset_of(collation.name()).unwrap_or_default()))
+        .read(Source::DefaultDatabase(|collation| collation.charset().name()))
         .leads("collation_database", collation_of),
     row("character_set_filesystem", Both, Anytime, Charset, "binary", "Character set of file names."),
     row("character_set_results", Both, Anytime, CharsetOrNull, "utf8mb4", "Character set of results; NULL for none in particular."),

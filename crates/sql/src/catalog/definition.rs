@@ -175,6 +175,11 @@ impl ColumnDef {
     pub fn result_type(&self) -> ResultType {
         self.column_type.result_type(self.nullable)
     }
+
+    /// What it holds where nothing else is known: NULL if that may be, else the implicit default of its type.
+    pub fn implicit_value(&self) -> Value {
+        if self.nullable { Value::Null } else { self.column_type.implicit_default() }
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::ast::Completion;
 use crate::error::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_SP_DOES_NOT_EXIST_SAVEPOINT, SqlError};
 use crate::exec::failure::lock_failed;
 use crate::session::gtid_next::Admission;
-use crate::session::{OpenTransaction, Outcome, SessionState, StatementResult, clock_us};
+use crate::session::{OpenTransaction, Outcome, SessionState, StatementResult};
 
 impl Database {
     /// Takes the session's transaction, or begins one.
@@ -246,8 +246,7 @@ fn to_commit(open: OpenTransaction, session: &SessionState) -> Result<Option<Tra
 fn committing(mut transaction: Transaction, session: &SessionState) -> Result<Transaction, SqlError> {
     may_commit(&mut transaction, session)?;
     if !transaction.has_writes() {
-        let now_us = session.fixed_now_us.unwrap_or_else(clock_us);
-        transaction.events().set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
+        transaction.events().set_timestamp(u32::try_from(session.now_us() / 1_000_000).unwrap_or(u32::MAX));
     }
     session.give_gtid(&mut transaction)?;
     Ok(transaction)

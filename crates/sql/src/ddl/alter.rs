@@ -247,23 +247,20 @@ fn check_request(alter: &AlterTable, plan: &AlterPlan) -> Result<(), SqlError> {
     let explained = |asked: &str, reason: &str, instead: &str| {
         SqlError::new(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, &[&asked, &reason, &instead])
     };
+    let too_much = |asked: &str, instead: &str| match plan.reason {
+        Some(reason) => explained(asked, reason, "ALGORITHM=COPY"),
+        None => refusal(asked, instead),
+    };
     match alter.algorithm {
         AlterAlgorithm::Instant if alter.lock != AlterLock::Default => {
             let lock = "LOCK=NONE/SHARED/EXCLUSIVE";
             return Err(SqlError::new(ER_WRONG_USAGE, &[&"ALGORITHM=INSTANT", &lock]));
         }
         AlterAlgorithm::Instant if plan.kind != Kind::Metadata => {
-            let instead = "ALGORITHM=COPY/INPLACE";
-            return Err(match plan.reason {
-                Some(reason) => explained("ALGORITHM=INSTANT", reason, "ALGORITHM=COPY"),
-                None => refusal("ALGORITHM=INSTANT", instead),
-            });
+            return Err(too_much("ALGORITHM=INSTANT", "ALGORITHM=COPY/INPLACE"));
         }
         AlterAlgorithm::Inplace if plan.least == AlterAlgorithm::Copy => {
-            return Err(match plan.reason {
-                Some(reason) => explained("ALGORITHM=INPLACE", reason, "ALGORITHM=COPY"),
-                None => refusal("ALGORITHM=INPLACE", "ALGORITHM=COPY"),
-            });
+            return Err(too_much("ALGORITHM=INPLACE", "ALGORITHM=COPY"));
         }
         _ => {}
     }

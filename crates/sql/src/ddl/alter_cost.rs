@@ -114,10 +114,9 @@ pub(super) fn constant(column: &ColumnDef, rules: &Rules) -> Option<Value> {
     let is_date = matches!(column.column_type.kind(), TypeKind::Date | TypeKind::Timestamp);
     match &column.default {
         DefaultValue::Literal(value) => Some(value.clone()),
-        DefaultValue::None | DefaultValue::Dropped if column.nullable => Some(Value::Null),
         // A zero date may be refused, if there is a row.
-        DefaultValue::None if is_date && rules.sql_mode.contains(SqlMode::NO_ZERO_DATE) => None,
-        DefaultValue::None | DefaultValue::Dropped => Some(column.column_type.implicit_default()),
+        DefaultValue::None if !column.nullable && is_date && rules.sql_mode.contains(SqlMode::NO_ZERO_DATE) => None,
+        DefaultValue::None | DefaultValue::Dropped => Some(column.implicit_value()),
         DefaultValue::CurrentTimestamp | DefaultValue::Expression { .. } => None,
     }
 }

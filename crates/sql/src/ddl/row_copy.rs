@@ -20,7 +20,7 @@ use crate::error::{
 };
 use crate::exec::context::Statement;
 use crate::exec::failure::{read_failed, write_failed};
-use crate::exec::{duplicate, duplicate_text};
+use crate::exec::{duplicate, duplicate_text, wants_auto_increment};
 use crate::expr::{EvalContext, Expr, StatementContext as _};
 use crate::plan::bind::default_expr;
 use crate::types::temporal::{Timestamp, fraction_unit};
@@ -161,10 +161,7 @@ impl<'a> Copying<'a> {
                         false => Ok(Source::Default(expr)),
                     }
                 }
-                DefaultValue::None | DefaultValue::Dropped if column.nullable => Ok(Source::Constant(Value::Null)),
-                DefaultValue::None | DefaultValue::Dropped => {
-                    Ok(Source::Constant(column.column_type.implicit_default()))
-                }
+                DefaultValue::None | DefaultValue::Dropped => Ok(Source::Constant(column.implicit_value())),
             };
         };
         let old = &self.old.def.columns[source];
@@ -277,21 +274,16 @@ impl<'a> Copying<'a> {
     /// The value of an AUTO_INCREMENT column that was none: zeros get the next number.
     fn numbered(&mut self, value: &Value, column: &ColumnDef) -> Result<Value, SqlError> {
         let next = self.next.unwrap_or(1);
-        let zero_stays = self.run.session.sql_mode.contains(SqlMode::NO_AUTO_VALUE_ON_ZERO);
-        let given = match value {
-            Value::Null => None,
-            Value::Int(0) | Value::UInt(0) if !zero_stays => None,
-            Value::Float(zero) if *zero == 0.0 && !zero_stays => None,
-            Value::Double(zero) if *zero == 0.0 && !zero_stays => None,
-            Value::Int(given) => Some(u64::try_from(*given).unwrap_or(0)),
-            Value::UInt(given) => Some(*given),
-            Value::Float(given) => Some(given.max(0.0) as u64),
-            Value::Double(given) => Some(given.max(0.0) as u64),
-            _ => Some(0),
-        };
         let step = self.run.session.auto_increment_increment.max(1);
-        if let Some(given) = given {
-            while self.next.is_some_and(|next| next <= given) {
+        if !wants_auto_increment(value, self.run.session.sql_mode) {
+            let given = match value {
+                Value::Int(given) => u64::try_from(*given).unwrap_or(0),
+                Value::UInt(given) => *given,
+                Value::Float(given) => given.max(0.0) as u64,
+                Value::Double(given) => given.max(0.0) as u64,
+                _ => 0,
+            };
+            if next <= given {
                 let above = (given - next) / step + 1;
                 self.next = Some(next.saturating_add(above.saturating_mul(step)));
             }

@@ -55,7 +55,7 @@ pub(super) fn default_value(column: &ColumnDef, row: u64, ignore: bool, run: &Ru
         DefaultValue::CurrentTimestamp => current_timestamp(column, row, run),
         DefaultValue::None | DefaultValue::Dropped if lacks_default(column) => {
             missing_default(column, ignore, run)?;
-            Ok(instead_of_default(column))
+            Ok(column.implicit_value())
         }
         DefaultValue::None if !column.nullable && !column.auto_increment => Ok(column.column_type.implicit_default()),
         DefaultValue::None | DefaultValue::Dropped => Ok(Value::Null),
@@ -74,11 +74,6 @@ fn lacks_default(column: &ColumnDef) -> bool {
         DefaultValue::Dropped => needs_value,
         _ => false,
     }
-}
-
-/// What a statement that is not strict stores then.
-fn instead_of_default(column: &ColumnDef) -> Value {
-    if column.nullable { Value::Null } else { column.column_type.implicit_default() }
 }
 
 /// The error of a strict statement and the warning of another.
@@ -102,7 +97,7 @@ pub(super) fn current_timestamp(column: &ColumnDef, row: u64, run: &Run<'_>) -> 
 }
 
 /// Whether NULL or zero makes an AUTO_INCREMENT value here.
-fn wants_auto_increment(value: &Value, sql_mode: SqlMode) -> bool {
+pub(crate) fn wants_auto_increment(value: &Value, sql_mode: SqlMode) -> bool {
     match value {
         Value::Null => true,
         Value::Int(0) | Value::UInt(0) => !sql_mode.contains(SqlMode::NO_AUTO_VALUE_ON_ZERO),
@@ -226,7 +221,7 @@ impl Inserting<'_> {
         for column in &self.plan.defaults {
             let def = self.column(*column);
             self.row[*column] = if lacks_default(def) {
-                instead_of_default(def)
+                def.implicit_value()
             } else {
                 default_value(def, self.number, self.plan.ignore, run)?
             };
@@ -268,8 +263,7 @@ impl Inserting<'_> {
             let def = self.column(*column);
             let first = match &def.default {
                 DefaultValue::Literal(value) => value.clone(),
-                _ if def.nullable => Value::Null,
-                _ => def.column_type.implicit_default(),
+                _ => def.implicit_value(),
             };
             let last = std::mem::replace(&mut self.row[*column], first);
             if !self.plan.targets.contains(column) {

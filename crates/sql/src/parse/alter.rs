@@ -7,7 +7,7 @@ use crate::ast::{
     AlterAction, AlterAlgorithm, AlterLock, AlterTable, ColumnPlace, ColumnSpec, Ddl, OrderColumn, Statement,
 };
 use crate::collation::Collation;
-use crate::error::{ER_UNKNOWN_ALTER_ALGORITHM, ER_UNKNOWN_ALTER_LOCK, SqlError};
+use crate::error::{ER_UNKNOWN_ALTER_ALGORITHM, ER_UNKNOWN_ALTER_LOCK, ErrorCode, SqlError};
 
 /// `ALTER TABLE [IF EXISTS] table [action [, action ...]]`
 pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
@@ -46,29 +46,34 @@ pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
 pub(super) fn how(cursor: &mut Cursor<'_>, table: &mut AlterTable) -> Result<bool, SqlError> {
     if cursor.takes("ALGORITHM") {
         cursor.takes_operator("=");
-        let name = cursor.name()?;
-        table.algorithm = match name.to_ascii_uppercase().as_str() {
-            "DEFAULT" => AlterAlgorithm::Default,
-            "INSTANT" => AlterAlgorithm::Instant,
-            "INPLACE" => AlterAlgorithm::Inplace,
-            "COPY" => AlterAlgorithm::Copy,
-            _ => return Err(SqlError::new(ER_UNKNOWN_ALTER_ALGORITHM, &[&name])),
-        };
+        let words = [
+            ("DEFAULT", AlterAlgorithm::Default),
+            ("INSTANT", AlterAlgorithm::Instant),
+            ("INPLACE", AlterAlgorithm::Inplace),
+            ("COPY", AlterAlgorithm::Copy),
+        ];
+        table.algorithm = one_of(cursor, words, ER_UNKNOWN_ALTER_ALGORITHM)?;
         return Ok(true);
     }
     if cursor.takes("LOCK") {
         cursor.takes_operator("=");
-        let name = cursor.name()?;
-        table.lock = match name.to_ascii_uppercase().as_str() {
-            "DEFAULT" => AlterLock::Default,
-            "NONE" => AlterLock::None,
-            "SHARED" => AlterLock::Shared,
-            "EXCLUSIVE" => AlterLock::Exclusive,
-            _ => return Err(SqlError::new(ER_UNKNOWN_ALTER_LOCK, &[&name])),
-        };
+        let words = [
+            ("DEFAULT", AlterLock::Default),
+            ("NONE", AlterLock::None),
+            ("SHARED", AlterLock::Shared),
+            ("EXCLUSIVE", AlterLock::Exclusive),
+        ];
+        table.lock = one_of(cursor, words, ER_UNKNOWN_ALTER_LOCK)?;
         return Ok(true);
     }
     Ok(false)
+}
+
+/// What a word in any case means; `unknown` with its name otherwise.
+fn one_of<T>(cursor: &mut Cursor<'_>, words: [(&str, T); 4], unknown: ErrorCode) -> Result<T, SqlError> {
+    let name = cursor.name()?;
+    let known = words.into_iter().find(|(word, _)| name.eq_ignore_ascii_case(word));
+    known.map(|(_, meaning)| meaning).ok_or_else(|| SqlError::new(unknown, &[&name]))
 }
 
 /// One clause, which may be several actions: a list of columns, or options without commas between them.

@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-use super::{SPACE_THEN_END, SPACE_THEN_GREATER, SPACE_THEN_LESS};
+use super::{SPACE_THEN_END, SPACE_THEN_GREATER, SPACE_THEN_LESS, compare_weights};
 
 /// Which version of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,20 +146,7 @@ impl Iterator for Weights<'_> {
 }
 
 pub fn compare(version: Version, a: &[u8], b: &[u8]) -> Ordering {
-    let space = version.table().space;
-    let (mut left, mut right) = (Weights::of(version, a), Weights::of(version, b));
-    loop {
-        // The shorter one goes on with spaces.
-        let order = match (left.next(), right.next()) {
-            (None, None) => return Ordering::Equal,
-            (Some(a), Some(b)) => a.cmp(&b),
-            (Some(a), None) => a.cmp(&space),
-            (None, Some(b)) => space.cmp(&b),
-        };
-        if order != Ordering::Equal {
-            return order;
-        }
-    }
+    compare_weights(Weights::of(version, a), Weights::of(version, b), version.table().space)
 }
 
 /// Whether two characters weigh the same, for LIKE.
