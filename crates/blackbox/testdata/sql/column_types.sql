@@ -34,3 +34,8 @@ SELECT b FROM d WHERE id = 4;
 SELECT id FROM d WHERE a = '2024-02-29';
 SELECT id FROM d WHERE a > '2000-01-01' ORDER BY id;
 SELECT id FROM d WHERE b BETWEEN '2024-01-01' AND '2024-12-31' ORDER BY id;
+
+-- A year of two digits is one beside constants only.
+CREATE TABLE years_in_lists (id INT PRIMARY KEY, c TINYINT UNSIGNED, y YEAR);
+INSERT INTO years_in_lists VALUES (1, 1, 1);
+SELECT y IN (1), y IN (c, 1), y IN (1, c), 1 IN (y, c), y IN (c, 2001), y NOT IN (c, 1), y IN (2, c), y IN (c, 1, NULL) FROM years_in_lists;

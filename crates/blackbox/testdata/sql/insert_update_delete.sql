@@ -52,3 +52,10 @@ INSERT IGNORE INTO met VALUES (1, 5, 5, 0) ON DUPLICATE KEY UPDATE a = 2;
 INSERT INTO met (id, a, b) VALUES (4, 4, 4) ON DUPLICATE KEY UPDATE b = DEFAULT;
 INSERT INTO met (id, a, b) VALUES (4, 4, 4) ON DUPLICATE KEY UPDATE b = DEFAULT;
 SELECT * FROM met ORDER BY id;
+
+-- No row is wanted: the constant that a key is looked up by is not evaluated.
+CREATE TABLE none_wanted (id INT PRIMARY KEY, v INT);
+INSERT INTO none_wanted VALUES (1, 1), (2, 2);
+UPDATE none_wanted SET v = 5 WHERE id = CAST('2x' AS SIGNED) LIMIT 0;
+DELETE FROM none_wanted WHERE id = CAST('2x' AS SIGNED) LIMIT 0;
+SELECT * FROM none_wanted ORDER BY id;

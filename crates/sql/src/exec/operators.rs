@@ -90,7 +90,9 @@ pub(super) fn open<'p>(node: &'p Node, run: &Run<'_>) -> Result<Box<dyn Operator
         Node::Collect(input, kept) => Box::new(sort::Sort::new(open(input, run)?, &[], kept)),
         Node::Limit(input, plan) => {
             let limit = limit::Bounds::of(plan, run)?;
-            Box::new(limit::Limit::new(open(input, run)?, limit))
+            // Nothing is evaluated for no row, keys of the access path included.
+            let input = if limit.is_nothing() { None } else { Some(open(input, run)?) };
+            Box::new(limit::Limit::new(input, limit))
         }
     })
 }

@@ -138,7 +138,9 @@ impl Expr {
     pub fn in_list(operand: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlError> {
         let sides: Vec<&Expr> = std::iter::once(&operand).chain(&list).collect();
         let collation = settle_compared(&sides, " IN ")?;
-        let target = constant_beside(&operand);
+        // Beside what is no constant, MySQL and MariaDB leave the constants of a YEAR as they are.
+        let years = list.iter().all(is_constant);
+        let target = if years { constant_beside(&operand) } else { constant_date_beside(&operand) };
         let list = list.into_iter().map(|item| as_met(constant_as(item, target), collation)).collect();
         let operand = as_met(operand, collation);
         Ok(Expr::In { operand: Box::new(operand), list, negated, collation })
@@ -258,13 +260,15 @@ fn constant_date_beside(other: &Expr) -> Option<CastType> {
     field.kind().has_date().then_some(CastType::DateConstant { field })
 }
 
+fn is_constant(operand: &Expr) -> bool {
+    !operand.has_columns() && !operand.is_volatile()
+}
+
 /// A constant as this type, anything else as it is.
 pub(super) fn constant_as(operand: Expr, target: Option<CastType>) -> Expr {
     let Some(target) = target else { return operand };
     let family = operand.result_type(&[]).family();
-    let constant = matches!(family, Family::String | Family::Integer | Family::Decimal)
-        && !operand.has_columns()
-        && !operand.is_volatile();
+    let constant = matches!(family, Family::String | Family::Integer | Family::Decimal) && is_constant(&operand);
     if constant { Expr::Cast(Box::new(operand), target) } else { operand }
 }
 

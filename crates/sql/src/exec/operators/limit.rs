@@ -20,6 +20,10 @@ impl Bounds {
         let offset = limit.offset.as_ref().map_or(Ok(0), |offset| count(offset, run))?;
         Ok(Bounds { offset, count: count(&limit.count, run)? })
     }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        self.count == 0
+    }
 }
 
 fn count(expr: &Expr, run: &Run<'_>) -> Result<u64, SqlError> {
@@ -36,28 +40,30 @@ fn count(expr: &Expr, run: &Run<'_>) -> Result<u64, SqlError> {
 
 /// Some of the rows. Once it has given them it asks for no further one.
 pub(super) struct Limit<'p> {
-    input: Box<dyn Operator + 'p>,
+    /// `None` where no row is wanted.
+    input: Option<Box<dyn Operator + 'p>>,
     left: Bounds,
 }
 
 impl<'p> Limit<'p> {
-    pub(super) fn new(input: Box<dyn Operator + 'p>, bounds: Bounds) -> Limit<'p> {
+    pub(super) fn new(input: Option<Box<dyn Operator + 'p>>, bounds: Bounds) -> Limit<'p> {
         Limit { input, left: bounds }
     }
 }
 
 impl Operator for Limit<'_> {
     fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        if self.left.count == 0 {
+        let Some(input) = &mut self.input else { return Ok(false) };
+        if self.left.is_nothing() {
             return Ok(false);
         }
         while self.left.offset > 0 {
-            if !self.input.next(run, row)? {
+            if !input.next(run, row)? {
                 return Ok(false);
             }
             self.left.offset -= 1;
         }
         self.left.count -= 1;
-        self.input.next(run, row)
+        input.next(run, row)
     }
 }

@@ -1,0 +1,90 @@
+//! Numbers.
+
+use super::{Exception, negates_an_expression};
+use crate::answer::Kind;
+
+pub const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        reason: "integers of both signs are DECIMAL in MariaDB, BIGINT in 8.0 if all of them fit",
+        applies: |difference| {
+            let declared = difference.kind == Kind::Columns && difference.ours.to_string().contains("LONGLONG");
+            (declared || difference.errors() == (1690, 0))
+                && difference.theirs.to_string().contains("NEWDECIMAL .0]")
+                && ["IF", "COALESCE", "CASE", "LEAST", "GREATEST", "-"].iter().any(|name| difference.sql.contains(name))
+        },
+    },
+    Exception {
+        reason: "integers of both signs are DECIMAL in MariaDB, whose difference may be negative",
+        applies: |difference| {
+            let message = difference.ours.to_string();
+            difference.errors().0 == 1690
+                && !difference.sql.starts_with("SELECT")
+                && message.contains("BIGINT UNSIGNED value is out of range")
+                && ["(case ", "coalesce(", "ifnull(", "least(", "greatest("].iter().any(|name| message.contains(name))
+        },
+    },
+    Exception {
+        reason: "a negative zero has its sign in the text of 8.0, in MariaDB's it has none",
+        applies: |difference| {
+            difference.differs_in_rows(|ours, theirs| ours.contains("-0") && ours.replace("-0", "0") == theirs)
+        },
+    },
+    Exception {
+        reason: "a DECIMAL that IF or CASE joins with a DOUBLE is no DOUBLE in 8.0 where it is cast to a DECIMAL",
+        applies: |difference| {
+            difference.sql.contains(" AS DECIMAL(")
+                && (difference.sql.contains("IF(") || difference.sql.contains("CASE "))
+                && difference.is_slight(1e-15)
+        },
+    },
+    Exception {
+        reason: "beside a bit operator MariaDB reads a DOUBLE by its shortest digits, and rounds its halves up",
+        applies: |difference| {
+            matches!(difference.kind, Kind::Rows | Kind::Table)
+                && ["|", "&", "^", "~", "<<", ">>", "BIT_COUNT("].iter().any(|name| difference.sql.contains(name))
+                && (difference.sql.contains(".5e0") || difference.is_slight(1e-15))
+        },
+    },
+    Exception {
+        reason: "the negative of a constant with parameters is declared DECIMAL where it may be one, in MariaDB where it is",
+        applies: |difference| {
+            difference.kind == Kind::Columns
+                && difference.prepared
+                && negates_an_expression(difference.sql)
+                && difference.ours.to_string().contains("NEWDECIMAL .0]")
+                && difference.theirs.to_string().contains("LONGLONG .0]")
+        },
+    },
+    Exception {
+        reason: "integers of both signs are DECIMAL in MariaDB, which HEX, BIN and OCT cut",
+        applies: |difference| {
+            let theirs = difference.theirs.to_string();
+            matches!(difference.kind, Kind::Rows | Kind::Table)
+                && ["HEX(", "BIN(", "OCT("].iter().any(|name| difference.sql.contains(name))
+                && ["FFFFFFFFFFFFFFFF", &"1".repeat(64), "1777777777777777777777"]
+                    .iter()
+                    .any(|cut| theirs.contains(*cut))
+        },
+    },
+    Exception {
+        reason: "a quotient is compared by the digits that it shows in MariaDB, by all that it has in 8.0",
+        applies: |difference| {
+            let truth = |value: &str| value == "0" || value == "1";
+            difference.sql.starts_with("SELECT ")
+                && difference.sql.contains(" / ")
+                && difference.differs_in_rows(|ours, theirs| truth(ours) && truth(theirs))
+        },
+    },
+    Exception {
+        reason: "CEIL and FLOOR of a difference of unsigned DECIMALs are unsigned in MariaDB, and 0 where it is negative",
+        applies: |difference| {
+            let declared = difference.kind == Kind::Columns && difference.ours.to_string().contains("LONGLONG");
+            ["CEIL(", "FLOOR("].iter().any(|name| difference.sql.contains(name))
+                && (declared || difference.differs_in_rows(|ours, theirs| ours.starts_with('-') && theirs == "0"))
+        },
+    },
+    Exception {
+        reason: "a DECIMAL has at most 65 digits here, and up to nine more in MariaDB while it is computed",
+        applies: |difference| difference.differs_in_rows(|ours, theirs| ours.len() > 65 && theirs.starts_with(ours)),
+    },
+];
