@@ -283,6 +283,13 @@ pub enum ShowSchema {
         /// FROM
         database: Option<String>,
     },
+    /// A SHOW whose list is empty here.
+    Absent {
+        /// Of what.
+        what: Absent,
+        /// FROM
+        database: Option<String>,
+    },
     /// `SHOW [FULL] COLUMNS`, `DESCRIBE`
     Columns {
         /// FULL
@@ -307,6 +314,19 @@ pub enum ShowSchema {
         /// IF NOT EXISTS
         if_not_exists: bool,
     },
+}
+
+/// What there is none of here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// SHOW TRIGGERS
+    Triggers,
+    /// SHOW EVENTS
+    Events,
+    /// SHOW PROCEDURE STATUS, SHOW FUNCTION STATUS
+    Routines,
+    /// SHOW OPEN TABLES: there is no cache of tables.
+    OpenTables,
 }
 
 /// What the server can show.

@@ -2,9 +2,11 @@
 //! what, and `performance_schema.metadata_locks`.
 //!
 //! Outline: a [`SystemTable`] is its columns, and where its rows come from; [`accounts`] has those about accounts,
-//! [`locks`] those about locks, [`rows`] the rows of the others. They are found by name as any other table is, belong to no engine, and cannot be changed.
+//! [`locks`] those about locks, [`information_schema`] the others, whose rows [`rows`] makes. They are found by name as any
+//! other table is, belong to no engine, and cannot be changed.
 
 mod accounts;
+mod information_schema;
 mod locks;
 mod rows;
 
@@ -26,7 +28,6 @@ use crate::session::LockOwner;
 use crate::types::column_type::{BlobType, CharType, LobSize, TextType, TimestampType, VarCharType};
 use crate::types::{ColumnType, IntType, IntWidth};
 use crate::value::Value;
-use Kind::{Name, Number, Text};
 
 const MYSQL: &str = "mysql";
 const PERFORMANCE_SCHEMA: &str = "performance_schema";
@@ -82,127 +83,14 @@ pub(crate) enum Rows {
     Catalog(fn(&Catalog, &Grants) -> Vec<Vec<Value>>),
     /// From the accounts, for whoever holds these privileges.
     Accounts(fn(&Roster, &Grants) -> Vec<Vec<Value>>),
+    /// There are none: what the table lists cannot be created.
+    None,
     /// From the metadata locks, with their owners.
     Locks(fn(&Catalog, &[OwnedLock]) -> Vec<Vec<Value>>),
 }
 
 /// A metadata lock with its owner; none if that is no session.
 pub(crate) type OwnedLock = (MetadataLock, Option<LockOwner>);
-
-const DEFINED: &[SystemTable] = &[
-    SystemTable {
-        name: "COLUMNS",
-        columns: &[
-            ("TABLE_CATALOG", Name),
-            ("TABLE_SCHEMA", Name),
-            ("TABLE_NAME", Name),
-            ("COLUMN_NAME", Text),
-            ("ORDINAL_POSITION", Number),
-            ("COLUMN_DEFAULT", Text),
-            ("IS_NULLABLE", Text),
-            ("DATA_TYPE", Text),
-            ("CHARACTER_MAXIMUM_LENGTH", Number),
-            ("CHARACTER_OCTET_LENGTH", Number),
-            ("NUMERIC_PRECISION", Number),
-            ("NUMERIC_SCALE", Number),
-            ("DATETIME_PRECISION", Number),
-            ("CHARACTER_SET_NAME", Text),
-            ("COLLATION_NAME", Text),
-            ("COLUMN_TYPE", Text),
-            ("COLUMN_KEY", Text),
-            ("EXTRA", Text),
-            ("PRIVILEGES", Text),
-            ("COLUMN_COMMENT", Text),
-            ("GENERATION_EXPRESSION", Text),
-            ("SRS_ID", Number),
-        ],
-        rows: Rows::Catalog(rows::columns),
-    },
-    SystemTable {
-        name: "COMMIT_MUTEX",
-        columns: &[
-            ("LOCK_NAME", Text),
-            ("CALLER", Text),
-            ("COUNT", Number),
-            ("WAITS", Number),
-            ("WAIT_SUM_NS", Number),
-            ("WAIT_MEAN_NS", Number),
-            ("WAIT_MAX_NS", Number),
-            ("HOLD_SUM_NS", Number),
-            ("HOLD_MEAN_NS", Number),
-            ("HOLD_MAX_NS", Number),
-        ],
-        rows: Rows::Show(|| ShowKind::Engine { name: "COMMIT".to_owned(), what: "MUTEX".to_owned() }),
-    },
-    SystemTable {
-        name: "SCHEMATA",
-        columns: &[
-            ("CATALOG_NAME", Name),
-            ("SCHEMA_NAME", Name),
-            ("DEFAULT_CHARACTER_SET_NAME", Text),
-            ("DEFAULT_COLLATION_NAME", Text),
-            ("SQL_PATH", Text),
-            ("DEFAULT_ENCRYPTION", Text),
-        ],
-        rows: Rows::Catalog(rows::schemata),
-    },
-    SystemTable {
-        name: "TABLES",
-        columns: &[
-            ("TABLE_CATALOG", Name),
-            ("TABLE_SCHEMA", Name),
-            ("TABLE_NAME", Name),
-            ("TABLE_TYPE", Text),
-            ("ENGINE", Text),
-            ("VERSION", Number),
-            ("ROW_FORMAT", Text),
-            ("TABLE_ROWS", Number),
-            ("AVG_ROW_LENGTH", Number),
-            ("DATA_LENGTH", Number),
-            ("MAX_DATA_LENGTH", Number),
-            ("INDEX_LENGTH", Number),
-            ("DATA_FREE", Number),
-            ("AUTO_INCREMENT", Number),
-            ("CREATE_TIME", Text),
-            ("UPDATE_TIME", Text),
-            ("CHECK_TIME", Text),
-            ("TABLE_COLLATION", Text),
-            ("CHECKSUM", Number),
-            ("CREATE_OPTIONS", Text),
-            ("TABLE_COMMENT", Text),
-        ],
-        rows: Rows::Catalog(rows::tables),
-    },
-    SystemTable {
-        name: "TRIGGERS",
-        columns: &[
-            ("TRIGGER_CATALOG", Name),
-            ("TRIGGER_SCHEMA", Name),
-            ("TRIGGER_NAME", Name),
-            ("EVENT_MANIPULATION", Text),
-            ("EVENT_OBJECT_CATALOG", Name),
-            ("EVENT_OBJECT_SCHEMA", Name),
-            ("EVENT_OBJECT_TABLE", Name),
-            ("ACTION_ORDER", Number),
-            ("ACTION_CONDITION", Text),
-            ("ACTION_STATEMENT", Text),
-            ("ACTION_ORIENTATION", Text),
-            ("ACTION_TIMING", Text),
-            ("ACTION_REFERENCE_OLD_TABLE", Text),
-            ("ACTION_REFERENCE_NEW_TABLE", Text),
-            ("ACTION_REFERENCE_OLD_ROW", Text),
-            ("ACTION_REFERENCE_NEW_ROW", Text),
-            ("CREATED", Text),
-            ("SQL_MODE", Text),
-            ("DEFINER", Text),
-            ("CHARACTER_SET_CLIENT", Text),
-            ("COLLATION_CONNECTION", Text),
-            ("DATABASE_COLLATION", Text),
-        ],
-        // There are no triggers.
-        rows: Rows::Catalog(|_, _| Vec::new()),
-    },
-];
 
 /// The databases that are not stored.
 static READY: LazyLock<[(&str, DatabaseEntry); 3]> = LazyLock::new(|| {
@@ -220,7 +108,7 @@ fn tables_of(database: &str) -> [&'static [SystemTable]; 2] {
     match database {
         MYSQL => [accounts::STORED, &[]],
         PERFORMANCE_SCHEMA => [locks::DEFINED, &[]],
-        _ => [DEFINED, accounts::DEFINED],
+        _ => [information_schema::DEFINED, accounts::DEFINED],
     }
 }
 

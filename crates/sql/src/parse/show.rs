@@ -2,7 +2,7 @@
 
 use super::account;
 use super::cursor::Cursor;
-use crate::ast::{ShowFilter, ShowKind, ShowSchema, Statement, TableName};
+use crate::ast::{Absent, ShowFilter, ShowKind, ShowSchema, Statement, TableName};
 use crate::error::SqlError;
 use crate::expr::VariableScope;
 
@@ -54,6 +54,14 @@ fn schema(cursor: &mut Cursor<'_>, full: bool) -> Result<Option<ShowSchema>, Sql
         ShowSchema::Tables { full, database: from_database(cursor)? }
     } else if cursor.takes("TABLE STATUS") {
         ShowSchema::TableStatus { database: from_database(cursor)? }
+    } else if cursor.takes("TRIGGERS") {
+        ShowSchema::Absent { what: Absent::Triggers, database: from_database(cursor)? }
+    } else if !full && cursor.takes("EVENTS") {
+        ShowSchema::Absent { what: Absent::Events, database: from_database(cursor)? }
+    } else if !full && cursor.takes("OPEN TABLES") {
+        ShowSchema::Absent { what: Absent::OpenTables, database: from_database(cursor)? }
+    } else if !full && (cursor.takes("PROCEDURE STATUS") || cursor.takes("FUNCTION STATUS")) {
+        ShowSchema::Absent { what: Absent::Routines, database: None }
     } else if cursor.takes_any(&["COLUMNS", "FIELDS"]) {
         ShowSchema::Columns { full, table: from_table(cursor)? }
     } else if !full && cursor.takes_any(&["INDEX", "INDEXES", "KEYS"]) {
@@ -129,8 +137,9 @@ fn diagnostics(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let errors_only = cursor.takes("ERRORS");
     if !errors_only && !cursor.takes("WARNINGS") {
         return match cursor.word().as_str() {
-            word @ ("TRIGGERS" | "EVENTS" | "PROCEDURE" | "FUNCTION" | "CREATE" | "RELAYLOG" | "OPEN" | "PROFILES"
-            | "PROFILE") => Err(SqlError::unsupported(format!("SHOW {word}"))),
+            word @ ("PROCEDURE" | "FUNCTION" | "CREATE" | "RELAYLOG" | "PROFILES" | "PROFILE") => {
+                Err(SqlError::unsupported(format!("SHOW {word}")))
+            }
             _ => Err(cursor.unexpected()),
         };
     }

@@ -320,7 +320,9 @@ fn of_show_schema(what: &ShowSchema, default: Option<&str>) -> Vec<Need> {
     match what {
         // What cannot be seen is left out.
         ShowSchema::Databases => Vec::new(),
-        ShowSchema::Tables { database, .. } | ShowSchema::TableStatus { database } => {
+        ShowSchema::Tables { database, .. }
+        | ShowSchema::TableStatus { database }
+        | ShowSchema::Absent { database, .. } => {
             let database = database.as_deref().or(default);
             database.map(|database| Need::SeesDatabase(database.to_owned())).into_iter().collect()
         }

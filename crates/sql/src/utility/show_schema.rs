@@ -3,8 +3,8 @@
 use cohort_txn::Store;
 
 use super::show::{Shown, texts};
-use crate::ast::{ShowSchema, TableName};
-use crate::catalog::definition::{ColumnDef, DefaultValue, IndexKind};
+use crate::ast::{Absent, ShowSchema, TableName};
+use crate::catalog::definition::{ColumnDef, DefaultValue, IndexColumn, IndexDef, IndexKind, TableDef};
 use crate::catalog::store::{Catalog, CatalogStore, database_or};
 use crate::catalog::table::Table;
 use crate::collation::Collation;
@@ -48,6 +48,12 @@ pub(super) fn rows(
         ShowSchema::TableStatus { database } => {
             table_status(catalog, catalog_store, database_or(database.as_deref(), default)?, grants)
         }
+        ShowSchema::Absent { what, database } => {
+            if matches!(what, Absent::Triggers | Absent::Events) || database.is_some() {
+                catalog.database(database_or(database.as_deref(), default)?)?;
+            }
+            Ok(Shown { columns: texts(absent_columns(*what)), rows: Vec::new() })
+        }
         ShowSchema::Columns { full, table: name } => Ok(columns(&*table(name)?, *full, grants)),
         ShowSchema::Index { table: name } => Ok(indexes(&*table(name)?)),
         ShowSchema::CreateTable { table: name } => {
@@ -76,6 +82,56 @@ pub(super) fn rows(
                 rows: vec![vec![Value::text(name.as_str()), Value::text(text)]],
             })
         }
+    }
+}
+
+/// The columns of a list that is empty here.
+fn absent_columns(what: Absent) -> &'static [&'static str] {
+    match what {
+        Absent::Triggers => &[
+            "Trigger",
+            "Event",
+            "Table",
+            "Statement",
+            "Timing",
+            "Created",
+            "sql_mode",
+            "Definer",
+            "character_set_client",
+            "collation_connection",
+            "Database Collation",
+        ],
+        Absent::Events => &[
+            "Db",
+            "Name",
+            "Definer",
+            "Time zone",
+            "Type",
+            "Execute at",
+            "Interval value",
+            "Interval field",
+            "Starts",
+            "Ends",
+            "Status",
+            "Originator",
+            "character_set_client",
+            "collation_connection",
+            "Database Collation",
+        ],
+        Absent::Routines => &[
+            "Db",
+            "Name",
+            "Type",
+            "Definer",
+            "Modified",
+            "Created",
+            "Security_type",
+            "Comment",
+            "character_set_client",
+            "collation_connection",
+            "Database Collation",
+        ],
+        Absent::OpenTables => &["Database", "Table", "In_use", "Name_locked"],
     }
 }
 
@@ -240,28 +296,58 @@ fn indexes(table: &Table) -> Shown {
     for number in [1, 3, 6, 7] {
         columns[number].1 = ResultType::integer(21).nullable(true);
     }
-    let mut rows = Vec::new();
-    for index in &table.def.indexes {
-        for (at, part) in index.columns.iter().enumerate() {
-            let column = &table.def.columns[part.column];
-            rows.push(vec![
-                Value::text(table.def.name.as_str()),
-                Value::Int(i64::from(index.kind == IndexKind::Secondary)),
-                Value::text(index.name.as_str()),
-                Value::UInt(at as u64 + 1),
-                Value::text(column.name.as_str()),
-                Value::text("A"),
-                Value::UInt(0),
-                part.prefix.map_or(Value::Null, |prefix| Value::UInt(prefix.into())),
-                Value::Null,
-                Value::text(if column.nullable { "YES" } else { "" }),
-                Value::text("BTREE"),
-                Value::text(""),
-                Value::text(index.comment.as_str()),
-                Value::text("YES"),
-                Value::Null,
-            ]);
-        }
+    let row = |part: IndexPart<'_>| {
+        vec![
+            Value::text(table.def.name.as_str()),
+            Value::Int(i64::from(part.index.kind == IndexKind::Secondary)),
+            Value::text(part.index.name.as_str()),
+            Value::UInt(part.number),
+            Value::text(part.column.name.as_str()),
+            Value::text("A"),
+            // Not counted.
+            Value::Null,
+            part.prefix(),
+            Value::Null,
+            Value::text(part.nullable()),
+            Value::text("BTREE"),
+            Value::text(""),
+            Value::text(part.index.comment.as_str()),
+            Value::text("YES"),
+            Value::Null,
+        ]
+    };
+    Shown { columns, rows: index_parts(&table.def).map(row).collect() }
+}
+
+/// A column of an index.
+pub(crate) struct IndexPart<'t> {
+    pub(crate) index: &'t IndexDef,
+    /// Its place in the index, from 1.
+    pub(crate) number: u64,
+    pub(crate) column: &'t ColumnDef,
+    part: &'t IndexColumn,
+}
+
+impl IndexPart<'_> {
+    /// How much of the column the index has, if not all.
+    pub(crate) fn prefix(&self) -> Value {
+        self.part.prefix.map_or(Value::Null, |prefix| Value::UInt(prefix.into()))
     }
-    Shown { columns, rows }
+
+    /// `YES` or nothing.
+    pub(crate) fn nullable(&self) -> &'static str {
+        if self.column.nullable { "YES" } else { "" }
+    }
+}
+
+/// The columns of all indexes.
+pub(crate) fn index_parts(table: &TableDef) -> impl Iterator<Item = IndexPart<'_>> {
+    table.indexes.iter().flat_map(|index| {
+        index.columns.iter().zip(1..).map(|(part, number)| IndexPart {
+            index,
+            number,
+            column: &table.columns[part.column],
+            part,
+        })
+    })
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::catalog::definition::ColumnDef;
+use crate::catalog::definition::{ColumnDef, IndexDef, IndexKind};
 use crate::catalog::store::Catalog;
 use crate::catalog::table::Table;
 use crate::collation::Collation;
 use crate::privilege::grants::Grants;
-use crate::utility::show_schema::{default_text, extra, key_mark, yes_no};
+use crate::types::Charset;
+use crate::utility::show_schema::{IndexPart, default_text, extra, index_parts, key_mark, yes_no};
 use crate::value::Value;
 
 fn text(text: &str) -> Value {
@@ -83,4 +84,82 @@ fn column_row(table: &Table, at: usize, column: &ColumnDef, privileges: &str) ->
         text(""),
         Value::Null,
     ]
+}
+
+/// A row for each column of each index.
+pub(super) fn statistics(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> {
+    let row = |table: &Table, part: IndexPart<'_>| {
+        vec![
+            text("def"),
+            text(&table.def.database),
+            text(&table.def.name),
+            Value::UInt(u64::from(part.index.kind == IndexKind::Secondary)),
+            text(&table.def.database),
+            text(&part.index.name),
+            Value::UInt(part.number),
+            text(&part.column.name),
+            text("A"),
+            // Not counted.
+            Value::Null,
+            part.prefix(),
+            Value::Null,
+            text(part.nullable()),
+            text("BTREE"),
+            text(""),
+            text(&part.index.comment),
+            text("YES"),
+            Value::Null,
+        ]
+    };
+    seen(catalog, grants).flat_map(|table| index_parts(&table.def).map(|part| row(table, part))).collect()
+}
+
+/// Primary and unique keys, which are the constraints that there are.
+fn keys(table: &Table) -> impl Iterator<Item = &IndexDef> {
+    table.def.indexes.iter().filter(|index| index.kind != IndexKind::Secondary)
+}
+
+pub(super) fn constraints(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> {
+    let row = |table: &Table, key: &IndexDef| {
+        let (database, name) = (text(&table.def.database), text(&table.def.name));
+        let kind = if key.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
+        vec![text("def"), database.clone(), text(&key.name), database, name, text(kind), text("YES")]
+    };
+    seen(catalog, grants).flat_map(|table| keys(table).map(|key| row(table, key))).collect()
+}
+
+pub(super) fn key_columns(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> {
+    let row = |table: &Table, part: IndexPart<'_>| {
+        let (database, name) = (text(&table.def.database), text(&table.def.name));
+        let key = [text("def"), database.clone(), text(&part.index.name), text("def"), database, name];
+        let column = [text(&part.column.name), Value::UInt(part.number)];
+        // There are no foreign keys.
+        key.into_iter().chain(column).chain(std::iter::repeat_n(Value::Null, 4)).collect()
+    };
+    let of_key = |part: &IndexPart<'_>| part.index.kind != IndexKind::Secondary;
+    seen(catalog, grants)
+        .flat_map(|table| index_parts(&table.def).filter(of_key).map(|part| row(table, part)))
+        .collect()
+}
+
+/// A table that has no partitions is a row without a name of one, as in MySQL.
+pub(super) fn partitions(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> {
+    let row = |table: &Arc<Table>| {
+        let head = [text("def"), text(&table.def.database), text(&table.def.name)];
+        head.into_iter().chain(std::iter::repeat_n(Value::Null, 19)).chain([text(""), text(""), Value::Null]).collect()
+    };
+    seen(catalog, grants).map(row).collect()
+}
+
+pub(super) fn character_sets(_: &Catalog, _: &Grants) -> Vec<Vec<Value>> {
+    let row = |charset: Charset| {
+        let (name, collation) = (charset.name(), charset.default_collation().name());
+        vec![text(name), text(collation), text(charset.description()), Value::UInt(charset.char_bytes())]
+    };
+    Charset::ALL.into_iter().map(row).collect()
+}
+
+pub(super) fn applicability(_: &Catalog, _: &Grants) -> Vec<Vec<Value>> {
+    let row = |collation: Collation| vec![text(collation.name()), text(collation.charset().name())];
+    Collation::ALL.into_iter().map(row).collect()
 }

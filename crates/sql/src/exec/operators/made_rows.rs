@@ -40,6 +40,7 @@ impl MadeRows {
                     locks.map(|lock| (lock.clone(), run.statement.env.lock_owner(lock.owner))).collect();
                 rows(&run.catalog.current(), &owned)
             }
+            Rows::None => Vec::new(),
             Rows::Catalog(rows) => rows(&run.catalog.current(), &run.session.holder.grants),
         };
         Ok(MadeRows { rows: rows.into_iter(), first_slot: plan.first_slot })
