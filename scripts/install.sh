@@ -35,6 +35,8 @@ if [ "$purpose" != build ]; then
     need mariadb-client has mariadb-binlog
     need mariadb-client has mysqlslap
     need sysbench has sysbench
+    need mydumper has mydumper
+    need percona-toolkit has pt-heartbeat
     need strace has strace
     need openssl has openssl
     need python3-pip python3 -m pip --version
