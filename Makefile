@@ -6,6 +6,7 @@
 # make sim    simulated faults by fresh seeds     SECONDS=600, or SEED=N to run one again
 # make sweep  a fault at every operation of the disk, in turn    RUNGS="journal mysql57" for some protocols
 # make torture  kill -9, power cuts, failing and full disks   ROUNDS=200
+# make promote  crash a source with semi-synchronous commits, look what its replica has   ROUNDS=200
 # make locking  interleaved statements against MariaDB's InnoDB   SECONDS=600
 # make compare  generated statements against MariaDB by fresh seeds    SECONDS=600, or SEED=N to run one again
 # make schedules  the commit path's threads in more orders   SCHEDULES=100000
@@ -54,7 +55,7 @@ ifndef ROCKSDB_LIB_DIR
     export ROCKSDB_STATIC := 1
 endif
 
-.PHONY: run build test accept attack deb package bench readers history sim sweep torture locking compare schedules mutants fuzz fmt clean \
+.PHONY: run build test accept attack deb package bench readers history sim sweep torture promote locking compare schedules mutants fuzz fmt clean \
     tools-build tools-test tools-bench target rocksdb librocksdb crates-beside-rocksdb
 .DEFAULT_GOAL := build
 
@@ -94,6 +95,7 @@ accept: tools-test build
 	$(MAKE) compare locking sim SECONDS=$$(($(MINUTES) * 60))
 	$(MAKE) schedules
 	$(MAKE) torture ROUNDS=20
+	$(MAKE) promote ROUNDS=100
 	$(MAKE) sweep
 	$(MAKE) bench BENCH="--quick"
 	$(MAKE) readers READERS="--quick"
@@ -135,6 +137,11 @@ torture: tools-test rocksdb
 	cargo build --profile checked --package cohort-server
 	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_ROUNDS=$(ROUNDS) cargo test --profile checked --no-fail-fast \
 	    --package cohort-blackbox --test crash --test full_disk --package cohort-sim --test real_process -- --nocapture --test-threads=1
+
+promote: tools-test rocksdb
+	cargo build --profile checked --package cohort-server
+	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_ROUNDS=$(ROUNDS) cargo test --profile checked \
+	    --package cohort-blackbox --test binlog_readers -- --nocapture no_acknowledged_transaction
 
 locking: tools-test rocksdb
 	cargo build --profile checked --package cohort-server
