@@ -43,7 +43,10 @@ fn a_dump_restores_what_was_dumped() -> Result<()> {
     let mut conn = server.connect()?;
     fill(&mut conn)?;
     let socket = format!("--socket={}", server.socket().display());
-    for options in [&["--single-transaction"][..], &["--lock-tables", "--hex-blob", "--skip-extended-insert"]] {
+    for options in [
+        &["--single-transaction", "--events", "--routines"][..],
+        &["--lock-tables", "--hex-blob", "--skip-extended-insert"],
+    ] {
         let fixed = ["--no-defaults", "--user=root", socket.as_str(), "--no-tablespaces"];
         let dump = tool("mariadb-dump", fixed.iter().chain(options).chain(&["source"]))?.success()?;
         ensure!(dump.complaints().trim().is_empty(), "{}", dump.complaints());

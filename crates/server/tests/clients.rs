@@ -178,7 +178,7 @@ fn variables_refuse_what_mysql_refuses() {
         ("SET GLOBAL max_connections = 'many'", 1232),
         ("SET time_zone = 'Nowhere/Else'", 1298),
         ("SET NAMES klingon", 1115),
-        ("SET sql_safe_updates = 1", 1231),
+        ("SET sql_auto_is_null = 1", 1231),
         ("SET SESSION max_allowed_packet = 2048", 1621),
     ] {
         let result = conn.query_drop(sql);

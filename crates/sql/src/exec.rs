@@ -113,7 +113,8 @@ pub(crate) fn run(plan: &Plan, run: &mut Run<'_>, sink: &mut dyn ResultSink) -> 
     match &plan.kind {
         PlanKind::Select(query) => {
             sink.columns(&columns(plan, query, run.params))?;
-            let rows = query::run(query, run, &mut |row| sink.row(row))?;
+            let most = if query.has_limit() { u64::MAX } else { run.session.select_limit };
+            let rows = query::run(query, most, run, &mut |row| sink.row(row))?;
             run.session.found_rows.set(rows);
             run.session.row_count.set(-1);
             Ok(StatementResult::Rows)

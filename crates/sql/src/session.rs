@@ -88,6 +88,10 @@ pub struct SessionState {
     pub max_allowed_packet: usize,
     /// `max_binlog_cache_size`: the longest transaction in the binlog, bytes.
     pub max_binlog_cache_size: u64,
+    /// `sql_select_limit`: rows of a SELECT without LIMIT.
+    pub select_limit: u64,
+    /// `sql_safe_updates`: a change that looks at every row needs a LIMIT.
+    pub safe_updates: bool,
     /// `max_execution_time`, for SELECT.
     pub max_execution_time: Option<Duration>,
     /// What the connection holds in memory.
@@ -196,6 +200,8 @@ impl SessionState {
             max_execution_time: None,
             memory: MemoryUse::new(server),
             fixed_now_us: None,
+            select_limit: u64::MAX,
+            safe_updates: false,
             insert_id: Cell::new(None),
             holder: Holder::everything(),
             client_found_rows: false,

@@ -199,6 +199,7 @@ error_table! {
     ER_WRONG_COLUMN_NAME = 1166, "42000", "Incorrect column name '{}'";
     ER_BLOB_KEY_WITHOUT_LENGTH = 1170, "42000", "BLOB/TEXT column '{}' used in key specification without a key length";
     ER_PRIMARY_CANT_HAVE_NULL = 1171, "42000", "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
+    ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE = 1175, "HY000", "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column";
     ER_KEY_DOES_NOT_EXITS = 1176, "42000", "Key '{}' doesn't exist in table '{}'";
     ER_CANT_DO_THIS_DURING_AN_TRANSACTION = 1179, "25000", "You are not allowed to execute this command in a transaction";
     ER_ERROR_DURING_COMMIT = 1180, "HY000", "Got error {} - '{}' during COMMIT";

@@ -363,8 +363,10 @@ pub const TABLE: &[SystemVariable] = &[
     row("sql_notes", Both, Anytime, Bool, "ON", "Keep notes beside warnings."),
     row("sql_quote_show_create", Both, Anytime, OnlyFlag(true), "ON", "SHOW CREATE TABLE quotes names."),
     row("sql_require_primary_key", Both, Anytime, OnlyFlag(false), "OFF", "Tables need no primary key."),
-    row("sql_safe_updates", Both, Anytime, OnlyFlag(false), "OFF", "UPDATE and DELETE need no key in WHERE."),
-    row("sql_select_limit", Both, Anytime, Only("18446744073709551615"), "18446744073709551615", "SELECT without LIMIT gives all rows."),
+    row("sql_safe_updates", Both, Anytime, Bool, "OFF", "UPDATE and DELETE must use a key, or have a LIMIT: else error 1175.")
+        .apply(Apply::Flag(|session, on| session.safe_updates = on)),
+    row("sql_select_limit", Both, Anytime, int(0, u64::MAX), "18446744073709551615", "Rows that a SELECT without LIMIT gives.")
+        .apply(Apply::Int(|session, value| session.select_limit = value)),
     row("sql_warnings", Both, Anytime, OnlyFlag(false), "OFF", "INSERT of one row gives no info text."),
     row("ssl_ca", Global, Anytime, Text, "", "File of certificates, in PEM, whose issuers' certificates clients may show; from the data directory if relative. ALTER INSTANCE RELOAD TLS reads it again."),
     row("ssl_cert", Global, Anytime, Text, "", "File of the server's certificate, in PEM, with those that lead to its issuer. Where neither this nor ssl_key is set, both are made in the data directory."),

@@ -34,8 +34,8 @@ fn values_are_checked_as_mysql_does() {
     assert_eq!(row("character_set_results").check(&Value::Null), Ok((Setting::Null, false)));
     assert_eq!(row("character_set_client").check(&Value::Null), Err(SettingError::Value("NULL".into())));
     assert_eq!(row("innodb_flush_log_at_trx_commit").check(&Value::Int(2)), Ok((Setting::Int(2), false)));
-    assert_eq!(row("sql_safe_updates").check(&Value::Int(1)), Err(SettingError::Value("1".into())));
-    assert_eq!(row("sql_safe_updates").check(&Value::Int(0)), Ok((Setting::Bool(false), false)));
+    assert_eq!(row("sql_auto_is_null").check(&Value::Int(1)), Err(SettingError::Value("1".into())));
+    assert_eq!(row("sql_auto_is_null").check(&Value::Int(0)), Ok((Setting::Bool(false), false)));
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn found<'p>(select_type: &'static str, query: &'p QueryPlan) -> Line<'p> {
 
 /// MySQL's name for a path, how many rows it is good for, and what its leading columns are compared with.
 fn path(access: &Access, table: &Table) -> (&'static str, u64) {
-    let unfixed = access.equal.is_empty() && access.tail == Tail::Open;
+    let unfixed = access.is_whole();
     match access.index {
         _ if access.is_point(table) => ("const", 1),
         Some(index) if unfixed && table.primary != Some(index) => ("index", 1000),

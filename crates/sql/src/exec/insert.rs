@@ -190,7 +190,7 @@ impl Inserting<'_> {
                 // The rows are read before the first is written: the table may be its own source.
                 let mut rows = Vec::new();
                 let session = run.session;
-                query::run(source, run, &mut |row| {
+                query::run(source, u64::MAX, run, &mut |row| {
                     session.memory.hold(row_bytes(row))?;
                     rows.push(row.to_vec());
                     Ok(())

@@ -7,16 +7,17 @@ use crate::memory::row_bytes;
 use crate::plan::physical::QueryPlan;
 use crate::value::Value;
 
-/// Hands the rows of a query to `take`, and returns how many they were.
+/// Hands `most` rows of a query to `take`, or all there are, and returns how many they were.
 pub(super) fn run(
     plan: &QueryPlan,
+    most: u64,
     run: &mut Run<'_>,
     take: &mut dyn FnMut(&[Value]) -> Result<(), SqlError>,
 ) -> Result<u64, SqlError> {
     let mut rows = operators::open(&plan.root, run)?;
     let mut row = Row::new(plan.slots);
     let mut given = 0;
-    while rows.next(run, &mut row)? {
+    while given < most && rows.next(run, &mut row)? {
         let values = &row.values[plan.outputs.clone()];
         // What a row takes on its way to the client, or to where it is kept.
         run.session.memory.begin_row();

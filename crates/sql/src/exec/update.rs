@@ -5,13 +5,21 @@ use super::insert::{assign, current_timestamp};
 use super::operators::{self, Row};
 use super::row_change::{self, Changed, duplicate};
 use crate::catalog::table::Table;
-use crate::error::SqlError;
+use crate::error::{ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, SqlError};
 use crate::memory::value_bytes;
+use crate::plan::physical::QueryPlan;
 use crate::plan::{DeletePlan, UpdatePlan};
 use crate::session::StatementResult;
 use crate::value::Value;
 
+/// Error 1175 under `sql_safe_updates` if neither a key nor a LIMIT bounds the rows that are looked at.
+fn check_safe(rows: &QueryPlan, run: &Run<'_>) -> Result<(), SqlError> {
+    let unsafe_scan = run.session.safe_updates && !rows.has_limit() && rows.looks_at_every_row();
+    if unsafe_scan { Err(SqlError::new(ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[])) } else { Ok(()) }
+}
+
 pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementResult, SqlError> {
+    check_safe(&plan.rows, run)?;
     let table = &*plan.table;
     let warnings = run.session.diagnostics.borrow().len();
     let (mut matched, mut changed) = (0_u64, 0_u64);
@@ -115,6 +123,7 @@ fn pass_auto_increment(table: &Table, columns: &[(usize, Value)], run: &mut Run<
 }
 
 pub(super) fn delete(plan: &DeletePlan, run: &mut Run<'_>) -> Result<StatementResult, SqlError> {
+    check_safe(&plan.rows, run)?;
     let mut affected = 0_u64;
     let mut rows = operators::open(&plan.rows.root, run)?;
     let mut row = Row::new(plan.rows.slots);

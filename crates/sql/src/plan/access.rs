@@ -57,6 +57,11 @@ pub(crate) struct Bounds {
 }
 
 impl Access {
+    /// Whether it is every row, or every entry of an index.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.equal.is_empty() && self.tail == Tail::Open
+    }
+
     /// Every row, in the order they are stored.
     pub(crate) const SCAN: Access =
         Access { index: None, equal: Vec::new(), tail: Tail::Open, reverse: false, ordered: false, covering: false };

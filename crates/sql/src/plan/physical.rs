@@ -129,6 +129,16 @@ impl Node {
 }
 
 impl QueryPlan {
+    /// Whether it has a LIMIT.
+    pub(crate) fn has_limit(&self) -> bool {
+        self.root.chain().any(|node| matches!(node, Node::Limit(..)))
+    }
+
+    /// Whether no key bounds the rows of its table that it looks at.
+    pub(crate) fn looks_at_every_row(&self) -> bool {
+        self.root.chain().any(|node| matches!(node, Node::Scan(scan) if scan.access.is_whole()))
+    }
+
     /// The expressions of the select list.
     pub(crate) fn select_list(&self) -> &[Expr] {
         let projection = self.root.chain().find_map(|node| match node {
