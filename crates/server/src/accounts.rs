@@ -40,7 +40,7 @@ use cohort_sql::parse::account_names;
 use cohort_sql::privilege::grants::{Grants, quoted};
 use cohort_sql::privilege::needs::Holder;
 use cohort_sql::privilege::roster::AccountRecord;
-use cohort_sql::session::{Diagnostic, DiagnosticLevel, Environment, SessionState};
+use cohort_sql::session::{DiagnosticLevel, Environment, SessionState};
 use cohort_sql::types::SqlMode;
 use cohort_sql::{Database, SqlError};
 use parking_lot::{Mutex, RwLock};
@@ -422,7 +422,7 @@ fn tolerate(session: &SessionState, tolerated: bool, level: DiagnosticLevel, err
     if !tolerated {
         return Err(error);
     }
-    session.diagnostics.borrow_mut().push(Diagnostic { level, error });
+    session.push_diagnostic(level, error);
     Ok(())
 }
 

@@ -31,7 +31,7 @@ use crate::error::{
     ER_INVALID_CHARACTER_STRING, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, ER_QUERY_TIMEOUT, ER_TABLE_DEF_CHANGED,
     ER_WRONG_ARGUMENTS, SqlError,
 };
-use crate::exec::context::{Statement, push};
+use crate::exec::context::Statement;
 use crate::exec::failure::{lock_failed, read_failed};
 use crate::exec::{self, Run};
 use crate::expr::ParamKind;
@@ -235,7 +235,7 @@ impl Database {
         let prepared = self.prepare_quietly(session, env, sql);
         if let Err(error) = &prepared {
             session.begin_diagnostics(false);
-            push(session, DiagnosticLevel::Error, error.clone());
+            session.push_diagnostic(DiagnosticLevel::Error, error.clone());
         }
         let open = session.transaction.as_ref();
         session.memory.end_statement(open.map_or(0, |open| open.transaction.memory_bytes()));
@@ -584,7 +584,7 @@ fn note_error(session: &mut SessionState, outcome: Result<Outcome, SqlError>) ->
     if let Err(error) = &outcome {
         session.row_count.set(-1);
         session.note_failure_under_gtid(error);
-        push(session, DiagnosticLevel::Error, error.clone());
+        session.push_diagnostic(DiagnosticLevel::Error, error.clone());
     }
     let open = session.transaction.as_ref();
     session.memory.end_statement(open.map_or(0, |open| open.transaction.memory_bytes()));

@@ -37,7 +37,6 @@ use crate::error::{
     ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_TABLE_EXISTS_ERROR, ER_TOO_LONG_IDENT,
     ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, SqlError,
 };
-use crate::exec::context::push;
 use crate::exec::failure::lock_failed;
 use crate::session::{DiagnosticLevel, Environment, SessionState};
 
@@ -181,7 +180,7 @@ impl DdlRun<'_> {
     }
 
     fn note(&self, error: SqlError) {
-        push(self.session, DiagnosticLevel::Note, error);
+        self.session.push_diagnostic(DiagnosticLevel::Note, error);
     }
 
     /// A transaction that holds the right to change a table, or to drop it.
@@ -371,7 +370,7 @@ impl DdlRun<'_> {
             let change = self.catalog.change(self.session)?;
             if !tables.iter().all(|table| table.is_current()) {
                 // Another change came first: its notes are given again.
-                self.session.diagnostics.borrow_mut().clear();
+                self.session.forget_diagnostics();
                 continue;
             }
             let mut transaction = self.session.begin(self.store);

@@ -88,6 +88,10 @@ pub struct SessionState {
     pub max_allowed_packet: usize,
     /// `max_binlog_cache_size`: the longest transaction in the binlog, bytes.
     pub max_binlog_cache_size: u64,
+    /// `max_error_count`: how many diagnostics are kept of a statement.
+    pub max_diagnostics: usize,
+    /// `sql_notes`
+    pub notes: bool,
     /// `sql_select_limit`: rows of a SELECT without LIMIT.
     pub select_limit: u64,
     /// `sql_safe_updates`: a change that looks at every row needs a LIMIT.
@@ -200,6 +204,8 @@ impl SessionState {
             max_execution_time: None,
             memory: MemoryUse::new(server),
             fixed_now_us: None,
+            max_diagnostics: 1024,
+            notes: true,
             select_limit: u64::MAX,
             safe_updates: false,
             insert_id: Cell::new(None),
@@ -343,7 +349,31 @@ impl SessionState {
 
     /// How many warnings the last statement left, as the OK packet says.
     pub fn warning_count(&self) -> u16 {
-        self.diagnostics.borrow().len().min(usize::from(u16::MAX)) as u16
+        self.diagnostic_counts.current().0.min(u16::MAX.into()) as u16
+    }
+
+    /// How many warnings (all levels) and errors the statement at hand has given so far.
+    pub fn diagnostics_given(&self) -> (u64, u64) {
+        self.diagnostic_counts.current()
+    }
+
+    /// Keeps a diagnostic for SHOW WARNINGS, unless `max_error_count` are kept, or it is a note that `sql_notes` does not
+    /// want.
+    pub fn push_diagnostic(&self, level: DiagnosticLevel, error: SqlError) {
+        if level == DiagnosticLevel::Note && !self.notes {
+            return;
+        }
+        self.diagnostic_counts.add(level);
+        let mut kept = self.diagnostics.borrow_mut();
+        if kept.len() < self.max_diagnostics {
+            kept.push(Diagnostic { level, error });
+        }
+    }
+
+    /// Forgets the diagnostics of the statement at hand, which begins once more.
+    pub(crate) fn forget_diagnostics(&self) {
+        self.diagnostics.borrow_mut().clear();
+        self.diagnostic_counts.begin_again();
     }
 
     /// `@@warning_count` and `@@error_count`, for the statement at hand.
@@ -354,9 +384,8 @@ impl SessionState {
     /// Forgets what the last statement left for SHOW WARNINGS, but for how much that was. A statement that reads the counts
     /// (`reads`) leaves them to the next one.
     pub(crate) fn begin_diagnostics(&self, reads: bool) {
-        let mut diagnostics = self.diagnostics.borrow_mut();
-        self.diagnostic_counts.begin(&diagnostics, reads);
-        diagnostics.clear();
+        self.diagnostic_counts.begin(reads);
+        self.diagnostics.borrow_mut().clear();
     }
 
     pub(crate) fn interrupt_ref(&self) -> &Interrupt {

@@ -79,3 +79,22 @@ SELECT id FROM careful;
 SET sql_select_limit = DEFAULT;
 SELECT COUNT(*) FROM copied;
 SELECT id FROM careful ORDER BY id;
+
+-- What is kept of warnings.
+SET sql_notes = 0;
+DROP TABLE IF EXISTS no_such_table;
+SHOW WARNINGS;
+SELECT @@warning_count;
+SET sql_notes = 1, sql_mode = '';
+CREATE TABLE lossy (id INT PRIMARY KEY, n TINYINT);
+SET max_error_count = 2;
+INSERT INTO lossy VALUES (1, 300), (2, 300), (3, 300), (4, 300);
+SHOW COUNT(*) WARNINGS;
+SHOW WARNINGS;
+UPDATE lossy SET n = 400;
+SELECT @@warning_count, @@error_count;
+SET max_error_count = 0;
+UPDATE lossy SET n = 500;
+SHOW COUNT(*) WARNINGS;
+SHOW WARNINGS;
+SET max_error_count = DEFAULT, sql_mode = DEFAULT;

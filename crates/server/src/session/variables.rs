@@ -13,7 +13,7 @@ use cohort_sql::error::{
     ER_UNKNOWN_TIME_ZONE, ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use cohort_sql::expr::VariableScope;
-use cohort_sql::session::{Diagnostic, DiagnosticLevel, SessionState};
+use cohort_sql::session::{DiagnosticLevel, SessionState};
 use cohort_sql::{SqlError, Value};
 use cohort_txn::{CommitProtocol, CommitSettings};
 
@@ -70,7 +70,7 @@ pub fn check_value(session: &SessionState, row: &SystemVariable, value: &Value) 
             _ => String::new(),
         };
         let error = SqlError::new(ER_TRUNCATED_WRONG_VALUE, &[&row.name, &shown]);
-        session.diagnostics.borrow_mut().push(Diagnostic { level: DiagnosticLevel::Warning, error });
+        session.push_diagnostic(DiagnosticLevel::Warning, error);
     }
     Ok(setting)
 }

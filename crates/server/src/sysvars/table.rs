@@ -286,7 +286,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("max_connect_errors", Global, Anytime, int(1, u64::MAX), "100", "Handshakes that a host may break off in a row, wrong passwords not counted; then error 1129 until FLUSH HOSTS. Not for 127.0.0.1 and ::1."),
     row("max_connections", Global, Anytime, int(1, 100_000), "1024", "Most clients at a time; then error 1040. One more may be root. Those who have not logged in have places of their own."),
     row("max_digest_length", Global, AtStart, int(0, 1_048_576), "1024", "Longest digest of a statement."),
-    row("max_error_count", Both, Anytime, int(0, 65535), "1024", "Most warnings kept of a statement."),
+    row("max_error_count", Both, Anytime, int(0, 65535), "1024", "Most warnings kept of a statement; all of them are counted.")
+        .apply(Apply::Int(|session, value| session.max_diagnostics = value as usize)),
     row("max_execution_time", Both, Anytime, int(0, 4_294_967_295), "0", "Milliseconds that a SELECT may take; then error 3024. 0 for no limit.")
         .apply(Apply::Int(|session, value| session.max_execution_time = (value != 0).then(|| Duration::from_millis(value)))),
     row("max_join_size", Both, Anytime, int(1, u64::MAX), "18446744073709551615", "Most rows that a SELECT may look at."),
@@ -360,7 +361,8 @@ pub const TABLE: &[SystemVariable] = &[
         .apply(Apply::Flag(|session, on| session.log_to_binlog = on)),
     row("sql_mode", Both, Anytime, SqlMode, "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION", "Which values and statements are accepted.")
         .apply(Apply::Text(|session, list| session.sql_mode = Modes::parse(list).unwrap_or(Modes::DEFAULT))),
-    row("sql_notes", Both, Anytime, Bool, "ON", "Keep notes beside warnings."),
+    row("sql_notes", Both, Anytime, Bool, "ON", "Keep notes beside warnings.")
+        .apply(Apply::Flag(|session, on| session.notes = on)),
     row("sql_quote_show_create", Both, Anytime, OnlyFlag(true), "ON", "SHOW CREATE TABLE quotes names."),
     row("sql_require_primary_key", Both, Anytime, OnlyFlag(false), "OFF", "Tables need no primary key."),
     row("sql_safe_updates", Both, Anytime, Bool, "OFF", "UPDATE and DELETE must use a key, or have a LIMIT: else error 1175.")

@@ -20,7 +20,6 @@ use crate::error::{
     ER_LOCK_DEADLOCK, ER_XA_RBDEADLOCK, ER_XA_RBROLLBACK, ER_XAER_DUPID, ER_XAER_INVAL, ER_XAER_NOTA, ER_XAER_OUTSIDE,
     ER_XAER_RMERR, ER_XAER_RMFAIL, SqlError,
 };
-use crate::exec::context::push;
 use crate::exec::failure::commit_failed;
 use crate::session::gtid_next::Admission;
 use crate::session::xa::{SessionXa, XaState};
@@ -113,7 +112,7 @@ impl Database {
             return Err(SqlError::internal("an idle XA transaction is not there"));
         };
         self.store.prepare_xa(xa.name, open.transaction).map(|()| Outcome::ok()).map_err(|error| {
-            push(session, DiagnosticLevel::Warning, commit_failed(&error));
+            session.push_diagnostic(DiagnosticLevel::Warning, commit_failed(&error));
             match error {
                 CommitError::Unknown(_) => SqlError::new(ER_XAER_RMERR, &[]),
                 _ => SqlError::new(ER_XA_RBROLLBACK, &[]),
@@ -188,7 +187,7 @@ impl Database {
             XaError::Unknown(_) => SqlError::new(ER_XAER_NOTA, &[]),
             XaError::Commit(error @ (CommitError::NoSpace(_) | CommitError::ShuttingDown)) => commit_failed(&error),
             XaError::Commit(error) => {
-                push(session, DiagnosticLevel::Warning, commit_failed(&error));
+                session.push_diagnostic(DiagnosticLevel::Warning, commit_failed(&error));
                 SqlError::new(ER_XAER_RMERR, &[])
             }
         })

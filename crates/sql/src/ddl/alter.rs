@@ -23,7 +23,6 @@ use crate::error::{
     ER_ALTER_OPERATION_NOT_SUPPORTED, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, ER_NO_SUCH_TABLE, ER_TABLE_EXISTS_ERROR,
     ER_UNKNOWN_ERROR, ER_WRONG_TABLE_NAME, ER_WRONG_USAGE, SqlError,
 };
-use crate::exec::context::push;
 use crate::session::DiagnosticLevel;
 use crate::types::SqlMode;
 
@@ -46,7 +45,7 @@ impl DdlRun<'_> {
             }
             locked => locked?,
         };
-        let before = self.session.diagnostics.borrow().len();
+        let before = self.session.diagnostics_given().0;
         let rules = Rules::of(self);
         let plan = self.plan(alter, &table, &rules);
         rules.tell(self.session);
@@ -69,7 +68,7 @@ impl DdlRun<'_> {
             }
         };
         let affected = if counts { rows } else { 0 };
-        let warnings = self.session.diagnostics.borrow().len() - before;
+        let warnings = self.session.diagnostics_given().0 - before;
         let info = format!("Records: {affected}  Duplicates: 0  Warnings: {warnings}");
         Ok(Changed { affected, info })
     }
@@ -87,7 +86,7 @@ impl DdlRun<'_> {
                 Err(error) if rules.sql_mode.contains(SqlMode::NO_ENGINE_SUBSTITUTION) => return Err(error),
                 // The table stays where it is.
                 Err(error) => {
-                    push(self.session, DiagnosticLevel::Warning, error);
+                    self.session.push_diagnostic(DiagnosticLevel::Warning, error);
                     Some(table.def.engine.clone())
                 }
             },
@@ -99,7 +98,7 @@ impl DdlRun<'_> {
                 "ORDER BY ignored as there is a user-defined clustered index in the table '{}'",
                 table.def.name
             );
-            push(self.session, DiagnosticLevel::Warning, SqlError::new(ER_UNKNOWN_ERROR, &[&ignored]));
+            self.session.push_diagnostic(DiagnosticLevel::Warning, SqlError::new(ER_UNKNOWN_ERROR, &[&ignored]));
         }
         Ok(plan)
     }

@@ -17,7 +17,6 @@ use crate::error::{
     ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WARN_USING_OTHER_HANDLER, ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME,
     ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY, SqlError,
 };
-use crate::exec::context::push;
 use crate::expr::{Expr as BoundExpr, compare_values};
 use crate::plan::bind::Scope;
 use crate::session::{DiagnosticLevel, SessionState};
@@ -62,7 +61,7 @@ impl Rules {
 
     /// Gives the session what was noted.
     pub(super) fn tell(&self, session: &SessionState) {
-        self.notes.borrow_mut().drain(..).for_each(|(level, error)| push(session, level, error));
+        self.notes.borrow_mut().drain(..).for_each(|(level, error)| session.push_diagnostic(level, error));
     }
 }
 
@@ -142,13 +141,13 @@ pub(super) fn engine(asked: Option<&str>, table: &str, run: &DdlRun<'_>) -> Resu
         Ok(engine) => run.catalog.engine_name(engine),
         Err(error) if run.session.sql_mode.contains(SqlMode::NO_ENGINE_SUBSTITUTION) => return Err(error),
         Err(error) => {
-            push(run.session, DiagnosticLevel::Warning, error);
+            run.session.push_diagnostic(DiagnosticLevel::Warning, error);
             run.catalog.engine_name(crate::catalog::store::CATALOG_ENGINE)
         }
     };
     if !asked.eq_ignore_ascii_case(own) && is_known_elsewhere(asked) {
         let warning = SqlError::new(ER_WARN_USING_OTHER_HANDLER, &[&own, &table]);
-        push(run.session, DiagnosticLevel::Warning, warning);
+        run.session.push_diagnostic(DiagnosticLevel::Warning, warning);
     }
     Ok(own.to_owned())
 }

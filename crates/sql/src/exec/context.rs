@@ -8,13 +8,10 @@ use cohort_txn::blocking_hook::blocking;
 
 use crate::error::{ER_QUERY_INTERRUPTED, SqlError};
 use crate::expr::{Information, RandomSequence, StatementContext, VariableScope};
-use crate::session::{Diagnostic, DiagnosticLevel, Environment, SessionState, clock_us};
+use crate::session::{DiagnosticLevel, Environment, SessionState, clock_us};
 use crate::types::temporal::TimeZone;
 use crate::types::{Loss, SqlMode};
 use crate::value::Value;
-
-/// Most warnings that are kept.
-const MAX_DIAGNOSTICS: usize = 1024;
 
 /// One running statement.
 pub(crate) struct Statement<'a> {
@@ -60,7 +57,7 @@ impl<'a> Statement<'a> {
 
     /// Keeps a warning.
     pub(crate) fn push_warning(&self, error: SqlError) {
-        push(self.session, DiagnosticLevel::Warning, error);
+        self.session.push_diagnostic(DiagnosticLevel::Warning, error);
     }
 
     /// Keeps what a conversion for a column lost.
@@ -69,15 +66,7 @@ impl<'a> Statement<'a> {
             Loss::Note => DiagnosticLevel::Note,
             Loss::Warning => DiagnosticLevel::Warning,
         };
-        push(self.session, level, error);
-    }
-}
-
-/// Keeps a diagnostic for SHOW WARNINGS.
-pub(crate) fn push(session: &SessionState, level: DiagnosticLevel, error: SqlError) {
-    let mut diagnostics = session.diagnostics.borrow_mut();
-    if diagnostics.len() < MAX_DIAGNOSTICS {
-        diagnostics.push(Diagnostic { level, error });
+        self.session.push_diagnostic(level, error);
     }
 }
 

@@ -130,7 +130,7 @@ pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResul
         InsertRows::Query(_) => None,
     };
     let many = rows.is_none_or(|rows| rows > 1);
-    let warnings = run.session.diagnostics.borrow().len();
+    let warnings = run.session.diagnostics_given().0;
     let mut inserting = Inserting {
         plan,
         table: &plan.table,
@@ -151,7 +151,7 @@ pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResul
     let records = records?;
     let explicit = run.statement.explicit_last_insert_id.get();
     run.session.row_count.set(i64::try_from(inserting.affected).unwrap_or(i64::MAX));
-    let warnings = run.session.diagnostics.borrow().len() - warnings;
+    let warnings = run.session.diagnostics_given().0 - warnings;
     let info = if many {
         format!("Records: {records}  Duplicates: {}  Warnings: {warnings}", inserting.duplicates)
     } else {

@@ -21,7 +21,7 @@ fn check_safe(rows: &QueryPlan, run: &Run<'_>) -> Result<(), SqlError> {
 pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementResult, SqlError> {
     check_safe(&plan.rows, run)?;
     let table = &*plan.table;
-    let warnings = run.session.diagnostics.borrow().len();
+    let warnings = run.session.diagnostics_given().0;
     let (mut matched, mut changed) = (0_u64, 0_u64);
     let mut columns: Vec<(usize, Value)> = Vec::with_capacity(plan.assignments.len());
     let mut before = vec![Value::Null; table.def.columns.len()];
@@ -51,8 +51,8 @@ pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementRe
     }
     let affected = if run.session.client_found_rows { matched } else { changed };
     run.session.row_count.set(i64::try_from(affected).unwrap_or(i64::MAX));
-    let warnings = run.session.diagnostics.borrow().len() - warnings;
-    let info = info(matched, changed, warnings as u64);
+    let warnings = run.session.diagnostics_given().0 - warnings;
+    let info = info(matched, changed, warnings);
     let last_insert_id = run.statement.explicit_last_insert_id.get().unwrap_or(0);
     Ok(StatementResult::Done { affected, last_insert_id, info })
 }

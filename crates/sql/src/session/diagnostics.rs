@@ -21,9 +21,12 @@ pub enum DiagnosticLevel {
     Error,
 }
 
-/// How many warnings (all levels) and errors the last statement left that did not read these counts.
+/// How many warnings (all levels) and errors there were.
 #[derive(Debug, Default)]
 pub(crate) struct DiagnosticCounts {
+    /// Of the statement at hand, those that were not kept included.
+    current: Cell<(u64, u64)>,
+    /// Of the last statement that left any, or did not read these counts.
     counts: Cell<(u64, u64)>,
     /// The last statement read them.
     read: Cell<bool>,
@@ -34,11 +37,25 @@ impl DiagnosticCounts {
         self.counts.get()
     }
 
-    /// A statement begins; `left` is what the last one left.
-    pub(crate) fn begin(&self, left: &[Diagnostic], reads: bool) {
-        if !self.read.replace(reads) || !left.is_empty() {
-            let errors = left.iter().filter(|one| one.level == DiagnosticLevel::Error).count();
-            self.counts.set((left.len() as u64, errors as u64));
+    pub(crate) fn current(&self) -> (u64, u64) {
+        self.current.get()
+    }
+
+    pub(crate) fn add(&self, level: DiagnosticLevel) {
+        let (all, errors) = self.current.get();
+        self.current.set((all + 1, errors + u64::from(level == DiagnosticLevel::Error)));
+    }
+
+    /// A statement begins.
+    pub(crate) fn begin(&self, reads: bool) {
+        let left = self.current.take();
+        if !self.read.replace(reads) || left.0 > 0 {
+            self.counts.set(left);
         }
+    }
+
+    /// The statement begins once more.
+    pub(crate) fn begin_again(&self) {
+        self.current.take();
     }
 }

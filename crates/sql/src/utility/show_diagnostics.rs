@@ -14,13 +14,14 @@ pub(super) fn run(
     session: &SessionState,
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
-    let diagnostics = session.diagnostics.borrow().clone();
-    let shown = diagnostics.iter().filter(|one| !errors_only || one.level == DiagnosticLevel::Error);
     if count {
         let name = if errors_only { "@@session.error_count" } else { "@@session.warning_count" };
         sink.columns(&[ResultColumn::computed(name, ResultType::unsigned(21))])?;
-        return sink.row(&[Value::UInt(shown.count() as u64)]);
+        let (all, errors) = session.diagnostics_given();
+        return sink.row(&[Value::UInt(if errors_only { errors } else { all })]);
     }
+    let diagnostics = session.diagnostics.borrow().clone();
+    let shown = diagnostics.iter().filter(|one| !errors_only || one.level == DiagnosticLevel::Error);
     let text = text_type(512);
     sink.columns(&[
         ResultColumn::computed("Level", text_type(7)),
