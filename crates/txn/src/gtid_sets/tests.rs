@@ -149,6 +149,21 @@ fn a_reset_forgets_everything_and_numbers_begin_with_one() {
     }
 }
 
+#[test]
+fn a_set_that_finds_no_room_is_not_added() {
+    for rig in Rig::all(16) {
+        let store = rig.open().expect("a new store");
+        transfer(&store, 1).expect("a commit");
+        rig.disk().set_capacity(rig.disk().used_bytes());
+        store.add_purged_gtids(&set("other:1-5")).expect_err("the disk is full");
+        assert_eq!(sets(&store), ["own:1", ""]);
+        assert_eq!(followed(&store, ""), Ok("own:1".to_owned()));
+        rig.disk().set_capacity(u64::MAX);
+        store.add_purged_gtids(&set("other:1-5")).expect("there is room again");
+        assert_eq!(sets(&store), ["own:1 other:1-5", "other:1-5"]);
+    }
+}
+
 /// Crashes at every operation of `change` on the disk: afterwards the sets are those before or after, and those after if
 /// the change was acknowledged.
 fn crash_everywhere(seed: u64, change: impl Fn(&Store) -> bool, before: [&str; 2], after: [&str; 2]) {
@@ -161,6 +176,7 @@ fn crash_everywhere(seed: u64, change: impl Fn(&Store) -> bool, before: [&str; 2
             transfer(&store, 1).expect("a commit");
             store.rotate_binlog().expect("another file");
             transfer(&store, 2).expect("a commit");
+            let last = store.binlog().end().expect("a file").file_number;
             rig.disk().set_fault(rig.disk().operations() + operation, Fault::PowerCut);
             let changed = change(&store);
             let reached = !rig.disk().is_powered();
@@ -173,7 +189,9 @@ fn crash_everywhere(seed: u64, change: impl Fn(&Store) -> bool, before: [&str; 2
             changed_at_all[usize::from(is_after)] = true;
             transfer(&store, 3).expect("it goes on");
             if is_after && after[0].is_empty() {
-                assert_eq!(followed(&store, ""), Ok("own:1".to_owned()), "operation {operation}: old files are gone");
+                assert_eq!(followed(&store, ""), Ok("own:1".to_owned()), "operation {operation} of rig {which}");
+                let files = store.binlog().list();
+                assert!(files.iter().all(|file| file.number > last), "operation {operation}: old files are gone");
             }
             if !reached {
                 break;
