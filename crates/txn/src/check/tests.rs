@@ -101,6 +101,38 @@ fn what_was_stopped_is_sound_and_counted() {
 }
 
 #[test]
+fn gtids_that_an_operator_added_or_reset_are_sound() {
+    const ADDED: &str = "eeeeeeee-eeee-eeee-eeee-eeeeeeeeeeee:1-5";
+    let machine = Machine::new(3);
+    let (store, _) = machine.recover().expect("a new store");
+    transfer(&store, 1).expect("a disk without faults");
+    store.add_purged_gtids(&ADDED.parse().expect("a set")).expect("they are nobody's");
+    transfer(&store, 2).expect("a disk without faults");
+    store.close().expect("a disk without faults");
+    let check = look(&machine.copy());
+    assert_eq!(check.faults, vec![]);
+    assert_eq!(check.binlog.gtids.replace(",\n", ","), format!("{SOURCE}:1-2,{ADDED}"));
+    // A file that begins anew while those before it are still there, as after a crash.
+    let fault = cohort_io::Fault::PowerCut;
+    let found: Vec<String> = (0..200)
+        .map(|operation| {
+            let machine = Machine::new(3);
+            let (store, _) = machine.recover().expect("a new store");
+            transfer(&store, 1).expect("a disk without faults");
+            store.rotate_binlog().expect("a disk without faults");
+            checkpoint::take(store.path::<Coordinator>()).expect("a disk without faults");
+            machine.disk.set_fault(machine.disk.operations() + operation, fault);
+            let _ = store.reset_binlog();
+            drop(store);
+            let check = look(&machine.crash());
+            assert_eq!(check.faults, vec![], "operation {operation}");
+            check.binlog.gtids
+        })
+        .collect();
+    assert!(found.iter().any(String::is_empty) && found.iter().any(|gtids| !gtids.is_empty()));
+}
+
+#[test]
 fn gtids_that_were_chosen_with_holes_between_them_are_sound() {
     let machine = Machine::new(2);
     let (store, _) = machine.recover().expect("a new store");
