@@ -113,4 +113,29 @@ mod tests {
         let within = format_description_for_reader(event, true);
         assert!(valid(&within) && within[LOG_POS_AT..LOG_POS_AT + 4] == [0; 4] && within[CREATED_AT] == 0);
     }
+
+    #[test]
+    fn other_flags_of_a_format_description_stay() {
+        let mut event = vec![0xaa; CREATED_AT + 4 + CRC_BYTES];
+        event[FLAGS_AT..FLAGS_AT + 2].copy_from_slice(&[FLAG_IN_USE as u8 | 0x40, 0x02]);
+        let mut sent = event.clone();
+        sent[FLAGS_AT] = 0x40;
+        assert_eq!(format_description_for_reader(&event, false), sent);
+    }
+
+    #[test]
+    fn the_gtid_of_an_event_is_read() {
+        let origin = Origin { timestamp_s: 1, server_id: 7 };
+        let of_type = |event_type: EventType, body: &[u8]| {
+            let mut event = Vec::new();
+            begin_event(&mut event, event_type, 0, origin);
+            event.extend_from_slice(body);
+            finish(event, 100, true)
+        };
+        let body = [&[1][..], &[0x11; 16], &300u64.to_le_bytes(), &[2; 16]].concat();
+        let gtid = Gtid { uuid: ServerUuid::from_bytes([0x11; 16]), gno: 300 };
+        assert_eq!(gtid_of_event(&of_type(EventType::GTID, &body)), Some(gtid));
+        assert_eq!(gtid_of_event(&of_type(EventType::HEARTBEAT, &body)), None);
+        assert_eq!(gtid_of_event(&of_type(EventType::GTID, &body[..16])), None, "its checksum is no number");
+    }
 }

@@ -141,6 +141,8 @@ fn attach(store: &Store, seed: u64) {
         }
         known.union(&GtidSet::of_range(ServerUuid::from_bytes([1; 16]), 1, 1 + round));
         let mut follower = store.binlog().follow_after(&known).expect("nothing was purged");
+        let waits = |follower: &cohort_binlog::Follower<'_>| !follower.wait(std::time::Instant::now(), || false);
+        assert!(!waits(&follower), "there is a file's header at least");
         let (mut unknown, mut in_vain) = (GtidSet::new(), 0);
         loop {
             match follower.next().expect("whole events") {
@@ -155,6 +157,7 @@ fn attach(store: &Store, seed: u64) {
                 Followed::UpToDate => break,
             }
         }
+        assert!(waits(&follower), "it has everything");
         let mut expected = GtidSet::of_range(uuid, 1, last);
         expected.subtract(&known);
         assert_eq!(unknown, expected, "seed {seed}, known {known}");

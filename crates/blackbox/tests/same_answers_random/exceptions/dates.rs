@@ -89,10 +89,10 @@ pub const EXCEPTIONS: &[Exception] = &[
         },
     },
     Exception {
-        reason: "a text that begins with a point is a fraction of a second in 8.0, in MariaDB it is no time",
+        reason: "a text that begins with a point or colon is a fraction of a second or minutes in 8.0, in MariaDB it is no time",
         applies: |difference| {
-            let fraction = |ours: &str, theirs: &str| ours.contains(':') && ours.contains('.') && theirs == "NULL";
-            difference.sql.contains("ADDTIME(LEFT(")
+            let fraction = |ours: &str, theirs: &str| ours.contains(':') && theirs == "NULL";
+            ["ADDTIME(LEFT(", "SUBTIME(LEFT("].iter().any(|name| difference.sql.contains(name))
                 && difference.theirs.warnings.contains(&1292)
                 && difference.differs_in_rows(fraction)
         },
