@@ -127,6 +127,19 @@ fn a_cycle_over_a_row_and_a_table_is_found() {
 }
 
 #[test]
+fn who_reads_a_table_and_wants_more_of_it_is_the_victim_if_it_is_the_last_to_wait() {
+    let [mut a, mut b] = parties();
+    a.meta(1, M::SharedRead, Duration::ZERO).unwrap();
+    b.meta(1, M::SharedRead, Duration::ZERO).unwrap();
+    let handle = a.held.kill_handle();
+    let waiting = thread::spawn(move || (a.meta(1, M::Exclusive, LONG), a).0);
+    until("it waits", || handle.is_waiting());
+    assert_eq!(b.meta(1, M::Exclusive, LONG), Err(LockError::Deadlock));
+    b.release();
+    waiting.join().unwrap().unwrap();
+}
+
+#[test]
 fn a_change_that_let_others_read_is_no_victim() {
     let [mut user, mut changer, mut other] = parties();
     user.meta(1, M::SharedRead, Duration::ZERO).unwrap();
