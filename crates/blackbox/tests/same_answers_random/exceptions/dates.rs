@@ -84,8 +84,9 @@ pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         reason: "a text of twelve characters or more that begins with a number is a date before it is a time in 8.0",
         applies: |difference| {
-            difference
-                .differs_in_rows(|ours, theirs| is_nothing(ours) && theirs.contains(':') && !theirs[1..].contains('-'))
+            difference.differs_in_rows(|ours, theirs| {
+                is_nothing(ours) && theirs.contains(':') && !theirs.chars().skip(1).any(|c| c == '-')
+            })
         },
     },
     Exception {
@@ -147,7 +148,8 @@ pub const EXCEPTIONS: &[Exception] = &[
             let chosen = ["GREATEST(", "LEAST("].iter().any(|name| difference.sql.contains(name));
             let compared = ["<", ">", " = ", " BETWEEN ", " IN ("].iter().any(|name| difference.sql.contains(name));
             let no_date = difference.mode.contains("NO_ZERO") || difference.sql.contains("CAST('0000-02-29' AS DATE");
-            let refused = compared && no_date;
+            let cast = ["DATE", "DATETIME"].map(|kind| format!("CAST('0000-02-29' AS {kind}"));
+            let refused = compared && no_date || cast.iter().any(|call| difference.sql.contains(call));
             let unknown = difference.ours.warnings.contains(&1292);
             let passed_over = ["COALESCE(", "IFNULL("].iter().any(|name| difference.sql.contains(name));
             let of_year_0 = |theirs: &str| passed_over && theirs.starts_with("0000-02-29");
@@ -239,8 +241,11 @@ pub const EXCEPTIONS: &[Exception] = &[
         reason: "a date without a month is none for weeks and sums in 8.0, in MariaDB it is one as a TIMESTAMP",
         applies: |difference| {
             let timestamp = difference.zero_dates && difference.sql.contains("TIMESTAMP(");
-            (timestamp || difference.sql.contains("WEEK("))
-                && difference.differs_in_rows(|ours, theirs| ours == "NULL" && theirs != "NULL")
+            let week = difference.sql.contains("WEEK(");
+            (timestamp || week)
+                && difference.differs_in_rows(|ours, theirs| {
+                    theirs != "NULL" && (ours == "NULL" || timestamp && week && ours.parse::<u32>().is_ok())
+                })
         },
     },
     Exception {
