@@ -1,13 +1,19 @@
 # make run    build a release and start the server     PORT=3306 DATADIR=./data
 # make test   every check and test                     TESTS="-p cohort-txn" for a part
 # make bench  measure against MariaDB                  BENCH="--quick" for a short run
+# make large    measure large transactions, and what they cost     LARGE="--quick" or "--megabytes 4000"
 # make readers  measure what readers of the binlog get, and cost   READERS="--quick" or "--part load"
+# make tpch   the queries of TPC-H against MariaDB     TPCH="--scale 0.01 --aging 0" for a short run
+# make tpcc   the transactions of TPC-C, killed ROUNDS=200 times and against MariaDB   TPCC="--quick"
 # make history  redraw published results about commit protocols   HISTORY="--quick" or "--full"
 # make sim    simulated faults by fresh seeds     SECONDS=600, or SEED=N to run one again
 # make sweep  a fault at every operation of the disk, in turn    RUNGS="journal mysql57" for some protocols
 # make torture  kill -9, power cuts, failing and full disks   ROUNDS=200
 # make promote  crash a source with semi-synchronous commits, look what its replica has   ROUNDS=200
+# make follow  every reader follows a load, is killed, and its source crashes   TRANSACTIONS=20000
 # make locking  interleaved statements against MariaDB's InnoDB   SECONDS=600
+# make queries  generated joins, subqueries and sets against MariaDB    SECONDS=600, or SEED=N to run one again
+# make sqllogictest  the whole corpus of ../shared/sqllogictest
 # make compare  generated statements against MariaDB by fresh seeds    SECONDS=600, or SEED=N to run one again
 # make schedules  the commit path's threads in more orders   SCHEDULES=100000
 # make mutants  change the commit path, look for what no test notices   MUTANTS="--file crates/txn/src/locks.rs"
@@ -32,7 +38,10 @@ DATADIR ?= ./data
 TESTS ?= --workspace
 BENCH ?=
 HISTORY ?=
+TPCH ?=
+TPCC ?=
 READERS ?=
+LARGE ?=
 SEED ?=
 SECONDS ?= 600
 ROUNDS ?= 200
@@ -42,6 +51,7 @@ RUNS ?= 10000000
 SCHEDULES ?= 100000
 MUTANTS ?=
 MINUTES ?= 2
+TRANSACTIONS ?= 20000
 ATTACKS ?= 100000
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cohort
@@ -55,7 +65,7 @@ ifndef ROCKSDB_LIB_DIR
     export ROCKSDB_STATIC := 1
 endif
 
-.PHONY: run build test accept attack deb package bench readers history sim sweep torture promote locking compare schedules mutants fuzz fmt clean \
+.PHONY: run build test accept attack deb package bench large readers tpch tpcc history sim sweep torture promote follow locking compare queries sqllogictest schedules mutants fuzz fmt clean \
     tools-build tools-test tools-bench target rocksdb librocksdb crates-beside-rocksdb
 .DEFAULT_GOAL := build
 
@@ -83,6 +93,7 @@ test: tools-test rocksdb
 	@echo "== tests"
 	scripts/drivers.sh "$(CACHE)/drivers"
 	scripts/peers.sh "$(CACHE)/peers"
+	scripts/sqllogictest.sh "$(CACHE)/tools" ../shared/sqllogictest
 	cargo build --profile checked --package cohort-server
 	COHORT_BIN="$(OUTPUT)/checked/cohort" cargo test --profile checked $(TESTS) --no-fail-fast
 
@@ -93,12 +104,17 @@ accept: tools-test build
 	$(MAKE) package
 	$(MAKE) attack
 	$(MAKE) compare locking sim SECONDS=$$(($(MINUTES) * 60))
+	$(MAKE) sqllogictest
 	$(MAKE) schedules
 	$(MAKE) torture ROUNDS=20
 	$(MAKE) promote ROUNDS=100
+	$(MAKE) follow TRANSACTIONS=2000
 	$(MAKE) sweep
 	$(MAKE) bench BENCH="--quick"
+	$(MAKE) large LARGE="--quick"
 	$(MAKE) readers READERS="--quick"
+	$(MAKE) tpch
+	$(MAKE) tpcc ROUNDS=20 TPCC="--quick"
 	$(MAKE) history HISTORY="--quick"
 
 # With the release binary: others' latency is judged.
@@ -120,8 +136,19 @@ package: tools-test deb
 bench: tools-bench build
 	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- run $(BENCH)
 
+large: tools-bench build
+	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- large $(LARGE)
+
 readers: tools-bench build
 	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- readers $(READERS)
+
+tpch: tools-bench build
+	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- tpch $(TPCH)
+
+tpcc: tools-bench build
+	COHORT_BIN="$(OUTPUT)/release/cohort" COHORT_ROUNDS=$(ROUNDS) cargo test --profile checked --package cohort-bench \
+	    --test tpcc -- --nocapture
+	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- tpcc $(TPCC)
 
 history: tools-bench build
 	scripts/peers.sh "$(CACHE)/peers"
@@ -143,6 +170,15 @@ promote: tools-test rocksdb
 	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_ROUNDS=$(ROUNDS) cargo test --profile checked \
 	    --package cohort-blackbox --test binlog_readers -- --nocapture no_acknowledged_transaction
 
+# Needs some 8 GB below TMPDIR, and fetches some 250 MB once.
+follow: tools-test rocksdb
+	scripts/drivers.sh "$(CACHE)/drivers"
+	scripts/peers.sh "$(CACHE)/peers" mysql-5.6.24 mariadb-11.4.5
+	scripts/followers.sh "$(CACHE)/followers"
+	cargo build --profile checked --package cohort-server
+	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_FOLLOW=$(TRANSACTIONS) cargo test --profile checked --no-fail-fast \
+	    --package cohort-blackbox --test followers -- --nocapture --test-threads=1
+
 locking: tools-test rocksdb
 	cargo build --profile checked --package cohort-server
 	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_SECONDS=$(SECONDS) cargo test --profile checked \
@@ -152,6 +188,17 @@ compare: tools-test rocksdb
 	cargo build --profile checked --package cohort-server
 	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_SECONDS=$(SECONDS) $(if $(SEED),COHORT_SEED=$(SEED)) COHORT_DIFFERENCES=100 \
 	    cargo test --profile checked --package cohort-blackbox --test same_answers_random -- --nocapture
+
+queries: tools-test rocksdb
+	cargo build --profile checked --package cohort-server
+	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_SECONDS=$(SECONDS) $(if $(SEED),COHORT_SEED=$(SEED)) COHORT_DIFFERENCES=20 \
+	    cargo test --profile checked --package cohort-blackbox --test queries_random -- --nocapture
+
+sqllogictest: tools-test rocksdb
+	scripts/sqllogictest.sh "$(CACHE)/tools" ../shared/sqllogictest
+	cargo build --profile checked --package cohort-server
+	COHORT_BIN="$(OUTPUT)/checked/cohort" COHORT_WHOLE=1 cargo test --profile checked \
+	    --package cohort-blackbox --test sqllogictest -- --nocapture
 
 schedules: rocksdb
 	COHORT_SCHEDULES=$(SCHEDULES) cargo test --profile checked --package cohort-txn --lib schedules::
@@ -206,7 +253,7 @@ librocksdb:
 crates-beside-rocksdb:
 	+@cargo build $(profile) --package cohort-server --keep-going >/dev/null 2>&1 || true
 
-build run bench readers history deb package attack accept: profile = --release
+build run bench large readers tpch tpcc history deb package attack accept: profile = --release
 profile = --profile checked
 
 target:

@@ -33,6 +33,11 @@ binlog_connector() {
         6f3976798fe6b4cb7f9c13f194c59508333c5761626e37b53e20c6a3fca7d14d
 }
 
+# The library above needs it for transactions that are compressed.
+zstd_jni() {
+    jar "$1" com.github.luben zstd-jni 1.5.6-10 b6c3237e24b8252a5a9c3a0e1ae30ef8f323412e74bd358548b7a9e527d676df
+}
+
 zongji() {
     command -v npm >/dev/null || { echo "npm is not installed"; return 1; }
     cp -r "$sources/zongji" "$work/zongji"
@@ -87,3 +92,4 @@ fetch connector_python connector-python nothing
 fetch mysql_replication mysql-replication nothing
 fetch zongji zongji zongji/follow.mjs
 fetch binlog_connector binlog-connector.jar nothing
+fetch zstd_jni zstd-jni.jar nothing

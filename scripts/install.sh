@@ -39,6 +39,7 @@ if [ "$purpose" != build ]; then
     need percona-toolkit has pt-heartbeat
     need strace has strace
     need openssl has openssl
+    need curl has curl
     need python3-pip python3 -m pip --version
 fi
 

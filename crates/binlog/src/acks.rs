@@ -74,7 +74,7 @@ struct State {
     replicas: BTreeMap<u64, BinlogPosition>,
     next_replica: u64,
     /// While asynchronous: how far replicas have to have come, and those that have.
-    behind: BinlogPosition,
+    asynchronous_to: BinlogPosition,
     back: BTreeSet<u64>,
     stats: AckStats,
 }
@@ -161,7 +161,7 @@ impl Acks {
 
     fn switch_off(&self, state: &mut State, end: BinlogPosition, why: &str) {
         state.on = false;
-        state.behind = end;
+        state.asynchronous_to = end;
         state.back.clear();
         state.stats.times_off += 1;
         log::warn!("semi-synchronous replication: asynchronous from {end} on: {why}");
@@ -205,7 +205,7 @@ impl Acks {
             if state.stats.waiting > 0 {
                 self.moved.notify_all();
             }
-        } else if state.options.enabled && position >= state.behind {
+        } else if state.options.enabled && position >= state.asynchronous_to {
             state.back.insert(replica);
             if state.back.len() >= state.options.replicas {
                 state.switch_on();

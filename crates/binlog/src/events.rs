@@ -4,6 +4,7 @@
 
 pub(crate) mod format_description;
 pub(crate) mod gtid;
+pub(crate) mod int_var;
 mod kind;
 pub(crate) mod previous_gtids;
 pub(crate) mod query;
@@ -11,6 +12,8 @@ pub(crate) mod rotate;
 pub(crate) mod rows;
 pub(crate) mod rows_query;
 pub(crate) mod table_map;
+pub(crate) mod transaction_payload;
+pub(crate) mod user_var;
 pub(crate) mod xa_prepare;
 pub(crate) mod xid;
 
@@ -19,6 +22,7 @@ use crate::gtid::GtidSet;
 use crate::wire::{CRC_BYTES, EventHeader, EventType, FLAG_GTIDS_CHANGED, HEADER_BYTES};
 use format_description::FormatDescription;
 use gtid::GtidEvent;
+use int_var::IntVarEvent;
 use kind::EventKind;
 pub use kind::{Description, Shown};
 use query::QueryEvent;
@@ -26,6 +30,8 @@ use rotate::RotateEvent;
 use rows::RowsEvent;
 use rows_query::RowsQueryEvent;
 use table_map::{TableMapEvent, Tables};
+use transaction_payload::TransactionPayloadEvent;
+use user_var::UserVarEvent;
 use xa_prepare::XaPrepareEvent;
 use xid::XidEvent;
 
@@ -127,6 +133,12 @@ events! {
     XaPrepare(XaPrepareEvent),
     /// The next file.
     Rotate(RotateEvent),
+    /// The events of a transaction, compressed.
+    TransactionPayload(TransactionPayloadEvent<'a>),
+    /// A user variable of the statement that follows.
+    UserVar(UserVarEvent<'a>),
+    /// A number of the statement that follows.
+    IntVar(IntVarEvent),
 }
 
 #[cfg(test)]

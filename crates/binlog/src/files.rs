@@ -13,7 +13,7 @@
 //! 3. What [`BinlogFiles::sync_all`] names as durable is: data, lengths, names and index.
 //! 4. Bytes the caller has reserved find room ([`BinlogFiles::reserve`]).
 //!
-//! Concurrency: one thread appends at a time. Locks in order: `syncing`, `writer`, `names`, `space`. Only
+//! Concurrency: one thread appends at a time. Locks in order: `syncing` or `preparing`, `writer`, `names`, `space`. Only
 //! `syncing` and, in a purge, `names` are held during a sync, so that appending waits for one only when it
 //! rotates in the middle of a purge.
 //!
@@ -35,12 +35,16 @@ use super::position::BinlogPosition;
 use super::reader::{BinlogReader, ReadError, ReaderOptions};
 use super::space::{NextFile, Space};
 use super::tail::Tail;
+use super::transaction::LargeEvents;
 use super::wire::{FLAG_IN_USE, FLAGS_AT, MAGIC};
 use history::History;
 
 mod history;
+mod large;
+mod points;
 mod recovery;
 
+pub(super) use large::{LARGE_EVENTS, is_large_name, large_name};
 pub use recovery::RecoveredFiles;
 pub(super) use recovery::{Found, compare};
 
@@ -69,19 +73,19 @@ impl BinlogOptions {
     }
 }
 
-/// The text names no place in the binlog.
+/// The text is not a binlog position.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no place in the binlog: a file and an offset are, as binlog.000003:4711")]
-pub struct NoPlace(pub String);
+#[error("invalid binlog position '{0}': expected FILE:OFFSET, for example binlog.000003:4711")]
+pub struct InvalidPosition(pub String);
 
 impl BinlogOptions {
     /// The position that `text` names, as `binlog.000003:4711`.
-    pub fn position(&self, text: &str) -> Result<BinlogPosition, NoPlace> {
+    pub fn position(&self, text: &str) -> Result<BinlogPosition, InvalidPosition> {
         let parsed = text.rsplit_once(':').and_then(|(name, offset)| {
             let file_number = file_number(&self.base_name, name)?;
             Some(BinlogPosition { file_number, offset: offset.parse().ok()? })
         });
-        parsed.ok_or_else(|| NoPlace(text.to_owned()))
+        parsed.ok_or_else(|| InvalidPosition(text.to_owned()))
     }
 }
 
@@ -168,6 +172,8 @@ pub struct BinlogFiles {
     options: BinlogOptions,
     counters: Arc<SyncCounters>,
     syncing: Mutex<()>,
+    /// Held while the next file is prepared.
+    preparing: Mutex<()>,
     writer: Mutex<Writer>,
     names: Mutex<Names>,
     space: Mutex<Space>,
@@ -219,6 +225,7 @@ impl BinlogFiles {
     /// Makes the next file ready, with space for everything reserved; off the commit path. Does nothing when
     /// it is ready.
     pub fn prepare_next(&self) -> Result<(), BinlogError> {
+        let _alone = self.preparing.lock();
         let Some(current) = self.end() else {
             return Ok(());
         };
@@ -230,6 +237,11 @@ impl BinlogFiles {
         let file = self.fs.open(&path, &self.writable(Create::IfMissing))?;
         file.set_len(0)?;
         self.names.lock().index.reserve(4096)?;
+        let writer = self.writer.lock();
+        if writer.current.as_ref().is_none_or(|current| current.number + 1 != number) {
+            // Another file has become the next one meanwhile.
+            return Ok(self.fs.remove(&path)?);
+        }
         Ok(self.space.lock().keep_next(NextFile { number, path, file })?)
     }
 
@@ -253,7 +265,7 @@ impl BinlogFiles {
             return Err(BinlogError::Sealed);
         }
         let written = if at.offset == 0 {
-            self.begin_file(&mut writer, at.file_number, bytes)
+            self.begin_file(&mut writer, at.file_number, bytes, None)
         } else {
             self.append_to_current(&mut writer, at, bytes)
         };
@@ -320,6 +332,7 @@ impl BinlogFiles {
         let purged: Vec<Listed> = files.drain(..kept).collect();
         drop(names);
         self.points.forget_before(first_kept);
+        purged.iter().for_each(|file| self.remove_points(file.number));
         purged.iter().try_for_each(|file| self.fs.remove(&self.path(file.number)))?;
         Ok(purged.iter().map(|file| self.file_name(file.number)).collect())
     }
@@ -340,6 +353,7 @@ impl BinlogFiles {
         if let Some(current) = self.writer.lock().current.as_ref() {
             current.file.set_len(current.end)?;
         }
+        self.store_points();
         Ok(())
     }
 
@@ -406,14 +420,6 @@ impl BinlogFiles {
         self.reader(number, ReaderOptions::default())?.previous_gtids()
     }
 
-    /// Every transaction that was ever written to the binlog: reads the last file.
-    pub fn executed_gtids(&self) -> Result<GtidSet, ReadError> {
-        match self.end() {
-            Some(end) => self.reader(end.file_number, ReaderOptions::default())?.executed_gtids(),
-            None => Ok(GtidSet::new()),
-        }
-    }
-
     /// Writes and syncs so far, of the files, the index and the directory.
     pub fn stats(&self) -> SyncStats {
         self.counters.stats()
@@ -429,19 +435,36 @@ impl BinlogFiles {
         Ok(())
     }
 
-    fn begin_file(&self, writer: &mut Writer, number: u64, header: &[u8]) -> Result<(), BinlogError> {
+    /// Begins the next file with `header`; it is `events`, where those are given, the file of a large transaction.
+    fn begin_file(
+        &self,
+        writer: &mut Writer,
+        number: u64,
+        header: &[u8],
+        events: Option<&LargeEvents>,
+    ) -> Result<(), BinlogError> {
         let follows = writer.current.as_ref().is_none_or(|current| current.number + 1 == number);
         assert!(follows, "the next file has the next number");
         let mut names = self.names.lock();
         let mut space = self.space.lock();
         let path = self.path(number);
-        let prepared = space.take_next(number);
-        let (file, reserved_to) = match prepared {
-            Some((next, reserved_to)) => {
+        let mut end = header.len() as u64;
+        let prepared = if events.is_none() { space.take_next(number) } else { None };
+        let (file, reserved_to) = match (prepared, events) {
+            (Some((next, reserved_to)), _) => {
                 self.fs.rename(&next.path, &path)?;
                 (next.file, Some(reserved_to))
             }
-            None => (self.fs.open(&path, &self.writable(Create::New))?, None),
+            (None, Some(events)) => {
+                self.fs.rename(events.file().path(), &path)?;
+                end = events.end();
+                let next = self.options.directory.join(self.file_name(number + 1) + NEXT_ENDING);
+                if let Some(prepared) = space.put_next_off(number, &next) {
+                    self.fs.rename(&prepared, &next)?;
+                }
+                (Arc::clone(events.file().file()), space.take_large(events.file().id()))
+            }
+            (None, None) => (self.fs.open(&path, &self.writable(Create::New))?, None),
         };
         file.write_at(0, header)?;
         names.index.append(number)?;
@@ -454,7 +477,6 @@ impl BinlogFiles {
             }
             writer.closed.push((old.file, old.end));
         }
-        let end = header.len() as u64;
         names.files.push(Listed { number, bytes: end });
         space.set_current(&file, end, reserved_to);
         writer.current = Some(Current { number, file, end });

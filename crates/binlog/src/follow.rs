@@ -154,9 +154,8 @@ impl<'a> Follower<'a> {
         let number = self.at.file_number;
         let closed = if number == durable.file_number { None } else { self.files.closed_bytes(number) };
         let end = closed.unwrap_or(durable.offset);
-        let open = || self.files.reader(number, ReaderOptions { end: Some(end), ..ReaderOptions::default() });
-        let Some(to) = self.files.points().last_known(number, known, end, open)? else { return Ok(None) };
-        let mut header = open()?;
+        let Some(to) = self.files.last_known_point(number, known, end)? else { return Ok(None) };
+        let mut header = self.files.reader(number, ReaderOptions { end: Some(end), ..ReaderOptions::default() })?;
         header.previous_gtids()?;
         Ok(Some((header.offset(), to)))
     }

@@ -205,9 +205,10 @@ impl GtidSet {
         }
     }
 
-    /// How many transactions it holds.
+    /// How many transactions it holds, or the highest number there is.
     pub fn count(&self) -> u64 {
-        self.servers.values().flatten().map(|interval| interval.last - interval.first + 1).sum()
+        let counts = self.servers.values().flatten().map(|interval| interval.last - interval.first + 1);
+        counts.fold(0, u64::saturating_add)
     }
 
     /// Bytes of the binary form.

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, Replacement, SyncCounters, read_whole};
+use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, Replacement, SyncCounters, read_whole, renew_name};
 
 use super::files::BinlogError;
 
@@ -60,9 +60,10 @@ impl Index {
         Ok(())
     }
 
-    /// Writes the lines again that are there; not synced. They may have been read from the system's cache, and be
-    /// lost on the disk.
-    pub(super) fn write_again(&self) -> Result<(), IoError> {
+    /// Writes the lines again that are there, and has its name made anew; not synced. Both may have been read from the
+    /// system's cache, and be lost on the disk.
+    pub(super) fn make_again(&self, fs: &dyn FileSystem) -> Result<(), IoError> {
+        renew_name(fs, &self.path)?;
         let mut text = vec![0; usize::try_from(self.bytes).expect("an index in memory")];
         let got = self.file.read_at(0, &mut text)?;
         self.file.write_at(0, &text[..got])

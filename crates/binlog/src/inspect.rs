@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cohort_io::{FileSystem, IoError, OpenOptions};
 
-use super::files::{BinlogError, BinlogOptions, Found, compare};
+use super::files::{BinlogError, BinlogOptions, Found, LARGE_EVENTS, compare, is_large_name, large_name};
 use super::index::{self, file_name, file_number};
 
 /// What index and directory say about the files.
@@ -23,6 +23,8 @@ pub struct BinlogListing {
     pub missing: Vec<u64>,
     /// In the directory and not listed.
     pub unlisted: Vec<u64>,
+    /// Names of files of large transactions, which are no binlog files, or none yet.
+    pub large: Vec<String>,
 }
 
 impl BinlogListing {
@@ -44,6 +46,7 @@ impl BinlogListing {
         let listed: BTreeSet<u64> = listing.listed.iter().copied().collect();
         listing.missing = listed.difference(&there).copied().collect();
         listing.unlisted = there.difference(&listed).copied().collect();
+        listing.large = names.into_iter().filter(|name| is_large_name(base_name, name)).collect();
         Ok(listing)
     }
 
@@ -58,6 +61,16 @@ impl BinlogListing {
     /// The path of a file.
     pub fn path(&self, number: u64) -> PathBuf {
         self.directory.join(self.file_name(number))
+    }
+
+    /// The path of a file of the large transaction `id`.
+    pub fn large_path(&self, id: u64, what: &str) -> PathBuf {
+        self.directory.join(large_name(&self.base_name, id, what))
+    }
+
+    /// The same of the file with its events, before that becomes a binlog file.
+    pub fn large_events_path(&self, id: u64) -> PathBuf {
+        self.large_path(id, LARGE_EVENTS)
     }
 }
 

@@ -88,7 +88,7 @@ impl TransactionEvents {
             transaction_bytes: bytes,
             server_version: self.options.server_version,
         };
-        gtid.push(out, self.origin(), self.ending == Ending::Xid);
+        gtid.push(out, self.origin(), self.has_only_rows());
         let gtid_end = at as usize + out.len() - begin;
         place_event(&mut out[begin..], gtid_end as u32);
         if let Some(number_at) = self.number_at {
@@ -105,7 +105,8 @@ impl TransactionEvents {
         at + bytes
     }
 
-    fn place_events(&mut self, at: usize) {
+    /// Writes positions and checksums into the events of the buffer, which begins at offset `at`.
+    pub(super) fn place_events(&mut self, at: usize) {
         for slot in &self.slots {
             let size = u32_at(&self.buffer, slot.start + SIZE_AT) as usize;
             let event = &mut self.buffer[slot.start..slot.start + size];

@@ -5,6 +5,7 @@
 //! - [`TableMap`] is a table as row events describe it, encoded once per table definition;
 //! - [`TransactionEvents`] collects a transaction's events while its statements run, wire-ready except
 //!   for positions and checksums;
+//! - [`TransactionEvents::compress`] makes one event of them, where that is asked for and helps;
 //! - [`TransactionEvents::lay_out`] gives them a place in a file: the only work left for the ordered
 //!   section of a commit;
 //! - [`file_header`] and [`rotate_event`] are the other bytes of a file, made as plain bytes too, so
@@ -29,7 +30,9 @@
 
 mod acks;
 mod checksum;
+mod compress;
 mod events;
+mod events_file;
 mod fields;
 mod files;
 mod follow;
@@ -55,16 +58,20 @@ pub use acks::{AckOptions, AckStats, Acks};
 pub use cohort_types::{FieldType, Value};
 pub use events::format_description::FormatDescription;
 pub use events::gtid::GtidEvent;
+pub use events::int_var::IntVarEvent;
 pub use events::query::{QueryContext, QueryEvent};
 pub use events::rotate::{RotateEvent, rotate_event, rotate_event_len};
 pub use events::rows::{Image, RowsEvent};
 pub use events::rows_query::RowsQueryEvent;
 pub use events::table_map::{ColumnMeta, DecodedColumn, KeyColumn, RowMetadata, TableMap, TableMapEvent, Tables};
+pub use events::transaction_payload::{PayloadEvents, TransactionPayloadEvent};
+pub use events::user_var::UserVarEvent;
 pub use events::xa_prepare::XaPrepareEvent;
 pub use events::xid::XidEvent;
 pub use events::{Description, Event, EventBody, Shown};
+pub use events_file::EventsFile;
 pub use fields::DecodeError;
-pub use files::{BinlogError, BinlogFile, BinlogFiles, BinlogOptions, NoPlace, RecoveredFiles};
+pub use files::{BinlogError, BinlogFile, BinlogFiles, BinlogOptions, InvalidPosition, RecoveredFiles};
 pub use follow::{FollowError, Followed, Follower};
 pub use gtid::{Gtid, GtidParseError, GtidSet, ServerUuid};
 pub use inspect::{BinlogListing, InFile, look_for};
@@ -75,6 +82,6 @@ pub use reader::{BinlogReader, FileHistory, ReadError, ReaderOptions, events_of}
 pub use row::Row;
 pub use sent::{artificial_rotate, format_description_for_reader, gtid_of_event, header_of_event, heartbeat};
 pub use tail::Tail;
-pub use transaction::{EventOptions, EventsMark, TransactionEvents};
+pub use transaction::{EventOptions, EventsMark, LargeEvents, StatementInputs, TransactionEvents};
 pub use wire::{EventHeader, EventType, FILE_BYTES_MAX, HEADER_BYTES};
 pub use xa::XaId;

@@ -104,6 +104,8 @@ pub struct BinlogReader {
     buffer: Vec<u8>,
     /// Offset in the file of the buffer's first byte.
     buffer_at: u64,
+    /// How much is read at a time, at least.
+    read_ahead: usize,
 }
 
 impl BinlogReader {
@@ -129,6 +131,7 @@ impl BinlogReader {
             at: MAGIC.len() as u64,
             buffer: Vec::new(),
             buffer_at: 0,
+            read_ahead: READ_BYTES,
         };
         let description = reader.format_description()?;
         if description.binlog_version != 4 {
@@ -141,6 +144,28 @@ impl BinlogReader {
         reader.in_use = description.in_use;
         reader.at = MAGIC.len() as u64;
         Ok(reader)
+    }
+
+    /// Reads so many bytes at a time from now on, unless an event is longer.
+    pub(super) fn reading_ahead(self, bytes: usize) -> BinlogReader {
+        BinlogReader { read_ahead: bytes, ..self }
+    }
+
+    /// Opens a file whose header may not be written yet at the event that begins at `from`; it is read up to `end`.
+    pub fn open_events(fs: &dyn FileSystem, path: &Path, from: u64, end: u64) -> Result<BinlogReader, ReadError> {
+        let event_bytes_max = ReaderOptions::default().event_bytes_max;
+        Ok(BinlogReader {
+            file: fs.open(path, &OpenOptions::read())?,
+            path: path.to_path_buf(),
+            event_bytes_max,
+            in_use: true,
+            begun_s: 0,
+            end,
+            at: from,
+            buffer: Vec::new(),
+            buffer_at: 0,
+            read_ahead: READ_BYTES,
+        })
     }
 
     /// Whether the file is marked as in use: a server is writing it, or did so when it ended.
@@ -300,8 +325,8 @@ impl BinlogReader {
             return Ok(());
         }
         let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
-        let wanted = bytes.max(READ_BYTES).min(left);
-        self.buffer.shrink_to(READ_BYTES.max(wanted));
+        let wanted = bytes.max(self.read_ahead).min(left);
+        self.buffer.shrink_to(self.read_ahead.max(wanted));
         self.buffer.resize(wanted, 0);
         self.buffer_at = self.at;
         let got = self.file.read_at(self.at, &mut self.buffer)?;

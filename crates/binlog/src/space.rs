@@ -2,9 +2,10 @@
 //!
 //! Invariants
 //! 1. The current file has room after its end for every byte promised and neither appended nor given back, whatever
-//!    else fills the disk; so has the next file, once it is prepared.
+//!    else fills the disk; so has the next file, once it is prepared, and each file of a large transaction that is about
+//!    to become the current one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cohort_io::{File, IoError};
@@ -53,11 +54,13 @@ pub(super) struct Space {
     promised: u64,
     current: Option<Room>,
     next: Option<(NextFile, Room)>,
+    /// Files of large transactions that commit, by their ids.
+    large: Vec<(u64, Room)>,
 }
 
 impl Space {
     pub(super) fn new(step: u64) -> Space {
-        Space { step, promised: 0, current: None, next: None }
+        Space { step, promised: 0, current: None, next: None, large: Vec::new() }
     }
 
     /// Promises `bytes` more. After an error nothing more is promised than before.
@@ -67,6 +70,9 @@ impl Space {
             room.ensure(promised, self.step)?;
         }
         if let Some((_, room)) = &mut self.next {
+            room.ensure(promised, self.step)?;
+        }
+        for (_, room) in &mut self.large {
             room.ensure(promised, self.step)?;
         }
         self.promised = promised;
@@ -119,13 +125,36 @@ impl Space {
         (next.number == number).then_some((next, room.reserved_to))
     }
 
+    /// Has the prepared file be the one after `number`, which another file becomes. Returns the path from which it is to
+    /// be moved to `path`.
+    pub(super) fn put_next_off(&mut self, number: u64, path: &Path) -> Option<PathBuf> {
+        let (next, _) = self.next.as_mut().filter(|(next, _)| next.number == number)?;
+        next.number += 1;
+        Some(std::mem::replace(&mut next.path, path.to_path_buf()))
+    }
+
+    /// Keeps the file of the large transaction `id`, which ends at `end`, with room for everything promised.
+    pub(super) fn keep_large(&mut self, id: u64, file: &Arc<dyn File>, end: u64) -> Result<(), IoError> {
+        let mut room = Room { file: Arc::clone(file), end, reserved_to: 0 };
+        room.ensure(self.promised, self.step)?;
+        self.large.push((id, room));
+        Ok(())
+    }
+
+    /// Gives such a file away, with the offset up to which it has space.
+    pub(super) fn take_large(&mut self, id: u64) -> Option<u64> {
+        let at = self.large.iter().position(|(large, _)| *large == id)?;
+        Some(self.large.swap_remove(at).1.reserved_to)
+    }
+
     pub(super) fn has_next(&self, number: u64) -> bool {
         self.next.as_ref().is_some_and(|(next, _)| next.number == number)
     }
 
     /// Where the current file ends once everything promised, and `bytes` more, is in it.
     pub(super) fn end_with(&self, bytes: u64) -> u64 {
-        self.current.as_ref().map_or(0, |room| room.end) + self.promised + bytes + MARGIN_BYTES
+        let rooms = self.current.iter().chain(self.large.iter().map(|(_, room)| room));
+        rooms.map(|room| room.end).max().unwrap_or(0) + self.promised + bytes + MARGIN_BYTES
     }
 }
 

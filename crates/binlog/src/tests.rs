@@ -2,10 +2,12 @@
 //! `mariadb-binlog`.
 
 mod columns;
+mod compression;
 mod damage;
 mod events;
 mod oracles;
 mod reading;
+mod spilled;
 mod statements;
 
 use std::path::{Path, PathBuf};

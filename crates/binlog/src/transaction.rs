@@ -10,17 +10,26 @@
 //! 2. The last row event of each statement carries the end-of-statement flag, and no other does.
 //! 3. [`TransactionEvents::truncate`] leaves what was there at the mark; at most a table map more.
 //! 4. Rows keep the order in which they were written.
+//!
+//! Not here: events of a large transaction, which go to a file while it runs (`transaction/spilled.rs`).
+
+mod spilled;
 
 use super::checksum::ZeroPositionCrc;
+use super::events::int_var::IntVarEvent;
 use super::events::query::{QueryContext, QueryXid, push_query};
 use super::events::rows::Image;
 use super::events::table_map::{RowMetadata, TableMap};
 use super::events::xa_prepare::XaPrepareEvent;
-use super::events::{gtid, rows, rows_query, xid};
+use super::events::{gtid, rows, rows_query, user_var, xid};
 use super::wire::{
     CRC_BYTES, EventType, FLAG_IGNORABLE, FLAG_SUPPRESS_USE, HEADER_BYTES, Origin, begin_event, end_event,
 };
 use super::xa::XaId;
+use cohort_types::{Collation, Value};
+use spilled::Spilled;
+
+pub use spilled::LargeEvents;
 
 /// From here on an event's checksum is taken when it is complete, outside of the ordered section.
 const EARLY_CRC_BYTES: usize = 2048;
@@ -76,8 +85,12 @@ struct Statement {
     /// Distinguishes statements, so that a mark can be checked.
     serial: u64,
     tables: Vec<u64>,
-    /// Where the next table map goes.
-    maps_end: usize,
+    /// Where the next table map goes: bytes of events before it, those in the file included.
+    maps_end: u64,
+    /// The maps are in the file: another table's rows begin a new group, as if of another statement.
+    maps_spilled: bool,
+    /// The groups that ended: where their maps end, and their tables.
+    groups: Vec<(u64, Vec<u64>)>,
     open: Option<OpenRows>,
     /// What ROWS_QUERY says of it.
     text: Option<Box<[u8]>>,
@@ -88,6 +101,8 @@ struct Statement {
 pub(super) enum Ending {
     /// With an XID event, which the layout adds.
     Xid,
+    /// With an XID event inside of the payload, which is the only event.
+    Payload,
     /// With their only query.
     Query,
     /// With a COMMIT, which is in the buffer: they change nothing.
@@ -99,12 +114,27 @@ pub(super) enum Ending {
 /// A point that [`TransactionEvents::truncate`] goes back to.
 #[derive(Clone, Debug)]
 pub struct EventsMark {
+    /// What was in the file; the places that follow are those in the buffer.
+    spilled: u64,
     len: usize,
     slots: usize,
     serial: u64,
     tables: usize,
-    maps_end: usize,
+    group: usize,
+    maps_end: u64,
     open: Option<OpenRows>,
+    statements: usize,
+}
+
+/// What a statement that is logged as text uses of its session beside what a [`QueryContext`] says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StatementInputs {
+    /// LAST_INSERT_ID() before the statement, if that is used.
+    pub last_insert_id: Option<u64>,
+    /// The first AUTO_INCREMENT value that the statement made; the others follow it, one after another.
+    pub insert_id: Option<u64>,
+    /// The user variables that the statement names, as they were before it, with the collations of texts.
+    pub user_variables: Vec<(String, Value, Collation)>,
 }
 
 /// The row or query events of one transaction before it has a position.
@@ -118,8 +148,14 @@ pub struct TransactionEvents {
     begin_body: Vec<u8>,
     pub(super) buffer: Vec<u8>,
     pub(super) slots: Vec<Slot>,
+    /// What was before the buffer, of a large transaction.
+    spilled: Option<Box<Spilled>>,
     statement: Statement,
     xa: Option<XaId>,
+    /// Statements that were logged as text, not as rows.
+    pub(super) statements: usize,
+    /// The level of `binlog_transaction_compression_level_zstd`; `None` for no compression.
+    pub(super) compression: Option<i32>,
     pub(super) ending: Ending,
     /// Where the commit's number goes, if not into an XID event.
     pub(super) number_at: Option<usize>,
@@ -136,8 +172,11 @@ impl TransactionEvents {
             begin_body: Vec::new(),
             buffer: Vec::new(),
             slots: Vec::new(),
+            spilled: None,
             statement: Statement::default(),
             xa: None,
+            statements: 0,
+            compression: None,
             ending: Ending::Xid,
             number_at: None,
         }
@@ -159,6 +198,11 @@ impl TransactionEvents {
     /// Sets the time that the following events carry: seconds since the epoch at the statement's start.
     pub fn set_timestamp(&mut self, timestamp_s: u32) {
         self.timestamp_s = timestamp_s;
+    }
+
+    /// Sets whether [`TransactionEvents::compress`] compresses the transaction, and how well: zstd's levels, from 1 to 22.
+    pub fn set_compression(&mut self, level: Option<i32>) {
+        self.compression = level;
     }
 
     /// An inserted row. Images are a null bitmap over all columns and the values that are not NULL.
@@ -191,14 +235,14 @@ impl TransactionEvents {
         self.statement.text = sql.map(Box::from);
     }
 
-    /// A statement that is a transaction of its own (DDL). A reader selects `database` before it runs
-    /// `sql`; give an empty one for statements that need none, such as CREATE DATABASE.
+    /// A statement that is a transaction of its own (DDL), in the context's character set. A reader selects `database`
+    /// before it runs `sql`; give an empty one for statements that need none, such as CREATE DATABASE.
     ///
     /// # Panics
     /// When there are events already: DDL commits before it begins. When the name is longer than 255
     /// bytes.
-    pub fn query(&mut self, database: &str, sql: &str) {
-        self.query_event(database, sql, QueryXid::InStatus);
+    pub fn query(&mut self, database: &str, sql: impl AsRef<[u8]>) {
+        self.query_event(database, sql.as_ref(), QueryXid::InStatus);
     }
 
     /// The decision about an XA transaction that was prepared earlier: `XA COMMIT` or `XA ROLLBACK`.
@@ -208,18 +252,45 @@ impl TransactionEvents {
     pub fn decide_xa(&mut self, xid: &XaId, commit: bool) {
         let verb = if commit { "XA COMMIT" } else { "XA ROLLBACK" };
         let number = self.number_of_xa();
-        self.query_event("", &format!("{verb} {xid}"), number);
+        self.query_event("", format!("{verb} {xid}").as_bytes(), number);
     }
 
-    fn query_event(&mut self, database: &str, sql: &str, number: QueryXid) {
+    fn query_event(&mut self, database: &str, sql: &[u8], number: QueryXid) {
         assert!(self.is_empty(), "a query is the only event of its transaction");
         let flags = if database.is_empty() { FLAG_SUPPRESS_USE } else { 0 };
         self.begin(EventType::QUERY, flags);
-        self.number_at = push_query(&mut self.buffer, &self.context, database, sql.as_bytes(), number);
+        self.number_at = push_query(&mut self.buffer, &self.context, database, sql, number);
         self.ending = Ending::Query;
         end_event(&mut self.buffer, 0);
         // No early checksum: the commit's number is still to be written into the event.
         self.slots.push(Slot { start: 0, early_crc: None });
+    }
+
+    /// A statement that changed rows, logged as text with what it used (`binlog_format`=STATEMENT). None of its rows is an
+    /// event. The context is that of the last [`TransactionEvents::set_context`]: a reader selects its database first.
+    ///
+    /// # Panics
+    /// When the transaction has ended, or is an XA transaction.
+    pub fn statement(&mut self, sql: &[u8], inputs: &StatementInputs) {
+        assert!(self.ending == Ending::Xid && self.xa.is_none(), "a statement is a part of a plain transaction");
+        if self.is_empty() {
+            self.push_begin();
+        }
+        self.end_statement();
+        let numbers =
+            [inputs.last_insert_id.map(IntVarEvent::last_insert_id), inputs.insert_id.map(IntVarEvent::insert_id)];
+        for number in numbers.into_iter().flatten() {
+            self.event(EventType::INTVAR, 0, |body| number.push_body(body));
+        }
+        for (name, value, collation) in &inputs.user_variables {
+            self.event(EventType::USER_VAR, 0, |body| user_var::push_body(body, name, value, *collation));
+        }
+        let flags = if self.database.is_empty() { FLAG_SUPPRESS_USE } else { 0 };
+        let start = self.buffer.len();
+        self.begin(EventType::QUERY, flags);
+        push_query(&mut self.buffer, &self.context, &self.database, sql, QueryXid::WithinTransaction);
+        self.complete(start);
+        self.statements += 1;
     }
 
     /// Makes a transaction that changes nothing, for its GTID: BEGIN and COMMIT.
@@ -275,12 +346,15 @@ impl TransactionEvents {
     /// ends; any other as long as the transaction.
     pub fn mark(&self) -> EventsMark {
         EventsMark {
+            spilled: self.spilled_len(),
             len: self.buffer.len(),
-            slots: self.slots.len(),
+            slots: self.spilled_slots() + self.slots.len(),
             serial: self.statement.serial,
             tables: self.statement.tables.len(),
+            group: self.statement.groups.len(),
             maps_end: self.statement.maps_end,
             open: self.statement.open,
+            statements: self.statements,
         }
     }
 
@@ -289,6 +363,9 @@ impl TransactionEvents {
     /// # Panics
     /// When the mark is not good any more.
     pub fn truncate(&mut self, mark: EventsMark) {
+        if mark.spilled != self.spilled_len() || mark.tables > 0 && mark.group != self.statement.groups.len() {
+            return self.truncate_spilled(mark);
+        }
         let mut shift = 0;
         let mut later_maps = 0;
         if mark.tables == 0 {
@@ -296,14 +373,15 @@ impl TransactionEvents {
         } else {
             let statement = &mut self.statement;
             assert!(mark.serial == statement.serial, "a mark within a statement is used before its end");
-            shift = statement.maps_end - mark.maps_end;
+            shift = (statement.maps_end - mark.maps_end) as usize;
             later_maps = statement.tables.len() - mark.tables;
             statement.open = mark.open.map(|open| OpenRows { start: open.start + shift, ..open });
         }
         assert!(mark.len + shift <= self.buffer.len(), "a mark lies within the transaction");
         self.buffer.truncate(mark.len + shift);
-        self.slots.truncate(mark.slots + later_maps);
-        if self.buffer.is_empty() {
+        self.slots.truncate(mark.slots + later_maps - self.spilled_slots());
+        self.statements = mark.statements;
+        if self.is_empty() {
             self.begin_anew();
         }
     }
@@ -313,22 +391,33 @@ impl TransactionEvents {
         self.buffer.clear();
         self.buffer.shrink_to(KEPT_BYTES);
         self.slots.clear();
+        self.spilled = None;
         self.next_statement();
         self.begin_anew();
     }
 
-    /// True for a single statement and for an XA transaction, which nothing may run beside.
+    /// True for a transaction which nothing may run beside: one with statements, which read, and XA transactions.
     pub fn is_serial(&self) -> bool {
-        matches!(self.ending, Ending::Query | Ending::XaPrepare)
+        self.statements > 0 || matches!(self.ending, Ending::Query | Ending::XaPrepare)
+    }
+
+    /// Whether there is nothing but rows in it.
+    pub(super) fn has_only_rows(&self) -> bool {
+        self.statements == 0 && matches!(self.ending, Ending::Xid | Ending::Payload)
     }
 
     /// True when there is no event.
     pub fn is_empty(&self) -> bool {
-        self.buffer.is_empty()
+        self.buffer.is_empty() && self.spilled_len() == 0
     }
 
     /// The most bytes the transaction can take in a file if it ends now.
     pub fn byte_len(&self) -> u64 {
+        self.spilled_len() + self.unspilled_bytes()
+    }
+
+    /// Of that, what is not in a file.
+    pub fn unspilled_bytes(&self) -> u64 {
         let events = self.buffer.len() + if self.statement.open.is_some() { CRC_BYTES } else { 0 };
         events as u64 + gtid::EVENT_BYTES_MAX + xid::EVENT_BYTES
     }
@@ -367,18 +456,19 @@ impl TransactionEvents {
     }
 
     fn open_rows(&mut self, kind: EventType, table: &TableMap, present: [&[u8]; 2], row_bytes: usize) {
-        if self.buffer.is_empty() {
+        if self.is_empty() {
             self.push_begin();
         }
         assert!(self.ending == Ending::Xid, "nothing follows the last event of a transaction");
-        self.close_rows(0);
+        if self.statement.maps_spilled && !self.statement.tables.contains(&table.table_id()) {
+            self.begin_group();
+        } else {
+            self.close_rows(0);
+        }
         if self.statement.tables.is_empty()
             && let Some(text) = self.statement.text.take()
         {
-            let start = self.buffer.len();
-            self.begin(EventType::ROWS_QUERY, FLAG_IGNORABLE);
-            rows_query::push_body(&mut self.buffer, &text);
-            self.complete(start);
+            self.event(EventType::ROWS_QUERY, FLAG_IGNORABLE, |body| rows_query::push_body(body, &text));
             self.statement.text = Some(text);
         }
         if !self.statement.tables.contains(&table.table_id()) {
@@ -428,11 +518,19 @@ impl TransactionEvents {
 
     fn begin_anew(&mut self) {
         self.ending = Ending::Xid;
+        self.statements = 0;
         self.number_at = None;
     }
 
+    fn event(&mut self, event_type: EventType, flags: u16, push_body: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.buffer.len();
+        self.begin(event_type, flags);
+        push_body(&mut self.buffer);
+        self.complete(start);
+    }
+
     /// Ends the event that begins at `start` and reaches to the end of the buffer.
-    fn complete(&mut self, start: usize) {
+    pub(super) fn complete(&mut self, start: usize) {
         end_event(&mut self.buffer, start);
         let event = &self.buffer[start..];
         let early_crc = (event.len() >= EARLY_CRC_BYTES).then(|| ZeroPositionCrc::of(event));
@@ -441,11 +539,11 @@ impl TransactionEvents {
 
     /// Puts a table map after the statement's others, in front of its row events.
     fn insert_table_map(&mut self, table: &TableMap) {
-        let end = self.buffer.len();
+        let (end, in_file) = (self.buffer.len(), self.spilled_len());
         if self.statement.tables.is_empty() {
-            self.statement.maps_end = end;
+            self.statement.maps_end = in_file + end as u64;
         }
-        let at = self.statement.maps_end;
+        let at = (self.statement.maps_end - in_file) as usize;
         self.begin(EventType::TABLE_MAP, 0);
         self.buffer.extend_from_slice(table.body(self.options.row_metadata));
         self.complete(end);
@@ -455,7 +553,7 @@ impl TransactionEvents {
             self.move_last_slot_to(at, map_bytes);
         }
         self.statement.tables.push(table.table_id());
-        self.statement.maps_end = at + map_bytes;
+        self.statement.maps_end += map_bytes as u64;
     }
 
     fn move_last_slot_to(&mut self, at: usize, map_bytes: usize) {
@@ -473,6 +571,8 @@ impl TransactionEvents {
     fn next_statement(&mut self) {
         self.statement.serial += 1;
         self.statement.tables.clear();
+        self.statement.maps_spilled = false;
+        self.statement.groups.clear();
         self.statement.open = None;
     }
 

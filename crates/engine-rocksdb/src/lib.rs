@@ -22,13 +22,15 @@
 //!
 //! On crash, and when it is dropped: the memtables are gone and the files are at the durable position or a little before
 //! it.
-//! Files of an unfinished [`Engine::load`] lie in `loading/` and go away at open.
+//! Files of an unfinished [`Engine::load`] lie in `loading/` and go away at open. What was staged of large transactions
+//! lies in `staged/` and stays there until it is applied or given up (`staged.rs`).
 
 mod hidden;
 mod log_format;
 mod open;
 mod positions;
 mod read;
+mod staged;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -39,6 +41,7 @@ mod upkeep;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use rust_rocksdb::{DB, ErrorKind, FlushOptions, ReadOptions, WriteBatch, WriteBatchWithTransaction, WriteOptions};
@@ -48,8 +51,8 @@ pub use two_phase::RocksDbTwoPhase;
 
 use cohort_engine::stored::{self, POSITION_KEY};
 use cohort_engine::{
-    Cursor, Direction, Engine, KeyRange, Position, ReadError, Redo, RedoError, RedoOp, Snapshot, SyncCallersLog,
-    WriteError,
+    Changes, Cursor, Direction, Engine, KeyRange, Position, ReadError, Redo, RedoError, RedoOp, Snapshot,
+    SyncCallersLog, WriteError,
 };
 use positions::Positions;
 use read::Shared;
@@ -72,6 +75,8 @@ pub struct RocksDb {
     positions: Positions,
     upkeep: Mutex<Upkeep>,
     events: Arc<Events>,
+    /// A sync of `staged/` has failed.
+    staging_failed: AtomicBool,
 }
 
 impl Engine for RocksDb {
@@ -107,6 +112,30 @@ impl Engine for RocksDb {
             *batch = WriteBatch::new();
         }
         Ok(())
+    }
+
+    fn stage(&self, transaction: u64, part: u32, changes: &mut dyn Changes) -> Result<bool, WriteError> {
+        staged::stage(self, transaction, part, changes).map(|()| true)
+    }
+
+    fn apply_staged(&self, transaction: u64, parts: &[u32], position: Position) -> Result<(), WriteError> {
+        staged::apply(self, transaction, parts, position)
+    }
+
+    fn has_staged(&self, transaction: u64, part: u32) -> bool {
+        staged::has(self, transaction, part)
+    }
+
+    fn discard_part(&self, transaction: u64, part: u32) {
+        staged::discard_part(self, transaction, part);
+    }
+
+    fn discard_staged(&self, transaction: u64) {
+        staged::discard(self, transaction);
+    }
+
+    fn discard_all_staged(&self) {
+        staged::discard_all(self);
     }
 
     fn durable_position(&self) -> Position {

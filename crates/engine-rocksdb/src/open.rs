@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use rust_rocksdb::{
@@ -15,7 +16,7 @@ use crate::positions::Positions;
 use crate::read::{Handle, Shared};
 use crate::stats::Events;
 use crate::upkeep::{self, Upkeep};
-use crate::{FORMAT_VERSION, RocksDb, is_no_space, read_error, torn_manifest};
+use crate::{FORMAT_VERSION, RocksDb, is_no_space, read_error, staged, torn_manifest};
 use cohort_engine::stored::{self, POSITION_KEY};
 use cohort_engine::{OpenError, Position, ReadError};
 
@@ -54,6 +55,7 @@ impl RocksDb {
         let db = DB::open(&built, dir).map_err(|e| open_error(dir, &e))?;
         let opened = position_at_open(&db, dir)?;
         upkeep::clear_unfinished_loads(dir).map_err(|e| io_error(dir, &e))?;
+        staged::make_directory(dir).map_err(|e| io_error(dir, &e))?;
         Ok(RocksDb::of(db, dir, built, opened, events))
     }
 
@@ -85,6 +87,7 @@ impl RocksDb {
             positions: Positions::at_open(opened),
             upkeep: Mutex::new(Upkeep::default()),
             events,
+            staging_failed: AtomicBool::new(false),
         }
     }
 
@@ -156,6 +159,10 @@ fn initialise(db: &impl Handle, dir: &Path) -> Result<Position, OpenError> {
 /// which costs a search in the memtables and in every file of the youngest level.
 const SCAN_STEPS_MAX: u64 = 32;
 
+/// Files of the youngest level at which RocksDB slows writers down, and at which it stops them.
+const LEVEL0_FILES_SLOW: i32 = 56;
+const LEVEL0_FILES_STOP: i32 = 80;
+
 pub(super) fn build(options: &RocksDbOptions) -> Options {
     let mut built = Options::default();
     built.create_if_missing(true);
@@ -178,6 +185,9 @@ pub(super) fn build(options: &RocksDbOptions) -> Options {
     built.set_min_level_to_compress(2);
     built.set_target_file_size_base(64 << 20);
     built.set_max_bytes_for_level_base(128 << 20);
+    // A large transaction brings up to some thirty files at once, which are no reason to hold writers up.
+    built.set_level_zero_slowdown_writes_trigger(LEVEL0_FILES_SLOW);
+    built.set_level_zero_stop_writes_trigger(LEVEL0_FILES_STOP);
 
     built.set_stats_dump_period_sec(0);
     built.set_stats_persist_period_sec(0);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ouroboros::self_referencing;
 use rust_rocksdb::{
-    DB, DBAccess, DBRawIteratorWithThreadMode, Error, FlushOptions, GetIntoBufferResult, MultiThreaded, ReadOptions,
-    SnapshotWithThreadMode, TransactionDB, WriteOptions, properties, properties::PropName,
+    DB, DBAccess, DBRawIteratorWithThreadMode, Error, FlushOptions, GetIntoBufferResult, MultiThreaded, Range,
+    ReadOptions, SnapshotWithThreadMode, TransactionDB, WriteOptions, properties, properties::PropName,
 };
 
 use crate::hidden::Hidden;
@@ -31,6 +31,9 @@ pub(super) trait Handle: DBAccess + Send + Sync + 'static {
 
     /// Writes the memtable into a file.
     fn flush(&self, options: &FlushOptions) -> Result<(), Error>;
+
+    /// About how many bytes of its files these ranges have.
+    fn sizes(&self, ranges: &[Range<'_>]) -> Result<Vec<u64>, Error>;
 
     /// One of RocksDB's numbers, 0 where it has none.
     fn property(&self, property: &PropName) -> u64;
@@ -77,6 +80,10 @@ impl Handle for DB {
         self.flush_opt(options)
     }
 
+    fn sizes(&self, ranges: &[Range<'_>]) -> Result<Vec<u64>, Error> {
+        self.get_approximate_sizes(ranges)
+    }
+
     fn property(&self, property: &PropName) -> u64 {
         self.property_int_value(property).ok().flatten().unwrap_or(0)
     }
@@ -101,6 +108,11 @@ impl Handle for Transactional {
 
     fn flush(&self, options: &FlushOptions) -> Result<(), Error> {
         self.flush_opt(options)
+    }
+
+    // The library has no such call for one with transactions.
+    fn sizes(&self, _: &[Range<'_>]) -> Result<Vec<u64>, Error> {
+        Ok(Vec::new())
     }
 
     fn property(&self, property: &PropName) -> u64 {
@@ -201,6 +213,30 @@ impl<D: Handle> Snapshot for View<D> {
     fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError> {
         Ok(Box::new(RangeCursor::of_view(self.held.clone(), range, direction)))
     }
+
+    fn cursor_within(
+        &self,
+        range: &KeyRange,
+        bounds: &KeyRange,
+        direction: Direction,
+    ) -> Result<Box<dyn Cursor>, ReadError> {
+        if direction == Direction::Reverse {
+            return self.cursor(range, direction);
+        }
+        let mut cursor = RangeCursor::of_view(self.held.clone(), bounds, direction);
+        cursor.within = Some(range.clone());
+        Ok(Box::new(cursor))
+    }
+
+    fn share(&self, part: &KeyRange, whole: &KeyRange) -> Option<f64> {
+        // Of what is not in files yet nothing is known: it has to be little.
+        const LEAST_BYTES: u64 = 1 << 20;
+        let ranges = [part, whole].map(|range| Range::new(&range.lower, &range.upper));
+        match *self.held.snapshot.borrow_shared().handle.sizes(&ranges).ok()? {
+            [of_part, of_whole] if of_whole >= LEAST_BYTES => Some(of_part as f64 / of_whole as f64),
+            _ => None,
+        }
+    }
 }
 
 /// What an iterator reads from and therefore keeps alive.
@@ -239,6 +275,8 @@ pub(super) struct RangeCursor<D: Handle> {
     iterator: Option<HeldIterator<D>>,
     direction: Direction,
     place: Place,
+    /// The range that it walks now, if that is not all of its own: of one that can be moved.
+    within: Option<KeyRange>,
 }
 
 impl<D: Handle> RangeCursor<D> {
@@ -253,7 +291,7 @@ impl<D: Handle> RangeCursor<D> {
     fn new(source: Source<D>, range: &KeyRange, direction: Direction) -> RangeCursor<D> {
         let lower = range.lower.as_slice().max(&FIRST_KEY);
         if lower >= range.upper.as_slice() {
-            return RangeCursor { iterator: None, direction, place: Place::End };
+            return RangeCursor { iterator: None, direction, place: Place::End, within: None };
         }
         let mut options = ReadOptions::default();
         options.set_iterate_lower_bound(lower);
@@ -265,7 +303,7 @@ impl<D: Handle> RangeCursor<D> {
             }
             source.shared().handle.walk(options)
         });
-        RangeCursor { iterator: Some(iterator), direction, place: Place::Before }
+        RangeCursor { iterator: Some(iterator), direction, place: Place::Before, within: None }
     }
 }
 
@@ -283,8 +321,12 @@ impl<D: Handle> Cursor for RangeCursor<D> {
         let Some(held) = self.iterator.as_mut().filter(|_| self.place != Place::End) else {
             return Ok(None);
         };
+        let within = self.within.as_ref();
         held.with_iterator_mut(|iterator| match (self.place, self.direction) {
-            (Place::Before, Direction::Forward) => iterator.seek_to_first(),
+            (Place::Before, Direction::Forward) => match within {
+                Some(range) => iterator.seek(&range.lower),
+                None => iterator.seek_to_first(),
+            },
             (Place::Before, Direction::Reverse) => iterator.seek_to_last(),
             (_, Direction::Forward) => iterator.next(),
             (_, Direction::Reverse) => iterator.prev(),
@@ -295,6 +337,21 @@ impl<D: Handle> Cursor for RangeCursor<D> {
             self.place = Place::End;
             return iterator.status().map(|()| None).map_err(read_error);
         };
+        if within.is_some_and(|range| key >= range.upper.as_slice()) {
+            self.place = Place::End;
+            return Ok(None);
+        }
         Ok(Some(Entry { key, value }))
+    }
+
+    fn move_to(&mut self, range: &KeyRange) -> bool {
+        match (&mut self.within, &self.iterator) {
+            (Some(within), Some(_)) => {
+                within.clone_from(range);
+                self.place = Place::Before;
+                true
+            }
+            _ => false,
+        }
     }
 }

@@ -117,6 +117,19 @@ fn erase_singly(engine: &RocksDb, range: &KeyRange, batch: &mut WriteBatch) -> R
     Ok(false)
 }
 
+/// Runs what takes files in that have a second name: see [`keep_files`].
+pub(super) fn with_kept_files<T>(
+    engine: &RocksDb,
+    take: impl FnOnce() -> Result<T, WriteError>,
+) -> Result<T, WriteError> {
+    let kept = engine.dir.join(LOADING).join(KEPT);
+    engine.upkeep.lock().running_loads += 1;
+    let made = fs::create_dir_all(&kept).map_err(|e| file_error(&kept, &e));
+    let taken = made.and_then(|()| take());
+    engine.upkeep.lock().running_loads -= 1;
+    taken
+}
+
 /// Builds files beside the database and takes them in all at once.
 pub(super) fn load(engine: &RocksDb, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError> {
     let number = {
@@ -206,7 +219,7 @@ pub(super) fn clear_unfinished_loads(dir: &Path) -> io::Result<()> {
     }
 }
 
-fn file_error(path: &Path, error: &io::Error) -> WriteError {
+pub(super) fn file_error(path: &Path, error: &io::Error) -> WriteError {
     let detail = format!("{}: {error}", path.display());
     match error.kind() {
         io::ErrorKind::StorageFull => WriteError::NoSpace { engine: NAME, detail },

@@ -4,6 +4,7 @@
 //! The rules compare with a `BTreeMap`; [`follows_the_model`] does so through random actions,
 //! crashes included. [`two_phase`] has the rules for engines that prepare.
 
+mod large;
 mod model;
 pub mod two_phase;
 
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+pub use large::takes_large_transactions;
 pub use model::follows_the_model;
 
 use crate::{Cursor, Direction, Engine, KeyRange, Position, Redo, Snapshot};
@@ -42,6 +44,7 @@ macro_rules! engine_conformance {
             keeps_what_was_loaded
             erases_only_the_range
             erased_ranges_stay_in_older_snapshots
+            takes_large_transactions
             follows_the_model
         );
     };
@@ -123,6 +126,10 @@ fn get_in(view: &dyn Snapshot, key: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn drain(mut cursor: Box<dyn Cursor>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    drain_mut(&mut *cursor)
+}
+
+fn drain_mut(cursor: &mut dyn Cursor) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut entries = Vec::new();
     while let Some(entry) = cursor.next().expect("next") {
         entries.push((entry.key.to_vec(), entry.value.to_vec()));
@@ -208,6 +215,14 @@ fn check_range(engine: &dyn Engine, range: &KeyRange, within: &[(Vec<u8>, Vec<u8
         let context = format!("{range:?} {direction:?} synced: {synced}");
         assert_eq!(drain(engine.cursor(range, direction).expect("cursor")), expected, "{context}");
         assert_eq!(drain(view.cursor(range, direction).expect("cursor")), expected, "{context} in a view");
+        let mut cursor = view.cursor_within(range, &everything(), direction).expect("cursor");
+        assert_eq!(drain_mut(&mut *cursor), expected, "{context} within bounds");
+        let elsewhere = KeyRange { lower: vec![0, 0, 1], upper: vec![0, 1] };
+        if cursor.move_to(&elsewhere) {
+            drain_mut(&mut *cursor);
+            assert!(cursor.move_to(range));
+            assert_eq!(drain_mut(&mut *cursor), expected, "{context} after a move");
+        }
     }
 }
 

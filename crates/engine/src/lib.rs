@@ -18,6 +18,7 @@
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod group_sync;
+mod large;
 pub mod logged;
 pub mod memory;
 pub mod redb;
@@ -27,6 +28,7 @@ mod two_phase;
 mod version;
 
 pub use group_sync::GroupSync;
+pub use large::{Change, Changes};
 pub use redo::{Redo, RedoError, RedoOp};
 pub use stored::OpenError;
 pub use two_phase::{TwoPhase, Xid, XidError};
@@ -108,6 +110,13 @@ pub enum WriteError {
 pub trait Cursor: Send {
     /// The next entry, or `None` after the last one; after an error the cursor is at its end.
     fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError>;
+
+    /// Begins anew with another range within the bounds that it was made for ([`Snapshot::cursor_within`]). False, and
+    /// nothing is done, if it cannot.
+    fn move_to(&mut self, range: &KeyRange) -> bool {
+        let _ = range;
+        false
+    }
 }
 
 /// A view of everything that was applied when it was taken, and nothing later.
@@ -116,6 +125,24 @@ pub trait Snapshot: Send + Sync {
     fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError>;
     /// A cursor over `range` of this view; it keeps the view alive by itself.
     fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError>;
+
+    /// The same, for who will [move](Cursor::move_to) it within `bounds`, where the engine has such cursors.
+    fn cursor_within(
+        &self,
+        range: &KeyRange,
+        bounds: &KeyRange,
+        direction: Direction,
+    ) -> Result<Box<dyn Cursor>, ReadError> {
+        let _ = bounds;
+        self.cursor(range, direction)
+    }
+
+    /// About what share of the bytes of `whole` are in `part`, a range within it, without reading them; `None` if that is
+    /// not known.
+    fn share(&self, part: &KeyRange, whole: &KeyRange) -> Option<f64> {
+        let _ = (part, whole);
+        None
+    }
 }
 
 /// Makes the log of an engine's caller durable, up to everything that the engine was given. An error says why it
@@ -142,6 +169,48 @@ pub trait Engine: Send + Sync + 'static {
     /// [`WriteError::NoSpace`] the same call works once there is room.
     fn apply(&self, cohort: &[&[u8]], position: Position) -> Result<(), WriteError>;
 
+    /// [`Engine::apply`] of one transaction whose changes are not in memory. An engine that does not say otherwise
+    /// gathers them there.
+    fn apply_large(&self, changes: &mut dyn Changes, position: Position) -> Result<(), WriteError> {
+        let redo = large::redo_of(changes)
+            .map_err(|error| WriteError::Failed { engine: self.name(), detail: error.detail })?;
+        self.apply(&[&redo], position)
+    }
+
+    /// Keeps a part of a large transaction's changes, outside of the commit order, on stable storage when it returns;
+    /// nobody sees them. False, and nothing is done, where the engine cannot: it gets them by [`Engine::apply_large`].
+    /// After an error nothing of the part is kept.
+    fn stage(&self, transaction: u64, part: u32, changes: &mut dyn Changes) -> Result<bool, WriteError> {
+        let _ = (transaction, part, changes);
+        Ok(false)
+    }
+
+    /// [`Engine::apply`] of a transaction whose `parts` were staged, the oldest first, maybe before the engine was opened.
+    /// They are kept until they are applied durably, or [`Engine::discard_staged`] gives them up.
+    fn apply_staged(&self, transaction: u64, parts: &[u32], position: Position) -> Result<(), WriteError> {
+        let _ = (transaction, parts, position);
+        Err(WriteError::Failed { engine: self.name(), detail: "it stages nothing".to_owned() })
+    }
+
+    /// Whether a part that was staged is still kept, for those who look without changing anything.
+    fn has_staged(&self, transaction: u64, part: u32) -> bool {
+        let _ = (transaction, part);
+        false
+    }
+
+    /// Gives up a part that was staged.
+    fn discard_part(&self, transaction: u64, part: u32) {
+        let _ = (transaction, part);
+    }
+
+    /// Gives up what was staged of a transaction, applied or not.
+    fn discard_staged(&self, transaction: u64) {
+        let _ = transaction;
+    }
+
+    /// The same of every transaction: those that others staged before the engine was opened.
+    fn discard_all_staged(&self) {}
+
     /// The position up to which everything applied survives a power cut.
     fn durable_position(&self) -> Position;
 
@@ -167,7 +236,8 @@ pub trait Engine: Send + Sync + 'static {
     fn load(&self, entries: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<(), WriteError>;
 
     /// Removes a key range that no committed data refers to any more, outside of the commit order
-    /// (dropped tables and indexes). Not durable: repeating it after a crash is the caller's part.
+    /// (dropped tables and indexes). Not durable: repeating it after a crash is the caller's part. Nothing may be written
+    /// to the range again before the engine is opened anew: its files may go at any time.
     fn erase(&self, range: &KeyRange) -> Result<(), WriteError>;
 
     /// Named statistics for SHOW STATUS and SHOW ENGINE (memory, files, flushes, syncs, …).

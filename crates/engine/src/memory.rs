@@ -4,11 +4,13 @@
 //! durable copy are each a version that was current once. [`MemoryEngine::crash`] gives the engine
 //! as a power cut would leave it: with the durable copy and nothing else.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::large::{Changes, redo_of};
 use crate::redo::{Redo, RedoError, RedoOp};
 use crate::version::{self, Bytes, VersionCursor};
 use crate::{
@@ -24,7 +26,12 @@ pub struct MemoryEngine {
     sync_callers_log: OnceLock<SyncCallersLog>,
     gate: Mutex<bool>,
     gate_reached: AtomicU64,
+    /// Parts of large transactions, durable at once; `None` where it keeps none.
+    staged: Option<Mutex<Staged>>,
 }
+
+/// Redo by transaction and part.
+type Staged = BTreeMap<(u64, u32), Vec<u8>>;
 
 #[derive(Default)]
 struct State {
@@ -52,18 +59,29 @@ impl MemoryEngine {
         MemoryEngine::of(name, State::default())
     }
 
+    /// One that keeps parts of large transactions until they commit.
+    pub fn staging() -> MemoryEngine {
+        MemoryEngine { staged: Some(Mutex::default()), ..MemoryEngine::new() }
+    }
+
+    /// How many parts of large transactions it keeps.
+    pub fn staged_parts(&self) -> usize {
+        self.staged.as_ref().map_or(0, |staged| staged.lock().len())
+    }
+
     /// The engine as it is found after a power cut at this moment. This one can go on being used, as
     /// if the cut had hit a copy.
     pub fn crash(&self) -> MemoryEngine {
         let durable = self.state.read().durable.clone();
         let opened = durable.position;
         let state = State { opened, current: durable.clone(), durable, syncs: 0 };
-        MemoryEngine::of(self.name, state)
+        let staged = self.staged.as_ref().map(|staged| Mutex::new(staged.lock().clone()));
+        MemoryEngine { staged, ..MemoryEngine::of(self.name, state) }
     }
 
     fn of(name: &'static str, state: State) -> MemoryEngine {
         let (sync_callers_log, gate, gate_reached) = Default::default();
-        MemoryEngine { name, state: RwLock::new(state), sync_callers_log, gate, gate_reached }
+        MemoryEngine { name, state: RwLock::new(state), sync_callers_log, gate, gate_reached, staged: None }
     }
 
     /// Flushes and loads wait while it is locked, and are refused while it is `true`.
@@ -121,6 +139,35 @@ impl Engine for MemoryEngine {
         }
         state.current = Version { map, position };
         Ok(())
+    }
+
+    fn stage(&self, transaction: u64, part: u32, changes: &mut dyn Changes) -> Result<bool, WriteError> {
+        let Some(staged) = &self.staged else { return Ok(false) };
+        let failed = |error: ReadError| WriteError::Failed { engine: self.name, detail: error.detail };
+        staged.lock().insert((transaction, part), redo_of(changes).map_err(failed)?);
+        Ok(true)
+    }
+
+    fn apply_staged(&self, transaction: u64, parts: &[u32], position: Position) -> Result<(), WriteError> {
+        let staged = self.staged.as_ref().expect("it keeps parts").lock();
+        let redo: Vec<&[u8]> = parts.iter().map(|part| &staged[&(transaction, *part)][..]).collect();
+        self.apply(&redo, position)
+    }
+
+    fn has_staged(&self, transaction: u64, part: u32) -> bool {
+        self.staged.as_ref().is_some_and(|staged| staged.lock().contains_key(&(transaction, part)))
+    }
+
+    fn discard_part(&self, transaction: u64, part: u32) {
+        self.staged.iter().for_each(|staged| drop(staged.lock().remove(&(transaction, part))));
+    }
+
+    fn discard_staged(&self, transaction: u64) {
+        self.staged.iter().for_each(|staged| staged.lock().retain(|(of, _), _| *of != transaction));
+    }
+
+    fn discard_all_staged(&self) {
+        self.staged.iter().for_each(|staged| staged.lock().clear());
     }
 
     fn durable_position(&self) -> Position {

@@ -33,6 +33,7 @@
 //! each transaction, so that the next open need not walk the tree.
 
 mod file;
+mod large;
 mod layer;
 mod open;
 mod read;
@@ -57,7 +58,8 @@ pub use open::RedbOptions;
 
 use crate::version::Bytes;
 use crate::{
-    Cursor, Direction, Engine, GroupSync, KeyRange, Position, ReadError, Snapshot, SyncCallersLog, WriteError, Xid,
+    Changes, Cursor, Direction, Engine, GroupSync, KeyRange, Position, ReadError, Snapshot, SyncCallersLog, WriteError,
+    Xid,
 };
 use file::{damaged_page, despite_damage};
 use layer::Layer;
@@ -191,6 +193,13 @@ impl Engine for Redb {
             return Ok(());
         }
         self.inner.change(|layer| layer.apply(cohort, position))
+    }
+
+    fn apply_large(&self, changes: &mut dyn Changes, position: Position) -> Result<(), WriteError> {
+        if position <= self.inner.opened {
+            return Ok(());
+        }
+        self.inner.apply_large(changes, position)
     }
 
     fn durable_position(&self) -> Position {

@@ -49,6 +49,11 @@ impl IoError {
         self.source.kind() == io::ErrorKind::NotFound
     }
 
+    /// The file system takes no changes.
+    pub fn is_read_only(&self) -> bool {
+        self.source.kind() == io::ErrorKind::ReadOnlyFilesystem
+    }
+
     /// Another process (or another holder in this one) has the lock.
     pub fn is_locked(&self) -> bool {
         self.source.kind() == io::ErrorKind::WouldBlock

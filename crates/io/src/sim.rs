@@ -11,7 +11,8 @@
 //! Faults are set before the operation they hit. Every mutating call has a number, counted from 0; a
 //! sweep sets a fault at 0, 1, 2, … until a run ends without reaching it ([`SimDisk::operations`]). A
 //! failing sync leaves the pages clean and lost, as Linux does: readers still see them, a later sync
-//! succeeds, and a crash does not bring them back.
+//! succeeds, and a crash does not bring them back. The same holds of names after a failing sync of their
+//! directory.
 //!
 //! Not here: directories do not exist by themselves; any path can hold a file.
 
@@ -202,10 +203,11 @@ impl State {
         })
     }
 
-    /// Whether the disk has room for the file to grow to `end` bytes. Locks every file in turn.
+    /// Whether the disk has room for the file to grow to `end` bytes. What replaces bytes needs none, also where the
+    /// capacity is less than what there is. Locks every file in turn.
     fn check_room(&self, inode: &Mutex<Inode>, end: u64) -> std::io::Result<()> {
         let more = end.saturating_sub(inode.lock().allocated_bytes());
-        if self.image.total_bytes().saturating_add(more) > self.capacity_bytes {
+        if more > 0 && self.image.total_bytes().saturating_add(more) > self.capacity_bytes {
             return Err(std::io::Error::from_raw_os_error(libc::ENOSPC));
         }
         Ok(())
@@ -302,7 +304,11 @@ impl FileSystem for SimDisk {
                 Ok(())
             }
             Course::Short => unreachable!("no write"),
-            Course::Broken(error) => Err(failed(error)),
+            Course::Broken(error) => {
+                let State { image, random, .. } = &mut *state;
+                image.sync_dir_in_vain(dir, random);
+                Err(failed(error))
+            }
         }
     }
 

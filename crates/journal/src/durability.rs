@@ -177,7 +177,7 @@ impl Progress {
 }
 
 impl Inner {
-    /// Syncs the segments of a part of the journal. What a checkpoint has left behind needs none.
+    /// Syncs the segments of a part of the journal. What is before the last checkpoint needs none.
     fn sync_range(&self, range: Range) -> Result<(), IoError> {
         for segment in self.segments.covering(range.from, range.to) {
             segment.buffered.sync_data()?;

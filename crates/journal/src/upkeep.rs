@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cohort_io::{BLOCK, FileSystem, IoError, OsRandom, Randomness, SyncCounters};
+use cohort_io::{BLOCK, FileSystem, IoError, OsRandom, Randomness, SyncCounters, renew_name, restore_names};
 use parking_lot::Mutex;
 
 use super::control::{self, Control, NOTE_BYTES_MAX};
@@ -27,7 +27,7 @@ use super::{Inner, JournalError, JournalOptions, LayoutState, Lsn, OpenError, Re
 /// State of the upkeep, and the lock that makes it one thread's at a time.
 pub(super) struct Upkeep {
     control: Control,
-    /// Segments that a checkpoint has left behind.
+    /// Segments before the last checkpoint.
     retired: Vec<Arc<Segment>>,
 }
 
@@ -53,6 +53,7 @@ pub(super) fn open(
     let upkeep_counters = Arc::new(SyncCounters::default());
     if purpose == Purpose::Append {
         fs.create_dir_all(dir)?;
+        restore_names(&*fs, dir, |name| segments::number_of(name).is_some())?;
     }
     let mut numbers: Vec<u64> = fs.list(dir)?.iter().filter_map(|name| segments::number_of(name)).collect();
     numbers.sort_unstable();
@@ -75,6 +76,11 @@ pub(super) fn open(
         [&log, &upkeep_counters].map(Arc::clone),
         purpose,
     );
+    if purpose == Purpose::Append && !control.clean {
+        // The process before may have failed to make them durable.
+        numbers.iter().try_for_each(|number| renew_name(&*fs, &segments.path_of(*number)))?;
+        segments.sync_dir()?;
+    }
     let retired = open_segments(&segments, &numbers, &control)?;
     let prepared_end = segments.last().map_or(control.start, |last| last.end());
     let inner = Inner {
@@ -227,7 +233,7 @@ impl Inner {
         }
     }
 
-    /// Prepares segments until enough of them wait behind the journal's end.
+    /// Prepares segments until enough of them follow the journal's end.
     pub(super) fn prepare_spares(&self) -> Result<(), ReserveError> {
         loop {
             let mut upkeep = self.upkeep.lock();

@@ -146,7 +146,9 @@ pub mod column_flag {
     pub const BLOB: u16 = 16;
     /// Unsigned.
     pub const UNSIGNED: u16 = 32;
-    /// Binary collation.
+    /// Shown with zeros before it.
+    pub const ZEROFILL: u16 = 64;
+    /// Binary collation, or a computed number.
     pub const BINARY: u16 = 128;
     /// ENUM.
     pub const ENUM: u16 = 256;

@@ -6,7 +6,7 @@
 
 use cohort_types::decimal;
 use cohort_types::temporal::{Date, DateTime, SECOND_US, Time};
-use cohort_types::{FieldType, Value};
+use cohort_types::{Charset, FieldType, Value};
 
 use super::decode::{Decoder, Malformed};
 
@@ -40,11 +40,12 @@ pub fn decode_head(input: &mut Decoder<'_>) -> Result<ExecuteHead, Malformed> {
 }
 
 /// Reads as many parameters as `long_data` has places into `values`, which is cleared first. `types`
-/// keeps what was bound in an earlier execution, for clients that do not repeat it.
+/// keeps what was bound in an earlier execution, for clients that do not repeat it. Texts are in this character set.
 pub fn decode_parameters(
     input: &mut Decoder<'_>,
     types: &mut Vec<ParameterType>,
     long_data: &[Option<Vec<u8>>],
+    charset: Charset,
     values: &mut Vec<Value>,
 ) -> Result<(), Malformed> {
     values.clear();
@@ -65,9 +66,9 @@ pub fn decode_parameters(
     }
     for (index, (bound, long)) in types.iter().zip(long_data).enumerate() {
         let value = match long {
-            Some(bytes) => string(bytes, bound.field),
+            Some(bytes) => string(bytes, bound.field, charset),
             None if nulls[index / 8] & 1 << (index % 8) != 0 => Value::Null,
-            None => decode_value(input, *bound)?,
+            None => decode_value(input, *bound, charset)?,
         };
         values.push(value);
     }
@@ -77,7 +78,7 @@ pub fn decode_parameters(
     Ok(())
 }
 
-fn decode_value(input: &mut Decoder<'_>, bound: ParameterType) -> Result<Value, Malformed> {
+fn decode_value(input: &mut Decoder<'_>, bound: ParameterType, charset: Charset) -> Result<Value, Malformed> {
     use FieldType::*;
     const WHAT: &str = "execute: value";
     let unsigned = bound.flags & UNSIGNED != 0;
@@ -108,18 +109,21 @@ fn decode_value(input: &mut Decoder<'_>, bound: ParameterType) -> Result<Value, 
             Value::Decimal(text.and_then(decimal::Decimal::parse).ok_or(Malformed("execute: decimal"))?)
         }
         VarChar | Bit | Json | Enum | Set | TinyBlob | MediumBlob | LongBlob | Blob | VarString | String | Geometry => {
-            string(input.length_encoded_bytes(WHAT)?, bound.field)
+            string(input.length_encoded_bytes(WHAT)?, bound.field, charset)
         }
         Timestamp2 | DateTime2 | Time2 => return Err(UNKNOWN),
     })
 }
 
 /// Characters where they are, bytes where the client says so or they cannot be characters.
-fn string(bytes: &[u8], field: FieldType) -> Value {
+fn string(bytes: &[u8], field: FieldType, charset: Charset) -> Value {
     use FieldType::{Bit, Blob, LongBlob, MediumBlob, TinyBlob};
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !matches!(field, TinyBlob | MediumBlob | LongBlob | Blob | Bit) => Value::text(text),
-        _ => Value::bytes(bytes),
+    if matches!(field, TinyBlob | MediumBlob | LongBlob | Blob | Bit) {
+        return Value::bytes(bytes);
+    }
+    match std::str::from_utf8(&charset.decode_statement(bytes)) {
+        Ok(text) => Value::text(text),
+        Err(_) => Value::bytes(bytes),
     }
 }
 

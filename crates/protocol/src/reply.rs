@@ -1,5 +1,7 @@
 //! OK, ERR and EOF packets.
 
+use cohort_types::Charset;
+
 use super::constants::{capability, session_track, status};
 use super::encode::{put_length_encoded_bytes, put_length_encoded_int};
 
@@ -87,13 +89,22 @@ pub fn put_gtids(changes: &mut Vec<u8>, gtids: &[u8]) {
 /// The longest message an ERR packet carries, in bytes; MySQL cuts at the same place.
 const MESSAGE_MAX: usize = 511;
 
-/// Appends the payload of an ERR packet.
-pub fn encode_error(out: &mut Vec<u8>, errno: u16, sqlstate: &str, message: &str) {
+/// Appends the payload of an ERR packet, with the message in this character set.
+pub fn encode_error(out: &mut Vec<u8>, errno: u16, sqlstate: &str, message: &str, charset: Charset) {
     out.push(0xff);
     out.extend_from_slice(&errno.to_le_bytes());
     out.push(b'#');
     out.extend_from_slice(sqlstate.as_bytes());
-    out.extend_from_slice(&message.as_bytes()[..message.floor_char_boundary(MESSAGE_MAX)]);
+    let message = &message[..message.floor_char_boundary(MESSAGE_MAX)];
+    match charset.first_outside(message) {
+        None => out.extend_from_slice(&charset.encode(message)),
+        Some(_) => {
+            let shown = |c: char| if charset.has(c) { c.to_string() } else { format!("\\{:04X}", u32::from(c)) };
+            let shown: String = message.chars().map(shown).collect();
+            let shown = charset.encode(&shown);
+            out.extend_from_slice(&shown[..shown.len().min(MESSAGE_MAX)]);
+        }
+    }
 }
 
 /// Appends the payload of an ERR packet for a client that does not know SQLSTATE yet: before the
@@ -117,6 +128,18 @@ mod tests {
         out.clear();
         encode_ok(&mut out, &OkFields { info: b"hi", warnings: 1, ..OkFields::default() }, 0);
         assert_eq!(out, [0, 0, 0, 0, 0, 1, 0, 2, b'h', b'i']);
+    }
+
+    #[test]
+    fn messages_are_in_the_character_set_of_the_client() {
+        let message = |charset| {
+            let mut out = Vec::new();
+            encode_error(&mut out, 1054, "42S22", "'éж'", charset);
+            out[9..].to_vec()
+        };
+        assert_eq!(message(Charset::Latin1), b"'\xe9\\0436'");
+        assert_eq!(message(Charset::Ascii), b"'\\00E9\\0436'");
+        assert_eq!(message(Charset::Utf8mb3), "'éж'".as_bytes());
     }
 
     #[test]
@@ -152,7 +175,7 @@ mod tests {
     #[test]
     fn long_messages_are_cut_between_characters() {
         let mut out = Vec::new();
-        encode_error(&mut out, 1064, "42000", &"é".repeat(400));
+        encode_error(&mut out, 1064, "42000", &"é".repeat(400), Charset::Utf8mb4);
         assert_eq!(out[..9], *b"\xff\x28\x04#42000");
         assert_eq!(out.len(), 9 + 510);
     }

@@ -24,6 +24,7 @@ pub mod server;
 pub mod session;
 pub mod socket;
 pub mod startup;
+mod statistics;
 pub mod status;
 pub mod sysvars;
 pub mod tls;

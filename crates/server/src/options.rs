@@ -297,8 +297,8 @@ mod tests {
             "{error}"
         );
         assert_eq!(serve(&["x"]).unwrap_err(), OptionError::NoOption("x".into()));
-        let error = serve(&["--binlog-format=MIXED"]).unwrap_err().to_string();
-        assert_eq!(error, "option --binlog-format: can't be set to the value of 'MIXED'; only ROW is supported");
+        let error = serve(&["--completion-type=CHAIN"]).unwrap_err().to_string();
+        assert_eq!(error, "option --completion-type: can't be set to the value of 'CHAIN'; only NO_CHAIN is supported");
     }
 
     #[test]

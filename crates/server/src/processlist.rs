@@ -404,7 +404,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
-    use crate::status::Counters;
+    use crate::status::Tally;
 
     const ONE: LoginPlaces = LoginPlaces { all: 1, per_host: 1 };
 
@@ -455,7 +455,7 @@ mod tests {
         let socket = Arc::new(Socket::from_unix(ours));
         let list = ProcessList::default();
         let process = list.join(socket.clone(), Arc::default(), ONE).expect("room for one");
-        let handover = Handover::new(socket, Arc::<Counters>::default());
+        let handover = Handover::new(socket, Arc::new(Tally::new(Arc::default())));
         process.set_handover(handover.clone());
         let second = Duration::from_secs(1);
         process.set_limits(IdleLimits { command: second, read: second });

@@ -19,12 +19,15 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use cohort_io::FileSystem;
 use cohort_sql::ast::AdminCommand;
 use cohort_sql::error::{
     ER_CANT_CREATE_THREAD, ER_CON_COUNT_ERROR, ER_DA_SSL_LIBRARY_ERROR, ER_ERROR_ON_READ, ER_HOST_IS_BLOCKED,
 };
 use cohort_sql::memory::ServerMemory;
-use cohort_sql::session::SessionState;
+use cohort_sql::session::{ServerReadOnly, SessionState};
+use cohort_sql::spill::TemporaryFiles;
+use cohort_sql::types::Charset;
 use cohort_sql::{Database, SqlError};
 use cohort_txn::Store;
 use parking_lot::Mutex;
@@ -43,9 +46,10 @@ use crate::protocol::reply::encode_error;
 use crate::replicas::Replicas;
 use crate::session::errors::commit_error;
 use crate::session::password_key::PasswordKey;
-use crate::session::variables::apply_ack_options;
+use crate::session::variables::{apply_ack_options, apply_read_only};
 use crate::session::{self, Admitted};
 use crate::socket::Socket;
+use crate::statistics;
 use crate::status::{Counters, count, uncount};
 use crate::sysvars::{Globals, ids};
 use crate::tls::Tls;
@@ -55,6 +59,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often old binlog files are looked for.
 const EXPIRY_EVERY: Duration = Duration::from_secs(60);
+
+/// A thread that ends with the sender.
+type Background = Mutex<Option<(Sender<()>, JoinHandle<()>)>>;
 
 /// Why the server ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +86,8 @@ pub struct Server {
     pub pool: Arc<Pool>,
     /// Which of them read the binlog.
     pub replicas: Replicas,
+    /// Whether anybody may change something.
+    pub read_only: Arc<ServerReadOnly>,
     /// Who may connect.
     pub accounts: Accounts,
     /// Who tried in vain.
@@ -89,12 +98,16 @@ pub struct Server {
     pub audit: Audit,
     /// What all sessions hold in memory.
     pub memory: Arc<ServerMemory>,
+    /// Where what is more than memory is for goes.
+    pub temporary_files: Arc<TemporaryFiles>,
     password_key: OnceLock<Option<PasswordKey>>,
     stopping: AtomicBool,
     stop: Mutex<Sender<StopReason>>,
     listeners: Mutex<Vec<(Listener, JoinHandle<()>)>>,
-    /// The thread that removes old binlog files, which ends with the sender.
-    expiry: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
+    /// Removes old binlog files.
+    expiry: Background,
+    /// Keeps statistics up to date.
+    statistics: Background,
 }
 
 impl std::fmt::Debug for Server {
@@ -123,9 +136,12 @@ impl Server {
         let (counters, processes) = (Arc::<Counters>::default(), Arc::<ProcessList>::default());
         let pool = Pool::start(pool_options(&globals), processes.clone(), counters.clone())?;
         let memory = Arc::<ServerMemory>::default();
+        let temporary_files = Arc::new(temporary_files(&globals)?);
         apply_ack_options(database.store().binlog().acks(), &globals);
         settle_memory_limits(&globals);
         memory.limit.store(globals.get(ids::GLOBAL_CONNECTION_MEMORY_LIMIT), Ordering::Relaxed);
+        let read_only = Arc::<ServerReadOnly>::default();
+        apply_read_only(&read_only, &globals);
         Ok(Arc::new(Server {
             database,
             globals,
@@ -133,16 +149,19 @@ impl Server {
             processes,
             pool,
             replicas: Replicas::default(),
+            read_only,
             accounts,
             hosts: Hosts::default(),
             tls,
             audit,
             memory,
+            temporary_files,
             password_key: OnceLock::new(),
             stopping: AtomicBool::new(false),
             stop: Mutex::new(stop),
             listeners: Mutex::default(),
             expiry: Mutex::default(),
+            statistics: Mutex::default(),
         }))
     }
 
@@ -231,7 +250,9 @@ impl Server {
             count(&self.counters.aborted_connects);
             return refuse(&socket, &SqlError::new(ER_HOST_IS_BLOCKED, &[&socket.peer().host()]));
         }
-        let state = SessionState::of(self.memory.clone());
+        let mut state = SessionState::of(self.memory.clone());
+        state.server_read_only = self.read_only.clone();
+        state.temporary_files = self.temporary_files.clone();
         // In a flood most are: a thread for each would take more time than all that is before it.
         if socket.is_gone() {
             count(&self.counters.aborted_connects);
@@ -279,7 +300,7 @@ impl Server {
             }
         }
         self.pool.stop();
-        if let Some((running, thread)) = self.expiry.lock().take() {
+        for (running, thread) in [&self.expiry, &self.statistics].into_iter().filter_map(|of| of.lock().take()) {
             drop(running);
             // A panic there has been reported.
             let _ = thread.join();
@@ -324,7 +345,7 @@ impl Server {
                 self.hosts.flush();
                 Ok(())
             }
-            AdminCommand::FlushStatus => Err(SqlError::unsupported("FLUSH STATUS")),
+            AdminCommand::FlushStatus => Err(SqlError::internal("FLUSH STATUS is the session's")),
             AdminCommand::PurgeBinaryLogsTo(name) => self.purge_binlog_to(name),
             AdminCommand::PurgeBinaryLogsBefore(_) => Err(SqlError::internal("its time is evaluated first")),
             AdminCommand::ResetBinaryLogs => self.reset_binlog(),
@@ -430,6 +451,16 @@ impl Server {
         Ok(())
     }
 
+    /// Has statistics kept up to date from now on, to the stop, and in a file (see [`statistics::keep`]).
+    pub fn start_statistics(self: &Arc<Self>, fs: Arc<dyn FileSystem>, path: PathBuf) -> io::Result<()> {
+        let (running, stopped) = mpsc::channel::<()>();
+        let database = self.database.clone();
+        let keep = move || statistics::keep(&database, &*fs, &path, &stopped);
+        let thread = std::thread::Builder::new().name("statistics".to_owned()).spawn(keep)?;
+        *self.statistics.lock() = Some((running, thread));
+        Ok(())
+    }
+
     /// The key that passwords are encrypted with on their way; made when it is first asked for.
     pub fn password_key(&self) -> Result<&PasswordKey, &'static str> {
         let key = self.password_key.get_or_init(PasswordKey::generate);
@@ -448,6 +479,14 @@ impl Server {
             questions as f64 / uptime.max(1) as f64,
         )
     }
+}
+
+/// Temporary files in `tmpdir`; fails if none can be made there.
+fn temporary_files(globals: &Globals) -> io::Result<TemporaryFiles> {
+    let directory = globals.get(ids::TMPDIR);
+    let files = TemporaryFiles::new(directory.clone().into());
+    files.check().map_err(|error| io::Error::new(error.kind(), format!("tmpdir {directory}: {error}")))?;
+    Ok(files)
 }
 
 /// Puts numbers in the place of memory limits that are to follow from the machine's memory.
@@ -501,7 +540,7 @@ fn wait_for_arrivals(listener: &impl AsFd, time: Option<Duration>) {
 /// Sends a client the reason why it is not served, without waiting for it.
 fn refuse(socket: &Socket, error: &SqlError) {
     let mut out = PacketBuffer::default();
-    encode_error(out.begin(), error.errno, error.sqlstate, &error.message);
+    encode_error(out.begin(), error.errno, error.sqlstate, &error.message, Charset::Utf8mb4);
     out.end();
     socket.write_now_or_close(out.bytes());
     socket.close_output();

@@ -28,6 +28,7 @@ pub mod login;
 pub mod password_key;
 pub mod results;
 pub mod show;
+mod statement_place;
 pub mod variables;
 
 use std::io;
@@ -36,6 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use cohort_sql::collation::Collation;
 use cohort_sql::error::{
     ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_GLOBAL_CONN_LIMIT, ER_MUST_CHANGE_PASSWORD_LOGIN,
     ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED,
@@ -52,7 +54,7 @@ use crate::protocol::replication::DumpRequest;
 use crate::protocol::reply::OkFields;
 use crate::server::Server;
 use crate::socket::Socket;
-use crate::status::{count, uncount};
+use crate::status::{Tally, count, uncount};
 use crate::sysvars::ids;
 use commands::{Next, Session};
 use connection::{Input, Output};
@@ -141,20 +143,21 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Lets a client in; None if that failed, which it has been told.
+    /// Lets a client in; None if that failed, which has been reported to it.
     fn log_in(presence: Presence, mut state: SessionState) -> Option<Connection> {
         let (server, socket) = (presence.server.clone(), presence.socket.clone());
-        let mut input = Input::new(socket.clone(), server.counters.clone(), server.memory.clone());
-        let handover = Handover::new(socket.clone(), server.counters.clone());
+        let tally = Arc::new(Tally::new(server.counters.clone()));
+        let mut input = Input::new(socket.clone(), tally.clone(), server.memory.clone());
+        let handover = Handover::new(socket.clone(), tally.clone());
         presence.process.set_handover(handover.clone());
         let mut output = Output::new(
             socket.clone(),
-            server.counters.clone(),
+            tally.clone(),
             handover.clone(),
             server.database.store().clone(),
             state.rests_on().clone(),
         );
-        let environment = SessionEnvironment::new(server.clone(), presence.process.clone());
+        let environment = SessionEnvironment::new(server.clone(), presence.process.clone(), tally);
         if let Err(failure) = log_in(&server, &socket, &environment, &mut input, &mut output, &mut state) {
             if failure.is_handshake() {
                 server.hosts.count_broken_off(socket.peer(), &server.globals);
@@ -312,7 +315,7 @@ fn log_in(
     let mut exchange = LoginExchange { server, input, output, socket, connection, deadline };
     let (login, identity) = exchange.handshake(status::AUTOCOMMIT)?;
     server.hosts.count_success(socket.peer());
-    environment.begin(state, identity, login.collation);
+    environment.begin(state, identity, Collation::of_client(login.collation));
     let admitted = check_expired(server, state, login.has(capability::CAN_HANDLE_EXPIRED_PASSWORDS));
     if let Err(error) = admitted.and_then(|()| environment.take_place()) {
         environment.audit_connect(error.errno);
@@ -352,7 +355,8 @@ fn check_expired(server: &Server, state: &SessionState, can_change: bool) -> Res
 
 /// Makes the database that a packet names the default one.
 fn use_database(database: &Database, state: &mut SessionState, name: &[u8]) -> Result<(), SqlError> {
-    database.use_database(state, &String::from_utf8_lossy(name))
+    let name = state.client.charset().decode_statement(name);
+    database.use_database(state, &String::from_utf8_lossy(&name))
 }
 
 /// No further command can be read: says why, where there is somebody to hear it.

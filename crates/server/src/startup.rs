@@ -2,7 +2,7 @@
 //!
 //! Format of a data directory: `cohort.format` says that it is one and in which form, `cohort.lock` that
 //! it is in use, `cohort.protocol` which commit protocol wrote the logs, `auto.cnf` holds the server's UUID,
-//! `recovery.json` what the last start found, `*.pem` certificates and keys that the server made ([`Tls`]); `journal/`, `rocksdb/`, `redb/` and the binlog files belong to
+//! `recovery.json` what the last start found, `statistics` what is known of tables ([`statistics`]), `*.pem` certificates and keys that the server made ([`Tls`]); `journal/`, `rocksdb/`, `redb/` and the binlog files belong to
 //! their crates.
 //!
 //! Invariants
@@ -33,6 +33,7 @@ use crate::operator_log;
 use crate::readiness::{self, Readiness};
 use crate::server::{Server, StopReason};
 use crate::session::variables::{apply_log_settings, durability_warnings};
+use crate::statistics;
 use crate::sysvars::{Globals, ids};
 use crate::tls::Tls;
 
@@ -51,7 +52,7 @@ impl StartError {
 const FORMAT_TITLE: &str = "cohort data directory, format ";
 const FORMAT_VERSION: u32 = 1;
 
-/// Starts the server, serves until it is told to end, and ends it.
+/// Starts the server, serves until it is asked to end, and ends it.
 pub fn serve(globals: Globals) -> Result<(), StartError> {
     raise_file_limit();
     // What the server makes is for its own user, and for its group to read.
@@ -69,6 +70,8 @@ pub fn serve(globals: Globals) -> Result<(), StartError> {
     listen(&server, &dir)?;
     let cannot = |error| StartError::new(format_args!("no thread for old binlog files: {error}"));
     server.start_expiry().map_err(cannot)?;
+    let cannot = |error| StartError::new(format_args!("no thread for statistics: {error}"));
+    server.start_statistics(dir.fs.clone(), statistics::path_in(&dir.path)).map_err(cannot)?;
     readiness::report(Readiness::Ready);
     let reason = stopped.recv().unwrap_or(StopReason::Signal);
     log::info!(
@@ -105,7 +108,7 @@ fn raise_file_limit() {
     let resource = rustix::process::Resource::Nofile;
     let limit = rustix::process::getrlimit(resource);
     let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
-    // The old limit stays; open_files_limit tells it.
+    // The old limit stays; open_files_limit shows it.
     let _ = rustix::process::setrlimit(resource, raised);
 }
 
@@ -245,6 +248,7 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
     let store = store::open(dir, &globals)?;
     let database =
         Database::open(store).map_err(|error| StartError::new(format_args!("cannot read the catalog: {error}")))?;
+    statistics::restore(&database, &*dir.fs, &statistics::path_in(&dir.path));
     let accounts = Accounts::load(&database, &globals)
         .map_err(|error| StartError::new(format_args!("cannot read the accounts: {error}")))?;
     for account in accounts.without_password() {
@@ -258,7 +262,7 @@ fn open_server(dir: &DataDir, globals: Globals, stop: mpsc::Sender<StopReason>) 
         .map_err(|error| StartError::new(format_args!("cannot start the worker pool: {error}")))
 }
 
-/// Fills in the variables that tell how things are.
+/// Fills in the variables that show the state of the server.
 fn tell_facts(globals: &Globals, dir: &DataDir) {
     let path = |name: &str| dir.path.join(name).display().to_string();
     globals.put(ids::DATADIR, format!("{}/", dir.path.display()));
@@ -274,7 +278,7 @@ fn tell_facts(globals: &Globals, dir: &DataDir) {
     globals.put(ids::OPEN_FILES_LIMIT, files.current.unwrap_or(u64::MAX));
 }
 
-/// Opens the sockets and tells how to connect.
+/// Opens the sockets and logs how to connect.
 fn listen(server: &Arc<Server>, dir: &DataDir) -> Result<(), StartError> {
     let globals = &server.globals;
     let mut ways = Vec::new();

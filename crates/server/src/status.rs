@@ -2,6 +2,7 @@
 //!
 //! Not here: what the commit path, the journal and the engines count; `session::show::status` lists them beside these.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -36,12 +37,7 @@ macro_rules! counters {
             /// Names and values.
             pub fn list(&self) -> Vec<(String, u64)> {
                 let mut list = vec![$(($name.to_owned(), self.$field.load(Ordering::Relaxed))),*];
-                for (index, (kind, count)) in STATEMENT_KINDS.iter().zip(&self.statements).enumerate() {
-                    // Two rows with one name count into the first of them.
-                    if KindIndex::named(kind.name) == KindIndex(index) {
-                        list.push((format!("Com_{}", kind.name), count.load(Ordering::Relaxed)));
-                    }
-                }
+                list.extend(by_kind(&self.statements));
                 list.push(("Uptime".to_owned(), self.uptime_s()));
                 list
             }
@@ -143,6 +139,7 @@ pub const STATEMENT_KINDS: &[StatementKind] = &[
     kind("drop_db", &["drop", "database"]),
     kind("drop_db", &["drop", "schema"]),
     kind("drop_user", &["drop", "user"]),
+    kind("dealloc_sql", &["drop", "prepare"]),
     kind("drop_index", &["drop"]),
     kind("alter_user", &["alter", "user"]),
     kind("alter_table", &["alter"]),
@@ -154,6 +151,9 @@ pub const STATEMENT_KINDS: &[StatementKind] = &[
     kind("grant", &["grant"]),
     kind("lock_tables", &["lock"]),
     kind("unlock_tables", &["unlock"]),
+    kind("prepare_sql", &["prepare"]),
+    kind("execute_sql", &["execute"]),
+    kind("dealloc_sql", &["deallocate"]),
     kind("other", &[]),
     kind("stmt_prepare", &[]),
     kind("stmt_execute", &[]),
@@ -192,11 +192,106 @@ impl KindIndex {
         }
         KindIndex(index)
     }
+}
 
-    /// Counts one.
-    pub fn count(self, counters: &Counters) {
-        count(&counters.statements[self.0]);
+/// What the server counts, and what it counts for one session as well: SHOW SESSION STATUS has that, and FLUSH STATUS begins
+/// it anew.
+#[derive(Debug)]
+pub struct Tally {
+    server: Arc<Counters>,
+    questions: AtomicU64,
+    slow_queries: AtomicU64,
+    bytes_received: AtomicU64,
+    bytes_sent: AtomicU64,
+    statements: [AtomicU64; STATEMENT_KINDS.len()],
+}
+
+impl Tally {
+    /// Nothing yet, of a session of `server`.
+    pub fn new(server: Arc<Counters>) -> Tally {
+        Tally {
+            server,
+            questions: AtomicU64::new(0),
+            slow_queries: AtomicU64::new(0),
+            bytes_received: AtomicU64::new(0),
+            bytes_sent: AtomicU64::new(0),
+            statements: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
     }
+
+    /// The server's.
+    pub fn server(&self) -> &Counters {
+        &self.server
+    }
+
+    /// A statement or command of this kind; PREPARE and DEALLOCATE PREPARE count as those of the protocol too.
+    pub fn statement(&self, kind: KindIndex) {
+        count(&self.statements[kind.0]);
+        count(&self.server.statements[kind.0]);
+        match STATEMENT_KINDS[kind.0].name {
+            "prepare_sql" => self.statement(const { KindIndex::named("stmt_prepare") }),
+            "dealloc_sql" => self.statement(const { KindIndex::named("stmt_close") }),
+            _ => {}
+        }
+    }
+
+    /// A statement of a client has ended.
+    pub fn question(&self, slow: bool) {
+        count(&self.questions);
+        count(&self.server.questions);
+        count(&self.server.queries);
+        if slow {
+            count(&self.slow_queries);
+            count(&self.server.slow_queries);
+        }
+    }
+
+    /// Bytes from the client.
+    pub fn received(&self, bytes: usize) {
+        add(&self.bytes_received, bytes as u64);
+        add(&self.server.bytes_received, bytes as u64);
+    }
+
+    /// Bytes to the client.
+    pub fn sent(&self, bytes: usize) {
+        add(&self.bytes_sent, bytes as u64);
+        add(&self.server.bytes_sent, bytes as u64);
+    }
+
+    /// Names and values of the session's own.
+    pub fn list(&self) -> Vec<(String, u64)> {
+        let now = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let mut list = by_kind(&self.statements);
+        for (name, counter) in [
+            ("Bytes_received", &self.bytes_received),
+            ("Bytes_sent", &self.bytes_sent),
+            ("Queries", &self.questions),
+            ("Questions", &self.questions),
+            ("Slow_queries", &self.slow_queries),
+        ] {
+            list.push((name.to_owned(), now(counter)));
+        }
+        list
+    }
+
+    /// FLUSH STATUS: the session's counters are zero again, those of the server go on; the most connections at a time are
+    /// counted from now.
+    pub fn flush(&self) {
+        let counters = [&self.questions, &self.slow_queries, &self.bytes_received, &self.bytes_sent];
+        for counter in counters.into_iter().chain(&self.statements) {
+            counter.store(0, Ordering::Relaxed);
+        }
+        let connected = self.server.threads_connected.load(Ordering::Relaxed);
+        self.server.max_used_connections.store(connected, Ordering::Relaxed);
+    }
+}
+
+/// `Com_...` and values.
+fn by_kind(statements: &[AtomicU64; STATEMENT_KINDS.len()]) -> Vec<(String, u64)> {
+    let kinds = STATEMENT_KINDS.iter().zip(statements).enumerate();
+    // Two rows with one name count into the first of them.
+    let counted = kinds.filter(|(index, (kind, _))| KindIndex::named(kind.name) == KindIndex(*index));
+    counted.map(|(_, (kind, count))| (format!("Com_{}", kind.name), count.load(Ordering::Relaxed))).collect()
 }
 
 /// The words of a statement; comments and space lie between them.
@@ -254,10 +349,32 @@ mod tests {
 
     #[test]
     fn a_kind_with_two_spellings_is_one_counter() {
-        let counters = Counters::new();
-        KindIndex::of_statement(b"BEGIN").count(&counters);
-        KindIndex::of_statement(b"START TRANSACTION").count(&counters);
-        let begins: Vec<_> = counters.list().into_iter().filter(|(name, _)| name == "Com_begin").collect();
-        assert_eq!(begins, [("Com_begin".to_owned(), 2)]);
+        let tally = Tally::new(Arc::default());
+        tally.statement(KindIndex::of_statement(b"BEGIN"));
+        tally.statement(KindIndex::of_statement(b"START TRANSACTION"));
+        let begins = |list: Vec<(String, u64)>| list.into_iter().filter(|(name, _)| name == "Com_begin").collect();
+        let two: Vec<_> = begins(tally.server().list());
+        assert_eq!(two, [("Com_begin".to_owned(), 2)]);
+        assert_eq!(begins(tally.list()), two);
+    }
+
+    #[test]
+    fn a_flush_begins_the_counters_of_the_session_alone() {
+        let server = Arc::<Counters>::default();
+        let (tally, other) = (Tally::new(server.clone()), Tally::new(server.clone()));
+        server.threads_connected.store(2, Ordering::Relaxed);
+        server.max_used_connections.store(9, Ordering::Relaxed);
+        let questions = |tally: &Tally| {
+            let list = tally.list();
+            list.iter().find(|(name, _)| name == "Questions").map(|(_, count)| *count)
+        };
+        tally.question(true);
+        other.question(false);
+        tally.flush();
+        tally.sent(7);
+        assert_eq!((questions(&tally), questions(&other)), (Some(0), Some(1)));
+        assert_eq!(server.questions.load(Ordering::Relaxed), 2);
+        assert_eq!(server.max_used_connections.load(Ordering::Relaxed), 2);
+        assert!(tally.list().contains(&("Bytes_sent".to_owned(), 7)));
     }
 }

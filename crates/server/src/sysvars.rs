@@ -26,7 +26,7 @@ use cohort_sql::value::Value;
 use parking_lot::RwLock;
 
 pub use ids::{Id, Typed};
-pub use parse::{SettingError, charset, connection_collation, nearest};
+pub use parse::{SettingError, nearest};
 pub use table::TABLE;
 
 /// Where a variable has values.
@@ -133,6 +133,8 @@ pub enum Apply {
     Double(fn(&mut SessionState, f64)),
     /// Of text.
     Text(fn(&mut SessionState, &Arc<str>)),
+    /// Of text that may be NULL.
+    TextOrNull(fn(&mut SessionState, Option<&Arc<str>>)),
 }
 
 /// What in the server follows a new global value.
@@ -154,6 +156,8 @@ pub enum Effect {
     WrongPasswords,
     /// Every account has other roles.
     MandatoryRoles,
+    /// Sessions may change something, or not any more.
+    ReadOnly,
 }
 
 /// The variable that follows when another is set, and its value for the other's; `None` leaves it.
@@ -201,14 +205,18 @@ impl SystemVariable {
             (Apply::Int(apply), Setting::Int(value)) => apply(session, *value),
             (Apply::Double(apply), Setting::Double(value)) => apply(session, *value),
             (Apply::Text(apply), Setting::Text(text)) => apply(session, text),
+            (Apply::TextOrNull(apply), Setting::Text(text)) => apply(session, Some(text)),
+            (Apply::TextOrNull(apply), Setting::Null) => apply(session, None),
             _ => {}
         }
     }
 
     /// The variable that follows a new setting, and its setting.
     pub fn follower(&self, setting: &Setting) -> Option<(VariableId, Setting)> {
-        let (Some((name, value)), Setting::Text(text)) = (self.leads, setting) else { return None };
-        Some((VariableId::of(name).expect("the table leads to itself"), Setting::text(value(text)?)))
+        let (name, value) = self.leads?;
+        let id = VariableId::of(name).expect("the table leads to itself");
+        let (setting, _) = id.row().parse(value(&setting.to_text())?).expect("a value of the other variable");
+        Some((id, setting))
     }
 
     /// One of its values as an expression sees it.

@@ -234,6 +234,139 @@ fn an_idle_client_gets_an_error_when_its_time_is_over() {
 }
 
 #[test]
+fn a_session_sees_its_own_counters_until_it_flushes_them() {
+    let (_folder, server) = server(&[]);
+    let (mut conn, mut other) = (server.connect().unwrap(), server.connect().unwrap());
+    let count = |conn: &mut Conn, scope: &str, name: &str| -> u64 {
+        let row: Option<(String, u64)> = conn.query_first(format!("SHOW {scope} STATUS LIKE '{name}'")).unwrap();
+        row.unwrap().1
+    };
+    // The driver asks something when it connects.
+    let mine = count(&mut conn, "SESSION", "Com_select");
+    for _ in 0..5 {
+        other.query_drop("DO 1").unwrap();
+        other.query_drop("SELECT 1").unwrap();
+    }
+    assert_eq!(count(&mut conn, "SESSION", "Com_select"), mine);
+    assert_eq!(count(&mut other, "", "Com_select"), mine + 5);
+    assert!(count(&mut conn, "GLOBAL", "Com_select") >= 2 * mine + 5);
+    assert!(count(&mut other, "SESSION", "Bytes_sent") > 0);
+    let before = count(&mut conn, "GLOBAL", "Questions");
+    other.query_drop("FLUSH STATUS").unwrap();
+    assert_eq!(count(&mut other, "LOCAL", "Com_select"), 0);
+    assert_eq!(count(&mut other, "SESSION", "Questions"), 2, "FLUSH itself, and the SHOW before this one");
+    assert!(count(&mut conn, "GLOBAL", "Questions") > before);
+}
+
+#[test]
+fn a_prepared_statement_goes_on_to_mean_what_it_meant() {
+    let (_folder, server) = server(&[]);
+    let mut conn = server.connect().unwrap();
+    for sql in [
+        "CREATE DATABASE d",
+        "USE d",
+        "SET NAMES utf8mb4",
+        "CREATE TABLE t (a VARCHAR(30))",
+        "INSERT INTO t VALUES ('x'), ('y')",
+        "CREATE TABLE b (x VARBINARY(9))",
+        r#"PREPARE gone FROM "DELETE FROM t WHERE a = 'x\\' OR 1 = 1 -- '""#,
+        "PREPARE put FROM \"INSERT INTO b (x) VALUES (_binary'é')\"",
+        "EXECUTE gone",
+        "EXECUTE put",
+        "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
+        "SET NAMES latin1",
+        "EXECUTE gone",
+        "EXECUTE put",
+        // Their plans are made anew.
+        "ALTER TABLE t ADD c INT",
+        "ALTER TABLE b ADD c INT",
+        "EXECUTE gone",
+        "EXECUTE put",
+    ] {
+        conn.query_drop(sql).unwrap();
+    }
+    assert_eq!(conn.query::<String, _>("SELECT a FROM t ORDER BY a").unwrap(), ["x", "y"]);
+    assert_eq!(conn.query::<String, _>("SELECT HEX(x) FROM b").unwrap(), ["C3A9"; 3]);
+}
+
+#[test]
+fn a_prepared_statement_without_a_plan_goes_on_to_mean_what_it_meant() {
+    let (_folder, server) = server(&[]);
+    let mut conn = server.connect().unwrap();
+    for sql in [
+        "CREATE DATABASE d",
+        "CREATE DATABASE e",
+        "USE d",
+        "SET NAMES utf8mb4, sql_mode = 'PIPES_AS_CONCAT'",
+        "PREPARE say FROM \"SET @a = HEX(_binary'é'), @b = CHARSET('x'), @c = (SELECT COUNT(*) FROM made)\"",
+        "PREPARE make FROM \"CREATE TABLE made (a INT, b VARCHAR(9) DEFAULT 'é', c VARCHAR(9) DEFAULT ('x' || 'y'))\"",
+        "CREATE TABLE plain (a INT)",
+        "PREPARE put FROM 'INSERT INTO plain VALUES (1)'",
+        "PREPARE list FROM 'SHOW TABLES'",
+        "PREPARE gone FROM 'DROP DATABASE e'",
+        "PREPARE names FROM 'SET NAMES utf8mb4'",
+        "USE e",
+        "SET binlog_format = STATEMENT",
+        "EXECUTE put",
+        "SET NAMES latin1, sql_mode = ''",
+        "EXECUTE make",
+        "INSERT INTO d.made (a) VALUES (1)",
+        "EXECUTE say",
+    ] {
+        conn.query_drop(sql).unwrap();
+    }
+    let seen: (String, String, u64) = conn.query_first("SELECT @a, @b, @c").unwrap().unwrap();
+    assert_eq!(seen, ("C3A9".to_owned(), "utf8mb4".to_owned(), 1));
+    assert_eq!(conn.query::<String, _>("SELECT HEX(b) FROM d.made").unwrap(), ["C3A9"]);
+    assert_eq!(conn.query::<String, _>("SELECT c FROM d.made").unwrap(), ["xy"]);
+    assert_eq!(conn.query::<String, _>("EXECUTE list").unwrap(), ["made", "plain"]);
+    // In the session's latin1.
+    type Event = (String, u64, String, u64, u64, Vec<u8>);
+    let logged: Vec<Event> = conn.query("SHOW BINLOG EVENTS").unwrap();
+    let logged: Vec<_> = logged.iter().map(|event| String::from_utf8_lossy(&event.5)).collect();
+    for sql in ["use `d`; INSERT INTO plain VALUES (1)", "use `d`; CREATE TABLE made"] {
+        assert!(logged.iter().any(|info| info.starts_with(sql)), "{sql}: {logged:?}");
+    }
+    assert_eq!(conn.query::<String, _>("SELECT DATABASE()").unwrap(), ["e"]);
+    conn.query_drop("EXECUTE names").unwrap();
+    assert_eq!(conn.query::<String, _>("SELECT @@character_set_client").unwrap(), ["utf8mb4"]);
+    conn.query_drop("EXECUTE gone").unwrap();
+    assert_eq!(conn.query::<Option<String>, _>("SELECT DATABASE()").unwrap(), [None]);
+}
+
+#[test]
+fn what_mysql_does_not_prepare_is_refused_and_can_be_sent() {
+    let (_folder, server) = server(&[]);
+    let mut conn = server.connect().unwrap();
+    for sql in ["BEGIN", "START TRANSACTION", "SAVEPOINT s", "USE mysql", "UNLOCK TABLES"] {
+        let refused = conn.prep(sql).unwrap_err();
+        assert!(matches!(&refused, mysql::Error::MySqlError(error) if error.code == 1295), "{sql}: {refused}");
+        conn.query_drop(sql).unwrap();
+    }
+    for sql in ["ROLLBACK", "COMMIT", "SET @a = 1", "SHOW DATABASES", "FLUSH STATUS"] {
+        conn.exec_drop(sql, ()).unwrap();
+    }
+}
+
+#[test]
+fn a_variable_given_to_execute_is_nothing_that_the_client_sent() {
+    let (_folder, server) = server(&[]);
+    let mut conn = server.connect().unwrap();
+    let mut seen = |names: &str| -> (String, String, String) {
+        conn.query_drop("SET NAMES utf8mb4").unwrap();
+        conn.query_drop("SET @v = 'ğ' COLLATE utf8mb4_bin").unwrap();
+        conn.query_drop("PREPARE s FROM 'SELECT HEX(?), CHARSET(?), COLLATION(?)'").unwrap();
+        conn.query_drop(names).unwrap();
+        conn.query_first("EXECUTE s USING @v, @v, @v").unwrap().unwrap()
+    };
+    let are = |hex: &str, charset: &str, collation: &str| (hex.to_owned(), charset.to_owned(), collation.to_owned());
+    assert_eq!(seen("DO 0"), are("C49F", "utf8mb4", "utf8mb4_bin"));
+    assert_eq!(seen("SET NAMES latin1"), are("3F", "latin1", "latin1_swedish_ci"));
+    let binary = "SET character_set_client = latin1, collation_connection = binary";
+    assert_eq!(seen(binary), are("C49F", "utf8mb4", "utf8mb4_bin"));
+}
+
+#[test]
 fn found_rows_is_counted_as_the_client_asked() {
     let (_folder, server) = server(&[]);
     let mut conn = server.connect().unwrap();

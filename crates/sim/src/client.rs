@@ -91,9 +91,10 @@ impl Baton {
 }
 
 impl Client {
-    /// A session of `database` whose lock waits last until the simulator ends them.
-    pub fn new(database: Arc<Database>) -> Client {
+    /// A session of `database` whose lock waits last until the simulator ends them. It may compress what it logs.
+    pub fn new(database: Arc<Database>, compresses_binlog: bool) -> Client {
         let mut session = session_state();
+        session.compresses_binlog = compresses_binlog;
         let interrupt = session.interrupt();
         let rests_on = session.rests_on().clone();
         let (jobs, orders) = mpsc::channel();

@@ -19,8 +19,8 @@ use cohort_io::{FileSystem, SimClock, SimDisk, read_whole};
 use cohort_journal::JournalOptions;
 use cohort_sql::Database;
 use cohort_txn::{
-    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, StartupEvent,
-    StoreOptions,
+    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, SpillSettings, StartReport,
+    StartupEvent, StoreOptions,
 };
 use parking_lot::Mutex;
 
@@ -56,6 +56,8 @@ enum Kind {
 const WRITE_BUFFER_BYTES: usize = 128 << 10;
 /// The same for redb beside it.
 const LAYER_BYTES: usize = 128 << 10;
+/// Events of a transaction that goes to files while it runs, under the journal.
+const SPILL_BYTES: u64 = 4000;
 
 /// What does not change in a run: sizes, small so that a short run crosses them, and whether there is a binlog.
 #[derive(Clone, Copy, Debug)]
@@ -216,7 +218,10 @@ impl Machine {
             tc_log: "/data/tc.log".into(),
             identity: ServerIdentity { server_id: 1, server_version: "8.0.40-simulated".to_owned() },
             server_uuid,
-            settings: CommitSettings::durable(settings.binlog_bytes),
+            settings: CommitSettings {
+                spill: SpillSettings { events_bytes: SPILL_BYTES.into(), writes_bytes: (3 * SPILL_BYTES).into() },
+                ..CommitSettings::durable(settings.binlog_bytes)
+            },
             checkpoint_bytes: u64::MAX,
         };
         let directory = DataDirectory {

@@ -115,6 +115,11 @@ impl Reading {
                     self.end(|_| Logged::Statement(sql));
                 }
             }
+            EventBody::TransactionPayload(payload) => {
+                for event in payload.decompress(0)?.events() {
+                    self.take(event?.decode()?)?;
+                }
+            }
             _ => {}
         }
         Ok(())

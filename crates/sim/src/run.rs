@@ -596,8 +596,9 @@ impl Run {
 
 impl Life {
     fn new(database: Arc<Database>, sessions: u64) -> Life {
-        let sessions =
-            (0..sessions).map(|_| Session { client: Client::new(database.clone()), running: None }).collect();
+        let sessions = (0..sessions)
+            .map(|number| Session { client: Client::new(database.clone(), number % 2 == 1), running: None });
+        let sessions = sessions.collect();
         database.store().hold_commits(true);
         Life { database, sessions, laid_out: Vec::new(), written: Vec::new(), held: true }
     }

@@ -35,7 +35,7 @@ pub enum Statement {
     /// DELETE
     Delete(Box<Delete>),
     /// EXPLAIN
-    Explain(Box<Statement>),
+    Explain(Box<Explain>),
     /// BEGIN, START TRANSACTION
     Begin {
         /// WITH CONSISTENT SNAPSHOT
@@ -104,8 +104,73 @@ pub enum Statement {
     UnlockTables,
     /// LOCK INSTANCE, BACKUP
     Backup(BackupCommand),
+    /// ANALYZE, CHECK, CHECKSUM, OPTIMIZE and REPAIR TABLE
+    Maintain(Maintain),
+    /// PREPARE
+    Prepare { name: String, from: PreparedText },
+    /// EXECUTE, with the user variables of USING, in lower case.
+    Execute { name: String, using: Vec<String> },
+    /// DEALLOCATE PREPARE, DROP PREPARE
+    Deallocate(String),
     /// What changes nothing.
     Nothing,
+}
+
+/// What PREPARE makes a statement of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PreparedText {
+    Text(String),
+    /// The value of a user variable, in lower case.
+    Variable(String),
+}
+
+/// EXPLAIN
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explain {
+    pub statement: Statement,
+    pub format: ExplainFormat,
+    /// ANALYZE: it runs.
+    pub analyze: bool,
+}
+
+/// FORMAT
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExplainFormat {
+    Traditional,
+    Json,
+    Tree,
+}
+
+/// ANALYZE TABLE and its relatives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Maintain {
+    pub what: Maintenance,
+    pub tables: Vec<TableName>,
+    /// CHECKSUM ... QUICK
+    pub quick: bool,
+}
+
+/// What is done with tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maintenance {
+    Analyze,
+    Check,
+    Checksum,
+    Optimize,
+    Repair,
+}
+
+impl Maintenance {
+    /// Its name, as answers show it.
+    pub fn operation(self) -> &'static str {
+        match self {
+            Maintenance::Analyze => "analyze",
+            Maintenance::Check => "check",
+            Maintenance::Checksum => "checksum",
+            Maintenance::Optimize => "optimize",
+            Maintenance::Repair => "repair",
+        }
+    }
 }
 
 /// FLUSH TABLES
@@ -239,13 +304,15 @@ pub enum Assignment {
         /// `None` is DEFAULT.
         value: Option<Expr>,
     },
-    /// NAMES, CHARACTER SET; `None` is DEFAULT.
+    /// NAMES; `None` is DEFAULT.
     Names {
         /// The character set.
         charset: Option<String>,
         /// COLLATE
         collation: Option<String>,
     },
+    /// CHARACTER SET; `None` is DEFAULT.
+    CharacterSet(Option<String>),
     /// `SET [scope] TRANSACTION`
     Transaction {
         /// `Any` means the next transaction only.

@@ -1,19 +1,22 @@
-//! Whether catalog, rows and index entries of engines agree, for a data directory that no server uses.
+//! Whether catalog, rows and index entries of engines agree: for a data directory that no server uses, and, of one table,
+//! for CHECK TABLE.
 //!
 //! An engine's files hold all of a cohort or nothing of it, so this is true at any moment, also after a
 //! crash and before its recovery. Only reads.
 
 use std::sync::Arc;
 
-use cohort_engine::{Direction, Engine, KeyRange};
+use cohort_engine::{Cursor, Direction, Engine, EngineId, Entry, KeyRange};
+use cohort_txn::{Read, Scan, Transaction};
 use serde::Serialize;
 
 use crate::catalog::definition::IndexKind;
 use crate::catalog::store::{self, CATALOG_ENGINE, Catalog, KeyValue};
 use crate::catalog::table::{Index, Table, prefix_range};
 use crate::codec::RowOffsets;
-use crate::error::SqlError;
+use crate::error::{ER_QUERY_INTERRUPTED, SqlError};
 use crate::exec::failure::read_failed;
+use crate::session::Interrupt;
 use crate::value::Value;
 
 /// What a check of the tables looked at and found.
@@ -62,7 +65,7 @@ pub fn check_tables(engines: &[Arc<dyn Engine>], progress: &mut dyn FnMut(&str))
     };
     progress(&format!("catalog: {} tables in {} databases", catalog.tables().count(), catalog.databases.size()));
     for table in catalog.tables() {
-        let mut work = Work::new(table, &*engines[usize::from(table.engine.0)]);
+        let mut work = Work::new(table, Files(&*engines[usize::from(table.engine.0)]));
         if let Err(error) = work.run() {
             work.fault(error.to_string());
         }
@@ -106,10 +109,96 @@ fn entries(engine: &dyn Engine, range: &KeyRange) -> Result<Vec<KeyValue>, SqlEr
     Ok(entries)
 }
 
+/// Checks one table as `transaction` reads it; 1317 if the statement is killed meanwhile. Returns what is wrong.
+pub(crate) fn check_table(
+    table: &Table,
+    transaction: &mut Transaction,
+    interrupt: &Interrupt,
+) -> Result<Vec<String>, SqlError> {
+    let mut work = Work::new(table, InSnapshot { transaction, engine: table.engine, interrupt });
+    match work.run() {
+        Err(error) if error.is(ER_QUERY_INTERRUPTED) => return Err(error),
+        Err(error) => work.fault(error.to_string()),
+        Ok(()) => {}
+    }
+    if work.untold > 0 {
+        work.faults.push(format!("{} faults more", work.untold));
+    }
+    Ok(work.faults)
+}
+
+/// Where a table is read.
+trait Source {
+    type Entries: Entries;
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, SqlError>;
+    fn entries(&mut self, range: &KeyRange) -> Result<Self::Entries, SqlError>;
+    /// Called for each entry: an error ends the check.
+    fn go_on(&self) -> Result<(), SqlError>;
+}
+
+/// The entries of a range.
+trait Entries {
+    fn next_entry(&mut self) -> Result<Option<Entry<'_>>, SqlError>;
+}
+
+/// An engine that nobody writes.
+struct Files<'a>(&'a dyn Engine);
+
+impl Source for Files<'_> {
+    type Entries = Box<dyn Cursor>;
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, SqlError> {
+        self.0.get(key, value).map_err(read_failed)
+    }
+
+    fn entries(&mut self, range: &KeyRange) -> Result<Box<dyn Cursor>, SqlError> {
+        self.0.cursor(range, Direction::Forward).map_err(read_failed)
+    }
+
+    fn go_on(&self) -> Result<(), SqlError> {
+        Ok(())
+    }
+}
+
+impl Entries for Box<dyn Cursor> {
+    fn next_entry(&mut self) -> Result<Option<Entry<'_>>, SqlError> {
+        (**self).next().map_err(read_failed)
+    }
+}
+
+/// The snapshot of a transaction.
+struct InSnapshot<'a> {
+    transaction: &'a mut Transaction,
+    engine: EngineId,
+    interrupt: &'a Interrupt,
+}
+
+impl Source for InSnapshot<'_> {
+    type Entries = Scan;
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, SqlError> {
+        self.transaction.get(self.engine, Read::Snapshot, key, value).map_err(read_failed)
+    }
+
+    fn entries(&mut self, range: &KeyRange) -> Result<Scan, SqlError> {
+        self.transaction.scan(self.engine, Read::Snapshot, range, Direction::Forward).map_err(read_failed)
+    }
+
+    fn go_on(&self) -> Result<(), SqlError> {
+        if self.interrupt.is_killed() { Err(SqlError::new(ER_QUERY_INTERRUPTED, &[])) } else { Ok(()) }
+    }
+}
+
+impl Entries for Scan {
+    fn next_entry(&mut self) -> Result<Option<Entry<'_>>, SqlError> {
+        Scan::next(self).map_err(read_failed)
+    }
+}
+
 /// One table's check.
-struct Work<'a> {
+struct Work<'a, S> {
     table: &'a Table,
-    engine: &'a dyn Engine,
+    source: S,
     report: TableReport,
     faults: Vec<String>,
     untold: u64,
@@ -117,8 +206,8 @@ struct Work<'a> {
     offsets: RowOffsets,
 }
 
-impl<'a> Work<'a> {
-    fn new(table: &'a Table, engine: &'a dyn Engine) -> Work<'a> {
+impl<'a, S: Source> Work<'a, S> {
+    fn new(table: &'a Table, source: S) -> Work<'a, S> {
         let def = &table.def;
         let indexes = table.def.indexes.iter().filter(|index| index.kind != IndexKind::Primary);
         let report = TableReport {
@@ -127,20 +216,20 @@ impl<'a> Work<'a> {
             indexes: indexes.map(|index| IndexReport { name: index.name.clone(), entries: 0 }).collect(),
         };
         let row = vec![Value::Null; def.columns.len()];
-        Work { table, engine, report, faults: Vec::new(), untold: 0, row, offsets: RowOffsets::default() }
+        Work { table, source, report, faults: Vec::new(), untold: 0, row, offsets: RowOffsets::default() }
     }
 
     fn run(&mut self) -> Result<(), SqlError> {
         let table = self.table;
-        let mut cursor =
-            self.engine.cursor(&prefix_range(&table.row_prefix()), Direction::Forward).map_err(read_failed)?;
-        while let Some(entry) = cursor.next().map_err(read_failed)? {
+        let mut rows = self.source.entries(&prefix_range(&table.row_prefix()))?;
+        while let Some(entry) = rows.next_entry()? {
+            self.source.go_on()?;
             self.report.rows += 1;
             if let Err(error) = self.row(entry.key, entry.value) {
                 self.fault(format!("row {}: {error}", hex(entry.key)));
             }
         }
-        drop(cursor);
+        drop(rows);
         let secondary = table.indexes.iter().filter(|index| index.kind != IndexKind::Primary);
         for (at, index) in secondary.enumerate() {
             self.index(at, index)?;
@@ -163,7 +252,7 @@ impl<'a> Work<'a> {
         for (at, index) in secondary.enumerate() {
             let (key, value) = self.entry(index, row_key)?;
             let mut found = Vec::new();
-            let there = self.engine.get(&key, &mut found).map_err(read_failed)?;
+            let there = self.source.get(&key, &mut found)?;
             let name = &self.report.indexes[at].name;
             if !there {
                 self.fault(format!("row {} has no entry {} in index {name}", hex(row_key), hex(&key)));
@@ -185,19 +274,21 @@ impl<'a> Work<'a> {
     /// rows; otherwise the ones too many are looked for.
     fn index(&mut self, at: usize, index: &Index) -> Result<(), SqlError> {
         let range = prefix_range(&index.prefix());
-        let mut cursor = self.engine.cursor(&range, Direction::Forward).map_err(read_failed)?;
-        while cursor.next().map_err(read_failed)?.is_some() {
+        let mut entries = self.source.entries(&range)?;
+        while entries.next_entry()?.is_some() {
+            self.source.go_on()?;
             self.report.indexes[at].entries += 1;
         }
         if self.report.indexes[at].entries == self.report.rows {
             return Ok(());
         }
-        let mut cursor = self.engine.cursor(&range, Direction::Forward).map_err(read_failed)?;
+        let mut entries = self.source.entries(&range)?;
         let mut stored = Vec::new();
-        while let Some(found) = cursor.next().map_err(read_failed)? {
+        while let Some(found) = entries.next_entry()? {
+            self.source.go_on()?;
             let mut row_key = Vec::new();
             self.table.row_key_of(index, found.key, found.value, &mut row_key)?;
-            let mut is_of_row = self.engine.get(&row_key, &mut stored).map_err(read_failed)?;
+            let mut is_of_row = self.source.get(&row_key, &mut stored)?;
             if is_of_row {
                 self.table.read_row(&stored, &mut self.offsets, &mut self.row)?;
                 is_of_row = self.entry(index, &row_key)?.0 == found.key;

@@ -11,10 +11,16 @@
 //! 2. A statement that fails leaves no change. After 1213 the whole transaction is gone.
 //! 3. Every read on behalf of a session notes in [`SessionState::rests_on`] what it saw in flight.
 
+mod create_rows;
+pub(crate) mod named;
 mod plans;
+mod preparable;
+mod statement_format;
 pub(crate) mod transactions;
+mod upkeep;
 pub(crate) mod xa;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cohort_binlog::QueryContext;
@@ -23,9 +29,11 @@ use cohort_txn::{Isolation, LockMode, MetadataMode, MetadataName, Read, Store};
 
 use crate::ast;
 pub use crate::catalog::store::KeyValue;
-use crate::catalog::store::{CATALOG_ENGINE, CatalogStore, system_key};
+use crate::catalog::store::{CATALOG_ENGINE, Catalog, CatalogStore, system_key};
+use crate::catalog::system;
 use crate::catalog::table::prefix_range;
 use crate::codec::RowOffsets;
+use crate::collation::Collation;
 use crate::ddl;
 use crate::error::{
     ER_INVALID_CHARACTER_STRING, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, ER_QUERY_TIMEOUT, ER_TABLE_DEF_CHANGED,
@@ -33,14 +41,17 @@ use crate::error::{
 };
 use crate::exec::context::Statement;
 use crate::exec::failure::{lock_failed, read_failed};
+use crate::exec::subquery::Nested;
 use crate::exec::{self, Run};
 use crate::expr::ParamKind;
 use crate::memory::{LEXEME_BYTES, PLANNED_COLUMN_BYTES, value_bytes};
 use crate::parse::fingerprint::{self, Fingerprint};
-use crate::parse::{self, Parsed, VariableName};
-use crate::plan::{self, Plan, PlanContext, PlanKind};
+use crate::parse::{self, Parsed, VariableName, hints};
+use crate::plan::{self, Collected, Plan, PlanContext, PlanKind};
 use crate::session::gtid_next::Admission;
 use crate::session::locked_tables;
+use crate::session::meaning::Meaning;
+use crate::session::row_counts::PreparedCounts;
 use crate::session::xa::XaState;
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionState, StatementResult};
 use crate::stack;
@@ -53,6 +64,7 @@ pub struct Database {
     pub(crate) store: Arc<Store>,
     pub(crate) catalog: CatalogStore,
     plans: PlanCache,
+    prepared_counts: PreparedCounts,
 }
 
 /// A key of the system area with its new value; `None` removes it.
@@ -65,7 +77,7 @@ pub struct Prepared {
     sql: Arc<[u8]>,
     /// The variables in it.
     variables: Vec<VariableName>,
-    database: Option<Arc<str>>,
+    meaning: Meaning,
     param_count: usize,
     lexemes: usize,
     /// What it takes in memory, about.
@@ -83,15 +95,24 @@ struct PreparedPlan {
 
 impl PreparedPlan {
     /// Whether the plan is the one for these parameters and kinds of variables.
-    fn is_for(&self, params: &[Value], variables: &[Option<ParamKind>]) -> bool {
-        self.variables == variables
-            && params.iter().zip(&self.kinds).all(|(value, known)| value.is_null() || ParamKind::of(value) == *known)
+    fn is_for(&self, given: Given<'_>, variables: &[Option<ParamKind>]) -> bool {
+        let fits =
+            |(at, known): (usize, &Option<ParamKind>)| (given.kind_of)(at).is_none_or(|kind| Some(kind) == *known);
+        self.variables == variables && self.kinds.iter().enumerate().all(fits)
     }
 
     /// The kinds of these parameters, where one is NULL the kind it had before.
-    fn kinds_of(&self, params: &[Value]) -> Vec<Option<ParamKind>> {
-        params.iter().zip(&self.kinds).map(|(value, known)| ParamKind::of(value).or(*known)).collect()
+    fn kinds_of(&self, given: Given<'_>) -> Vec<Option<ParamKind>> {
+        self.kinds.iter().enumerate().map(|(at, known)| (given.kind_of)(at).or(*known)).collect()
     }
+}
+
+/// The parameters that a prepared statement is given.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    values: &'a [Value],
+    /// The kind of each; `None` if it is NULL.
+    kind_of: &'a dyn Fn(usize) -> Option<ParamKind>,
 }
 
 impl Prepared {
@@ -130,11 +151,30 @@ pub(crate) struct Params<'a> {
     row_params: usize,
     /// The statement's text.
     sql: &'a [u8],
+    /// What that meant when it was prepared; `None` if it was not.
+    meaning: Option<&'a Meaning>,
 }
 
 impl<'a> Params<'a> {
     pub(crate) fn of(values: &'a [Value], sql: &'a [u8]) -> Params<'a> {
-        Params { values, rows: 1, row_params: 0, sql }
+        Params { values, rows: 1, row_params: 0, sql, meaning: None }
+    }
+
+    pub(crate) fn values(self) -> &'a [Value] {
+        self.values
+    }
+
+    pub(crate) fn sql(self) -> &'a [u8] {
+        self.sql
+    }
+
+    pub(crate) fn meaning(self) -> Option<&'a Meaning> {
+        self.meaning
+    }
+
+    /// The same, run as it was meant.
+    pub(crate) fn as_meant(self) -> Params<'a> {
+        Params { meaning: None, ..self }
     }
 }
 
@@ -142,7 +182,12 @@ impl Database {
     /// Reads the catalog of `store` and erases what a crash left behind.
     pub fn open(store: Arc<Store>) -> Result<Arc<Database>, SqlError> {
         let catalog = CatalogStore::open(store.clone())?;
-        Ok(Arc::new(Database { store, catalog, plans: PlanCache::default() }))
+        Ok(Arc::new(Database {
+            store,
+            catalog,
+            plans: PlanCache::default(),
+            prepared_counts: PreparedCounts::default(),
+        }))
     }
 
     /// The store below.
@@ -176,16 +221,20 @@ impl Database {
         sql: &[u8],
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
-        plans::begin_key(session, session.database.as_deref(), &mut scratch.key);
+        plans::begin_key(session, session.literals(), session.database.as_deref(), &mut scratch.key);
         let planned = fingerprint::take(sql, session.sql_mode, &session.memory, scratch);
         if !planned.inspect_err(|_| session.begin_diagnostics(false))? {
             let parsed = parse::parse(sql, session.sql_mode, &session.memory, None, &kind_of(session, env));
             let parsed = parsed.inspect_err(|_| session.begin_diagnostics(false))?;
             return stack::with_room_for_statement(parsed.lexemes, || {
-                self.run_utility(&parsed.statement, &[], session, env, sql, sink)
+                self.run_utility(&parsed.statement, Params::of(&[], sql), session, env, sink)
             });
         }
         scratch.type_variables(sql, &kind_of(session, env));
+        let literals = session.literals();
+        if !literals.are_plain() {
+            scratch.params.iter_mut().for_each(|value| *value = literals.taken_out(std::mem::take(value)));
+        }
         stack::with_room_for_statement(scratch.marks.len(), || self.execute_planned(scratch, session, env, sql, sink))
     }
 
@@ -198,7 +247,8 @@ impl Database {
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
         session.begin_diagnostics(scratch.counts_diagnostics(sql));
-        let params = Params { values: &scratch.params, rows: scratch.rows, row_params: scratch.row_params, sql };
+        let params =
+            Params { values: &scratch.params, rows: scratch.rows, row_params: scratch.row_params, sql, meaning: None };
         let mut known = self.plans.find(&scratch.key);
         loop {
             let plan = match known.take() {
@@ -217,20 +267,42 @@ impl Database {
     }
 
     pub(crate) fn plan(&self, statement: ast::Statement, session: &SessionState) -> Result<Arc<Plan>, SqlError> {
-        let catalog = self.catalog.current();
-        let (needs, uses) = Default::default();
-        let cx = PlanContext {
-            catalog: &catalog,
-            database: session.database.as_deref(),
-            sql_mode: session.sql_mode,
-            holder: &session.holder,
-            needs: &needs,
-            uses: &uses,
-        };
-        planned(statement, &cx, session)
+        self.plan_as(&Meaning::now(session), statement, session)
     }
 
-    /// Parses and plans a statement with `?` parameters.
+    /// Plans a statement whose text meant this.
+    fn plan_as(
+        &self,
+        meaning: &Meaning,
+        statement: ast::Statement,
+        session: &SessionState,
+    ) -> Result<Arc<Plan>, SqlError> {
+        let (catalog, collected) = (self.catalog.current(), Collected::default());
+        let cx = Database::plan_context(&catalog, meaning.database.as_deref(), session, &collected);
+        planned(statement, &PlanContext { literals: meaning.literals(), ..cx }, session)
+    }
+
+    pub(crate) fn plan_context<'a>(
+        catalog: &'a Catalog,
+        database: Option<&'a str>,
+        session: &'a SessionState,
+        collected: &'a Collected,
+    ) -> PlanContext<'a> {
+        PlanContext {
+            catalog,
+            database,
+            sql_mode: session.sql_mode,
+            literals: session.literals(),
+            group_concat_max_len: session.group_concat_max_len,
+            holder: &session.holder,
+            commons: None,
+            changed: &[],
+            only_reads: false,
+            collected,
+        }
+    }
+
+    /// Parses and plans a statement with `?` parameters; 1295 for what cannot be prepared.
     pub fn prepare(&self, session: &mut SessionState, env: &dyn Environment, sql: &[u8]) -> Result<Prepared, SqlError> {
         let prepared = self.prepare_quietly(session, env, sql);
         if let Err(error) = &prepared {
@@ -244,6 +316,7 @@ impl Database {
 
     fn prepare_quietly(&self, session: &SessionState, env: &dyn Environment, sql: &[u8]) -> Result<Prepared, SqlError> {
         let parsed = parse::parse(sql, session.sql_mode, &session.memory, Some(&[]), &kind_of(session, env))?;
+        preparable::check(&parsed.statement)?;
         stack::with_room_for_statement(parsed.lexemes, || self.prepare_parsed(parsed, session, env, sql))
     }
 
@@ -265,7 +338,7 @@ impl Database {
         Ok(Prepared {
             sql: Arc::from(sql),
             variables: parsed.variables,
-            database: session.database.clone(),
+            meaning: Meaning::now(session),
             param_count: parsed.param_count,
             lexemes: parsed.lexemes,
             bytes: parsed.lexemes * LEXEME_BYTES + sql.len() + column_bytes,
@@ -278,7 +351,7 @@ impl Database {
         })
     }
 
-    /// Runs a prepared statement; 1210 if the number of parameters is wrong.
+    /// Runs a prepared statement with parameters that the client sent; 1210 if their number is wrong.
     pub fn execute_prepared(
         &self,
         session: &mut SessionState,
@@ -288,8 +361,17 @@ impl Database {
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
         session.have_locks(&self.store);
+        let literals = session.literals();
+        let converted: Vec<Value>;
+        let values = if literals.are_plain() {
+            params
+        } else {
+            converted = params.iter().map(|value| literals.parameter(value.clone())).collect();
+            &converted
+        };
+        let given = Given { values, kind_of: &|at| ParamKind::of(&values[at]) };
         let outcome = stack::with_room_for_statement(prepared.lexemes, || {
-            self.execute_prepared_quietly(session, env, prepared, params, sink)
+            self.execute_prepared_quietly(session, env, prepared, given, sink)
         });
         note_error(session, outcome)
     }
@@ -299,29 +381,54 @@ impl Database {
         session: &mut SessionState,
         env: &dyn Environment,
         prepared: &Prepared,
-        params: &[Value],
+        given: Given<'_>,
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
+        let params = given.values;
         if params.len() != prepared.param_count {
             return Err(SqlError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]));
         }
         session.memory.hold(params.iter().map(value_bytes).sum())?;
-        let mut known = prepared.plan.load_full();
-        if let PlanKind::Utility(statement) = &known.plan.kind {
-            return self.run_utility(statement, params, session, env, &prepared.sql, sink);
+        let known = prepared.plan.load_full();
+        let PlanKind::Utility(statement) = &known.plan.kind else {
+            return session.in_database(prepared.meaning.database.as_ref(), |session| {
+                self.execute_planned_anew(known, session, env, prepared, given, sink)
+            });
+        };
+        let params = Params { meaning: Some(&prepared.meaning), ..Params::of(params, &prepared.sql) };
+        let outcome = self.run_utility(statement, params, session, env, sink)?;
+        if let ast::Statement::Ddl(change) = statement
+            && let ast::Ddl::DropDatabase { name, .. } = &**change
+        {
+            // The session's own, which need not be that of the statement.
+            session.leave_database(name);
         }
+        Ok(outcome)
+    }
+
+    /// Runs a plan, which may have to be made anew.
+    fn execute_planned_anew(
+        &self,
+        mut known: Arc<PreparedPlan>,
+        session: &mut SessionState,
+        env: &dyn Environment,
+        prepared: &Prepared,
+        given: Given<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome, SqlError> {
         session.begin_diagnostics(prepared.variables.iter().any(VariableName::counts_diagnostics));
         let variables: Vec<_> = prepared.variables.iter().map(kind_of(session, env)).collect();
         loop {
-            if known.plan.is_current() && known.is_for(params, &variables) {
+            if known.plan.is_current() && !known.plan.is_stale() && known.is_for(given, &variables) {
                 self.plans.count_hit();
             } else {
-                let kinds = known.kinds_of(params);
+                let kinds = known.kinds_of(given);
                 let plan = self.plan_prepared(prepared, &kinds, &variables, session, env)?;
                 known = Arc::new(PreparedPlan { plan, kinds, variables: variables.clone() });
                 prepared.plan.store(known.clone());
             }
-            if let Some(outcome) = self.run_plan(&known.plan, Params::of(params, &prepared.sql), session, env, sink)? {
+            let params = Params { meaning: Some(&prepared.meaning), ..Params::of(given.values, &prepared.sql) };
+            if let Some(outcome) = self.run_plan(&known.plan, params, session, env, sink)? {
                 return Ok(outcome);
             }
         }
@@ -336,19 +443,16 @@ impl Database {
         session: &SessionState,
         env: &dyn Environment,
     ) -> Result<Arc<Plan>, SqlError> {
-        // Names mean what they meant when it was prepared.
-        let database = prepared.database.as_deref();
-        let key = plans::prepared_key(session, database, &prepared.sql, kinds.iter().chain(variables));
+        let meaning = &prepared.meaning;
+        let mut key = Vec::new();
+        plans::begin_key(session, meaning.literals(), meaning.database.as_deref(), &mut key);
+        plans::end_prepared_key(&mut key, meaning.sql_mode, &prepared.sql, kinds.iter().chain(variables));
         if let Some(plan) = self.plans.find(&key) {
             return Ok(plan);
         }
-        let parsed =
-            parse::parse(&prepared.sql, session.sql_mode, &session.memory, Some(kinds), &kind_of(session, env))?;
-        let catalog = self.catalog.current();
-        let (needs, uses) = Default::default();
-        let (sql_mode, holder) = (session.sql_mode, &session.holder);
-        let cx = PlanContext { catalog: &catalog, database, sql_mode, holder, needs: &needs, uses: &uses };
-        let plan = planned(parsed.statement, &cx, session)?;
+        let kind_of = kind_of(session, env);
+        let parsed = parse::parse(&prepared.sql, meaning.sql_mode, &session.memory, Some(kinds), &kind_of)?;
+        let plan = self.plan_as(meaning, parsed.statement, session)?;
         self.plans.keep(&key, &plan);
         Ok(plan)
     }
@@ -374,22 +478,31 @@ impl Database {
         if !may_run(plan, session)? {
             return Ok(None);
         }
+        // FOR UPDATE is refused as well: what it locks is to be changed.
+        let changes = plan.locks_for_change();
+        if changes {
+            session.may_change_server()?;
+        }
         if plan.kind.writes() {
             env.begin_update()?;
         }
-        if plan.kind.writes() || plan.kind.tables().next().is_some() {
+        if plan.kind.writes() || !plan.uses.is_empty() {
             xa::may_work(session)?;
         }
-        // FOR UPDATE is refused as well: what it locks is to be changed.
-        if plan.kind.locks_for_change() && plan.kind.tables().next().is_some() {
+        if changes {
             transactions::may_write(session.reads_only())?;
         }
         let mut open = self.open_transaction(session)?;
-        if let (PlanKind::Select(_), Some(limit)) = (&plan.kind, session.max_execution_time) {
+        let limit = hints::max_execution_time(params.sql).or(session.max_execution_time);
+        if let (PlanKind::Select(_), Some(limit)) = (&plan.kind, limit) {
             session.interrupt_ref().begin_time_limit(limit);
         }
-        let savepoint = open.transaction.start_statement();
+        let (savepoint, counts) = (open.transaction.start_statement(), session.row_counts.mark());
         let result = self.run_locked(plan, params, &mut open, session, env, sink);
+        match &result {
+            Ok(_) => session.row_counts.drop_mark(counts),
+            Err(_) => session.row_counts.back_to(counts),
+        }
         match result {
             Ok(Some(result)) => {
                 open.transaction.events().end_statement();
@@ -425,11 +538,11 @@ impl Database {
     ) -> Result<Option<StatementResult>, SqlError> {
         let transaction = &mut open.transaction;
         let unlocked = transaction.metadata_count();
-        if plan.kind.locks_for_change() {
+        if plan.locks_for_change() {
             let (name, mode) = (MetadataName::Global, MetadataMode::IntentionExclusive);
             transaction.lock_metadata(&name, mode, session.table_lock_timeout).map_err(lock_failed)?;
         }
-        for (table, mode) in plan.kind.metadata_locks() {
+        for (table, mode) in plan.metadata_locks() {
             let name = MetadataName::Table(table.def.id);
             transaction.lock_metadata(&name, mode, session.table_lock_timeout).map_err(lock_failed)?;
         }
@@ -446,12 +559,13 @@ impl Database {
             Isolation::RepeatableRead => plan.kind.writes(),
             Isolation::Serializable => plan.kind.writes() || in_transaction,
         };
-        let snapshot_read = matches!(&plan.kind, PlanKind::Select(query) if query.locks.is_none() && !locks_reads);
-        for table in plan.kind.tables().filter(|_| snapshot_read) {
+        let by_snapshot = matches!(plan.kind, PlanKind::Select(_)) && !locks_reads;
+        for table in plan.uses.iter().filter(|used| by_snapshot && used.by_snapshot).map(|used| &used.table) {
             if !transaction.pin_view(table.engine) || transaction.take_snapshot() < table.since_order {
                 return Err(SqlError::new(ER_TABLE_DEF_CHANGED, &[]));
             }
         }
+        let as_text = statement_format::logged_as_text(plan, params, transaction, session)?;
         let statement = Statement::new(session, env, plan.kind.writes() && !ignores(&plan.kind));
         let statement = statement.within(transaction.owner());
         if plan.kind.writes() && transaction.is_logged() {
@@ -459,24 +573,38 @@ impl Database {
             let seconds = statement.now_us() / 1_000_000;
             let events = transaction.events();
             events.set_timestamp(u32::try_from(seconds).unwrap_or(u32::MAX));
-            events.set_rows_query(session.log_rows_query.then_some(params.sql));
-            if events.is_empty() {
+            events.set_rows_query(session.log_rows_query.then(|| as_sent(session, params.sql)).as_deref());
+            events.set_compression(session.compresses_binlog.then_some(session.compression_level));
+            if events.is_empty() || as_text.is_some() {
                 events.set_context(&query_context(session, env), session.database.as_deref().unwrap_or(""));
             }
         }
+        let nested = Nested::of(plan);
+        let logs_rows = transaction.is_logged() && as_text.is_none();
         let mut run = Run {
             transaction,
             session,
             catalog: &self.catalog,
             statement: &statement,
             params: params.values,
+            outer: &[],
+            nested: &nested,
             rows: params.rows,
             row_params: params.row_params,
             offsets: RowOffsets::default(),
+            logs_rows,
             locks_reads,
+            found_rows: None,
             steps: 0,
+            profile: session.profile.as_ref(),
         };
-        exec::run(plan, &mut run, sink).map(Some)
+        let result = exec::run(plan, &mut run, sink)?;
+        if let Some(mut inputs) = as_text {
+            inputs.insert_id = statement.first_made_id.get();
+            run.transaction.events().statement(&as_sent(session, params.sql), &inputs);
+            run.check_transaction()?;
+        }
+        Ok(Some(result))
     }
 
     /// Statistics for SHOW STATUS.
@@ -553,11 +681,11 @@ pub(crate) fn may_run(plan: &Plan, session: &SessionState) -> Result<bool, SqlEr
         if !plan.is_current() {
             return Ok(false);
         }
-        for used in &plan.uses {
-            locked_tables::check_use(&session.locked_tables, used.id, &used.known_as, used.written)?;
+        for used in plan.uses.iter().filter(|used| !system::is_one(&used.table)) {
+            locked_tables::check_use(&session.locked_tables, used.table.def.id, &used.known_as, used.written)?;
         }
     }
-    if plan.kind.locks_for_change() {
+    if plan.locks_for_change() {
         session.may_change()?;
     }
     Ok(true)
@@ -569,8 +697,14 @@ fn kind_of<'a>(
     env: &'a dyn Environment,
 ) -> impl Fn(&VariableName) -> Option<ParamKind> + 'a {
     |name| match name {
-        VariableName::User(name) => ParamKind::of(&session.user_variable(name)),
-        VariableName::System(scope, name) => ParamKind::of(&env.variable(session, *scope, name).ok()?),
+        VariableName::User(name) => match session.collation_of_variable(name) {
+            Some(collation) => Some(ParamKind::Text(collation)),
+            None => ParamKind::of(&session.user_variable(name)),
+        },
+        VariableName::System(scope, name) => match ParamKind::of(&env.variable(session, *scope, name).ok()?) {
+            Some(ParamKind::Text(_)) => Some(ParamKind::Text(Collation::Utf8mb3GeneralCi)),
+            kind => kind,
+        },
     }
 }
 
@@ -596,7 +730,8 @@ fn ignores(kind: &PlanKind) -> bool {
     match kind {
         PlanKind::Insert(insert) => insert.ignore,
         PlanKind::Update(update) => update.ignore,
-        _ => false,
+        PlanKind::UpdateJoined(update) => update.ignore,
+        PlanKind::Select(_) | PlanKind::Delete(_) | PlanKind::DeleteJoined(_) | PlanKind::Utility(_) => false,
     }
 }
 
@@ -608,13 +743,23 @@ pub(crate) fn text(sql: &[u8]) -> Result<&str, SqlError> {
     })
 }
 
+/// A statement in the bytes of its client, which are those of the binlog.
+fn as_sent<'a>(session: &SessionState, sql: &'a [u8]) -> Cow<'a, [u8]> {
+    match std::str::from_utf8(sql) {
+        Ok(sql) => session.client.charset().encode(sql),
+        Err(_) => Cow::Borrowed(sql),
+    }
+}
+
 /// What a replica must know of the session to run its statements alike.
 pub(crate) fn query_context(session: &SessionState, env: &dyn Environment) -> QueryContext {
     QueryContext {
         // The protocol has four bytes for it.
         thread_id: env.connection_id() as u32,
         sql_mode: session.sql_mode.bits(),
+        client_charset: session.client.id(),
         connection_collation: session.collation.id(),
+        server_collation: session.server_collation.id(),
         time_zone: session.time_zone.to_string(),
         ..QueryContext::default()
     }

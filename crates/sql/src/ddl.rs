@@ -15,13 +15,18 @@
 mod alter;
 mod alter_cost;
 mod alter_plan;
+mod create_rows;
 mod definition;
 mod index_build;
+mod online;
 mod rename;
 mod row_copy;
 mod sorted_entries;
+mod source_rows;
 
 use std::sync::Arc;
+
+pub(crate) use create_rows::NewTable;
 
 use cohort_binlog::QueryContext;
 use cohort_engine::EngineId;
@@ -29,7 +34,7 @@ use cohort_txn::{MetadataMode, MetadataName, Store, Transaction};
 
 use crate::ast::{AlterAction, Ddl, TableName};
 use crate::catalog::definition::TableDef;
-use crate::catalog::store::{CatalogStore, Change, DatabaseEntry, database_or};
+use crate::catalog::store::{Catalog, CatalogStore, Change, DatabaseEntry, database_or};
 use crate::catalog::system;
 use crate::catalog::table::{Counters, Table};
 use crate::collation::Collation;
@@ -69,8 +74,19 @@ pub(crate) fn log_query(
     if transaction.is_logged() {
         let events = transaction.events();
         events.set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
-        events.set_context(context, database);
-        events.query(database, sql);
+        let charset = session.client.charset();
+        match charset.first_outside(sql) {
+            None => {
+                events.set_context(context, database);
+                events.query(database, charset.encode(sql));
+            }
+            // It names what others have created.
+            Some(_) => {
+                let client_charset = Collation::DEFAULT.id();
+                events.set_context(&QueryContext { client_charset, ..context.clone() }, database);
+                events.query(database, sql);
+            }
+        }
     }
 }
 
@@ -88,9 +104,10 @@ pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<Changed, SqlError> {
     run.refuse_system(ddl)?;
     let affected = match ddl {
         Ddl::CreateDatabase { name, if_not_exists, collation } => run.create_database(name, *if_not_exists, *collation),
+        Ddl::AlterDatabase { name, collation } => run.alter_database(name.as_deref(), *collation),
         Ddl::DropDatabase { name, if_exists } => run.drop_database(name, *if_exists),
         Ddl::CreateTable(table) => run.create_table(&table.name, table.if_not_exists, |run, name, database| {
-            definition::table(table, name, database, run)
+            definition::table(table, &[], name, database, run)
         }),
         Ddl::CreateTableLike { name, like, if_not_exists } => {
             let (database, table) = run.resolve(like)?;
@@ -114,6 +131,7 @@ pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<Changed, SqlError> {
 /// The definition with ids of its own for all that is stored.
 fn fresh_ids(model: &TableDef, catalog: &CatalogStore) -> TableDef {
     let mut def = model.clone();
+    def.forget_earlier_rows();
     let row_index = def.row_index_id;
     for index in &mut def.indexes {
         let primary = index.index_id == row_index;
@@ -152,6 +170,10 @@ impl DdlRun<'_> {
         let tables = match ddl {
             // There it is already.
             Ddl::CreateDatabase { .. } => return Ok(()),
+            Ddl::AlterDatabase { name, .. } => {
+                let name = database_or(name.as_deref(), self.session.database.as_deref())?;
+                return self.refuse_system_database(name);
+            }
             Ddl::DropDatabase { name, .. } => return self.refuse_system_database(name),
             Ddl::DropTables { names, .. } => names.as_slice(),
             Ddl::CreateTable(table) => std::slice::from_ref(&table.name),
@@ -250,11 +272,27 @@ impl DdlRun<'_> {
             self.note(error);
             return Ok(1);
         }
-        let collation = collation.unwrap_or(Collation::DEFAULT);
+        let collation = collation.unwrap_or(self.session.server_collation);
         let mut transaction = self.session.begin(self.store);
         change.put_database(&mut transaction, name, collation)?;
         self.commit(transaction, "")?;
         change.publish(&[], |databases| databases.insert_mut(name.to_owned(), DatabaseEntry::new(collation)));
+        Ok(1)
+    }
+
+    fn alter_database(&self, name: Option<&str>, collation: Option<Collation>) -> Result<u64, SqlError> {
+        let name = database_or(name, self.session.database.as_deref())?;
+        let change = self.catalog.change(self.session)?;
+        let collation = collation.unwrap_or(self.catalog.current().database(name)?.collation);
+        let mut transaction = self.session.begin(self.store);
+        change.put_database(&mut transaction, name, collation)?;
+        // The statement may leave the name to the default database.
+        self.commit(transaction, name)?;
+        change.publish(&[], |databases| {
+            if let Some(entry) = databases.get_mut(name) {
+                entry.collation = collation;
+            }
+        });
         Ok(1)
     }
 
@@ -301,19 +339,9 @@ impl DdlRun<'_> {
         if_not_exists: bool,
         make: impl FnOnce(&Self, &TableName, &DatabaseEntry) -> Result<(TableDef, u64), SqlError>,
     ) -> Result<u64, SqlError> {
-        check_name(&name.table, ER_WRONG_TABLE_NAME)?;
-        let database = self.database_of(name)?;
         let change = self.catalog.change(self.session)?;
         let current = self.catalog.current();
-        let entry = current.database(database)?;
-        if entry.tables.contains_key(&name.table) {
-            let error = SqlError::new(ER_TABLE_EXISTS_ERROR, &[&name.table]);
-            if !if_not_exists {
-                return Err(error);
-            }
-            self.note(error);
-            return Ok(0);
-        }
+        let Some(entry) = self.place_of(name, if_not_exists, &current)? else { return Ok(0) };
         let (def, floor) = make(self, name, entry)?;
         let engine = self.catalog.engine(&def.engine)?;
         let mut transaction = self.session.begin(self.store);
@@ -322,8 +350,29 @@ impl DdlRun<'_> {
             change.put_floor(&mut transaction, def.id, floor);
         }
         self.commit(transaction, self.event_database())?;
-        self.publish_table(&change, None, def, engine, Arc::new(Counters::starting_at(floor)));
+        self.publish_table(&change, None, def, engine, Arc::new(Counters::of_new_table(floor)));
         Ok(0)
+    }
+
+    /// The database that a table is to be created in; `None`, with a note, if it is there and may be. 1046, 1049, 1050,
+    /// 1103.
+    fn place_of<'c>(
+        &self,
+        name: &TableName,
+        if_not_exists: bool,
+        catalog: &'c Catalog,
+    ) -> Result<Option<&'c DatabaseEntry>, SqlError> {
+        check_name(&name.table, ER_WRONG_TABLE_NAME)?;
+        let entry = catalog.database(self.database_of(name)?)?;
+        if !entry.tables.contains_key(&name.table) {
+            return Ok(Some(entry));
+        }
+        let error = SqlError::new(ER_TABLE_EXISTS_ERROR, &[&name.table]);
+        if !if_not_exists {
+            return Err(error);
+        }
+        self.note(error);
+        Ok(None)
     }
 
     /// Shows a table to everybody, in the place of `former`.
@@ -399,7 +448,7 @@ impl DdlRun<'_> {
         change.put_table(&mut transaction, &def)?;
         change.put_floor(&mut transaction, def.id, 1);
         self.commit(transaction, self.event_database())?;
-        self.publish_table(&change, Some(&table), def, table.engine, Arc::new(Counters::starting_at(1)));
+        self.publish_table(&change, Some(&table), def, table.engine, Arc::new(Counters::of_new_table(1)));
         drop((change, guard));
         self.erase(&table);
         Ok(0)

@@ -10,7 +10,7 @@
 //! 2. An expression without [`Expr::Column`] gives the same for every row, unless it is
 //!    [volatile](Expr::is_volatile).
 //!
-//! Not here: names (the planner resolves them), subqueries.
+//! Not here: names (the planner resolves them); how queries within run ([`context::Queries`]).
 
 /// The expressions that are conditions: their values are true, false and unknown.
 macro_rules! conditions {
@@ -39,15 +39,23 @@ pub mod context;
 mod convert;
 mod display;
 mod evaluate;
+mod fold;
 mod functions;
 mod interval;
+mod join_key;
+mod literals;
 mod param;
+mod quiet;
 mod result;
 
 pub use compare::{compare_values, order_values, write_group_key};
-pub use context::{EvalContext, Information, RandomSequence, StatementContext, VariableScope};
+pub use context::{EvalContext, Information, Queries, RandomSequence, StatementContext, VariableScope};
+pub(crate) use functions::window::{Which, WindowFunction};
 pub use functions::{Call, aggregate};
 pub(crate) use functions::{Form, Function};
+pub(crate) use join_key::{equal_keys, join_key};
+pub(crate) use literals::Literals;
+pub(crate) use result::joined_type;
 
 use std::sync::Arc;
 
@@ -58,8 +66,10 @@ use crate::value::Value;
 /// A bound expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    /// A constant.
+    /// A constant; a text among them is of the default collation.
     Literal(Value),
+    /// A text literal, of this collation.
+    Text(Value, Collation),
     /// A parameter of the statement (a `?` or a literal that the plan cache took out).
     Param(Param),
     /// A place of the row.
@@ -156,10 +166,75 @@ pub enum Expr {
     },
     /// `@name`.
     UserVariable(Arc<str>, Option<ParamKind>),
-    /// `@name := x`.
-    AssignUserVariable(Arc<str>, Box<Expr>),
+    /// `@name := x`, which has that collation from then on.
+    AssignUserVariable(Arc<str>, Box<Expr>, Collation),
     /// `@@scope.name`.
     SystemVariable(VariableScope, Arc<str>, Option<ParamKind>),
+    /// A value that a query reads of the query around it: the same for all its rows.
+    Outer(ColumnRef),
+    /// A query.
+    Subquery(Box<Subquery>),
+}
+
+/// A query that is a part of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subquery {
+    /// Which of the statement's queries.
+    pub place: usize,
+    /// What it reads of the query around it: the values of its [`Expr::Outer`].
+    pub outer: Vec<Expr>,
+    /// What is asked of its rows.
+    pub ask: Ask,
+    /// Two runs over the same row may differ.
+    pub volatile: bool,
+}
+
+/// What is asked of the rows of a query.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ask {
+    /// The value of the one column of its one row; NULL without a row, 1242 with several.
+    Value {
+        result_type: ResultType,
+        /// Its collation gives way to that of columns.
+        gives_way: bool,
+    },
+    /// Whether there is a row.
+    Exists,
+    /// How values compare with its one row, or with any or all of its rows.
+    Compare(Box<Comparison>),
+}
+
+/// A comparison of values with rows of a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The values.
+    pub operands: Vec<Expr>,
+    /// A condition over a row of the values, with those of a row of the query after them.
+    pub condition: Expr,
+    /// With which rows.
+    pub with: CompareWith,
+    /// What of both sides has to be equal, over the same row; `None` if the condition asks for anything else.
+    pub keys: Option<Vec<EqualKey>>,
+}
+
+/// Two expressions whose values are equal only if their keys are ([`join_key()`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct EqualKey {
+    pub left: Expr,
+    pub right: Expr,
+    /// For strings.
+    pub collation: Collation,
+}
+
+/// With which rows of a query something is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompareWith {
+    /// Its only one: 1242 with several, unknown without.
+    One,
+    /// IN, ANY
+    Any,
+    /// ALL
+    All,
 }
 
 /// A parameter.
@@ -180,7 +255,10 @@ pub enum ParamKind {
     Decimal,
     Float,
     Double,
-    Text,
+    /// Of a collation. Before it is bound, a parameter has the default one in place of the connection's.
+    Text(Collation),
+    /// A text with a collation of its own, before it is bound: the value of a variable.
+    Collated(Collation),
     Binary,
     /// A hexadecimal or bit literal.
     Hex,
@@ -198,6 +276,8 @@ pub struct ColumnRef {
     pub name: Arc<str>,
     /// What the place holds.
     pub result_type: ResultType,
+    /// It holds a literal, whose collation gives way to that of columns.
+    pub gives_way: bool,
 }
 
 /// Operators of one operand.

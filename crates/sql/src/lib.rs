@@ -26,8 +26,11 @@ pub mod memory;
 pub mod parse;
 mod plan;
 pub mod privilege;
+mod profile;
 pub mod session;
+pub mod spill;
 mod stack;
+mod statistics;
 mod utility;
 
 pub use cohort_types as types;

@@ -82,6 +82,8 @@ pub struct MemoryUse {
     /// `connection_memory_limit`, bytes.
     limit: Cell<u64>,
     statement: Cell<u64>,
+    /// Of that, what stays to its end.
+    staying: Cell<u64>,
     /// Of the running statement, what the present evaluation has made, and the present row.
     evaluation: Cell<u64>,
     row: Cell<u64>,
@@ -98,6 +100,7 @@ impl MemoryUse {
             server,
             limit: Cell::new(u64::MAX),
             statement: Cell::new(0),
+            staying: Cell::new(0),
             evaluation: Cell::new(0),
             row: Cell::new(0),
             transaction: Cell::new(0),
@@ -152,6 +155,30 @@ impl MemoryUse {
         self.check()
     }
 
+    /// What the running statement holds, bytes, but for what stays to its end.
+    pub(crate) fn held(&self) -> u64 {
+        self.statement.get().saturating_sub(self.staying.get())
+    }
+
+    /// So much of what was added stays to the statement's end.
+    pub(crate) fn stays(&self, bytes: usize) {
+        self.staying.set(self.staying.get().saturating_add(bytes as u64));
+    }
+
+    /// So much of what was added is gone; of what was to stay if `stayed`.
+    pub(crate) fn give_back(&self, bytes: usize, stayed: bool) {
+        self.statement.set(self.statement.get().saturating_sub(bytes as u64));
+        if stayed {
+            self.staying.set(self.staying.get().saturating_sub(bytes as u64));
+        }
+        self.report();
+    }
+
+    /// What was added since the statement [held](MemoryUse::held) so much is gone.
+    pub(crate) fn release_to(&self, held: u64) {
+        self.statement.set(held.saturating_add(self.staying.get()).min(self.statement.get()));
+    }
+
     /// Says what the statement's own text has come to so far.
     pub(crate) fn hold_text(&self, lexemes: usize, values: usize, sql: &[u8]) -> Result<(), SqlError> {
         self.statement.set((lexemes * LEXEME_BYTES + values * size_of::<Value>() + sql.len()) as u64);
@@ -161,6 +188,16 @@ impl MemoryUse {
     /// The evaluation of an expression begins: what the last one made is gone, or counted where it is kept.
     pub(crate) fn begin_evaluation(&self) {
         self.evaluation.set(0);
+    }
+
+    /// What the present evaluation has made so far, bytes.
+    pub(crate) fn evaluated(&self) -> u64 {
+        self.evaluation.get()
+    }
+
+    /// Some of that is gone.
+    pub(crate) fn forget_evaluated(&self, to: u64) {
+        self.evaluation.set(to);
     }
 
     /// Adds what the present evaluation has made, or is about to.
@@ -193,6 +230,7 @@ impl MemoryUse {
     /// The statement has ended, and left a transaction that holds so much.
     pub(crate) fn end_statement(&self, transaction: u64) {
         self.statement.set(0);
+        self.staying.set(0);
         self.begin_evaluation();
         self.begin_row();
         self.transaction.set(transaction);

@@ -19,10 +19,13 @@ pub(crate) mod fingerprint;
 mod from;
 mod function;
 mod grant;
+pub(crate) mod hints;
 mod insert;
-mod lexer;
+pub(crate) mod lexer;
 mod literal;
+mod maintain;
 mod names;
+mod prepared;
 mod primary;
 mod query;
 mod schema;
@@ -72,7 +75,7 @@ pub(crate) enum VariableName {
 
 impl VariableName {
     /// The name that a lexeme is, if it is well formed.
-    fn read(lexeme: &[u8]) -> Option<VariableName> {
+    pub(crate) fn read(lexeme: &[u8]) -> Option<VariableName> {
         let text = std::str::from_utf8(lexeme).ok()?.strip_prefix('@')?;
         match text.strip_prefix('@') {
             Some(system) => {

@@ -2,21 +2,48 @@
 //!
 //! A query goes through four stages, one file each:
 //! [`resolve`] binds its names (→ [`query::Query`]), [`rewrite`] makes it simpler (→ a query that means the same),
-//! [`access`] chooses the order of the relations and how the rows of each are found (→ [`access::Access`]), and
-//! [`physical`] builds the tree of operators (→ [`QueryPlan`]), which [`crate::exec::operators`] runs.
-//! [`change`] plans what becomes of the rows that a query finds. [`unsupported`] refuses what no stage can do.
+//! [`order`] chooses the order of the relations and how the rows of each are found (→ [`order::Step`]s with
+//! [`access::Access`]es), and [`physical`] builds the tree of operators (→ [`QueryPlan`]), which
+//! [`crate::exec::operators`] runs. [`change`] plans what becomes of the rows that a query finds. [`unsupported`] refuses
+//! what no stage can do.
+//!
+//! A query within another one goes through all stages before the one around it: in FROM ([`from`]), as an operand of
+//! UNION ([`set`]) or by a name of WITH ([`with`]) it is a relation whose rows are made, in an expression a value
+//! ([`subquery`]).
 //!
 //! A plan is made for certain versions of its tables and run many times with different parameters. What depends on
 //! their values is decided where it is opened: the keys of an access path, whether rows are locked, a limit.
 
 pub(crate) mod access;
+pub(crate) mod aggregated;
+mod all_answers;
+mod alternatives;
 pub(crate) mod bind;
 mod change;
-pub(crate) mod physical;
+mod change_joined;
+pub(crate) mod cost;
+mod dependence;
+pub(crate) mod estimate;
+mod from;
+mod grouping;
+mod into;
+mod merge;
+pub(crate) mod node;
+mod on_duplicate;
+mod order;
+mod outer_joins;
+mod paths;
+mod physical;
 pub(crate) mod query;
 mod resolve;
 mod rewrite;
+mod rows;
+mod semi_joins;
+mod set;
+mod subquery;
 mod unsupported;
+pub(crate) mod window;
+mod with;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -24,17 +51,22 @@ use std::sync::Arc;
 use cohort_txn::MetadataMode;
 
 use crate::ast::{self, Statement};
+use crate::catalog::definition::ColumnDef;
 use crate::catalog::store::{Catalog, database_or};
 use crate::catalog::system;
 use crate::catalog::table::Table;
-use crate::error::SqlError;
-use crate::expr::Expr;
+use crate::collation::Collation;
+use crate::error::{ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, SqlError};
+use crate::expr::{Expr, Literals};
 use crate::privilege::INFORMATION_SCHEMA;
 use crate::privilege::needs::{Holder, Need, Needs};
 use crate::privilege::{Privilege, PrivilegeSet};
-use crate::types::{ResultColumn, SqlMode};
-use physical::{QueryPlan, RowLocks};
-use query::Query;
+use crate::stack;
+use crate::types::{Charset, ResultColumn, ResultType, SqlMode};
+use crate::value::Value;
+use bind::Around;
+use node::{AskedQuery, CommonPlan, QueryPlan, RowSource};
+use query::{Query, Source};
 
 /// What the names of a statement are resolved in.
 #[derive(Clone, Copy)]
@@ -43,30 +75,59 @@ pub(crate) struct PlanContext<'a> {
     /// The default database.
     pub(crate) database: Option<&'a str>,
     pub(crate) sql_mode: SqlMode,
+    pub(crate) literals: Literals,
+    /// `group_concat_max_len`, bytes.
+    pub(crate) group_concat_max_len: u64,
     /// Who asks: tables are not shown to those who may not see them.
     pub(crate) holder: &'a Holder,
-    /// What the plan needs, collected while it is made.
-    pub(crate) needs: &'a RefCell<Vec<Need>>,
-    /// The tables it names, likewise.
-    pub(crate) uses: &'a RefCell<Vec<TableUse>>,
+    /// The tables that WITH makes.
+    pub(crate) commons: Option<&'a with::Commons<'a>>,
+    /// Tables, by their ids, that a query cannot read because the statement changes them.
+    pub(crate) changed: &'a [u64],
+    /// The statement is a SELECT.
+    pub(crate) only_reads: bool,
+    pub(crate) collected: &'a Collected,
+}
+
+/// What belongs to a plan as a whole, collected while it is made.
+#[derive(Default)]
+pub(crate) struct Collected {
+    needs: RefCell<Vec<Need>>,
+    uses: RefCell<Vec<TableUse>>,
+    queries: RefCell<Vec<Option<AskedQuery>>>,
+    /// What queries around may take in of these.
+    blocks: RefCell<Vec<Option<semi_joins::Block>>>,
+    /// A place is taken before its table is planned.
+    commons: RefCell<Vec<Option<CommonPlan>>>,
 }
 
 /// A table as a statement names it.
 pub(crate) struct TableUse {
-    /// The table's id.
-    pub(crate) id: u64,
+    pub(crate) table: Arc<Table>,
     /// Its alias, or its name.
     pub(crate) known_as: String,
+    /// The version of its statistics that the plan rests on.
+    statistics: u64,
     /// Its rows are changed, or locked for that.
     pub(crate) written: bool,
+    /// Its rows are read as the statement's snapshot has them, if the isolation level allows that.
+    pub(crate) by_snapshot: bool,
 }
 
 /// What a statement says of a table beside its name.
 #[derive(Clone, Copy, Default)]
 struct Usage<'a> {
     alias: Option<&'a str>,
-    /// FOR UPDATE
-    locked: bool,
+    lock: Option<RowLocks>,
+    /// The privilege to change it does as well: what is changed and what is read is not known yet.
+    or_update: bool,
+}
+
+/// A locking clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowLocks {
+    ForUpdate,
+    ForShare,
 }
 
 impl PlanContext<'_> {
@@ -77,19 +138,24 @@ impl PlanContext<'_> {
         if privilege != Privilege::Select && database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
             return Err(system::no_changes(database, self.holder));
         }
-        let need = Need::OnSomeColumn(database.to_owned(), name.table.clone(), privilege);
+        let (of, called) = (database.to_owned(), name.table.clone());
+        let need = match usage.or_update {
+            true => Need::AnyOnTable(of, called, PrivilegeSet::of(&[privilege, Privilege::Update])),
+            false => Need::OnSomeColumn(of, called, privilege),
+        };
         self.holder.check([&need])?;
-        self.needs.borrow_mut().push(need);
+        self.collected.needs.borrow_mut().push(need);
         let table = self.catalog.table(database, &name.table);
         if table.is_err() && system::lacks_tables(database) {
             return Err(SqlError::unsupported(format_args!("tables of {database}")));
         }
         let table = table?;
-        if !system::is_one(table) {
-            let known_as = usage.alias.unwrap_or(&name.table).to_owned();
-            let written = usage.locked || privilege != Privilege::Select;
-            self.uses.borrow_mut().push(TableUse { id: table.def.id, known_as, written });
-        }
+        let known_as = usage.alias.unwrap_or(&name.table).to_owned();
+        let written = usage.lock == Some(RowLocks::ForUpdate) || privilege != Privilege::Select;
+        let by_snapshot = !written && usage.lock.is_none();
+        let statistics = table.counters.statistics.version();
+        let used = TableUse { table: table.clone(), known_as, statistics, written, by_snapshot };
+        self.collected.uses.borrow_mut().push(used);
         match privilege {
             Privilege::Select => Ok(table.clone()),
             _ if system::is_one(table) => Err(system::no_changes(database, self.holder)),
@@ -97,23 +163,45 @@ impl PlanContext<'_> {
         }
     }
 
+    /// Notes that a table which FROM has named is changed, for whoever has this privilege on it or on some of its columns.
+    fn changes(&self, table: &Table, known_as: &str, privilege: Privilege) -> Result<(), SqlError> {
+        let def = &table.def;
+        if system::is_one(table) {
+            return Err(system::no_changes(&def.database, self.holder));
+        }
+        let need = Need::OnSomeColumn(def.database.clone(), def.name.clone(), privilege);
+        self.holder.check([&need])?;
+        self.collected.needs.borrow_mut().push(need);
+        let mut uses = self.collected.uses.borrow_mut();
+        for used in uses.iter_mut().filter(|used| used.table.def.id == def.id && used.known_as == known_as) {
+            (used.written, used.by_snapshot) = (true, false);
+        }
+        Ok(())
+    }
+
     /// Notes that columns of a table are read or changed.
     fn needs_columns(&self, table: &Table, privilege: Privilege, columns: impl IntoIterator<Item = usize>) {
         let names: Vec<String> = columns.into_iter().map(|column| table.def.columns[column].name.clone()).collect();
         if !names.is_empty() {
             let def = &table.def;
-            self.needs.borrow_mut().push(Need::OnColumns(def.database.clone(), def.name.clone(), privilege, names));
+            self.collected.needs.borrow_mut().push(Need::OnColumns(
+                def.database.clone(),
+                def.name.clone(),
+                privilege,
+                names,
+            ));
         }
     }
 
     /// Notes what a query reads of its tables.
     fn needs_reads(&self, query: &Query) {
         for relation in &query.relations {
-            self.needs_columns(&relation.table, Privilege::Select, relation.columns_read(query.exprs()));
-            if query.locking.is_some_and(|locking| locking.exclusive) {
+            let Some(table) = relation.table() else { continue };
+            self.needs_columns(table, Privilege::Select, relation.columns_read(query.exprs()));
+            if relation.locking.is_some_and(|locking| locking.exclusive) {
                 let any = PrivilegeSet::of(&[Privilege::Update, Privilege::Delete, Privilege::LockTables]);
-                let def = &relation.table.def;
-                self.needs.borrow_mut().push(Need::AnyOnTable(def.database.clone(), def.name.clone(), any));
+                let def = &table.def;
+                self.collected.needs.borrow_mut().push(Need::AnyOnTable(def.database.clone(), def.name.clone(), any));
             }
         }
     }
@@ -124,16 +212,38 @@ pub(crate) struct Plan {
     pub(crate) kind: PlanKind,
     /// What whoever runs it has to hold.
     pub(crate) needs: Needs,
-    /// Its tables, as LOCK TABLES must have named them.
+    /// Its tables, each as often as it is named.
     pub(crate) uses: Vec<TableUse>,
+    /// The queries within expressions, by their places; `None` for one that a join has taken in.
+    pub(crate) queries: Vec<Option<AskedQuery>>,
+    /// The tables that WITH makes, by their places.
+    pub(crate) commons: Vec<CommonPlan>,
     /// The columns of its result; empty if it gives none.
     pub(crate) columns: Vec<ResultColumn>,
+    /// The user variables that its one row goes to, and not to the client, with the collations that they get.
+    pub(crate) into: Option<Vec<(Arc<str>, Collation)>>,
 }
 
 impl Plan {
     /// Whether its tables are what they were when it was made.
     pub(crate) fn is_current(&self) -> bool {
-        self.kind.tables().all(|table| table.is_current())
+        self.uses.iter().all(|used| used.table.is_current())
+    }
+
+    /// Whether it would be worth while to make it again, since its tables have become much larger or smaller.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.uses.iter().any(|used| used.table.counters.statistics.version() != used.statistics)
+    }
+
+    /// How it locks the definition of each table.
+    pub(crate) fn metadata_locks(&self) -> impl Iterator<Item = (&Arc<Table>, MetadataMode)> {
+        let mode = |used: &TableUse| if used.written { MetadataMode::SharedWrite } else { MetadataMode::SharedRead };
+        self.uses.iter().map(move |used| (&used.table, mode(used)))
+    }
+
+    /// Whether it changes rows, or locks them as if it would.
+    pub(crate) fn locks_for_change(&self) -> bool {
+        self.kind.writes() || self.uses.iter().any(|used| used.written)
     }
 }
 
@@ -143,44 +253,16 @@ pub(crate) enum PlanKind {
     Insert(InsertPlan),
     Update(UpdatePlan),
     Delete(DeletePlan),
+    UpdateJoined(JoinedUpdate),
+    DeleteJoined(JoinedDelete),
     /// Not planned: run from its syntax tree.
     Utility(Statement),
 }
 
 impl PlanKind {
-    /// The tables that the plan works on.
-    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
-        let (written, read): (_, &[Arc<Table>]) = match self {
-            PlanKind::Select(query) => (None, &query.tables),
-            PlanKind::Insert(insert) => match &insert.source {
-                InsertRows::Query(query) => (Some(&insert.table), &query.tables),
-                InsertRows::Values(_) => (Some(&insert.table), &[]),
-            },
-            PlanKind::Update(update) => (None, &update.rows.tables),
-            PlanKind::Delete(delete) => (None, &delete.rows.tables),
-            PlanKind::Utility(_) => (None, &[]),
-        };
-        written.into_iter().chain(read)
-    }
-
-    /// How it locks the definition of each table.
-    pub(crate) fn metadata_locks(&self) -> impl Iterator<Item = (&Arc<Table>, MetadataMode)> {
-        let only_first = matches!(self, PlanKind::Insert(_));
-        let writes = self.locks_for_change();
-        self.tables().enumerate().map(move |(at, table)| {
-            let written = writes && (at == 0 || !only_first);
-            (table, if written { MetadataMode::SharedWrite } else { MetadataMode::SharedRead })
-        })
-    }
-
-    /// Whether it changes rows, or locks them as if it would.
-    pub(crate) fn locks_for_change(&self) -> bool {
-        self.writes() || matches!(self, PlanKind::Select(query) if query.locks == Some(RowLocks::ForUpdate))
-    }
-
     /// Whether it changes rows.
     pub(crate) fn writes(&self) -> bool {
-        matches!(self, PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_))
+        !matches!(self, PlanKind::Select(_) | PlanKind::Utility(_))
     }
 }
 
@@ -198,6 +280,8 @@ pub(crate) struct InsertPlan {
     /// Columns that values of VALUES read.
     pub(crate) read: Vec<usize>,
     pub(crate) source: InsertRows,
+    /// The statement creates the table too.
+    pub(crate) creates: bool,
     /// What ON DUPLICATE KEY UPDATE sets.
     pub(crate) on_duplicate: Vec<(usize, InsertValue)>,
 }
@@ -205,7 +289,8 @@ pub(crate) struct InsertPlan {
 /// The rows of an INSERT.
 pub(crate) enum InsertRows {
     Values(Vec<Vec<InsertValue>>),
-    Query(Box<QueryPlan>),
+    /// Of a text for a column of bytes, its place in the rows, and the character set whose bytes are meant.
+    Query(Box<QueryPlan>, Vec<(usize, Charset)>),
 }
 
 /// One value of an INSERT.
@@ -235,24 +320,199 @@ pub(crate) struct DeletePlan {
     pub(crate) rows: QueryPlan,
 }
 
+/// UPDATE of rows that a join finds.
+pub(crate) struct JoinedUpdate {
+    pub(crate) ignore: bool,
+    /// What finds and locks the rows.
+    pub(crate) rows: QueryPlan,
+    /// In the order of the rows' identities.
+    pub(crate) targets: Vec<UpdateTarget>,
+}
+
+/// A relation whose rows get new values.
+pub(crate) struct UpdateTarget {
+    pub(crate) table: Arc<Table>,
+    /// Where in the row its columns are.
+    pub(crate) first_slot: usize,
+    pub(crate) assignments: Vec<(usize, Expr)>,
+    /// Columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned.
+    pub(crate) touched: Vec<usize>,
+    /// Columns whose values before the change are needed.
+    pub(crate) before: Vec<usize>,
+    /// The statement changes the table under another name too.
+    pub(crate) has_twin: bool,
+}
+
+/// DELETE of rows that a join finds.
+pub(crate) struct JoinedDelete {
+    /// What finds and locks the rows.
+    pub(crate) rows: QueryPlan,
+    /// In the order of the rows' identities.
+    pub(crate) tables: Vec<Arc<Table>>,
+}
+
 /// Plans a statement.
 pub(crate) fn plan(statement: Statement, cx: &PlanContext<'_>) -> Result<Plan, SqlError> {
+    let mut into = None;
+    let cx = &PlanContext { only_reads: matches!(statement, Statement::Select(_)), ..*cx };
     let (kind, columns) = match statement {
-        Statement::Select(select) => {
-            let (query, columns) = resolve::query(&select, cx)?;
-            (PlanKind::Select(finish(query)?), columns)
+        Statement::Select(mut select) => {
+            let variables = into::take_variables(&mut select)?;
+            let (query, mut columns) = resolve::query(&select, Around { cx: Some(cx), names: None })?;
+            if let Some(variables) = variables {
+                if variables.len() != columns.len() {
+                    return Err(SqlError::new(ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
+                }
+                let collations = columns.drain(..).map(|column| column.result_type.collation);
+                into = Some(variables.into_iter().zip(collations).collect());
+            }
+            (PlanKind::Select(finish(query, cx)?), columns)
         }
         Statement::Insert(insert) => (PlanKind::Insert(change::insert(&insert, cx)?), Vec::new()),
-        Statement::Update(update) => (PlanKind::Update(change::update(&update, cx)?), Vec::new()),
-        Statement::Delete(delete) => (PlanKind::Delete(change::delete(&delete, cx)?), Vec::new()),
+        Statement::Update(update) => (change::update(&update, cx)?, Vec::new()),
+        Statement::Delete(delete) => (change::delete(&delete, cx)?, Vec::new()),
         other => (PlanKind::Utility(other), Vec::new()),
     };
-    Ok(Plan { kind, needs: Needs::new(cx.needs.take()), uses: cx.uses.take(), columns })
+    Ok(collected(kind, columns, into, cx))
+}
+
+/// Plans what gives those of some rows that a condition with queries in it holds for.
+pub(crate) fn filtered(
+    rows: Vec<Vec<Value>>,
+    columns: Vec<ResultColumn>,
+    condition: &ast::Expr,
+    cx: &PlanContext<'_>,
+) -> Result<Plan, SqlError> {
+    let (query, columns) = resolve::filtered(rows, columns, condition, Around { cx: Some(cx), names: None })?;
+    Ok(collected(PlanKind::Select(finish(query, cx)?), columns, None, cx))
+}
+
+/// A column of the query that a table is made of.
+pub(crate) struct NewColumn {
+    pub(crate) name: Arc<str>,
+    pub(crate) result_type: ResultType,
+    /// The stored column that it is, and nothing more.
+    pub(crate) of: Option<ColumnDef>,
+}
+
+/// Plans the query that a table is made of, with these parameters.
+pub(crate) fn new_table(
+    rows: &ast::Query,
+    params: &[Value],
+    cx: &PlanContext<'_>,
+) -> Result<(QueryPlan, Vec<NewColumn>), SqlError> {
+    let (query, columns) = resolve::query(rows, Around { cx: Some(cx), names: None })?;
+    let of = |output: &Expr| match output {
+        Expr::Column(column) => {
+            let (relation, at) = query::column_at(&query.relations, column.slot)?;
+            relation.table().map(|table| table.def.columns[at].clone())
+        }
+        _ => None,
+    };
+    let columns = columns.into_iter().zip(&query.outputs).map(|(column, output)| NewColumn {
+        name: column.name,
+        result_type: match output.has_params() {
+            true => output.result_type(params),
+            false => column.result_type.nullable(!output.is_never_null()),
+        },
+        of: of(output),
+    });
+    let columns = columns.collect();
+    Ok((finish(query, cx)?, columns))
+}
+
+/// The plan that fills a table nobody knows yet with the rows of a query: they are for the columns `targets`.
+pub(crate) fn fill(
+    table: Arc<Table>,
+    rows: (QueryPlan, &[NewColumn]),
+    targets: Vec<usize>,
+    how: &ast::NewRows,
+    cx: &PlanContext<'_>,
+) -> Result<Plan, SqlError> {
+    let kind = PlanKind::Insert(change::fill(table, rows, targets, how)?);
+    Ok(collected(kind, Vec::new(), None, cx))
+}
+
+/// A plan with all that was collected for it.
+fn collected(
+    kind: PlanKind,
+    columns: Vec<ResultColumn>,
+    into: Option<Vec<(Arc<str>, Collation)>>,
+    cx: &PlanContext<'_>,
+) -> Plan {
+    let Collected { needs, uses, queries, commons, .. } = cx.collected;
+    let (needs, uses) = (Needs::new(needs.take()), uses.take());
+    let commons = commons.take().into_iter().flatten().collect();
+    Plan { kind, needs, uses, queries: queries.take(), commons, columns, into }
+}
+
+/// All stages of a query within another one, and the columns that it gives.
+fn within(query: &ast::Query, around: Around<'_>) -> Result<(QueryPlan, Vec<ResultColumn>), SqlError> {
+    let (query, columns) = resolve::query(query, around)?;
+    Ok((finish(query, cx_of(around)?)?, columns))
+}
+
+/// A query that is a part of an expression.
+struct Asked {
+    plan: AskedQuery,
+    columns: Vec<ResultColumn>,
+    /// What the query around may take in of it.
+    block: Option<semi_joins::Block>,
+}
+
+/// All stages of such a query.
+fn asked(query: &ast::Query, around: Around<'_>) -> Result<Asked, SqlError> {
+    let (query, columns) = resolve::query(query, around)?;
+    let cx = cx_of(around)?;
+    let query = rewritten(query, cx)?;
+    let block = if cx.only_reads { semi_joins::Block::of(&query) } else { None };
+    let all_answers = if cx.only_reads { all_answers::Form::of(&query) } else { None };
+    let plan = built(query)?;
+    let all_answers = all_answers.map(|form| all_answers::planned(form, &plan)).transpose()?.map(Box::new);
+    Ok(Asked { plan: AskedQuery { plan, all_answers }, columns, block })
+}
+
+/// A derived table with its names bound, and which of its columns decide others.
+fn derived(
+    query: &ast::Query,
+    around: Around<'_>,
+) -> Result<(Query, Vec<ResultColumn>, Vec<dependence::Decides>), SqlError> {
+    let (query, columns) = resolve::query(query, around)?;
+    let decides = dependence::of_outputs(&query);
+    Ok((query, columns, decides))
+}
+
+/// All stages of an operand of a set operation.
+fn operand(body: &ast::QueryBody, around: Around<'_>) -> Result<(QueryPlan, Vec<ResultColumn>), SqlError> {
+    let (query, columns) = resolve::body(body, around)?;
+    Ok((finish(query, cx_of(around)?)?, columns))
+}
+
+/// What the names of a query within are resolved in.
+fn cx_of(around: Around<'_>) -> Result<&PlanContext<'_>, SqlError> {
+    around.cx.ok_or_else(|| SqlError::unsupported("subqueries here"))
 }
 
 /// The stages of a query after the first.
-fn finish(query: Query) -> Result<QueryPlan, SqlError> {
-    let query = rewrite::rewrite(query);
-    let paths = access::choose(&query)?;
-    Ok(physical::build(query, paths))
+fn finish(query: Query, cx: &PlanContext<'_>) -> Result<QueryPlan, SqlError> {
+    built(rewritten(query, cx)?)
+}
+
+/// The second stage, with all stages of what is left of derived tables.
+fn rewritten(mut query: Query, cx: &PlanContext<'_>) -> Result<Query, SqlError> {
+    merge::merge(&mut query);
+    for relation in &mut query.relations {
+        if let Source::Derived { query, columns } = &mut relation.source {
+            let (query, columns) = (std::mem::take(&mut **query), std::mem::take(columns));
+            let plan = stack::with_room_for_query(|| finish(query, cx))?;
+            relation.source = Source::Made { rows: RowSource::Query(Box::new(plan)), columns };
+        }
+    }
+    Ok(rewrite::rewrite(query, cx))
+}
+
+/// The last two.
+fn built(query: Query) -> Result<QueryPlan, SqlError> {
+    let steps = order::choose(&query)?;
+    Ok(physical::build(query, steps))
 }

@@ -13,10 +13,14 @@ mod diagnostics;
 pub(crate) mod gtid_next;
 pub(crate) mod interrupt;
 pub(crate) mod locked_tables;
+pub(crate) mod meaning;
 mod own_locks;
+pub(crate) mod row_counts;
+mod server_read_only;
 mod stand_in;
 pub(crate) mod xa;
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,25 +31,32 @@ use cohort_txn::{Committed, Isolation, RestsOn, Store, Transaction};
 
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::collation::Collation;
-use crate::error::SqlError;
+use crate::error::{ER_QUERY_INTERRUPTED, SqlError};
 use crate::exec::failure::commit_failed;
-use crate::expr::VariableScope;
+use crate::expr::{Literals, VariableScope};
 use crate::memory::{self, MemoryUse, ServerMemory};
 use crate::parse::fingerprint::Fingerprint;
 use crate::privilege::needs::Holder;
 use crate::privilege::roster::Roster;
+use crate::profile::Profile;
+use crate::spill::{Spilling, TemporaryFiles};
 use crate::types::temporal::TimeZone;
 use crate::types::{ResultColumn, ResultType, SqlMode};
 use crate::value::Value;
 use gtid_next::GtidNext;
 use locked_tables::LockedTable;
 use own_locks::OwnLocks;
+use row_counts::{CountMark, RowCounts};
 use xa::SessionXa;
 
 use diagnostics::DiagnosticCounts;
 pub use diagnostics::{Diagnostic, DiagnosticLevel};
 pub use interrupt::{Interrupt, KillTarget};
+pub use server_read_only::ServerReadOnly;
 pub use stand_in::StandIn;
+
+/// The default of `group_concat_max_len`, bytes.
+pub(crate) const GROUP_CONCAT_MAX_LEN: u64 = 1024;
 
 /// The state of one connection that statements read and change. The server keeps the public fields in
 /// step with its session variables.
@@ -62,8 +73,14 @@ pub struct SessionState {
     pub sql_mode: SqlMode,
     /// `time_zone`
     pub time_zone: TimeZone,
+    /// The character set in which the client writes (`character_set_client`), as a collation of it.
+    pub client: Collation,
+    /// That in which it reads (`character_set_results`); `None` for that of each column.
+    pub results: Option<Collation>,
     /// `collation_connection`
     pub collation: Collation,
+    /// `collation_server`: of new databases.
+    pub server_collation: Collation,
     /// `collation_database`, if it was set since the default database is what it is.
     pub database_collation: Option<Collation>,
     /// `innodb_lock_wait_timeout`
@@ -72,8 +89,14 @@ pub struct SessionState {
     pub table_lock_timeout: Duration,
     /// `sql_log_bin`
     pub log_to_binlog: bool,
+    /// `binlog_format`
+    pub binlog_format: BinlogFormat,
     /// `binlog_row_image`
     pub row_image: RowImage,
+    /// `binlog_transaction_compression`
+    pub compresses_binlog: bool,
+    /// `binlog_transaction_compression_level_zstd`
+    pub compression_level: i32,
     /// `binlog_rows_query_log_events`
     pub log_rows_query: bool,
     /// `default_storage_engine`, for tables that name none; `None` for the store's first engine.
@@ -84,6 +107,8 @@ pub struct SessionState {
     pub auto_increment_increment: u64,
     /// `auto_increment_offset`, at least 1.
     pub auto_increment_offset: u64,
+    /// `group_concat_max_len`, bytes.
+    pub group_concat_max_len: u64,
     /// `max_allowed_packet` of the session, bytes.
     pub max_allowed_packet: usize,
     /// `max_binlog_cache_size`: the longest transaction in the binlog, bytes.
@@ -94,12 +119,24 @@ pub struct SessionState {
     pub notes: bool,
     /// `sql_select_limit`: rows of a SELECT without LIMIT.
     pub select_limit: u64,
+    /// `cte_max_recursion_depth`: rounds of a table that WITH RECURSIVE makes.
+    pub cte_max_recursion_depth: u64,
     /// `sql_safe_updates`: a change that looks at every row needs a LIMIT.
     pub safe_updates: bool,
     /// `max_execution_time`, for SELECT.
     pub max_execution_time: Option<Duration>,
     /// What the connection holds in memory.
     pub memory: MemoryUse,
+    /// `sort_buffer_size`: what a sort holds in memory, bytes.
+    pub sort_buffer_size: u64,
+    /// `join_buffer_size`: what a join keeps of one side, bytes.
+    pub join_buffer_size: u64,
+    /// `tmp_table_size`: what groups, distinct rows, set operations, windows and tables of WITH hold, bytes each.
+    pub tmp_table_size: u64,
+    /// Where what is more than that goes.
+    pub temporary_files: Arc<TemporaryFiles>,
+    /// Whether the server takes changes.
+    pub server_read_only: Arc<ServerReadOnly>,
     /// `timestamp`, microseconds since 1970, if it was set.
     pub fixed_now_us: Option<i64>,
     /// `insert_id`: the next value an AUTO_INCREMENT column gets, once.
@@ -122,13 +159,20 @@ pub struct SessionState {
     pub tracks_gtids: bool,
     own_gtids: RefCell<GtidSet>,
     gtid_next: RefCell<GtidNext>,
-    user_variables: RefCell<HashMap<String, Value>>,
+    /// Values, and the collations of those that are texts.
+    user_variables: RefCell<HashMap<String, (Value, Collation)>>,
+    /// What PREPARE has made, by its name in lower case; `database::named` knows what it is.
+    pub(crate) named_statements: RefCell<HashMap<String, Arc<dyn Any + Send + Sync>>>,
     interrupt: Arc<Interrupt>,
     rests_on: RestsOn,
     /// The XA transaction that `transaction` is, or was before a deadlock. Its name is free again before the
     /// transaction's locks are.
     pub(crate) xa: Option<SessionXa>,
     pub(crate) transaction: Option<OpenTransaction>,
+    /// Where the next statement's operators keep what they do (EXPLAIN ANALYZE).
+    pub(crate) profile: Option<Arc<Profile>>,
+    /// The rows that its transaction has changed.
+    pub(crate) row_counts: RowCounts,
     /// What it has locked beside its transactions.
     pub(crate) locks: OwnLocks,
     /// The tables among them, of LOCK TABLES.
@@ -137,6 +181,17 @@ pub struct SessionState {
     pub(crate) next_read_only: Option<bool>,
     /// Reused from statement to statement.
     pub(crate) scratch: Fingerprint,
+}
+
+/// How statements that change rows are logged (`binlog_format`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinlogFormat {
+    /// As those rows.
+    Row,
+    /// As their text, unless a replica could come to other rows.
+    Statement,
+    /// The same without a warning where the rows are logged.
+    Mixed,
 }
 
 /// Which columns the images of row events have (`binlog_row_image`).
@@ -150,15 +205,39 @@ pub enum RowImage {
     NoBlob,
 }
 
+/// A savepoint that a client set.
+pub(crate) struct NamedSavepoint {
+    pub(crate) name: String,
+    pub(crate) point: cohort_txn::Savepoint,
+    pub(crate) counts: CountMark,
+}
+
 /// The transaction a session has open.
 pub(crate) struct OpenTransaction {
     pub(crate) transaction: Transaction,
     /// Begun by BEGIN: autocommit rests until it ends.
     pub(crate) explicit: bool,
     pub(crate) read_only: bool,
-    pub(crate) savepoints: Vec<(String, cohort_txn::Savepoint)>,
+    pub(crate) savepoints: Vec<NamedSavepoint>,
     /// Where its snapshot ends in the binlog, and the GTIDs up to there (WITH CONSISTENT SNAPSHOT).
     pub(crate) snapshot_at: Option<(BinlogPosition, GtidSet)>,
+}
+
+impl Spilling for SessionState {
+    fn memory(&self) -> &MemoryUse {
+        &self.memory
+    }
+
+    fn temporary_files(&self) -> &TemporaryFiles {
+        &self.temporary_files
+    }
+
+    fn check_killed(&self) -> Result<(), SqlError> {
+        match self.interrupt.is_killed() {
+            true => Err(SqlError::new(ER_QUERY_INTERRUPTED, &[])),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Default for SessionState {
@@ -188,25 +267,38 @@ impl SessionState {
             read_only: false,
             sql_mode: SqlMode::DEFAULT,
             time_zone: TimeZone { offset_seconds: 0 },
+            client: Collation::DEFAULT,
+            results: Some(Collation::DEFAULT),
             collation: Collation::DEFAULT,
+            server_collation: Collation::DEFAULT,
             database_collation: None,
             row_lock_timeout: Duration::from_secs(50),
             table_lock_timeout: Duration::from_secs(31_536_000),
             log_to_binlog: true,
+            binlog_format: BinlogFormat::Row,
             row_image: RowImage::Full,
+            compresses_binlog: false,
+            compression_level: 3,
             log_rows_query: false,
             default_engine: None,
             json_as_longtext: false,
             auto_increment_increment: 1,
             auto_increment_offset: 1,
+            group_concat_max_len: GROUP_CONCAT_MAX_LEN,
             max_allowed_packet: 64 << 20,
             max_binlog_cache_size: u64::MAX,
             max_execution_time: None,
             memory: MemoryUse::new(server),
+            sort_buffer_size: 8 << 20,
+            join_buffer_size: 8 << 20,
+            tmp_table_size: 16 << 20,
+            temporary_files: Arc::default(),
+            server_read_only: Arc::default(),
             fixed_now_us: None,
             max_diagnostics: 1024,
             notes: true,
             select_limit: u64::MAX,
+            cte_max_recursion_depth: 1000,
             safe_updates: false,
             insert_id: Cell::new(None),
             holder: Holder::everything(),
@@ -220,9 +312,12 @@ impl SessionState {
             own_gtids: RefCell::new(GtidSet::new()),
             gtid_next: RefCell::default(),
             user_variables: RefCell::new(HashMap::new()),
+            named_statements: RefCell::default(),
             interrupt: Arc::default(),
             rests_on: RestsOn::default(),
             transaction: None,
+            profile: None,
+            row_counts: RowCounts::default(),
             xa: None,
             locks: OwnLocks::default(),
             locked_tables: Vec::new(),
@@ -281,7 +376,18 @@ impl SessionState {
         let database = self.database.take();
         let (client_found_rows, holder) = (self.client_found_rows, self.holder.clone());
         let fresh = SessionState::of(self.memory.server());
-        *self = SessionState { interrupt, rests_on, database, client_found_rows, holder, ..fresh };
+        let server_read_only = self.server_read_only.clone();
+        let temporary_files = self.temporary_files.clone();
+        *self = SessionState {
+            server_read_only,
+            temporary_files,
+            interrupt,
+            rests_on,
+            database,
+            client_found_rows,
+            holder,
+            ..fresh
+        };
     }
 
     /// What the session's next answer rests on, be it rows, an OK or an error: nothing of it may leave before
@@ -334,16 +440,30 @@ impl SessionState {
 
     /// `@name`, NULL if never set. The name is in lower case.
     pub fn user_variable(&self, name: &str) -> Value {
-        self.user_variables.borrow().get(name).cloned().unwrap_or_default()
+        self.user_variables.borrow().get(name).map(|(value, _)| value.clone()).unwrap_or_default()
     }
 
-    /// `SET @name = value`; 4082 if the connection then holds too much.
-    pub fn set_user_variable(&self, name: &str, value: Value) -> Result<(), SqlError> {
+    /// The collation of a user variable, if it is a text.
+    pub(crate) fn collation_of_variable(&self, name: &str) -> Option<Collation> {
+        match self.user_variables.borrow().get(name)? {
+            (Value::Text(_), collation) => Some(*collation),
+            _ => None,
+        }
+    }
+
+    /// How the literals of its statements are read.
+    pub(crate) fn literals(&self) -> Literals {
+        Literals { client: self.client.charset(), collation: self.collation }
+    }
+
+    /// `SET @name = value`, a text of this collation; 4082 if the connection then holds too much.
+    pub fn set_user_variable(&self, name: &str, value: Value, collation: Collation) -> Result<(), SqlError> {
         let value = value.for_variable();
+        let collation = if collation.is_character() { collation } else { Collation::DEFAULT };
         let bytes = |value: &Value| memory::key_bytes(name.as_bytes()) + memory::value_bytes(value);
         self.memory.keep(bytes(&value))?;
-        let before = self.user_variables.borrow_mut().insert(name.to_owned(), value);
-        before.iter().for_each(|before| self.memory.release(bytes(before)));
+        let before = self.user_variables.borrow_mut().insert(name.to_owned(), (value, collation));
+        before.iter().for_each(|(before, _)| self.memory.release(bytes(before)));
         Ok(())
     }
 
@@ -431,13 +551,16 @@ pub trait Environment {
         name: &str,
         value: Option<Value>,
     ) -> Result<(), SqlError>;
-    /// SET NAMES, SET CHARACTER SET; `None` is DEFAULT.
+    /// SET NAMES; `None` is DEFAULT.
     fn set_names(
         &self,
         session: &mut SessionState,
         charset: Option<&str>,
         collation: Option<&str>,
     ) -> Result<(), SqlError>;
+    /// SET CHARACTER SET: of what the client writes and reads, beside literals of the default database's; `None` is
+    /// DEFAULT.
+    fn set_character_set(&self, session: &mut SessionState, charset: Option<&str>) -> Result<(), SqlError>;
     /// The rows of a SHOW that the server answers.
     fn show(&self, session: &SessionState, what: &ShowKind) -> Result<ShowTable, SqlError>;
     /// Every account, and who asks: what system tables show of them.
@@ -456,6 +579,13 @@ pub trait Environment {
     fn lock_owner(&self, owner: u64) -> Option<LockOwner>;
     /// VERSION()
     fn version(&self) -> String;
+    /// A place for one more statement that the session prepares by name, beside `named` that it has; the server's count goes
+    /// down when it is dropped. 1461 if there is none.
+    fn statement_place(&self, _named: usize) -> Result<Box<dyn Send + Sync>, SqlError> {
+        Ok(Box::new(()))
+    }
+    /// EXECUTE runs this statement.
+    fn executes(&self, _sql: &[u8]) {}
     /// A statement that changes something begins: 1226 if the account has no more of them in this hour.
     fn begin_update(&self) -> Result<(), SqlError> {
         Ok(())

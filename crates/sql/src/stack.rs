@@ -16,3 +16,8 @@ pub(crate) fn with_room_for_statement<T>(lexemes: usize, execute: impl FnOnce() 
     let room = BASE + lexemes.min(MAX_DEPTH) * LEVEL;
     stacker::maybe_grow(room, room, execute)
 }
+
+/// Plans or runs a query within another one.
+pub(crate) fn with_room_for_query<T>(execute: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(BASE, 4 * BASE, execute)
+}

@@ -8,10 +8,12 @@
 
 mod administration;
 mod backup;
+mod checksum;
 mod evaluate;
 mod explain;
 mod kill;
 mod lock_tables;
+mod maintain;
 mod schema;
 mod set;
 pub(crate) mod show;
@@ -19,11 +21,11 @@ mod show_diagnostics;
 pub(crate) mod show_schema;
 
 use crate::ast::{ShowFilter, ShowSchema, Statement};
-use crate::database::{Database, Params};
+use crate::database::{Database, Params, named};
 use crate::error::SqlError;
+use crate::exec::explain::text_columns as explained_columns;
 use crate::session::{Environment, Outcome, ResultSink, SessionState};
 use crate::types::ResultColumn;
-use crate::value::Value;
 use show::Shown;
 
 impl Database {
@@ -31,13 +33,17 @@ impl Database {
     pub(crate) fn run_utility(
         &self,
         statement: &Statement,
-        params: &[Value],
+        given: Params<'_>,
         session: &mut SessionState,
         env: &dyn Environment,
-        sql: &[u8],
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
-        if !matches!(statement, Statement::ShowDiagnostics { .. }) {
+        if let (Some(meaning), false) = (given.meaning(), matches!(statement, Statement::Set(_))) {
+            let given = given.as_meant();
+            return session.as_meant(meaning, |session| self.run_utility(statement, given, session, env, sink));
+        }
+        let (params, sql) = (given.values(), given.sql());
+        if !matches!(statement, Statement::ShowDiagnostics { .. } | Statement::Execute { .. }) {
             session.begin_diagnostics(false);
             session.row_count.set(0);
         }
@@ -52,19 +58,30 @@ impl Database {
             Statement::RollbackTo(name) => self.rollback_to(name, session),
             Statement::ReleaseSavepoint(name) => self.release_savepoint(name, session),
             Statement::Xa(statement) => self.xa(statement, session, env, sink),
-            Statement::Set(assignments) => self.set(assignments, params, session, env),
+            Statement::Set(assignments) => self.set(assignments, given, session, env),
             Statement::Use(name) => self.use_database(session, name).map(|()| Outcome::ok()),
             Statement::Kill { target, connection } => {
                 kill::run(*target, connection, params, session, env).map(|()| Outcome::ok())
             }
-            Statement::Do(exprs) => evaluate::run(exprs, params, session, env).map(|()| Outcome::ok()),
-            Statement::Ddl(change) => self.alone(session, |session| self.change_schema(change, session, env, sql)),
+            Statement::Do(exprs) => self.evaluate_all(exprs, params, session, env).map(|()| Outcome::ok()),
+            Statement::Ddl(change) => {
+                self.alone(session, |session| self.change_schema(change, session, env, params, sql))
+            }
             Statement::ShowSchema { filter, .. } | Statement::Show { filter, .. } => {
                 let shown = self.shown(statement, session, env)?;
+                if let Some(ShowFilter::Where(condition)) = filter
+                    && condition.has_queries()
+                {
+                    return self.filtered_by_query(shown, condition, given, session, env, sink);
+                }
                 show::filtered(shown, filter.as_ref(), params, session, env, sink).map(|()| Outcome::rows())
             }
             Statement::ShowDiagnostics { errors_only, count, limit } => {
                 show_diagnostics::run(*errors_only, *count, *limit, session, sink).map(|()| Outcome::rows())
+            }
+            Statement::Explain(explain) if explain.analyze => {
+                let shown = self.explain_analyze(&explain.statement, params, session, env, sql)?;
+                show::filtered(shown, None, params, session, env, sink).map(|()| Outcome::rows())
             }
             Statement::Explain(_) => {
                 let shown = self.shown(statement, session, env)?;
@@ -74,7 +91,14 @@ impl Database {
             Statement::Admin(command) => self.administer(command, params, session, env).map(|()| Outcome::ok()),
             Statement::LockTables(tables) => self.lock_tables(tables, session).map(|()| Outcome::ok()),
             Statement::FlushTables(flush) => self.flush_tables(flush, session).map(|()| Outcome::ok()),
+            Statement::Maintain(maintain) => {
+                let shown = self.maintain(maintain, session, env)?;
+                show::filtered(shown, None, params, session, env, sink).map(|()| Outcome::rows())
+            }
             Statement::Backup(command) => self.backup(command, session).map(|()| Outcome::ok()),
+            Statement::Prepare { name, from } => self.prepare_named(name, from, session, env).map(|()| Outcome::ok()),
+            Statement::Execute { name, using } => self.execute_named(name, using, session, env, sink),
+            Statement::Deallocate(name) => named::deallocate(name, session).map(|()| Outcome::ok()),
             Statement::UnlockTables => self.unlock_all(session).map(|()| Outcome::ok()),
             Statement::Nothing => {
                 self.commit_open(session)?;
@@ -82,9 +106,9 @@ impl Database {
             }
             Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 let plan = self.plan(statement.clone(), session)?;
-                match self.run_plan(&plan, Params::of(params, sql), session, env, sink)? {
+                match self.run_plan(&plan, given, session, env, sink)? {
                     Some(outcome) => Ok(outcome),
-                    None => self.run_utility(statement, params, session, env, sql, sink),
+                    None => self.run_utility(statement, given, session, env, sink),
                 }
             }
         }
@@ -101,7 +125,7 @@ impl Database {
                 Ok(shown)
             }
             Statement::Show { what, .. } => env.show(session, what).map(Shown::from),
-            Statement::Explain(inner) => self.explain(inner, session),
+            Statement::Explain(explain) => self.explain(&explain.statement, explain.format, session),
             _ => Err(SqlError::internal("a statement that shows nothing")),
         }
     }
@@ -113,6 +137,14 @@ impl Database {
         session: &SessionState,
         env: &dyn Environment,
     ) -> Vec<ResultColumn> {
+        if let Statement::Maintain(maintain) = statement {
+            return Shown { columns: maintain::columns(maintain.what), rows: Vec::new() }.result_columns();
+        }
+        if let Statement::Explain(explain) = statement
+            && explain.analyze
+        {
+            return Shown { columns: explained_columns(), rows: Vec::new() }.result_columns();
+        }
         // What cannot be shown now is an error when it runs.
         self.shown(statement, session, env).map_or_else(|_| Vec::new(), |shown| shown.result_columns())
     }

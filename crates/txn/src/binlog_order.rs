@@ -5,9 +5,9 @@
 
 use std::sync::atomic::Ordering;
 
-use cohort_binlog::{BinlogPosition, FileStart, Stamp, file_header, rotate_event};
+use cohort_binlog::{BinlogPosition, FileStart, Gtid, Stamp, file_header, rotate_event};
 
-use crate::given_gtids::{Given, NewGtids};
+use crate::given_gtids::{Given, NewGtids, OwnedGtid};
 use crate::outcome::Committed;
 use crate::shared::{Member, Note, Shared};
 use crate::stats::add;
@@ -89,7 +89,9 @@ impl BinlogOrder {
         for member in members {
             let first_order = *first_order.get_or_insert(member.order);
             room += member.binlog_room;
-            let rotation = rotate && member.events.is_some() && self.file_is_full(shared);
+            // A large transaction has a file of its own, which is there in any case.
+            let is_large = member.large_events().is_some();
+            let rotation = is_large || rotate && member.events.is_some() && self.file_is_full(shared);
             let rotation = rotation.then_some(FileStart::Rotation);
             // One that was asked for comes to nothing without a file that has its room: who asked sees that.
             let asked = member.begins_file.filter(|start| !start.follows_rotate() || self.next_is_ready(shared));
@@ -113,13 +115,8 @@ impl BinlogOrder {
                 if serial {
                     independent_since = self.sequence_number;
                 }
-                let chosen = match &member.gtid {
-                    Some(owned) => given.order(owned),
-                    None => given.next(shared.server_uuid),
-                };
-                self.new_gtids.set.insert(chosen);
                 let stamp = Stamp {
-                    gtid: chosen,
+                    gtid: self.give(shared, &mut given, member.gtid.as_ref()),
                     last_committed,
                     sequence_number: self.sequence_number,
                     xid: member.xid,
@@ -129,6 +126,10 @@ impl BinlogOrder {
                 self.position.offset = events.lay_out(&mut chunk.bytes, self.position.offset, &stamp);
                 transactions += 1;
                 gtid = Some(stamp.gtid);
+            } else if is_large {
+                gtid = Some(self.lay_out_large(shared, &mut given, &mut chunks, member, now_us));
+                independent_since = self.sequence_number;
+                transactions += 1;
             }
             sequence_numbers.push(self.sequence_number);
             member.committed = Some(Committed { gtid, position: self.position });
@@ -139,6 +140,39 @@ impl BinlogOrder {
         add(&shared.stats.binlog_commits, transactions);
         add(&shared.stats.binlog_group_commits, u64::from(transactions > 0));
         chunks
+    }
+
+    /// Completes the file of a large transaction, which has just begun. The transaction depends on everything before it,
+    /// and everything after it depends on it.
+    fn lay_out_large(
+        &mut self,
+        shared: &Shared,
+        given: &mut Given,
+        chunks: &mut Vec<Chunk<Vec<u8>>>,
+        member: &Member,
+        now_us: u64,
+    ) -> Gtid {
+        let events = member.large_events().expect("a large transaction that is logged");
+        self.sequence_number += 1;
+        let gtid = self.give(shared, given, member.gtid.as_ref());
+        let (sequence_number, xid) = (self.sequence_number, member.xid);
+        let stamp = Stamp { gtid, last_committed: sequence_number - 1, sequence_number, xid, commit_time_us: now_us };
+        let head = chunks.last_mut().expect("its file has begun");
+        events.push_head(&mut head.bytes, &stamp);
+        let close = Chunk { file: head.file, offset: events.end(), bytes: events.close(&stamp) };
+        self.position = close.end();
+        chunks.push(close);
+        gtid
+    }
+
+    /// The GTID of a transaction, which is ordered with it: the one that was chosen, or the next.
+    fn give(&mut self, shared: &Shared, given: &mut Given, chosen: Option<&OwnedGtid>) -> Gtid {
+        let gtid = match chosen {
+            Some(owned) => given.order(owned),
+            None => given.next(shared.server_uuid),
+        };
+        self.new_gtids.set.insert(gtid);
+        gtid
     }
 
     /// Begins the next binlog file; on rotation the current one ends by naming it.

@@ -3,6 +3,8 @@
 //! What a crash leaves and the next start repairs is no fault; it is reported as a note. Where recovery takes
 //! the binlog's word or the journal's, this reads both, closed files included.
 
+mod large;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -87,7 +89,7 @@ pub fn check_logs(
     let mut journaled = Journaled::default();
     let scan = match wrote {
         CommitProtocol::Journal => {
-            let scanned = check.journal(fs, journal_dir, listing.as_ref(), &mut journaled);
+            let scanned = check.journal(fs, journal_dir, listing.as_ref(), engines, &mut journaled);
             let JournalReport { records, transactions, checkpoint_lsn, end_lsn, .. } = check.journal;
             progress(&format!(
                 "journal: {records} records with {transactions} transactions from lsn {checkpoint_lsn} to {end_lsn}"
@@ -125,6 +127,7 @@ impl LogCheck {
         fs: &Arc<dyn FileSystem>,
         dir: &Path,
         listing: Option<&BinlogListing>,
+        engines: &[Arc<dyn Engine>],
         journaled: &mut Journaled,
     ) -> Result<Scan, Fault> {
         let mut scan = Journal::read(fs.clone(), dir)?;
@@ -141,7 +144,9 @@ impl LogCheck {
             gtids.add_to(&mut journaled.end.gtids);
             journaled.is_authority = true;
             for chunk in cohort.chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
-                transactions_of(chunk).map_err(|what| in_record(&record, &place, what))?;
+                if !cohort.is_closed_by(chunk) {
+                    transactions_of(chunk).map_err(|what| in_record(&record, &place, what))?;
+                }
                 if journaled.first_file == 0 {
                     journaled.first_file = chunk.file;
                 }
@@ -155,14 +160,24 @@ impl LogCheck {
                     return Err(in_record(&record, &place, what));
                 }
                 *end = chunk.end();
+                if let Some(large) = cohort.large.as_ref().filter(|large| large.is_begun_by(chunk)) {
+                    // Its events were on stable storage before this record was.
+                    end.offset = large.end;
+                }
                 let Some(listing) = listing else { continue };
-                let path = listing.path(chunk.file);
+                let path = match &cohort.large {
+                    Some(large) if large.file == chunk.file => large::events_path(&**fs, listing, large)?,
+                    _ => listing.path(chunk.file),
+                };
                 match look_for(&**fs, &path, chunk.offset, chunk.bytes)? {
                     InFile::Missing(bytes) => lost += bytes,
                     InFile::Differs(offset) => {
                         self.faults.push(Fault::at(&path, offset, "the byte is another one than in the journal"));
                     }
                 }
+            }
+            if let (Some(listing), Some(parts)) = (listing, &cohort.large) {
+                self.large(&**fs, listing, &cohort, parts, Position(record.end().0), engines);
             }
             self.journal.count(&cohort);
         }
@@ -213,6 +228,10 @@ impl LogCheck {
 
     /// Index and directory name the same files, but for what a crash leaves.
     fn listing(&mut self, listing: &BinlogListing, journaled: &Journaled) {
+        if !listing.large.is_empty() {
+            let files = listing.large.len();
+            self.notes.push(format!("the next start removes {files} files of large transactions, or uses them before"));
+        }
         let durable = journaled.durable.position.file_number;
         let index = listing.index_path();
         if listing.index_bytes_torn > 0 {
@@ -350,6 +369,10 @@ impl LogCheck {
                     set.insert(gtid.gtid);
                     self.binlog.transactions += 1;
                 }
+                EventBody::TransactionPayload(payload) => {
+                    let sound = payload.decompress(at).and_then(|inside| inside.verify());
+                    sound.map_err(|error| wrong(error.to_string()))?;
+                }
                 EventBody::Rotate(rotate) => {
                     let next = listing.file_name(number + 1);
                     if rotate.file_name != next {
@@ -369,7 +392,7 @@ impl LogCheck {
         Ok(())
     }
 
-    /// What the files hold behind the place where the journal says that the binlog ends.
+    /// What the files hold after the place where the journal says that the binlog ends.
     fn tail(&mut self, fs: &dyn FileSystem, listing: &BinlogListing, end: BinlogPosition, mut scan: Scan) {
         for number in listing.listed.iter().filter(|number| **number >= end.file_number) {
             let path = listing.path(*number);

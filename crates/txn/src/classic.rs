@@ -55,7 +55,7 @@ pub(crate) fn recover(
     engines: Vec<Arc<dyn TwoPhase>>,
     listener: &mut dyn FnMut(ClassicReport),
 ) -> Result<(Arc<Shared>, Arc<ClassicCoordinator>, ClassicReport), RecoverError> {
-    let binlog = BinlogFiles::open(fs.clone(), options.binlog)?;
+    let binlog = Arc::new(BinlogFiles::open(fs.clone(), options.binlog)?);
     let tc_log = recovery::read_tc_log(&*fs, &options.tc_log, &engines)?;
     let (note, report) = recovery::recover(wrote, &binlog, options.binlog_cut_at, &tc_log, &engines, listener)?;
     // Everything is decided, durably: the names of this run can begin anew.

@@ -251,7 +251,7 @@ pub(crate) fn in_record(record: &Record<'_>, place: &Place, what: impl ToString)
 
 fn record_report(place: &Place, record: &Record<'_>, cohort: &CohortRecord<'_>) -> Result<RecordReport, Fault> {
     let mut transactions = Vec::new();
-    for chunk in &cohort.chunks {
+    for chunk in cohort.chunks.iter().filter(|chunk| !cohort.is_closed_by(chunk)) {
         transactions.extend(transactions_of(chunk).map_err(|what| in_record(record, place, what))?);
     }
     let stamp = record.stamp();

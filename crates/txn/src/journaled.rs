@@ -1,8 +1,9 @@
 //! Commits by one journal record a cohort: `commit.rs` shows one step by step, `recovery.rs` mirrors it after a
-//! crash, `checkpoint.rs` says what the journal can forget, `record.rs` what is in a record.
+//! crash, `checkpoint.rs` says what the journal can forget, `record.rs` and `large_record.rs` what is in a record.
 
 pub(crate) mod checkpoint;
 pub(crate) mod commit;
+pub(crate) mod large_record;
 pub(crate) mod record;
 pub(crate) mod recovery;
 
@@ -35,9 +36,9 @@ pub(crate) fn recover(
         let sync_callers_log = move || journal.sync_completed().map_err(|error| error.to_string());
         engine.sync_callers_log_first(Box::new(sync_callers_log));
     }
-    let binlog = BinlogFiles::open(fs, options.binlog)?;
+    let binlog = Arc::new(BinlogFiles::open(fs, options.binlog)?);
     let (start, report) = recovery::recover(&journal, scan, &binlog, &engines, progress)?;
-    let shared = Arc::new(Shared::new(
+    let mut shared = Shared::new(
         engines,
         binlog,
         options.log_bin,
@@ -47,7 +48,9 @@ pub(crate) fn recover(
         options.identity,
         start.frontier,
         start.next_order - 1,
-    ));
+    );
+    shared.take_large_transactions();
+    let shared = Arc::new(shared);
     let background = Background::new(options.checkpoint_bytes, shared.frontier().note.position.file_number);
     let coordinator = Coordinator::new(shared.clone(), journal, background, start.next_order);
     Ok((shared, coordinator, report))

@@ -10,6 +10,7 @@
 //! - the same with two logs, as MySQL and MariaDB did it: `classic.rs`
 //! - from a data directory to an open store: `open.rs`
 //! - waits of sessions that share threads: `blocking_hook.rs`
+//! - which keys of a table are changed while ALTER TABLE copies it: `change_capture.rs`
 //! - the logs seen from outside, for tools: `inspect.rs`, `check.rs`
 //! - prepared transactions of clients: `xa.rs`
 //! - what the log can forget, and when: `journaled/checkpoint.rs`
@@ -21,6 +22,7 @@
 
 mod binlog_order;
 pub mod blocking_hook;
+mod change_capture;
 mod check;
 mod classic;
 mod commit_path;
@@ -30,6 +32,7 @@ mod gtid_sets;
 mod held_snapshot;
 mod inspect;
 mod journaled;
+mod large;
 mod lock_profile;
 mod locking_scan;
 mod locks;
@@ -53,6 +56,7 @@ mod transaction;
 mod write_set;
 mod xa;
 
+pub use change_capture::{CaptureOverflow, ChangeCapture, ChangedKey};
 pub use check::{BinlogReport, LogCheck, check_logs};
 pub use classic::TcLogError;
 pub use classic::recovery::{ClassicReport, DecidedReport, RecoverError as ClassicRecoverError};
@@ -71,7 +75,7 @@ pub use open::{
     DataDirectory, EngineSource, EngineSourceError, Engines, Listener, OpenError, Recovered, StartReport, StartupEvent,
 };
 pub use options::StoreOptions;
-pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Reply, SyncDelay};
+pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Reply, SpillSettings, SyncDelay};
 pub use protocol_mark::{MarkError, ProtocolMark};
 pub use rests_on::RestsOn;
 pub use scan::Scan;

@@ -634,11 +634,12 @@ impl LockManager {
     }
 }
 
-/// Whether a change of a definition, after a time in which others read the table, waits for them to end. What it did in that
+/// Whether a change of a definition, after a time in which others used the table, waits for them to end. What it did in that
 /// time shall not be in vain.
 fn is_upgrade(held: &HeldLocks, obstacle: &Obstacle) -> bool {
     let Obstacle::Metadata(wanted) = obstacle else { return false };
-    held.metadata.iter().any(|(name, mode)| name == wanted && *mode == MetadataMode::SharedNoWrite)
+    let upgradable = |mode| matches!(mode, MetadataMode::SharedUpgradable | MetadataMode::SharedNoWrite);
+    held.metadata.iter().any(|(name, mode)| name == wanted && upgradable(*mode))
 }
 
 fn find<'a>(shard: &'a mut HashTable<Lock>, hash: u64, name: &[u8]) -> Option<&'a mut Lock> {

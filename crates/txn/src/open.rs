@@ -279,9 +279,8 @@ impl DataDirectory<'_> {
         }
         // Before the mark is changed: a protocol that an engine has no form for must not get it.
         let engines = self.engines_for(protocol)?;
-        if marked != Some(protocol) {
-            mark.write(protocol)?;
-        }
+        // Also where it is there: the process that wrote it may have failed to make it durable.
+        mark.write(protocol)?;
         Ok((engines, settled))
     }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use cohort_binlog::{BinlogPosition, Gtid};
 use cohort_engine::WriteError;
+use cohort_io::IoError;
 
 /// What an acknowledged commit became.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,9 @@ pub enum CommitError {
         /// Bytes it may need.
         max: u64,
     },
+    /// The files that a large transaction has while it runs could not be written or read. It was rolled back.
+    #[error("the transaction's changes cannot be kept: {0}")]
+    Spill(String),
     /// A log write failed earlier: the server takes no more writes. The transaction was rolled back.
     #[error("the server no longer takes writes: {0}")]
     Sealed(String),
@@ -47,6 +51,14 @@ impl CommitError {
         match error {
             WriteError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
             error => CommitError::Sealed(error.to_string()),
+        }
+    }
+
+    /// What an error of a file is that only one transaction needs.
+    pub(crate) fn of_file(error: &IoError) -> CommitError {
+        match error.is_no_space() {
+            true => CommitError::NoSpace(error.to_string()),
+            false => CommitError::Spill(error.to_string()),
         }
     }
 }
@@ -81,9 +93,27 @@ pub struct CommitSettings {
     pub order_commits: AtomicBool,
     /// How long a group may be held back.
     pub sync_delay: SyncDelay,
-    /// The largest transaction, bytes of binlog or redo. Positions in an event are 32 bits wide, so that it is a gigabyte
-    /// at most, its default.
+    /// The largest transaction that goes into one record of a log, bytes of binlog or redo: every one but those that
+    /// [`SpillSettings`] are about. A gigabyte at most, its default.
     pub transaction_bytes_max: AtomicU64,
+    /// What a capture of changes may hold (`innodb_online_alter_log_max_size`), bytes.
+    pub capture_bytes_max: AtomicU64,
+    pub spill: SpillSettings,
+}
+
+/// From when on a transaction goes to files while it runs, under the journal.
+#[derive(Debug)]
+pub struct SpillSettings {
+    /// `binlog_cache_size`: the events that memory takes, bytes.
+    pub events_bytes: AtomicU64,
+    /// What changes take in memory, bytes; `u64::MAX` for never.
+    pub writes_bytes: AtomicU64,
+}
+
+impl Default for SpillSettings {
+    fn default() -> SpillSettings {
+        SpillSettings { events_bytes: AtomicU64::new(4 << 20), writes_bytes: AtomicU64::new(16 << 20) }
+    }
 }
 
 /// How long a leader waits for more members before it syncs for the group; not at all where `max_us` is 0.
@@ -120,6 +150,8 @@ impl CommitSettings {
             order_commits: AtomicBool::new(true),
             sync_delay: SyncDelay::default(),
             transaction_bytes_max: AtomicU64::new(1 << 30),
+            capture_bytes_max: AtomicU64::new(128 << 20),
+            spill: SpillSettings::default(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cohort_engine::{Cursor, Direction, Entry, ReadError};
+use cohort_engine::{Cursor, Direction, Entry, KeyRange, ReadError};
 
 use crate::overlay::Versions;
 
@@ -52,6 +52,20 @@ impl Scan {
         }
         let empty: Arc<[u8]> = Arc::from([]);
         Scan { cursor, direction, above, ahead: None, ahead_read: false, current: (empty.clone(), empty) }
+    }
+
+    /// Begins anew with another range, with these versions over the engine's; false, and nothing is done, if the cursor
+    /// cannot.
+    pub(crate) fn move_to(&mut self, range: &KeyRange, mut own: Versions) -> bool {
+        if !self.cursor.move_to(range) {
+            return false;
+        }
+        if self.direction == Direction::Forward {
+            own.reverse();
+        }
+        self.above = own;
+        (self.ahead, self.ahead_read) = (None, false);
+        true
     }
 
     /// The next entry, or `None` after the last one.

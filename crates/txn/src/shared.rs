@@ -7,15 +7,18 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use cohort_binlog::{
-    BinlogError, BinlogFiles, BinlogPosition, FileStart, GtidSet, ServerIdentity, ServerUuid, TransactionEvents,
+    BinlogError, BinlogFiles, BinlogPosition, FileStart, GtidSet, LargeEvents, ServerIdentity, ServerUuid,
+    TransactionEvents,
 };
 use cohort_engine::{Engine, EngineId, Position, Snapshot, WriteError};
 use cohort_io::Clock;
 use cohort_journal::Lsn;
 
 use crate::blocking_hook::blocking;
+use crate::change_capture::{CapturedCommit, Captures};
 use crate::given_gtids::{GivenGtids, NewGtids, OwnedGtid};
 use crate::held_snapshot::HeldSnapshots;
+use crate::large::{LargeParts, LargeStore};
 use crate::locks::{HeldLocks, LockManager, TransactionId};
 use crate::outcome::{CommitError, CommitSettings, Committed};
 use crate::overlay::Overlay;
@@ -111,12 +114,16 @@ pub(crate) struct Member {
     pub xid: u64,
     pub redo: Vec<(EngineId, Vec<u8>)>,
     pub events: Option<TransactionEvents>,
+    /// What a large transaction has in files instead of both.
+    pub large: Option<LargeParts>,
     /// A file that begins here; such a member has no events.
     pub begins_file: Option<FileStart>,
     /// Order of a transaction whose versions this one wrote over while they were in flight.
     pub depends_on: Option<u64>,
     /// The GTID that its session chose; it stays owned until the member is gone.
     pub gtid: Option<OwnedGtid>,
+    /// What captures have noted of its changes; they are in flight until the member is gone.
+    pub captured: Vec<CapturedCommit>,
     /// Binlog bytes set aside, for a rotation in front of its events too.
     pub binlog_room: u64,
     /// Of them, those for the rotation.
@@ -131,10 +138,22 @@ impl Member {
         Member { begins_file: Some(start), rotation_room: binlog_room, ..Member::new(Vec::new(), None, binlog_room) }
     }
 
+    /// Whether it is in the binlog.
+    pub fn is_logged(&self) -> bool {
+        self.events.is_some() || self.large_events().is_some()
+    }
+
+    /// Its events, if they are in a file of their own.
+    pub fn large_events(&self) -> Option<&LargeEvents> {
+        self.large.as_ref()?.events.as_ref()
+    }
+
     /// Bytes that a log of everything it does would take.
     pub fn log_bytes(&self) -> u64 {
         let redo: u64 = self.redo.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-        self.binlog_room + redo + HEAD_BYTES_PER_TRANSACTION
+        // The file's header names the GTIDs that are added, and so does the head of the record.
+        let added = if self.begins_file == Some(FileStart::GtidsAdded) { self.rotation_room } else { 0 };
+        self.binlog_room + redo + added + HEAD_BYTES_PER_TRANSACTION
     }
 
     pub fn new(redo: Vec<(EngineId, Vec<u8>)>, events: Option<TransactionEvents>, binlog_room: u64) -> Member {
@@ -143,9 +162,11 @@ impl Member {
             xid: 0,
             redo,
             events,
+            large: None,
             begins_file: None,
             depends_on: None,
             gtid: None,
+            captured: Vec::new(),
             binlog_room,
             rotation_room: 0,
             committed: None,
@@ -156,7 +177,9 @@ impl Member {
 pub(crate) struct Shared {
     pub engines: Vec<Arc<dyn Engine>>,
     pub overlay: Overlay,
-    pub binlog: BinlogFiles,
+    pub binlog: Arc<BinlogFiles>,
+    /// Where large transactions have their files; `None` where there are none.
+    pub large: Option<Arc<LargeStore>>,
     /// Whether anything goes into it.
     pub log_bin: bool,
     pub settings: CommitSettings,
@@ -171,6 +194,7 @@ pub(crate) struct Shared {
     /// The newest such transaction; written before the oldest, so that whoever finds one there finds it here.
     pub newest_undurable: AtomicU64,
     pub held_snapshots: HeldSnapshots,
+    pub captures: Arc<Captures>,
     pub clock: Arc<dyn Clock>,
     pub server_uuid: ServerUuid,
     pub identity: ServerIdentity,
@@ -188,7 +212,7 @@ impl Shared {
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         engines: Vec<Arc<dyn Engine>>,
-        binlog: BinlogFiles,
+        binlog: Arc<BinlogFiles>,
         log_bin: bool,
         settings: CommitSettings,
         clock: Arc<dyn Clock>,
@@ -205,6 +229,7 @@ impl Shared {
             overlay: Overlay::new(engines.len()),
             engines,
             binlog,
+            large: None,
             log_bin,
             settings,
             stats: CommitStats::default(),
@@ -215,6 +240,7 @@ impl Shared {
             oldest_undurable: AtomicU64::new(ALL_DURABLE),
             newest_undurable: AtomicU64::new(ALL_DURABLE),
             held_snapshots: HeldSnapshots::default(),
+            captures: Arc::default(),
             clock,
             server_uuid,
             identity,
@@ -224,6 +250,11 @@ impl Shared {
             executed_waiters: GtidWaiters::default(),
             published: ArcSwap::from_pointee(published),
         }
+    }
+
+    /// Has large transactions go to files while they run.
+    pub fn take_large_transactions(&mut self) {
+        self.large = Some(Arc::new(LargeStore::new(self.binlog.clone(), self.engines.clone())));
     }
 
     /// What a transaction with `writes` and `events` commits; `None` when that is nothing. Room for its events is set
@@ -236,12 +267,13 @@ impl Shared {
         let redo: Vec<_> = writes.engines().map(|(engine, keys)| (engine, WriteSet::redo(keys))).collect();
         let rotation_room = if events.is_some() { self.rotation_room() } else { 0 };
         let binlog_room = events.as_ref().map_or(0, |events| events.byte_len() + rotation_room);
-        let member = Member { rotation_room, ..Member::new(redo, events, binlog_room) };
+        let mut member = Member { rotation_room, ..Member::new(redo, events, binlog_room) };
         self.check_size(member.log_bytes())?;
         for (engine, _) in &member.redo {
             self.engines[usize::from(engine.0)].ready().map_err(CommitError::of_engine)?;
         }
         self.reserve_binlog(member.binlog_room)?;
+        member.captured = self.captures.note(writes, || self.settings.capture_bytes_max.load(Ordering::Relaxed));
         Ok(Some(member))
     }
 
@@ -297,6 +329,12 @@ impl Shared {
         }
     }
 
+    /// Gives the room back that was set aside in the binlog for one that is not ordered.
+    pub fn give_binlog_room_back(&self, member: &Member) {
+        self.binlog.release(member.binlog_room);
+        member.large_events().into_iter().for_each(|events| self.binlog.refuse_large(events));
+    }
+
     /// Makes the next binlog file ready, so that a rotation finds it.
     pub fn prepare_binlog_file(&self) -> Result<(), CommitError> {
         self.binlog.prepare_next().map_err(|error| refused(&error))
@@ -309,6 +347,7 @@ impl Shared {
         {
             log::warn!("cannot prepare the next binlog file: {error}");
         }
+        self.binlog.store_points();
     }
 
     /// The newest snapshot.
@@ -400,7 +439,7 @@ impl GtidWaiters {
 }
 
 /// Why the binlog did not take what was asked of it before anything was ordered.
-fn refused(error: &BinlogError) -> CommitError {
+pub(crate) fn refused(error: &BinlogError) -> CommitError {
     match error.is_no_space() {
         true => CommitError::NoSpace(error.to_string()),
         false => CommitError::Sealed(error.to_string()),

@@ -15,6 +15,7 @@ use cohort_io::SyncStats;
 use cohort_journal::Journal;
 
 use crate::blocking_hook::blocking;
+use crate::change_capture::ChangeCapture;
 use crate::commit_path::CommitPath;
 use crate::given_gtids::{GtidClaim, OwnedGtid};
 use crate::journaled::commit::{Coordinator, LaidOutCohort};
@@ -251,6 +252,12 @@ impl Store {
     /// The engines, by [`EngineId`].
     pub fn engines(&self) -> &[Arc<dyn Engine>] {
         &self.shared.engines
+    }
+
+    /// Notes from now on which keys of `range` commits change. The caller keeps every transaction that has changed one
+    /// away, and lets new ones begin afterwards: the changes of others might be missed.
+    pub fn capture_changes(&self, engine: EngineId, range: KeyRange) -> ChangeCapture {
+        ChangeCapture::begin(&self.shared.captures, engine, range)
     }
 
     /// Adds sorted entries of a range that nothing committed refers to; durable when it returns

@@ -29,6 +29,8 @@ use crate::session_locks::SessionLocks;
 use crate::shared::{Published, Shared};
 use crate::write_set::WriteSet;
 
+mod spill;
+
 /// When a transaction's snapshot is taken, and what its locking scans keep others from (`transaction_isolation`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isolation {
@@ -52,7 +54,7 @@ pub enum Read {
 /// A point that [`Transaction::rollback_to`] goes back to.
 #[derive(Clone, Debug)]
 pub struct Savepoint {
-    writes: usize,
+    writes: u64,
     claims: usize,
     events: EventsMark,
 }
@@ -89,6 +91,8 @@ pub struct Transaction {
     logged: bool,
     gtid: Option<OwnedGtid>,
     rests_on: RestsOn,
+    /// Its number among the large ones, once it has files.
+    large: Option<u64>,
 }
 
 impl std::fmt::Debug for Transaction {
@@ -113,6 +117,7 @@ impl Transaction {
             logged,
             gtid: None,
             rests_on: RestsOn::default(),
+            large: None,
         }
     }
 
@@ -222,8 +227,12 @@ impl Transaction {
 
     /// Puts the version of `key` into `value` (cleared first) and says whether there is one.
     pub fn get(&mut self, engine: EngineId, read: Read, key: &[u8], value: &mut Vec<u8>) -> Result<bool, ReadError> {
-        let above = match self.writes.get(engine, key) {
+        let own = match self.writes.get(engine, key) {
             Some(own) => Some(own.clone()),
+            None => self.writes.get_large(engine, key)?,
+        };
+        let above = match own {
+            Some(own) => Some(own),
             None if read == Read::Current => self.shared.overlay.get(engine, key).map(|(version, order)| {
                 self.rests_on.note(order);
                 version
@@ -263,7 +272,7 @@ impl Transaction {
     ) -> Result<Scan, ReadError> {
         let own = self.writes.range(engine, range);
         // The overlay first, the engine second: see the invariants of `Overlay`.
-        let (in_flight, cursor) = match read {
+        let (mut in_flight, mut cursor) = match read {
             Read::Current => {
                 let (in_flight, newest) = self.shared.overlay.range(engine, range);
                 newest.into_iter().for_each(|order| self.rests_on.note(order));
@@ -272,7 +281,45 @@ impl Transaction {
             Read::Snapshot => (Vec::new(), self.in_snapshot(engine, |view| view.cursor(range, direction))?),
         };
         self.note_engine_read(read);
+        if let Some(large) = self.writes.large() {
+            // Own versions hide those in flight, too.
+            let mut hidden = Vec::with_capacity(in_flight.len());
+            for (key, _) in &in_flight {
+                hidden.push(large.get(engine, key)?.is_some());
+            }
+            let mut hidden = hidden.into_iter();
+            in_flight.retain(|_| !hidden.next().unwrap_or_default());
+            cursor = Box::new(large.over(cursor, engine, range, direction)?);
+        }
         Ok(Scan::new(cursor, direction, [own, in_flight]))
+    }
+
+    /// The same in the snapshot, for who will [move](Transaction::move_scan) the scan within `bounds`.
+    pub fn scan_within(
+        &mut self,
+        engine: EngineId,
+        range: &KeyRange,
+        bounds: &KeyRange,
+        direction: Direction,
+    ) -> Result<Scan, ReadError> {
+        if self.writes.large().is_some() {
+            return self.scan(engine, Read::Snapshot, range, direction);
+        }
+        let own = self.writes.range(engine, range);
+        let cursor = self.in_snapshot(engine, |view| view.cursor_within(range, bounds, direction))?;
+        self.note_engine_read(Read::Snapshot);
+        Ok(Scan::new(cursor, direction, [own, Vec::new()]))
+    }
+
+    /// Has a scan of this statement begin anew with another range within its bounds. False, and nothing is done, if that
+    /// is not possible: then a new one does the same.
+    pub fn move_scan(&mut self, scan: &mut Scan, engine: EngineId, range: &KeyRange) -> bool {
+        self.writes.large().is_none() && scan.move_to(range, self.writes.range(engine, range))
+    }
+
+    /// About what share of a range of the snapshot a part of it has; `None` if that is not known.
+    pub fn share(&mut self, engine: EngineId, part: &KeyRange, whole: &KeyRange) -> Result<Option<f64>, ReadError> {
+        self.in_snapshot(engine, |view| Ok(view.share(part, whole)))
     }
 
     /// When snapshots are taken, and whether ranges are locked.
@@ -460,7 +507,7 @@ impl Transaction {
 
     /// What its changes, events and locks take in memory, and what a commit adds, bytes, about.
     pub fn memory_bytes(&self) -> u64 {
-        let events = if self.events.is_empty() { 0 } else { self.events.byte_len() };
+        let events = if self.events.is_empty() { 0 } else { self.events.unspilled_bytes() };
         // The buffer of the events doubles when it is full.
         let open = self.writes.memory_bytes() + 2 * events + self.locks.memory_bytes();
         // Redo and events are copied into the log's record, and the redo into the engines.
@@ -471,7 +518,10 @@ impl Transaction {
     /// back.
     pub fn check_size(&self) -> Result<(), CommitError> {
         let events = if self.logged && !self.events.is_empty() { self.events.byte_len() } else { 0 };
-        self.shared.check_size(self.writes.redo_bytes() + events)
+        match self.may_spill() {
+            true => self.check_events_file(events),
+            false => self.shared.check_size(self.writes.redo_bytes() + events),
+        }
     }
 
     /// True when there is something to commit: changes, or events without changes.

@@ -1,23 +1,29 @@
 //! What a transaction has changed so far, and how to take part of it back.
 //!
-//! The newest version of every key it wrote, by engine, and an undo list for savepoints.
+//! The newest version of every key it wrote, by engine, and an undo list for savepoints. Of a large transaction that is
+//! what it wrote last; the rest is in files (`large.rs`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use cohort_engine::{EngineId, KeyRange, Redo};
+use cohort_engine::{EngineId, KeyRange, ReadError, Redo};
 
+use crate::large::{LargeWrites, NumberedChange};
+use crate::outcome::CommitError;
 use crate::overlay::Version;
 
 type Keys = BTreeMap<Arc<[u8]>, Version>;
 
 /// The changes of one open transaction.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct WriteSet {
     engines: Vec<Keys>,
     /// Per change the entry it replaced, oldest first.
     undo: Vec<(EngineId, Arc<[u8]>, Option<Version>)>,
+    /// How many changes went to files: the number of the first in the list.
+    spilled: u64,
+    large: Option<Box<LargeWrites>>,
     /// What all changes take in memory, those that were replaced included.
     bytes: u64,
     /// What the redo of the newest versions takes, at most.
@@ -40,7 +46,7 @@ fn change_bytes(key: &[u8], version: &Version) -> u64 {
 
 impl WriteSet {
     pub(crate) fn is_empty(&self) -> bool {
-        self.engines.iter().all(BTreeMap::is_empty)
+        self.large.is_none() && self.engines.iter().all(BTreeMap::is_empty)
     }
 
     pub(crate) fn set(&mut self, engine: EngineId, key: &[u8], version: Version) {
@@ -70,24 +76,103 @@ impl WriteSet {
         keys.range::<[u8], _>(bounds).map(|(key, version)| (key.clone(), version.clone())).collect()
     }
 
+    /// The same changes once more, without a way back.
+    ///
+    /// # Panics
+    /// When some of them are in files.
+    pub(crate) fn copy(&self) -> WriteSet {
+        assert!(self.large.is_none(), "files are of one transaction");
+        let (bytes, redo_bytes) = (self.bytes, self.redo_bytes);
+        WriteSet { engines: self.engines.clone(), bytes, redo_bytes, ..WriteSet::default() }
+    }
+
+    /// What went to files, of a large transaction.
+    pub(crate) fn large(&self) -> Option<&LargeWrites> {
+        self.large.as_deref()
+    }
+
+    /// The own version of `key` in files.
+    pub(crate) fn get_large(&self, engine: EngineId, key: &[u8]) -> Result<Option<Version>, ReadError> {
+        self.large.as_ref().map_or(Ok(None), |large| large.get(engine, key))
+    }
+
+    /// Gives away what went to files.
+    pub(crate) fn take_large(&mut self) -> Option<Box<LargeWrites>> {
+        self.large.take()
+    }
+
+    /// Writes what is in memory to files, which `new` makes, by the number of their first change, if there are none yet.
+    /// After an error nothing has changed.
+    pub(crate) fn spill(&mut self, new: impl FnOnce(u64) -> LargeWrites) -> Result<(), CommitError> {
+        if self.undo.is_empty() {
+            return Ok(());
+        }
+        let mut changes = self.numbered_changes();
+        // Of one key the newest first.
+        changes.sort_unstable_by(|one, other| one.key.cmp(&other.key).then(other.number.cmp(&one.number)));
+        match &mut self.large {
+            Some(large) => large.add(changes.into_iter())?,
+            None => {
+                let mut large = Box::new(new(self.spilled));
+                large.add(changes.into_iter())?;
+                self.large = Some(large);
+            }
+        }
+        self.spilled += self.undo.len() as u64;
+        self.engines.clear();
+        self.undo.clear();
+        (self.bytes, self.redo_bytes) = (0, 0);
+        Ok(())
+    }
+
+    /// Every version that was written to memory, also those that were replaced.
+    fn numbered_changes(&self) -> Vec<NumberedChange> {
+        let mut versions: Vec<Option<Version>> = vec![None; self.undo.len()];
+        let mut last: HashMap<(EngineId, &[u8]), usize> = HashMap::new();
+        for (at, (engine, key, replaced)) in self.undo.iter().enumerate() {
+            if let Some(before) = last.insert((*engine, key), at) {
+                versions[before].clone_from(replaced);
+            }
+        }
+        for ((engine, key), at) in last {
+            versions[at] = self.get(engine, key).cloned();
+        }
+        let numbered = self.undo.iter().zip(versions).enumerate();
+        numbered
+            .map(|(at, ((engine, key, _), version))| NumberedChange {
+                key: [&[engine.0], &key[..]].concat(),
+                number: self.spilled + at as u64,
+                version: version.expect("a change leaves a version until the next one"),
+            })
+            .collect()
+    }
+
     /// What it takes in memory, about.
     pub(crate) fn memory_bytes(&self) -> u64 {
+        self.bytes + self.large.as_ref().map_or(0, |large| large.memory_bytes())
+    }
+
+    /// Of that, what the changes take that are in no file.
+    pub(crate) fn unspilled_bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What its redo takes, about and at most.
+    /// What its redo takes, about and at most; not what is in files.
     pub(crate) fn redo_bytes(&self) -> u64 {
         self.redo_bytes
     }
 
     /// How much there is to undo; a savepoint.
-    pub(crate) fn mark(&self) -> usize {
-        self.undo.len()
+    pub(crate) fn mark(&self) -> u64 {
+        self.spilled + self.undo.len() as u64
     }
 
     /// Takes back every change after `mark`.
-    pub(crate) fn undo_to(&mut self, mark: usize) {
-        while self.undo.len() > mark {
+    pub(crate) fn undo_to(&mut self, mark: u64) {
+        if mark < self.spilled && self.large.as_mut().is_some_and(|large| large.kill(mark, self.spilled)) {
+            self.large = None;
+        }
+        while self.mark() > mark.max(self.spilled) {
             let (engine, key, replaced) = self.undo.pop().expect("the list is longer than the mark");
             let keys = &mut self.engines[usize::from(engine.0)];
             self.bytes -= keys.get(&key).map_or(0, |version| change_bytes(&key, version));

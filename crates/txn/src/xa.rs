@@ -114,7 +114,7 @@ impl Store {
         if prepared.stored {
             let mut decision = self.begin();
             if commit {
-                decision.writes = prepared.writes.clone();
+                decision.writes = prepared.writes.copy();
             }
             self.change_entry(&mut decision, xid, None);
             decision.set_binlog(prepared.logged);

@@ -140,12 +140,56 @@ impl Charset {
         }
     }
 
+    /// The capital letter of a character, if it is one character; latin1 knows those of its upper half only.
+    pub fn upper(self, c: char) -> char {
+        if c.is_ascii() {
+            return c.to_ascii_uppercase();
+        }
+        let mut upper = c.to_uppercase();
+        let changes = self != Charset::Latin1 || matches!(c, 'à'..='þ' if c != '÷');
+        if changes && upper.len() == 1 { upper.next().unwrap_or(c) } else { c }
+    }
+
+    /// The small letter of a character; of more than one, the first.
+    pub fn lower(self, c: char) -> char {
+        if c.is_ascii() {
+            return c.to_ascii_lowercase();
+        }
+        let changes = self != Charset::Latin1 || matches!(c, 'À'..='Þ' if c != '×');
+        if changes { c.to_lowercase().next().unwrap_or(c) } else { c }
+    }
+
     /// The bytes of a text; of a character that it does not have, a question mark.
     pub fn encode(self, text: &str) -> Cow<'_, [u8]> {
         if !self.is_recoded() || text.is_ascii() {
             return Cow::Borrowed(text.as_bytes());
         }
         Cow::Owned(text.chars().map(|c| latin1_byte(c).unwrap_or(b'?')).collect())
+    }
+
+    /// The bytes of a text for somebody who wants it in this character set, with question marks for what it does not have.
+    pub fn encode_within(self, text: &str) -> Cow<'_, [u8]> {
+        match self {
+            Charset::Utf8mb3 | Charset::Ascii => match self.within(text) {
+                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+            },
+            Charset::Utf8mb4 | Charset::Latin1 | Charset::Binary => self.encode(text),
+        }
+    }
+
+    /// What somebody wrote in this character set, in UTF-8 but for bytes that are no characters: those of ascii become
+    /// question marks, others stay.
+    pub fn decode_statement(self, bytes: &[u8]) -> Cow<'_, [u8]> {
+        match self {
+            Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Binary => Cow::Borrowed(bytes),
+            Charset::Latin1 | Charset::Ascii if bytes.is_ascii() => Cow::Borrowed(bytes),
+            Charset::Latin1 => {
+                let text: String = bytes.iter().map(|byte| latin1_char(*byte)).collect();
+                Cow::Owned(text.into_bytes())
+            }
+            Charset::Ascii => Cow::Owned(bytes.iter().map(|byte| if byte.is_ascii() { *byte } else { b'?' }).collect()),
+        }
     }
 
     /// How many bytes [`Charset::encode`] gives.
@@ -203,6 +247,20 @@ mod tests {
         assert_eq!(*Charset::Latin1.encode(&text), *bytes);
         assert_eq!(Charset::Latin1.encoded_len(&text), 256);
         assert_eq!(*Charset::Latin1.encode("€Äж\u{1f600}"), *b"\x80\xc4??");
+        assert_eq!(Charset::Latin1.decode_statement(&bytes), text.as_bytes());
+    }
+
+    #[test]
+    fn what_a_client_writes_and_reads_is_in_its_character_set() {
+        let written = |charset: Charset| charset.decode_statement(b"a\xe9\xff").into_owned();
+        let as_they_are = b"a\xe9\xff".to_vec();
+        let expected =
+            [as_they_are.clone(), as_they_are.clone(), "aéÿ".as_bytes().to_vec(), b"a??".to_vec(), as_they_are];
+        assert_eq!(Charset::ALL.map(written), expected);
+        let read = |charset: Charset| charset.encode_within("aé\u{1f600}").into_owned();
+        let utf8 = "aé\u{1f600}".as_bytes().to_vec();
+        let expected = [utf8.clone(), "aé?".as_bytes().to_vec(), b"a\xe9?".to_vec(), b"a??".to_vec(), utf8];
+        assert_eq!(Charset::ALL.map(read), expected);
     }
 
     #[test]
@@ -212,6 +270,15 @@ mod tests {
         assert_eq!(Charset::Ascii.decode(b"ab\xc3\xa9"), Err(2));
         assert_eq!(Charset::Utf8mb3.decode("a\u{1f600}".as_bytes()), Err(1));
         assert_eq!(Charset::Utf8mb4.decode(b"a\xff"), Err(1));
+    }
+
+    #[test]
+    fn letters_have_the_case_of_mysql() {
+        let (small, capital) = ("aÿµßžœšàþ÷я", "AŸŽŒŠÀÞ×İЯ");
+        let upper = |charset: Charset| small.chars().map(|c| charset.upper(c)).collect::<String>();
+        let lower = |charset: Charset| capital.chars().map(|c| charset.lower(c)).collect::<String>();
+        assert_eq!((upper(Charset::Utf8mb4), lower(Charset::Utf8mb4)), ("AŸΜßŽŒŠÀÞ÷Я".into(), "aÿžœšàþ×iя".into()));
+        assert_eq!((upper(Charset::Latin1), lower(Charset::Latin1)), ("AÿµßžœšÀÞ÷я".into(), "aŸŽŒŠàþ×İЯ".into()));
     }
 
     #[test]

@@ -200,6 +200,20 @@ impl Collation {
         Self::ALL.into_iter().find(|collation| collation.id() == id)
     }
 
+    /// The collation of a client that names it by this id when it logs in: where its character set is known, but not the
+    /// collation, the default one of that. `None` for other character sets.
+    pub fn of_client(id: u16) -> Option<Collation> {
+        let charset = match id {
+            8 | 5 | 15 | 31 | 47..=49 | 94 => Charset::Latin1,
+            11 | 65 => Charset::Ascii,
+            33 | 76 | 83 | 192..=215 | 223 => Charset::Utf8mb3,
+            45 | 46 | 224..=247 | 255..=323 => Charset::Utf8mb4,
+            63 => Charset::Binary,
+            _ => return None,
+        };
+        Some(Self::from_id(id).unwrap_or_else(|| charset.default_collation()))
+    }
+
     /// MySQL's id.
     pub fn id(self) -> u16 {
         self as u16
@@ -265,6 +279,12 @@ impl Collation {
     /// Whether two strings are equal.
     pub fn equal(self, a: &[u8], b: &[u8]) -> bool {
         a == b || self.compare(a, b) == Ordering::Equal
+    }
+
+    /// Whether two strings are equal with the spaces at their ends: the collation does not pad.
+    pub fn equal_unpadded(self, a: &[u8], b: &[u8]) -> bool {
+        let spaces = |bytes: &[u8]| bytes.len() - bytes.trim_ascii_end_spaces().len();
+        a == b || (spaces(a) == spaces(b) && self.equal(a, b))
     }
 
     /// Appends the key of a string: self-delimiting bytes whose order is the order of

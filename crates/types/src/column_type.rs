@@ -43,6 +43,7 @@ mod decimal;
 mod integer;
 mod json;
 mod members;
+mod of_result;
 mod real;
 mod string;
 mod time;
@@ -320,7 +321,7 @@ impl ColumnType {
 
     /// What stands in for JSON where replicas do not know it.
     pub fn longtext() -> ColumnType {
-        TextType { size: LobSize::Long, collation: Collation::Utf8mb4Bin }.into()
+        TextType::new(LobSize::Long, Collation::Utf8mb4Bin).into()
     }
 
     /// The list of texts of an ENUM or SET.

@@ -17,6 +17,8 @@ use std::hash::{Hash, Hasher};
 
 use num_bigint::{BigInt, Sign};
 
+use crate::double_digits::DoubleDigits;
+
 /// Most digits of a DECIMAL.
 pub const MAX_PRECISION: u8 = 65;
 /// Most digits after the point.
@@ -29,6 +31,21 @@ const MAX_GROUPS: usize = 9;
 const MAX_PRODUCT_PLACES: u8 = 31;
 /// Bytes that 0 to 9 digits take in the binary form.
 const GROUP_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
+
+/// Powers of ten; what a group of so many digits stays below.
+const POWERS: [i64; 19] = {
+    let mut powers = [1; 19];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
+/// What a coefficient of 128 bits that can have any digits stays below.
+const SMALL: u128 = 10u128.pow(38);
+/// Most digits whose coefficient fits 64 bits in any case.
+const SHORT_PRECISION: u8 = 18;
 
 /// An exact decimal number. Equality is of the number: 1.0 equals 1.00.
 #[derive(Clone)]
@@ -76,6 +93,24 @@ impl Decimal {
             Ok(small) => Decimal::new(small, scale),
             Err(_) => Decimal(Repr::Big(Box::new(BigRepr { coefficient, places: scale, shown: scale }))),
         }
+    }
+
+    /// The bytes of its coefficient (signed, little-endian), how many digits it has after the point, and how many it shows.
+    pub(crate) fn to_parts(&self) -> (Vec<u8>, u8, u8) {
+        let coefficient = match self.small() {
+            Some(small) => small.to_le_bytes().to_vec(),
+            None => self.big().to_signed_bytes_le(),
+        };
+        (coefficient, self.places(), self.scale())
+    }
+
+    /// The number of these parts.
+    pub(crate) fn from_parts(coefficient: &[u8], places: u8, shown: u8) -> Decimal {
+        match coefficient.try_into() {
+            Ok(small) => Decimal::new(i128::from_le_bytes(small), places),
+            Err(_) => Self::from_big(BigInt::from_signed_bytes_le(coefficient), places),
+        }
+        .showing(shown)
     }
 
     fn small(&self) -> Option<i128> {
@@ -249,10 +284,9 @@ impl Decimal {
     /// The number with the shortest digits that give `double` back; `None` for infinities and NaN, the
     /// largest number for what is beyond.
     pub fn from_f64(double: f64) -> Option<Decimal> {
-        if !double.is_finite() {
-            return None;
-        }
-        Self::parse_prefix(format!("{double:e}").as_bytes()).map(|(number, _)| number)
+        let mut text = String::new();
+        DoubleDigits::of(double)?.write_exponential(&mut text);
+        Self::parse_prefix(text.as_bytes()).map(|(number, _)| number)
     }
 
     /// The nearest double.
@@ -327,8 +361,8 @@ impl Decimal {
         }
         if scale > own {
             let factor = u32::from(scale - own);
-            if let Some(shifted) = self.small().and_then(|small| small.checked_mul(power_of_ten(factor)?)) {
-                return Decimal::new(shifted, scale);
+            if let Some(extended) = self.small().and_then(|small| shifted(small, factor)) {
+                return Decimal::new(extended, scale);
             }
             return Self::from_big(self.big() * BigInt::from(10).pow(factor), scale);
         }
@@ -372,12 +406,12 @@ impl Decimal {
     /// The sum, with the larger of the scales.
     pub fn add(&self, other: &Decimal) -> Result<Decimal, DecimalOverflow> {
         let places = self.places().max(other.places());
-        let (a, b) = (self.round_to(places), other.round_to(places));
-        let sum = match (a.small(), b.small()) {
-            (Some(a), Some(b)) => a.checked_add(b).map(|sum| Decimal::new(sum, places)),
-            _ => None,
+        let extended = |number: &Decimal| shifted(number.small()?, u32::from(places - number.places()));
+        let sum = extended(self).zip(extended(other)).and_then(|(a, b)| a.checked_add(b));
+        let sum = match sum {
+            Some(sum) => Decimal::new(sum, places),
+            None => Self::from_big(self.round_to(places).big() + other.round_to(places).big(), places),
         };
-        let sum = sum.unwrap_or_else(|| Self::from_big(a.big() + b.big(), places));
         // Numbers that cancel each other leave a zero without digits.
         let sum = if sum.is_zero() && !self.is_zero() { Decimal::ZERO } else { sum };
         sum.limited(self.scale().max(other.scale()))
@@ -392,7 +426,7 @@ impl Decimal {
     pub fn multiply(&self, other: &Decimal) -> Result<Decimal, DecimalOverflow> {
         let places = self.places() + other.places();
         let product = match (self.small(), other.small()) {
-            (Some(a), Some(b)) => a.checked_mul(b).map(|product| Decimal::new(product, places)),
+            (Some(a), Some(b)) => product_of(a, b).map(|product| Decimal::new(product, places)),
             _ => None,
         };
         let mut product = product.unwrap_or_else(|| Self::from_big(self.big() * other.big(), places));
@@ -464,7 +498,7 @@ impl Decimal {
         if let Some(small) = self.small()
             && scale <= MAX_SCALE
             && self.places() <= MAX_SCALE
-            && small.unsigned_abs() < 10u128.pow(38)
+            && small.unsigned_abs() < SMALL
         {
             return Ok(self.showing(scale));
         }
@@ -537,6 +571,9 @@ impl Decimal {
     /// [`Decimal::binary_len`] bytes; `None` if it has fewer or they are no digits.
     pub fn read_binary(precision: u8, scale: u8, bytes: &[u8]) -> Option<Decimal> {
         let bytes = bytes.get(..Self::binary_len(precision, scale))?;
+        if precision <= SHORT_PRECISION {
+            return Some(Decimal::new(read_short(precision, scale, bytes)?.into(), scale));
+        }
         let negative = *bytes.first()? & 0x80 == 0;
         let mut small: i128 = 0;
         let mut big: Option<BigInt> = None;
@@ -617,7 +654,23 @@ fn whole_groups(digits: u8) -> u8 {
 }
 
 fn power_of_ten(exponent: u32) -> Option<i128> {
-    (exponent <= 38).then(|| 10i128.pow(exponent))
+    match POWERS.get(exponent as usize) {
+        Some(power) => Some(i128::from(*power)),
+        None => (exponent <= 38).then(|| 10i128.pow(exponent)),
+    }
+}
+
+/// A product, where it fits. Of numbers of 64 bits, nearly all there are, it does, and takes one multiplication.
+fn product_of(a: i128, b: i128) -> Option<i128> {
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(a), Ok(b)) => Some(i128::from(a) * i128::from(b)),
+        _ => a.checked_mul(b),
+    }
+}
+
+/// A coefficient with so many digits more after the point.
+fn shifted(coefficient: i128, digits: u32) -> Option<i128> {
+    if digits == 0 { Some(coefficient) } else { product_of(coefficient, power_of_ten(digits)?) }
 }
 
 fn divide_rounding(numerator: &BigInt, denominator: &BigInt, rounding: Rounding) -> BigInt {
@@ -631,6 +684,30 @@ fn divide_rounding(numerator: &BigInt, denominator: &BigInt, rounding: Rounding)
         return if negative { quotient - 1 } else { quotient + 1 };
     }
     quotient
+}
+
+/// The coefficient in the binary form of a type of at most [`SHORT_PRECISION`] digits; `None` if they are no digits.
+fn read_short(precision: u8, scale: u8, bytes: &[u8]) -> Option<i64> {
+    let (integer, fraction) = (usize::from(precision - scale), usize::from(scale));
+    let negative = *bytes.first()? & 0x80 == 0;
+    let flipped = if negative { 0xff } else { 0 };
+    let (mut value, mut at) = (0i64, 0);
+    let mut take = |digits: usize| {
+        let mut group: u32 = 0;
+        for _ in 0..GROUP_BYTES[digits] {
+            let sign = if at == 0 { 0x80 } else { 0 };
+            group = group << 8 | u32::from(bytes.get(at)? ^ flipped ^ sign);
+            at += 1;
+        }
+        value = value * POWERS[digits] + i64::from(group);
+        (i64::from(group) < POWERS[digits]).then_some(())
+    };
+    take(integer % DIGITS_PER_GROUP)?;
+    for _ in 0..integer / DIGITS_PER_GROUP + fraction / DIGITS_PER_GROUP {
+        take(DIGITS_PER_GROUP)?;
+    }
+    take(fraction % DIGITS_PER_GROUP)?;
+    Some(if negative { -value } else { value })
 }
 
 fn write_group(digits: &[u8], out: &mut Vec<u8>) {

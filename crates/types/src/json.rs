@@ -9,7 +9,7 @@ mod order;
 mod path;
 mod text;
 
-pub use path::{Leg, Path, Place};
+pub use path::{Leg, Path, Place, member_leg};
 pub use text::{TextError, quote};
 
 use std::sync::Arc;

@@ -7,13 +7,14 @@
 //! Not here: expressions, rows, keys and tables (`cohort-sql`), packets (`cohort-protocol`).
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
-// What a new type or value is must be said wherever types and values are told apart.
+// What a new type or value is must be handled wherever code distinguishes types and values.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 pub mod charset;
 pub mod collation;
 pub mod column_type;
 pub mod decimal;
+mod double_digits;
 pub mod error;
 mod field_type;
 #[allow(clippy::wildcard_enum_match_arm, reason = "what a document may hold does not grow")]

@@ -88,9 +88,16 @@ impl ResultType {
         Self::number(FieldType::Null, 0, 0, false)
     }
 
-    /// The type of such a value that is no column's: of bits the number.
+    /// The type of such a value that is no column's: of bits the number, of an ENUM or SET the text.
     pub fn computed(self) -> ResultType {
-        if self.kind() == FieldKind::Bits { ResultType { field: FieldType::LongLong, ..self } } else { self }
+        let field = if matches!(self.field, FieldType::Enum | FieldType::Set) {
+            FieldType::VarString
+        } else if self.kind() == FieldKind::Bits {
+            FieldType::LongLong
+        } else {
+            self.field
+        };
+        ResultType { field, ..self }
     }
 
     /// The same type, with or without NULL.
@@ -297,6 +304,8 @@ pub struct ResultColumn {
     pub multiple_key: bool,
     /// AUTO_INCREMENT
     pub auto_increment: bool,
+    /// Its texts are those of a literal, which give way to the collations of columns.
+    pub gives_way: bool,
 }
 
 impl ResultColumn {
@@ -320,6 +329,7 @@ impl ResultColumn {
             unique_key: false,
             multiple_key: false,
             auto_increment: false,
+            gives_way: false,
         }
     }
 }

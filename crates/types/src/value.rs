@@ -11,6 +11,7 @@
 //! column ([`crate::column_type`]).
 
 mod member;
+mod spilled;
 mod stored;
 mod text;
 
@@ -81,7 +82,7 @@ impl Value {
             Value::Decimal(decimal) => Value::Decimal(decimal.showing_all()),
             Value::Hex(bytes) => Value::Bytes(bytes),
             Value::Float(float) => Value::Double(float.into()),
-            Value::Member(member) => Value::text(&*member.text),
+            Value::Member(_) => self.computed(),
             Value::Json(json) => Value::text(json.to_string()),
             Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_) => Value::text(self.to_string()),
             other @ (Value::Null
@@ -91,6 +92,12 @@ impl Value {
             | Value::Text(_)
             | Value::Bytes(_)) => other,
         }
+    }
+
+    /// The value where no column gives it: only what a column of ENUM or SET holds is a number as well, what is made of it
+    /// is its text.
+    pub fn computed(self) -> Value {
+        if let Value::Member(member) = self { Value::text(&*member.text) } else { self }
     }
 
     /// 1 for true, 0 for false, as conditions give.

@@ -72,6 +72,8 @@ impl Default for QueryContext {
 pub(crate) enum QueryXid {
     /// BEGIN: the transaction ends with an XID event.
     InXidEvent,
+    /// A statement of such a transaction.
+    WithinTransaction,
     /// DDL: the query is the whole transaction.
     InStatus,
 }
@@ -124,7 +126,7 @@ fn push_status(out: &mut Vec<u8>, context: &QueryContext, xid: QueryXid) -> Opti
         out.extend_from_slice(&known_everywhere(collation).to_le_bytes());
     }
     // Rows mean the same in every time zone.
-    let zone_len = u8::try_from(context.time_zone.len()).ok().filter(|len| *len > 0 && xid == QueryXid::InStatus);
+    let zone_len = u8::try_from(context.time_zone.len()).ok().filter(|len| *len > 0 && xid != QueryXid::InXidEvent);
     if let Some(len) = zone_len {
         out.extend_from_slice(&[TIME_ZONE, len]);
         out.extend_from_slice(context.time_zone.as_bytes());
@@ -143,7 +145,7 @@ fn push_status(out: &mut Vec<u8>, context: &QueryContext, xid: QueryXid) -> Opti
 /// The collation to write for a session's: MariaDB and MySQL before 8.0 refuse a whole statement for a
 /// collation they do not know, so those of the 0900 family, all utf8mb4, become `utf8mb4_general_ci`. That
 /// also gives a table whose character set is not spelt out the same bytes per character there.
-fn known_everywhere(collation: u16) -> u16 {
+pub(super) fn known_everywhere(collation: u16) -> u16 {
     if collation >= UTF8MB4_0900_AI_CI { UTF8MB4_GENERAL_CI } else { collation }
 }
 

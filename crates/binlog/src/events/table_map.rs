@@ -45,9 +45,9 @@ mod field {
 fn has_sign(field: FieldType) -> bool {
     use FieldType::*;
     match field {
-        Tiny | Short | Int24 | Long | LongLong | NewDecimal | Float | Double => true,
-        Decimal | Null | Timestamp | Date | Time | DateTime | Year | VarChar | Bit | Timestamp2 | DateTime2 | Time2
-        | Bool | Json | Enum | Set | TinyBlob | MediumBlob | LongBlob | Blob | VarString | String | Geometry => false,
+        Tiny | Short | Int24 | Long | LongLong | NewDecimal | Float | Double | Year => true,
+        Decimal | Null | Timestamp | Date | Time | DateTime | VarChar | Bit | Timestamp2 | DateTime2 | Time2 | Bool
+        | Json | Enum | Set | TinyBlob | MediumBlob | LongBlob | Blob | VarString | String | Geometry => false,
     }
 }
 
@@ -248,7 +248,7 @@ fn push_signedness(body: &mut Vec<u8>, columns: &[ColumnMeta]) {
         if i % 8 == 0 {
             bits.push(0);
         }
-        if column.unsigned {
+        if column.unsigned || column.field == FieldType::Year {
             bits[i / 8] |= 0x80 >> (i % 8);
         }
     }
@@ -553,5 +553,23 @@ mod tests {
         };
         let bytes = event_of(EventType::TABLE_MAP, map.body(RowMetadata::Full));
         check(&bytes, event, &golden, "d.t, id 7, 1 columns");
+    }
+
+    /// As MySQL and MariaDB write it. Readers count it, and would take its bit for that of the next number.
+    #[test]
+    fn a_year_has_a_sign_bit() {
+        let column = |field| ColumnMeta {
+            field,
+            meta: Vec::new(),
+            nullable: true,
+            unsigned: false,
+            charset: 63,
+            name: String::new(),
+            members: Vec::new(),
+        };
+        let columns = [FieldType::Long, FieldType::Year, FieldType::Date, FieldType::Long].map(column);
+        let map = TableMap::new(7, "d", "t", &columns, &[]);
+        let body = map.body(RowMetadata::Minimal);
+        assert!(body.ends_with(&[field::SIGNEDNESS, 1, 0b0100_0000]), "{body:?}");
     }
 }

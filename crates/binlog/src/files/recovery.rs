@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_io::{Create, File, FileSystem, IoError, SyncCounters};
+use cohort_io::{Create, File, FileSystem, IoError, SyncCounters, renew_name, restore_names};
 use parking_lot::Mutex;
 
 use super::super::acks::Acks;
@@ -36,12 +36,15 @@ pub struct RecoveredFiles {
 }
 
 impl BinlogFiles {
-    /// Opens the files that the index lists; none at the first start. Nothing but a cut-off last line of the
-    /// index is changed before [`BinlogFiles::replay`].
+    /// Opens the files that the index lists; none at the first start. Nothing but names that a crash left changed and a
+    /// cut-off last line of the index is changed before [`BinlogFiles::replay`].
     pub fn open(fs: Arc<dyn FileSystem>, options: BinlogOptions) -> Result<BinlogFiles, BinlogError> {
         fs.create_dir_all(&options.directory)?;
         let counters = Arc::new(SyncCounters::default());
-        let index_path = options.directory.join(format!("{}.index", options.base_name));
+        let index_name = format!("{}.index", options.base_name);
+        let is_own = |name: &str| name == index_name || file_number(&options.base_name, name).is_some();
+        restore_names(&*fs, &options.directory, is_own)?;
+        let index_path = options.directory.join(&index_name);
         let (index, numbers) = Index::open(&*fs, index_path, &options.base_name, &counters)?;
         let space = Mutex::new(Space::new(options.reserve_step_bytes));
         let writer = Writer { current: None, closed: Vec::new(), data_dirty: false, names_dirty: true, sealed: false };
@@ -51,6 +54,7 @@ impl BinlogFiles {
             options,
             counters,
             syncing: Mutex::new(()),
+            preparing: Mutex::new(()),
             writer: Mutex::new(writer),
             space,
             recovered: Mutex::new(RecoveredFiles::default()),
@@ -173,7 +177,7 @@ impl BinlogFiles {
     pub fn finish_recovery(&self, end: Option<BinlogPosition>) -> Result<RecoveredFiles, BinlogError> {
         let mut writer = self.writer.lock();
         let mut names = self.names.lock();
-        names.index.write_again()?;
+        names.index.make_again(&*self.fs)?;
         let found = names.files.last().map(|file| BinlogPosition { file_number: file.number, offset: file.bytes });
         let end_is_known = end.is_some();
         let Some(end) = end.or(found) else {
@@ -230,7 +234,13 @@ impl BinlogFiles {
             writer.names_dirty = true;
         }
         let create = if at.offset == 0 { Create::IfMissing } else { Create::Never };
-        let file = self.fs.open(&self.path(at.file_number), &self.writable(create))?;
+        let path = self.path(at.file_number);
+        if self.fs.exists(&path)? {
+            // The process before may have failed to make it durable.
+            renew_name(&*self.fs, &path)?;
+            writer.names_dirty = true;
+        }
+        let file = self.fs.open(&path, &self.writable(create))?;
         if let Some(old) = writer.current.take() {
             self.finish_replayed_file(writer, names, old)?;
         }
@@ -289,6 +299,10 @@ impl BinlogFiles {
     fn remove_unlisted(&self, end_is_known: bool) -> Result<(), BinlogError> {
         let listed: Vec<u64> = self.names.lock().files.iter().map(|file| file.number).collect();
         for name in self.fs.list(&self.options.directory)? {
+            if self.points_number(&name).is_some_and(|number| !listed.contains(&number)) {
+                self.fs.remove(&self.options.directory.join(&name))?;
+                continue;
+            }
             let begun = name.strip_suffix(NEXT_ENDING).unwrap_or(&name);
             let Some(number) = file_number(&self.options.base_name, begun) else {
                 continue;
@@ -308,7 +322,7 @@ impl BinlogFiles {
         Ok(())
     }
 
-    fn length_on_disk(&self, number: u64) -> Result<u64, IoError> {
+    pub(super) fn length_on_disk(&self, number: u64) -> Result<u64, IoError> {
         let path = self.path(number);
         if !self.fs.exists(&path)? {
             return Ok(0);
@@ -316,7 +330,7 @@ impl BinlogFiles {
         self.fs.open(&path, &cohort_io::OpenOptions::read())?.len()
     }
 
-    fn damaged(&self, number: u64, offset: u64, what: String) -> BinlogError {
+    pub(super) fn damaged(&self, number: u64, offset: u64, what: String) -> BinlogError {
         BinlogError::Damaged { path: self.path(number), offset, what }
     }
 }

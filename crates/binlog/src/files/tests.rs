@@ -1,5 +1,6 @@
 mod following;
 mod places;
+mod points;
 mod recovery;
 
 use std::path::Path;
@@ -19,6 +20,8 @@ const UUID: ServerUuid = ServerUuid::from_bytes([7; 16]);
 struct Chunks {
     chunks: Vec<(BinlogPosition, Vec<u8>)>,
     executed: GtidSet,
+    /// Of the last transaction of the file.
+    sequence_number: u64,
 }
 
 impl Chunks {
@@ -41,14 +44,17 @@ impl Chunks {
         };
         let header = file_header(&Chunks::identity(), FileStart::Rotation, 5, &self.executed);
         self.chunks.push((BinlogPosition { file_number, offset: 0 }, header));
+        self.sequence_number = 0;
     }
 
     fn commit(&mut self, bytes: usize) {
         let end = self.end().expect("a file has begun");
         let gtid = Gtid { uuid: UUID, gno: self.executed.count() + 1 };
         let mut events = TransactionEvents::new(EventOptions::default());
-        events.query("", &format!("/* {} */ DO 1", "x".repeat(bytes)));
-        let stamp = Stamp { gtid, last_committed: 0, sequence_number: 1, xid: gtid.gno, commit_time_us: 9 };
+        events.query("", format!("/* {} */ DO 1", "x".repeat(bytes)));
+        self.sequence_number += 1;
+        let sequence_number = self.sequence_number;
+        let stamp = Stamp { gtid, last_committed: 0, sequence_number, xid: gtid.gno, commit_time_us: 9 };
         let mut laid_out = Vec::new();
         events.lay_out(&mut laid_out, end.offset, &stamp);
         self.executed.insert(gtid);

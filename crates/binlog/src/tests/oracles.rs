@@ -9,6 +9,7 @@ use mysql_common::binlog::row::BinlogRow;
 use mysql_common::binlog::value::BinlogValue;
 use mysql_common::value::Value;
 
+use cohort_types::Collation;
 use cohort_types::temporal::SECOND_US;
 
 use super::super::Value as Ours;
@@ -31,19 +32,26 @@ fn mariadb_binlog(path: &Path) -> String {
 
 /// A change as `mysql_common` sees it: table, row before, row after.
 #[derive(Debug, PartialEq)]
-struct Change {
+pub(super) struct Change {
     table: String,
     before: Option<Vec<Value>>,
     after: Option<Vec<Value>>,
 }
 
 /// Everything `mysql_common` finds in a file: the rows, and the other events in words.
-fn mysql_common(path: &Path) -> (Vec<Change>, Vec<String>) {
+pub(super) fn mysql_common(path: &Path) -> (Vec<Change>, Vec<String>) {
     let file = std::io::BufReader::new(std::fs::File::open(path).expect("opens"));
     let mut binlog = mysql_common::binlog::BinlogFile::new(BinlogVersion::Version4, file).expect("a binlog");
     let (mut changes, mut others) = (Vec::new(), Vec::new());
     while let Some(event) = binlog.next() {
         let event = event.expect("an event");
+        if let Some(EventData::TransactionPayloadEvent(payload)) = event.read_data().expect("known data") {
+            let mut payload = payload.decompressed().expect("zstd");
+            while let Some(event) = binlog.reader_mut().read_decompressed(&mut payload).expect("an event") {
+                read_one(&event, &binlog, &mut changes, &mut others);
+            }
+            continue;
+        }
         let description = binlog.reader().get_fde();
         if let Ok(Some(algorithm)) = description.footer().get_checksum_alg() {
             let flags = event.header().flags_raw();
@@ -51,34 +59,47 @@ fn mysql_common(path: &Path) -> (Vec<Change>, Vec<String>) {
                 assert_eq!(event.checksum(), Some(event.calc_checksum(algorithm).to_le_bytes()));
             }
         }
-        match event.read_data().expect("known data").expect("known data") {
-            EventData::RowsEvent(data) => changes.extend(rows_of(&data, &binlog)),
-            EventData::GtidEvent(gtid) => others.push(format!(
-                "gtid {} {} {} {} {} {}",
-                gtid.gno(),
-                gtid.last_committed(),
-                gtid.sequence_number(),
-                gtid.immediate_commit_timestamp(),
-                gtid.tx_length(),
-                gtid.immediate_server_version()
-            )),
-            EventData::QueryEvent(query) => {
-                query.status_vars().iter().for_each(|var| {
-                    var.get_value().expect("a known status variable");
-                });
-                others.push(format!("query {} {}", query.schema(), query.query()));
-            }
-            EventData::XidEvent(xid) => others.push(format!("xid {}", xid.xid)),
-            EventData::RotateEvent(rotate) => others.push(format!("rotate {} {}", rotate.name(), rotate.position())),
-            EventData::FormatDescriptionEvent(fde) => {
-                others.push(format!("server {}", fde.server_version().trim_end_matches('\0')))
-            }
-            EventData::PreviousGtidsEvent(_) => others.push("previous".to_owned()),
-            EventData::TableMapEvent(_) => {}
-            other => panic!("unexpected event {other:?}"),
-        }
+        read_one(&event, &binlog, &mut changes, &mut others);
     }
     (changes, others)
+}
+
+fn read_one<T: std::io::BufRead>(
+    event: &mysql_common::binlog::events::Event,
+    binlog: &mysql_common::binlog::BinlogFile<T>,
+    changes: &mut Vec<Change>,
+    others: &mut Vec<String>,
+) {
+    match event.read_data().expect("known data").expect("known data") {
+        EventData::RowsEvent(data) => changes.extend(rows_of(&data, binlog)),
+        EventData::GtidEvent(gtid) => others.push(format!(
+            "gtid {} {} {} {} {} {}",
+            gtid.gno(),
+            gtid.last_committed(),
+            gtid.sequence_number(),
+            gtid.immediate_commit_timestamp(),
+            gtid.tx_length(),
+            gtid.immediate_server_version()
+        )),
+        EventData::QueryEvent(query) => {
+            query.status_vars().iter().for_each(|var| {
+                var.get_value().expect("a known status variable");
+            });
+            others.push(format!("query {} {}", query.schema(), query.query()));
+        }
+        EventData::XidEvent(xid) => others.push(format!("xid {}", xid.xid)),
+        EventData::RotateEvent(rotate) => others.push(format!("rotate {} {}", rotate.name(), rotate.position())),
+        EventData::FormatDescriptionEvent(fde) => {
+            others.push(format!("server {}", fde.server_version().trim_end_matches('\0')))
+        }
+        EventData::PreviousGtidsEvent(_) => others.push("previous".to_owned()),
+        EventData::TableMapEvent(_) => {}
+        EventData::UserVarEvent(variable) => {
+            others.push(format!("variable {} {:?}", variable.name(), variable.value()))
+        }
+        EventData::IntvarEvent(number) => others.push(format!("number {:?} {}", number.subtype(), number.value())),
+        other => panic!("unexpected event {other:?}"),
+    }
 }
 
 fn rows_of<T: std::io::BufRead>(data: &RowsEventData<'_>, binlog: &mysql_common::binlog::BinlogFile<T>) -> Vec<Change> {
@@ -327,4 +348,72 @@ fn transaction_length_is_that_of_its_bytes() {
         let length = others[2].split(' ').nth(5).expect("a length");
         assert_eq!(length, (file.bytes.len() - header).to_string());
     }
+}
+
+#[test]
+fn statements_are_read_with_what_they_use() {
+    let mut file = FileUnderTest::new();
+    let mut events = new_events();
+    let variables = [
+        ("n", Ours::Int(-5)),
+        ("u", Ours::UInt(u64::MAX)),
+        ("d", Ours::Decimal(cohort_types::decimal::Decimal::parse("12.50").expect("a number"))),
+        ("r", Ours::Double(0.5)),
+        ("t", Ours::text("it's")),
+        ("b", Ours::Bytes(vec![0, 255].into())),
+        ("none", Ours::Null),
+    ];
+    let inputs = StatementInputs {
+        last_insert_id: Some(42),
+        insert_id: Some(7),
+        user_variables: variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value, Collation::DEFAULT))
+            .collect(),
+    };
+    events.set_context(&QueryContext { time_zone: "+02:00".to_owned(), ..QueryContext::default() }, "shop");
+    events.statement(b"INSERT INTO t1 SELECT @n, LAST_INSERT_ID()", &inputs);
+    events.write_row(&simple_table(1), &simple_row(1, b"a row"));
+    events.end_statement();
+    let savepoint = events.mark();
+    events.statement(b"DELETE FROM t1", &StatementInputs::default());
+    events.truncate(savepoint);
+    assert!(events.is_serial());
+    file.commit(&mut events);
+    let (_directory, path) = file.write();
+    let (changes, others) = mysql_common(&path);
+    assert_eq!(changes.len(), 1);
+    let expected = [
+        "query shop BEGIN",
+        "number LAST_INSERT_ID_EVENT 42",
+        "number INSERT_ID_EVENT 7",
+        "variable n [251, 255, 255, 255, 255, 255, 255, 255]",
+        "variable u [255, 255, 255, 255, 255, 255, 255, 255]",
+        "variable d [4, 2, 140, 50]",
+        "variable r [0, 0, 0, 0, 0, 0, 224, 63]",
+        "variable t [105, 116, 39, 115]",
+        "variable b [0, 255]",
+        "variable none []",
+        "query shop INSERT INTO t1 SELECT @n, LAST_INSERT_ID()",
+        "xid 1001",
+    ];
+    let from = others.iter().position(|other| other == "query shop BEGIN").expect("a transaction");
+    assert_eq!(others[from..], expected);
+    let printed = mariadb_binlog(&path);
+    let lines = [
+        "SET LAST_INSERT_ID=42",
+        "SET @`n`:=-5",
+        "SET @`u`:=18446744073709551615",
+        "SET @`d`:=12.50",
+        "SET @`r`:=0.5",
+        "SET @`t`:=_utf8mb4 X'69742773' COLLATE `utf8mb4_general_ci`",
+        "SET @`b`:=_binary X'00FF' COLLATE `binary`",
+        "SET @`none`:=NULL",
+        "SET @@session.time_zone='+02:00'",
+        "INSERT INTO t1 SELECT @n, LAST_INSERT_ID()",
+    ];
+    for line in lines {
+        assert!(printed.contains(line), "no {line} in\n{printed}");
+    }
+    assert!(!printed.contains("DELETE FROM"), "{printed}");
 }

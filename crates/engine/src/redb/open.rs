@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use ::redb::{Builder, Database, DatabaseError, Error};
-use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters};
+use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters, own_name, renew_name, restore_names};
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use super::file::{RowsFile, damaged_page, despite_damage};
@@ -48,18 +48,19 @@ impl Redb {
         let refused = |error| io_error(dir, &error);
         fs.create_dir_all(dir).map_err(refused)?;
         let names = fs.list(dir).map_err(refused)?;
-        if let Some(name) = names.iter().find(|name| ![FILE, NEW_FILE, LOCK].contains(&name.as_str())) {
+        if let Some(name) = names.iter().find(|name| ![FILE, NEW_FILE, LOCK].contains(&own_name(name))) {
             return Err(OpenError::Foreign { dir: dir.to_path_buf(), detail: format!("it has a file {name}") });
         }
         let lock = fs.lock_exclusive(&dir.join(LOCK)).map_err(|error| match error.is_locked() {
             true => OpenError::InUse { dir: dir.to_path_buf() },
             false => io_error(dir, &error),
         })?;
+        // From here on nobody else has these files.
+        restore_names(&*fs, dir, |name| name == FILE).map_err(refused)?;
         let syncs = Arc::new(SyncCounters::default());
         if !fs.exists(&dir.join(FILE)).map_err(refused)? {
             create(&*fs, dir, options, &syncs)?;
         }
-        // Also when it was there: the process that made it may have failed to make its name durable.
         fs.sync_dir(dir).map_err(refused)?;
         let file = fs.open(&dir.join(FILE), &OpenOptions::buffered(Create::Never).counted(&syncs)).map_err(refused)?;
         check_magic(&*file, dir)?;
@@ -72,6 +73,10 @@ impl Redb {
             Ok((db, tree, opened, prepared))
         };
         let (db, tree, opened, prepared) = despite_damage(open, || open_error(dir, damaged_page().into()))?;
+        if opened == Position::default() {
+            // The process that made the file may have failed to make its name durable.
+            renew_name(&*fs, &dir.join(FILE)).and_then(|()| fs.sync_dir(dir)).map_err(refused)?;
+        }
         let inner = Arc::new(Inner {
             state: RwLock::new(State {
                 active: Layer::at_open(opened),

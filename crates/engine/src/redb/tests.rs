@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::conformance::{self, Rig};
-use crate::{OpenError, Redo, TwoPhase};
+use crate::{Change, Changes, OpenError, ReadError, Redo, TwoPhase};
 
 const DIR: &str = "/data/redb";
 
@@ -146,8 +146,14 @@ fn a_directory_in_use_is_refused_and_free_again_after_a_drop() {
     let view = engine.snapshot();
     drop(engine);
     assert!(matches!(open_error(dir.path()), OpenError::InUse { .. }), "a reader has it open");
+    // Whoever has it is about to give the file its name.
+    let (path, aside) = (dir.path().join("rows.redb"), dir.path().join("rows.redb.renewed"));
+    fs::rename(&path, &aside).unwrap();
+    assert!(matches!(open_error(dir.path()), OpenError::InUse { .. }));
+    assert!(aside.exists() && !path.exists());
     drop(view);
     in_directory(dir.path()).unwrap();
+    assert!(path.exists());
 }
 
 #[test]
@@ -499,6 +505,34 @@ fn a_full_disk_refuses_cohorts_until_there_is_room() {
     }
     engine.ready().unwrap();
     assert_eq!(engine.sync().unwrap(), Position(u64::from(position)));
+}
+
+/// One change.
+struct One(bool);
+
+impl Changes for One {
+    fn next(&mut self) -> Result<Option<Change<'_>>, ReadError> {
+        let has_it = std::mem::take(&mut self.0);
+        Ok(has_it.then_some(Change { key: b"a key of a row", value: Some(&[7; 1000]) }))
+    }
+
+    fn bytes_max(&self) -> u64 {
+        2000
+    }
+}
+
+/// What was refused for want of room, and is applied at last, refuses nobody else.
+#[test]
+fn a_large_transaction_that_found_room_leaves_no_refusal() {
+    let disk = SimDisk::new(1);
+    let engine = on_disk(&disk, &RedbOptions::default()).unwrap();
+    disk.set_capacity(disk.used_bytes() + 1000);
+    let refused = engine.apply_large(&mut One(true), Position(1));
+    assert!(matches!(refused, Err(WriteError::NoSpace { .. })), "{refused:?}");
+    assert!(engine.inner.state.read().refusal.is_some());
+    disk.set_capacity(1 << 30);
+    engine.apply_large(&mut One(true), Position(1)).unwrap();
+    assert!(engine.inner.state.read().refusal.is_none());
 }
 
 /// Logs and other engines write to the same device.

@@ -63,7 +63,7 @@ impl Inner {
         }
     }
 
-    /// Returns when a cohort may be applied: at once unless a whole layer waits behind a frozen one.
+    /// Returns when a cohort may be applied: at once unless a whole layer waits after a frozen one.
     pub(super) fn wait_for_room(&self) -> Result<(), WriteError> {
         let mut signal = None;
         loop {
@@ -177,7 +177,7 @@ impl Inner {
     }
 
     /// Makes the caller's log durable; after an error nothing is taken any more.
-    fn sync_callers_log(&self) -> Result<(), WriteError> {
+    pub(super) fn sync_callers_log(&self) -> Result<(), WriteError> {
         let Some(sync_callers_log) = self.sync_callers_log.get() else { return Ok(()) };
         sync_callers_log().map_err(|detail| self.refuse(Refusal { no_space: false, detail }))
     }
@@ -185,7 +185,7 @@ impl Inner {
     /// Makes sure of room for a transaction: every changed entry may copy the page it lies in, and what is freed by
     /// that is free only afterwards. Where others might take it meanwhile, all of the file and what it may grow by is
     /// set aside.
-    fn find_room(&self, changes: usize, bytes: usize) -> Result<(), Refusal> {
+    pub(super) fn find_room(&self, changes: usize, bytes: usize) -> Result<(), Refusal> {
         let measured = (self.file.len(), self.file.allocated_bytes(), self.fs.available_bytes(&self.dir));
         let (Ok(len), Ok(allocated), Ok(available)) = measured else {
             // What cannot be measured is tried.
@@ -227,7 +227,7 @@ impl Inner {
     }
 
     /// Keeps the reason for appliers, unless there is a worse one.
-    fn refuse(&self, refusal: Refusal) -> WriteError {
+    pub(super) fn refuse(&self, refusal: Refusal) -> WriteError {
         let error = {
             let mut state = self.state.write();
             let kept = state.refusal.take().filter(|kept| !kept.no_space);
@@ -243,7 +243,10 @@ impl Inner {
     }
 
     /// One durable transaction; returns the tree as it leaves it.
-    fn change_tree(&self, change: impl FnOnce(&WriteTransaction) -> Result<(), Error>) -> Result<Tree, WriteError> {
+    pub(super) fn change_tree(
+        &self,
+        change: impl FnOnce(&WriteTransaction) -> Result<(), Error>,
+    ) -> Result<Tree, WriteError> {
         let refusal = self.state.read().refusal.clone();
         if let Some(refusal) = refusal.filter(|refusal| !refusal.no_space) {
             return Err(refusal.error());

@@ -100,6 +100,24 @@ impl Image {
         self.changes = waiting;
     }
 
+    /// A sync of a directory that failed: of its changes some first ones arrived, and the rest will never be tried again.
+    pub(super) fn sync_dir_in_vain(&mut self, dir: &Path, random: &SeededRandom) {
+        let (tried, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.changes).into_iter().partition(|change| change.dir == dir);
+        self.changes = waiting;
+        self.keep_first(tried, random);
+    }
+
+    /// Makes some first ones of these changes durable.
+    fn keep_first(&mut self, changes: Vec<NameChange>, random: &SeededRandom) {
+        let first = changes.first().map_or(0, |change| change.group);
+        let last = changes.last().map_or(0, |change| change.group + 1);
+        let kept = first + random.below((last - first) as u64 + 1) as usize;
+        for change in changes.iter().filter(|change| change.group < kept) {
+            set_name(&mut self.durable_names, &change.path, change.inode.as_ref());
+        }
+    }
+
     pub(super) fn total_bytes(&self) -> u64 {
         self.names.values().map(|inode| inode.lock().allocated_bytes()).sum()
     }
@@ -113,14 +131,8 @@ impl Image {
     }
 
     pub(super) fn after_crash(&mut self, random: &SeededRandom) -> Image {
-        let first = self.changes.first().map_or(0, |change| change.group);
-        let last = self.changes.last().map_or(0, |change| change.group + 1);
-        let kept = first + random.below((last - first) as u64 + 1) as usize;
-        for change in self.changes.drain(..) {
-            if change.group < kept {
-                set_name(&mut self.durable_names, &change.path, change.inode.as_ref());
-            }
-        }
+        let changes = std::mem::take(&mut self.changes);
+        self.keep_first(changes, random);
         let mut found = Names::new();
         for (path, inode) in &self.durable_names {
             let inode = inode.lock().after_crash(random);

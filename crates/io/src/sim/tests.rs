@@ -96,6 +96,27 @@ fn a_rename_is_durable_only_after_the_directory_is_synced() {
     assert_eq!(found, BTreeSet::from(expected));
 }
 
+/// As many as were lost stay so: a later sync that succeeds has only what came later.
+#[test]
+fn a_failed_sync_of_a_directory_loses_names_that_are_still_seen_and_a_later_one_does_not_bring_them_back() {
+    let dir = Path::new("/data");
+    let mut found = BTreeSet::new();
+    for seed in 0..100 {
+        let disk = disk_with(b"x");
+        disk.state.lock().random = SeededRandom::new(seed);
+        disk.rename(Path::new(FILE), &dir.join("renamed")).unwrap();
+        disk.open(&dir.join("made"), &OpenOptions::buffered(Create::New)).unwrap();
+        disk.set_fault(disk.operations(), Fault::Error);
+        assert!(disk.sync_dir(dir).is_err());
+        assert_eq!(disk.list(dir).unwrap(), ["made", "renamed"]);
+        disk.open(&dir.join("later"), &OpenOptions::buffered(Create::New)).unwrap();
+        disk.sync_dir(dir).unwrap();
+        found.insert(disk.crash().list(dir).unwrap().join(" "));
+    }
+    let expected = ["file later", "later made renamed", "later renamed"];
+    assert_eq!(found, expected.map(str::to_owned).into());
+}
+
 #[test]
 fn after_a_power_cut_everything_fails_until_the_crash_is_taken() {
     let disk = disk_with(b"x");
@@ -133,6 +154,9 @@ fn a_full_disk_refuses_growth_and_takes_overwrites() {
     file.write_at(512, &[1; 512]).unwrap();
     assert!(file.write_at(1000, &[1; 512]).unwrap_err().is_no_space());
     assert!(file.reserve(0, 2048).unwrap_err().is_no_space());
+    // Others filled it before its capacity was known.
+    disk.set_capacity(512);
+    file.write_at(0, &[2; 1024]).unwrap();
 }
 
 #[test]

@@ -2,7 +2,7 @@ use super::*;
 
 fn decode(payload: &[u8], count: usize) -> Result<Vec<Value>, Malformed> {
     let mut values = Vec::new();
-    decode_parameters(&mut Decoder::new(payload), &mut Vec::new(), &vec![None; count], &mut values)?;
+    decode_parameters(&mut Decoder::new(payload), &mut Vec::new(), &vec![None; count], Charset::Utf8mb4, &mut values)?;
     Ok(values)
 }
 
@@ -48,10 +48,10 @@ fn types_bound_once_serve_again_but_not_before() {
     let mut types = Vec::new();
     let mut values = Vec::new();
     let long = vec![None];
-    let unbound = decode_parameters(&mut Decoder::new(&[0, 0, 5]), &mut types, &long, &mut values);
+    let unbound = decode_parameters(&mut Decoder::new(&[0, 0, 5]), &mut types, &long, Charset::Utf8mb4, &mut values);
     assert_eq!(unbound, Err(Malformed("execute: parameters without types")));
-    decode_parameters(&mut Decoder::new(&[0, 1, 1, 0, 5]), &mut types, &long, &mut values).unwrap();
-    decode_parameters(&mut Decoder::new(&[0, 0, 6]), &mut types, &long, &mut values).unwrap();
+    decode_parameters(&mut Decoder::new(&[0, 1, 1, 0, 5]), &mut types, &long, Charset::Utf8mb4, &mut values).unwrap();
+    decode_parameters(&mut Decoder::new(&[0, 0, 6]), &mut types, &long, Charset::Utf8mb4, &mut values).unwrap();
     assert_eq!(values, [Value::Int(6)]);
 }
 
@@ -60,7 +60,7 @@ fn long_data_takes_the_place_of_a_value() {
     let mut values = Vec::new();
     let long = vec![Some(b"long".to_vec()), None];
     let payload = [0, 1, 252, 0, 1, 0, 9];
-    decode_parameters(&mut Decoder::new(&payload), &mut Vec::new(), &long, &mut values).unwrap();
+    decode_parameters(&mut Decoder::new(&payload), &mut Vec::new(), &long, Charset::Utf8mb4, &mut values).unwrap();
     assert_eq!(values, [Value::bytes(*b"long"), Value::Int(9)]);
 }
 

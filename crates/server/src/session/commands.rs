@@ -24,7 +24,6 @@ use crate::protocol::handshake::Login;
 use crate::protocol::replication::DumpRequest;
 use crate::protocol::reply::{OkFields, put_gtids, put_schema_change};
 use crate::server::Server;
-use crate::status::count;
 use crate::sysvars::ids;
 use prepared::Statement;
 
@@ -155,6 +154,7 @@ impl Session {
         let server = self.server.clone();
         let _running = Running::new(&server);
         self.output.begin_reply(sequence);
+        self.output.results = self.state.results;
         self.end_if_doomed();
         self.interrupt.reset();
         self.environment.follow_accounts(&mut self.state);
@@ -170,11 +170,7 @@ impl Session {
         let flushed = self.send();
         let took = self.environment.process.end();
         if matches!(code, command::QUERY | command::STMT_EXECUTE | command::STMT_PREPARE) {
-            count(&server.counters.questions);
-            count(&server.counters.queries);
-            if took >= self.slow_from {
-                count(&server.counters.slow_queries);
-            }
+            self.environment.tally.question(took >= self.slow_from);
         }
         match (flushed, next) {
             (Err(_), _) => Next::Close,

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cohort_sql::SqlError;
+use cohort_sql::collation::Collation;
 use cohort_sql::error::ER_NET_ERROR_ON_WRITE;
 use cohort_sql::memory::ServerMemory;
+use cohort_sql::types::Charset;
 use cohort_txn::{RestsOn, Store};
 
 use crate::protocol::constants::capability;
@@ -18,7 +20,7 @@ use crate::protocol::reply::{OkFields, encode_end_of_rows, encode_eof, encode_er
 use crate::session::errors::commit_error;
 use crate::session::handover::Handover;
 use crate::socket::Socket;
-use crate::status::{Counters, add};
+use crate::status::Tally;
 
 /// Most bytes of an oversized packet that are read and dropped, so that its sender gets to read why.
 const DRAIN_MAX: usize = 1 << 30;
@@ -31,7 +33,7 @@ pub struct Input {
 
 struct SocketSource {
     socket: Arc<Socket>,
-    counters: Arc<Counters>,
+    tally: Arc<Tally>,
     /// Until when a read waits for input; without, it fails where there is none.
     deadline: Option<Instant>,
     /// The last read found less than it had room for.
@@ -49,7 +51,7 @@ impl Source for SocketSource {
             None => self.socket.read_now(buffer)?,
         };
         self.drained = count < buffer.len();
-        add(&self.counters.bytes_received, count as u64);
+        self.tally.received(count);
         Ok(count)
     }
 
@@ -76,8 +78,8 @@ impl Drop for SocketSource {
 
 impl Input {
     /// Reads from `socket`; what arrives counts to `memory`.
-    pub fn new(socket: Arc<Socket>, counters: Arc<Counters>, memory: Arc<ServerMemory>) -> Input {
-        let source = SocketSource { socket, counters, deadline: None, drained: false, memory, held: 0 };
+    pub fn new(socket: Arc<Socket>, tally: Arc<Tally>, memory: Arc<ServerMemory>) -> Input {
+        let source = SocketSource { socket, tally, deadline: None, drained: false, memory, held: 0 };
         Input { reader: PacketReader::default(), source }
     }
 
@@ -148,7 +150,7 @@ impl Input {
 /// The output side.
 pub struct Output {
     socket: Arc<Socket>,
-    counters: Arc<Counters>,
+    tally: Arc<Tally>,
     /// Who may be writing to the socket, too.
     handover: Arc<Handover>,
     store: Arc<Store>,
@@ -161,6 +163,8 @@ pub struct Output {
     doomed: bool,
     /// What the client agreed to.
     pub capabilities: u32,
+    /// The character set in which it reads; `None` for that of each column.
+    pub results: Option<Collation>,
     broken: bool,
     /// How often packets have left the buffer.
     flushes: u64,
@@ -178,14 +182,14 @@ impl Output {
     /// Writes to `socket`, after what was given away by `handover`, what rests on `rests_on`.
     pub fn new(
         socket: Arc<Socket>,
-        counters: Arc<Counters>,
+        tally: Arc<Tally>,
         handover: Arc<Handover>,
         store: Arc<Store>,
         rests_on: RestsOn,
     ) -> Output {
         Output {
             socket,
-            counters,
+            tally,
             handover,
             store,
             rests_on,
@@ -193,6 +197,7 @@ impl Output {
             unsent_from: 0,
             doomed: false,
             capabilities: capability::PROTOCOL_41,
+            results: Some(Collation::DEFAULT),
             broken: false,
             flushes: 0,
         }
@@ -255,7 +260,8 @@ impl Output {
 
     /// Adds an ERR packet.
     pub fn error(&mut self, error: &SqlError) {
-        self.packet(|out| encode_error(out, error.errno, error.sqlstate, &error.message));
+        let charset = self.results.map_or(Charset::Utf8mb4, Collation::charset);
+        self.packet(|out| encode_error(out, error.errno, error.sqlstate, &error.message, charset));
     }
 
     /// Packets that wait to be written, framed.
@@ -305,7 +311,7 @@ impl Output {
             return Err(commit_error(&error));
         }
         let bytes = self.packets.bytes();
-        add(&self.counters.bytes_sent, bytes.len() as u64);
+        self.tally.sent(bytes.len());
         self.handover.wait_for_send();
         let written = self.socket.write_all(bytes);
         self.give_away();

@@ -10,8 +10,8 @@ use cohort_binlog::GtidSet;
 use cohort_sql::ast::{AccountName, AccountStatement, AdminCommand, RoleStatement, ShowKind};
 use cohort_sql::collation::Collation;
 use cohort_sql::error::{
-    ER_COLLATION_CHARSET_MISMATCH, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_UNKNOWN_CHARACTER_SET,
-    ER_UNKNOWN_COLLATION,
+    ER_COLLATION_CHARSET_MISMATCH, ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_BINLOG_FORMAT, ER_KILL_DENIED_ERROR,
+    ER_NO_SUCH_THREAD, ER_UNKNOWN_CHARACTER_SET,
 };
 use cohort_sql::expr::VariableScope;
 use cohort_sql::parse::without_passwords;
@@ -32,10 +32,10 @@ use crate::gtids;
 use crate::processlist::Process;
 use crate::protocol::reply::put_variable_change;
 use crate::server::{Server, settle_memory_limits};
+use crate::session::statement_place::StatementPlace;
 use crate::session::{show, variables};
-use crate::sysvars::{
-    Effect, Id, SessionSettings, Setting, Source, Typed, VariableId, charset, connection_collation, ids,
-};
+use crate::status::{KindIndex, Tally};
+use crate::sysvars::{Effect, Id, SessionSettings, Setting, Source, Typed, VariableId, ids};
 
 /// One session's side of [`Environment`].
 pub struct SessionEnvironment {
@@ -43,6 +43,8 @@ pub struct SessionEnvironment {
     pub server: Arc<Server>,
     /// The session's entry in the process list.
     pub process: Arc<Process>,
+    /// What is counted for the session.
+    pub tally: Arc<Tally>,
     identity: RefCell<Identity>,
     active_roles: RefCell<BTreeSet<AccountName>>,
     /// Of the accounts that the session's privileges are from.
@@ -61,11 +63,12 @@ pub struct SessionEnvironment {
 
 impl SessionEnvironment {
     /// For a session that begins; nobody has logged in yet.
-    pub fn new(server: Arc<Server>, process: Arc<Process>) -> SessionEnvironment {
+    pub fn new(server: Arc<Server>, process: Arc<Process>, tally: Arc<Tally>) -> SessionEnvironment {
         let settings = SessionSettings::new(&server.globals);
         SessionEnvironment {
             server,
             process,
+            tally,
             identity: RefCell::default(),
             active_roles: RefCell::default(),
             accounts_version: Cell::new(None),
@@ -79,9 +82,9 @@ impl SessionEnvironment {
         }
     }
 
-    /// Somebody has logged in: a session begins with fresh settings and the collation that the client
-    /// named.
-    pub fn begin(&self, session: &mut SessionState, identity: Identity, collation: u16) {
+    /// Somebody has logged in: a session begins with fresh settings, and with the collation that the client named, if its
+    /// character set is known.
+    pub fn begin(&self, session: &mut SessionState, identity: Identity, collation: Option<Collation>) {
         self.process.set_user(&identity.user);
         let all_roles = self.server.globals.get(ids::ACTIVATE_ALL_ROLES_ON_LOGIN);
         self.active_roles.replace(self.server.accounts.default_roles(&identity.account(), all_roles));
@@ -92,15 +95,18 @@ impl SessionEnvironment {
         self.accounts_version.set(None);
         self.follow_accounts(session);
         let mut settings = SessionSettings::new(&self.server.globals);
-        let named = Collation::from_id(collation).filter(|collation| collation.charset() == Charset::Utf8mb4);
-        if let Some(collation) = named {
-            settings.set(ids::COLLATION_CONNECTION.into(), Setting::text(collation.name()));
+        if let Some(collation) = collation {
+            let set = |(id, setting): &(VariableId, Setting)| settings.set(*id, setting.clone());
+            charset_settings(collation, collation).iter().for_each(set);
         }
         let own = u64::from(self.limits.get().user_connections);
         if own > 0 {
             settings.set(ids::MAX_USER_CONNECTIONS.into(), Setting::Int(own));
         }
         variables::apply_all(session, &settings);
+        if let Some(collation) = collation {
+            (session.client, session.results) = (collation, Some(collation));
+        }
         session.database_collation = None;
         self.settings.replace(settings);
         self.changes.borrow_mut().clear();
@@ -135,7 +141,7 @@ impl SessionEnvironment {
     /// As [`SessionEnvironment::begin`] for whoever is logged in.
     pub fn reset(&self, session: &mut SessionState) {
         let identity = self.identity.borrow().clone();
-        self.begin(session, identity, session.collation.id());
+        self.begin(session, identity, None);
     }
 
     /// `wait_timeout` begins as `interactive_timeout`: the client says that a person types.
@@ -288,7 +294,23 @@ impl SessionEnvironment {
             Effect::HostCache => self.server.hosts.flush(),
             Effect::MandatoryRoles => self.server.accounts.set_mandatory_roles(&globals.get(ids::MANDATORY_ROLES)),
             Effect::WrongPasswords => self.server.hosts.forget_wrong_passwords(),
+            Effect::ReadOnly => variables::apply_read_only(&self.server.read_only, globals),
         }
+    }
+
+    /// The character set of this name, or that of the server's clients; 1115 for one that is not known.
+    fn charset_or_default(&self, name: Option<&str>) -> Result<Charset, SqlError> {
+        let default = self.server.globals.get(ids::CHARACTER_SET_CLIENT);
+        let name = name.unwrap_or(&default);
+        Charset::from_name(name).ok_or_else(|| SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[&name]))
+    }
+
+    /// The client writes and reads in the character set of one collation, and literals are of another one.
+    fn use_collations(&self, session: &mut SessionState, client: Collation, connection: Collation) {
+        for (id, setting) in charset_settings(client, connection) {
+            self.set_in_session(session, id, setting);
+        }
+        (session.client, session.results) = (client, Some(client));
     }
 
     /// Notes a change for the next OK packet, if the client wants to hear of this variable.
@@ -303,6 +325,17 @@ impl SessionEnvironment {
             self.changes.borrow_mut().push(id);
         }
     }
+}
+
+/// The variables of a session whose client uses the character set of one collation, and whose literals are of another
+/// one.
+fn charset_settings(client: Collation, connection: Collation) -> [(VariableId, Setting); 4] {
+    [
+        (ids::CHARACTER_SET_CLIENT.into(), Setting::text(client.charset().name())),
+        (ids::CHARACTER_SET_RESULTS.into(), Setting::text(client.charset().name())),
+        (ids::CHARACTER_SET_CONNECTION.into(), Setting::text(connection.charset().name())),
+        (ids::COLLATION_CONNECTION.into(), Setting::text(connection.name())),
+    ]
 }
 
 impl Environment for SessionEnvironment {
@@ -364,7 +397,13 @@ impl Environment for SessionEnvironment {
         if id == ids::GTID_NEXT.into() {
             session.choose_gtid(self.server.database.store(), self.connection_id(), &setting.to_text())?;
         }
+        if id == ids::BINLOG_FORMAT.into() && !global && session.in_transaction() {
+            return Err(SqlError::new(ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_BINLOG_FORMAT, &[]));
+        }
         match global {
+            true if row.effect == Effect::ReadOnly && setting == Setting::Bool(true) => {
+                self.server.database.while_nobody_changes(session, || self.set_globally(id, setting))?;
+            }
             true => self.set_globally(id, setting),
             false => self.set_in_session(session, id, setting),
         }
@@ -377,23 +416,22 @@ impl Environment for SessionEnvironment {
         charset_name: Option<&str>,
         collation_name: Option<&str>,
     ) -> Result<(), SqlError> {
-        let charset_name = charset_name.unwrap_or("utf8mb4");
-        let charset = charset(charset_name).ok_or_else(|| SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[&charset_name]))?;
-        let collation = match collation_name {
-            Some(name) => {
-                let known = connection_collation(name);
-                let collation = known.ok_or_else(|| SqlError::new(ER_UNKNOWN_COLLATION, &[&name]))?;
-                if collation.charset() != charset {
-                    return Err(SqlError::new(ER_COLLATION_CHARSET_MISMATCH, &[&name, &charset.name()]));
-                }
-                collation
-            }
-            None => charset.default_collation(),
-        };
-        for id in [ids::CHARACTER_SET_CLIENT, ids::CHARACTER_SET_RESULTS] {
-            self.set_in_session(session, id.into(), Setting::text(charset.name()));
+        let charset = self.charset_or_default(charset_name)?;
+        let collation = collation_name.map(Collation::named).transpose()?.unwrap_or(charset.default_collation());
+        if collation.charset() != charset {
+            return Err(SqlError::new(ER_COLLATION_CHARSET_MISMATCH, &[&collation.name(), &charset.name()]));
         }
-        self.set_in_session(session, ids::COLLATION_CONNECTION.into(), Setting::text(collation.name()));
+        self.use_collations(session, collation, collation);
+        Ok(())
+    }
+
+    fn set_character_set(&self, session: &mut SessionState, charset_name: Option<&str>) -> Result<(), SqlError> {
+        let charset = self.charset_or_default(charset_name)?;
+        let of_database =
+            self.server.database.collation_of_default(session).unwrap_or_else(|| {
+                Collation::from_name(&self.get(ids::COLLATION_DATABASE)).unwrap_or(Collation::DEFAULT)
+            });
+        self.use_collations(session, charset.default_collation(), of_database);
         Ok(())
     }
 
@@ -450,6 +488,10 @@ impl Environment for SessionEnvironment {
     }
 
     fn administer(&self, _session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError> {
+        if let AdminCommand::FlushStatus = command {
+            self.tally.flush();
+            return Ok(());
+        }
         self.server.administer(command)
     }
 
@@ -467,6 +509,15 @@ impl Environment for SessionEnvironment {
 
     fn version(&self) -> String {
         self.server.globals.get(ids::VERSION)
+    }
+
+    fn statement_place(&self, named: usize) -> Result<Box<dyn Send + Sync>, SqlError> {
+        Ok(Box::new(StatementPlace::take(&self.server, named)?))
+    }
+
+    fn executes(&self, sql: &[u8]) {
+        self.tally.statement(const { KindIndex::named("stmt_execute") });
+        self.tally.statement(KindIndex::of_statement(sql));
     }
 
     fn begin_update(&self) -> Result<(), SqlError> {

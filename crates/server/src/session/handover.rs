@@ -13,6 +13,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use cohort_sql::types::Charset;
 use cohort_txn::blocking_hook::blocking;
 use cohort_txn::{CommitError, Committed, Reply};
 use parking_lot::{Condvar, Mutex};
@@ -21,7 +22,7 @@ use crate::protocol::packet::PacketBuffer;
 use crate::protocol::reply::encode_error;
 use crate::session::errors::commit_error;
 use crate::socket::Socket;
-use crate::status::{Counters, add, count};
+use crate::status::{Tally, count};
 
 /// The session has given a reply away whose outcome is not known.
 const PENDING: u32 = 1;
@@ -47,14 +48,14 @@ pub struct Handover {
     ended: Mutex<()>,
     changed: Condvar,
     socket: Arc<Socket>,
-    counters: Arc<Counters>,
+    tally: Arc<Tally>,
 }
 
 impl Handover {
     /// For the session of the client at `socket`.
-    pub fn new(socket: Arc<Socket>, counters: Arc<Counters>) -> Arc<Handover> {
+    pub fn new(socket: Arc<Socket>, tally: Arc<Tally>) -> Arc<Handover> {
         let (ended, changed) = Default::default();
-        Arc::new(Handover { state: AtomicU32::new(0), ended, changed, socket, counters })
+        Arc::new(Handover { state: AtomicU32::new(0), ended, changed, socket, tally })
     }
 
     /// Makes the framed packet `ok` a reply, if it is short enough.
@@ -151,10 +152,10 @@ impl<P: AsRef<[u8]> + Send> Reply for PendingReply<P> {
         }
         let packets = &self.packets.as_ref()[..self.len];
         self.shared.begin_send();
-        let counters = &self.shared.counters;
+        let tally = &self.shared.tally;
         let delivered = match outcome {
             Ok(_) => {
-                add(&counters.bytes_sent, self.len as u64);
+                tally.sent(self.len);
                 self.shared.socket.write_now_or_close(packets)
             }
             Err(error) => {
@@ -162,13 +163,13 @@ impl<P: AsRef<[u8]> + Send> Reply for PendingReply<P> {
                 let mut out = PacketBuffer::default();
                 // The first header says which packet of the exchange this is.
                 out.set_sequence(packets[3]);
-                encode_error(out.begin(), error.errno, error.sqlstate, &error.message);
+                encode_error(out.begin(), error.errno, error.sqlstate, &error.message, Charset::Utf8mb4);
                 out.end();
                 self.shared.socket.write_now_or_close(out.bytes())
             }
         };
         if !delivered {
-            count(&counters.lost_replies);
+            count(&tally.server().lost_replies);
         }
         self.shared.end(SENDING);
     }
@@ -199,7 +200,7 @@ mod tests {
 
     fn handover() -> (Arc<Handover>, UnixStream) {
         let (ours, clients) = UnixStream::pair().expect("a pair of sockets");
-        (Handover::new(Arc::new(Socket::from_unix(ours)), Arc::default()), clients)
+        (Handover::new(Arc::new(Socket::from_unix(ours)), Arc::new(Tally::new(Arc::default()))), clients)
     }
 
     fn committed() -> Result<Committed, CommitError> {

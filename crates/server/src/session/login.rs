@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use cohort_sql::SqlError;
+use cohort_sql::collation::Collation;
 use cohort_sql::error::{
     ER_ACCESS_DENIED_ERROR, ER_ACCOUNT_HAS_BEEN_LOCKED, ER_CLIENT_DOES_NOT_SUPPORT_PROTOCOL, ER_CON_COUNT_ERROR,
     ER_HANDSHAKE_ERROR, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_INTERRUPTED, ER_OUTOFMEMORY,
     ER_SECURE_TRANSPORT_REQUIRED, ER_UNKNOWN_CHARACTER_SET,
 };
+use cohort_sql::types::Charset;
 use rustls::ServerConfig;
 use serde_json::json;
 
@@ -55,12 +57,12 @@ pub enum LoginFailure {
     Refused(SqlError),
     /// The client does not keep to the protocol, or is too slow.
     BadHandshake(SqlError),
-    /// There is nobody to tell.
+    /// The client is gone: nobody receives an error.
     Gone,
 }
 
 impl LoginFailure {
-    /// What the client is to be told.
+    /// The error that the client gets.
     pub fn error(&self) -> Option<&SqlError> {
         match self {
             LoginFailure::Refused(error) | LoginFailure::BadHandshake(error) => Some(error),
@@ -180,7 +182,8 @@ impl LoginExchange<'_> {
         login: &Login,
         asked: Option<(AuthPlugin, Challenge)>,
     ) -> Result<Identity, LoginFailure> {
-        let user = String::from_utf8_lossy(&login.user).into_owned();
+        let charset = Collation::of_client(login.collation).map_or(Charset::Utf8mb4, Collation::charset);
+        let user = String::from_utf8_lossy(&charset.decode_statement(&login.user)).into_owned();
         let checked =
             self.check(&user, login, asked).and_then(|(identity, account)| match account.allows(self.socket.tls()) {
                 true if account.locked => {

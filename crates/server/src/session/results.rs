@@ -1,7 +1,8 @@
 //! Result sets on their way to a client.
 
+use cohort_sql::collation::Collation;
 use cohort_sql::session::ResultSink;
-use cohort_sql::types::{ResultColumn, ResultType};
+use cohort_sql::types::{Charset, ResultColumn, ResultType};
 use cohort_sql::{SqlError, Value};
 
 use crate::protocol::columns::encode_column;
@@ -47,8 +48,9 @@ impl<'a> ResultWriter<'a> {
 impl ResultSink for ResultWriter<'_> {
     fn columns(&mut self, columns: &[ResultColumn]) -> Result<(), SqlError> {
         self.output.packet(|out| put_length_encoded_int(out, columns.len() as u64));
+        let results = self.output.results;
         for column in columns {
-            self.output.packet(|out| encode_column(out, column));
+            self.output.packet(|out| encode_column(out, column, results));
         }
         self.output.end_of_columns(self.status);
         self.types.extend(columns.iter().map(|column| column.result_type));
@@ -56,6 +58,15 @@ impl ResultSink for ResultWriter<'_> {
     }
 
     fn row(&mut self, row: &[Value]) -> Result<(), SqlError> {
+        let in_utf8 = self.output.results.is_some_and(|results| results.charset() == Charset::Utf8mb4);
+        let recoded: Vec<Value>;
+        let row = if in_utf8 {
+            row
+        } else {
+            let results = self.output.results.map(Collation::charset);
+            recoded = row.iter().zip(&*self.types).map(|(value, of)| as_read(value, of, results)).collect();
+            &recoded
+        };
         match self.form {
             RowForm::Text => self.output.packet(|out| encode_text_row(out, row, self.types)),
             RowForm::Binary => self.output.try_packet(|out| encode_binary_row(out, row, self.types))?,
@@ -64,6 +75,29 @@ impl ResultSink for ResultWriter<'_> {
             self.output.flush()?;
         }
         Ok(())
+    }
+}
+
+/// A value of a column for a client that reads texts in this character set, or in that of the column: a text in its bytes.
+fn as_read(value: &Value, of: &ResultType, results: Option<Charset>) -> Value {
+    let json;
+    let text = match value {
+        Value::Text(text) => text,
+        Value::Member(member) => &*member.text,
+        Value::Json(document) => {
+            json = document.to_string();
+            &json
+        }
+        _ => return value.clone(),
+    };
+    let own = of.collation.charset();
+    match results {
+        _ if text.is_ascii() => value.clone(),
+        // What is converted has question marks for what is lost.
+        Some(results) if ![Charset::Binary, own].contains(&results) && own != Charset::Binary => {
+            Value::bytes(&*results.encode_within(text))
+        }
+        _ => Value::bytes(&*own.encode(text)),
     }
 }
 

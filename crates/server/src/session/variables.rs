@@ -13,7 +13,7 @@ use cohort_sql::error::{
     ER_UNKNOWN_TIME_ZONE, ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use cohort_sql::expr::VariableScope;
-use cohort_sql::session::{DiagnosticLevel, SessionState};
+use cohort_sql::session::{DiagnosticLevel, ServerReadOnly, SessionState};
 use cohort_sql::{SqlError, Value};
 use cohort_txn::{CommitProtocol, CommitSettings};
 
@@ -108,11 +108,20 @@ pub fn apply_commit_settings(settings: &CommitSettings, globals: &Globals) {
     let flush = globals.get(ids::INNODB_FLUSH_LOG_AT_TRX_COMMIT) as u32;
     durability.flush_log_at_trx_commit.store(flush, Ordering::Relaxed);
     settings.max_binlog_size.store(globals.get(ids::MAX_BINLOG_SIZE), Ordering::Relaxed);
+    let in_memory = globals.get(ids::BINLOG_CACHE_SIZE);
+    settings.spill.events_bytes.store(in_memory, Ordering::Relaxed);
+    settings.spill.writes_bytes.store(in_memory.saturating_mul(4).min(u64::MAX - 1), Ordering::Relaxed);
     settings.order_commits.store(globals.get(ids::BINLOG_ORDER_COMMITS), Ordering::Relaxed);
     let delay = &settings.sync_delay;
     delay.max_us.store(globals.get(ids::BINLOG_GROUP_COMMIT_SYNC_DELAY) as u32, Ordering::Relaxed);
     delay.enough.store(globals.get(ids::BINLOG_GROUP_COMMIT_SYNC_NO_DELAY_COUNT) as u32, Ordering::Relaxed);
+    settings.capture_bytes_max.store(globals.get(ids::INNODB_ONLINE_ALTER_LOG_MAX_SIZE), Ordering::Relaxed);
     settings.full_row_metadata.store(globals.get(ids::BINLOG_ROW_METADATA) == "FULL", Ordering::Relaxed);
+}
+
+/// The same for who may change something.
+pub fn apply_read_only(server: &ServerReadOnly, globals: &Globals) {
+    server.set(globals.get(ids::READ_ONLY), globals.get(ids::SUPER_READ_ONLY));
 }
 
 /// The same for what commits wait for of replicas.

@@ -154,13 +154,8 @@ impl SystemVariable {
                 Setting::text(if text.eq_ignore_ascii_case("SYSTEM") { "SYSTEM" } else { text })
             }
             Kind::Charset | Kind::CharsetOrNull => {
-                let charset = charset(text).ok_or_else(|| SettingError::Charset(text.to_owned()))?;
+                let charset = Charset::from_name(text).ok_or_else(|| SettingError::Charset(text.to_owned()))?;
                 Setting::text(charset.name())
-            }
-            Kind::Collation if self.name == "collation_connection" => {
-                let collation = connection_collation(text);
-                let collation = collation.ok_or_else(|| SettingError::Collation(text.to_owned()))?;
-                Setting::text(collation.name())
             }
             Kind::Collation => {
                 let collation = Collation::from_name(text);
@@ -170,29 +165,6 @@ impl SystemVariable {
             Kind::Int { .. } | Kind::Double { .. } => return Err(SettingError::Type),
         };
         Ok((setting, false))
-    }
-}
-
-/// The character set of a connection that asks for this one. Text is UTF-8 there; parts of it are taken for all of it,
-/// and none has bytes of its own.
-pub fn charset(name: &str) -> Option<Charset> {
-    if name.eq_ignore_ascii_case("default") {
-        return Some(Charset::Utf8mb4);
-    }
-    match Charset::from_name(name)? {
-        Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Ascii => Some(Charset::Utf8mb4),
-        Charset::Binary => Some(Charset::Binary),
-        Charset::Latin1 => None,
-    }
-}
-
-/// The collation of a connection that asks for this one: utf8mb4's for one of utf8mb3.
-pub fn connection_collation(name: &str) -> Option<Collation> {
-    let collation = Collation::from_name(name)?;
-    match collation.charset() {
-        Charset::Utf8mb4 | Charset::Binary => Some(collation),
-        Charset::Utf8mb3 => Collation::from_name(&collation.name().replacen("utf8mb3", "utf8mb4", 1)),
-        Charset::Ascii | Charset::Latin1 => None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use cohort_sql::Value;
 use cohort_sql::collation::Collation as Coll;
 use cohort_sql::isolation_level::IsolationLevel;
-use cohort_sql::session::{RowImage, SessionState};
+use cohort_sql::session::{BinlogFormat, RowImage, SessionState};
 use cohort_sql::types::Charset as Chars;
 use cohort_sql::types::SqlMode as Modes;
 use cohort_sql::types::temporal::TimeZone as Zone;
@@ -77,6 +77,10 @@ fn collation_of(charset: &str) -> Option<&'static str> {
     Chars::from_name(charset).map(|charset| charset.default_collation().name())
 }
 
+fn default_collation(charset: &str) -> Coll {
+    Chars::from_name(charset).map_or(Coll::DEFAULT, Chars::default_collation)
+}
+
 fn charset_of(collation: &str) -> Option<&'static str> {
     Coll::from_name(collation).map(|collation| collation.charset().name())
 }
@@ -88,6 +92,14 @@ fn now_us() -> i64 {
 
 fn last_insert_id(session: &SessionState) -> Value {
     Value::UInt(session.last_insert_id.get())
+}
+
+fn binlog_format(name: &str) -> BinlogFormat {
+    match name {
+        "STATEMENT" => BinlogFormat::Statement,
+        "MIXED" => BinlogFormat::Mixed,
+        _ => BinlogFormat::Row,
+    }
 }
 
 fn row_image(name: &str) -> RowImage {
@@ -103,6 +115,28 @@ const YEAR: u64 = 31_536_000;
 
 /// Messages for the operator as text, and as JSON.
 const LOG_SERVICES: &[&str] = &["log_filter_internal; log_sink_internal", "log_filter_internal; log_sink_json"];
+
+/// Of AES: length of the key, chaining of the blocks.
+const ENCRYPTION_MODES: &[&str] = &[
+    "aes-128-ecb",
+    "aes-192-ecb",
+    "aes-256-ecb",
+    "aes-128-cbc",
+    "aes-192-cbc",
+    "aes-256-cbc",
+    "aes-128-cfb1",
+    "aes-192-cfb1",
+    "aes-256-cfb1",
+    "aes-128-cfb8",
+    "aes-192-cfb8",
+    "aes-256-cfb8",
+    "aes-128-cfb128",
+    "aes-192-cfb128",
+    "aes-256-cfb128",
+    "aes-128-ofb",
+    "aes-192-ofb",
+    "aes-256-ofb",
+];
 
 /// Every system variable.
 #[rustfmt::skip]
@@ -123,11 +157,15 @@ pub const TABLE: &[SystemVariable] = &[
     row("back_log", Global, AtStart, int(1, 65535), "512", "Connections that the operating system queues before they are accepted."),
     row("basedir", Global, Never, Text, "", "Directory of the program."),
     row("bind_address", Global, AtStart, Text, "127.0.0.1", "Address to listen on: one IP address, or * for all."),
+    row("binlog_cache_size", Global, Anytime, int(4096, 18_446_744_073_709_547_520), "4M", "Events of a transaction that memory takes, bytes, and four times as much of its changes; more goes to files while it runs, and its binlog file is one of them.")
+        .effect(Effect::CommitPath),
     row("binlog_checksum", Global, Anytime, Only("CRC32"), "CRC32", "Every binlog event ends with a CRC32."),
     row("binlog_cut_at", Global, AtStart, Text, "", "Give up the binlog from FILE:OFFSET on, if the start of a classic commit protocol stops there for damage; see docs/damaged-logs.md."),
     row("binlog_error_action", Global, Anytime, Only("ABORT_SERVER"), "ABORT_SERVER", "After a failed log write no commit is acknowledged any more."),
     row("binlog_expire_logs_seconds", Global, Anytime, int(0, 4_294_967_295), "2592000", "Age of binlog files that are purged: at a start, at FLUSH BINARY LOGS, and once a minute; 0 for none."),
-    row("binlog_format", Both, Anytime, Only("ROW"), "ROW", "The binlog holds rows, not statements.").restricted(),
+    row("binlog_format", Both, Anytime, Word(&["MIXED", "STATEMENT", "ROW"]), "ROW", "How changes of rows are logged: as rows; as statements, with warning 1592 where a replica could come to other rows, which are then logged as rows; or the same without a warning.")
+        .restricted()
+        .apply(Apply::Text(|session, format| session.binlog_format = binlog_format(format))),
     row("binlog_group_commit_sync_delay", Global, Anytime, int(0, 1_000_000), "0", "Microseconds to wait for more members before a group's sync; 0 takes those who are there.")
         .effect(Effect::CommitPath),
     row("binlog_group_commit_sync_no_delay_count", Global, Anytime, int(0, 1_000_000), "0", "With so many members a group waits no longer; 0 for no such number.")
@@ -138,21 +176,29 @@ pub const TABLE: &[SystemVariable] = &[
     row("binlog_row_image", Both, Anytime, Word(&["MINIMAL", "NOBLOB", "FULL"]), "FULL", "Which columns row events hold: all; the primary key before a change and what was changed after it; or all but BLOB and TEXT that are not needed.")
         .restricted()
         .apply(Apply::Text(|session, image| session.row_image = row_image(image))),
-    row("binlog_row_metadata", Global, Anytime, Word(&["MINIMAL", "FULL"]), "MINIMAL", "What table events tell of columns; FULL adds names and keys.")
+    row("binlog_row_metadata", Global, Anytime, Word(&["MINIMAL", "FULL"]), "MINIMAL", "What table events say of columns; FULL adds names and keys.")
         .effect(Effect::CommitPath),
-    row("binlog_row_value_options", Both, Anytime, Only(""), "", "Row events hold whole values."),
+    row("binlog_row_value_options", Both, Anytime, Only(""), "", "Row events hold whole values: PARTIAL_JSON is not there."),
     row("binlog_rows_query_log_events", Both, Anytime, Bool, "OFF", "Log each statement's text before its rows, for people and tools; readers ignore it.")
         .restricted()
         .apply(Apply::Flag(|session, on| session.log_rows_query = on)),
-    row("binlog_transaction_compression", Both, Anytime, OnlyFlag(false), "OFF", "Transactions are not compressed in the binlog."),
-    row("character_set_client", Both, Anytime, Charset, "utf8mb4", "Character set of statements."),
+    row("binlog_transaction_compression", Both, Anytime, Bool, "OFF", "Compress the events of each transaction of rows with zstd, where that makes them shorter.")
+        .restricted()
+        .apply(Apply::Flag(|session, on| session.compresses_binlog = on)),
+    row("binlog_transaction_compression_level_zstd", Both, Anytime, int(1, 22), "3", "How much time that takes, and how short they become.")
+        .restricted()
+        .apply(Apply::Int(|session, level| session.compression_level = level as i32)),
+    row("block_encryption_mode", Both, Anytime, Word(ENCRYPTION_MODES), "aes-128-ecb", "Length of the key and chaining of the blocks of AES_ENCRYPT and AES_DECRYPT."),
+    row("character_set_client", Both, Anytime, Charset, "utf8mb4", "Character set of statements, in which they arrive.")
+        .apply(Apply::Text(|session, name| session.client = default_collation(name))),
     row("character_set_connection", Both, Anytime, Charset, "utf8mb4", "Character set of literals.")
         .leads("collation_connection", collation_of),
     row("character_set_database", Both, Anytime, Charset, "utf8mb4", "Character set of the default database.")
         .read(Source::DefaultDatabase(|collation| collation.charset().name()))
         .leads("collation_database", collation_of),
     row("character_set_filesystem", Both, Anytime, Charset, "binary", "Character set of file names."),
-    row("character_set_results", Both, Anytime, CharsetOrNull, "utf8mb4", "Character set of results; NULL for none in particular."),
+    row("character_set_results", Both, Anytime, CharsetOrNull, "utf8mb4", "Character set of results and messages, in which they leave; NULL and binary for that of each column.")
+        .apply(Apply::TextOrNull(|session, name| session.results = name.map(|name| default_collation(name)))),
     row("character_set_server", Both, Anytime, Charset, "utf8mb4", "Character set of new databases.")
         .leads("collation_server", collation_of),
     row("character_set_system", Global, Never, Text, "utf8mb3", "Character set of identifiers."),
@@ -166,6 +212,7 @@ pub const TABLE: &[SystemVariable] = &[
         .apply(Apply::Text(|session, name| session.database_collation = Coll::from_name(name)))
         .leads("character_set_database", charset_of),
     row("collation_server", Both, Anytime, Collation, "utf8mb4_0900_ai_ci", "Collation of new databases.")
+        .apply(Apply::Text(|session, name| session.server_collation = Coll::from_name(name).unwrap_or(Coll::DEFAULT)))
         .leads("character_set_server", charset_of),
     row("commit_flush", Global, AtStart, Bool, "ON", "Under commit_protocol=mariadb the engines' logs are synced after the commit records too."),
     row("commit_protocol", Global, AtStart, Word(CommitProtocol::NAMES), "journal", "How binlog and engines are kept together: by the journal, or as a historical server did it. tc-mmap is for engines alone and needs --skip-log-bin."),
@@ -178,7 +225,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("connection_memory_limit", Both, Anytime, int(2_097_152, u64::MAX), "18446744073709551615", "Most memory that a connection may hold for its statement, its transaction and what it keeps, bytes; then error 4082, and the connection ends. The greatest value stands for three quarters of global_connection_memory_limit.")
         .apply(Apply::Int(|session, value| session.memory.set_limit(value)))
         .effect(Effect::MemoryLimits),
-    row("cte_max_recursion_depth", Both, Anytime, int(0, 4_294_967_295), "1000", "Most rounds of a recursive common table expression."),
+    row("cte_max_recursion_depth", Both, Anytime, int(0, 4_294_967_295), "1000", "Most rounds of a recursive common table expression.")
+        .apply(Apply::Int(|session, value| session.cte_max_recursion_depth = value)),
     row("datadir", Global, AtStart, Text, "./data", "Directory of all data."),
     row("default_authentication_plugin", Global, AtStart, Word(&["mysql_native_password", "caching_sha2_password"]), "caching_sha2_password", "How accounts authenticate that do not say how."),
     row("default_collation_for_utf8mb4", Both, Anytime, Only("utf8mb4_0900_ai_ci"), "utf8mb4_0900_ai_ci", "Collation of utf8mb4 where none is named."),
@@ -201,7 +249,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("general_log", Global, Anytime, OnlyFlag(false), "OFF", "There is no general log."),
     row("global_connection_memory_limit", Global, Anytime, int(16_777_216, u64::MAX), "18446744073709551615", "The same for all connections together, and what arrives from them; then error 4081 for the one that asks for more. The greatest value stands for three eighths of the memory that the server may use.")
         .effect(Effect::MemoryLimits),
-    row("group_concat_max_len", Both, Anytime, int(4, u64::MAX), "1024", "Longest result of GROUP_CONCAT, bytes."),
+    row("group_concat_max_len", Both, Anytime, int(4, u64::MAX), "1024", "Longest result of GROUP_CONCAT, bytes.")
+        .apply(Apply::Int(|session, value| session.group_concat_max_len = value)),
     row("gtid_executed", Global, Never, Text, "", "GTIDs of every transaction in the binlog or purged from it.")
         .read(Source::GtidExecuted),
     row("gtid_mode", Global, Anytime, Only("ON"), "ON", "Every transaction has a GTID."),
@@ -234,6 +283,8 @@ pub const TABLE: &[SystemVariable] = &[
         .effect(Effect::CommitPath),
     row("innodb_lock_wait_timeout", Both, Anytime, int(1, 1_073_741_824), "50", "Seconds to wait for a row lock; then error 1205.")
         .apply(Apply::Int(|session, value| session.row_lock_timeout = Duration::from_secs(value))),
+    row("innodb_online_alter_log_max_size", Global, Anytime, int(65536, u64::MAX), "128M", "Memory for the keys that others change while ALTER TABLE copies a table or fills indexes; beyond it that ends with error 1799.")
+        .effect(Effect::CommitPath),
     row("innodb_read_only", Global, Never, Bool, "OFF", "Tables cannot be changed."),
     row("innodb_rollback_on_timeout", Global, Never, Bool, "OFF", "A lock wait that times out rolls only its statement back."),
     row("innodb_strict_mode", Both, Anytime, Bool, "ON", "Wrong table options are errors."),
@@ -244,6 +295,8 @@ pub const TABLE: &[SystemVariable] = &[
         .apply(Apply::Int(|session, value| session.insert_id.set((value != 0).then_some(value))))
         .read(Source::Session(|session| Value::UInt(session.insert_id.get().unwrap_or(0)))),
     row("interactive_timeout", Both, Anytime, int(1, YEAR), "28800", "wait_timeout of clients that call themselves interactive."),
+    row("join_buffer_size", Both, Anytime, int(128, u64::MAX), "8388608", "Most memory, bytes, for the rows that a join keeps of one side; more of them are joined in temporary files.")
+        .apply(Apply::Int(|session, value| session.join_buffer_size = value)),
     row("journal_cut_at", Global, AtStart, int(0, u64::MAX), "18446744073709551615", "Give up the journal from this lsn on, if the start stops there for damage; see docs/damaged-logs.md."),
     row("journal_segment_size", Global, AtStart, int(1 << 20, 1 << 32), "64M", "Size of the journal's files; they are reused."),
     row("json_as_longtext", Both, Anytime, Bool, "OFF", "CREATE TABLE makes JSON columns LONGTEXT, as MariaDB does, whose replicas take no JSON.")
@@ -277,7 +330,7 @@ pub const TABLE: &[SystemVariable] = &[
         .effect(Effect::MandatoryRoles),
     row("max_allowed_packet", GlobalSessionReadOnly, Anytime, int(1024, 1 << 30), "64M", "Longest packet from a client and longest string, bytes.")
         .apply(Apply::Int(|session, value| session.max_allowed_packet = value as usize)),
-    row("max_binlog_cache_size", Global, Anytime, int(4096, 18_446_744_073_709_547_520), "18446744073709547520", "Longest transaction in the binlog, bytes; then error 1197. For sessions that begin later. No transaction is longer than 1 GiB.")
+    row("max_binlog_cache_size", Global, Anytime, int(4096, 18_446_744_073_709_547_520), "18446744073709547520", "Longest transaction in the binlog, bytes; then error 1197. For sessions that begin later. 4 GiB less 64 MiB is the most in any case; under a classic commit protocol, and in an XA transaction, 1 GiB.")
         .apply(Apply::Int(|session, value| session.max_binlog_cache_size = value)),
     row("max_binlog_size", Global, Anytime, int(4096, 1 << 30), "1G", "Size at which a new binlog file begins, bytes.")
         .effect(Effect::CommitPath),
@@ -318,7 +371,9 @@ pub const TABLE: &[SystemVariable] = &[
         .restricted()
         .read(Source::ConnectionId),
     row("query_alloc_block_size", Both, Anytime, int(1024, 4_294_967_295), "8192", "Taken and shown, without effect."),
-    row("read_only", Global, Anytime, OnlyFlag(false), "OFF", "The server takes writes."),
+    row("read_only", Global, Anytime, Bool, "OFF", "Refuse changes (error 1290), but for accounts with CONNECTION_ADMIN or SUPER. SET waits for what is under way.")
+        .leads("super_read_only", |on| (on == "OFF").then_some("OFF"))
+        .effect(Effect::ReadOnly),
     row("redb_cache_size", Global, AtStart, int(1 << 20, 1 << 46), "64M", "Most memory for pages of redb tables, bytes; taken as they are read and written."),
     row("redb_layer_size", Global, AtStart, int(1 << 16, 1 << 32), "8M", "Changes of redb tables kept in memory before they are written into the tree, bytes."),
     row("require_secure_transport", Global, Anytime, Bool, "OFF", "Refuse connections over TCP that are not encrypted."),
@@ -352,6 +407,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("skip_show_database", Global, Never, Bool, "OFF", "Everyone sees every database."),
     row("slow_query_log", Global, Anytime, OnlyFlag(false), "OFF", "There is no log of slow statements."),
     row("socket", Global, AtStart, Text, "cohort.sock", "Path of the Unix socket, from the data directory if relative; empty for none."),
+    row("sort_buffer_size", Both, Anytime, int(32_768, u64::MAX), "8388608", "Most memory, bytes, for the rows of a sort; more of them are sorted in temporary files.")
+        .apply(Apply::Int(|session, value| session.sort_buffer_size = value)),
     row("sql_auto_is_null", Both, Anytime, OnlyFlag(false), "OFF", "IS NULL does not find the last inserted row."),
     row("sql_big_selects", Both, Anytime, OnlyFlag(true), "ON", "SELECT may look at any number of rows."),
     row("sql_buffer_result", Both, Anytime, OnlyFlag(false), "OFF", "Results are sent as they are made."),
@@ -373,7 +430,9 @@ pub const TABLE: &[SystemVariable] = &[
     row("ssl_ca", Global, Anytime, Text, "", "File of certificates, in PEM, whose issuers' certificates clients may show; from the data directory if relative. ALTER INSTANCE RELOAD TLS reads it again."),
     row("ssl_cert", Global, Anytime, Text, "", "File of the server's certificate, in PEM, with those that lead to its issuer. Where neither this nor ssl_key is set, both are made in the data directory."),
     row("ssl_key", Global, Anytime, Text, "", "File of the certificate's key, in PEM."),
-    row("super_read_only", Global, Anytime, OnlyFlag(false), "OFF", "The server takes writes."),
+    row("super_read_only", Global, Anytime, Bool, "OFF", "Refuse changes by anybody.")
+        .leads("read_only", |on| (on == "ON").then_some("ON"))
+        .effect(Effect::ReadOnly),
     row("support_xa", Global, AtStart, Bool, "ON", "Under commit_protocol=mysql50 transactions are prepared; without, a crash can leave binlog and engine different.")
         .alias("innodb_support_xa"),
     row("sync_binlog", Global, Anytime, int(0, 4_294_967_295), "1", "Sync the log with every N-th cohort; 1 is durable, 0 leaves it to the operating system.")
@@ -392,7 +451,9 @@ pub const TABLE: &[SystemVariable] = &[
         .apply(Apply::Double(|session, seconds| session.fixed_now_us = (seconds != 0.0).then_some((seconds * 1e6) as i64)))
         .read(Source::Session(|session| Value::Double(session.fixed_now_us.unwrap_or_else(now_us) as f64 / 1e6))),
     row("tls_version", Global, Anytime, Word(&["TLSv1.2,TLSv1.3", "TLSv1.3", "TLSv1.2", ""]), "TLSv1.2,TLSv1.3", "Versions of TLS that clients are offered, from the start or ALTER INSTANCE RELOAD TLS on; empty for no encryption."),
-    row("tmpdir", Global, Never, Text, "/tmp", "Directory of temporary files."),
+    row("tmp_table_size", Both, Anytime, int(1024, u64::MAX), "16777216", "Most memory, bytes, for the groups of a query, its distinct rows, a set operation, the rows of a window or of a table of WITH, each; what is more is kept in temporary files.")
+        .apply(Apply::Int(|session, value| session.tmp_table_size = value)),
+    row("tmpdir", Global, AtStart, Text, "/tmp", "Directory of temporary files, which have no names."),
     row("transaction_isolation", Both, Anytime, Word(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]), "REPEATABLE-READ", "When transactions take their snapshot, and what they lock; READ-UNCOMMITTED is taken as READ-COMMITTED.")
         .alias("tx_isolation")
         .apply(Apply::Text(|session, level| session.isolation = IsolationLevel::named(level).map_or(Isolation::RepeatableRead, IsolationLevel::isolation))),

@@ -30,7 +30,7 @@ fn values_are_checked_as_mysql_does() {
         row("transaction_isolation").check(&Value::text("read-committed")),
         Ok((Setting::text("READ-COMMITTED"), false))
     );
-    assert_eq!(row("binlog_format").check(&Value::text("STATEMENT")), Err(SettingError::Value("STATEMENT".into())));
+    assert_eq!(row("completion_type").check(&Value::text("CHAIN")), Err(SettingError::Value("CHAIN".into())));
     assert_eq!(row("character_set_results").check(&Value::Null), Ok((Setting::Null, false)));
     assert_eq!(row("character_set_client").check(&Value::Null), Err(SettingError::Value("NULL".into())));
     assert_eq!(row("innodb_flush_log_at_trx_commit").check(&Value::Int(2)), Ok((Setting::Int(2), false)));

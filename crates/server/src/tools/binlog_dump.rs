@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cohort_binlog::{BinlogReader, Description, ReaderOptions, Shown, Tables};
+use cohort_binlog::{BinlogReader, DecodeError, Description, Event, EventBody, ReaderOptions, Shown, Tables};
 use cohort_io::RealFs;
 use cohort_txn::Fault;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -25,6 +25,9 @@ struct EventLine<'a> {
     server_id: u32,
     /// Of the whole event; one with another state is a fault.
     checksum: &'static str,
+    /// It stands in the payload of a compressed transaction, whose place this is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    in_payload: bool,
     #[serde(flatten)]
     detail: Detail,
 }
@@ -81,26 +84,52 @@ fn dump_file(path: &Path, lines: &mut Lines) -> Result<(), Stop> {
     let mut reader = BinlogReader::open(&RealFs::new(), path, ReaderOptions::default())?;
     let mut tables = Tables::new();
     while let Some(event) = reader.next_event()? {
-        let described = event.decode().and_then(|body| body.describe(&mut tables));
-        let detail = Detail(described.map_err(|error| Fault::at(path, event.offset, error))?);
-        let header = event.header;
-        let line = EventLine {
-            file: &file,
-            offset: event.offset,
-            end: event.offset + u64::from(header.event_bytes),
-            r#type: header.event_type.name(),
-            code: header.event_type.0,
-            timestamp_s: header.timestamp_s,
-            server_id: header.server_id,
-            checksum: "ok",
-            detail,
-        };
-        lines.entry(&line, || describe(&line)).map_err(Stop::Output)?;
+        let fault = |error| Fault::at(path, event.offset, error);
+        let end = event.offset + u64::from(event.header.event_bytes);
+        let body = event.decode().map_err(fault)?;
+        dump_event(&file, &event, &body, (end, false), &mut tables, lines)?.map_err(fault)?;
+        let Some(payload) = body.payload_events(event.offset).map_err(fault)? else { continue };
+        for inside in payload.events() {
+            let inside = inside.map_err(fault)?;
+            let body = inside.decode().map_err(fault)?;
+            dump_event(&file, &inside, &body, (end, true), &mut tables, lines)?.map_err(fault)?;
+        }
     }
     Ok(())
 }
 
+/// Shows an event that ends at `end`, or the payload with it does.
+fn dump_event(
+    file: &str,
+    event: &Event<'_>,
+    body: &EventBody<'_>,
+    (end, in_payload): (u64, bool),
+    tables: &mut Tables,
+    lines: &mut Lines,
+) -> Result<Result<(), DecodeError>, Stop> {
+    let detail = match body.describe(tables) {
+        Ok(described) => Detail(described),
+        Err(error) => return Ok(Err(error)),
+    };
+    let header = event.header;
+    let line = EventLine {
+        file,
+        offset: event.offset,
+        end,
+        r#type: header.event_type.name(),
+        code: header.event_type.0,
+        timestamp_s: header.timestamp_s,
+        server_id: header.server_id,
+        checksum: if in_payload { "none" } else { "ok" },
+        in_payload,
+        detail,
+    };
+    lines.entry(&line, || describe(&line)).map_err(Stop::Output)?;
+    Ok(Ok(()))
+}
+
 fn describe(line: &EventLine<'_>) -> String {
-    let EventLine { file, offset, end, r#type, server_id, checksum, detail, .. } = line;
-    format!("{file} {offset} to {end}: server {server_id}, checksum {checksum}, {:<14} {}", r#type, detail.0.text)
+    let EventLine { file, offset, end, r#type, server_id, checksum, in_payload, detail, .. } = line;
+    let place = if *in_payload { "in the payload".to_owned() } else { format!("checksum {checksum}") };
+    format!("{file} {offset} to {end}: server {server_id}, {place}, {:<14} {}", r#type, detail.0.text)
 }

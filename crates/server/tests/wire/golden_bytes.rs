@@ -25,7 +25,7 @@ fn commands_and_results_have_the_documented_bytes() {
     assert_eq!(answer[0], [3]);
     assert_eq!(answer[1], *b"\x03def\0\0\0\x01n\0\x0c\x3f\0\x02\0\0\0\x08\x81\0\0\0\0".as_slice());
     assert!(answer[2].starts_with(b"\x03def\0\0\0\x01z\0\x0c\x3f\0") && answer[2][answer[2].len() - 6] == 6);
-    assert!(answer[3].starts_with(b"\x03def\0\0\0\x01t\0\x0c\xff\0\x08\0\0\0\xfd"), "{:?}", answer[3]);
+    assert!(answer[3].starts_with(b"\x03def\0\0\0\x01t\0\x0c\x2d\0\x08\0\0\0\xfd"), "{:?}", answer[3]);
     assert_eq!(answer[4], EOF);
     assert_eq!(answer[5], *b"\x011\xfb\x02ab");
     assert_eq!(answer[6], EOF);

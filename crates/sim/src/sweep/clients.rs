@@ -147,7 +147,9 @@ impl<'a> Clients<'a> {
                 break;
             }
             while self.sessions.len() <= *number {
-                self.sessions.push(Session { state: session(), open: None, lost: false, looked: None });
+                let mut state = session();
+                state.compresses_binlog = self.sessions.len() % 2 == 1;
+                self.sessions.push(Session { state, open: None, lost: false, looked: None });
             }
             self.turn(*number, what)?;
         }

@@ -1,7 +1,7 @@
 //! A reader of the binlog, as a replica is one: what it got may not be taken back by any crash (I4).
 
 use anyhow::{Context, Result, ensure};
-use cohort_binlog::{BinlogPosition, Followed, Follower};
+use cohort_binlog::{BinlogPosition, Followed, Follower, ReadError};
 use cohort_io::{FileSystem, read_whole};
 use cohort_txn::Store;
 
@@ -27,14 +27,19 @@ impl<'a> Listener<'a> {
         Ok(Listener { follower: follower.context("nobody can follow the binlog from its end")? })
     }
 
-    /// Everything that a reader may have got by now. Nothing of it is read from the disk, which may be gone.
+    /// Everything that a reader may have got by now. Nothing of it is read from the disk, which may be gone, so that it
+    /// ends at a large transaction, whose events are in a file only.
     pub fn end(self) -> Result<Vec<Heard>> {
         let mut heard = Vec::new();
         let Some(mut follower) = self.follower else { return Ok(heard) };
         heard.push(Heard { at: follower.position(), bytes: Vec::new() });
         loop {
             let number = follower.position().file_number;
-            match follower.next().context("a reader at the live end")? {
+            let followed = match follower.next() {
+                Err(ReadError::Io(_)) => return Ok(heard),
+                followed => followed.context("a reader at the live end")?,
+            };
+            match followed {
                 Followed::Known(_) => unreachable!("it follows by position"),
                 Followed::UpToDate => return Ok(heard),
                 Followed::NextFile => {

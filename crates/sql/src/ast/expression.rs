@@ -3,6 +3,7 @@
 use super::{OrderBy, Query, Span};
 use crate::collation::Collation;
 use crate::expr::{ArithmeticOp, CastType, CompareOp, IntervalUnit, Param, ParamKind, UnaryOp, VariableScope};
+use crate::types::Charset;
 use crate::value::Value;
 
 /// `[[database.]table.]column`
@@ -172,6 +173,10 @@ pub enum Expr {
         /// `->>`
         unquote: bool,
     },
+    /// A string with an introducer: its text as it was written, or the bytes of its digits.
+    Introduced(Charset, Value),
+    /// `CAST(x AS CHAR[(n)])`, in the character set of the connection.
+    CastToText(Box<Expr>, Option<u32>),
     /// CAST to a type that is not computed with yet: its name.
     CastTo(Box<Expr>, &'static str),
     /// MATCH ... AGAINST
@@ -180,6 +185,54 @@ pub enum Expr {
     GroupConcat(Box<GroupConcat>),
     /// A function over a window.
     Window(Box<WindowCall>),
+}
+
+impl Expr {
+    /// Whether a query is a part of it.
+    pub fn has_queries(&self) -> bool {
+        let any = |parts: &[Expr]| parts.iter().any(Expr::has_queries);
+        let all = |parts: &[&Expr]| parts.iter().any(|part| part.has_queries());
+        match self {
+            Expr::Subquery(_) | Expr::Exists(_) | Expr::InQuery { .. } | Expr::Quantified { .. } => true,
+            Expr::Literal(_)
+            | Expr::Introduced(..)
+            | Expr::Param(_)
+            | Expr::Column(_)
+            | Expr::UserVariable(..)
+            | Expr::SystemVariable(..)
+            | Expr::Values(_)
+            | Expr::Default(_)
+            | Expr::JsonPath { .. } => false,
+            Expr::Unary(_, a)
+            | Expr::Not(a)
+            | Expr::IsNull { operand: a, .. }
+            | Expr::IsTruth { operand: a, .. }
+            | Expr::Cast(a, _)
+            | Expr::CastToText(a, _)
+            | Expr::CastTo(a, _)
+            | Expr::Collate(a, _)
+            | Expr::Extract(_, a)
+            | Expr::AssignUserVariable(_, a) => a.has_queries(),
+            Expr::Arithmetic(_, a, b)
+            | Expr::Compare(_, a, b)
+            | Expr::Xor(a, b)
+            | Expr::Like { operand: a, pattern: b, .. }
+            | Expr::DateAdd { date: a, amount: b, .. }
+            | Expr::TimestampDiff(_, a, b)
+            | Expr::MemberOf(a, b) => all(&[a, b]),
+            Expr::And(parts) | Expr::Or(parts) | Expr::Row(parts) => any(parts),
+            Expr::Call { args, .. } => any(args),
+            Expr::Between { operand, low, high, .. } => all(&[operand, low, high]),
+            Expr::In { operand, list, .. } => operand.has_queries() || any(list),
+            Expr::Case { operand, branches, otherwise } => {
+                let of_branch = |(when, then): &(Expr, Expr)| all(&[when, then]);
+                operand.iter().chain(otherwise).any(|part| part.has_queries()) || branches.iter().any(of_branch)
+            }
+            Expr::Match(found) => found.against.has_queries(),
+            Expr::GroupConcat(concat) => any(&concat.args),
+            Expr::Window(window) => window.call.has_queries(),
+        }
+    }
 }
 
 /// `MATCH (columns) AGAINST (text mode)`

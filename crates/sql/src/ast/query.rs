@@ -107,7 +107,7 @@ pub enum SetOperator {
 }
 
 /// SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ... WINDOW
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Select {
     /// DISTINCT
     pub distinct: bool,

@@ -1,6 +1,6 @@
 //! Changes of the schema.
 
-use super::{Expr, TableName};
+use super::{Expr, Query, TableName};
 use crate::collation::Collation;
 use crate::types::ColumnType;
 
@@ -13,6 +13,13 @@ pub enum Ddl {
         /// IF NOT EXISTS
         if_not_exists: bool,
         /// The default collation of its tables.
+        collation: Option<Collation>,
+    },
+    /// ALTER DATABASE
+    AlterDatabase {
+        /// The session's, if it names none.
+        name: Option<String>,
+        /// The default collation of its tables to come, if it is to be another one.
         collation: Option<Collation>,
     },
     /// DROP DATABASE
@@ -196,6 +203,18 @@ pub struct CreateTable {
     pub comment: String,
     /// AUTO_INCREMENT
     pub auto_increment: Option<u64>,
+    /// The query that gives its rows and columns to it.
+    pub rows: Option<NewRows>,
+}
+
+/// `[IGNORE | REPLACE] [AS] query`
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewRows {
+    /// IGNORE
+    pub ignore: bool,
+    /// REPLACE
+    pub replace: bool,
+    pub query: Box<Query>,
 }
 
 /// A column of CREATE TABLE.

@@ -1,9 +1,11 @@
 //! What a table is made of, and how that is stored.
 //!
-//! Format: a definition is stored as a JSON document `{"format": 1, "table": {...}}`. Readers refuse other
-//! formats.
+//! Format: a definition is stored as a JSON document `{"format": 1, "table": {...}}`, and as format 2 if rows have
+//! [`FormerLayout`]s, which readers of format 1 do not know. Readers refuse other formats.
 
 mod show_create;
+
+pub use show_create::TableOptions;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +16,7 @@ use crate::types::{ColumnType, ResultType};
 use crate::value::Value;
 
 const FORMAT: u32 = 1;
+const FORMAT_WITH_FORMER_LAYOUTS: u32 = 2;
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,8 +38,32 @@ pub struct TableDef {
     pub row_index_id: u32,
     /// Rises with each change of the columns; rows name the version they were written under.
     pub schema_version: u32,
+    /// How rows of earlier versions are laid out, where columns were dropped since, or came between others; the oldest
+    /// first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former: Vec<FormerLayout>,
     /// The COMMENT option.
     pub comment: String,
+}
+
+/// The columns of rows that were written before a change of the definition that left them as they are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FormerLayout {
+    /// The last [`TableDef::schema_version`] whose rows have it.
+    pub until_version: u32,
+    /// In the order of their values.
+    pub columns: Vec<FormerColumn>,
+}
+
+/// A column of rows of earlier versions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FormerColumn {
+    /// Its type at that time.
+    pub column_type: ColumnType,
+    /// As [`ColumnDef::since_version`].
+    pub since_version: u32,
+    /// Its place in [`TableDef::columns`], if it was not dropped.
+    pub column: Option<usize>,
 }
 
 /// What a column gets when a statement names no value.
@@ -68,10 +95,10 @@ pub struct ColumnDef {
     pub on_update_now: bool,
     /// AUTO_INCREMENT.
     pub auto_increment: bool,
-    /// The [`TableDef::schema_version`] that first had the column. Columns that came later stand after
-    /// the others.
+    /// The [`TableDef::schema_version`] from which on rows have the column where it stands. Columns that came later stand
+    /// after the others.
     pub since_version: u32,
-    /// What rows of versions before that have in the column, whatever its default is by now.
+    /// What rows have in the column that were written before there was one, whatever its default is by now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
     /// COMMENT.
@@ -120,6 +147,14 @@ struct Document<T> {
 }
 
 impl TableDef {
+    /// As for a table without rows: none is of an earlier version.
+    pub fn forget_earlier_rows(&mut self) {
+        self.former.clear();
+        for column in &mut self.columns {
+            (column.since_version, column.before) = (1, None);
+        }
+    }
+
     /// The primary key.
     pub fn primary_key(&self) -> Option<&IndexDef> {
         self.indexes.first().filter(|index| index.kind == IndexKind::Primary)
@@ -146,7 +181,8 @@ impl TableDef {
 
     /// The stored form.
     pub fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(&Document { format: FORMAT, table: self }).expect("a definition has only string keys")
+        let format = if self.former.is_empty() { FORMAT } else { FORMAT_WITH_FORMER_LAYOUTS };
+        serde_json::to_vec(&Document { format, table: self }).expect("a definition has only string keys")
     }
 
     /// Reads what [`TableDef::to_bytes`] wrote; anything else, and what contradicts itself, is an error.
@@ -154,7 +190,7 @@ impl TableDef {
         let damaged = |detail: String| SqlError::internal(format_args!("damaged table definition: {detail}"));
         let format: Document<serde::de::IgnoredAny> =
             serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
-        if format.format != FORMAT {
+        if ![FORMAT, FORMAT_WITH_FORMER_LAYOUTS].contains(&format.format) {
             return Err(damaged(format!("format {} is not known to this version", format.format)));
         }
         let document: Document<TableDef> = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
@@ -165,6 +201,15 @@ impl TableDef {
         }
         if !table.columns.is_sorted_by_key(|column| column.since_version) {
             return Err(damaged(format!("the columns of `{}` are out of order", table.name)));
+        }
+        let versions = table.former.iter().map(|former| former.until_version).chain([table.schema_version]);
+        let in_order = |former: &FormerLayout| former.columns.is_sorted_by_key(|column| column.since_version);
+        if !versions.is_sorted_by(|a, b| a < b) || !table.former.iter().all(in_order) {
+            return Err(damaged(format!("the former columns of `{}` are out of order", table.name)));
+        }
+        let mut places = table.former.iter().flat_map(|former| &former.columns).filter_map(|column| column.column);
+        if places.any(|column| column >= table.columns.len()) {
+            return Err(damaged(format!("former rows of `{}` have a column that is not there", table.name)));
         }
         Ok(table)
     }

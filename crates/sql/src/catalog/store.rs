@@ -8,13 +8,14 @@
 //! 3                                        -> JSON { next_table_id, next_index_id }
 //! 4 | table id, 8 bytes big-endian         -> least AUTO_INCREMENT value, 8 bytes big-endian
 //! 5 | key of the system area               -> its value
+//! 6 | table id, 8 bytes big-endian         -> JSON { database, name }: announced, see `announce_table`
 //! 0                                        -> the store's own
 //! ```
 //!
 //! Invariants
 //! 1. Table and index ids are never used again: those taken by a DDL statement are counted in the same
-//!    transaction as its change. Ids taken by one that did not commit are counted again only after a
-//!    restart, which erases what lies under them first.
+//!    transaction as its change. Ids taken by one that did not commit are used again only after a restart that
+//!    finds nothing under them: what a restart erases may go later than what is written meanwhile comes.
 //!
 //! Concurrency: readers take the current version without a lock; DDL holds [`CatalogStore::change`] while it commits and
 //! publishes, after the locks of its tables. Whether a table is still what it was, it says itself ([`Table::is_current`]).
@@ -25,6 +26,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use cohort_binlog::QueryContext;
 use cohort_engine::{Direction, Engine, EngineId, KeyRange};
 use cohort_txn::blocking_hook::blocking;
 use cohort_txn::{MetadataLock, Read, Store, Transaction};
@@ -40,8 +42,9 @@ use crate::error::{
     ER_BAD_DB_ERROR, ER_LOCK_WAIT_TIMEOUT, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_QUERY_INTERRUPTED,
     ER_UNKNOWN_STORAGE_ENGINE, SqlError,
 };
-use crate::exec::failure::read_failed;
-use crate::session::SessionState;
+use crate::exec::failure::{commit_failed, read_failed};
+use crate::session::{SessionState, clock_us};
+use crate::statistics::TableStatistics;
 
 /// The engine that the catalog is in.
 pub(crate) const CATALOG_ENGINE: EngineId = EngineId(0);
@@ -51,6 +54,7 @@ const TABLES: u32 = 2;
 const COUNTERS: u32 = 3;
 const AUTO_INCREMENT_FLOORS: u32 = 4;
 const SYSTEM: u32 = 5;
+const ANNOUNCED: u32 = 6;
 /// The first index id that a table may have.
 const FIRST_INDEX_ID: u32 = 16;
 
@@ -83,6 +87,13 @@ impl DatabaseEntry {
 #[derive(Serialize, Deserialize)]
 struct DatabaseDoc {
     collation: Collation,
+}
+
+/// A table that the binlog has, and the server has not yet.
+#[derive(Clone, Serialize, Deserialize)]
+struct AnnouncedDoc {
+    database: String,
+    name: String,
 }
 
 /// The ids that are taken next.
@@ -162,7 +173,8 @@ pub(crate) fn read(
     for (_, value) in all_of(TABLES)? {
         let def = TableDef::from_bytes(&value)?;
         let engine = engine_called(engines, &def.engine)?;
-        let counters = Arc::new(Counters::starting_at(floors.get(&def.id).copied().unwrap_or(1)));
+        let floor = floors.get(&def.id).copied().unwrap_or(1);
+        let counters = Arc::new(Counters::starting_at(floor, Arc::new(TableStatistics::unknown())));
         let database = catalog.databases.get_mut(&def.database).ok_or_else(|| unreadable("list of tables"))?;
         let table = Arc::new(Table::new(def, engine, counters, 0));
         database.tables.insert_mut(table.def.name.clone(), table);
@@ -188,6 +200,8 @@ pub(crate) struct CatalogStore {
     changing: Mutex<()>,
     next_table_id: AtomicU64,
     next_index_id: AtomicU32,
+    /// Tables to be withdrawn, with the keys of their notes.
+    owed: Mutex<Vec<(Vec<u8>, AnnouncedDoc)>>,
 }
 
 /// The right to change the catalog; dropping it ends the change.
@@ -235,8 +249,10 @@ impl CatalogStore {
             changing: Mutex::new(()),
             next_table_id: AtomicU64::new(next.next_table_id),
             next_index_id: AtomicU32::new(next.next_index_id),
+            owed: Mutex::default(),
         };
         catalog_store.erase_unnamed(&catalog)?;
+        catalog_store.withdraw_announced(&catalog)?;
         catalog_store.current.store(Arc::new(catalog));
         Ok(catalog_store)
     }
@@ -246,22 +262,67 @@ impl CatalogStore {
         for number in 0..self.store.engines().len() {
             let engine = EngineId(u8::try_from(number).map_err(SqlError::internal)?);
             for gap in catalog.unnamed(engine) {
-                self.erase_if_used(engine, &gap)?;
+                if let Some(last) = self.erase_if_used(engine, &gap)? {
+                    self.next_index_id.fetch_max(last.saturating_add(1), Ordering::Relaxed);
+                }
             }
         }
         Ok(())
     }
 
-    fn erase_if_used(&self, engine: EngineId, range: &KeyRange) -> Result<(), SqlError> {
+    /// Erases what a gap has; gives the last index id that was used there. Nothing beyond that id is erased: the engine may
+    /// drop what lies in an erased range at any later time, and new ids lie in the last gap.
+    fn erase_if_used(&self, engine: EngineId, range: &KeyRange) -> Result<Option<u32>, SqlError> {
         let mut transaction = self.store.begin();
-        let mut scan = transaction.scan(engine, Read::Current, range, Direction::Forward).map_err(read_failed)?;
-        if scan.next().map_err(read_failed)?.is_none() {
-            return Ok(());
-        }
+        let mut scan = transaction.scan(engine, Read::Current, range, Direction::Reverse).map_err(read_failed)?;
+        let Some(entry) = scan.next().map_err(read_failed)? else { return Ok(None) };
+        let last = entry.key.first_chunk().ok_or_else(|| unreadable("index id of a key"))?;
+        let last = u32::from_be_bytes(*last);
         drop(scan);
-        // The ids will be taken again, so the entries must not come back with the next crash.
-        self.store.erase(engine, range).map_err(SqlError::internal)?;
-        self.store.engines()[usize::from(engine.0)].sync().map(drop).map_err(SqlError::internal)
+        drop(transaction);
+        let used = KeyRange { lower: range.lower.clone(), upper: prefix_range(&last.to_be_bytes()).upper };
+        self.store.erase(engine, &used).map_err(SqlError::internal)?;
+        // The entries must not come back with the next crash.
+        self.store.engines()[usize::from(engine.0)].sync().map_err(SqlError::internal)?;
+        Ok(Some(last))
+    }
+
+    /// The next value of a table's AUTO_INCREMENT column, if it has one and it can be read.
+    pub(crate) fn next_auto_increment(&self, table: &Table) -> Option<u64> {
+        table.auto_increment?;
+        table.peek_auto_increment(&mut self.store.begin()).ok()
+    }
+
+    /// Takes back the tables that the binlog has and nobody else, because the server stopped before their rows were
+    /// committed: whoever follows the binlog drops them.
+    fn withdraw_announced(&self, catalog: &Catalog) -> Result<(), SqlError> {
+        let mut transaction = self.store.begin();
+        let announced = entries(&mut transaction, &prefix_range(&ANNOUNCED.to_be_bytes()))?;
+        drop(transaction);
+        for (key, value) in announced {
+            let table: AnnouncedDoc = serde_json::from_slice(&value).map_err(|_| unreadable("list of new tables"))?;
+            let entry = catalog.database(&table.database);
+            let transaction = if entry.is_ok_and(|entry| entry.tables.contains_key(&table.name)) {
+                // Another one has the name by now: only the note goes.
+                let mut transaction = self.store.begin();
+                transaction.delete(CATALOG_ENGINE, &key);
+                transaction
+            } else {
+                withdrawal(self.store.begin(), key, &table)
+            };
+            self.store.commit_and_wait(transaction).map_err(SqlError::internal)?;
+        }
+        Ok(())
+    }
+
+    /// Withdraws what is owed, by whoever has the right to change the catalog.
+    fn pay(&self) -> Result<(), SqlError> {
+        loop {
+            let Some((key, table)) = self.owed.lock().first().cloned() else { return Ok(()) };
+            let withdrawn = self.store.commit_and_wait(withdrawal(self.store.begin(), key, &table));
+            withdrawn.map_err(|error| commit_failed(&error))?;
+            self.owed.lock().remove(0);
+        }
     }
 
     /// Every metadata lock of the store.
@@ -285,7 +346,8 @@ impl CatalogStore {
     }
 
     /// Waits for the right to change the catalog: for another statement's commit, no longer; 1317 if the session is
-    /// killed, 1205 after its `lock_wait_timeout`.
+    /// killed, 1205 after its `lock_wait_timeout`. Nothing is changed before what is owed is withdrawn: whoever follows the
+    /// binlog has those tables.
     pub(crate) fn change(&self, session: &SessionState) -> Result<Change<'_>, SqlError> {
         let deadline = Instant::now().checked_add(session.table_lock_timeout);
         let wait = || loop {
@@ -300,6 +362,7 @@ impl CatalogStore {
             }
         };
         let guard = self.changing.try_lock().map_or_else(|| blocking(wait), Ok)?;
+        self.pay()?;
         Ok(Change { catalog: self, _guard: guard })
     }
 
@@ -345,6 +408,11 @@ impl Change<'_> {
     /// Stores a table, with the ids taken so far.
     pub(crate) fn put_table(&self, transaction: &mut Transaction, def: &TableDef) -> Result<(), SqlError> {
         transaction.put(CATALOG_ENGINE, &catalog_key(TABLES, &def.id.to_be_bytes()), &def.to_bytes());
+        self.put_counters(transaction)
+    }
+
+    /// Stores the ids taken so far: no later statement takes them, whatever becomes of those that did.
+    pub(crate) fn put_counters(&self, transaction: &mut Transaction) -> Result<(), SqlError> {
         let next = CountersDoc {
             next_table_id: self.catalog.next_table_id.load(Ordering::Relaxed),
             next_index_id: self.catalog.next_index_id.load(Ordering::Relaxed),
@@ -352,6 +420,29 @@ impl Change<'_> {
         let next = serde_json::to_vec(&next).map_err(SqlError::internal)?;
         transaction.put(CATALOG_ENGINE, &catalog_key(COUNTERS, b""), &next);
         Ok(())
+    }
+
+    /// Notes that the binlog has the definition of a table whose rows are in a transaction that follows. Until that is
+    /// committed, with [`Change::put_table`] and [`Change::settle_table`], nobody sees the table; if it never is,
+    /// [`Change::withdraw_table`] or the next start writes to the binlog that the table is dropped.
+    pub(crate) fn announce_table(&self, transaction: &mut Transaction, def: &TableDef) -> Result<(), SqlError> {
+        let doc = AnnouncedDoc { database: def.database.clone(), name: def.name.clone() };
+        let doc = serde_json::to_vec(&doc).map_err(SqlError::internal)?;
+        transaction.put(CATALOG_ENGINE, &catalog_key(ANNOUNCED, &def.id.to_be_bytes()), &doc);
+        self.put_counters(transaction)
+    }
+
+    /// Removes the note of [`Change::announce_table`].
+    pub(crate) fn settle_table(&self, transaction: &mut Transaction, def: &TableDef) {
+        transaction.delete(CATALOG_ENGINE, &catalog_key(ANNOUNCED, &def.id.to_be_bytes()));
+    }
+
+    /// The same, in a transaction of its own by which whoever follows the binlog drops the table. Where that fails, it is
+    /// owed: it is tried again before the next change of the catalog, and at the next start.
+    pub(crate) fn withdraw_table(&self, def: &TableDef) {
+        let table = AnnouncedDoc { database: def.database.clone(), name: def.name.clone() };
+        self.catalog.owed.lock().push((catalog_key(ANNOUNCED, &def.id.to_be_bytes()), table));
+        let _ = self.catalog.pay();
     }
 
     /// Removes a table.
@@ -374,6 +465,18 @@ impl Change<'_> {
         // Whoever finds one retired finds the new version.
         retired.iter().for_each(|table| table.retire());
     }
+}
+
+/// See [`Change::withdraw_table`].
+fn withdrawal(mut transaction: Transaction, key: Vec<u8>, table: &AnnouncedDoc) -> Transaction {
+    transaction.delete(CATALOG_ENGINE, &key);
+    let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+    let name = format!("{}.{}", quoted(&table.database), quoted(&table.name));
+    let events = transaction.events();
+    events.set_timestamp(u32::try_from(clock_us() / 1_000_000).unwrap_or(u32::MAX));
+    events.set_context(&QueryContext::default(), "");
+    events.query("", format!("DROP TABLE IF EXISTS {name} /* generated by server */"));
+    transaction
 }
 
 /// The database a name without one means: the session's, 1046 if it has none.

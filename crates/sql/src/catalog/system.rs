@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock};
 use cohort_txn::MetadataLock;
 
 use super::definition::{ColumnDef, DefaultValue, TableDef};
-use super::store::{CATALOG_ENGINE, Catalog, DatabaseEntry};
+use super::store::{CATALOG_ENGINE, Catalog, CatalogStore, DatabaseEntry};
 use super::table::{Counters, Table};
 use crate::ast::ShowKind;
 use crate::collation::Collation;
@@ -81,6 +81,8 @@ pub(crate) enum Rows {
     Show(fn() -> ShowKind),
     /// From the definitions that may be seen.
     Catalog(fn(&Catalog, &Grants) -> Vec<Vec<Value>>),
+    /// From the tables that may be seen, and their counters.
+    Tables(fn(&CatalogStore, &Grants) -> Vec<Vec<Value>>),
     /// From the accounts, for whoever holds these privileges.
     Accounts(fn(&Roster, &Grants) -> Vec<Vec<Value>>),
     /// There are none: what the table lists cannot be created.
@@ -177,7 +179,7 @@ impl Kind {
             Kind::Int => (int(IntWidth::Int), Some(Value::UInt(0))),
             Kind::Small => (int(IntWidth::Small), None),
             Kind::Moment => (TimestampType { fsp: 0 }.into(), None),
-            Kind::Long => (TextType { size: LobSize::Medium, collation: Collation::Utf8mb4Bin }.into(), None),
+            Kind::Long => (TextType::new(LobSize::Medium, Collation::Utf8mb4Bin).into(), None),
             Kind::Bytes => (BlobType { size: LobSize::Normal }.into(), empty()),
         }
     }
@@ -216,8 +218,9 @@ impl SystemTable {
             indexes: Vec::new(),
             row_index_id: 0,
             schema_version: 1,
+            former: Vec::new(),
             comment: String::new(),
         };
-        Arc::new(Table::new(def, CATALOG_ENGINE, Arc::new(Counters::default()), 0))
+        Arc::new(Table::new(def, CATALOG_ENGINE, Arc::new(Counters::of_new_table(0)), 0))
     }
 }

@@ -15,6 +15,7 @@ use super::definition::{IndexColumn, IndexKind, TableDef};
 use crate::codec::{KeyPart, RowCodec, RowOffsets, binlog_column_meta, key};
 use crate::error::{ER_AUTOINC_READ_FAILED, SqlError};
 use crate::exec::failure::{damaged, read_failed};
+use crate::statistics::TableStatistics;
 use crate::value::Value;
 
 /// A table, ready for use.
@@ -44,12 +45,13 @@ pub(crate) struct Index {
 }
 
 /// What is counted up while the server runs. `None` until first needed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Counters {
     next_auto_increment: Mutex<Option<u64>>,
     next_row_id: Mutex<Option<u64>>,
     /// The least first AUTO_INCREMENT value, as a statement set it.
     pub(crate) floor: u64,
+    pub(crate) statistics: Arc<TableStatistics>,
 }
 
 impl Index {
@@ -94,7 +96,7 @@ impl Table {
         let primary_key: Vec<_> = primary.iter().flat_map(|at| &def.indexes[*at].columns).map(key_column).collect();
         Table {
             engine,
-            codec: RowCodec::new(&def.columns, def.schema_version),
+            codec: RowCodec::new(&def.columns, def.schema_version).with_former(&def.former),
             map: TableMap::new(def.id, &def.database, &def.name, &columns, &primary_key),
             primary,
             auto_increment: def.auto_increment_column(),
@@ -209,8 +211,8 @@ impl Table {
         wanted: &[usize],
         row: &mut [Value],
     ) -> Result<(), SqlError> {
-        let behind = self.read_key_columns(index, key.get(4..).unwrap_or_default(), wanted, row)?;
-        let row_key = if value.is_empty() { behind } else { value };
+        let rest = self.read_key_columns(index, key.get(4..).unwrap_or_default(), wanted, row)?;
+        let row_key = if value.is_empty() { rest } else { value };
         if let Some(primary) = self.primary {
             self.read_key_columns(&self.indexes[primary], row_key, wanted, row)?;
         }
@@ -344,8 +346,14 @@ impl Table {
 }
 
 impl Counters {
-    /// Counters whose AUTO_INCREMENT values start at `floor` or above what is stored.
-    pub(crate) fn starting_at(floor: u64) -> Counters {
-        Counters { floor, ..Counters::default() }
+    /// Counters of a table whose AUTO_INCREMENT values start at `floor` or above what is stored.
+    pub(crate) fn starting_at(floor: u64, statistics: Arc<TableStatistics>) -> Counters {
+        let (next_auto_increment, next_row_id) = Default::default();
+        Counters { next_auto_increment, next_row_id, floor, statistics }
+    }
+
+    /// Those of a new table, which is empty.
+    pub(crate) fn of_new_table(floor: u64) -> Counters {
+        Counters::starting_at(floor, Arc::new(TableStatistics::empty()))
     }
 }

@@ -9,11 +9,13 @@
 //! CHAR lacks its trailing spaces and BINARY its trailing zero bytes, as MySQL packs them.
 //!
 //! Rows are not rewritten when a column is added: a row of an earlier version ends before the columns
-//! that are younger ([`ColumnDef::since_version`]) and gets [`ColumnDef::before`] in their places when it is read.
+//! that are younger ([`ColumnDef::since_version`]) and gets [`ColumnDef::before`] in their places when it is read. Nor are
+//! they when columns are dropped, or come between others: a row of a version before that has the columns of a
+//! [`FormerLayout`].
 //!
 //! Bytes are not trusted: lengths are checked when a row is opened, values when they are read.
 
-use crate::catalog::definition::ColumnDef;
+use crate::catalog::definition::{ColumnDef, FormerColumn, FormerLayout};
 use crate::error::SqlError;
 use crate::types::ColumnType;
 use crate::value::Value;
@@ -36,11 +38,23 @@ pub struct RowCodec {
     version: u32,
     columns: Vec<Column>,
     bitmap_len: usize,
+    former: Vec<Former>,
+}
+
+/// The layout of rows up to a version.
+#[derive(Clone, Debug)]
+struct Former {
+    until_version: u32,
+    columns: Vec<Column>,
+    /// By present column, its place among those.
+    places: Vec<Option<usize>>,
 }
 
 #[derive(Clone, Debug)]
 struct Column {
     column_type: ColumnType,
+    /// Bytes of a value, where all have the same length.
+    fixed_len: Option<usize>,
     since_version: u32,
     /// What rows without the column have in its place.
     before: Value,
@@ -62,13 +76,36 @@ pub struct RowReader<'a> {
     starts: &'a [u32],
     version: u32,
     image_at: usize,
+    /// By column, where it is in the row, if not at its own place.
+    places: Option<&'a [Option<usize>]>,
+    /// Of how many columns it is known where they are.
+    wanted: usize,
 }
 
 impl RowCodec {
     /// The codec of a table with `columns` in version `schema_version` of its definition.
     pub fn new(columns: &[ColumnDef], schema_version: u32) -> RowCodec {
         let columns: Vec<Column> = columns.iter().map(Column::new).collect();
-        RowCodec { version: schema_version, bitmap_len: columns.len().div_ceil(8), columns }
+        RowCodec { version: schema_version, bitmap_len: columns.len().div_ceil(8), columns, former: Vec::new() }
+    }
+
+    /// The same for a table whose rows of earlier versions are laid out like `former`, the oldest first.
+    pub fn with_former(self, former: &[FormerLayout]) -> RowCodec {
+        let column = |column: &FormerColumn| Column {
+            column_type: column.column_type.clone(),
+            fixed_len: fixed_len(&column.column_type),
+            since_version: column.since_version,
+            before: Value::Null,
+        };
+        let layout = |former: &FormerLayout| {
+            let place = |present| former.columns.iter().position(|column| column.column == Some(present));
+            Former {
+                until_version: former.until_version,
+                columns: former.columns.iter().map(column).collect(),
+                places: (0..self.columns.len()).map(place).collect(),
+            }
+        };
+        RowCodec { former: former.iter().map(layout).collect(), ..self }
     }
 
     /// Appends the stored form of a whole row. The values must be what [`ColumnType::store`] gave for
@@ -98,22 +135,40 @@ impl RowCodec {
     }
 
     /// Finds the columns of a stored row. A row of an older definition gets [`ColumnDef::before`]
-    /// of columns added since.
+    /// of columns added since, and does not show those that were dropped.
     pub fn open<'a>(&'a self, stored: &'a [u8], offsets: &'a mut RowOffsets) -> Result<RowReader<'a>, DamagedBytes> {
+        self.open_first(self.columns.len(), stored, offsets)
+    }
+
+    /// The same for who reads none but the first `wanted` columns: nothing is known of the others, which may be damaged.
+    pub fn open_first<'a>(
+        &'a self,
+        wanted: usize,
+        stored: &'a [u8],
+        offsets: &'a mut RowOffsets,
+    ) -> Result<RowReader<'a>, DamagedBytes> {
         let (version, image_at) = self.read_version(stored)?;
+        let former = match version == self.version {
+            true => None,
+            false => self.former.iter().find(|former| version <= former.until_version),
+        };
+        let columns = former.map_or(&self.columns, |former| &former.columns);
         let count = if version == self.version {
-            self.columns.len()
+            columns.len()
         } else {
-            self.columns.iter().take_while(|column| column.since_version <= version).count()
+            columns.iter().take_while(|column| column.since_version <= version).count()
         };
         let bitmap_len = count.div_ceil(8);
         let mut at = image_at + bitmap_len;
         let bitmap = stored.get(image_at..at).ok_or(damaged(image_at, "ends within its null bitmap"))?;
         offsets.starts.clear();
-        for (index, column) in self.columns[..count].iter().enumerate() {
+        // A row of another layout has its columns elsewhere.
+        let last = if former.is_none() { count.min(wanted) } else { count };
+        for (index, column) in columns[..last].iter().enumerate() {
             offsets.starts.push(at as u32);
             if bitmap[index / 8] & 1 << (index % 8) == 0 {
-                let len = column.column_type.row_len(&stored[at..]).ok_or(damaged(at, "ends within a value"))?;
+                let len = column.fixed_len.or_else(|| column.column_type.row_len(&stored[at..]));
+                let len = len.ok_or(damaged(at, "ends within a value"))?;
                 if len > stored.len() - at {
                     return Err(damaged(at, "ends within a value"));
                 }
@@ -121,10 +176,11 @@ impl RowCodec {
             }
         }
         offsets.starts.push(at as u32);
-        if at != stored.len() || u32::try_from(at).is_err() {
+        if (last == count && at != stored.len()) || u32::try_from(at).is_err() {
             return Err(damaged(at, "goes on after its last column"));
         }
-        Ok(RowReader { codec: self, stored, starts: &offsets.starts, version, image_at })
+        let places = former.map(|former| &former.places[..]);
+        Ok(RowReader { codec: self, stored, starts: &offsets.starts, version, image_at, places, wanted })
     }
 
     /// The binlog row image inside of a stored row of the codec's version; an error for a row of an
@@ -149,12 +205,12 @@ impl RowCodec {
 impl RowReader<'_> {
     /// Decodes one column.
     pub fn get(&self, column: usize) -> Result<Value, DamagedBytes> {
-        let Some(definition) = self.codec.columns.get(column) else {
+        let Some(definition) = self.codec.columns.get(column).filter(|_| column < self.wanted) else {
             return Err(damaged(self.stored.len(), "has no such column"));
         };
-        let (Some(&start), Some(&end)) = (self.starts.get(column), self.starts.get(column + 1)) else {
-            return Ok(definition.before.clone());
-        };
+        let place = self.places.map_or(Some(column), |places| places[column]);
+        let bounds = place.and_then(|place| Some((*self.starts.get(place)?, *self.starts.get(place + 1)?)));
+        let Some((start, end)) = bounds else { return Ok(definition.before.clone()) };
         if start == end {
             return Ok(Value::Null);
         }
@@ -238,8 +294,18 @@ impl RowReader<'_> {
 impl Column {
     fn new(definition: &ColumnDef) -> Column {
         let before = definition.before.clone().unwrap_or(Value::Null);
-        Column { column_type: definition.column_type.clone(), since_version: definition.since_version, before }
+        Column {
+            column_type: definition.column_type.clone(),
+            fixed_len: fixed_len(&definition.column_type),
+            since_version: definition.since_version,
+            before,
+        }
     }
+}
+
+/// The length of a type's values in rows where none of their bytes has a say in it: it is known without any.
+fn fixed_len(column_type: &ColumnType) -> Option<usize> {
+    column_type.row_len(&[])
 }
 
 fn damaged(offset: usize, detail: &'static str) -> DamagedBytes {

@@ -7,10 +7,11 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 
 use super::DatabaseStats;
-use crate::expr::ParamKind;
+use crate::expr::{Literals, ParamKind};
 use crate::memory::PLANNED_COLUMN_BYTES;
 use crate::plan::Plan;
-use crate::session::SessionState;
+use crate::session::{GROUP_CONCAT_MAX_LEN, SessionState};
+use crate::types::SqlMode;
 
 /// Most plans that are kept; when there are more, all are dropped and those in use come back.
 const MAX_PLANS: usize = 4096;
@@ -38,34 +39,39 @@ struct Kept {
 }
 
 /// Begins a key with what a statement's meaning depends on besides its text.
-pub(super) fn begin_key(session: &SessionState, database: Option<&str>, key: &mut Vec<u8>) {
+pub(super) fn begin_key(session: &SessionState, literals: Literals, database: Option<&str>, key: &mut Vec<u8>) {
     key.clear();
     key.extend_from_slice(&session.sql_mode.bits().to_le_bytes());
-    key.extend_from_slice(&(session.collation as u16).to_le_bytes());
+    // Collations have nine bits.
+    let Literals { client, collation } = literals;
+    key.extend_from_slice(&(collation.id() | (client as u16) << 12).to_le_bytes());
+    if session.group_concat_max_len != GROUP_CONCAT_MAX_LEN {
+        // No name begins like this.
+        key.push(0xff);
+        key.extend_from_slice(&session.group_concat_max_len.to_le_bytes());
+    }
     key.extend_from_slice(database.unwrap_or_default().as_bytes());
     key.push(0);
 }
 
-/// The key of a prepared statement whose parameters and variables are of these kinds.
-pub(super) fn prepared_key<'k>(
-    session: &SessionState,
-    database: Option<&str>,
+/// Ends the key of a prepared statement that is read under this mode, and whose parameters and variables are of these kinds.
+pub(super) fn end_prepared_key<'k>(
+    key: &mut Vec<u8>,
+    sql_mode: SqlMode,
     sql: &[u8],
     kinds: impl Iterator<Item = &'k Option<ParamKind>>,
-) -> Vec<u8> {
-    let mut key = Vec::new();
-    begin_key(session, database, &mut key);
+) {
     // No fingerprint begins like this.
     key.push(b'?');
-    key.extend(kinds.map(|kind| kind.map_or(b'?', ParamKind::letter)));
+    key.extend_from_slice(&sql_mode.bits().to_le_bytes());
+    kinds.for_each(|kind| ParamKind::write(*kind, key));
     key.extend_from_slice(sql);
-    key
 }
 
 impl PlanCache {
     /// The plan under `key`, if its tables are what they were.
     pub(super) fn find(&self, key: &[u8]) -> Option<Arc<Plan>> {
-        let plan = self.kept.read().plans.get(key).filter(|plan| plan.is_current()).cloned();
+        let plan = self.kept.read().plans.get(key).filter(|plan| plan.is_current() && !plan.is_stale()).cloned();
         match &plan {
             Some(_) => self.count_hit(),
             None => self.count_miss(),

@@ -1,14 +1,21 @@
 //! Statements against a database in memory: golden scripts, one file a rule, and what needs two threads.
 
 mod altering;
+mod altering_online;
 mod checks;
+mod created_with_rows;
 mod golden;
 mod gtid_next;
 mod locking;
+mod optimizer;
 mod plan_cache;
 mod result_types;
+mod semi_joins;
+mod spilled;
+mod statistics;
 mod table_locks;
 mod waiting;
+mod windows;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,6 +44,16 @@ pub(super) struct Disk {
 impl Disk {
     pub(super) fn new() -> Disk {
         Disk { disk: Mutex::new(SimDisk::new(7)), engine: Mutex::new(Arc::new(MemoryEngine::new())) }
+    }
+
+    /// Leaves no room but what is set aside.
+    pub(super) fn fill(&self) {
+        let disk = self.disk.lock();
+        disk.set_capacity(disk.used_bytes());
+    }
+
+    pub(super) fn give_room(&self) {
+        self.disk.lock().set_capacity(u64::MAX);
     }
 
     pub(super) fn open(&self) -> Arc<Database> {
@@ -221,6 +238,7 @@ fn a_transaction_that_has_become_too_large_fails_its_statement() {
     let mut client = Client::new(&database);
     client.ok("CREATE DATABASE d");
     client.ok("CREATE TABLE d.t (id INT PRIMARY KEY, v TEXT)");
+    database.store().settings().spill.writes_bytes.store(u64::MAX, Ordering::Relaxed);
     database.store().settings().transaction_bytes_max.store(90_000, Ordering::Relaxed);
     client.ok("BEGIN");
     client.ok("INSERT INTO d.t VALUES (1, REPEAT('x', 20000))");
@@ -301,12 +319,29 @@ fn a_prepared_statement_follows_a_change_of_its_table() {
 }
 
 #[test]
-fn transaction_and_schema_statements_can_be_prepared() {
+fn statements_without_a_plan_can_be_prepared_as_in_mysql() {
     let database = Disk::new().open();
     let mut client = Client::new(&database);
     client.ok("CREATE DATABASE d");
     client.ok("USE d");
-    for sql in ["CREATE TABLE t (id INT PRIMARY KEY)", "BEGIN", "INSERT INTO t VALUES (1)", "COMMIT", "SHOW TABLES"] {
+    for sql in
+        ["BEGIN", "START TRANSACTION", "SAVEPOINT s", "ROLLBACK TO s", "USE d", "LOCK TABLES t READ", "XA RECOVER"]
+            .into_iter()
+            .chain([
+                "UNLOCK TABLES",
+                "CHECK TABLE t",
+                "ALTER DATABASE d COLLATE utf8mb4_bin",
+                "CREATE ROLE r",
+                "SHUTDOWN",
+            ])
+            .chain(["PURGE BINARY LOGS TO 'x'", "LOCK INSTANCE FOR BACKUP", "PREPARE s FROM 'DO 1'", "EXECUTE s"])
+    {
+        let refused = client.database.clone().prepare(&mut client.session, &StandIn, sql.as_bytes());
+        assert_eq!(refused.err().map(|error| error.errno), Some(1295), "{sql}");
+    }
+    client.ok("BEGIN");
+    for sql in ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)", "COMMIT", "ROLLBACK", "SHOW TABLES"]
+    {
         let prepared = client.prepare(sql);
         let lines = client.run_prepared(&prepared, &[]);
         assert!(!lines[0].starts_with("ERROR"), "{sql}: {lines:?}");

@@ -8,7 +8,7 @@ use crate::ast::Completion;
 use crate::error::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_SP_DOES_NOT_EXIST_SAVEPOINT, SqlError};
 use crate::exec::failure::lock_failed;
 use crate::session::gtid_next::Admission;
-use crate::session::{OpenTransaction, Outcome, SessionState, StatementResult};
+use crate::session::{NamedSavepoint, OpenTransaction, Outcome, SessionState, StatementResult};
 
 impl Database {
     /// Takes the session's transaction, or begins one.
@@ -20,12 +20,13 @@ impl Database {
         Ok(self.new_transaction(session, false, None))
     }
 
-    pub(super) fn new_transaction(
+    pub(crate) fn new_transaction(
         &self,
         session: &mut SessionState,
         explicit: bool,
         read_only: Option<bool>,
     ) -> OpenTransaction {
+        session.row_counts.forget();
         let mut transaction = session.begin(&self.store);
         transaction.set_isolation(isolation_of(session));
         transaction.set_lock_wait(session.row_lock_timeout);
@@ -164,9 +165,9 @@ impl Database {
             return Ok(Outcome::ok());
         }
         let mut open = self.open_transaction(session)?;
-        open.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-        let point = open.transaction.savepoint();
-        open.savepoints.push((name.to_owned(), point));
+        open.savepoints.retain(|known| !known.name.eq_ignore_ascii_case(name));
+        let (name, point, counts) = (name.to_owned(), open.transaction.savepoint(), session.row_counts.mark());
+        open.savepoints.push(NamedSavepoint { name, point, counts });
         session.transaction = Some(open);
         Ok(Outcome::ok())
     }
@@ -176,8 +177,10 @@ impl Database {
         may_work(session)?;
         let (open, at) = find_savepoint(name, session)?;
         open.savepoints.truncate(at + 1);
-        let (_, point) = &open.savepoints[at];
+        let NamedSavepoint { point, counts, .. } = &open.savepoints[at];
         open.transaction.rollback_to(point);
+        let counts = *counts;
+        session.row_counts.back_to(counts);
         Ok(Outcome::ok())
     }
 
@@ -202,7 +205,7 @@ impl Database {
 fn find_savepoint<'s>(name: &str, session: &'s mut SessionState) -> Result<(&'s mut OpenTransaction, usize), SqlError> {
     let missing = || SqlError::new(ER_SP_DOES_NOT_EXIST_SAVEPOINT, &[&name]);
     let open = session.transaction.as_mut().ok_or_else(missing)?;
-    let at = open.savepoints.iter().position(|(known, _)| known.eq_ignore_ascii_case(name)).ok_or_else(missing)?;
+    let at = open.savepoints.iter().position(|known| known.name.eq_ignore_ascii_case(name)).ok_or_else(missing)?;
     Ok((open, at))
 }
 
@@ -239,13 +242,17 @@ fn to_commit(open: OpenTransaction, session: &SessionState) -> Result<Option<Tra
     if !open.transaction.has_writes() && !session.owns_gtid() {
         return Ok(None);
     }
-    committing(open.transaction, session).map(Some)
+    let transaction = committing(open.transaction, session)?;
+    session.row_counts.apply();
+    Ok(Some(transaction))
 }
 
 /// A transaction that nobody holds up any more, with the GTID that was chosen for it.
 fn committing(mut transaction: Transaction, session: &SessionState) -> Result<Transaction, SqlError> {
     may_commit(&mut transaction, session)?;
-    if !transaction.has_writes() {
+    if transaction.has_writes() {
+        session.may_change_server()?;
+    } else {
         transaction.events().set_timestamp(u32::try_from(session.now_us() / 1_000_000).unwrap_or(u32::MAX));
     }
     session.give_gtid(&mut transaction)?;

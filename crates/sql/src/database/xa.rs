@@ -111,7 +111,9 @@ impl Database {
         let (Some(xa), Some(open)) = (session.xa.take(), session.transaction.take()) else {
             return Err(SqlError::internal("an idle XA transaction is not there"));
         };
-        self.store.prepare_xa(xa.name, open.transaction).map(|()| Outcome::ok()).map_err(|error| {
+        let prepare = || self.store.prepare_xa(xa.name, open.transaction);
+        let prepared = self.prepared_counts.prepare(xid, &session.row_counts, prepare);
+        prepared.map(|()| Outcome::ok()).map_err(|error| {
             session.push_diagnostic(DiagnosticLevel::Warning, commit_failed(&error));
             match error {
                 CommitError::Unknown(_) => SqlError::new(ER_XAER_RMERR, &[]),
@@ -135,6 +137,7 @@ impl Database {
             XaState::Idle if one_phase => {
                 wait_for_commits(session)?;
                 let open = session.transaction.take();
+                session.row_counts.apply();
                 session.rollback();
                 let commit = open.map(|open| {
                     let mut transaction = open.transaction;
@@ -178,10 +181,13 @@ impl Database {
         }
         let committing = session.intend(&[MetadataName::Commit])?;
         let now_us = session.now_us();
-        let decided = self.store.decide_xa(xid, commit, |events| {
-            events.set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
-            events.set_context(&query_context(session, env), "");
-        });
+        let decide = || {
+            self.store.decide_xa(xid, commit, |events| {
+                events.set_timestamp(u32::try_from(now_us / 1_000_000).unwrap_or(u32::MAX));
+                events.set_context(&query_context(session, env), "");
+            })
+        };
+        let decided = self.prepared_counts.decide(xid, commit, decide);
         session.locks.end_change(committing);
         decided.map(|()| Outcome::ok()).map_err(|error| match error {
             XaError::Unknown(_) => SqlError::new(ER_XAER_NOTA, &[]),
@@ -194,10 +200,12 @@ impl Database {
     }
 }
 
-/// Waits while somebody holds the server's commits up. After an error the transaction is still idle, but for a deadlock.
+/// Waits while somebody holds the server's commits up; 1290 if the server takes no changes. After an error the transaction is
+/// still idle, but for a deadlock.
 fn wait_for_commits(session: &mut SessionState) -> Result<(), SqlError> {
     let Some(mut open) = session.transaction.take() else { return Ok(()) };
     let waited = may_commit(&mut open.transaction, session);
+    let waited = waited.and_then(|()| if open.transaction.has_writes() { session.may_change_server() } else { Ok(()) });
     match &waited {
         Err(error) if error.is(ER_LOCK_DEADLOCK) => {
             session.interrupt_ref().watch(None);

@@ -1,8 +1,8 @@
 //! ALTER TABLE: does what [`super::alter_plan`] found to be needed.
 //!
-//! Outline: the table is locked against writers, so that its definition and its rows stay; new indexes and copies of rows
-//! are written under ids that nothing refers to; then readers are locked out too, and one commit of the catalog makes the
-//! new definition the table's. What the former one had alone is erased last.
+//! Outline: the table's definition is locked; new indexes and copies of rows are written under ids that nothing refers to,
+//! while writers go on where that can be ([`super::online`]); then all others are locked out, and one commit of the catalog
+//! makes the new definition the table's. What the former one had alone is erased last.
 //!
 //! On error, or on crash before the commit: nothing has changed; what was written under new ids is erased, by the next start
 //! if need be.
@@ -14,15 +14,19 @@ use cohort_txn::{MetadataMode, Transaction};
 
 use super::alter_plan::{self, AlterPlan, Kind};
 use super::definition::{self, Rules};
-use super::{Changed, DdlRun, check_name, index_build, row_copy};
+use super::online::CatchUp;
+use super::row_copy::Copying;
+use super::source_rows::Rows;
+use super::{Changed, DdlRun, check_name, index_build};
 use crate::ast::{AlterAction, AlterAlgorithm, AlterLock, AlterTable, TableName};
 use crate::catalog::definition::{IndexKind, TableDef};
 use crate::catalog::store::Change;
 use crate::catalog::table::{Counters, Table, prefix_range};
 use crate::error::{
-    ER_ALTER_OPERATION_NOT_SUPPORTED, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, ER_NO_SUCH_TABLE, ER_TABLE_EXISTS_ERROR,
-    ER_UNKNOWN_ERROR, ER_WRONG_TABLE_NAME, ER_WRONG_USAGE, SqlError,
+    ER_ALTER_OPERATION_NOT_SUPPORTED, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, ER_INNODB_MAX_ROW_VERSION,
+    ER_NO_SUCH_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_ERROR, ER_WRONG_TABLE_NAME, ER_WRONG_USAGE, SqlError,
 };
+use crate::exec::context::Statement;
 use crate::session::DiagnosticLevel;
 use crate::types::SqlMode;
 
@@ -36,7 +40,7 @@ impl DdlRun<'_> {
     pub(super) fn alter(&self, alter: &AlterTable) -> Result<Changed, SqlError> {
         let mode = match alter.lock {
             AlterLock::Exclusive => MetadataMode::Exclusive,
-            AlterLock::Default | AlterLock::None | AlterLock::Shared => MetadataMode::SharedNoWrite,
+            AlterLock::Default | AlterLock::None | AlterLock::Shared => MetadataMode::SharedUpgradable,
         };
         let (guard, table) = match self.locked_table(&alter.name, mode) {
             Err(error) if alter.if_exists && error.is(ER_NO_SUCH_TABLE) => {
@@ -48,7 +52,7 @@ impl DdlRun<'_> {
         let before = self.session.diagnostics_given().0;
         let rules = Rules::of(self);
         let plan = self.plan(alter, &table, &rules);
-        rules.tell(self.session);
+        rules.report_to(self.session);
         let plan = plan?;
         check_request(alter, &plan)?;
         let place = self.new_place(alter, &table)?;
@@ -140,20 +144,12 @@ impl DdlRun<'_> {
     ) -> Result<u64, SqlError> {
         let engine = written.engine;
         let built = self.take_ids(&mut plan, written);
-        let new = Table::new(plan.def.clone(), engine, Arc::default(), 0);
-        let mut rows = 0;
-        if plan.kind == Kind::Rebuild {
-            rows = row_copy::copy(table, &new, &plan, self)?;
-        }
-        for index in built {
-            index_build::fill(self.store, &new, index, self.session)?;
-        }
+        let rows = self.write(alter, &plan, &built, &mut guard, table, engine)?;
         let floor = self.floor(alter, &plan, table)?;
         let mut def = plan.def;
         if let Some((database, name)) = place {
             (def.database, def.name) = (database, name);
         }
-        self.lock_exclusively(&mut guard, std::slice::from_ref(table))?;
         // Not before rows and indexes are there: changes of other tables go on meanwhile.
         let change = self.catalog.change(self.session)?;
         let renamed = (def.database.as_str(), def.name.as_str()) != (&table.def.database, &table.def.name);
@@ -168,7 +164,7 @@ impl DdlRun<'_> {
         written.ids.clear();
         self.commit(transaction, self.event_database())?;
         let counters = match floor {
-            Some(floor) => Arc::new(Counters::starting_at(floor)),
+            Some(floor) => Arc::new(Counters::starting_at(floor, table.counters.statistics.clone())),
             None => table.counters.clone(),
         };
         self.publish_altered(&change, table, def, engine, counters);
@@ -180,6 +176,52 @@ impl DdlRun<'_> {
             let _ = self.store.erase(table.engine, &prefix_range(&id.to_be_bytes()));
         }
         Ok(rows)
+    }
+
+    /// Writes what the plan needs, and locks the table exclusively. Says how many rows were copied.
+    fn write(
+        &self,
+        alter: &AlterTable,
+        plan: &AlterPlan,
+        built: &[usize],
+        guard: &mut Transaction,
+        table: &Arc<Table>,
+        engine: EngineId,
+    ) -> Result<u64, SqlError> {
+        let only = std::slice::from_ref(table);
+        if plan.kind == Kind::Metadata {
+            self.lock_exclusively(guard, only)?;
+            return Ok(0);
+        }
+        let writers_go_on = plan.online && matches!(alter.lock, AlterLock::Default | AlterLock::None);
+        let mut rows = match writers_go_on {
+            true => Rows::changing(self, guard, table)?,
+            false => {
+                self.lock_tables(guard, only, MetadataMode::SharedNoWrite)?;
+                Rows::still(self)
+            }
+        };
+        let new = Table::new(plan.def.clone(), engine, Arc::new(Counters::of_new_table(1)), 0);
+        let statement = Statement::new(self.session, self.env, true).at(self.now_us);
+        let mut copying = match plan.kind {
+            Kind::Rebuild => Some(Copying::new(table, &new, plan, self, &statement)?),
+            Kind::Metadata | Kind::BuildIndexes => None,
+        };
+        if let Some(copying) = &mut copying {
+            copying.copy(&mut rows)?;
+        }
+        for index in built {
+            match plan.kind {
+                // From the copy, which nobody changes.
+                Kind::Rebuild => index_build::fill(self, &new, *index, &mut Rows::still(self))?,
+                Kind::Metadata | Kind::BuildIndexes => index_build::fill(self, &new, *index, &mut rows)?,
+            }
+        }
+        let mut catch_up = CatchUp::new(self, &new, built, copying);
+        catch_up.follow(table, &mut rows)?;
+        self.lock_exclusively(guard, only)?;
+        catch_up.finish(table, &mut rows)?;
+        Ok(catch_up.copying.map_or(0, |copying| copying.rows))
     }
 
     /// Gives ids to what has to be written, and says which indexes have to be filled, by their places.
@@ -255,6 +297,10 @@ fn check_request(alter: &AlterTable, plan: &AlterPlan) -> Result<(), SqlError> {
             let lock = "LOCK=NONE/SHARED/EXCLUSIVE";
             return Err(SqlError::new(ER_WRONG_USAGE, &[&"ALGORITHM=INSTANT", &lock]));
         }
+        AlterAlgorithm::Instant if plan.versions_used_up && plan.least == AlterAlgorithm::Inplace => {
+            let name = format!("{}/{}", plan.def.database, plan.def.name);
+            return Err(SqlError::new(ER_INNODB_MAX_ROW_VERSION, &[&name]));
+        }
         AlterAlgorithm::Instant if plan.kind != Kind::Metadata => {
             return Err(too_much("ALGORITHM=INSTANT", "ALGORITHM=COPY/INPLACE"));
         }
@@ -266,8 +312,14 @@ fn check_request(alter: &AlterTable, plan: &AlterPlan) -> Result<(), SqlError> {
     if alter.lock != AlterLock::None || plan.kind == Kind::Metadata {
         return Ok(());
     }
-    Err(match plan.least {
-        AlterAlgorithm::Copy => explained("LOCK=NONE", "COPY algorithm requires a lock", "LOCK=SHARED"),
-        _ => refusal("LOCK=NONE", "LOCK=SHARED"),
+    let reason = match plan.least {
+        _ if alter.algorithm == AlterAlgorithm::Copy => Some("COPY algorithm requires a lock"),
+        AlterAlgorithm::Copy => plan.reason,
+        _ if !plan.online => Some("Adding an auto-increment column requires a lock"),
+        _ => return Ok(()),
+    };
+    Err(match reason {
+        Some(reason) => explained("LOCK=NONE", reason, "LOCK=SHARED"),
+        None => refusal("LOCK=NONE", "LOCK=SHARED"),
     })
 }

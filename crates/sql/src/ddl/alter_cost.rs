@@ -4,6 +4,7 @@ use super::alter_plan::Kind;
 use super::definition::Rules;
 use crate::ast::AlterAlgorithm;
 use crate::catalog::definition::{ColumnDef, DefaultValue, IndexDef, TableDef};
+use crate::plan::bind::default_expr;
 use crate::types::{Kind as TypeKind, SqlMode};
 use crate::value::Value;
 
@@ -13,7 +14,12 @@ pub(super) struct Work {
     pub(super) least: AlterAlgorithm,
     /// Why MySQL makes a copy.
     pub(super) reason: Option<&'static str>,
+    /// Whether columns would change in the definition alone, had rows not as many versions as they may have.
+    pub(super) versions_used_up: bool,
 }
+
+/// Rows may have so many former layouts, as in MySQL, where new columns at the end count too.
+const LAYOUTS_MAX: usize = 64;
 
 impl Work {
     /// Rows have to be copied; MySQL needs `least` for it.
@@ -32,11 +38,15 @@ impl Work {
 
 /// What it costs to come from `old` to `new`, whose columns were at `sources`. Indexes of `new` that stay have their ids.
 pub(super) fn cost(old: &TableDef, new: &TableDef, sources: &[Option<usize>], rules: &Rules) -> Work {
-    let mut work = Work { kind: Kind::Metadata, least: AlterAlgorithm::Instant, reason: None };
-    // Columns stay where they are, and new ones follow.
-    let stay = (0..old.columns.len()).map(Some).chain(std::iter::repeat(None));
-    if sources.len() < old.columns.len() || !sources.iter().copied().eq(stay.take(sources.len())) {
+    let (kind, least) = (Kind::Metadata, AlterAlgorithm::Instant);
+    let mut work = Work { kind, least, reason: None, versions_used_up: false };
+    let gone = |column: &usize| !sources.contains(&Some(*column));
+    let keys_stay = !(0..old.columns.len()).filter(gone).any(|column| is_indexed(old, column));
+    if !sources.iter().flatten().is_sorted() || !keys_stay {
         work.rebuild(AlterAlgorithm::Inplace);
+    } else if !only_appends(old, sources) && old.former.len() >= LAYOUTS_MAX {
+        work.rebuild(AlterAlgorithm::Inplace);
+        work.versions_used_up = true;
     }
     for (column, source) in new.columns.iter().zip(sources) {
         match source {
@@ -62,6 +72,12 @@ pub(super) fn cost(old: &TableDef, new: &TableDef, sources: &[Option<usize>], ru
         (work.kind, work.least) = (Kind::BuildIndexes, AlterAlgorithm::Inplace);
     }
     work
+}
+
+/// Whether columns stay where they are, and new ones follow them.
+pub(super) fn only_appends(old: &TableDef, sources: &[Option<usize>]) -> bool {
+    let stay = (0..old.columns.len()).map(Some).chain(std::iter::repeat(None));
+    sources.len() >= old.columns.len() && sources.iter().copied().eq(stay.take(sources.len()))
 }
 
 fn changed_column(old: &ColumnDef, new: &ColumnDef, indexed: bool, rules: &Rules, work: &mut Work) {
@@ -107,6 +123,19 @@ pub(super) fn same_row_keys(old: &TableDef, new: &TableDef, sources: &[Option<us
         }
         _ => false,
     }
+}
+
+/// Whether a new row can be made at any time from the former one alone: it has no number of its place among the others,
+/// and no default that is another one each time.
+pub(super) fn rows_depend_on_nothing_else(old: &TableDef, new: &TableDef, sources: &[Option<usize>]) -> bool {
+    new.columns.iter().zip(sources).all(|(column, source)| match source {
+        _ if column.auto_increment => source.is_some_and(|source| old.columns[source].auto_increment),
+        Some(_) => true,
+        None => match &column.default {
+            DefaultValue::Expression { .. } => default_expr(column).is_ok_and(|expr| !expr.is_volatile()),
+            _ => true,
+        },
+    })
 }
 
 /// What rows that are there already get in a new column, if it is the same for all of them.

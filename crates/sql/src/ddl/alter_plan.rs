@@ -5,10 +5,12 @@
 //! added; names that meet nothing; indexes that stay, then new ones; what the whole must satisfy; [`Kind`]. Drops come
 //! before everything else, wherever they are written.
 
-use super::alter_cost;
+use super::alter_cost::{self, Work};
 use super::definition::{self, Rules};
 use crate::ast::{AlterAction, AlterAlgorithm, AlterTable, ColumnPlace, ColumnSpec, Expr, IndexSpec, KeySpec};
-use crate::catalog::definition::{ColumnDef, DefaultValue, IndexColumn, IndexDef, IndexKind, TableDef};
+use crate::catalog::definition::{
+    ColumnDef, DefaultValue, FormerColumn, FormerLayout, IndexColumn, IndexDef, IndexKind, TableDef,
+};
 use crate::collation::Collation;
 use crate::error::{
     ER_BAD_FIELD_ERROR, ER_CANT_DROP_FIELD_OR_KEY, ER_CANT_REMOVE_ALL_FIELDS, ER_CONSTRAINT_NOT_FOUND,
@@ -44,6 +46,10 @@ pub(super) struct AlterPlan {
     pub(super) least: AlterAlgorithm,
     /// Why nothing cheaper than a copy will do, as MySQL says it.
     pub(super) reason: Option<&'static str>,
+    /// Whether rows are copied only because they are of too many versions.
+    pub(super) versions_used_up: bool,
+    /// Whether writers may go on while rows are read.
+    pub(super) online: bool,
     /// ORDER BY: places of columns of the new definition, and whether they go down.
     pub(super) order: Vec<(usize, bool)>,
 }
@@ -410,13 +416,15 @@ impl Planning<'_> {
             for index in &mut def.indexes {
                 index.index_id = 0;
             }
-            for column in &mut def.columns {
-                (column.since_version, column.before) = (1, None);
-            }
+            def.forget_earlier_rows();
         } else {
             let gone = |index: &&IndexDef| def.indexes.iter().all(|kept| kept.index_id != index.index_id);
             dropped.extend(self.old.indexes.iter().filter(gone).map(|index| index.index_id));
-            if sources.contains(&None) {
+            if !alter_cost::only_appends(self.old, &sources) {
+                def.schema_version += 1;
+                def.former = former_layouts(self.old, &sources);
+                def.columns.iter_mut().for_each(|column| column.since_version = def.schema_version);
+            } else if sources.contains(&None) {
                 def.schema_version += 1;
             }
             for (column, _) in def.columns.iter_mut().zip(&sources).filter(|(_, source)| source.is_none()) {
@@ -424,9 +432,31 @@ impl Planning<'_> {
                 column.before = alter_cost::constant(column, self.rules);
             }
         }
-        let (kind, least, reason) = (work.kind, work.least, work.reason);
-        Ok(AlterPlan { def, kind, sources, keeps_row_keys, dropped, least, reason, order })
+        let Work { kind, least, reason, versions_used_up } = work;
+        let has_keys = order.is_empty() && (keeps_row_keys || def.primary_key().is_some());
+        let online = kind != Kind::Rebuild
+            || alter.algorithm != AlterAlgorithm::Copy
+                && has_keys
+                && alter_cost::rows_depend_on_nothing_else(self.old, &def, &sources);
+        Ok(AlterPlan { def, kind, sources, keeps_row_keys, dropped, least, reason, versions_used_up, online, order })
     }
+}
+
+/// How rows that are there lie under a definition whose columns were at `sources`.
+fn former_layouts(old: &TableDef, sources: &[Option<usize>]) -> Vec<FormerLayout> {
+    let place = |column: usize| sources.iter().position(|source| *source == Some(column));
+    let mut layouts = old.former.clone();
+    for column in layouts.iter_mut().flat_map(|layout| &mut layout.columns) {
+        column.column = column.column.and_then(place);
+    }
+    let column = |(at, column): (usize, &ColumnDef)| FormerColumn {
+        column_type: column.column_type.clone(),
+        since_version: column.since_version,
+        column: place(at),
+    };
+    let columns = old.columns.iter().enumerate().map(column).collect();
+    layouts.push(FormerLayout { until_version: old.schema_version, columns });
+    layouts
 }
 
 /// The actions without those whose IF EXISTS or IF NOT EXISTS leaves them nothing to do, which is noted.

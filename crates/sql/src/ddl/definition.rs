@@ -17,7 +17,8 @@ use crate::error::{
     ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WARN_USING_OTHER_HANDLER, ER_WRONG_AUTO_KEY, ER_WRONG_COLUMN_NAME,
     ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY, SqlError,
 };
-use crate::expr::{Expr as BoundExpr, compare_values};
+use crate::expr::{Expr as BoundExpr, Literals, compare_values};
+use crate::plan::NewColumn;
 use crate::plan::bind::Scope;
 use crate::session::{DiagnosticLevel, SessionState};
 use crate::types::temporal::TimeZone;
@@ -38,6 +39,8 @@ pub(super) struct Rules {
     pub(super) now_us: i64,
     /// Whether JSON columns become LONGTEXT.
     pub(super) json_as_longtext: bool,
+    /// What literals are.
+    pub(super) literals: Literals,
     /// For SHOW WARNINGS.
     pub(super) notes: RefCell<Vec<(DiagnosticLevel, SqlError)>>,
 }
@@ -51,6 +54,7 @@ impl Rules {
             time_zone: session.time_zone,
             now_us: run.now_us,
             json_as_longtext: session.json_as_longtext,
+            literals: session.literals(),
             notes: RefCell::default(),
         }
     }
@@ -60,26 +64,28 @@ impl Rules {
     }
 
     /// Gives the session what was noted.
-    pub(super) fn tell(&self, session: &SessionState) {
+    pub(super) fn report_to(&self, session: &SessionState) {
         self.notes.borrow_mut().drain(..).for_each(|(level, error)| session.push_diagnostic(level, error));
     }
 }
 
-/// The definition of a new table, and its first AUTO_INCREMENT value.
+/// The definition of a new table that has the columns of a query too, and its first AUTO_INCREMENT value.
 pub(super) fn table(
     spec: &CreateTable,
+    selected: &[NewColumn],
     name: &TableName,
     database: &DatabaseEntry,
     run: &DdlRun<'_>,
 ) -> Result<(TableDef, u64), SqlError> {
     let rules = Rules::of(run);
-    let defined = define(spec, name, database, &rules, run);
-    rules.tell(run.session);
+    let defined = define(spec, selected, name, database, &rules, run);
+    rules.report_to(run.session);
     defined
 }
 
 fn define(
     spec: &CreateTable,
+    selected: &[NewColumn],
     name: &TableName,
     database: &DatabaseEntry,
     rules: &Rules,
@@ -97,14 +103,16 @@ fn define(
         indexes: Vec::new(),
         row_index_id: 0,
         schema_version: 1,
+        former: Vec::new(),
         comment: spec.comment.clone(),
     };
     // Before names are compared with each other.
     if spec.columns.len() > MAX_COLUMNS {
         return Err(SqlError::new(ER_TOO_MANY_FIELDS, &[]));
     }
-    for column in &spec.columns {
-        let column = self::column(column, collation, rules)?;
+    let own = spec.columns.iter().map(|column| self::column(column, collation, rules));
+    let own = own.collect::<Result<Vec<ColumnDef>, SqlError>>()?;
+    for column in with_selected(own, selected)? {
         if def.column_index(&column.name).is_some() {
             return Err(SqlError::new(ER_DUP_FIELDNAME, &[&column.name]));
         }
@@ -113,7 +121,11 @@ fn define(
     check_columns(&def)?;
     for index in keys(spec) {
         if index.kind == KeySpec::Primary {
-            let explicit = |at: usize| spec.columns[at].nullable == Some(true);
+            let names: Vec<String> = def.columns.iter().map(|column| column.name.clone()).collect();
+            let is_it = |column: &&ColumnSpec, at: usize| column.name.eq_ignore_ascii_case(&names[at]);
+            let explicit = |at: usize| {
+                spec.columns.iter().find(|column| is_it(column, at)).is_some_and(|column| column.nullable == Some(true))
+            };
             primary_columns_are_not_null(&index, &explicit, &mut def)?;
         }
         let index = self::index(&index, &def)?;
@@ -129,6 +141,58 @@ fn define(
         None => run.catalog.take_index_id(),
     };
     Ok((def, spec.auto_increment.unwrap_or(1).max(1)))
+}
+
+/// The columns of a table with those of a query: first what the statement defines beside them, then those of the query,
+/// as the statement defines them if it does.
+fn with_selected(own: Vec<ColumnDef>, selected: &[NewColumn]) -> Result<Vec<ColumnDef>, SqlError> {
+    let is_selected = |own: &ColumnDef| selected.iter().any(|column| column.name.eq_ignore_ascii_case(&own.name));
+    let (mut replacing, mut columns): (Vec<ColumnDef>, Vec<ColumnDef>) = own.into_iter().partition(is_selected);
+    for column in selected {
+        let own = replacing.iter().position(|own| own.name.eq_ignore_ascii_case(&column.name));
+        columns.push(match own {
+            Some(own) => replacing.remove(own),
+            None => selected_column(column)?,
+        });
+    }
+    columns.extend(replacing);
+    Ok(columns)
+}
+
+/// The column that holds what a query gives: of a stored column what that is, but for AUTO_INCREMENT and keys.
+fn selected_column(column: &NewColumn) -> Result<ColumnDef, SqlError> {
+    check_column_name(&column.name)?;
+    let nullable = column.result_type.nullable;
+    let of_type = |column_type: ColumnType| ColumnDef {
+        name: column.name.to_string(),
+        default: DefaultValue::None,
+        nullable,
+        on_update_now: false,
+        auto_increment: false,
+        since_version: 1,
+        before: None,
+        comment: String::new(),
+        column_type,
+    };
+    let implicit = |of: &ColumnType| DefaultValue::Literal(of.implicit_default());
+    Ok(match &column.of {
+        Some(of) => {
+            let default = match &of.default {
+                _ if of.auto_increment => implicit(&of.column_type),
+                DefaultValue::Dropped | DefaultValue::Literal(Value::Null) => DefaultValue::None,
+                default => default.clone(),
+            };
+            let (on_update_now, comment) = (of.on_update_now, of.comment.clone());
+            ColumnDef { default, on_update_now, comment, ..of_type(of.column_type.clone()) }
+        }
+        None => {
+            let column_type = ColumnType::of_result(&column.result_type);
+            // There is no date that a strict session may store.
+            let has_default = !nullable && !column_type.facts().is_lob && !column.result_type.kind().has_date();
+            let default = if has_default { implicit(&column_type) } else { DefaultValue::None };
+            ColumnDef { default, ..of_type(column_type) }
+        }
+    })
 }
 
 /// The engine's name: the one asked for, or the session's; another server's engine is replaced, with MySQL's
@@ -272,7 +336,9 @@ pub(super) fn default(
             let same = digits == column_type.facts().clock_digits;
             return if same { Ok(DefaultValue::CurrentTimestamp) } else { Err(invalid()) };
         }
+        Some(Expr::Literal(Value::Text(text))) => rules.literals.text(text.clone()),
         Some(Expr::Literal(value)) => value.clone(),
+        Some(Expr::Introduced(charset, value)) => rules.literals.introduced(*charset, value)?,
         Some(_) => return Err(invalid()),
     };
     if value.is_null() {
@@ -291,19 +357,22 @@ pub(super) fn default(
         warnings: &mut |loss, _| complained |= loss == Loss::Warning,
     };
     let text = column_type.members().map(|_| value.to_string());
-    let value = text.as_deref().map_or(value, Value::text);
-    let stored = column_type.store(value, &mut cx).map_err(|_| invalid())?;
-    // A number of an ENUM or SET is no default of it.
-    let by_number = |text: &str| {
+    let mut stored = column_type
+        .store(text.as_deref().map_or_else(|| value.clone(), Value::text), &mut cx)
+        .map_err(|_| invalid())?;
+    if let Some(text) = text {
+        // A number of an ENUM or SET is no default of it.
         let same =
-            || compare_values(&stored, &Value::text(text), column_type.collation().unwrap_or(Collation::DEFAULT));
-        text.trim_ascii().parse::<u64>().is_ok() && same() != Some(std::cmp::Ordering::Equal)
-    };
-    if complained || text.is_some_and(|text| by_number(&text)) {
-        Err(invalid())
-    } else {
-        Ok(DefaultValue::Literal(stored))
+            || compare_values(&stored, &Value::text(&*text), column_type.collation().unwrap_or(Collation::DEFAULT));
+        if text.trim_ascii().parse::<u64>().is_ok() && same() != Some(std::cmp::Ordering::Equal) {
+            return Err(invalid());
+        }
+        // One that is a text of the list as well stands for its place there, as in MySQL.
+        if value.is_number() {
+            stored = column_type.store(value, &mut cx).map_err(|_| invalid())?;
+        }
     }
+    if complained { Err(invalid()) } else { Ok(DefaultValue::Literal(stored)) }
 }
 
 /// How many columns there may be, and how long a row.

@@ -1,18 +1,14 @@
 //! Writes the rows of a table anew, under another definition: their values are converted as an INSERT converts them.
 //!
-//! The rows of the former definition stay as they are, and nobody changes them meanwhile. They are read once, in the
-//! order of their keys. Where a row keeps its key they go to the engine as they come; otherwise they are sorted first, in files
+//! The rows of the former definition stay as they are. They are read once, in the order of their keys. Where a row keeps its key they go to the engine as they come; otherwise they are sorted first, in files
 //! as far as memory does not do. Nothing of this goes through the journal.
-
-use cohort_engine::Direction;
-use cohort_txn::Read;
 
 use super::DdlRun;
 use super::alter_plan::AlterPlan;
-use super::index_build::first_duplicate;
 use super::sorted_entries::{Entry, SortedEntries};
+use super::source_rows::{Rows, too_much};
 use crate::catalog::definition::{ColumnDef, DefaultValue};
-use crate::catalog::table::{Table, prefix_range};
+use crate::catalog::table::Table;
 use crate::codec::{RowOffsets, key};
 use crate::error::{
     ER_BINLOG_UNSAFE_SYSTEM_FUNCTION, ER_DUP_ENTRY_AUTOINCREMENT_CASE, ER_INVALID_USE_OF_NULL, ErrorCode, SqlError,
@@ -41,44 +37,6 @@ enum Source {
     Next,
 }
 
-/// Copies the rows of `old` to `new`, and says how many they are. What was written until an error is the caller's to erase.
-pub(super) fn copy(old: &Table, new: &Table, plan: &AlterPlan, run: &DdlRun<'_>) -> Result<u64, SqlError> {
-    let statement = Statement::new(run.session, run.env, true).at(run.now_us);
-    let mut copying = Copying::new(old, new, plan, run, &statement)?;
-    let mut transaction = run.session.begin(run.store);
-    let range = prefix_range(&old.row_prefix());
-    let mut scan = transaction.scan(old.engine, Read::Current, &range, Direction::Forward).map_err(read_failed)?;
-    let mut next = || match scan.next().map_err(read_failed)? {
-        Some(entry) => copying.row(entry.key, entry.value).map(Some),
-        None => Ok(None),
-    };
-    if plan.order.is_empty() && (plan.keeps_row_keys || new.primary.is_none()) {
-        load(new, run, &mut next)?;
-        return Ok(copying.rows);
-    }
-    let mut entries = SortedEntries::new(&run.session.memory);
-    while let Some((key, value)) = next()? {
-        entries.add(key, value)?;
-    }
-    drop(scan);
-    entries.end();
-    if new.primary.is_some()
-        && let Some((_, stored)) = first_duplicate(&entries)?
-    {
-        return Err(copying.duplicate(&stored));
-    }
-    let mut sorted = entries.iter()?;
-    if plan.order.is_empty() {
-        run.store.load(new.engine, &mut sorted).map_err(write_failed)?;
-    } else {
-        // Their order becomes that of their hidden keys.
-        let mut numbered = (&mut sorted).zip(1_u64..).map(|((_, value), number)| (copying.hidden_key(number), value));
-        run.store.load(new.engine, &mut numbered).map_err(write_failed)?;
-    }
-    sorted.result()?;
-    Ok(copying.rows)
-}
-
 /// Loads entries until there are no more, or one could not be made.
 fn load(
     new: &Table,
@@ -101,7 +59,8 @@ fn load(
     }
 }
 
-struct Copying<'a> {
+/// Makes the rows of one table from those of another.
+pub(super) struct Copying<'a> {
     old: &'a Table,
     new: &'a Table,
     plan: &'a AlterPlan,
@@ -109,16 +68,18 @@ struct Copying<'a> {
     statement: &'a Statement<'a>,
     sources: Vec<Source>,
     /// Rows so far.
-    rows: u64,
+    pub(super) rows: u64,
     /// The next AUTO_INCREMENT value, where zeros and new columns get one.
     next: Option<u64>,
     before: Vec<Value>,
     after: Vec<Value>,
     offsets: RowOffsets,
+    /// Whether conversions are to warn.
+    warns: bool,
 }
 
 impl<'a> Copying<'a> {
-    fn new(
+    pub(super) fn new(
         old: &'a Table,
         new: &'a Table,
         plan: &'a AlterPlan,
@@ -139,6 +100,7 @@ impl<'a> Copying<'a> {
             before: vec![Value::Null; old.def.columns.len()],
             after: vec![Value::Null; new.def.columns.len()],
             offsets: RowOffsets::default(),
+            warns: true,
         };
         for (column, source) in new.def.columns.iter().zip(&plan.sources) {
             let source = copying.source(column, *source)?;
@@ -185,17 +147,65 @@ impl<'a> Copying<'a> {
             sql_mode: self.run.session.sql_mode,
             time_zone: self.run.session.time_zone,
             now_us: statement.now_us(),
-            warnings: &mut |loss, error| statement.push_loss(loss, error),
+            warnings: &mut |loss, error| {
+                if self.warns {
+                    statement.push_loss(loss, error);
+                }
+            },
         };
         column.column_type.store(value, &mut cx)
     }
 
-    /// The entry of a row.
-    fn row(&mut self, key: &[u8], stored: &[u8]) -> Result<Entry, SqlError> {
+    /// Copies `rows`. What was written until an error is the caller's to erase.
+    pub(super) fn copy(&mut self, rows: &mut Rows) -> Result<(), SqlError> {
+        let (new, run, streamed) = (self.new, self.run, self.is_streamed());
+        let mut scan = rows.scan(self.old)?;
+        let mut next = || match scan.next().map_err(read_failed)? {
+            Some(entry) => self.next_row(entry.key, entry.value, rows).map(Some),
+            None => Ok(None),
+        };
+        if streamed {
+            return load(new, run, &mut next);
+        }
+        let mut entries = SortedEntries::new(run.session);
+        while let Some((key, value)) = next()? {
+            entries.add(key, value)?;
+        }
+        drop(scan);
+        let Some(mut sorted) = entries.end(new.primary.is_some())? else { return Ok(()) };
+        if self.plan.order.is_empty() {
+            run.store.load(new.engine, &mut sorted).map_err(write_failed)?;
+        } else {
+            // Their order becomes that of their hidden keys.
+            let mut numbered = (&mut sorted).zip(1_u64..).map(|((_, value), number)| (self.hidden_key(number), value));
+            run.store.load(new.engine, &mut numbered).map_err(write_failed)?;
+        }
+        match sorted.ended()? {
+            Some((_, stored)) => Err(self.duplicate(&stored)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether rows come in the order of their new keys.
+    fn is_streamed(&self) -> bool {
+        self.plan.order.is_empty() && (self.plan.keeps_row_keys || self.new.primary.is_none())
+    }
+
+    /// The entry of the next row of a copy.
+    fn next_row(&mut self, key: &[u8], stored: &[u8], rows: &Rows) -> Result<Entry, SqlError> {
         self.rows += 1;
         if self.rows.is_multiple_of(1024) {
             self.statement.check_killed()?;
+            if rows.has_overflowed() {
+                return Err(too_much(self.new, &[]));
+            }
         }
+        self.entry(key, stored, true)
+    }
+
+    /// The entry of a row, whose conversion is to warn if `warns`.
+    pub(super) fn entry(&mut self, key: &[u8], stored: &[u8], warns: bool) -> Result<Entry, SqlError> {
+        self.warns = warns;
         let mut before = std::mem::take(&mut self.before);
         let mut after = std::mem::take(&mut self.after);
         let made = self.values(stored, &mut before, &mut after).and_then(|()| {
@@ -219,7 +229,7 @@ impl<'a> Copying<'a> {
                 }
                 Source::Default(expr) => {
                     self.run.session.memory.begin_evaluation();
-                    let value = expr.eval(&[], &EvalContext { params: &[], statement: self.statement })?;
+                    let value = expr.eval(&[], &EvalContext::new(&[], self.statement))?;
                     let value = self.store(value, column)?;
                     self.not_null(value, column, WARN_DATA_TRUNCATED)?
                 }
@@ -257,7 +267,9 @@ impl<'a> Copying<'a> {
                 code => SqlError::new(code, &[&column.name, &self.rows]),
             });
         }
-        self.statement.push_warning(SqlError::new(WARN_DATA_TRUNCATED, &[&column.name, &self.rows]));
+        if self.warns {
+            self.statement.push_warning(SqlError::new(WARN_DATA_TRUNCATED, &[&column.name, &self.rows]));
+        }
         Ok(column.column_type.implicit_default())
     }
 
@@ -329,7 +341,7 @@ impl<'a> Copying<'a> {
     }
 
     /// The error of a row that has the key of another one.
-    fn duplicate(&mut self, stored: &[u8]) -> SqlError {
+    pub(super) fn duplicate(&mut self, stored: &[u8]) -> SqlError {
         let mut row = vec![Value::Null; self.new.def.columns.len()];
         if let Err(error) = self.new.read_row(stored, &mut self.offsets, &mut row) {
             return error;

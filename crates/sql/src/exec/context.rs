@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use cohort_binlog::GtidSet;
 use cohort_txn::blocking_hook::blocking;
 
-use crate::error::{ER_QUERY_INTERRUPTED, SqlError};
+use crate::collation::Collation;
+use crate::error::SqlError;
 use crate::expr::{Information, RandomSequence, StatementContext, VariableScope};
 use crate::session::{DiagnosticLevel, Environment, SessionState, clock_us};
+use crate::spill::Spilling;
 use crate::types::temporal::TimeZone;
 use crate::types::{Loss, SqlMode};
 use crate::value::Value;
@@ -22,8 +24,12 @@ pub(crate) struct Statement<'a> {
     now_us: i64,
     /// A conversion that loses something is an error.
     strict: bool,
+    /// What would warn fails.
+    trying: Cell<bool>,
     /// LAST_INSERT_ID(expr), if it was called.
     pub(crate) explicit_last_insert_id: Cell<Option<u64>>,
+    /// The first AUTO_INCREMENT value that it made.
+    pub(crate) first_made_id: Cell<Option<u64>>,
     random: Cell<u64>,
     /// The sequences of RAND(n), by place.
     sequences: RefCell<Vec<(usize, RandomSequence)>>,
@@ -39,7 +45,9 @@ impl<'a> Statement<'a> {
             transaction: session.transaction.as_ref().map(|open| open.transaction.owner()),
             now_us,
             strict: writes && session.sql_mode.is_strict(),
+            trying: Cell::new(false),
             explicit_last_insert_id: Cell::new(None),
+            first_made_id: Cell::new(None),
             random: Cell::new((now_us as u64) ^ (&raw const *session as u64).rotate_left(32)),
             sequences: RefCell::default(),
         }
@@ -53,6 +61,14 @@ impl<'a> Statement<'a> {
     /// The same, started at another time.
     pub(crate) fn at(self, now_us: i64) -> Statement<'a> {
         Statement { now_us, ..self }
+    }
+
+    /// Has something evaluated that nobody may notice: what would warn is an error.
+    pub(crate) fn trying<T>(&self, evaluate: impl FnOnce() -> T) -> T {
+        self.trying.set(true);
+        let done = evaluate();
+        self.trying.set(false);
+        done
     }
 
     /// Keeps a warning.
@@ -88,7 +104,7 @@ impl StatementContext for Statement<'_> {
     }
 
     fn warn(&self, warning: SqlError) -> Result<(), SqlError> {
-        if self.strict {
+        if self.strict || self.trying.get() {
             return Err(warning);
         }
         self.push_warning(warning);
@@ -103,19 +119,28 @@ impl StatementContext for Statement<'_> {
         self.session.memory.hold_evaluated(bytes)
     }
 
+    fn evaluated(&self) -> u64 {
+        self.session.memory.evaluated()
+    }
+
+    fn forget_evaluated(&self, to: u64) {
+        self.session.memory.forget_evaluated(to);
+    }
+
     fn check_killed(&self) -> Result<(), SqlError> {
-        match self.session.interrupt_ref().is_killed() {
-            true => Err(SqlError::new(ER_QUERY_INTERRUPTED, &[])),
-            false => Ok(()),
-        }
+        self.session.check_killed()
+    }
+
+    fn spilling(&self) -> Option<&dyn Spilling> {
+        Some(self.session)
     }
 
     fn user_variable(&self, name: &str) -> Value {
         self.session.user_variable(name)
     }
 
-    fn set_user_variable(&self, name: &str, value: Value) -> Result<(), SqlError> {
-        self.session.set_user_variable(name, value)
+    fn set_user_variable(&self, name: &str, value: Value, collation: Collation) -> Result<(), SqlError> {
+        self.session.set_user_variable(name, value, collation)
     }
 
     fn system_variable(&self, scope: VariableScope, name: &str) -> Result<Value, SqlError> {
@@ -129,6 +154,7 @@ impl StatementContext for Statement<'_> {
             }
             Information::User => Value::text(self.env.user()),
             Information::CurrentUser => Value::text(self.env.current_user()),
+            Information::CurrentRole => Value::text(self.env.roster().active_roles()),
             Information::Version => Value::text(self.env.version()),
             Information::ConnectionId => Value::UInt(self.env.connection_id()),
             Information::LastInsertId => Value::UInt(self.session.last_insert_id.get()),

@@ -1,9 +1,20 @@
-//! EXPLAIN: the operators of a plan, as MySQL's table shows them.
+//! EXPLAIN: the operators of a plan, as MySQL's table shows them; [`tree`] and [`json`] have its other formats.
+//!
+//! What it says of rows is what [`crate::plan::estimate`] thinks of the plan with the statistics of this moment.
 
+mod json;
+mod tree;
+
+use crate::ast::ExplainFormat;
 use crate::catalog::table::Table;
+use crate::expr::{CompareOp, Expr};
 use crate::plan::access::{Access, Tail};
-use crate::plan::physical::{Node, QueryPlan};
-use crate::plan::{InsertRows, PlanKind};
+use crate::plan::estimate::{self, Estimate, Found};
+use crate::plan::node::{CommonPlan, JoinMethod, JoinType, Node, QueryPlan, RowSource};
+use crate::plan::query::conjunct_refs;
+use crate::plan::{InsertRows, Plan, PlanKind};
+use crate::profile::Profile;
+use crate::statistics::UNKNOWN_ROWS;
 use crate::types::ResultType;
 use crate::utility::show::{Shown, text_type};
 use crate::value::Value;
@@ -12,17 +23,63 @@ use crate::value::Value;
 static MADE: Access = Access::SCAN;
 
 /// What there is to say about one table.
-struct Line<'a> {
+#[derive(Clone, Default)]
+struct Line<'p> {
+    /// Which query block it is of.
+    id: u64,
     select_type: &'static str,
-    table: Option<&'a Table>,
-    access: Option<&'a Access>,
-    filtered: bool,
+    table: Option<&'p Table>,
+    known_as: String,
+    first_slot: usize,
+    access: Option<&'p Access>,
+    /// What is thought of it.
+    found: Option<Found>,
+    /// What its rows are judged by, there and where they meet those before.
+    conditions: Vec<&'p Expr>,
+    /// Columns that anything reads.
+    wanted: &'p [usize],
     sorted: bool,
     temporary: bool,
+    /// Its rows are kept for a join.
+    buffered: Option<&'static str>,
+    /// It is the last one in which partners of a row are looked for, and how.
+    sought: Option<Sought>,
 }
 
-/// The rows of an EXPLAIN.
-pub(crate) fn rows(kind: &PlanKind) -> Shown {
+/// What becomes of a row when a partner is found.
+#[derive(Clone)]
+enum Sought {
+    /// It is given, and the next row of this table is looked at.
+    FirstMatch(String),
+    /// It is left out.
+    NotExists,
+}
+
+/// The answer to an EXPLAIN in this format.
+pub(crate) fn shown(plan: &Plan, format: ExplainFormat) -> Shown {
+    let text = match format {
+        ExplainFormat::Traditional => return table(&lines(plan)),
+        ExplainFormat::Json => json::text(&lines(plan)),
+        ExplainFormat::Tree => tree::text(plan, None),
+    };
+    one_text(text)
+}
+
+/// The answer to EXPLAIN ANALYZE of a plan that has run.
+pub(crate) fn analyzed(plan: &Plan, profile: &Profile) -> Shown {
+    one_text(tree::text(plan, Some(profile)))
+}
+
+/// The columns of an answer that is one text.
+pub(crate) fn text_columns() -> Vec<(String, ResultType)> {
+    vec![("EXPLAIN".to_owned(), text_type(65_535))]
+}
+
+fn one_text(text: String) -> Shown {
+    Shown { columns: text_columns(), rows: vec![vec![Value::text(text)]] }
+}
+
+fn table(lines: &Lines<'_>) -> Shown {
     let number = ResultType::unsigned(21).nullable(true);
     let text = |name: &str| (name.to_owned(), text_type(256));
     let columns = vec![
@@ -39,99 +96,271 @@ pub(crate) fn rows(kind: &PlanKind) -> Shown {
         ("filtered".to_owned(), ResultType::double().nullable(true)),
         text("Extra"),
     ];
-    let rows = match kind {
-        PlanKind::Select(query) => vec![line(&found("SIMPLE", query))],
-        PlanKind::Update(plan) => vec![line(&found("UPDATE", &plan.rows))],
-        PlanKind::Delete(plan) => vec![line(&found("DELETE", &plan.rows))],
-        PlanKind::Insert(plan) => {
-            let select_type = if plan.replace { "REPLACE" } else { "INSERT" };
-            let target = Line { table: Some(&plan.table), ..Line::new(select_type) };
-            let source = match &plan.source {
-                InsertRows::Query(query) => Some(found("SIMPLE", query)),
-                InsertRows::Values(_) => None,
-            };
-            std::iter::once(target).chain(source).map(|one| line(&one)).collect()
-        }
-        PlanKind::Utility(_) => Vec::new(),
-    };
+    let rows = lines.lines.iter().map(|one| line(one, &lines.lines)).collect();
     Shown { columns, rows }
 }
 
-impl Line<'_> {
-    fn new(select_type: &'static str) -> Self {
-        Line { select_type, table: None, access: None, filtered: false, sorted: false, temporary: false }
+/// The lines of a plan.
+fn lines(plan: &Plan) -> Lines<'_> {
+    let mut lines = Lines::default();
+    let nested = plan.queries.iter().flatten().count() + plan.commons.len() > 0;
+    let outermost = |query: &QueryPlan| if nested || has_parts(query) { "PRIMARY" } else { "SIMPLE" };
+    match &plan.kind {
+        PlanKind::Select(query) => lines.query(outermost(query), query),
+        PlanKind::Update(update) => lines.query("UPDATE", &update.rows),
+        PlanKind::Delete(delete) => lines.query("DELETE", &delete.rows),
+        PlanKind::UpdateJoined(update) => lines.query("UPDATE", &update.rows),
+        PlanKind::DeleteJoined(delete) => lines.query("DELETE", &delete.rows),
+        PlanKind::Insert(insert) => {
+            let select_type = if insert.replace { "REPLACE" } else { "INSERT" };
+            let (table, known_as) = (Some(&*insert.table), insert.table.def.name.clone());
+            lines.lines.push(Line { id: 1, select_type, table, known_as, ..Line::default() });
+            match &insert.source {
+                InsertRows::Query(query, _) => lines.query(outermost(query), query),
+                InsertRows::Values(_) => lines.blocks = 1,
+            }
+        }
+        PlanKind::Utility(_) => {}
     }
-}
-
-/// The line of the table that a query reads, from its operators.
-fn found<'p>(select_type: &'static str, query: &'p QueryPlan) -> Line<'p> {
-    let mut line = Line::new(select_type);
-    for node in query.root.chain() {
-        match node {
-            Node::Scan(scan) => {
-                line.table = Some(&scan.table);
-                line.access = Some(&scan.access);
-                line.filtered |= scan.filter.is_some();
-            }
-            Node::SystemRows(rows) => {
-                line.table = Some(&rows.table);
-                line.access = Some(&MADE);
-            }
-            Node::Filter(input, _) => line.filtered |= matches!(**input, Node::SystemRows(_)),
-            Node::Group(_, grouping) => line.temporary |= !grouping.keys.is_empty(),
-            Node::Distinct(..) => line.temporary = true,
-            Node::Sort(_, sort) => line.sorted |= !sort.by_path,
-            Node::OneRow | Node::Project(..) | Node::Collect(..) | Node::Limit(..) => {}
+    for query in plan.queries.iter().flatten() {
+        let dependent = query.plan.reads_outer;
+        lines.query(if dependent { "DEPENDENT SUBQUERY" } else { "SUBQUERY" }, &query.plan);
+        if let Some(all) = &query.all_answers {
+            lines.query("MATERIALIZED", &all.plan);
         }
     }
-    line
+    for common in &plan.commons {
+        match common {
+            CommonPlan::Query(query) => lines.query("DERIVED", query),
+            CommonPlan::Recursive(recursion) => {
+                recursion.seeds.iter().for_each(|query| lines.query("DERIVED", query));
+                recursion.rounds.iter().for_each(|query| lines.query("RECURSIVE UNION", query));
+            }
+        }
+    }
+    lines
 }
 
-/// MySQL's name for a path, how many rows it is good for, and what its leading columns are compared with.
-fn path(access: &Access, table: &Table) -> (&'static str, u64) {
-    let unfixed = access.is_whole();
-    match access.index {
-        _ if access.is_point(table) => ("const", 1),
-        Some(index) if unfixed && table.primary != Some(index) => ("index", 1000),
-        Some(_) if unfixed && access.ordered => ("index", 1000),
-        None | Some(_) if unfixed => ("ALL", 1000),
-        _ if access.tail == Tail::Open => ("ref", 10),
-        _ => ("range", 100),
+/// Whether a query is made of others.
+fn has_parts(query: &QueryPlan) -> bool {
+    let mut found = false;
+    query.root.walk(&mut |node| found |= matches!(node, Node::Made(_)));
+    found
+}
+
+/// The lines so far, and how many query blocks they are of.
+#[derive(Default)]
+struct Lines<'p> {
+    lines: Vec<Line<'p>>,
+    blocks: u64,
+    /// What is thought of each block.
+    thought: Vec<(u64, Estimate)>,
+}
+
+impl<'p> Lines<'p> {
+    /// The lines of the tables that a query reads, from its operators, and those of the queries that it is made of.
+    fn query(&mut self, select_type: &'static str, query: &'p QueryPlan) {
+        self.blocks += 1;
+        let (id, first) = (self.blocks, self.lines.len());
+        self.thought.push((id, estimate::of_query(query)));
+        let empty = Line { id, select_type, ..Line::default() };
+        let mut made: Vec<&'p RowSource> = Vec::new();
+        let (mut sorted, mut temporary) = (false, false);
+        query.root.walk(&mut |node| match node {
+            Node::Scan(scan) => self.lines.push(Line {
+                table: Some(&scan.table),
+                known_as: scan.known_as.clone(),
+                first_slot: scan.first_slot,
+                access: Some(&scan.access),
+                conditions: scan.filter.iter().flat_map(conjunct_refs).collect(),
+                wanted: &scan.wanted,
+                found: Some(estimate::scan(scan)),
+                ..empty.clone()
+            }),
+            Node::SystemRows(rows) => self.lines.push(Line {
+                table: Some(&rows.table),
+                known_as: rows.known_as.clone(),
+                first_slot: rows.first_slot,
+                access: Some(&MADE),
+                ..empty.clone()
+            }),
+            Node::Made(rows) => {
+                let known_as = match (&rows.rows, rows.known_as.as_str()) {
+                    (RowSource::Query(_) | RowSource::Lateral { .. }, _) => {
+                        format!("<derived{}>", id + 1 + made.len() as u64)
+                    }
+                    (RowSource::Set(_), "") => "<union>".to_owned(),
+                    (_, known_as) => known_as.to_owned(),
+                };
+                made.push(&rows.rows);
+                let (access, first_slot) = (Some(&MADE), rows.first_slot);
+                let found = Some(Found { rows: estimate::rows_of(&rows.rows), share: 1.0, cost: 0.0 });
+                self.lines.push(Line { known_as, first_slot, access, found, ..empty.clone() });
+            }
+            Node::Join(join) => {
+                let mut right = 0;
+                join.right.walk(&mut |node| right += usize::from(node.is_leaf()));
+                let before = self.lines.iter().rev().nth(right).map_or(String::new(), |line| line.known_as.clone());
+                if let Some(last) = self.lines.last_mut().filter(|last| last.id == id) {
+                    last.conditions.extend(join.on.iter().flat_map(conjunct_refs));
+                    last.sought = match join.join_type {
+                        JoinType::Inner | JoinType::Left => None,
+                        JoinType::Semi => Some(Sought::FirstMatch(before)),
+                        JoinType::Anti => Some(Sought::NotExists),
+                    };
+                    last.buffered = match join.method {
+                        JoinMethod::Loop => None,
+                        JoinMethod::Kept => Some("Using join buffer (block nested loop)"),
+                        JoinMethod::Hashed(_) => Some("Using join buffer (hash join)"),
+                    };
+                }
+            }
+            Node::Filter(input, condition) => {
+                let of_rows = matches!(**input, Node::SystemRows(_) | Node::Made(_) | Node::Join(_));
+                if let Some(last) = self.lines.last_mut().filter(|last| of_rows && last.id == id) {
+                    last.conditions.extend(conjunct_refs(condition));
+                }
+            }
+            Node::Group(_, grouping) => temporary |= !grouping.keys.is_empty(),
+            Node::Distinct(..) => temporary = true,
+            Node::Window(_, window) => {
+                temporary = true;
+                sorted |= !window.keys.is_empty();
+            }
+            Node::Sort(_, sort) => sorted |= !sort.by_path,
+            Node::OneRow => self.lines.push(empty.clone()),
+            Node::Project(..) | Node::Collect(..) | Node::Limit(..) => {}
+        });
+        if let Some(line) = self.lines.get_mut(first) {
+            (line.sorted, line.temporary) = (sorted, temporary);
+        }
+        for rows in made {
+            match rows {
+                RowSource::Query(query) => self.query("DERIVED", query),
+                RowSource::Lateral { plan, .. } => self.query("DEPENDENT DERIVED", plan),
+                RowSource::Set(set) => set.operands.iter().for_each(|operand| self.query("UNION", &operand.plan)),
+                RowSource::Values { .. }
+                | RowSource::Common(_)
+                | RowSource::Correlated(_)
+                | RowSource::LastRound(_) => {}
+            }
+        }
     }
 }
 
-fn line(line: &Line<'_>) -> Vec<Value> {
+/// MySQL's name for a path.
+fn path(access: &Access, table: &Table) -> &'static str {
+    let unfixed = access.is_whole();
+    match access.index {
+        _ if access.is_point(table) && access.reads_row() => "eq_ref",
+        _ if access.is_point(table) => "const",
+        Some(index) if unfixed && table.primary != Some(index) => "index",
+        Some(_) if unfixed && access.ordered => "index",
+        None | Some(_) if unfixed => "ALL",
+        _ if access.tail == Tail::Open => "ref",
+        _ => "range",
+    }
+}
+
+/// What a column is compared with: a column of another line, or a constant.
+fn compared(term: &Expr, lines: &[Line<'_>], id: u64) -> String {
+    match term {
+        Expr::Column(column) => {
+            let of = |line: &&Line<'_>| line.id == id && line.first_slot <= column.slot;
+            let line = lines.iter().filter(of).max_by_key(|line| line.first_slot);
+            let database = line.and_then(|line| line.table).map_or("", |table| table.def.database.as_str());
+            let table = line.map_or("", |line| line.known_as.as_str());
+            let point = if database.is_empty() { "" } else { "." };
+            format!("{database}{point}{table}.{}", column.name)
+        }
+        other if other.has_columns() => "func".to_owned(),
+        _ => "const".to_owned(),
+    }
+}
+
+/// How many columns of an index a path uses, and their bytes.
+fn key_length(access: &Access, table: &Table, index: usize) -> (usize, usize) {
+    let parts = &table.indexes[index].parts;
+    let used =
+        if access.is_whole() { parts.len() } else { access.equal.len() + usize::from(access.tail != Tail::Open) };
+    (used, parts.iter().take(used).map(|part| part.explained_bytes()).sum())
+}
+
+/// The indexes that begin with a column which a condition compares with something.
+fn possible_keys<'t>(line: &Line<'_>, table: &'t Table) -> Vec<&'t str> {
+    let mut compared = Vec::new();
+    let mut note = |side: &Expr| {
+        if let Expr::Column(column) = side
+            && let Some(column) = column.slot.checked_sub(line.first_slot)
+        {
+            compared.push(column);
+        }
+    };
+    for condition in &line.conditions {
+        match condition {
+            Expr::Compare(CompareOp::NotEqual, ..) => {}
+            Expr::Compare(_, left, right, _) => [left, right].into_iter().for_each(|side| note(side)),
+            Expr::Between { operand, .. } | Expr::In { operand, negated: false, .. } => note(operand),
+            Expr::IsNull { operand, negated: false } => note(operand),
+            _ => {}
+        }
+    }
+    let used = line.access.filter(|access| !access.is_whole()).and_then(|access| access.index);
+    let named = table.indexes.iter().enumerate().filter(|(at, index)| {
+        Some(*at) == used || index.columns.first().is_some_and(|column| compared.contains(column))
+    });
+    named.map(|(at, _)| table.def.indexes[at].name.as_str()).collect()
+}
+
+/// How many rows a path finds, and how many of a hundred match.
+fn estimated(found: Option<Found>) -> (Value, Value) {
+    let found = found.unwrap_or(Found { rows: UNKNOWN_ROWS, share: 1.0, cost: 0.0 });
+    let hundredths = (found.share * 10_000.0).round().clamp(1.0, 10_000.0);
+    (Value::UInt(found.rows.round().max(1.0) as u64), Value::Double(hundredths / 100.0))
+}
+
+fn line(line: &Line<'_>, lines: &[Line<'_>]) -> Vec<Value> {
     let mut row = vec![Value::Null; 12];
-    row[0] = Value::UInt(1);
+    row[0] = Value::UInt(line.id);
     row[1] = Value::text(line.select_type);
-    let Some(table) = line.table else {
+    let mut extra = Vec::new();
+    if line.known_as.is_empty() {
         row[11] = Value::text("No tables used");
         return row;
+    }
+    row[2] = Value::text(line.known_as.as_str());
+    let Some(table) = line.table else {
+        row[4] = Value::text("ALL");
+        (row[9], row[10]) = estimated(line.found);
+        if !line.conditions.is_empty() {
+            extra.push("Using where");
+        }
+        return with_extra(row, extra, line);
     };
-    row[2] = Value::text(table.def.name.as_str());
     let Some(access) = line.access else {
         row[4] = Value::text("ALL");
         return row;
     };
-    let (name, estimate) = path(access, table);
+    let name = path(access, table);
     row[4] = Value::text(name);
-    row[9] = Value::UInt(estimate);
-    row[10] = Value::Double(100.0);
+    let possible = possible_keys(line, table);
+    if !possible.is_empty() {
+        row[5] = Value::text(possible.join(","));
+    }
+    (row[9], row[10]) =
+        estimated(line.found.map(|found| Found { share: if name == "const" { 1.0 } else { found.share }, ..found }));
     if let Some(index) = access.index.filter(|_| name != "ALL") {
         let key = &table.def.indexes[index];
-        let used = (access.equal.len() + usize::from(access.tail != Tail::Open)).max(1);
-        let bytes: usize = table.indexes[index].parts.iter().take(used).map(|part| part.explained_bytes()).sum();
-        if name != "index" {
-            row[5] = Value::text(key.name.as_str());
-        }
+        let (_, bytes) = key_length(access, table, index);
         row[6] = Value::text(key.name.as_str());
         row[7] = Value::text(bytes.to_string());
-        if matches!(name, "const" | "ref") {
-            row[8] = Value::text(vec!["const"; access.equal.len()].join(","));
+        if matches!(name, "const" | "ref" | "eq_ref") {
+            let terms: Vec<String> = access.equal.iter().map(|term| compared(term, lines, line.id)).collect();
+            row[8] = Value::text(terms.join(","));
         }
     }
-    let mut extra = Vec::new();
-    if line.filtered && name != "const" {
+    let decided = |condition: &&&Expr| access.tail == Tail::Open && estimate::is_decided(condition, access);
+    if name != "const" && line.conditions.iter().any(|condition| !decided(&condition)) {
         extra.push("Using where");
     }
     if access.covering {
@@ -140,12 +369,22 @@ fn line(line: &Line<'_>) -> Vec<Value> {
     if access.reverse {
         extra.push("Backward index scan");
     }
+    with_extra(row, extra, line)
+}
+
+fn with_extra(mut row: Vec<Value>, mut extra: Vec<&str>, line: &Line<'_>) -> Vec<Value> {
     if line.temporary {
         extra.push("Using temporary");
     }
     if line.sorted {
         extra.push("Using filesort");
     }
+    let sought = match &line.sought {
+        Some(Sought::FirstMatch(before)) => Some(format!("FirstMatch({before})")),
+        Some(Sought::NotExists) => Some("Not exists".to_owned()),
+        None => None,
+    };
+    let extra: Vec<&str> = extra.into_iter().chain(sought.as_deref()).chain(line.buffered).collect();
     if !extra.is_empty() {
         row[11] = Value::text(extra.join("; "));
     }

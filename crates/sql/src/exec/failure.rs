@@ -43,6 +43,7 @@ pub fn commit_failed(error: &CommitError) -> SqlError {
     match error {
         CommitError::NoSpace(_) => SqlError::new(ER_DISK_FULL, &[&error]),
         CommitError::ShuttingDown => SqlError::new(ER_SERVER_SHUTDOWN, &[]),
+        CommitError::Spill(reason) => SqlError::new(ER_ERROR_ON_WRITE, &[&"binlog cache", reason]),
         CommitError::TooLarge { .. } | CommitError::Sealed(_) | CommitError::Unknown(_) => {
             SqlError::new(ER_ERROR_DURING_COMMIT, &[&1180, &error])
         }

@@ -8,12 +8,12 @@ use super::{Run, failure, query};
 use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD, SqlError};
-use crate::expr::{EvalContext, StatementContext};
+use crate::expr::StatementContext;
 use crate::memory::{row_bytes, value_bytes};
 use crate::plan::{InsertPlan, InsertRows, InsertValue};
 use crate::session::StatementResult;
 use crate::types::temporal::Timestamp;
-use crate::types::{SqlMode, StoreContext};
+use crate::types::{ColumnType, SqlMode, StoreContext};
 use crate::value::Value;
 
 /// A row with its key.
@@ -30,17 +30,29 @@ pub(super) fn store_column(
     if column.column_type.holds(&value) {
         return Ok(value);
     }
-    let statement = run.statement;
     let sql_mode = if ignore { run.session.sql_mode.lenient() } else { run.session.sql_mode };
+    store_as(value, &column.column_type, &column.name, row, sql_mode, run)
+}
+
+/// The same in a type that no table may have a column of; `name` and `row` are for messages.
+pub(super) fn store_as(
+    value: Value,
+    of: &ColumnType,
+    name: &str,
+    row: u64,
+    sql_mode: SqlMode,
+    run: &Run<'_>,
+) -> Result<Value, SqlError> {
+    let statement = run.statement;
     let mut cx = StoreContext {
-        column: &column.name,
+        column: name,
         row,
         sql_mode,
         time_zone: run.session.time_zone,
-        now_us: run.statement.now_us(),
+        now_us: statement.now_us(),
         warnings: &mut |loss, error| statement.push_loss(loss, error),
     };
-    column.column_type.store(value, &mut cx)
+    of.store(value, &mut cx)
 }
 
 /// The statement's own time, as a value of any temporal column.
@@ -115,6 +127,8 @@ struct Inserting<'p> {
     behind_rows: &'p [Value],
     /// The row being made; after it, for ON DUPLICATE KEY UPDATE, room for the row it meets.
     row: Vec<Value>,
+    /// What ON DUPLICATE KEY UPDATE reads of the SELECT's row beside its select list.
+    beside: Vec<Value>,
     number: u64,
     affected: u64,
     duplicates: u64,
@@ -127,7 +141,7 @@ struct Inserting<'p> {
 pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResult, SqlError> {
     let rows = match &plan.source {
         InsertRows::Values(rows) => Some((rows.len() * run.rows) as u64),
-        InsertRows::Query(_) => None,
+        InsertRows::Query(..) => None,
     };
     let many = rows.is_none_or(|rows| rows > 1);
     let warnings = run.session.diagnostics_given().0;
@@ -136,6 +150,7 @@ pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResul
         table: &plan.table,
         behind_rows: run.params_behind_rows(),
         row: vec![Value::Null; plan.table.def.columns.len()],
+        beside: Vec::new(),
         number: 0,
         affected: 0,
         duplicates: 0,
@@ -186,7 +201,7 @@ impl Inserting<'_> {
                 }
                 run.params = all;
             }
-            InsertRows::Query(source) => {
+            InsertRows::Query(source, texts) => {
                 // The rows are read before the first is written: the table may be its own source.
                 let mut rows = Vec::new();
                 let session = run.session;
@@ -195,7 +210,12 @@ impl Inserting<'_> {
                     rows.push(row.to_vec());
                     Ok(())
                 })?;
-                for row in rows {
+                for mut row in rows {
+                    for (at, charset) in texts {
+                        if let text @ (Value::Text(_) | Value::Member(_)) = &row[*at] {
+                            row[*at] = Value::bytes(&*charset.encode(&text.to_string()));
+                        }
+                    }
                     self.given(row, run)?;
                     records += 1;
                 }
@@ -215,7 +235,7 @@ impl Inserting<'_> {
     }
 
     /// Fills the columns that the statement does not name.
-    fn defaults(&mut self, run: &Run<'_>) -> Result<(), SqlError> {
+    fn defaults(&mut self, run: &mut Run<'_>) -> Result<(), SqlError> {
         self.number += 1;
         run.session.memory.begin_row();
         for column in &self.plan.defaults {
@@ -227,7 +247,7 @@ impl Inserting<'_> {
             };
         }
         for (column, expr) in &self.plan.default_exprs {
-            let value = expr.eval(&[], &run.eval())?;
+            let value = run.evaluate(|cx| expr.eval(&[], cx))?;
             run.session.memory.hold_row(value_bytes(&value))?;
             self.row[*column] = self.stored(value, *column, run)?;
         }
@@ -242,7 +262,7 @@ impl Inserting<'_> {
             let value = match value {
                 InsertValue::Default => default_value(self.column(*column), self.number, self.plan.ignore, run)?,
                 InsertValue::Expr(expr) => {
-                    let value = expr.eval(&self.row, &run.eval())?;
+                    let value = run.evaluate(|cx| expr.eval(&self.row, cx))?;
                     run.session.memory.hold_row(value_bytes(&value))?;
                     self.stored(value, *column, run)?
                 }
@@ -274,7 +294,8 @@ impl Inserting<'_> {
     }
 
     /// Inserts a row that SELECT gave.
-    fn given(&mut self, values: Vec<Value>, run: &mut Run<'_>) -> Result<(), SqlError> {
+    fn given(&mut self, mut values: Vec<Value>, run: &mut Run<'_>) -> Result<(), SqlError> {
+        self.beside = values.split_off(self.plan.targets.len());
         self.defaults(run)?;
         for (column, value) in self.plan.targets.iter().zip(values) {
             self.row[*column] = self.stored(value, *column, run)?;
@@ -342,7 +363,7 @@ impl Inserting<'_> {
         if !wants_auto_increment(&self.row[column], run.session.sql_mode) {
             self.ids.given(&self.row[column], run);
             // As in InnoDB: a row that is refused moves the counter only in these statements.
-            let always = self.plan.replace || matches!(self.plan.source, InsertRows::Query(_));
+            let always = self.plan.replace || matches!(self.plan.source, InsertRows::Query(..));
             return if always { self.ids.pass(self.table, run) } else { Ok(()) };
         }
         let id = self.ids.make(self.table, run)?;
@@ -387,14 +408,14 @@ impl Inserting<'_> {
         let count = before.len();
         let mut slots = before.clone();
         slots.extend_from_slice(&self.row);
+        slots.extend_from_slice(&self.beside);
         let assigned = |column: usize| self.plan.on_duplicate.iter().any(|(known, _)| *known == column);
-        let cx = EvalContext { params: self.behind_rows, ..run.eval() };
         for (column, value) in &self.plan.on_duplicate {
             let def = self.column(*column);
             slots[*column] = match value {
                 InsertValue::Default => default_value(def, self.number, self.plan.ignore, run)?,
                 InsertValue::Expr(expr) => {
-                    let value = expr.eval(&slots, &cx)?;
+                    let value = run.evaluate_with(self.behind_rows, |cx| expr.eval(&slots, cx))?;
                     assign(value, def, self.number, self.plan.ignore, self.lenient, run)?
                 }
             };

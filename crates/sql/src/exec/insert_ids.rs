@@ -23,6 +23,8 @@ pub(super) struct InsertIds {
     /// The next of the values that are set aside, and how many there are.
     next: u64,
     left: u64,
+    /// Whether the values are those from `insert_id` on, and not the table's.
+    forced: bool,
     /// The value that was made for the row at hand.
     made: Option<u64>,
     /// What was set aside before a row brought its own value.
@@ -49,9 +51,8 @@ impl InsertIds {
         let fixed = if self.reservations == 0 { session.insert_id.take() } else { None };
         let step = session.auto_increment_increment.max(1);
         if let Some(fixed) = fixed {
-            table.pass_auto_increment(run.transaction, fixed)?;
             self.reservations += 1;
-            (self.next, self.left) = (fixed, 1);
+            (self.next, self.left, self.forced) = (fixed, u64::MAX, true);
         } else if self.left == 0 {
             let count = match self.rows {
                 Some(rows) if rows > self.attempts => rows - self.attempts,
@@ -63,10 +64,14 @@ impl InsertIds {
             (self.next, self.left) = (first, count);
         }
         let id = self.next;
+        if self.forced {
+            table.pass_auto_increment(run.transaction, id)?;
+        }
         self.next = id.saturating_add(step);
         self.left -= 1;
         self.attempts += 1;
         self.made = Some(id);
+        run.statement.first_made_id.set(run.statement.first_made_id.get().or(Some(id)));
         (self.last, self.negative) = (id, false);
         Ok(id)
     }
@@ -78,9 +83,10 @@ impl InsertIds {
         self.again();
         self.take(value);
         let step = run.session.auto_increment_increment.max(1);
-        while self.left > 0 && self.next <= self.last && !self.negative {
-            self.next = self.next.saturating_add(step);
-            self.left -= 1;
+        if self.left > 0 && self.next <= self.last && !self.negative {
+            let passed = ((self.last - self.next) / step + 1).min(self.left);
+            self.next = self.next.saturating_add(passed.saturating_mul(step));
+            self.left -= passed;
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cohort_engine::KeyRange;
 
-use super::Run;
+use super::{Run, subquery};
 use crate::catalog::table::{Index, Table, prefix_range};
 use crate::codec::{KeyPart, key};
 use crate::collation::Collation;
@@ -22,6 +22,8 @@ use crate::value::{Member, Value, hex_number};
 
 /// What a range of short keys takes, bytes.
 const RANGE_BYTES: usize = 128;
+/// The most values of a query that are looked for one by one; beyond that all rows are looked at.
+const MOST_OF_A_QUERY: usize = 1000;
 
 /// Where to look for rows.
 #[derive(Debug)]
@@ -46,8 +48,8 @@ enum Fit {
     Unusable,
 }
 
-/// Finds the keys of an access path.
-pub(super) fn keys(access: &Access, table: &Table, run: &Run<'_>) -> Result<Keys, SqlError> {
+/// Finds the keys of an access path for the row that is made: what the relations before this one have filled.
+pub(super) fn keys(access: &Access, table: &Table, row: &[Value], run: &mut Run<'_>) -> Result<Keys, SqlError> {
     let Some(index) = access.key(table) else {
         return Ok(Keys::Ranges(vec![prefix_range(&table.row_prefix())]));
     };
@@ -55,7 +57,11 @@ pub(super) fn keys(access: &Access, table: &Table, run: &Run<'_>) -> Result<Keys
     prefix.extend_from_slice(&index.prefix());
     let mut any_null = false;
     for (part, term) in index.parts.iter().zip(&access.equal) {
-        let value = term.eval(&[], &run.eval())?;
+        let value = run.evaluate(|cx| term.eval(row, cx))?;
+        if value.is_null() && term.has_columns() {
+            // What a join compares with NULL has no equal; `IS NULL` is a constant.
+            return Ok(Keys::Nothing);
+        }
         any_null |= value.is_null();
         match fit(part, value, run) {
             Fit::Exact(value) if value.is_null() && !part.nullable => return Ok(Keys::Nothing),
@@ -71,30 +77,43 @@ pub(super) fn keys(access: &Access, table: &Table, run: &Run<'_>) -> Result<Keys
     if access.is_point(table) && !any_null {
         return Ok(Keys::Points(vec![prefix]));
     }
-    tail(access, index, prefix, any_null, run)
+    tail(access, index, prefix, any_null, row, run)
 }
 
-fn tail(access: &Access, index: &Index, prefix: Vec<u8>, any_null: bool, run: &Run<'_>) -> Result<Keys, SqlError> {
+fn tail(
+    access: &Access,
+    index: &Index,
+    prefix: Vec<u8>,
+    any_null: bool,
+    row: &[Value],
+    run: &mut Run<'_>,
+) -> Result<Keys, SqlError> {
     let Some(part) = index.parts.get(access.equal.len()) else {
         return Ok(Keys::Ranges(vec![prefix_range(&prefix)]));
     };
+    let whole = index.is_unique() && !any_null && access.equal.len() + 1 == index.parts.len();
+    let points = whole && index.parts.iter().all(|part| part.prefix.is_none());
     match &access.tail {
         Tail::Open => Ok(Keys::Ranges(vec![prefix_range(&prefix)])),
         Tail::In(list) => {
             run.statement.hold(list.len() * RANGE_BYTES)?;
-            let whole = index.is_unique() && !any_null && access.equal.len() + 1 == index.parts.len();
-            let points = whole && index.parts.iter().all(|part| part.prefix.is_none());
-            in_list(part, list, &prefix, points, run)
+            let values = list.iter().map(|term| run.evaluate(|cx| term.eval(row, cx)));
+            let values = values.collect::<Result<Vec<Value>, SqlError>>()?;
+            in_list(part, values, &prefix, points, run)
         }
+        Tail::Query(query) => match subquery::values(query, MOST_OF_A_QUERY, run)? {
+            Some(values) => in_list(part, values, &prefix, points, run),
+            None => Ok(Keys::Everything),
+        },
         Tail::Range(bounds) => {
-            let range = range(part, bounds, &prefix, run)?;
+            let range = range(part, bounds, &prefix, row, run)?;
             Ok(range.map_or(Keys::Nothing, |range| Keys::Ranges(vec![range])))
         }
         Tail::Union(alternatives) => {
             run.statement.hold(alternatives.len() * RANGE_BYTES)?;
             let mut ranges = Vec::with_capacity(alternatives.len());
             for bounds in alternatives {
-                ranges.extend(range(part, bounds, &prefix, run)?);
+                ranges.extend(range(part, bounds, &prefix, row, run)?);
             }
             Ok(apart(ranges))
         }
@@ -102,11 +121,17 @@ fn tail(access: &Access, index: &Index, prefix: Vec<u8>, any_null: bool, run: &R
 }
 
 /// The keys between bounds; `None` if there can be none.
-fn range(part: &KeyPart, bounds: &Bounds, prefix: &[u8], run: &Run<'_>) -> Result<Option<KeyRange>, SqlError> {
+fn range(
+    part: &KeyPart,
+    bounds: &Bounds,
+    prefix: &[u8],
+    row: &[Value],
+    run: &mut Run<'_>,
+) -> Result<Option<KeyRange>, SqlError> {
     let mut range = prefix_range(prefix);
-    let value = |bound: &Option<(Expr, bool)>| -> Result<Option<(Value, bool)>, SqlError> {
+    let mut value = |bound: &Option<(Expr, bool)>| -> Result<Option<(Value, bool)>, SqlError> {
         let Some((term, included)) = bound else { return Ok(None) };
-        Ok(Some((term.eval(&[], &run.eval())?, *included)))
+        Ok(Some((run.evaluate(|cx| term.eval(row, cx))?, *included)))
     };
     let (low, high) = (value(&bounds.low)?, value(&bounds.high)?);
     // Between a string and a number, or a date, a string column is compared as what that is.
@@ -190,10 +215,9 @@ fn bound(part: &KeyPart, value: Value, prefix: &[u8], run: &Run<'_>) -> Bound {
 }
 
 /// `points` says that a value makes the key of one row.
-fn in_list(part: &KeyPart, list: &[Expr], prefix: &[u8], points: bool, run: &Run<'_>) -> Result<Keys, SqlError> {
+fn in_list(part: &KeyPart, list: Vec<Value>, prefix: &[u8], points: bool, run: &Run<'_>) -> Result<Keys, SqlError> {
     let mut found = Vec::with_capacity(list.len());
-    for term in list {
-        let value = term.eval(&[], &run.eval())?;
+    for value in list {
         if value.is_null() {
             continue;
         }

@@ -14,7 +14,7 @@ use crate::value::Value;
 
 /// Adds the event of a deleted row, and checks what the transaction has come to.
 pub(super) fn log_delete(table: &Table, stored: &[u8], run: &mut Run<'_>) -> Result<(), SqlError> {
-    if run.transaction.is_logged() {
+    if run.logs_rows {
         let before = current(table, stored, run)?;
         let image = table.codec.image(&before).map_err(|error| damage(table, &error))?;
         match run.session.row_image {
@@ -36,7 +36,7 @@ pub(super) fn log_update(
     changed: &[(usize, Value)],
     run: &mut Run<'_>,
 ) -> Result<(), SqlError> {
-    if run.transaction.is_logged() {
+    if run.logs_rows {
         let before = current(table, stored, run)?;
         match run.session.row_image {
             RowImage::Full => {

@@ -1,6 +1,6 @@
 //! Operators: each gives rows, one at a time, from those of the operators below it.
 //!
-//! Outline: [`open`] opens the tree of a plan ([`crate::plan::physical`]), whose consumer then asks its root for rows:
+//! Outline: [`open`] opens the tree of a plan ([`crate::plan::node`]), whose consumer then asks its root for rows:
 //! [`super::query`] gives them to the client or to an INSERT, [`super::update`] changes them. One file is one operator.
 //!
 //! Contract of [`Operator::next`]
@@ -8,8 +8,9 @@
 //!    that left them until it asks for the next row.
 //! 2. It asks for no more rows than it needs to give the next one: what is read is locked in locking statements.
 //! 3. After false, or an error, it is not asked again.
-//! 4. What grows with the number of rows is counted by [`Run::keep`]; an operator that does anything per row other than
-//!    asking its input counts it with [`Run::step`], which looks whether the statement was killed.
+//! 4. What grows with the number of rows is counted against a [budget](crate::spill::Budget), and goes to files beyond that;
+//!    an operator that does anything per row other than asking its input counts it with [`Run::step`], which looks whether
+//!    the statement was killed.
 //!
 //! A row at a time, not a batch: statements of one row are most of what a transactional server runs, and a batch would
 //! save little for others. Of the 3,200 instructions that a row of `SUM(k)` over a range of the primary key took, 70 were
@@ -18,22 +19,32 @@
 mod distinct;
 mod filter;
 mod group;
-mod limit;
+mod kept_join;
+pub(super) mod limit;
 mod locked_scan;
+mod loop_join;
 mod made_rows;
 mod path;
 mod project;
+mod query_rows;
+mod rollup;
+mod set_operation;
 mod sort;
 mod table_scan;
+mod window;
+
+use std::time::Instant;
 
 use super::Run;
 use super::failure::damaged;
+use super::profiled::Profiled;
 use crate::ast::RowWait;
 use crate::catalog::table::Table;
 use crate::error::SqlError;
 use crate::expr::Expr;
-use crate::plan::physical::{Node, TableScan};
+use crate::plan::node::{JoinMethod, Node, TableScan};
 use crate::plan::query::Locking;
+use crate::stack;
 use crate::value::Value;
 
 /// One row on its way through the tree.
@@ -54,7 +65,12 @@ pub(super) struct Found {
 impl Row {
     /// A row of so many slots.
     pub(super) fn new(slots: usize) -> Row {
-        Row { values: vec![Value::Null; slots], found: Found::default() }
+        Row::of(vec![Value::Null; slots])
+    }
+
+    /// A row with these slots.
+    fn of(values: Vec<Value>) -> Row {
+        Row { values, found: Found::default() }
     }
 }
 
@@ -63,6 +79,18 @@ pub(super) trait Operator {
     /// Fills its slots with the next row, or says that there is none.
     fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError>;
 
+    /// Begins anew, for other values of what is filled before, as if it had just been opened, however many of its rows were
+    /// asked for. False if it cannot: then it is opened.
+    fn open_again(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let _ = (run, row);
+        Ok(false)
+    }
+
+    /// How many rows it has looked at, if it judges them itself.
+    fn examined(&self) -> Option<u64> {
+        None
+    }
+
     /// Whether rows come in the order that was planned for the access path: it could be used with the values of this
     /// run.
     fn as_planned(&self) -> bool {
@@ -70,48 +98,70 @@ pub(super) trait Operator {
     }
 }
 
-/// Opens a tree.
-pub(super) fn open<'p>(node: &'p Node, run: &Run<'_>) -> Result<Box<dyn Operator + 'p>, SqlError> {
+/// Opens a tree; `row` has what is filled before, by the other side of a join.
+pub(super) fn open<'p>(node: &'p Node, run: &mut Run<'_>, row: &mut Row) -> Result<Box<dyn Operator + 'p>, SqlError> {
+    let Some(profile) = run.profile else { return open_plain(node, run, row) };
+    let begun = Instant::now();
+    let inner = open_plain(node, run, row)?;
+    Ok(Box::new(Profiled::new(inner, node, profile.clone(), begun)))
+}
+
+fn open_plain<'p>(node: &'p Node, run: &mut Run<'_>, row: &mut Row) -> Result<Box<dyn Operator + 'p>, SqlError> {
     Ok(match node {
         Node::OneRow => Box::new(made_rows::OneRow::default()),
-        Node::Scan(scan) => return open_scan(scan, run),
+        Node::Scan(scan) => return open_scan(scan, run, row),
         Node::SystemRows(plan) => Box::new(made_rows::MadeRows::open(plan, run)?),
-        Node::Filter(input, condition) => Box::new(filter::Filter::new(open(input, run)?, condition)),
-        Node::Group(input, plan) => Box::new(group::Group::new(open(input, run)?, plan)),
-        Node::Project(input, plan) => Box::new(project::Project::new(open(input, run)?, plan)),
-        Node::Distinct(input, plan) => Box::new(distinct::Distinct::new(open(input, run)?, plan)),
+        Node::Made(plan) => {
+            return stack::with_room_for_query(|| Ok(Box::new(query_rows::QueryRows::open(plan, run, row)?) as _));
+        }
+        Node::Join(plan) => {
+            let left = open(&plan.left, run, row)?;
+            match plan.method {
+                JoinMethod::Loop => Box::new(loop_join::LoopJoin::new(left, plan)),
+                JoinMethod::Kept | JoinMethod::Hashed(_) => Box::new(kept_join::KeptJoin::new(left, plan)),
+            }
+        }
+        Node::Filter(input, condition) => Box::new(filter::Filter::new(open(input, run, row)?, condition)),
+        Node::Group(input, plan) if plan.rollup => Box::new(rollup::Rollup::new(open(input, run, row)?, plan)),
+        Node::Group(input, plan) => Box::new(group::Group::new(open(input, run, row)?, plan)),
+        Node::Window(input, plan) => {
+            let slots = row.values.len();
+            Box::new(window::WindowScan::open(open(input, run, row)?, plan, slots, run)?)
+        }
+        Node::Project(input, plan) => Box::new(project::Project::new(open(input, run, row)?, plan)),
+        Node::Distinct(input, plan) => Box::new(distinct::Distinct::new(open(input, run, row)?, plan, run)),
         Node::Sort(input, plan) => {
-            let input = open(input, run)?;
+            let input = open(input, run, row)?;
             if plan.by_path && input.as_planned() {
                 return Ok(input);
             }
             Box::new(sort::Sort::new(input, &plan.keys, &plan.kept))
         }
-        Node::Collect(input, kept) => Box::new(sort::Sort::new(open(input, run)?, &[], kept)),
+        Node::Collect(input, kept) => Box::new(sort::Sort::new(open(input, run, row)?, &[], kept)),
         Node::Limit(input, plan) => {
             let limit = limit::Bounds::of(plan, run)?;
             // Nothing is evaluated for no row, keys of the access path included.
-            let input = if limit.is_nothing() { None } else { Some(open(input, run)?) };
-            Box::new(limit::Limit::new(input, limit))
+            let input = if limit.is_nothing() && !plan.counts_all { None } else { Some(open(input, run, row)?) };
+            Box::new(limit::Limit::new(input, limit, plan.counts_all))
         }
     })
 }
 
 /// A table is read from the statement's snapshot, or under locks if the statement or its isolation level asks for them.
-fn open_scan<'p>(scan: &'p TableScan, run: &Run<'_>) -> Result<Box<dyn Operator + 'p>, SqlError> {
+fn open_scan<'p>(scan: &'p TableScan, run: &mut Run<'_>, row: &Row) -> Result<Box<dyn Operator + 'p>, SqlError> {
     const SHARED: Locking = Locking { exclusive: false, wait: RowWait::Wait, semi_consistent: false };
     Ok(match scan.locking.or(run.locks_reads.then_some(SHARED)) {
-        Some(locking) => Box::new(locked_scan::LockedScan::open(scan, locking, run)?),
-        None => Box::new(table_scan::SnapshotScan::open(scan, run)?),
+        Some(locking) => Box::new(locked_scan::LockedScan::open(scan, locking, run, row)?),
+        None => Box::new(table_scan::SnapshotScan::open(scan, run, row)?),
     })
 }
 
 /// Whether a row matches a condition.
 #[inline]
-fn matches(filter: Option<&Expr>, run: &Run<'_>, row: &[Value]) -> Result<bool, SqlError> {
+fn matches(filter: Option<&Expr>, run: &mut Run<'_>, row: &[Value]) -> Result<bool, SqlError> {
     match filter {
         None => Ok(true),
-        Some(filter) => Ok(filter.holds(row, &run.eval())?),
+        Some(filter) => run.evaluate(|cx| filter.holds(row, cx)),
     }
 }
 

@@ -4,7 +4,7 @@ use super::Run;
 use super::operators::{self, Row};
 use crate::error::SqlError;
 use crate::memory::row_bytes;
-use crate::plan::physical::QueryPlan;
+use crate::plan::node::QueryPlan;
 use crate::value::Value;
 
 /// Hands `most` rows of a query to `take`, or all there are, and returns how many they were.
@@ -14,8 +14,8 @@ pub(super) fn run(
     run: &mut Run<'_>,
     take: &mut dyn FnMut(&[Value]) -> Result<(), SqlError>,
 ) -> Result<u64, SqlError> {
-    let mut rows = operators::open(&plan.root, run)?;
     let mut row = Row::new(plan.slots);
+    let mut rows = operators::open(&plan.root, run, &mut row)?;
     let mut given = 0;
     while given < most && rows.next(run, &mut row)? {
         let values = &row.values[plan.outputs.clone()];

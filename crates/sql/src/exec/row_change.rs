@@ -185,11 +185,12 @@ pub(super) fn insert(table: &Table, row: &[Value], row_key: &[u8], run: &mut Run
     let mut stored = Vec::with_capacity(128);
     table.codec.encode(row, &mut stored)?;
     run.transaction.put(table.engine, row_key, &stored);
+    run.session.row_counts.count(table, |changed| changed.inserted += 1);
     for (_, index) in secondary(table) {
         let entry = entry(table, index, row, row_key)?;
         run.transaction.put(table.engine, &entry.key, entry_value(&entry, row_key));
     }
-    if run.transaction.is_logged() {
+    if run.logs_rows {
         let image = table.codec.image(&stored).map_err(|error| damaged(&table.def.name, &error))?;
         run.transaction.events().write_row(&table.map, image);
     }
@@ -213,6 +214,7 @@ pub(super) fn delete(
         run.transaction.delete(table.engine, &entry.key);
     }
     run.transaction.delete(table.engine, row_key);
+    run.session.row_counts.count(table, |changed| changed.deleted += 1);
     log_delete(table, stored, run)
 }
 
@@ -291,6 +293,9 @@ fn change(
         run.transaction.delete(table.engine, row_key);
     }
     run.transaction.put(table.engine, after_key, &after);
+    if new_key.is_some() || !moves.is_empty() {
+        run.session.row_counts.count(table, |changed| changed.moved += 1);
+    }
     for (old, new) in moves {
         if old.key != new.key {
             run.transaction.delete(table.engine, &old.key);

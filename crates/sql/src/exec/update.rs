@@ -7,13 +7,13 @@ use super::row_change::{self, Changed, duplicate};
 use crate::catalog::table::Table;
 use crate::error::{ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, SqlError};
 use crate::memory::value_bytes;
-use crate::plan::physical::QueryPlan;
+use crate::plan::node::QueryPlan;
 use crate::plan::{DeletePlan, UpdatePlan};
 use crate::session::StatementResult;
 use crate::value::Value;
 
 /// Error 1175 under `sql_safe_updates` if neither a key nor a LIMIT bounds the rows that are looked at.
-fn check_safe(rows: &QueryPlan, run: &Run<'_>) -> Result<(), SqlError> {
+pub(super) fn check_safe(rows: &QueryPlan, run: &Run<'_>) -> Result<(), SqlError> {
     let unsafe_scan = run.session.safe_updates && !rows.has_limit() && rows.looks_at_every_row();
     if unsafe_scan { Err(SqlError::new(ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[])) } else { Ok(()) }
 }
@@ -25,8 +25,8 @@ pub(super) fn update(plan: &UpdatePlan, run: &mut Run<'_>) -> Result<StatementRe
     let (mut matched, mut changed) = (0_u64, 0_u64);
     let mut columns: Vec<(usize, Value)> = Vec::with_capacity(plan.assignments.len());
     let mut before = vec![Value::Null; table.def.columns.len()];
-    let mut rows = operators::open(&plan.rows.root, run)?;
     let mut row = Row::new(plan.rows.slots);
+    let mut rows = operators::open(&plan.rows.root, run, &mut row)?;
     while rows.next(run, &mut row)? {
         matched += 1;
         run.session.memory.begin_row();
@@ -62,7 +62,7 @@ fn set(
     plan: &UpdatePlan,
     before: &[Value],
     number: u64,
-    run: &Run<'_>,
+    run: &mut Run<'_>,
     row: &mut [Value],
     columns: &mut Vec<(usize, Value)>,
 ) -> Result<(), SqlError> {
@@ -70,7 +70,7 @@ fn set(
     let lenient = plan.ignore || !run.session.sql_mode.is_strict();
     // Left to right: a later assignment sees what an earlier one set.
     for (column, expr) in &plan.assignments {
-        let value = expr.eval(row, &run.eval())?;
+        let value = run.evaluate(|cx| expr.eval(row, cx))?;
         run.session.memory.hold_row(value_bytes(&value))?;
         row[*column] = assign(value, &table.def.columns[*column], number, plan.ignore, lenient, run)?;
     }
@@ -87,7 +87,7 @@ fn set(
 }
 
 /// What a client reads of an UPDATE. Put together by hand: `format!` costs a microsecond of every statement.
-fn info(matched: u64, changed: u64, warnings: u64) -> String {
+pub(super) fn info(matched: u64, changed: u64, warnings: u64) -> String {
     let mut digits = itoa::Buffer::new();
     let mut info = String::with_capacity(64);
     for (name, number) in [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)] {
@@ -98,7 +98,7 @@ fn info(matched: u64, changed: u64, warnings: u64) -> String {
 }
 
 /// The columns that differ, sorted, each once.
-fn collect_changes(
+pub(super) fn collect_changes(
     assigned: impl Iterator<Item = usize>,
     before: &[Value],
     after: &[Value],
@@ -113,7 +113,11 @@ fn collect_changes(
     columns.sort_by_key(|(column, _)| *column);
 }
 
-fn pass_auto_increment(table: &Table, columns: &[(usize, Value)], run: &mut Run<'_>) -> Result<(), SqlError> {
+pub(super) fn pass_auto_increment(
+    table: &Table,
+    columns: &[(usize, Value)],
+    run: &mut Run<'_>,
+) -> Result<(), SqlError> {
     let given = columns.iter().find(|(column, _)| Some(*column) == table.auto_increment);
     match given {
         Some((_, Value::Int(given))) => table.pass_auto_increment(run.transaction, u64::try_from(*given).unwrap_or(0)),
@@ -125,8 +129,8 @@ fn pass_auto_increment(table: &Table, columns: &[(usize, Value)], run: &mut Run<
 pub(super) fn delete(plan: &DeletePlan, run: &mut Run<'_>) -> Result<StatementResult, SqlError> {
     check_safe(&plan.rows, run)?;
     let mut affected = 0_u64;
-    let mut rows = operators::open(&plan.rows.root, run)?;
     let mut row = Row::new(plan.rows.slots);
+    let mut rows = operators::open(&plan.rows.root, run, &mut row)?;
     while rows.next(run, &mut row)? {
         affected += 1;
         row_change::delete(&plan.table, &row.values, &row.found.key, &row.found.stored, run)?;

@@ -23,10 +23,15 @@ pub(super) fn eval(
     cx: &EvalContext<'_>,
 ) -> Result<Value, SqlError> {
     use ArithmeticOp::{BitAnd, BitOr, BitXor, Divide, IntDivide, Modulo, ShiftLeft, ShiftRight};
+    let of_bits = matches!(op, BitAnd | BitOr | BitXor | ShiftLeft | ShiftRight);
     if a.is_null() || b.is_null() {
+        // A text that is no number warns beside NULL too.
+        for text in [a, b].into_iter().filter(|side| side.is_string()) {
+            if of_bits { to_bits(text, cx).map(drop)? } else { Number::of(text, cx).map(drop)? }
+        }
         return Ok(Value::Null);
     }
-    if matches!(op, BitAnd | BitOr | BitXor | ShiftLeft | ShiftRight) {
+    if of_bits {
         return Ok(Value::UInt(bits(op, to_bits(a, cx)?, to_bits(b, cx)?)));
     }
     let (a, b) = (Number::of(a, cx)?, Number::of(b, cx)?);
@@ -39,12 +44,22 @@ pub(super) fn eval(
     Ok(result.map_or(Value::Null, Number::into))
 }
 
-/// Whether the right operand is not evaluated if the left one is NULL. It is where integers make an integer, but for
-/// `&`, `|` and `^`.
+/// Whether the right operand is not evaluated if the left one is NULL: for `&`, `|` and `^`, and where the result is an
+/// exact number that is not made of integers alone.
 pub(super) fn needs_no_right(op: ArithmeticOp, left: &Expr, right: &Expr, cx: &EvalContext<'_>) -> bool {
-    use ArithmeticOp::{BitAnd, BitOr, BitXor, Divide};
-    let integer = |side: &Expr| side.result_type(cx.params).family() == Family::Integer;
-    matches!(op, BitAnd | BitOr | BitXor | Divide) || !(integer(left) && integer(right))
+    use ArithmeticOp::{
+        Add, BitAnd, BitOr, BitXor, Divide, IntDivide, Modulo, Multiply, ShiftLeft, ShiftRight, Subtract,
+    };
+    let sides = [left, right].map(|side| side.result_type(cx.params).family());
+    let integers = sides == [Family::Integer; 2];
+    let real = sides.iter().any(|side| matches!(side, Family::Real | Family::String));
+    match op {
+        BitAnd | BitOr | BitXor => true,
+        ShiftLeft | ShiftRight => false,
+        IntDivide => !integers,
+        Divide => !real,
+        Add | Subtract | Multiply | Modulo => !real && !integers,
+    }
 }
 
 fn bits(op: ArithmeticOp, a: u64, b: u64) -> u64 {
@@ -90,7 +105,7 @@ fn add_or_multiply(
         };
         return double_result(result, expr, cx);
     }
-    let (a, b) = (a.to_decimal(), b.to_decimal());
+    let (a, b) = (a.as_decimal(), b.as_decimal());
     let result = match op {
         ArithmeticOp::Add => a.add(&b),
         ArithmeticOp::Subtract => a.subtract(&b),

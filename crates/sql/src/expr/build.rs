@@ -4,19 +4,24 @@ use std::sync::Arc;
 
 use super::coercion::{Coercibility, as_met, in_bytes, join_all, settle, settle_compared};
 use super::functions::{self, Call};
-use super::{ArithmeticOp, Case, CastType, ColumnRef, CompareOp, Expr, IntervalUnit, UnaryOp};
+use super::{ArithmeticOp, Case, CastType, ColumnRef, CompareOp, Expr, IntervalUnit, ParamKind, UnaryOp};
 use crate::collation::Collation;
 use crate::error::{ER_COLLATION_CHARSET_MISMATCH, SqlError};
 use crate::types::decimal::MAX_PRECISION;
-use crate::types::{Charset, Family, FieldKind, ResultType};
+use crate::types::{Family, FieldKind, ResultType};
 use crate::value::{Value, hex_number};
 
 /// Calls `visit` for the expressions that one is made of, by reference or by mutable reference.
 macro_rules! children {
-    ($expr:expr, $visit:ident, $iter:ident) => {
+    ($expr:expr, $visit:ident, $iter:ident, $($mutable:tt)?) => {
         match $expr {
-            Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) | Expr::UserVariable(..) | Expr::SystemVariable(..) => {
-            }
+            Expr::Literal(_)
+            | Expr::Text(..)
+            | Expr::Param(_)
+            | Expr::Column(_)
+            | Expr::Outer(_)
+            | Expr::UserVariable(..)
+            | Expr::SystemVariable(..) => {}
             Expr::Unary(_, a)
             | Expr::Not(a)
             | Expr::IsNull { operand: a, .. }
@@ -24,7 +29,7 @@ macro_rules! children {
             | Expr::Cast(a, _)
             | Expr::Collate(a, _)
             | Expr::Extract(_, a)
-            | Expr::AssignUserVariable(_, a) => $visit(a),
+            | Expr::AssignUserVariable(_, a, _) => $visit(a),
             Expr::Arithmetic(_, a, b)
             | Expr::Compare(_, a, b, _)
             | Expr::Xor(a, b)
@@ -53,6 +58,13 @@ macro_rules! children {
                 case.otherwise.$iter().for_each($visit);
             }
             Expr::Call(call) => call.args.$iter().for_each($visit),
+            // The condition of a comparison is over a row of its own.
+            Expr::Subquery(query) => {
+                query.outer.$iter().for_each(&mut *$visit);
+                if let $crate::expr::Ask::Compare(comparison) = &$($mutable)? query.ask {
+                    comparison.operands.$iter().for_each($visit);
+                }
+            }
         }
     };
 }
@@ -60,7 +72,21 @@ macro_rules! children {
 impl Expr {
     /// A reference to a place of the row.
     pub fn column(slot: usize, name: impl Into<Arc<str>>, result_type: ResultType) -> Expr {
-        Expr::Column(ColumnRef { slot, name: name.into(), result_type })
+        Expr::Column(ColumnRef { slot, name: name.into(), result_type, gives_way: false })
+    }
+
+    /// A value of the row of a query around.
+    pub(crate) fn outer(slot: usize, name: impl Into<Arc<str>>, result_type: ResultType) -> Expr {
+        Expr::Outer(ColumnRef { slot, name: name.into(), result_type, gives_way: false })
+    }
+
+    /// A place that holds the value of this expression.
+    pub(crate) fn at(&self, slot: usize) -> Expr {
+        let name = match self {
+            Expr::Column(column) | Expr::Outer(column) => column.name.clone(),
+            _ => Arc::from(""),
+        };
+        Expr::Column(ColumnRef { slot, name, result_type: self.result_type(&[]), gives_way: self.gives_way() })
     }
 
     /// `left op right`; the collation is settled from both sides (1267 if they contradict).
@@ -92,7 +118,7 @@ impl Expr {
     /// `operand COLLATE collation`; 1253 if the collation is not of its character set.
     pub fn collate(operand: Expr, collation: Collation) -> Result<Expr, SqlError> {
         let charset = operand.collation().charset();
-        if charset != collation.charset() && charset != Charset::Binary && collation.is_character() {
+        if charset != collation.charset() {
             return Err(SqlError::new(ER_COLLATION_CHARSET_MISMATCH, &[&collation.name(), &charset.name()]));
         }
         Ok(Expr::Collate(Box::new(operand), collation))
@@ -108,7 +134,7 @@ impl Expr {
     /// constant that has none is an error, whether or not a row asks for it: 1690 of one that is out of range.
     pub fn negate(operand: Expr) -> Result<Expr, SqlError> {
         let own = operand.result_type(&[]);
-        let literal = matches!(operand, Expr::Literal(_) | Expr::Param(_));
+        let literal = operand.is_literal();
         let beyond = own.family() == Family::Integer
             && !literal
             && match operand.constant().transpose()? {
@@ -139,7 +165,7 @@ impl Expr {
         let sides: Vec<&Expr> = std::iter::once(&operand).chain(&list).collect();
         let collation = settle_compared(&sides, " IN ")?;
         // Beside what is no constant, MySQL and MariaDB leave the constants of a YEAR as they are.
-        let years = list.iter().all(is_constant);
+        let years = list.iter().all(Expr::is_constant);
         let target = if years { constant_beside(&operand) } else { constant_date_beside(&operand) };
         let list = list.into_iter().map(|item| as_met(constant_as(item, target), collation)).collect();
         let operand = as_met(operand, collation);
@@ -174,7 +200,38 @@ impl Expr {
     /// [`Expr::extract`], `TIMESTAMPDIFF` and `TIMESTAMPADD` = [`Expr::timestamp_diff`] and
     /// [`Expr::DateAdd`].
     pub fn call(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
-        functions::build(name, args)
+        functions::build(name, args, Collation::DEFAULT)
+    }
+
+    /// The same where texts that are not made of texts are of the collation `made`.
+    pub(crate) fn call_in(made: Collation, name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
+        functions::build(name, args, made)
+    }
+
+    /// Whether its collation gives way to that of columns.
+    pub(crate) fn gives_way(&self) -> bool {
+        self.own_collation().1 >= Coercibility::Coercible
+    }
+
+    /// Whether it is a literal, as it stands or taken out of the statement.
+    pub(super) fn is_literal(&self) -> bool {
+        matches!(self, Expr::Literal(_) | Expr::Text(..) | Expr::Param(_))
+    }
+
+    /// The value of a literal that stands in the statement.
+    pub(super) fn literal(&self) -> Option<&Value> {
+        match self {
+            Expr::Literal(value) | Expr::Text(value, _) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The value of a literal, as it stands or taken out of the statement.
+    pub(crate) fn literal_with<'a>(&'a self, params: &'a [Value]) -> Option<&'a Value> {
+        match self {
+            Expr::Param(param) => params.get(param.index),
+            other => other.literal(),
+        }
     }
 
     /// `EXTRACT(unit FROM date)`
@@ -195,10 +252,24 @@ impl Expr {
             volatile |= match expr {
                 Expr::AssignUserVariable(..) | Expr::UserVariable(..) => true,
                 Expr::Call(call) => call.is_volatile(),
+                Expr::Subquery(query) => query.volatile,
                 _ => false,
             };
         });
         volatile
+    }
+
+    /// Whether its value is known to be none of NULL, although its type takes NULL as well: sums, differences and products
+    /// of such values.
+    pub(crate) fn is_never_null(&self) -> bool {
+        use super::ArithmeticOp::{Add, Multiply, Subtract};
+        match self {
+            Expr::Arithmetic(Add | Subtract | Multiply, a, b) => a.is_never_null() && b.is_never_null(),
+            Expr::Unary(_, a) | Expr::Cast(a, CastType::Signed | CastType::Unsigned | CastType::Decimal { .. }) => {
+                a.is_never_null()
+            }
+            other => !other.result_type(&[]).nullable,
+        }
     }
 
     /// The same with the values of its parameters, as messages show it.
@@ -208,7 +279,10 @@ impl Expr {
             if let Expr::Param(param) = part
                 && let Some(value) = params.get(param.index)
             {
-                *part = Expr::Literal(value.clone());
+                *part = match (value, param.kind) {
+                    (Value::Text(_), Some(ParamKind::Text(collation))) => Expr::Text(value.clone(), collation),
+                    _ => Expr::Literal(value.clone()),
+                };
             }
         });
         shown
@@ -221,11 +295,24 @@ impl Expr {
         found
     }
 
-    /// Whether it names a place of the row.
+    /// Whether its value may differ from row to row or comes from rows of a query: it names a place of the row or of a
+    /// row around, or has a query in it.
     pub fn has_columns(&self) -> bool {
         let mut found = false;
-        self.walk(&mut |expr| found |= matches!(expr, Expr::Column(_)));
+        self.walk(&mut |expr| found |= matches!(expr, Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_)));
         found
+    }
+
+    /// Whether a query is a part of it.
+    pub(crate) fn has_queries(&self) -> bool {
+        let mut found = false;
+        self.walk(&mut |expr| found |= matches!(expr, Expr::Subquery(_)));
+        found
+    }
+
+    /// Whether it has the same value in every row.
+    pub(super) fn is_constant(&self) -> bool {
+        !self.has_columns() && !self.is_volatile()
     }
 
     /// Calls `visit` for this expression and all below it.
@@ -240,12 +327,30 @@ impl Expr {
         visit(self);
     }
 
+    /// Replaces the outermost parts that `with` gives another expression for.
+    pub(crate) fn replace(
+        &mut self,
+        with: &mut dyn FnMut(&Expr) -> Result<Option<Expr>, SqlError>,
+    ) -> Result<(), SqlError> {
+        if let Some(other) = with(self)? {
+            *self = other;
+            return Ok(());
+        }
+        let mut replaced = Ok(());
+        self.children_mut(&mut |child| {
+            if replaced.is_ok() {
+                replaced = child.replace(with);
+            }
+        });
+        replaced
+    }
+
     fn children(&self, visit: &mut dyn FnMut(&Expr)) {
-        children!(self, visit, iter)
+        children!(self, visit, iter,)
     }
 
     fn children_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        children!(self, visit, iter_mut)
+        children!(self, visit, iter_mut, mut)
     }
 }
 
@@ -260,15 +365,11 @@ fn constant_date_beside(other: &Expr) -> Option<CastType> {
     field.kind().has_date().then_some(CastType::DateConstant { field })
 }
 
-fn is_constant(operand: &Expr) -> bool {
-    !operand.has_columns() && !operand.is_volatile()
-}
-
 /// A constant as this type, anything else as it is.
 pub(super) fn constant_as(operand: Expr, target: Option<CastType>) -> Expr {
     let Some(target) = target else { return operand };
     let family = operand.result_type(&[]).family();
-    let constant = matches!(family, Family::String | Family::Integer | Family::Decimal) && is_constant(&operand);
+    let constant = matches!(family, Family::String | Family::Integer | Family::Decimal) && operand.is_constant();
     if constant { Expr::Cast(Box::new(operand), target) } else { operand }
 }
 
@@ -307,7 +408,7 @@ impl Case {
         let types = self.results().into_iter().map(|result| result.result_type(params));
         let joined = types.reduce(ResultType::unify).unwrap_or_else(ResultType::null);
         let joined = joined.nullable(joined.nullable || self.otherwise.is_none());
-        super::coercion::with_collation(joined, &self.results())
+        super::coercion::with_collation(joined, &self.results(), Collation::DEFAULT)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which collation wins where strings of several meet: COLLATE beats columns, columns beat literals.
 
-use super::{CastType, Expr, ParamKind};
+use super::{Ask, CastType, Expr, ParamKind};
 use crate::collation::Collation;
 use crate::error::{
     ER_CANT_AGGREGATE_2COLLATIONS, ER_CANT_AGGREGATE_3COLLATIONS, ER_CANT_AGGREGATE_NCOLLATIONS, SqlError,
@@ -37,31 +37,44 @@ impl Expr {
     pub(super) fn own_collation(&self) -> (Collation, Coercibility) {
         let of_kind = |kind, level| match kind {
             Some(ParamKind::Binary | ParamKind::Hex) => (Collation::Binary, level),
-            Some(ParamKind::Text) | None => (Collation::DEFAULT, level),
+            Some(ParamKind::Text(collation)) => (collation, level),
+            None => (Collation::DEFAULT, level),
             Some(_) => NO_SAY,
         };
         match self {
             Expr::Literal(Value::Text(_)) => (Collation::DEFAULT, Coercibility::Coercible),
+            Expr::Text(_, collation) => (*collation, Coercibility::Coercible),
             Expr::Literal(Value::Bytes(_) | Value::Hex(_)) => (Collation::Binary, Coercibility::Coercible),
             Expr::Param(param) => of_kind(param.kind, Coercibility::Coercible),
-            Expr::Column(column) if column.result_type.family() == Family::String => {
-                (column.result_type.collation, Coercibility::Implicit)
+            Expr::Column(column) | Expr::Outer(column) if column.result_type.family() == Family::String => {
+                (column.result_type.collation, level_of(column.gives_way))
             }
-            Expr::Column(column) if column.result_type.kind() == FieldKind::Bits => {
+            Expr::Column(column) | Expr::Outer(column) if column.result_type.kind() == FieldKind::Bits => {
                 (Collation::Binary, Coercibility::Implicit)
             }
             Expr::Collate(_, collation) => (*collation, Coercibility::Explicit),
             Expr::UserVariable(_, kind) => of_kind(*kind, Coercibility::Implicit),
             Expr::SystemVariable(_, _, kind) => of_kind(*kind, Coercibility::System),
-            Expr::AssignUserVariable(_, value) => value.own_collation(),
+            Expr::AssignUserVariable(_, value, _) => value.own_collation(),
             Expr::Cast(_, CastType::Char { collation, .. }) => (*collation, Coercibility::Implicit),
             Expr::Cast(_, CastType::Binary { .. }) => (Collation::Binary, Coercibility::Implicit),
             Expr::Cast(text, CastType::Encoded { .. }) => (Collation::Binary, text.own_collation().1),
             Expr::Case(case) => strongest(&case.results()).unwrap_or(NO_SAY),
             Expr::Call(call) => call.own_collation,
+            Expr::Subquery(query) => match &query.ask {
+                Ask::Value { result_type, gives_way } if result_type.family() == Family::String => {
+                    (result_type.collation, level_of(*gives_way))
+                }
+                _ => NO_SAY,
+            },
             _ => NO_SAY,
         }
     }
+}
+
+/// Of a column, or of a literal in its place.
+fn level_of(gives_way: bool) -> Coercibility {
+    if gives_way { Coercibility::Coercible } else { Coercibility::Implicit }
 }
 
 /// The collation that wins, without a complaint about contradictions.
@@ -111,8 +124,11 @@ fn joined(sides: &[&Expr], operation: &str) -> Result<(Collation, Coercibility),
     let joined = joined.unwrap_or((Collation::DEFAULT, Coercibility::Numeric));
     // A literal cannot be converted if the character set lacks one of its characters.
     let charset = joined.0.charset();
-    let beyond =
-        |side: &&Expr| matches!(side, Expr::Literal(Value::Text(text)) if charset.first_outside(text).is_some());
+    let beyond = |side: &&Expr| match side {
+        Expr::Literal(Value::Text(text)) => charset.first_outside(text).is_some(),
+        Expr::Text(Value::Text(text), own) => own.charset() != charset && charset.first_outside(text).is_some(),
+        _ => false,
+    };
     if sides.iter().any(beyond) { Err(contradiction(sides, operation)) } else { Ok(joined) }
 }
 
@@ -151,14 +167,14 @@ pub(super) fn join_all(sides: &[&Expr], operation: &str) -> Result<Collation, Sq
     joined(sides, operation).map(|(collation, _)| collation)
 }
 
-/// A string type with the collation that wins among `sides`, any other type as it is.
-pub(super) fn with_collation(result_type: ResultType, sides: &[&Expr]) -> ResultType {
+/// A string type with the collation that wins among `sides`, `made` if they are no strings; any other type as it is.
+pub(super) fn with_collation(result_type: ResultType, sides: &[&Expr], made: Collation) -> ResultType {
     if result_type.family() != Family::String || !result_type.collation.is_character() {
         return result_type;
     }
     match strongest(sides) {
         Some((collation, level)) if level < Coercibility::Numeric => ResultType { collation, ..result_type },
-        _ => ResultType { collation: Collation::DEFAULT, ..result_type },
+        _ => ResultType { collation: made, ..result_type },
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{EvalContext, Expr, Information, RandomSequence, StatementContext, VariableScope};
+use crate::collation::Collation;
 use crate::error::{ER_UNKNOWN_SYSTEM_VARIABLE, SqlError};
 use crate::types::SqlMode;
 use crate::types::temporal::TimeZone;
@@ -14,9 +15,10 @@ impl Expr {
     pub(super) fn constant(&self) -> Option<Result<Value, SqlError>> {
         let mut known = !self.is_volatile();
         self.walk(&mut |part| {
-            known &= !matches!(part, Expr::Column(_) | Expr::Param(_) | Expr::SystemVariable(..));
+            let from_elsewhere = matches!(part, Expr::Param(_) | Expr::SystemVariable(..));
+            known &= !from_elsewhere && !matches!(part, Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_));
         });
-        let value_in = |sql_mode| self.eval(&[], &EvalContext { params: &[], statement: &NoSession { sql_mode } });
+        let value_in = |sql_mode| self.eval(&[], &EvalContext::new(&[], &NoSession { sql_mode }));
         // Whether a difference is out of range is up to the session's mode: it is an error here if it is in any.
         let signed = SqlMode::DEFAULT.union(SqlMode::NO_UNSIGNED_SUBTRACTION);
         known.then(|| value_in(SqlMode::DEFAULT).or_else(|_| value_in(signed)))
@@ -47,7 +49,7 @@ impl StatementContext for NoSession {
     fn user_variable(&self, _name: &str) -> Value {
         Value::Null
     }
-    fn set_user_variable(&self, _name: &str, _value: Value) -> Result<(), SqlError> {
+    fn set_user_variable(&self, _name: &str, _value: Value, _collation: Collation) -> Result<(), SqlError> {
         Ok(())
     }
     fn hold(&self, _bytes: usize) -> Result<(), SqlError> {

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use cohort_binlog::GtidSet;
 
+use super::Subquery;
+use crate::collation::Collation;
 use crate::error::SqlError;
+use crate::spill::Spilling;
 use crate::types::SqlMode;
 use crate::types::temporal::TimeZone;
 use crate::value::Value;
@@ -26,6 +29,7 @@ pub enum Information {
     Database,
     User,
     CurrentUser,
+    CurrentRole,
     Version,
     ConnectionId,
     LastInsertId,
@@ -72,12 +76,22 @@ pub trait StatementContext {
     fn warn(&self, warning: SqlError) -> Result<(), SqlError>;
     /// `@name`, NULL if never set. The name is in lower case.
     fn user_variable(&self, name: &str) -> Value;
-    /// `@name := value`
-    fn set_user_variable(&self, name: &str, value: Value) -> Result<(), SqlError>;
+    /// `@name := value`, a text of this collation.
+    fn set_user_variable(&self, name: &str, value: Value, collation: Collation) -> Result<(), SqlError>;
     /// Counts what the statement keeps in memory to its end, bytes; 4082 if that is too much.
     fn hold(&self, bytes: usize) -> Result<(), SqlError>;
     /// Counts what the present evaluation has made, or is about to, bytes; 4082 if that is too much.
     fn hold_evaluated(&self, bytes: usize) -> Result<(), SqlError>;
+    /// What the present evaluation has made so far, bytes.
+    fn evaluated(&self) -> u64 {
+        0
+    }
+    /// Goes back to what it had made before a part whose values are gone.
+    fn forget_evaluated(&self, _to: u64) {}
+    /// Where what is more than memory is for can go; `None` where there is no session.
+    fn spilling(&self) -> Option<&dyn Spilling> {
+        None
+    }
     /// Error 1317 if the statement was killed. For what may take long over its data.
     fn check_killed(&self) -> Result<(), SqlError>;
     /// `@@name`; an unknown name is error 1193.
@@ -119,6 +133,12 @@ pub trait StatementContext {
     fn max_allowed_packet(&self) -> usize;
 }
 
+/// The queries that are parts of expressions.
+pub trait Queries {
+    /// What a query gives for a row of the query around it.
+    fn answer(&self, query: &Subquery, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError>;
+}
+
 /// What evaluation needs besides the row.
 #[derive(Clone, Copy)]
 pub struct EvalContext<'a> {
@@ -126,4 +146,15 @@ pub struct EvalContext<'a> {
     pub params: &'a [Value],
     /// The session.
     pub statement: &'a dyn StatementContext,
+    /// What the query reads of the query around it, for [`Expr::Outer`](super::Expr::Outer).
+    pub outer: &'a [Value],
+    /// What runs queries; without it they are an error.
+    pub queries: Option<&'a dyn Queries>,
+}
+
+impl<'a> EvalContext<'a> {
+    /// Where no query is around the expression and none within.
+    pub fn new(params: &'a [Value], statement: &'a dyn StatementContext) -> EvalContext<'a> {
+        EvalContext { params, statement, outer: &[], queries: None }
+    }
 }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::EvalContext;
+use crate::collation::Collation;
 use crate::error::{ER_INVALID_JSON_VALUE_FOR_CAST, ER_TRUNCATED_WRONG_VALUE, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::json::Json;
@@ -69,12 +70,17 @@ impl Number {
 
     /// The exact number; doubles by their shortest digits.
     pub fn to_decimal(&self) -> Decimal {
-        match self {
+        self.as_decimal().into_owned()
+    }
+
+    /// The same, borrowed where it is one.
+    pub fn as_decimal(&self) -> Cow<'_, Decimal> {
+        Cow::Owned(match self {
             Number::Int(int) => Decimal::from(*int),
             Number::UInt(int) => Decimal::from(*int),
-            Number::Decimal(decimal) => decimal.clone(),
+            Number::Decimal(decimal) => return Cow::Borrowed(decimal),
             Number::Double(double) => Decimal::from_f64(*double).unwrap_or(Decimal::ZERO),
-        }
+        })
     }
 
     /// Order of two numbers: as doubles if one is, else exactly.
@@ -434,9 +440,11 @@ pub(super) fn to_result_type(value: Value, to: &ResultType, cx: &EvalContext<'_>
             to_time(&value, cx)?.map_or(Value::Null, |time| Value::Time(Time { fsp: to.decimals, ..time }))
         }
         FieldKind::String | FieldKind::Lob => match value {
-            Value::Text(_) | Value::Bytes(_) => value,
             Value::Json(_) if to.field == FieldType::Json => value,
+            Value::Text(text) if to.collation == Collation::Binary => Value::bytes(text.as_bytes()),
+            Value::Text(_) | Value::Bytes(_) => value,
             Value::Hex(bytes) => Value::Bytes(bytes),
+            other if to.collation == Collation::Binary => Value::bytes(local(&other, cx).to_string().into_bytes()),
             other => Value::text(local(&other, cx).to_string()),
         },
     })

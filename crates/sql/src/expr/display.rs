@@ -57,12 +57,13 @@ impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let not = |negated: &bool| if *negated { "not " } else { "" };
         match self {
-            Expr::Literal(value @ (Value::Text(_) | Value::Date(_) | Value::DateTime(_) | Value::Time(_))) => {
+            Expr::Text(value, _)
+            | Expr::Literal(value @ (Value::Text(_) | Value::Date(_) | Value::DateTime(_) | Value::Time(_))) => {
                 write!(f, "'{value}'")
             }
             Expr::Literal(value) => write!(f, "{value}"),
             Expr::Param(_) => f.write_str("?"),
-            Expr::Column(column) => write!(f, "`{}`", column.name),
+            Expr::Column(column) | Expr::Outer(column) => write!(f, "`{}`", column.name),
             Expr::Unary(UnaryOp::Negate, a) => write!(f, "-({a})"),
             Expr::Unary(UnaryOp::BitNot, a) => write!(f, "~({a})"),
             Expr::Arithmetic(op, a, b) => write!(f, "({a} {} {b})", op.symbol()),
@@ -107,8 +108,9 @@ impl fmt::Display for Expr {
                 write!(f, "({date} {} interval {amount} {unit})", if *negated { '-' } else { '+' })
             }
             Expr::UserVariable(name, _) => write!(f, "@`{name}`"),
-            Expr::AssignUserVariable(name, a) => write!(f, "(@`{name}`:={a})"),
+            Expr::AssignUserVariable(name, a, _) => write!(f, "(@`{name}`:={a})"),
             Expr::SystemVariable(_, name, _) => write!(f, "@@{name}"),
+            Expr::Subquery(_) => f.write_str("(select ...)"),
         }
     }
 }

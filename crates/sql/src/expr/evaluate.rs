@@ -15,7 +15,9 @@ impl Expr {
     /// [`StatementContext::warn`](super::StatementContext::warn), which may end the evaluation.
     pub fn eval(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
         match self {
-            Expr::Literal(_) | Expr::Param(_) | Expr::Column(_) => self.get(row, cx).map(Cow::into_owned),
+            Expr::Literal(_) | Expr::Text(..) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(_) => {
+                self.get(row, cx).map(Cow::into_owned)
+            }
             conditions!() => Ok(self.condition(row, cx)?.map_or(Value::Null, Value::bool)),
             Expr::Unary(UnaryOp::Negate, a) => arithmetic::negate(&*a.get(row, cx)?, self, cx),
             Expr::Unary(UnaryOp::BitNot, a) => {
@@ -45,12 +47,16 @@ impl Expr {
                 interval::add(&date.complete(row, cx)?, &*amount.get(row, cx)?, *unit, *negated, cx)
             }
             Expr::UserVariable(name, _) => Ok(cx.statement.user_variable(name)),
-            Expr::AssignUserVariable(name, a) => {
+            Expr::AssignUserVariable(name, a, collation) => {
                 let value = a.eval(row, cx)?.for_variable();
-                cx.statement.set_user_variable(name, value.clone())?;
+                cx.statement.set_user_variable(name, value.clone(), *collation)?;
                 Ok(value)
             }
             Expr::SystemVariable(scope, name, _) => cx.statement.system_variable(*scope, name),
+            Expr::Subquery(query) => match cx.queries {
+                Some(queries) => queries.answer(query, row, cx),
+                None => Err(SqlError::internal("a query stands where none can run")),
+            },
         }
     }
 
@@ -72,9 +78,9 @@ impl Expr {
     }
 
     /// The value, borrowed where it is a literal, a parameter or a place of the row.
-    pub(super) fn get<'a>(&'a self, row: &'a [Value], cx: &EvalContext<'a>) -> Result<Cow<'a, Value>, SqlError> {
+    pub(crate) fn get<'a>(&'a self, row: &'a [Value], cx: &EvalContext<'a>) -> Result<Cow<'a, Value>, SqlError> {
         Ok(match self {
-            Expr::Literal(value) => Cow::Borrowed(value),
+            Expr::Literal(value) | Expr::Text(value, _) => Cow::Borrowed(value),
             Expr::Param(param) => match cx.params.get(param.index) {
                 Some(value) => Cow::Borrowed(value),
                 None => return Err(SqlError::internal(format_args!("parameter {} is not given", param.index))),
@@ -87,6 +93,12 @@ impl Expr {
                         "the row has no place {} for `{}`",
                         column.slot, column.name
                     )));
+                }
+            },
+            Expr::Outer(column) => match cx.outer.get(column.slot) {
+                Some(value) => Cow::Borrowed(value),
+                None => {
+                    return Err(SqlError::internal(format_args!("`{}` of a query around is not given", column.name)));
                 }
             },
             other => Cow::Owned(other.eval(row, cx)?),
@@ -103,7 +115,7 @@ impl Expr {
     }
 
     /// A value of this expression as one of an expression that it is a branch of.
-    pub(super) fn as_one_of(&self, value: Value, to: &ResultType, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+    pub(crate) fn as_one_of(&self, value: Value, to: &ResultType, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
         let value = if to.family() == Family::String { self.as_shown(value, cx) } else { value };
         to_result_type(value, to, cx)
     }

@@ -11,11 +11,14 @@
 
 mod address;
 pub mod aggregate;
+mod compression;
 mod encoding;
+mod encryption;
 mod form;
 mod gtid;
 mod information;
 mod json;
+mod json_search;
 mod list;
 mod locale;
 mod locking;
@@ -23,6 +26,8 @@ mod numeric;
 mod regexp;
 mod string;
 mod temporal;
+mod units;
+pub mod window;
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -58,7 +63,9 @@ enum Evaluate {
     /// The parser makes another expression of a call.
     Parsed,
     /// The rows of a group.
-    Aggregate(aggregate::Steps),
+    Aggregate(aggregate::Begin),
+    /// The rows of a window.
+    Window(window::Make),
     /// There is no such function yet.
     Missing,
 }
@@ -105,6 +112,8 @@ pub(crate) struct Function {
     collated: u8,
     /// The result is one of the arguments, of a type that all of them fit.
     unifies: bool,
+    /// Arguments that are numbers, whose collations do not count.
+    numbers_at: &'static [usize],
     /// Strings of any collations may stand beside each other in the result: they are not compared.
     joins: bool,
     /// The argument that says how many digits the result has after the point.
@@ -150,6 +159,7 @@ impl Function {
             volatile: false,
             collated: 0,
             unifies: false,
+            numbers_at: &[],
             joins: false,
             digits_at: None,
             format_at: None,
@@ -251,6 +261,10 @@ impl Function {
         Function { collated: 1, ..self }
     }
 
+    const fn numbers_at(self, numbers_at: &'static [usize]) -> Function {
+        Function { numbers_at, ..self }
+    }
+
     const fn joins(self) -> Function {
         Function { joins: true, ..self }
     }
@@ -282,10 +296,23 @@ impl Function {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
+    /// Whether a replica that runs the same statement may get another value, or have no such effect. Not so
+    /// LAST_INSERT_ID, which goes with the statement.
+    pub(crate) fn may_differ_on_replica(&self) -> bool {
+        const OF_SERVER: [&str; 5] = ["version", "user", "current_role", "row_count", "found_rows"];
+        (self.volatile && self.name != "last_insert_id") || OF_SERVER.contains(&self.name)
+    }
+
     /// Least and greatest number of arguments.
     pub(crate) fn arity(&self) -> (usize, usize) {
         let (least, greatest) = self.arity;
         (least.into(), if greatest == MANY { usize::MAX } else { greatest.into() })
+    }
+
+    /// The arguments whose collations count.
+    fn texts<'a>(&self, args: &'a [Expr]) -> impl Iterator<Item = &'a Expr> {
+        let numbers_at = self.numbers_at;
+        args.iter().enumerate().filter(|(at, _)| !numbers_at.contains(at)).map(|(_, arg)| arg)
     }
 
     /// Whether there is such a function yet.
@@ -294,9 +321,21 @@ impl Function {
         !matches!(self.evaluate, Evaluate::Missing)
     }
 
+    /// Whether a call needs an operator of its own: a function over windows, and GROUPING().
+    #[cfg(test)]
+    pub(super) fn is_over_rows(&self) -> bool {
+        self.form == Form::Window || self.name == "grouping"
+    }
+
+    /// Examples of those functions, with their answers.
+    #[cfg(test)]
+    pub(crate) fn examples_over_rows() -> Vec<(&'static str, &'static str)> {
+        all().filter(|function| function.is_over_rows()).map(|function| function.example).collect()
+    }
+
     /// Whether it is one of the rows of a group, supported or not.
     pub(crate) fn is_aggregate(&self) -> bool {
-        matches!(self.form, Form::Aggregate | Form::Count | Form::GroupConcat)
+        matches!(self.form, Form::Aggregate | Form::DistinctAggregate | Form::Count | Form::GroupConcat)
     }
 }
 
@@ -380,6 +419,8 @@ pub struct Call {
     /// The arguments.
     pub args: Vec<Expr>,
     collation: Collation,
+    /// Of texts that are not made of texts.
+    made: Collation,
     /// What the result compares under. Kept, since types ask for collations and collations for types: to descend for both
     /// at each level doubles the work with each.
     pub(super) own_collation: (Collation, Coercibility),
@@ -406,7 +447,7 @@ impl Call {
         if function.unifies || function.format_at.is_some() || function.reads_times {
             return to_result_type(result, &self.derive(cx.params), cx);
         }
-        Ok(result)
+        Ok(result.computed())
     }
 
     pub(super) fn chooses_exactly(&self) -> bool {
@@ -427,9 +468,11 @@ impl Call {
         };
         match self.function.evaluate {
             Evaluate::OnDemand(evaluate) => evaluate(&Demand { call: self, row, cx, complete }),
-            Evaluate::Rewritten(_) | Evaluate::Parsed | Evaluate::Aggregate(_) | Evaluate::Missing => {
-                Err(SqlError::internal(format_args!("{} has no calls", self.function.name)))
-            }
+            Evaluate::Rewritten(_)
+            | Evaluate::Parsed
+            | Evaluate::Aggregate(_)
+            | Evaluate::Window(_)
+            | Evaluate::Missing => Err(SqlError::internal(format_args!("{} has no calls", self.function.name))),
             Evaluate::Values(evaluate) => {
                 let mut values = Vec::with_capacity(self.args.len());
                 for arg in &self.args {
@@ -464,7 +507,10 @@ impl Call {
             derived = type_of_format(&format);
         }
         if self.keeps_collation() {
-            return with_collation(derived, &self.collated());
+            return with_collation(derived, &self.collated(), self.made);
+        }
+        if derived.family() == Family::String && derived.collation == Collation::DEFAULT {
+            derived.collation = self.made;
         }
         derived
     }
@@ -474,11 +520,7 @@ impl Call {
         if !self.function.reads_times || own.family() != Family::String {
             return own;
         }
-        let text = match arg {
-            Expr::Literal(value) => Some(value),
-            Expr::Param(param) => params.get(param.index),
-            _ => None,
-        };
+        let text = arg.literal_with(params);
         let digits = match text {
             Some(Value::Text(text)) => match parse::dated(text) {
                 Some(dated) => dated.value.fsp(),
@@ -497,7 +539,10 @@ impl Call {
     /// What the result compares under, from the arguments.
     fn result_collation(&self) -> (Collation, Coercibility) {
         if self.keeps_collation() {
-            return strongest(&self.collated()).unwrap_or(NO_SAY);
+            return match strongest(&self.collated()).unwrap_or(NO_SAY) {
+                (_, Coercibility::Numeric) => (self.made, Coercibility::Numeric),
+                strongest => strongest,
+            };
         }
         let derived = self.derive(&[]);
         if derived.family() != Family::String {
@@ -508,24 +553,21 @@ impl Call {
             return (Collation::Utf8mb4Bin, Coercibility::Implicit);
         }
         let binary = !derived.collation.is_character();
-        (if binary { Collation::Binary } else { Collation::DEFAULT }, Coercibility::Coercible)
+        (if binary { Collation::Binary } else { self.made }, Coercibility::Coercible)
     }
 
     /// The arguments that have a say in the result's collation.
     pub(super) fn collated(&self) -> Vec<&Expr> {
-        self.args.iter().take(self.function.collated.into()).collect()
+        self.function.texts(&self.args).take(self.function.collated.into()).collect()
     }
 }
 
 impl Call {
     /// The format that says what the result is, where that is known before evaluation.
     fn known_format(&self, params: &[Value]) -> Option<Arc<str>> {
-        match self.args.get(usize::from(self.function.format_at?))? {
-            Expr::Literal(Value::Text(format)) => Some(format.clone()),
-            Expr::Param(param) => match params.get(param.index)? {
-                Value::Text(format) => Some(format.clone()),
-                _ => None,
-            },
+        match self.args.get(usize::from(self.function.format_at?))?.literal_with(params)? {
+            Value::Text(format) => Some(format.clone()),
+            Value::Bytes(format) => std::str::from_utf8(format).ok().map(Arc::from),
             _ => None,
         }
     }
@@ -567,9 +609,14 @@ const TABLES: &[&[Function]] = &[
     list::FUNCTIONS,
     json::FUNCTIONS,
     encoding::FUNCTIONS,
+    encryption::FUNCTIONS,
+    compression::FUNCTIONS,
+    json_search::FUNCTIONS,
+    units::FUNCTIONS,
     address::FUNCTIONS,
     regexp::FUNCTIONS,
     aggregate::FUNCTIONS,
+    window::FUNCTIONS,
     form::FUNCTIONS,
 ];
 
@@ -578,7 +625,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Function> {
     TABLES.iter().flat_map(|table| table.iter())
 }
 
-pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
+pub(super) fn build(name: &str, mut args: Vec<Expr>, made: Collation) -> Result<Expr, SqlError> {
     let unknown = || SqlError::new(ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]);
     let function = Function::named(name).ok_or_else(unknown)?;
     let (least, greatest) = function.arity();
@@ -589,19 +636,20 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
         Evaluate::Values(_) | Evaluate::OnDemand(_) => {}
         Evaluate::Rewritten(rewrite) => return rewrite(args),
         Evaluate::Parsed => return Err(unknown()),
-        Evaluate::Aggregate(_) | Evaluate::Missing => return Err(SqlError::unsupported(name)),
+        Evaluate::Aggregate(_) | Evaluate::Window(_) | Evaluate::Missing => return Err(SqlError::unsupported(name)),
     }
     if function.compares {
         args[1] = constant_as(args[1].clone(), constant_beside(&args[0]));
     }
     let collation = if function.joins {
-        join_all(&args.iter().take(function.collated.into()).collect::<Vec<_>>(), function.name)
+        join_all(&function.texts(&args).take(function.collated.into()).collect::<Vec<_>>(), function.name)
     } else {
-        settle(&args.iter().collect::<Vec<_>>(), function.name)
+        settle(&function.texts(&args).collect::<Vec<_>>(), function.name)
     }?;
     let met = if function.of_bytes { Collation::Binary } else { collation };
-    args = args.into_iter().map(|arg| as_met(arg, met)).collect();
-    let mut call = Call { function, args, collation, own_collation: NO_SAY };
+    let is_number = |at: &usize| function.numbers_at.contains(at);
+    args = args.into_iter().enumerate().map(|(at, arg)| if is_number(&at) { arg } else { as_met(arg, met) }).collect();
+    let mut call = Call { function, args, collation, made, own_collation: NO_SAY };
     call.own_collation = call.result_collation();
     Ok(Expr::Call(Box::new(call)))
 }

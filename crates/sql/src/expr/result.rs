@@ -1,8 +1,10 @@
 //! The types of results.
 
 use super::arithmetic::DIVISION_DIGITS;
-use super::{ArithmeticOp, Expr, ParamKind, UnaryOp};
+use super::coercion::{join_all, with_collation};
+use super::{ArithmeticOp, Ask, Expr, ParamKind, UnaryOp};
 use crate::collation::Collation;
+use crate::error::SqlError;
 use crate::types::decimal::MAX_SCALE;
 use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType, TemporalKind};
 use crate::value::Value;
@@ -12,8 +14,9 @@ impl Expr {
     pub fn result_type(&self, params: &[Value]) -> ResultType {
         match self {
             Expr::Literal(value) => ResultType::of_value(value),
+            Expr::Text(value, collation) => ResultType { collation: *collation, ..ResultType::of_value(value) },
             Expr::Param(param) => param.result_type(params),
-            Expr::Column(column) => column.result_type,
+            Expr::Column(column) | Expr::Outer(column) => column.result_type,
             conditions!() => {
                 ResultType::boolean().nullable(!matches!(self, Expr::IsNull { .. } | Expr::IsTruth { .. }))
             }
@@ -42,11 +45,25 @@ impl Expr {
                 }
             }
             Expr::UserVariable(_, kind) | Expr::SystemVariable(_, _, kind) => {
-                kind.unwrap_or(ParamKind::Text).result_type()
+                kind.unwrap_or(ParamKind::Text(Collation::DEFAULT)).result_type()
             }
-            Expr::AssignUserVariable(_, a) => a.result_type(params).computed(),
+            Expr::AssignUserVariable(_, a, _) => a.result_type(params).computed(),
+            Expr::Subquery(query) => match &query.ask {
+                Ask::Value { result_type, .. } => result_type.computed().nullable(true),
+                Ask::Exists => ResultType::boolean().nullable(false),
+                Ask::Compare(_) => ResultType::boolean().nullable(true),
+            },
         }
     }
+}
+
+/// The type of values that come from any of these expressions, as in UNION; 1267 if their collations contradict each
+/// other.
+pub(crate) fn joined_type(sides: &[&Expr], operation: &str) -> Result<ResultType, SqlError> {
+    join_all(sides, operation)?;
+    let types = sides.iter().map(|side| side.result_type(&[]));
+    let joined = types.reduce(ResultType::unify).unwrap_or_else(ResultType::null);
+    Ok(with_collation(joined, sides, Collation::DEFAULT))
 }
 
 impl Expr {

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use super::*;
+use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::types::SqlMode;
 use crate::types::decimal::Decimal;
@@ -21,6 +22,7 @@ struct Session {
     warnings: RefCell<Vec<u16>>,
     variable: RefCell<Value>,
     sequence: RefCell<Option<RandomSequence>>,
+    around: crate::session::SessionState,
 }
 
 /// A parameter of any kind.
@@ -39,6 +41,7 @@ impl Session {
             warnings: RefCell::default(),
             variable: RefCell::default(),
             sequence: RefCell::default(),
+            around: crate::session::SessionState::new(),
         }
     }
 }
@@ -66,9 +69,13 @@ impl StatementContext for Session {
     fn user_variable(&self, _name: &str) -> Value {
         self.variable.borrow().clone()
     }
-    fn set_user_variable(&self, _name: &str, value: Value) -> Result<(), SqlError> {
+    fn set_user_variable(&self, _name: &str, value: Value, _collation: Collation) -> Result<(), SqlError> {
         *self.variable.borrow_mut() = value;
         Ok(())
+    }
+
+    fn spilling(&self) -> Option<&dyn crate::spill::Spilling> {
+        Some(&self.around)
     }
 
     fn hold(&self, _bytes: usize) -> Result<(), SqlError> {
@@ -81,12 +88,16 @@ impl StatementContext for Session {
         Ok(())
     }
     fn system_variable(&self, _scope: VariableScope, name: &str) -> Result<Value, SqlError> {
+        if name == "block_encryption_mode" {
+            return Ok(Value::text("aes-128-ecb"));
+        }
         Err(SqlError::new(crate::error::ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]))
     }
     fn information(&self, what: Information) -> Value {
         match what {
             Information::ConnectionId => Value::UInt(7),
             Information::Database => Value::text("db"),
+            Information::CurrentRole => Value::text("NONE"),
             Information::Version => Value::text("8.0.0"),
             Information::User => Value::text("root@localhost"),
             Information::CurrentUser => Value::text("root@%"),
@@ -162,7 +173,7 @@ fn call<const N: usize>(name: &str, args: [Expr; N]) -> Expr {
 }
 
 fn eval_in(session: &Session, expr: &Expr) -> Result<Value, SqlError> {
-    expr.eval(&[], &EvalContext { params: &[], statement: session })
+    expr.eval(&[], &EvalContext::new(&[], session))
 }
 
 /// The value's text, with an `!` and the number after it for each warning; or the error's number.
@@ -172,7 +183,7 @@ fn shown(expr: &Expr) -> String {
 
 fn shown_of(expr: &Expr, row: &[Value]) -> String {
     let session = Session::new();
-    let value = expr.eval(row, &EvalContext { params: &[], statement: &session });
+    let value = expr.eval(row, &EvalContext::new(&[], &session));
     let mut shown = value.map_or_else(|error| format!("error {}", error.errno), |value| value.to_string());
     for errno in session.warnings.borrow().iter() {
         shown.push_str(&format!(" !{errno}"));

@@ -2,10 +2,13 @@
 
 use super::cursor::Cursor;
 use super::fingerprint::Mark;
+use super::maintain::maintain;
 use super::names::{system_variable, user_variable};
-use super::{account, backup, grant, schema, show, xa};
-use crate::ast::{AdminCommand, Assignment, Completion, Expr, FlushTables, Statement, TableLock};
-use crate::error::SqlError;
+use super::{account, backup, grant, prepared, schema, show, xa};
+use crate::ast::{
+    AdminCommand, Assignment, Completion, Explain, ExplainFormat, Expr, FlushTables, Maintenance, Statement, TableLock,
+};
+use crate::error::{ER_UNKNOWN_EXPLAIN_FORMAT, SqlError};
 use crate::expr::VariableScope;
 use crate::isolation_level::IsolationLevel;
 use crate::session::KillTarget;
@@ -58,6 +61,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
             cursor.skip();
             cursor.exprs().map(Statement::Do)
         }
+        "DROP" if cursor.sees("DROP PREPARE") => prepared::parse(cursor),
         "CREATE" | "ALTER" | "DROP" | "GRANT" | "REVOKE" | "RENAME" if account::sees(cursor) => account::parse(cursor),
         "ALTER" if cursor.sees("ALTER INSTANCE") => alter_instance(cursor),
         "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "RENAME" => schema::parse(cursor),
@@ -79,11 +83,15 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         }
         "LOCK" => lock(cursor),
         "XA" => xa::parse(cursor),
-        "PREPARE" | "EXECUTE" | "DEALLOCATE" => unsupported("PREPARE as a statement"),
+        "PREPARE" | "EXECUTE" | "DEALLOCATE" => prepared::parse(cursor),
         "CALL" => unsupported("stored procedures"),
         "HANDLER" => unsupported("HANDLER"),
         "LOAD" => unsupported("LOAD DATA"),
-        "ANALYZE" | "OPTIMIZE" | "CHECK" | "REPAIR" | "CHECKSUM" => unsupported("table maintenance statements"),
+        "ANALYZE" => maintain(cursor, Maintenance::Analyze),
+        "CHECK" => maintain(cursor, Maintenance::Check),
+        "CHECKSUM" => maintain(cursor, Maintenance::Checksum),
+        "OPTIMIZE" => maintain(cursor, Maintenance::Optimize),
+        "REPAIR" => maintain(cursor, Maintenance::Repair),
         "CHANGE" | "STOP" => unsupported("replication statements"),
         "BINLOG" => unsupported("BINLOG"),
         "INSTALL" | "UNINSTALL" => unsupported("plugins"),
@@ -164,13 +172,32 @@ fn rollback(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
 
 fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.skip();
-    if cursor.sees("FORMAT") || cursor.sees("ANALYZE") {
-        return Err(SqlError::unsupported("EXPLAIN FORMAT"));
+    let analyze = cursor.takes("ANALYZE");
+    let at = cursor.at;
+    let named = cursor.takes("FORMAT") && cursor.takes_operator("=");
+    if !named {
+        // A table may be called so.
+        cursor.at = at;
+    }
+    let mut format = if analyze { ExplainFormat::Tree } else { ExplainFormat::Traditional };
+    if named {
+        let name = cursor.name_or_text()?;
+        format = match name.to_ascii_uppercase().as_str() {
+            "TRADITIONAL" => ExplainFormat::Traditional,
+            "JSON" => ExplainFormat::Json,
+            "TREE" => ExplainFormat::Tree,
+            _ => return Err(SqlError::new(ER_UNKNOWN_EXPLAIN_FORMAT, &[&name])),
+        };
+    }
+    if analyze && format != ExplainFormat::Tree {
+        return Err(SqlError::unsupported("EXPLAIN ANALYZE with another FORMAT than TREE"));
     }
     match cursor.word().as_str() {
         "SELECT" | "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "WITH" | "TABLE" | "VALUES" => {
-            planned(cursor).map(|statement| Statement::Explain(Box::new(statement)))
+            let statement = planned(cursor)?;
+            Ok(Statement::Explain(Box::new(Explain { statement, format, analyze })))
         }
+        _ if analyze || named => Err(cursor.unexpected()),
         _ => show::describe(cursor),
     }
 }
@@ -314,7 +341,8 @@ fn assignment(cursor: &mut Cursor<'_>) -> Result<Assignment, SqlError> {
         return names(cursor);
     }
     if cursor.takes("CHARACTER SET") || cursor.takes("CHARSET") {
-        return names(cursor);
+        let charset = if cursor.takes("DEFAULT") { None } else { Some(cursor.name_or_text()?) };
+        return Ok(Assignment::CharacterSet(charset));
     }
     let scope = if cursor.takes("GLOBAL") {
         Some(VariableScope::Global)

@@ -2,7 +2,7 @@
 
 use super::column::{self, CharsetOptions};
 use super::cursor::Cursor;
-use super::schema::{encryption, index_spec, without_effect};
+use super::schema::{database_options, encryption, index_spec, without_effect};
 use crate::ast::{
     AlterAction, AlterAlgorithm, AlterLock, AlterTable, ColumnPlace, ColumnSpec, Ddl, OrderColumn, Statement,
 };
@@ -12,9 +12,12 @@ use crate::error::{ER_UNKNOWN_ALTER_ALGORITHM, ER_UNKNOWN_ALTER_LOCK, ErrorCode,
 /// `ALTER TABLE [IF EXISTS] table [action [, action ...]]`
 pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.skip();
+    if cursor.takes_any(&["DATABASE", "SCHEMA"]) {
+        return alter_database(cursor);
+    }
     if !cursor.takes("TABLE") {
         return match cursor.word().as_str() {
-            word @ ("DATABASE" | "SCHEMA" | "VIEW" | "EVENT" | "PROCEDURE" | "FUNCTION" | "SERVER" | "INSTANCE") => {
+            word @ ("VIEW" | "EVENT" | "PROCEDURE" | "FUNCTION" | "SERVER" | "INSTANCE") => {
                 Err(SqlError::unsupported(format!("ALTER {word}")))
             }
             _ => Err(cursor.unexpected()),
@@ -40,6 +43,21 @@ pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         return Ok(Statement::Ddl(Box::new(Ddl::RenameTables(vec![(table.name, to.clone())]))));
     }
     Ok(Statement::Ddl(Box::new(Ddl::AlterTable(table))))
+}
+
+/// `ALTER DATABASE [name] option ...`
+fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    const OPTIONS: [&str; 6] = ["DEFAULT", "CHARACTER SET", "CHARSET", "COLLATE", "ENCRYPTION", "READ ONLY"];
+    let is_named = !OPTIONS.iter().any(|option| cursor.sees(option));
+    let name = is_named.then(|| cursor.name()).transpose()?;
+    if cursor.at_end() {
+        return Err(cursor.unexpected());
+    }
+    if cursor.sees("READ ONLY") {
+        return Err(SqlError::unsupported("READ ONLY of databases"));
+    }
+    let collation = database_options(cursor)?;
+    Ok(Statement::Ddl(Box::new(Ddl::AlterDatabase { name, collation })))
 }
 
 /// `ALGORITHM [=] word`, `LOCK [=] word`, if one of them is next.

@@ -73,7 +73,7 @@ impl Cursor<'_> {
         self.skip();
         let chars = self.optional_length()?;
         let charset = if national {
-            None
+            Some("utf8mb3".to_owned())
         } else if self.takes("CHARACTER SET") || self.takes("CHARSET") {
             Some(self.charset()?)
         } else if self.takes("ASCII") {
@@ -88,7 +88,7 @@ impl Cursor<'_> {
             None
         };
         let collation = match &charset {
-            None => Collation::DEFAULT,
+            None => return Ok(Expr::CastToText(operand, chars)),
             Some(charset) => charset_named(charset)?.default_collation(),
         };
         let target = match collation {

@@ -311,7 +311,11 @@ impl Cursor<'_> {
         let pattern = self.boxed(Level::BitOr)?;
         let escape = if self.takes("ESCAPE") {
             match self.subexpr(Level::BitOr)? {
-                Expr::Literal(Value::Text(text)) if text.chars().count() <= 1 => text.chars().next(),
+                Expr::Literal(Value::Text(text)) | Expr::Introduced(_, Value::Text(text))
+                    if text.chars().count() <= 1 =>
+                {
+                    text.chars().next()
+                }
                 _ => return Err(SqlError::new(ER_WRONG_ARGUMENTS, &[&"ESCAPE"])),
             }
         } else {

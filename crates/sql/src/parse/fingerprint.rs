@@ -22,7 +22,7 @@ use super::{VariableName, literal};
 use crate::error::SqlError;
 use crate::expr::{Param, ParamKind};
 use crate::memory::MemoryUse;
-use crate::types::SqlMode;
+use crate::types::{Charset, SqlMode};
 use crate::value::Value;
 
 /// A lexeme of the fingerprint, and which parameter it became.
@@ -68,7 +68,7 @@ impl Fingerprint {
         self.key.push(0);
         for mark in self.marks.iter_mut().filter(|mark| mark.lexeme.kind == Kind::Variable) {
             mark.variable = VariableName::read(mark.lexeme.bytes(sql)).and_then(|name| kind_of(&name));
-            self.key.push(mark.variable.map_or(b'?', ParamKind::letter));
+            ParamKind::write(mark.variable, &mut self.key);
         }
     }
 
@@ -317,7 +317,8 @@ impl<'a> Walk<'a> {
 
     /// Whether literals at this place may become parameters.
     fn takes(&self) -> bool {
-        const BEFORE_KEPT: [&[u8]; 7] = [b"ESCAPE", b"COLLATE", b"DATE", b"TIME", b"TIMESTAMP", b"AS", b"SEPARATOR"];
+        const BEFORE_KEPT: [&[u8]; 8] =
+            [b"ESCAPE", b"COLLATE", b"DATE", b"TIME", b"TIMESTAMP", b"AS", b"SEPARATOR", b"BY"];
         let word = self.previous_bytes();
         matches!(self.region, Region::Take | Region::Limit)
             && !self.in_braces
@@ -339,6 +340,8 @@ impl<'a> Walk<'a> {
                 Value::UInt(_) => self.previous_bytes() != b"-",
                 _ => self.region != Region::Limit,
             }),
+            // Where an introducer names characters, it says what the literal is compared under.
+            Kind::Text if literal::introducer(bytes).is_some_and(|charset| charset != Charset::Binary) => None,
             Kind::Text if self.region != Region::Limit => Some(literal::text(bytes, self.sql_mode)?),
             Kind::Word if bytes.eq_ignore_ascii_case(b"NULL") => Some(Value::Null),
             _ => None,
@@ -376,6 +379,7 @@ impl<'a> Walk<'a> {
                 4 if is(b"FROM") => self.region = Region::Take,
                 5 if is(b"WHERE") => self.region = Region::Take,
                 6 if is(b"HAVING") || is(b"UPDATE") => self.region = Region::Take,
+                6 if is(b"WINDOW") => self.region = Region::Keep,
                 _ => {}
             }
         }
@@ -496,7 +500,9 @@ impl<'a> Walk<'a> {
         let literal = Lexeme { kind: Kind::Param, ..lexeme };
         self.separate(literal, out);
         out.key.push(b'?');
-        out.key.extend(kind.map(ParamKind::letter));
+        if kind.is_some() {
+            ParamKind::write(kind, &mut out.key);
+        }
         let index = out.params.len() - out.last_row();
         let mark = Mark { lexeme: literal, param: Some(Param { index, kind }), variable: None };
         out.params.push(value);

@@ -39,11 +39,11 @@ impl Cursor<'_> {
     fn call(&mut self, function: &Function) -> Result<Expr, SqlError> {
         let (least, most) = function.arity();
         match function.form {
-            Form::Plain => self.plain(0, MANY),
+            Form::Plain | Form::MemberOf => self.plain(0, MANY),
             Form::Grammar => self.plain(least, most),
             Form::Bare => self.bare(most),
-            Form::Aggregate | Form::Count => {
-                let aggregate = self.aggregate(function.form == Form::Count, least, most)?;
+            Form::Aggregate | Form::DistinctAggregate | Form::Count => {
+                let aggregate = self.aggregate(function.form, least, most)?;
                 if self.sees("OVER") { self.over(aggregate) } else { Ok(aggregate) }
             }
             Form::GroupConcat => self.group_concat(),
@@ -109,15 +109,17 @@ impl Cursor<'_> {
         }
     }
 
-    /// `COUNT(*)`, `COUNT([ALL] expr)`, `COUNT(DISTINCT expr [, expr] ...)`, `SUM([ALL | DISTINCT] expr)` and so on
-    fn aggregate(&mut self, counts: bool, least: usize, most: usize) -> Result<Expr, SqlError> {
+    /// `COUNT(*)`, `COUNT([ALL] expr)`, `COUNT(DISTINCT expr [, expr] ...)`, `SUM([ALL | DISTINCT] expr)`,
+    /// `STD([ALL] expr)` and so on
+    fn aggregate(&mut self, form: Form, least: usize, most: usize) -> Result<Expr, SqlError> {
         let name = self.name()?;
         self.expect_operator("(")?;
+        let counts = form == Form::Count;
         if counts && self.takes_operator("*") {
             self.expect_operator(")")?;
             return Ok(call(&name, Vec::new()));
         }
-        let distinct = self.takes("DISTINCT");
+        let distinct = form != Form::Aggregate && self.takes("DISTINCT");
         if !distinct {
             self.takes("ALL");
         }

@@ -167,8 +167,8 @@ impl<'a> Lexer<'a> {
             let hex = self.peek(1) == b'x';
             let digit = |byte: &u8| if hex { byte.is_ascii_hexdigit() } else { matches!(byte, b'0' | b'1') };
             let digits = self.sql[self.at + 2..].iter().take_while(|byte| digit(byte)).count();
-            let behind = self.peek(2 + digits);
-            if digits > 0 && !is_word(behind) {
+            let next = self.peek(2 + digits);
+            if digits > 0 && !is_word(next) {
                 self.at += 2 + digits;
                 return Kind::Bytes;
             }

@@ -1,9 +1,9 @@
 //! The values that literals stand for.
 
 use crate::error::{ER_PARSE_ERROR, ER_WRONG_CONSTANT, SqlError};
-use crate::types::SqlMode;
 use crate::types::decimal::Decimal;
 use crate::types::temporal::{TimeZone, parse};
+use crate::types::{Charset, SqlMode};
 use crate::value::Value;
 
 /// The value of a number as written: an integer if it has only digits, exact if it has a point, a
@@ -46,6 +46,13 @@ fn double(text: &str, negative: bool) -> Result<Value, SqlError> {
 
 fn syntax_error(near: &[u8]) -> SqlError {
     SqlError::new(ER_PARSE_ERROR, &[&String::from_utf8_lossy(near), &1])
+}
+
+/// The character set that a string literal names before its first quote, if it does.
+pub(crate) fn introducer(literal: &[u8]) -> Option<Charset> {
+    let name = literal.strip_prefix(b"_")?;
+    let end = name.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
+    Charset::from_name(std::str::from_utf8(&name[..end]).ok()?)
 }
 
 /// The value of a string literal: one or more quoted runs, the first with an optional introducer.

@@ -6,8 +6,9 @@ use super::lexer::Kind;
 use super::literal;
 use super::names::{system_variable, user_variable};
 use crate::ast::{ColumnName, Expr, Match};
-use crate::error::{ER_INVALID_CHARACTER_STRING, ER_UNKNOWN_CHARACTER_SET, SqlError};
+use crate::error::{ER_UNKNOWN_CHARACTER_SET, SqlError};
 use crate::expr::CastType;
+use crate::types::Charset;
 use crate::value::Value;
 
 impl Cursor<'_> {
@@ -23,8 +24,9 @@ impl Cursor<'_> {
             Some(Kind::Number) => self.number(false).map(Expr::Literal),
             Some(Kind::Text) => {
                 let value = literal::text(self.bytes(0), self.sql_mode)?;
+                let introducer = literal::introducer(self.bytes(0));
                 self.skip();
-                Ok(Expr::Literal(value))
+                Ok(introducer.map_or(Expr::Literal(value.clone()), |charset| Expr::Introduced(charset, value)))
             }
             Some(Kind::Bytes) => {
                 let value = literal::bytes(self.bytes(0)).map_err(|_| self.unexpected())?;
@@ -257,20 +259,14 @@ impl Cursor<'_> {
         if OTHER_CHARSETS.contains(&charset.as_str()) {
             return Err(SqlError::new(ER_UNKNOWN_CHARACTER_SET, &[&charset]));
         }
-        if !["binary", "latin1", "ascii", "utf8", "utf8mb3", "utf8mb4"].contains(&charset.as_str()) {
-            return self.function_or_name();
-        }
+        let Some(charset) = Charset::from_name(&charset) else { return self.function_or_name() };
         self.skip();
-        let bytes = self.binary()?;
-        let text = match charset.as_str() {
-            "binary" => return Ok(Expr::Literal(Value::bytes(bytes))),
-            "latin1" => bytes.iter().map(|byte| char::from(*byte)).collect(),
-            _ => String::from_utf8(bytes).map_err(|error| {
-                let shown: String = error.as_bytes().iter().map(|byte| format!("{byte:02X}")).collect();
-                SqlError::new(ER_INVALID_CHARACTER_STRING, &[&charset, &shown])
-            })?,
+        let value = match self.kind() {
+            Some(Kind::Text) => literal::text(self.bytes(0), self.sql_mode)?,
+            _ => literal::bytes(self.bytes(0)).map_err(|_| self.unexpected())?,
         };
-        Ok(Expr::Literal(Value::text(text)))
+        self.skip();
+        Ok(Expr::Introduced(charset, value))
     }
 
     /// What INTERVAL begins where an offset of time is wanted.

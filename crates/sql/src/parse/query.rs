@@ -66,6 +66,13 @@ impl Cursor<'_> {
             && matches!(self.keyword_at(ahead + 1).as_str(), "SELECT" | "WITH" | "TABLE" | "VALUES")
     }
 
+    /// Whether a query begins here, in parentheses or not.
+    pub(super) fn sees_query(&self) -> bool {
+        matches!(self.keyword().as_str(), "SELECT" | "WITH" | "TABLE" | "VALUES")
+            || self.sees_subquery(0)
+            || (self.sees_operator("(") && self.bytes(1) == b"(" && self.kind_at(1) == Some(Kind::Operator))
+    }
+
     /// `(query)`
     pub(super) fn subquery(&mut self) -> Result<Query, SqlError> {
         self.expect_operator("(")?;

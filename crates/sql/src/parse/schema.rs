@@ -3,7 +3,7 @@
 use super::alter;
 use super::column::{CharsetOptions, column};
 use super::cursor::Cursor;
-use crate::ast::{AlterAction, AlterTable, CreateTable, Ddl, IndexSpec, KeySpec, Statement};
+use crate::ast::{AlterAction, AlterTable, CreateTable, Ddl, IndexSpec, KeySpec, NewRows, Statement};
 use crate::collation::Collation;
 use crate::error::{ER_WRONG_CONSTANT, SqlError};
 
@@ -48,7 +48,8 @@ fn create(cursor: &mut Cursor<'_>) -> Result<Ddl, SqlError> {
     }
 }
 
-fn database_options(cursor: &mut Cursor<'_>) -> Result<Option<Collation>, SqlError> {
+/// What follows the name of a database: the collation that it asks for.
+pub(super) fn database_options(cursor: &mut Cursor<'_>) -> Result<Option<Collation>, SqlError> {
     let mut options = CharsetOptions::default();
     while !cursor.at_end() {
         cursor.takes("DEFAULT");
@@ -146,17 +147,6 @@ fn create_table(cursor: &mut Cursor<'_>) -> Result<Ddl, SqlError> {
     if cursor.takes("LIKE") {
         return Ok(Ddl::CreateTableLike { name, like: cursor.table_name()?, if_not_exists });
     }
-    if !cursor.takes_operator("(") {
-        return match cursor.word().as_str() {
-            "AS" | "SELECT" => Err(SqlError::unsupported("CREATE TABLE ... SELECT")),
-            _ => Err(cursor.unexpected()),
-        };
-    }
-    if cursor.takes("LIKE") {
-        let like = cursor.table_name()?;
-        cursor.expect_operator(")")?;
-        return Ok(Ddl::CreateTableLike { name, like, if_not_exists });
-    }
     let mut table = CreateTable {
         name,
         if_not_exists,
@@ -166,19 +156,43 @@ fn create_table(cursor: &mut Cursor<'_>) -> Result<Ddl, SqlError> {
         collation: None,
         comment: String::new(),
         auto_increment: None,
+        rows: None,
     };
-    loop {
-        match index_spec(cursor)? {
-            Some(index) => table.indexes.push(index),
-            None => table.columns.push(column(cursor)?),
-        }
-        if !cursor.takes_operator(",") {
-            break;
-        }
+    let defined = !cursor.sees_query() && cursor.takes_operator("(");
+    if defined && cursor.takes("LIKE") {
+        let like = cursor.table_name()?;
+        cursor.expect_operator(")")?;
+        return Ok(Ddl::CreateTableLike { name: table.name, like, if_not_exists });
     }
-    cursor.expect_operator(")")?;
+    if defined {
+        loop {
+            match index_spec(cursor)? {
+                Some(index) => table.indexes.push(index),
+                None => table.columns.push(column(cursor)?),
+            }
+            if !cursor.takes_operator(",") {
+                break;
+            }
+        }
+        cursor.expect_operator(")")?;
+    }
     table_options(cursor, &mut table)?;
+    table.rows = new_rows(cursor)?;
     Ok(Ddl::CreateTable(table))
+}
+
+/// `[IGNORE | REPLACE] [AS] query`, if it is next.
+fn new_rows(cursor: &mut Cursor<'_>) -> Result<Option<NewRows>, SqlError> {
+    if cursor.at_end() {
+        return Ok(None);
+    }
+    let ignore = cursor.takes("IGNORE");
+    let replace = !ignore && cursor.takes("REPLACE");
+    cursor.takes("AS");
+    if !cursor.sees_query() {
+        return Err(cursor.unexpected());
+    }
+    Ok(Some(NewRows { ignore, replace, query: Box::new(cursor.query()?) }))
 }
 
 /// A key definition, if one is next.
@@ -224,7 +238,7 @@ pub(super) fn index_spec(cursor: &mut Cursor<'_>) -> Result<Option<IndexSpec>, S
 
 fn table_options(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<(), SqlError> {
     let mut charset = CharsetOptions::default();
-    while !cursor.at_end() {
+    while !cursor.at_end() && !sees_rows(cursor) {
         cursor.takes_operator(",");
         cursor.takes("DEFAULT");
         if charset.option(cursor)? {
@@ -239,8 +253,6 @@ fn table_options(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<(),
         } else if cursor.takes("COMMENT") {
             cursor.takes_operator("=");
             table.comment = cursor.text()?;
-        } else if matches!(cursor.word().as_str(), "AS" | "SELECT" | "IGNORE" | "REPLACE") {
-            return Err(SqlError::unsupported("CREATE TABLE ... SELECT"));
         } else if cursor.sees("PARTITION") {
             return Err(SqlError::unsupported("partitions"));
         } else if !encryption(cursor, "encrypted tables")? {
@@ -249,6 +261,10 @@ fn table_options(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<(),
     }
     table.collation = charset.collation()?;
     Ok(())
+}
+
+fn sees_rows(cursor: &Cursor<'_>) -> bool {
+    cursor.sees_query() || matches!(cursor.word().as_str(), "AS" | "IGNORE" | "REPLACE")
 }
 
 /// Options about how a table is stored elsewhere.

@@ -11,19 +11,7 @@ impl Cursor<'_> {
     /// [HAVING expr] [WINDOW ...]`
     pub(super) fn select(&mut self) -> Result<Select, SqlError> {
         self.expect("SELECT")?;
-        let mut select = Select {
-            distinct: false,
-            straight_join: false,
-            calc_found_rows: false,
-            items: Vec::new(),
-            into: None,
-            from: Vec::new(),
-            filter: None,
-            group_by: Vec::new(),
-            rollup: false,
-            having: None,
-            windows: Vec::new(),
-        };
+        let mut select = Select::default();
         self.options(&mut select)?;
         select.items = self.items()?;
         select.into = self.into()?;
@@ -103,7 +91,7 @@ impl Cursor<'_> {
     /// What a column of the result is called that has no alias: a constant by what it is, all else by its source.
     fn item_name(&self, expr: &Expr, from: usize) -> String {
         let mut marks = &self.marks[from..self.at];
-        if let Expr::Literal(value) = expr {
+        if let Expr::Literal(value) | Expr::Introduced(_, value) = expr {
             if let Value::Text(said) = value {
                 return said.to_string();
             }

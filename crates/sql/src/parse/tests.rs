@@ -121,7 +121,7 @@ fn operators_bind_as_in_mysql() {
         ("EXISTS (SELECT 1) AND b", "(EXISTS (SELECT 1)) AND b"),
         ("a IN ((SELECT 1))", "a IN (SELECT 1)"),
         ("{d '2020-01-02'}", "DATE '2020-01-02'"),
-        ("_utf8mb4 0x41", "'A'"),
+        ("_utf8mb4 0x41", "_utf8mb4 x'41'"),
     ] {
         same(written, meant);
     }

@@ -1,25 +1,66 @@
 //! Binds the names of an expression to places of the row.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::query::{Relation, column_expr, width};
+use super::PlanContext;
+use super::aggregated::{Aggregated, is_aggregate};
+use super::query::{Relation, WINDOW_SLOTS, column_at, column_expr, width};
 use crate::ast;
 use crate::catalog::definition::{ColumnDef, DefaultValue};
+use crate::collation::Collation;
 use crate::error::{
     ER_BAD_FIELD_ERROR, ER_DEFAULT_AS_VAL_GENERATED, ER_INVALID_GROUP_FUNC_USE, ER_NO_DEFAULT_FOR_FIELD,
-    ER_NON_UNIQ_ERROR, SqlError,
+    ER_NON_UNIQ_ERROR, ER_WINDOW_INVALID_WINDOW_FUNC_ALIAS_USE, SqlError,
 };
-use crate::expr::aggregate::Aggregate;
-use crate::expr::{ArithmeticOp, CastType, CompareOp, Expr, Function, UnaryOp};
+use crate::expr::{ArithmeticOp, CastType, CompareOp, Expr, Literals, Param, UnaryOp};
 use crate::parse;
+use crate::privilege::Privilege;
 use crate::types::temporal::Date;
 use crate::types::{Family, FieldKind, SqlMode};
 use crate::value::Value;
 
+/// Where a query finds what names mean that none of its own relations has.
+pub(crate) trait Names {
+    /// What a name means, in the query around; `None` if nothing has it. 1052 if several have it. An aggregate asks for what
+    /// it means before rows are grouped (`of_rows`).
+    fn meaning(&self, name: &ast::ColumnName, of_rows: bool) -> Result<Option<Expr>, SqlError>;
+    /// An aggregate that reads no row of a query within, as a value of the query around; `None` if it does not belong to that.
+    fn aggregate(&self, call: &ast::Expr, to: BelongsTo) -> Result<Option<Expr>, SqlError>;
+    /// How many values have been taken from each of the queries around so far.
+    fn taken(&self) -> Vec<usize>;
+    /// Forgets the values that have been taken since.
+    fn forget_since(&self, taken: &[usize]);
+}
+
+/// Which query an aggregate belongs to that reads columns of queries around alone, if it may be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BelongsTo {
+    /// The innermost one whose columns it reads.
+    ItsColumns,
+    /// The innermost one.
+    Nearest,
+}
+
+/// What is around a query block: where its tables are found, and names that are not its own.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Around<'a> {
+    /// Without it there can be no queries within.
+    pub(super) cx: Option<&'a PlanContext<'a>>,
+    pub(super) names: Option<&'a dyn Names>,
+}
+
 /// The names that expressions of one statement may use.
+#[derive(Clone)]
 pub(crate) struct Scope<'a> {
     /// What columns are of.
-    relations: &'a [Relation],
+    pub(super) relations: &'a [Relation],
+    /// The slots that names without a table may mean, if these are not all: see [`super::from::From`].
+    pub(super) visible: Option<&'a [usize]>,
+    /// The query block around.
+    pub(super) around: Around<'a>,
+    /// What literals are.
+    pub(crate) literals: Literals,
     /// Where the new row of an INSERT lies, for VALUES(c).
     pub(crate) new_row: Option<usize>,
     /// `AS new(a, b)` of an INSERT: its name and its columns' names, by column.
@@ -31,7 +72,11 @@ pub(crate) struct Scope<'a> {
     /// In HAVING, outside of aggregates: the group keys, which are seen beside the select list.
     pub(crate) having: Option<&'a [Expr]>,
     /// Aggregates are allowed and collected here.
-    pub(crate) aggregates: Option<&'a mut Vec<Aggregate>>,
+    pub(crate) aggregates: Option<&'a RefCell<Aggregated>>,
+    /// So are window functions.
+    pub(crate) windows: bool,
+    /// It is for what an aggregate is over.
+    pub(super) in_aggregate: bool,
     /// NO_UNSIGNED_SUBTRACTION: differences of unsigned integers are signed.
     pub(crate) signed_difference: bool,
     /// The clause, for messages.
@@ -43,30 +88,49 @@ impl<'a> Scope<'a> {
     pub(crate) fn new(relations: &'a [Relation], clause: &'static str) -> Scope<'a> {
         Scope {
             relations,
+            visible: None,
+            around: Around::default(),
+            literals: Literals::DEFAULT,
             new_row: None,
             row_alias: None,
             aliases: Vec::new(),
             aliases_first: false,
             having: None,
             aggregates: None,
+            windows: false,
+            in_aggregate: false,
             signed_difference: false,
             clause,
         }
     }
 
+    /// The same as a part of a query block.
+    pub(super) fn within(self, around: Around<'a>) -> Scope<'a> {
+        let literals = around.cx.map_or(self.literals, |cx| cx.literals);
+        Scope { around, literals, ..self }
+    }
+
     /// The relation's column of this name; 1052 if several have one.
     pub(crate) fn find(&self, name: &ast::ColumnName) -> Result<Option<(&'a Relation, usize)>, SqlError> {
-        let mut found = self.relations.iter().filter_map(|relation| {
-            let is_meant = match (&name.database, &name.table) {
-                (_, None) => true,
-                (None, Some(qualifier)) => *qualifier == relation.known_as,
-                (Some(database), Some(qualifier)) => {
-                    *database == relation.table.def.database && *qualifier == relation.known_as
-                }
-            };
-            let column = relation.table.def.column_index(&name.column).filter(|_| is_meant)?;
-            Some((relation, column))
+        if let (None, Some(visible)) = (&name.table, self.visible) {
+            let columns = visible.iter().filter_map(|slot| column_at(self.relations, *slot));
+            return self.only(name, columns.filter(|(of, at)| of.column_name(*at).eq_ignore_ascii_case(&name.column)));
+        }
+        let meant = self.relations.iter().filter(|relation| match (&name.database, &name.table) {
+            (_, None) => true,
+            (None, Some(qualifier)) => *qualifier == relation.known_as,
+            (Some(database), Some(qualifier)) => {
+                Some(database.as_str()) == relation.database() && *qualifier == relation.known_as
+            }
         });
+        self.only(name, meant.filter_map(|relation| Some((relation, relation.column_index(&name.column)?))))
+    }
+
+    fn only(
+        &self,
+        name: &ast::ColumnName,
+        mut found: impl Iterator<Item = (&'a Relation, usize)>,
+    ) -> Result<Option<(&'a Relation, usize)>, SqlError> {
         match (found.next(), found.next()) {
             (Some(_), Some(_)) => Err(SqlError::new(ER_NON_UNIQ_ERROR, &[&written(name), &self.clause])),
             (found, _) => Ok(found),
@@ -75,21 +139,26 @@ impl<'a> Scope<'a> {
 
     fn column(&self, name: &ast::ColumnName) -> Result<Expr, SqlError> {
         let unknown = || SqlError::new(ER_BAD_FIELD_ERROR, &[&written(name), &self.clause]);
+        self.meaning(name, self.in_aggregate)?.ok_or_else(unknown)
+    }
+
+    /// What a name means in the block itself.
+    fn own(&self, name: &ast::ColumnName) -> Result<Option<Expr>, SqlError> {
         if let Some(keys) = self.having {
-            return self.having_column(name, keys)?.ok_or_else(unknown);
+            return self.having_column(name, keys);
         }
         if self.aliases_first
             && let Some(aliased) = self.alias(name)?
         {
-            return Ok(aliased);
+            return Ok(Some(aliased));
         }
         if let Some((relation, column)) = self.find(name)? {
-            return Ok(relation.column_expr(column));
+            return Ok(Some(relation.column_expr(column)));
         }
         if let Some(column) = self.new_row_column(name) {
-            return Ok(column);
+            return Ok(Some(column));
         }
-        self.alias(name)?.ok_or_else(unknown)
+        self.alias(name)
     }
 
     /// What a name of HAVING means: a group key, an item of the select list, or a column that is one of these.
@@ -114,6 +183,9 @@ impl<'a> Scope<'a> {
         let mut found: Option<&Expr> = None;
         for (_, item) in self.aliases.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(&name.column)) {
             if !self.is_of_relation(item) {
+                if !self.windows && has_windows(item) {
+                    return Err(SqlError::new(ER_WINDOW_INVALID_WINDOW_FUNC_ALIAS_USE, &[&name.column]));
+                }
                 return Ok(Some(item.clone()));
             }
             if found.is_some_and(|found| found != item) {
@@ -135,16 +207,24 @@ impl<'a> Scope<'a> {
         if name.table.as_ref().is_some_and(|table| table != alias) {
             return None;
         }
-        let relation = self.relations.first()?;
+        let table = self.relations.first()?.table()?;
         let column = columns.iter().position(|column| column.eq_ignore_ascii_case(&name.column))?;
-        Some(column_expr(&relation.table.def.columns[column], self.new_row? + column))
+        Some(column_expr(&table.def.columns[column], self.new_row? + column))
     }
 
     /// Binds an expression.
     pub(crate) fn bind(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
         Ok(match expr {
+            ast::Expr::Literal(Value::Text(text)) => match self.literals.text(text.clone()) {
+                text @ Value::Text(_) => Expr::Text(text, self.literals.collation),
+                bytes => Expr::Literal(bytes),
+            },
             ast::Expr::Literal(value) => Expr::Literal(value.clone()),
-            ast::Expr::Param(param) => Expr::Param(*param),
+            ast::Expr::Introduced(charset, value) => match self.literals.introduced(*charset, value)? {
+                text @ Value::Text(_) => Expr::Text(text, charset.default_collation()),
+                bytes => Expr::Literal(bytes),
+            },
+            ast::Expr::Param(param) => Expr::Param(Param { kind: self.literals.kind(param.kind), ..*param }),
             ast::Expr::Column(name) => self.column(name)?,
             ast::Expr::Unary(UnaryOp::Negate, operand) => Expr::negate(self.bind(operand)?)?,
             ast::Expr::Unary(UnaryOp::BitNot, operand) => Expr::Unary(UnaryOp::BitNot, Box::new(self.bind(operand)?)),
@@ -162,13 +242,20 @@ impl<'a> Scope<'a> {
                     bound
                 }
             }
-            ast::Expr::Compare(op, left, right) => Expr::compare(*op, self.bind(left)?, self.bind(right)?)?,
+            ast::Expr::Compare(op, left, right) => match self.row_query(*op, left, right)? {
+                Some(compared) => compared,
+                None if is_row(left) || is_row(right) => self.compare_rows(*op, left, right)?,
+                None => Expr::compare(*op, self.bind(left)?, self.bind(right)?)?,
+            },
             ast::Expr::And(parts) => Expr::And(self.bind_all(parts)?),
             ast::Expr::Or(parts) => Expr::Or(self.bind_all(parts)?),
             ast::Expr::Xor(left, right) => Expr::Xor(Box::new(self.bind(left)?), Box::new(self.bind(right)?)),
             ast::Expr::Not(operand) => Expr::Not(Box::new(self.bind(operand)?)),
             ast::Expr::Between { operand, low, high, negated } => {
                 Expr::between(self.bind(operand)?, self.bind(low)?, self.bind(high)?, *negated)?
+            }
+            ast::Expr::In { operand, list, negated } if is_row(operand) || list.iter().any(is_row) => {
+                self.row_in_list(operand, list, *negated)?
             }
             ast::Expr::In { operand, list, negated } => {
                 Expr::in_list(self.bind(operand)?, self.bind_all(list)?, *negated)?
@@ -192,8 +279,16 @@ impl<'a> Scope<'a> {
                 Expr::case(operand, branches, otherwise)?
             }
             ast::Expr::Cast(operand, target) => Expr::cast(self.bind(operand)?, *target),
+            ast::Expr::CastToText(operand, length) => {
+                let target = match self.literals.collation {
+                    Collation::Binary => CastType::Binary { bytes: *length },
+                    collation => CastType::Char { chars: *length, collation },
+                };
+                Expr::cast(self.bind(operand)?, target)
+            }
             ast::Expr::Collate(operand, collation) => Expr::collate(self.bind(operand)?, *collation)?,
-            ast::Expr::Call { name, args, distinct } => self.call(name, args, *distinct)?,
+            ast::Expr::Call { name, args, distinct } if !is_aggregate(name) => self.call(name, args, *distinct)?,
+            ast::Expr::Call { .. } | ast::Expr::GroupConcat(_) => self.aggregate(expr)?,
             ast::Expr::DateAdd { date, amount, unit, negated } => Expr::DateAdd {
                 date: Box::new(self.bind(date)?),
                 amount: Box::new(self.bind(amount)?),
@@ -204,7 +299,9 @@ impl<'a> Scope<'a> {
             ast::Expr::TimestampDiff(unit, from, to) => Expr::timestamp_diff(*unit, self.bind(from)?, self.bind(to)?),
             ast::Expr::UserVariable(name, kind) => Expr::UserVariable(Arc::from(name.as_str()), *kind),
             ast::Expr::AssignUserVariable(name, value) => {
-                Expr::AssignUserVariable(Arc::from(name.as_str()), Box::new(self.bind(value)?))
+                let value = self.bind(value)?;
+                let collation = value.collation();
+                Expr::AssignUserVariable(Arc::from(name.as_str()), Box::new(value), collation)
             }
             ast::Expr::SystemVariable(scope, name, kind) => {
                 Expr::SystemVariable(*scope, Arc::from(name.as_str()), *kind)
@@ -214,18 +311,17 @@ impl<'a> Scope<'a> {
                 let found = Expr::call("json_extract", vec![column, self.bind(path)?])?;
                 if *unquote { Expr::call("json_unquote", vec![found])? } else { found }
             }
+            ast::Expr::MemberOf(value, array) => Expr::call("member of", vec![self.bind(value)?, self.bind(array)?])?,
             ast::Expr::Values(name) => self.values(name)?,
+            ast::Expr::Window(call) => self.window_call(call)?,
             ast::Expr::Default(name) => self.default(name.as_ref())?,
-            ast::Expr::Row(_)
-            | ast::Expr::Subquery(_)
-            | ast::Expr::Exists(_)
-            | ast::Expr::InQuery { .. }
-            | ast::Expr::Quantified { .. }
-            | ast::Expr::MemberOf(..)
-            | ast::Expr::CastTo(..)
-            | ast::Expr::Match(_)
-            | ast::Expr::GroupConcat(_)
-            | ast::Expr::Window(_) => return Err(super::unsupported::expression(expr)),
+            ast::Expr::Subquery(query) => self.scalar(query)?,
+            ast::Expr::Exists(query) => self.exists(query)?,
+            ast::Expr::InQuery { operand, query, negated } => self.in_query(operand, query, *negated)?,
+            ast::Expr::Quantified { op, operand, all, query } => self.quantified(*op, operand, *all, query)?,
+            ast::Expr::Row(_) | ast::Expr::CastTo(..) | ast::Expr::Match(_) => {
+                return Err(super::unsupported::expression(expr));
+            }
         })
     }
 
@@ -236,43 +332,32 @@ impl<'a> Scope<'a> {
         Ok(bound)
     }
 
-    fn bind_all(&mut self, exprs: &[ast::Expr]) -> Result<Vec<Expr>, SqlError> {
+    pub(super) fn bind_all(&mut self, exprs: &[ast::Expr]) -> Result<Vec<Expr>, SqlError> {
         exprs.iter().map(|expr| self.bind(expr)).collect()
     }
 
     fn call(&mut self, name: &str, args: &[ast::Expr], distinct: bool) -> Result<Expr, SqlError> {
-        let Some(function) = Function::named(name).filter(|function| function.is_aggregate()) else {
-            if distinct {
-                return Err(SqlError::unsupported(format_args!("DISTINCT inside of {name}()")));
-            }
-            return Expr::call(name, self.bind_all(args)?);
-        };
-        // An aggregate of an aggregate has no meaning.
-        let collected = self.aggregates.take().ok_or_else(|| SqlError::new(ER_INVALID_GROUP_FUNC_USE, &[]))?;
-        // What it is made of is read before rows are grouped.
-        let (having, aliases_first) = (self.having.take(), std::mem::take(&mut self.aliases_first));
-        let args = self.bind_all(args);
-        (self.having, self.aliases_first) = (having, aliases_first);
-        let first_slot = width(self.relations);
-        let aggregate = Aggregate::new(function, args?, distinct)?;
-        let slot = match collected.iter().position(|known| *known == aggregate) {
-            Some(known) => first_slot + known,
-            None => {
-                collected.push(aggregate.clone());
-                first_slot + collected.len() - 1
-            }
-        };
-        self.aggregates = Some(collected);
-        Ok(Expr::column(slot, name, aggregate.result_type(&[])))
+        if distinct {
+            return Err(SqlError::unsupported(format_args!("DISTINCT inside of {name}()")));
+        }
+        if self.aggregates.is_none() && name.eq_ignore_ascii_case("grouping") {
+            return Err(SqlError::new(ER_INVALID_GROUP_FUNC_USE, &[]));
+        }
+        Expr::call_in(self.literals.collation, name, self.bind_all(args)?)
     }
 
     fn values(&self, name: &ast::ColumnName) -> Result<Expr, SqlError> {
         let unknown = || SqlError::new(ER_BAD_FIELD_ERROR, &[&name.column, &self.clause]);
-        let (relation, column) = self.find(name)?.ok_or_else(unknown)?;
-        match self.new_row {
-            Some(first) => Ok(column_expr(&relation.table.def.columns[column], first + column)),
+        // Of an INSERT the target is meant, and not what its rows come from.
+        let found = match self.new_row {
+            Some(_) => Scope::new(&self.relations[..1], self.clause).find(name)?,
+            None => self.find(name)?,
+        };
+        let (relation, column) = found.ok_or_else(unknown)?;
+        match (self.new_row, relation.table()) {
+            (Some(first), Some(table)) => Ok(column_expr(&table.def.columns[column], first + column)),
             // Outside of ON DUPLICATE KEY UPDATE it is NULL.
-            None => Ok(Expr::Literal(Value::Null)),
+            _ => Ok(Expr::Literal(Value::Null)),
         }
     }
 
@@ -280,7 +365,11 @@ impl<'a> Scope<'a> {
         let Some(name) = name else { return Err(SqlError::unsupported("DEFAULT in an expression")) };
         let unknown = || SqlError::new(ER_BAD_FIELD_ERROR, &[&name.column, &self.clause]);
         let (relation, column) = self.find(name)?.ok_or_else(unknown)?;
-        let column = &relation.table.def.columns[column];
+        let Some(table) = relation.table() else { return Ok(Expr::Literal(Value::Null)) };
+        if let Some(cx) = self.around.cx {
+            cx.needs_columns(table, Privilege::Select, [column]);
+        }
+        let column = &table.def.columns[column];
         if matches!(column.default, DefaultValue::Expression { .. }) {
             return Err(SqlError::new(ER_DEFAULT_AS_VAL_GENERATED, &[]));
         }
@@ -288,8 +377,46 @@ impl<'a> Scope<'a> {
     }
 }
 
+fn is_row(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Row(_))
+}
+
+/// Whether a window function is a part of it.
+fn has_windows(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Column(column) if column.slot >= WINDOW_SLOTS));
+    found
+}
+
+impl Names for Scope<'_> {
+    fn meaning(&self, name: &ast::ColumnName, of_rows: bool) -> Result<Option<Expr>, SqlError> {
+        let own = match self.having {
+            Some(_) if of_rows => Scope { having: None, aliases_first: false, ..self.clone() }.own(name)?,
+            _ => self.own(name)?,
+        };
+        match (own, self.around.names) {
+            (None, Some(names)) => names.meaning(name, of_rows),
+            (own, _) => Ok(own),
+        }
+    }
+
+    fn aggregate(&self, call: &ast::Expr, to: BelongsTo) -> Result<Option<Expr>, SqlError> {
+        self.aggregate_of_within(call, to)
+    }
+
+    fn taken(&self) -> Vec<usize> {
+        self.around.names.map(Names::taken).unwrap_or_default()
+    }
+
+    fn forget_since(&self, taken: &[usize]) {
+        if let Some(names) = self.around.names {
+            names.forget_since(taken);
+        }
+    }
+}
+
 /// A name as messages show it.
-fn written(name: &ast::ColumnName) -> String {
+pub(super) fn written(name: &ast::ColumnName) -> String {
     match &name.table {
         Some(table) => format!("{table}.{}", name.column),
         None => name.column.clone(),

@@ -1,218 +1,285 @@
-//! Last stage: the tree of operators that finds the rows of a query.
+//! Last stage: the tree of operators that finds the rows of a query ([`super::node`]).
 //!
-//! A node is plain data, made once and opened for each run ([`crate::exec::operators`]), at the same time by several
-//! sessions. All nodes of a tree share one row of slots (its layout: [`super::query`]); each fills slots of its own and
-//! reads those that its input has filled.
-//!
-//! Outline: scans, each with the conditions on its relation → groups → HAVING → order and limit → select list. The
-//! select list comes last so that nothing is evaluated for rows that LIMIT leaves out; it comes before the order where
-//! DISTINCT needs its values, or where a sort key such as RAND() must be evaluated once.
+//! Outline: scans, each with the conditions on its relation, joined in the order that was chosen → groups → HAVING →
+//! windows → order and limit → select list. The select list comes last so that nothing is evaluated for rows that LIMIT
+//! leaves out; it comes before the order where DISTINCT needs its values, or where a sort key such as RAND() must be
+//! evaluated once.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::access::Access;
-use super::query::{Change, Grouping, LimitExprs, Locking, Query, Relation, SortKey, width};
+use super::estimate;
+use super::node::{
+    Distinct, Join, JoinMethod, JoinType, Kept, MadeRows, Node, Projection, QueryPlan, RowSource, Sort, SystemRows,
+    TableScan, identity_slot,
+};
+use super::order::{Method, Step, StepSource};
+use super::query::{Change, LimitExprs, Locking, Query, SortKey, Source, all_of, reads_around};
 use crate::ast::RowWait;
-use crate::catalog::system::{self, Rows};
+use crate::catalog::system;
 use crate::catalog::table::Table;
-use crate::collation::Collation;
 use crate::expr::Expr;
 
-/// A query ready to run.
-pub(crate) struct QueryPlan {
-    pub(crate) root: Node,
-    /// Length of the row.
-    pub(crate) slots: usize,
-    /// Where in the row the select list is.
-    pub(crate) outputs: Range<usize>,
-    /// The tables that it reads.
-    pub(crate) tables: Vec<Arc<Table>>,
-    /// How it locks rows, whatever the isolation level is.
-    pub(crate) locks: Option<RowLocks>,
-}
-
-/// A locking clause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RowLocks {
-    ForUpdate,
-    ForShare,
-}
-
-/// One operator.
-pub(crate) enum Node {
-    /// One row without columns: SELECT without FROM.
-    OneRow,
-    Scan(Box<TableScan>),
-    SystemRows(SystemRows),
-    /// Rows for which the condition is true.
-    Filter(Box<Node>, Expr),
-    Group(Box<Node>, Grouping),
-    Project(Box<Node>, Projection),
-    Distinct(Box<Node>, Distinct),
-    Sort(Box<Node>, Sort),
-    /// All rows are found before the first is given.
-    Collect(Box<Node>, Kept),
-    Limit(Box<Node>, LimitExprs),
-}
-
-/// The rows of a stored table that match.
-pub(crate) struct TableScan {
-    pub(crate) table: Arc<Table>,
-    /// Where its columns are.
-    pub(crate) first_slot: usize,
-    pub(crate) access: Access,
-    /// Columns that anything reads.
-    pub(crate) wanted: Vec<usize>,
-    pub(crate) filter: Option<Expr>,
-    pub(crate) locking: Option<Locking>,
-    /// The statement changes the rows: each comes with its key and its stored form.
-    pub(crate) changed: bool,
-}
-
-/// The rows of a system table.
-pub(crate) struct SystemRows {
-    pub(crate) table: Arc<Table>,
-    pub(crate) first_slot: usize,
-    pub(crate) rows: Rows,
-}
-
-/// The select list.
-pub(crate) struct Projection {
-    pub(crate) exprs: Vec<Expr>,
-    /// Where their values go.
-    pub(crate) first_slot: usize,
-}
-
-/// Rows whose values in these slots were not there yet.
-pub(crate) struct Distinct {
-    pub(crate) first_slot: usize,
-    /// What the values are compared by.
-    pub(crate) collations: Vec<Collation>,
-}
-
-/// Rows in the order of the keys; rows that are equal stay in the order they come in.
-pub(crate) struct Sort {
-    pub(crate) keys: Vec<SortKey>,
-    pub(crate) kept: Kept,
-    /// The access path gives this order: nothing is to be done where it can be used with the values of the run.
-    pub(crate) by_path: bool,
-}
-
-/// What is kept of a row while others are found.
-pub(crate) enum Kept {
-    /// The values of these slots.
-    Slots(Range<usize>),
-    /// The stored form of a row that is to be changed, from which its columns are read again.
-    Stored { table: Arc<Table>, first_slot: usize, wanted: Vec<usize> },
-}
-
-impl Node {
-    /// The operator that it takes its rows from.
-    pub(crate) fn input(&self) -> Option<&Node> {
-        match self {
-            Node::OneRow | Node::Scan(_) | Node::SystemRows(_) => None,
-            Node::Filter(input, _)
-            | Node::Group(input, _)
-            | Node::Project(input, _)
-            | Node::Distinct(input, _)
-            | Node::Sort(input, _)
-            | Node::Collect(input, _)
-            | Node::Limit(input, _) => Some(input),
-        }
+/// Builds the tree of a query whose relations are read in these steps.
+pub(super) fn build(mut query: Query, steps: Vec<Step>) -> QueryPlan {
+    let first_output = query.columns() + query.made();
+    let outputs = first_output..first_output + query.outputs.len();
+    let slots = identity_slot(outputs.end, query.targets.len()).max(query.end());
+    let (reads_outer, volatile) = looks_around(&query);
+    let made_anew = std::mem::take(&mut query.made_anew);
+    let by_path = matches!(steps.first(), Some(Step { source: StepSource::Relation(_, access), .. }) if access.ordered);
+    let keeps_order = by_path && !query.sort.is_empty();
+    let wanted = (0..query.relations.len()).map(|at| wanted(&query, at)).collect();
+    let locks = query.relations.iter().any(|relation| relation.locking.is_some());
+    let may_swap = !keeps_order && query.targets.is_empty() && query.change.is_none() && !locks;
+    let mut builder = Builder { identities: outputs.end, query: &mut query, wanted, keeps_order, may_swap };
+    let mut node = builder.joined(steps).unwrap_or(Node::OneRow);
+    if let Some(filter) = query.filter.take().filter(|_| matches!(node, Node::OneRow)) {
+        node = Node::Filter(Box::new(node), filter);
     }
-
-    /// It and the operators below.
-    pub(crate) fn chain(&self) -> impl Iterator<Item = &Node> {
-        std::iter::successors(Some(self), |node| node.input())
-    }
-}
-
-impl QueryPlan {
-    /// Whether it has a LIMIT.
-    pub(crate) fn has_limit(&self) -> bool {
-        self.root.chain().any(|node| matches!(node, Node::Limit(..)))
-    }
-
-    /// Whether no key bounds the rows of its table that it looks at.
-    pub(crate) fn looks_at_every_row(&self) -> bool {
-        self.root.chain().any(|node| matches!(node, Node::Scan(scan) if scan.access.is_whole()))
-    }
-
-    /// The expressions of the select list.
-    pub(crate) fn select_list(&self) -> &[Expr] {
-        let projection = self.root.chain().find_map(|node| match node {
-            Node::Project(_, projection) => Some(projection.exprs.as_slice()),
-            _ => None,
-        });
-        projection.unwrap_or_default()
-    }
-}
-
-/// Builds the tree of a query whose relations are read by these paths.
-pub(super) fn build(mut query: Query, paths: Vec<Access>) -> QueryPlan {
-    let columns = width(&query.relations);
-    let aggregates = query.grouping.as_ref().map_or(0, |grouping| grouping.aggregates.len());
-    let slots = columns + aggregates + query.outputs.len();
-    let outputs = columns + aggregates..slots;
-    let tables = query.relations.iter().map(|relation| relation.table.clone()).collect();
-    let clause = |locking: Locking| if locking.exclusive { RowLocks::ForUpdate } else { RowLocks::ForShare };
-    let locks = query.change.as_ref().map(|_| RowLocks::ForUpdate).or(query.locking.map(clause));
-    let by_path = paths.iter().any(|path| path.ordered);
-    let mut node = source(&mut query, paths);
     if let Some(grouping) = query.grouping.take() {
         node = Node::Group(Box::new(node), grouping);
     }
     if let Some(having) = query.having.take() {
         node = Node::Filter(Box::new(node), having);
     }
+    for window in std::mem::take(&mut query.windows) {
+        node = Node::Window(Box::new(node), window);
+    }
     let root = match query.change.take() {
         Some(change) => to_change(node, query, &change, by_path),
         None => to_give(node, query, &outputs, by_path),
     };
-    QueryPlan { root, slots, outputs, tables, locks }
+    QueryPlan { root, slots, outputs, made_anew, reads_outer, volatile }
 }
 
-/// What gives the rows that match WHERE.
-fn source(query: &mut Query, paths: Vec<Access>) -> Node {
-    let scans: Vec<Node> =
-        query.relations.iter().zip(paths).map(|(relation, access)| scan(query, relation, access)).collect();
-    // There is one relation at most: joins are refused.
-    let node = scans.into_iter().next().unwrap_or(Node::OneRow);
-    match (node, query.filter.take()) {
-        (Node::Scan(scan), filter) => Node::Scan(Box::new(TableScan { filter, ..*scan })),
-        (node, Some(filter)) => Node::Filter(Box::new(node), filter),
-        (node, None) => node,
+/// Whether a query reads values of those around it, and whether it may differ from run to run.
+fn looks_around(query: &Query) -> (bool, bool) {
+    let (mut reads_outer, mut volatile) = (false, false);
+    for expr in query.exprs() {
+        volatile |= expr.is_volatile();
+        reads_outer |= reads_around(expr);
     }
+    for relation in &query.relations {
+        let Source::Made { rows, .. } = &relation.source else { continue };
+        match rows {
+            RowSource::Query(plan) => {
+                reads_outer |= plan.reads_outer;
+                volatile |= plan.volatile;
+            }
+            RowSource::Lateral { plan, .. } => volatile |= plan.volatile,
+            RowSource::Set(set) => {
+                reads_outer |= set.operands.iter().any(|operand| operand.plan.reads_outer);
+                volatile |= set.operands.iter().any(|operand| operand.plan.volatile);
+            }
+            RowSource::Values { rows, .. } => {
+                for expr in rows.iter().flatten() {
+                    volatile |= expr.is_volatile();
+                    reads_outer |= reads_around(expr);
+                }
+            }
+            // What a query gives that reads it depends on what is around, whether it reads that itself or not.
+            RowSource::Correlated(_) => (reads_outer, volatile) = (true, true),
+            RowSource::Common(_) | RowSource::LastRound(_) => {}
+        }
+    }
+    (reads_outer, volatile)
 }
 
-fn scan(query: &Query, relation: &Relation, mut access: Access) -> Node {
-    let (table, first_slot) = (relation.table.clone(), relation.first_slot);
-    if let Some(rows) = system::rows_of(&table) {
-        return Node::SystemRows(SystemRows { table, first_slot, rows });
-    }
-    let mut wanted = relation.columns_read(query.exprs());
-    let mut locking = query.locking;
-    if let Some(change) = &query.change {
-        wanted.extend(&change.wanted);
+/// The columns of a relation that anything reads.
+fn wanted(query: &Query, at: usize) -> Vec<usize> {
+    let mut wanted = query.relations[at].columns_read(query.exprs());
+    let of_target = query.targets.iter().find(|target| target.relation == at).map(|target| &target.wanted);
+    if let Some(more) = query.change.as_ref().map(|change| &change.wanted).or(of_target) {
+        wanted.extend(more);
         wanted.sort_unstable();
         wanted.dedup();
-        // As InnoDB: rows that are to be sorted are waited for.
-        let semi_consistent = change.semi_consistent && (query.sort.is_empty() || access.ordered);
-        locking = Some(Locking { exclusive: true, wait: RowWait::Wait, semi_consistent });
     }
-    if locking.is_none() {
-        let gives = |index| wanted.iter().all(|column| table.entry_gives(index, *column));
-        access.covering = access.index.is_some_and(|index| table.primary != Some(index) && gives(index));
+    wanted
+}
+
+/// Builds what gives the rows that match WHERE.
+struct Builder<'q> {
+    query: &'q mut Query,
+    /// Of each relation, the columns that anything reads.
+    wanted: Vec<Vec<usize>>,
+    /// The slot from which on keys and stored forms of changed rows lie.
+    identities: usize,
+    /// Rows are wanted in the order in which those of the first relation are found.
+    keeps_order: bool,
+    /// Whether it does not matter which side of a join is read first: for its order, or for the locks of its rows.
+    may_swap: bool,
+}
+
+/// The sides of a join.
+struct Sides {
+    left: Node,
+    right: Node,
+    method: JoinMethod,
+    left_slots: Vec<usize>,
+    right_slots: Vec<usize>,
+}
+
+impl Sides {
+    /// A hash join keeps the rows of its right side: those that are thought to be far fewer.
+    fn keep_fewer(&mut self) {
+        let JoinMethod::Hashed(keys) = &mut self.method else { return };
+        let (left, right) = estimate::rows_of_sides(&self.left, &self.right);
+        if left * 2.0 < right {
+            std::mem::swap(&mut self.left, &mut self.right);
+            std::mem::swap(&mut self.left_slots, &mut self.right_slots);
+            keys.iter_mut().for_each(|key| std::mem::swap(&mut key.left, &mut key.right));
+        }
     }
-    let changed = query.change.is_some();
-    Node::Scan(Box::new(TableScan { table, first_slot, access, wanted, filter: None, locking, changed }))
+}
+
+impl Builder<'_> {
+    /// Steps beside each other; `None` without any.
+    fn joined(&mut self, steps: Vec<Step>) -> Option<Node> {
+        let mut joined: Option<Node> = None;
+        let mut left_slots: Vec<usize> = Vec::new();
+        for step in steps {
+            let Step { source, filter, method, on, after } = step;
+            let join_type = match source {
+                StepSource::Optional(_) => JoinType::Left,
+                StepSource::Partners(join_type, _) => join_type,
+                StepSource::Relation(..) => JoinType::Inner,
+            };
+            let (right, right_slots) = match source {
+                StepSource::Relation(at, access) => (self.relation(at, access, filter), self.slots(at)),
+                StepSource::Optional(steps) => {
+                    let slots = self.all_slots(&steps);
+                    (self.joined(steps)?, slots)
+                }
+                StepSource::Partners(_, steps) => {
+                    let mut slots = self.all_slots(&steps);
+                    slots.retain(|slot| on.iter().any(|condition| reads(condition, *slot)));
+                    (self.joined(steps)?, slots)
+                }
+            };
+            let both_slots = match join_type.seeks_one() {
+                true => left_slots.clone(),
+                false => [left_slots.as_slice(), &right_slots].concat(),
+            };
+            let node = match joined {
+                None => right,
+                Some(left) => {
+                    let method = match method {
+                        Method::First | Method::Loop => JoinMethod::Loop,
+                        Method::Kept => JoinMethod::Kept,
+                        Method::Hashed(keys) => JoinMethod::Hashed(keys),
+                    };
+                    let (on, keeps_order) = (all_of(on), self.keeps_order);
+                    let mut sides = Sides { left, right, method, left_slots, right_slots };
+                    if self.may_swap && join_type == JoinType::Inner {
+                        sides.keep_fewer();
+                    }
+                    let Sides { left, right, method, left_slots, right_slots } = sides;
+                    Node::Join(Box::new(Join {
+                        left,
+                        right,
+                        method,
+                        on,
+                        join_type,
+                        left_slots,
+                        right_slots,
+                        keeps_order,
+                    }))
+                }
+            };
+            left_slots = both_slots;
+            joined = Some(match all_of(after) {
+                Some(condition) => Node::Filter(Box::new(node), condition),
+                None => node,
+            });
+        }
+        joined
+    }
+
+    /// The slots of a relation that anything reads.
+    fn slots(&self, at: usize) -> Vec<usize> {
+        let relation = &self.query.relations[at];
+        let identity = self.identity(at).into_iter().flat_map(|slot| [slot, slot + 1]);
+        self.wanted[at].iter().map(|column| relation.first_slot + column).chain(identity).collect()
+    }
+
+    fn all_slots(&self, steps: &[Step]) -> Vec<usize> {
+        let of = |step: &Step| match &step.source {
+            StepSource::Relation(at, _) => self.slots(*at),
+            StepSource::Optional(steps) => self.all_slots(steps),
+            // Nothing is left of them.
+            StepSource::Partners(..) => Vec::new(),
+        };
+        steps.iter().flat_map(of).collect()
+    }
+
+    /// Where the key and the stored form of a relation's rows go.
+    fn identity(&self, at: usize) -> Option<usize> {
+        let place = self.query.targets.iter().position(|target| target.relation == at)?;
+        Some(identity_slot(self.identities, place))
+    }
+
+    fn relation(&mut self, at: usize, access: Access, filter: Vec<Expr>) -> Node {
+        let relation = &mut self.query.relations[at];
+        let first_slot = relation.first_slot;
+        let filter = all_of(filter);
+        if let Source::Made { rows, columns } = &mut relation.source {
+            // Nothing else asks for the rows.
+            let rows = std::mem::replace(rows, RowSource::Common(usize::MAX));
+            let (width, known_as) = (columns.len(), relation.known_as.clone());
+            return filtered(Node::Made(Box::new(MadeRows { rows, first_slot, width, known_as })), filter);
+        }
+        let Some(table) = self.query.relations[at].table().cloned() else { return Node::OneRow };
+        match system::rows_of(&table) {
+            Some(rows) => {
+                let known_as = self.query.relations[at].known_as.clone();
+                filtered(Node::SystemRows(SystemRows { table, known_as, first_slot, rows }), filter)
+            }
+            None => Node::Scan(Box::new(self.scan(at, table, access, filter))),
+        }
+    }
+
+    fn scan(&self, at: usize, table: Arc<Table>, mut access: Access, filter: Option<Expr>) -> TableScan {
+        let (query, relation) = (&*self.query, &self.query.relations[at]);
+        let wanted = self.wanted[at].clone();
+        let mut locking = relation.locking;
+        let of_change = query.change.as_ref().map(|change| change.semi_consistent);
+        let is_target = query.targets.iter().any(|target| target.relation == at);
+        if let Some(semi_consistent) = of_change.or(is_target.then_some(false)) {
+            // As InnoDB: rows that are to be sorted are waited for.
+            let semi_consistent = semi_consistent && (query.sort.is_empty() || access.ordered);
+            locking = Some(Locking { exclusive: true, wait: RowWait::Wait, semi_consistent });
+        }
+        if locking.is_none() {
+            let gives = |index| wanted.iter().all(|column| table.entry_gives(index, *column));
+            access.covering = access.index.is_some_and(|index| table.primary != Some(index) && gives(index));
+        }
+        let (changed, identity) = (query.change.is_some(), self.identity(at));
+        let (known_as, first_slot) = (relation.known_as.clone(), relation.first_slot);
+        let judged = relation.columns_read(filter.iter());
+        let given = wanted.iter().copied().filter(|column| !judged.contains(column)).collect();
+        TableScan { table, known_as, first_slot, access, wanted, judged, given, filter, locking, changed, identity }
+    }
+}
+
+fn reads(expr: &Expr, slot: usize) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Column(column) if column.slot == slot));
+    found
+}
+
+fn filtered(node: Node, filter: Option<Expr>) -> Node {
+    match filter {
+        Some(condition) => Node::Filter(Box::new(node), condition),
+        None => node,
+    }
 }
 
 /// Order, limit and select list of a SELECT.
 fn to_give(mut node: Node, query: Query, outputs: &Range<usize>, by_path: bool) -> Node {
     let projection = Projection { exprs: query.outputs, first_slot: outputs.start };
-    let Query { distinct, mut sort, limit, .. } = query;
+    let Query { distinct, mut sort, limit, hidden_outputs, .. } = query;
     if !distinct && !sort.iter().any(|key| key.expr.is_volatile()) {
         node = sorted(node, sort, Kept::Slots(0..outputs.start), by_path);
         return Node::Project(Box::new(limited(node, limit)), projection);
@@ -223,10 +290,11 @@ fn to_give(mut node: Node, query: Query, outputs: &Range<usize>, by_path: bool) 
             key.expr = Expr::column(outputs.start + at, "", key.expr.result_type(&[]));
         }
     }
-    let collations = projection.exprs.iter().map(Expr::collation).collect();
+    let listed = projection.exprs.len() - hidden_outputs;
+    let collations = projection.exprs[..listed].iter().map(Expr::collation).collect();
     node = Node::Project(Box::new(node), projection);
     if distinct {
-        node = Node::Distinct(Box::new(node), Distinct { first_slot: outputs.start, collations });
+        node = Node::Distinct(Box::new(node), Distinct { first_slot: outputs.start, collations, end: outputs.end });
     }
     limited(sorted(node, sort, Kept::Slots(outputs.clone()), by_path), limit)
 }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use super::grants::Grants;
 use super::{INFORMATION_SCHEMA, Privilege, PrivilegeSet};
 use crate::ast::{
-    AccountOptions, AccountStatement, AdminCommand, AlterAction, Assignment, BackupCommand, Ddl, ShowKind, ShowSchema,
-    Statement, TableName, XaStatement,
+    AccountOptions, AccountStatement, AdminCommand, AlterAction, Assignment, BackupCommand, Ddl, Maintenance, ShowKind,
+    ShowSchema, Statement, TableName, XaStatement,
 };
 use crate::error::{
     ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_SPECIFIC_ACCESS_DENIED_ERROR,
@@ -202,7 +202,7 @@ impl Holder {
 /// default one. Needs that depend on whose a thing is (KILL, SET PASSWORD, GRANT) are asked where it is done, as are
 /// those of single variables (SET).
 fn of_statement(statement: &Statement, default: Option<&str>) -> Vec<Need> {
-    use Privilege::{BackupAdmin, FlushTables, LockTables, Reload, Select};
+    use Privilege::{BackupAdmin, FlushTables, Insert, LockTables, Reload, Select};
     match statement {
         // The planner says.
         Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => Vec::new(),
@@ -233,8 +233,17 @@ fn of_statement(statement: &Statement, default: Option<&str>) -> Vec<Need> {
             let locks = read_lock.flat_map(|name| on_table(name, default, &[Select, LockTables]));
             any_of(&[Reload, FlushTables]).into_iter().chain(locks).collect()
         }
+        Statement::Maintain(maintain) => {
+            let needed: &[Privilege] = match maintain.what {
+                Maintenance::Analyze | Maintenance::Optimize | Maintenance::Repair => &[Select, Insert],
+                Maintenance::Check | Maintenance::Checksum => &[Select],
+            };
+            maintain.tables.iter().flat_map(|name| on_table(name, default, needed)).collect()
+        }
         Statement::Backup(BackupCommand::LockInstance | BackupCommand::UnlockInstance) => any_of(&[BackupAdmin]),
         Statement::Backup(_) => any_of(&[Reload]),
+        // What is executed is asked for when it is.
+        Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => Vec::new(),
         Statement::UnlockTables | Statement::Nothing => Vec::new(),
     }
 }
@@ -288,7 +297,12 @@ fn of_ddl(ddl: &Ddl, default: Option<&str>) -> Vec<Need> {
     use Privilege::*;
     match ddl {
         Ddl::CreateDatabase { name, .. } => vec![Need::OnDatabase(name.clone(), Create.into())],
+        Ddl::AlterDatabase { name, .. } => {
+            let name = name.as_deref().or(default);
+            name.map(|name| Need::OnDatabase(name.to_owned(), Alter.into())).into_iter().collect()
+        }
         Ddl::DropDatabase { name, .. } => vec![Need::OnDatabase(name.clone(), Drop.into())],
+        Ddl::CreateTable(table) if table.rows.is_some() => on_table(&table.name, default, &[Create, Insert]),
         Ddl::CreateTable(table) => on_table(&table.name, default, &[Create]),
         Ddl::CreateTableLike { name, like, .. } => {
             [on_table(name, default, &[Create]), on_table(like, default, &[Select])].concat()

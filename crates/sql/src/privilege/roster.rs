@@ -45,6 +45,14 @@ impl Roster {
         self.accounts.iter().filter(move |account| all || account.name == self.own)
     }
 
+    /// The active roles as CURRENT_ROLE() gives them.
+    pub(crate) fn active_roles(&self) -> String {
+        let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+        let roles = self.active.iter().map(|role| format!("{}@{}", quoted(&role.user), quoted(&role.host)));
+        let roles: Vec<String> = roles.collect();
+        if roles.is_empty() { "NONE".to_owned() } else { roles.join(",") }
+    }
+
     /// The account that asks.
     pub(crate) fn own_record(&self) -> Option<&AccountRecord> {
         self.accounts.iter().find(|account| account.name == self.own)

@@ -7,9 +7,11 @@ use cohort_txn::Isolation;
 
 use super::{Environment, KillTarget, LockOwner, SessionState, ShowTable};
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
+use crate::collation::Collation;
 use crate::error::{ER_NO_SUCH_THREAD, ER_UNKNOWN_SYSTEM_VARIABLE, SqlError};
 use crate::expr::VariableScope;
 use crate::privilege::roster::Roster;
+use crate::types::Charset;
 use crate::utility::show::text_type;
 use crate::value::Value;
 
@@ -37,6 +39,7 @@ impl Environment for StandIn {
             "warning_count" => Ok(Value::UInt(session.diagnostic_counts().0)),
             "error_count" => Ok(Value::UInt(session.diagnostic_counts().1)),
             "version_comment" => Ok(Value::text("test")),
+            "block_encryption_mode" => Ok(Value::text("aes-128-ecb")),
             _ => Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
         }
     }
@@ -54,6 +57,9 @@ impl Environment for StandIn {
             ("sql_mode", Some(Value::Text(mode))) => session.sql_mode = crate::types::SqlMode::parse(&mode)?,
             ("default_storage_engine", Some(Value::Text(name))) => session.default_engine = Some(name),
             ("json_as_longtext", Some(Value::Int(on))) => session.json_as_longtext = on != 0,
+            ("group_concat_max_len", Some(Value::Int(bytes))) => {
+                session.group_concat_max_len = u64::try_from(bytes).unwrap_or_default();
+            }
             ("insert_id", Some(Value::Int(id))) => session.insert_id.set(u64::try_from(id).ok()),
             ("transaction_isolation", Some(Value::Text(level))) if &*level == "READ-COMMITTED" => {
                 session.isolation = Isolation::ReadCommitted;
@@ -65,8 +71,20 @@ impl Environment for StandIn {
         Ok(())
     }
 
-    fn set_names(&self, _: &mut SessionState, _: Option<&str>, _: Option<&str>) -> Result<(), SqlError> {
+    fn set_names(
+        &self,
+        session: &mut SessionState,
+        charset: Option<&str>,
+        collation: Option<&str>,
+    ) -> Result<(), SqlError> {
+        let charset = charset.and_then(Charset::from_name).unwrap_or(Charset::Utf8mb4);
+        session.collation = collation.map_or(Ok(charset.default_collation()), Collation::named)?;
+        (session.client, session.results) = (session.collation, Some(session.collation));
         Ok(())
+    }
+
+    fn set_character_set(&self, session: &mut SessionState, charset: Option<&str>) -> Result<(), SqlError> {
+        self.set_names(session, charset, None)
     }
 
     fn show(&self, _session: &SessionState, what: &ShowKind) -> Result<ShowTable, SqlError> {

@@ -21,6 +21,7 @@ impl Database {
             return env.account(session, statement).map(|()| Outcome::ok());
         }
         self.alone(session, |session| {
+            session.may_change_server()?;
             env.begin_update()?;
             self.commit_before_change(session)?;
             let changing = session.begin_change()?;

@@ -39,6 +39,7 @@ impl Database {
         }
         if tables.iter().any(|table| table.write) {
             may_write(session.read_only)?;
+            session.may_change_server()?;
             session.may_change()?;
             session.intend(&[MetadataName::Global])?;
         }
@@ -88,6 +89,22 @@ impl Database {
             return read.map_or(Ok(()), |read| Err(SqlError::new(ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&read.name])));
         }
         tables.iter().try_for_each(|name| self.is_locked(name, true, session))
+    }
+
+    /// Runs something while no statement changes anything and no commit is under way, of any session. 1192 for a session
+    /// that has a transaction open or tables locked.
+    pub fn while_nobody_changes(&self, session: &SessionState, run: impl FnOnce()) -> Result<(), SqlError> {
+        if session.locks.hold_server() {
+            run();
+            return Ok(());
+        }
+        if !session.locked_tables.is_empty() || session.in_transaction() {
+            return Err(SqlError::new(ER_LOCK_OR_ACTIVE_TRANSACTION, &[]));
+        }
+        self.lock_server(session)?;
+        run();
+        unlock_server(session);
+        Ok(())
     }
 
     /// FLUSH TABLES WITH READ LOCK
@@ -198,7 +215,7 @@ impl Database {
         }
         let is_locked = |name: &TableName, write: bool| self.is_locked(name, write, session);
         match change {
-            Ddl::CreateDatabase { .. } | Ddl::DropDatabase { .. } => {
+            Ddl::CreateDatabase { .. } | Ddl::AlterDatabase { .. } | Ddl::DropDatabase { .. } => {
                 Err(SqlError::new(ER_LOCK_OR_ACTIVE_TRANSACTION, &[]))
             }
             Ddl::CreateTable(table) => is_locked(&table.name, true),
@@ -216,7 +233,7 @@ impl Database {
     }
 
     /// The error of a table that is not locked, or not so, 1099 or 1100.
-    fn is_locked(&self, name: &TableName, write: bool, session: &SessionState) -> Result<(), SqlError> {
+    pub(super) fn is_locked(&self, name: &TableName, write: bool, session: &SessionState) -> Result<(), SqlError> {
         let database = database_or(name.database.as_deref(), session.database.as_deref())?;
         let catalog = self.catalog.current();
         let table = catalog.databases.get(database).and_then(|entry| entry.tables.get(&name.table));

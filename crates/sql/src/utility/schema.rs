@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::ast::Ddl;
+use crate::ast::{CreateTable, Ddl};
 use crate::collation::Collation;
 use crate::database::{Database, query_context, text};
 use crate::ddl::{self, Changed, DdlRun};
 use crate::error::SqlError;
 use crate::privilege::needs::Need;
 use crate::session::{Environment, Outcome, SessionState, StatementResult};
+use crate::value::Value;
 
 impl Database {
     /// Makes `name` the default database (COM_INIT_DB, a database in the handshake); 1049 if unknown.
@@ -35,26 +36,35 @@ impl Database {
         change: &Ddl,
         session: &mut SessionState,
         env: &dyn Environment,
+        params: &[Value],
         sql: &[u8],
     ) -> Result<Outcome, SqlError> {
         let sql = text(sql)?;
         self.may_change(change, session)?;
+        session.may_change_server()?;
         env.begin_update()?;
         self.commit_before_change(session)?;
         let changing = session.begin_change()?;
         let query_context = query_context(session, env);
         let (query_context, now_us) = (&query_context, session.now_us());
+        // Its rows are read and written in a transaction as any.
+        let filling = match change {
+            Ddl::CreateTable(CreateTable { rows: Some(_), .. }) => Some(self.new_transaction(session, false, None)),
+            _ => None,
+        };
         let run = DdlRun { store: &self.store, catalog: &self.catalog, session, env, query_context, sql, now_us };
-        let changed = ddl::run(change, &run);
+        let changed = match (change, filling) {
+            (Ddl::CreateTable(spec @ CreateTable { rows: Some(rows), .. }), Some(open)) => {
+                self.create_with_rows((spec, rows), params, open, &run, env)
+            }
+            _ => ddl::run(change, &run),
+        };
         session.interrupt_ref().watch(None);
         session.locks.end_change(changing);
         self.follow_change(session);
         let Changed { affected, info } = changed?;
-        if let Ddl::DropDatabase { name, .. } = change
-            && session.database.as_deref() == Some(name)
-        {
-            session.database = None;
-            session.database_collation = None;
+        if let Ddl::DropDatabase { name, .. } = change {
+            session.leave_database(name);
         }
         let result = StatementResult::Done { affected, last_insert_id: 0, info };
         Ok(Outcome { result, commit: None, release: false })

@@ -1,11 +1,12 @@
 //! SET: variables, NAMES, TRANSACTION.
 
-use super::evaluate::evaluate;
 use crate::ast::Assignment;
-use crate::database::Database;
+use crate::collation::Collation;
+use crate::database::{Database, Params};
 use crate::error::{ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR, SqlError};
 use crate::expr::VariableScope;
 use crate::isolation_level::IsolationLevel;
+use crate::memory::value_bytes;
 use crate::session::{Environment, Outcome, SessionState};
 use crate::value::Value;
 
@@ -13,42 +14,70 @@ impl Database {
     pub(super) fn set(
         &self,
         assignments: &[Assignment],
-        params: &[Value],
+        given: Params<'_>,
         session: &mut SessionState,
         env: &dyn Environment,
     ) -> Result<Outcome, SqlError> {
         let autocommit = session.autocommit;
-        run(assignments, params, session, env)?;
+        let values = match given.meaning() {
+            Some(meaning) => session.as_meant(meaning, |session| self.values(assignments, given, session, env)),
+            None => self.values(assignments, given, session, env),
+        };
+        assign(assignments, values?, session, env)?;
         let ended = self.after_set(autocommit, session);
         if ended.is_err() {
             env.set_variable(session, VariableScope::Session, "autocommit", Some(Value::Int(0)))?;
         }
         ended
     }
+
+    /// The values of a SET, each with its collation: all are evaluated before the first is assigned.
+    fn values(
+        &self,
+        assignments: &[Assignment],
+        given: Params<'_>,
+        session: &mut SessionState,
+        env: &dyn Environment,
+    ) -> Result<Vec<Option<(Value, Collation)>>, SqlError> {
+        let held = session.memory.held();
+        let mut values = Vec::with_capacity(assignments.len());
+        for assignment in assignments {
+            let expr = match assignment {
+                Assignment::User(_, expr) => Some(expr),
+                Assignment::System { value, .. } => value.as_ref(),
+                Assignment::Names { .. } | Assignment::CharacterSet(_) | Assignment::Transaction { .. } => None,
+            };
+            let value = expr.map(|expr| self.evaluate_collated(expr, given.values(), session, env)).transpose()?;
+            session.memory.begin_evaluation();
+            session.memory.hold(value.as_ref().map_or(0, |(value, _)| value_bytes(value)))?;
+            values.push(value);
+        }
+        // From now on each counts where it is kept.
+        session.memory.release_to(held);
+        Ok(values)
+    }
 }
 
 /// Runs the assignments of a SET, in order.
-fn run(
+fn assign(
     assignments: &[Assignment],
-    params: &[Value],
+    values: Vec<Option<(Value, Collation)>>,
     session: &mut SessionState,
     env: &dyn Environment,
 ) -> Result<(), SqlError> {
-    for assignment in assignments {
+    for (assignment, value) in assignments.iter().zip(values) {
         match assignment {
-            Assignment::User(name, value) => {
-                let value = evaluate(value, params, session, env)?;
-                // From now on it counts as what is kept.
-                session.memory.begin_evaluation();
-                session.set_user_variable(name, value)?;
+            Assignment::User(name, _) => {
+                let (value, collation) = value.unwrap_or((Value::Null, Collation::DEFAULT));
+                session.set_user_variable(name, value, collation)?;
             }
-            Assignment::System { scope, name, value } => {
-                let value = value.as_ref().map(|value| evaluate(value, params, session, env)).transpose()?;
-                system(*scope, name, value, session, env)?;
+            Assignment::System { scope, name, .. } => {
+                system(*scope, name, value.map(|(value, _)| value), session, env)?;
             }
             Assignment::Names { charset, collation } => {
                 env.set_names(session, charset.as_deref(), collation.as_deref())?;
             }
+            Assignment::CharacterSet(charset) => env.set_character_set(session, charset.as_deref())?,
             Assignment::Transaction { scope, isolation, read_only } => {
                 transaction(*scope, *isolation, *read_only, session, env)?;
             }

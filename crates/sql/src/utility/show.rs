@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::ast::ShowFilter;
+use crate::ast::{self, ShowFilter};
 use crate::collation::Collation;
+use crate::database::{Database, Params};
 use crate::error::SqlError;
 use crate::exec::context::Statement as Context;
 use crate::expr::{EvalContext, Expr};
 use crate::plan::bind::Scope;
-use crate::session::{Environment, ResultSink, SessionState, ShowTable};
+use crate::plan::{self, Collected};
+use crate::session::{Environment, Outcome, ResultSink, SessionState, ShowTable};
 use crate::types::{ResultColumn, ResultType};
 use crate::value::Value;
 
@@ -42,6 +44,31 @@ pub(super) fn texts(names: &[&str]) -> Vec<(String, ResultType)> {
     names.iter().map(|name| ((*name).to_owned(), text_type(256))).collect()
 }
 
+impl Database {
+    /// Gives the rows of a SHOW that pass a WHERE with queries in it: as a SELECT from them.
+    pub(super) fn filtered_by_query(
+        &self,
+        table: Shown,
+        condition: &ast::Expr,
+        given: Params<'_>,
+        session: &mut SessionState,
+        env: &dyn Environment,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome, SqlError> {
+        let columns = table.result_columns();
+        loop {
+            let plan = {
+                let (catalog, collected) = (self.catalog.current(), Collected::default());
+                let cx = Database::plan_context(&catalog, session.database.as_deref(), session, &collected);
+                plan::filtered(table.rows.clone(), columns.clone(), condition, &cx)?
+            };
+            if let Some(outcome) = self.run_plan(&plan, given, session, env, sink)? {
+                return Ok(outcome);
+            }
+        }
+    }
+}
+
 /// Gives the rows of a SHOW that pass its LIKE or WHERE.
 pub(crate) fn filtered(
     table: Shown,
@@ -64,12 +91,13 @@ pub(crate) fn filtered(
         }
         Some(ShowFilter::Where(condition)) => {
             let mut scope = Scope::new(&[], "where clause");
+            scope.literals = session.literals();
             scope.aliases = (0..columns.len()).map(|slot| (table.columns[slot].0.as_str(), place(slot))).collect();
             Some(scope.bind(condition)?)
         }
     };
     let context = Context::new(session, env, false);
-    let cx = EvalContext { params, statement: &context };
+    let cx = EvalContext::new(params, &context);
     sink.columns(&columns)?;
     for row in &table.rows {
         let shown = match &condition {

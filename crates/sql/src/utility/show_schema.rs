@@ -158,7 +158,7 @@ fn table_status(
     grants: &Grants,
 ) -> Result<Shown, SqlError> {
     let entry = catalog.database(database)?;
-    let columns = texts(&[
+    let mut columns = texts(&[
         "Name",
         "Engine",
         "Version",
@@ -178,6 +178,9 @@ fn table_status(
         "Create_options",
         "Comment",
     ]);
+    for (_, number) in &mut columns[4..11] {
+        *number = ResultType::unsigned(21).nullable(true);
+    }
     let seen = entry.tables.values().filter(|table| grants.sees_table(database, &table.def.name));
     let rows = seen.map(|table| {
         let mut row = vec![Value::Null; 18];
@@ -185,12 +188,29 @@ fn table_status(
         row[1] = Value::text(catalog_store.engine_name(table.engine));
         row[2] = Value::text("10");
         row[3] = Value::text("Dynamic");
+        row[4..10].clone_from_slice(&sizes(table));
+        row[10] = catalog_store.next_auto_increment(table).map_or(Value::Null, Value::UInt);
         row[14] = Value::text(table.def.collation.name());
         row[16] = Value::text("");
         row[17] = Value::text(table.def.comment.as_str());
         row
     });
     Ok(Shown { columns, rows: rows.collect() })
+}
+
+/// TABLE_ROWS, AVG_ROW_LENGTH, DATA_LENGTH, MAX_DATA_LENGTH, INDEX_LENGTH and DATA_FREE, as SHOW TABLE STATUS has them
+/// as well.
+pub(crate) fn sizes(table: &Table) -> [Value; 6] {
+    match table.counters.statistics.now().sizes(table.def.row_index_id) {
+        Some(sizes) => [sizes.rows, sizes.row_length, sizes.data, 0, sizes.indexes, 0].map(Value::UInt),
+        None => [const { Value::Null }; 6],
+    }
+}
+
+/// How many values the columns of an index have up to this one.
+pub(crate) fn cardinality(table: &Table, part: &IndexPart<'_>) -> Value {
+    let known = table.counters.statistics.now().cardinality(part.index.index_id, part.number as usize);
+    known.map_or(Value::Null, Value::UInt)
 }
 
 /// `PRI`, `UNI`, `MUL` or nothing.
@@ -304,8 +324,7 @@ fn indexes(table: &Table) -> Shown {
             Value::UInt(part.number),
             Value::text(part.column.name.as_str()),
             Value::text("A"),
-            // Not counted.
-            Value::Null,
+            cardinality(table, &part),
             part.prefix(),
             Value::Null,
             Value::text(part.nullable()),

@@ -1,6 +1,7 @@
 //! `check_logs` on sound logs, and on logs with one thing wrong.
 
 mod files;
+mod large;
 
 use cohort_binlog::Gtid;
 use cohort_engine::memory::MemoryEngine;

@@ -288,7 +288,9 @@ impl ClassicCoordinator {
     }
 
     fn run(&self, transaction: &mut Transaction) -> Result<Committed, CommitError> {
-        let (writes, events) = transaction.take_changes();
+        let (writes, mut events) = transaction.take_changes();
+        let xid = self.next_xid.fetch_add(1, Ordering::Relaxed);
+        events.iter_mut().for_each(|events| events.compress(xid));
         let gtid = transaction.take_gtid();
         let admitted = self.shared.admit(&writes, events).map_err(|error| self.refused(error))?;
         let Some(mut member) = admitted else {
@@ -299,7 +301,7 @@ impl ClassicCoordinator {
             self.shared.binlog.release(member.binlog_room);
             return Err(closed);
         }
-        member.xid = self.next_xid.fetch_add(1, Ordering::Relaxed);
+        member.xid = xid;
         let outcome = match &self.protocol {
             Some(protocol) if member.events.is_some() => protocol.commit(self, member),
             _ => {

@@ -385,6 +385,13 @@ fn read_on((mut reader, mut log): (BinlogReader, CoordinatorLog)) -> Result<Coor
                 unfinished.iter_mut().for_each(|transaction| transaction.has_rows = true);
                 Some(event.xid)
             }
+            Ok(EventBody::TransactionPayload(payload)) => {
+                unfinished.iter_mut().for_each(|transaction| transaction.has_rows = true);
+                match payload.decompress(offset).and_then(|inside| inside.xid()) {
+                    Ok(xid) => xid,
+                    Err(error) => return Err(reader.damaged(offset, error)),
+                }
+            }
             Ok(EventBody::Query(query)) => query.ddl_xid(),
             Ok(EventBody::Rotate(_)) => {
                 log.end.offset = end;

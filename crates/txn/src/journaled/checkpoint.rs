@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use cohort_binlog::{BinlogPosition, GtidSet};
 use cohort_engine::Position;
-use cohort_journal::Journal;
+use cohort_journal::{Journal, Lsn};
 
 use super::commit::Coordinator;
 use crate::held_snapshot::UNREAD_KEPT;
+use crate::large::LargeWrites;
 use crate::outcome::CommitError;
 use crate::shared::{Frontier, Note, sync_last};
 use crate::sync::{Condvar, Mutex};
@@ -71,6 +72,7 @@ pub(crate) fn take(coordinator: &Coordinator) -> Result<(), CheckpointError> {
     let taken = take_at(coordinator, &frontier);
     coordinator.background.note(taken.as_ref().err());
     taken?;
+    coordinator.background.give_up_large(frontier.lsn);
     *file = frontier.note.position.file_number;
     Ok(())
 }
@@ -89,6 +91,7 @@ pub(crate) fn take_last(coordinator: &Coordinator) -> Result<(), CheckpointError
     let engines: Vec<_> = coordinator.engines.iter().map(|engine| sync_last(&**engine)).collect::<Result<_, _>>()?;
     coordinator.binlog.close()?;
     coordinator.journal.close(frontier.lsn, &frontier.note.encode(&engines))?;
+    coordinator.background.give_up_large(frontier.lsn);
     Ok(())
 }
 
@@ -112,6 +115,8 @@ pub(crate) struct Background {
     /// Why the last checkpoint was not taken, if it was not.
     refusal: Mutex<Option<String>>,
     is_refused: AtomicBool,
+    /// Files of large transactions that recovery needs until a checkpoint is at or after the end of their record.
+    large: Mutex<Vec<(Lsn, Box<LargeWrites>)>>,
 }
 
 const TICK: Duration = Duration::from_secs(1);
@@ -130,7 +135,21 @@ impl Background {
             checkpoint_file: Mutex::new(checkpoint_file),
             refusal: Mutex::default(),
             is_refused: AtomicBool::new(false),
+            large: Mutex::default(),
         }
+    }
+
+    /// Keeps what recovery needs of a large transaction whose record ends at `end`, and asks for a checkpoint: the files
+    /// take room.
+    pub(crate) fn keep_large(&self, end: Lsn, writes: Box<LargeWrites>) {
+        self.large.lock().push((end, writes));
+        self.want_checkpoint();
+    }
+
+    /// A checkpoint was taken at `lsn`.
+    fn give_up_large(&self, lsn: Lsn) {
+        let given_up: Vec<_> = self.large.lock().extract_if(.., |(end, _)| *end <= lsn).collect();
+        given_up.into_iter().for_each(|(_, writes)| writes.give_up());
     }
 
     /// The binlog file that the last checkpoint lies in: recovery may write it and those after it.

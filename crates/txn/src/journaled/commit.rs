@@ -29,8 +29,10 @@
 //! before it. Recovery then repeats 5 from the record (see `recovery.rs`).
 //!
 //! Not here: how events and record are stamped (`commit/layout.rs`), what is in a record
-//! (`record.rs`), when a checkpoint is due (`checkpoint.rs`).
+//! (`record.rs`), when a checkpoint is due (`checkpoint.rs`), transactions that are in files already when they commit
+//! (`commit/large.rs`).
 
+mod large;
 mod layout;
 mod stepped;
 
@@ -50,6 +52,7 @@ use crate::binlog_order::{BinlogOrder, Chunk};
 use crate::blocking_hook::blocking;
 use crate::commit_path::{CommitPath, Worker};
 use crate::given_gtids::NewGtids;
+use crate::large::LargeParts;
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::outcome::{CommitError, Committed, Reply};
 use crate::shared::{AbortOnPanic, Closed, Member, READ_UNWRITTEN, ROOM_RETRY, Shared};
@@ -174,6 +177,7 @@ pub(crate) struct Coordinator {
     drained: Condvar,
     section: ProfiledMutex<Section>,
     finish: ProfiledMutex<Finish>,
+    ends: Arc<large::Ends>,
 }
 
 impl Deref for Coordinator {
@@ -220,13 +224,19 @@ impl Coordinator {
             drained: Condvar::new(),
             section: ProfiledMutex::new("section", section),
             finish: ProfiledMutex::new("finish", Finish::default()),
+            ends: Arc::default(),
         }
     }
 }
 
 impl CommitPath for Coordinator {
     fn commit(&self, mut transaction: Transaction, reply: Box<dyn Reply>) {
-        let (writes, events) = transaction.take_changes();
+        if transaction.is_large() {
+            return self.commit_large(transaction, reply);
+        }
+        let (writes, mut events) = transaction.take_changes();
+        // Nothing goes by this number: the order, which gives numbers to others, is not known yet.
+        events.iter_mut().for_each(|events| events.compress(transaction.owner()));
         let gtid = transaction.take_gtid();
         let admitted = match self.shared.admit(&writes, events) {
             Ok(Some(member)) => self.reserve(Member { gtid, ..member }, writes),
@@ -288,6 +298,8 @@ impl CommitPath for Coordinator {
         while queue.unfinished > 0 {
             queue.wait(&self.drained);
         }
+        drop(queue);
+        self.ends.wait();
     }
 
     fn workers(self: Arc<Self>) -> Vec<Worker> {
@@ -355,11 +367,11 @@ impl Coordinator {
     fn reserve(&self, member: Member, writes: WriteSet) -> Result<Admitted, CommitError> {
         let bytes = member.log_bytes();
         if let Err(refused) = self.background.check_growth(&self.journal) {
-            self.binlog.release(member.binlog_room);
+            self.give_binlog_room_back(&member);
             return Err(refused);
         }
         let journal_room = self.journal.reserve(bytes).map_err(|error| {
-            self.binlog.release(member.binlog_room);
+            self.give_binlog_room_back(&member);
             match error {
                 ReserveError::NoSpace { .. } => CommitError::NoSpace(error.to_string()),
                 ReserveError::TooLarge { .. } => CommitError::TooLarge { bytes, max: self.transaction_bytes_max() },
@@ -383,7 +395,7 @@ impl Coordinator {
         match self.join(Pending { member, writes, joined: Instant::now(), journal_room, reply }) {
             Err(refused) => {
                 let (error, pending) = *refused;
-                self.binlog.release(pending.member.binlog_room);
+                self.give_binlog_room_back(&pending.member);
                 release_locks();
                 pending.reply.send(Err(error));
             }
@@ -402,6 +414,9 @@ impl Coordinator {
         let mut queue = self.queue.lock("join");
         if let Some(closed) = &queue.closed {
             return Err(Box::new((closed.clone().into(), pending)));
+        }
+        if let Err(refused) = self.check_header_room(&pending.member) {
+            return Err(Box::new((refused, pending)));
         }
         let order = queue.next_order;
         pending.member.order = order;
@@ -497,8 +512,11 @@ impl Coordinator {
         let mut section = self.section.lock("lay out");
         let mut members = {
             let mut queue = self.queue.lock("lay out");
-            queue.last_cohort = queue.waiting.len();
-            std::mem::take(&mut queue.waiting)
+            let waiting = std::mem::take(&mut queue.waiting);
+            let (cohort, later) = large::part(waiting);
+            queue.last_cohort = cohort.len();
+            queue.waiting = later;
+            cohort
         };
         let first_order = members.first()?.member.order;
         let start = Instant::now();
@@ -511,6 +529,7 @@ impl Coordinator {
         let durability = self.durability(&mut section);
         let chunks = section.binlog.lay_out(&self.shared, members.iter_mut().map(|pending| &mut pending.member), true);
         let gtids = section.binlog.take_new_gtids();
+        members.iter_mut().filter_map(|pending| pending.member.large.as_mut()).for_each(LargeParts::keep);
         let record = self.lay_out_record(&mut section, &members, first_order, &gtids.set, &chunks);
         members.iter_mut().for_each(|member| member.journal_room.release());
         self.stats.layout_us.record_since(start);
@@ -563,7 +582,7 @@ impl Coordinator {
         for written in turn {
             let Ok(durable) = written else { break };
             let its_end = durable.0.chunks.last().map(Chunk::end);
-            let of_it = durable.0.members.iter().filter(|pending| pending.member.events.is_some()).count() as u64;
+            let of_it = durable.0.members.iter().filter(|pending| pending.member.is_logged()).count() as u64;
             if let Err(reason) = durable.append(self) {
                 let Ordered { cohort, ref mut members, .. } = durable.0;
                 *written = Err(Failed { cohort, members: std::mem::take(members), reason });
@@ -655,7 +674,7 @@ impl Durable {
     fn apply(mut self, coordinator: &Coordinator) -> Result<Visible, Failed> {
         let start = Instant::now();
         let wrote = self.append(coordinator).and_then(|()| self.apply_redo(coordinator));
-        let Ordered { cohort, members, gtids, record, .. } = self.0;
+        let Ordered { cohort, mut members, gtids, record, .. } = self.0;
         let wrote = match wrote {
             Ok(wrote) => wrote,
             Err(reason) => return Err(Failed { cohort, members, reason }),
@@ -665,6 +684,7 @@ impl Durable {
         for member in &members {
             coordinator.overlay.remove(&member.writes, member.member.order);
         }
+        coordinator.keep_large_files(&mut members, record.end());
         coordinator.stats.apply_us.record_since(start);
         Ok(Visible { members })
     }
@@ -675,6 +695,12 @@ impl Durable {
         let tail = coordinator.binlog.tail();
         for chunk in std::mem::take(&mut self.0.chunks).into_iter().filter(|chunk| !chunk.bytes.is_empty()) {
             let (at, end) = (chunk.place(), chunk.end());
+            if at.offset == 0
+                && let Some(events) = self.0.members.iter().find_map(|pending| pending.member.large_events())
+            {
+                large::append(coordinator, at.file_number, &chunk.bytes, events)?;
+                continue;
+            }
             coordinator.binlog.append(at, &chunk.bytes).map_err(|error| error.to_string())?;
             tail.push(at, chunk.bytes);
             tail.announce(end);
@@ -691,9 +717,15 @@ impl Durable {
         let redo_by_engine = redo_by_engine(members);
         for (engine, redo) in &redo_by_engine {
             let (engine, end) = (&*coordinator.engines[usize::from(engine.0)], Position(record.end().0));
-            apply_when_there_is_room(coordinator, engine, redo, end).map_err(|error| error.to_string())?;
+            apply_when_there_is_room(coordinator, engine, || engine.apply(redo, end))
+                .map_err(|error| error.to_string())?;
         }
-        Ok(redo_by_engine.into_iter().map(|(engine, _)| engine).collect())
+        let large = members.iter().filter_map(|pending| pending.member.large.as_ref());
+        let mut wrote: Vec<EngineId> = redo_by_engine.iter().map(|(engine, _)| *engine).collect();
+        for parts in large {
+            wrote.extend(large::apply(coordinator, parts, Position(record.end().0))?);
+        }
+        Ok(wrote)
     }
 }
 
@@ -702,12 +734,11 @@ impl Durable {
 fn apply_when_there_is_room(
     coordinator: &Coordinator,
     engine: &dyn Engine,
-    redo: &[&[u8]],
-    position: Position,
+    apply: impl Fn() -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
     let mut reported = false;
     loop {
-        match engine.apply(redo, position) {
+        match apply() {
             Err(WriteError::NoSpace { .. }) if coordinator.closed().is_none() => {
                 if !reported {
                     log::warn!("{}: no space left; commits wait until there is room", engine.name());

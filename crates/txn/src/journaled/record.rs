@@ -10,14 +10,19 @@
 //! the chunks' bytes, then each engine's redo, in the order of the lengths
 //! ```
 //!
+//! Version 2 is that of a large transaction: what `large_record.rs` says follows the lengths.
+//!
 //! The lengths stand in front so that the bytes themselves need no copy before the record is laid out.
 
 use cohort_binlog::GtidSet;
 use cohort_engine::EngineId;
 
+use super::large_record::LargeRecord;
 use crate::binlog_order::Chunk;
 
 const VERSION: u8 = 1;
+/// Of a large transaction.
+pub(super) const VERSION_LARGE: u8 = 2;
 
 /// A decoded record.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,13 +37,15 @@ pub(crate) struct CohortRecord<'a> {
     pub chunks: Vec<Chunk<&'a [u8]>>,
     /// Per engine the members' redo, in commit order.
     pub redo: Vec<(EngineId, Vec<&'a [u8]>)>,
+    /// What its one member has in files.
+    pub large: Option<LargeRecord>,
 }
 
 /// The payload passed its checksum and still is not a cohort: written by a newer version.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CohortRecordError {
     /// The payload's version is not known here.
-    #[error("cohort record of version {0}, this server reads version 1")]
+    #[error("cohort record of version {0}, this server reads versions 1 and 2")]
     Version(u8),
     /// A length points outside of the payload.
     #[error("cohort record cut off at byte {0}")]
@@ -115,17 +122,22 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Result<u64, CohortRecordError> {
+    pub(crate) fn u64(&mut self) -> Result<u64, CohortRecordError> {
         self.array().map(u64::from_le_bytes)
     }
 }
 
 impl<'a> CohortRecord<'a> {
+    /// Whether the chunk has only the end of a large transaction, whose events are in its file.
+    pub(crate) fn is_closed_by<B>(&self, chunk: &Chunk<B>) -> bool {
+        self.large.as_ref().is_some_and(|large| large.is_closed_by(chunk))
+    }
+
     /// Decodes a payload.
     pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, CohortRecordError> {
         let mut reader = Reader::new(bytes);
         let [version] = reader.array()?;
-        if version != VERSION {
+        if version != VERSION && version != VERSION_LARGE {
             return Err(CohortRecordError::Version(version));
         }
         let first_order = reader.u64()?;
@@ -145,6 +157,10 @@ impl<'a> CohortRecord<'a> {
                 (0..count).map(|_| reader.u32().map(|len| len as usize)).collect();
             lengths.push((EngineId(engine), transactions?));
         }
+        let large = match version {
+            VERSION_LARGE => Some(LargeRecord::decode(&mut reader)?),
+            _ => None,
+        };
         let mut chunks = Vec::with_capacity(places.len());
         for (file, offset, len) in places {
             chunks.push(Chunk { file, offset, bytes: reader.take(len)? });
@@ -154,7 +170,7 @@ impl<'a> CohortRecord<'a> {
             let bytes: Result<Vec<_>, _> = transactions.into_iter().map(|len| reader.take(len)).collect();
             redo.push((engine, bytes?));
         }
-        Ok(CohortRecord { first_order, members, gtids, chunks, redo })
+        Ok(CohortRecord { first_order, members, gtids, chunks, redo, large })
     }
 }
 

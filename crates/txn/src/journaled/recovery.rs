@@ -36,10 +36,12 @@ use cohort_io::FileSystem;
 use cohort_journal::{Journal, JournalOptions, Lsn, Scan, ScanEnd};
 
 use super::checkpoint::NoteError;
+use super::large_record::LargeRecord;
 use super::record::{CohortRecord, CohortRecordError};
 use crate::commit_protocol::CommitProtocol;
 use crate::given_gtids::NewGtids;
 use crate::inspect::forgets_gtids;
+use crate::large;
 use crate::shared::{Frontier, Note};
 
 /// What the journal wrote cannot be recovered. Nothing was changed that the next start would not do again.
@@ -252,7 +254,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(500);
 pub(crate) fn recover(
     journal: &Journal,
     mut scan: Scan,
-    binlog: &BinlogFiles,
+    binlog: &Arc<BinlogFiles>,
     engines: &[Arc<dyn Engine>],
     progress: &mut dyn FnMut(&str),
 ) -> Result<(Start, RecoveryReport), RecoverError> {
@@ -280,7 +282,11 @@ pub(crate) fn recover(
             let payload = payload.as_deref().unwrap_or_else(|| scan.payload());
             let cohort = CohortRecord::decode(payload).map_err(|source| RecoverError::Record { lsn: lsn.0, source })?;
             timed(&mut steps.binlog, || replay_binlog(&cohort, lsn, binlog, &mut note))?;
-            replay_redo(&cohort, lsn, Position(end.0), engines, &durable, &mut steps, &mut report)?;
+            let end = Position(end.0);
+            replay_redo(&cohort, lsn, end, engines, &durable, &mut steps, &mut report)?;
+            if let Some(large) = &cohort.large {
+                replay_large(large, lsn, end, binlog, engines, &durable, &mut steps, &mut report)?;
+            }
             next_order = cohort.first_order + u64::from(cohort.members);
             report.records += 1;
             report.transactions_kept += u64::from(cohort.members);
@@ -331,6 +337,9 @@ pub(crate) fn recover(
         report.flush_us = began.elapsed().as_micros() as u64;
     }
     journal.checkpoint(end, &note.encode(&synced))?;
+    // Nothing needs the files of large transactions any more.
+    report.binlog_files_removed.extend(binlog.remove_large_files()?);
+    engines.iter().for_each(|engine| engine.discard_all_staged());
     report.checkpoint_us = began.elapsed().as_micros() as u64;
     let frontier = Frontier { lsn: end, note };
     Ok((Start { frontier, next_order }, report))
@@ -421,8 +430,34 @@ fn replay_binlog(
     NewGtids { forgets, set: gtids }.add_to(&mut note.gtids);
     for chunk in cohort.chunks.iter().filter(|chunk| !chunk.bytes.is_empty()) {
         let at = chunk.place();
-        binlog.replay(at, chunk.bytes)?;
+        match cohort.large.as_ref().filter(|large| large.is_begun_by(chunk)) {
+            Some(large) => binlog.replay_large(large.id, large.file, chunk.bytes, large.end)?,
+            None => binlog.replay(at, chunk.bytes)?,
+        }
         note.position = chunk.end();
+    }
+    Ok(())
+}
+
+/// Applies a large transaction again where an engine lost it.
+#[allow(clippy::too_many_arguments)]
+fn replay_large(
+    large: &LargeRecord,
+    lsn: Lsn,
+    end: Position,
+    binlog: &Arc<BinlogFiles>,
+    engines: &[Arc<dyn Engine>],
+    durable: &[Position],
+    steps: &mut Steps,
+    report: &mut RecoveryReport,
+) -> Result<(), RecoverError> {
+    for redo in &large.redo {
+        let at = usize::from(redo.engine.0);
+        let engine = engines.get(at).ok_or(RecoverError::UnknownEngine { lsn: lsn.0, engine: redo.engine.0 })?;
+        if end > durable[at] {
+            timed(&mut steps.apply[at], || large::apply(binlog, &**engine, large.id, redo, end))?;
+            report.engines[at].transactions_reapplied += 1;
+        }
     }
     Ok(())
 }

@@ -181,7 +181,7 @@ fn readers_by_gtid_begin_where_something_new_is() {
     for _ in 0..260 {
         let mut transaction = store.begin();
         let text = "x".repeat(random.next_u64() as usize % 150_000);
-        transaction.events().query("", &format!("/* {text} */ DO 1"));
+        transaction.events().query("", format!("/* {text} */ DO 1"));
         store.commit_and_wait(transaction).expect("a commit");
         store.prepare_ahead();
     }

@@ -125,6 +125,7 @@ fn memory_counts_changes_events_and_locks() {
 #[test]
 fn a_transaction_is_too_large_when_redo_and_events_together_are() {
     let store = Machine::new(1).open();
+    store.settings().spill.writes_bytes.store(u64::MAX, Ordering::Relaxed);
     let mut transaction = store.begin();
     put(&mut transaction, 1, &[b'x'; 3000]);
     let whole = transaction.writes.redo_bytes() + transaction.events().byte_len();

@@ -78,29 +78,27 @@ fn matches<U: PartialEq + Copy>(
             return false;
         }
         let step = element(in_pattern);
-        if let Some((Element::Many, behind)) = step {
-            retry = Some((behind, in_text));
-            in_pattern = behind;
+        if let Some((Element::Many, rest)) = step {
+            retry = Some((rest, in_text));
+            in_pattern = rest;
             continue;
         }
         let unit = next(&text[in_text..]);
         let advanced = match (&step, &unit) {
             (None, None) => return true,
-            (Some((Element::One, behind)), Some((_, len))) => Some((*behind, *len)),
-            (Some((Element::Literal(literal), behind)), Some((unit, len))) if equal(literal, unit) => {
-                Some((*behind, *len))
-            }
+            (Some((Element::One, rest)), Some((_, len))) => Some((*rest, *len)),
+            (Some((Element::Literal(literal), rest)), Some((unit, len))) if equal(literal, unit) => Some((*rest, *len)),
             _ => None,
         };
-        if let Some((behind, len)) = advanced {
-            in_pattern = behind;
+        if let Some((rest, len)) = advanced {
+            in_pattern = rest;
             in_text += len;
             continue;
         }
-        let Some((behind, from)) = retry else { return false };
+        let Some((rest, from)) = retry else { return false };
         let Some((_, len)) = next(&text[from..]) else { return false };
-        retry = Some((behind, from + len));
-        in_pattern = behind;
+        retry = Some((rest, from + len));
+        in_pattern = rest;
         in_text = from + len;
     }
     false

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use icu_collator::options::{CollatorOptions, Strength};
 use icu_collator::{CollationKeySink, Collator, CollatorBorrowed};
 
-/// What tells texts apart.
+/// The weights that distinguish texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     Letters,

@@ -194,7 +194,7 @@ impl Faces for BlobType {
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         let size = match name {
             "TINYBLOB" => LobSize::Tiny,
-            "BLOB" => LobSize::parse(words, 1)?,
+            "BLOB" => words.number()?.map_or(LobSize::Normal, LobSize::holding),
             "MEDIUMBLOB" => LobSize::Medium,
             "LONGBLOB" => LobSize::Long,
             _ => return Ok(None),

@@ -3,6 +3,7 @@
 //! Format: an ENUM takes one byte, or two if its list has more than 255 texts; a SET takes 1, 2, 3, 4 or 8. Little-endian
 //! in rows, big-endian in keys: they are sorted by number.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -107,6 +108,10 @@ impl Members {
 
     fn place(&self, text: &str) -> Option<usize> {
         self.places.get(&key_of(text, self.collation)).copied()
+    }
+
+    fn within<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.collation.charset().within(text)
     }
 
     fn under(&self, collation: Collation) -> Arc<Members> {
@@ -248,7 +253,7 @@ impl Faces for EnumType {
                 // Nothing to complain about: it has been.
                 return Ok(Value::Member(Arc::new(Member::none())));
             }
-            self.number_of_text(&member.text)
+            self.number_of(member).or_else(|| self.number_of_text(&member.text))
         } else if let Some(number) = whole_number(&value) {
             u64::try_from(number).ok()
         } else {
@@ -269,6 +274,12 @@ impl EnumType {
         if self.members.list.len() > 255 { 2 } else { 1 }
     }
 
+    /// The number of what has the same number and text here: of texts that are equal the first is not meant.
+    fn number_of(&self, member: &Member) -> Option<u64> {
+        let own = self.value(member.number)?;
+        matches!(&own, Value::Member(own) if own.text == member.text).then_some(member.number)
+    }
+
     fn greatest(&self) -> u64 {
         self.members.list.len() as u64
     }
@@ -284,8 +295,9 @@ impl EnumType {
         }))
     }
 
-    /// The number of a text: its place, or the number that it is.
+    /// The number of a text, with question marks for what the character set lacks: its place, or the number that it is.
     fn number_of_text(&self, text: &str) -> Option<u64> {
+        let text = self.members.within(text);
         let text = text.trim_end_matches(' ');
         match self.members.place(text) {
             Some(place) => Some(place as u64 + 1),
@@ -314,7 +326,7 @@ impl Faces for SetType {
 
     fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
         let (number, complete) = if let Value::Member(member) = &value {
-            self.number_of_text(&member.text)
+            self.number_of(member).map_or_else(|| self.number_of_text(&member.text), |number| (number, true))
         } else if let Some(number) = whole_number(&value) {
             let bits = number as u64 & self.greatest();
             (bits, i128::from(bits) == number)
@@ -334,6 +346,12 @@ impl SetType {
             bytes @ 0..=4 => bytes.max(1),
             _ => 8,
         }
+    }
+
+    /// The number of what has the same number and text here: of texts that are equal the first is not meant.
+    fn number_of(&self, member: &Member) -> Option<u64> {
+        let own = self.value(member.number)?;
+        matches!(&own, Value::Member(own) if own.text == member.text).then_some(member.number)
     }
 
     fn greatest(&self) -> u64 {
@@ -359,8 +377,10 @@ impl SetType {
         Some(Value::Member(Arc::new(Member { number, text: text.into() })))
     }
 
-    /// The number of a list of texts, or that a text is; and whether all of it is one.
+    /// The number of a list of texts, or that a text is, with question marks for what the character set lacks; and whether
+    /// all of it is one.
     fn number_of_text(&self, text: &str) -> (u64, bool) {
+        let text = &*self.members.within(text);
         let (mut number, mut complete) = (0, true);
         let list = text.trim_end_matches(' ');
         for item in list.split(',').filter(|_| !list.is_empty()) {
@@ -384,9 +404,9 @@ fn whole_number(value: &Value) -> Option<i128> {
     match value {
         Value::Int(int) => Some(i128::from(*int)),
         Value::UInt(int) => Some(i128::from(*int)),
-        Value::Float(float) => Some(float.trunc() as i128),
-        Value::Double(double) => Some(double.trunc() as i128),
-        Value::Decimal(decimal) => Some(decimal.truncate_to_i128().0),
+        Value::Float(float) => Some(whole_double(f64::from(*float))),
+        Value::Double(double) => Some(whole_double(*double)),
+        Value::Decimal(decimal) => Some(whole_double(decimal.to_f64())),
         Value::Null
         | Value::Text(_)
         | Value::Bytes(_)
@@ -398,6 +418,12 @@ fn whole_number(value: &Value) -> Option<i128> {
         | Value::Timestamp(_)
         | Value::Time(_) => None,
     }
+}
+
+/// A DOUBLE without its fraction. One beyond BIGINT is the least of those, as in MySQL.
+fn whole_double(double: f64) -> i128 {
+    let whole = double.trunc() as i128;
+    i64::try_from(whole).unwrap_or(i64::MIN).into()
 }
 
 /// Digits with spaces before them and perhaps a plus.

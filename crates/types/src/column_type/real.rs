@@ -176,14 +176,14 @@ impl Faces for DoubleType {
 
 fn show(name: &str, unsigned: bool, digits: Option<(u8, u8)>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str(name)?;
-    if let Some((all, behind)) = digits {
-        write!(f, "({all},{behind})")?;
+    if let Some((all, decimals)) = digits {
+        write!(f, "({all},{decimals})")?;
     }
     f.write_str(if unsigned { " unsigned" } else { "" })
 }
 
 fn sizes(digits: Option<(u8, u8)>, precision: u64) -> Sizes {
-    digits.map_or(Sizes::number(precision, None), |(all, behind)| Sizes::number(all.into(), Some(behind.into())))
+    digits.map_or(Sizes::number(precision, None), |(all, decimals)| Sizes::number(all.into(), Some(decimals.into())))
 }
 
 fn facts(data_type: &'static str, unsigned: bool, sizes: Sizes, (field, bytes): (FieldType, u8)) -> Facts {
@@ -191,7 +191,7 @@ fn facts(data_type: &'static str, unsigned: bool, sizes: Sizes, (field, bytes): 
 }
 
 fn result_type(field: FieldType, length: u32, unsigned: bool, digits: Option<(u8, u8)>) -> ResultType {
-    let (length, decimals) = digits.map_or((length, NOT_FIXED_DECIMALS), |(all, behind)| (u32::from(all), behind));
+    let (length, decimals) = digits.map_or((length, NOT_FIXED_DECIMALS), |(all, decimals)| (u32::from(all), decimals));
     ResultType::number(field, length, decimals, unsigned)
 }
 
@@ -227,12 +227,12 @@ fn store(
         | Value::Time(_)) => to_decimal(other, cx.time_zone).0.to_f64(),
     };
     let mut limit = limit;
-    if let Some((all, behind)) = digits {
-        let unit = 10f64.powi(i32::from(behind));
+    if let Some((all, decimals)) = digits {
+        let unit = 10f64.powi(i32::from(decimals));
         // As MySQL rounds: what is after the point, halves to the even neighbour.
         let whole = double.floor();
         double = whole + ((double - whole) * unit).round_ties_even() / unit;
-        limit = limit.min(10f64.powi(i32::from(all) - i32::from(behind)) - 1.0 / unit);
+        limit = limit.min(10f64.powi(i32::from(all) - i32::from(decimals)) - 1.0 / unit);
     }
     let least = if unsigned { 0.0 } else { -limit };
     if double.is_nan() || double < least || double > limit {

@@ -114,6 +114,16 @@ pub struct TextType {
     pub size: LobSize,
     /// How it compares.
     pub collation: Collation,
+    /// The characters of TEXT(n), before the character set is known that decides about its size.
+    #[serde(skip)]
+    pub(super) asked: Option<u64>,
+}
+
+impl TextType {
+    /// Of this size.
+    pub fn new(size: LobSize, collation: Collation) -> TextType {
+        TextType { size, collation, asked: None }
+    }
 }
 
 impl LobSize {
@@ -132,15 +142,14 @@ impl LobSize {
         }
     }
 
-    /// TEXT(n) and BLOB(n) choose the smallest size that holds `n` characters of `width` bytes.
-    pub(super) fn parse(words: &mut dyn TypeWords, width: u64) -> Result<LobSize, SqlError> {
-        let Some(length) = words.number()? else { return Ok(LobSize::Normal) };
-        Ok(match length.saturating_mul(width) {
+    /// The smallest size that holds so many bytes.
+    pub(super) fn holding(bytes: u64) -> LobSize {
+        match bytes {
             0..=0xff => LobSize::Tiny,
             0x100..=0xffff => LobSize::Normal,
             0x1_0000..=0xff_ffff => LobSize::Medium,
             _ => LobSize::Long,
-        })
+        }
     }
 }
 
@@ -255,7 +264,10 @@ impl Faces for TextType {
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         let size = match name {
             "TINYTEXT" => LobSize::Tiny,
-            "TEXT" => LobSize::parse(words, Charset::Utf8mb4.char_bytes())?,
+            "TEXT" => {
+                let asked = words.number()?;
+                return Ok(Some(TextType { asked, ..TextType::new(LobSize::Normal, Collation::DEFAULT) }.into()));
+            }
             "MEDIUMTEXT" => LobSize::Medium,
             "LONGTEXT" => LobSize::Long,
             "LONG" => {
@@ -264,7 +276,7 @@ impl Faces for TextType {
             }
             _ => return Ok(None),
         };
-        Ok(Some(TextType { size, collation: Collation::DEFAULT }.into()))
+        Ok(Some(TextType::new(size, Collation::DEFAULT).into()))
     }
 
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -284,11 +296,9 @@ impl Faces for TextType {
     }
 
     fn under(&self, collation: Collation) -> ColumnType {
-        if collation.is_character() {
-            TextType { collation, ..*self }.into()
-        } else {
-            BlobType { size: self.size }.into()
-        }
+        let holding = |chars: u64| LobSize::holding(chars.saturating_mul(collation.charset().char_bytes()));
+        let size = self.asked.map_or(self.size, holding);
+        if collation.is_character() { TextType::new(size, collation).into() } else { BlobType { size }.into() }
     }
 
     fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::*;
 use crate::store::Loss;
 use crate::temporal::*;
@@ -39,6 +41,18 @@ fn stored(value: impl Into<Value>, column_type: &ColumnType) -> String {
     assert_eq!(warning, None);
     assert_eq!(strict.as_ref(), Ok(&loose));
     loose
+}
+
+fn stored_value(value: impl Into<Value>, column_type: &ColumnType) -> Value {
+    let mut cx = StoreContext {
+        column: "c",
+        row: 1,
+        sql_mode: SqlMode::DEFAULT,
+        time_zone: TimeZone::UTC,
+        now_us: NOW_US,
+        warnings: &mut |_, _| {},
+    };
+    column_type.store(value.into(), &mut cx).unwrap()
 }
 
 fn refused(value: impl Into<Value>, column_type: &ColumnType) -> (u16, String) {
@@ -121,7 +135,7 @@ fn strings() {
     let fixed = ColumnType::Char(CharType { chars: 3, collation: Collation::DEFAULT });
     assert_eq!(stored("a  ", &fixed), "a");
     assert_eq!(refused("abcd", &fixed), (1406, "abc".into()));
-    let tiny = ColumnType::Text(TextType { size: LobSize::Tiny, collation: Collation::DEFAULT });
+    let tiny = ColumnType::Text(TextType::new(LobSize::Tiny, Collation::DEFAULT));
     assert_eq!(refused(&*"é".repeat(128), &tiny), (1406, "é".repeat(127)));
     assert_eq!(stored("a", &ColumnType::Binary(BinaryType { bytes: 3 })), "a\0\0");
     assert_eq!(refused("abcd", &ColumnType::VarBinary(VarBinaryType { bytes: 3 })), (1406, "abc".into()));
@@ -315,7 +329,7 @@ fn types_are_described_as_table_maps_have_them() {
         (ColumnType::Binary(BinaryType { bytes: 16 }), (254, vec![0xfe, 16])),
         (ColumnType::VarChar(VarCharType { chars: 100, collation: text }), (15, vec![0x90, 0x01])),
         (ColumnType::VarBinary(VarBinaryType { bytes: 3 }), (15, vec![3, 0])),
-        (ColumnType::Text(TextType { size: LobSize::Normal, collation: text }), (252, vec![2])),
+        (ColumnType::Text(TextType::new(LobSize::Normal, text)), (252, vec![2])),
         (ColumnType::Blob(BlobType { size: LobSize::Long }), (252, vec![4])),
         (ColumnType::DateTime(DateTimeType { fsp: 6 }), (18, vec![6])),
         (ColumnType::Timestamp(TimestampType { fsp: 0 }), (17, vec![0])),
@@ -373,4 +387,30 @@ fn no_other_crate_names_a_family() {
         }
     }
     assert!(files > 100);
+}
+
+#[test]
+fn members_by_text_and_number() {
+    let members = |texts: &[&str], collation| Arc::new(Members::new(texts.iter().copied(), collation));
+    let size: ColumnType = EnumType { members: members(&["small", "?"], Collation::AsciiGeneralCi) }.into();
+    assert_eq!(stored("SMALL ", &size), "small");
+    assert_eq!(stored(1.9, &size), "small");
+    // What the character set lacks is a question mark before it is looked for.
+    assert_eq!(stored("é", &size), "?");
+    let of_another: ColumnType = EnumType { members: members(&["a", "é"], Collation::DEFAULT) }.into();
+    assert_eq!(stored(stored_value("é", &of_another), &size), "?");
+    assert_eq!(refused("x", &size), (1265, String::new()));
+    let flags: ColumnType = SetType { members: members(&["a", "b", "c"], Collation::DEFAULT) }.into();
+    assert_eq!(stored("c,a", &flags), "a,c");
+    assert_eq!(stored(Value::Decimal(Decimal::parse("5.9").unwrap()), &flags), "a,c");
+    assert_eq!(refused(-1_i64, &flags), (1265, "a,b,c".to_owned()));
+    // A DECIMAL is a DOUBLE first, whose bits beyond BIGINT are those of the least one.
+    for beyond in ["99999999999.999999", "100000000000000000007"] {
+        assert_eq!(refused(Value::Decimal(Decimal::parse(beyond).unwrap()), &flags), (1265, String::new()));
+    }
+    // A member of the same list stays what it is, though an equal text comes first.
+    let twins: ColumnType = SetType { members: members(&["ä", "a"], Collation::DEFAULT) }.into();
+    assert_eq!(stored(stored_value(2_i64, &twins), &twins), "a");
+    let twins: ColumnType = EnumType { members: members(&["ä", "a"], Collation::DEFAULT) }.into();
+    assert_eq!(stored(stored_value(2_i64, &twins), &twins), "a");
 }

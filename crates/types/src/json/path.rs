@@ -174,6 +174,18 @@ impl Path {
     }
 }
 
+/// The leg to a member, as a text: with quotes where the key is no identifier.
+pub fn member_leg(key: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+    let plain = !key.is_empty() && !key.starts_with(|c: char| c.is_ascii_digit()) && key.chars().all(is_part);
+    if plain {
+        return format!(".{key}");
+    }
+    let mut leg = ".".to_owned();
+    super::quote(key, &mut leg);
+    leg
+}
+
 impl Json {
     /// What a path leads to, each place once.
     pub fn seek<'j>(&'j self, path: &Path) -> Vec<&'j Json> {
@@ -191,6 +203,59 @@ impl Json {
             found = next;
         }
         found
+    }
+
+    /// What a path leads to, each place once, with the path to it that has no wildcards.
+    pub fn locate(&self, path: &Path) -> Vec<(String, &Json)> {
+        let mut found: Vec<(String, &Json)> = vec![("$".to_owned(), self)];
+        for leg in &path.0 {
+            let mut next: Vec<(String, &Json)> = Vec::new();
+            for (at, json) in found {
+                json.step_from(at, leg, &mut next);
+            }
+            let mut known = std::collections::HashSet::new();
+            next.retain(|(_, place)| known.insert(std::ptr::from_ref(*place)));
+            found = next;
+        }
+        found
+    }
+
+    fn step_from<'j>(&'j self, at: String, leg: &Leg, found: &mut Vec<(String, &'j Json)>) {
+        match (leg, self) {
+            (Leg::Below, _) => {
+                match self {
+                    Json::Array(items) => {
+                        let each = items.iter().enumerate();
+                        each.for_each(|(cell, item)| item.step_from(format!("{at}[{cell}]"), leg, found));
+                    }
+                    Json::Object(members) => {
+                        members
+                            .iter()
+                            .for_each(|(key, value)| value.step_from(at.clone() + &member_leg(key), leg, found));
+                    }
+                    _ => {}
+                }
+                found.push((at, self));
+            }
+            (Leg::Member(_) | Leg::AnyMember, Json::Object(members)) => {
+                let meant = |key: &str| !matches!(leg, Leg::Member(wanted) if wanted != key);
+                let meant = members.iter().filter(|(key, _)| meant(key));
+                found.extend(meant.map(|(key, value)| (at.clone() + &member_leg(key), value)));
+            }
+            _ => {
+                let mut places = Vec::new();
+                self.step(leg, &mut places);
+                let Json::Array(items) = self else {
+                    // What is no array stands for its only cell.
+                    found.extend(places.into_iter().map(|place| (at.clone(), place)));
+                    return;
+                };
+                let places: std::collections::HashSet<*const Json> =
+                    places.into_iter().map(std::ptr::from_ref).collect();
+                let cells = items.iter().enumerate().filter(|(_, item)| places.contains(&std::ptr::from_ref(*item)));
+                found.extend(cells.map(|(cell, item)| (format!("{at}[{cell}]"), item)));
+            }
+        }
     }
 
     /// What a leg leads to. What is no array counts as one that holds it alone.

@@ -4,22 +4,19 @@ use std::fmt::{self, Write as _};
 
 use super::Value;
 use crate::NOT_FIXED_DECIMALS;
+use crate::double_digits::DoubleDigits;
 use crate::temporal::TimeZone;
 
 /// Digits that a FLOAT is written with.
 const FLOAT_DIGITS: usize = 6;
 
-/// Appends the shortest text that reads back as `double`: plain from 1e-15 to below 1e15, with an
-/// exponent beyond, as MySQL writes it.
+/// Appends the shortest text that reads back as `double`, with an exponent where MySQL writes one.
 pub fn write_double(double: f64, out: &mut String) {
-    // Writing to a String cannot fail.
-    let magnitude = double.abs();
-    if double == 0.0 {
-        out.push_str(if double.is_sign_negative() { "-0" } else { "0" });
-    } else if (1e-15..1e15).contains(&magnitude) {
-        let _ = write!(out, "{double}");
-    } else {
-        let _ = write!(out, "{double:e}");
+    match DoubleDigits::of(double) {
+        Some(digits) if digits.is_plain() => digits.write_plain(out),
+        Some(digits) => digits.write_exponential(out),
+        // Writing to a String cannot fail.
+        None => drop(write!(out, "{double}")),
     }
 }
 
@@ -56,13 +53,13 @@ pub fn double_within(double: f64, width: usize) -> Option<String> {
     // Digits before the point, the zero of a fraction not among them.
     let before = if magnitude < 1.0 { 0 } else { format!("{magnitude:.0}").len() };
     let plain = (before <= width).then(|| {
-        let behind = width.saturating_sub(before.max(1) + 1);
-        trimmed(format!("{magnitude:.behind$}"))
+        let fraction = width.saturating_sub(before.max(1) + 1);
+        trimmed(format!("{magnitude:.fraction$}"))
     });
     let plain = plain.filter(|text| text.len() <= width);
     let plain_digits = plain.as_ref().map_or(0, |text| digits(text.trim_start_matches(['0', '.'])));
-    let split = |behind: usize| {
-        let text = format!("{magnitude:.behind$e}");
+    let split = |fraction: usize| {
+        let text = format!("{magnitude:.fraction$e}");
         let (mantissa, exponent) = text.split_once('e')?;
         Some((trimmed(mantissa.to_owned()), exponent.to_owned()))
     };
@@ -87,18 +84,20 @@ fn write_fixed(double: f64, decimals: usize, out: &mut Vec<u8>) {
     use std::io::Write as _;
     // Zero has no sign here.
     let double = if double == 0.0 { 0.0 } else { double };
-    let shortest = double.to_string();
-    let behind = shortest.split_once('.').map(|(_, digits)| digits.len());
-    if behind.unwrap_or(0) > decimals {
+    let digits = DoubleDigits::of(double).filter(|digits| digits.digits_after_point() <= decimals);
+    let Some(digits) = digits else {
         // Writing to a Vec cannot fail.
         let _ = write!(out, "{double:.decimals$}");
         return;
-    }
+    };
+    let mut shortest = String::new();
+    digits.write_plain(&mut shortest);
     out.extend_from_slice(shortest.as_bytes());
-    if behind.is_none() && decimals > 0 {
+    let fraction = digits.digits_after_point();
+    if fraction == 0 && decimals > 0 {
         out.push(b'.');
     }
-    out.resize(out.len() + decimals - behind.unwrap_or(0), b'0');
+    out.resize(out.len() + decimals - fraction, b'0');
 }
 
 impl Value {

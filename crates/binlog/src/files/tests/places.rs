@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_place_is_a_file_and_an_offset() {
-    let position = |text: &str| options().position(text).map_err(|NoPlace(text)| text);
+    let position = |text: &str| options().position(text).map_err(|InvalidPosition(text)| text);
     let expected = BinlogPosition { file_number: 3, offset: 4711 };
     assert_eq!(position("binlog.000003:4711"), Ok(expected));
     assert_eq!(expected.to_string(), "000003:4711");

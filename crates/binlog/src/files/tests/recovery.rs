@@ -43,6 +43,25 @@ fn a_file_of_another_version_is_refused_before_anything_is_changed() {
 }
 
 #[test]
+fn names_in_the_middle_of_being_renewed_are_restored_if_they_are_ours() {
+    let chunks = three_files();
+    let disk = synced(&chunks);
+    let path = |name: &str| Path::new(DIRECTORY).join(name);
+    for name in ["binlog.000002", "binlog.index"] {
+        disk.rename(&path(name), &path(&format!("{name}.renewed"))).expect("renamed");
+    }
+    let others = ["other.000001.renewed", "other.index.renewed", "binlog.x.renewed"];
+    for name in others {
+        disk.open(&path(name), &OpenOptions::buffered(Create::New)).expect("opens");
+    }
+    let (files, _) = recover(&disk, &chunks.chunks).expect("recovered");
+    for name in others {
+        disk.remove(&path(name)).expect("it is there still");
+    }
+    assert_holds(&disk, &files, &chunks);
+}
+
+#[test]
 fn a_beginning_that_cannot_be_read_is_written_from_the_journal() {
     let chunks = three_files();
     let disk = synced(&chunks);

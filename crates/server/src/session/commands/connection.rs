@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use cohort_sql::SqlError;
 use cohort_sql::ast::AdminCommand;
+use cohort_sql::collation::Collation;
 use cohort_sql::error::ER_UNKNOWN_COM_ERROR;
 use cohort_sql::privilege::needs::of_admin;
 use cohort_sql::session::{Environment, KillTarget};
@@ -24,7 +25,7 @@ use crate::sysvars::ids;
 
 impl Session {
     pub(super) fn init_database(&mut self, body: &[u8]) -> Result<(), SqlError> {
-        const { KindIndex::named("change_db") }.count(&self.server.counters);
+        self.environment.tally.statement(const { KindIndex::named("change_db") });
         self.state.holder.check_password()?;
         use_database(&self.server.database, &mut self.state, body)?;
         self.put_ok(0, 0, "");
@@ -59,7 +60,7 @@ impl Session {
         self.state.holder.check_password()?;
         for (_, command) in KINDS.iter().filter(|(bit, _)| wanted & bit != 0) {
             self.state.holder.check(&of_admin(command))?;
-            self.server.administer(command)?;
+            self.environment.administer(&mut self.state, command)?;
         }
         if wanted & TABLES != 0 {
             let mut nothing = ColumnCollector::default();
@@ -82,16 +83,18 @@ impl Session {
     pub(super) fn field_list(&mut self, body: &[u8]) -> Result<(), SqlError> {
         let mut input = Decoder::new(body);
         let table = input.nul_terminated("field list: table").map_err(malformed_error)?;
-        let quoted = String::from_utf8_lossy(table).replace('`', "``");
+        let table = self.state.client.charset().decode_statement(table);
+        let quoted = String::from_utf8_lossy(&table).replace('`', "``");
         let sql = format!("SELECT * FROM `{quoted}` LIMIT 0");
         let mut sink = ColumnCollector::default();
         let outcome = self.server.database.execute(&mut self.state, &self.environment, sql.as_bytes(), &mut sink)?;
         if let Some(transaction) = outcome.commit {
             self.commit_and_wait(transaction)?;
         }
+        let results = self.output.results;
         for column in &sink.columns {
             self.output.packet(|out| {
-                encode_column(out, column);
+                encode_column(out, column, results);
                 // The default value is not sent.
                 out.push(0xfb);
             });
@@ -118,7 +121,7 @@ impl Session {
             self.statements.clear();
             self.state.reset();
             self.state.database = None;
-            self.environment.begin(&mut self.state, identity, login.collation);
+            self.environment.begin(&mut self.state, identity, Collation::of_client(login.collation));
             let can_change = login.has(capability::CAN_HANDLE_EXPIRED_PASSWORDS);
             let admitted = check_expired(&self.server, &self.state, can_change);
             if let Err(error) = admitted.and_then(|()| self.environment.take_place()) {

@@ -1,11 +1,6 @@
 //! Prepared statements: COM_STMT_PREPARE, _EXECUTE, _SEND_LONG_DATA, _RESET, _CLOSE.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
-use cohort_sql::error::{
-    ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_NET_PACKET_TOO_LARGE, ER_PS_MANY_PARAM, ER_UNKNOWN_STMT_HANDLER,
-};
+use cohort_sql::error::{ER_NET_PACKET_TOO_LARGE, ER_PS_MANY_PARAM, ER_UNKNOWN_STMT_HANDLER};
 use cohort_sql::{Prepared, SqlError};
 
 use super::text::Ran;
@@ -14,8 +9,8 @@ use crate::protocol::columns::{encode_column, encode_parameter};
 use crate::protocol::decode::Decoder;
 use crate::protocol::parameters::{ParameterType, decode_head, decode_parameters};
 use crate::session::results::{ResultWriter, RowForm};
-use crate::status::{Counters, KindIndex, uncount};
-use crate::sysvars::ids;
+use crate::session::statement_place::StatementPlace;
+use crate::status::KindIndex;
 
 /// Room for so many parameters is kept from one execution to the next.
 const KEPT_PARAMS: usize = 1024;
@@ -35,21 +30,13 @@ pub(super) struct Statement {
     text: Vec<u8>,
 }
 
-/// One of the prepared statements that the server has; gives its place back.
-struct StatementPlace(Arc<Counters>);
-
-impl Drop for StatementPlace {
-    fn drop(&mut self) {
-        uncount(&self.0.prepared_statements);
-    }
-}
-
 impl Session {
     pub(super) fn prepare(&mut self, sql: &[u8]) -> Result<(), SqlError> {
+        let sql = &*self.state.client.charset().decode_statement(sql);
         self.environment.process.begin("Prepare", "preparing", sql);
         self.environment.audit_statement(&self.state, "prepare", sql);
-        const { KindIndex::named("stmt_prepare") }.count(&self.server.counters);
-        let place = self.statement_place()?;
+        self.environment.tally.statement(const { KindIndex::named("stmt_prepare") });
+        let place = StatementPlace::take(&self.server, self.statements.len())?;
         let prepared = self.server.database.prepare(&mut self.state, &self.environment, sql)?;
         // The protocol has two bytes for their number.
         if prepared.param_count() > usize::from(u16::MAX) {
@@ -64,22 +51,6 @@ impl Session {
         self.statements
             .insert(id, Statement { prepared, _place: place, long_data, refused: None, types: Vec::new(), kind, text });
         Ok(())
-    }
-
-    /// A place for one more prepared statement; 1461 if the server or this session has no more.
-    fn statement_place(&self) -> Result<StatementPlace, SqlError> {
-        let globals = &self.server.globals;
-        let reached = |name, max: u64| SqlError::new(ER_MAX_PREPARED_STMT_COUNT_REACHED, &[&name, &max]);
-        let own_max = globals.get(ids::MAX_SESSION_PREPARED_STMT_COUNT);
-        if self.statements.len() as u64 >= own_max {
-            return Err(reached("max_session_prepared_stmt_count", own_max));
-        }
-        let max = globals.get(ids::MAX_PREPARED_STMT_COUNT);
-        let counters = &self.server.counters;
-        let one_more = |open: u64| (open < max).then_some(open + 1);
-        let taken = counters.prepared_statements.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        taken.map_err(|_| reached("max_prepared_stmt_count", max))?;
-        Ok(StatementPlace(counters.clone()))
     }
 
     fn free_statement_id(&mut self) -> u32 {
@@ -109,15 +80,16 @@ impl Session {
             self.output.end_of_columns(flags);
         }
         if !columns.is_empty() {
+            let results = self.output.results;
             for column in columns {
-                self.output.packet(|out| encode_column(out, column));
+                self.output.packet(|out| encode_column(out, column, results));
             }
             self.output.end_of_columns(flags);
         }
     }
 
     pub(super) fn execute_statement(&mut self, body: &[u8]) -> Next {
-        const { KindIndex::named("stmt_execute") }.count(&self.server.counters);
+        self.environment.tally.statement(const { KindIndex::named("stmt_execute") });
         let mut input = Decoder::new(body);
         let head = match decode_head(&mut input) {
             Ok(head) => head,
@@ -135,7 +107,8 @@ impl Session {
             self.output.error(&error);
             return Next::Command;
         }
-        if let Err(malformed) = decode_parameters(&mut input, types, long_data, &mut self.params) {
+        let charset = self.state.client.charset();
+        if let Err(malformed) = decode_parameters(&mut input, types, long_data, charset, &mut self.params) {
             self.output.error(&malformed_error(malformed));
             return Next::Command;
         }
@@ -152,7 +125,7 @@ impl Session {
             self.output.error(&error);
             return Next::Command;
         }
-        kind.count(&self.server.counters);
+        self.environment.tally.statement(*kind);
         let flags = status_flags(&self.state, false);
         let start = self.output.mark();
         let mut sink = ResultWriter::new(&mut self.output, &mut self.types, RowForm::Binary, flags, self.flush_at);
@@ -174,7 +147,7 @@ impl Session {
     /// Keeps a piece of a long parameter. This command has no answer: what is wrong with it shows when
     /// the statement is executed.
     pub(super) fn take_long_data(&mut self, body: &[u8]) {
-        const { KindIndex::named("stmt_send_long_data") }.count(&self.server.counters);
+        self.environment.tally.statement(const { KindIndex::named("stmt_send_long_data") });
         let mut input = Decoder::new(body);
         let (Ok(id), Ok(index)) = (input.u32("long data: statement"), input.u16("long data: parameter")) else {
             return;
@@ -192,7 +165,7 @@ impl Session {
     }
 
     pub(super) fn close_statement(&mut self, body: &[u8]) {
-        const { KindIndex::named("stmt_close") }.count(&self.server.counters);
+        self.environment.tally.statement(const { KindIndex::named("stmt_close") });
         if let Ok(id) = Decoder::new(body).u32("close: statement")
             && let Some(statement) = self.statements.remove(&id)
         {
@@ -202,7 +175,7 @@ impl Session {
     }
 
     pub(super) fn reset_statement(&mut self, body: &[u8]) -> Result<(), SqlError> {
-        const { KindIndex::named("stmt_reset") }.count(&self.server.counters);
+        self.environment.tally.statement(const { KindIndex::named("stmt_reset") });
         let id = Decoder::new(body).u32("reset: statement").map_err(malformed_error)?;
         let statement = self.statements.get_mut(&id).ok_or_else(|| unknown_statement(id, "mysqld_stmt_reset"))?;
         self.state.memory.release(statement.long_data.iter().flatten().map(Vec::len).sum());

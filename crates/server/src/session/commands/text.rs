@@ -59,9 +59,10 @@ impl Session {
     }
 
     fn run_text(&mut self, sql: &[u8], more: bool) -> Ran {
+        let sql = &*self.state.client.charset().decode_statement(sql);
         self.environment.process.begin("Query", "executing", sql);
         self.environment.audit_statement(&self.state, "statement", sql);
-        KindIndex::of_statement(sql).count(&self.server.counters);
+        self.environment.tally.statement(KindIndex::of_statement(sql));
         if let Err(error) = self.environment.begin_query() {
             self.output.error(&error);
             return Ran::Failed;
@@ -76,6 +77,7 @@ impl Session {
     /// Commits what a statement left to commit, and answers. An error takes the place of a result that
     /// began at `start`, or follows what has been sent of it.
     pub(super) fn finish(&mut self, outcome: Result<Outcome, SqlError>, start: OutputMark, more: bool) -> Ran {
+        self.output.results = self.state.results;
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => {

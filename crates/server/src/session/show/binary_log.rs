@@ -1,6 +1,6 @@
 //! SHOW BINARY LOGS, SHOW MASTER STATUS and SHOW BINLOG EVENTS; SHOW REPLICAS.
 
-use cohort_binlog::{BinlogPosition, Event, Followed};
+use cohort_binlog::{BinlogPosition, Event, EventBody, Followed};
 use cohort_sql::error::{ER_ERROR_WHEN_EXECUTING_COMMAND, ER_NO_BINARY_LOGGING, ER_QUERY_INTERRUPTED};
 use cohort_sql::memory::MemoryUse;
 use cohort_sql::session::{SessionState, ShowTable};
@@ -91,16 +91,35 @@ pub(super) fn events(
             return Err(SqlError::new(ER_QUERY_INTERRUPTED, &[]));
         }
         let event = Event::of(offset, bytes);
-        let info = event.decode().map_or_else(|error| error.to_string(), |body| body.info());
-        held.take(ROW_BYTES + info.len())?;
-        rows.push(vec![
-            name.clone(),
-            Value::UInt(offset),
-            Value::text(event.header.event_type.name()),
-            Value::UInt(event.header.server_id.into()),
-            Value::UInt(event.header.log_pos.into()),
-            Value::text(info),
-        ]);
+        let end = event.header.log_pos;
+        let mut show = |event: &Event<'_>, info: String| {
+            held.take(ROW_BYTES + info.len())?;
+            rows.push(vec![
+                name.clone(),
+                Value::UInt(offset),
+                Value::text(event.header.event_type.name()),
+                Value::UInt(event.header.server_id.into()),
+                Value::UInt(end.into()),
+                Value::text(info),
+            ]);
+            Ok::<(), SqlError>(())
+        };
+        match event.decode() {
+            Ok(EventBody::TransactionPayload(payload)) => {
+                show(&event, EventBody::from(payload).info())?;
+                // The events in it follow, at its place.
+                let bytes = usize::try_from(payload.decompressed_bytes).unwrap_or(usize::MAX);
+                let mut decompressed = Held { memory: &session.memory, bytes: 0 };
+                decompressed.take(bytes)?;
+                let inside = payload.decompress(offset).map_err(|error| failed(&error))?;
+                for event in inside.events() {
+                    let event = event.map_err(|error| failed(&error))?;
+                    show(&event, event.decode().map_or_else(|error| error.to_string(), |body| body.info()))?;
+                }
+            }
+            Ok(body) => show(&event, body.info())?,
+            Err(error) => show(&event, error.to_string())?,
+        }
     }
     Ok(ShowTable { columns, rows })
 }

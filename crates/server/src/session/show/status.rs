@@ -6,6 +6,7 @@
 //!
 //! [`Engine::stats`]: cohort_engine::Engine::stats
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_binlog::{AckStats, BinlogPosition, GtidSet};
@@ -97,6 +98,14 @@ pub(super) fn status_table(
 ) -> ShowTable {
     let mut list = list(&environment.server);
     list.extend(snapshot_rows(&environment.server, session.snapshot_at().filter(|_| scope != VariableScope::Global)));
+    if scope != VariableScope::Global {
+        let own: HashMap<String, u64> = environment.tally.list().into_iter().collect();
+        for (name, value) in &mut list {
+            if let Some(own) = own.get(name) {
+                *value = own.to_string();
+            }
+        }
+    }
     let tls = environment.process.socket().tls().filter(|_| scope != VariableScope::Global);
     list.push(("Ssl_cipher".to_owned(), tls.map(|tls| tls.cipher.clone()).unwrap_or_default()));
     list.push(("Ssl_version".to_owned(), tls.map(|tls| tls.version.to_owned()).unwrap_or_default()));
@@ -150,6 +159,8 @@ const TABLE: &[StatusVariable] = &[
     row("Coordinator_log_bytes", "Bytes written to tc.log (commit_protocol=tc-mmap).", |from| Some(from.coordinator?.bytes)),
     row("Coordinator_log_syncs", "Syncs of tc.log (commit_protocol=tc-mmap).", |from| Some(from.coordinator?.syncs)),
     row("Coordinator_log_writes", "Writes to tc.log (commit_protocol=tc-mmap).", |from| Some(from.coordinator?.writes)),
+    row("Created_tmp_disk_tables", "Times that groups, distinct rows, a join, a set operation, a window or a table of WITH had more than memory is for.", |from| now(&from.server.temporary_files.tables)),
+    row("Created_tmp_files", "Temporary files that were made.", |from| now(&from.server.temporary_files.files)),
     row("Global_connection_memory", "Bytes that all connections hold; see global_connection_memory_limit.", |from| Some(from.server.memory.used())),
     row("Handler_commit", "Transactions acknowledged.", |from| now(&from.commit.commits)),
     row("Innodb_row_lock_waits", "Times that a statement waited for a row or a range.", |from| Some(from.locks[0])),
@@ -176,6 +187,7 @@ const TABLE: &[StatusVariable] = &[
     semi_sync("Rpl_semi_sync_source_tx_waits", "Waits, each for a whole cohort.", |acks| acks.waits.to_string()),
     semi_sync("Rpl_semi_sync_source_wait_sessions", "Cohorts that wait.", |acks| acks.waiting.to_string()),
     semi_sync("Rpl_semi_sync_source_yes_tx", "Transactions that were acknowledged in time.", |acks| acks.acknowledged.to_string()),
+    row("Sort_merge_passes", "Times that sorted runs were merged from temporary files.", |from| now(&from.server.temporary_files.merge_passes)),
     row("Threadpool_idle_threads", "Workers that wait for a command.", |from| Some(from.pool.1 as u64)),
     row("Threadpool_threads", "Workers.", |from| Some(from.pool.0 as u64)),
 ];

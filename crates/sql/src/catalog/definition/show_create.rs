@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use super::{ColumnDef, DefaultValue, IndexDef, IndexKind, TableDef};
+use crate::collation::Collation;
 use crate::types::{ColumnType, Kind};
 use crate::value::Value;
 
@@ -35,13 +36,18 @@ impl fmt::Display for Literal<'_> {
     }
 }
 
+/// The options of CREATE TABLE that it names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TableOptions<'a> {
+    pub engine: Option<&'a str>,
+    pub auto_increment: Option<u64>,
+    pub collation: Option<Collation>,
+}
+
 impl TableDef {
     /// The statement that SHOW CREATE TABLE shows; `next_auto_increment` is shown if above 1.
     pub fn show_create(&self, next_auto_increment: Option<u64>) -> String {
-        let mut lines: Vec<String> = self.columns.iter().map(|column| self.column_line(column)).collect();
-        lines.extend(self.indexes.iter().map(|index| self.index_line(index)));
-        let mut text =
-            format!("CREATE TABLE {} (\n  {}\n) ENGINE={}", Quoted(&self.name), lines.join(",\n  "), self.engine);
+        let mut text = format!("{} ENGINE={}", self.columns_and_keys(true), self.engine);
         // Writing to a String cannot fail.
         if let Some(next) = next_auto_increment.filter(|next| *next > 1) {
             let _ = write!(text, " AUTO_INCREMENT={next}");
@@ -53,11 +59,41 @@ impl TableDef {
         text
     }
 
-    fn column_line(&self, column: &ColumnDef) -> String {
+    /// The statement that replicas create the table by: what is not in `options` is left to them, as it is where the
+    /// statement comes from a client.
+    pub fn create_on_replicas(&self, options: &TableOptions<'_>) -> String {
+        let mut text = self.columns_and_keys(false);
+        if let Some(engine) = options.engine {
+            let _ = write!(text, " ENGINE={}", Quoted(engine));
+        }
+        if let Some(next) = options.auto_increment {
+            let _ = write!(text, " AUTO_INCREMENT={next}");
+        }
+        if let Some(collation) = options.collation {
+            let _ = write!(text, " DEFAULT CHARSET={} COLLATE={}", collation.charset().name(), collation.name());
+        }
+        if !self.comment.is_empty() {
+            let _ = write!(text, " COMMENT={}", Literal(&self.comment));
+        }
+        text
+    }
+
+    /// `CREATE TABLE name (...)`; a collation that is its character set's default is left out if not `whole`: not every
+    /// replica knows its name.
+    fn columns_and_keys(&self, whole: bool) -> String {
+        let mut lines: Vec<String> = self.columns.iter().map(|column| self.column_line(column, whole)).collect();
+        lines.extend(self.indexes.iter().map(|index| self.index_line(index)));
+        format!("CREATE TABLE {} (\n  {}\n)", Quoted(&self.name), lines.join(",\n  "))
+    }
+
+    fn column_line(&self, column: &ColumnDef, whole: bool) -> String {
         let mut line = format!("{} {}", Quoted(&column.name), column.column_type);
         let own_collation = column.column_type.collation().filter(|own| own.is_character() && *own != self.collation);
         if let Some(own) = own_collation {
-            let _ = write!(line, " CHARACTER SET {} COLLATE {}", own.charset().name(), own.name());
+            let _ = write!(line, " CHARACTER SET {}", own.charset().name());
+            if whole || own != own.charset().default_collation() {
+                let _ = write!(line, " COLLATE {}", own.name());
+            }
         }
         let is_timestamp = column.column_type.kind() == Kind::Timestamp;
         if !column.nullable {

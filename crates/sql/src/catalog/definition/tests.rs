@@ -46,7 +46,7 @@ fn table() -> TableDef {
                 ..column("at", ColumnType::Timestamp(TimestampType { fsp: 3 }))
             },
             column("t", ColumnType::Timestamp(TimestampType { fsp: 0 })),
-            column("x", ColumnType::Text(TextType { size: LobSize::Normal, collation: Collation::DEFAULT })),
+            column("x", ColumnType::Text(TextType::new(LobSize::Normal, Collation::DEFAULT))),
             column("flag", ColumnType::Int(IntType { width: IntWidth::Tiny, unsigned: false, display_width: Some(1) })),
         ],
         indexes: vec![
@@ -74,6 +74,7 @@ fn table() -> TableDef {
         ],
         row_index_id: 16,
         schema_version: 1,
+        former: Vec::new(),
         comment: "all of it".into(),
     }
 }
@@ -119,11 +120,31 @@ fn stored_form_reads_back() {
 fn damage_and_other_formats_are_refused() {
     let bytes = table().to_bytes();
     assert!(TableDef::from_bytes(&bytes[..bytes.len() - 1]).is_err());
-    let newer = String::from_utf8(bytes).unwrap().replace("\"format\":1", "\"format\":2");
-    assert!(TableDef::from_bytes(newer.as_bytes()).unwrap_err().message.contains("format 2"));
+    let newer = String::from_utf8(bytes).unwrap().replace("\"format\":1", "\"format\":3");
+    assert!(TableDef::from_bytes(newer.as_bytes()).unwrap_err().message.contains("format 3"));
     let mut wrong = table();
     wrong.indexes[0].columns[0].column = 99;
     assert!(TableDef::from_bytes(&wrong.to_bytes()).is_err());
+}
+
+#[test]
+fn former_layouts_are_read_back_and_must_make_sense() {
+    let mut table = table();
+    let column = |since_version, column| FormerColumn { column_type: int(), since_version, column };
+    table.schema_version = 3;
+    table.former = vec![FormerLayout { until_version: 2, columns: vec![column(1, None), column(2, Some(1))] }];
+    assert_eq!(TableDef::from_bytes(&table.to_bytes()).unwrap(), table);
+    let wrong: [fn(&mut TableDef); 4] = [
+        |table| table.schema_version = 2,
+        |table| table.former.push(table.former[0].clone()),
+        |table| table.former[0].columns[0].since_version = 3,
+        |table| table.former[0].columns[1].column = Some(9),
+    ];
+    for spoil in wrong {
+        let mut table = table.clone();
+        spoil(&mut table);
+        assert!(TableDef::from_bytes(&table.to_bytes()).is_err());
+    }
 }
 
 #[test]

@@ -331,7 +331,7 @@ pub(super) const DEFINED: &[SystemTable] = &[
             ("CREATE_OPTIONS", Text),
             ("TABLE_COMMENT", Text),
         ],
-        rows: Rows::Catalog(rows::tables),
+        rows: Rows::Tables(rows::tables),
     },
     SystemTable {
         name: "TABLE_CONSTRAINTS",

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::catalog::definition::{ColumnDef, IndexDef, IndexKind};
-use crate::catalog::store::Catalog;
+use crate::catalog::store::{Catalog, CatalogStore};
 use crate::catalog::table::Table;
 use crate::collation::Collation;
 use crate::privilege::grants::Grants;
 use crate::types::Charset;
-use crate::utility::show_schema::{IndexPart, default_text, extra, index_parts, key_mark, yes_no};
+use crate::utility::show_schema::{IndexPart, cardinality, default_text, extra, index_parts, key_mark, sizes, yes_no};
 use crate::value::Value;
 
 fn text(text: &str) -> Value {
@@ -28,17 +28,19 @@ fn seen<'c>(catalog: &'c Catalog, grants: &Grants) -> impl Iterator<Item = &'c A
     catalog.tables().filter(|table| grants.sees_table(&table.def.database, &table.def.name))
 }
 
-pub(super) fn tables(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> {
+pub(super) fn tables(store: &CatalogStore, grants: &Grants) -> Vec<Vec<Value>> {
+    let catalog = store.current();
     let row = |table: &Arc<Table>| {
         let def = &table.def;
         let head = [text("def"), text(&def.database), text(&def.name), text("BASE TABLE"), text(&def.engine)];
         let form = [Value::UInt(10), text("Dynamic")];
-        // Sizes and times are not kept.
-        let unknown = std::iter::repeat_n(Value::Null, 10);
+        let next = store.next_auto_increment(table).map_or(Value::Null, Value::UInt);
+        // Times are not kept.
+        let unknown = std::iter::repeat_n(Value::Null, 3);
         let tail = [text(def.collation.name()), Value::Null, text(""), text(&def.comment)];
-        head.into_iter().chain(form).chain(unknown).chain(tail).collect()
+        head.into_iter().chain(form).chain(sizes(table)).chain([next]).chain(unknown).chain(tail).collect()
     };
-    seen(catalog, grants).map(row).collect()
+    seen(&catalog, grants).map(row).collect()
 }
 
 pub(super) fn columns(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> {
@@ -99,8 +101,7 @@ pub(super) fn statistics(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> 
             Value::UInt(part.number),
             text(&part.column.name),
             text("A"),
-            // Not counted.
-            Value::Null,
+            cardinality(table, &part),
             part.prefix(),
             Value::Null,
             text(part.nullable()),
@@ -146,7 +147,10 @@ pub(super) fn key_columns(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>>
 pub(super) fn partitions(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> {
     let row = |table: &Arc<Table>| {
         let head = [text("def"), text(&table.def.database), text(&table.def.name)];
-        head.into_iter().chain(std::iter::repeat_n(Value::Null, 19)).chain([text(""), text(""), Value::Null]).collect()
+        let unnamed = std::iter::repeat_n(Value::Null, 9);
+        let times = std::iter::repeat_n(Value::Null, 4);
+        let tail = [text(""), text(""), Value::Null];
+        head.into_iter().chain(unnamed).chain(sizes(table)).chain(times).chain(tail).collect()
     };
     seen(catalog, grants).map(row).collect()
 }

@@ -23,7 +23,7 @@ fn integers_are_flipped_big_endian() {
 #[test]
 fn prefixes_count_characters() {
     let part = KeyPart {
-        column_type: ColumnType::Text(TextType { size: LobSize::Normal, collation: Collation::Utf8mb4_0900Bin }),
+        column_type: ColumnType::Text(TextType::new(LobSize::Normal, Collation::Utf8mb4_0900Bin)),
         nullable: false,
         prefix: Some(2),
     };

@@ -91,10 +91,8 @@ fn typed_value() -> impl Strategy<Value = (ColumnType, Value)> {
             ColumnType::Char(CharType { chars: 255, collation: Collation::DEFAULT }),
             Value::text(text)
         )),
-        "\\PC{0,80}".prop_map(|text| (
-            ColumnType::Text(TextType { size: LobSize::Medium, collation: Collation::DEFAULT }),
-            Value::text(text)
-        )),
+        "\\PC{0,80}"
+            .prop_map(|text| (ColumnType::Text(TextType::new(LobSize::Medium, Collation::DEFAULT)), Value::text(text))),
         proptest::collection::vec(any::<u8>(), 8)
             .prop_map(|bytes| (ColumnType::Binary(BinaryType { bytes: 8 }), Value::bytes(bytes))),
         proptest::collection::vec(0u8..2, 0..8)
@@ -182,6 +180,66 @@ fn rows_of_older_versions_get_what_their_columns_began_with() {
     assert!(codec.image(&upgraded).is_ok());
     assert_eq!(read_all(&codec, &upgraded, 4).unwrap()[3], Value::text("new"));
     assert!(RowCodec::new(&old, 1).open(&upgraded, &mut RowOffsets::default()).is_err(), "a newer row is refused");
+}
+
+#[test]
+fn who_reads_the_first_columns_learns_nothing_of_the_others() {
+    let columns: Vec<ColumnDef> = (0..4).map(|_| column(varchar(5))).collect();
+    let values = ["a", "", "bc", "d"].map(Value::text);
+    let codec = RowCodec::new(&columns, 3);
+    let mut stored = Vec::new();
+    codec.encode(&values, &mut stored).unwrap();
+    let damaged = &stored[..stored.len() - 1];
+    assert!(codec.open(damaged, &mut RowOffsets::default()).is_err());
+    let mut offsets = RowOffsets::default();
+    let reader = codec.open_first(3, damaged, &mut offsets).unwrap();
+    assert_eq!((0..3).map(|column| reader.get(column).unwrap()).collect::<Vec<_>>(), values[..3]);
+    assert!(reader.get(3).is_err(), "it was not looked for");
+    // A row without the last columns has what they began with.
+    let mut older = Vec::new();
+    RowCodec::new(&columns[..2], 1).encode(&values[..2], &mut older).unwrap();
+    let added = ColumnDef { since_version: 2, before: Some(Value::text("x")), ..column(varchar(5)) };
+    let codec = RowCodec::new(&[&columns[..2], &[added.clone(), added]].concat(), 3);
+    let reader = codec.open_first(3, &older, &mut offsets).unwrap();
+    assert_eq!((reader.get(1).unwrap(), reader.get(2).unwrap()), (Value::text(""), Value::text("x")));
+}
+
+#[test]
+fn rows_of_former_layouts_lack_what_was_dropped_and_get_what_came_between() {
+    let [number, text] = [int(IntWidth::Int, false), varchar(5)];
+    let old = [column(number.clone()), column(text.clone()), ColumnDef { since_version: 2, ..column(number.clone()) }];
+    let [mut first, mut second] = [Vec::new(), Vec::new()];
+    RowCodec::new(&old[..2], 1).encode(&[Value::Int(7), Value::text("x")], &mut first).unwrap();
+    RowCodec::new(&old, 2).encode(&[Value::Int(8), Value::Null, Value::Int(9)], &mut second).unwrap();
+    // Version 3 drops the text, and has another one before the last column.
+    let former = |column_type: &ColumnType, since_version, column| FormerColumn {
+        column_type: column_type.clone(),
+        since_version,
+        column,
+    };
+    let columns = vec![former(&number, 1, Some(0)), former(&text, 1, None), former(&number, 2, Some(2))];
+    let layouts = [FormerLayout { until_version: 2, columns }];
+    let at_3 = |column_type: &ColumnType, before: Option<Value>| ColumnDef {
+        since_version: 3,
+        before,
+        ..column(column_type.clone())
+    };
+    let present = [at_3(&number, None), at_3(&text, Some(Value::text("new"))), at_3(&number, Some(Value::Int(5)))];
+    let codec = RowCodec::new(&present, 3).with_former(&layouts);
+    let new = Value::text("new");
+    assert_eq!(read_all(&codec, &first, 3).unwrap(), [Value::Int(7), new.clone(), Value::Int(5)]);
+    assert_eq!(read_all(&codec, &second, 3).unwrap(), [Value::Int(8), new, Value::Int(9)]);
+    for stored in [&first, &second] {
+        for len in 0..stored.len() {
+            assert!(codec.open(&stored[..len], &mut RowOffsets::default()).is_err(), "it ends early");
+        }
+        let mut offsets = RowOffsets::default();
+        let reader = codec.open(stored, &mut offsets).unwrap();
+        let mut upgraded = Vec::new();
+        reader.write_changed(&[(1, Value::Null)], &mut upgraded).unwrap();
+        let expected = [reader.get(0).unwrap(), Value::Null, reader.get(2).unwrap()];
+        assert!(codec.image(&upgraded).is_ok() && read_all(&codec, &upgraded, 3).unwrap() == expected);
+    }
 }
 
 #[test]

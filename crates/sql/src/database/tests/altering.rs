@@ -9,7 +9,7 @@ use cohort_engine::{Direction, KeyRange};
 use super::waiting::until_waiting;
 use super::*;
 
-fn client(database: &Arc<Database>) -> Client {
+pub(super) fn client(database: &Arc<Database>) -> Client {
     let mut client = Client::new(database);
     client.ok("USE d");
     client
@@ -153,4 +153,102 @@ fn a_large_copy_is_sorted_in_files() {
     client.session.memory.set_limit(u64::MAX);
     assert_eq!(client.run("SELECT COUNT(*), MIN(id), MAX(id) FROM big FORCE INDEX (s)")[1], "4000 | 0 | 3999");
     assert_eq!(client.run("SELECT id FROM big LIMIT 3"), ["id", "0", "7", "14"]);
+}
+
+#[test]
+fn columns_come_and_go_in_the_definition_alone() {
+    let disk = Disk::new();
+    let database = disk.open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10), b INT NOT NULL DEFAULT 3, k INT, KEY (k))");
+    client.ok("INSERT INTO t VALUES (1, 'one', 10, 100), (2, NULL, 20, 200)");
+    let before = keys(&disk);
+    let instant = |client: &mut Client, change: &str| {
+        client.ok(&format!("ALTER TABLE t {change}, ALGORITHM = INSTANT"));
+        assert!(disk_is_sound(&client.database), "{change}");
+    };
+    instant(&mut client, "ADD x INT DEFAULT 7 FIRST, ADD y VARCHAR(5) NOT NULL DEFAULT 'y' AFTER a");
+    client.ok("INSERT INTO t VALUES (8, 3, 'three', 'z', 30, 300)");
+    instant(&mut client, "ALTER x SET DEFAULT 70, DROP a");
+    client.ok("INSERT INTO t (id, k) VALUES (4, 400)");
+    instant(&mut client, "ADD last INT DEFAULT 9");
+    // Of the same name as one that is gone, and not the same.
+    instant(&mut client, "ADD a VARCHAR(20) DEFAULT 'new' AFTER id, DROP b");
+    client.ok("INSERT INTO t (id, k, last) VALUES (5, 500, NULL)");
+    let rows = [
+        "x | id | a | y | k | last",
+        "7 | 1 | new | y | 100 | 9",
+        "7 | 2 | new | y | 200 | 9",
+        "8 | 3 | new | z | 300 | 9",
+        "70 | 4 | new | y | 400 | 9",
+        "70 | 5 | new | y | 500 | NULL",
+    ];
+    assert_eq!(client.run("SELECT * FROM t"), rows);
+    assert_eq!(client.run("SELECT y, x FROM t WHERE k = 300"), ["y | x", "z | 8"]);
+    assert_eq!(keys(&disk), before + 6, "nothing was copied");
+    // Changed rows become those of the present definition.
+    client.ok("UPDATE t SET a = 'set', k = k + 1 WHERE id IN (1, 3)");
+    client.ok("DELETE FROM t WHERE id = 2");
+    instant(&mut client, "MODIFY a VARCHAR(30) DEFAULT 'x', RENAME COLUMN y TO z");
+    let rows = [
+        "x | id | a | z | k | last",
+        "7 | 1 | set | y | 101 | 9",
+        "8 | 3 | set | z | 301 | 9",
+        "70 | 4 | new | y | 400 | 9",
+        "70 | 5 | new | y | 500 | NULL",
+    ];
+    assert_eq!(client.run("SELECT * FROM t"), rows);
+    drop((client, database));
+    let database = disk.open();
+    let mut client = self::client(&database);
+    assert_eq!(client.run("SELECT * FROM t"), rows);
+    assert!(disk_is_sound(&database));
+    client.ok("CREATE TABLE u LIKE t");
+    client.ok("INSERT INTO u SELECT * FROM t");
+    assert_eq!(client.run("SELECT * FROM u"), rows);
+    client.ok("ALTER TABLE t ADD KEY (a), DROP z");
+    assert_eq!(client.run("SELECT id FROM t WHERE a = 'new' ORDER BY id"), ["id", "4", "5"]);
+    client.ok("ALTER TABLE t FORCE");
+    assert_eq!(client.run("SELECT id, a, k FROM t WHERE x = 8"), ["id | a | k", "3 | set | 301"]);
+    client.ok("TRUNCATE TABLE t");
+    client.ok("INSERT INTO t (id, k) VALUES (1, 2)");
+    assert_eq!(client.run("SELECT * FROM t"), ["x | id | a | k | last", "70 | 1 | x | 2 | 9"]);
+    assert!(disk_is_sound(&database));
+}
+
+#[test]
+fn rows_have_so_many_layouts_at_most() {
+    let disk = Disk::new();
+    let database = with_rows(&disk);
+    let mut client = client(&database);
+    for at in 0..64 {
+        client.ok(&format!("ALTER TABLE t ADD c{at} INT DEFAULT {at} FIRST, ALGORITHM = INSTANT"));
+        if at % 20 == 0 {
+            client.ok(&format!("INSERT INTO t (id) VALUES ({})", 100 + at));
+        }
+    }
+    let expected = "ERROR 4092 (HY000): Maximum row versions reached for table d/t. No more columns can be added or \
+                    dropped instantly. Please use COPY/INPLACE.";
+    assert_eq!(client.run("ALTER TABLE t DROP c5, ALGORITHM = INSTANT"), [expected]);
+    let wanted = "SELECT id, v, c0, c63 FROM t WHERE id > 2";
+    let rows = [
+        "id | v | c0 | c63",
+        "3 | 20 | 0 | 63",
+        "100 | NULL | 0 | 63",
+        "120 | NULL | 0 | 63",
+        "140 | NULL | 0 | 63",
+        "160 | NULL | 0 | 63",
+    ];
+    assert_eq!(client.run(wanted), rows);
+    client.ok("ALTER TABLE t DROP c5");
+    assert_eq!(client.run(wanted), rows);
+    client.ok("ALTER TABLE t DROP c6, ALGORITHM = INSTANT");
+    assert!(disk_is_sound(&database));
+}
+
+fn disk_is_sound(database: &Database) -> bool {
+    let check = crate::check::check_tables(database.store().engines(), &mut |_| {});
+    check.faults.is_empty() && check.notes.is_empty()
 }

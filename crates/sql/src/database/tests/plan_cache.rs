@@ -63,7 +63,10 @@ impl Client {
         let session = &mut self.session;
         let parsed = parse::parse(sql.as_bytes(), session.sql_mode, &session.memory, None, &kind_of(session, &StandIn));
         let outcome = match parsed {
-            Ok(parsed) => database.run_utility(&parsed.statement, &[], session, &StandIn, sql.as_bytes(), &mut kept),
+            Ok(parsed) => {
+                let params = Params::of(&[], sql.as_bytes());
+                database.run_utility(&parsed.statement, params, session, &StandIn, &mut kept)
+            }
             Err(error) => {
                 session.diagnostics.borrow_mut().clear();
                 Err(error)
@@ -633,6 +636,17 @@ fn a_plan_for_other_literals_gives_the_same() {
                 }
                 Some(answer) => assert_eq!(answer, expected, "prepared: {sql} with {params:?}"),
                 None => assert_eq!(expected.result, None, "prepared: {sql}"),
+            }
+            // The next id is in it.
+            let table = "SHOW CREATE TABLE t";
+            let definition = plain.ask_as_it_stands(table).rows;
+            assert_eq!(cached.ask_as_it_stands(table).rows, definition, "with a kept plan: {text}");
+            if prepared.ask_as_it_stands(table).rows != definition {
+                // Such a constant ends the one form before there is a row, and the other when the row has its id.
+                assert!(has_minus(&sql) && expected.result.is_none(), "prepared: {sql} with {params:?}");
+                (plain, cached, prepared) = (client(), client(), client());
+                statement = None;
+                continue;
             }
             succeeded += usize::from(expected.result.is_some());
             let all = "SELECT * FROM t ORDER BY id";

@@ -45,6 +45,34 @@ impl Client {
 }
 
 #[test]
+fn aggregates_and_windows_have_the_types_of_mysql() {
+    let mut client = client();
+    client.ok("CREATE TABLE t (n INT, s VARCHAR(10))");
+    let shown = |types: Types| -> Vec<(FieldType, u32, u8, bool, bool)> {
+        let of = |of: &ResultType| (of.field, of.length, of.decimals, of.unsigned, of.nullable);
+        types.0.iter().map(of).collect()
+    };
+    let aggregates = "SELECT BIT_AND(n), STD(n), VAR_SAMP(s), GROUP_CONCAT(s), JSON_ARRAYAGG(n) FROM t";
+    let double = (Double, 23, 31, false, true);
+    let expected = [(LongLong, 21, 0, true, false), double, double, (FieldType::Blob, 1024, 31, false, true)];
+    assert_eq!(shown(client.types(aggregates))[..4], expected);
+    assert_eq!(client.types(aggregates).0[4].field, FieldType::Json);
+    client.ok("SET group_concat_max_len = 100");
+    assert_eq!(shown(client.types(aggregates))[3], (VarString, 100, 31, false, true));
+    let windows =
+        "SELECT RANK() OVER w, CUME_DIST() OVER w, LAG(n, 1, 0.5) OVER w, MAX(n) OVER w, NTILE(2) OVER w FROM t
+        WINDOW w AS (ORDER BY n)";
+    let place = (LongLong, 21, 0, true, false);
+    let value = (FieldType::Long, 11, 0, false, true);
+    assert_eq!(
+        shown(client.types(windows)),
+        [place, (Double, 23, 31, false, false), (NewDecimal, 13, 1, false, true), value, place]
+    );
+    let rollup = "SELECT n, GROUPING(n) FROM t GROUP BY n WITH ROLLUP";
+    assert_eq!(shown(client.types(rollup))[0], value);
+}
+
+#[test]
 fn user_variables_have_the_type_of_their_value() {
     let mut client = client();
     let select = "SELECT @a, COALESCE(@a, 5), IF(1, @a, NULL), MAX(@a)";

@@ -3,13 +3,21 @@ use std::sync::Arc;
 
 use super::*;
 use crate::ast::{Ddl, Statement};
+use crate::expr::Literals;
 use crate::memory::MemoryUse;
 use crate::types::SqlMode;
 use crate::types::temporal::TimeZone;
 use crate::value::Value;
 
 fn rules(sql_mode: SqlMode) -> Rules {
-    Rules { sql_mode, time_zone: TimeZone::UTC, now_us: 0, json_as_longtext: false, notes: RefCell::default() }
+    Rules {
+        sql_mode,
+        time_zone: TimeZone::UTC,
+        now_us: 0,
+        json_as_longtext: false,
+        literals: Literals::DEFAULT,
+        notes: RefCell::default(),
+    }
 }
 
 fn parsed(sql: &str) -> AlterTable {
@@ -45,6 +53,7 @@ fn table(columns: &str) -> TableDef {
         indexes: Vec::new(),
         row_index_id: 16,
         schema_version: 1,
+        former: Vec::new(),
         comment: String::new(),
     };
     let mut def = changed(&nothing, &format!("ADD ({columns})"), SqlMode::DEFAULT).expect(columns).def;
@@ -76,8 +85,14 @@ fn what_a_change_costs() {
         ("ADD a INT", Metadata, Instant),
         ("ADD a INT NOT NULL, ADD b DATE, ADD c VARCHAR(5) DEFAULT 'x'", Metadata, Instant),
         ("ADD a INT AFTER s", Metadata, Instant),
-        ("ADD a INT AFTER x", Rebuild, Inplace),
-        ("ADD a INT FIRST", Rebuild, Inplace),
+        ("ADD a INT AFTER x", Metadata, Instant),
+        ("ADD a INT FIRST, DROP e, ADD b INT AFTER l", Metadata, Instant),
+        ("DROP e, DROP s", Metadata, Instant),
+        ("DROP e, ADD e INT AFTER v", Metadata, Instant),
+        ("DROP e, ADD KEY (s)", BuildIndexes, Inplace),
+        ("DROP INDEX v, DROP n", Rebuild, Inplace),
+        ("DROP id, DROP PRIMARY KEY", Rebuild, Copy),
+        ("DROP e, MODIFY s SET('a') AFTER id", Rebuild, Inplace),
         ("ADD a DATE NOT NULL", Rebuild, Inplace),
         ("ADD a DATETIME DEFAULT CURRENT_TIMESTAMP", Rebuild, Inplace),
         ("ADD a INT DEFAULT (1 + 1)", Rebuild, Copy),

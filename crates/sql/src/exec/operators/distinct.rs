@@ -1,40 +1,47 @@
-//! DISTINCT: rows whose select list was not there yet, in the order they come in.
-
-use std::collections::HashSet;
+//! DISTINCT: rows whose select list was not there yet.
+//!
+//! They come in the order they come in while `tmp_table_size` has room for the keys of all; other rows follow when all are
+//! there ([`DistinctRows`]).
 
 use super::{Operator, Row};
 use crate::error::SqlError;
 use crate::exec::Run;
 use crate::expr::write_group_key;
-use crate::memory::key_bytes;
-use crate::plan::physical;
+use crate::plan::node;
+use crate::spill::DistinctRows;
 
 pub(super) struct Distinct<'p> {
     input: Box<dyn Operator + 'p>,
-    plan: &'p physical::Distinct,
-    seen: HashSet<Vec<u8>>,
+    plan: &'p node::Distinct,
+    seen: DistinctRows,
+    /// The input has given all its rows.
+    ended: bool,
 }
 
 impl<'p> Distinct<'p> {
-    pub(super) fn new(input: Box<dyn Operator + 'p>, plan: &'p physical::Distinct) -> Distinct<'p> {
-        Distinct { input, plan, seen: HashSet::new() }
+    pub(super) fn new(input: Box<dyn Operator + 'p>, plan: &'p node::Distinct, run: &Run<'_>) -> Distinct<'p> {
+        Distinct { input, plan, seen: DistinctRows::new(run.session.tmp_table_size), ended: false }
     }
 }
 
 impl Operator for Distinct<'_> {
     fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        while self.input.next(run, row)? {
+        let end = self.plan.end;
+        while !self.ended && self.input.next(run, row)? {
+            run.step()?;
             let mut key = Vec::new();
             for (value, collation) in row.values[self.plan.first_slot..].iter().zip(&self.plan.collations) {
                 write_group_key(value, *collation, &mut key);
             }
-            let bytes = key_bytes(&key);
-            if self.seen.insert(key) {
-                run.keep(bytes)?;
+            if self.seen.is_new(key, &row.values[..end], run.session)? {
                 return Ok(true);
             }
         }
-        Ok(false)
+        self.ended = true;
+        run.step()?;
+        let Some(later) = self.seen.next_later(run.session)? else { return Ok(false) };
+        row.values.iter_mut().zip(later).for_each(|(slot, value)| *slot = value);
+        Ok(true)
     }
 
     fn as_planned(&self) -> bool {

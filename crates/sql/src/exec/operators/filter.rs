@@ -27,6 +27,10 @@ impl Operator for Filter<'_> {
         Ok(false)
     }
 
+    fn open_again(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        self.input.open_again(run, row)
+    }
+
     fn as_planned(&self) -> bool {
         self.input.as_planned()
     }

@@ -9,16 +9,30 @@ use crate::value::Value;
 
 /// How many rows to skip and how many to give.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(in crate::exec) struct Bounds {
     offset: u64,
     count: u64,
 }
 
 impl Bounds {
     /// Those of this run.
-    pub(super) fn of(limit: &LimitExprs, run: &Run<'_>) -> Result<Bounds, SqlError> {
+    pub(in crate::exec) fn of(limit: &LimitExprs, run: &mut Run<'_>) -> Result<Bounds, SqlError> {
         let offset = limit.offset.as_ref().map_or(Ok(0), |offset| count(offset, run))?;
         Ok(Bounds { offset, count: count(&limit.count, run)? })
+    }
+
+    /// Those of a LIMIT that is not there.
+    pub(in crate::exec) const NONE: Bounds = Bounds { offset: 0, count: u64::MAX };
+
+    /// Whether so many rows are all that are asked for.
+    pub(in crate::exec) fn are_reached(&self, rows: usize) -> bool {
+        rows as u64 >= self.offset.saturating_add(self.count)
+    }
+
+    /// Whether the row of this number is asked for, counted from 0.
+    pub(in crate::exec) fn have(&self, row: usize) -> bool {
+        let row = row as u64;
+        row >= self.offset && row - self.offset < self.count
     }
 
     pub(super) fn is_nothing(&self) -> bool {
@@ -26,9 +40,9 @@ impl Bounds {
     }
 }
 
-fn count(expr: &Expr, run: &Run<'_>) -> Result<u64, SqlError> {
+fn count(expr: &Expr, run: &mut Run<'_>) -> Result<u64, SqlError> {
     let wrong = || SqlError::new(ER_WRONG_ARGUMENTS, &[&"LIMIT"]);
-    match expr.eval(&[], &run.eval())? {
+    match run.evaluate(|cx| expr.eval(&[], cx))? {
         Value::Int(count) => u64::try_from(count).map_err(|_| wrong()),
         Value::UInt(count) => Ok(count),
         // Some drivers bind every number as a double.
@@ -38,32 +52,44 @@ fn count(expr: &Expr, run: &Run<'_>) -> Result<u64, SqlError> {
     }
 }
 
-/// Some of the rows. Once it has given them it asks for no further one.
+/// Some of the rows. Once it has given them it asks for no further one, unless all are to be counted.
 pub(super) struct Limit<'p> {
     /// `None` where no row is wanted.
     input: Option<Box<dyn Operator + 'p>>,
     left: Bounds,
+    counts_all: bool,
+    /// Rows of the input so far.
+    found: u64,
 }
 
 impl<'p> Limit<'p> {
-    pub(super) fn new(input: Option<Box<dyn Operator + 'p>>, bounds: Bounds) -> Limit<'p> {
-        Limit { input, left: bounds }
+    pub(super) fn new(input: Option<Box<dyn Operator + 'p>>, bounds: Bounds, counts_all: bool) -> Limit<'p> {
+        Limit { input, left: bounds, counts_all, found: 0 }
     }
 }
 
 impl Operator for Limit<'_> {
     fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
         let Some(input) = &mut self.input else { return Ok(false) };
-        if self.left.is_nothing() {
-            return Ok(false);
-        }
-        while self.left.offset > 0 {
-            if !input.next(run, row)? {
+        let skips_all = self.left.is_nothing();
+        while self.left.offset > 0 || skips_all {
+            if skips_all && !self.counts_all {
                 return Ok(false);
             }
-            self.left.offset -= 1;
+            if !input.next(run, row)? {
+                run.found_rows = self.counts_all.then_some(self.found);
+                return Ok(false);
+            }
+            self.left.offset = self.left.offset.saturating_sub(1);
+            self.found += 1;
         }
         self.left.count -= 1;
-        input.next(run, row)
+        let given = input.next(run, row)?;
+        if given {
+            self.found += 1;
+        } else {
+            run.found_rows = self.counts_all.then_some(self.found);
+        }
+        Ok(given)
     }
 }

@@ -18,7 +18,7 @@
 //! round, as in InnoDB; one of two that meet is then the victim of a deadlock.
 //!
 //! Not here: changes. A statement that moves rows within the index it scans finds them all first
-//! ([`Node::Collect`](crate::plan::physical::Node::Collect)), so that it does not meet its own.
+//! ([`Node::Collect`](crate::plan::node::Node::Collect)), so that it does not meet its own.
 
 use cohort_txn::{Granted, Isolation, LockMode, LockingScan, LockingScanError, Obstructed, Read};
 
@@ -28,7 +28,7 @@ use crate::ast::RowWait;
 use crate::error::{ER_LOCK_NOWAIT, SqlError};
 use crate::exec::Run;
 use crate::exec::failure::{lock_failed, read_failed};
-use crate::plan::physical::TableScan;
+use crate::plan::node::TableScan;
 use crate::plan::query::Locking;
 use crate::value::Value;
 
@@ -57,8 +57,13 @@ struct Taken {
 }
 
 impl<'p> LockedScan<'p> {
-    pub(super) fn open(plan: &'p TableScan, locking: Locking, run: &Run<'_>) -> Result<LockedScan<'p>, SqlError> {
-        let path = Path::of(&plan.table, &plan.access, run)?;
+    pub(super) fn open(
+        plan: &'p TableScan,
+        locking: Locking,
+        run: &mut Run<'_>,
+        row: &Row,
+    ) -> Result<LockedScan<'p>, SqlError> {
+        let path = Path::of(&plan.table, &plan.access, &row.values, run)?;
         let read_committed = run.transaction.isolation() == Isolation::ReadCommitted;
         Ok(LockedScan {
             plan,
@@ -301,6 +306,9 @@ impl Operator for LockedScan<'_> {
         if found && self.plan.changed {
             // What is left here of the row before is written over.
             std::mem::swap(&mut row.found, &mut self.row);
+        } else if let (true, Some(slot)) = (found, self.plan.identity) {
+            row.values[slot] = Value::bytes(self.row.key.as_slice());
+            row.values[slot + 1] = Value::bytes(self.row.stored.as_slice());
         }
         Ok(found)
     }

@@ -4,7 +4,7 @@ use super::{Operator, Row};
 use crate::catalog::system::Rows;
 use crate::error::SqlError;
 use crate::exec::Run;
-use crate::plan::physical::SystemRows;
+use crate::plan::node::SystemRows;
 use crate::privilege::needs::of_show;
 use crate::value::Value;
 
@@ -41,6 +41,7 @@ impl MadeRows {
                 rows(&run.catalog.current(), &owned)
             }
             Rows::None => Vec::new(),
+            Rows::Tables(rows) => rows(run.catalog, &run.session.holder.grants),
             Rows::Catalog(rows) => rows(&run.catalog.current(), &run.session.holder.grants),
         };
         Ok(MadeRows { rows: rows.into_iter(), first_slot: plan.first_slot })

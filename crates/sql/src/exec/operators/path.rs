@@ -7,6 +7,7 @@ use crate::error::SqlError;
 use crate::exec::Run;
 use crate::exec::key_range::{Keys, keys};
 use crate::plan::access::Access;
+use crate::value::Value;
 
 /// An access path with the values of its terms.
 pub(super) struct Path {
@@ -22,12 +23,13 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub(super) fn of(table: &Table, access: &Access, run: &Run<'_>) -> Result<Path, SqlError> {
+    /// The path for the row that is made so far.
+    pub(super) fn of(table: &Table, access: &Access, row: &[Value], run: &mut Run<'_>) -> Result<Path, SqlError> {
         let index = access.index.filter(|index| table.primary != Some(*index));
         let direction = if access.reverse { Direction::Reverse } else { Direction::Forward };
         let mut path =
             Path { index, points: Vec::new().into_iter(), ranges: Vec::new().into_iter(), direction, as_planned: true };
-        match keys(access, table, run)? {
+        match keys(access, table, row, run)? {
             Keys::Nothing => {}
             Keys::Points(mut points) => {
                 if access.reverse {
@@ -41,13 +43,19 @@ impl Path {
                 }
                 path.ranges = ranges.into_iter();
             }
-            Keys::Everything => {
-                path.index = None;
-                path.as_planned = false;
-                path.direction = Direction::Forward;
-                path.ranges = vec![prefix_range(&table.row_prefix())].into_iter();
-            }
+            Keys::Everything => return Ok(Path::everything(table)),
         }
         Ok(path)
+    }
+
+    /// All rows in their own order, in the place of a path that cannot be used.
+    pub(super) fn everything(table: &Table) -> Path {
+        Path {
+            index: None,
+            points: Vec::new().into_iter(),
+            ranges: vec![prefix_range(&table.row_prefix())].into_iter(),
+            direction: Direction::Forward,
+            as_planned: false,
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Operator, Row};
 use crate::error::SqlError;
 use crate::exec::Run;
-use crate::plan::physical::Projection;
+use crate::plan::node::Projection;
 
 pub(super) struct Project<'p> {
     input: Box<dyn Operator + 'p>,
@@ -22,11 +22,12 @@ impl Operator for Project<'_> {
             return Ok(false);
         }
         // What all of them make counts together.
-        let cx = run.eval();
-        for (at, expr) in self.plan.exprs.iter().enumerate() {
-            row.values[self.plan.first_slot + at] = expr.eval(&row.values, &cx)?;
-        }
-        Ok(true)
+        run.evaluate(|cx| {
+            for (at, expr) in self.plan.exprs.iter().enumerate() {
+                row.values[self.plan.first_slot + at] = expr.eval(&row.values, cx)?;
+            }
+            Ok(true)
+        })
     }
 
     fn as_planned(&self) -> bool {

@@ -1,14 +1,18 @@
 //! The rows of a stored table by an access path, as the statement's snapshot has them.
 
+use cohort_engine::KeyRange;
 use cohort_txn::{Read, Scan};
 
 use super::path::Path;
-use super::{Operator, Row, matches, read_columns};
+use super::{Operator, Row, matches};
+use crate::catalog::table::prefix_range;
 use crate::error::SqlError;
 use crate::exec::Run;
-use crate::exec::failure::read_failed;
-use crate::plan::physical::TableScan;
-use crate::value::Value;
+use crate::exec::failure::{damaged, read_failed};
+use crate::expr::Expr;
+use crate::plan::access::Tail;
+use crate::plan::cost;
+use crate::plan::node::TableScan;
 
 pub(super) struct SnapshotScan<'p> {
     plan: &'p TableScan,
@@ -17,25 +21,43 @@ pub(super) struct SnapshotScan<'p> {
     covering: bool,
     /// The range that is walked.
     scan: Option<Scan>,
+    /// What has walked the range before.
+    idle: Option<Scan>,
+    /// There has been a range before.
+    again: bool,
     row_key: Vec<u8>,
     stored: Vec<u8>,
     /// The entry of the index that led to the row, kept where it is all that is read, or a point.
     entry_key: Vec<u8>,
     entry_value: Vec<u8>,
+    /// Rows that were found.
+    examined: u64,
+    /// The filter with the values of what its columns are compared with, once many rows are judged by it.
+    folded: Option<Expr>,
 }
 
+/// From so many rows on a filter's constants are worth being evaluated once.
+const FOLDED_FROM: u64 = 16;
+
 impl<'p> SnapshotScan<'p> {
-    pub(super) fn open(plan: &'p TableScan, run: &Run<'_>) -> Result<SnapshotScan<'p>, SqlError> {
-        let path = Path::of(&plan.table, &plan.access, run)?;
+    pub(super) fn open(plan: &'p TableScan, run: &mut Run<'_>, row: &Row) -> Result<SnapshotScan<'p>, SqlError> {
+        let mut path = Path::of(&plan.table, &plan.access, &row.values, run)?;
+        if finds_most(plan, &path, run)? {
+            path = Path::everything(&plan.table);
+        }
         Ok(SnapshotScan {
             plan,
             covering: plan.access.covering && path.index.is_some(),
             path,
             scan: None,
+            idle: None,
+            again: false,
             row_key: Vec::new(),
             stored: Vec::new(),
             entry_key: Vec::new(),
             entry_value: Vec::new(),
+            examined: 0,
+            folded: None,
         })
     }
 
@@ -50,13 +72,12 @@ impl<'p> SnapshotScan<'p> {
         loop {
             let Some(open) = &mut self.scan else {
                 let Some(range) = self.path.ranges.next() else { return Ok(false) };
-                let opened = run.transaction.scan(self.plan.table.engine, Read::Snapshot, &range, self.path.direction);
-                self.scan = Some(opened.map_err(read_failed)?);
+                self.scan = Some(self.walk(&range, run)?);
                 continue;
             };
             run.step()?;
             let Some(entry) = open.next().map_err(read_failed)? else {
-                self.scan = None;
+                self.idle = self.scan.take();
                 continue;
             };
             let Some(index) = self.path.index else {
@@ -76,6 +97,31 @@ impl<'p> SnapshotScan<'p> {
             if self.read_row(run)? {
                 return Ok(true);
             }
+        }
+    }
+
+    /// Begins to walk a range. A scan that walks one after another need not be made anew each time.
+    fn walk(&mut self, range: &KeyRange, run: &mut Run<'_>) -> Result<Scan, SqlError> {
+        let engine = self.plan.table.engine;
+        if let Some(mut idle) = self.idle.take()
+            && run.transaction.move_scan(&mut idle, engine, range)
+        {
+            return Ok(idle);
+        }
+        let scan = if std::mem::replace(&mut self.again, true) {
+            run.transaction.scan_within(engine, range, &self.whole(), self.path.direction)
+        } else {
+            run.transaction.scan(engine, Read::Snapshot, range, self.path.direction)
+        };
+        scan.map_err(read_failed)
+    }
+
+    /// All entries of the index, or all rows.
+    fn whole(&self) -> KeyRange {
+        let table = &self.plan.table;
+        match self.path.index {
+            Some(index) => prefix_range(&table.indexes[index].prefix()),
+            None => prefix_range(&table.row_prefix()),
         }
     }
 
@@ -107,28 +153,90 @@ impl<'p> SnapshotScan<'p> {
             .map_err(read_failed)
     }
 
-    fn decode(&self, run: &mut Run<'_>, slots: &mut [Value]) -> Result<(), SqlError> {
-        let (table, wanted) = (&*self.plan.table, &*self.plan.wanted);
-        if wanted.is_empty() {
-            return Ok(());
-        }
+    /// Reads the columns of the row that was found, and says whether it matches. Of one that does not, only those are read
+    /// that say so.
+    fn judge(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let TableScan { table, wanted, judged, given, filter, first_slot, .. } = self.plan;
         if let (true, Some(index)) = (self.covering, self.path.index) {
-            let index = &table.indexes[index];
-            return table.read_entry(index, &self.entry_key, &self.entry_value, wanted, slots);
+            if !wanted.is_empty() {
+                let slots = &mut row.values[*first_slot..];
+                table.read_entry(&table.indexes[index], &self.entry_key, &self.entry_value, wanted, slots)?;
+            }
+            return matches(filter.as_ref(), run, &row.values);
         }
-        read_columns(table, &self.stored, wanted, run, slots)
+        if wanted.is_empty() {
+            return matches(filter.as_ref(), run, &row.values);
+        }
+        let damaged = |error| damaged(&table.def.name, &error);
+        let mut offsets = std::mem::take(&mut run.offsets);
+        let first = wanted.last().map_or(0, |last| last + 1);
+        let reader = table.codec.open_first(first, &self.stored, &mut offsets).map_err(damaged)?;
+        reader.read(judged, &mut row.values[*first_slot..]).map_err(damaged)?;
+        if self.examined == FOLDED_FROM && self.folded.is_none() {
+            self.folded = filter.as_ref().and_then(|filter| run.folded(filter));
+        }
+        let matched = matches(self.folded.as_ref().or(filter.as_ref()), run, &row.values)?;
+        if matched {
+            reader.read(given, &mut row.values[*first_slot..]).map_err(damaged)?;
+        }
+        run.offsets = offsets;
+        Ok(matched)
     }
+}
+
+/// Whether ranges of a secondary index turn out to lead to so many of the rows that all are read sooner: the plan was made
+/// for no bounds.
+fn finds_most(plan: &TableScan, path: &Path, run: &mut Run<'_>) -> Result<bool, SqlError> {
+    /// From so many rows on it is asked, which takes some microseconds.
+    const WORTH_WHILE: u64 = 5000;
+    /// Of more ranges each is small.
+    const MOST_RANGES: usize = 4;
+    let (table, access) = (&*plan.table, &plan.access);
+    let Some(index) = path.index.filter(|_| !access.covering && !access.ordered && access.equal.is_empty()) else {
+        return Ok(false);
+    };
+    let ranges = path.ranges.as_slice();
+    let is_range = matches!(access.tail, Tail::Range(_) | Tail::Union(_)) && ranges.len() <= MOST_RANGES;
+    if !is_range || table.counters.statistics.rows().is_none_or(|rows| rows < WORTH_WHILE) {
+        return Ok(false);
+    }
+    let whole = prefix_range(&table.indexes[index].prefix());
+    let mut share = 0.0;
+    for range in ranges {
+        let Some(more) = run.transaction.share(table.engine, range, &whole).map_err(read_failed)? else {
+            return Ok(false);
+        };
+        share += more;
+    }
+    Ok(cost::scan_is_cheaper(share))
 }
 
 impl Operator for SnapshotScan<'_> {
     fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
         while self.find(run)? {
-            self.decode(run, &mut row.values[self.plan.first_slot..])?;
-            if matches(self.plan.filter.as_ref(), run, &row.values)? {
+            self.examined += 1;
+            if self.judge(run, row)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    fn open_again(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let path = Path::of(&self.plan.table, &self.plan.access, &row.values, run)?;
+        // A semi-join asks for no more than one row.
+        if let Some(scan) = self.scan.take() {
+            self.idle = Some(scan);
+        }
+        if path.index != self.path.index {
+            (self.idle, self.again) = (None, false);
+        }
+        (self.path, self.examined) = (path, 0);
+        Ok(true)
+    }
+
+    fn examined(&self) -> Option<u64> {
+        Some(self.examined)
     }
 
     fn as_planned(&self) -> bool {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::convert::{local, to_text};
+use super::super::{EvalContext, Expr};
 use super::{Arguments, Function, MANY};
 use crate::collation::Collation;
 use crate::error::{
@@ -126,6 +127,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "JSON_PRETTY('[]')",
         "[]",
     ),
+    Function::new("json_storage_free", 1, 1, |args| one(args, 0).map(|_| Value::Int(0)), |_| ResultType::integer(10))
+        .doc(
+            "How many bytes an update has left free in a document: none, since it writes the whole.",
+            "JSON_STORAGE_FREE('1')",
+            "0",
+        ),
     Function::new("json_storage_size", 1, 1, storage_size, |_| ResultType::integer(10)).doc(
         "How many bytes a document takes.",
         "JSON_STORAGE_SIZE('1')",
@@ -134,7 +141,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// The type of a document.
-fn document() -> ResultType {
+pub(super) fn document() -> ResultType {
     ResultType::json()
 }
 
@@ -143,7 +150,7 @@ fn text(chars: u32) -> ResultType {
 }
 
 /// The document that an argument is, or that its text is; error 3141, 3144 or 3146 if it is none.
-fn one<'a>(args: &'a Arguments<'_, '_>, at: usize) -> Result<Cow<'a, Json>, SqlError> {
+pub(super) fn one<'a>(args: &'a Arguments<'_, '_>, at: usize) -> Result<Cow<'a, Json>, SqlError> {
     let name = args.call.name();
     match &args[at] {
         Value::Json(json) => Ok(Cow::Borrowed(&**json)),
@@ -160,25 +167,29 @@ fn one<'a>(args: &'a Arguments<'_, '_>, at: usize) -> Result<Cow<'a, Json>, SqlE
     }
 }
 
-/// An argument as a part of a document: a text is a string, a condition a boolean.
-fn scalar(args: &Arguments<'_, '_>, at: usize) -> Json {
-    match &args[at] {
-        Value::Int(truth) if args.call.args[at].is_condition() => Json::Bool(*truth != 0),
-        value => Json::of_value(&local(value, args.cx)),
+/// The value of an expression as a part of a document: a text is a string, a condition a boolean.
+pub(super) fn part_of_document(expr: &Expr, value: &Value, cx: &EvalContext<'_>) -> Json {
+    match value {
+        Value::Int(truth) if expr.is_condition() => Json::Bool(*truth != 0),
+        value => Json::of_value(&local(value, cx)),
     }
 }
 
-fn path(args: &Arguments<'_, '_>, at: usize) -> Result<Path, SqlError> {
+fn scalar(args: &Arguments<'_, '_>, at: usize) -> Json {
+    part_of_document(&args.call.args[at], &args[at], args.cx)
+}
+
+pub(super) fn path(args: &Arguments<'_, '_>, at: usize) -> Result<Path, SqlError> {
     Path::parse(&to_text(&args[at]))
 }
 
 /// A path that leads to one place at most.
-fn plain_path(args: &Arguments<'_, '_>, at: usize) -> Result<Path, SqlError> {
+pub(super) fn plain_path(args: &Arguments<'_, '_>, at: usize) -> Result<Path, SqlError> {
     let path = path(args, at)?;
     if path.has_wildcard() { Err(SqlError::new(ER_INVALID_JSON_PATH_WILDCARD, &[])) } else { Ok(path) }
 }
 
-fn made(args: &Arguments<'_, '_>, json: Json) -> Result<Value, SqlError> {
+pub(super) fn made(args: &Arguments<'_, '_>, json: Json) -> Result<Value, SqlError> {
     let json = json.bounded()?;
     args.cx.statement.hold_evaluated(json.memory_bytes())?;
     Ok(Value::Json(Arc::new(json)))
@@ -282,14 +293,18 @@ fn contains(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     Ok(json.seek(&path).first().map_or(Value::Null, |part| Value::bool(part.contains(&wanted))))
 }
 
+/// Whether an argument says `all`; error 3154 if it is neither that nor `one`.
+pub(super) fn all_or_one(args: &Arguments<'_, '_>, at: usize) -> Result<bool, SqlError> {
+    match to_text(&args[at]).to_ascii_lowercase().as_str() {
+        "one" => Ok(false),
+        "all" => Ok(true),
+        _ => Err(SqlError::new(ER_JSON_BAD_ONE_OR_ALL_ARG, &[&args.call.name()])),
+    }
+}
+
 fn contains_path(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let json = one(args, 0)?;
-    let how = to_text(&args[1]).to_ascii_lowercase();
-    let all = match how.as_str() {
-        "one" => false,
-        "all" => true,
-        _ => return Err(SqlError::new(ER_JSON_BAD_ONE_OR_ALL_ARG, &[&args.call.name()])),
-    };
+    let all = all_or_one(args, 1)?;
     for at in 2..args.len() {
         let found = !json.seek(&path(args, at)?).is_empty();
         if found != all {

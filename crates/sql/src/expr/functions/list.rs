@@ -16,7 +16,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "FIELD('Bb', 'Aa', 'Bb', 'Cc')",
         "2",
     ),
-    Function::on_demand("elt", 2, MANY, elt, longest).keeps_collation().joins().doc(
+    Function::on_demand("elt", 2, MANY, elt, longest).keeps_collation().joins().numbers_at(&[0]).doc(
         "The argument at a place.",
         "ELT(2, 'Aa', 'Bb')",
         "Bb",
@@ -26,16 +26,27 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "FIND_IN_SET('b', 'a,b,c,d')",
         "2",
     ),
-    Function::new("make_set", 2, MANY, make_set, make_set_type).takes_null().keeps_collation().joins().of_text().doc(
-        "The texts whose bits are set in the first argument, with commas between them.",
-        "MAKE_SET(1 | 4, 'hello', 'nice', 'world')",
-        "hello,world",
-    ),
-    Function::new("export_set", 3, 5, export_set, export_set_type).keeps_collation().joins().of_text().doc(
-        "A text for each bit that is set, and another for each that is not, of so many bits.",
-        "EXPORT_SET(6, '1', '0', ',', 10)",
-        "0,1,1,0,0,0,0,0,0,0",
-    ),
+    Function::new("make_set", 2, MANY, make_set, make_set_type)
+        .takes_null()
+        .keeps_collation()
+        .joins()
+        .numbers_at(&[0])
+        .of_text()
+        .doc(
+            "The texts whose bits are set in the first argument, with commas between them.",
+            "MAKE_SET(1 | 4, 'hello', 'nice', 'world')",
+            "hello,world",
+        ),
+    Function::new("export_set", 3, 5, export_set, export_set_type)
+        .keeps_collation()
+        .joins()
+        .numbers_at(&[0, 4])
+        .of_text()
+        .doc(
+            "A text for each bit that is set, and another for each that is not, of so many bits.",
+            "EXPORT_SET(6, '1', '0', ',', 10)",
+            "0,1,1,0,0,0,0,0,0,0",
+        ),
 ];
 
 /// Which of the others is equal to the first argument; those after it are not evaluated.
@@ -72,13 +83,16 @@ fn elt(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
     args.as_result(at, args.get(at)?)
 }
 
-/// Of what a SET column holds, the place is that in the column's list.
-fn place_in_list(args: &Arguments<'_, '_>, at: usize) -> usize {
+/// Where a constant is looked for in what a SET column holds, its place in the column's list: letters of ASCII are found
+/// in either case, whatever the collation says.
+fn place_in_list(args: &Arguments<'_, '_>, wanted: &[u8]) -> Option<i64> {
     let is_set = args.call.args[1].result_type(args.cx.params).field == FieldType::Set;
-    match &args[1] {
-        Value::Member(member) if is_set => (0..64).filter(|bit| member.number & 1 << bit != 0).nth(at).unwrap_or(at),
-        _ => at,
+    let Value::Member(member) = &args[1] else { return None };
+    if !is_set || !args.call.args[0].is_constant() {
+        return None;
     }
+    let at = member.text.split(',').position(|item| item.as_bytes().eq_ignore_ascii_case(wanted))?;
+    (0..64).filter(|bit| member.number & 1 << bit != 0).nth(at).map(|bit| bit + 1)
 }
 
 /// Any of the texts.
@@ -89,13 +103,17 @@ fn longest(args: &[ResultType]) -> ResultType {
 
 fn find_in_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let (wanted, set) = (to_bytes(&args[0]), to_bytes(&args[1]));
-    if set.is_empty() || wanted.contains(&b',') {
+    // As in MySQL, what takes more bytes than all of the list is none of it, whatever the collation says.
+    if set.is_empty() || wanted.contains(&b',') || args.encoded_len(&wanted) > args.encoded_len(&set) {
         return Ok(Value::Int(0));
+    }
+    if let Some(place) = place_in_list(args, &wanted) {
+        return Ok(Value::Int(place));
     }
     let mut compared = 0;
     for (at, item) in set.split(|&byte| byte == b',').enumerate() {
-        if args.collation.equal(item, &wanted) {
-            return Ok(Value::Int(place_in_list(args, at) as i64 + 1));
+        if args.collation.equal_unpadded(item, &wanted) {
+            return Ok(Value::Int(at as i64 + 1));
         }
         compared += wanted.len();
         if compared > CHECKED_EVERY {

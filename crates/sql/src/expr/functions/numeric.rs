@@ -411,7 +411,7 @@ fn null_if(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 
 /// INTERVAL(n, a, b, …): how many of the rising numbers are not above n.
 ///
-/// Those after the first that is above are not evaluated.
+/// Those after the first that is above are not evaluated, but for constants.
 fn interval(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
     let wanted = args.get(0)?;
     if wanted.is_null() {
@@ -421,6 +421,11 @@ fn interval(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
     for at in 1..args.count() {
         let bound = args.get(at)?;
         if !bound.is_null() && to_decimal(&bound, args.cx)? > wanted {
+            for later in at + 1..args.count() {
+                if args.call.args[later].is_constant() {
+                    args.get(later)?;
+                }
+            }
             return Ok(Value::Int(at as i64 - 1));
         }
     }

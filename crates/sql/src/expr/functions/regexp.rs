@@ -1,4 +1,4 @@
-//! REGEXP_LIKE, which is also what REGEXP and RLIKE call.
+//! REGEXP_LIKE, which is also what REGEXP and RLIKE call, and what finds and replaces matches.
 //!
 //! The syntax is the `regex` crate's, which is ICU's without look-around and back references: those are
 //! error 3690. In turn a match takes time in proportion to the text, whatever the pattern, and patterns
@@ -7,22 +7,44 @@
 
 use std::cell::RefCell;
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::{Captures, Regex, RegexBuilder};
 use regex_syntax::ast::ErrorKind;
 
-use super::super::convert::{to_bytes, to_text};
+use super::super::convert::{to_bytes, to_i64, to_text};
+use super::string::{first, long_string as long, slice};
 use super::{Arguments, Function};
 use crate::collation::Collation;
 use crate::error::{
-    ER_REGEXP_BAD_ESCAPE_SEQUENCE, ER_REGEXP_BAD_INTERVAL, ER_REGEXP_ILLEGAL_ARGUMENT, ER_REGEXP_INVALID_RANGE,
+    ER_REGEXP_BAD_ESCAPE_SEQUENCE, ER_REGEXP_BAD_INTERVAL, ER_REGEXP_ILLEGAL_ARGUMENT,
+    ER_REGEXP_INDEX_OUTOFBOUNDS_ERROR, ER_REGEXP_INVALID_CAPTURE_GROUP_NAME, ER_REGEXP_INVALID_RANGE,
     ER_REGEXP_MISMATCHED_PAREN, ER_REGEXP_MISSING_CLOSE_BRACKET, ER_REGEXP_PATTERN_TOO_BIG, ER_REGEXP_RULE_SYNTAX,
     ER_REGEXP_UNIMPLEMENTED, ER_WRONG_ARGUMENTS, SqlError,
 };
 use crate::types::ResultType;
 use crate::value::Value;
 
-pub(super) const FUNCTIONS: &[Function] = &[Function::new("regexp_like", 2, 3, regexp_like, |_| ResultType::boolean())
-    .doc("Whether the text matches a regular expression.", "REGEXP_LIKE('Michael!', '.*')", "1")];
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("regexp_like", 2, 3, regexp_like, |_| ResultType::boolean()).doc(
+        "Whether the text matches a regular expression.",
+        "REGEXP_LIKE('Michael!', '.*')",
+        "1",
+    ),
+    Function::new("regexp_instr", 2, 6, regexp_instr, |_| ResultType::integer(21)).of_text().doc(
+        "Where the n-th match begins, looked for from a place on; where it has ended, if the fifth argument is 1.",
+        "REGEXP_INSTR('dog cat dog', 'dog', 2)",
+        "9",
+    ),
+    Function::new("regexp_substr", 2, 5, regexp_substr, first).keeps_collation_of_first().of_text().doc(
+        "The n-th match, looked for from a place on; NULL without one.",
+        "REGEXP_SUBSTR('abc def ghi', '[a-z]+', 1, 3)",
+        "ghi",
+    ),
+    Function::new("regexp_replace", 3, 6, regexp_replace, long).keeps_collation_of_first().of_text().doc(
+        "The text with its matches, or the n-th one, replaced; `$1` stands for the first group.",
+        "REGEXP_REPLACE('abc def ghi', '([a-z])([a-z]+)', '$2$1', 1, 2)",
+        "abc efd ghi",
+    ),
+];
 
 /// Bytes that a compiled pattern may take, and what its matching may keep in addition.
 const PROGRAM_BYTES: usize = 1 << 20;
@@ -145,11 +167,16 @@ thread_local! {
     static COMPILED: RefCell<Vec<Compiled>> = const { RefCell::new(Vec::new()) };
 }
 
-fn regexp_like(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let letters = args.get(2).map(to_text);
+/// Works with the compiled pattern of a call, whose argument `letters_at` says how it is meant.
+fn with_pattern<T>(
+    args: &Arguments<'_, '_>,
+    letters_at: usize,
+    work: impl FnOnce(&Compiled) -> Result<T, SqlError>,
+) -> Result<T, SqlError> {
+    let letters = args.get(letters_at).map(to_text);
     let match_type = MatchType::of(args.collation, letters.as_deref().unwrap_or_default());
-    let match_type = match_type.ok_or_else(|| SqlError::new(ER_WRONG_ARGUMENTS, &[&"regexp_like"]))?;
-    let (text, pattern) = (to_bytes(&args[0]), to_bytes(&args[1]));
+    let match_type = match_type.ok_or_else(|| SqlError::new(ER_WRONG_ARGUMENTS, &[&args.call.name()]))?;
+    let pattern = to_bytes(&args[1]);
     COMPILED.with_borrow_mut(|kept| {
         let known = kept.iter().position(|kept| kept.match_type == match_type && *kept.pattern == *pattern);
         match known {
@@ -160,8 +187,205 @@ fn regexp_like(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
                 kept.insert(0, compiled);
             }
         }
-        Ok(Value::bool(kept[0].matches(&text)))
+        work(&kept[0])
     })
+}
+
+fn regexp_like(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let text = to_bytes(&args[0]);
+    with_pattern(args, 2, |compiled| Ok(Value::bool(compiled.matches(&text))))
+}
+
+/// Where a search begins: the argument says which character it is, from 1. 3686 if it lies outside of the text.
+fn start(args: &Arguments<'_, '_>, at: usize, text: &[u8]) -> Result<usize, SqlError> {
+    let place = args.get(at).map_or(Ok(1), |place| to_i64(place, args.cx))?;
+    let before = usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
+    let outside = || SqlError::new(ER_REGEXP_INDEX_OUTOFBOUNDS_ERROR, &[]);
+    let before = before.filter(|before| *before <= text.len()).ok_or_else(outside)?;
+    let skipped = slice(text, args.is_binary(), 0, before);
+    let characters = if args.is_binary() { skipped.len() } else { String::from_utf8_lossy(skipped).chars().count() };
+    if characters == before { Ok(skipped.len()) } else { Err(outside()) }
+}
+
+/// Which match is meant, from 1; `or` if that is not said.
+fn occurrence(args: &Arguments<'_, '_>, at: usize, or: i64) -> Result<u64, SqlError> {
+    let which = args.get(at).map_or(Ok(or), |which| to_i64(which, args.cx))?;
+    Ok(u64::try_from(which).unwrap_or_default().max(u64::from(or > 0)))
+}
+
+impl Compiled {
+    /// The first match from a byte of the text on.
+    fn find_from<'t>(&self, text: &'t [u8], from: usize) -> Option<Captures<'t>> {
+        let found = self.regex.captures_at(text, from);
+        let line = without_newline(text);
+        if !self.matches_before_last_newline() || line.len() == text.len() || from > line.len() {
+            return found;
+        }
+        let before_newline = self.regex.captures_at(line, from);
+        let begins = |captures: &Option<Captures<'_>>| captures.as_ref().map_or(usize::MAX, |of| whole(of).0);
+        if begins(&before_newline) < begins(&found) { before_newline } else { found }
+    }
+
+    /// Calls `take` with the matches from a byte of the text on, until it has enough.
+    fn each_match(
+        &self,
+        text: &[u8],
+        mut from: usize,
+        args: &Arguments<'_, '_>,
+        mut take: impl FnMut(&Captures<'_>) -> Result<bool, SqlError>,
+    ) -> Result<(), SqlError> {
+        while from <= text.len() {
+            args.cx.statement.check_killed()?;
+            let Some(captures) = self.find_from(text, from) else { return Ok(()) };
+            let (begin, end) = whole(&captures);
+            if !take(&captures)? {
+                return Ok(());
+            }
+            // After an empty match it goes on with the next character.
+            from = if end > begin { end } else { next_character(text, end) };
+        }
+        Ok(())
+    }
+
+    /// The n-th match from a byte of the text on: its first byte and the one after its last.
+    fn nth(
+        &self,
+        text: &[u8],
+        from: usize,
+        which: u64,
+        args: &Arguments<'_, '_>,
+    ) -> Result<Option<(usize, usize)>, SqlError> {
+        let (mut left, mut found) = (which, None);
+        self.each_match(text, from, args, |captures| {
+            left -= 1;
+            if left == 0 {
+                found = Some(whole(captures));
+            }
+            Ok(left > 0)
+        })?;
+        Ok(found)
+    }
+}
+
+fn whole(captures: &Captures<'_>) -> (usize, usize) {
+    captures.get(0).map_or((0, 0), |found| (found.start(), found.end()))
+}
+
+fn next_character(text: &[u8], at: usize) -> usize {
+    let continues = |byte: &&u8| **byte & 0xc0 == 0x80;
+    at + 1 + text.get(at + 1..).unwrap_or_default().iter().take_while(continues).count()
+}
+
+fn regexp_instr(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let text = to_bytes(&args[0]);
+    let (from, which) = (start(args, 2, &text)?, occurrence(args, 3, 1)?);
+    let after = match args.get(4).map_or(Ok(0), |after| to_i64(after, args.cx))? {
+        0 => false,
+        1 => true,
+        _ => return Err(SqlError::new(ER_WRONG_ARGUMENTS, &[&args.call.name()])),
+    };
+    let found = with_pattern(args, 5, |compiled| compiled.nth(&text, from, which, args))?;
+    Ok(Value::Int(found.map_or(0, |(begin, end)| {
+        let before = &text[..if after { end } else { begin }];
+        let characters = if args.is_binary() { before.len() } else { String::from_utf8_lossy(before).chars().count() };
+        characters as i64 + 1
+    })))
+}
+
+fn regexp_substr(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let text = to_bytes(&args[0]);
+    let (from, which) = (start(args, 2, &text)?, occurrence(args, 3, 1)?);
+    let found = with_pattern(args, 4, |compiled| compiled.nth(&text, from, which, args))?;
+    found.map_or(Ok(Value::Null), |(begin, end)| args.string(text[begin..end].to_vec()))
+}
+
+fn regexp_replace(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let text = to_bytes(&args[0]);
+    // Of an empty text nothing is replaced.
+    let (from, which) = (start(args, 3, &text)?, occurrence(args, 4, 0)?);
+    let replacement = to_text(&args[2]);
+    let (mut made, mut copied, mut at) = (Vec::new(), 0, 0);
+    let mut fits = true;
+    with_pattern(args, 5, |compiled| {
+        let parts = replacement_parts(&replacement, &compiled.regex)?;
+        compiled.each_match(&text, from, args, |captures| {
+            at += 1;
+            if which > 0 && at < which {
+                return Ok(true);
+            }
+            let (begin, end) = whole(captures);
+            made.extend_from_slice(&text[copied..begin]);
+            copied = end;
+            for part in &parts {
+                match part {
+                    Part::Text(text) => made.extend_from_slice(text.as_bytes()),
+                    Part::Group(group) => {
+                        made.extend_from_slice(captures.get(*group).map_or(&[][..], |found| found.as_bytes()));
+                    }
+                }
+            }
+            fits = args.has_room(made.len())?;
+            Ok(fits && which == 0)
+        })
+    })?;
+    if !fits {
+        return Ok(Value::Null);
+    }
+    made.extend_from_slice(&text[copied..]);
+    args.string(made)
+}
+
+/// A part of what replaces a match.
+enum Part {
+    Text(String),
+    Group(usize),
+}
+
+/// `$1` and `${name}` are groups, a backslash takes the next character as it is. 3686 of a group that is not there, 3887
+/// of a dollar before anything else.
+fn replacement_parts(text: &str, regex: &Regex) -> Result<Vec<Part>, SqlError> {
+    let mut parts = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => plain.extend(rest.next()),
+            '$' => {
+                parts.push(Part::Text(std::mem::take(&mut plain)));
+                let wrong_name = || SqlError::new(ER_REGEXP_INVALID_CAPTURE_GROUP_NAME, &[]);
+                if rest.next_if_eq(&'{').is_some() {
+                    let mut name = String::new();
+                    loop {
+                        match rest.next() {
+                            Some('}') => break,
+                            Some(c) => name.push(c),
+                            None => return Err(wrong_name()),
+                        }
+                    }
+                    let group = regex.capture_names().position(|known| known == Some(name.as_str()));
+                    parts.push(Part::Group(group.ok_or_else(wrong_name)?));
+                    continue;
+                }
+                let digit = rest.next_if(char::is_ascii_digit).and_then(|c| c.to_digit(10));
+                let mut group = digit.ok_or_else(wrong_name)? as usize;
+                if group >= regex.captures_len() {
+                    return Err(SqlError::new(ER_REGEXP_INDEX_OUTOFBOUNDS_ERROR, &[]));
+                }
+                // As many digits as make the number of a group.
+                while let Some(longer) =
+                    rest.peek().and_then(|c| c.to_digit(10)).map(|digit| group * 10 + digit as usize)
+                    && longer < regex.captures_len()
+                {
+                    group = longer;
+                    rest.next();
+                }
+                parts.push(Part::Group(group));
+            }
+            c => plain.push(c),
+        }
+    }
+    parts.push(Part::Text(plain));
+    Ok(parts)
 }
 
 #[cfg(test)]

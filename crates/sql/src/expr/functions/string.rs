@@ -11,7 +11,7 @@ use super::super::convert::{to_bytes, to_decimal, to_f64, to_i64, to_text};
 use super::{Arguments, Form, Function, MANY, locale};
 use crate::collation::Collation;
 use crate::error::{ER_UNKNOWN_LOCALE, SqlError};
-use crate::types::{Family, NOT_FIXED_DECIMALS, ResultType};
+use crate::types::{Charset, Family, NOT_FIXED_DECIMALS, ResultType};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -75,7 +75,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "RIGHT('foobarbar', 4)",
         "rbar",
     ),
-    Function::new("substring_index", 3, 3, substring_index, first).keeps_collation().of_text().doc(
+    Function::new("substring_index", 3, 3, substring_index, first).keeps_collation().numbers_at(&[2]).of_text().doc(
         "What stands before the n-th delimiter, or after it, counted from the end, if n is negative.",
         "SUBSTRING_INDEX('www.mysql.com', '.', 2)",
         "www.mysql",
@@ -116,16 +116,18 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "ababab",
     ),
     Function::new("space", 1, 1, space, long_string).doc("So many blanks.", "CONCAT('a', SPACE(2), 'b')", "a  b"),
-    Function::new("lpad", 3, 3, |a| pad(a, true), long_string).keeps_collation().joins().of_text().doc(
-        "The text, filled from the left or cut to so many characters.",
-        "LPAD('hi', 5, '?!')",
-        "?!?hi",
-    ),
-    Function::new("rpad", 3, 3, |a| pad(a, false), long_string).keeps_collation().joins().of_text().doc(
-        "The text, filled from the right or cut to so many characters.",
-        "RPAD('hi', 5, '?')",
-        "hi???",
-    ),
+    Function::new("lpad", 3, 3, |a| pad(a, true), long_string)
+        .keeps_collation()
+        .joins()
+        .numbers_at(&[1])
+        .of_text()
+        .doc("The text, filled from the left or cut to so many characters.", "LPAD('hi', 5, '?!')", "?!?hi"),
+    Function::new("rpad", 3, 3, |a| pad(a, false), long_string)
+        .keeps_collation()
+        .joins()
+        .numbers_at(&[1])
+        .of_text()
+        .doc("The text, filled from the right or cut to so many characters.", "RPAD('hi', 5, '?')", "hi???"),
     Function::new("instr", 2, 2, |a| locate(a, &a[0], &a[1], 1), |_| ResultType::integer(11)).of_text().doc(
         "The place of the second text in the first; 0 if it is not there.",
         "INSTR('foobarbar', 'bar')",
@@ -136,7 +138,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "POSITION('bar' IN 'foobarbar')",
         "4",
     ),
-    Function::new("locate", 2, 3, locate_from, |_| ResultType::integer(11)).of_text().doc(
+    Function::new("locate", 2, 3, locate_from, |_| ResultType::integer(11)).numbers_at(&[2]).of_text().doc(
         "The place of the first text in the second, from a place on; 0 if it is not there.",
         "LOCATE('bar', 'foobarbar', 5)",
         "7",
@@ -151,11 +153,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "STRCMP('text', 'text2')",
         "-1",
     ),
-    Function::new("insert", 4, 4, insert, inserted).keeps_collation().joins().of_text().in_grammar().doc(
-        "The text with another in the place of so many characters.",
-        "INSERT('Quadratic', 3, 4, 'What')",
-        "QuWhattic",
-    ),
+    Function::new("insert", 4, 4, insert, inserted)
+        .keeps_collation()
+        .joins()
+        .numbers_at(&[1, 2])
+        .of_text()
+        .in_grammar()
+        .doc(
+            "The text with another in the place of so many characters.",
+            "INSERT('Quadratic', 3, 4, 'What')",
+            "QuWhattic",
+        ),
     Function::new("soundex", 1, 1, soundex, |a| {
         let text = first(a);
         ResultType { length: text.length.max(4), ..text }
@@ -192,11 +200,11 @@ fn is_binary(arg: &ResultType) -> bool {
     arg.family() == Family::String && arg.collation == Collation::Binary
 }
 
-fn first(args: &[ResultType]) -> ResultType {
+pub(super) fn first(args: &[ResultType]) -> ResultType {
     joined(&args[..1])
 }
 
-fn long_string(args: &[ResultType]) -> ResultType {
+pub(super) fn long_string(args: &[ResultType]) -> ResultType {
     let binary = args.iter().any(is_binary);
     ResultType::string(16_383, if binary { Collation::Binary } else { Collation::DEFAULT })
 }
@@ -222,6 +230,12 @@ impl Arguments<'_, '_> {
     /// Whether one of the strings is binary.
     pub(super) fn is_binary(&self) -> bool {
         self.iter().any(Value::is_binary_string)
+    }
+
+    /// Bytes of a text in the character set under which the arguments meet.
+    pub(super) fn encoded_len(&self, text: &[u8]) -> usize {
+        let recoded = self.collation.charset().is_recoded();
+        if recoded { unit_count(text, self.is_binary()) } else { text.len() }
     }
 
     pub(super) fn string(&self, bytes: Vec<u8>) -> Result<Value, SqlError> {
@@ -286,25 +300,20 @@ fn char_length(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 }
 
 fn upper(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    change_case(args, |c| {
-        let mut upper = c.to_uppercase();
-        if upper.len() == 1 { upper.next().unwrap_or(c) } else { c }
-    })
+    change_case(args, Charset::upper)
 }
 
 fn lower(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    change_case(args, |c| {
-        let mut lower = c.to_lowercase();
-        if lower.len() == 1 { lower.next().unwrap_or(c) } else { c }
-    })
+    change_case(args, Charset::lower)
 }
 
-/// One character for one, as MySQL does it. Binary strings have no case.
-fn change_case(args: &Arguments<'_, '_>, change: impl Fn(char) -> char) -> Result<Value, SqlError> {
+/// Binary strings have no case.
+fn change_case(args: &Arguments<'_, '_>, change: fn(Charset, char) -> char) -> Result<Value, SqlError> {
     if args.is_binary() {
         return Ok(args[0].clone());
     }
-    Ok(Value::text(to_text(&args[0]).chars().map(change).collect::<String>()))
+    let charset = args.collation.charset();
+    Ok(Value::text(to_text(&args[0]).chars().map(|c| change(charset, c)).collect::<String>()))
 }
 
 fn substring(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -436,7 +445,9 @@ fn locate_from(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     locate(args, &args[1], &args[0], from)
 }
 
-/// The place of `wanted` in `text` from the `from`-th unit on, under the collation; 0 if it is not there.
+/// The place of `wanted` in `text` from the `from`-th unit on, under the collation; 0 if it is not there. A part of the
+/// text is looked at if it takes as many bytes in the character set: under a collation that ignores accents `é` is not
+/// found in `e`, as in MySQL.
 fn locate(args: &Arguments<'_, '_>, text: &Value, wanted: &Value, from: i64) -> Result<Value, SqlError> {
     let (text, wanted, binary) = (to_bytes(text), to_bytes(wanted), args.is_binary());
     let starts = unit_starts(&text, binary);
@@ -446,9 +457,9 @@ fn locate(args: &Arguments<'_, '_>, text: &Value, wanted: &Value, from: i64) -> 
         return Ok(Value::Int(0));
     };
     if wanted.is_empty() {
-        return Ok(Value::Int(from as i64 + 1));
+        // Here MySQL counts bytes.
+        return Ok(Value::Int(args.encoded_len(&text[..starts[from]]) as i64 + 1));
     }
-    let units = unit_count(&wanted, binary);
     let exact = binary || args.collation.is_bin();
     let unit_at = |at: usize| Value::Int(starts.partition_point(|start| *start <= at) as i64);
     if exact {
@@ -461,11 +472,15 @@ fn locate(args: &Arguments<'_, '_>, text: &Value, wanted: &Value, from: i64) -> 
         let found = memmem::find(&text[from..].to_ascii_lowercase(), &wanted.to_ascii_lowercase());
         return Ok(Value::Int(found.map_or(0, |at| (from + at) as i64 + 1)));
     }
+    let units = unit_count(&wanted, binary);
+    let recoded = args.collation.charset().is_recoded();
     let mut compared = 0;
     for unit in from..starts.len() - 1 {
-        let Some(&end) = starts.get(unit + units) else { break };
-        let window = &text[starts[unit]..end];
-        if window == &*wanted || args.collation.equal(window, &wanted) {
+        let start = starts[unit];
+        let end = if recoded { starts.get(unit + units).copied() } else { Some(start + wanted.len()) };
+        let Some(end) = end.filter(|end| *end <= text.len()) else { break };
+        let window = &text[start..end];
+        if starts.binary_search(&end).is_ok() && args.collation.equal_unpadded(window, &wanted) {
             return Ok(Value::Int(unit as i64 + 1));
         }
         compared += wanted.len();

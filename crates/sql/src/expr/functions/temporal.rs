@@ -6,7 +6,7 @@ use super::super::convert::{
 };
 use super::super::interval::in_full;
 use super::super::{Expr, IntervalUnit};
-use super::{Arguments, Form, Function, build, one};
+use super::{Arguments, Form, Function, one};
 use crate::collation::Collation;
 use crate::error::{ER_WRONG_ARGUMENTS, ER_WRONG_VALUE_FOR_TYPE, SqlError};
 use crate::types::decimal::Decimal;
@@ -320,7 +320,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 fn part(args: Vec<Expr>, unit: IntervalUnit) -> Result<Expr, SqlError> {
     let part = one(args, |date| Ok(Expr::extract(unit, date)))?;
     // EXTRACT has the sign of a time.
-    if unit.is_of_time() { build("abs", vec![part]) } else { Ok(part) }
+    if unit.is_of_time() { Expr::call("abs", vec![part]) } else { Ok(part) }
 }
 
 fn date() -> ResultType {

@@ -140,7 +140,8 @@ fn hexadecimal_literals_are_numbers_where_numbers_are_wanted() {
     let session = Session::new();
     let sum = arithmetic(Add, param(0), int(0));
     for (param, expected) in [(Value::Hex((*b"A").into()), "65"), (Value::bytes(&b"5"[..]), "5")] {
-        let cx = EvalContext { params: &[param], statement: &session };
+        let params = [param];
+        let cx = EvalContext::new(&params, &session);
         assert_eq!(sum.eval(&[], &cx).unwrap().to_string(), expected);
     }
 }
@@ -167,7 +168,7 @@ fn quotients_keep_digits_that_they_do_not_show() {
     check(call("ceil", [thrice(third())]), "1");
     check(Expr::case(None, vec![(int(0), int(1))], Some(int(5))).unwrap(), "5");
     check(call("if", [int(1), int(5), decimal("0.25")]), "5.00");
-    check(thrice(Expr::AssignUserVariable("x".into(), Box::new(third()))), "0.999999999");
+    check(thrice(Expr::AssignUserVariable("x".into(), Box::new(third()), Collation::DEFAULT)), "0.999999999");
 }
 
 #[test]
@@ -175,7 +176,7 @@ fn text_of_a_row_that_is_no_date_is_the_zero_date() {
     let session = Session::new();
     let column = Expr::column(0, "s", ResultType::string(10, Collation::DEFAULT));
     let condition = compare(CompareOp::Greater, date("2020-01-02"), column);
-    let cx = EvalContext { params: &[], statement: &session };
+    let cx = EvalContext::new(&[], &session);
     assert_eq!(condition.condition(&[Value::text("junk")], &cx).unwrap(), Some(true));
     assert_eq!(*session.warnings.borrow(), [1292]);
 }
@@ -187,7 +188,7 @@ fn a_constant_beside_a_year_is_one() {
         (Expr::column(0, "y", column_type), [Value::UInt(year)])
     };
     let session = Session::new();
-    let cx = EvalContext { params: &[Value::Int(24)], statement: &session };
+    let cx = EvalContext::new(&[Value::Int(24)], &session);
     for (of_row, op, constant, expected) in [
         (2024, CompareOp::Equal, int(24), true),
         (2024, CompareOp::Equal, text("24"), true),
@@ -213,7 +214,7 @@ fn a_constant_beside_a_year_is_one() {
 fn the_negative_of_an_unsigned_number_has_a_range() {
     let negative = |operand| Expr::negate(operand).unwrap();
     let session = Session::new();
-    let cx = EvalContext { params: &[], statement: &session };
+    let cx = EvalContext::new(&[], &session);
     for (value, expected) in [
         (Value::UInt(5), Ok("-5")),
         (Value::UInt(1 << 63), Ok("-9223372036854775808")),
@@ -249,7 +250,7 @@ fn the_negative_of_a_constant_goes_by_its_value() {
 #[test]
 fn a_filter_does_not_evaluate_what_follows_the_unknown() {
     let session = Session::new();
-    let cx = EvalContext { params: &[], statement: &session };
+    let cx = EvalContext::new(&[], &session);
     let fails = || arithmetic(ArithmeticOp::Add, uint(u64::MAX), int(3));
     let and = Expr::And(vec![null(), fails()]);
     assert!(and.condition(&[], &cx).is_err());
@@ -389,7 +390,7 @@ fn timestamps_are_seen_in_the_sessions_zone() {
     let column_type = crate::types::ColumnType::Timestamp(crate::types::column_type::TimestampType { fsp: 0 });
     let column = Expr::column(0, "t", column_type.result_type(true));
     let row = [Value::Timestamp(point)];
-    let cx = EvalContext { params: &[], statement: &session };
+    let cx = EvalContext::new(&[], &session);
     assert_eq!(column.eval(&row, &cx).unwrap().to_string(), "2020-01-01 02:00:00");
     let condition = compare(CompareOp::Equal, column, text("2020-01-01 02:00:00"));
     assert_eq!(condition.condition(&row, &cx).unwrap(), Some(true));

@@ -8,6 +8,7 @@ use cohort_journal::{Durability, LaidOut};
 
 use super::{Coordinator, Pending, Section};
 use crate::binlog_order::Chunk;
+use crate::journaled::large_record::LargeRecord;
 use crate::journaled::record;
 
 impl Coordinator {
@@ -35,6 +36,9 @@ impl Coordinator {
     ) -> Result<LaidOut, String> {
         let redo = redo_by_engine(members);
         record::encode_head(&mut section.head, first_order, members.len() as u32, gtids, chunks, &redo);
+        if let Some(parts) = members.iter().find_map(|pending| pending.member.large.as_ref()) {
+            LargeRecord::of(parts, chunks).encode(&mut section.head);
+        }
         let mut parts: Vec<&[u8]> = vec![&section.head];
         parts.extend(chunks.iter().map(|chunk| &chunk.bytes[..]));
         parts.extend(redo.iter().flat_map(|(_, transactions)| transactions.iter().copied()));

@@ -5,6 +5,7 @@ mod cohorts;
 mod crashes;
 mod damage;
 mod full_engine;
+mod large;
 mod visibility;
 
 use std::path::Path;

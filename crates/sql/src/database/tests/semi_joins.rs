@@ -1,0 +1,249 @@
+//! Conditions that ask queries, as joins and by what was answered before: each gives the rows that it gives where every
+//! row asks for itself.
+
+use super::{Client, Disk};
+
+fn client() -> Client {
+    let mut client = Client::new(&Disk::new().open());
+    for sql in [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE a (id INT PRIMARY KEY, k INT, v INT, s VARCHAR(8), d DECIMAL(6,2))",
+        "CREATE TABLE b (id INT PRIMARY KEY, k INT, v INT, s VARCHAR(8), d DECIMAL(6,2), KEY (k))",
+        "CREATE TABLE c (k INT NOT NULL, w INT NOT NULL, v INT NOT NULL, PRIMARY KEY (k, w))",
+        "CREATE TABLE one (k INT NOT NULL, v INT, s VARCHAR(8), UNIQUE (k), UNIQUE (s))",
+        "CREATE TABLE empty (k INT, v INT)",
+        "INSERT INTO a VALUES (1,1,1,'x',1), (2,1,NULL,'X',1.5), (3,2,2,'y',2), (4,NULL,3,'z',3), (5,3,4,NULL,NULL), \
+         (6,NULL,NULL,NULL,4), (7,4,1,'y ',0), (8,5,5,'ab',1), (9,2,2,'Y',2.00)",
+        "INSERT INTO b VALUES (1,1,1,'X',1), (2,1,1,'x',1.00), (3,2,NULL,'y',NULL), (4,3,4,NULL,3), (5,3,NULL,'z',4), \
+         (6,NULL,1,'y',1), (7,NULL,NULL,NULL,NULL), (8,6,6,'q',0), (9,2,3,'ab',2)",
+        "INSERT INTO c VALUES (1,1,1), (1,2,2), (2,1,1), (3,1,4), (5,5,5)",
+        "INSERT INTO one VALUES (1,1,'x'), (2,NULL,'y'), (3,4,NULL), (4,1,NULL), (9,9,'zz')",
+    ] {
+        client.ok(sql);
+    }
+    client
+}
+
+/// Conditions on rows of `a`, and the join that each is.
+const JOINS: &[(&str, &str)] = &[
+    ("EXISTS (SELECT * FROM b WHERE b.k = a.k)", "semijoin"),
+    ("NOT EXISTS (SELECT * FROM b WHERE b.k = a.k)", "antijoin"),
+    ("EXISTS (SELECT * FROM b IGNORE INDEX (k) WHERE b.k = a.k AND b.v <> a.v)", "semijoin"),
+    ("NOT EXISTS (SELECT * FROM b IGNORE INDEX (k) WHERE b.k = a.k AND b.v <> a.v)", "antijoin"),
+    ("EXISTS (SELECT 1 FROM b WHERE b.s = a.s AND a.v > 1)", "semijoin"),
+    ("NOT EXISTS (SELECT 1 FROM b WHERE b.s = a.s AND a.v > 1 ORDER BY b.id)", "antijoin"),
+    ("NOT EXISTS (SELECT DISTINCT b.v FROM b JOIN c ON c.k = b.k WHERE c.w < a.v)", "antijoin"),
+    ("EXISTS (SELECT * FROM b LEFT JOIN c ON c.k = b.k AND c.v = a.v WHERE b.k = a.k AND c.k IS NULL)", "semijoin"),
+    ("EXISTS (SELECT * FROM b WHERE b.d > a.d)", "semijoin"),
+    ("a.v IN (SELECT b.v FROM b WHERE b.k = a.k)", "semijoin"),
+    ("a.v NOT IN (SELECT b.v FROM b WHERE b.k = a.k)", "antijoin"),
+    ("NOT a.v IN (SELECT b.v FROM b WHERE b.s = a.s)", "antijoin"),
+    ("a.id NOT IN (SELECT c.v FROM c WHERE c.k = a.k)", "antijoin"),
+    ("(a.v, a.s) IN (SELECT b.v, b.s FROM b WHERE b.k = a.k)", "semijoin"),
+    ("(a.v, a.s) NOT IN (SELECT b.v, b.s FROM b WHERE b.k = a.k)", "antijoin"),
+    ("a.v > ANY (SELECT b.v FROM b WHERE b.k = a.k)", "semijoin"),
+    ("NOT a.v > ANY (SELECT b.v FROM b WHERE b.k = a.k)", "antijoin"),
+    ("a.v >= ALL (SELECT b.v FROM b WHERE b.k = a.k)", "antijoin"),
+    ("NOT a.v >= ALL (SELECT b.v FROM b WHERE b.k = a.k)", "semijoin"),
+    ("a.v <> ALL (SELECT b.v FROM b WHERE b.k <=> a.k)", "antijoin"),
+    ("7 IN (SELECT b.v + a.v FROM b WHERE b.k = a.k)", "semijoin"),
+    ("EXISTS (SELECT * FROM b WHERE b.k = a.k AND b.v = (SELECT MAX(x.v) FROM b AS x WHERE x.k = a.k))", "semijoin"),
+    (
+        "EXISTS (SELECT * FROM b WHERE b.k = a.k AND EXISTS (SELECT * FROM c WHERE c.k = b.k AND c.v <= a.v))",
+        "semijoin",
+    ),
+    (
+        "EXISTS (SELECT * FROM b WHERE b.k = a.k AND NOT EXISTS (SELECT * FROM c WHERE c.k = b.k AND c.v = a.v))",
+        "antijoin",
+    ),
+    ("EXISTS (SELECT * FROM b WHERE b.k = a.k) AND a.v NOT IN (SELECT c.w FROM c WHERE c.k = a.k)", "antijoin"),
+    ("a.v IN (SELECT c.v FROM c JOIN one ON one.k = c.w WHERE c.k = a.k)", "semijoin"),
+    ("a.k IN (SELECT b.k FROM b)", "semijoin"),
+    ("a.id NOT IN (SELECT c.v FROM c)", "antijoin"),
+    ("EXISTS (SELECT * FROM one, c WHERE one.k = a.k)", "semijoin"),
+    ("EXISTS (SELECT * FROM (SELECT k FROM b) AS x WHERE x.k = a.k)", "semijoin"),
+    // At most one partner.
+    ("a.k IN (SELECT one.k FROM one WHERE one.v > 0)", "inner"),
+    ("a.s IN (SELECT one.s FROM one)", "inner"),
+    ("EXISTS (SELECT * FROM c WHERE c.w = a.v AND c.k = a.k)", "inner"),
+    ("EXISTS (SELECT * FROM one JOIN b ON b.v = one.v WHERE one.k = a.k)", "semijoin"),
+    ("EXISTS (SELECT * FROM b STRAIGHT_JOIN one ON one.v = b.v WHERE one.k = a.k)", "semijoin"),
+    ("EXISTS (SELECT * FROM one STRAIGHT_JOIN b ON one.v = b.v WHERE one.k = a.k)", "semijoin"),
+];
+
+/// Conditions that stay what they are.
+const OTHERS: &[&str] = &[
+    "a.id IN (SELECT b.v FROM b)",
+    "a.k NOT IN (SELECT b.k FROM b)",
+    "a.v NOT IN (SELECT empty.v FROM empty)",
+    "EXISTS (SELECT * FROM b)",
+    "EXISTS (SELECT COUNT(*) FROM b WHERE b.k = a.k)",
+    "EXISTS (SELECT b.k FROM b WHERE b.k = a.k GROUP BY b.k HAVING COUNT(*) > 1)",
+    "a.v IN (SELECT MAX(b.v) FROM b WHERE b.k = a.k)",
+    "EXISTS (SELECT * FROM b WHERE b.k = a.k UNION SELECT * FROM b WHERE b.v = a.v)",
+    "EXISTS (SELECT * FROM b WHERE b.k = a.k) OR a.id = 8",
+    "EXISTS (SELECT * FROM (SELECT DISTINCT k FROM b) AS x WHERE x.k = a.k)",
+    "EXISTS (SELECT * FROM b WHERE b.k = a.k AND RAND() < 2)",
+    "EXISTS (SELECT * FROM b WHERE b.k = a.k LIMIT 0)",
+    "a.v = (SELECT b.v FROM b WHERE b.id = a.id)",
+    "a.v = (SELECT MAX(b.v) FROM b WHERE b.k = a.k)",
+    "(a.v, a.k) = (SELECT b.v, b.k FROM b WHERE b.id = a.id)",
+];
+
+fn explained(client: &mut Client, sql: &str) -> String {
+    client.run(&format!("EXPLAIN FORMAT=TREE {sql}"))[1..].join("\n")
+}
+
+#[test]
+fn joins_give_the_rows_that_questions_give() {
+    let mut client = client();
+    let froms = ["a", "a JOIN one ON one.k = a.k", "a LEFT JOIN one ON one.v = a.v", "one LEFT JOIN a ON a.k = one.k"];
+    for (condition, join) in JOINS {
+        for from in froms.iter().filter(|from| **from == "a" || !condition.contains("FROM one")) {
+            let rows = |client: &mut Client, condition: &str| {
+                client.run(&format!("SELECT a.id FROM {from} WHERE {condition} ORDER BY a.id"))
+            };
+            // Below IS TRUE it is no condition of the join.
+            let (found, expected) =
+                (rows(&mut client, condition), rows(&mut client, &format!("({condition}) IS TRUE")));
+            assert_eq!(found, expected, "{from}: {condition}");
+        }
+        let plan = explained(&mut client, &format!("SELECT id FROM a WHERE {condition}"));
+        assert!(plan.to_lowercase().contains(join), "{condition}:\n{plan}");
+        let plan = explained(&mut client, &format!("SELECT id FROM a WHERE ({condition}) IS TRUE"));
+        assert!(!plan.lines().next().is_some_and(|first| first.contains("join")), "{plan}");
+        // In ON of an inner join they are the same, of an outer one they stay what they are.
+        for kind in ["JOIN", "LEFT JOIN"] {
+            let on = |client: &mut Client, condition: &str| {
+                client
+                    .run(&format!("SELECT x.k, a.id FROM one AS x {kind} a ON x.k = a.k AND {condition} ORDER BY 1, 2"))
+            };
+            let (found, expected) = (on(&mut client, condition), on(&mut client, &format!("({condition}) IS TRUE")));
+            assert_eq!(found, expected, "{kind}: {condition}");
+        }
+    }
+    for condition in OTHERS {
+        let plan = explained(&mut client, &format!("SELECT id FROM a WHERE {condition}"));
+        assert!(!plan.contains("semijoin") && !plan.contains("antijoin"), "{condition}:\n{plan}");
+    }
+}
+
+#[test]
+fn what_is_unknown_is_no_partner_of_in_and_one_of_not_in() {
+    let mut client = client();
+    let ids = |client: &mut Client, condition: &str| {
+        client.run(&format!("SELECT id FROM a WHERE {condition} ORDER BY id"))[1..].join(" ")
+    };
+    // As MySQL and MariaDB have it.
+    assert_eq!(ids(&mut client, "a.v IN (SELECT b.v FROM b WHERE b.k = a.k)"), "1 5");
+    assert_eq!(ids(&mut client, "a.v NOT IN (SELECT b.v FROM b WHERE b.k = a.k)"), "4 6 7 8");
+    assert_eq!(ids(&mut client, "a.v >= ALL (SELECT b.v FROM b WHERE b.k = a.k)"), "1 4 6 7 8");
+    assert_eq!(ids(&mut client, "NOT EXISTS (SELECT * FROM b WHERE b.k = a.k)"), "4 6 7 8");
+    assert_eq!(ids(&mut client, "EXISTS (SELECT * FROM b WHERE b.k <=> a.k AND b.v IS NULL)"), "3 4 5 6 9");
+}
+
+#[test]
+fn explain_says_how_partners_are_sought() {
+    let mut client = client();
+    let sql = "SELECT id FROM a WHERE EXISTS (SELECT * FROM b FORCE INDEX (k) WHERE b.k = a.k)";
+    let lines = client.run(&format!("EXPLAIN {sql}"));
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[1].starts_with("1 | SIMPLE | a") && lines[2].starts_with("1 | SIMPLE | b"), "{lines:?}");
+    assert!(lines[2].contains("FirstMatch(a)"), "{lines:?}");
+    let json = client.run(&format!("EXPLAIN FORMAT=JSON {sql}")).join("\n");
+    assert!(json.contains("\"first_match\": \"a\""), "{json}");
+    let sql = "SELECT id FROM a WHERE NOT EXISTS (SELECT * FROM b IGNORE INDEX (k) WHERE b.k = a.k)";
+    let lines = client.run(&format!("EXPLAIN {sql}"));
+    assert!(lines[2].contains("Not exists") && lines[2].contains("hash join"), "{lines:?}");
+    let tree = explained(&mut client, sql);
+    assert!(tree.starts_with("-> Hash antijoin (`k` = `k`)"), "{tree}");
+    let json = client.run(&format!("EXPLAIN FORMAT=JSON {sql}")).join("\n");
+    assert!(json.contains("\"not_exists\": true"), "{json}");
+    let analyzed = client.run(&format!("EXPLAIN ANALYZE {sql}")).join("\n");
+    assert!(analyzed.contains("Hash antijoin") && analyzed.contains("rows=4 loops=1"), "{analyzed}");
+}
+
+#[test]
+fn what_changes_or_locks_asks_as_before() {
+    let mut client = client();
+    for sql in [
+        "UPDATE a SET v = 0 WHERE EXISTS (SELECT * FROM b WHERE b.k = a.k)",
+        "DELETE FROM a WHERE EXISTS (SELECT * FROM b WHERE b.k = a.k)",
+        "INSERT INTO empty SELECT k, v FROM a WHERE EXISTS (SELECT * FROM b WHERE b.k = a.k)",
+        "SELECT * FROM a WHERE EXISTS (SELECT * FROM b WHERE b.k = a.k) FOR UPDATE",
+    ] {
+        let plan = explained(&mut client, sql);
+        assert!(!plan.contains("semijoin"), "{sql}:\n{plan}");
+    }
+    client.ok("INSERT INTO empty SELECT k, v FROM a WHERE EXISTS (SELECT * FROM b WHERE b.k = a.k)");
+    assert_eq!(client.run("SELECT COUNT(*) FROM empty")[1], "5");
+}
+
+/// Values of the select list that ask for each row, and the same by joins.
+const VALUES: &[(&str, &str)] = &[
+    ("(SELECT COUNT(*) FROM b WHERE b.k = a.k)", "COUNT(b.id)"),
+    ("(SELECT SUM(b.v) + COUNT(*) FROM b WHERE b.k = a.k)", "IF(COUNT(b.id) = 0, NULL, SUM(b.v) + COUNT(b.id))"),
+    ("(SELECT COALESCE(MAX(b.v), 7) FROM b WHERE b.k = a.k)", "COALESCE(MAX(b.v), 7)"),
+    ("(SELECT 0.5 * AVG(b.d) FROM b WHERE a.k = b.k)", "0.5 * AVG(b.d)"),
+    ("(SELECT COUNT(DISTINCT b.v) FROM b WHERE a.k = b.k)", "COUNT(DISTINCT b.v)"),
+    ("(SELECT BIT_AND(b.v) FROM b WHERE a.k = b.k)", "BIT_AND(b.v)"),
+];
+
+#[test]
+fn all_answers_in_one_pass_are_those_of_each_row() {
+    let mut client = client();
+    // So many rows that the pass is worth while.
+    client.ok("CREATE TABLE many AS SELECT x.k FROM a AS x, a AS y, a AS z");
+    client.ok("ANALYZE TABLE a, b, many");
+    for (asked, joined) in VALUES {
+        let asked = asked.replace("FROM b", "FROM b IGNORE INDEX (k)");
+        let found = client.run(&format!("SELECT a.k, {asked} AS x FROM many AS a ORDER BY a.k"));
+        let expected = client.run(&format!(
+            "SELECT a.k, y.x FROM many AS a LEFT JOIN \
+             (SELECT k.k, {joined} AS x FROM (SELECT DISTINCT k FROM a) AS k LEFT JOIN b ON b.k = k.k GROUP BY k.k) AS y \
+             ON y.k <=> a.k ORDER BY a.k"
+        ));
+        assert_eq!(found[1..], expected[1..], "{asked}");
+        let plan = client.run(&format!("EXPLAIN ANALYZE SELECT {asked} FROM many AS a")).join("\n");
+        assert!(plan.contains("Materialize after "), "{plan}");
+    }
+    // By texts that are equal and not the same, and by values of other types.
+    for (asked, key) in
+        [("b.s = a.s", "s"), ("b.d = a.v", "v"), ("b.v = a.d", "d"), ("b.k = a.v AND b.s = a.s", "v, a.s")]
+    {
+        let value = format!("(SELECT COUNT(*) FROM b IGNORE INDEX (k) WHERE {asked})");
+        let grouped =
+            client.run(&format!("SELECT a.{key}, {value} AS x FROM a, a AS y, a AS z ORDER BY a.id, y.id, z.id"));
+        let one = client.run(&format!("SELECT a.{key}, {value} AS x FROM a ORDER BY a.id"));
+        let each: Vec<String> = grouped[1..].chunks(81).map(|chunk| chunk[80].clone()).collect();
+        assert_eq!(each, one[1..], "{asked}");
+    }
+}
+
+#[test]
+fn an_answer_is_looked_up_where_the_same_was_asked() {
+    let mut client = client();
+    client.ok("CREATE TABLE many AS SELECT x.k, x.s FROM a AS x, a AS y");
+    // Of six values, and of five texts that are bytewise others.
+    for (asked, runs) in [
+        ("(SELECT MAX(b.s) FROM b WHERE b.k > a.k)", 6),
+        ("(SELECT MAX(b.k) FROM b WHERE b.s > a.s)", 8),
+        ("(SELECT b.k FROM b WHERE b.k > a.k LIMIT 1)", 6),
+        ("a.k IN (SELECT b.v FROM b WHERE b.k > a.k)", 6),
+        ("EXISTS (SELECT * FROM b WHERE b.k = a.k LIMIT 1)", 6),
+    ] {
+        let plan = client.run(&format!("EXPLAIN ANALYZE SELECT {asked} FROM many AS a")).join("\n");
+        let on_b = plan.lines().find(|line| line.contains(" on b")).unwrap_or_default();
+        assert!(on_b.contains(&format!("loops={runs})")), "{asked}:\n{plan}");
+    }
+    // What differs each time is asked each time.
+    let plan =
+        client.run("EXPLAIN ANALYZE SELECT (SELECT MAX(b.k) FROM b WHERE b.k > a.k AND RAND() < 2) FROM many AS a");
+    assert!(plan.join("\n").contains("loops=81)"), "{plan:?}");
+    // Without room nothing is kept.
+    client.session.tmp_table_size = 0;
+    let plan = client.run("EXPLAIN ANALYZE SELECT (SELECT MAX(b.s) FROM b WHERE b.k > a.k) FROM many AS a").join("\n");
+    let on_b = plan.lines().find(|line| line.contains(" on b")).unwrap_or_default();
+    assert!(on_b.contains("loops=81)"), "{plan}");
+}

@@ -1,0 +1,150 @@
+//! What statements leave in the statistics of their tables, and what a look at a table finds.
+
+use std::fmt::Write as _;
+
+use super::{Client, Disk};
+
+fn status(client: &mut Client, column: usize) -> String {
+    let lines = client.run("SHOW TABLE STATUS LIKE 't'");
+    lines[1].split(" | ").nth(column).expect("a column").to_owned()
+}
+
+fn cardinalities(client: &mut Client) -> Vec<String> {
+    let lines = client.run("SHOW INDEX FROM t");
+    lines[1..].iter().map(|line| line.split(" | ").nth(6).expect("a column").to_owned()).collect()
+}
+
+/// So many rows; `id` in steps, `a` of 7 values, `(a, b)` of 700.
+fn fill(client: &mut Client, rows: u64) {
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, c VARCHAR(20), KEY ab (a, b), UNIQUE KEY c (c))");
+    for from in (0..rows).step_by(1000) {
+        let mut sql = String::from("INSERT INTO t VALUES ");
+        for row in from..(from + 1000).min(rows) {
+            let comma = if row == from { "" } else { "," };
+            write!(sql, "{comma}({}, {}, {}, 'name {row}')", row * 3, row % 7, row % 100).expect("a string takes all");
+        }
+        client.ok(&sql);
+    }
+}
+
+#[test]
+fn rows_are_counted_when_they_are_committed() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    fill(&mut client, 20);
+    assert_eq!(status(&mut client, 4), "20");
+    client.ok("BEGIN");
+    client.ok("DELETE FROM t WHERE id < 9");
+    assert_eq!(status(&mut client, 4), "20");
+    client.ok("ROLLBACK");
+    client.ok("DELETE FROM t WHERE id = 0");
+    assert_eq!(status(&mut client, 4), "19");
+    client.ok("REPLACE INTO t VALUES (3, 1, 1, 'new')");
+    assert_eq!(status(&mut client, 4), "19");
+    client.ok("TRUNCATE TABLE t");
+    assert_eq!(status(&mut client, 4), "0");
+}
+
+#[test]
+fn what_is_taken_back_is_not_counted() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    fill(&mut client, 20);
+    client.ok("BEGIN");
+    client.ok("INSERT INTO t VALUES (100, 1, 1, 'a')");
+    assert!(client.run("INSERT INTO t VALUES (101, 1, 1, 'b'), (102, 1, 1, 'a')")[0].contains("1062"));
+    client.ok("SAVEPOINT one");
+    client.ok("DELETE FROM t WHERE id < 9");
+    client.ok("SAVEPOINT two");
+    client.ok("DELETE FROM t WHERE id < 30");
+    client.ok("ROLLBACK TO two");
+    client.ok("INSERT INTO t VALUES (103, 1, 1, 'c')");
+    client.ok("ROLLBACK TO one");
+    client.ok("DELETE FROM t WHERE id = 0");
+    client.ok("DELETE FROM t WHERE id = 3");
+    client.ok("RELEASE SAVEPOINT one");
+    client.ok("INSERT INTO t VALUES (104, 1, 1, 'd')");
+    assert!(client.run("INSERT INTO t VALUES (104, 1, 1, 'e')")[0].contains("1062"));
+    client.ok("COMMIT");
+    assert_eq!(status(&mut client, 4), "20");
+    for (id, decision, rows) in [(200, "XA ROLLBACK 'x'", "20"), (201, "XA COMMIT 'x'", "21")] {
+        client.ok("XA START 'x'");
+        client.ok(&format!("INSERT INTO t VALUES ({id}, 1, 1, '{id}')"));
+        client.ok("XA END 'x'");
+        client.ok("XA PREPARE 'x'");
+        assert_eq!(status(&mut client, 4), "20");
+        client.ok(decision);
+        assert_eq!(status(&mut client, 4), rows, "{decision}");
+    }
+    client.ok("RENAME TABLE t TO u");
+    client.ok("CREATE TABLE t SELECT id FROM u");
+    assert_eq!(status(&mut client, 4), "21");
+    client.ok("ANALYZE TABLE t");
+    assert_eq!(status(&mut client, 4), "21");
+}
+
+#[test]
+fn a_small_table_is_read_whole() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    fill(&mut client, 1400);
+    assert_eq!(cardinalities(&mut client), ["NULL"; 4]);
+    client.ok("ANALYZE TABLE t");
+    assert_eq!(cardinalities(&mut client), ["1400", "1400", "7", "700"]);
+    assert_eq!(status(&mut client, 4), "1400");
+    assert_ne!(status(&mut client, 6), "0");
+}
+
+#[test]
+fn a_large_table_is_sampled() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    fill(&mut client, 30_000);
+    assert_eq!(database.collect_statistics(&|| true), 1);
+    assert_eq!(database.collect_statistics(&|| true), 0, "nothing has changed");
+    let [id, c, a, ab]: [f64; 4] = cardinalities(&mut client)
+        .iter()
+        .map(|text| text.parse().expect("a number"))
+        .collect::<Vec<f64>>()
+        .try_into()
+        .expect("four columns");
+    assert_eq!((id, a), (30_000.0, 7.0));
+    assert!((350.0..1400.0).contains(&ab), "{ab} of 700");
+    assert_eq!(c, 30_000.0);
+}
+
+#[test]
+fn statistics_outlive_a_restart_and_damage_costs_another_look() {
+    let disk = Disk::new();
+    let database = disk.open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    fill(&mut client, 1400);
+    client.ok("ANALYZE TABLE t");
+    let kept = database.statistics_to_keep();
+    drop((client, database));
+    let database = disk.open();
+    let mut client = Client::new(&database);
+    client.ok("USE d");
+    assert_eq!(status(&mut client, 4), "NULL");
+    assert!(!database.restore_statistics(&kept[..kept.len() - 1]));
+    assert_eq!(status(&mut client, 4), "NULL");
+    assert!(database.restore_statistics(&kept));
+    assert_eq!(cardinalities(&mut client), ["1400", "1400", "7", "700"]);
+    assert_eq!(database.collect_statistics(&|| true), 0);
+    drop((client, database));
+    let database = disk.open();
+    assert_eq!(database.collect_statistics(&|| true), 1, "nobody has looked at it");
+    let mut client = Client::new(&database);
+    client.ok("USE d");
+    assert_eq!(cardinalities(&mut client), ["1400", "1400", "7", "700"]);
+}

@@ -1,0 +1,363 @@
+//! EXPLAIN FORMAT=TREE: an operator a line, its inputs below it, as MySQL 8.0 shows them; and EXPLAIN ANALYZE, which adds
+//! what each operator has really done.
+//!
+//! A scan judges its condition itself: it is shown as a filter over a scan, as in MySQL.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::exec::profiled::place;
+use crate::expr::Expr;
+use crate::plan::access::{Access, Bounds, Tail};
+use crate::plan::estimate::{self, Estimate, Estimator};
+use crate::plan::node::{CommonPlan, Join, JoinMethod, JoinType, Node, QueryPlan, RowSource, SetPlan, TableScan};
+use crate::plan::query::{LimitExprs, SortKey, conjunct_refs};
+use crate::plan::{InsertRows, Plan, PlanKind};
+use crate::profile::{Measured, Profile};
+
+/// The whole text.
+pub(super) fn text(plan: &Plan, profile: Option<&Profile>) -> String {
+    let mut tree = Tree { text: String::new(), profile };
+    match &plan.kind {
+        PlanKind::Select(query) => tree.query(query, 0),
+        PlanKind::Insert(insert) => {
+            let what = if insert.replace { "Replace" } else { "Insert" };
+            tree.line(0, &format!("{what} into {}", insert.table.def.name));
+            if let InsertRows::Query(query, _) = &insert.source {
+                tree.query(query, 1);
+            }
+        }
+        PlanKind::Update(update) => tree.change("Update", [update.table.def.name.as_str()], &update.rows),
+        PlanKind::Delete(delete) => tree.change("Delete from", [delete.table.def.name.as_str()], &delete.rows),
+        PlanKind::UpdateJoined(update) => {
+            let tables = update.targets.iter().map(|target| target.table.def.name.as_str());
+            tree.change("Update", tables, &update.rows);
+        }
+        PlanKind::DeleteJoined(delete) => {
+            let tables = delete.tables.iter().map(|table| table.def.name.as_str());
+            tree.change("Delete from", tables, &delete.rows);
+        }
+        PlanKind::Utility(_) => {}
+    }
+    for (number, query) in (2..).zip(plan.queries.iter().flatten()) {
+        let how = if query.plan.reads_outer { "dependent" } else { "run only once" };
+        tree.line(0, &format!("Select #{number} (subquery; {how})"));
+        tree.query(&query.plan, 1);
+        if let Some(all) = &query.all_answers {
+            let keys: Vec<String> = all.keys.iter().map(|key| format!("{} = {}", key.right, key.left)).collect();
+            let after = format!("Materialize after {} runs, lookup by ({})", all.worth_after, keys.join(", "));
+            tree.line(0, &after);
+            tree.query(&all.plan, 1);
+        }
+    }
+    for (number, common) in (1..).zip(&plan.commons) {
+        match common {
+            CommonPlan::Query(query) => {
+                tree.line(0, &format!("Materialize CTE #{number}"));
+                tree.query(query, 1);
+            }
+            CommonPlan::Recursive(recursion) => {
+                tree.line(0, &format!("Materialize recursive CTE #{number}"));
+                recursion.seeds.iter().for_each(|seed| tree.query(seed, 1));
+                tree.line(1, "Repeat until convergence");
+                recursion.rounds.iter().for_each(|round| tree.query(round, 2));
+            }
+        }
+    }
+    tree.text
+}
+
+struct Tree<'t> {
+    text: String,
+    profile: Option<&'t Profile>,
+}
+
+impl Tree<'_> {
+    fn line(&mut self, depth: usize, what: &str) {
+        let _ = writeln!(self.text, "{:indent$}-> {what}", "", indent = depth * 4);
+    }
+
+    /// A line with what is thought and known of its operator.
+    fn judged(&mut self, depth: usize, what: &str, thought: Estimate, done: Option<Measured>) {
+        let mut line = format!("{what}  (cost={} rows={})", number(thought.cost), number(thought.rows));
+        match done {
+            None => {}
+            Some(Measured { loops: 0, .. }) => line += " (never executed)",
+            Some(done) => {
+                let loops = done.loops as f64;
+                let per_loop = |time: Duration| number(time.as_secs_f64() * 1000.0 / loops);
+                let _ = write!(
+                    line,
+                    " (actual time={}..{} rows={} loops={})",
+                    per_loop(done.first),
+                    per_loop(done.all),
+                    number(done.rows as f64 / loops),
+                    done.loops
+                );
+            }
+        }
+        self.line(depth, &line);
+    }
+
+    fn change<'n>(&mut self, what: &str, tables: impl IntoIterator<Item = &'n str>, rows: &QueryPlan) {
+        let tables: Vec<&str> = tables.into_iter().collect();
+        self.line(0, &format!("{what} {}", tables.join(", ")));
+        self.query(rows, 1);
+    }
+
+    fn query(&mut self, query: &QueryPlan, depth: usize) {
+        Branch { tree: self, estimator: Estimator::of(query) }.node(&query.root, depth, None);
+    }
+
+    fn made(&mut self, rows: &RowSource, depth: usize) {
+        match rows {
+            RowSource::Query(query) => self.query(query, depth),
+            RowSource::Lateral { plan, .. } => self.query(plan, depth),
+            RowSource::Set(set) => self.set(set, depth),
+            RowSource::Values { .. } => self.line(depth, "Rows fetched before execution"),
+            RowSource::Common(place) | RowSource::Correlated(place) => {
+                self.line(depth, &format!("Materialize CTE #{} if needed", place + 1))
+            }
+            RowSource::LastRound(_) => self.line(depth, "Scan new records of the CTE"),
+        }
+    }
+
+    fn set(&mut self, set: &SetPlan, depth: usize) {
+        use crate::ast::SetOperator;
+        let operators: Vec<_> = set.operands.iter().filter_map(|operand| operand.operator).collect();
+        let what = match operators.first() {
+            Some((SetOperator::Intersect, _)) => "Intersect materialize",
+            Some((SetOperator::Except, _)) => "Except materialize",
+            Some((SetOperator::Union, _)) if operators.iter().all(|(_, all)| *all) => "Append",
+            _ => "Union materialize with deduplication",
+        };
+        self.line(depth, what);
+        set.operands.iter().for_each(|operand| self.query(&operand.plan, depth + 1));
+    }
+}
+
+/// The operators of one query.
+struct Branch<'b, 't> {
+    tree: &'b mut Tree<'t>,
+    estimator: Estimator<'b>,
+}
+
+impl Branch<'_, '_> {
+    fn done(&self, node: &Node) -> Option<Measured> {
+        self.tree.profile.map(|profile| profile.of(place(node)))
+    }
+
+    /// One operator that is a line of its own, and its input.
+    fn over(&mut self, node: &Node, input: &Node, what: &str, depth: usize, limit: Option<&LimitExprs>) {
+        let (thought, done) = (self.estimator.node(node), self.done(node));
+        self.tree.judged(depth, what, thought, done);
+        self.node(input, depth + 1, limit);
+    }
+
+    /// `limit` is that of the operator above.
+    fn node(&mut self, node: &Node, depth: usize, limit: Option<&LimitExprs>) {
+        match node {
+            Node::OneRow => self.tree.line(depth, "Rows fetched before execution"),
+            Node::Scan(scan) => self.scan(node, scan, depth),
+            Node::SystemRows(rows) => {
+                let (thought, done) = (self.estimator.node(node), self.done(node));
+                self.tree.judged(depth, &format!("Table scan on {}", rows.known_as), thought, done);
+            }
+            Node::Made(rows) => {
+                let name = if rows.known_as.is_empty() { "<union temporary>" } else { rows.known_as.as_str() };
+                let (thought, done) = (self.estimator.node(node), self.done(node));
+                self.tree.judged(depth, &format!("Table scan on {name}"), thought, done);
+                self.tree.made(&rows.rows, depth + 1);
+            }
+            Node::Join(join) => self.join(node, join, depth),
+            Node::Filter(input, condition) => self.over(node, input, &filter(condition), depth, None),
+            Node::Group(input, grouping) => {
+                let of: Vec<String> = grouping.aggregates.iter().map(ToString::to_string).collect();
+                let of = of.join(", ");
+                match (grouping.keys.is_empty(), grouping.rollup) {
+                    (true, _) => self.over(node, input, &format!("Aggregate: {of}"), depth, None),
+                    (false, true) => self.over(node, input, &format!("Group aggregate with rollup: {of}"), depth, None),
+                    (false, false) => {
+                        let (thought, done) = (self.estimator.node(node), self.done(node));
+                        self.tree.judged(depth, "Table scan on <temporary>", thought, done);
+                        self.over(node, input, "Aggregate using temporary table", depth + 1, None);
+                    }
+                }
+            }
+            Node::Window(input, window) => {
+                let what = format!("Window aggregate with buffering: window {}", window.name);
+                self.over(node, input, &what, depth, None);
+            }
+            Node::Project(input, _) => self.node(input, depth, limit),
+            Node::Distinct(input, _) => self.over(node, input, "Temporary table with deduplication", depth, None),
+            Node::Sort(input, sort) if sort.by_path => self.node(input, depth, limit),
+            Node::Sort(input, sort) => {
+                let mut what = format!("Sort: {}", sort_keys(&sort.keys));
+                if let Some(limit) = limit {
+                    let _ = write!(what, ", limit input to {} row(s) per chunk", limit.count);
+                }
+                self.over(node, input, &what, depth, None);
+            }
+            Node::Collect(input, _) => self.over(node, input, "Buffer rows", depth, None),
+            Node::Limit(input, limit) => {
+                let what = match &limit.offset {
+                    Some(offset) => format!("Limit/Offset: {}/{offset} row(s)", limit.count),
+                    None => format!("Limit: {} row(s)", limit.count),
+                };
+                self.over(node, input, &what, depth, Some(limit));
+            }
+        }
+    }
+
+    fn scan(&mut self, node: &Node, scan: &TableScan, depth: usize) {
+        let (found, done) = (estimate::scan(scan), self.done(node));
+        let mut depth = depth;
+        let mut of_path = done;
+        // What a lookup looks for holds for all that it finds.
+        let decided = |one: &&Expr| scan.access.tail == Tail::Open && estimate::is_decided(one, &scan.access);
+        let judged: Vec<&Expr> = scan.filter.iter().flat_map(conjunct_refs).filter(|one| !decided(one)).collect();
+        if !judged.is_empty() {
+            let thought = Estimate { rows: found.rows * found.share, cost: found.cost };
+            self.tree.judged(depth, &filters(&judged), thought, done);
+            depth += 1;
+            of_path = done.map(|done| Measured { rows: done.examined.unwrap_or(done.rows), ..done });
+        }
+        let thought = Estimate { rows: found.rows, cost: found.cost };
+        self.tree.judged(depth, &path(scan), thought, of_path);
+    }
+
+    fn join(&mut self, node: &Node, join: &Join, depth: usize) {
+        let side = join.join_type.name();
+        let (thought, done) = (self.estimator.node(node), self.done(node));
+        let conditions: Vec<&Expr> = join.on.iter().flat_map(conjunct_refs).collect();
+        let mut depth = depth;
+        match &join.method {
+            JoinMethod::Loop => {
+                if let Some(on) = &join.on {
+                    self.tree.judged(depth, &filter(on), thought, done);
+                    depth += 1;
+                }
+                self.tree.judged(depth, &format!("Nested loop {side}"), thought, done);
+                self.node(&join.left, depth + 1, None);
+                self.node(&join.right, depth + 1, None);
+            }
+            JoinMethod::Kept | JoinMethod::Hashed(_) => {
+                let keys = match &join.method {
+                    JoinMethod::Hashed(keys) => keys.as_slice(),
+                    _ => &[],
+                };
+                let is_key = |condition: &Expr| match condition {
+                    Expr::Compare(_, a, b, _) => keys
+                        .iter()
+                        .any(|key| (key.left == **a && key.right == **b) || (key.left == **b && key.right == **a)),
+                    _ => false,
+                };
+                let shown: Vec<String> = keys.iter().map(|key| format!("({} = {})", key.right, key.left)).collect();
+                let keys_shown = if shown.is_empty() { "no condition".to_owned() } else { shown.join(", ") };
+                let more: Vec<String> = conditions.iter().filter(|one| !is_key(one)).map(ToString::to_string).collect();
+                let brackets = if shown.is_empty() { format!("({keys_shown})") } else { keys_shown };
+                let mut what = match join.join_type {
+                    JoinType::Inner => format!("Inner hash join {brackets}"),
+                    JoinType::Left => format!("Left hash join {brackets}"),
+                    JoinType::Semi | JoinType::Anti => format!("Hash {side} {brackets}"),
+                };
+                if !more.is_empty() {
+                    let _ = write!(what, ", extra conditions: {}", more.join(" and "));
+                }
+                self.tree.judged(depth, &what, thought, done);
+                self.node(&join.left, depth + 1, None);
+                self.tree.line(depth + 1, "Hash");
+                self.node(&join.right, depth + 2, None);
+            }
+        }
+    }
+}
+
+fn filters(conditions: &[&Expr]) -> String {
+    match conditions {
+        [only] => filter(only),
+        all => format!("Filter: ({})", all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")),
+    }
+}
+
+fn filter(condition: &Expr) -> String {
+    let text = condition.to_string();
+    if text.starts_with('(') { format!("Filter: {text}") } else { format!("Filter: ({text})") }
+}
+
+fn sort_keys(keys: &[SortKey]) -> String {
+    let one = |key: &SortKey| format!("{}{}", key.expr, if key.descending { " DESC" } else { "" });
+    keys.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// How the rows of a table are found.
+fn path(scan: &TableScan) -> String {
+    let (table, access, name) = (&*scan.table, &scan.access, &scan.known_as);
+    let backwards = if access.reverse { " (reverse)" } else { "" };
+    let Some(at) = access.index.filter(|_| !is_of_rows(scan)) else {
+        return format!("Table scan on {name}");
+    };
+    let index = &table.def.indexes[at];
+    let key = index.name.as_str();
+    let covering = |what: &str| match access.covering {
+        true => format!("Covering {}", what.to_lowercase()),
+        false => what.to_owned(),
+    };
+    let column =
+        |place: usize| index.columns.get(place).map_or("", |part| table.def.columns[part.column].name.as_str());
+    let fixed: Vec<String> =
+        access.equal.iter().enumerate().map(|(place, value)| format!("{}={value}", column(place))).collect();
+    let fixed = fixed.join(", ");
+    if access.is_point(table) {
+        let covering = if access.covering { "covering " } else { "" };
+        return format!("Single-row {covering}index lookup on {name} using {key} ({fixed})");
+    }
+    if access.is_whole() {
+        return format!("{} on {name} using {key}{backwards}", covering("Index scan"));
+    }
+    if access.tail == Tail::Open {
+        return format!("{} on {name} using {key} ({fixed}){backwards}", covering("Index lookup"));
+    }
+    let over = ranges(access, column(access.equal.len()));
+    let over = if fixed.is_empty() { over } else { format!("({fixed}) AND {over}") };
+    format!("{} on {name} using {key} over {over}{backwards}", covering("Index range scan"))
+}
+
+/// Whether all rows are read in the order they are stored.
+fn is_of_rows(scan: &TableScan) -> bool {
+    let access = &scan.access;
+    access.is_whole() && !access.ordered && access.index == scan.table.primary
+}
+
+fn ranges(access: &Access, column: &str) -> String {
+    let bounds = |bounds: &Bounds| {
+        let sign = |included: bool| if included { "<=" } else { "<" };
+        match (&bounds.low, &bounds.high) {
+            (Some((low, _)), Some((high, _))) if low == high => format!("({column} = {low})"),
+            (Some((low, a)), Some((high, b))) => format!("({low} {} {column} {} {high})", sign(*a), sign(*b)),
+            (Some((low, a)), None) => format!("({low} {} {column})", sign(*a)),
+            (None, Some((high, b))) => format!("({column} {} {high})", sign(*b)),
+            (None, None) => format!("({column})"),
+        }
+    };
+    match &access.tail {
+        Tail::Open => String::new(),
+        Tail::In(list) => list.iter().map(|value| format!("({column} = {value})")).collect::<Vec<_>>().join(" OR "),
+        Tail::Query(_) => format!("({column} = (select ...))"),
+        Tail::Range(range) => bounds(range),
+        Tail::Union(all) => all.iter().map(bounds).collect::<Vec<_>>().join(" OR "),
+    }
+}
+
+/// Three digits, as MySQL shows numbers here.
+fn number(number: f64) -> String {
+    if number >= 1e6 {
+        return format!("{number:.3e}").replace("e", "e+");
+    }
+    if number == 0.0 || number >= 100.0 {
+        return format!("{number:.0}");
+    }
+    let digits = (2.0 - number.log10().floor()).clamp(0.0, 8.0) as usize;
+    let text = format!("{number:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

@@ -1,0 +1,232 @@
+//! A join that keeps the rows of its right side, which do not depend on the left one: under their keys where something
+//! has to be equal (a hash join), else as a list that is gone through for each left row.
+//!
+//! The right side is read when the left one has given its first row. A row whose key is NULL goes with no other; one
+//! whose value has no key that all equal values have is looked at for each left row. Rows come in the order of the left
+//! side, unless the right one is more than `join_buffer_size` has room for: then both are joined in files
+//! ([`spilled`]), and come in that order only if the plan says that it is wanted.
+
+mod spilled;
+mod table;
+
+use super::{Operator, Row, matches, open};
+use crate::error::SqlError;
+use crate::exec::Run;
+use crate::expr::{EqualKey, Expr, join_key};
+use crate::plan::node::{Join, JoinMethod, JoinType};
+use crate::spill::{Budget, KeyedRow, Sorted, Sorter};
+use crate::value::Value;
+use spilled::{Partitions, Spilled};
+use table::{Looking, Table};
+
+pub(super) struct KeptJoin<'p> {
+    plan: &'p Join,
+    left: Box<dyn Operator + 'p>,
+    right: Right,
+    /// What is left to look at for the present left row; `None` before it.
+    looking: Option<Looking>,
+    /// The present left row has found a partner.
+    found: bool,
+    /// The key of the present left row.
+    key: Vec<u8>,
+}
+
+/// The right side.
+enum Right {
+    Unread,
+    Kept(Table),
+    /// With both sides in files.
+    Spilled(Box<Spilled>),
+    /// The same, all of it joined and sorted as the left side was.
+    InOrder(Sorted<KeyedRow>),
+}
+
+/// The key of one side of a row.
+enum SideKey<'k> {
+    Key(&'k [u8]),
+    Null,
+    /// A value has none.
+    Odd,
+}
+
+/// What has to be equal.
+fn keys(plan: &Join) -> &[EqualKey] {
+    match &plan.method {
+        JoinMethod::Hashed(keys) => keys,
+        JoinMethod::Kept | JoinMethod::Loop => &[],
+    }
+}
+
+/// `key` gets its bytes.
+fn side_key<'e, 'k>(
+    sides: impl Iterator<Item = (&'e Expr, &'e EqualKey)>,
+    run: &mut Run<'_>,
+    row: &[Value],
+    key: &'k mut Vec<u8>,
+) -> Result<SideKey<'k>, SqlError> {
+    key.clear();
+    run.evaluate(|cx| {
+        let mut odd = false;
+        for (expr, of) in sides {
+            let value = expr.get(row, cx)?;
+            if value.is_null() {
+                return Ok(SideKey::Null);
+            }
+            odd |= !join_key(&value, of.collation, key);
+        }
+        Ok(if odd { SideKey::Odd } else { SideKey::Key(key) })
+    })
+}
+
+fn left_key<'k>(plan: &Join, run: &mut Run<'_>, row: &[Value], key: &'k mut Vec<u8>) -> Result<SideKey<'k>, SqlError> {
+    side_key(keys(plan).iter().map(|key| (&key.left, key)), run, row, key)
+}
+
+/// The values of some slots.
+fn slots(of: &[usize], row: &Row) -> Vec<Value> {
+    of.iter().map(|slot| row.values[*slot].clone()).collect()
+}
+
+impl<'p> KeptJoin<'p> {
+    pub(super) fn new(left: Box<dyn Operator + 'p>, plan: &'p Join) -> KeptJoin<'p> {
+        KeptJoin { plan, left, right: Right::Unread, looking: None, found: false, key: Vec::new() }
+    }
+
+    /// Reads the right side, and where it is too much the left one too, of which `row` has the first row.
+    fn read(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<Right, SqlError> {
+        let mut table = Table::new(Budget::of(run.session.join_buffer_size));
+        let mut partitions: Option<Partitions> = None;
+        let mut right = open(&self.plan.right, run, row)?;
+        let (mut bytes, mut values) = (Vec::new(), Vec::new());
+        while right.next(run, row)? {
+            run.step()?;
+            let sides = keys(self.plan).iter().map(|key| (&key.right, key));
+            let key = match side_key(sides, run, &row.values, &mut bytes)? {
+                SideKey::Null => continue,
+                SideKey::Odd => None,
+                SideKey::Key(key) => Some(key),
+            };
+            values.clear();
+            values.extend(self.plan.right_slots.iter().map(|slot| row.values[*slot].clone()));
+            if partitions.is_none() && table.has_room(key, &values, run.session)? {
+                table.add(key, &mut values);
+                continue;
+            }
+            let partitions = match &mut partitions {
+                Some(partitions) => partitions,
+                None => {
+                    let into = partitions.insert(Partitions::new(!keys(self.plan).is_empty(), run.session)?);
+                    table.for_each(|key, values| into.add_right(key, values, run.session))?;
+                    table = Table::new(Budget::of(run.session.join_buffer_size));
+                    into
+                }
+            };
+            partitions.add_right(key, &values, run.session)?;
+        }
+        drop(right);
+        let Some(mut partitions) = partitions else { return Ok(Right::Kept(table)) };
+        loop {
+            run.step()?;
+            let key = left_key(self.plan, run, &row.values, &mut bytes)?;
+            if !matches!(key, SideKey::Null) || self.plan.join_type.gives_lonely() {
+                partitions.add_left(&key, &slots(&self.plan.left_slots, row), run.session)?;
+            }
+            if !self.left.next(run, row)? {
+                break;
+            }
+        }
+        let mut spilled = partitions.joined(run.session)?;
+        if !self.plan.keeps_order {
+            return Ok(Right::Spilled(Box::new(spilled)));
+        }
+        let mut sorter = Sorter::of_table(Budget::of(run.session.join_buffer_size));
+        let all = [self.plan.left_slots.as_slice(), &self.plan.right_slots].concat();
+        while spilled.next(self.plan, run, row)? {
+            let key = spilled.left_number().to_be_bytes().to_vec();
+            sorter.push(KeyedRow { key, row: slots(&all, row) }, &KeyedRow::compare, run.session)?;
+        }
+        Ok(Right::InOrder(sorter.sorted(&KeyedRow::compare, run.session)?))
+    }
+}
+
+impl Operator for KeptJoin<'_> {
+    fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        loop {
+            if let Right::Unread = self.right {
+                if !self.left.next(run, row)? {
+                    return Ok(false);
+                }
+                self.right = self.read(run, row)?;
+                if let Right::Kept(table) = &self.right {
+                    self.looking = Some(look(self.plan, table, run, row, &mut self.key)?);
+                }
+                self.found = false;
+            }
+            let table = match &mut self.right {
+                Right::Spilled(spilled) => return spilled.next(self.plan, run, row),
+                Right::InOrder(sorted) => {
+                    let Some(next) = sorted.next(&KeyedRow::compare, run.session)? else { return Ok(false) };
+                    run.step()?;
+                    let all = self.plan.left_slots.iter().chain(&self.plan.right_slots);
+                    all.zip(next.row).for_each(|(slot, value)| row.values[*slot] = value);
+                    return Ok(true);
+                }
+                Right::Kept(table) => table,
+                Right::Unread => return Err(SqlError::internal("a join without its right side")),
+            };
+            if self.looking.is_none() {
+                if !self.left.next(run, row)? {
+                    return Ok(false);
+                }
+                self.found = false;
+                self.looking = Some(look(self.plan, table, run, row, &mut self.key)?);
+            }
+            if let Some(looking) = &mut self.looking
+                && find(self.plan, table, looking, run, row)?
+            {
+                self.found = true;
+                match self.plan.join_type {
+                    JoinType::Inner | JoinType::Left => return Ok(true),
+                    JoinType::Semi => {
+                        self.looking = None;
+                        return Ok(true);
+                    }
+                    JoinType::Anti => {}
+                }
+            }
+            self.looking = None;
+            if !self.found && self.plan.join_type.gives_lonely() {
+                self.plan.right_slots.iter().for_each(|slot| row.values[*slot] = Value::Null);
+                return Ok(true);
+            }
+        }
+    }
+
+    fn as_planned(&self) -> bool {
+        self.left.as_planned()
+    }
+}
+
+/// Where to look for partners of the left row.
+fn look(plan: &Join, table: &Table, run: &mut Run<'_>, row: &Row, key: &mut Vec<u8>) -> Result<Looking, SqlError> {
+    if keys(plan).is_empty() {
+        return Ok(Looking::All(0));
+    }
+    Ok(match left_key(plan, run, &row.values, key)? {
+        SideKey::Key(key) => table.looking(key),
+        SideKey::Odd => Looking::All(0),
+        SideKey::Null => Looking::Nowhere,
+    })
+}
+
+/// Finds the next partner of the left row, and puts it into its slots.
+fn find(plan: &Join, table: &Table, looking: &mut Looking, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+    while let Some(values) = table.next(looking) {
+        run.step()?;
+        plan.right_slots.iter().zip(values).for_each(|(slot, value)| row.values[*slot] = value.clone());
+        if matches(plan.on.as_ref(), run, &row.values)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,110 @@
+//! Bytes by which equal values find each other: those of hash joins and IN.
+//!
+//! Values that `=` holds to be equal have the same bytes; other values may have them too, so that who finds a pair
+//! evaluates the condition as well.
+
+use super::{CompareOp, EqualKey, Expr};
+use crate::collation::Collation;
+use crate::types::{Family, FieldType, TemporalKind};
+use crate::value::Value;
+
+/// Values that are compared with each other as they are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// Integers and decimals.
+    Exact,
+    Real,
+    String,
+    Date,
+    Time,
+}
+
+fn class_of(expr: &Expr) -> Option<Class> {
+    if expr.has_params() || expr.is_volatile() {
+        return None;
+    }
+    let of = expr.result_type(&[]);
+    match of.family() {
+        Family::Integer | Family::Decimal => Some(Class::Exact),
+        Family::Real => Some(Class::Real),
+        Family::String if of.field == FieldType::Json => None,
+        Family::String => Some(Class::String),
+        Family::Temporal => match of.kind().temporal()? {
+            TemporalKind::Date | TemporalKind::DateTime | TemporalKind::Timestamp => Some(Class::Date),
+            TemporalKind::Time => Some(Class::Time),
+        },
+        Family::Null => None,
+    }
+}
+
+/// What has to be equal where all of a condition holds, if it consists of such comparisons alone.
+pub(crate) fn equal_keys(condition: &Expr) -> Option<Vec<EqualKey>> {
+    match condition {
+        Expr::And(parts) => {
+            let keys = parts.iter().map(equal_keys).collect::<Option<Vec<_>>>()?;
+            Some(keys.into_iter().flatten().collect())
+        }
+        Expr::Compare(CompareOp::Equal, left, right, collation) if class_of(left)? == class_of(right)? => {
+            Some(vec![EqualKey { left: (**left).clone(), right: (**right).clone(), collation: *collation }])
+        }
+        _ => None,
+    }
+}
+
+/// Appends the key of a value; false if there is none that all equal values have. NULL equals nothing and has none.
+pub(crate) fn join_key(value: &Value, collation: Collation, out: &mut Vec<u8>) -> bool {
+    match value {
+        Value::Text(text) => string(text.as_bytes(), collation, out),
+        Value::Bytes(bytes) => string(bytes, collation, out),
+        Value::Member(member) => string(member.text.as_bytes(), collation, out),
+        Value::Int(int) => integer(i128::from(*int), out),
+        Value::UInt(int) => integer(i128::from(*int), out),
+        Value::Decimal(decimal) => {
+            let text = decimal.normalized().to_string();
+            match text.parse() {
+                Ok(int) => integer(int, out),
+                Err(_) => {
+                    out.push(1);
+                    out.extend_from_slice(text.as_bytes());
+                    out.push(0);
+                    true
+                }
+            }
+        }
+        Value::Float(float) => real(f64::from(*float), out),
+        Value::Double(double) => real(*double, out),
+        Value::Date(date) => packed(4, date.at_midnight().packed(), out),
+        Value::DateTime(value) => packed(4, value.packed(), out),
+        Value::Time(value) => packed(5, value.micros, out),
+        Value::Null | Value::Hex(_) | Value::Timestamp(_) | Value::Json(_) => false,
+    }
+}
+
+fn string(bytes: &[u8], collation: Collation, out: &mut Vec<u8>) -> bool {
+    let from = out.len();
+    out.extend_from_slice(&[2, 0, 0, 0, 0]);
+    collation.write_key(bytes, out);
+    // Its length parts it from the next one.
+    let length = (out.len() - from) as u32;
+    out[from + 1..from + 5].copy_from_slice(&length.to_be_bytes());
+    true
+}
+
+fn integer(int: i128, out: &mut Vec<u8>) -> bool {
+    out.push(0);
+    out.extend_from_slice(&int.to_be_bytes());
+    true
+}
+
+fn real(double: f64, out: &mut Vec<u8>) -> bool {
+    out.push(3);
+    // Both zeros are one.
+    out.extend_from_slice(&(double + 0.0).to_bits().to_be_bytes());
+    true
+}
+
+fn packed(tag: u8, number: impl Into<i128>, out: &mut Vec<u8>) -> bool {
+    out.push(tag);
+    out.extend_from_slice(&number.into().to_be_bytes());
+    true
+}

@@ -1,0 +1,223 @@
+//! What is thought of a tree of operators: how many rows each gives, and what that costs, for EXPLAIN and for queries that
+//! stand in FROM.
+
+use super::access::{Access, Tail};
+use super::cost::{self, access_cost, rows_found, share};
+use super::node::{Join, JoinMethod, JoinType, Node, QueryPlan, RowSource, TableScan};
+use super::query::{LimitExprs, conjunct_refs};
+use crate::ast::SetOperator;
+use crate::catalog::table::Table;
+use crate::expr::Expr;
+use crate::statistics::{Figures, UNKNOWN_ROWS};
+use crate::value::Value;
+
+/// What is thought of an operator each time that it is opened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Estimate {
+    /// Rows that it gives.
+    pub(crate) rows: f64,
+    /// Until it has given them all, in units of [`cost`].
+    pub(crate) cost: f64,
+}
+
+/// What is thought of the path of a table: the rows that it finds, and what share of them match.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) rows: f64,
+    pub(crate) share: f64,
+    pub(crate) cost: f64,
+}
+
+/// How many values a column has, if that is known.
+pub(super) fn distinct(table: &Table, column: usize, figures: &Figures) -> Option<f64> {
+    let leading = table.indexes.iter().filter(|index| index.columns.first() == Some(&column));
+    let known = leading.filter_map(|index| match index.is_unique() && index.columns.len() == 1 {
+        true => Some(figures.rows.max(1.0)),
+        false => figures.distinct(index.id),
+    });
+    known.reduce(f64::max)
+}
+
+/// What is thought of a scan as its table is now.
+pub(crate) fn scan(scan: &TableScan) -> Found {
+    let figures = scan.table.counters.statistics.exact_figures();
+    let (table, access) = (&*scan.table, &scan.access);
+    let rows = rows_found(access, table, &figures);
+    let of_slot = |slot: usize| distinct_at(scan, slot, &figures);
+    let share = scan.filter.as_ref().map_or(1.0, |filter| share_left(filter, access, &of_slot));
+    Found { rows, share, cost: access_cost(access, table, rows, access.covering) }
+}
+
+fn distinct_at(scan: &TableScan, slot: usize, figures: &Figures) -> Option<f64> {
+    let column = slot.checked_sub(scan.first_slot).filter(|column| *column < scan.table.def.columns.len())?;
+    distinct(&scan.table, column, figures)
+}
+
+/// What share of the rows that a path finds match: the conditions that it looks for hold for all of them.
+fn share_left(filter: &Expr, access: &Access, distinct: &dyn Fn(usize) -> Option<f64>) -> f64 {
+    let left = conjunct_refs(filter).filter(|part| !is_decided(part, access));
+    left.map(|part| share(part, distinct)).product()
+}
+
+/// Whether a condition holds for all rows that a path finds, as far as its form shows.
+pub(crate) fn is_decided(condition: &Expr, access: &Access) -> bool {
+    let mut sought: Vec<Expr> = Vec::new();
+    access.for_each_term(&mut |term| sought.push(term.clone()));
+    let in_tail = access.tail != Tail::Open;
+    match condition {
+        Expr::Compare(_, left, right, _) => sought.contains(left) || sought.contains(right),
+        Expr::Between { low, high, .. } => sought.contains(low) && sought.contains(high),
+        Expr::In { list, .. } => list.iter().all(|value| sought.contains(value)),
+        Expr::IsNull { negated: false, .. } => access.equal.contains(&Expr::Literal(Value::Null)),
+        Expr::Or(_) | Expr::Subquery(_) => in_tail && matches!(access.tail, Tail::Union(_) | Tail::Query(_)),
+        _ => false,
+    }
+}
+
+/// How many rows a source of made rows gives.
+pub(crate) fn rows_of(source: &RowSource) -> f64 {
+    match source {
+        RowSource::Query(plan) | RowSource::Lateral { plan, .. } => of_query(plan).rows,
+        RowSource::Set(set) => {
+            let all = set.operands.iter().map(|operand| (of_query(&operand.plan).rows, operand.operator));
+            all.fold(0.0, |sum: f64, (rows, operator)| match operator {
+                Some((SetOperator::Intersect, _)) => sum.min(rows),
+                Some((SetOperator::Except, _)) => sum,
+                Some((SetOperator::Union, _)) | None => sum + rows,
+            })
+        }
+        RowSource::Values { rows, .. } => rows.len() as f64,
+        RowSource::Common(_) | RowSource::Correlated(_) | RowSource::LastRound(_) => UNKNOWN_ROWS,
+    }
+}
+
+/// What is thought of a whole query.
+pub(crate) fn of_query(plan: &QueryPlan) -> Estimate {
+    Estimator::of(plan).node(&plan.root)
+}
+
+/// How many rows each of two operators gives that nothing is filled before.
+pub(super) fn rows_of_sides(left: &Node, right: &Node) -> (f64, f64) {
+    let estimator = Estimator::over(&[left, right]);
+    (estimator.node(left).rows, estimator.node(right).rows)
+}
+
+/// Knows the tables that a query reads.
+pub(crate) struct Estimator<'p> {
+    scans: Vec<(&'p TableScan, Figures)>,
+}
+
+impl<'p> Estimator<'p> {
+    /// For the operators of a query.
+    pub(crate) fn of(plan: &'p QueryPlan) -> Estimator<'p> {
+        Estimator::over(&[&plan.root])
+    }
+
+    fn over(nodes: &[&'p Node]) -> Estimator<'p> {
+        let mut scans = Vec::new();
+        for node in nodes {
+            node.walk(&mut |node| {
+                if let Node::Scan(scan) = node {
+                    scans.push((&**scan, scan.table.counters.statistics.exact_figures()));
+                }
+            });
+        }
+        Estimator { scans }
+    }
+
+    fn share(&self, condition: &Expr) -> f64 {
+        share(condition, &|slot| self.scans.iter().find_map(|(scan, figures)| distinct_at(scan, slot, figures)))
+    }
+
+    /// What is thought of an operator.
+    pub(crate) fn node(&self, node: &Node) -> Estimate {
+        match node {
+            Node::OneRow => Estimate { rows: 1.0, cost: 0.0 },
+            Node::Scan(table) => {
+                let found = scan(table);
+                Estimate { rows: found.rows * found.share, cost: found.cost }
+            }
+            Node::SystemRows(_) => Estimate { rows: UNKNOWN_ROWS, cost: UNKNOWN_ROWS },
+            Node::Made(made) => {
+                let rows = rows_of(&made.rows);
+                let cost = match &made.rows {
+                    RowSource::Query(plan) | RowSource::Lateral { plan, .. } => of_query(plan).cost,
+                    RowSource::Set(set) => set.operands.iter().map(|operand| of_query(&operand.plan).cost).sum(),
+                    _ => 0.0,
+                };
+                Estimate { rows, cost: cost + rows }
+            }
+            Node::Join(join) => self.join(join),
+            Node::Filter(input, condition) => {
+                let input = self.node(input);
+                Estimate { rows: input.rows * self.share(condition), cost: input.cost }
+            }
+            Node::Group(input, grouping) => {
+                let input = self.node(input);
+                let groups = if grouping.keys.is_empty() { 1.0 } else { (input.rows * 0.1).max(1.0).min(input.rows) };
+                Estimate { rows: groups, cost: input.cost + input.rows * cost::KEEP }
+            }
+            Node::Window(input, _) | Node::Collect(input, _) => {
+                let input = self.node(input);
+                Estimate { rows: input.rows, cost: input.cost + cost::sort(input.rows) }
+            }
+            Node::Sort(input, sort) => {
+                let input = self.node(input);
+                let sorting = if sort.by_path { 0.0 } else { cost::sort(input.rows) };
+                Estimate { rows: input.rows, cost: input.cost + sorting }
+            }
+            Node::Project(input, _) => self.node(input),
+            Node::Distinct(input, _) => {
+                let input = self.node(input);
+                Estimate { rows: input.rows, cost: input.cost + input.rows * cost::KEEP }
+            }
+            Node::Limit(input, limit) => {
+                let all = self.node(input);
+                let wanted = wanted(limit).unwrap_or(all.rows);
+                let streams = input.chain().all(|node| !is_blocking(node));
+                let part = if streams { (wanted / all.rows.max(1.0)).min(1.0) } else { 1.0 };
+                Estimate { rows: all.rows.min(wanted), cost: all.cost * part }
+            }
+        }
+    }
+
+    fn join(&self, join: &Join) -> Estimate {
+        let (left, right) = (self.node(&join.left), self.node(&join.right));
+        let kept = join.on.as_ref().map_or(1.0, |on| self.share(on));
+        let found = right.rows * kept;
+        let given = match join.join_type {
+            JoinType::Inner => found,
+            JoinType::Left => found.max(1.0),
+            JoinType::Semi | JoinType::Anti => cost::share_by_partners(join.join_type, found),
+        };
+        let cost = match join.method {
+            JoinMethod::Loop => left.cost + left.rows * right.cost,
+            JoinMethod::Kept => {
+                left.cost + right.cost + right.rows * cost::KEEP + left.rows * right.rows * cost::COMPARE
+            }
+            JoinMethod::Hashed(_) => {
+                let meet = cost::PROBE + found * cost::COMPARE;
+                left.cost + right.cost + right.rows * cost::KEEP + left.rows * meet
+            }
+        };
+        Estimate { rows: left.rows * given, cost }
+    }
+}
+
+/// Whether an operator reads all of its input before it gives a row.
+fn is_blocking(node: &Node) -> bool {
+    match node {
+        Node::Sort(_, sort) => !sort.by_path,
+        Node::Group(..) | Node::Window(..) | Node::Collect(..) => true,
+        _ => false,
+    }
+}
+
+fn wanted(limit: &LimitExprs) -> Option<f64> {
+    let number = |expr: &Expr| match expr {
+        Expr::Literal(Value::Int(count)) => Some(*count as f64),
+        Expr::Literal(Value::UInt(count)) => Some(*count as f64),
+        _ => None,
+    };
+    number(&limit.count)
+}

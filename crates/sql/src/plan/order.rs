@@ -1,0 +1,627 @@
+//! Third stage: chooses in which order the relations are read, and how the rows of each are found ([`super::paths`]).
+//!
+//! A relation is read for each row of those before it by a key that these fix, or its rows are kept: under what is equal in
+//! both where a condition asks for that, or all together; whichever is thought to cost less ([`super::cost`]). A condition
+//! is judged as soon as all that it reads is there. What follows LEFT JOIN is a nest of its own, read after the relations
+//! that its conditions name; its rows are judged by these conditions before one of NULLs stands for them. So is what a
+//! semi- or anti-join looks for partners in.
+//!
+//! Outline: [`Chooser::nest`] plans the members of a nest. For each set of members the cheapest order is known from those of
+//! one member less (dynamic programming), up to [`EXHAUSTIVE`] members; beyond, the next member is the one after which there
+//! are the fewest rows. Where rows are wanted in an order, the plans that begin with a path in that order are weighed
+//! against the best one with a sort after it. STRAIGHT_JOIN and LATERAL say what must come before.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::access::Access;
+use super::alternatives;
+use super::cost::{self, share};
+use super::estimate;
+use super::node::{JoinType, RowSource};
+use super::paths::{Order, Path, Paths};
+use super::query::{Member, Nest, Query, Relation, RelationSet, Source, column_at, conjunct_refs, relations_read};
+use crate::catalog::system;
+use crate::error::SqlError;
+use crate::expr::{EqualKey, Expr, equal_keys};
+use crate::statistics::Figures;
+
+/// One relation, or what follows LEFT JOIN, in the order in which they are read.
+#[derive(Clone)]
+pub(super) struct Step {
+    pub(super) source: StepSource,
+    /// Conditions on its rows, judged where they are found.
+    pub(super) filter: Vec<Expr>,
+    /// How its rows get to those before.
+    pub(super) method: Method,
+    /// Conditions on its rows beside those before, judged where they meet.
+    pub(super) on: Vec<Expr>,
+    /// Conditions that are judged after that: what an outer join has filled with NULLs is judged too.
+    pub(super) after: Vec<Expr>,
+}
+
+/// What a step reads.
+#[derive(Clone)]
+pub(super) enum StepSource {
+    /// A relation of the query, by its place.
+    Relation(usize, Access),
+    /// What follows LEFT JOIN.
+    Optional(Vec<Step>),
+    /// What a semi- or anti-join looks for partners in.
+    Partners(JoinType, Vec<Step>),
+}
+
+/// How the rows of a step get to those of the steps before.
+#[derive(Clone, Debug)]
+pub(super) enum Method {
+    /// It is the first.
+    First,
+    /// They are read anew for each row before.
+    Loop,
+    /// They are read once and kept.
+    Kept,
+    /// They are kept under what has to be equal.
+    Hashed(Vec<EqualKey>),
+}
+
+/// The most members of a nest of which every order is looked at.
+const EXHAUSTIVE: usize = 8;
+/// The most members of larger nests that are tried as the first one.
+const TRIED_FIRST: usize = 10;
+/// What LIMIT is taken for, rows, since a plan serves all of its values.
+const LIMIT_GUESS: f64 = 10.0;
+/// Rows and costs stay numbers.
+const MOST: f64 = 1e30;
+
+struct Chooser<'q> {
+    relations: &'q [Relation],
+    figures: Vec<Figures>,
+    /// Of each relation, whether the entries of its indexes have every column that is read.
+    covers: Vec<Vec<bool>>,
+    /// Relations whose rows are locked.
+    locked: RelationSet,
+    /// What follows LEFT JOIN, as far as it is planned: it is the same wherever its nest is planned from.
+    optionals: RefCell<Vec<(*const Nest, Rc<OptionalChoice>)>>,
+}
+
+/// Chooses order and paths; 1176 for a hint that names an unknown index.
+pub(super) fn choose(query: &Query) -> Result<Vec<Step>, SqlError> {
+    if query.relations.is_empty() {
+        return Ok(Vec::new());
+    }
+    let chooser = Chooser::of(query);
+    // What is grouped or distinguished is sorted after that.
+    let found_in_order = query.grouping.is_none() && query.windows.is_empty() && !query.distinct;
+    let limit = query.limit.as_ref().filter(|limit| !limit.counts_all && found_in_order).map(|_| LIMIT_GUESS);
+    let keys = if found_in_order { query.sort.as_slice() } else { &[] };
+    let order = Order { keys, limit, alone: query.relations.len() == 1 };
+    if order.alone {
+        let conditions: Vec<&Expr> = query.filter.iter().flat_map(conjunct_refs).collect();
+        let access = match chooser.paths(0, &conditions)? {
+            Some(paths) => paths.best_in_order(RelationSet::NONE, order).access,
+            None => Access::SCAN,
+        };
+        let filter = query.filter.iter().cloned().collect();
+        let (source, on, after) = (StepSource::Relation(0, access), Vec::new(), Vec::new());
+        return Ok(vec![Step { source, filter, method: Method::First, on, after }]);
+    }
+    let conditions: Vec<&Expr> = query.from.conditions.iter().collect();
+    Ok(chooser.nest(&query.from.members, &conditions, RelationSet::NONE, order)?.steps)
+}
+
+/// A nest that is planned.
+struct Planned {
+    steps: Vec<Step>,
+    /// Rows of the nest, and what they cost, each time that it is read.
+    rows: f64,
+    cost: f64,
+}
+
+/// A condition, and what is thought of it.
+struct Condition<'q> {
+    expr: &'q Expr,
+    read: RelationSet,
+    share: f64,
+}
+
+/// One member of a nest, and the ways to read it.
+struct Choice<'q> {
+    relations: RelationSet,
+    /// What has to be read before it.
+    needs: RelationSet,
+    kind: ChoiceKind<'q>,
+}
+
+enum ChoiceKind<'q> {
+    Stored(usize, Paths<'q>),
+    /// Rows that are made, so many.
+    Made(usize, f64),
+    Optional(&'q Nest, Rc<OptionalChoice>),
+    Partners(JoinType, &'q Nest, Rc<OptionalChoice>),
+}
+
+/// What follows LEFT JOIN, or what partners are looked for in, planned.
+struct OptionalChoice {
+    /// Read anew for each row before.
+    anew: Planned,
+    /// Read once, if it can be; and whether there are keys to keep its rows under.
+    once: Option<(Planned, bool)>,
+}
+
+/// The cheapest order of some members so far.
+#[derive(Clone)]
+struct Prefix {
+    rows: f64,
+    cost: f64,
+    /// The last member, and how it is read.
+    last: usize,
+    how: How,
+    /// The members before it.
+    before: usize,
+}
+
+/// How a member is read after others.
+#[derive(Clone)]
+enum How {
+    Anew(Option<Rc<Path>>),
+    Once(Option<Rc<Path>>),
+}
+
+impl<'q> Chooser<'q> {
+    fn of(query: &'q Query) -> Chooser<'q> {
+        let relations = query.relations.as_slice();
+        let figures = relations.iter().map(|relation| match &relation.source {
+            Source::Table(table) if !system::is_one(table) => table.counters.statistics.figures(),
+            Source::Table(_) => Figures::of_rows(crate::statistics::UNKNOWN_ROWS),
+            Source::Made { rows, .. } => Figures::of_rows(estimate::rows_of(rows)),
+            Source::Derived { .. } => Figures::of_rows(crate::statistics::UNKNOWN_ROWS),
+        });
+        let is_changed = |at: usize| {
+            query.change.is_some()
+                || relations[at].locking.is_some()
+                || query.targets.iter().any(|target| target.relation == at)
+        };
+        let locked = (0..relations.len()).filter(|at| is_changed(*at));
+        let locked = locked.fold(RelationSet::NONE, |all, at| all.with(RelationSet::one(at)));
+        let covers = relations.iter().enumerate().map(|(at, relation)| {
+            let Some(table) = relation.table() else { return Vec::new() };
+            if locked.has(at) {
+                return vec![false; table.indexes.len()];
+            }
+            let read = relation.columns_read(query.exprs());
+            let gives = |index: usize| read.iter().all(|column| table.entry_gives(index, *column));
+            (0..table.indexes.len()).map(|index| table.primary != Some(index) && gives(index)).collect()
+        });
+        Chooser {
+            relations,
+            figures: figures.collect(),
+            covers: covers.collect(),
+            locked,
+            optionals: RefCell::default(),
+        }
+    }
+
+    /// The paths of a stored table; `None` if its rows are made.
+    fn paths(&self, of: usize, conditions: &[&Expr]) -> Result<Option<Paths<'_>>, SqlError> {
+        let Some(table) = self.relations[of].table() else { return Ok(None) };
+        let locks = self.locked.has(of);
+        Paths::of(self.relations, of, table, &self.figures[of], &self.covers[of], locks, conditions).map(Some)
+    }
+
+    fn read(&self, expr: &Expr) -> RelationSet {
+        relations_read(self.relations, expr)
+    }
+
+    /// How many values the column at a slot has, if that is known.
+    fn distinct(&self, slot: usize) -> Option<f64> {
+        let (relation, column) = column_at(self.relations, slot)?;
+        let at = self.relations.iter().position(|known| std::ptr::eq(known, relation))?;
+        estimate::distinct(relation.table()?, column, &self.figures[at])
+    }
+
+    fn condition<'e>(&self, expr: &'e Expr) -> Condition<'e> {
+        let (read, share) = (self.read(expr), share(expr, &|slot| self.distinct(slot)));
+        Condition { expr, read, share }
+    }
+
+    /// Of an OR beside conditions that it implies, only the rest is counted.
+    fn leave_out_implied(&self, conditions: &mut [Condition<'_>]) {
+        for at in 0..conditions.len() {
+            let Condition { expr: Expr::Or(_), read, .. } = conditions[at] else { continue };
+            let of = (0..self.relations.len()).filter(|of| read.has(*of));
+            let implied = of.filter_map(|of| alternatives::implied(conditions[at].expr, of, self.relations));
+            let beside = |implied| conditions.iter().find(|known| *known.expr == implied);
+            let counted: f64 = implied.filter_map(beside).map(|known| known.share).product();
+            conditions[at].share = (conditions[at].share / counted.max(1e-9)).min(1.0);
+        }
+    }
+
+    /// The steps of members that are read after the relations that are known.
+    fn nest(
+        &self,
+        members: &[Member],
+        conditions: &[&Expr],
+        known: RelationSet,
+        order: Order<'_>,
+    ) -> Result<Planned, SqlError> {
+        let mut choices =
+            members.iter().map(|member| self.choice(member, conditions)).collect::<Result<Vec<_>, _>>()?;
+        // What STRAIGHT_JOIN says of others does not concern rows that are read without them.
+        let here = members.iter().fold(known, |all, member| all.with(member.relations()));
+        choices.iter_mut().for_each(|choice| choice.needs = choice.needs.among(here));
+        let mut conditions: Vec<Condition<'_>> = conditions.iter().map(|expr| self.condition(expr)).collect();
+        self.leave_out_implied(&mut conditions);
+        let limit = order.limit.filter(|_| order.keys.is_empty());
+        let search = Search { chooser: self, choices: &choices, conditions: &conditions, known, limit };
+        let stuck = || SqlError::internal("no relation of a join can be read next");
+        let mut best = search.cheapest(None);
+        if !order.keys.is_empty() {
+            if let Some((prefix, _)) = &mut best {
+                prefix.cost += cost::sort(prefix.rows);
+            }
+            for (at, choice) in choices.iter().enumerate() {
+                let ChoiceKind::Stored(_, paths) = &choice.kind else { continue };
+                let path = paths.best_in_order(known, order);
+                if !path.access.ordered || !known.has_all(choice.needs) {
+                    continue;
+                }
+                let Some((mut prefix, members)) = search.cheapest(Some((at, Rc::new(path)))) else { continue };
+                if let Some(limit) = order.limit {
+                    prefix.cost *= (limit / prefix.rows.max(1.0)).min(1.0);
+                }
+                if best.as_ref().is_none_or(|(known, _)| prefix.cost < known.cost) {
+                    best = Some((prefix, members));
+                }
+            }
+        }
+        let (prefix, in_order) = best.ok_or_else(stuck)?;
+        let steps = search.steps(in_order);
+        Ok(Planned { steps, rows: prefix.rows, cost: prefix.cost })
+    }
+
+    fn choice<'n>(&'n self, member: &'n Member, conditions: &[&Expr]) -> Result<Choice<'n>, SqlError> {
+        let relations = member.relations();
+        Ok(match member {
+            Member::Relation(of) => {
+                let kind = match self.paths(*of, conditions)? {
+                    Some(paths) => ChoiceKind::Stored(*of, paths),
+                    None => ChoiceKind::Made(*of, self.figures[*of].rows),
+                };
+                Choice { relations, needs: self.relations[*of].after, kind }
+            }
+            Member::Optional(nest) => {
+                let needs = self.needed(nest);
+                Choice { relations, needs, kind: ChoiceKind::Optional(nest, self.optional(nest, needs)?) }
+            }
+            Member::Partners(join_type, nest) => {
+                let needs = self.needed(nest);
+                let kind = ChoiceKind::Partners(*join_type, nest, self.optional(nest, needs)?);
+                Choice { relations, needs, kind }
+            }
+        })
+    }
+
+    /// The relations outside of an optional nest that are read before it.
+    fn needed(&self, nest: &Nest) -> RelationSet {
+        let mut needed = nest.conditions.iter().fold(RelationSet::NONE, |all, one| all.with(self.read(one)));
+        for member in &nest.members {
+            needed = needed.with(match member {
+                Member::Relation(of) => self.relations[*of].after,
+                Member::Optional(nest) | Member::Partners(_, nest) => self.needed(nest),
+            });
+        }
+        needed.without(nest.relations())
+    }
+
+    /// Whether the rows of a relation can only be read anew for each row before.
+    fn is_lateral(&self, of: usize) -> bool {
+        matches!(self.relations[of].source, Source::Made { rows: RowSource::Lateral { .. }, .. })
+    }
+
+    /// What follows LEFT JOIN, after the relations that it needs.
+    fn optional(&self, nest: &Nest, needs: RelationSet) -> Result<Rc<OptionalChoice>, SqlError> {
+        let known =
+            self.optionals.borrow().iter().find(|(of, _)| std::ptr::eq(*of, nest)).map(|(_, known)| known.clone());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let planned = Rc::new(self.plan_optional(nest, needs)?);
+        self.optionals.borrow_mut().push((nest, planned.clone()));
+        Ok(planned)
+    }
+
+    fn plan_optional(&self, nest: &Nest, needs: RelationSet) -> Result<OptionalChoice, SqlError> {
+        let any = Order { keys: &[], limit: None, alone: false };
+        let conditions: Vec<&Expr> = nest.conditions.iter().collect();
+        let anew = self.nest(&nest.members, &conditions, needs, any)?;
+        let own = nest.relations();
+        let needs_rows = nest.members.iter().any(|member| match member {
+            Member::Relation(of) => self.is_lateral(*of) && !own.has_all(self.relations[*of].after),
+            Member::Optional(inner) | Member::Partners(_, inner) => !own.has_all(self.needed(inner)),
+        });
+        // Rows to be locked are looked for by the rows before, whatever that costs: fewer are locked.
+        let locks = !self.locked.among(own).is_empty();
+        if needs_rows || (locks && anew.steps.iter().any(|step| self.depends(step, own))) {
+            return Ok(OptionalChoice { anew, once: None });
+        }
+        let (inside, on) = self.apart(&conditions, own);
+        let once = self.nest(&nest.members, &inside, RelationSet::NONE, any)?;
+        let keyed = !self.keys(&on, own).is_empty();
+        Ok(OptionalChoice { anew, once: Some((once, keyed)) })
+    }
+
+    /// Whether rows before are read for where to look.
+    fn depends(&self, step: &Step, own: RelationSet) -> bool {
+        match &step.source {
+            StepSource::Relation(_, access) => {
+                let mut depends = false;
+                access.for_each_term(&mut |term| depends |= !own.has_all(self.read(term)));
+                depends
+            }
+            StepSource::Optional(steps) | StepSource::Partners(_, steps) => {
+                steps.iter().any(|step| self.depends(step, own))
+            }
+        }
+    }
+
+    /// The conditions on these relations alone, and the others.
+    fn apart<'e>(&self, conditions: &[&'e Expr], own: RelationSet) -> (Vec<&'e Expr>, Vec<&'e Expr>) {
+        let inside = |condition: &&'e Expr| own.has_all(self.read(condition)) && !condition.is_volatile();
+        conditions.iter().copied().partition(inside)
+    }
+
+    /// What has to be equal on both sides, the relations before on the left.
+    fn keys(&self, on: &[&Expr], own: RelationSet) -> Vec<EqualKey> {
+        let mut keys = Vec::new();
+        for key in on.iter().filter_map(|condition| equal_keys(condition)).flatten() {
+            let (left, right) = (self.read(&key.left), self.read(&key.right));
+            let is_own = |side: RelationSet| !side.is_empty() && own.has_all(side);
+            let is_before = |side: RelationSet| side.without(own) == side;
+            if is_own(right) && is_before(left) {
+                keys.push(key);
+            } else if is_own(left) && is_before(right) {
+                keys.push(EqualKey { left: key.right, right: key.left, collation: key.collation });
+            }
+        }
+        keys
+    }
+}
+
+/// The search for the cheapest order of the members of a nest. Sets of members are bits of a number.
+struct Search<'s, 'q> {
+    chooser: &'s Chooser<'q>,
+    choices: &'s [Choice<'s>],
+    conditions: &'s [Condition<'s>],
+    /// The relations that are read before.
+    known: RelationSet,
+    /// The rows that are wanted as they are found, if not all.
+    limit: Option<f64>,
+}
+
+type InOrder = Vec<(usize, How)>;
+
+impl Search<'_, '_> {
+    /// The cheapest order, and its members; one may be given as the first. `None` if there is no order.
+    fn cheapest(&self, first: Option<(usize, Rc<Path>)>) -> Option<(Prefix, InOrder)> {
+        if self.choices.len() <= EXHAUSTIVE { self.exhaustive(first) } else { self.greedy(first) }
+    }
+
+    fn exhaustive(&self, first: Option<(usize, Rc<Path>)>) -> Option<(Prefix, InOrder)> {
+        let all = (1_usize << self.choices.len()) - 1;
+        let mut prefixes: Vec<Option<Prefix>> = vec![None; all + 1];
+        for members in 0..all {
+            let before = match members {
+                0 => None,
+                members => match &prefixes[members] {
+                    None => continue,
+                    some => some.clone(),
+                },
+            };
+            for next in (0..self.choices.len()).filter(|next| members & (1 << next) == 0) {
+                let path = match (&first, members) {
+                    (Some((at, _)), 0) if *at != next => continue,
+                    (Some((_, path)), 0) => Some(path.clone()),
+                    _ => None,
+                };
+                let Some(prefix) = self.after(before.as_ref(), members, next, path) else { continue };
+                let known = &mut prefixes[members | 1 << next];
+                if known.as_ref().is_none_or(|known| prefix.cost < known.cost) {
+                    *known = Some(prefix);
+                }
+            }
+        }
+        let best = prefixes[all].clone()?;
+        let (mut in_order, mut at) = (Vec::new(), all);
+        while let Some(prefix) = prefixes[at].take().filter(|_| at != 0) {
+            at = prefix.before;
+            in_order.push((prefix.last, prefix.how));
+        }
+        in_order.reverse();
+        Some((best, in_order))
+    }
+
+    fn greedy(&self, first: Option<(usize, Rc<Path>)>) -> Option<(Prefix, InOrder)> {
+        let starts = match &first {
+            Some((at, _)) => *at..at + 1,
+            None => 0..self.choices.len(),
+        };
+        let mut best: Option<(Prefix, InOrder)> = None;
+        let able = |at: &usize| self.after(None, 0, *at, None).is_some();
+        for start in starts.filter(able).take(TRIED_FIRST) {
+            let path = first.as_ref().map(|(_, path)| path.clone());
+            let Some(mut prefix) = self.after(None, 0, start, path) else { continue };
+            let (mut members, mut in_order) = (1_usize << start, vec![(start, prefix.how.clone())]);
+            while in_order.len() < self.choices.len() {
+                let left = (0..self.choices.len()).filter(|next| members & (1 << next) == 0);
+                let nexts = left.filter_map(|next| self.after(Some(&prefix), members, next, None));
+                let fewest = nexts.min_by(|a, b| a.rows.total_cmp(&b.rows).then(a.cost.total_cmp(&b.cost)));
+                let Some(next) = fewest else { break };
+                members |= 1 << next.last;
+                in_order.push((next.last, next.how.clone()));
+                prefix = next;
+            }
+            let whole = in_order.len() == self.choices.len();
+            if whole && best.as_ref().is_none_or(|(known, _)| prefix.cost < known.cost) {
+                best = Some((prefix, in_order));
+            }
+        }
+        best
+    }
+
+    fn relations_of(&self, members: usize) -> RelationSet {
+        let of = (0..self.choices.len()).filter(|at| members & (1 << at) != 0);
+        of.fold(self.known, |all, at| all.with(self.choices[at].relations))
+    }
+
+    /// What share of the rows is kept by the conditions that can be judged once a member is there, but not before.
+    fn kept(&self, known: RelationSet, there: RelationSet, uses: &dyn Fn(usize) -> bool) -> f64 {
+        let new = |(at, condition): &(usize, &Condition<'_>)| {
+            there.has_all(condition.read) && !known.has_all(condition.read) && !uses(*at)
+        };
+        self.conditions.iter().enumerate().filter(new).map(|(_, condition)| condition.share).product()
+    }
+
+    /// The cheapest way to read a member after others, if it can be read then.
+    fn after(&self, before: Option<&Prefix>, members: usize, next: usize, path: Option<Rc<Path>>) -> Option<Prefix> {
+        let choice = &self.choices[next];
+        let known = self.relations_of(members);
+        if !known.has_all(choice.needs) {
+            return None;
+        }
+        let there = known.with(choice.relations);
+        let (rows, cost) = before.map_or((1.0, 0.0), |before| (before.rows, before.cost));
+        let prefix = |found: f64, added: f64, how: How| Prefix {
+            rows: (rows * found).clamp(1e-3, MOST),
+            cost: (cost + added).min(MOST),
+            last: next,
+            how,
+            before: members,
+        };
+        let own = choice.relations;
+        let any = |condition: &Condition<'_>| there.has_all(condition.read) && !own.has_all(condition.read);
+        match &choice.kind {
+            ChoiceKind::Stored(_, paths) => {
+                let anew = path.unwrap_or_else(|| paths.best(known));
+                let found = anew.rows * self.kept(known, there, &|at| anew.uses(at));
+                let Some(_) = before else { return Some(prefix(found, anew.cost, How::Anew(Some(anew)))) };
+                let reads_row = anew.access.reads_row();
+                let by_loop = prefix(found, rows * anew.cost + rows * found * cost::COMPARE, How::Anew(Some(anew)));
+                if reads_row && paths.locks {
+                    return Some(by_loop);
+                }
+                let once = paths.best(RelationSet::NONE);
+                let kept = once.rows * self.kept(RelationSet::NONE, own, &|at| once.uses(at));
+                let found = once.rows * self.kept(known, there, &|at| once.uses(at));
+                let keyed = self.conditions.iter().any(|one| any(one) && equal_keys(one.expr).is_some());
+                let meet = if keyed { cost::PROBE + found * cost::COMPARE } else { kept * cost::COMPARE };
+                let by_keeping = prefix(found, once.cost + kept * cost::KEEP + rows * meet, How::Once(Some(once)));
+                Some(if reads_row && by_loop.cost <= by_keeping.cost { by_loop } else { by_keeping })
+            }
+            ChoiceKind::Made(of, made) => {
+                let found = made * self.kept(known, there, &|_| false);
+                let keyed = self.conditions.iter().any(|one| any(one) && equal_keys(one.expr).is_some());
+                let lateral = self.chooser.is_lateral(*of);
+                Some(match before {
+                    None => prefix(found, *made, How::Anew(None)),
+                    Some(_) if lateral => prefix(found, rows * made, How::Anew(None)),
+                    Some(_) => {
+                        let meet = if keyed { cost::PROBE + found * cost::COMPARE } else { made * cost::COMPARE };
+                        prefix(found, made * (1.0 + cost::KEEP) + rows * meet, How::Once(None))
+                    }
+                })
+            }
+            ChoiceKind::Optional(_, optional) => {
+                before?;
+                let after = self.kept(known, there, &|_| false);
+                let found = optional.anew.rows.max(1.0) * after;
+                let anew = prefix(found, rows * optional.anew.cost, How::Anew(None));
+                let Some((once, keyed)) = &optional.once else { return Some(anew) };
+                let meet = if *keyed { cost::PROBE + found * cost::COMPARE } else { once.rows * cost::COMPARE };
+                let kept = prefix(found, once.cost + once.rows * cost::KEEP + rows * meet, How::Once(None));
+                Some(if anew.cost < kept.cost { anew } else { kept })
+            }
+            ChoiceKind::Partners(join_type, _, planned) => {
+                before?;
+                let partners = planned.anew.rows;
+                let found = cost::share_by_partners(*join_type, partners) * self.kept(known, there, &|_| false);
+                // So many rows ask.
+                let rows = self.limit.map_or(rows, |limit| rows.min(limit / found.max(1e-3)));
+                let anew = prefix(found, rows * planned.anew.cost, How::Anew(None));
+                let Some((once, keyed)) = &planned.once else { return Some(anew) };
+                let met = if *keyed { partners.min(1.0) } else { once.rows };
+                let meet = cost::PROBE + met * cost::COMPARE;
+                let kept = prefix(found, once.cost + once.rows * cost::KEEP + rows * meet, How::Once(None));
+                Some(if anew.cost < kept.cost { anew } else { kept })
+            }
+        }
+    }
+
+    /// The steps of the members in this order.
+    fn steps(&self, in_order: InOrder) -> Vec<Step> {
+        let mut left: Vec<&Expr> = self.conditions.iter().map(|condition| condition.expr).collect();
+        let (mut known, last) = (self.known, in_order.len() - 1);
+        let mut steps = Vec::with_capacity(in_order.len());
+        for (at, (member, how)) in in_order.into_iter().enumerate() {
+            let choice = &self.choices[member];
+            let there = known.with(choice.relations);
+            let is_ready = |condition: &&Expr| {
+                there.has_all(self.chooser.read(condition)) && (at == last || !condition.is_volatile())
+            };
+            let (ready, later): (Vec<&Expr>, Vec<&Expr>) = left.into_iter().partition(is_ready);
+            left = later;
+            steps.push(match &choice.kind {
+                ChoiceKind::Stored(of, _) | ChoiceKind::Made(of, _) => self.relation(*of, how, ready, at == 0),
+                ChoiceKind::Optional(nest, planned) => self.nested(nest, planned, &how, ready, &StepSource::Optional),
+                ChoiceKind::Partners(join_type, nest, planned) => {
+                    self.nested(nest, planned, &how, ready, &|steps| StepSource::Partners(*join_type, steps))
+                }
+            });
+            known = there;
+        }
+        steps
+    }
+
+    fn relation(&self, of: usize, how: How, ready: Vec<&Expr>, first: bool) -> Step {
+        let all = |conditions: Vec<&Expr>| conditions.into_iter().cloned().collect();
+        let step = |path: Option<Rc<Path>>, filter, method, on| {
+            let access = path.map_or(Access::SCAN, |path| path.access.clone());
+            Step { source: StepSource::Relation(of, access), filter, method, on, after: Vec::new() }
+        };
+        let path = match how {
+            How::Anew(path) if first => return step(path, all(ready), Method::First, Vec::new()),
+            How::Anew(path) => return step(path, all(ready), Method::Loop, Vec::new()),
+            How::Once(path) => path,
+        };
+        let own = RelationSet::one(of);
+        let (filter, on) = self.chooser.apart(&ready, own);
+        // One row is as soon compared as found by a key.
+        let table = self.chooser.relations[of].table().filter(|table| !system::is_one(table));
+        let is_short = table.zip(path.as_ref()).is_some_and(|(table, path)| path.access.is_point(table));
+        let keys = if is_short { Vec::new() } else { self.chooser.keys(&on, own) };
+        let method = if keys.is_empty() { Method::Kept } else { Method::Hashed(keys) };
+        step(path, all(filter), method, all(on))
+    }
+
+    /// The step of what follows LEFT JOIN, and the like; `after` are the conditions of the nest around that can be judged
+    /// then.
+    fn nested(
+        &self,
+        nest: &Nest,
+        planned: &OptionalChoice,
+        how: &How,
+        after: Vec<&Expr>,
+        source: &dyn Fn(Vec<Step>) -> StepSource,
+    ) -> Step {
+        let after = after.into_iter().cloned().collect();
+        let (How::Once(_), Some((once, _))) = (how, &planned.once) else {
+            let source = source(planned.anew.steps.clone());
+            return Step { source, filter: Vec::new(), method: Method::Loop, on: Vec::new(), after };
+        };
+        let conditions: Vec<&Expr> = nest.conditions.iter().collect();
+        let (_, on) = self.chooser.apart(&conditions, nest.relations());
+        let keys = self.chooser.keys(&on, nest.relations());
+        let method = if keys.is_empty() { Method::Kept } else { Method::Hashed(keys) };
+        let on = on.into_iter().cloned().collect();
+        Step { source: source(once.steps.clone()), filter: Vec::new(), method, on, after }
+    }
+}

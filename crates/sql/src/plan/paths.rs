@@ -1,0 +1,518 @@
+//! Which access path a relation has: what its conditions ask of its columns, and which index that makes the cheapest.
+//!
+//! The conditions that compare a column with something that is known before the relation is read become terms: what the
+//! statement's rows do not change, and columns of the relations that are read before it. All conditions are evaluated again
+//! for each row, so a path may give more rows than match but never fewer.
+//!
+//! Rows that are to be locked are found by the index whose leading columns are fixed best, whatever that costs: fewer are
+//! locked. Of other paths the cheapest is taken ([`cost`]).
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::access::{Access, Bounds, Tail};
+use super::cost;
+use super::query::{Relation, RelationSet, SortKey, relations_read};
+use crate::ast::{IndexHint, IndexHintKind};
+use crate::catalog::definition::IndexKind;
+use crate::catalog::table::Table;
+use crate::collation::Collation;
+use crate::error::{ER_KEY_DOES_NOT_EXITS, SqlError};
+use crate::expr::{Ask, CompareOp, CompareWith, Expr, Subquery};
+use crate::statistics::Figures;
+use crate::types::{ColumnType, Kind};
+use crate::value::Value;
+
+/// From so many rows on a smaller index is read in the place of the rows, in whose order those of a small table come.
+const WORTH_WHILE: f64 = 1000.0;
+
+/// A path, and what is thought of it.
+#[derive(Clone)]
+pub(super) struct Path {
+    pub(super) access: Access,
+    /// Rows that it finds.
+    pub(super) rows: f64,
+    /// What it costs to find them once.
+    pub(super) cost: f64,
+    /// The conditions, by their places, that say what it looks for; those after the 64th are never among them.
+    used: u64,
+    /// How well its leading columns are fixed.
+    score: u32,
+}
+
+impl Path {
+    pub(super) fn uses(&self, condition: usize) -> bool {
+        condition < 64 && self.used & (1 << condition) != 0
+    }
+}
+
+/// The order in which rows are wanted.
+#[derive(Clone, Copy)]
+pub(super) struct Order<'q> {
+    pub(super) keys: &'q [SortKey],
+    /// How many rows are wanted, if not all.
+    pub(super) limit: Option<f64>,
+    /// No other relation is read.
+    pub(super) alone: bool,
+}
+
+/// The paths of a stored table under some conditions.
+pub(super) struct Paths<'q> {
+    relation: &'q Relation,
+    table: &'q Table,
+    figures: &'q Figures,
+    terms: Vec<Term>,
+    allowed: Vec<bool>,
+    /// FORCE INDEX: every row is the last resort.
+    forced: bool,
+    /// Whether the entries of an index have every column that is read.
+    covers: &'q [bool],
+    pub(super) locks: bool,
+    /// What all terms need.
+    needs: RelationSet,
+    known: RefCell<Vec<(RelationSet, Rc<Path>)>>,
+}
+
+impl<'q> Paths<'q> {
+    /// Those of the relation `of`; 1176 for a hint that names an unknown index.
+    pub(super) fn of(
+        relations: &'q [Relation],
+        of: usize,
+        table: &'q Table,
+        figures: &'q Figures,
+        covers: &'q [bool],
+        locks: bool,
+        conditions: &[&Expr],
+    ) -> Result<Paths<'q>, SqlError> {
+        let relation = &relations[of];
+        let allowed = allowed_indexes(table, &relation.hints)?;
+        let forced = relation.hints.iter().any(|hint| hint.kind == IndexHintKind::Force);
+        let search = Terms { relations, relation, of };
+        let mut terms = Vec::new();
+        for (place, condition) in conditions.iter().enumerate() {
+            let first = terms.len();
+            search.collect(condition, &mut terms);
+            terms[first..].iter_mut().for_each(|term: &mut Term| term.condition = place);
+        }
+        let needs = terms.iter().fold(RelationSet::NONE, |all, term| all.with(term.needs));
+        let known = RefCell::default();
+        Ok(Paths { relation, table, figures, terms, allowed, forced, covers, locks, needs, known })
+    }
+
+    /// The path that is taken where these relations are known and any order will do.
+    pub(super) fn best(&self, known: RelationSet) -> Rc<Path> {
+        let known = known.among(self.needs);
+        let found = self.known.borrow().iter().find(|(of, _)| *of == known).map(|(_, path)| path.clone());
+        found.unwrap_or_else(|| {
+            let none = Order { keys: &[], limit: None, alone: false };
+            let path = Rc::new(self.choose(known, none));
+            self.known.borrow_mut().push((known, path.clone()));
+            path
+        })
+    }
+
+    /// The path that is taken where rows are wanted in an order, and whether it gives that.
+    pub(super) fn best_in_order(&self, known: RelationSet, order: Order<'_>) -> Path {
+        self.choose(known.among(self.needs), order)
+    }
+
+    fn choose(&self, known: RelationSet, order: Order<'_>) -> Path {
+        let mut best: Option<(f64, Path)> = None;
+        let mut offer = |path: Path, sorted: bool| {
+            let weight = if self.locks { -f64::from(path.score) } else { self.weight(&path, sorted, order) };
+            let better = best
+                .as_ref()
+                .is_none_or(|(known, than)| weight < *known || (weight == *known && path.score > than.score));
+            if better {
+                best = Some((weight, path));
+            }
+        };
+        let allowed = || (0..self.table.indexes.len()).filter(|index| self.allowed[*index]);
+        for index in allowed() {
+            let mut path = self.candidate(index, known);
+            if path.score > 0 {
+                path.access = self.ordered(path.access, order);
+                // Among equals, the one that saves sorting, then the rows' own order.
+                let first = u32::from(self.table.primary == Some(index));
+                path.score = path.score * 4 + u32::from(path.access.ordered) * 2 + first;
+                let sorted = path.access.ordered;
+                offer(path, sorted);
+            }
+        }
+        // A whole index: for its order, or because it is smaller than the rows.
+        let wants_order = !order.keys.is_empty();
+        for index in allowed() {
+            let access = self.ordered(Access { index: Some(index), ..Access::SCAN }, order);
+            let of_rows = self.table.primary == Some(index);
+            let for_order = access.ordered && (order.limit.is_some() || !self.locks);
+            let for_size = self.covers[index] && !self.locks && self.figures.rows >= WORTH_WHILE;
+            if !of_rows && (for_order || for_size) {
+                let sorted = access.ordered;
+                offer(self.judged(access, u32::from(sorted)), sorted);
+            }
+        }
+        let scan = self.ordered(Access { index: self.table.primary, ..Access::SCAN }, order);
+        let sorted = scan.ordered;
+        let score = if sorted && wants_order { 3 } else { 0 };
+        offer(self.judged(scan, score), sorted);
+        best.map(|(_, path)| path).unwrap_or_else(|| self.judged(Access::SCAN, 0))
+    }
+
+    fn judged(&self, access: Access, score: u32) -> Path {
+        let rows = cost::rows_found(&access, self.table, self.figures);
+        let covering = access.index.is_some_and(|index| self.covers[index]);
+        let mut cost = cost::access_cost(&access, self.table, rows, covering);
+        if self.forced && access.is_whole() {
+            cost += 1e12;
+        }
+        Path { access, rows, cost, used: 0, score }
+    }
+
+    /// The cost of a path with what comes after it to have its rows in order.
+    fn weight(&self, path: &Path, sorted: bool, order: Order<'_>) -> f64 {
+        match order {
+            Order { keys: [], .. } => path.cost,
+            Order { limit: Some(limit), .. } if sorted => {
+                // It ends with the last row that is wanted. How many of the rows before match is a guess, so that it has
+                // to be much better than a path that finds less.
+                let matching = (path.rows * self.share_left(path)).max(1.0);
+                path.cost * (limit / matching * if path.access.is_whole() { 4.0 } else { 1.0 }).min(1.0)
+            }
+            _ if sorted => path.cost,
+            _ => path.cost + cost::sort(path.rows * self.share_left(path)),
+        }
+    }
+
+    /// What share of a path's rows match, as the terms say that it does not use.
+    fn share_left(&self, path: &Path) -> f64 {
+        let mut share = 1.0;
+        let mut seen = path.used;
+        for term in self.terms.iter().filter(|term| term.condition < 64) {
+            if seen & (1 << term.condition) == 0 {
+                seen |= 1 << term.condition;
+                share *= if matches!(term.wish, Wish::Equal(_)) { 0.1 } else { 0.33 };
+            }
+        }
+        share
+    }
+
+    /// What an index can do with the terms, and how good that is (0: nothing).
+    fn candidate(&self, at: usize, known: RelationSet) -> Path {
+        let table = self.table;
+        let index = &table.indexes[at];
+        let mut access = Access { index: Some(at), ..Access::SCAN };
+        let (mut score, mut used) = (0, 0_u64);
+        let mut note = |term: &Term| used |= 1_u64.checked_shl(term.condition as u32).unwrap_or_default();
+        let terms: Vec<&Term> = self.terms.iter().filter(|term| known.has_all(term.needs)).collect();
+        for column in &index.columns {
+            let equal = terms.iter().filter(|term| term.column == *column).find_map(|term| match &term.wish {
+                Wish::Equal(value) => Some((term, value)),
+                _ => None,
+            });
+            if let Some((term, value)) = equal {
+                access.equal.push(value.clone());
+                note(term);
+                score += 10;
+                continue;
+            }
+            access.tail = tail(*column, &terms, &mut note);
+            score += match &access.tail {
+                Tail::Open => 0,
+                Tail::In(_) => 8,
+                Tail::Query(_) => 7,
+                Tail::Range(Bounds { low: Some(_), high: Some(_) }) => 5,
+                Tail::Union(_) => 4,
+                Tail::Range(_) => 3,
+            };
+            break;
+        }
+        if access.is_point(table) {
+            score += if index.kind == IndexKind::Primary { 1000 } else { 900 };
+        }
+        Path { used, ..self.judged(access, score) }
+    }
+
+    /// Finds out whether the path gives rows in an order, forwards or backwards.
+    fn ordered(&self, mut access: Access, order: Order<'_>) -> Access {
+        if order.keys.is_empty() {
+            return access;
+        }
+        if order.alone && access.is_point(self.table) {
+            access.ordered = true;
+            return access;
+        }
+        if let Some(descending) = self.direction(&access, order.keys) {
+            (access.ordered, access.reverse) = (true, descending);
+        }
+        access
+    }
+
+    /// Whether the path gives rows in the order of `sort`, and then whether from its end.
+    fn direction(&self, access: &Access, sort: &[SortKey]) -> Option<bool> {
+        let table = self.table;
+        let index = access.key(table)?;
+        if index.parts[..access.equal.len()].iter().any(|part| part.prefix.is_some()) {
+            return None;
+        }
+        // Rows under equal keys of a secondary index come in the order of the primary key.
+        let behind = table.primary.filter(|primary| Some(*primary) != access.index);
+        let behind = behind.map(|primary| &table.indexes[primary]);
+        let mut columns = index
+            .columns
+            .iter()
+            .zip(&index.parts)
+            .chain(behind.iter().flat_map(|primary| primary.columns.iter().zip(&primary.parts)))
+            .skip(access.equal.len());
+        let fixed = &index.columns[..access.equal.len()];
+        let mut descending = None;
+        for key in sort {
+            let column = column_of(self.relation, &key.expr)?;
+            if fixed.contains(&column) {
+                continue;
+            }
+            match columns.next() {
+                Some((next, part)) if *next == column && part.prefix.is_none() => {}
+                _ => return None,
+            }
+            if *descending.get_or_insert(key.descending) != key.descending {
+                return None;
+            }
+        }
+        Some(descending.unwrap_or(false))
+    }
+}
+
+/// What a conjunct asks of one column.
+struct Term {
+    column: usize,
+    wish: Wish,
+    /// The relations that have to be read before.
+    needs: RelationSet,
+    /// Of which condition.
+    condition: usize,
+}
+
+enum Wish {
+    Equal(Expr),
+    In(Vec<Expr>),
+    Query(Box<Subquery>),
+    Low(Expr, bool),
+    High(Expr, bool),
+    Union(Vec<Bounds>),
+}
+
+impl Wish {
+    /// Calls `visit` for what the column is compared with.
+    fn for_each_value(&self, visit: &mut dyn FnMut(&Expr)) {
+        match self {
+            Wish::Equal(value) | Wish::Low(value, _) | Wish::High(value, _) => visit(value),
+            Wish::In(list) => list.iter().for_each(visit),
+            // A query that gives the same each time reads nothing.
+            Wish::Query(_) => {}
+            Wish::Union(ranges) => {
+                let bounds = ranges.iter().flat_map(|bounds| [&bounds.low, &bounds.high]);
+                bounds.flatten().for_each(|(value, _)| visit(value));
+            }
+        }
+    }
+}
+
+fn allowed_indexes(table: &Table, hints: &[IndexHint]) -> Result<Vec<bool>, SqlError> {
+    let restricted = hints.iter().any(|hint| hint.kind != IndexHintKind::Ignore);
+    let mut allowed = vec![!restricted; table.indexes.len()];
+    for hint in hints {
+        for name in &hint.indexes {
+            let found = table.def.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name));
+            let Some(found) = found else {
+                return Err(SqlError::new(ER_KEY_DOES_NOT_EXITS, &[name, &table.def.name]));
+            };
+            allowed[found] = hint.kind != IndexHintKind::Ignore;
+        }
+    }
+    Ok(allowed)
+}
+
+/// The column of the relation that `expr` is.
+fn column_of(relation: &Relation, expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Column(column) => relation.column_at(column.slot),
+        _ => None,
+    }
+}
+
+/// Whether a comparison under `collation` orders a column as its keys do.
+pub(super) fn collation_fits(column_type: &ColumnType, collation: Collation) -> bool {
+    match column_type.kind() {
+        Kind::Characters(own) | Kind::Members(own) => own == collation,
+        Kind::Integer | Kind::Number | Kind::Bytes | Kind::Date | Kind::Timestamp | Kind::Time => true,
+        Kind::Json => false,
+    }
+}
+
+/// Where terms are looked for.
+struct Terms<'q> {
+    relations: &'q [Relation],
+    relation: &'q Relation,
+    /// Its place.
+    of: usize,
+}
+
+impl Terms<'_> {
+    /// Whether an expression can be known before the relation is read.
+    fn is_fixed(&self, expr: &Expr) -> bool {
+        let mut fixed = !expr.is_volatile();
+        expr.walk(&mut |part| fixed &= !matches!(part, Expr::AssignUserVariable(..)));
+        fixed && !relations_read(self.relations, expr).has(self.of)
+    }
+
+    /// What a condition asks of a column, if what that is compared with is known.
+    fn term(&self, column: usize, wish: Wish) -> Term {
+        let mut needs = RelationSet::NONE;
+        wish.for_each_value(&mut |value| needs = needs.with(relations_read(self.relations, value)));
+        Term { column, wish, needs, condition: 0 }
+    }
+
+    fn collect(&self, filter: &Expr, terms: &mut Vec<Term>) {
+        let Some(table) = self.relation.table() else { return };
+        let relation = self.relation;
+        let is_fixed = |expr: &Expr| self.is_fixed(expr);
+        let column_type = |column: usize| &table.def.columns[column].column_type;
+        let fits = |column: usize, collation| collation_fits(column_type(column), collation);
+        // The order of an ENUM's and SET's keys is not that of a comparison.
+        let orders = |column: usize| !matches!(column_type(column).kind(), Kind::Members(_));
+        match filter {
+            Expr::And(parts) => parts.iter().for_each(|part| self.collect(part, terms)),
+            Expr::Compare(op, left, right, collation) => {
+                let (column, value, op) = match (column_of(relation, left), column_of(relation, right)) {
+                    (Some(column), None) if is_fixed(right) => (column, right, *op),
+                    (None, Some(column)) if is_fixed(left) => (column, left, op.flipped()),
+                    _ => return,
+                };
+                if !fits(column, *collation) {
+                    return;
+                }
+                let value = (**value).clone();
+                let wish = match op {
+                    CompareOp::Equal => Wish::Equal(value),
+                    _ if !orders(column) => return,
+                    CompareOp::Less => Wish::High(value, false),
+                    CompareOp::LessOrEqual => Wish::High(value, true),
+                    CompareOp::Greater => Wish::Low(value, false),
+                    CompareOp::GreaterOrEqual => Wish::Low(value, true),
+                    CompareOp::NotEqual | CompareOp::NullSafeEqual => return,
+                };
+                terms.push(self.term(column, wish));
+            }
+            Expr::Between { operand, low, high, negated: false, collation } => {
+                if let Some(column) = column_of(relation, operand)
+                    && fits(column, *collation)
+                    && orders(column)
+                {
+                    if is_fixed(low) {
+                        terms.push(self.term(column, Wish::Low((**low).clone(), true)));
+                    }
+                    if is_fixed(high) {
+                        terms.push(self.term(column, Wish::High((**high).clone(), true)));
+                    }
+                }
+            }
+            Expr::In { operand, list, negated: false, collation } => {
+                if let Some(column) = column_of(relation, operand)
+                    && fits(column, *collation)
+                    && list.iter().all(&is_fixed)
+                {
+                    let wish = match list.as_slice() {
+                        [single] => Wish::Equal(single.clone()),
+                        _ => Wish::In(list.clone()),
+                    };
+                    terms.push(self.term(column, wish));
+                }
+            }
+            Expr::Subquery(query) if query.outer.is_empty() && !query.volatile => {
+                if let Ask::Compare(comparison) = &query.ask
+                    && comparison.with == CompareWith::Any
+                    && let [operand] = comparison.operands.as_slice()
+                    && let Expr::Compare(CompareOp::Equal, _, _, collation) = &comparison.condition
+                    && let Some(column) = column_of(relation, operand)
+                    && fits(column, *collation)
+                {
+                    terms.push(self.term(column, Wish::Query(query.clone())));
+                }
+            }
+            Expr::Or(parts) => {
+                if let Some(term) = self.union(parts) {
+                    terms.push(term);
+                }
+            }
+            Expr::IsNull { operand, negated: false } => {
+                if let Some(column) = column_of(relation, operand) {
+                    terms.push(self.term(column, Wish::Equal(Expr::Literal(Value::Null))));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The ranges of one column that the alternatives of an OR ask for, if each asks for some of it.
+    fn union(&self, alternatives: &[Expr]) -> Option<Term> {
+        let mut ranges = Vec::with_capacity(alternatives.len());
+        let mut column = None;
+        for alternative in alternatives {
+            let mut terms = Vec::new();
+            self.collect(alternative, &mut terms);
+            let first = *column.get_or_insert(terms.first()?.column);
+            match tail(first, &terms.iter().collect::<Vec<_>>(), &mut |_| {}) {
+                Tail::Open => ranges.push(point(terms.iter().find_map(|term| match &term.wish {
+                    // NULL, as IS NULL asks for it, lies between no bounds.
+                    Wish::Equal(value) if term.column == first && *value != Expr::Literal(Value::Null) => Some(value),
+                    _ => None,
+                })?)),
+                Tail::Query(_) => return None,
+                Tail::In(list) => ranges.extend(list.iter().map(point)),
+                Tail::Range(bounds) => ranges.push(bounds),
+                Tail::Union(more) => ranges.extend(more),
+            }
+        }
+        Some(self.term(column?, Wish::Union(ranges)))
+    }
+}
+
+fn point(value: &Expr) -> Bounds {
+    Bounds { low: Some((value.clone(), true)), high: Some((value.clone(), true)) }
+}
+
+/// What is asked of a column that is not fixed; `note` gets the terms that say it.
+fn tail(column: usize, terms: &[&Term], note: &mut dyn FnMut(&Term)) -> Tail {
+    let mut bounds = Bounds::default();
+    let (mut union, mut of_query) = (None, None);
+    for term in terms.iter().filter(|term| term.column == column) {
+        match &term.wish {
+            Wish::In(list) => {
+                note(term);
+                return Tail::In(list.clone());
+            }
+            Wish::Query(query) => of_query = Some((term, query)),
+            // The first bound is used; others are left to the condition.
+            Wish::Low(value, included) if bounds.low.is_none() => bounds.low = Some((value.clone(), *included)),
+            Wish::High(value, included) if bounds.high.is_none() => bounds.high = Some((value.clone(), *included)),
+            Wish::Union(ranges) => union = Some((term, ranges)),
+            _ => {}
+        }
+    }
+    if let Some((term, query)) = of_query {
+        note(term);
+        return Tail::Query(query.clone());
+    }
+    if bounds != Bounds::default() {
+        let of_range = |term: &&&Term| term.column == column && matches!(term.wish, Wish::Low(..) | Wish::High(..));
+        terms.iter().filter(of_range).for_each(|term| note(term));
+        return Tail::Range(bounds);
+    }
+    match union {
+        Some((term, ranges)) => {
+            note(term);
+            Tail::Union(ranges.clone())
+        }
+        None => Tail::Open,
+    }
+}

@@ -1,0 +1,73 @@
+//! UNION, EXCEPT, INTERSECT and VALUES: rows that are made of those of several queries.
+//!
+//! Operands are planned by themselves. The result has the names of the first one and types that the values of all fit;
+//! who of them has another type has its values converted.
+
+use super::bind::{Around, Scope};
+use super::node::{Operand, QueryPlan, RowSource, SetPlan};
+use crate::ast::{self, QueryBody, SetOperand};
+use crate::collation::Collation;
+use crate::error::{ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError};
+use crate::expr::{Expr, joined_type};
+use crate::types::{ResultColumn, ResultType};
+
+/// Plans a set operation; 1222 if its operands have different numbers of columns.
+pub(super) fn operation(
+    first: &QueryBody,
+    rest: &[SetOperand],
+    around: Around<'_>,
+) -> Result<(RowSource, Vec<ResultColumn>), SqlError> {
+    let (first, columns) = super::operand(first, around)?;
+    let mut plans: Vec<QueryPlan> = vec![first];
+    for operand in rest {
+        let (plan, others) = super::operand(&operand.body, around)?;
+        if others.len() != columns.len() {
+            return Err(SqlError::new(ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
+        }
+        plans.push(plan);
+    }
+    assembled(plans, columns, rest)
+}
+
+/// A set operation over operands that are planned.
+pub(super) fn assembled(
+    plans: Vec<QueryPlan>,
+    columns: Vec<ResultColumn>,
+    rest: &[SetOperand],
+) -> Result<(RowSource, Vec<ResultColumn>), SqlError> {
+    let unified = types(&plans, columns.len())?;
+    let names = columns.into_iter().zip(&unified);
+    let columns = names.map(|(column, of)| ResultColumn::computed(column.name, *of)).collect();
+    let collations: Vec<Collation> = unified.iter().map(|of| of.collation).collect();
+    let operators = rest.iter().map(|operand| Some((operand.operator, operand.all)));
+    let operands = plans.into_iter().zip(std::iter::once(None).chain(operators));
+    let operands = operands.map(|(plan, operator)| Operand { plan, operator }).collect();
+    Ok((RowSource::Set(Box::new(SetPlan { operands, types: unified, collations })), columns))
+}
+
+/// The types that the columns of all these queries fit.
+pub(super) fn types(plans: &[QueryPlan], columns: usize) -> Result<Vec<ResultType>, SqlError> {
+    let sides = |at: usize| plans.iter().filter_map(|plan| plan.select_list().get(at)).collect::<Vec<&Expr>>();
+    (0..columns).map(|at| joined_type(&sides(at), "UNION")).collect()
+}
+
+/// Plans `VALUES ROW(...), ...`: columns are called `column_0` and so on. 1136 if rows have different numbers of values.
+pub(super) fn values(rows: &[Vec<ast::Expr>], around: Around<'_>) -> Result<(RowSource, Vec<ResultColumn>), SqlError> {
+    let mut bound = Vec::with_capacity(rows.len());
+    let count = rows.first().map_or(0, Vec::len);
+    for (at, row) in rows.iter().enumerate() {
+        if row.len() != count {
+            return Err(SqlError::new(ER_WRONG_VALUE_COUNT_ON_ROW, &[&(at + 1)]));
+        }
+        let mut scope = Scope::new(&[], "field list").within(around);
+        bound.push(row.iter().map(|value| scope.bind(value)).collect::<Result<Vec<Expr>, SqlError>>()?);
+    }
+    let mut types = Vec::with_capacity(count);
+    for at in 0..count {
+        let sides: Vec<&Expr> = bound.iter().map(|row| &row[at]).collect();
+        types.push(joined_type(&sides, "UNION")?);
+    }
+    let columns = types.iter().enumerate();
+    let columns = columns.map(|(at, of)| ResultColumn::computed(format!("column_{at}"), *of)).collect();
+    Ok((RowSource::Values { rows: bound, types }, columns))
+}

@@ -1,0 +1,52 @@
+//! When plans are made anew, and what is read of kept statistics.
+
+use super::*;
+
+fn seen(rows: u64, distinct: u64) -> Collected {
+    let index = IndexStatistics { distinct: vec![distinct], entry_bytes: 20.0 };
+    Collected { rows: Some(rows), row_bytes: 50.0, indexes: BTreeMap::from([(7, index)]), at: 1 }
+}
+
+fn collect(statistics: &TableStatistics, collected: Collected) -> u64 {
+    statistics.collect(|| Ok::<_, ()>(collected)).expect("it is given");
+    statistics.version()
+}
+
+#[test]
+fn the_version_rises_when_something_doubles_and_not_before() {
+    let statistics = TableStatistics::empty();
+    assert_eq!(collect(&statistics, seen(90, 10)), 0, "no table is very small");
+    assert_eq!(collect(&statistics, seen(1000, 10)), 1);
+    assert_eq!(collect(&statistics, seen(1900, 19)), 1);
+    assert_eq!(collect(&statistics, seen(2000, 20)), 2, "in small steps as well");
+    assert_eq!(collect(&statistics, seen(2000, 40)), 3);
+    assert_eq!(collect(&statistics, seen(900, 18)), 4);
+}
+
+#[test]
+fn a_table_is_due_when_a_tenth_has_changed_and_it_has_rested() {
+    let statistics = TableStatistics::empty();
+    collect(&statistics, Collected { at: 100, ..seen(1000, 10) });
+    assert!(!statistics.is_due(200));
+    statistics.add(RowChanges { inserted: 50, deleted: 20, moved: 30 });
+    assert!(!statistics.is_due(200));
+    statistics.add(RowChanges { moved: 1, ..RowChanges::default() });
+    assert!(statistics.is_due(200));
+    assert!(!statistics.is_due(105), "it rests");
+    statistics.add(RowChanges { inserted: 1000, ..RowChanges::default() });
+    assert!(statistics.is_due(105), "it has doubled");
+    assert_eq!(statistics.rows(), Some(2030));
+}
+
+#[test]
+fn what_was_kept_comes_back_and_what_is_damaged_does_not() {
+    let tables = BTreeMap::from([(3, seen(1000, 10)), (4, seen(5, 5))]);
+    let bytes = stored::to_bytes(tables.clone());
+    assert_eq!(stored::from_bytes(&bytes), Some(tables));
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        assert_eq!(stored::from_bytes(&damaged), None, "byte {at}");
+        assert_eq!(stored::from_bytes(&bytes[..at]), None, "the first {at} bytes");
+    }
+}
