@@ -22,6 +22,8 @@
 //! | `COHORT_ROUNDS` | rounds of the tests that kill the server |
 //! | `COHORT_SECONDS` | how long a random comparison goes on, with fresh seeds |
 //! | `COHORT_ATTACKS` | how many random packets and statements an attack sends; then others' p99 is judged as well |
+//! | `COHORT_FOLLOW` | how many transactions the load for followers of the binlog has; then all of them follow |
+//! | `COHORT_WHOLE` | a corpus is run as a whole, not a sample of it |
 //! | `COHORT_DIFFERENCES` | how many differences end that of generated statements |
 
 pub mod check;
@@ -39,5 +41,5 @@ pub mod wire;
 pub use mariadb::{MariaDb, SystemTables};
 pub use process::{Usage, bytes_on_the_way, free_port};
 pub use server::{Launch, Refusal, Server};
-pub use tool::{Output, tool};
+pub use tool::{Output, fetched, tool};
 pub use wait::wait_until;

@@ -168,6 +168,14 @@ impl Worker {
         while !stop.load(Ordering::Relaxed) {
             let token = self.next_token;
             self.next_token += 1;
+            if self.number == 1 && self.rng.chance(10) {
+                let altered = self.alter(&mut conn);
+                if let Err(error) = altered
+                    && let Stop::Lost = classify(error, self.faults)?
+                {
+                    return Ok(());
+                }
+            }
             let kind = match self.rng.below(100) {
                 0..20 if self.number == 0 => Kind::Create,
                 0..50 => Kind::Transfer,
@@ -275,6 +283,26 @@ impl Worker {
             return outcome;
         }
         Ok(())
+    }
+
+    /// Changes a table that the others write to meanwhile, and none of its values.
+    fn alter(&mut self, conn: &mut Conn) -> mysql::Result<()> {
+        const CHANGES: [&str; 12] = [
+            "transfers ADD KEY IF NOT EXISTS by_amount (amount, dst)",
+            "transfers DROP KEY IF EXISTS by_amount",
+            "transfers FORCE",
+            "transfers MODIFY dst BIGINT NOT NULL",
+            "transfers MODIFY dst INT NOT NULL",
+            "labels ADD UNIQUE KEY IF NOT EXISTS by_both (label, token)",
+            "labels DROP KEY IF EXISTS by_both",
+            "ledger ADD KEY IF NOT EXISTS by_payload (payload)",
+            "ledger DROP KEY IF EXISTS by_payload",
+            "ledger FORCE",
+            "heap ADD UNIQUE KEY IF NOT EXISTS by_token (token)",
+            "heap FORCE, DROP KEY IF EXISTS by_token",
+        ];
+        let change = CHANGES[self.rng.below(CHANGES.len() as u64) as usize];
+        conn.query_drop(format!("ALTER TABLE {change}"))
     }
 
     fn ledger(&mut self, conn: &mut Conn, token: u64, part: u64) -> mysql::Result<()> {

@@ -14,12 +14,14 @@ use crate::process::{Process, Usage, free_port};
 use crate::strace;
 use crate::tool::tool;
 
-const START_PATIENCE: Duration = Duration::from_secs(60);
+const START_PATIENCE: Duration = Duration::from_secs(240);
 
 /// A running mariadbd of its own data directory, port and socket, reading no configuration file.
 #[derive(Debug)]
 pub struct MariaDb {
     process: Process,
+    command: Command,
+    log: PathBuf,
     port: u16,
     socket: PathBuf,
 }
@@ -55,14 +57,22 @@ impl MariaDb {
 
     /// As [`MariaDb::start`], and ready to be the replica of another server.
     pub fn start_replica(folder: &Path, options: &[&str]) -> Result<MariaDb> {
-        let server = MariaDb::start(folder, SystemTables::Absent, options, None)?;
+        MariaDb::start(folder, SystemTables::Absent, options, None)?.ready_to_follow()
+    }
+
+    /// As [`MariaDb::start_unpacked`] with a MariaDB, and ready to be the replica of another server.
+    pub fn start_unpacked_replica(home: &Path, folder: &Path, options: &[&str]) -> Result<MariaDb> {
+        MariaDb::start_unpacked(home, folder, options, None)?.ready_to_follow()
+    }
+
+    fn ready_to_follow(self) -> Result<MariaDb> {
         // The one table of its own schema that it needs for this.
-        server.connect()?.query_drop(
+        self.connect()?.query_drop(
             "CREATE DATABASE IF NOT EXISTS mysql; CREATE TABLE mysql.gtid_slave_pos (domain_id INT UNSIGNED NOT NULL, \
              sub_id BIGINT UNSIGNED NOT NULL, server_id INT UNSIGNED NOT NULL, seq_no BIGINT UNSIGNED NOT NULL, \
              PRIMARY KEY (domain_id, sub_id)) ENGINE=InnoDB",
         )?;
-        Ok(server)
+        Ok(self)
     }
 
     /// Replicates from root at `port` of 127.0.0.1, beginning where these further parts of CHANGE MASTER TO say.
@@ -102,14 +112,37 @@ impl MariaDb {
         command.arg(format!("--socket={}", socket.display()));
         command.arg(format!("--pid-file={}", folder.join("pid").display()));
         command.args(options);
-        let process = Process::start("mysqld", &mut command, &folder.join("log"), None)?;
-        let mut server = MariaDb { process, port, socket };
-        let opts = server.options();
-        server.process.wait_until(START_PATIENCE, || {
+        let log = folder.join("log");
+        let process = Process::start("mysqld", &mut command, &log, None)?;
+        let mut server = MariaDb { process, command, log, port, socket };
+        server.wait_until_ready()?;
+        Ok(server)
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let opts = self.options();
+        self.process.wait_until(START_PATIENCE, || {
             Conn::new(opts.clone())?.query_drop("SELECT 1")?;
             Ok(())
-        })?;
-        Ok(server)
+        })
+    }
+
+    /// Ends the process with SIGKILL and starts it again on its data directory and port. A new data directory is not
+    /// ready for this before its first clean stop.
+    pub fn kill_and_restart(&mut self) -> Result<()> {
+        self.end_and_restart(Signal::KILL)
+    }
+
+    /// Ends the process with SIGTERM and starts it again on its data directory and port.
+    pub fn restart(&mut self) -> Result<()> {
+        self.end_and_restart(Signal::TERM)
+    }
+
+    fn end_and_restart(&mut self, signal: Signal) -> Result<()> {
+        self.process.signal(signal)?;
+        self.process.wait(Duration::from_secs(60))?;
+        self.process = Process::start("mysqld", &mut self.command, &self.log, None)?;
+        self.wait_until_ready()
     }
 
     /// The options of a server that must lose nothing: one sync of each log per commit group, row

@@ -32,6 +32,7 @@ pub struct Replica {
     tables: BTreeMap<String, Rows>,
     gtids: BTreeSet<u64>,
     transactions: u64,
+    payloads: u64,
     statements: Vec<String>,
     prepared: BTreeMap<String, Vec<Change>>,
 }
@@ -60,6 +61,11 @@ impl Replica {
         self.transactions
     }
 
+    /// How many of them were compressed.
+    pub fn payloads(&self) -> u64 {
+        self.payloads
+    }
+
     /// XA transactions that are prepared and undecided, as the binlog names them.
     pub fn prepared(&self) -> Vec<&str> {
         self.prepared.keys().map(String::as_str).collect()
@@ -83,11 +89,26 @@ impl Replica {
         while let Some(event) = log.next() {
             let at = |what: &str| format!("{what} in {} after {last_sequence_number}", path.display());
             let event = event.with_context(|| at("bad event"))?;
+            if event.header().event_type() == Ok(EventType::TRANSACTION_PAYLOAD_EVENT) {
+                self.unpack(&event, log.reader_mut(), &mut open).with_context(|| at("wrong payload"))?;
+                continue;
+            }
             let step = self.step(&event, log.reader(), &mut open, last_sequence_number);
             let sequence_number = step.with_context(|| at("wrong event"))?;
             last_sequence_number = sequence_number.unwrap_or(last_sequence_number);
         }
         ensure!(open.is_empty(), "{} ends inside a transaction", path.display());
+        Ok(())
+    }
+
+    /// Takes the events of a payload.
+    fn unpack(&mut self, event: &Event, reader: &mut EventStreamReader, open: &mut Vec<Change>) -> Result<()> {
+        let Some(EventData::TransactionPayloadEvent(payload)) = event.read_data()? else { bail!("no payload") };
+        let mut payload = payload.decompressed()?;
+        while let Some(event) = reader.read_decompressed(&mut payload)? {
+            self.step(&event, reader, open, 0)?;
+        }
+        self.payloads += 1;
         Ok(())
     }
 

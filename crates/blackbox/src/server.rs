@@ -35,6 +35,7 @@ pub struct Launch {
     root_needs_password: bool,
     environment: Vec<(String, OsString)>,
     program: Option<PathBuf>,
+    port: Option<u16>,
 }
 
 /// A running `cohort serve`. Dropping it kills it at once, as `kill -9` does, and panics if it has panicked or had
@@ -68,6 +69,7 @@ impl Launch {
             root_needs_password: false,
             environment: Vec::new(),
             program: None,
+            port: None,
         }
     }
 
@@ -111,6 +113,12 @@ impl Launch {
         self
     }
 
+    /// Listens on this port in each of its lives; otherwise on another one each time.
+    pub fn port(mut self, port: u16) -> Launch {
+        self.port = Some(port);
+        self
+    }
+
     /// Sets a variable of the server's environment.
     pub fn environment(mut self, name: &str, value: impl Into<OsString>) -> Launch {
         self.environment.push((name.to_owned(), value.into()));
@@ -151,7 +159,7 @@ impl Launch {
 
     /// Starts the server without waiting for anything: it may be killed while it recovers.
     pub fn spawn(&self) -> Result<Server> {
-        let port = free_port()?;
+        let port = self.port.map_or_else(free_port, Ok)?;
         let mut command = self.command(port)?;
         let messages = self.messages.as_ref().map(|fd| fd.try_clone()).transpose()?;
         let process = Process::start("cohort", &mut command, &self.log_file(), messages)?;

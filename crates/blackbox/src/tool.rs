@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -73,6 +74,18 @@ where
     S: AsRef<OsStr>,
 {
     run(PATIENCE, program, arguments, input)
+}
+
+/// A file or folder of the cache that `script` fetches. If it is not there, a word is printed that a test was not run.
+pub fn fetched(name: &str, script: &str) -> Option<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")))?;
+    let path = cache.join("cohort").join(name);
+    if !path.exists() {
+        println!("NOT RUN: {} is not there; {script} fetches it", path.display());
+        return None;
+    }
+    Some(path)
 }
 
 fn run<I, S>(patience: Duration, program: &str, arguments: I, input: Vec<u8>) -> Result<Output>

@@ -93,7 +93,7 @@ impl Wire {
         Ok(self.stream.write_all(bytes)?)
     }
 
-    /// Tells the server that nothing more will come.
+    /// Shuts the sending side: the server reads an end of file.
     pub fn end_of_input(&mut self) -> Result<()> {
         match self.stream.shutdown(Shutdown::Write) {
             Err(error) if error.kind() != ErrorKind::NotConnected => Err(error.into()),

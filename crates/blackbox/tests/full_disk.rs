@@ -1,4 +1,4 @@
-//! A small file system that is really full, and has room again while the server runs.
+//! A small file system that is really full, and has room again while the server runs; and one for temporary files alone.
 //!
 //! `COHORT_ROUNDS` says how often; `COHORT_SEED` replays the load's choices.
 
@@ -60,6 +60,46 @@ impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.path()).status();
     }
+}
+
+#[test]
+fn a_statement_that_fills_tmpdir_is_taken_back_and_leaves_no_file() -> Result<()> {
+    let Some(disk) = SmallDisk::mount(2)? else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let launch = Launch::new(folder.path().join("data")).option(format!("--tmpdir={}", disk.path().display()));
+    let server = launch.start()?;
+    let mut conn = server.connect()?;
+    for sql in [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(400))",
+        "SET SESSION cte_max_recursion_depth = 20000",
+        "INSERT INTO t WITH RECURSIVE g AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM g WHERE i < 10000) \
+         SELECT i, REPEAT(MD5(i), 12) FROM g",
+        "SET SESSION sort_buffer_size = 32768, SESSION tmp_table_size = 1024, SESSION join_buffer_size = 128",
+    ] {
+        conn.query_drop(sql)?;
+    }
+    let is_empty = || -> Result<bool> { Ok(fs::read_dir(disk.path())?.next().is_none()) };
+    for sql in [
+        "SELECT s FROM t ORDER BY s",
+        "SELECT s, COUNT(*) FROM t GROUP BY s",
+        "SELECT DISTINCT s FROM t",
+        "SELECT COUNT(*) FROM t AS a JOIN t AS b ON a.s = b.s",
+        "INSERT INTO t SELECT id + 100000, s FROM t ORDER BY s",
+    ] {
+        let error = conn.query_drop(sql).expect_err(sql);
+        let mysql::Error::MySqlError(error) = error else { return Err(error.into()) };
+        ensure!(error.code == 1021, "{sql}: {error}");
+        ensure!(is_empty()?, "{sql} left a file");
+        let rows: Option<u64> = conn.query_first("SELECT COUNT(*) FROM t")?;
+        ensure!(rows == Some(10_000), "{rows:?} rows after {sql}");
+    }
+    conn.query_drop("SELECT s FROM t WHERE id < 2000 ORDER BY s")?;
+    ensure!(is_empty()?, "a sort left a file");
+    let counted: Vec<(String, u64)> = conn.query("SHOW STATUS LIKE 'Sort_merge_passes'")?;
+    ensure!(counted.iter().all(|(_, count)| *count > 0) && counted.len() == 1, "{counted:?}");
+    Ok(())
 }
 
 #[test]

@@ -22,6 +22,7 @@ const CASES: &[Case] = &[
     Case("SELECT a FROM d.t WHERE b > 0", 1142, &["SELECT (a, b) ON d.t"]),
     Case("SELECT COUNT(*) FROM d.t", 1142, &["SELECT (id) ON d.t"]),
     Case("SELECT * FROM d.missing", 1142, &[]),
+    Case("SELECT DEFAULT(b), a FROM d.t", 1142, &["SELECT (a) ON d.t", "SELECT (b) ON d.t"]),
     Case("EXPLAIN SELECT a FROM d.t", 1142, &["SELECT (a) ON d.t"]),
     Case("SELECT a FROM d.t FOR SHARE", 1142, &["SELECT ON d.t"]),
     Case("SELECT a FROM d.t FOR UPDATE", 1142, &["SELECT, UPDATE ON d.t"]),
@@ -35,11 +36,35 @@ const CASES: &[Case] = &[
         &["INSERT (id), UPDATE (a), SELECT (b) ON d.t"],
     ),
     Case("INSERT INTO d.t SELECT id + 100, a, b FROM d.u", 1142, &["INSERT ON d.t", "SELECT ON d.u"]),
+    Case(
+        "INSERT INTO d.t (id) SELECT id FROM d.u ON DUPLICATE KEY UPDATE a = u.b",
+        1142,
+        &["INSERT (id), UPDATE (a) ON d.t", "SELECT (id) ON d.u", "SELECT (b) ON d.u"],
+    ),
     Case("REPLACE INTO d.t VALUES (1, 2, 3)", 1142, &["INSERT, DELETE ON d.t"]),
     Case("UPDATE d.t SET a = 1", 1142, &["UPDATE (a) ON d.t"]),
     Case("UPDATE d.t SET a = b WHERE id = 1", 1142, &["UPDATE (a), SELECT (b, id) ON d.t"]),
     Case("DELETE FROM d.t WHERE id = 1", 1142, &["DELETE, SELECT ON d.t"]),
     Case("DELETE FROM d.t", 1142, &["DELETE ON d.t"]),
+    // Rows of several tables.
+    Case("SELECT t.a, u.b FROM d.t JOIN d.u ON u.id = t.id", 1142, &["SELECT (id, a) ON d.t", "SELECT (id, b) ON d.u"]),
+    Case(
+        "SELECT a FROM d.t WHERE id IN (SELECT id FROM d.u WHERE u.b = t.b)",
+        1142,
+        &["SELECT (a, id, b) ON d.t", "SELECT (id, b) ON d.u"],
+    ),
+    Case("SELECT 1 UNION SELECT a FROM d.t", 1142, &["SELECT (a) ON d.t"]),
+    Case("SELECT x FROM (SELECT a AS x FROM d.t) AS y", 1142, &["SELECT (a) ON d.t"]),
+    Case("WITH c AS (SELECT a FROM d.t) SELECT * FROM c", 1142, &["SELECT (a) ON d.t"]),
+    Case("SET @x = (SELECT MAX(a) FROM d.t)", 1142, &["SELECT (a) ON d.t"]),
+    Case("SELECT * FROM d.t JOIN d.u USING (id) FOR UPDATE OF t", 1142, &["SELECT, UPDATE ON d.t", "SELECT ON d.u"]),
+    Case(
+        "UPDATE d.t JOIN d.u ON u.id = t.id SET t.a = u.b",
+        1142,
+        &["UPDATE (a), SELECT (id) ON d.t", "SELECT (id, b) ON d.u"],
+    ),
+    Case("UPDATE d.t JOIN d.u SET t.a = 1, u.a = 2", 1142, &["UPDATE (a) ON d.t", "UPDATE (a) ON d.u"]),
+    Case("DELETE t FROM d.t JOIN d.u ON u.id = t.id", 1142, &["DELETE, SELECT (id) ON d.t", "SELECT (id) ON d.u"]),
     // System tables.
     Case("SELECT Host, User FROM mysql.user", 1142, &["SELECT ON mysql.*"]),
     Case("SELECT COUNT(*) FROM mysql.user WHERE User = 'u'", 1142, &["SELECT (User) ON mysql.user"]),
@@ -89,9 +114,11 @@ const CASES: &[Case] = &[
     Case("UNLOCK TABLES", 0, &[]),
     // The schema.
     Case("CREATE DATABASE made", 1044, &["CREATE ON made.*"]),
+    Case("ALTER DATABASE d COLLATE utf8mb4_bin", 1044, &["ALTER ON d.*"]),
     Case("DROP DATABASE IF EXISTS made", 1044, &["DROP ON made.*"]),
     Case("CREATE TABLE d.made (a INT)", 1142, &["CREATE ON d.*"]),
     Case("CREATE TABLE d.made LIKE d.t", 1142, &["CREATE ON d.*", "SELECT ON d.t"]),
+    Case("CREATE TABLE d.made SELECT a FROM d.t", 1142, &["CREATE ON d.*", "INSERT ON d.*", "SELECT (a) ON d.t"]),
     Case("DROP TABLE IF EXISTS d.made", 1142, &["DROP ON d.*"]),
     Case("TRUNCATE d.t", 1142, &["DROP ON d.t"]),
     Case("ALTER TABLE d.t COMMENT = 'x'", 1142, &["ALTER ON d.t"]),
@@ -119,6 +146,11 @@ const CASES: &[Case] = &[
     Case("SHOW BINLOG EVENTS LIMIT 1", 1227, &["REPLICATION SLAVE ON *.*"]),
     Case("SHOW ENGINE INNODB STATUS", 1227, &["PROCESS ON *.*"]),
     Case("SHOW ENGINES", 0, &[]),
+    Case("CHECK TABLE d.t", 1142, &["SELECT ON d.t"]),
+    Case("CHECKSUM TABLE d.t", 1142, &["SELECT ON d.t"]),
+    Case("ANALYZE TABLE d.t", 1142, &["SELECT, INSERT ON d.t"]),
+    Case("OPTIMIZE TABLE d.t", 1142, &["SELECT, INSERT ON d.t"]),
+    Case("REPAIR TABLE d.t", 1142, &["SELECT, INSERT ON d.t"]),
     Case("SHOW COLLATION", 0, &[]),
     Case("SHOW CHARACTER SET", 0, &[]),
     Case("SHOW PLUGINS", 0, &[]),
@@ -307,8 +339,11 @@ fn grants_roles_and_passwords_outlive_a_crash_and_change_sessions_at_once() -> R
     // Roles.
     admin.query_drop("GRANT SELECT ON d.* TO role; GRANT role TO u")?;
     ensure!(errno(user.query_drop(read))? == 1142, "a role that is not active gives nothing");
+    let active = "SELECT CURRENT_ROLE()";
+    ensure!(user.query_first(active)? == Some("NONE".to_owned()));
     user.query_drop("SET ROLE role")?;
     ensure!(errno(user.query_drop(read))? == 0);
+    ensure!(user.query_first(active)? == Some("`role`@`%`".to_owned()));
     let number: Option<i64> = user.exec_first(&statement, (7,))?;
     ensure!(number == Some(7));
     admin.query_drop("REVOKE role FROM u")?;

@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use cohort_blackbox::wire::{Wire, login_as};
 use cohort_blackbox::{Launch, MariaDb, SystemTables};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
@@ -214,5 +215,102 @@ fn statements_give_the_answers_of_mariadb() -> Result<()> {
         report += &ran.with_context(|| format!("{}", script.display()))?;
     }
     ensure!(report.is_empty(), "answers differ:\n{report}");
+    Ok(())
+}
+
+/// A connection of a client that names this collation when it logs in.
+fn log_in(port: u16, collation: u8) -> Result<Wire> {
+    let mut wire = Wire::connect(port)?;
+    let mut login = login_as("root", b"");
+    login[8] = collation;
+    wire.send(1, &login)?;
+    let mut answer = wire.packet()?;
+    if answer.first() == Some(&0xfe) {
+        wire.send(3, b"")?;
+        answer = wire.packet()?;
+    }
+    ensure!(answer.first() == Some(&0), "login refused: {answer:?}");
+    Ok(wire)
+}
+
+/// The packets of an answer to `command`: of columns their collation, rows as they are, of an error its number.
+fn raw(wire: &mut Wire, command: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let is_end = |packet: &[u8]| packet.first() == Some(&0xfe) && packet.len() < 9;
+    wire.send(0, command)?;
+    let head = wire.packet()?;
+    if matches!(head.first(), Some(0 | 0xff)) {
+        // Wording and flags are each server's own.
+        return Ok(vec![head[..3].to_vec()]);
+    }
+    let mut packets = Vec::new();
+    loop {
+        let column = wire.packet()?;
+        if is_end(&column) {
+            break;
+        }
+        let at = column.len() - 12;
+        packets.push(column[at..at + 2].to_vec());
+    }
+    loop {
+        let row = wire.packet()?;
+        if is_end(&row) {
+            return Ok(packets);
+        }
+        packets.push(row);
+    }
+}
+
+#[test]
+fn clients_of_other_character_sets_get_the_bytes_of_mariadb() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let peer = MariaDb::start(&folder.path().join("peer"), SystemTables::Absent, &[], None)?;
+    server.connect()?.query_drop("CREATE DATABASE bytes")?;
+    peer.connect()?.query_drop("CREATE DATABASE bytes")?;
+    let statements: [&[u8]; 16] = [
+        b"DROP TABLE IF EXISTS bytes.t",
+        b"CREATE TABLE bytes.t (l VARCHAR(9) CHARACTER SET latin1, u VARCHAR(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, \
+          b VARBINARY(9), x TEXT CHARACTER SET latin1, c VARCHAR(9) CHARACTER SET utf8mb3)",
+        b"INSERT INTO bytes.t VALUES (X'E980', CONVERT(X'C3A9F09F9880' USING utf8mb4), X'FF', X'E4', _utf8mb3 X'D0B6')",
+        b"SELECT l, u, b, x, c FROM bytes.t",
+        b"DELETE FROM bytes.t",
+        b"INSERT INTO bytes.t (l, b, x) VALUES ('a', '\xe9\x80', 'x')",
+        b"INSERT INTO bytes.t (l) VALUES ('\xc3\xa9')",
+        b"SELECT HEX(l), HEX(b) FROM bytes.t ORDER BY l",
+        b"SELECT l, x FROM bytes.t WHERE l = '\xc3\x89'",
+        b"SELECT '\xc3\xa9' AS a, LENGTH('\xc3\xa9'), CHAR_LENGTH('\xc3\xa9'), CHARSET('a') = @@character_set_client",
+        b"SELECT @@collation_connection, @@character_set_client, @@character_set_results",
+        b"SET character_set_results = NULL",
+        b"SELECT l, x, c FROM bytes.t ORDER BY l",
+        b"SELECT * FROM bytes.`\xc3\xa9`",
+        b"SET NAMES latin1",
+        b"SELECT l, x, c, '\xe9' AS a, CHARSET('\xe9') FROM bytes.t ORDER BY l",
+    ];
+    // Of 8.0's own collations MariaDB has none.
+    for collation in [8, 5, 47, 48, 33, 83, 45, 46, 63] {
+        let (mut ours, mut theirs) = (log_in(server.port(), collation)?, log_in(peer.port(), collation)?);
+        for statement in statements {
+            let command = [b"\x03", statement].concat();
+            let shown = String::from_utf8_lossy(statement);
+            let (mine, reference) = (raw(&mut ours, &command)?, raw(&mut theirs, &command)?);
+            ensure!(mine == reference, "{collation}: {shown}\n{mine:02x?}\n{reference:02x?}");
+        }
+        // A parameter: statement, no flags, once; no NULL, new types: VAR_STRING, BLOB.
+        for wire in [&mut ours, &mut theirs] {
+            let names = format!("SET NAMES {}", if collation < 33 || collation == 47 { "latin1" } else { "utf8mb3" });
+            raw(wire, &[b"\x03", names.as_bytes()].concat())?;
+        }
+        let execute = |wire: &mut Wire| -> Result<Vec<Vec<u8>>> {
+            let id = wire.prepare("SELECT CHARSET(?), HEX(?)")?;
+            let mut command = vec![0x17];
+            command.extend(id.to_le_bytes());
+            command.extend([0, 1, 0, 0, 0, 0, 1, 0xfd, 0, 0xfd, 0]);
+            command.extend(b"\x02\xc3\xa9\x02\xc3\xa9");
+            let packets = raw(wire, &command)?;
+            Ok(packets.into_iter().skip(2).collect())
+        };
+        let (mine, reference) = (execute(&mut ours)?, execute(&mut theirs)?);
+        ensure!(mine == reference, "{collation}: parameters\n{mine:02x?}\n{reference:02x?}");
+    }
     Ok(())
 }

@@ -371,3 +371,88 @@ fn counters_under_contention_lose_no_update() -> Result<()> {
     assert_eq!(value(&mut server.connect_to("d")?, 3)?, Some(330));
     Ok(())
 }
+
+#[test]
+fn a_server_that_is_read_only_takes_no_changes() -> Result<()> {
+    let (_folder, server) = server()?;
+    let mut root = server.connect()?;
+    root.query_drop("CREATE USER app IDENTIFIED BY 'p', admin IDENTIFIED BY 'p'; GRANT ALL ON d.* TO app, admin")?;
+    root.query_drop("GRANT CREATE USER ON *.* TO app; GRANT CONNECTION_ADMIN ON *.* TO admin")?;
+    let as_user = |user: &str| -> Result<Conn> {
+        let mut conn = Conn::new(server.options_as(user, "p"))?;
+        conn.query_drop("USE d")?;
+        Ok(conn)
+    };
+    root.query_drop("CREATE TABLE d.quiet (id INT)")?;
+    let (mut app, mut admin, mut open) = (as_user("app")?, as_user("admin")?, as_user("app")?);
+    open.query_drop("BEGIN; UPDATE t SET v = 11 WHERE id = 1")?;
+    let mut xa = as_user("app")?;
+    xa.query_drop("XA START 'x'; UPDATE t SET v = 31 WHERE id = 3; XA END 'x'")?;
+    root.query_drop("SET GLOBAL read_only = ON")?;
+    let of_server = |conn: &mut Conn| conn.query_first::<(u8, u8), _>("SELECT @@read_only, @@super_read_only");
+    assert_eq!(of_server(&mut root)?, Some((1, 0)));
+    let changes = [
+        "INSERT INTO t VALUES (9, 90)",
+        "UPDATE t SET v = v",
+        "DELETE FROM t",
+        "SELECT * FROM t FOR UPDATE",
+        "CREATE TABLE u (id INT)",
+        "TRUNCATE t",
+        "DROP TABLE IF EXISTS nothing",
+        "LOCK TABLES t WRITE",
+        "CREATE USER v",
+        "SET PASSWORD = 'q'",
+    ];
+    for sql in changes {
+        assert_eq!(refusal(app.query_drop(sql)), 1290, "{sql}");
+    }
+    for sql in [
+        "SELECT * FROM t",
+        "SELECT * FROM t WHERE id = 2 FOR SHARE",
+        "LOCK TABLES quiet READ",
+        "UNLOCK TABLES",
+        "BEGIN",
+        "COMMIT",
+    ] {
+        app.query_drop(sql)?;
+    }
+    // What was changed before cannot be committed any more.
+    for sql in ["XA COMMIT 'x' ONE PHASE", "XA PREPARE 'x'"] {
+        assert_eq!(refusal(xa.query_drop(sql)), 1290, "{sql}");
+    }
+    xa.query_drop("XA ROLLBACK 'x'")?;
+    assert_eq!(refusal(open.query_drop("COMMIT")), 1290);
+    assert_eq!(value(&mut open, 1)?, Some(10));
+    admin.query_drop("UPDATE t SET v = 12 WHERE id = 1")?;
+    root.query_drop("SET GLOBAL super_read_only = ON")?;
+    for conn in [&mut app, &mut admin, &mut root] {
+        assert_eq!(refusal(conn.query_drop("UPDATE d.t SET v = 13 WHERE id = 1")), 1290);
+    }
+    assert_eq!(refusal(app.query_drop("SET GLOBAL read_only = OFF")), 1227);
+    root.query_drop("SET GLOBAL read_only = OFF")?;
+    assert_eq!(of_server(&mut root)?, Some((0, 0)));
+    app.query_drop("UPDATE t SET v = 14 WHERE id = 1")?;
+    root.query_drop("SET GLOBAL super_read_only = ON")?;
+    assert_eq!(of_server(&mut root)?, Some((1, 1)));
+    root.query_drop("SET GLOBAL super_read_only = OFF; SET GLOBAL read_only = OFF; BEGIN")?;
+    assert_eq!(refusal(root.query_drop("SET GLOBAL read_only = ON")), 1192);
+    let server = server.stop()?.option("--super-read-only").start()?;
+    let mut root = server.connect()?;
+    assert_eq!(refusal(root.query_drop("DELETE FROM d.t")), 1290);
+    server.stop().map(drop)
+}
+
+#[test]
+fn read_only_waits_for_what_is_under_way() -> Result<()> {
+    let (_folder, server) = server()?;
+    let mut waiting = server.connect()?;
+    let mut locking = server.connect_to("d")?;
+    locking.query_drop("LOCK TABLES t WRITE")?;
+    waiting.query_drop("SET lock_wait_timeout = 1")?;
+    assert_eq!(refusal(waiting.query_drop("SET GLOBAL read_only = ON")), 1205);
+    locking.query_drop("UPDATE t SET v = 11 WHERE id = 1; UNLOCK TABLES")?;
+    waiting.query_drop("SET GLOBAL read_only = ON")?;
+    // FLUSH TABLES WITH READ LOCK of the same session keeps others out already.
+    waiting.query_drop("SET GLOBAL read_only = OFF; FLUSH TABLES WITH READ LOCK; SET GLOBAL read_only = ON")?;
+    server.stop().map(drop)
+}

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use cohort_binlog::{
     BinlogListing, BinlogOptions, BinlogReader, Event, EventBody, Gtid, GtidSet, HEADER_BYTES, ReadError,
-    ReaderOptions, ServerUuid, TableMapEvent, events_of,
+    ReaderOptions, ServerUuid, TableMapEvent, Tables, events_of,
 };
 use cohort_io::{Create, FileSystem, OpenOptions, SimDisk, read_whole};
 use cohort_sim::machine::{BINLOG_DIR, Machine, Settings};
 use cohort_sim::rows::Rows;
 use cohort_sql::SessionState;
-use cohort_sql::session::StandIn;
+use cohort_sql::session::{BinlogFormat, StandIn};
 
 /// Positions and checksums are put right.
 const RESEAL: u8 = 1;
@@ -101,6 +101,12 @@ fn look_into(event: &Event<'_>, map: &mut Option<TableMapEvent>) {
             let shown = set.to_string();
             assert_eq!(shown.parse::<GtidSet>().as_ref(), Ok(&set), "{shown}");
         }
+        Ok(EventBody::TransactionPayload(payload)) => {
+            if let Ok(inside) = payload.decompress(event.offset) {
+                inside.events().flatten().for_each(|event| look_into(&event, map));
+            }
+        }
+        Ok(body @ (EventBody::UserVar(_) | EventBody::IntVar(_))) => drop(body.describe(&mut Tables::new())),
         _ => {}
     }
 }
@@ -148,6 +154,12 @@ pub fn seeds() -> Vec<Vec<u8>> {
         machine.open(Settings { segment_bytes: 1 << 20, binlog_bytes: 1 << 30, log_bin: true }).expect("a new server");
     let mut state = SessionState::new();
     state.fixed_now_us = Some(1_700_000_000_000_000);
+    let run = |state: &mut SessionState, sql: &str| {
+        let outcome = database.execute(state, &StandIn, sql.as_bytes(), &mut Rows::default());
+        if let Some(transaction) = outcome.expect(sql).commit {
+            database.store().commit_and_wait(transaction).expect("a commit");
+        }
+    };
     for sql in [
         "CREATE DATABASE d",
         "USE d",
@@ -160,12 +172,15 @@ pub fn seeds() -> Vec<Vec<u8>> {
         "UPDATE t SET b = -2, j = NULL, h = -99999.5 WHERE a = 1",
         "DELETE FROM t WHERE a > 1",
         "DROP TABLE t",
+        "CREATE TABLE u (a INT PRIMARY KEY, b VARCHAR(20))",
     ] {
-        let outcome = database.execute(&mut state, &StandIn, sql.as_bytes(), &mut Rows::default());
-        if let Some(transaction) = outcome.expect(sql).commit {
-            database.store().commit_and_wait(transaction).expect("a commit");
-        }
+        run(&mut state, sql);
     }
+    state.compresses_binlog = true;
+    run(&mut state, "INSERT INTO u VALUES (1, 'again'), (2, 'again')");
+    state.binlog_format = BinlogFormat::Statement;
+    run(&mut state, "SET @n = 7, @s = 'x', @d = 1.5");
+    run(&mut state, "INSERT INTO u VALUES (@n + LAST_INSERT_ID() + @d, @s)");
     let read = |name: &str| {
         read_whole(machine.disk(), &Path::new(BINLOG_DIR).join(name), 1 << 20).expect("a file of the server")
     };

@@ -15,7 +15,7 @@ use cohort_protocol::replication::{DumpRequest, RegisterReplica};
 use cohort_protocol::rows::{encode_binary_row, encode_text_row};
 use cohort_sql::Value;
 use cohort_sql::collation::Collation;
-use cohort_sql::types::ResultType;
+use cohort_sql::types::{Charset, ResultType};
 
 /// As `max_allowed_packet`, so small that inputs pass it.
 const PACKET_MAX: usize = 16 << 10;
@@ -118,7 +118,7 @@ fn execute(bytes: &[u8]) {
         (0..count % 70).map(|number| (number % 13 == 12).then(|| bytes.to_vec())).collect();
     let mut types: Vec<ParameterType> = Vec::new();
     let mut values: Vec<Value> = Vec::new();
-    if decode_parameters(&mut input, &mut types, &long_data, &mut values).is_err() {
+    if decode_parameters(&mut input, &mut types, &long_data, Charset::Latin1, &mut values).is_err() {
         return;
     }
     assert_eq!(values.len(), long_data.len(), "a value for each parameter");
@@ -128,7 +128,7 @@ fn execute(bytes: &[u8]) {
     row.clear();
     drop(encode_binary_row(&mut row, &values, &columns));
     // The same once more with the types of the first time.
-    let _ = decode_parameters(&mut Decoder::new(bytes), &mut types, &long_data, &mut values);
+    let _ = decode_parameters(&mut Decoder::new(bytes), &mut types, &long_data, Charset::Utf8mb4, &mut values);
 }
 
 /// What was framed is read back, whatever it was cut into.

@@ -3,6 +3,7 @@ import com.github.shyiko.mysql.binlog.event.DeleteRowsEventData;
 import com.github.shyiko.mysql.binlog.event.Event;
 import com.github.shyiko.mysql.binlog.event.EventData;
 import com.github.shyiko.mysql.binlog.event.TableMapEventData;
+import com.github.shyiko.mysql.binlog.event.TransactionPayloadEventData;
 import com.github.shyiko.mysql.binlog.event.UpdateRowsEventData;
 import com.github.shyiko.mysql.binlog.event.WriteRowsEventData;
 import com.github.shyiko.mysql.binlog.event.deserialization.EventDeserializer;
@@ -30,29 +31,34 @@ public class Follow {
         EventDeserializer deserializer = new EventDeserializer();
         deserializer.setCompatibilityMode(EventDeserializer.CompatibilityMode.CHAR_AND_BINARY_AS_BYTE_ARRAY);
         client.setEventDeserializer(deserializer);
-        Map<Long, String> tables = new HashMap<>();
-        client.registerEventListener((Event event) -> {
-            EventData data = event.getData();
-            if (data instanceof TableMapEventData map) {
-                tables.put(map.getTableId(), map.getDatabase() + "." + map.getTable());
-            } else if (data instanceof WriteRowsEventData rows) {
-                for (Serializable[] row : rows.getRows()) {
-                    System.out.println(tables.get(rows.getTableId()) + " + " + shown(row));
-                    if (shown(row).contains("end")) {
-                        System.exit(0);
-                    }
-                }
-            } else if (data instanceof UpdateRowsEventData rows) {
-                for (Map.Entry<Serializable[], Serializable[]> row : rows.getRows()) {
-                    System.out.println(tables.get(rows.getTableId()) + " " + shown(row.getKey()) + " > " + shown(row.getValue()));
-                }
-            } else if (data instanceof DeleteRowsEventData rows) {
-                for (Serializable[] row : rows.getRows()) {
-                    System.out.println(tables.get(rows.getTableId()) + " - " + shown(row));
+        client.registerEventListener(Follow::show);
+        client.connect();
+    }
+
+    private static final Map<Long, String> tables = new HashMap<>();
+
+    private static void show(Event event) {
+        EventData data = event.getData();
+        if (data instanceof TableMapEventData map) {
+            tables.put(map.getTableId(), map.getDatabase() + "." + map.getTable());
+        } else if (data instanceof TransactionPayloadEventData payload) {
+            payload.getUncompressedEvents().forEach(Follow::show);
+        } else if (data instanceof WriteRowsEventData rows) {
+            for (Serializable[] row : rows.getRows()) {
+                System.out.println(tables.get(rows.getTableId()) + " + " + shown(row));
+                if (shown(row).contains("end")) {
+                    System.exit(0);
                 }
             }
-        });
-        client.connect();
+        } else if (data instanceof UpdateRowsEventData rows) {
+            for (Map.Entry<Serializable[], Serializable[]> row : rows.getRows()) {
+                System.out.println(tables.get(rows.getTableId()) + " " + shown(row.getKey()) + " > " + shown(row.getValue()));
+            }
+        } else if (data instanceof DeleteRowsEventData rows) {
+            for (Serializable[] row : rows.getRows()) {
+                System.out.println(tables.get(rows.getTableId()) + " - " + shown(row));
+            }
+        }
     }
 
     private static String shown(Serializable[] row) {

@@ -98,4 +98,15 @@ INSERT INTO cs (id, u3, t) VALUES (7, 'a😀b', REPEAT('é', 256));
 SELECT HEX(a) FROM csd ORDER BY a;
 SELECT HEX(u3), LENGTH(t), CHAR_LENGTH(t) FROM cs WHERE id = 7;
 SET sql_mode = DEFAULT;
-DROP TABLE cs, csp, csd, csb;
+-- Bytes and bits are those of the text's character set.
+CREATE TABLE csby (id INT PRIMARY KEY, l VARCHAR(9) CHARACTER SET latin1, u VARCHAR(9), e ENUM('é','ü') CHARACTER SET latin1, b BLOB, vb VARBINARY(9), bits BIT(12), wide BIT(64));
+INSERT INTO csby (id, l, u, e) VALUES (1, 'é', 'é', 'ü');
+UPDATE csby SET b = l, vb = CONCAT(l), bits = l, wide = u;
+SELECT HEX(b), HEX(vb), HEX(bits), HEX(wide) FROM csby;
+UPDATE csby SET b = e, vb = e, bits = e, wide = NULLIF(e, 'x');
+SELECT HEX(b), HEX(vb), HEX(bits), HEX(wide) FROM csby;
+INSERT INTO csby (id, b, vb, bits, wide) SELECT 2, l, e, l, u FROM csby;
+INSERT INTO csby (id, b, vb, bits) SELECT 3, u, l, e FROM csby WHERE id = 1 UNION ALL SELECT 4, NULL, l, 1 FROM csby WHERE id = 1;
+INSERT INTO csby (id, l) VALUES (2, 'ö') ON DUPLICATE KEY UPDATE bits = VALUES(l), vb = VALUES(l);
+SELECT id, HEX(b), HEX(vb), HEX(bits), HEX(wide) FROM csby ORDER BY id;
+DROP TABLE cs, csp, csd, csb, csby;

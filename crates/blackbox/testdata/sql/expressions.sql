@@ -3,7 +3,6 @@ SELECT 1 / 0, 1 DIV 0, 1 % 0;
 SELECT 1.5 + 1, 0.1 + 0.2, 1.10 * 2.20, 10 / 4, 1 / 3;
 SELECT 1e0 + 1, 2e3 / 3;
 SELECT '5' + 1, '3abc' + 1, 'abc' + 0, '1.5' * 2;
--- mysql 1|1|1|0|NULL|1|0
 SELECT 5 = 5.0, '5' = 5, 'a' = 'A', 'a' = 'a ', NULL = NULL, NULL <=> NULL, 1 <=> NULL;
 SELECT 1 < 2, 2 <= 2, 3 > 4, 3 >= 4, 1 <> 2, 1 != 1;
 SELECT TRUE AND NULL, FALSE AND NULL, TRUE OR NULL, FALSE OR NULL, NOT NULL, 1 XOR 1, 1 XOR 0;

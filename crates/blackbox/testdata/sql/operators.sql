@@ -49,3 +49,23 @@ SELECT '2024-01-01' + INTERVAL 1 FORTNIGHT;
 SET @a := 1 + 1, @b = 2 | 1 << 2;
 SELECT @a, @b;
 SELECT @c := 1 = 1, @c, @d := 3 AND 0, @d;
+-- A text beside NULL is converted all the same, which a strict change refuses; not so on the right of NULL where the
+-- operator does not look there.
+CREATE TABLE beside (id INT PRIMARY KEY, n INT, v VARCHAR(5), i BIGINT);
+INSERT INTO beside VALUES (1, NULL, 'x', 1);
+UPDATE beside SET i = v + n;
+UPDATE beside SET i = n + v;
+UPDATE beside SET i = n * v;
+UPDATE beside SET i = v / n;
+UPDATE beside SET i = n % v;
+UPDATE beside SET i = v | n;
+UPDATE beside SET i = v << n;
+UPDATE beside SET i = n << v;
+UPDATE beside SET i = v DIV n;
+SELECT * FROM beside;
+UPDATE beside SET i = n | v, i = n & v, i = n DIV v;
+SELECT * FROM beside;
+-- Constants of INTERVAL are evaluated wherever the place is.
+SELECT INTERVAL(0, 1, 1 + 1 * 9223372036854775807) FROM beside;
+SELECT INTERVAL(id - 1, 1, id + 1 * 9223372036854775807) FROM beside;
+DROP TABLE beside;

@@ -5,7 +5,7 @@ use cohort_blackbox::{Launch, Server};
 use mysql::prelude::Queryable;
 
 /// What MySQL or this server says to what it does not take: syntax, not supported, stack, memory.
-const REFUSALS: [u16; 6] = [1064, 1235, 1436, 4082, 1292, 1305];
+const REFUSALS: [u16; 7] = [1064, 1066, 1235, 1436, 4082, 1292, 1305];
 
 fn with_least_stack(folder: &tempfile::TempDir) -> Result<Server> {
     let server = Launch::new(folder.path().join("data")).option("--thread-stack=256K").start()?;

@@ -442,7 +442,7 @@ fn a_binlog_of_a_newer_version_is_refused_by_its_version() -> Result<()> {
     let launch = with_rows(&folder, 3)?.stop()?;
     let file = launch.datadir().join("binlog.000001");
     let whole = fs::read(&file)?;
-    // The format version stands behind the magic and the event header; the event ends with its CRC.
+    // The format version follows the magic and the event header; the event ends with its CRC.
     let end = u32::from_le_bytes(whole[4 + 9..4 + 13].try_into()?) as usize + 4;
     let mut newer = whole.clone();
     newer[4 + 19] = 5;

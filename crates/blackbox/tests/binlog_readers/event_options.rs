@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::{Launch, MariaDb, SystemTables};
+use cohort_blackbox::{Launch, MariaDb, SystemTables, fetched};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use mysql_common::binlog::BinlogFile;
 use mysql_common::binlog::consts::BinlogVersion;
 use mysql_common::binlog::events::{EventData, RowsEventData};
 
-use crate::programs::{Replica, fetched, rows};
+use crate::programs::{Replica, rows};
 use crate::reader::status;
 
 const TABLES: [&str; 4] = [

@@ -3,10 +3,9 @@
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
-use cohort_blackbox::{Launch, Server, tool};
+use cohort_blackbox::{Launch, Server, fetched, tool};
 use mysql::prelude::Queryable;
 
-use crate::programs::fetched;
 use crate::reader::{status, wait_for_process};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/drivers");
@@ -30,10 +29,12 @@ impl Program<'_> {
         })
     }
 
-    /// From a file's beginning and, if the program can, from a set of GTIDs.
-    fn check(&self, by_gtid: bool) -> Result<()> {
+    /// From a file's beginning and, if the program can, from a set of GTIDs; of transactions that are compressed where
+    /// it reads those.
+    fn check(&self, by_gtid: bool, compressed: bool) -> Result<()> {
         let scratch = tempfile::tempdir()?;
-        let server = Launch::new(scratch.path().join("data")).option("--binlog-row-metadata=FULL").start()?;
+        let launch = Launch::new(scratch.path().join("data")).option("--binlog-row-metadata=FULL");
+        let server = launch.option(format!("--binlog-transaction-compression={}", u8::from(compressed))).start()?;
         let mut conn = server.connect()?;
         conn.query_drop("CREATE DATABASE d")?;
         conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(100), x DECIMAL(10,2))")?;
@@ -66,7 +67,7 @@ fn zongji_decodes_what_was_done() -> Result<()> {
     let row = |id: &str, v: Option<&str>, x: &str| {
         format!("id={id}, v={}, x=\"{x}\"", v.map_or_else(|| "null".to_owned(), |v| format!("\"{v}\"")))
     };
-    Program { command: "node", arguments: &[script.to_str().context("a path")?], row }.check(false)
+    Program { command: "node", arguments: &[script.to_str().context("a path")?], row }.check(false, false)
 }
 
 #[test]
@@ -74,5 +75,9 @@ fn binlog_connector_java_decodes_what_was_done() -> Result<()> {
     let Some(jar) = fetched("drivers/binlog-connector.jar", "scripts/drivers.sh") else { return Ok(()) };
     let source = format!("{FOLDER}/Follow.java");
     let row = |id: &str, v: Option<&str>, x: &str| format!("{id}, {}, {x}", v.unwrap_or("null"));
-    Program { command: "java", arguments: &["-cp", jar.to_str().context("a path")?, &source], row }.check(true)
+    let jar = jar.to_str().context("a path")?;
+    Program { command: "java", arguments: &["-cp", jar, &source], row }.check(true, false)?;
+    let Some(zstd) = fetched("drivers/zstd-jni.jar", "scripts/drivers.sh") else { return Ok(()) };
+    let jars = format!("{jar}:{}", zstd.to_str().context("a path")?);
+    Program { command: "java", arguments: &["-cp", &jars, &source], row }.check(true, true)
 }

@@ -1,11 +1,11 @@
 //! Programs that others wrote follow the binlog.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::{Launch, MariaDb, Server, tool, wait_until};
+use cohort_blackbox::{Launch, MariaDb, Server, fetched, tool, wait_until};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -82,18 +82,6 @@ fn mariadb_binlog_copies_the_files() -> Result<()> {
         std::thread::sleep(Duration::from_millis(50));
     }
     server.stop().map(drop)
-}
-
-/// A file or folder that was fetched, or a word that it was not.
-pub fn fetched(name: &str, script: &str) -> Option<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")))?;
-    let path = cache.join("cohort").join(name);
-    if !path.exists() {
-        println!("NOT RUN: {} is not there; {script} fetches it", path.display());
-        return None;
-    }
-    Some(path)
 }
 
 #[test]

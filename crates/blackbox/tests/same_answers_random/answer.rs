@@ -41,6 +41,8 @@ pub struct Answer {
 /// In what two answers differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Only one of them makes the table.
+    Create,
     /// One succeeds and the other does not, or with another error.
     Error,
     Columns,
@@ -64,19 +66,25 @@ impl Shape {
     fn is_real(&self) -> bool {
         REALS.contains(&self.column_type)
     }
+
+    /// Whether its values are FLOATs or DOUBLEs.
+    pub fn is_approximate(&self) -> bool {
+        matches!(self.column_type, ColumnType::MYSQL_TYPE_FLOAT | ColumnType::MYSQL_TYPE_DOUBLE)
+    }
 }
 
 fn shape(column: &Column) -> Shape {
     let column_type = column.column_type();
-    let string = column_type.is_character_type() || is_blob(column_type);
+    let json = column_type == ColumnType::MYSQL_TYPE_JSON;
+    let string = json || column_type.is_character_type() || is_blob(column_type);
     let column_type = match column_type {
         // An integer is one to any driver. MariaDB calls small ones LONG, where 8.0 has LONGLONG.
         ColumnType::MYSQL_TYPE_TINY
         | ColumnType::MYSQL_TYPE_SHORT
         | ColumnType::MYSQL_TYPE_INT24
         | ColumnType::MYSQL_TYPE_LONG => ColumnType::MYSQL_TYPE_LONGLONG,
-        // To a driver these are the same.
-        ColumnType::MYSQL_TYPE_STRING => ColumnType::MYSQL_TYPE_VAR_STRING,
+        // To a driver these are the same, and a document is a text in MariaDB.
+        ColumnType::MYSQL_TYPE_STRING | ColumnType::MYSQL_TYPE_JSON => ColumnType::MYSQL_TYPE_VAR_STRING,
         blob if is_blob(blob) => ColumnType::MYSQL_TYPE_VAR_STRING,
         other => other,
     };
@@ -88,7 +96,7 @@ fn shape(column: &Column) -> Shape {
         unsigned: integer && column.flags().contains(ColumnFlags::UNSIGNED_FLAG),
         decimals: if string || approximate { 0 } else { column.decimals() },
         length: if is_temporal(column_type) { column.column_length() } else { 0 },
-        binary: string && column.character_set() == 63,
+        binary: string && !json && column.character_set() == 63,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use cohort_blackbox::rng::Rng;
 
+use crate::documents;
 use crate::grammar::{self, Class, Operand, choose};
 use crate::tree::{Literal, Tree};
 
@@ -16,6 +17,14 @@ pub struct Column {
 impl Column {
     fn is_temporal(&self) -> bool {
         matches!(self.class, Class::Date | Class::DateTime | Class::Time | Class::Year)
+    }
+
+    fn has_members(&self) -> bool {
+        matches!(self.class, Class::Member | Class::Members)
+    }
+
+    fn is_json(&self) -> bool {
+        self.class == Class::Json
     }
 }
 
@@ -42,11 +51,9 @@ impl Table {
             let column_type = choose(rng, types);
             let lob = column_type.ends_with("TEXT") || column_type.ends_with("BLOB");
             let nullable = column_type.ends_with("NULL") || rng.chance(60);
-            let own_collation = perhaps(rng, if class == Class::Text { 25 } else { 0 }, |rng| {
-                // Where two that order by code point meet, the first wins in 8.0, and MariaDB refuses them.
-                let others = [grammar::COLLATIONS[0], grammar::COLLATIONS[2]];
-                vec![Tree::from(format!(" COLLATE {}", choose(rng, &others)))]
-            });
+            let characters = matches!(class, Class::Text | Class::Member | Class::Members);
+            let own_collation =
+                perhaps(rng, if characters { 35 } else { 0 }, |rng| vec![Tree::from(choose(rng, grammar::CHARSETS))]);
             let definition = vec![
                 Tree::from(format!("{name} {column_type}")),
                 own_collation,
@@ -54,6 +61,9 @@ impl Table {
                 // A default that does not fit is refused: by both.
                 perhaps(rng, if lob { 0 } else { 30 }, |rng| {
                     let mut value = grammar::value(rng, class);
+                    if matches!(class, Class::Member | Class::Members) && rng.chance(90) {
+                        value = Literal::Text("a".to_owned());
+                    }
                     if matches!(value, Literal::Null | Literal::Temporal(..) | Literal::Bytes(_)) {
                         value = Literal::Number("1".to_owned());
                     }
@@ -69,9 +79,16 @@ impl Table {
             }
             columns.push(Column { name, class });
         }
+        if rng.chance(15) {
+            let name = format!("c{}", columns.len());
+            parts.push(Tree::OfColumn(name.clone(), Box::new(Tree::from(format!("{name} JSON")))));
+            columns.push(Column { name, class: Class::Json });
+        }
         let engine = perhaps(rng, 30, |_| vec![Tree::from(" ENGINE=redb")]);
-        let collation =
-            perhaps(rng, 60, |rng| vec![Tree::from(format!(" COLLATE={}", choose(rng, grammar::COLLATIONS)))]);
+        let collation = perhaps(rng, 60, |rng| {
+            let list = if rng.chance(30) { grammar::OTHER_COLLATIONS } else { grammar::COLLATIONS };
+            vec![Tree::from(format!(" COLLATE={}", choose(rng, list)))]
+        });
         let create = Tree::Sequence(vec![
             Tree::from("CREATE TABLE t ("),
             Tree::List(", ", parts),
@@ -84,7 +101,8 @@ impl Table {
 
     /// An expression of this class over the columns.
     fn expression(&self, rng: &mut Rng, class: Class, depth: u32) -> Tree {
-        let templates = grammar::EXPRESSIONS.iter().find(|(of, _)| *of == class).map_or(&[][..], |(_, list)| list);
+        let mut all = grammar::EXPRESSIONS.iter().chain(documents::EXPRESSIONS);
+        let templates = all.find(|(of, _)| *of == class).map_or(&[][..], |(_, list)| list);
         if depth == 0 || templates.is_empty() || rng.chance(35) {
             let of_class: Vec<&Column> = self.columns.iter().filter(|column| column.class == class).collect();
             return match of_class.as_slice() {
@@ -114,13 +132,46 @@ impl Table {
                 Operand::DateText => Tree::Literal(grammar::date_text(rng)),
                 Operand::TimeText => Tree::Literal(grammar::time_text(rng)),
                 Operand::Collation => Tree::from(choose(rng, grammar::COLLATIONS)),
+                Operand::Charset => Tree::from(choose(rng, grammar::CHARSET_NAMES)),
+                Operand::Document => Tree::Literal(grammar::known(rng, Class::Json)),
+                Operand::JsonColumn => self.json_column(),
+                Operand::JsonValue => {
+                    let class = choose(rng, &[Class::Integer, Class::Decimal, Class::Text]);
+                    self.expression(rng, class, 0)
+                }
+                Operand::Path(paths) => Tree::from(choose(rng, paths)),
             });
             parts.push(Tree::from(chars.as_str()));
         }
         Tree::Expression(class, parts)
     }
 
+    fn has_json(&self) -> bool {
+        self.columns.iter().any(Column::is_json)
+    }
+
+    fn json_column(&self) -> Tree {
+        let column = self.columns.iter().find(|column| column.is_json());
+        let name = column.map_or("NULL", |column| column.name.as_str());
+        Tree::Expression(Class::Json, vec![Tree::from(name)])
+    }
+
+    /// What is made of documents.
+    fn of_documents(&self, rng: &mut Rng) -> Tree {
+        match rng.below(3) {
+            0 => self.expression(rng, Class::Json, 2),
+            1 => self.expression(rng, Class::Extracted, 2),
+            _ => {
+                let template = choose(rng, documents::COUNTS);
+                self.fill(rng, Class::Integer, template, 1)
+            }
+        }
+    }
+
     fn any(&self, rng: &mut Rng) -> Tree {
+        if self.has_json() && rng.chance(30) {
+            return self.of_documents(rng);
+        }
         if rng.chance(4) {
             return self.quotient(rng);
         }
@@ -134,15 +185,24 @@ impl Table {
         self.fill(rng, Class::Decimal, template, 1)
     }
 
-    /// A condition for WHERE. MariaDB keeps the constants of one, and an unsigned one of a bit operator is signed where it
-    /// is then taken for a DOUBLE: there is none.
+    /// A condition for WHERE. MariaDB keeps the constants of one, and an unsigned one of a bit operator or a cast is signed
+    /// where it is then taken for a DOUBLE: there is none.
     fn condition(&self, rng: &mut Rng) -> Tree {
+        if self.has_json() && rng.chance(20) {
+            let template = choose(rng, documents::CONDITIONS);
+            return self.fill(rng, Class::Condition, template, 1);
+        }
         loop {
             let condition = self.expression(rng, Class::Condition, DEPTH);
             if !condition.has_constant_bits() {
                 return condition;
             }
         }
+    }
+
+    /// How documents sort is not the same in MariaDB.
+    fn columns_to_sort(&self) -> Vec<&Column> {
+        self.columns.iter().filter(|column| !column.is_json()).collect()
     }
 
     fn filter(&self, rng: &mut Rng, percent: u64) -> Tree {
@@ -154,6 +214,13 @@ impl Table {
         perhaps(rng, 100, |rng| {
             let first = perhaps(rng, 50, |rng| {
                 let descending = if rng.chance(50) { " DESC" } else { "" };
+                if rng.chance(30) {
+                    let column = choose(rng, &self.columns_to_sort());
+                    return vec![Tree::OfColumn(
+                        column.name.clone(),
+                        Box::new(Tree::from(format!("{}{descending}, ", column.name))),
+                    )];
+                }
                 let Operand::Of(classes) = grammar::operand('x') else { unreachable!() };
                 let class = choose(rng, classes);
                 // A bare number would be the place of a column.
@@ -176,6 +243,11 @@ impl Table {
             7 if matches!(column.class, Class::Decimal | Class::Double) => self.quotient(rng),
             7 => self.expression(rng, column.class, 2),
             8 => Tree::from("DEFAULT"),
+            _ if column.is_json() => self.expression(rng, Class::Json, 2),
+            _ if column.has_members() => {
+                let class = choose(rng, &[Class::Text, Class::Text, Class::Integer, Class::Decimal, Class::Double]);
+                self.expression(rng, class, 2)
+            }
             _ if column.is_temporal() && rng.chance(50) => Tree::Literal(grammar::number_of(rng, column.class)),
             _ if column.is_temporal() => self.expression(rng, Class::Text, 2),
             // How a DECIMAL that CASE made of an integer is written into a string is not compared.
@@ -232,7 +304,7 @@ impl Table {
                         0 => grammar::number_of(rng, column.class),
                         _ => grammar::literal(rng, Class::Text),
                     }),
-                    1 => {
+                    1 if !column.is_json() => {
                         let class = choose(rng, &[Class::Integer, Class::Decimal, Class::Text]);
                         Tree::Literal(grammar::literal(rng, class))
                     }
@@ -391,6 +463,12 @@ impl Table {
             "COUNT(*)",
             "MAX($c)",
             "MIN(HEX($s))",
+            "SUM($g)",
+            "AVG($g)",
+            "MIN($g)",
+            "MAX($g)",
+            "MIN(HEX($g))",
+            "COUNT(DISTINCT $g)",
         ];
         let mut items: Vec<Tree> = (0..1 + rng.below(3))
             .map(|at| {
@@ -398,7 +476,7 @@ impl Table {
                 Tree::Sequence(vec![self.fill(rng, Class::Integer, template, 2), Tree::from(format!(" AS a{at}"))])
             })
             .collect();
-        let key = &self.columns[rng.below(self.columns.len() as u64) as usize];
+        let key = choose(rng, &self.columns_to_sort());
         let group = perhaps(rng, 60, |rng| {
             // Which of several equal strings stands for a group is not defined.
             if !matches!(key.class, Class::Text) {

@@ -5,6 +5,7 @@
 
 use cohort_blackbox::rng::Rng;
 
+use crate::documents;
 use crate::tree::Literal;
 
 /// What kind of value an expression has.
@@ -20,10 +21,21 @@ pub enum Class {
     Time,
     Year,
     Bits,
+    /// What an ENUM column holds.
+    Member,
+    /// What a SET column holds.
+    Members,
     Condition,
+    /// A document: see [`documents`].
+    Json,
+    /// Text that was taken out of a document.
+    Extracted,
 }
 
-use Class::{Bits, Bytes, Condition, Date, DateTime, Decimal, Double, Integer, Text, Time, Year};
+use Class::{
+    Bits, Bytes, Condition, Date, DateTime, Decimal, Double, Extracted, Integer, Json, Member, Members, Text, Time,
+    Year,
+};
 
 /// What an operand may be.
 pub enum Operand {
@@ -37,6 +49,16 @@ pub enum Operand {
     /// A text that is a time of day.
     TimeText,
     Collation,
+    /// A character set whose own collation is the same everywhere.
+    Charset,
+    /// A document, written out.
+    Document,
+    /// A column of JSON.
+    JsonColumn,
+    /// What a document can take: an integer, decimal or text, of a column or written out.
+    JsonValue,
+    /// A path of one of these.
+    Path(&'static [&'static str]),
 }
 
 /// The meaning of a letter.
@@ -46,7 +68,8 @@ pub fn operand(letter: char) -> Operand {
         'i' => Of(&[Integer]),
         'm' => Of(&[Decimal]),
         'f' => Of(&[Double]),
-        's' => Of(&[Text]),
+        's' => Of(&[Text, Text, Text, Text, Text, Text, Member, Members]),
+        'g' => Of(&[Member, Members]),
         'b' => Of(&[Bytes]),
         'd' => Of(&[Date]),
         't' => Of(&[DateTime]),
@@ -58,7 +81,10 @@ pub fn operand(letter: char) -> Operand {
         'e' => Of(&[Integer, Decimal]),
         'p' => Of(&[Integer, Decimal, Text]),
         'o' => Of(&[Date, DateTime]),
-        'x' => Of(&[Integer, Integer, Decimal, Decimal, Double, Text, Text, Text, Text, Date, DateTime, Time, Year]),
+        'x' => Of(&[
+            Integer, Integer, Decimal, Decimal, Double, Text, Text, Text, Text, Date, DateTime, Time, Year, Member,
+            Members,
+        ]),
         // What MariaDB's temporary tables have room for: they cut DOUBLEs of fixed digits to 17 of them.
         'q' => Of(&[Integer, Decimal, Text, Text, Date, DateTime, Time, Year]),
         'k' => Operand::Count,
@@ -66,6 +92,15 @@ pub fn operand(letter: char) -> Operand {
         'D' => Operand::DateText,
         'T' => Operand::TimeText,
         'C' => Operand::Collation,
+        'Z' => Operand::Charset,
+        'j' => Of(&[Json]),
+        'J' => Operand::JsonColumn,
+        'N' => Operand::Document,
+        'v' => Operand::JsonValue,
+        'P' => Operand::Path(documents::PLACES),
+        'W' => Operand::Path(documents::PATHS),
+        'R' => Operand::Path(documents::PARTS),
+        'A' => Operand::Path(documents::WHOLE),
         other => panic!("no operand is called {other}"),
     }
 }
@@ -85,10 +120,48 @@ pub const COLUMN_TYPES: &[(Class, &[&str])] = &[
     (Date, &["DATE"]),
     (DateTime, &["DATETIME", "DATETIME(3)", "DATETIME(6)", "TIMESTAMP NULL", "TIMESTAMP(2) NULL"]),
     (Time, &["TIME", "TIME(1)", "TIME(6)"]),
+    (Member, &["ENUM('a','b','ab','B c','10','1','2024-02-29')", "ENUM('x','a','A b','')", "ENUM('é','a','ß','0')"]),
+    (Members, &["SET('a','b','c')", "SET('a','ab','1','2')", "SET('x','y z','10','ö','a')"]),
+];
+
+/// What a column of characters may say of its character set and collation, beside one of [`COLLATIONS`]. A character set
+/// without a collation is one whose own collation is the same everywhere.
+pub const CHARSETS: &[&str] = &[
+    " CHARACTER SET latin1",
+    " CHARACTER SET latin1",
+    " CHARACTER SET latin1 COLLATE latin1_bin",
+    " COLLATE latin1_general_ci",
+    " COLLATE latin1_general_cs",
+    " COLLATE latin1_german1_ci",
+    " CHARACTER SET utf8mb3",
+    " CHARACTER SET utf8",
+    " COLLATE utf8mb3_bin",
+    " COLLATE utf8mb3_unicode_ci",
+    " COLLATE utf8mb3_unicode_520_ci",
+    " CHARACTER SET ascii",
+    " COLLATE ascii_bin",
+    " COLLATE utf8mb4_unicode_ci",
+    " COLLATE utf8mb4_unicode_520_ci",
+    " COLLATE utf8mb4_general_ci",
+    " COLLATE utf8mb4_0900_ai_ci",
 ];
 
 /// Collations of tables, and to choose from in an expression.
 pub const COLLATIONS: &[&str] = &["utf8mb4_general_ci", "utf8mb4_bin", "utf8mb4_0900_ai_ci", "utf8mb4_0900_bin"];
+
+/// More collations of tables.
+pub const OTHER_COLLATIONS: &[&str] = &[
+    "latin1_swedish_ci",
+    "latin1_general_cs",
+    "latin1_bin",
+    "utf8mb3_general_ci",
+    "utf8mb3_unicode_ci",
+    "ascii_general_ci",
+    "utf8mb4_unicode_ci",
+    "utf8mb4_unicode_520_ci",
+];
+
+pub const CHARSET_NAMES: &[&str] = &["latin1", "utf8mb3", "ascii", "binary"];
 
 pub const UNITS: &[&str] = &["MICROSECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"];
 
@@ -179,6 +252,20 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "EXTRACT(DAY_HOUR FROM $t)",
             "($w)",
             "($d + 0)",
+            "$g & $i",
+            "$g | $i",
+            "CAST($g AS SIGNED)",
+            "CAST($g AS UNSIGNED)",
+            "LENGTH($g)",
+            "FIELD($g, $s, $s)",
+            "FIELD($s, $g, $s)",
+            "FIND_IN_SET($s, $g)",
+            "FIND_IN_SET($s, $s)",
+            "INTERVAL($g, $i, $i)",
+            "LOCATE($s, $s)",
+            "LOCATE($s, $s, $k)",
+            "INSTR($s, $s)",
+            "LENGTH(CONVERT($s USING $Z))",
         ],
     ),
     (
@@ -209,6 +296,7 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "GREATEST($m, $m)",
             "LEAST($m, $m)",
             "CASE WHEN $w THEN $m ELSE $i END",
+            "CAST($g AS DECIMAL(10,2))",
         ],
     ),
     (
@@ -247,6 +335,10 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "$s + 0",
             "$s * $n",
             "CASE WHEN $w THEN $f ELSE $n END",
+            "$g + 0",
+            "$g * $i",
+            "-$g",
+            "CAST($g AS DOUBLE)",
         ],
     ),
     (
@@ -301,6 +393,26 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "FORMAT($e, $k)",
             "IF($w, $s, $e)",
             "CONCAT($s) COLLATE $C",
+            "CONCAT($g)",
+            "CONCAT($g, $s)",
+            "IF($w, $g, $g)",
+            "IF($w, $g, $s)",
+            "COALESCE($g, $s)",
+            "IFNULL($g, $i)",
+            "NULLIF($g, $s)",
+            "CASE $g WHEN $s THEN $g ELSE $s END",
+            "ELT($g, $s, $s)",
+            "MAKE_SET($i, $s, $s)",
+            "CAST($g AS CHAR)",
+            "HEX($g)",
+            // Not of two that may have a COLLATE: MariaDB 10.11 crashes where they contradict each other. And as texts only:
+            // where a number is wanted MariaDB compares numbers.
+            "CONCAT(GREATEST($g, 'b'))",
+            "CONCAT(LEAST('ab', $s))",
+            "CONCAT_WS($s, $s, $g)",
+            "CONVERT($s USING $Z)",
+            "HEX(CONVERT($s USING $Z))",
+            "$s COLLATE $C",
         ],
     ),
     (
@@ -463,6 +575,27 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "$i < b'1010'",
             "$s = x'61'",
             "$b = 0x61",
+            "$g = $i",
+            "$g < $i",
+            "$g = $s",
+            "$g <> $s",
+            "$g < $s",
+            "$g = $g",
+            "$g < $g",
+            "$g <=> $g",
+            "$g IN ($s, $s)",
+            "$g IN ($i, $i)",
+            "$g IN ($g, $s)",
+            "$s IN ($g, $s)",
+            "$g BETWEEN $i AND $i",
+            "$g BETWEEN $s AND $s",
+            "$g LIKE $s",
+            "$g IS NULL",
+            "$g",
+            "$g = $m",
+            "$g = $b",
+            "$s = $b",
+            "$s < $b",
         ],
     ),
 ];
@@ -578,7 +711,52 @@ const TEXTS: &[&str] = &[
     "x y  ",
     "aaa",
     "ABCDEFGHIJKLMNOPQRST",
+    "é",
+    "É",
+    "ß",
+    "sS",
+    "ss",
+    "ÿ",
+    "€",
+    "ñ",
+    "Ñ",
+    "Æ",
+    "я",
+    "\u{20000}",
+    "a,ab",
 ];
+
+/// Texts for an ENUM, of which each list has some.
+const MEMBERS: &[&str] = &[
+    "a",
+    "b",
+    "ab",
+    "a",
+    "b",
+    "x",
+    "A",
+    "AB",
+    "a ",
+    "10",
+    "1",
+    "2",
+    "0",
+    "",
+    "B c",
+    "b C",
+    "2024-02-29",
+    "zz",
+    "é",
+    "E",
+    "ss",
+];
+
+/// The same for a SET.
+const LISTS: &[&str] = &[
+    "a", "b", "a,b", "b,a", "a,c", "A", "a,,b", "a,zz", "x,y z", "a,ab", "1,2", "2", "1", "3", "7", "64", "", "ö", "c ",
+];
+
+const NUMBERS_OF_MEMBERS: &[&str] = &["0", "1", "2", "3", "4", "7", "8", "15", "1.5", "-1", "2e0", "100"];
 
 const DATES: &[&str] = &[
     "2024-02-29",
@@ -667,12 +845,15 @@ pub fn known(rng: &mut Rng, class: Class) -> Literal {
         Decimal => number(pick(rng, DECIMALS)),
         Double => number(pick(rng, DOUBLES)),
         Text => Literal::Text(pick(rng, TEXTS).to_owned()),
+        Member => Literal::Text(pick(rng, MEMBERS).to_owned()),
+        Members => Literal::Text(pick(rng, LISTS).to_owned()),
         Bytes => Literal::Text(pick(rng, &["", "a", "A", "a ", "ab", "10"]).to_owned()),
         Date => Literal::Temporal("DATE", pick(rng, DATES).to_owned()),
         DateTime => Literal::Temporal("TIMESTAMP", pick(rng, DATETIMES).to_owned()),
         Time => Literal::Temporal("TIME", pick(rng, TIMES).to_owned()),
         Year => number(pick(rng, YEARS)),
         Bits => number(pick(rng, BITS)),
+        Json | Extracted => Literal::Text(pick(rng, documents::DOCUMENTS).to_owned()),
     }
 }
 
@@ -682,12 +863,13 @@ pub fn simple(class: Class) -> Literal {
         Integer | Condition => Literal::Number("1".to_owned()),
         Decimal => Literal::Number("1.5".to_owned()),
         Double => Literal::Number("1e0".to_owned()),
-        Text | Bytes => Literal::Text("a".to_owned()),
+        Text | Bytes | Member | Members => Literal::Text("a".to_owned()),
         Date => Literal::Temporal("DATE", DATES[0].to_owned()),
         DateTime => Literal::Temporal("TIMESTAMP", DATETIMES[0].to_owned()),
         Time => Literal::Temporal("TIME", "12:30:45".to_owned()),
         Year => Literal::Number("2024".to_owned()),
         Bits => Literal::Number("b'1'".to_owned()),
+        Json | Extracted => Literal::Text("7".to_owned()),
     }
 }
 
@@ -696,6 +878,7 @@ pub fn value(rng: &mut Rng, class: Class) -> Literal {
     let fraction = ["", "", ".5", ".123456", ".999999"];
     match class {
         Date | DateTime | Time | Year if rng.chance(8) => number_of(rng, class),
+        Member | Members if rng.chance(25) => number_of(rng, class),
         Date | DateTime if rng.chance(8) => Literal::Text(pick(rng, ZERO_DATES).to_owned()),
         Date if rng.chance(90) => Literal::Text(pick(rng, DATES).to_owned()),
         DateTime if rng.chance(90) => Literal::Text(format!("{}{}", pick(rng, DATETIMES), pick(rng, &fraction))),
@@ -715,6 +898,7 @@ pub fn number_of(rng: &mut Rng, class: Class) -> Literal {
     let numbers = match class {
         Time => TIMES_OF_NUMBERS,
         Year => YEARS_OF_NUMBERS,
+        Member | Members => NUMBERS_OF_MEMBERS,
         _ => DATES_OF_NUMBERS,
     };
     Literal::Number(pick(rng, numbers).to_owned())

@@ -3,6 +3,7 @@
 //!
 //! # Outline
 //! * [`grammar`]: types, constants and expressions, as tables;
+//! * [`documents`]: the same for JSON;
 //! * [`generate`]: tables and statements of them;
 //! * [`tree`]: statements that can be made smaller;
 //! * [`answer`]: asks a server, compares two answers;
@@ -14,6 +15,7 @@
 //! do not fail. `COHORT_DIFFERENCES` says how many differences end it.
 
 mod answer;
+mod documents;
 mod exceptions;
 mod generate;
 mod grammar;
@@ -31,7 +33,7 @@ use mysql::prelude::Queryable;
 
 use crate::exceptions::updates_what_is_not_inserted;
 use crate::generate::Table;
-use crate::shrink::{Case, Dialect, Pair};
+use crate::shrink::{Begun, Case, Dialect, Found, Pair};
 
 const MODES: [&str; 4] = [
     "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO",
@@ -129,8 +131,10 @@ fn run_table(pair: &mut Pair, rng: &mut Rng, seen: &mut Seen) -> Result<()> {
     let table = Table::generate(rng);
     let mode = MODES[rng.below(4) as usize];
     let mut case = Case::new(mode, table.create.clone());
-    if !pair.begin(&case)? {
-        return Ok(());
+    match pair.begin(&case)? {
+        Begun::Made => {}
+        Begun::Refused => return Ok(()),
+        Begun::Differs(found) => return report(pair, case, found, seen),
     }
     for at in 0..STATEMENTS {
         let change = at < 4 || rng.chance(40);
@@ -152,21 +156,26 @@ fn run_table(pair: &mut Pair, rng: &mut Rng, seen: &mut Seen) -> Result<()> {
             }
             continue;
         };
-        if let Some(reason) = found.excepted(&case) {
-            seen.excepted.insert(reason);
-            break;
-        }
-        let (case, found) = shrink::shrink(pair, case, found)?;
-        match shrink::judge(pair, &case, &found)? {
-            Some(reason) => drop(seen.excepted.insert(reason)),
-            None => {
-                if seen.differences.insert(found.signature(&case)) {
-                    println!("\n{}\n{found}", case.script());
-                }
+        // The tables may have parted.
+        return report(pair, case, found, seen);
+    }
+    Ok(())
+}
+
+/// Notes a difference, made small, or the reason why it is meant.
+fn report(pair: &mut Pair, case: Case, found: Found, seen: &mut Seen) -> Result<()> {
+    if let Some(reason) = found.excepted(&case) {
+        seen.excepted.insert(reason);
+        return Ok(());
+    }
+    let (case, found) = shrink::shrink(pair, case, found)?;
+    match shrink::judge(pair, &case, &found)? {
+        Some(reason) => drop(seen.excepted.insert(reason)),
+        None => {
+            if seen.differences.insert(found.signature(&case)) {
+                println!("\n{}\n{found}", case.script());
             }
         }
-        // The tables may have parted.
-        break;
     }
     Ok(())
 }

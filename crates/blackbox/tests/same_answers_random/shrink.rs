@@ -7,7 +7,8 @@ use anyhow::Result;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::answer::{Answer, Kind, Outcome, ask, difference};
+use crate::answer::{Answer, Kind, Outcome, Shape, ask, difference};
+use crate::documents;
 use crate::exceptions::{self, Difference};
 use crate::tree::Tree;
 
@@ -40,6 +41,14 @@ pub struct Pair {
     pub zero_dates: bool,
 }
 
+/// What became of a case's table.
+pub enum Begun {
+    Made,
+    Refused,
+    /// One of the servers refuses it.
+    Differs(Found),
+}
+
 /// Two answers that differ.
 pub struct Found {
     kind: Kind,
@@ -53,13 +62,15 @@ pub fn as_it_is(sql: String) -> String {
     sql
 }
 
-/// MariaDB cuts fractional seconds unless it is asked to round them. It has no collations of Unicode 9, and no redb. Those of Unicode 5.2 that do not pad agree in all characters
-/// that are generated.
+/// MariaDB cuts fractional seconds unless it is asked to round them. It has no collations of Unicode 9, and no redb. Those
+/// of Unicode 5.2 that do not pad agree in all characters that are generated.
 pub fn for_mariadb(sql: String) -> String {
-    sql.replace("utf8mb4_0900_ai_ci", "utf8mb4_unicode_520_nopad_ci")
+    let sql = sql
+        .replace("utf8mb4_0900_ai_ci", "utf8mb4_unicode_520_nopad_ci")
         .replace("utf8mb4_0900_bin", "utf8mb4_nopad_bin")
         .replace(" ENGINE=redb", "")
-        .replace("SET sql_mode = '", "SET sql_mode = 'TIME_ROUND_FRACTIONAL,")
+        .replace("SET sql_mode = '", "SET sql_mode = 'TIME_ROUND_FRACTIONAL,");
+    documents::for_mariadb(sql)
 }
 
 impl Case {
@@ -67,12 +78,18 @@ impl Case {
         Case { mode, create, history: Vec::new(), last: Tree::from("SELECT 1"), prepared: false }
     }
 
-    /// All of it, to be run by hand.
-    pub fn script(&self) -> String {
-        let mut script = format!("SET sql_mode='{}'; {};\n", self.mode, self.create.sql());
+    /// What makes the table as it is before the last statement.
+    fn table(&self) -> String {
+        let mut script = format!("{};\n", self.create.sql());
         for statement in &self.history {
             script += &format!("{};\n", statement.sql());
         }
+        script
+    }
+
+    /// All of it, to be run by hand.
+    pub fn script(&self) -> String {
+        let mut script = format!("SET sql_mode='{}'; {}", self.mode, self.table());
         script += &format!("{};", self.last.sql());
         if self.prepared {
             script += &format!(" -- prepared: {}", self.last.prepared().0);
@@ -122,16 +139,20 @@ impl Case {
 }
 
 impl Pair {
-    /// Makes the case's table, with nothing in it. Whether both could.
-    pub fn begin(&mut self, case: &Case) -> Result<bool> {
-        let mut both = true;
+    /// Makes the case's table, with nothing in it.
+    pub fn begin(&mut self, case: &Case) -> Result<Begun> {
         for (conn, dialect) in self.sessions() {
             conn.query_drop("DROP TABLE IF EXISTS t")?;
             conn.query_drop("SELECT LAST_INSERT_ID(0)")?;
             conn.query_drop(dialect(format!("SET sql_mode = '{}'", case.mode)))?;
-            both &= matches!(ask(conn, &case.create, false, dialect)?.outcome, Outcome::Done { .. });
         }
-        Ok(both)
+        let (ours, theirs) = self.ask(&case.create, false)?;
+        let made = |answer: &Answer| matches!(answer.outcome, Outcome::Done { .. });
+        Ok(match (made(&ours), made(&theirs)) {
+            (true, true) => Begun::Made,
+            (false, false) => Begun::Refused,
+            _ => Begun::Differs(Found { kind: Kind::Create, zero_dates: false, ours, theirs }),
+        })
     }
 
     fn sessions(&mut self) -> [(&mut Conn, Dialect); 2] {
@@ -148,7 +169,9 @@ impl Pair {
         let sql = case.last.sql();
         let (ours, theirs) = self.ask(&case.last, case.prepared)?;
         self.refused = matches!(ours.outcome, Outcome::Refused { .. });
-        let (zero_dates, cut_a_time) = (self.zero_dates, ours.cut_a_time || theirs.cut_a_time);
+        let zero_dates = self.zero_dates;
+        let warned = (ours.warnings.clone(), theirs.warnings.clone());
+        let cut_a_time = ours.cut_a_time || theirs.cut_a_time;
         let found = difference(&sql, &ours, &theirs).map(|kind| Found { kind, zero_dates, ours, theirs });
         if sql.starts_with("SELECT") || found.as_ref().is_some_and(|found| found.kind == Kind::Error) {
             return Ok(found);
@@ -157,6 +180,8 @@ impl Pair {
         let after = self.compare_tables()?;
         Ok(match after {
             Some(mut after) if after.kind == Kind::Table => {
+                // The change's own warnings.
+                (after.ours.warnings, after.theirs.warnings) = warned;
                 after.ours.cut_a_time |= cut_a_time;
                 Some(after)
             }
@@ -166,8 +191,10 @@ impl Pair {
 
     /// Runs all of a case.
     fn replay(&mut self, case: &Case) -> Result<Option<Found>> {
-        if !self.begin(case)? {
-            return Ok(None);
+        match self.begin(case)? {
+            Begun::Made => {}
+            Begun::Refused => return Ok(None),
+            Begun::Differs(found) => return Ok(Some(found)),
         }
         for statement in &case.history {
             let (ours, theirs) = self.ask(statement, false)?;
@@ -197,11 +224,12 @@ impl Pair {
 impl Found {
     /// Why this difference is meant, if it is.
     pub fn excepted(&self, case: &Case) -> Option<&'static str> {
-        let sql = case.last.sql();
+        let sql = self.statement(case).sql();
         let Found { kind, zero_dates, ours, theirs } = self;
         let prepared = case.prepared;
         let mode = case.mode;
         exceptions::reason(&Difference {
+            table: &case.table(),
             sql: &sql,
             prepared,
             mode,
@@ -212,10 +240,15 @@ impl Found {
         })
     }
 
+    /// The statement whose answers differ.
+    fn statement<'c>(&self, case: &'c Case) -> &'c Tree {
+        if self.kind == Kind::Create { &case.create } else { &case.last }
+    }
+
     /// What differences of one cause have in common, more or less: the statement without its constants.
     pub fn signature(&self, case: &Case) -> String {
-        let words: String = case
-            .last
+        let words: String = self
+            .statement(case)
             .sql()
             .chars()
             .filter(|c| !c.is_ascii_digit() && !c.is_whitespace())
@@ -235,8 +268,15 @@ impl fmt::Display for Found {
 
 /// Why a difference that is as small as it can be is meant, if it is.
 pub fn judge(pair: &mut Pair, case: &Case, found: &Found) -> Result<Option<&'static str>> {
-    if let Some(reason) = cause(pair, case)?.and_then(|(part, found)| found.excepted(&part)) {
-        return Ok(Some(reason));
+    if let Some((part, found)) = cause(pair, case)? {
+        if let Some(reason) = found.excepted(&part) {
+            return Ok(Some(reason));
+        }
+        if found.kind == Kind::Rows && has_inexact_bits(pair, &part)? {
+            return Ok(Some(
+                "beside a bit operator MariaDB reads a DOUBLE by its shortest digits, and rounds its halves up",
+            ));
+        }
     }
     let of_a_key = is_of_a_key(pair, case, found)?;
     Ok(of_a_key.then_some("MariaDB finds other rows by a key than without one, here they are the same"))
@@ -256,15 +296,65 @@ fn cause(pair: &mut Pair, case: &Case) -> Result<Option<(Case, Found)>> {
     Ok(None)
 }
 
+/// Whether an operand of a bit operator of this part is a DOUBLE that is no integer, or has more digits than are shown.
+fn has_inexact_bits(pair: &mut Pair, part: &Case) -> Result<bool> {
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    let sql = part.last.sql();
+    let expression = sql.trim_start_matches("SELECT ").trim_end_matches(" AS e0 FROM t");
+    let (operands, has_bits) = operands_of_bits(expression);
+    for operand in operands.iter().filter(|_| has_bits) {
+        let read = Tree::from(format!("SELECT {operand} AS e0 FROM t"));
+        let read = Case { last: read, prepared: false, ..part.clone() };
+        pair.replay(&read)?;
+        let (ours, _) = pair.ask(&read.last, false)?;
+        let Outcome::Rows { columns, rows } = ours.outcome else { continue };
+        let is_inexact =
+            |value: &String| value.parse::<f64>().is_ok_and(|double| double.fract() != 0.0 || double.abs() >= EXACT);
+        if columns.iter().all(Shape::is_approximate) && rows.iter().flatten().any(is_inexact) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What stands between the operators of an expression that bind no closer than those of bits do, and whether there are
+/// any of bits.
+fn operands_of_bits(expression: &str) -> (Vec<&str>, bool) {
+    const OF_BITS: [&str; 5] = ["|", "&", "^", "<<", ">>"];
+    const WEAKER: [&str; 11] = ["=", "<", ">", "<=", ">=", "<>", "<=>", "AND", "OR", "XOR", "BETWEEN"];
+    let (mut depth, mut quoted, mut start, mut at, mut has_bits) = (0, false, 0, 0, expression.starts_with('~'));
+    let mut operands = Vec::new();
+    for word in expression.split_inclusive(' ') {
+        let bare = word.trim_end();
+        let is_of_bits = OF_BITS.contains(&bare);
+        if depth == 0 && !quoted && (is_of_bits || WEAKER.contains(&bare)) {
+            has_bits |= is_of_bits;
+            operands.push(&expression[start..at]);
+            start = at + word.len();
+        }
+        for byte in word.bytes() {
+            match byte {
+                b'\'' => quoted = !quoted,
+                b'(' if !quoted => depth += 1,
+                b')' if !quoted => depth -= 1,
+                _ => {}
+            }
+        }
+        at += word.len();
+    }
+    operands.push(&expression[start..]);
+    (operands.into_iter().map(|operand| operand.trim().trim_start_matches('~')).collect(), has_bits)
+}
+
 /// Whether MariaDB answers as this server does where the table has no keys, or otherwise in a way that is meant, and this
 /// server answers as it does with them.
 fn is_of_a_key(pair: &mut Pair, case: &Case, found: &Found) -> Result<bool> {
     let bare = Case { create: case.create.without_keys(), ..case.clone() };
-    if bare.len() == case.len() {
+    if bare.len() == case.len() || found.kind == Kind::Create {
         return Ok(false);
     }
     let differs = pair.replay(&bare)?.is_some_and(|found| found.excepted(&bare).is_none());
-    if differs || !pair.begin(&bare)? {
+    if differs || !matches!(pair.begin(&bare)?, Begun::Made) {
         return Ok(false);
     }
     for statement in &bare.history {

@@ -102,6 +102,8 @@ impl Literal {
             }
             // A part of a date is another matter than the date.
             Literal::Text(text) if text.len() >= 8 && text.starts_with(|c: char| c.is_ascii_digit()) => Vec::new(),
+            // Nor is a part of a document one.
+            Literal::Text(text) if text.starts_with(['{', '[', '"']) => Vec::new(),
             Literal::Text(text) => {
                 let chars: Vec<char> = text.chars().collect();
                 let halves = [&chars[..chars.len() / 2], &chars[chars.len() / 2..]];
@@ -217,11 +219,10 @@ impl Tree {
         }
     }
 
-    /// Whether a bit operator has constants only.
+    /// Whether a bit operator, or a cast to an unsigned number, has constants only.
     pub fn has_constant_bits(&self) -> bool {
         let Tree::Expression(_, parts) = self else { return false };
-        let is_operator =
-            |part: &Tree| matches!(part, Tree::Text(text) if text.contains(['&', '|', '^', '~', '<', '>']));
+        let is_operator = |part: &Tree| matches!(part, Tree::Text(text) if text.contains(['&', '|', '^', '~', '<', '>']) || text.contains("AS UNSIGNED"));
         (parts.iter().any(is_operator) && !self.has_columns()) || parts.iter().any(Tree::has_constant_bits)
     }
 

@@ -1,0 +1,538 @@
+//! Queries and changes.
+
+use cohort_blackbox::rng::Rng;
+
+use crate::consistency::Partitioned;
+use crate::part::Part;
+use crate::parts;
+use crate::tables::{Kind, Schema};
+
+/// A relation that expressions may name.
+#[derive(Clone)]
+struct Relation {
+    alias: String,
+    columns: Vec<(String, Kind)>,
+}
+
+pub struct Generator<'a> {
+    schema: &'a Schema,
+    rng: &'a mut Rng,
+    aliases: usize,
+    /// Tables of WITH.
+    commons: Vec<Relation>,
+    /// The table that is changed: no query within reads it (1093, which MariaDB has given up).
+    changed: Option<String>,
+    /// Only columns are values: MariaDB takes what a derived table computes for no NULL where an outer join fills it in.
+    plain: bool,
+}
+
+/// The relations in reach, those of queries around too.
+type Scope = Vec<Relation>;
+
+/// What a statement creates, until its rows are compared.
+pub const NEW_TABLE: &str = "t5";
+
+impl<'a> Generator<'a> {
+    pub fn new(schema: &'a Schema, rng: &'a mut Rng) -> Generator<'a> {
+        Generator { schema, rng, aliases: 0, commons: Vec::new(), changed: None, plain: false }
+    }
+
+    fn pick<'t, T>(&mut self, of: &'t [T]) -> &'t T {
+        &of[self.rng.below(of.len() as u64) as usize]
+    }
+
+    fn alias(&mut self) -> String {
+        self.aliases += 1;
+        format!("x{}", self.aliases)
+    }
+
+    /// A statement that reads.
+    pub fn statement(&mut self) -> Part {
+        if self.rng.chance(12) {
+            return self.with();
+        }
+        if self.rng.chance(20) {
+            return self.set_operation(2);
+        }
+        if self.rng.chance(6) {
+            return self.merged();
+        }
+        self.query(&Vec::new(), 2).0
+    }
+
+    /// A query and a condition on its rows.
+    pub fn partitioned(&mut self) -> Partitioned {
+        let (from, scope) = self.from(2);
+        let kind = *self.pick(&[Kind::Int, Kind::Text, Kind::Decimal]);
+        let list = parts![self.value(&scope, Kind::Int, 0), parts![", ", self.value(&scope, kind, 1)].optional()];
+        let condition = match self.rng.chance(40) {
+            true => self.asking(&scope, 2),
+            false => self.condition(&scope, 2),
+        };
+        let condition = condition.or("1 = 1");
+        Partitioned { list, from, condition }
+    }
+
+    /// NATURAL and USING, whose columns are merged.
+    fn merged(&mut self) -> Part {
+        let (left, right, third) = (self.table(), self.table(), self.table());
+        let side = (*self.pick(&["", "LEFT ", "RIGHT "])).to_owned();
+        let using = (*self.pick(&["a", "b, a", "s", "id, u"])).to_owned();
+        let join = if self.rng.chance(40) {
+            format!("NATURAL {side}JOIN {right} AS y")
+        } else {
+            format!("{side}JOIN {right} AS y USING ({using})")
+        };
+        let more = format!(" {}JOIN {third} AS z USING ({using})", self.pick(&["", "LEFT ", "RIGHT "]));
+        let list = (*self.pick(&["*", "*", "a, x.b, y.d", "y.*, s"])).to_owned();
+        parts![
+            parts![format!("SELECT {list}")].or("SELECT *"),
+            format!(" FROM {left} AS x {join}"),
+            Part::from(more).optional(),
+            Part::from(" WHERE a > 0").optional()
+        ]
+    }
+
+    fn with(&mut self) -> Part {
+        let name = format!("w{}", self.rng.below(3));
+        if self.rng.chance(30) {
+            let table = self.table();
+            let (join, all) = (self.pick(&["x.a", "x.b", "x.id"]).to_owned(), self.pick(&["", "ALL "]).to_owned());
+            // What goes round ends after some rounds.
+            let text = format!(
+                "WITH RECURSIVE {name} AS (SELECT id AS n, 0 AS depth FROM {} WHERE id < 3 UNION {all}SELECT x.b, depth + 1 FROM {table} AS x \
+                 JOIN {name} ON {join} = n WHERE depth < 3) SELECT n, depth, COUNT(*) FROM {name} GROUP BY n, depth",
+                self.table()
+            );
+            return Part::from(text);
+        }
+        let (query, columns) = self.query(&Vec::new(), 1);
+        self.commons.push(Relation { alias: name.clone(), columns });
+        let (main, _) = self.query(&Vec::new(), 1);
+        self.commons.clear();
+        parts![format!("WITH {name} AS ("), query, ") ", main]
+    }
+
+    fn table(&mut self) -> String {
+        let tables: Vec<String> = self.schema.tables.iter().map(|table| table.name.clone()).collect();
+        self.pick(&tables).clone()
+    }
+
+    /// UNION and the like of queries with one or two columns.
+    fn set_operation(&mut self, depth: u32) -> Part {
+        let count = 1 + self.rng.below(2) as usize;
+        let kinds: Vec<Kind> =
+            (0..count).map(|_| *self.pick(&[Kind::Int, Kind::Int, Kind::Text, Kind::Decimal])).collect();
+        let mut all = vec![self.operand(&kinds, depth)];
+        for _ in 0..1 + self.rng.below(2) {
+            let operator = self
+                .pick(&["UNION", "UNION", "UNION ALL", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL"])
+                .to_owned();
+            let operand = self.operand(&kinds, depth);
+            all.push(parts![format!(" {operator} "), operand].optional());
+        }
+        Part::All(all)
+    }
+
+    fn operand(&mut self, kinds: &[Kind], depth: u32) -> Part {
+        let (from, scope) = self.from(depth - 1);
+        let mut list = Vec::new();
+        for (at, kind) in kinds.iter().enumerate() {
+            let kind = if *kind == Kind::Int && self.rng.chance(20) { Kind::Decimal } else { *kind };
+            list.push(parts![self.value(&scope, kind, depth - 1), format!(" AS c{at}")]);
+        }
+        let list =
+            list.into_iter().enumerate().flat_map(|(at, part)| [Part::from(if at > 0 { ", " } else { "" }), part]);
+        parts!["SELECT ", Part::All(list.collect()), " FROM ", from, self.filter(&scope, depth - 1)]
+    }
+
+    fn filter(&mut self, scope: &Scope, depth: u32) -> Part {
+        if depth > 0 && self.rng.chance(20) {
+            let more = parts![" AND ", self.condition(scope, depth)].optional();
+            return parts![" WHERE ", self.asking(scope, depth), more].optional();
+        }
+        if self.rng.chance(60) {
+            return parts![" WHERE ", self.condition(scope, depth + 1)].optional();
+        }
+        Part::from("")
+    }
+
+    /// WHERE of a query within: often the rows that have something in common with that around.
+    fn filter_by(&mut self, own: &Scope, around: &Scope, depth: u32) -> Part {
+        let mut scope = own.clone();
+        scope.extend(around.iter().cloned());
+        let pair = |generator: &mut Self| {
+            let kind = *generator.pick(&[Kind::Int, Kind::Int, Kind::Int, Kind::Text, Kind::Decimal]);
+            generator.column(own, kind).zip(generator.column(around, kind))
+        };
+        let Some((a, b)) = pair(self).filter(|_| self.rng.chance(60)) else { return self.filter(&scope, depth) };
+        let (a, b) = if self.rng.chance(50) { (a, b) } else { (b, a) };
+        let mut conditions = vec![Part::from(format!(" WHERE {a} = {b}"))];
+        if let Some((a, b)) = pair(self).filter(|_| self.rng.chance(30)) {
+            let operator = (*self.pick(&["=", "<>", "<"])).to_owned();
+            conditions.push(Part::from(format!(" AND {a} {operator} {b}")).optional());
+        }
+        if self.rng.chance(40) {
+            conditions.push(parts![" AND ", self.condition(&scope, depth)].optional());
+        }
+        Part::All(conditions).optional()
+    }
+
+    /// A SELECT, and the columns that it gives.
+    fn query(&mut self, around: &Scope, depth: u32) -> (Part, Vec<(String, Kind)>) {
+        let (from, own) = self.from(depth);
+        let mut scope = own.clone();
+        scope.extend(around.iter().cloned());
+        let filter = self.filter(&scope, depth);
+        if self.rng.chance(25) {
+            return self.grouped(from, &own, filter);
+        }
+        let mut list = Vec::new();
+        let mut columns = Vec::new();
+        for at in 0..1 + self.rng.below(3) {
+            let kind = *self.pick(&[Kind::Int, Kind::Int, Kind::Text, Kind::Decimal]);
+            let (name, value) = (format!("c{at}"), self.value(&scope, kind, depth));
+            list.push(parts![value, format!(" AS {name}")]);
+            columns.push((name, kind));
+        }
+        let distinct = if self.rng.chance(15) { Part::from("DISTINCT ").optional() } else { Part::from("") };
+        let tail = if self.rng.chance(25) {
+            let all: Vec<String> = (1..=columns.len()).map(|at| at.to_string()).collect();
+            let limit = if self.rng.chance(50) { format!(" LIMIT {}", self.rng.below(5)) } else { String::new() };
+            parts![format!(" ORDER BY {}{limit}", all.join(", "))].optional()
+        } else {
+            Part::from("")
+        };
+        let list =
+            list.into_iter().enumerate().flat_map(|(at, part)| [Part::from(if at > 0 { ", " } else { "" }), part]);
+        (parts!["SELECT ", distinct, Part::All(list.collect()), " FROM ", from, filter, tail], columns)
+    }
+
+    fn grouped(&mut self, from: Part, own: &Scope, filter: Part) -> (Part, Vec<(String, Kind)>) {
+        let key = self.column(own, Kind::Int).unwrap_or_else(|| "1".to_owned());
+        let of = self.column(own, Kind::Int).unwrap_or_else(|| "1".to_owned());
+        let aggregate = match self.rng.below(5) {
+            0 => "COUNT(*)".to_owned(),
+            1 => format!("COUNT({of})"),
+            2 => format!("SUM({of})"),
+            3 => format!("MAX({of})"),
+            _ => format!("COUNT(DISTINCT {of})"),
+        };
+        let having = if self.rng.chance(30) {
+            Part::from(format!(" HAVING {aggregate} > {}", self.rng.below(3))).optional()
+        } else {
+            Part::from("")
+        };
+        let columns = vec![("c0".to_owned(), Kind::Int), ("c1".to_owned(), Kind::Int)];
+        let query = parts![
+            format!("SELECT {key} AS c0, {aggregate} AS c1 FROM "),
+            from,
+            filter,
+            format!(" GROUP BY {key}"),
+            having
+        ];
+        (query, columns)
+    }
+
+    /// FROM: one to four relations.
+    fn from(&mut self, depth: u32) -> (Part, Scope) {
+        let (mut from, mut scope) = self.factor(depth);
+        let more = self.rng.below(if depth > 1 { 4 } else { 3 });
+        for _ in 0..more {
+            let (right, added) = self.factor(depth);
+            let mut both = scope.clone();
+            both.extend(added.iter().cloned());
+            let kind =
+                self.pick(&["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "CROSS JOIN", "STRAIGHT_JOIN"]);
+            let kind = (*kind).to_owned();
+            let condition = if self.rng.chance(85) || kind.contains("LEFT") || kind.contains("RIGHT") {
+                self.join_condition(&scope, &added, &both, depth)
+            } else {
+                Part::from("1 = 1")
+            };
+            from = parts!["(", from, format!(" {kind} "), right, " ON ", condition.or("1 = 1"), ")"];
+            scope = both;
+        }
+        (from, scope)
+    }
+
+    fn join_condition(&mut self, left: &Scope, right: &Scope, both: &Scope, depth: u32) -> Part {
+        let kind = *self.pick(&[Kind::Int, Kind::Int, Kind::Int, Kind::Text, Kind::Decimal]);
+        let pair = self.column(left, kind).zip(self.column(right, kind));
+        let operator = (*self.pick(&["=", "=", "=", "=", "<", "<=>"])).to_owned();
+        let first = match pair {
+            Some((a, b)) if self.rng.chance(85) => Part::from(format!("{a} {operator} {b}")),
+            _ => self.condition(both, depth.min(1)),
+        };
+        if self.rng.chance(30) {
+            let second = self.condition(both, depth.min(1));
+            return parts![first, parts![" AND ", second].optional()];
+        }
+        first
+    }
+
+    /// A table, a derived one, or one of WITH.
+    fn factor(&mut self, depth: u32) -> (Part, Scope) {
+        let alias = self.alias();
+        if depth > 1 && self.rng.chance(20) {
+            // A derived table does not see the query around in MariaDB.
+            self.plain = true;
+            let (query, columns) = self.query(&Vec::new(), depth - 1);
+            self.plain = false;
+            return (parts!["(", query, format!(") AS {alias}")], vec![Relation { alias, columns }]);
+        }
+        if !self.commons.is_empty() && self.rng.chance(50) {
+            let common = self.commons[0].clone();
+            let text = format!("{} AS {alias}", common.alias);
+            return (Part::from(text), vec![Relation { alias, columns: common.columns }]);
+        }
+        let name = self.readable();
+        let table = self.schema.tables.iter().find(|table| table.name == name).expect("a table of the schema");
+        let columns = table.columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect();
+        (Part::from(format!("{} AS {alias}", table.name)), vec![Relation { alias, columns }])
+    }
+
+    /// A table that a query within may read.
+    fn readable(&mut self) -> String {
+        let tables = self.schema.tables.iter().map(|table| table.name.clone());
+        let readable: Vec<String> = tables.filter(|name| self.changed.as_ref() != Some(name)).collect();
+        self.pick(&readable).clone()
+    }
+
+    fn column(&mut self, scope: &Scope, kind: Kind) -> Option<String> {
+        let all: Vec<String> = scope
+            .iter()
+            .flat_map(|relation| {
+                let of_kind = relation.columns.iter().filter(|(_, of)| *of == kind);
+                of_kind.map(|(name, _)| format!("{}.{name}", relation.alias))
+            })
+            .collect();
+        if all.is_empty() { None } else { Some(self.pick(&all).clone()) }
+    }
+
+    fn constant(&mut self, kind: Kind) -> String {
+        match kind {
+            Kind::Int => self.rng.below(5).to_string(),
+            Kind::Text => format!("'{}'", self.pick(&["x", "X", "y", "ab", "zz"])),
+            Kind::Decimal => self.pick(&["1.5", "2.00", "0.0"]).to_string(),
+        }
+    }
+
+    fn value(&mut self, scope: &Scope, kind: Kind, depth: u32) -> Part {
+        let constant = self.constant(kind);
+        let column = self.column(scope, kind);
+        let Some(column) = column.filter(|_| !self.rng.chance(10)) else { return Part::from(constant) };
+        match self.rng.below(12) {
+            _ if self.plain => Part::from(column),
+            0 if kind == Kind::Int => parts!["(", column.as_str(), format!(" + {constant})")].or(column),
+            1 => parts!["COALESCE(", column.as_str(), format!(", {constant})")].or(column),
+            2 if kind == Kind::Int => {
+                let condition = self.condition(scope, depth.min(1));
+                parts!["CASE WHEN ", condition, format!(" THEN {column} ELSE {constant} END")].or(column)
+            }
+            3 | 4 if depth > 0 => self.scalar(scope, kind, depth).or(column),
+            _ => Part::from(column),
+        }
+    }
+
+    /// A query with one row and one column.
+    fn scalar(&mut self, around: &Scope, kind: Kind, depth: u32) -> Part {
+        let (from, own) = self.from(depth - 1);
+        let of = self.column(&own, kind).unwrap_or_else(|| self.constant(kind));
+        let function = match kind {
+            Kind::Int => (*self.pick(&["MIN", "MAX", "COUNT", "SUM", "BIT_OR"])).to_owned(),
+            Kind::Text => (*self.pick(&["MIN", "MAX"])).to_owned(),
+            Kind::Decimal => (*self.pick(&["MIN", "MAX", "SUM"])).to_owned(),
+        };
+        // Which of equal texts is the least is left open.
+        let of = if kind == Kind::Text { format!("UPPER({of})") } else { of };
+        parts![format!("(SELECT {function}({of}) FROM "), from, self.filter_by(&own, around, depth - 1), ")"]
+    }
+
+    /// A query with one column and any number of rows.
+    fn list(&mut self, around: &Scope, kind: Kind, depth: u32) -> Part {
+        let (from, own) = self.from(depth - 1);
+        let of = self.column(&own, kind).unwrap_or_else(|| self.constant(kind));
+        let filter = self.filter_by(&own, around, depth - 1);
+        if self.rng.chance(10) {
+            let (other, own) = self.factor(0);
+            let of_other = self.column(&own, kind).unwrap_or_else(|| self.constant(kind));
+            return parts![
+                format!("SELECT {of} FROM "),
+                from,
+                filter,
+                parts![format!(" UNION SELECT {of_other} FROM "), other].optional()
+            ];
+        }
+        parts![format!("SELECT {of} FROM "), from, filter]
+    }
+
+    /// A condition that asks a query.
+    fn asking(&mut self, scope: &Scope, depth: u32) -> Part {
+        let kind = *self.pick(&[Kind::Int, Kind::Int, Kind::Text, Kind::Decimal]);
+        let operator = (*self.pick(&["=", "<>", "<", "<=", ">", ">="])).to_owned();
+        let not = (*self.pick(&["", "NOT "])).to_owned();
+        match self.rng.below(10) {
+            0..=2 => parts![self.value(scope, kind, 0), format!(" {not}IN ("), self.list(scope, kind, depth), ")"],
+            3..=6 => parts![format!("{not}EXISTS ("), self.list(scope, kind, depth), ")"],
+            7 => {
+                let word = (*self.pick(&["ANY", "ALL"])).to_owned();
+                parts![
+                    format!("{not}("),
+                    self.value(scope, kind, 0),
+                    format!(" {operator} {word} ("),
+                    self.list(scope, kind, depth),
+                    "))"
+                ]
+            }
+            _ => parts![self.value(scope, kind, 0), format!(" {operator} "), self.scalar(scope, kind, depth)],
+        }
+    }
+
+    fn condition(&mut self, scope: &Scope, depth: u32) -> Part {
+        let kind = *self.pick(&[Kind::Int, Kind::Int, Kind::Text, Kind::Decimal]);
+        let operator = (*self.pick(&["=", "=", "<>", "<", "<=", ">", ">=", "<=>"])).to_owned();
+        match self.rng.below(if depth > 0 { 16 } else { 8 }) {
+            0..=3 => {
+                let (a, b) = (self.value(scope, kind, 0), self.value(scope, kind, 0));
+                parts![a, format!(" {operator} "), b]
+            }
+            4 => {
+                let column = self.column(scope, kind).unwrap_or_else(|| "1".to_owned());
+                Part::from(format!("{column} IS {}NULL", self.pick(&["", "NOT "])))
+            }
+            5 => {
+                let column = self.column(scope, Kind::Int).unwrap_or_else(|| "1".to_owned());
+                Part::from(format!("{column} {}IN (1, 3, NULL)", self.pick(&["", "NOT "])))
+            }
+            6 => {
+                let column = self.column(scope, Kind::Int).unwrap_or_else(|| "1".to_owned());
+                Part::from(format!("{column} BETWEEN {} AND {}", self.rng.below(3), self.rng.below(5)))
+            }
+            7 => parts![
+                format!("{} = ", self.column(scope, kind).unwrap_or_else(|| "1".to_owned())),
+                self.constant(kind)
+            ],
+            8 | 9 if self.rng.chance(30) => {
+                // Alternatives with a part in common.
+                let common = self.condition(scope, 0);
+                let (a, b) = (self.condition(scope, depth - 1), self.condition(scope, depth - 1));
+                parts![
+                    "((",
+                    common.clone().or("1 = 1"),
+                    " AND ",
+                    a.or("1 = 1"),
+                    ") OR (",
+                    b.or("1 = 1"),
+                    " AND ",
+                    common.or("1 = 1"),
+                    "))"
+                ]
+            }
+            8 | 9 => {
+                let (a, b) = (self.condition(scope, depth - 1), self.condition(scope, depth - 1));
+                let word = (*self.pick(&["AND", "OR"])).to_owned();
+                parts!["(", a.or("1 = 1"), format!(" {word} "), b.or("1 = 0"), ")"]
+            }
+            10 => parts!["NOT (", self.condition(scope, depth - 1), ")"],
+            11 if self.rng.chance(30) => {
+                let (a, b) = (self.value(scope, Kind::Int, 0), self.value(scope, Kind::Text, 0));
+                let table = self.readable();
+                let not = (*self.pick(&["", "NOT "])).to_owned();
+                let of = (*self.pick(&["a, s", "b, s", "id, s"])).to_owned();
+                parts!["(", a, ", ", b, format!(") {not}IN (SELECT {of} FROM {table})")]
+            }
+            11 | 12 => {
+                let operand = self.value(scope, kind, 0);
+                let not = (*self.pick(&["", "NOT "])).to_owned();
+                parts![operand, format!(" {not}IN ("), self.list(scope, kind, depth), ")"]
+            }
+            13 => {
+                let not = (*self.pick(&["", "NOT "])).to_owned();
+                parts![format!("{not}EXISTS ("), self.list(scope, kind, depth), ")"]
+            }
+            14 => {
+                let operator = if operator == "<=>" { "=".to_owned() } else { operator };
+                let word = (*self.pick(&["ANY", "ALL"])).to_owned();
+                parts![self.value(scope, kind, 0), format!(" {operator} {word} ("), self.list(scope, kind, depth), ")"]
+            }
+            _ => parts![self.value(scope, kind, 0), format!(" {operator} "), self.scalar(scope, kind, depth)],
+        }
+    }
+
+    /// A change of rows. What it assigns does not depend on which of several partners of a row comes first.
+    pub fn change(&mut self) -> Part {
+        let (target, other) = (self.table(), self.table());
+        let scope = vec![self.relation("x", &target), self.relation("y", &other)];
+        self.changed = Some(target.clone());
+        let condition = self.condition(&scope, 1);
+        let join = (*self.pick(&["JOIN", "LEFT JOIN", "JOIN"])).to_owned();
+        let on = self.join_condition(&scope[..1].to_vec(), &scope[1..].to_vec(), &scope, 0);
+        match self.rng.below(6) {
+            0 => parts![
+                format!("UPDATE {target} AS x {join} {other} AS y ON "),
+                on.or("1 = 1"),
+                format!(" SET x.a = x.b + {}", self.rng.below(3)),
+                parts![" WHERE ", condition].optional(),
+            ],
+            1 => parts![
+                format!("DELETE x FROM {target} AS x {join} {other} AS y ON "),
+                on.or("1 = 1"),
+                parts![" WHERE ", condition],
+            ],
+            2 => {
+                self.changed = None;
+                let number = 100 + self.rng.below(1000);
+                let (query, scope) = self.from(1);
+                let (a, s) = (self.value(&scope, Kind::Int, 0), self.value(&scope, Kind::Text, 0));
+                parts![
+                    format!("INSERT INTO {target} (id, a, b, s) SELECT {number}, MAX("),
+                    a,
+                    "), 1, UPPER(MIN(",
+                    s,
+                    ")) FROM ",
+                    query,
+                    self.filter(&scope, 1),
+                ]
+            }
+            // Ids come once, so that no row is changed twice.
+            3 => {
+                let scope = vec![self.relation(&target, &target), self.relation("x", &other)];
+                let (a, s) = (self.value(&scope, Kind::Int, 0), self.value(&scope, Kind::Text, 0));
+                let distinct = *self.pick(&["", "", "DISTINCT "]);
+                parts![
+                    format!(
+                        "INSERT INTO {target} (id, a, b, s) SELECT {distinct}x.id, x.a, x.b, x.s FROM {other} AS x"
+                    ),
+                    " ON DUPLICATE KEY UPDATE a = ",
+                    a,
+                    ", s = ",
+                    s,
+                ]
+            }
+            4 => {
+                self.changed = None;
+                parts![format!("CREATE TABLE {NEW_TABLE} "), self.query(&Vec::new(), 1).0]
+            }
+            _ => {
+                let others = self.schema.tables.iter().filter(|table| table.name != target);
+                let names: Vec<String> = others.map(|table| table.name.clone()).collect();
+                let inner = self.pick(&names).clone();
+                let scope = vec![self.relation("y", &inner), self.relation(&target, &target)];
+                let filter = self.condition(&scope, 0);
+                parts![
+                    format!("UPDATE {target} SET a = (SELECT MAX(y.a) FROM {inner} AS y WHERE "),
+                    filter,
+                    format!(") WHERE b < {}", self.rng.below(4)),
+                ]
+            }
+        }
+    }
+
+    fn relation(&self, alias: &str, table: &str) -> Relation {
+        let found = self.schema.tables.iter().find(|known| known.name == table);
+        let columns = found
+            .map_or(Vec::new(), |table| table.columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect());
+        Relation { alias: alias.to_owned(), columns }
+    }
+}

@@ -1,0 +1,245 @@
+//! Asks both servers, compares, and makes what differs smaller.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Value};
+
+use crate::generate::NEW_TABLE;
+use crate::part::Part;
+use crate::tables::Schema;
+
+/// How long one difference is made smaller.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Tables, what was done to them, and the statement whose answers are compared.
+#[derive(Clone)]
+pub struct Case {
+    setup: Vec<String>,
+    tables: Vec<String>,
+    pub history: Vec<Part>,
+    pub last: Part,
+}
+
+/// What a statement gave.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    Rows(Vec<String>, Vec<Vec<String>>),
+    Done(u64),
+    Refused(u16),
+}
+
+/// Two answers that differ.
+pub struct Found {
+    ours: Answer,
+    theirs: Answer,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  ours:   {:?}\n  theirs: {:?}", self.ours, self.theirs)
+    }
+}
+
+/// Two sessions, one on each server.
+pub struct Pair {
+    ours: Conn,
+    theirs: Conn,
+    /// Rows of the last answer that was alike.
+    pub rows: u64,
+}
+
+fn for_mariadb(sql: &str) -> String {
+    sql.replace(" ENGINE=redb", "").replace("utf8mb4_0900_ai_ci", "utf8mb4_unicode_520_nopad_ci")
+}
+
+impl Case {
+    pub fn new(schema: &Schema) -> Case {
+        let tables = schema.tables.iter().map(|table| table.name.clone()).collect();
+        let setup = schema.tables.iter().flat_map(|table| std::iter::once(&table.create).chain(&table.rows)).cloned();
+        Case { setup: setup.collect(), tables, history: Vec::new(), last: Part::from("SELECT 1") }
+    }
+
+    /// All of it, to be run by hand.
+    pub fn script(&self) -> String {
+        let mut script = self.setup.join(";\n") + ";\n";
+        for change in &self.history {
+            script += &format!("{};\n", change.sql());
+        }
+        script + &self.last.sql() + ";"
+    }
+
+    /// Makes the tables on our server alone.
+    pub fn begin(&self, conn: &mut Conn) -> Result<()> {
+        for at in 0..6 {
+            conn.query_drop(format!("DROP TABLE IF EXISTS t{at}"))?;
+        }
+        let rows = self.setup.iter().map(|sql| sql.replacen("INSERT INTO", "INSERT IGNORE INTO", 1));
+        rows.into_iter().try_for_each(|sql| conn.query_drop(&sql).with_context(|| sql.clone()))
+    }
+
+    fn smaller(&self) -> Vec<Case> {
+        let mut found: Vec<Case> = self.last.smaller().into_iter().map(|last| Case { last, ..self.clone() }).collect();
+        for at in 0..self.history.len() {
+            let mut copy = self.clone();
+            copy.history.remove(at);
+            found.push(copy);
+        }
+        for at in 0..self.setup.len() {
+            if self.setup[at].starts_with("INSERT") {
+                let mut copy = self.clone();
+                copy.setup.remove(at);
+                found.push(copy);
+            }
+        }
+        found
+    }
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::NULL => "NULL".to_owned(),
+        // Which of equal texts a group or a set has is left open.
+        Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).to_uppercase(),
+        other => other.as_sql(true),
+    }
+}
+
+pub fn ask(conn: &mut Conn, sql: &str) -> Result<Answer> {
+    let mut result = match conn.query_iter(sql) {
+        Ok(result) => result,
+        Err(mysql::Error::MySqlError(error)) => return Ok(Answer::Refused(error.code)),
+        Err(error) => return Err(error).with_context(|| sql.to_owned()),
+    };
+    let columns: Vec<String> = result.columns().as_ref().iter().map(|column| column.name_str().into_owned()).collect();
+    if columns.is_empty() {
+        return Ok(Answer::Done(result.affected_rows()));
+    }
+    let mut rows = Vec::new();
+    for row in result.by_ref() {
+        match row {
+            Ok(row) => rows.push(row.unwrap().into_iter().map(text).collect::<Vec<_>>()),
+            Err(mysql::Error::MySqlError(error)) => return Ok(Answer::Refused(error.code)),
+            Err(error) => return Err(error).with_context(|| sql.to_owned()),
+        }
+    }
+    rows.sort();
+    Ok(Answer::Rows(columns, rows))
+}
+
+/// What a session begins with.
+const SESSION: [&str; 4] = [
+    "CREATE DATABASE queries COLLATE utf8mb4_0900_ai_ci",
+    "USE queries",
+    "SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci",
+    "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO'",
+];
+
+/// Begins a session of our server alone.
+pub fn begin_session(conn: &mut Conn) -> Result<()> {
+    SESSION.iter().try_for_each(|sql| conn.query_drop(sql).with_context(|| sql.to_string()))
+}
+
+/// Gives a session of our server the least memory for rows that it may have, or what it has otherwise.
+pub fn little_memory(conn: &mut Conn, little: bool) -> Result<()> {
+    for name in ["sort_buffer_size", "join_buffer_size", "tmp_table_size"] {
+        let value = if little { "1" } else { "DEFAULT" };
+        conn.query_drop(format!("SET SESSION {name} = {value}"))?;
+    }
+    Ok(())
+}
+
+impl Pair {
+    pub fn new(ours: Conn, theirs: Conn) -> Result<Pair> {
+        let mut pair = Pair { ours, theirs, rows: 0 };
+        SESSION.iter().try_for_each(|sql| pair.both(sql))?;
+        // The judge asks queries within as they stand: of an IN below an EXISTS that MariaDB 10.11 has made joins of, the
+        // condition may get lost where STRAIGHT_JOIN has it.
+        pair.theirs.query_drop("SET optimizer_switch = 'semijoin=off,exists_to_in=off'")?;
+        Ok(pair)
+    }
+
+    /// Whether operators of ours go through files soon.
+    pub fn give_little_memory(&mut self, little: bool) -> Result<()> {
+        little_memory(&mut self.ours, little)
+    }
+
+    fn both(&mut self, sql: &str) -> Result<()> {
+        self.ours.query_drop(sql).with_context(|| sql.to_owned())?;
+        self.theirs.query_drop(for_mariadb(sql)).with_context(|| sql.to_owned())
+    }
+
+    /// Makes the tables anew.
+    pub fn begin(&mut self, case: &Case) -> Result<()> {
+        for at in 0..6 {
+            self.both(&format!("DROP TABLE IF EXISTS t{at}"))?;
+        }
+        for sql in &case.setup {
+            // Duplicates of a unique key are left out by both.
+            let sql = sql.replacen("INSERT INTO", "INSERT IGNORE INTO", 1);
+            self.both(&sql)?;
+        }
+        for change in &case.history {
+            // What fails, fails on both.
+            let sql = change.sql();
+            let _ = ask(&mut self.ours, &sql)?;
+            let _ = ask(&mut self.theirs, &for_mariadb(&sql))?;
+        }
+        Ok(())
+    }
+
+    /// How the answers to the last statement differ, if they do, or what the tables then have.
+    pub fn compare(&mut self, case: &Case) -> Result<Option<Found>> {
+        let sql = case.last.sql();
+        let is_change = !sql.starts_with("SELECT") && !sql.starts_with('(') && !sql.starts_with("WITH");
+        let (ours, theirs) = (ask(&mut self.ours, &sql)?, ask(&mut self.theirs, &for_mariadb(&sql))?);
+        // Rows beside some derived tables are more than MariaDB does.
+        if theirs == Answer::Refused(1235) {
+            return Ok(None);
+        }
+        if ours != theirs {
+            return Ok(Some(Found { ours, theirs }));
+        }
+        self.rows = if let Answer::Rows(_, rows) = &ours { rows.len() as u64 } else { 0 };
+        let created = sql.starts_with("CREATE").then(|| NEW_TABLE.to_owned());
+        for table in case.tables.iter().chain(&created).filter(|_| is_change) {
+            let sql = format!("SELECT * FROM {table}");
+            let (ours, theirs) = (ask(&mut self.ours, &sql)?, ask(&mut self.theirs, &sql)?);
+            if ours != theirs {
+                return Ok(Some(Found { ours, theirs }));
+            }
+        }
+        self.both(&format!("DROP TABLE IF EXISTS {NEW_TABLE}"))?;
+        Ok(None)
+    }
+
+    /// The smallest case that still differs, as far as patience goes.
+    pub fn shrink(&mut self, mut case: Case, mut found: Found) -> Result<(Case, Found)> {
+        let deadline = Instant::now() + PATIENCE;
+        'again: while Instant::now() < deadline {
+            for smaller in case.smaller() {
+                if Instant::now() > deadline {
+                    break;
+                }
+                self.begin(&smaller)?;
+                // What is no statement any more is refused by both, or by one for its syntax alone.
+                if let Some(still) = self.compare(&smaller)?.filter(|found| found.is_alike()) {
+                    (case, found) = (smaller, still);
+                    continue 'again;
+                }
+            }
+            break;
+        }
+        Ok((case, found))
+    }
+}
+
+impl Found {
+    /// Whether it is no mere matter of names that are gone.
+    fn is_alike(&self) -> bool {
+        let is_gone = |answer: &Answer| matches!(answer, Answer::Refused(1054 | 1064 | 1109));
+        !is_gone(&self.ours) && !is_gone(&self.theirs)
+    }
+}
