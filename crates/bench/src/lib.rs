@@ -9,7 +9,9 @@
 //! 5. [`recovery`] kills a server with 1 GiB of journal after its checkpoint and times the next start;
 //! 6. [`encryption`] runs the same loads over plain TCP and over TLS, on our server alone;
 //! 7. [`readers`] measures what readers of the binlog get, and what they cost;
-//! 8. [`report`] takes medians and writes the table, the JSON and, by [`chart`], the drawings.
+//! 8. [`tpch`] asks both servers the queries of TPC-H and compares answers and times;
+//! 9. [`tpcc`] runs the transactions of TPC-C on both;
+//! 10. [`report`] takes medians and writes the table, the JSON and, by [`chart`], the drawings.
 //!
 //! A ratio is the median of the ratios of each round, not the ratio of two medians: a slow minute
 //! of the machine falls on both sides of the same round.
@@ -18,6 +20,7 @@ pub mod chart;
 pub mod contender;
 pub mod encryption;
 pub mod history;
+pub mod large;
 pub mod machine;
 pub mod medians;
 pub mod plan;
@@ -25,6 +28,9 @@ pub mod progress;
 pub mod readers;
 pub mod recovery;
 pub mod report;
+pub mod rows;
 pub mod schedule;
 pub mod syncs;
 pub mod sysbench;
+pub mod tpcc;
+pub mod tpch;

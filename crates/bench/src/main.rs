@@ -12,6 +12,7 @@ use cohort_bench::encryption::{self, Encryption};
 use cohort_bench::history::plan::{Experiment, Scale};
 use cohort_bench::history::run::Field;
 use cohort_bench::history::{self, History};
+use cohort_bench::large;
 use cohort_bench::machine::Machine;
 use cohort_bench::plan::{self, SYNC_TARGETS};
 use cohort_bench::readers::{self, Part, Plan};
@@ -19,6 +20,8 @@ use cohort_bench::recovery::{self, JOURNAL_BYTES, QUICK_JOURNAL_BYTES};
 use cohort_bench::report::{CaseResult, IdleMemory, Report, Setting};
 use cohort_bench::schedule::{self, Effort};
 use cohort_bench::syncs;
+use cohort_bench::tpcc::{self, data::Size};
+use cohort_bench::tpch;
 use cohort_blackbox::SystemTables;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -39,6 +42,12 @@ enum Command {
     History(HistoryArguments),
     /// Measure what readers of the binlog get, and what they cost commits.
     Readers(ReadersArguments),
+    /// Measure large transactions, and what they cost others.
+    Large(LargeArguments),
+    /// Ask both servers the queries of TPC-H in turn, compare answers, write `tpch.json` and `tpch.md`.
+    Tpch(TpchArguments),
+    /// Run the transactions of TPC-C on both servers in turn, check its conditions, write `tpcc.json` and `tpcc.md`.
+    Tpcc(TpccArguments),
     /// Draw the charts of an earlier report again.
     Chart {
         /// The report's `bench.json`; the charts are written beside it.
@@ -112,6 +121,84 @@ struct ReadersArguments {
 }
 
 #[derive(Args)]
+struct LargeArguments {
+    /// Seconds that clients run alone.
+    #[arg(long, default_value_t = 8)]
+    seconds: u32,
+    /// How often each server has its turn.
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+    /// Length of the rows of a large transaction, MB.
+    #[arg(long, default_value_t = 1000)]
+    megabytes: u64,
+    /// Rows that one statement updates.
+    #[arg(long, default_value_t = 500_000)]
+    rows: u64,
+    /// One short round of little: shows that everything works, measures nothing.
+    #[arg(long)]
+    quick: bool,
+    /// An option of our server, such as `--cohort-option=--binlog-cache-size=1M`.
+    #[arg(long = "cohort-option", allow_hyphen_values = true)]
+    cohort_options: Vec<String>,
+    /// Folder of the report.
+    #[arg(long, default_value = "report")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
+struct TpchArguments {
+    /// Size of the data; 1 is 6 million lines of orders.
+    #[arg(long, default_value_t = 0.1)]
+    scale: f64,
+    /// How often each query runs on each server.
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+    /// Seconds for which rows are updated before the first query.
+    #[arg(long, default_value_t = 60)]
+    aging: u32,
+    /// A query that takes our server longer, in seconds, is given up.
+    #[arg(long, default_value_t = 120)]
+    patience: u32,
+    /// Only this query, from 1; may be given several times.
+    #[arg(long = "query", value_parser = clap::value_parser!(u8).range(1..=22))]
+    queries: Vec<u8>,
+    /// An option of our server, such as `--cohort-option=--tmpdir=/dev/shm`.
+    #[arg(long = "cohort-option", allow_hyphen_values = true)]
+    cohort_options: Vec<String>,
+    /// Folder of the report.
+    #[arg(long, default_value = "report")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
+struct TpccArguments {
+    /// Some 100 MB each.
+    #[arg(long, default_value_t = 10)]
+    warehouses: u32,
+    /// Clients at once; may be given several times.
+    #[arg(long = "clients", default_values_t = [1, 8, 32])]
+    clients: Vec<u32>,
+    /// Seconds of one run.
+    #[arg(long, default_value_t = 20)]
+    seconds: u32,
+    /// How often each number of clients runs on each server.
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+    /// Seconds that each server runs before anything is measured.
+    #[arg(long, default_value_t = 60)]
+    aging: u32,
+    /// One short round on small warehouses: shows that everything works, measures nothing.
+    #[arg(long)]
+    quick: bool,
+    /// An option of our server, such as `--cohort-option=--sync-binlog=0`.
+    #[arg(long = "cohort-option", allow_hyphen_values = true)]
+    cohort_options: Vec<String>,
+    /// Folder of the report.
+    #[arg(long, default_value = "report")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
 struct HistoryArguments {
     /// One short round on small tables: shows that everything works, measures nothing.
     #[arg(long, conflicts_with = "full")]
@@ -153,6 +240,9 @@ fn main() -> Result<()> {
         Command::Run(arguments) => run(&arguments),
         Command::History(arguments) => history(&arguments),
         Command::Readers(arguments) => readers(&arguments),
+        Command::Large(arguments) => large(&arguments),
+        Command::Tpch(arguments) => tpch(&arguments),
+        Command::Tpcc(arguments) => tpcc(&arguments),
         Command::Chart { report } => {
             let text = std::fs::read_to_string(&report).with_context(|| format!("cannot read {}", report.display()))?;
             let folder = report.parent().context("a report without a folder")?;
@@ -234,9 +324,64 @@ fn readers(arguments: &ReadersArguments) -> Result<()> {
     };
     let parts = if arguments.parts.is_empty() { Part::ALL.to_vec() } else { arguments.parts.clone() };
     let report = readers::measure(&Plan { effort, parts, log_bytes, options: &arguments.cohort_options })?;
-    report.write(&arguments.out)?;
+    report.write(&arguments.out, "readers")?;
     println!("\n{}", report.table());
     println!("written to {}", arguments.out.display());
+    Ok(())
+}
+
+fn large(arguments: &LargeArguments) -> Result<()> {
+    let LargeArguments { seconds, rounds, megabytes, rows, .. } = *arguments;
+    let (seconds, rounds, megabytes, rows) =
+        if arguments.quick { (1, 1, 20, 20_000) } else { (seconds, rounds.max(1), megabytes, rows) };
+    let options = &arguments.cohort_options[..];
+    let report = large::measure(&large::Plan { seconds, rounds, bytes: megabytes * 1_000_000, rows, options })?;
+    report.write(&arguments.out, "large")?;
+    println!("\n{}", report.table());
+    println!("written to {}", arguments.out.display());
+    Ok(())
+}
+
+fn tpch(arguments: &TpchArguments) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let system_tables = SystemTables::Installed;
+    let start = Start { cohort_options: &arguments.cohort_options, trace: None, system_tables };
+    let cohort = Contender::start(Name::Cohort, folder.path(), &start)?;
+    let mariadb = Contender::start(Name::MariaDb, folder.path(), &start)?;
+    let queries: Vec<usize> = match &arguments.queries[..] {
+        [] => (1..=tpch::queries::COUNT).collect(),
+        chosen => chosen.iter().copied().map(usize::from).collect(),
+    };
+    let TpchArguments { scale, rounds, aging, patience, .. } = *arguments;
+    let plan = tpch::Plan { scale, rounds: rounds.max(1), aging, patience, queries: &queries };
+    let report = tpch::measure(&cohort, &mariadb, &plan)?;
+    cohort.stop()?;
+    mariadb.stop()?;
+    report.write(&arguments.out)?;
+    println!("\n{}\nwritten to {}", report.table(), arguments.out.display());
+    let faults = report.faults();
+    ensure!(faults.is_empty(), "wrong or missing answers:\n{}", faults.join("\n"));
+    Ok(())
+}
+
+fn tpcc(arguments: &TpccArguments) -> Result<()> {
+    let TpccArguments { warehouses, ref clients, seconds, rounds, aging, quick, .. } = *arguments;
+    let (size, seconds, rounds, aging) = if quick {
+        (Size { warehouses, items: 1000, customers: 100 }, 1, 1, 1)
+    } else {
+        (Size::full(warehouses), seconds, rounds.max(1), aging)
+    };
+    let folder = tempfile::tempdir()?;
+    let system_tables = if quick { SystemTables::Absent } else { SystemTables::Installed };
+    let start = Start { cohort_options: &arguments.cohort_options, trace: None, system_tables };
+    let cohort = Contender::start(Name::Cohort, folder.path(), &start)?;
+    let mariadb = Contender::start(Name::MariaDb, folder.path(), &start)?;
+    let plan = tpcc::Plan { size, clients, seconds, rounds, aging, seed: cohort_blackbox::rng::seed() };
+    let report = tpcc::measure(&cohort, &mariadb, &plan)?;
+    cohort.stop()?;
+    mariadb.stop()?;
+    report.write(&arguments.out)?;
+    println!("\n{}\nwritten to {}", report.table(), arguments.out.display());
     Ok(())
 }
 

@@ -133,11 +133,11 @@ impl Report {
         text
     }
 
-    /// Writes `readers.json` and `readers.txt` into `folder`.
-    pub fn write(&self, folder: &Path) -> Result<()> {
+    /// Writes `NAME.json` and `NAME.txt` into `folder`.
+    pub fn write(&self, folder: &Path, name: &str) -> Result<()> {
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        fs::write(folder.join("readers.json"), serde_json::to_string_pretty(self)?)?;
-        Ok(fs::write(folder.join("readers.txt"), self.table())?)
+        fs::write(folder.join(format!("{name}.json")), serde_json::to_string_pretty(self)?)?;
+        Ok(fs::write(folder.join(format!("{name}.txt")), self.table())?)
     }
 }
 
@@ -151,7 +151,7 @@ fn line(goal: &Goal) -> String {
 }
 
 /// Of values in any order, the one that this share of them is not above; there must be one at least.
-fn percentile(values: &mut [f64], share: f64) -> f64 {
+pub(crate) fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = (values.len() as f64 * share).ceil() as usize;
     values[at.clamp(1, values.len()) - 1]

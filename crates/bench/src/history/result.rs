@@ -1,4 +1,4 @@
-//! Everything a run of the history measured: the JSON behind the page.
+//! Everything a run of the history measured: the JSON that the page is made from.
 
 use serde::{Deserialize, Serialize};
 
