@@ -8,6 +8,7 @@ mod golden;
 mod gtid_next;
 mod locking;
 mod optimizer;
+mod paths;
 mod plan_cache;
 mod result_types;
 mod semi_joins;

@@ -38,6 +38,14 @@ pub(super) enum Keys {
     Everything,
 }
 
+/// What an access path comes to with the values of its terms.
+pub(super) struct Found {
+    pub(super) keys: Keys,
+    /// Every term is a number that its column, one of whole numbers, holds: the keys are those of all rows for which the
+    /// terms are true, and of no others.
+    pub(super) exact: bool,
+}
+
 /// A term's value as a column's.
 enum Fit {
     /// This value of the column is it.
@@ -49,7 +57,13 @@ enum Fit {
 }
 
 /// Finds the keys of an access path for the row that is made: what the relations before this one have filled.
-pub(super) fn keys(access: &Access, table: &Table, row: &[Value], run: &mut Run<'_>) -> Result<Keys, SqlError> {
+pub(super) fn find(access: &Access, table: &Table, row: &[Value], run: &mut Run<'_>) -> Result<Found, SqlError> {
+    let mut exact = true;
+    let keys = keys(access, table, row, run, &mut exact)?;
+    Ok(Found { keys, exact })
+}
+
+fn keys(access: &Access, table: &Table, row: &[Value], run: &mut Run<'_>, exact: &mut bool) -> Result<Keys, SqlError> {
     let Some(index) = access.key(table) else {
         return Ok(Keys::Ranges(vec![prefix_range(&table.row_prefix())]));
     };
@@ -63,6 +77,7 @@ pub(super) fn keys(access: &Access, table: &Table, row: &[Value], run: &mut Run<
             return Ok(Keys::Nothing);
         }
         any_null |= value.is_null();
+        *exact &= part.column_type.holds(&value);
         match fit(part, value, run) {
             Fit::Exact(value) if value.is_null() && !part.nullable => return Ok(Keys::Nothing),
             Fit::Exact(value) => {
@@ -77,7 +92,7 @@ pub(super) fn keys(access: &Access, table: &Table, row: &[Value], run: &mut Run<
     if access.is_point(table) && !any_null {
         return Ok(Keys::Points(vec![prefix]));
     }
-    tail(access, index, prefix, any_null, row, run)
+    tail(access, index, prefix, any_null, row, run, exact)
 }
 
 fn tail(
@@ -87,6 +102,7 @@ fn tail(
     any_null: bool,
     row: &[Value],
     run: &mut Run<'_>,
+    exact: &mut bool,
 ) -> Result<Keys, SqlError> {
     let Some(part) = index.parts.get(access.equal.len()) else {
         return Ok(Keys::Ranges(vec![prefix_range(&prefix)]));
@@ -99,21 +115,25 @@ fn tail(
             run.statement.hold(list.len() * RANGE_BYTES)?;
             let values = list.iter().map(|term| run.evaluate(|cx| term.eval(row, cx)));
             let values = values.collect::<Result<Vec<Value>, SqlError>>()?;
+            *exact &= values.iter().all(|value| part.column_type.holds(value));
             in_list(part, values, &prefix, points, run)
         }
         Tail::Query(query) => match subquery::values(query, MOST_OF_A_QUERY, run)? {
-            Some(values) => in_list(part, values, &prefix, points, run),
+            Some(values) => {
+                *exact = false;
+                in_list(part, values, &prefix, points, run)
+            }
             None => Ok(Keys::Everything),
         },
         Tail::Range(bounds) => {
-            let range = range(part, bounds, &prefix, row, run)?;
+            let range = range(part, bounds, &prefix, row, run, exact)?;
             Ok(range.map_or(Keys::Nothing, |range| Keys::Ranges(vec![range])))
         }
         Tail::Union(alternatives) => {
             run.statement.hold(alternatives.len() * RANGE_BYTES)?;
             let mut ranges = Vec::with_capacity(alternatives.len());
             for bounds in alternatives {
-                ranges.extend(range(part, bounds, &prefix, row, run)?);
+                ranges.extend(range(part, bounds, &prefix, row, run, exact)?);
             }
             Ok(apart(ranges))
         }
@@ -127,6 +147,7 @@ fn range(
     prefix: &[u8],
     row: &[Value],
     run: &mut Run<'_>,
+    exact: &mut bool,
 ) -> Result<Option<KeyRange>, SqlError> {
     let mut range = prefix_range(prefix);
     let mut value = |bound: &Option<(Expr, bool)>| -> Result<Option<(Value, bool)>, SqlError> {
@@ -134,6 +155,7 @@ fn range(
         Ok(Some((run.evaluate(|cx| term.eval(row, cx))?, *included)))
     };
     let (low, high) = (value(&bounds.low)?, value(&bounds.high)?);
+    *exact &= [&low, &high].into_iter().flatten().all(|(value, _)| part.column_type.holds(value));
     // Between a string and a number, or a date, a string column is compared as what that is.
     let orders_as_strings = |bound: &Option<(Value, bool)>| match bound {
         Some((value, _)) => value.is_null() || value.is_string(),

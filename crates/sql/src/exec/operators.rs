@@ -175,6 +175,7 @@ pub(super) fn read_columns(
     slots: &mut [Value],
 ) -> Result<(), SqlError> {
     let damaged = |error| damaged(&table.def.name, &error);
-    let reader = table.codec.open(stored, &mut run.offsets).map_err(damaged)?;
+    let first = wanted.iter().max().map_or(0, |last| last + 1);
+    let reader = table.codec.open_first(first, stored, &mut run.offsets).map_err(damaged)?;
     reader.read(wanted, slots).map_err(damaged)
 }

@@ -4,7 +4,7 @@
 //! (`exec::key_range`).
 
 use crate::catalog::table::{Index, Table};
-use crate::expr::{Expr, Subquery};
+use crate::expr::{CompareOp, Expr, Subquery};
 use crate::value::Value;
 
 /// How rows are found.
@@ -50,6 +50,57 @@ impl Access {
     /// Whether it is every row, or every entry of an index.
     pub(crate) fn is_whole(&self) -> bool {
         self.equal.is_empty() && self.tail == Tail::Open
+    }
+
+    /// Whether it looks for just those rows of which a condition is true, as long as its values are ones that the columns
+    /// hold ([`crate::exec::key_range::Found::exact`]). `column_of` says which column of the table an expression is.
+    pub(super) fn is_all_of(
+        &self,
+        condition: &Expr,
+        table: &Table,
+        column_of: &dyn Fn(&Expr) -> Option<usize>,
+    ) -> bool {
+        if let Expr::And(parts) = condition {
+            return parts.iter().all(|part| self.is_all_of(part, table, column_of));
+        }
+        let Some(index) = self.key(table) else { return false };
+        let place = |expr: &Expr| column_of(expr).and_then(|column| index.columns.iter().position(|of| *of == column));
+        let equals = |place: usize, value: &Expr| self.equal.get(place) == Some(value);
+        let after = |place: usize| place == self.equal.len();
+        let bound = |low: bool| match &self.tail {
+            Tail::Range(Bounds { low: bound, .. }) if low => bound.as_ref(),
+            Tail::Range(Bounds { high: bound, .. }) => bound.as_ref(),
+            Tail::Open | Tail::In(_) | Tail::Query(_) | Tail::Union(_) => None,
+        };
+        let is_bound = |low: bool, value: &Expr, included: bool| {
+            bound(low).is_some_and(|(bound, belongs)| bound == value && *belongs == included)
+        };
+        match condition {
+            Expr::Compare(op, left, right, _) => {
+                let (place, value, op) = match (place(left), place(right)) {
+                    (Some(place), None) => (place, &**right, *op),
+                    (None, Some(place)) => (place, &**left, op.flipped()),
+                    _ => return false,
+                };
+                match op {
+                    CompareOp::Equal => equals(place, value),
+                    CompareOp::Less => after(place) && is_bound(false, value, false),
+                    CompareOp::LessOrEqual => after(place) && is_bound(false, value, true),
+                    CompareOp::Greater => after(place) && is_bound(true, value, false),
+                    CompareOp::GreaterOrEqual => after(place) && is_bound(true, value, true),
+                    CompareOp::NotEqual | CompareOp::NullSafeEqual => false,
+                }
+            }
+            Expr::Between { operand, low, high, negated: false, .. } => {
+                place(operand).is_some_and(after) && is_bound(true, low, true) && is_bound(false, high, true)
+            }
+            Expr::In { operand, list, negated: false, .. } => match (place(operand), list.as_slice(), &self.tail) {
+                (Some(place), [single], _) if equals(place, single) => true,
+                (Some(place), list, Tail::In(looked_for)) => after(place) && looked_for == list,
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     /// Whether what it looks for depends on the rows that are read before.

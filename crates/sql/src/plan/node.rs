@@ -157,6 +157,8 @@ pub(crate) struct TableScan {
     pub(crate) judged: Vec<usize>,
     pub(crate) given: Vec<usize>,
     pub(crate) filter: Option<Expr>,
+    /// The filter is what the access path looks for, and nothing else ([`Access::is_all_of`]).
+    pub(crate) found_by_filter: bool,
     pub(crate) locking: Option<Locking>,
     /// The statement changes the rows: each comes with its key and its stored form.
     pub(crate) changed: bool,

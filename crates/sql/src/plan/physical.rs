@@ -259,7 +259,25 @@ impl Builder<'_> {
         let (known_as, first_slot) = (relation.known_as.clone(), relation.first_slot);
         let judged = relation.columns_read(filter.iter());
         let given = wanted.iter().copied().filter(|column| !judged.contains(column)).collect();
-        TableScan { table, known_as, first_slot, access, wanted, judged, given, filter, locking, changed, identity }
+        let column_of = |expr: &Expr| match expr {
+            Expr::Column(column) => relation.column_at(column.slot),
+            _ => None,
+        };
+        let found_by_filter = filter.as_ref().is_some_and(|filter| access.is_all_of(filter, &table, &column_of));
+        TableScan {
+            table,
+            known_as,
+            first_slot,
+            access,
+            wanted,
+            judged,
+            given,
+            filter,
+            found_by_filter,
+            locking,
+            changed,
+            identity,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use cohort_engine::{Direction, KeyRange};
 use crate::catalog::table::{Table, prefix_range};
 use crate::error::SqlError;
 use crate::exec::Run;
-use crate::exec::key_range::{Keys, keys};
+use crate::exec::key_range::{Found, Keys, find};
 use crate::plan::access::Access;
 use crate::value::Value;
 
@@ -20,6 +20,8 @@ pub(super) struct Path {
     pub(super) direction: Direction,
     /// Whether the path could be used as planned, its order included.
     pub(super) as_planned: bool,
+    /// See [`Found::exact`].
+    pub(super) exact: bool,
 }
 
 impl Path {
@@ -27,9 +29,10 @@ impl Path {
     pub(super) fn of(table: &Table, access: &Access, row: &[Value], run: &mut Run<'_>) -> Result<Path, SqlError> {
         let index = access.index.filter(|index| table.primary != Some(*index));
         let direction = if access.reverse { Direction::Reverse } else { Direction::Forward };
-        let mut path =
-            Path { index, points: Vec::new().into_iter(), ranges: Vec::new().into_iter(), direction, as_planned: true };
-        match keys(access, table, row, run)? {
+        let (points, ranges) = (Vec::new().into_iter(), Vec::new().into_iter());
+        let Found { keys, exact } = find(access, table, row, run)?;
+        let mut path = Path { index, points, ranges, direction, as_planned: true, exact };
+        match keys {
             Keys::Nothing => {}
             Keys::Points(mut points) => {
                 if access.reverse {
@@ -56,6 +59,7 @@ impl Path {
             ranges: vec![prefix_range(&table.row_prefix())].into_iter(),
             direction: Direction::Forward,
             as_planned: false,
+            exact: false,
         }
     }
 }

@@ -4,7 +4,7 @@ use cohort_engine::KeyRange;
 use cohort_txn::{Read, Scan};
 
 use super::path::Path;
-use super::{Operator, Row, matches};
+use super::{Operator, Row, matches, read_columns};
 use crate::catalog::table::prefix_range;
 use crate::error::SqlError;
 use crate::exec::Run;
@@ -32,8 +32,9 @@ pub(super) struct SnapshotScan<'p> {
     entry_value: Vec<u8>,
     /// Rows that were found.
     examined: u64,
-    /// The filter with the values of what its columns are compared with, once many rows are judged by it.
-    folded: Option<Expr>,
+    /// The filter with the values of what its columns are compared with, once many rows are judged by it; `None` within
+    /// where it has none.
+    folded: Option<Option<Expr>>,
 }
 
 /// From so many rows on a filter's constants are worth being evaluated once.
@@ -156,31 +157,42 @@ impl<'p> SnapshotScan<'p> {
     /// Reads the columns of the row that was found, and says whether it matches. Of one that does not, only those are read
     /// that say so.
     fn judge(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        let TableScan { table, wanted, judged, given, filter, first_slot, .. } = self.plan;
-        if let (true, Some(index)) = (self.covering, self.path.index) {
-            if !wanted.is_empty() {
-                let slots = &mut row.values[*first_slot..];
-                table.read_entry(&table.indexes[index], &self.entry_key, &self.entry_value, wanted, slots)?;
-            }
-            return matches(filter.as_ref(), run, &row.values);
+        let plan = self.plan;
+        let found_by_filter = plan.found_by_filter && self.path.exact;
+        if self.covering || plan.wanted.is_empty() || found_by_filter || plan.filter.is_none() {
+            self.read(run, row)?;
+            return if found_by_filter { Ok(true) } else { matches(plan.filter.as_ref(), run, &row.values) };
         }
-        if wanted.is_empty() {
-            return matches(filter.as_ref(), run, &row.values);
-        }
-        let damaged = |error| damaged(&table.def.name, &error);
-        let mut offsets = std::mem::take(&mut run.offsets);
-        let first = wanted.last().map_or(0, |last| last + 1);
-        let reader = table.codec.open_first(first, &self.stored, &mut offsets).map_err(damaged)?;
-        reader.read(judged, &mut row.values[*first_slot..]).map_err(damaged)?;
         if self.examined == FOLDED_FROM && self.folded.is_none() {
-            self.folded = filter.as_ref().and_then(|filter| run.folded(filter));
+            self.folded = Some(plan.filter.as_ref().and_then(|filter| run.folded(filter)));
         }
-        let matched = matches(self.folded.as_ref().or(filter.as_ref()), run, &row.values)?;
+        let filter = self.folded.as_ref().and_then(Option::as_ref).or(plan.filter.as_ref());
+        let damaged = |error| damaged(&plan.table.def.name, &error);
+        let mut offsets = std::mem::take(&mut run.offsets);
+        let first = plan.wanted.last().map_or(0, |last| last + 1);
+        let reader = plan.table.codec.open_first(first, &self.stored, &mut offsets).map_err(damaged)?;
+        reader.read(&plan.judged, &mut row.values[plan.first_slot..]).map_err(damaged)?;
+        let matched = matches(filter, run, &row.values)?;
         if matched {
-            reader.read(given, &mut row.values[*first_slot..]).map_err(damaged)?;
+            reader.read(&plan.given, &mut row.values[plan.first_slot..]).map_err(damaged)?;
         }
         run.offsets = offsets;
         Ok(matched)
+    }
+
+    /// Reads all columns that are wanted.
+    fn read(&self, run: &mut Run<'_>, row: &mut Row) -> Result<(), SqlError> {
+        let TableScan { table, wanted, first_slot, .. } = self.plan;
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let slots = &mut row.values[*first_slot..];
+        match self.path.index.filter(|_| self.covering) {
+            Some(index) => {
+                Ok(table.read_entry(&table.indexes[index], &self.entry_key, &self.entry_value, wanted, slots)?)
+            }
+            None => read_columns(table, &self.stored, wanted, run, slots),
+        }
     }
 }
 
