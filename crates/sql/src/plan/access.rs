@@ -53,7 +53,7 @@ impl Access {
     }
 
     /// Whether it looks for just those rows of which a condition is true, as long as its values are ones that the columns
-    /// hold ([`crate::exec::key_range::Found::exact`]). `column_of` says which column of the table an expression is.
+    /// hold (`exact` in `exec::key_range`). `column_of` says which column of the table an expression is.
     pub(super) fn is_all_of(
         &self,
         condition: &Expr,
