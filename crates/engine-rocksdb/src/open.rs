@@ -19,6 +19,7 @@ use crate::upkeep::{self, Upkeep};
 use crate::{FORMAT_VERSION, RocksDb, is_no_space, read_error, staged, torn_manifest};
 use cohort_engine::stored::{self, POSITION_KEY};
 use cohort_engine::{OpenError, Position, ReadError};
+use cohort_io::own_name;
 
 /// How much memory and how many threads the engine may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +118,7 @@ pub(super) fn check_directory(dir: &Path) -> Result<(), OpenError> {
         // What RocksDB leaves when it is killed while it creates a database.
         let known = ["LOCK", "LOG", "IDENTITY", "MANIFEST-", "OPTIONS-"].iter().any(|own| name.starts_with(own))
             || name.ends_with(".dbtmp")
-            || name.ends_with(".log");
+            || own_name(&name).ends_with(".log");
         if !known {
             stranger = Some(name);
         }

@@ -6,6 +6,9 @@
 //! `docs/decisions/0010-power-cuts.md`. Files bypass the page cache, so that what readers see is the disk's one
 //! state; a write through a handle that was opened with `O_DSYNC` or `O_SYNC` is durable when it returns.
 //!
+//! A directory whose sync failed fails all later ones, until another process has the disk: a file system that journals
+//! its metadata stops when its journal does. RocksDB relies on that, whose threads sync one directory for each other.
+//!
 //! Not as on a disk: directories are durable when made. Times and permissions are not kept. A link is a node of its own
 //! for the kernel, and a file of its own after a power cut: made for files that nobody writes any more.
 
@@ -198,6 +201,8 @@ struct Nodes {
     by_path: HashMap<PathBuf, u64>,
     last_number: u64,
     handles: HashMap<u64, Handle>,
+    /// A sync of a directory has failed.
+    names_are_lost: bool,
     /// Directories that processes read, as they were when they were opened.
     listings: HashMap<u64, Vec<(INodeNo, FileType, String)>>,
     last_handle: u64,
@@ -579,7 +584,12 @@ impl Filesystem for Layer {
     }
 
     fn fsyncdir(&self, _: &Request, number: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        let synced = self.path_of(number).and_then(|path| self.disk().sync_dir(&path).map_err(|error| errno(&error)));
+        let synced = self.path_of(number).and_then(|path| {
+            let synced = self.disk().sync_dir(&path).map_err(|error| errno(&error));
+            let mut nodes = self.nodes.lock();
+            nodes.names_are_lost |= synced.is_err();
+            if nodes.names_are_lost { synced.and(Err(Errno::EIO)) } else { synced }
+        });
         answer(synced, reply);
     }
 
