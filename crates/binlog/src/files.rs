@@ -295,6 +295,20 @@ impl BinlogFiles {
         synced.map(|()| position)
     }
 
+    /// Syncs the files closed since the last sync, so that [`BinlogFiles::sync_all`] does not find hundreds of them at
+    /// once; what is durable is for that to say. After an error the binlog is sealed; a sealed one is left as it is.
+    pub fn sync_closed(&self) -> Result<(), BinlogError> {
+        let _alone = self.syncing.lock();
+        let mut writer = self.writer.lock();
+        let closed = if writer.sealed { Vec::new() } else { std::mem::take(&mut writer.closed) };
+        drop(writer);
+        let synced = self.sync_files(&closed, None, false);
+        if synced.is_err() {
+            self.writer.lock().sealed = true;
+        }
+        synced
+    }
+
     /// The files in order, with their lengths (`SHOW BINARY LOGS`).
     pub fn list(&self) -> Vec<BinlogFile> {
         let end = self.end();

@@ -175,6 +175,23 @@ fn a_rotation_to_a_prepared_file_is_a_rename_and_no_sync() {
     assert_holds(&disk, &files, &chunks);
 }
 
+#[test]
+fn a_closed_file_is_synced_once() {
+    let disk = SimDisk::new(1);
+    let chunks = three_files();
+    let (files, _) = recover(&disk, &[]).expect("a new binlog");
+    append_all(&files, &chunks.chunks).expect("appended");
+    let syncs = |sync: &dyn Fn()| {
+        let before = files.stats().syncs;
+        sync();
+        files.stats().syncs - before
+    };
+    assert_eq!(syncs(&|| files.sync_closed().expect("synced")), 2);
+    assert_eq!(syncs(&|| files.sync_closed().expect("synced")), 0);
+    // The current file, the index and the directory.
+    assert_eq!(syncs(&|| drop(files.sync_all().expect("synced"))), 3);
+}
+
 /// Appends everything, as a server with a journal does. The journal is a chunk ahead of the binlog, and knows up
 /// to which chunk the binlog was synced.
 fn run(disk: &SimDisk, chunks: &Chunks, journalled: &mut usize, synced: &mut usize) -> Result<(), BinlogError> {
@@ -186,6 +203,9 @@ fn run(disk: &SimDisk, chunks: &Chunks, journalled: &mut usize, synced: &mut usi
         }
         files.reserve(bytes.len() as u64)?;
         files.append(*at, bytes)?;
+        if i % 3 == 2 {
+            files.sync_closed()?;
+        }
         if i % 7 == 6 {
             files.sync_all()?;
             *synced = i + 1;
@@ -268,12 +288,14 @@ fn after_a_failed_write_or_sync_nothing_more_is_written() {
         let (files, _) = recover(&disk, &[]).expect("a new binlog");
         let first = disk.operations();
         disk.set_fault(first + operation, Fault::Error);
-        let written = append_all(&files, &chunks.chunks).and_then(|()| files.sync_all());
+        let written = append_all(&files, &chunks.chunks).and_then(|()| files.sync_closed());
+        let written = written.and_then(|()| files.sync_all());
         let Err(error) = written else { break };
         if !matches!(&error, BinlogError::Io(error) if error.op.starts_with("reserve")) {
             let sealed = files.append(chunks.chunks[0].0, &chunks.chunks[0].1);
             assert!(matches!(sealed, Err(BinlogError::Sealed)), "operation {operation}: {error}");
             assert!(matches!(files.sync_all(), Err(BinlogError::Sealed)));
+            assert!(files.sync_closed().is_ok(), "there is nothing that it could sync");
             assert!(matches!(files.close(), Err(BinlogError::Sealed)));
         }
     }

@@ -222,7 +222,7 @@ impl Background {
         }
     }
 
-    /// Body of the thread for checkpoints; returns when it is stopped.
+    /// Body of the thread for checkpoints, and for files that a rotation has closed; returns when it is stopped.
     pub(crate) fn run_checkpoints(&self, coordinator: &Coordinator) {
         let mut checkpoint_lsn = coordinator.frontier().lsn;
         loop {
@@ -236,6 +236,9 @@ impl Background {
                 }
                 std::mem::take(&mut state.checkpoint_wanted)
             };
+            if let Err(error) = coordinator.binlog.sync_closed() {
+                self.note(Some(&error.into()));
+            }
             let lsn = coordinator.frontier().lsn;
             let written = lsn.0 - checkpoint_lsn.0;
             if (wanted || written >= self.checkpoint_bytes.load(Ordering::Relaxed)) && take(coordinator).is_ok() {
