@@ -13,9 +13,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::{Run, subquery};
-use crate::collation::Collation;
 use crate::error::SqlError;
-use crate::expr::{EvalContext, Expr, Subquery, join_key};
+use crate::expr::{JoinKey, Subquery, join_key_of};
 use crate::memory::{key_bytes, row_bytes, value_bytes};
 use crate::plan::node::{AllAnswers, AskedQuery};
 use crate::spill::write_row;
@@ -142,23 +141,23 @@ impl Answers {
     fn make(all: &AllAnswers, run: &mut Run<'_>) -> Result<Pass, SqlError> {
         let (mut by_key, mut bytes, mut possible) = (HashMap::new(), 0, true);
         let most = run.session.tmp_table_size;
+        let mut of_row = Vec::new();
         subquery::for_each(&all.plan, &[], run, &mut |run, row| {
-            let key = run.evaluate(|cx| key_of(all.keys.iter().map(|key| (&key.right, key.collation)), row, cx))?;
-            let key = match key {
-                Key::Of(key) => key,
-                // Nothing is equal to it.
-                Key::Null => return Ok(true),
-                Key::None => {
+            let keys = all.keys.iter().map(|key| (&key.right, key.collation));
+            let key = match run.evaluate(|cx| join_key_of(keys, row, cx, &mut of_row))? {
+                JoinKey::Of(key) => key,
+                JoinKey::Null => return Ok(true),
+                JoinKey::None => {
                     possible = false;
                     return Ok(false);
                 }
             };
-            let added = key_bytes(&key) + row_bytes(row);
-            possible = (bytes + added) as u64 <= most && !by_key.contains_key(&key);
+            let added = key_bytes(key) + row_bytes(row);
+            possible = (bytes + added) as u64 <= most && !by_key.contains_key(key);
             if possible {
                 run.keep_always(added)?;
                 bytes += added;
-                by_key.insert(key, row.to_vec());
+                by_key.insert(key.to_vec(), row.to_vec());
             }
             Ok(possible)
         })?;
@@ -171,11 +170,12 @@ impl Answers {
 
     fn find(&self, all: &AllAnswers, outer: &[Value], run: &mut Run<'_>) -> Result<Found, SqlError> {
         let mut run = run.within(outer);
-        let key = run.evaluate(|cx| key_of(all.keys.iter().map(|key| (&key.left, key.collation)), &[], cx))?;
-        let row = match key {
-            Key::Null => return Ok(Found::None),
-            Key::None => return Ok(Found::Unknown),
-            Key::Of(key) => match self.by_key.get(&key) {
+        let keys = all.keys.iter().map(|key| (&key.left, key.collation));
+        let mut bytes = Vec::new();
+        let row = match run.evaluate(|cx| join_key_of(keys, &[], cx, &mut bytes))? {
+            JoinKey::Null => return Ok(Found::None),
+            JoinKey::None => return Ok(Found::Unknown),
+            JoinKey::Of(key) => match self.by_key.get(key) {
                 Some(row) => row,
                 None => return Ok(Found::None),
             },
@@ -185,29 +185,4 @@ impl Answers {
         let answer = row.first().cloned().unwrap_or(Value::Null);
         Ok(if is_for_it { Found::Answer(answer.computed()) } else { Found::Unknown })
     }
-}
-
-/// The key of some values.
-enum Key {
-    Of(Vec<u8>),
-    /// One of them is NULL.
-    Null,
-    /// One of them has none.
-    None,
-}
-
-fn key_of<'k>(
-    values: impl Iterator<Item = (&'k Expr, Collation)>,
-    row: &[Value],
-    cx: &EvalContext<'_>,
-) -> Result<Key, SqlError> {
-    let (mut key, mut whole) = (Vec::new(), true);
-    for (expr, collation) in values {
-        let value = expr.eval(row, cx)?;
-        if value.is_null() {
-            return Ok(Key::Null);
-        }
-        whole &= join_key(&value, collation, &mut key);
-    }
-    Ok(if whole { Key::Of(key) } else { Key::None })
 }

@@ -3,8 +3,9 @@
 //! Values that `=` holds to be equal have the same bytes; other values may have them too, so that who finds a pair
 //! evaluates the condition as well.
 
-use super::{CompareOp, EqualKey, Expr};
+use super::{CompareOp, EqualKey, EvalContext, Expr};
 use crate::collation::Collation;
+use crate::error::SqlError;
 use crate::types::{Family, FieldType, TemporalKind};
 use crate::value::Value;
 
@@ -49,6 +50,34 @@ pub(crate) fn equal_keys(condition: &Expr) -> Option<Vec<EqualKey>> {
         }
         _ => None,
     }
+}
+
+/// What a row is found by.
+pub(crate) enum JoinKey<'k> {
+    Of(&'k [u8]),
+    /// A value is NULL: nothing is equal to it.
+    Null,
+    /// A value has no key that all equal values have.
+    None,
+}
+
+/// The key of the values of some expressions; `key` gets its bytes.
+pub(crate) fn join_key_of<'e, 'k>(
+    exprs: impl Iterator<Item = (&'e Expr, Collation)>,
+    row: &[Value],
+    cx: &EvalContext<'_>,
+    key: &'k mut Vec<u8>,
+) -> Result<JoinKey<'k>, SqlError> {
+    key.clear();
+    let mut whole = true;
+    for (expr, collation) in exprs {
+        let value = expr.get(row, cx)?;
+        if value.is_null() {
+            return Ok(JoinKey::Null);
+        }
+        whole &= join_key(&value, collation, key);
+    }
+    Ok(if whole { JoinKey::Of(key) } else { JoinKey::None })
 }
 
 /// Appends the key of a value; false if there is none that all equal values have. NULL equals nothing and has none.

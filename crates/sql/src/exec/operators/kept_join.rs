@@ -12,7 +12,7 @@ mod table;
 use super::{Operator, Row, matches, open};
 use crate::error::SqlError;
 use crate::exec::Run;
-use crate::expr::{EqualKey, Expr, join_key};
+use crate::expr::{EqualKey, JoinKey, join_key_of};
 use crate::plan::node::{Join, JoinMethod, JoinType};
 use crate::spill::{Budget, KeyedRow, Sorted, Sorter};
 use crate::value::Value;
@@ -41,14 +41,6 @@ enum Right {
     InOrder(Sorted<KeyedRow>),
 }
 
-/// The key of one side of a row.
-enum SideKey<'k> {
-    Key(&'k [u8]),
-    Null,
-    /// A value has none.
-    Odd,
-}
-
 /// What has to be equal.
 fn keys(plan: &Join) -> &[EqualKey] {
     match &plan.method {
@@ -57,29 +49,13 @@ fn keys(plan: &Join) -> &[EqualKey] {
     }
 }
 
-/// `key` gets its bytes.
-fn side_key<'e, 'k>(
-    sides: impl Iterator<Item = (&'e Expr, &'e EqualKey)>,
-    run: &mut Run<'_>,
-    row: &[Value],
-    key: &'k mut Vec<u8>,
-) -> Result<SideKey<'k>, SqlError> {
-    key.clear();
-    run.evaluate(|cx| {
-        let mut odd = false;
-        for (expr, of) in sides {
-            let value = expr.get(row, cx)?;
-            if value.is_null() {
-                return Ok(SideKey::Null);
-            }
-            odd |= !join_key(&value, of.collation, key);
-        }
-        Ok(if odd { SideKey::Odd } else { SideKey::Key(key) })
-    })
+/// The key of the right side of a row.
+fn right_key<'k>(plan: &Join, run: &mut Run<'_>, row: &[Value], key: &'k mut Vec<u8>) -> Result<JoinKey<'k>, SqlError> {
+    run.evaluate(|cx| join_key_of(keys(plan).iter().map(|key| (&key.right, key.collation)), row, cx, key))
 }
 
-fn left_key<'k>(plan: &Join, run: &mut Run<'_>, row: &[Value], key: &'k mut Vec<u8>) -> Result<SideKey<'k>, SqlError> {
-    side_key(keys(plan).iter().map(|key| (&key.left, key)), run, row, key)
+fn left_key<'k>(plan: &Join, run: &mut Run<'_>, row: &[Value], key: &'k mut Vec<u8>) -> Result<JoinKey<'k>, SqlError> {
+    run.evaluate(|cx| join_key_of(keys(plan).iter().map(|key| (&key.left, key.collation)), row, cx, key))
 }
 
 /// The values of some slots.
@@ -100,11 +76,10 @@ impl<'p> KeptJoin<'p> {
         let (mut bytes, mut values) = (Vec::new(), Vec::new());
         while right.next(run, row)? {
             run.step()?;
-            let sides = keys(self.plan).iter().map(|key| (&key.right, key));
-            let key = match side_key(sides, run, &row.values, &mut bytes)? {
-                SideKey::Null => continue,
-                SideKey::Odd => None,
-                SideKey::Key(key) => Some(key),
+            let key = match right_key(self.plan, run, &row.values, &mut bytes)? {
+                JoinKey::Null => continue,
+                JoinKey::None => None,
+                JoinKey::Of(key) => Some(key),
             };
             values.clear();
             values.extend(self.plan.right_slots.iter().map(|slot| row.values[*slot].clone()));
@@ -128,7 +103,7 @@ impl<'p> KeptJoin<'p> {
         loop {
             run.step()?;
             let key = left_key(self.plan, run, &row.values, &mut bytes)?;
-            if !matches!(key, SideKey::Null) || self.plan.join_type.gives_lonely() {
+            if !matches!(key, JoinKey::Null) || self.plan.join_type.gives_lonely() {
                 partitions.add_left(&key, &slots(&self.plan.left_slots, row), run.session)?;
             }
             if !self.left.next(run, row)? {
@@ -213,9 +188,9 @@ fn look(plan: &Join, table: &Table, run: &mut Run<'_>, row: &Row, key: &mut Vec<
         return Ok(Looking::All(0));
     }
     Ok(match left_key(plan, run, &row.values, key)? {
-        SideKey::Key(key) => table.looking(key),
-        SideKey::Odd => Looking::All(0),
-        SideKey::Null => Looking::Nowhere,
+        JoinKey::Of(key) => table.looking(key),
+        JoinKey::None => Looking::All(0),
+        JoinKey::Null => Looking::Nowhere,
     })
 }
 

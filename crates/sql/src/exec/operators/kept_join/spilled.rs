@@ -9,11 +9,12 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
+use super::find;
 use super::table::{Looking, Table};
-use super::{SideKey, find};
 use crate::error::SqlError;
 use crate::exec::Run;
 use crate::exec::operators::Row;
+use crate::expr::JoinKey;
 use crate::plan::node::{Join, JoinType};
 use crate::spill::{Budget, RecordFile, RecordReader, Spilling, read_bytes, write_bytes, write_row};
 use crate::value::Value;
@@ -85,19 +86,19 @@ impl Partitions {
     /// Takes a row of the left side.
     pub(super) fn add_left(
         &mut self,
-        key: &SideKey<'_>,
+        key: &JoinKey<'_>,
         values: &[Value],
         with: &dyn Spilling,
     ) -> Result<(), SqlError> {
         let (kind, bytes) = match key {
-            SideKey::Key(key) => (KEYED, *key),
-            SideKey::Odd => (WITHOUT_KEY, &[][..]),
-            SideKey::Null => (NULL_KEY, &[][..]),
+            JoinKey::Of(key) => (KEYED, *key),
+            JoinKey::None => (WITHOUT_KEY, &[][..]),
+            JoinKey::Null => (NULL_KEY, &[][..]),
         };
         let file = match key {
-            SideKey::Odd => odd(&mut self.odd_left, with)?,
-            SideKey::Key(key) if self.keyed => &mut self.left[part_of(key, self.depth)],
-            SideKey::Key(_) | SideKey::Null => &mut self.left[0],
+            JoinKey::None => odd(&mut self.odd_left, with)?,
+            JoinKey::Of(key) if self.keyed => &mut self.left[part_of(key, self.depth)],
+            JoinKey::Of(_) | JoinKey::Null => &mut self.left[0],
         };
         let number = self.lefts;
         self.lefts += 1;
