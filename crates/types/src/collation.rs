@@ -250,7 +250,7 @@ impl Collation {
     }
 
     /// Compares two strings; character strings must be UTF-8 (other bytes compare as replacement
-    /// characters).
+    /// characters, under the general collations as bytes).
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         match self.facts().order {
             Order::Root(level) => unicode_ai_ci::compare(level, a, b),

@@ -403,6 +403,9 @@ pub const EXPRESSIONS: &[(Class, &[&str])] = &[
             "CASE $g WHEN $s THEN $g ELSE $s END",
             "ELT($g, $s, $s)",
             "MAKE_SET($i, $s, $s)",
+            "MAKE_SET($r, $s, $s)",
+            "LEFT($s, $r)",
+            "CONV($r, 10, 16)",
             "CAST($g AS CHAR)",
             "HEX($g)",
             // Not of two that may have a COLLATE: MariaDB 10.11 crashes where they contradict each other. And as texts only:

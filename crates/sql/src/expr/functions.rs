@@ -56,7 +56,8 @@ const MANY: u8 = u8::MAX;
 enum Evaluate {
     /// Their values.
     Values(fn(&Arguments<'_, '_>) -> Result<Value, SqlError>),
-    /// It asks for those that it needs, and the others are not evaluated. What it makes is small, or an argument.
+    /// It asks for those that it needs, and the others are not evaluated. What it makes is small, an argument, or made by
+    /// [`Demand::over`].
     OnDemand(fn(&Demand<'_, '_>) -> Result<Value, SqlError>),
     /// A call is another expression of its arguments.
     Rewritten(fn(Vec<Expr>) -> Result<Expr, SqlError>),
@@ -112,7 +113,7 @@ pub(crate) struct Function {
     collated: u8,
     /// The result is one of the arguments, of a type that all of them fit.
     unifies: bool,
-    /// Arguments that are numbers, whose collations do not count.
+    /// Arguments that are numbers: their collations do not count, and they are not made texts.
     numbers_at: &'static [usize],
     /// Strings of any collations may stand beside each other in the result: they are not compared.
     joins: bool,
@@ -310,9 +311,13 @@ impl Function {
     }
 
     /// The arguments whose collations count.
-    fn texts<'a>(&self, args: &'a [Expr]) -> impl Iterator<Item = &'a Expr> {
-        let numbers_at = self.numbers_at;
-        args.iter().enumerate().filter(|(at, _)| !numbers_at.contains(at)).map(|(_, arg)| arg)
+    fn texts<'a>(&'a self, args: &'a [Expr]) -> impl Iterator<Item = &'a Expr> {
+        args.iter().enumerate().filter(|(at, _)| !self.is_number(*at)).map(|(_, arg)| arg)
+    }
+
+    /// Whether the argument of this place is a number, not a text.
+    fn is_number(&self, at: usize) -> bool {
+        self.numbers_at.contains(&at)
     }
 
     /// Whether there is such a function yet.
@@ -410,6 +415,31 @@ impl<'b> Demand<'_, 'b> {
     fn count(&self) -> usize {
         self.call.args.len()
     }
+
+    /// The value of an argument as the function works on it.
+    fn as_wanted(&self, at: usize, value: Value) -> Value {
+        let is_text = self.call.function.of_text && !self.call.function.is_number(at);
+        if is_text { self.call.args[at].as_shown(value, self.cx) } else { value }
+    }
+
+    /// What is made of values, one for each argument, within the limit of a string.
+    fn over(
+        &self,
+        values: &[Value],
+        evaluate: impl FnOnce(&Arguments<'_, '_>) -> Result<Value, SqlError>,
+    ) -> Result<Value, SqlError> {
+        self.cx.statement.check_killed()?;
+        let arguments = Arguments {
+            values,
+            collation: self.call.collation,
+            call: self.call,
+            cx: self.cx,
+            asked: Cell::new(0),
+            complete: self.complete,
+        };
+        let result = evaluate(&arguments)?;
+        arguments.bounded(result)
+    }
 }
 
 /// A call of a built-in function.
@@ -475,24 +505,15 @@ impl Call {
             | Evaluate::Missing => Err(SqlError::internal(format_args!("{} has no calls", self.function.name))),
             Evaluate::Values(evaluate) => {
                 let mut values = Vec::with_capacity(self.args.len());
-                for arg in &self.args {
-                    let value = arg.eval_dates(row, cx, complete)?;
+                let demand = Demand { call: self, row, cx, complete };
+                for at in 0..self.args.len() {
+                    let value = demand.get(at)?;
                     if value.is_null() && !self.function.takes_null {
                         return Ok(Value::Null);
                     }
-                    values.push(if self.function.of_text { arg.as_shown(value, cx) } else { value });
+                    values.push(demand.as_wanted(at, value));
                 }
-                cx.statement.check_killed()?;
-                let arguments = Arguments {
-                    values: &values,
-                    collation: self.collation,
-                    call: self,
-                    cx,
-                    asked: Cell::new(0),
-                    complete,
-                };
-                let result = evaluate(&arguments)?;
-                arguments.bounded(result)
+                demand.over(&values, evaluate)
             }
         }
     }
@@ -647,8 +668,8 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>, made: Collation) -> Result<
         settle(&function.texts(&args).collect::<Vec<_>>(), function.name)
     }?;
     let met = if function.of_bytes { Collation::Binary } else { collation };
-    let is_number = |at: &usize| function.numbers_at.contains(at);
-    args = args.into_iter().enumerate().map(|(at, arg)| if is_number(&at) { arg } else { as_met(arg, met) }).collect();
+    let settled = |(at, arg)| if function.is_number(at) { arg } else { as_met(arg, met) };
+    args = args.into_iter().enumerate().map(settled).collect();
     let mut call = Call { function, args, collation, made, own_collation: NO_SAY };
     call.own_collation = call.result_collation();
     Ok(Expr::Call(Box::new(call)))

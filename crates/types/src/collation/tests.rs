@@ -37,6 +37,26 @@ fn general_collation_pads_and_weighs_one_character_for_one() {
     assert_eq!(general.compare(b"a\t", b"a"), Ordering::Less);
 }
 
+/// As MySQL 5.6 answers.
+#[test]
+fn general_collation_compares_bytes_where_one_of_two_is_no_text() {
+    let general = |a: &[u8], b: &[u8]| Collation::Utf8mb4GeneralCi.compare(a, b);
+    assert_eq!(general("ä€".as_bytes(), b"\xac\x82"), Ordering::Greater);
+    assert_eq!(general("ä€".as_bytes(), b"\xff"), Ordering::Less);
+    assert_eq!(general("Äz".as_bytes(), b"\xc3\xa4\xff"), Ordering::Less);
+    assert_eq!(general(b"\xe2\x82", b"\xe2\x82"), Ordering::Equal);
+    assert_eq!(general(b"\xff ", b"\xff"), Ordering::Greater);
+    assert_eq!(general("ä".as_bytes(), b"\xc3\xa4\xff"), Ordering::Less);
+    let key = |bytes: &[u8]| {
+        let mut key = Vec::new();
+        Collation::Utf8mb4GeneralCi.write_key(bytes, &mut key);
+        key
+    };
+    assert_eq!(key(b"\xc3\xa4\xff"), key(b"A\xff"));
+    assert_ne!(key(b"\xc3\xa4\xff"), key(b"A\xfe"));
+    assert_eq!(general("ä\u{fffd}".as_bytes(), b"A\xef\xbf\xbd \xff"), Ordering::Less);
+}
+
 #[test]
 fn binary_collations_differ_in_padding() {
     assert!(equal(Collation::Utf8mb4Bin, "a", "a "));

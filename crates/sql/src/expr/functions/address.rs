@@ -71,6 +71,7 @@ pub(super) const FUNCTIONS: &[Function] =
             .doc("Whether a text is a UUID.", "IS_UUID('6ccd780c-baba-1026-9564-5b8c656024db')", "1"),
         Function::new("uuid_to_bin", 1, 2, uuid_to_bin, |_| ResultType::string(16, Collation::Binary))
             .takes_null()
+            .numbers_at(&[1])
             .of_text()
             .doc(
                 "The bytes of a UUID, its first and third group exchanged if the second argument is true.",

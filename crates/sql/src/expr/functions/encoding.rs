@@ -6,12 +6,12 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
-use super::super::convert::{to_bits, to_bytes, to_i64, to_text};
+use super::super::convert::{to_bits, to_bytes, to_i64};
 use super::string::slice;
 use super::{Arguments, Form, Function, MANY};
 use crate::collation::Collation;
 use crate::error::SqlError;
-use crate::types::ResultType;
+use crate::types::{FieldKind, ResultType};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -67,11 +67,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     .of_text()
     .of_bytes()
     .doc("The cyclic redundancy check of 32 bits.", "CRC32('MySQL')", "3259397556"),
-    Function::new("conv", 3, 3, conv, |_| ResultType::string(65, Collation::DEFAULT)).of_text().doc(
-        "The digits of a number with another base.",
-        "CONV('6E', 18, 8)",
-        "172",
-    ),
+    Function::new("conv", 3, 3, conv, |_| ResultType::string(65, Collation::DEFAULT))
+        .numbers_at(&[1, 2])
+        .of_text()
+        .doc("The digits of a number with another base.", "CONV('6E', 18, 8)", "172"),
     Function::new("to_base64", 1, 1, to_base64, base64_type).of_text().of_bytes().doc(
         "The bytes of a text in digits with base 64.",
         "TO_BASE64('abc')",
@@ -89,7 +88,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .aliases(&["sha"])
         .of_bytes()
         .doc("The SHA-1 digest, in digits with base 16.", "SHA1('abc')", "a9993e364706816aba3e25717850c26c9cd0d89d"),
-    Function::new("sha2", 2, 2, sha2_of, |_| digits(128)).of_text().of_bytes().doc(
+    Function::new("sha2", 2, 2, sha2_of, |_| digits(128)).numbers_at(&[1]).of_text().of_bytes().doc(
         "A digest of the SHA-2 family with so many bits, in digits with base 16.",
         "SHA2('abc', 224)",
         "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7",
@@ -148,31 +147,18 @@ fn unhex(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     Ok(Value::bytes(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect::<Vec<u8>>()))
 }
 
-/// A number with another base. A negative base has a sign, and lets numbers below zero be.
+/// A number with another base. A negative base has a sign, and lets numbers below zero be. A BIT is the number that it is,
+/// whatever the base.
 fn conv(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let text = to_text(&args[0]);
+    let digits = to_bytes(&args[0]);
     let (from, to) = (to_i64(&args[1], args.cx)?, to_i64(&args[2], args.cx)?);
     let base = |base: i64| u32::try_from(base.unsigned_abs()).ok().filter(|base| (2..=36).contains(base));
-    let (Some(base_from), Some(base_to), false) = (base(from), base(to), text.is_empty()) else {
+    let (Some(base_from), Some(base_to), false) = (base(from), base(to), digits.is_empty()) else {
         return Ok(Value::Null);
     };
-    let trimmed = text.trim_ascii_start();
-    let (negative, digits) = match trimmed.as_bytes().first() {
-        Some(b'-') => (true, &trimmed[1..]),
-        Some(b'+') => (false, &trimmed[1..]),
-        _ => (false, trimmed),
-    };
-    let size = digits
-        .chars()
-        .map_while(|c| c.to_digit(base_from))
-        .fold(0u128, |sum, digit| sum.saturating_mul(base_from.into()).saturating_add(digit.into()));
-    let size = i128::try_from(size).unwrap_or(i128::MAX);
-    let number = if from < 0 {
-        (if negative { -size } else { size }).clamp(i64::MIN.into(), i64::MAX.into()) as i64 as u64
-    } else {
-        let size = u64::try_from(size).unwrap_or(u64::MAX);
-        // Beyond the range the sign does not count.
-        if negative && size < u64::MAX { size.wrapping_neg() } else { size }
+    let number = match args.call.args[0].result_type(args.cx.params).kind() {
+        FieldKind::Bits => digits.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+        _ => number_of_digits(&digits, base_from, from < 0),
     };
     let below_zero = to < 0 && (number as i64) < 0;
     let mut rest = if below_zero { number.wrapping_neg() } else { number };
@@ -185,6 +171,27 @@ fn conv(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
         written.push('-');
     }
     Ok(Value::text(written.iter().rev().collect::<String>()))
+}
+
+/// The number that a text begins with, as 64 bits.
+fn number_of_digits(text: &[u8], base: u32, signed: bool) -> u64 {
+    let trimmed = text.trim_ascii_start();
+    let (negative, digits) = match trimmed.first() {
+        Some(b'-') => (true, &trimmed[1..]),
+        Some(b'+') => (false, &trimmed[1..]),
+        _ => (false, trimmed),
+    };
+    let size = digits
+        .iter()
+        .map_while(|digit| char::from(*digit).to_digit(base))
+        .fold(0u128, |sum, digit| sum.saturating_mul(base.into()).saturating_add(digit.into()));
+    let size = i128::try_from(size).unwrap_or(i128::MAX);
+    if signed {
+        return (if negative { -size } else { size }).clamp(i64::MIN.into(), i64::MAX.into()) as i64 as u64;
+    }
+    let size = u64::try_from(size).unwrap_or(u64::MAX);
+    // Beyond the range the sign does not count.
+    if negative && size < u64::MAX { size.wrapping_neg() } else { size }
 }
 
 /// Digits of base 64 without an end of line, as MySQL breaks them.

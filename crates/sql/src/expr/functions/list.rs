@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::super::compare::{Common, compare};
 use super::super::convert::{to_bits, to_bytes, to_i64};
-use super::string::{CHECKED_EVERY, joined};
+use super::string::{CHECKED_EVERY, is_binary, joined, make};
 use super::{Arguments, Demand, Function, MANY};
 use crate::error::SqlError;
 use crate::types::{FieldType, ResultType};
@@ -26,8 +26,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "FIND_IN_SET('b', 'a,b,c,d')",
         "2",
     ),
-    Function::new("make_set", 2, MANY, make_set, make_set_type)
-        .takes_null()
+    Function::on_demand("make_set", 2, MANY, make_set, make_set_type)
         .keeps_collation()
         .joins()
         .numbers_at(&[0])
@@ -124,18 +123,25 @@ fn find_in_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     Ok(Value::Int(0))
 }
 
-/// The texts whose bits are set, with commas between them.
-fn make_set(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    if args[0].is_null() {
+/// The texts whose bits are set, with commas between them; the others are not evaluated.
+fn make_set(args: &Demand<'_, '_>) -> Result<Value, SqlError> {
+    let number = args.get(0)?;
+    if number.is_null() {
         return Ok(Value::Null);
     }
-    let bits = to_bits(&args[0], args.cx)?;
-    let set = args[1..].iter().take(64).enumerate().filter(|(at, text)| bits >> at & 1 == 1 && !text.is_null());
-    let texts: Vec<Cow<'_, [u8]>> = set.map(|(_, text)| to_bytes(text)).collect();
-    if !args.has_room(texts.iter().map(|text| text.len() + 1).sum())? {
-        return Ok(Value::Null);
-    }
-    args.string(texts.join(&b','))
+    let bits = to_bits(&number, args.cx)?;
+    let is_set = |at: usize| (1..=64).contains(&at) && bits >> (at - 1) & 1 == 1;
+    let text = |at| if is_set(at) { Ok(args.as_wanted(at, args.get(at)?)) } else { Ok(Value::Null) };
+    let values = (0..args.count()).map(text).collect::<Result<Vec<_>, SqlError>>()?;
+    args.over(&values, |args| {
+        let texts: Vec<Cow<'_, [u8]>> = args.iter().filter(|text| !text.is_null()).map(to_bytes).collect();
+        if !args.has_room(texts.iter().map(|text| text.len() + 1).sum())? {
+            return Ok(Value::Null);
+        }
+        // Bytes among those that are left out make bytes of it.
+        let is_binary = args.is_binary() || is_binary(&args.call.derive(args.cx.params));
+        Ok(make(texts.join(&b','), is_binary))
+    })
 }
 
 fn make_set_type(args: &[ResultType]) -> ResultType {

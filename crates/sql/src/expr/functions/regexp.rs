@@ -29,21 +29,32 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "REGEXP_LIKE('Michael!', '.*')",
         "1",
     ),
-    Function::new("regexp_instr", 2, 6, regexp_instr, |_| ResultType::integer(21)).of_text().doc(
-        "Where the n-th match begins, looked for from a place on; where it has ended, if the fifth argument is 1.",
-        "REGEXP_INSTR('dog cat dog', 'dog', 2)",
-        "9",
-    ),
-    Function::new("regexp_substr", 2, 5, regexp_substr, first).keeps_collation_of_first().of_text().doc(
-        "The n-th match, looked for from a place on; NULL without one.",
-        "REGEXP_SUBSTR('abc def ghi', '[a-z]+', 1, 3)",
-        "ghi",
-    ),
-    Function::new("regexp_replace", 3, 6, regexp_replace, long).keeps_collation_of_first().of_text().doc(
-        "The text with its matches, or the n-th one, replaced; `$1` stands for the first group.",
-        "REGEXP_REPLACE('abc def ghi', '([a-z])([a-z]+)', '$2$1', 1, 2)",
-        "abc efd ghi",
-    ),
+    Function::new("regexp_instr", 2, 6, regexp_instr, |_| ResultType::integer(21))
+        .numbers_at(&[2, 3, 4])
+        .of_text()
+        .doc(
+            "Where the n-th match begins, looked for from a place on; where it has ended, if the fifth argument is 1.",
+            "REGEXP_INSTR('dog cat dog', 'dog', 2)",
+            "9",
+        ),
+    Function::new("regexp_substr", 2, 5, regexp_substr, first)
+        .keeps_collation_of_first()
+        .numbers_at(&[2, 3])
+        .of_text()
+        .doc(
+            "The n-th match, looked for from a place on; NULL without one.",
+            "REGEXP_SUBSTR('abc def ghi', '[a-z]+', 1, 3)",
+            "ghi",
+        ),
+    Function::new("regexp_replace", 3, 6, regexp_replace, long)
+        .keeps_collation_of_first()
+        .numbers_at(&[3, 4])
+        .of_text()
+        .doc(
+            "The text with its matches, or the n-th one, replaced; `$1` stands for the first group.",
+            "REGEXP_REPLACE('abc def ghi', '([a-z])([a-z]+)', '$2$1', 1, 2)",
+            "abc efd ghi",
+        ),
 ];
 
 /// Bytes that a compiled pattern may take, and what its matching may keep in addition.

@@ -57,6 +57,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("substring", 2, 3, substring, first)
         .keeps_collation_of_first()
         .joins()
+        .numbers_at(&[1, 2])
         .of_text()
         .aliases(&["substr", "mid"])
         .form(Form::Substring)
@@ -65,16 +66,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
             "SUBSTRING('Quadratically', 5, 6)",
             "ratica",
         ),
-    Function::new("left", 2, 2, left, first).keeps_collation_of_first().joins().of_text().in_grammar().doc(
-        "The first characters.",
-        "LEFT('foobarbar', 5)",
-        "fooba",
-    ),
-    Function::new("right", 2, 2, right, first).keeps_collation_of_first().joins().of_text().in_grammar().doc(
-        "The last characters.",
-        "RIGHT('foobarbar', 4)",
-        "rbar",
-    ),
+    Function::new("left", 2, 2, left, first)
+        .keeps_collation_of_first()
+        .joins()
+        .numbers_at(&[1])
+        .of_text()
+        .in_grammar()
+        .doc("The first characters.", "LEFT('foobarbar', 5)", "fooba"),
+    Function::new("right", 2, 2, right, first)
+        .keeps_collation_of_first()
+        .joins()
+        .numbers_at(&[1])
+        .of_text()
+        .in_grammar()
+        .doc("The last characters.", "RIGHT('foobarbar', 4)", "rbar"),
     Function::new("substring_index", 3, 3, substring_index, first).keeps_collation().numbers_at(&[2]).of_text().doc(
         "What stands before the n-th delimiter, or after it, counted from the end, if n is negative.",
         "SUBSTRING_INDEX('www.mysql.com', '.', 2)",
@@ -110,11 +115,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "REPLACE('www.mysql.com', 'w', 'Ww')",
         "WwWwWw.mysql.com",
     ),
-    Function::new("repeat", 2, 2, repeat, long_string).keeps_collation_of_first().joins().of_text().in_grammar().doc(
-        "The text so many times.",
-        "REPEAT('ab', 3)",
-        "ababab",
-    ),
+    Function::new("repeat", 2, 2, repeat, long_string)
+        .keeps_collation_of_first()
+        .joins()
+        .numbers_at(&[1])
+        .of_text()
+        .in_grammar()
+        .doc("The text so many times.", "REPEAT('ab', 3)", "ababab"),
     Function::new("space", 1, 1, space, long_string).doc("So many blanks.", "CONCAT('a', SPACE(2), 'b')", "a  b"),
     Function::new("lpad", 3, 3, |a| pad(a, true), long_string)
         .keeps_collation()
@@ -196,7 +203,7 @@ pub(super) fn joined(args: &[ResultType]) -> ResultType {
     ResultType::string(length, if binary { Collation::Binary } else { Collation::DEFAULT })
 }
 
-fn is_binary(arg: &ResultType) -> bool {
+pub(super) fn is_binary(arg: &ResultType) -> bool {
     arg.family() == Family::String && arg.collation == Collation::Binary
 }
 
@@ -229,7 +236,8 @@ fn quoted(args: &[ResultType]) -> ResultType {
 impl Arguments<'_, '_> {
     /// Whether one of the strings is binary.
     pub(super) fn is_binary(&self) -> bool {
-        self.iter().any(Value::is_binary_string)
+        let function = self.call.function;
+        self.iter().enumerate().any(|(at, value)| value.is_binary_string() && !function.is_number(at))
     }
 
     /// Bytes of a text in the character set under which the arguments meet.
@@ -244,7 +252,7 @@ impl Arguments<'_, '_> {
 }
 
 /// A string of bytes; text that is cut within a character loses it.
-fn make(bytes: Vec<u8>, binary: bool) -> Value {
+pub(super) fn make(bytes: Vec<u8>, binary: bool) -> Value {
     if binary {
         return Value::bytes(bytes);
     }
