@@ -107,6 +107,11 @@ impl Charset {
         }
     }
 
+    /// Whether it is one of Unicode.
+    pub fn is_unicode(self) -> bool {
+        matches!(self, Charset::Utf8mb4 | Charset::Utf8mb3)
+    }
+
     /// Whether the bytes of a text are not those of UTF-8.
     pub fn is_recoded(self) -> bool {
         self == Charset::Latin1

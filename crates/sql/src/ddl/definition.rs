@@ -357,6 +357,10 @@ pub(super) fn default(
         warnings: &mut |loss, _| complained |= loss == Loss::Warning,
     };
     let text = column_type.members().map(|_| value.to_string());
+    let charset = column_type.collation().unwrap_or(Collation::DEFAULT).charset();
+    if text.as_deref().is_some_and(|text| charset.first_outside(text).is_some()) {
+        return Err(invalid());
+    }
     let mut stored = column_type
         .store(text.as_deref().map_or_else(|| value.clone(), Value::text), &mut cx)
         .map_err(|_| invalid())?;

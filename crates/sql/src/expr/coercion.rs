@@ -91,10 +91,16 @@ fn join(a: (Collation, Coercibility), b: (Collation, Coercibility)) -> Option<(C
     let (of_a, of_b) = (a.0.charset(), b.0.charset());
     let binary = of_a == Charset::Binary || of_b == Charset::Binary;
     if of_a != of_b && !binary {
-        // The other one is converted: to the character set that has all its characters, or if it is but a literal.
-        return if (of_a.is_superset(of_b) && a.1 <= b.1) || (a.1 < b.1 && b.1 >= Coercibility::System) {
+        // The other one is converted: to the character set that has all its characters, if it is but a literal, or to any
+        // one of Unicode that has more say.
+        let converts = |(to, level): (Collation, Coercibility), other: (Collation, Coercibility)| {
+            let has_all = to.charset().is_superset(other.0.charset());
+            let gives_way = other.1 >= Coercibility::System || to.charset().is_unicode();
+            has_all && level <= other.1 || level < other.1 && gives_way
+        };
+        return if converts(a, b) {
             Some(a)
-        } else if (of_b.is_superset(of_a) && b.1 <= a.1) || (b.1 < a.1 && a.1 >= Coercibility::System) {
+        } else if converts(b, a) {
             Some(b)
         } else {
             None
@@ -187,14 +193,17 @@ pub(super) fn in_bytes(expr: Expr) -> Expr {
     expr
 }
 
-/// The expression as it meets others under `collation`: a text as bytes where bytes meet, and bytes as the characters of
-/// a character set that has bytes of its own.
+/// The expression as it meets others under `collation`: a text as bytes where bytes meet, bytes as the characters of a
+/// character set that has bytes of its own, and a text of a character set that gave way with question marks for what the
+/// other one lacks.
 pub(super) fn as_met(expr: Expr, collation: Collation) -> Expr {
     if !collation.is_character() {
         return in_bytes(expr);
     }
-    let bytes = collation.charset().is_recoded()
-        && !expr.collation().is_character()
-        && expr.result_type(&[]).family() == Family::String;
-    if bytes { Expr::Cast(Box::new(expr), CastType::Char { chars: None, collation }) } else { expr }
+    let (own, level) = expr.own_collation();
+    let charset = collation.charset();
+    let is_cut = |own: Charset| own != charset && !charset.is_superset(own) && level < Coercibility::System;
+    let converts = if own.is_character() { is_cut(own.charset()) } else { charset.is_recoded() };
+    let is_string = || expr.result_type(&[]).family() == Family::String;
+    if converts && is_string() { Expr::Cast(Box::new(expr), CastType::Char { chars: None, collation }) } else { expr }
 }
