@@ -23,6 +23,9 @@ struct Codes {
     when: fn(&str) -> bool,
 }
 
+/// Rows of texts.
+type Rows = [Vec<String>];
+
 /// A difference to judge.
 pub struct Difference<'a> {
     /// The table's definition and what was done to it.
@@ -70,7 +73,7 @@ impl Difference<'_> {
     }
 
     /// The rows of both, if both have rows.
-    fn rows(&self) -> Option<(&[Vec<String>], &[Vec<String>])> {
+    fn rows(&self) -> Option<(&Rows, &Rows)> {
         match (&self.ours.outcome, &self.theirs.outcome) {
             (Outcome::Rows { rows: ours, .. }, Outcome::Rows { rows: theirs, .. }) => Some((ours, theirs)),
             _ => None,

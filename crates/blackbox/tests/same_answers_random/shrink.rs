@@ -278,7 +278,7 @@ pub fn judge(pair: &mut Pair, case: &Case, found: &Found) -> Result<Option<&'sta
             ));
         }
     }
-    let of_a_key = is_of_a_key(pair, case, found)?;
+    let of_a_key = is_of_a_key(pair, case, found)? || is_read_by_a_key(pair, case, found)?;
     Ok(of_a_key.then_some("MariaDB finds other rows by a key than without one, here they are the same"))
 }
 
@@ -367,6 +367,23 @@ fn is_of_a_key(pair: &mut Pair, case: &Case, found: &Found) -> Result<bool> {
         (ours, _) = pair.ask(&Tree::from(TABLE), false)?;
     }
     Ok(difference(&bare.last.sql(), &found.ours, &ours).is_none())
+}
+
+/// The same for a SELECT that does not use the keys of its table: which rows there are may be up to a unique one.
+fn is_read_by_a_key(pair: &mut Pair, case: &Case, found: &Found) -> Result<bool> {
+    let create = case.create.sql();
+    let names: Vec<&str> = create.split("KEY k").skip(1).filter_map(|rest| rest.split(' ').next()).collect();
+    let sql = case.last.sql();
+    if found.kind != Kind::Rows || names.is_empty() || !sql.starts_with("SELECT") {
+        return Ok(false);
+    }
+    let hint = format!(" FROM t IGNORE INDEX (k{})", names.join(", k"));
+    let scan = Case { last: Tree::from(sql.replacen(" FROM t", &hint, 1)), prepared: false, ..case.clone() };
+    if pair.replay(&scan)?.is_some_and(|found| found.excepted(&scan).is_none()) {
+        return Ok(false);
+    }
+    let (ours, _) = pair.ask(&scan.last, false)?;
+    Ok(difference(&sql, &found.ours, &ours).is_none())
 }
 
 /// The smallest case found that differs in the same way and is not excepted.
