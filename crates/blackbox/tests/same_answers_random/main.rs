@@ -100,7 +100,7 @@ fn generated_statements_give_the_answers_of_mariadb() -> Result<()> {
         return run(&mut pair, fresh, u64::MAX, Some(deadline));
     }
     run(&mut pair, LIST.0, LIST.1, None)?;
-    // One of some 25,000 statements shows something new: too many for every change to meet it, too few to miss.
+    // One of some 50,000 statements or more shows something new: too many for every change to meet it, too few to miss.
     run(&mut pair, fresh, FRESH, None).unwrap_or_else(|error| println!("not judged here: {error}"));
     Ok(())
 }

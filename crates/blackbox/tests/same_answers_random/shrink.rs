@@ -301,10 +301,11 @@ fn has_inexact_bits(pair: &mut Pair, part: &Case) -> Result<bool> {
     const EXACT: f64 = (1_u64 << 53) as f64;
     let sql = part.last.sql();
     let expression = sql.trim_start_matches("SELECT ").trim_end_matches(" AS e0 FROM t");
-    let aggregated = expression.strip_prefix("AVG(").and_then(|inner| inner.strip_suffix(')'));
-    let expression = aggregated.unwrap_or(expression);
-    let (operands, has_bits) = operands_of_bits(expression);
-    for operand in operands.iter().filter(|_| has_bits) {
+    // An average's argument may be one, and what stands in parentheses.
+    let inner = ["AVG(", "("].iter().find_map(|open| expression.strip_prefix(open)?.strip_suffix(')'));
+    let of_bits =
+        [Some(expression), inner].into_iter().flatten().map(operands_of_bits).filter(|(_, has_bits)| *has_bits);
+    for operand in of_bits.flat_map(|(operands, _)| operands) {
         let read = Tree::from(format!("SELECT {operand} AS e0 FROM t"));
         let read = Case { last: read, prepared: false, ..part.clone() };
         pair.replay(&read)?;
