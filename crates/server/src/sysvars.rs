@@ -188,6 +188,8 @@ pub struct SystemVariable {
     pub effect: Effect,
     /// Its session value is not for everybody: `SESSION_VARIABLES_ADMIN`.
     pub restricted: bool,
+    /// SET_VAR takes it.
+    pub hintable: bool,
     /// The variable that gets a value with it.
     pub leads: Option<Leads>,
 }

@@ -4,17 +4,20 @@
 //! not resolved. What a tree can say and the planner cannot do yet, the planner refuses (error 1235).
 //!
 //! Outline: statements here, queries and changes of rows in `query`, expressions in `expression`,
-//! accounts in `account`, changes of the schema in `schema`, privileges and roles in `grant`.
+//! accounts in `account`, changes of the schema in `schema`, privileges and roles in `grant`,
+//! optimizer hints in `hints`.
 
 mod account;
 mod expression;
 mod grant;
+mod hints;
 mod query;
 mod schema;
 
 pub use account::*;
 pub use expression::*;
 pub use grant::*;
+pub use hints::*;
 pub use query::*;
 pub use schema::*;
 

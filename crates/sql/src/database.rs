@@ -12,6 +12,7 @@
 //! 3. Every read on behalf of a session notes in [`SessionState::rests_on`] what it saw in flight.
 
 mod create_rows;
+pub(crate) mod hints;
 pub(crate) mod named;
 mod plans;
 mod preparable;
@@ -46,7 +47,7 @@ use crate::exec::{self, Run};
 use crate::expr::ParamKind;
 use crate::memory::{LEXEME_BYTES, PLANNED_COLUMN_BYTES, value_bytes};
 use crate::parse::fingerprint::{self, Fingerprint};
-use crate::parse::{self, Parsed, VariableName, hints};
+use crate::parse::{self, Parsed, VariableName};
 use crate::plan::{self, Collected, Plan, PlanContext, PlanKind};
 use crate::session::gtid_next::Admission;
 use crate::session::locked_tables;
@@ -57,6 +58,7 @@ use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionS
 use crate::stack;
 use crate::types::ResultColumn;
 use crate::value::Value;
+use hints::HintedVariables;
 use plans::PlanCache;
 
 /// The databases of one data directory: catalog, plans and the store below.
@@ -91,6 +93,8 @@ struct PreparedPlan {
     plan: Arc<Plan>,
     kinds: Vec<Option<ParamKind>>,
     variables: Vec<Option<ParamKind>>,
+    /// It was made without the values of SET_VAR, and cannot be run.
+    lacks_hinted: bool,
 }
 
 impl PreparedPlan {
@@ -247,14 +251,36 @@ impl Database {
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
         session.begin_diagnostics(scratch.counts_diagnostics(sql));
+        let mut hinted = HintedVariables::default();
+        let outcome = self.execute_hinted(&mut hinted, scratch, session, env, sql, sink);
+        hinted.end(session, env);
+        outcome
+    }
+
+    fn execute_hinted(
+        &self,
+        hinted: &mut HintedVariables,
+        scratch: &Fingerprint,
+        session: &mut SessionState,
+        env: &dyn Environment,
+        sql: &[u8],
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome, SqlError> {
+        // It is read under the mode that its text was sent under.
+        let sql_mode = session.sql_mode;
         let params =
             Params { values: &scratch.params, rows: scratch.rows, row_params: scratch.row_params, sql, meaning: None };
         let mut known = self.plans.find(&scratch.key);
         loop {
             let plan = match known.take() {
-                Some(plan) => plan,
+                Some(plan) => {
+                    hinted.begin(plan.hints(), session, env);
+                    plan
+                }
                 None => {
-                    let statement = parse::parse_fingerprint(sql, scratch, session.sql_mode)?;
+                    let statement = parse::parse_fingerprint(sql, scratch, sql_mode)?;
+                    let hints = statement.hints();
+                    hinted.begin(hints.as_ref().and_then(|hints| hints.get()), session, env);
                     let plan = self.plan(statement, session)?;
                     self.plans.keep(&scratch.key, &plan);
                     plan
@@ -344,6 +370,7 @@ impl Database {
             bytes: parsed.lexemes * LEXEME_BYTES + sql.len() + column_bytes,
             columns,
             plan: arc_swap::ArcSwap::from_pointee(PreparedPlan {
+                lacks_hinted: plan.hints().is_some_and(|hints| !hints.variables.is_empty()),
                 plan,
                 kinds: vec![None; parsed.param_count],
                 variables,
@@ -409,7 +436,7 @@ impl Database {
     /// Runs a plan, which may have to be made anew.
     fn execute_planned_anew(
         &self,
-        mut known: Arc<PreparedPlan>,
+        known: Arc<PreparedPlan>,
         session: &mut SessionState,
         env: &dyn Environment,
         prepared: &Prepared,
@@ -417,14 +444,31 @@ impl Database {
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome, SqlError> {
         session.begin_diagnostics(prepared.variables.iter().any(VariableName::counts_diagnostics));
+        let mut hinted = HintedVariables::default();
+        hinted.begin(known.plan.hints(), session, env);
+        let outcome = self.execute_prepared_hinted(known, session, env, prepared, given, sink);
+        hinted.end(session, env);
+        outcome
+    }
+
+    fn execute_prepared_hinted(
+        &self,
+        mut known: Arc<PreparedPlan>,
+        session: &mut SessionState,
+        env: &dyn Environment,
+        prepared: &Prepared,
+        given: Given<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome, SqlError> {
         let variables: Vec<_> = prepared.variables.iter().map(kind_of(session, env)).collect();
         loop {
-            if known.plan.is_current() && !known.plan.is_stale() && known.is_for(given, &variables) {
+            let is_current = known.plan.is_current() && !known.plan.is_stale() && !known.lacks_hinted;
+            if is_current && known.is_for(given, &variables) {
                 self.plans.count_hit();
             } else {
                 let kinds = known.kinds_of(given);
                 let plan = self.plan_prepared(prepared, &kinds, &variables, session, env)?;
-                known = Arc::new(PreparedPlan { plan, kinds, variables: variables.clone() });
+                known = Arc::new(PreparedPlan { plan, kinds, variables: variables.clone(), lacks_hinted: false });
                 prepared.plan.store(known.clone());
             }
             let params = Params { meaning: Some(&prepared.meaning), ..Params::of(given.values, &prepared.sql) };
@@ -493,7 +537,8 @@ impl Database {
             transactions::may_write(session.reads_only())?;
         }
         let mut open = self.open_transaction(session)?;
-        let limit = hints::max_execution_time(params.sql).or(session.max_execution_time);
+        let hinted = plan.hints().and_then(|hints| hints.max_execution_time).filter(|limit| !limit.is_zero());
+        let limit = hinted.or(session.max_execution_time);
         if let (PlanKind::Select(_), Some(limit)) = (&plan.kind, limit) {
             session.interrupt_ref().begin_time_limit(limit);
         }
@@ -551,6 +596,7 @@ impl Database {
             transaction.take_back_metadata(unlocked);
             return Ok(None);
         }
+        plan.show_warnings(session);
         // A plain read of a transaction at SERIALIZABLE, and what INSERT … SELECT reads unless at READ COMMITTED: what
         // is written must follow from what is true when it is ordered.
         let in_transaction = open.explicit || !session.autocommit;

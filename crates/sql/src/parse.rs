@@ -3,6 +3,7 @@
 //! Outline: [`lexer`] cuts, [`fingerprint`] takes literals out of the statements that are planned, and a descent over the
 //! lexemes, [`cursor`], makes the tree (`docs/decisions/0015-parser.md`: why our own). [`admin`] looks at a
 //! statement's first words. Queries: [`query`], [`select`], [`from`], [`window`]; changes of rows: [`insert`], [`update`];
+//! hints: [`hints`];
 //! expressions: [`expression`] for operators, [`primary`] for operands, [`function`], [`cast`], [`words`]. Other
 //! statements: [`show`], [`schema`], [`alter`], [`mod@column`], [`account`], [`grant`], [`xa`]. The grammar rule stands above each function, in the notation of
 //! MySQL's manual.
@@ -19,7 +20,7 @@ pub(crate) mod fingerprint;
 mod from;
 mod function;
 mod grant;
-pub(crate) mod hints;
+mod hints;
 mod insert;
 pub(crate) mod lexer;
 mod literal;
@@ -39,6 +40,7 @@ mod xa;
 
 pub(crate) use column::default_expression;
 use fingerprint::{Fingerprint, Mark};
+pub(crate) use hints::quoted;
 use lexer::{Kind, Lexer};
 pub use secrets::without_passwords;
 

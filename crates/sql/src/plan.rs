@@ -26,6 +26,7 @@ mod dependence;
 pub(crate) mod estimate;
 mod from;
 mod grouping;
+mod hints;
 mod into;
 mod merge;
 pub(crate) mod node;
@@ -46,11 +47,11 @@ pub(crate) mod window;
 mod with;
 
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cohort_txn::MetadataMode;
 
-use crate::ast::{self, Statement};
+use crate::ast::{self, Hints, Statement};
 use crate::catalog::definition::ColumnDef;
 use crate::catalog::store::{Catalog, database_or};
 use crate::catalog::system;
@@ -61,6 +62,7 @@ use crate::expr::{Expr, Literals};
 use crate::privilege::INFORMATION_SCHEMA;
 use crate::privilege::needs::{Holder, Need, Needs};
 use crate::privilege::{Privilege, PrivilegeSet};
+use crate::session::{DiagnosticLevel, SessionState};
 use crate::stack;
 use crate::types::{Charset, ResultColumn, ResultType, SqlMode};
 use crate::value::Value;
@@ -99,6 +101,7 @@ pub(crate) struct Collected {
     blocks: RefCell<Vec<Option<semi_joins::Block>>>,
     /// A place is taken before its table is planned.
     commons: RefCell<Vec<Option<CommonPlan>>>,
+    warnings: RefCell<Vec<SqlError>>,
 }
 
 /// A table as a statement names it.
@@ -131,6 +134,11 @@ pub(crate) enum RowLocks {
 }
 
 impl PlanContext<'_> {
+    /// Notes a warning that every run of the plan gives.
+    fn warn(&self, warning: SqlError) {
+        self.collected.warnings.borrow_mut().push(warning);
+    }
+
     /// A table, for whoever has this privilege on it or on some of its columns: else 1142, be it there or not. System
     /// tables are to be read only.
     fn table(&self, name: &ast::TableName, privilege: Privilege, usage: Usage<'_>) -> Result<Arc<Table>, SqlError> {
@@ -222,9 +230,25 @@ pub(crate) struct Plan {
     pub(crate) columns: Vec<ResultColumn>,
     /// The user variables that its one row goes to, and not to the client, with the collations that they get.
     pub(crate) into: Option<Vec<(Arc<str>, Collation)>>,
+    /// The statement's hints, if it has any.
+    hints: Option<Arc<OnceLock<Hints>>>,
+    /// Of each run: hints that are left out.
+    pub(crate) warnings: Vec<SqlError>,
 }
 
 impl Plan {
+    /// The hints of the statement, if it has any.
+    pub(crate) fn hints(&self) -> Option<&Hints> {
+        self.hints.as_ref()?.get()
+    }
+
+    /// Gives the session the warnings of a run.
+    pub(crate) fn show_warnings(&self, session: &SessionState) {
+        for warning in &self.warnings {
+            session.push_diagnostic(DiagnosticLevel::Warning, warning.clone());
+        }
+    }
+
     /// Whether its tables are what they were when it was made.
     pub(crate) fn is_current(&self) -> bool {
         self.uses.iter().all(|used| used.table.is_current())
@@ -354,6 +378,7 @@ pub(crate) struct JoinedDelete {
 /// Plans a statement.
 pub(crate) fn plan(statement: Statement, cx: &PlanContext<'_>) -> Result<Plan, SqlError> {
     let mut into = None;
+    let hints = statement.hints();
     let cx = &PlanContext { only_reads: matches!(statement, Statement::Select(_)), ..*cx };
     let (kind, columns) = match statement {
         Statement::Select(mut select) => {
@@ -373,7 +398,7 @@ pub(crate) fn plan(statement: Statement, cx: &PlanContext<'_>) -> Result<Plan, S
         Statement::Delete(delete) => (change::delete(&delete, cx)?, Vec::new()),
         other => (PlanKind::Utility(other), Vec::new()),
     };
-    Ok(collected(kind, columns, into, cx))
+    Ok(Plan { hints, ..collected(kind, columns, into, cx) })
 }
 
 /// Plans what gives those of some rows that a condition with queries in it holds for.
@@ -443,7 +468,8 @@ fn collected(
     let Collected { needs, uses, queries, commons, .. } = cx.collected;
     let (needs, uses) = (Needs::new(needs.take()), uses.take());
     let commons = commons.take().into_iter().flatten().collect();
-    Plan { kind, needs, uses, queries: queries.take(), commons, columns, into }
+    let (hints, warnings) = (None, cx.collected.warnings.take());
+    Plan { kind, needs, uses, queries: queries.take(), commons, columns, into, hints, warnings }
 }
 
 /// All stages of a query within another one, and the columns that it gives.

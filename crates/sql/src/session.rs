@@ -551,6 +551,8 @@ pub trait Environment {
         name: &str,
         value: Option<Value>,
     ) -> Result<(), SqlError>;
+    /// Whether SET_VAR takes the variable `name`, in lower case; an unknown name is error 1193.
+    fn is_hintable(&self, name: &str) -> Result<bool, SqlError>;
     /// SET NAMES; `None` is DEFAULT.
     fn set_names(
         &self,

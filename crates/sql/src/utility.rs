@@ -21,6 +21,7 @@ mod show_diagnostics;
 pub(crate) mod show_schema;
 
 use crate::ast::{ShowFilter, ShowSchema, Statement};
+use crate::database::hints::HintedVariables;
 use crate::database::{Database, Params, named};
 use crate::error::SqlError;
 use crate::exec::explain::text_columns as explained_columns;
@@ -42,12 +43,29 @@ impl Database {
             let given = given.as_meant();
             return session.as_meant(meaning, |session| self.run_utility(statement, given, session, env, sink));
         }
-        let (params, sql) = (given.values(), given.sql());
         if !matches!(statement, Statement::ShowDiagnostics { .. } | Statement::Execute { .. }) {
             session.begin_diagnostics(false);
             session.row_count.set(0);
         }
         session.holder.check_statement(statement, session.database.as_deref())?;
+        let Some(hints) = statement.hints() else { return self.run_begun(statement, given, session, env, sink) };
+        let mut hinted = HintedVariables::default();
+        hinted.begin(hints.get(), session, env);
+        let outcome = self.run_begun(statement, given, session, env, sink);
+        hinted.end(session, env);
+        outcome
+    }
+
+    /// Runs a statement whose hints are obeyed.
+    fn run_begun(
+        &self,
+        statement: &Statement,
+        given: Params<'_>,
+        session: &mut SessionState,
+        env: &dyn Environment,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome, SqlError> {
+        let (params, sql) = (given.values(), given.sql());
         match statement {
             Statement::Begin { consistent_snapshot, read_only } => {
                 self.begin(*consistent_snapshot, *read_only, session)

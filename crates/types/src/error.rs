@@ -408,6 +408,13 @@ error_table! {
     ER_ACCOUNT_HAS_BEEN_LOCKED = 3118, "HY000", "Access denied for user '{}'@'{}'. Account is locked.";
     ER_UNKNOWN_AUTHID = 3523, "HY000", "Unknown authorization ID {}";
     ER_ROLE_NOT_GRANTED = 3530, "HY000", "{} is not granted to {}";
+    ER_OPTIMIZER_HINT_SYNTAX = 1064, "42000", "Optimizer hint syntax error near '{}' at line {}";
+    ER_BAD_MAX_EXECUTION_TIME = 1064, "42000", "Unsupported MAX_EXECUTION_TIME near '{}' at line {}";
+    ER_WARN_UNSUPPORTED_MAX_EXECUTION_TIME = 3125, "HY000", "MAX_EXECUTION_TIME hint is supported by top-level standalone SELECT statements only";
+    ER_WARN_CONFLICTING_HINT = 3126, "HY000", "Hint {} is ignored as conflicting/duplicated";
+    ER_WARN_UNKNOWN_QB_NAME = 3127, "HY000", "Query block name {} is not found for {} hint";
+    ER_UNRESOLVED_HINT_NAME = 3128, "HY000", "Unresolved name {} for {} hint";
+    ER_NOT_HINTABLE_VARIABLE = 3637, "HY000", "Variable '{}' cannot be set using SET_VAR hint.";
     ER_UNRESOLVED_TABLE_LOCK = 3568, "HY000", "Unresolved table name {} in locking clause.";
     ER_DUPLICATE_TABLE_LOCK = 3569, "HY000", "Table {} appears in multiple locking clauses.";
     ER_CTE_RECURSIVE_REQUIRES_UNION = 3573, "HY000", "Recursive Common Table Expression '{}' should contain a UNION";

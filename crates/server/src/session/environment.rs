@@ -410,6 +410,10 @@ impl Environment for SessionEnvironment {
         Ok(())
     }
 
+    fn is_hintable(&self, name: &str) -> Result<bool, SqlError> {
+        Ok(variables::find(name)?.row().hintable)
+    }
+
     fn set_names(
         &self,
         session: &mut SessionState,

@@ -39,8 +39,59 @@ const fn row(
         apply: Apply::Nothing,
         effect: Effect::Nothing,
         restricted: false,
+        hintable: is_hintable(name),
         leads: None,
     }
+}
+
+/// The variables that MySQL 8.0 has SET_VAR take, as far as there are such here.
+pub(super) const HINTABLE: &[&str] = &[
+    "auto_increment_increment",
+    "auto_increment_offset",
+    "cte_max_recursion_depth",
+    "default_tmp_storage_engine",
+    "div_precision_increment",
+    "foreign_key_checks",
+    "group_concat_max_len",
+    "insert_id",
+    "join_buffer_size",
+    "lock_wait_timeout",
+    "max_error_count",
+    "max_execution_time",
+    "max_join_size",
+    "max_sort_length",
+    "optimizer_switch",
+    "sort_buffer_size",
+    "sql_auto_is_null",
+    "sql_big_selects",
+    "sql_buffer_result",
+    "sql_mode",
+    "sql_safe_updates",
+    "sql_select_limit",
+    "time_zone",
+    "timestamp",
+    "tmp_table_size",
+    "unique_checks",
+    "updatable_views_with_limit",
+];
+
+const fn is_hintable(name: &str) -> bool {
+    let mut at = 0;
+    while at < HINTABLE.len() {
+        if is_same(name.as_bytes(), HINTABLE[at].as_bytes()) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+const fn is_same(left: &[u8], right: &[u8]) -> bool {
+    let mut at = 0;
+    while at < left.len() && at < right.len() && left[at] == right[at] {
+        at += 1;
+    }
+    at == left.len() && at == right.len()
 }
 
 impl SystemVariable {

@@ -56,3 +56,12 @@ fn a_mistyped_name_is_recognised() {
     assert_eq!(nearest("max_conections", names()), Some("max_connections"));
     assert_eq!(nearest("frobnicate_everything", names()), None);
 }
+
+#[test]
+fn what_set_var_takes_is_there_and_can_be_set_in_a_session() {
+    for name in super::table::HINTABLE {
+        let id = VariableId::of(name).unwrap_or_else(|| panic!("no variable {name}"));
+        assert!(id.row().hintable && id.row().scope != Scope::Global, "{name}");
+    }
+    assert!(!VariableId::of("autocommit").unwrap().row().hintable);
+}

@@ -1,6 +1,6 @@
 //! Queries, and the statements that change rows.
 
-use super::{ColumnName, Expr, WindowSpec};
+use super::{BlockRef, ColumnName, Expr, WindowSpec};
 
 /// Where something stands in the statement: offsets of its first byte and of the one after its last. It has no part in
 /// whether two trees are equal.
@@ -87,6 +87,21 @@ pub enum QueryBody {
     },
 }
 
+impl QueryBody {
+    /// The first query block.
+    pub fn outermost_block(&self) -> Option<&BlockRef> {
+        match self {
+            QueryBody::Select(select) => Some(&select.block),
+            QueryBody::Nested(query) => query.body.outermost_block(),
+            QueryBody::Set { first, rest } => {
+                let mut bodies = std::iter::once(&**first).chain(rest.iter().map(|operand| &operand.body));
+                bodies.find_map(QueryBody::outermost_block)
+            }
+            QueryBody::Values(_) | QueryBody::Table(_) => None,
+        }
+    }
+}
+
 /// One set operator and what follows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetOperand {
@@ -109,6 +124,8 @@ pub enum SetOperator {
 /// SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ... WINDOW
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Select {
+    /// Its hints.
+    pub block: BlockRef,
     /// DISTINCT
     pub distinct: bool,
     /// STRAIGHT_JOIN
@@ -337,6 +354,8 @@ pub enum IndexPurpose {
 /// INSERT or REPLACE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
+    /// Its hints; those of its query are with it.
+    pub block: BlockRef,
     /// Into what.
     pub table: TableName,
     /// PARTITION
@@ -367,6 +386,8 @@ pub enum InsertSource {
 /// UPDATE
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
+    /// Its hints.
+    pub block: BlockRef,
     /// WITH
     pub with: Option<With>,
     /// Which tables.
@@ -386,6 +407,8 @@ pub struct Update {
 /// DELETE
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delete {
+    /// Its hints.
+    pub block: BlockRef,
     /// WITH
     pub with: Option<With>,
     /// From which tables rows go, where it says so: `DELETE t, u FROM ...`, `DELETE FROM t, u USING ...`.

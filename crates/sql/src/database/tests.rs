@@ -300,6 +300,34 @@ fn statements_that_differ_in_literals_share_a_plan() {
 }
 
 #[test]
+fn statements_that_differ_in_hints_share_no_plan() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, v INT, KEY v (v))");
+    client.ok("INSERT INTO t VALUES (1, 1)");
+    let before = database.stats();
+    for value in 2..5 {
+        client.ok(&format!("SELECT id FROM t WHERE v = {value}"));
+        client.ok(&format!("SELECT /*+ NO_INDEX(t v) */ id FROM t WHERE v = {value}"));
+        client.ok(&format!("SELECT /*+ INDEX(t v) */ id FROM t WHERE v = {value}"));
+        client.ok(&format!("UPDATE t SET v = {value} WHERE id = 1"));
+        client.ok(&format!("UPDATE /*+ NO_INDEX(t) */ t SET v = {value} WHERE id = 1"));
+    }
+    let after = database.stats();
+    assert_eq!(after.plan_cache_misses - before.plan_cache_misses, 5);
+    assert_eq!(after.plan_cache_hits - before.plan_cache_hits, 10);
+    // What a plan holds of its hints is not that of another one.
+    assert_eq!(client.run("SELECT GROUP_CONCAT('abcdefgh') AS g FROM t"), ["g", "abcdefgh"]);
+    let hinted = "SELECT /*+ SET_VAR(group_concat_max_len = 4) */ GROUP_CONCAT('abcdefgh') AS g FROM t";
+    assert_eq!(client.run(hinted), ["g", "abcd"]);
+    assert_eq!(client.run(&hinted.replace('4', "5")), ["g", "abcde"]);
+    assert_eq!(client.run("SELECT GROUP_CONCAT('abcdefgh') AS g FROM t"), ["g", "abcdefgh"]);
+    assert_eq!(client.run(hinted), ["g", "abcd"]);
+}
+
+#[test]
 fn a_prepared_statement_follows_a_change_of_its_table() {
     let database = Disk::new().open();
     let mut client = Client::new(&database);

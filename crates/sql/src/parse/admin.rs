@@ -21,6 +21,7 @@ pub(super) fn parse(sql: &[u8], marks: &[Mark], sql_mode: SqlMode) -> Result<Sta
         let mut cursor = Cursor::new(sql, marks, sql_mode);
         let statement = statement(&mut cursor)?;
         cursor.end()?;
+        cursor.finish_hints(&statement);
         Ok(statement)
     })
 }

@@ -7,7 +7,7 @@
 
 use super::fingerprint::Mark;
 use super::lexer::Kind;
-use super::{MAX_DEPTH, literal, near, words};
+use super::{MAX_DEPTH, hints, literal, near, words};
 use crate::ast::{Span, TableName};
 use crate::error::{ER_STACK_OVERRUN_NEED_MORE, SqlError};
 use crate::types::SqlMode;
@@ -23,6 +23,8 @@ pub(super) struct Cursor<'a> {
     depth: usize,
     /// Levels of what was read of the present level.
     height: usize,
+    /// The query blocks so far.
+    pub(super) hints: hints::Collected,
 }
 
 /// A word in upper case; empty for what is no word, or longer than any keyword.
@@ -40,7 +42,7 @@ impl Keyword {
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(sql: &'a [u8], marks: &'a [Mark], sql_mode: SqlMode) -> Cursor<'a> {
-        Cursor { sql, marks, sql_mode, at: 0, depth: 0, height: 0 }
+        Cursor { sql, marks, sql_mode, at: 0, depth: 0, height: 0, hints: hints::Collected::default() }
     }
 
     pub(super) fn bytes(&self, ahead: usize) -> &'a [u8] {

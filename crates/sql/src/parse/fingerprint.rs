@@ -1,7 +1,7 @@
 //! Takes the literals out of a statement, so that statements which differ only in them share a plan.
 //!
 //! The fingerprint of SELECT, INSERT, REPLACE, UPDATE and DELETE is their text with one space or none
-//! between lexemes, no comments, and for each literal that became a parameter `?` and the letter of its
+//! between lexemes, no comments but hints, and for each literal that became a parameter `?` and the letter of its
 //! [kind](ParamKind). The VALUES rows of an INSERT that have one shape are one row in the fingerprint,
 //! repeated [`Fingerprint::rows`] times; a literal that fills its place there is of any kind, since it is no
 //! operand of anything.
@@ -13,12 +13,13 @@
 //!    stands before, whose value decides on the type).
 //! 2. Their columns have the same names: a select list is kept as written.
 //! 3. It says of what kind the values of its variables are.
-//! 4. Parameters are numbered in the order of the fingerprint. Where its row stands for several, row `r`
+//! 4. Its hints are those of the statement, byte for byte: they decide on the plan.
+//! 5. Parameters are numbered in the order of the fingerprint. Where its row stands for several, row `r`
 //!    finds its parameters from `r * row_params` on, and what follows the rows finds its own as if the last
 //!    row were the only one: from [`Fingerprint::last_row`] on.
 
 use super::lexer::{Kind, Lexeme, Lexer};
-use super::{VariableName, literal};
+use super::{VariableName, hints, literal};
 use crate::error::SqlError;
 use crate::expr::{Param, ParamKind};
 use crate::memory::MemoryUse;
@@ -243,6 +244,7 @@ impl<'a> Walk<'a> {
             }
             let begins = bytes == b"-" && self.begins_operand();
             self.verbatim(lexeme, out);
+            self.hints(lexeme, out);
             self.negation(begins, lexer.peek());
             if bytes == b")" && lexeme.kind == Kind::Operator && !self.closed(out) {
                 return Ok(Walked::RowsDiffer);
@@ -521,6 +523,20 @@ impl<'a> Walk<'a> {
         let mark = Mark { lexeme, param: None, variable: None };
         out.marks.push(mark);
         self.previous = Some(mark);
+    }
+
+    /// Adds the comment with hints that follows a word, as it is: nothing of it becomes a parameter.
+    fn hints(&self, word: Lexeme, out: &mut Fingerprint) {
+        const HINTED: [&[u8]; 5] = [b"SELECT", b"UPDATE", b"INSERT", b"DELETE", b"REPLACE"];
+        let bytes = word.bytes(self.sql);
+        if word.kind == Kind::Word
+            && HINTED.iter().any(|hinted| bytes.eq_ignore_ascii_case(hinted))
+            && let Some((start, end)) = hints::comment_after(self.sql, word.end)
+        {
+            out.key.extend_from_slice(b"/*+");
+            out.key.extend_from_slice(&self.sql[start..end]);
+            out.key.extend_from_slice(b"*/");
+        }
     }
 
     /// Puts a space between what would otherwise run together; in a select list, what was there.

@@ -1,7 +1,7 @@
 //! INSERT and REPLACE.
 
 use super::cursor::Cursor;
-use crate::ast::{ColumnName, Expr, Insert, InsertSource, Statement};
+use crate::ast::{BlockRef, ColumnName, Expr, Insert, InsertSource, Query, Statement};
 use crate::error::SqlError;
 
 impl Cursor<'_> {
@@ -9,6 +9,7 @@ impl Cursor<'_> {
     /// [ON DUPLICATE KEY UPDATE column = value, ...]`
     pub(super) fn insert(&mut self) -> Result<Statement, SqlError> {
         self.expect("INSERT")?;
+        let hints = self.insert_hints();
         self.takes_any(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"]);
         let ignore = self.takes("IGNORE");
         let mut insert = self.insert_rows()?;
@@ -26,15 +27,18 @@ impl Cursor<'_> {
             }
             insert.on_duplicate = self.assignments()?;
         }
+        insert.block = self.end_insert(hints, query_of(&insert));
         Ok(Statement::Insert(Box::new(insert)))
     }
 
     /// `REPLACE [LOW_PRIORITY | DELAYED] [INTO] table [PARTITION (names)] source`
     pub(super) fn replace(&mut self) -> Result<Statement, SqlError> {
         self.expect("REPLACE")?;
+        let hints = self.insert_hints();
         self.takes_any(&["LOW_PRIORITY", "DELAYED"]);
         let mut insert = self.insert_rows()?;
         insert.replace = true;
+        insert.block = self.end_insert(hints, query_of(&insert));
         Ok(Statement::Insert(Box::new(insert)))
     }
 
@@ -45,6 +49,7 @@ impl Cursor<'_> {
         let partitions = self.partitions()?;
         let (columns, source) = self.insert_source()?;
         Ok(Insert {
+            block: BlockRef::default(),
             table,
             partitions,
             replace: false,
@@ -106,5 +111,13 @@ impl Cursor<'_> {
             }
             Ok((column, cursor.expr_or_default()?))
         })
+    }
+}
+
+/// The query that the rows come from.
+fn query_of(insert: &Insert) -> Option<&Query> {
+    match &insert.source {
+        InsertSource::Query(query) => Some(query),
+        InsertSource::Values(_) => None,
     }
 }

@@ -11,7 +11,7 @@ impl Cursor<'_> {
     /// [HAVING expr] [WINDOW ...]`
     pub(super) fn select(&mut self) -> Result<Select, SqlError> {
         self.expect("SELECT")?;
-        let mut select = Select::default();
+        let mut select = Select { block: self.begin_block(), ..Select::default() };
         self.options(&mut select)?;
         select.items = self.items()?;
         select.into = self.into()?;
@@ -33,6 +33,7 @@ impl Cursor<'_> {
             select.having = Some(self.expr()?);
         }
         select.windows = self.windows()?;
+        self.end_block(&select.block);
         Ok(select)
     }
 

@@ -8,6 +8,7 @@ impl Cursor<'_> {
     /// `UPDATE [LOW_PRIORITY] [IGNORE] tables SET column = value, ... [WHERE expr] [ORDER BY ...] [LIMIT count]`
     pub(super) fn update(&mut self, with: Option<With>) -> Result<Statement, SqlError> {
         self.expect("UPDATE")?;
+        let block = self.begin_block();
         self.takes("LOW_PRIORITY");
         let ignore = self.takes("IGNORE");
         let tables = self.tables()?;
@@ -21,7 +22,8 @@ impl Cursor<'_> {
                 return Err(SqlError::new(ER_WRONG_USAGE, &[&"UPDATE", &clause]));
             }
         }
-        Ok(Statement::Update(Box::new(Update { with, tables, ignore, assignments, filter, order_by, limit })))
+        self.end_block(&block);
+        Ok(Statement::Update(Box::new(Update { block, with, tables, ignore, assignments, filter, order_by, limit })))
     }
 
     /// `[ORDER BY ...] [LIMIT count]`
@@ -36,12 +38,14 @@ impl Cursor<'_> {
     /// `table[.*], ... FROM tables [WHERE expr]`, `FROM table[.*], ... USING tables [WHERE expr]`
     pub(super) fn delete(&mut self, with: Option<With>) -> Result<Statement, SqlError> {
         self.expect("DELETE")?;
+        let block = self.begin_block();
         let mut ignore = false;
         // In any order; QUICK is no reserved word, and a table of this name has to be quoted.
         while self.takes_any(&["LOW_PRIORITY", "QUICK"]) || self.sees("IGNORE") {
             ignore |= self.takes("IGNORE");
         }
         let mut delete = Delete {
+            block,
             with,
             targets: Vec::new(),
             tables: Vec::new(),
@@ -77,6 +81,7 @@ impl Cursor<'_> {
         if delete.targets.is_empty() {
             (delete.order_by, delete.limit) = self.order_and_count()?;
         }
+        self.end_block(&delete.block);
         Ok(Statement::Delete(Box::new(delete)))
     }
 

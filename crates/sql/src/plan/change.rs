@@ -7,9 +7,9 @@ use super::node::QueryPlan;
 use super::query::{Change, LimitExprs, Nest, Query, Relation, SortKey};
 use super::{
     DeletePlan, InsertPlan, InsertRows, InsertValue, NewColumn, PlanContext, PlanKind, RowLocks, UpdatePlan, Usage,
-    change_joined, finish, from, on_duplicate, resolve, unsupported, with,
+    change_joined, finish, from, hints, on_duplicate, resolve, unsupported, with,
 };
-use crate::ast::{self, Delete, Insert, InsertSource, OrderBy, TableExpr, TableRef, Update};
+use crate::ast::{self, BlockRef, Delete, Insert, InsertSource, OrderBy, TableExpr, TableRef, Update};
 use crate::catalog::definition::DefaultValue;
 use crate::catalog::table::Table;
 use crate::error::{ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError};
@@ -259,7 +259,7 @@ pub(super) fn columns_before(table: &Table, changed: &[usize]) -> Vec<usize> {
 
 /// The one table that an UPDATE or DELETE names, and its rows that match: in which order, and how many at most.
 fn found(
-    named: &TableRef,
+    (named, block): (&TableRef, &BlockRef),
     filter: Option<&ast::Expr>,
     order_by: &[OrderBy],
     limit: Option<&ast::Expr>,
@@ -268,7 +268,8 @@ fn found(
 ) -> Result<(Arc<Table>, Query), SqlError> {
     let relation = from::relation(named, privilege, Some(RowLocks::ForUpdate), false, cx)?;
     let Some(table) = relation.table().cloned() else { return Err(SqlError::internal("a change is of no table")) };
-    let relations = vec![relation];
+    let mut relations = vec![relation];
+    hints::obey(block, &mut relations, &Nest::of(0), cx);
     let changed = [table.def.id];
     let within = PlanContext { changed: &changed, ..*cx };
     let mut scope = Scope::new(&relations, "where clause").within(Around { cx: Some(&within), names: None });
@@ -301,7 +302,7 @@ pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<PlanKind, 
 
 fn update_one(update: &Update, named: &TableRef, cx: &PlanContext<'_>) -> Result<UpdatePlan, SqlError> {
     let (filter, limit) = (update.filter.as_ref(), update.limit.as_ref());
-    let (table, mut query) = found(named, filter, &update.order_by, limit, Privilege::Update, cx)?;
+    let (table, mut query) = found((named, &update.block), filter, &update.order_by, limit, Privilege::Update, cx)?;
     let changed = [table.def.id];
     let within = PlanContext { changed: &changed, ..*cx };
     let mut scope = Scope::new(&query.relations, "field list").within(Around { cx: Some(&within), names: None });
@@ -335,7 +336,7 @@ pub(super) fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<PlanKind, 
 
 fn delete_one(delete: &Delete, named: &TableRef, cx: &PlanContext<'_>) -> Result<DeletePlan, SqlError> {
     let (filter, limit) = (delete.filter.as_ref(), delete.limit.as_ref());
-    let (table, mut query) = found(named, filter, &delete.order_by, limit, Privilege::Delete, cx)?;
+    let (table, mut query) = found((named, &delete.block), filter, &delete.order_by, limit, Privilege::Delete, cx)?;
     // Index entries are removed by their keys, which any column may be part of.
     let wanted = (0..table.def.columns.len()).collect();
     query.change = Some(Change { assigned: Vec::new(), wanted, semi_consistent: false });

@@ -4,7 +4,7 @@ use super::bind::{Around, Scope, written};
 use super::change::{assignment, columns_before, touched_columns};
 use super::from::{self, From, Purpose};
 use super::query::{Query, Relation, Target};
-use super::{Collected, JoinedDelete, JoinedUpdate, PlanContext, UpdateTarget, finish};
+use super::{Collected, JoinedDelete, JoinedUpdate, PlanContext, UpdateTarget, finish, hints};
 use crate::ast::{ColumnName, Delete, Expr, Join, JoinCondition, TableExpr, TableName, Update};
 use crate::error::{
     ER_BAD_FIELD_ERROR, ER_MULTI_UPDATE_KEY_CONFLICT, ER_NON_UPDATABLE_TABLE, ER_NONUNIQ_TABLE, ER_UNKNOWN_TABLE,
@@ -78,7 +78,8 @@ fn has_queries(table: &TableExpr) -> bool {
 }
 
 pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<JoinedUpdate, SqlError> {
-    let from = from::resolve(&update.tables, purpose(true), cx, Around { cx: Some(cx), names: None })?;
+    let mut from = from::resolve(&update.tables, purpose(true), cx, Around { cx: Some(cx), names: None })?;
+    hints::obey(&update.block, &mut from.relations, &from.nest, cx);
     let names = scope(&from, "field list", cx);
     let places = update.assignments.iter().map(|(name, _)| assigned(name, &names, &from));
     let places = places.collect::<Result<Vec<(usize, usize)>, SqlError>>()?;
@@ -149,7 +150,8 @@ fn check_keys(targets: &[(usize, UpdateTarget)], relations: &[Relation]) -> Resu
 }
 
 pub(super) fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<JoinedDelete, SqlError> {
-    let from = from::resolve(&delete.tables, purpose(false), cx, Around { cx: Some(cx), names: None })?;
+    let mut from = from::resolve(&delete.tables, purpose(false), cx, Around { cx: Some(cx), names: None })?;
+    hints::obey(&delete.block, &mut from.relations, &from.nest, cx);
     let (mut targets, mut tables): (Vec<Target>, _) = (Vec::new(), Vec::new());
     if let ([], Some(only)) = (delete.targets.as_slice(), from.relations.first()) {
         return Err(SqlError::new(ER_NON_UPDATABLE_TABLE, &[&only.known_as, &"DELETE"]));

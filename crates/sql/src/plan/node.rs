@@ -188,6 +188,8 @@ pub(crate) struct Join {
     /// The slots of each side that anything reads; of the right side of a semi- or anti-join, those that `on` reads.
     pub(crate) left_slots: Vec<usize>,
     pub(crate) right_slots: Vec<usize>,
+    /// The relations of the right side come first in the order that was chosen; of a hash join it is the one that is kept.
+    pub(crate) swapped: bool,
     /// The order of the left side is that of the query.
     pub(crate) keeps_order: bool,
 }
@@ -305,8 +307,15 @@ impl Node {
         std::iter::successors(Some(self), |node| node.input())
     }
 
-    /// Calls `visit` for it and all operators below, in the order in which relations are read.
+    /// Calls `visit` for it and all operators below, in the order that was chosen for the relations.
     pub(crate) fn walk<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
+        if let Node::Join(join) = self
+            && join.swapped
+        {
+            join.right.walk(visit);
+            join.left.walk(visit);
+            return visit(self);
+        }
         if let Some(input) = self.input() {
             input.walk(visit);
         }

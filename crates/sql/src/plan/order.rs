@@ -9,7 +9,8 @@
 //! Outline: [`Chooser::nest`] plans the members of a nest. For each set of members the cheapest order is known from those of
 //! one member less (dynamic programming), up to [`EXHAUSTIVE`] members; beyond, the next member is the one after which there
 //! are the fewest rows. Where rows are wanted in an order, the plans that begin with a path in that order are weighed
-//! against the best one with a sort after it. STRAIGHT_JOIN and LATERAL say what must come before.
+//! against the best one with a sort after it. STRAIGHT_JOIN, LATERAL and hints say what must come
+//! before.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -269,7 +270,7 @@ impl<'q> Chooser<'q> {
                 if let Some(limit) = order.limit {
                     prefix.cost *= (limit / prefix.rows.max(1.0)).min(1.0);
                 }
-                if best.as_ref().is_none_or(|(known, _)| prefix.cost < known.cost) {
+                if paths.forced_order || best.as_ref().is_none_or(|(known, _)| prefix.cost < known.cost) {
                     best = Some((prefix, members));
                 }
             }

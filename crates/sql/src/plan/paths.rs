@@ -13,7 +13,7 @@ use std::rc::Rc;
 use super::access::{Access, Bounds, Tail};
 use super::cost;
 use super::query::{Relation, RelationSet, SortKey, relations_read};
-use crate::ast::{IndexHint, IndexHintKind};
+use crate::ast::{IndexHint, IndexHintKind, IndexPurpose};
 use crate::catalog::definition::IndexKind;
 use crate::catalog::table::Table;
 use crate::collation::Collation;
@@ -62,9 +62,13 @@ pub(super) struct Paths<'q> {
     table: &'q Table,
     figures: &'q Figures,
     terms: Vec<Term>,
+    /// The indexes that rows may be found by, and those that may give their order.
     allowed: Vec<bool>,
+    may_order: Vec<bool>,
     /// FORCE INDEX: every row is the last resort.
     forced: bool,
+    /// FORCE INDEX FOR ORDER BY: sorting is.
+    pub(super) forced_order: bool,
     /// Whether the entries of an index have every column that is read.
     covers: &'q [bool],
     pub(super) locks: bool,
@@ -85,8 +89,13 @@ impl<'q> Paths<'q> {
         conditions: &[&Expr],
     ) -> Result<Paths<'q>, SqlError> {
         let relation = &relations[of];
-        let allowed = allowed_indexes(table, &relation.hints)?;
-        let forced = relation.hints.iter().any(|hint| hint.kind == IndexHintKind::Force);
+        check_hints(table, &relation.hints)?;
+        let allowed = allowed_indexes(table, &relation.hints, IndexPurpose::Join);
+        let may_order = allowed_indexes(table, &relation.hints, IndexPurpose::OrderBy);
+        let forces = |hint: &IndexHint| hint.kind == IndexHintKind::Force;
+        let forced = relation.hints.iter().any(|hint| forces(hint) && is_for(hint, IndexPurpose::Join));
+        let order = Some(IndexPurpose::OrderBy);
+        let forced_order = relation.hints.iter().any(|hint| forces(hint) && hint.purpose == order);
         let search = Terms { relations, relation, of };
         let mut terms = Vec::new();
         for (place, condition) in conditions.iter().enumerate() {
@@ -96,7 +105,20 @@ impl<'q> Paths<'q> {
         }
         let needs = terms.iter().fold(RelationSet::NONE, |all, term| all.with(term.needs));
         let known = RefCell::default();
-        Ok(Paths { relation, table, figures, terms, allowed, forced, covers, locks, needs, known })
+        Ok(Paths {
+            relation,
+            table,
+            figures,
+            terms,
+            allowed,
+            may_order,
+            forced,
+            forced_order,
+            covers,
+            locks,
+            needs,
+            known,
+        })
     }
 
     /// The path that is taken where these relations are known and any order will do.
@@ -127,8 +149,7 @@ impl<'q> Paths<'q> {
                 best = Some((weight, path));
             }
         };
-        let allowed = || (0..self.table.indexes.len()).filter(|index| self.allowed[*index]);
-        for index in allowed() {
+        for index in (0..self.table.indexes.len()).filter(|index| self.allowed[*index]) {
             let mut path = self.candidate(index, known);
             if path.score > 0 {
                 path.access = self.ordered(path.access, order);
@@ -141,11 +162,11 @@ impl<'q> Paths<'q> {
         }
         // A whole index: for its order, or because it is smaller than the rows.
         let wants_order = !order.keys.is_empty();
-        for index in allowed() {
+        for index in 0..self.table.indexes.len() {
             let access = self.ordered(Access { index: Some(index), ..Access::SCAN }, order);
             let of_rows = self.table.primary == Some(index);
             let for_order = access.ordered && (order.limit.is_some() || !self.locks);
-            let for_size = self.covers[index] && !self.locks && self.figures.rows >= WORTH_WHILE;
+            let for_size = self.allowed[index] && self.covers[index] && !self.locks && self.figures.rows >= WORTH_WHILE;
             if !of_rows && (for_order || for_size) {
                 let sorted = access.ordered;
                 offer(self.judged(access, u32::from(sorted)), sorted);
@@ -172,6 +193,7 @@ impl<'q> Paths<'q> {
     fn weight(&self, path: &Path, sorted: bool, order: Order<'_>) -> f64 {
         match order {
             Order { keys: [], .. } => path.cost,
+            _ if !sorted && self.forced_order => path.cost + 1e12,
             Order { limit: Some(limit), .. } if sorted => {
                 // It ends with the last row that is wanted. How many of the rows before match is a guess, so that it has
                 // to be much better than a path that finds less.
@@ -239,6 +261,9 @@ impl<'q> Paths<'q> {
         }
         if order.alone && access.is_point(self.table) {
             access.ordered = true;
+            return access;
+        }
+        if access.index.is_some_and(|index| !self.may_order[index]) {
             return access;
         }
         if let Some(descending) = self.direction(&access, order.keys) {
@@ -317,19 +342,35 @@ impl Wish {
     }
 }
 
-fn allowed_indexes(table: &Table, hints: &[IndexHint]) -> Result<Vec<bool>, SqlError> {
-    let restricted = hints.iter().any(|hint| hint.kind != IndexHintKind::Ignore);
+/// The place of an index among those of a table.
+fn index_named(table: &Table, name: &str) -> Option<usize> {
+    table.def.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name))
+}
+
+/// 1176 for a hint that names an unknown index.
+fn check_hints(table: &Table, hints: &[IndexHint]) -> Result<(), SqlError> {
+    let mut names = hints.iter().flat_map(|hint| &hint.indexes);
+    match names.find(|name| index_named(table, name).is_none()) {
+        Some(name) => Err(SqlError::new(ER_KEY_DOES_NOT_EXITS, &[name, &table.def.name])),
+        None => Ok(()),
+    }
+}
+
+fn is_for(hint: &IndexHint, purpose: IndexPurpose) -> bool {
+    hint.purpose.is_none_or(|of| of == purpose)
+}
+
+/// The indexes that hints allow for a purpose.
+fn allowed_indexes(table: &Table, hints: &[IndexHint], purpose: IndexPurpose) -> Vec<bool> {
+    let hints = || hints.iter().filter(|hint| is_for(hint, purpose));
+    let restricted = hints().any(|hint| hint.kind != IndexHintKind::Ignore);
     let mut allowed = vec![!restricted; table.indexes.len()];
-    for hint in hints {
-        for name in &hint.indexes {
-            let found = table.def.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name));
-            let Some(found) = found else {
-                return Err(SqlError::new(ER_KEY_DOES_NOT_EXITS, &[name, &table.def.name]));
-            };
-            allowed[found] = hint.kind != IndexHintKind::Ignore;
+    for hint in hints() {
+        for index in hint.indexes.iter().filter_map(|name| index_named(table, name)) {
+            allowed[index] = hint.kind != IndexHintKind::Ignore;
         }
     }
-    Ok(allowed)
+    allowed
 }
 
 /// The column of the relation that `expr` is.

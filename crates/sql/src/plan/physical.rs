@@ -119,6 +119,8 @@ struct Sides {
     method: JoinMethod,
     left_slots: Vec<usize>,
     right_slots: Vec<usize>,
+    /// The right side is the one that comes first in the order of the relations.
+    swapped: bool,
 }
 
 impl Sides {
@@ -130,6 +132,7 @@ impl Sides {
             std::mem::swap(&mut self.left, &mut self.right);
             std::mem::swap(&mut self.left_slots, &mut self.right_slots);
             keys.iter_mut().for_each(|key| std::mem::swap(&mut key.left, &mut key.right));
+            self.swapped = true;
         }
     }
 }
@@ -171,11 +174,11 @@ impl Builder<'_> {
                         Method::Hashed(keys) => JoinMethod::Hashed(keys),
                     };
                     let (on, keeps_order) = (all_of(on), self.keeps_order);
-                    let mut sides = Sides { left, right, method, left_slots, right_slots };
+                    let mut sides = Sides { left, right, method, left_slots, right_slots, swapped: false };
                     if self.may_swap && join_type == JoinType::Inner {
                         sides.keep_fewer();
                     }
-                    let Sides { left, right, method, left_slots, right_slots } = sides;
+                    let Sides { left, right, method, left_slots, right_slots, swapped } = sides;
                     Node::Join(Box::new(Join {
                         left,
                         right,
@@ -184,6 +187,7 @@ impl Builder<'_> {
                         join_type,
                         left_slots,
                         right_slots,
+                        swapped,
                         keeps_order,
                     }))
                 }

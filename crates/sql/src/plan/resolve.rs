@@ -14,7 +14,7 @@ use super::from::{From, Purpose};
 use super::grouping::PerGroup;
 use super::node::RowSource;
 use super::query::{Grouping, LimitExprs, Query, Relation, SortKey, column_at, width};
-use super::{PlanContext, finish, from, set, unsupported, with};
+use super::{PlanContext, finish, from, hints, set, unsupported, with};
 use crate::ast::{self, Limit, OrderBy, QueryBody, Select, SelectItem, TableExpr, TableRef};
 use crate::catalog::definition::IndexKind;
 use crate::error::{
@@ -192,7 +192,8 @@ fn block(
 ) -> Result<(Query, Vec<ResultColumn>), SqlError> {
     unsupported::into(select.into.as_ref())?;
     let purpose = Purpose { locking: tail.locking, straight: select.straight_join, of_update: false };
-    let from = from::resolve(&select.from, purpose, cx, around)?;
+    let mut from = from::resolve(&select.from, purpose, cx, around)?;
+    hints::obey(&select.block, &mut from.relations, &from.nest, cx);
     let relations = from.relations.as_slice();
     let scope = |clause| {
         let mut scope = Scope::new(relations, clause).within(around);

@@ -35,6 +35,7 @@ impl Environment for StandIn {
     fn variable(&self, session: &SessionState, _scope: VariableScope, name: &str) -> Result<Value, SqlError> {
         match name {
             "autocommit" => Ok(Value::bool(session.autocommit)),
+            "group_concat_max_len" => Ok(Value::Int(session.group_concat_max_len.try_into().unwrap_or(i64::MAX))),
             "sql_mode" => Ok(Value::text(session.sql_mode.to_string())),
             "warning_count" => Ok(Value::UInt(session.diagnostic_counts().0)),
             "error_count" => Ok(Value::UInt(session.diagnostic_counts().1)),
@@ -69,6 +70,14 @@ impl Environment for StandIn {
             _ => return Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
         }
         Ok(())
+    }
+
+    fn is_hintable(&self, name: &str) -> Result<bool, SqlError> {
+        match name {
+            "sql_mode" | "group_concat_max_len" => Ok(true),
+            "autocommit" => Ok(false),
+            _ => Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
+        }
     }
 
     fn set_names(

@@ -33,7 +33,9 @@ impl Database {
         format: ExplainFormat,
         session: &SessionState,
     ) -> Result<Shown, SqlError> {
-        Ok(explain::shown(&*self.plan_to_explain(statement, session)?, format))
+        let plan = self.plan_to_explain(statement, session)?;
+        plan.show_warnings(session);
+        Ok(explain::shown(&plan, format))
     }
 
     fn plan_to_explain(&self, statement: &Statement, session: &SessionState) -> Result<Arc<Plan>, SqlError> {

@@ -135,3 +135,24 @@ fn other_statements_have_no_fingerprint() {
         );
     }
 }
+
+#[test]
+fn hints_are_part_of_it_and_other_comments_are_not() {
+    let plain = key("SELECT a FROM t WHERE b = 1");
+    assert_eq!(plain, key("SELECT /* x */ a FROM t /*+ INDEX(t b) */ WHERE b = 2"));
+    let hinted = key("SELECT /*+ INDEX(t b) */ a FROM t WHERE b = 1");
+    assert_ne!(plain, hinted);
+    assert_eq!(hinted, key("SELECT\n/*+ INDEX(t b) */   a FROM t WHERE b = 77"));
+    assert_ne!(hinted, key("SELECT /*+ INDEX(t c) */ a FROM t WHERE b = 1"));
+    assert_ne!(key("UPDATE /*+ INDEX(t b) */ t SET a = 1"), key("UPDATE t SET a = 1"));
+    assert_ne!(
+        key("INSERT /*+ SET_VAR(a=1) */ INTO t VALUES (1)"),
+        key("INSERT /*+ SET_VAR(a=2) */ INTO t VALUES (1)")
+    );
+    // Numbers in hints are no parameters, and those in text that is none of a hint are.
+    assert_eq!(of("SELECT /*+ SET_VAR(a=5) */ a FROM t WHERE b = 1").1, [Value::Int(1)]);
+    assert_ne!(
+        key("SELECT a FROM t WHERE b IN (SELECT /*+ INDEX(u x) */ 1 FROM u)"),
+        key("SELECT a FROM t WHERE b IN (SELECT /*+ INDEX(u y) */ 1 FROM u)")
+    );
+}
