@@ -37,3 +37,10 @@ SELECT * FROM (SELECT 1, 1) AS t;
 SELECT a.s, GREATEST(b.x, 25) FROM a JOIN b ON b.a_id = a.id WHERE a.id = 1 ORDER BY b.id;
 -- unordered
 SELECT a.id FROM a JOIN b USING (nope);
+-- Hints change the way to the rows, and not the rows: to MariaDB they are comments.
+SELECT /*+ JOIN_ORDER(b, a) */ a.id, b.id FROM a JOIN b ON b.a_id = a.id ORDER BY a.id, b.id;
+SELECT /*+ JOIN_PREFIX(c, b) NO_INDEX(b a_id) */ a.id, b.id, c.id FROM a JOIN b ON b.a_id = a.id JOIN a AS c ON c.x = b.x ORDER BY 1, 2, 3;
+SELECT /*+ JOIN_SUFFIX(a) */ a.id, b.id, c.id FROM a LEFT JOIN b ON b.a_id = a.id JOIN a AS c ON c.id = a.id ORDER BY 1, 2, 3;
+SELECT /*+ JOIN_FIXED_ORDER() */ a.id, b.id FROM b LEFT JOIN a ON b.a_id = a.id ORDER BY b.id;
+SELECT /*+ ORDER_INDEX(b a_id) */ a_id FROM b ORDER BY a_id DESC;
+SELECT /*+ QB_NAME(outer_block) */ id FROM a WHERE id IN (SELECT /*+ QB_NAME(inner_block) JOIN_INDEX(b a_id) */ a_id FROM b) ORDER BY id;
