@@ -105,6 +105,10 @@ fn statements_are_read_and_refused_as_by_mariadb() -> Result<()> {
     let (mut refused, mut elsewhere, mut differently) = (0, Vec::new(), Vec::new());
     for _ in 0..1_500 {
         let sql = cut(&agreed[random(agreed.len())].sql, &mut random);
+        // MariaDB has no hints: one without an end is a comment to it.
+        if sql.rsplit_once("/*+").is_some_and(|(_, rest)| !rest.contains("*/")) {
+            continue;
+        }
         match (syntax_error(&mut ours, &sql)?, syntax_error(&mut theirs, &sql)?) {
             (None, None) => {}
             (Some(mine), Some(reference)) => {
