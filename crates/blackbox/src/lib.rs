@@ -40,6 +40,6 @@ pub mod wire;
 
 pub use mariadb::{MariaDb, SystemTables};
 pub use process::{Usage, bytes_on_the_way, free_port};
-pub use server::{Launch, Refusal, Server};
+pub use server::{Launch, Refusal, Server, binlog_end};
 pub use tool::{Output, fetched, tool};
 pub use wait::wait_until;

@@ -75,6 +75,41 @@ impl MariaDb {
         Ok(self)
     }
 
+    /// As [`MariaDb::start_unpacked`] with a MySQL 5.6 that has a binlog and GTIDs of its own, and ready to be the replica of
+    /// another server, with parallel workers. It does not follow by itself when it is started.
+    pub fn start_mysql_replica(home: &Path, folder: &Path, options: &[&str]) -> Result<MariaDb> {
+        let own = [
+            "--slave-parallel-workers=4",
+            "--skip-slave-start",
+            "--relay-log=relay",
+            "--log-bin=binlog",
+            "--log-slave-updates",
+            "--binlog-format=ROW",
+            "--gtid-mode=ON",
+            "--enforce-gtid-consistency",
+        ];
+        let server = MariaDb::start_unpacked(home, folder, &[&own[..], options].concat(), None)?;
+        // The package's own tables of replication are of another engine's files.
+        let text = "TEXT CHARACTER SET utf8 COLLATE utf8_bin NOT NULL";
+        server.connect()?.query_drop(format!(
+            "SET sql_log_bin = 0; CREATE TABLE mysql.slave_worker_info (Id INT UNSIGNED NOT NULL PRIMARY KEY, \
+             Relay_log_name {text}, Relay_log_pos BIGINT UNSIGNED NOT NULL, Master_log_name {text}, \
+             Master_log_pos BIGINT UNSIGNED NOT NULL, Checkpoint_relay_log_name {text}, \
+             Checkpoint_relay_log_pos BIGINT UNSIGNED NOT NULL, Checkpoint_master_log_name {text}, \
+             Checkpoint_master_log_pos BIGINT UNSIGNED NOT NULL, Checkpoint_seqno INT UNSIGNED NOT NULL, \
+             Checkpoint_group_size INT UNSIGNED NOT NULL, Checkpoint_group_bitmap BLOB NOT NULL)"
+        ))?;
+        Ok(server)
+    }
+
+    /// Waits until it has applied what its source has before a place of its binlog; whether it came there within so many
+    /// seconds.
+    pub fn comes_to(&self, (file, position): (&str, u64), seconds: u32) -> Result<bool> {
+        let wait = format!("SELECT MASTER_POS_WAIT('{file}', {position}, {seconds})");
+        let waited: Option<i64> = self.connect()?.query_first(wait)?.flatten();
+        Ok(waited.is_some_and(|events| events >= 0))
+    }
+
     /// Replicates from root at `port` of 127.0.0.1, beginning where these further parts of CHANGE MASTER TO say.
     pub fn follow(&self, port: u16, place: &str) -> Result<()> {
         let mut conn = self.connect()?;

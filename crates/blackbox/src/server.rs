@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use cohort_txn::CommitProtocol;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, OptsBuilder};
+use mysql::{Conn, Opts, OptsBuilder, Row};
 use rustix::process::Signal;
 
 use crate::process::{Process, Usage, free_port};
@@ -357,4 +357,10 @@ fn build() -> Result<PathBuf> {
     let candidates = here.ancestors().skip(1).take(2).map(|folder| folder.join("cohort"));
     let found = candidates.into_iter().find(|path| path.is_file());
     found.with_context(|| format!("no cohort binary near {}", here.display()))
+}
+
+/// File and position of the end of the binlog.
+pub fn binlog_end(conn: &mut Conn) -> Result<(String, u64)> {
+    let row: Row = conn.query_first("SHOW MASTER STATUS")?.context("no binlog")?;
+    Ok((row.get(0).context("no file")?, row.get(1).context("no position")?))
 }

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::replica::Replica;
 use cohort_blackbox::server::binary;
-use cohort_blackbox::{Launch, MariaDb, Output, Server, tool, wait_until};
+use cohort_blackbox::{Launch, MariaDb, Output, Server, binlog_end, tool, wait_until};
 use cohort_txn::CommitProtocol;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
@@ -37,11 +37,6 @@ fn logged(conn: &mut Conn, (file, from): &(String, u64)) -> Result<Vec<(String, 
     Ok(shown?.into_iter().filter(|(kind, _)| kind != "Gtid").collect())
 }
 
-fn end(conn: &mut Conn) -> Result<(String, u64)> {
-    let row: Row = conn.query_first("SHOW MASTER STATUS")?.context("a binlog")?;
-    Ok((row.get(0).context("a file")?, row.get(1).context("a position")?))
-}
-
 fn kinds(events: &[(String, String)]) -> Vec<&str> {
     events.iter().map(|(kind, _)| kind.as_str()).collect()
 }
@@ -63,7 +58,7 @@ fn compressed_transactions_are_read_shown_and_recovered() -> Result<()> {
         let mut conn = server.connect()?;
         conn.query_drop("CREATE DATABASE d; USE d; CREATE TABLE t (id INT PRIMARY KEY, note VARCHAR(1000))")?;
         conn.query_drop("SET binlog_transaction_compression = ON")?;
-        let begin = end(&mut conn)?;
+        let begin = binlog_end(&mut conn)?;
         let row = |id: i32| format!("({id}, REPEAT('{id} again ', 50))");
         let rows: Vec<String> = (1..=100).map(row).collect();
         conn.query_drop(format!("INSERT INTO t VALUES {}", rows.join(", ")))?;
@@ -72,7 +67,7 @@ fn compressed_transactions_are_read_shown_and_recovered() -> Result<()> {
         ensure!(events[0].1.starts_with("compression='ZSTD', decompressed_size="), "{}", events[0].1);
         assert_eq!(kinds(&events)[1..3], ["Query", "Table_map"]);
         assert_eq!(kinds(&events).last(), Some(&"Xid"));
-        let bytes = end(&mut conn)?.1 - begin.1;
+        let bytes = binlog_end(&mut conn)?.1 - begin.1;
         ensure!(bytes < 5000, "{bytes} bytes");
         conn.query_drop("BEGIN; UPDATE t SET note = 'other' WHERE id < 10; SAVEPOINT s; DELETE FROM t; ROLLBACK TO s")?;
         conn.query_drop("DELETE FROM t WHERE id > 90; COMMIT")?;
@@ -107,9 +102,9 @@ fn a_damaged_payload_is_found() -> Result<()> {
     let server = Launch::new(folder.path().join("data")).option("--binlog-transaction-compression").start()?;
     let mut conn = server.connect()?;
     conn.query_drop("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, note VARCHAR(100))")?;
-    let (file, begin) = end(&mut conn)?;
+    let (file, begin) = binlog_end(&mut conn)?;
     conn.query_drop("INSERT INTO d.t VALUES (1, 'again'), (2, 'again'), (3, 'again')")?;
-    let (_, end) = end(&mut conn)?;
+    let (_, end) = binlog_end(&mut conn)?;
     drop(conn);
     let launch = server.stop()?;
     let path = launch.datadir().join(&file);
@@ -195,7 +190,7 @@ fn statements_are_logged_with_what_they_use() -> Result<()> {
     let server = Launch::new(folder.path().join("source")).start()?;
     let replica = MariaDb::start_replica(&folder.path().join("replica"), &["--server-id=77", "--relay-log=relay"])?;
     let mut conn = server.connect()?;
-    let (file, position) = end(&mut conn)?;
+    let (file, position) = binlog_end(&mut conn)?;
     replica
         .follow(server.port(), &format!("MASTER_LOG_FILE='{file}', MASTER_LOG_POS={position}, MASTER_USE_GTID=no"))?;
     tables(&mut conn)?;
@@ -205,7 +200,7 @@ fn statements_are_logged_with_what_they_use() -> Result<()> {
         // The replica does not know that these values are gone.
         conn.query_drop("BEGIN; INSERT INTO ids (v) VALUES (0), (0); ROLLBACK")?;
         for sql in SAFE {
-            let begin = end(&mut conn)?;
+            let begin = binlog_end(&mut conn)?;
             conn.query_drop(sql).context(*sql)?;
             let warnings = texts(&mut conn, "SHOW WARNINGS")?;
             assert!(!warnings.iter().any(|level| level == "Note"), "{sql}");
@@ -254,16 +249,16 @@ fn what_a_replica_could_do_otherwise_is_logged_as_rows() -> Result<()> {
     for (format, code) in [("STATEMENT", Some(1592)), ("MIXED", None)] {
         conn.query_drop(format!("SET binlog_format = {format}"))?;
         conn.query_drop("DELETE FROM t; DELETE FROM fine; DELETE FROM ids; INSERT INTO t (id) VALUES (1), (2)")?;
-        let begin = end(&mut conn)?;
+        let begin = binlog_end(&mut conn)?;
         conn.query_drop("INSERT INTO ids (id, v) VALUES (NULL, LAST_INSERT_ID())")?;
         assert_eq!(kinds(&logged(&mut conn, &begin)?), ["Query", "Intvar", "Intvar", "Query", "Xid"]);
         conn.query_drop("SET auto_increment_increment = 2")?;
-        let begin = end(&mut conn)?;
+        let begin = binlog_end(&mut conn)?;
         conn.query_drop("INSERT INTO ids (v) VALUES (1), (2)")?;
         assert_eq!(kinds(&logged(&mut conn, &begin)?), ["Query", "Table_map", "Write_rows", "Xid"]);
         conn.query_drop("SET auto_increment_increment = 1")?;
         for sql in UNSAFE {
-            let begin = end(&mut conn)?;
+            let begin = binlog_end(&mut conn)?;
             conn.query_drop(sql).context(*sql)?;
             let warnings: Vec<(String, u16, String)> = conn.query("SHOW WARNINGS")?;
             let unsafe_notes = warnings.iter().filter(|(_, code, _)| *code == 1592);
@@ -272,14 +267,14 @@ fn what_a_replica_could_do_otherwise_is_logged_as_rows() -> Result<()> {
             assert!(!events.iter().any(|(kind, info)| kind == "Query" && info != "BEGIN"), "{sql}: {events:?}");
         }
         // A prepared statement has no text of its own once it has parameters.
-        let begin = end(&mut conn)?;
+        let begin = binlog_end(&mut conn)?;
         conn.exec_drop("UPDATE t SET note = ? WHERE id = 2", ("prepared",))?;
         assert_eq!(kinds(&logged(&mut conn, &begin)?), ["Query", "Table_map", "Update_rows", "Xid"]);
-        let begin = end(&mut conn)?;
+        let begin = binlog_end(&mut conn)?;
         conn.query_drop("XA START 'x'; UPDATE t SET note = 'xa' WHERE id = 2; XA END 'x'; XA COMMIT 'x' ONE PHASE")?;
         ensure!(kinds(&logged(&mut conn, &begin)?).contains(&"Update_rows"));
         // One row has no order: pt-table-checksum's statement.
-        let begin = end(&mut conn)?;
+        let begin = binlog_end(&mut conn)?;
         let sql = "REPLACE INTO t (id, note) SELECT 99, COALESCE(LOWER(CONV(BIT_XOR(CAST(CRC32(CONCAT_WS('#', id, note, \
                    CONCAT(ISNULL(note)))) AS UNSIGNED)), 10, 16)), 0) FROM t FORCE INDEX (`PRIMARY`) WHERE id > 0";
         conn.query_drop(sql)?;
@@ -319,7 +314,7 @@ fn statements_are_replayed_one_after_another() -> Result<()> {
     tables(&mut conn)?;
     conn.query_drop("SET binlog_format = STATEMENT; INSERT INTO t (id) VALUES (1); INSERT INTO t (id) VALUES (2)")?;
     conn.query_drop("SET binlog_format = ROW; INSERT INTO t (id) VALUES (3); INSERT INTO t (id) VALUES (4)")?;
-    let (file, _) = end(&mut conn)?;
+    let (file, _) = binlog_end(&mut conn)?;
     let path = server.datadir().join(file).display().to_string();
     let text = cohort(&["binlog", "dump", &path, "--json"])?.success()?.text();
     let clocks: Vec<(u64, u64)> = text

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::load::rounds;
 use cohort_blackbox::rng::{self, Rng};
-use cohort_blackbox::{Launch, MariaDb, Server, fetched, free_port};
+use cohort_blackbox::{Launch, MariaDb, Server, binlog_end, fetched, free_port};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
@@ -65,8 +65,7 @@ fn a_table_is_there_with_its_rows_or_not_at_all_here_and_on_replicas() -> Result
     let launch = Launch::new(scratch.path().join("source")).port(free_port()?);
     let mut server = launch.start()?;
     let mut conn = server.connect()?;
-    let place: Row = conn.query_first("SHOW MASTER STATUS")?.context("a binlog")?;
-    let (file, position): (String, u64) = (place.get(0).context("a file")?, place.get(1).context("a position")?);
+    let (file, position) = binlog_end(&mut conn)?;
     let mut replicas = Vec::new();
     if MariaDb::installed().is_some() {
         let replica = mariadb(&scratch.path().join("10.11"))?;

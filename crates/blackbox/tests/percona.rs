@@ -3,9 +3,9 @@
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::{Launch, MariaDb, Server, tool, wait_until};
+use cohort_blackbox::{Launch, MariaDb, Server, binlog_end, tool, wait_until};
+use mysql::Conn;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Row};
 
 /// Runs pt-heartbeat on the server at `port`.
 fn heartbeat(port: u16, more: &[&str]) -> Result<String> {
@@ -21,8 +21,7 @@ fn beat(conn: &mut Conn) -> Result<Option<(String, String, u64)>> {
 
 fn follows(server: &Server, replica: &MariaDb) -> Result<()> {
     let mut source = server.connect()?;
-    let status: Row = source.query_first("SHOW MASTER STATUS")?.context("no binlog")?;
-    let (file, position): (String, u64) = (status.get(0).context("a file")?, status.get(1).context("a position")?);
+    let (file, position) = binlog_end(&mut source)?;
     replica
         .follow(server.port(), &format!("MASTER_LOG_FILE='{file}', MASTER_LOG_POS={position}, MASTER_USE_GTID=no"))?;
     source.query_drop("CREATE DATABASE beats")?;
@@ -76,8 +75,7 @@ fn checksums(server: &Server) -> Result<(Option<i32>, Vec<[String; 3]>)> {
 
 fn finds_differences(server: &Server, replica: &MariaDb) -> Result<()> {
     let mut source = server.connect()?;
-    let status: Row = source.query_first("SHOW MASTER STATUS")?.context("no binlog")?;
-    let (file, position): (String, u64) = (status.get(0).context("a file")?, status.get(1).context("a position")?);
+    let (file, position) = binlog_end(&mut source)?;
     replica
         .follow(server.port(), &format!("MASTER_LOG_FILE='{file}', MASTER_LOG_POS={position}, MASTER_USE_GTID=no"))?;
     for sql in [

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use cohort_blackbox::rng::{self, Rng};
-use cohort_blackbox::{Launch, Server, wire};
+use cohort_blackbox::{Launch, Server, binlog_end, wire};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -392,8 +392,7 @@ fn a_torn_tail_of_the_journal_is_cut_and_reported() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = with_rows(&folder, 19)?;
     let mut conn = server.connect()?;
-    let status: mysql::Row = conn.query_first("SHOW MASTER STATUS")?.context("no binlog")?;
-    let (binlog, end): (String, u64) = (status.get(0).context("a file")?, status.get(1).context("a position")?);
+    let (binlog, end) = binlog_end(&mut conn)?;
     conn.query_drop("INSERT INTO d.t VALUES (19, 'torn')")?;
     let launch = server.kill()?;
     let records = records(launch.datadir())?;

@@ -139,28 +139,7 @@ impl Replica {
     }
 
     pub fn start_mysql(home: &Path, folder: &Path) -> Result<Replica> {
-        let options = [
-            "--server-id=56",
-            "--slave-parallel-workers=4",
-            "--skip-slave-start",
-            "--relay-log=relay",
-            "--log-bin=binlog",
-            "--log-slave-updates",
-            "--binlog-format=ROW",
-            "--gtid-mode=ON",
-            "--enforce-gtid-consistency",
-        ];
-        let server = MariaDb::start_unpacked(home, folder, &options, None)?;
-        // The package's own tables of replication are of another engine's files.
-        let text = "TEXT CHARACTER SET utf8 COLLATE utf8_bin NOT NULL";
-        server.connect()?.query_drop(format!(
-            "SET sql_log_bin = 0; CREATE TABLE mysql.slave_worker_info (Id INT UNSIGNED NOT NULL PRIMARY KEY, \
-             Relay_log_name {text}, Relay_log_pos BIGINT UNSIGNED NOT NULL, Master_log_name {text}, \
-             Master_log_pos BIGINT UNSIGNED NOT NULL, Checkpoint_relay_log_name {text}, \
-             Checkpoint_relay_log_pos BIGINT UNSIGNED NOT NULL, Checkpoint_master_log_name {text}, \
-             Checkpoint_master_log_pos BIGINT UNSIGNED NOT NULL, Checkpoint_seqno INT UNSIGNED NOT NULL, \
-             Checkpoint_group_size INT UNSIGNED NOT NULL, Checkpoint_group_bitmap BLOB NOT NULL)"
-        ))?;
+        let server = MariaDb::start_mysql_replica(home, folder, &["--server-id=56"])?;
         Ok(Replica { server })
     }
 
@@ -183,10 +162,8 @@ impl Replica {
     /// Waits until everything that the source has committed was applied.
     pub fn catch_up(&self, source: &Server) -> Result<()> {
         let (file, position) = status(source)?;
-        let sql = format!("SELECT MASTER_POS_WAIT('{file}', {position}, 60)");
-        let waited: Option<i64> = self.server.connect()?.query_first(sql)?.flatten();
         ensure!(
-            waited.is_some_and(|events| events >= 0),
+            self.server.comes_to((&file, position.into()), 60)?,
             "the replica does not come to {file}:{position}: {} {}",
             self.status("Last_IO_Error").unwrap_or_default(),
             self.status("Last_SQL_Error").unwrap_or_default()

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use cohort_blackbox::Server;
 use cohort_blackbox::wire::{Wire, login_as};
+use cohort_blackbox::{Server, binlog_end};
 use mysql::prelude::Queryable;
 use mysql_common::auth::plugins::mysql_native_password::scramble_native;
 
@@ -232,8 +232,8 @@ impl Reader {
 
 /// File and position that the server is at.
 pub fn status(server: &Server) -> Result<(String, u32)> {
-    let row: mysql::Row = server.connect()?.query_first("SHOW MASTER STATUS")?.context("no binlog")?;
-    Ok((row.get(0).context("no file")?, row.get(1).context("no position")?))
+    let (file, position) = binlog_end(&mut server.connect()?)?;
+    Ok((file, position.try_into()?))
 }
 
 /// The bytes of a file of the binlog, as of a closed one: up to this offset.

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::{Server, tool};
-use mysql::Row;
+use cohort_blackbox::{Server, binlog_end, tool};
 use mysql::prelude::Queryable;
 
 use crate::program::Kept;
@@ -56,8 +55,7 @@ fn names(server: &Server) -> Result<Vec<String>> {
 
 /// The copies are the files, but for the mark of a file in use.
 fn same(server: &Server, folder: &Path) -> Result<()> {
-    let row: Row = server.connect()?.query_first("SHOW MASTER STATUS")?.context("no binlog")?;
-    let (last, end): (String, u64) = (row.get(0).context("a file")?, row.get(1).context("a position")?);
+    let (last, end) = binlog_end(&mut server.connect()?)?;
     for name in names(server)? {
         let mut original = fs::read(server.datadir().join(&name))?;
         if name == last {

@@ -14,9 +14,9 @@ mod tables;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use cohort_blackbox::rng::{Rng, seed};
-use cohort_blackbox::{Launch, MariaDb, Server, fetched, free_port};
+use cohort_blackbox::{Launch, MariaDb, Server, binlog_end, fetched, free_port};
 use mysql::prelude::Queryable;
 
 use crate::copies::Copies;
@@ -205,11 +205,7 @@ fn replicas_and_readers_have_what_was_done() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let (folder, home) = (scratch.path(), fetched("peers/mysql-5.6.24", "scripts/peers.sh"));
     let start = |server: &Server| {
-        let first: String = server
-            .connect()?
-            .query_first("SHOW MASTER STATUS")?
-            .and_then(|row: mysql::Row| row.get(0))
-            .context("a file")?;
+        let (first, _) = binlog_end(&mut server.connect()?)?;
         let mut followers = Followers::default();
         if wants("mysql-replication") {
             followers.programs.extend(python(folder.join("python"), server, &first)?);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::{MariaDb, Server};
+use cohort_blackbox::{MariaDb, Server, binlog_end};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
@@ -59,29 +59,9 @@ impl Replica {
 
     pub fn mysql(name: &'static str, home: &Path, folder: &Path, source: &Server, by: By) -> Result<Replica> {
         let id = if by == By::Position { "--server-id=56" } else { "--server-id=57" };
-        let own = [
-            id,
-            "--slave-parallel-workers=4",
-            "--log-bin=binlog",
-            "--log-slave-updates",
-            "--binlog-format=ROW",
-            "--gtid-mode=ON",
-            "--enforce-gtid-consistency",
-            // A column of JSON is a syntax error there.
-            "--slave-skip-errors=1064",
-            "--skip-slave-start",
-        ];
-        let server = MariaDb::start_unpacked(home, folder, &[&OPTIONS[..], &own].concat(), None)?;
-        // The package's own tables of replication are of another engine's files.
-        let text = "TEXT CHARACTER SET utf8 COLLATE utf8_bin NOT NULL";
-        server.connect()?.query_drop(format!(
-            "SET sql_log_bin = 0; CREATE TABLE mysql.slave_worker_info (Id INT UNSIGNED NOT NULL PRIMARY KEY, \
-             Relay_log_name {text}, Relay_log_pos BIGINT UNSIGNED NOT NULL, Master_log_name {text}, \
-             Master_log_pos BIGINT UNSIGNED NOT NULL, Checkpoint_relay_log_name {text}, \
-             Checkpoint_relay_log_pos BIGINT UNSIGNED NOT NULL, Checkpoint_master_log_name {text}, \
-             Checkpoint_master_log_pos BIGINT UNSIGNED NOT NULL, Checkpoint_seqno INT UNSIGNED NOT NULL, \
-             Checkpoint_group_size INT UNSIGNED NOT NULL, Checkpoint_group_bitmap BLOB NOT NULL)"
-        ))?;
+        // A column of JSON is a syntax error there.
+        let options = [&OPTIONS[..], &[id, "--slave-skip-errors=1064"]].concat();
+        let server = MariaDb::start_mysql_replica(home, folder, &options)?;
         let more = "MASTER_AUTO_POSITION=0";
         Replica { name, server, by, source: source.port(), more, by_gtid_too: true }.follow(source)
     }
@@ -89,13 +69,7 @@ impl Replica {
     /// Begins at the end of a source.
     fn follow(mut self, source: &Server) -> Result<Replica> {
         self.server.restart()?;
-        let place = match self.by {
-            By::Gtid => "MASTER_AUTO_POSITION=1".to_owned(),
-            By::Position => {
-                let (file, position) = place(source)?;
-                format!("MASTER_LOG_FILE='{file}', MASTER_LOG_POS={position}, {}", self.more)
-            }
-        };
+        let place = self.place(binlog_end(&mut source.connect()?)?);
         self.server.follow(self.source, &place)?;
         Ok(self)
     }
@@ -114,11 +88,9 @@ impl Replica {
     /// before which nothing is missing.
     fn kill_mysql_and_restart(&mut self, load: &Load, source: &Server) -> Result<()> {
         let held = load.hold_definitions();
-        let (file, position) = place(source)?;
-        let wait = format!("SELECT MASTER_POS_WAIT('{file}', {position}, 900)");
-        let come: Option<i64> = self.server.connect()?.query_first(wait)?.flatten();
+        let (file, position) = binlog_end(&mut source.connect()?)?;
         ensure!(
-            come.is_some_and(|events| events >= 0),
+            self.server.comes_to((&file, position), 900)?,
             "{} does not come to {file}, {position}: {}",
             self.name,
             self.status()?
@@ -126,17 +98,19 @@ impl Replica {
         self.server.kill_and_restart()?;
         drop(held);
         let mut conn = self.server.connect()?;
-        let place = match self.by {
-            By::Gtid => "MASTER_AUTO_POSITION=1".to_owned(),
-            By::Position => {
-                let row: Row = conn.query_first("SHOW SLAVE STATUS")?.context("no replica")?;
-                let file: String = row.get("Relay_Master_Log_File").context("a file")?;
-                let position: u64 = row.get("Exec_Master_Log_Pos").context("a position")?;
-                format!("MASTER_LOG_FILE='{file}', MASTER_LOG_POS={position}, {}", self.more)
-            }
-        };
+        let row: Row = conn.query_first("SHOW SLAVE STATUS")?.context("no replica")?;
+        let file: String = row.get("Relay_Master_Log_File").context("a file")?;
+        let place = self.place((file, row.get("Exec_Master_Log_Pos").context("a position")?));
         conn.query_drop("STOP SLAVE; RESET SLAVE")?;
         self.server.follow(self.source, &place)
+    }
+
+    /// What CHANGE MASTER TO says of a place of its source.
+    fn place(&self, (file, position): (String, u64)) -> String {
+        match self.by {
+            By::Gtid => "MASTER_AUTO_POSITION=1".to_owned(),
+            By::Position => format!("MASTER_LOG_FILE='{file}', MASTER_LOG_POS={position}, {}", self.more),
+        }
     }
 
     fn status(&self) -> Result<String> {
@@ -187,12 +161,6 @@ impl Replica {
     pub fn stop(self) -> Result<()> {
         self.server.stop()
     }
-}
-
-/// File and position of a source's end.
-fn place(source: &Server) -> Result<(String, u64)> {
-    let row: Row = source.connect()?.query_first("SHOW MASTER STATUS")?.context("no binlog")?;
-    Ok((row.get(0).context("a file")?, row.get(1).context("a position")?))
 }
 
 fn rows(conn: &mut Conn, table: &str) -> Result<Vec<String>> {

@@ -6,9 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::{Launch, Server, wait_until};
+use cohort_blackbox::{Launch, Server, binlog_end, wait_until};
+use mysql::Conn;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Row};
 
 use super::aside::{Aside, errno, until_waiting};
 
@@ -24,12 +24,6 @@ fn server() -> Result<(tempfile::TempDir, Server, Conn)> {
     Ok((folder, server, conn))
 }
 
-/// Where the binlog ends.
-fn position(conn: &mut Conn) -> Result<(String, u64)> {
-    let row: Row = conn.query_first("SHOW MASTER STATUS")?.context("a binlog")?;
-    Ok((row.get(0).context("a file")?, row.get(1).context("an offset")?))
-}
-
 fn value(conn: &mut Conn, id: u32) -> Result<i64> {
     conn.query_first(format!("SELECT v FROM d.t WHERE id = {id}"))?.context("a row")
 }
@@ -39,7 +33,7 @@ fn whoever_changes_something_waits_for_the_read_lock_and_readers_do_not() -> Res
     let (_folder, server, mut first) = server()?;
     let mut watcher = server.connect_to("d")?;
     first.query_drop("FLUSH TABLES WITH READ LOCK")?;
-    let at = position(&mut first)?;
+    let at = binlog_end(&mut first)?;
     // Its own changes are errors.
     for sql in [
         "UPDATE t SET v = 2",
@@ -99,7 +93,7 @@ fn whoever_changes_something_waits_for_the_read_lock_and_readers_do_not() -> Res
     let killed = Aside::waits(&server, &mut watcher, "CREATE TABLE z (id INT)", WAITS)?;
     watcher.query_drop(format!("KILL QUERY {}", killed.id))?;
     ensure!(killed.errno()? == 1317);
-    ensure!(position(&mut first)? == (at.0, at.1), "nothing was committed");
+    ensure!(binlog_end(&mut first)? == (at.0, at.1), "nothing was committed");
     first.query_drop("UNLOCK TABLES")?;
     for one in waiting {
         ensure!(one.errno()? == 0);
@@ -124,10 +118,10 @@ fn an_open_transaction_does_not_hold_the_read_lock_up_and_its_commit_waits() -> 
     };
     let second = open()?;
     first.query_drop("FLUSH TABLES WITH READ LOCK")?;
-    let at = position(&mut first)?;
+    let at = binlog_end(&mut first)?;
     let commit = Aside::run_in(second, "COMMIT");
     until_waiting(&mut watcher, commit.id, WAITS_TO_COMMIT)?;
-    ensure!(position(&mut first)? == at && value(&mut watcher, 1)? == 1);
+    ensure!(binlog_end(&mut first)? == at && value(&mut watcher, 1)? == 1);
     first.query_drop("UNLOCK TABLES")?;
     ensure!(commit.errno()? == 0 && value(&mut watcher, 1)? == 11);
     // A commit that is killed, or waits for too long, is a rollback.
@@ -170,7 +164,7 @@ fn xa_transactions_wait_for_the_read_lock_where_they_write_the_binlog() -> Resul
     ] {
         second.query_drop(before)?;
         first.query_drop("FLUSH TABLES WITH READ LOCK")?;
-        let at = position(&mut first)?;
+        let at = binlog_end(&mut first)?;
         // After a kill it is as it was.
         let killed = Aside::run_in(second, waits);
         until_waiting(&mut watcher, killed.id, WAITS_TO_COMMIT).context(waits)?;
@@ -179,7 +173,7 @@ fn xa_transactions_wait_for_the_read_lock_where_they_write_the_binlog() -> Resul
         ensure!(errno(result)? == 1317, "{waits}");
         let waiting = Aside::run_in(conn, waits);
         until_waiting(&mut watcher, waiting.id, WAITS_TO_COMMIT).context(waits)?;
-        ensure!(position(&mut first)? == at, "{waits}");
+        ensure!(binlog_end(&mut first)? == at, "{waits}");
         first.query_drop("UNLOCK TABLES")?;
         let (conn, result) = waiting.end();
         ensure!(errno(result)? == 0, "{waits}");
@@ -254,10 +248,10 @@ fn under_the_read_lock_position_and_rows_stand_still() -> Result<()> {
     let mut seen = Vec::new();
     for _ in 0..40 {
         first.query_drop("FLUSH TABLES WITH READ LOCK")?;
-        let at = position(&mut first)?;
+        let at = binlog_end(&mut first)?;
         let count: u64 = reader.query_first("SELECT COUNT(*) FROM u")?.context("a count")?;
         thread::sleep(Duration::from_millis(2));
-        ensure!(position(&mut reader)? == at, "the position moved");
+        ensure!(binlog_end(&mut reader)? == at, "the position moved");
         let later: u64 = first.query_first("SELECT COUNT(*) FROM u")?.context("a count")?;
         ensure!(later == count, "{count} rows became {later}");
         first.query_drop("UNLOCK TABLES")?;
