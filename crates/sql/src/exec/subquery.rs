@@ -11,6 +11,7 @@ use std::rc::Rc;
 use super::Run;
 use super::operators::{self, Row};
 use super::remembered::{self, Remembered};
+use crate::collation::Collation;
 use crate::error::{ER_SUBQUERY_NO_1_ROW, SqlError};
 use crate::expr::{Ask, CompareWith, Comparison, EvalContext, Expr, Queries, Subquery, join_key};
 use crate::memory::row_bytes;
@@ -335,6 +336,22 @@ fn compare_each(
     Ok(truth(decided.or_else(|| verdict.end())))
 }
 
+/// The key of values of a pair, and whether all of them have one. All are evaluated, as the comparison does.
+fn key_of<'e>(
+    mut exprs: impl Iterator<Item = (&'e Expr, Collation)>,
+    pair: &[Value],
+    run: &mut Run<'_>,
+) -> Result<(bool, Vec<u8>), SqlError> {
+    let mut key = Vec::new();
+    let has_key = run.evaluate(|cx| {
+        exprs.try_fold(true, |all, (expr, collation)| {
+            let value = expr.eval(pair, cx)?;
+            Ok(all && join_key(&value, collation, &mut key))
+        })
+    })?;
+    Ok((has_key, key))
+}
+
 impl KeptRows {
     fn of(plan: &QueryPlan, comparison: &Comparison, run: &mut Run<'_>) -> Result<KeptRows, SqlError> {
         let rows = all_rows(plan, run)?;
@@ -346,13 +363,7 @@ impl KeptRows {
         for (at, row) in kept.rows.iter().enumerate() {
             pair.truncate(comparison.operands.len());
             pair.extend_from_slice(row);
-            let mut key = Vec::new();
-            let has_key = run.evaluate(|cx| {
-                keys.iter().try_fold(true, |all, of| {
-                    let value = of.right.eval(&pair, cx)?;
-                    Ok(all && join_key(&value, of.collation, &mut key))
-                })
-            })?;
+            let (has_key, key) = key_of(keys.iter().map(|key| (&key.right, key.collation)), &pair, run)?;
             run.keep_always(key.len() + size_of::<usize>())?;
             if has_key {
                 kept.by_key.entry(key).or_default().push(at);
@@ -365,7 +376,7 @@ impl KeptRows {
 
     fn compare(&self, comparison: &Comparison, mut pair: Vec<Value>, run: &mut Run<'_>) -> Result<Value, SqlError> {
         let mut verdict = Verdict::new(comparison.with);
-        if let Some(key) = self.key_of(comparison, &pair, run)? {
+        if let Some(key) = self.key_for(comparison, &pair, run)? {
             let keyed = self.by_key.get(&key).map_or(&[][..], Vec::as_slice);
             for at in keyed.iter().chain(&self.without_key) {
                 if let Some(decided) = verdict.take(holds(comparison, &mut pair, &self.rows[*at], run)?)? {
@@ -383,17 +394,11 @@ impl KeptRows {
     }
 
     /// The key under which equal rows are; `None` if all rows have to be looked at.
-    fn key_of(&self, comparison: &Comparison, pair: &[Value], run: &mut Run<'_>) -> Result<Option<Vec<u8>>, SqlError> {
+    fn key_for(&self, comparison: &Comparison, pair: &[Value], run: &mut Run<'_>) -> Result<Option<Vec<u8>>, SqlError> {
         let Some(keys) = comparison.keys.as_ref().filter(|_| comparison.with == CompareWith::Any) else {
             return Ok(None);
         };
-        let mut key = Vec::new();
-        let has_key = run.evaluate(|cx| {
-            keys.iter().try_fold(true, |all, of| {
-                let value = of.left.eval(pair, cx)?;
-                Ok(all && join_key(&value, of.collation, &mut key))
-            })
-        })?;
+        let (has_key, key) = key_of(keys.iter().map(|key| (&key.left, key.collation)), pair, run)?;
         Ok(has_key.then_some(key))
     }
 }

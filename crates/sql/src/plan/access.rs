@@ -67,13 +67,12 @@ impl Access {
         let place = |expr: &Expr| column_of(expr).and_then(|column| index.columns.iter().position(|of| *of == column));
         let equals = |place: usize, value: &Expr| self.equal.get(place) == Some(value);
         let after = |place: usize| place == self.equal.len();
-        let bound = |low: bool| match &self.tail {
-            Tail::Range(Bounds { low: bound, .. }) if low => bound.as_ref(),
-            Tail::Range(Bounds { high: bound, .. }) => bound.as_ref(),
-            Tail::Open | Tail::In(_) | Tail::Query(_) | Tail::Union(_) => None,
+        let (low_bound, high_bound) = match &self.tail {
+            Tail::Range(Bounds { low, high }) => (low.as_ref(), high.as_ref()),
+            Tail::Open | Tail::In(_) | Tail::Query(_) | Tail::Union(_) => (None, None),
         };
-        let is_bound = |low: bool, value: &Expr, included: bool| {
-            bound(low).is_some_and(|(bound, belongs)| bound == value && *belongs == included)
+        let is = |bound: Option<&(Expr, bool)>, value: &Expr, included: bool| {
+            bound.is_some_and(|(bound, belongs)| bound == value && *belongs == included)
         };
         match condition {
             Expr::Compare(op, left, right, _) => {
@@ -84,15 +83,15 @@ impl Access {
                 };
                 match op {
                     CompareOp::Equal => equals(place, value),
-                    CompareOp::Less => after(place) && is_bound(false, value, false),
-                    CompareOp::LessOrEqual => after(place) && is_bound(false, value, true),
-                    CompareOp::Greater => after(place) && is_bound(true, value, false),
-                    CompareOp::GreaterOrEqual => after(place) && is_bound(true, value, true),
+                    CompareOp::Less => after(place) && is(high_bound, value, false),
+                    CompareOp::LessOrEqual => after(place) && is(high_bound, value, true),
+                    CompareOp::Greater => after(place) && is(low_bound, value, false),
+                    CompareOp::GreaterOrEqual => after(place) && is(low_bound, value, true),
                     CompareOp::NotEqual | CompareOp::NullSafeEqual => false,
                 }
             }
             Expr::Between { operand, low, high, negated: false, .. } => {
-                place(operand).is_some_and(after) && is_bound(true, low, true) && is_bound(false, high, true)
+                place(operand).is_some_and(after) && is(low_bound, low, true) && is(high_bound, high, true)
             }
             Expr::In { operand, list, negated: false, .. } => match (place(operand), list.as_slice(), &self.tail) {
                 (Some(place), [single], _) if equals(place, single) => true,
