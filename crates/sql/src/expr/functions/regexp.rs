@@ -226,15 +226,25 @@ fn occurrence(args: &Arguments<'_, '_>, at: usize, or: i64) -> Result<u64, SqlEr
 
 impl Compiled {
     /// The first match from a byte of the text on.
-    fn find_from<'t>(&self, text: &'t [u8], from: usize) -> Option<Captures<'t>> {
-        let found = self.regex.captures_at(text, from);
+    fn find_from(&self, text: &[u8], from: usize) -> Option<Found> {
+        let find_in = |text: &[u8]| {
+            let found = self.regex.find_at(text, from)?;
+            Some(Found { begin: found.start(), end: found.end(), within: text.len() })
+        };
+        let found = find_in(text);
         let line = without_newline(text);
         if !self.matches_before_last_newline() || line.len() == text.len() || from > line.len() {
             return found;
         }
-        let before_newline = self.regex.captures_at(line, from);
-        let begins = |captures: &Option<Captures<'_>>| captures.as_ref().map_or(usize::MAX, |of| whole(of).0);
+        let before_newline = find_in(line);
+        let begins = |found: &Option<Found>| found.as_ref().map_or(usize::MAX, |found| found.begin);
         if begins(&before_newline) < begins(&found) { before_newline } else { found }
+    }
+
+    /// The groups of a match. They are looked for by themselves: to keep them while a match is looked for takes time in
+    /// proportion to their number for each step.
+    fn groups_of<'t>(&self, text: &'t [u8], found: &Found) -> Option<Captures<'t>> {
+        self.regex.captures_at(&text[..found.within], found.begin)
     }
 
     /// Calls `take` with the matches from a byte of the text on, until it has enough.
@@ -243,17 +253,16 @@ impl Compiled {
         text: &[u8],
         mut from: usize,
         args: &Arguments<'_, '_>,
-        mut take: impl FnMut(&Captures<'_>) -> Result<bool, SqlError>,
+        mut take: impl FnMut(&Found) -> Result<bool, SqlError>,
     ) -> Result<(), SqlError> {
         while from <= text.len() {
             args.cx.statement.check_killed()?;
-            let Some(captures) = self.find_from(text, from) else { return Ok(()) };
-            let (begin, end) = whole(&captures);
-            if !take(&captures)? {
+            let Some(found) = self.find_from(text, from) else { return Ok(()) };
+            if !take(&found)? {
                 return Ok(());
             }
             // After an empty match it goes on with the next character.
-            from = if end > begin { end } else { next_character(text, end) };
+            from = if found.end > found.begin { found.end } else { next_character(text, found.end) };
         }
         Ok(())
     }
@@ -267,10 +276,10 @@ impl Compiled {
         args: &Arguments<'_, '_>,
     ) -> Result<Option<(usize, usize)>, SqlError> {
         let (mut left, mut found) = (which, None);
-        self.each_match(text, from, args, |captures| {
+        self.each_match(text, from, args, |of| {
             left -= 1;
             if left == 0 {
-                found = Some(whole(captures));
+                found = Some((of.begin, of.end));
             }
             Ok(left > 0)
         })?;
@@ -278,8 +287,11 @@ impl Compiled {
     }
 }
 
-fn whole(captures: &Captures<'_>) -> (usize, usize) {
-    captures.get(0).map_or((0, 0), |found| (found.start(), found.end()))
+/// A match: its first byte, the one after its last, and how many bytes of the text were looked at.
+struct Found {
+    begin: usize,
+    end: usize,
+    within: usize,
 }
 
 fn next_character(text: &[u8], at: usize) -> usize {
@@ -319,19 +331,21 @@ fn regexp_replace(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let mut fits = true;
     with_pattern(args, 5, |compiled| {
         let parts = replacement_parts(&replacement, &compiled.regex)?;
-        compiled.each_match(&text, from, args, |captures| {
+        let with_groups = parts.iter().any(|part| matches!(part, Part::Group(_)));
+        compiled.each_match(&text, from, args, |found| {
             at += 1;
             if which > 0 && at < which {
                 return Ok(true);
             }
-            let (begin, end) = whole(captures);
-            made.extend_from_slice(&text[copied..begin]);
-            copied = end;
+            made.extend_from_slice(&text[copied..found.begin]);
+            copied = found.end;
+            let groups = if with_groups { compiled.groups_of(&text, found) } else { None };
             for part in &parts {
                 match part {
                     Part::Text(text) => made.extend_from_slice(text.as_bytes()),
                     Part::Group(group) => {
-                        made.extend_from_slice(captures.get(*group).map_or(&[][..], |found| found.as_bytes()));
+                        let group = groups.as_ref().and_then(|groups| groups.get(*group));
+                        made.extend_from_slice(group.map_or(&[][..], |group| group.as_bytes()));
                     }
                 }
             }
@@ -414,6 +428,22 @@ mod tests {
         for pattern in ["^(a+)+$", "(a*)*b", "(a|a)*b", "(.*a){10}b"] {
             assert!(!compiled(pattern, "").unwrap().matches(&text), "{pattern}");
         }
+    }
+
+    #[test]
+    fn many_groups_are_not_kept_while_a_match_is_looked_for() {
+        let text = [vec![b'a'; 800_000], vec![b'b']].concat();
+        let found = compiled(&"(a|aa)*".repeat(2000), "").unwrap().find_from(&text, 254).unwrap();
+        assert_eq!((found.begin, found.end), (254, 800_000));
+    }
+
+    #[test]
+    fn groups_are_those_of_the_match() {
+        let (text, compiled) = (b"b ab\n", compiled(r"\b(a)(b)$", "").unwrap());
+        let found = compiled.find_from(text, 0).unwrap();
+        assert_eq!((found.begin, found.end, found.within), (2, 4, 4));
+        let groups = compiled.groups_of(text, &found).unwrap();
+        assert_eq!((&groups[1], &groups[2]), (&b"a"[..], &b"b"[..]));
     }
 
     #[test]
