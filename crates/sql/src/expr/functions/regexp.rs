@@ -1,7 +1,7 @@
 //! REGEXP_LIKE, which is also what REGEXP and RLIKE call, and what finds and replaces matches.
 //!
 //! The syntax is the `regex` crate's, which is ICU's without look-around and back references: those are
-//! error 3690. In turn a match takes time in proportion to the text, whatever the pattern, and patterns
+//! error 3690. In turn a match takes time in proportion to text and pattern, and patterns
 //! have a limited size ([`PROGRAM_BYTES`]); error 3700. What is compiled only to be found too large is limited before:
 //! nothing counts its memory, and KILL does not end it.
 
@@ -253,37 +253,31 @@ impl Compiled {
         text: &[u8],
         mut from: usize,
         args: &Arguments<'_, '_>,
-        mut take: impl FnMut(&Found) -> Result<bool, SqlError>,
+        mut take: impl FnMut(Found) -> Result<bool, SqlError>,
     ) -> Result<(), SqlError> {
         while from <= text.len() {
             args.cx.statement.check_killed()?;
             let Some(found) = self.find_from(text, from) else { return Ok(()) };
-            if !take(&found)? {
-                return Ok(());
-            }
             // After an empty match it goes on with the next character.
             from = if found.end > found.begin { found.end } else { next_character(text, found.end) };
+            if !take(found)? {
+                return Ok(());
+            }
         }
         Ok(())
     }
 
-    /// The n-th match from a byte of the text on: its first byte and the one after its last.
-    fn nth(
-        &self,
-        text: &[u8],
-        from: usize,
-        which: u64,
-        args: &Arguments<'_, '_>,
-    ) -> Result<Option<(usize, usize)>, SqlError> {
-        let (mut left, mut found) = (which, None);
-        self.each_match(text, from, args, |of| {
+    /// The n-th match from a byte of the text on.
+    fn nth(&self, text: &[u8], from: usize, which: u64, args: &Arguments<'_, '_>) -> Result<Option<Found>, SqlError> {
+        let (mut left, mut nth) = (which, None);
+        self.each_match(text, from, args, |found| {
             left -= 1;
             if left == 0 {
-                found = Some((of.begin, of.end));
+                nth = Some(found);
             }
             Ok(left > 0)
         })?;
-        Ok(found)
+        Ok(nth)
     }
 }
 
@@ -308,8 +302,8 @@ fn regexp_instr(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
         _ => return Err(SqlError::new(ER_WRONG_ARGUMENTS, &[&args.call.name()])),
     };
     let found = with_pattern(args, 5, |compiled| compiled.nth(&text, from, which, args))?;
-    Ok(Value::Int(found.map_or(0, |(begin, end)| {
-        let before = &text[..if after { end } else { begin }];
+    Ok(Value::Int(found.map_or(0, |found| {
+        let before = &text[..if after { found.end } else { found.begin }];
         let characters = if args.is_binary() { before.len() } else { String::from_utf8_lossy(before).chars().count() };
         characters as i64 + 1
     })))
@@ -319,7 +313,7 @@ fn regexp_substr(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let text = to_bytes(&args[0]);
     let (from, which) = (start(args, 2, &text)?, occurrence(args, 3, 1)?);
     let found = with_pattern(args, 4, |compiled| compiled.nth(&text, from, which, args))?;
-    found.map_or(Ok(Value::Null), |(begin, end)| args.string(text[begin..end].to_vec()))
+    found.map_or(Ok(Value::Null), |found| args.string(text[found.begin..found.end].to_vec()))
 }
 
 fn regexp_replace(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
@@ -339,7 +333,7 @@ fn regexp_replace(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
             }
             made.extend_from_slice(&text[copied..found.begin]);
             copied = found.end;
-            let groups = if with_groups { compiled.groups_of(&text, found) } else { None };
+            let groups = if with_groups { compiled.groups_of(&text, &found) } else { None };
             for part in &parts {
                 match part {
                     Part::Text(text) => made.extend_from_slice(text.as_bytes()),
