@@ -4,8 +4,8 @@
 //! instance for slots with input; the worker that epoll wakes serves the slot until its client has sent nothing more
 //! ([`Pool::serve`]); [`look`] decides whether it then polls for the client's next command. [`workers`] decides how
 //! many workers run: one that waits for a lock, a commit or its client is replaced for that long, and so is one that
-//! a long statement keeps busy while others have input ([`Pool::watch`], which also ends connections that are idle
-//! for too long).
+//! a long statement keeps busy while others have input; such a one gives way to others, too ([`Pool::watch`], which
+//! also ends connections that are idle for too long).
 //!
 //! Invariants
 //! 1. At most one thread serves a slot at a time, so a session needs no locks of its own.
@@ -179,6 +179,7 @@ impl Pool {
     /// The body of a worker.
     fn work(self: Arc<Self>, worker: &Arc<Worker>) {
         set_blocking_hook(Arc::new(WorkerHandle { pool: self.clone(), worker: worker.clone() }));
+        self.workers.enter(worker);
         let (mut pace, mut answered) = (Pace::default(), Instant::now());
         while self.workers.may_go_on(worker) {
             if let Some(slot) = self.next_signal() {
@@ -194,6 +195,7 @@ impl Pool {
     fn look_again(&self, worker: &Worker, slot: &Arc<Slot>, pace: &mut Pace) -> Instant {
         let mut answered = Instant::now();
         while self.workers.may_stay()
+            && !worker.gave_way()
             && self.processors.are_idle()
             && let Some(longest) = pace.look()
         {
@@ -289,9 +291,7 @@ impl Pool {
         let mut checked = Instant::now();
         while self.workers.sleep_monitor(self.options.stall_limit, IDLE_CHECK) {
             self.processors.see();
-            if self.has_signals() {
-                self.workers.replace_stalled();
-            }
+            self.workers.look_for_long_commands(self.has_signals());
             // Also after a thread could not be started.
             self.fill();
             if checked.elapsed() >= IDLE_CHECK {

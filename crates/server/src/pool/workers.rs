@@ -7,19 +7,24 @@
 //! 1. `running` is the number of workers that are not away; each of them either waits for input or serves
 //!    a connection.
 //! 2. A worker is away while it blocks ([`BlockingHook`]) or is parked, and from the moment its command is found to
-//!    be a long one until it has finished that.
+//!    be a long one, while others have input, until it has finished that.
+//! 3. A worker that computes for long beside other connections gives way to them: its thread gets a lower priority,
+//!    which it cannot raise again, and ends with its command.
 //!
 //! Concurrency: one mutex, which a worker takes only when it blocks, comes back or parks. What else a worker does
-//! is read from its `commands`, which is odd while it serves.
+//! is read from its `steps`, which are odd while it serves.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cohort_txn::blocking_hook::BlockingHook;
 use parking_lot::{Condvar, Mutex};
+use rustix::process::Pid;
+use rustix::thread::gettid;
 
 use super::Pool;
+use crate::priority::have_give_way;
 
 /// How long a worker that is not needed stays parked before it ends.
 const PARKED_MAX: Duration = Duration::from_secs(60);
@@ -29,12 +34,37 @@ const PARKED_MAX: Duration = Duration::from_secs(60);
 pub struct Worker {
     /// Names its thread.
     pub number: u64,
-    /// Commands begun and ended: odd while it serves.
-    commands: AtomicU64,
-    /// As the monitor saw `commands` last.
+    /// Known from when it runs on.
+    thread: OnceLock<Pid>,
+    /// One more when a command begins and when it ends, two more when it begins to wait: odd while it serves, and the
+    /// same for as long as it computes.
+    steps: AtomicU64,
+    /// As the monitor saw `steps` last.
     seen: AtomicU64,
     /// Changed under the set's mutex.
     away: AtomicBool,
+    /// Its thread has a lower priority than others.
+    gave_way: AtomicBool,
+}
+
+impl Worker {
+    /// Whether it is to end with its command.
+    pub fn gave_way(&self) -> bool {
+        self.gave_way.load(Ordering::Relaxed)
+    }
+
+    fn is_serving(&self) -> bool {
+        !self.steps.load(Ordering::SeqCst).is_multiple_of(2)
+    }
+
+    /// Lets other threads go first.
+    fn give_way(&self) {
+        if let Some(&thread) = self.thread.get()
+            && !self.gave_way.swap(true, Ordering::Relaxed)
+        {
+            have_give_way(thread);
+        }
+    }
 }
 
 /// The workers of a pool.
@@ -109,9 +139,8 @@ impl WorkerSet {
     /// Workers, and how many of them are parked or wait for input.
     pub fn threads(&self) -> (usize, usize) {
         let state = self.state.lock();
-        let busy = |worker: &&Arc<Worker>| is_serving(worker.commands.load(Ordering::Relaxed));
         let total = state.workers.len();
-        (total, total - state.workers.iter().filter(busy).count())
+        (total, total - state.workers.iter().filter(|worker| worker.is_serving()).count())
     }
 
     /// Unparks workers while too few run. Returns a new worker, already counted as running, if that is not
@@ -131,9 +160,11 @@ impl WorkerSet {
             state.created += 1;
             let worker = Arc::new(Worker {
                 number: state.created,
-                commands: AtomicU64::new(0),
+                thread: OnceLock::new(),
+                steps: AtomicU64::new(0),
                 seen: AtomicU64::new(0),
                 away: AtomicBool::new(false),
+                gave_way: AtomicBool::new(false),
             });
             state.workers.push(worker.clone());
             return Some(worker);
@@ -145,21 +176,40 @@ impl WorkerSet {
     /// has the priority of the one that starts it.
     pub fn ask_for_workers(&self) {
         let mut state = self.state.lock();
+        self.ask_for_workers_in(&mut state);
+    }
+
+    fn ask_for_workers_in(&self, state: &mut State) {
         if self.running.load(Ordering::Relaxed) < self.limit() {
             state.wanted = true;
             self.serving.notify_one();
         }
     }
 
-    /// Removes a worker whose thread could not be started.
+    /// The calling thread is `worker`'s.
+    pub fn enter(&self, worker: &Worker) {
+        let _ = worker.thread.set(gettid());
+    }
+
+    /// Removes a worker that ends, or whose thread could not be started.
     pub fn remove(&self, worker: &Arc<Worker>) {
-        let mut state = self.state.lock();
-        self.set_away(&state, worker, true);
+        self.remove_in(&mut self.state.lock(), worker);
+    }
+
+    fn remove_in(&self, state: &mut State, worker: &Arc<Worker>) {
+        self.set_away(state, worker, true);
         state.forget(worker);
     }
 
     /// For a worker between two commands: parks while enough others run. False when it is to end.
     pub fn may_go_on(&self, worker: &Arc<Worker>) -> bool {
+        if worker.gave_way() {
+            let mut state = self.state.lock();
+            self.remove_in(&mut state, worker);
+            // A thread that it started itself would have its priority.
+            self.ask_for_workers_in(&mut state);
+            return false;
+        }
         if !worker.away.load(Ordering::Relaxed) && self.may_run() {
             return true;
         }
@@ -203,7 +253,7 @@ impl WorkerSet {
     /// `worker` begins to serve a connection.
     pub fn begin(&self, worker: &Worker) {
         // Ordered before the look at `monitor_sleeps`, as the monitor's store there is before its look here.
-        worker.commands.fetch_add(1, Ordering::SeqCst);
+        worker.steps.fetch_add(1, Ordering::SeqCst);
         if self.monitor_sleeps.load(Ordering::SeqCst) {
             let _state = self.state.lock();
             self.monitor_sleeps.store(false, Ordering::SeqCst);
@@ -213,13 +263,19 @@ impl WorkerSet {
 
     /// `worker` has finished.
     pub fn end(&self, worker: &Worker) {
-        worker.commands.fetch_add(1, Ordering::Release);
+        worker.steps.fetch_add(1, Ordering::Release);
     }
 
     /// `worker` begins to block: unparks or creates another one, as [`WorkerSet::unpark_or_create`] does.
+    /// A worker that gave way has the monitor do that.
     fn begin_wait(&self, worker: &Worker) -> Option<Arc<Worker>> {
+        worker.steps.fetch_add(2, Ordering::Release);
         let mut state = self.state.lock();
         self.set_away(&state, worker, true);
+        if worker.gave_way() {
+            self.ask_for_workers_in(&mut state);
+            return None;
+        }
         self.unpark_or_create_in(&mut state)
     }
 
@@ -227,14 +283,20 @@ impl WorkerSet {
         self.set_away(&self.state.lock(), worker, false);
     }
 
-    /// Counts as away every worker that has been at the same command since the last call. The caller then
-    /// starts workers.
-    pub fn replace_stalled(&self) {
+    /// Has every worker give way that has computed since the last call, if it is not the only one. With `input` waiting
+    /// it counts them as away; the caller then starts workers.
+    pub fn look_for_long_commands(&self, input: bool) {
         let state = self.state.lock();
         for worker in &state.workers {
-            let commands = worker.commands.load(Ordering::Acquire);
-            let before = worker.seen.swap(commands, Ordering::Relaxed);
-            if commands == before && is_serving(commands) {
+            let steps = worker.steps.load(Ordering::Acquire);
+            let before = worker.seen.swap(steps, Ordering::Relaxed);
+            if steps != before || !worker.is_serving() || worker.away.load(Ordering::Relaxed) {
+                continue;
+            }
+            if !self.is_for_one() {
+                worker.give_way();
+            }
+            if input {
                 self.set_away(&state, worker, true);
             }
         }
@@ -245,8 +307,7 @@ impl WorkerSet {
     pub fn sleep_monitor(&self, tick: Duration, longest: Duration) -> bool {
         let mut state = self.state.lock();
         self.monitor_sleeps.store(true, Ordering::SeqCst);
-        let serves = |worker: &Arc<Worker>| is_serving(worker.commands.load(Ordering::SeqCst));
-        let mut somebody = state.workers.iter().any(serves);
+        let mut somebody = state.workers.iter().any(|worker| worker.is_serving());
         if !somebody && !self.is_closed() && !state.wanted {
             somebody = !self.serving.wait_for(&mut state, longest).timed_out();
         }
@@ -272,10 +333,6 @@ impl WorkerSet {
     }
 }
 
-fn is_serving(commands: u64) -> bool {
-    commands % 2 == 1
-}
-
 /// What a worker's blocking hook needs: it starts another worker while this one blocks.
 pub struct WorkerHandle {
     pub pool: Arc<Pool>,
@@ -295,6 +352,8 @@ impl BlockingHook for WorkerHandle {
 #[cfg(test)]
 mod tests {
     use std::time::Instant;
+
+    use rustix::process::getpriority_process;
 
     use super::*;
 
@@ -330,5 +389,54 @@ mod tests {
         assert_eq!(created(&workers), 2);
         workers.ask_for_workers();
         assert!(!workers.state.lock().wanted, "as many run as may");
+    }
+
+    #[test]
+    fn who_computes_for_long_gives_way_and_ends() {
+        let workers = WorkerSet::new(2);
+        workers.set_connections(2);
+        let [one, two] = [(); 2].map(|()| workers.unpark_or_create().expect("a worker"));
+        let look = || {
+            workers.look_for_long_commands(false);
+            [&one, &two].map(|worker| worker.gave_way())
+        };
+        let wait = || {
+            // Nobody stands in for it here.
+            workers.begin_wait(&one).iter().for_each(|other| workers.remove(other));
+        };
+        std::thread::scope(|scope| {
+            // Of this thread and no other is the priority lowered.
+            scope.spawn(|| {
+                workers.enter(&one);
+                workers.begin(&one);
+                workers.begin(&two);
+                assert_eq!(look(), [false, false], "they have just begun");
+                wait();
+                workers.end_wait(&one);
+                assert_eq!(look(), [false, false], "one has waited, and the thread of two is not known");
+                wait();
+                assert_eq!((look(), look()), ([false, false], [false, false]), "one waits");
+                workers.end_wait(&one);
+                assert_eq!(look(), [true, false], "one has computed");
+                assert!(getpriority_process(None).expect("the priority") > 0);
+            });
+        });
+        workers.end(&one);
+        assert!(!workers.may_go_on(&one), "it ends");
+        assert!(workers.may_go_on(&two));
+        assert!(workers.state.lock().wanted, "one is missing");
+        assert_eq!(created(&workers), 1);
+    }
+
+    #[test]
+    fn the_only_connection_needs_no_way() {
+        let workers = WorkerSet::new(2);
+        workers.set_connections(1);
+        let only = workers.unpark_or_create().expect("a worker");
+        workers.enter(&only);
+        workers.begin(&only);
+        workers.look_for_long_commands(false);
+        workers.look_for_long_commands(true);
+        assert!(!only.gave_way());
     }
 }

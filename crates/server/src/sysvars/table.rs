@@ -494,7 +494,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("thread_cache_size", Global, Anytime, Only("0"), "0", "Threads of the pool are kept for a minute."),
     row("thread_handling", Global, Never, Text, "pool-of-threads", "How connections get their threads."),
     row("thread_pool_size", Global, AtStart, int(0, 1024), "0", "Workers that run at a time; 0 for one more than processors."),
-    row("thread_pool_stall_limit", Global, AtStart, int(4, 600_000), "10", "Milliseconds that a command may take before another worker runs beside it, if others wait."),
+    row("thread_pool_stall_limit", Global, AtStart, int(4, 600_000), "10", "Milliseconds that a command may compute before it gives way to others, and another worker runs beside it if they wait."),
     row("thread_stack", Global, AtStart, int(256 << 10, 64 << 20), "1M", "Stack of a worker, bytes; taken as it is used."),
     row("time_zone", Both, Anytime, TimeZone, "SYSTEM", "The session's time zone: SYSTEM, or an offset such as +02:00.")
         .apply(Apply::Text(|session, name| session.time_zone = Zone::parse(name).unwrap_or(Zone::UTC))),
