@@ -221,7 +221,7 @@ impl<'p> Lines<'p> {
                     last.conditions.extend(conjunct_refs(condition));
                 }
             }
-            Node::Group(_, grouping) => temporary |= !grouping.keys.is_empty(),
+            Node::Group(_, grouping) => temporary |= !grouping.keys.is_empty() && !grouping.by_path,
             Node::Distinct(..) => temporary = true,
             Node::Window(_, window) => {
                 temporary = true;
@@ -257,7 +257,7 @@ fn path(access: &Access, table: &Table) -> &'static str {
         Some(index) if unfixed && table.primary != Some(index) => "index",
         Some(_) if unfixed && access.ordered => "index",
         None | Some(_) if unfixed => "ALL",
-        _ if access.tail == Tail::Open => "ref",
+        _ if access.seek.tail == Tail::Open => "ref",
         _ => "range",
     }
 }
@@ -281,8 +281,7 @@ fn compared(term: &Expr, lines: &[Line<'_>], id: u64) -> String {
 /// How many columns of an index a path uses, and their bytes.
 fn key_length(access: &Access, table: &Table, index: usize) -> (usize, usize) {
     let parts = &table.indexes[index].parts;
-    let used =
-        if access.is_whole() { parts.len() } else { access.equal.len() + usize::from(access.tail != Tail::Open) };
+    let used = if access.is_whole() { parts.len() } else { access.seek.columns() };
     (used, parts.iter().take(used).map(|part| part.explained_bytes()).sum())
 }
 
@@ -355,11 +354,11 @@ fn line(line: &Line<'_>, lines: &[Line<'_>]) -> Vec<Value> {
         row[6] = Value::text(key.name.as_str());
         row[7] = Value::text(bytes.to_string());
         if matches!(name, "const" | "ref" | "eq_ref") {
-            let terms: Vec<String> = access.equal.iter().map(|term| compared(term, lines, line.id)).collect();
+            let terms: Vec<String> = access.seek.equal.iter().map(|term| compared(term, lines, line.id)).collect();
             row[8] = Value::text(terms.join(","));
         }
     }
-    let decided = |condition: &&&Expr| access.tail == Tail::Open && estimate::is_decided(condition, access);
+    let decided = |condition: &&&Expr| access.seek.tail == Tail::Open && estimate::is_decided(condition, access);
     if name != "const" && line.conditions.iter().any(|condition| !decided(&condition)) {
         extra.push("Using where");
     }

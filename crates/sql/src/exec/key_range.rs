@@ -15,7 +15,7 @@ use crate::codec::{KeyPart, key};
 use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::expr::{Expr, StatementContext, compare_values};
-use crate::plan::access::{Access, Bounds, Tail};
+use crate::plan::access::{Access, Bounds, Seek, Tail};
 use crate::types::column_type::{DateTimeType, TimeType, TimestampType};
 use crate::types::{Kind, Loss, SqlMode, StoreContext};
 use crate::value::{Member, Value, hex_number};
@@ -58,86 +58,185 @@ enum Fit {
 
 /// Finds the keys of an access path for the row that is made: what the relations before this one have filled.
 pub(super) fn find(access: &Access, table: &Table, row: &[Value], run: &mut Run<'_>) -> Result<Found, SqlError> {
-    let mut exact = true;
-    let keys = keys(access, table, row, run, &mut exact)?;
-    Ok(Found { keys, exact })
-}
-
-fn keys(access: &Access, table: &Table, row: &[Value], run: &mut Run<'_>, exact: &mut bool) -> Result<Keys, SqlError> {
     let Some(index) = access.key(table) else {
-        return Ok(Keys::Ranges(vec![prefix_range(&table.row_prefix())]));
+        return Ok(Found { keys: Keys::Ranges(vec![prefix_range(&table.row_prefix())]), exact: true });
     };
+    let whole = index.is_unique() && index.parts.iter().all(|part| part.prefix.is_none());
+    let places = Places { points: Vec::new(), ranges: Vec::new(), everything: false };
+    let mut finder = Finder { index, whole, row, run, places, exact: true };
     let mut prefix = Vec::with_capacity(32);
     prefix.extend_from_slice(&index.prefix());
-    let mut any_null = false;
-    for (part, term) in index.parts.iter().zip(&access.equal) {
-        let value = run.evaluate(|cx| term.eval(row, cx))?;
-        if value.is_null() && term.has_columns() {
-            // What a join compares with NULL has no equal; `IS NULL` is a constant.
-            return Ok(Keys::Nothing);
-        }
-        any_null |= value.is_null();
-        *exact &= part.column_type.holds(&value);
-        match fit(part, value, run) {
-            Fit::Exact(value) if value.is_null() && !part.nullable => return Ok(Keys::Nothing),
-            Fit::Exact(value) => {
-                if key::encode(part, &value, &mut prefix).is_err() {
-                    return Ok(Keys::Everything);
-                }
-            }
-            Fit::Never => return Ok(Keys::Nothing),
-            Fit::Unusable => return Ok(Keys::Everything),
-        }
-    }
-    if access.is_point(table) && !any_null {
-        return Ok(Keys::Points(vec![prefix]));
-    }
-    tail(access, index, prefix, any_null, row, run, exact)
+    finder.seek(&access.seek, Place { prefix, columns: 0, any_null: false, may_widen: false })?;
+    let Finder { places, exact, .. } = finder;
+    Ok(Found { keys: places.keys(), exact })
 }
 
-fn tail(
-    access: &Access,
-    index: &Index,
+/// Where a seek has come to.
+#[derive(Clone)]
+struct Place {
+    /// The key so far.
     prefix: Vec<u8>,
+    /// Of how many columns.
+    columns: usize,
     any_null: bool,
-    row: &[Value],
-    run: &mut Run<'_>,
-    exact: &mut bool,
-) -> Result<Keys, SqlError> {
-    let Some(part) = index.parts.get(access.equal.len()) else {
-        return Ok(Keys::Ranges(vec![prefix_range(&prefix)]));
-    };
-    let whole = index.is_unique() && !any_null && access.equal.len() + 1 == index.parts.len();
-    let points = whole && index.parts.iter().all(|part| part.prefix.is_none());
-    match &access.tail {
-        Tail::Open => Ok(Keys::Ranges(vec![prefix_range(&prefix)])),
-        Tail::In(list) => {
-            run.statement.hold(list.len() * RANGE_BYTES)?;
-            let values = list.iter().map(|term| run.evaluate(|cx| term.eval(row, cx)));
-            let values = values.collect::<Result<Vec<Value>, SqlError>>()?;
-            *exact &= values.iter().all(|value| part.column_type.holds(value));
-            in_list(part, values, &prefix, points, run)
+    /// All that begins like this may be found instead.
+    may_widen: bool,
+}
+
+/// What was found.
+struct Places {
+    points: Vec<Vec<u8>>,
+    ranges: Vec<KeyRange>,
+    everything: bool,
+}
+
+impl Places {
+    fn keys(mut self) -> Keys {
+        if self.everything {
+            return Keys::Everything;
         }
-        Tail::Query(query) => match subquery::values(query, MOST_OF_A_QUERY, run)? {
-            Some(values) => {
-                *exact = false;
-                in_list(part, values, &prefix, points, run)
-            }
-            None => Ok(Keys::Everything),
-        },
-        Tail::Range(bounds) => {
-            let range = range(part, bounds, &prefix, row, run, exact)?;
-            Ok(range.map_or(Keys::Nothing, |range| Keys::Ranges(vec![range])))
+        if self.ranges.is_empty() {
+            self.points.sort_unstable();
+            self.points.dedup();
+            return if self.points.is_empty() { Keys::Nothing } else { Keys::Points(self.points) };
         }
-        Tail::Union(alternatives) => {
-            run.statement.hold(alternatives.len() * RANGE_BYTES)?;
-            let mut ranges = Vec::with_capacity(alternatives.len());
-            for bounds in alternatives {
-                ranges.extend(range(part, bounds, &prefix, row, run, exact)?);
-            }
-            Ok(apart(ranges))
+        self.ranges.extend(self.points.iter().map(|key| prefix_range(key)));
+        apart(self.ranges)
+    }
+}
+
+struct Finder<'f, 'r> {
+    index: &'f Index,
+    /// All its columns make the key of one row, unless one is NULL.
+    whole: bool,
+    row: &'f [Value],
+    run: &'f mut Run<'r>,
+    places: Places,
+    exact: bool,
+}
+
+impl<'f> Finder<'f, '_> {
+    fn value(&mut self, term: &Expr) -> Result<Value, SqlError> {
+        let row = self.row;
+        self.run.evaluate(|cx| term.eval(row, cx))
+    }
+
+    /// A place at the end of a seek.
+    fn found(&mut self, place: Place) {
+        if self.whole && place.columns == self.index.parts.len() && !place.any_null {
+            self.places.points.push(place.prefix);
+        } else {
+            self.places.ranges.push(prefix_range(&place.prefix));
         }
     }
+
+    /// The place of a value is not known.
+    fn unusable(&mut self, place: Place) {
+        self.exact = false;
+        match place.may_widen {
+            true => self.places.ranges.push(prefix_range(&place.prefix)),
+            false => self.places.everything = true,
+        }
+    }
+
+    fn seek(&mut self, seek: &Seek, mut place: Place) -> Result<(), SqlError> {
+        let index = self.index;
+        for term in &seek.equal {
+            let Some(part) = index.parts.get(place.columns) else {
+                return Err(SqlError::internal("a seek has more columns than its index"));
+            };
+            let value = self.value(term)?;
+            if value.is_null() && term.has_columns() {
+                // What a join compares with NULL has no equal; `IS NULL` is a constant.
+                return Ok(());
+            }
+            match self.step(part, value, &mut place) {
+                Step::Taken => {}
+                Step::Never => return Ok(()),
+                Step::Unusable => {
+                    self.unusable(place);
+                    return Ok(());
+                }
+            }
+        }
+        self.tail(&seek.tail, place)
+    }
+
+    /// Goes on to where a column has a value.
+    fn step(&mut self, part: &KeyPart, value: Value, place: &mut Place) -> Step {
+        self.exact &= part.column_type.holds(&value);
+        match fit(part, value, self.run) {
+            Fit::Exact(value) if value.is_null() && !part.nullable => Step::Never,
+            Fit::Exact(value) => {
+                let length = place.prefix.len();
+                if key::encode(part, &value, &mut place.prefix).is_err() {
+                    place.prefix.truncate(length);
+                    return Step::Unusable;
+                }
+                place.columns += 1;
+                place.any_null |= value.is_null();
+                Step::Taken
+            }
+            Fit::Never => Step::Never,
+            Fit::Unusable => Step::Unusable,
+        }
+    }
+
+    fn tail(&mut self, tail: &Tail, place: Place) -> Result<(), SqlError> {
+        // A path of values alone was perhaps planned as one that finds a single row.
+        let place = Place { may_widen: place.columns > 0, ..place };
+        let Some(part) = self.index.parts.get(place.columns) else {
+            self.found(place);
+            return Ok(());
+        };
+        match tail {
+            Tail::Open => self.found(place),
+            Tail::In(list, then) => {
+                self.run.statement.hold(list.len() * RANGE_BYTES)?;
+                let values = list.iter().map(|term| self.value(term)).collect::<Result<Vec<Value>, SqlError>>()?;
+                self.in_list(part, values, then, &place)?;
+            }
+            Tail::Query(query) => match subquery::values(query, MOST_OF_A_QUERY, self.run)? {
+                Some(values) => {
+                    self.exact = false;
+                    self.in_list(part, values, &Seek::NOTHING, &place)?;
+                }
+                None => self.unusable(place),
+            },
+            Tail::Range(bounds) => {
+                let range = range(part, bounds, &place.prefix, self.row, self.run, &mut self.exact)?;
+                self.places.ranges.extend(range);
+            }
+            Tail::Union(alternatives) => {
+                self.run.statement.hold(alternatives.len() * RANGE_BYTES)?;
+                for seek in alternatives {
+                    self.run.step()?;
+                    self.seek(seek, place.clone())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn in_list(&mut self, part: &KeyPart, list: Vec<Value>, then: &Seek, place: &Place) -> Result<(), SqlError> {
+        for value in list.into_iter().filter(|value| !value.is_null()) {
+            self.run.step()?;
+            let mut next = place.clone();
+            match self.step(part, value, &mut next) {
+                Step::Taken => self.seek(then, Place { may_widen: true, ..next })?,
+                Step::Never => {}
+                Step::Unusable => self.unusable(next),
+            }
+        }
+        Ok(())
+    }
+}
+
+enum Step {
+    Taken,
+    /// No row has it.
+    Never,
+    Unusable,
 }
 
 /// The keys between bounds; `None` if there can be none.
@@ -197,6 +296,9 @@ fn range(
 
 /// The ranges in key order, with those that overlap made one: no key is in two.
 fn apart(mut ranges: Vec<KeyRange>) -> Keys {
+    if ranges.len() == 1 {
+        return Keys::Ranges(ranges);
+    }
     ranges.sort_unstable_by(|a, b| a.lower.cmp(&b.lower));
     let mut merged: Vec<KeyRange> = Vec::with_capacity(ranges.len());
     for range in ranges {
@@ -234,33 +336,6 @@ fn bound(part: &KeyPart, value: Value, prefix: &[u8], run: &Run<'_>) -> Bound {
         }
         Fit::Never | Fit::Unusable => Bound::Open,
     }
-}
-
-/// `points` says that a value makes the key of one row.
-fn in_list(part: &KeyPart, list: Vec<Value>, prefix: &[u8], points: bool, run: &Run<'_>) -> Result<Keys, SqlError> {
-    let mut found = Vec::with_capacity(list.len());
-    for value in list {
-        if value.is_null() {
-            continue;
-        }
-        match fit(part, value, run) {
-            Fit::Exact(value) => {
-                let mut key = prefix.to_vec();
-                if key::encode(part, &value, &mut key).is_err() {
-                    return Ok(Keys::Everything);
-                }
-                found.push(key);
-            }
-            Fit::Never => {}
-            Fit::Unusable => return Ok(Keys::Everything),
-        }
-    }
-    if points {
-        found.sort_unstable();
-        found.dedup();
-        return Ok(if found.is_empty() { Keys::Nothing } else { Keys::Points(found) });
-    }
-    Ok(apart(found.iter().map(|key| prefix_range(key)).collect()))
 }
 
 fn fit(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {

@@ -24,6 +24,7 @@ pub(super) mod limit;
 mod locked_scan;
 mod loop_join;
 mod made_rows;
+mod ordered_group;
 mod path;
 mod project;
 mod query_rows;
@@ -123,7 +124,13 @@ fn open_plain<'p>(node: &'p Node, run: &mut Run<'_>, row: &mut Row) -> Result<Bo
         }
         Node::Filter(input, condition) => Box::new(filter::Filter::new(open(input, run, row)?, condition)),
         Node::Group(input, plan) if plan.rollup => Box::new(rollup::Rollup::new(open(input, run, row)?, plan)),
-        Node::Group(input, plan) => Box::new(group::Group::new(open(input, run, row)?, plan)),
+        Node::Group(input, plan) => {
+            let input = open(input, run, row)?;
+            if plan.by_path && input.as_planned() {
+                return Ok(Box::new(ordered_group::OrderedGroup::new(input, plan)));
+            }
+            Box::new(group::Group::new(input, plan))
+        }
         Node::Window(input, plan) => {
             let slots = row.values.len();
             Box::new(window::WindowScan::open(open(input, run, row)?, plan, slots, run)?)

@@ -12,10 +12,8 @@ use crate::value::Value;
 pub(crate) struct Access {
     /// Which index; `None` are the rows themselves in their own order.
     pub(crate) index: Option<usize>,
-    /// Values that the leading columns of the index must have.
-    pub(crate) equal: Vec<Expr>,
-    /// What the column after those must be.
-    pub(crate) tail: Tail,
+    /// What its columns must be.
+    pub(crate) seek: Seek,
     /// Every row of the index is read from its end.
     pub(crate) reverse: bool,
     /// Rows come in the order that the statement wants.
@@ -24,19 +22,28 @@ pub(crate) struct Access {
     pub(crate) covering: bool,
 }
 
+/// What is asked of the columns of an index, from one of them on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Seek {
+    /// Values that the first of them must have.
+    pub(crate) equal: Vec<Expr>,
+    /// What the ones after those must be.
+    pub(crate) tail: Tail,
+}
+
 /// What is asked of the first column of an index that is not fixed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Tail {
     /// Nothing.
     Open,
-    /// One of these.
-    In(Vec<Expr>),
-    /// One of the values that a query gives, which are the same each time.
+    /// To be one of these; and then of the columns after it.
+    In(Vec<Expr>, Box<Seek>),
+    /// To be one of the values that a query gives, which are the same each time.
     Query(Box<Subquery>),
-    /// In this range.
+    /// To be in this range.
     Range(Bounds),
-    /// In one of these ranges.
-    Union(Vec<Bounds>),
+    /// One of these, of this column and those after it.
+    Union(Vec<Seek>),
 }
 
 /// The bounds of a range; the flag says whether the bound belongs to it.
@@ -46,10 +53,44 @@ pub(crate) struct Bounds {
     pub(crate) high: Option<(Expr, bool)>,
 }
 
+impl Seek {
+    pub(crate) const NOTHING: Seek = Seek { equal: Vec::new(), tail: Tail::Open };
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.equal.is_empty() && self.tail == Tail::Open
+    }
+
+    /// Of how many columns something is asked, at most.
+    pub(crate) fn columns(&self) -> usize {
+        let of_tail = match &self.tail {
+            Tail::Open => 0,
+            Tail::In(_, then) => 1 + then.columns(),
+            Tail::Query(_) | Tail::Range(_) => 1,
+            Tail::Union(all) => all.iter().map(Seek::columns).max().unwrap_or(0),
+        };
+        self.equal.len() + of_tail
+    }
+
+    /// Calls `visit` for what the columns are compared with.
+    pub(super) fn for_each_term(&self, visit: &mut dyn FnMut(&Expr)) {
+        self.equal.iter().for_each(&mut *visit);
+        match &self.tail {
+            // A query that gives the same each time reads nothing.
+            Tail::Open | Tail::Query(_) => {}
+            Tail::Range(Bounds { low, high }) => [low, high].into_iter().flatten().for_each(|(term, _)| visit(term)),
+            Tail::Union(all) => all.iter().for_each(|seek| seek.for_each_term(visit)),
+            Tail::In(list, then) => {
+                list.iter().for_each(&mut *visit);
+                then.for_each_term(visit);
+            }
+        }
+    }
+}
+
 impl Access {
     /// Whether it is every row, or every entry of an index.
     pub(crate) fn is_whole(&self) -> bool {
-        self.equal.is_empty() && self.tail == Tail::Open
+        self.seek.is_nothing()
     }
 
     /// Whether it looks for just those rows of which a condition is true, as long as its values are ones that the columns
@@ -65,11 +106,12 @@ impl Access {
         }
         let Some(index) = self.key(table) else { return false };
         let place = |expr: &Expr| column_of(expr).and_then(|column| index.columns.iter().position(|of| *of == column));
-        let equals = |place: usize, value: &Expr| self.equal.get(place) == Some(value);
-        let after = |place: usize| place == self.equal.len();
-        let (low_bound, high_bound) = match &self.tail {
+        let Seek { equal, tail } = &self.seek;
+        let equals = |place: usize, value: &Expr| equal.get(place) == Some(value);
+        let after = |place: usize| place == equal.len();
+        let (low_bound, high_bound) = match tail {
             Tail::Range(Bounds { low, high }) => (low.as_ref(), high.as_ref()),
-            Tail::Open | Tail::In(_) | Tail::Query(_) | Tail::Union(_) => (None, None),
+            Tail::Open | Tail::In(..) | Tail::Query(_) | Tail::Union(_) => (None, None),
         };
         let is = |bound: Option<&(Expr, bool)>, value: &Expr, included: bool| {
             bound.is_some_and(|(bound, belongs)| bound == value && *belongs == included)
@@ -93,9 +135,9 @@ impl Access {
             Expr::Between { operand, low, high, negated: false, .. } => {
                 place(operand).is_some_and(after) && is(low_bound, low, true) && is(high_bound, high, true)
             }
-            Expr::In { operand, list, negated: false, .. } => match (place(operand), list.as_slice(), &self.tail) {
+            Expr::In { operand, list, negated: false, .. } => match (place(operand), list.as_slice(), tail) {
                 (Some(place), [single], _) if equals(place, single) => true,
-                (Some(place), list, Tail::In(looked_for)) => after(place) && looked_for == list,
+                (Some(place), list, Tail::In(looked_for, _)) => after(place) && looked_for == list,
                 _ => false,
             },
             _ => false,
@@ -105,27 +147,13 @@ impl Access {
     /// Whether what it looks for depends on the rows that are read before.
     pub(crate) fn reads_row(&self) -> bool {
         let mut found = false;
-        self.for_each_term(&mut |term| term.walk(&mut |part| found |= matches!(part, Expr::Column(_))));
+        self.seek.for_each_term(&mut |term| term.walk(&mut |part| found |= matches!(part, Expr::Column(_))));
         found
-    }
-
-    /// Calls `visit` for what the columns are compared with.
-    pub(super) fn for_each_term(&self, visit: &mut dyn FnMut(&Expr)) {
-        self.equal.iter().for_each(&mut *visit);
-        let mut bounds =
-            |bounds: &Bounds| [&bounds.low, &bounds.high].into_iter().flatten().for_each(|(term, _)| visit(term));
-        match &self.tail {
-            // A query that gives the same each time reads nothing.
-            Tail::Open | Tail::Query(_) => {}
-            Tail::Range(range) => bounds(range),
-            Tail::Union(alternatives) => alternatives.iter().for_each(bounds),
-            Tail::In(list) => list.iter().for_each(visit),
-        }
     }
 
     /// Every row, in the order they are stored.
     pub(crate) const SCAN: Access =
-        Access { index: None, equal: Vec::new(), tail: Tail::Open, reverse: false, ordered: false, covering: false };
+        Access { index: None, seek: Seek::NOTHING, reverse: false, ordered: false, covering: false };
 
     /// The index that the rows are kept in or that leads to them.
     pub(crate) fn key<'t>(&self, table: &'t Table) -> Option<&'t Index> {
@@ -136,9 +164,9 @@ impl Access {
     pub(crate) fn is_point(&self, table: &Table) -> bool {
         self.key(table).is_some_and(|index| {
             index.is_unique()
-                && self.equal.len() == index.columns.len()
+                && self.seek.equal.len() == index.columns.len()
                 && index.parts.iter().all(|part| part.prefix.is_none())
-                && !self.equal.contains(&Expr::Literal(Value::Null))
+                && !self.seek.equal.contains(&Expr::Literal(Value::Null))
         })
     }
 }

@@ -5,7 +5,7 @@
 //! fixed share of its index. Those shares are small: an index that a condition names is left only where statistics say
 //! that its values are few.
 
-use super::access::{Access, Bounds, Tail};
+use super::access::{Access, Bounds, Seek, Tail};
 use super::node::JoinType;
 use crate::catalog::definition::IndexKind;
 use crate::catalog::table::Table;
@@ -48,24 +48,41 @@ pub(crate) fn rows_found(access: &Access, table: &Table, figures: &Figures) -> f
     if access.is_point(table) {
         return 1.0;
     }
-    let fixed = access.equal.len();
     let whole = index.is_unique() && index.parts.iter().all(|part| part.prefix.is_none());
     let per_value = |columns: usize| match whole && columns == index.columns.len() {
         true => 1.0,
         false => figures.rows_per_key(index.id, columns),
     };
-    let all = if fixed == 0 { figures.rows } else { figures.rows_per_key(index.id, fixed) };
-    let range = |bounds: &Bounds| match bounds {
-        Bounds { low: Some((low, _)), high: Some((high, _)) } if low == high => per_value(fixed + 1),
-        Bounds { low: Some(_), high: Some(_) } => all * CLOSED,
-        _ => all * HALF_OPEN,
-    };
-    match &access.tail {
+    rows_sought(&access.seek, 0, figures.rows, &per_value)
+}
+
+/// How many of `all` rows, whose first `fixed` columns are the same, have in those after them what is asked; `per_value`
+/// says how many have the same values in so many columns.
+fn rows_sought(seek: &Seek, fixed: usize, all: f64, per_value: &dyn Fn(usize) -> f64) -> f64 {
+    let fixed = fixed + seek.equal.len();
+    let all = if seek.equal.is_empty() { all } else { per_value(fixed) };
+    match &seek.tail {
         Tail::Open => all,
-        Tail::In(list) => (list.len() as f64 * per_value(fixed + 1)).min(all),
+        Tail::In(list, then) => {
+            (list.len() as f64 * rows_sought(then, fixed + 1, per_value(fixed + 1), per_value)).min(all)
+        }
         Tail::Query(_) => (QUERY_VALUES * per_value(fixed + 1)).min(all),
-        Tail::Range(bounds) => range(bounds),
-        Tail::Union(alternatives) => alternatives.iter().map(range).sum::<f64>().min((all * RANGES).max(1.0)),
+        Tail::Range(Bounds { low: Some(_), high: Some(_) }) => all * CLOSED,
+        Tail::Range(_) => all * HALF_OPEN,
+        Tail::Union(alternatives) => {
+            let rows = alternatives.iter().map(|seek| rows_sought(seek, fixed, all, per_value));
+            rows.sum::<f64>().min((all * RANGES).max(1.0))
+        }
+    }
+}
+
+/// At how many places of an index a path looks.
+pub(super) fn places(seek: &Seek) -> f64 {
+    match &seek.tail {
+        Tail::Open | Tail::Range(_) => 1.0,
+        Tail::In(list, then) => list.len() as f64 * places(then),
+        Tail::Query(_) => QUERY_VALUES,
+        Tail::Union(alternatives) => alternatives.iter().map(places).sum(),
     }
 }
 
@@ -77,15 +94,20 @@ pub(crate) fn access_cost(access: &Access, table: &Table, rows: f64, covering: b
     if access.is_point(table) {
         return POINT + lookup;
     }
-    let places = match &access.tail {
-        Tail::Open | Tail::Range(_) => 1.0,
-        Tail::In(list) => list.len() as f64,
-        Tail::Query(_) => QUERY_VALUES,
-        Tail::Union(alternatives) => alternatives.len() as f64,
-    };
-    let points = index.is_unique() && access.equal.len() + 1 == index.columns.len();
-    let seek = if points && matches!(access.tail, Tail::In(_) | Tail::Query(_)) { POINT } else { SEEK };
-    places * seek + rows * (if primary { 1.0 } else { ENTRY } + lookup)
+    let points = index.is_unique() && access.seek.columns() == index.columns.len() && looks_at_values(&access.seek);
+    let seek = if points { POINT } else { SEEK };
+    places(&access.seek) * seek + rows * (if primary { 1.0 } else { ENTRY } + lookup)
+}
+
+/// Whether it looks for several values rather than in ranges.
+fn looks_at_values(seek: &Seek) -> bool {
+    match &seek.tail {
+        Tail::Open => !seek.equal.is_empty(),
+        Tail::Query(_) => true,
+        Tail::In(_, then) => then.is_nothing() || looks_at_values(then),
+        Tail::Range(_) => false,
+        Tail::Union(alternatives) => alternatives.iter().all(looks_at_values),
+    }
 }
 
 /// What share of rows a semi- or anti-join keeps, where one has so many partners on average.

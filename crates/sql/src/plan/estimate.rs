@@ -62,14 +62,13 @@ fn share_left(filter: &Expr, access: &Access, distinct: &dyn Fn(usize) -> Option
 /// Whether a condition holds for all rows that a path finds, as far as its form shows.
 pub(crate) fn is_decided(condition: &Expr, access: &Access) -> bool {
     let mut sought: Vec<Expr> = Vec::new();
-    access.for_each_term(&mut |term| sought.push(term.clone()));
-    let in_tail = access.tail != Tail::Open;
+    access.seek.for_each_term(&mut |term| sought.push(term.clone()));
     match condition {
         Expr::Compare(_, left, right, _) => sought.contains(left) || sought.contains(right),
         Expr::Between { low, high, .. } => sought.contains(low) && sought.contains(high),
         Expr::In { list, .. } => list.iter().all(|value| sought.contains(value)),
-        Expr::IsNull { negated: false, .. } => access.equal.contains(&Expr::Literal(Value::Null)),
-        Expr::Or(_) | Expr::Subquery(_) => in_tail && matches!(access.tail, Tail::Union(_) | Tail::Query(_)),
+        Expr::IsNull { negated: false, .. } => access.seek.equal.contains(&Expr::Literal(Value::Null)),
+        Expr::Or(_) | Expr::Subquery(_) => matches!(access.seek.tail, Tail::Union(_) | Tail::Query(_)),
         _ => false,
     }
 }
@@ -155,7 +154,8 @@ impl<'p> Estimator<'p> {
             Node::Group(input, grouping) => {
                 let input = self.node(input);
                 let groups = if grouping.keys.is_empty() { 1.0 } else { (input.rows * 0.1).max(1.0).min(input.rows) };
-                Estimate { rows: groups, cost: input.cost + input.rows * cost::KEEP }
+                let keep = if grouping.by_path { 0.0 } else { cost::KEEP };
+                Estimate { rows: groups, cost: input.cost + input.rows * keep }
             }
             Node::Window(input, _) | Node::Collect(input, _) => {
                 let input = self.node(input);
@@ -208,7 +208,8 @@ impl<'p> Estimator<'p> {
 fn is_blocking(node: &Node) -> bool {
     match node {
         Node::Sort(_, sort) => !sort.by_path,
-        Node::Group(..) | Node::Window(..) | Node::Collect(..) => true,
+        Node::Group(_, grouping) => !grouping.by_path,
+        Node::Window(..) | Node::Collect(..) => true,
         _ => false,
     }
 }

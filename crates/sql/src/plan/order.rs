@@ -8,8 +8,8 @@
 //!
 //! Outline: [`Chooser::nest`] plans the members of a nest. For each set of members the cheapest order is known from those of
 //! one member less (dynamic programming), up to [`EXHAUSTIVE`] members; beyond, the next member is the one after which there
-//! are the fewest rows. Where rows are wanted in an order, the plans that begin with a path in that order are weighed
-//! against the best one with a sort after it. STRAIGHT_JOIN, LATERAL and hints say what must come
+//! are the fewest rows. Where rows are wanted in an order, to be given in it or grouped, the plans that begin with a path in that order are weighed
+//! against the best one with what follows after it. STRAIGHT_JOIN, LATERAL and hints say what must come
 //! before.
 
 use std::cell::RefCell;
@@ -91,11 +91,7 @@ pub(super) fn choose(query: &Query) -> Result<Vec<Step>, SqlError> {
         return Ok(Vec::new());
     }
     let chooser = Chooser::of(query);
-    // What is grouped or distinguished is sorted after that.
-    let found_in_order = query.grouping.is_none() && query.windows.is_empty() && !query.distinct;
-    let limit = query.limit.as_ref().filter(|limit| !limit.counts_all && found_in_order).map(|_| LIMIT_GUESS);
-    let keys = if found_in_order { query.sort.as_slice() } else { &[] };
-    let order = Order { keys, limit, alone: query.relations.len() == 1 };
+    let order = order_wanted(query);
     if order.alone {
         let conditions: Vec<&Expr> = query.filter.iter().flat_map(conjunct_refs).collect();
         let access = match chooser.paths(0, &conditions)? {
@@ -108,6 +104,24 @@ pub(super) fn choose(query: &Query) -> Result<Vec<Step>, SqlError> {
     }
     let conditions: Vec<&Expr> = query.from.conditions.iter().collect();
     Ok(chooser.nest(&query.from.members, &conditions, RelationSet::NONE, order)?.steps)
+}
+
+/// The order in which rows are wanted where they are found.
+pub(super) fn order_wanted(query: &Query) -> Order<'_> {
+    let alone = query.relations.len() == 1;
+    let sorts = query.windows.is_empty() && !query.distinct;
+    match &query.grouping {
+        None if sorts => {
+            let limit = query.limit.as_ref().filter(|limit| !limit.counts_all).map(|_| LIMIT_GUESS);
+            Order { keys: &query.sort, groups: &[], limit, alone }
+        }
+        Some(grouping) if !grouping.rollup && grouping.keys.iter().all(|key| matches!(key, Expr::Column(_))) => {
+            // Groups come as their first rows do.
+            let sorts = sorts && query.sort.iter().all(|key| grouping.keys.contains(&key.expr));
+            Order { keys: if sorts { &query.sort } else { &[] }, groups: &grouping.keys, limit: None, alone }
+        }
+        _ => Order { alone, ..Order::default() },
+    }
 }
 
 /// A nest that is planned.
@@ -252,13 +266,13 @@ impl<'q> Chooser<'q> {
         choices.iter_mut().for_each(|choice| choice.needs = choice.needs.among(here));
         let mut conditions: Vec<Condition<'_>> = conditions.iter().map(|expr| self.condition(expr)).collect();
         self.leave_out_implied(&mut conditions);
-        let limit = order.limit.filter(|_| order.keys.is_empty());
+        let limit = order.limit.filter(|_| !order.is_wanted());
         let search = Search { chooser: self, choices: &choices, conditions: &conditions, known, limit };
         let stuck = || SqlError::internal("no relation of a join can be read next");
         let mut best = search.cheapest(None);
-        if !order.keys.is_empty() {
+        if order.is_wanted() {
             if let Some((prefix, _)) = &mut best {
-                prefix.cost += cost::sort(prefix.rows);
+                prefix.cost += order.cost_of_none(prefix.rows);
             }
             for (at, choice) in choices.iter().enumerate() {
                 let ChoiceKind::Stored(_, paths) = &choice.kind else { continue };
@@ -270,7 +284,7 @@ impl<'q> Chooser<'q> {
                 if let Some(limit) = order.limit {
                     prefix.cost *= (limit / prefix.rows.max(1.0)).min(1.0);
                 }
-                if paths.forced_order || best.as_ref().is_none_or(|(known, _)| prefix.cost < known.cost) {
+                if paths.forces(order) || best.as_ref().is_none_or(|(known, _)| prefix.cost < known.cost) {
                     best = Some((prefix, members));
                 }
             }
@@ -332,7 +346,7 @@ impl<'q> Chooser<'q> {
     }
 
     fn plan_optional(&self, nest: &Nest, needs: RelationSet) -> Result<OptionalChoice, SqlError> {
-        let any = Order { keys: &[], limit: None, alone: false };
+        let any = Order::default();
         let conditions: Vec<&Expr> = nest.conditions.iter().collect();
         let anew = self.nest(&nest.members, &conditions, needs, any)?;
         let own = nest.relations();
@@ -356,7 +370,7 @@ impl<'q> Chooser<'q> {
         match &step.source {
             StepSource::Relation(_, access) => {
                 let mut depends = false;
-                access.for_each_term(&mut |term| depends |= !own.has_all(self.read(term)));
+                access.seek.for_each_term(&mut |term| depends |= !own.has_all(self.read(term)));
                 depends
             }
             StepSource::Optional(steps) | StepSource::Partners(_, steps) => {

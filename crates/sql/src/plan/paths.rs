@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::access::{Access, Bounds, Tail};
+use super::access::{Access, Bounds, Seek, Tail};
 use super::cost;
 use super::query::{Relation, RelationSet, SortKey, relations_read};
 use crate::ast::{IndexHint, IndexHintKind, IndexPurpose};
@@ -23,6 +23,8 @@ use crate::statistics::Figures;
 use crate::types::{ColumnType, Kind};
 use crate::value::Value;
 
+/// A path looks at so many places at most, but for those that are listed.
+const MOST_PLACES: f64 = 4096.0;
 /// From so many rows on a smaller index is read in the place of the rows, in whose order those of a small table come.
 const WORTH_WHILE: f64 = 1000.0;
 
@@ -47,13 +49,28 @@ impl Path {
 }
 
 /// The order in which rows are wanted.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Order<'q> {
     pub(super) keys: &'q [SortKey],
+    /// What rows are grouped by: those that have the same in all of these are wanted one after another.
+    pub(super) groups: &'q [Expr],
     /// How many rows are wanted, if not all.
     pub(super) limit: Option<f64>,
     /// No other relation is read.
     pub(super) alone: bool,
+}
+
+impl Order<'_> {
+    /// Whether some order is wanted.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.keys.is_empty() || !self.groups.is_empty()
+    }
+
+    /// What so many rows cost that come in none.
+    pub(super) fn cost_of_none(&self, rows: f64) -> f64 {
+        let (kept, sorted) = if self.groups.is_empty() { (0.0, rows) } else { (rows * cost::KEEP, rows * 0.1) };
+        kept + if self.keys.is_empty() { 0.0 } else { cost::sort(sorted) }
+    }
 }
 
 /// The paths of a stored table under some conditions.
@@ -61,14 +78,16 @@ pub(super) struct Paths<'q> {
     relation: &'q Relation,
     table: &'q Table,
     figures: &'q Figures,
-    terms: Vec<Term>,
-    /// The indexes that rows may be found by, and those that may give their order.
+    asked: Asked,
+    /// The indexes that rows may be found by, those that may give their order, and those that may give groups.
     allowed: Vec<bool>,
     may_order: Vec<bool>,
+    may_group: Vec<bool>,
     /// FORCE INDEX: every row is the last resort.
     forced: bool,
-    /// FORCE INDEX FOR ORDER BY: sorting is.
-    pub(super) forced_order: bool,
+    /// FORCE INDEX FOR ORDER BY: sorting is. FOR GROUP BY: keeping groups is.
+    forced_order: bool,
+    forced_groups: bool,
     /// Whether the entries of an index have every column that is read.
     covers: &'q [bool],
     pub(super) locks: bool,
@@ -92,28 +111,30 @@ impl<'q> Paths<'q> {
         check_hints(table, &relation.hints)?;
         let allowed = allowed_indexes(table, &relation.hints, IndexPurpose::Join);
         let may_order = allowed_indexes(table, &relation.hints, IndexPurpose::OrderBy);
+        let may_group = allowed_indexes(table, &relation.hints, IndexPurpose::GroupBy);
         let forces = |hint: &IndexHint| hint.kind == IndexHintKind::Force;
         let forced = relation.hints.iter().any(|hint| forces(hint) && is_for(hint, IndexPurpose::Join));
-        let order = Some(IndexPurpose::OrderBy);
-        let forced_order = relation.hints.iter().any(|hint| forces(hint) && hint.purpose == order);
+        let is_forced_for = |purpose| relation.hints.iter().any(|hint| forces(hint) && hint.purpose == Some(purpose));
+        let (forced_order, forced_groups) =
+            (is_forced_for(IndexPurpose::OrderBy), is_forced_for(IndexPurpose::GroupBy));
         let search = Terms { relations, relation, of };
-        let mut terms = Vec::new();
+        let mut asked = Asked::default();
         for (place, condition) in conditions.iter().enumerate() {
-            let first = terms.len();
-            search.collect(condition, &mut terms);
-            terms[first..].iter_mut().for_each(|term: &mut Term| term.condition = place);
+            search.collect(condition, place, &mut asked);
         }
-        let needs = terms.iter().fold(RelationSet::NONE, |all, term| all.with(term.needs));
+        let needs = asked.needs();
         let known = RefCell::default();
         Ok(Paths {
             relation,
             table,
             figures,
-            terms,
+            asked,
             allowed,
             may_order,
+            may_group,
             forced,
             forced_order,
+            forced_groups,
             covers,
             locks,
             needs,
@@ -126,8 +147,7 @@ impl<'q> Paths<'q> {
         let known = known.among(self.needs);
         let found = self.known.borrow().iter().find(|(of, _)| *of == known).map(|(_, path)| path.clone());
         found.unwrap_or_else(|| {
-            let none = Order { keys: &[], limit: None, alone: false };
-            let path = Rc::new(self.choose(known, none));
+            let path = Rc::new(self.choose(known, Order::default()));
             self.known.borrow_mut().push((known, path.clone()));
             path
         })
@@ -136,6 +156,11 @@ impl<'q> Paths<'q> {
     /// The path that is taken where rows are wanted in an order, and whether it gives that.
     pub(super) fn best_in_order(&self, known: RelationSet, order: Order<'_>) -> Path {
         self.choose(known.among(self.needs), order)
+    }
+
+    /// Whether a hint asks for an order by an index, whatever it costs.
+    pub(super) fn forces(&self, order: Order<'_>) -> bool {
+        (self.forced_order && !order.keys.is_empty()) || (self.forced_groups && !order.groups.is_empty())
     }
 
     fn choose(&self, known: RelationSet, order: Order<'_>) -> Path {
@@ -161,7 +186,6 @@ impl<'q> Paths<'q> {
             }
         }
         // A whole index: for its order, or because it is smaller than the rows.
-        let wants_order = !order.keys.is_empty();
         for index in 0..self.table.indexes.len() {
             let access = self.ordered(Access { index: Some(index), ..Access::SCAN }, order);
             let of_rows = self.table.primary == Some(index);
@@ -174,7 +198,7 @@ impl<'q> Paths<'q> {
         }
         let scan = self.ordered(Access { index: self.table.primary, ..Access::SCAN }, order);
         let sorted = scan.ordered;
-        let score = if sorted && wants_order { 3 } else { 0 };
+        let score = if sorted && order.is_wanted() { 3 } else { 0 };
         offer(self.judged(scan, score), sorted);
         best.map(|(_, path)| path).unwrap_or_else(|| self.judged(Access::SCAN, 0))
     }
@@ -192,8 +216,8 @@ impl<'q> Paths<'q> {
     /// The cost of a path with what comes after it to have its rows in order.
     fn weight(&self, path: &Path, sorted: bool, order: Order<'_>) -> f64 {
         match order {
-            Order { keys: [], .. } => path.cost,
-            _ if !sorted && self.forced_order => path.cost + 1e12,
+            _ if !order.is_wanted() => path.cost,
+            _ if !sorted && self.forces(order) => path.cost + 1e12,
             Order { limit: Some(limit), .. } if sorted => {
                 // It ends with the last row that is wanted. How many of the rows before match is a guess, so that it has
                 // to be much better than a path that finds less.
@@ -201,7 +225,7 @@ impl<'q> Paths<'q> {
                 path.cost * (limit / matching * if path.access.is_whole() { 4.0 } else { 1.0 }).min(1.0)
             }
             _ if sorted => path.cost,
-            _ => path.cost + cost::sort(path.rows * self.share_left(path)),
+            _ => path.cost + order.cost_of_none(path.rows * self.share_left(path)),
         }
     }
 
@@ -209,10 +233,12 @@ impl<'q> Paths<'q> {
     fn share_left(&self, path: &Path) -> f64 {
         let mut share = 1.0;
         let mut seen = path.used;
-        for term in self.terms.iter().filter(|term| term.condition < 64) {
-            if seen & (1 << term.condition) == 0 {
-                seen |= 1 << term.condition;
-                share *= if matches!(term.wish, Wish::Equal(_)) { 0.1 } else { 0.33 };
+        let of_terms = self.asked.terms.iter().map(|term| (term.condition, matches!(term.wish, Wish::Equal(_))));
+        let of_unions = self.asked.unions.iter().map(|union| (union.condition, false));
+        for (condition, equal) in of_terms.chain(of_unions).filter(|(condition, _)| *condition < 64) {
+            if seen & (1 << condition) == 0 {
+                seen |= 1 << condition;
+                share *= if equal { 0.1 } else { 0.33 };
             }
         }
         share
@@ -222,32 +248,11 @@ impl<'q> Paths<'q> {
     fn candidate(&self, at: usize, known: RelationSet) -> Path {
         let table = self.table;
         let index = &table.indexes[at];
-        let mut access = Access { index: Some(at), ..Access::SCAN };
-        let (mut score, mut used) = (0, 0_u64);
-        let mut note = |term: &Term| used |= 1_u64.checked_shl(term.condition as u32).unwrap_or_default();
-        let terms: Vec<&Term> = self.terms.iter().filter(|term| known.has_all(term.needs)).collect();
-        for column in &index.columns {
-            let equal = terms.iter().filter(|term| term.column == *column).find_map(|term| match &term.wish {
-                Wish::Equal(value) => Some((term, value)),
-                _ => None,
-            });
-            if let Some((term, value)) = equal {
-                access.equal.push(value.clone());
-                note(term);
-                score += 10;
-                continue;
-            }
-            access.tail = tail(*column, &terms, &mut note);
-            score += match &access.tail {
-                Tail::Open => 0,
-                Tail::In(_) => 8,
-                Tail::Query(_) => 7,
-                Tail::Range(Bounds { low: Some(_), high: Some(_) }) => 5,
-                Tail::Union(_) => 4,
-                Tail::Range(_) => 3,
-            };
-            break;
-        }
+        let mut used = 0_u64;
+        let mut note = |condition: usize| used |= 1_u64.checked_shl(condition as u32).unwrap_or_default();
+        let seek = self.asked.known(known).seek(&index.columns, &mut note);
+        let mut score = seek_score(&seek);
+        let access = Access { index: Some(at), seek, ..Access::SCAN };
         if access.is_point(table) {
             score += if index.kind == IndexKind::Primary { 1000 } else { 900 };
         }
@@ -256,27 +261,29 @@ impl<'q> Paths<'q> {
 
     /// Finds out whether the path gives rows in an order, forwards or backwards.
     fn ordered(&self, mut access: Access, order: Order<'_>) -> Access {
-        if order.keys.is_empty() {
+        if !order.is_wanted() {
             return access;
         }
         if order.alone && access.is_point(self.table) {
             access.ordered = true;
             return access;
         }
-        if access.index.is_some_and(|index| !self.may_order[index]) {
+        let may_order = |index: usize| order.keys.is_empty() || self.may_order[index];
+        let may_group = |index: usize| order.groups.is_empty() || self.may_group[index];
+        if access.index.is_some_and(|index| !may_order(index) || !may_group(index)) {
             return access;
         }
-        if let Some(descending) = self.direction(&access, order.keys) {
+        if let Some(descending) = self.direction(&access, order) {
             (access.ordered, access.reverse) = (true, descending);
         }
         access
     }
 
-    /// Whether the path gives rows in the order of `sort`, and then whether from its end.
-    fn direction(&self, access: &Access, sort: &[SortKey]) -> Option<bool> {
+    /// Whether the path gives rows in an order, and then whether from its end.
+    fn direction(&self, access: &Access, order: Order<'_>) -> Option<bool> {
         let table = self.table;
         let index = access.key(table)?;
-        if index.parts[..access.equal.len()].iter().any(|part| part.prefix.is_some()) {
+        if index.parts[..access.seek.equal.len()].iter().any(|part| part.prefix.is_some()) {
             return None;
         }
         // Rows under equal keys of a secondary index come in the order of the primary key.
@@ -287,10 +294,10 @@ impl<'q> Paths<'q> {
             .iter()
             .zip(&index.parts)
             .chain(behind.iter().flat_map(|primary| primary.columns.iter().zip(&primary.parts)))
-            .skip(access.equal.len());
-        let fixed = &index.columns[..access.equal.len()];
+            .skip(access.seek.equal.len());
+        let fixed = &index.columns[..access.seek.equal.len()];
         let mut descending = None;
-        for key in sort {
+        for key in order.keys {
             let column = column_of(self.relation, &key.expr)?;
             if fixed.contains(&column) {
                 continue;
@@ -302,6 +309,20 @@ impl<'q> Paths<'q> {
             if *descending.get_or_insert(key.descending) != key.descending {
                 return None;
             }
+        }
+        // The columns of groups may come in any order, behind those that rows are sorted by, which are some of them.
+        let is_sorted_by = |expr: &&Expr| order.keys.iter().any(|key| key.expr == **expr);
+        let mut groups = Vec::new();
+        for expr in order.groups.iter().filter(|expr| !is_sorted_by(expr)) {
+            let column = column_of(self.relation, expr)?;
+            if !fixed.contains(&column) && !groups.contains(&column) {
+                groups.push(column);
+            }
+        }
+        while !groups.is_empty() {
+            let (next, _) = columns.next().filter(|(_, part)| part.prefix.is_none())?;
+            let at = groups.iter().position(|column| column == next)?;
+            groups.swap_remove(at);
         }
         Some(descending.unwrap_or(false))
     }
@@ -323,7 +344,6 @@ enum Wish {
     Query(Box<Subquery>),
     Low(Expr, bool),
     High(Expr, bool),
-    Union(Vec<Bounds>),
 }
 
 impl Wish {
@@ -334,12 +354,173 @@ impl Wish {
             Wish::In(list) => list.iter().for_each(visit),
             // A query that gives the same each time reads nothing.
             Wish::Query(_) => {}
-            Wish::Union(ranges) => {
-                let bounds = ranges.iter().flat_map(|bounds| [&bounds.low, &bounds.high]);
-                bounds.flatten().for_each(|(value, _)| visit(value));
-            }
         }
     }
+}
+
+/// What conjuncts ask of the columns of a relation.
+#[derive(Default)]
+struct Asked {
+    terms: Vec<Term>,
+    unions: Vec<Union>,
+}
+
+/// What the parts of an OR ask, each of which asks something.
+struct Union {
+    alternatives: Vec<Asked>,
+    condition: usize,
+}
+
+impl Asked {
+    fn is_nothing(&self) -> bool {
+        self.terms.is_empty() && self.unions.is_empty()
+    }
+
+    /// The relations that have to be read before all of it is known.
+    fn needs(&self) -> RelationSet {
+        let of_unions = self.unions.iter().map(Union::needs);
+        self.terms.iter().map(|term| term.needs).chain(of_unions).fold(RelationSet::NONE, RelationSet::with)
+    }
+
+    /// What of it is known where these relations are.
+    fn known(&self, relations: RelationSet) -> Known<'_> {
+        Known {
+            terms: self.terms.iter().filter(|term| relations.has_all(term.needs)).collect(),
+            unions: self.unions.iter().filter(|union| relations.has_all(union.needs())).collect(),
+        }
+    }
+}
+
+impl Union {
+    fn needs(&self) -> RelationSet {
+        self.alternatives.iter().map(Asked::needs).fold(RelationSet::NONE, RelationSet::with)
+    }
+}
+
+/// What is asked and known.
+struct Known<'q> {
+    terms: Vec<&'q Term>,
+    unions: Vec<&'q Union>,
+}
+
+impl<'q> Known<'q> {
+    /// With what one of alternatives asks.
+    fn and(&self, alternative: &'q Asked) -> Known<'q> {
+        Known {
+            terms: alternative.terms.iter().chain(self.terms.iter().copied()).collect(),
+            unions: alternative.unions.iter().collect(),
+        }
+    }
+
+    /// What it asks of the columns of an index from one of them on; `note` gets the conditions that say it.
+    fn seek(&self, columns: &[usize], note: &mut dyn FnMut(usize)) -> Seek {
+        let mut seek = Seek::NOTHING;
+        for (at, column) in columns.iter().enumerate() {
+            let equal = self.terms.iter().filter(|term| term.column == *column).find_map(|term| match &term.wish {
+                Wish::Equal(value) => Some((term, value)),
+                _ => None,
+            });
+            let Some((term, value)) = equal else {
+                seek.tail = self.tail(&columns[at..], note);
+                break;
+            };
+            seek.equal.push(value.clone());
+            note(term.condition);
+        }
+        seek
+    }
+
+    /// What it asks of the first of these columns, which is not fixed, and of those after it.
+    fn tail(&self, columns: &[usize], note: &mut dyn FnMut(usize)) -> Tail {
+        let Some((first, after)) = columns.split_first() else { return Tail::Open };
+        let of_first = || self.terms.iter().filter(|term| term.column == *first);
+        let list = of_first().find_map(|term| match &term.wish {
+            Wish::In(list) => Some((term, list)),
+            _ => None,
+        });
+        if let Some((term, list)) = list {
+            let mut noted = vec![term.condition];
+            let mut then = self.seek(after, &mut |condition| noted.push(condition));
+            if list.len() as f64 * cost::places(&then) > MOST_PLACES {
+                (then, noted) = (Seek::NOTHING, vec![term.condition]);
+            }
+            let listed = Tail::In(list.clone(), Box::new(then));
+            // Rows of values: what is asked of each of their columns are more combinations than there are rows.
+            if let Some((union, condition)) = self.union(columns)
+                && is_narrower(&union, &listed)
+            {
+                note(condition);
+                return union;
+            }
+            noted.into_iter().for_each(note);
+            return listed;
+        }
+        let of_query = of_first().find_map(|term| match &term.wish {
+            Wish::Query(query) => Some((term, query)),
+            _ => None,
+        });
+        if let Some((term, query)) = of_query {
+            note(term.condition);
+            return Tail::Query(query.clone());
+        }
+        let mut bounds = Bounds::default();
+        for term in of_first() {
+            match &term.wish {
+                // The first bound is used; others are left to the condition.
+                Wish::Low(value, included) if bounds.low.is_none() => bounds.low = Some((value.clone(), *included)),
+                Wish::High(value, included) if bounds.high.is_none() => bounds.high = Some((value.clone(), *included)),
+                _ => {}
+            }
+        }
+        if bounds != Bounds::default() {
+            let of_range = |term: &&&Term| matches!(term.wish, Wish::Low(..) | Wish::High(..));
+            of_first().filter(of_range).for_each(|term| note(term.condition));
+            return Tail::Range(bounds);
+        }
+        match self.union(columns) {
+            Some((union, condition)) => {
+                note(condition);
+                union
+            }
+            None => Tail::Open,
+        }
+    }
+
+    /// The first OR whose parts all ask something of the first of these columns, and its condition.
+    fn union(&self, columns: &[usize]) -> Option<(Tail, usize)> {
+        self.unions.iter().find_map(|union| {
+            let mut alternatives = Vec::with_capacity(union.alternatives.len());
+            for alternative in &union.alternatives {
+                let seek = self.and(alternative).seek(columns, &mut |_| {});
+                if seek.is_nothing() || matches!(seek.tail, Tail::Query(_)) {
+                    return None;
+                }
+                alternatives.push(seek);
+            }
+            let places: f64 = alternatives.iter().map(cost::places).sum();
+            let most = MOST_PLACES.max(alternatives.len() as f64);
+            (places <= most).then_some((Tail::Union(alternatives), union.condition))
+        })
+    }
+}
+
+/// Whether a path is to look at fewer places, for as many columns.
+fn is_narrower(tail: &Tail, than: &Tail) -> bool {
+    let [tail, than] = [tail, than].map(|tail| Seek { equal: Vec::new(), tail: tail.clone() });
+    tail.columns() >= than.columns() && cost::places(&tail) < cost::places(&than)
+}
+
+/// How well columns are fixed (0: not at all).
+fn seek_score(seek: &Seek) -> u32 {
+    let of_tail = match &seek.tail {
+        Tail::Open => 0,
+        Tail::In(_, then) => 8 + seek_score(then),
+        Tail::Query(_) => 7,
+        Tail::Range(Bounds { low: Some(_), high: Some(_) }) => 5,
+        Tail::Union(_) => 4,
+        Tail::Range(_) => 3,
+    };
+    10 * seek.equal.len() as u32 + of_tail
 }
 
 /// The place of an index among those of a table.
@@ -407,13 +588,14 @@ impl Terms<'_> {
     }
 
     /// What a condition asks of a column, if what that is compared with is known.
-    fn term(&self, column: usize, wish: Wish) -> Term {
+    fn term(&self, column: usize, wish: Wish, condition: usize) -> Term {
         let mut needs = RelationSet::NONE;
         wish.for_each_value(&mut |value| needs = needs.with(relations_read(self.relations, value)));
-        Term { column, wish, needs, condition: 0 }
+        Term { column, wish, needs, condition }
     }
 
-    fn collect(&self, filter: &Expr, terms: &mut Vec<Term>) {
+    /// Adds what `filter` asks, a part of this condition.
+    fn collect(&self, filter: &Expr, condition: usize, asked: &mut Asked) {
         let Some(table) = self.relation.table() else { return };
         let relation = self.relation;
         let is_fixed = |expr: &Expr| self.is_fixed(expr);
@@ -422,7 +604,7 @@ impl Terms<'_> {
         // The order of an ENUM's and SET's keys is not that of a comparison.
         let orders = |column: usize| !matches!(column_type(column).kind(), Kind::Members(_));
         match filter {
-            Expr::And(parts) => parts.iter().for_each(|part| self.collect(part, terms)),
+            Expr::And(parts) => parts.iter().for_each(|part| self.collect(part, condition, asked)),
             Expr::Compare(op, left, right, collation) => {
                 let (column, value, op) = match (column_of(relation, left), column_of(relation, right)) {
                     (Some(column), None) if is_fixed(right) => (column, right, *op),
@@ -442,7 +624,7 @@ impl Terms<'_> {
                     CompareOp::GreaterOrEqual => Wish::Low(value, true),
                     CompareOp::NotEqual | CompareOp::NullSafeEqual => return,
                 };
-                terms.push(self.term(column, wish));
+                asked.terms.push(self.term(column, wish, condition));
             }
             Expr::Between { operand, low, high, negated: false, collation } => {
                 if let Some(column) = column_of(relation, operand)
@@ -450,10 +632,10 @@ impl Terms<'_> {
                     && orders(column)
                 {
                     if is_fixed(low) {
-                        terms.push(self.term(column, Wish::Low((**low).clone(), true)));
+                        asked.terms.push(self.term(column, Wish::Low((**low).clone(), true), condition));
                     }
                     if is_fixed(high) {
-                        terms.push(self.term(column, Wish::High((**high).clone(), true)));
+                        asked.terms.push(self.term(column, Wish::High((**high).clone(), true), condition));
                     }
                 }
             }
@@ -466,7 +648,7 @@ impl Terms<'_> {
                         [single] => Wish::Equal(single.clone()),
                         _ => Wish::In(list.clone()),
                     };
-                    terms.push(self.term(column, wish));
+                    asked.terms.push(self.term(column, wish, condition));
                 }
             }
             Expr::Subquery(query) if query.outer.is_empty() && !query.volatile => {
@@ -477,83 +659,25 @@ impl Terms<'_> {
                     && let Some(column) = column_of(relation, operand)
                     && fits(column, *collation)
                 {
-                    terms.push(self.term(column, Wish::Query(query.clone())));
+                    asked.terms.push(self.term(column, Wish::Query(query.clone()), condition));
                 }
             }
             Expr::Or(parts) => {
-                if let Some(term) = self.union(parts) {
-                    terms.push(term);
+                let alternatives = parts.iter().map(|part| {
+                    let mut alternative = Asked::default();
+                    self.collect(part, condition, &mut alternative);
+                    (!alternative.is_nothing()).then_some(alternative)
+                });
+                if let Some(alternatives) = alternatives.collect() {
+                    asked.unions.push(Union { alternatives, condition });
                 }
             }
             Expr::IsNull { operand, negated: false } => {
                 if let Some(column) = column_of(relation, operand) {
-                    terms.push(self.term(column, Wish::Equal(Expr::Literal(Value::Null))));
+                    asked.terms.push(self.term(column, Wish::Equal(Expr::Literal(Value::Null)), condition));
                 }
             }
             _ => {}
         }
-    }
-
-    /// The ranges of one column that the alternatives of an OR ask for, if each asks for some of it.
-    fn union(&self, alternatives: &[Expr]) -> Option<Term> {
-        let mut ranges = Vec::with_capacity(alternatives.len());
-        let mut column = None;
-        for alternative in alternatives {
-            let mut terms = Vec::new();
-            self.collect(alternative, &mut terms);
-            let first = *column.get_or_insert(terms.first()?.column);
-            match tail(first, &terms.iter().collect::<Vec<_>>(), &mut |_| {}) {
-                Tail::Open => ranges.push(point(terms.iter().find_map(|term| match &term.wish {
-                    // NULL, as IS NULL asks for it, lies between no bounds.
-                    Wish::Equal(value) if term.column == first && *value != Expr::Literal(Value::Null) => Some(value),
-                    _ => None,
-                })?)),
-                Tail::Query(_) => return None,
-                Tail::In(list) => ranges.extend(list.iter().map(point)),
-                Tail::Range(bounds) => ranges.push(bounds),
-                Tail::Union(more) => ranges.extend(more),
-            }
-        }
-        Some(self.term(column?, Wish::Union(ranges)))
-    }
-}
-
-fn point(value: &Expr) -> Bounds {
-    Bounds { low: Some((value.clone(), true)), high: Some((value.clone(), true)) }
-}
-
-/// What is asked of a column that is not fixed; `note` gets the terms that say it.
-fn tail(column: usize, terms: &[&Term], note: &mut dyn FnMut(&Term)) -> Tail {
-    let mut bounds = Bounds::default();
-    let (mut union, mut of_query) = (None, None);
-    for term in terms.iter().filter(|term| term.column == column) {
-        match &term.wish {
-            Wish::In(list) => {
-                note(term);
-                return Tail::In(list.clone());
-            }
-            Wish::Query(query) => of_query = Some((term, query)),
-            // The first bound is used; others are left to the condition.
-            Wish::Low(value, included) if bounds.low.is_none() => bounds.low = Some((value.clone(), *included)),
-            Wish::High(value, included) if bounds.high.is_none() => bounds.high = Some((value.clone(), *included)),
-            Wish::Union(ranges) => union = Some((term, ranges)),
-            _ => {}
-        }
-    }
-    if let Some((term, query)) = of_query {
-        note(term);
-        return Tail::Query(query.clone());
-    }
-    if bounds != Bounds::default() {
-        let of_range = |term: &&&Term| term.column == column && matches!(term.wish, Wish::Low(..) | Wish::High(..));
-        terms.iter().filter(of_range).for_each(|term| note(term));
-        return Tail::Range(bounds);
-    }
-    match union {
-        Some((term, ranges)) => {
-            note(term);
-            Tail::Union(ranges.clone())
-        }
-        None => Tail::Open,
     }
 }

@@ -14,8 +14,8 @@ use super::node::{
     Distinct, Join, JoinMethod, JoinType, Kept, MadeRows, Node, Projection, QueryPlan, RowSource, Sort, SystemRows,
     TableScan, identity_slot,
 };
-use super::order::{Method, Step, StepSource};
-use super::query::{Change, LimitExprs, Locking, Query, SortKey, Source, all_of, reads_around};
+use super::order::{Method, Step, StepSource, order_wanted};
+use super::query::{Change, Grouping, LimitExprs, Locking, Query, SortKey, Source, all_of, reads_around};
 use crate::ast::RowWait;
 use crate::catalog::system;
 use crate::catalog::table::Table;
@@ -29,7 +29,10 @@ pub(super) fn build(mut query: Query, steps: Vec<Step>) -> QueryPlan {
     let (reads_outer, volatile) = looks_around(&query);
     let made_anew = std::mem::take(&mut query.made_anew);
     let by_path = matches!(steps.first(), Some(Step { source: StepSource::Relation(_, access), .. }) if access.ordered);
-    let keeps_order = by_path && !query.sort.is_empty();
+    let order = order_wanted(&query);
+    let keeps_order = by_path && order.is_wanted();
+    // What is grouped may be sorted by something else.
+    let sorted_by_path = by_path && (query.grouping.is_none() || !order.keys.is_empty());
     let wanted = (0..query.relations.len()).map(|at| wanted(&query, at)).collect();
     let locks = query.relations.iter().any(|relation| relation.locking.is_some());
     let may_swap = !keeps_order && query.targets.is_empty() && query.change.is_none() && !locks;
@@ -39,7 +42,7 @@ pub(super) fn build(mut query: Query, steps: Vec<Step>) -> QueryPlan {
         node = Node::Filter(Box::new(node), filter);
     }
     if let Some(grouping) = query.grouping.take() {
-        node = Node::Group(Box::new(node), grouping);
+        node = Node::Group(Box::new(node), Grouping { by_path: keeps_order && !grouping.rollup, ..grouping });
     }
     if let Some(having) = query.having.take() {
         node = Node::Filter(Box::new(node), having);
@@ -49,7 +52,7 @@ pub(super) fn build(mut query: Query, steps: Vec<Step>) -> QueryPlan {
     }
     let root = match query.change.take() {
         Some(change) => to_change(node, query, &change, by_path),
-        None => to_give(node, query, &outputs, by_path),
+        None => to_give(node, query, &outputs, sorted_by_path),
     };
     QueryPlan { root, slots, outputs, made_anew, reads_outer, volatile }
 }

@@ -237,6 +237,8 @@ pub(crate) struct Grouping {
     /// WITH ROLLUP: after the aggregates lie the values of the keys, NULL where rows of several are together, and how
     /// many keys are not.
     pub(crate) rollup: bool,
+    /// The rows of a group come one after another, by the access path.
+    pub(crate) by_path: bool,
 }
 
 /// Functions over the same window, with the places of their results.

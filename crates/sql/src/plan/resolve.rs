@@ -228,7 +228,7 @@ fn block(
     let Aggregated { aggregates, mut windows, .. } = collected.into_inner();
     let grouped = aggregated || !aggregates.is_empty();
     let first_slot = width(relations);
-    let grouping = grouped.then_some(Grouping { keys, aggregates, first_slot, rollup: select.rollup });
+    let grouping = grouped.then_some(Grouping { keys, aggregates, first_slot, rollup: select.rollup, by_path: false });
     let mut per_group = PerGroup {
         outputs: outputs.iter_mut().map(|output| &mut output.expr).collect(),
         having: having.as_mut(),

@@ -57,3 +57,56 @@ fn every_path_gives_the_same_rows() {
         }
     }
 }
+
+/// Conditions about two columns of an index, in turn and beside each other.
+#[test]
+fn several_columns_of_an_index_give_the_same_rows_and_groups() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id TINYINT PRIMARY KEY, a INT, b SMALLINT NOT NULL, u BIGINT UNSIGNED, v VARCHAR(10), \
+         KEY a (a), UNIQUE KEY u (u, v), KEY ab (a, b, v))");
+    let values = |id: i64| {
+        let a = if id % 7 == 0 { "NULL".to_owned() } else { (id % 5 - 1).to_string() };
+        let u = if id % 11 == 0 { "NULL".to_owned() } else { (id % 3).to_string() };
+        format!("({id}, {a}, {}, {u}, 'v{id}')", id % 4)
+    };
+    let rows: Vec<String> = (1..=60).map(values).collect();
+    client.ok(&format!("INSERT INTO t VALUES {}", rows.join(", ")));
+    let of_a = ["a = 1", "a IN (0, 2, NULL)", "a IS NULL", "a > 1", "a IN (1, '2x', 3)", "a BETWEEN 0 AND 1"];
+    let of_b = ["b = 2", "b IN (1, 3)", "b < 2", "b = '2x'", "b IN (1, 1.5, 40000)", "(b = 1 OR b > 2)"];
+    let mut conditions = vec![
+        "(a, b) IN ((1, 2), (2, 3), (NULL, 1), (1, 2))".to_owned(),
+        "(a, b, v) IN ((1, 2, 'v2'), (0, 1, 'v21'), (0, 1, 'V21'))".to_owned(),
+        "(a, b) > (1, 2)".to_owned(),
+        "(a, b) <= (1, 2) AND (a, b) >= (0, 1)".to_owned(),
+    ];
+    for a in of_a {
+        for b in of_b {
+            conditions.push(format!("{a} AND {b}"));
+            conditions.push(format!("{a} AND {b} AND v IN ('v1', 'v2', 'v12', 'v33')"));
+            for (other_a, other_b) in of_a.iter().zip(of_b.iter().rev()) {
+                conditions.push(format!("({a} AND {b}) OR ({other_a} AND {other_b})"));
+                conditions.push(format!("({a} OR {other_a}) AND ({b} OR {other_b})"));
+                conditions.push(format!("({a} OR {other_a} AND {other_b}) AND {b}"));
+            }
+        }
+    }
+    for condition in &conditions {
+        same(&mut client, "ab", condition);
+        let unique = condition.replace("a ", "u ").replace("(a, b)", "(u, b)").replace("(a, b, v)", "(u, b, v)");
+        same(&mut client, "u", &format!("({unique}) AND v IN ('v1', 'v2', 'v3', 'v4', 'v22')"));
+        for (groups, order) in [("a", "a"), ("b, a", "a DESC"), ("a, b", "b"), ("a, b, v", "a, b, v"), ("v, a", "v")] {
+            let ask = |hint: &str| {
+                format!(
+                    "SELECT {groups}, COUNT(*), MIN(id), SUM(b) FROM t {hint} WHERE {condition} \
+                     GROUP BY {groups} HAVING COUNT(*) > 0 ORDER BY {order}, {groups}"
+                )
+            };
+            let by_rows = client.run(&ask("IGNORE INDEX (a, u, ab)"));
+            assert_eq!(client.run(&ask("FORCE INDEX FOR GROUP BY (ab)")), by_rows, "{groups}: {condition}");
+            assert_eq!(client.run(&ask("")), by_rows, "{groups}: {condition}");
+        }
+    }
+}

@@ -150,7 +150,7 @@ fn table(line: &Line<'_>, lines: &Lines<'_>, produced: f64, read_cost: f64, pref
             members.push(("used_key_parts", Json::texts(names)));
             members.push(("key_length", Json::Text(bytes.to_string())));
             if matches!(kind, "const" | "ref" | "eq_ref") {
-                let terms = access.equal.iter().map(|term| compared(term, &lines.lines, line.id));
+                let terms = access.seek.equal.iter().map(|term| compared(term, &lines.lines, line.id));
                 members.push(("ref", Json::texts(terms)));
             }
             if access.reverse {

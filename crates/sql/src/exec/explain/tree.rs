@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::exec::profiled::place;
 use crate::expr::Expr;
-use crate::plan::access::{Access, Bounds, Tail};
+use crate::plan::access::{Bounds, Seek, Tail};
 use crate::plan::estimate::{self, Estimate, Estimator};
 use crate::plan::node::{CommonPlan, Join, JoinMethod, JoinType, Node, QueryPlan, RowSource, SetPlan, TableScan};
-use crate::plan::query::{LimitExprs, SortKey, conjunct_refs};
+use crate::plan::query::{Grouping, LimitExprs, SortKey, conjunct_refs};
 use crate::plan::{InsertRows, Plan, PlanKind};
 use crate::profile::{Measured, Profile};
 
@@ -174,10 +174,15 @@ impl Branch<'_, '_> {
             Node::Group(input, grouping) => {
                 let of: Vec<String> = grouping.aggregates.iter().map(ToString::to_string).collect();
                 let of = of.join(", ");
-                match (grouping.keys.is_empty(), grouping.rollup) {
-                    (true, _) => self.over(node, input, &format!("Aggregate: {of}"), depth, None),
-                    (false, true) => self.over(node, input, &format!("Group aggregate with rollup: {of}"), depth, None),
-                    (false, false) => {
+                let what = match grouping {
+                    Grouping { keys, .. } if keys.is_empty() => Some("Aggregate"),
+                    Grouping { rollup: true, .. } => Some("Group aggregate with rollup"),
+                    Grouping { by_path: true, .. } => Some("Group aggregate"),
+                    _ => None,
+                };
+                match what {
+                    Some(what) => self.over(node, input, &format!("{what}: {of}"), depth, None),
+                    None => {
                         let (thought, done) = (self.estimator.node(node), self.done(node));
                         self.tree.judged(depth, "Table scan on <temporary>", thought, done);
                         self.over(node, input, "Aggregate using temporary table", depth + 1, None);
@@ -214,7 +219,7 @@ impl Branch<'_, '_> {
         let mut depth = depth;
         let mut of_path = done;
         // What a lookup looks for holds for all that it finds.
-        let decided = |one: &&Expr| scan.access.tail == Tail::Open && estimate::is_decided(one, &scan.access);
+        let decided = |one: &&Expr| scan.access.seek.tail == Tail::Open && estimate::is_decided(one, &scan.access);
         let judged: Vec<&Expr> = scan.filter.iter().flat_map(conjunct_refs).filter(|one| !decided(one)).collect();
         if !judged.is_empty() {
             let thought = Estimate { rows: found.rows * found.share, cost: found.cost };
@@ -303,10 +308,9 @@ fn path(scan: &TableScan) -> String {
         true => format!("Covering {}", what.to_lowercase()),
         false => what.to_owned(),
     };
-    let column =
-        |place: usize| index.columns.get(place).map_or("", |part| table.def.columns[part.column].name.as_str());
-    let fixed: Vec<String> =
-        access.equal.iter().enumerate().map(|(place, value)| format!("{}={value}", column(place))).collect();
+    let columns: Vec<&str> = index.columns.iter().map(|part| table.def.columns[part.column].name.as_str()).collect();
+    let fixed = access.seek.equal.iter().zip(&columns).map(|(value, column)| format!("{column}={value}"));
+    let fixed: Vec<String> = fixed.collect();
     let fixed = fixed.join(", ");
     if access.is_point(table) {
         let covering = if access.covering { "covering " } else { "" };
@@ -315,11 +319,10 @@ fn path(scan: &TableScan) -> String {
     if access.is_whole() {
         return format!("{} on {name} using {key}{backwards}", covering("Index scan"));
     }
-    if access.tail == Tail::Open {
+    if access.seek.tail == Tail::Open {
         return format!("{} on {name} using {key} ({fixed}){backwards}", covering("Index lookup"));
     }
-    let over = ranges(access, column(access.equal.len()));
-    let over = if fixed.is_empty() { over } else { format!("({fixed}) AND {over}") };
+    let over = ranges(&access.seek, &columns).join(" OR ");
     format!("{} on {name} using {key} over {over}{backwards}", covering("Index range scan"))
 }
 
@@ -329,23 +332,41 @@ fn is_of_rows(scan: &TableScan) -> bool {
     access.is_whole() && !access.ordered && access.index == scan.table.primary
 }
 
-fn ranges(access: &Access, column: &str) -> String {
-    let bounds = |bounds: &Bounds| {
-        let sign = |included: bool| if included { "<=" } else { "<" };
-        match (&bounds.low, &bounds.high) {
-            (Some((low, _)), Some((high, _))) if low == high => format!("({column} = {low})"),
-            (Some((low, a)), Some((high, b))) => format!("({low} {} {column} {} {high})", sign(*a), sign(*b)),
-            (Some((low, a)), None) => format!("({low} {} {column})", sign(*a)),
-            (None, Some((high, b))) => format!("({column} {} {high})", sign(*b)),
-            (None, None) => format!("({column})"),
+/// The ranges of an index, whose first column is the first of `columns`.
+fn ranges(seek: &Seek, columns: &[&str]) -> Vec<String> {
+    let (fixed, rest) = columns.split_at(seek.equal.len().min(columns.len()));
+    let fixed = seek.equal.iter().zip(fixed).map(|(value, column)| format!("({column} = {value})"));
+    let fixed: Vec<String> = fixed.collect();
+    let column = rest.first().copied().unwrap_or_default();
+    let after = rest.get(1..).unwrap_or_default();
+    let of_tail = match &seek.tail {
+        Tail::Open => vec![Vec::new()],
+        Tail::In(list, then) => {
+            let then = ranges(then, after);
+            let each = |value: &Expr| {
+                let first = format!("({column} = {value})");
+                then.iter().map(move |then| [first.clone(), then.clone()].to_vec()).collect::<Vec<_>>()
+            };
+            list.iter().flat_map(each).collect()
         }
+        Tail::Query(_) => vec![vec![format!("({column} = (select ...))")]],
+        Tail::Range(bounds) => vec![vec![range(bounds, column)]],
+        Tail::Union(all) => all.iter().flat_map(|seek| ranges(seek, rest)).map(|one| vec![one]).collect(),
     };
-    match &access.tail {
-        Tail::Open => String::new(),
-        Tail::In(list) => list.iter().map(|value| format!("({column} = {value})")).collect::<Vec<_>>().join(" OR "),
-        Tail::Query(_) => format!("({column} = (select ...))"),
-        Tail::Range(range) => bounds(range),
-        Tail::Union(all) => all.iter().map(bounds).collect::<Vec<_>>().join(" OR "),
+    let joined = |tail: Vec<String>| {
+        let parts = fixed.iter().cloned().chain(tail).filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(" AND ")
+    };
+    of_tail.into_iter().map(joined).collect()
+}
+
+fn range(bounds: &Bounds, column: &str) -> String {
+    let sign = |included: bool| if included { "<=" } else { "<" };
+    match (&bounds.low, &bounds.high) {
+        (Some((low, a)), Some((high, b))) => format!("({low} {} {column} {} {high})", sign(*a), sign(*b)),
+        (Some((low, a)), None) => format!("({low} {} {column})", sign(*a)),
+        (None, Some((high, b))) => format!("({column} {} {high})", sign(*b)),
+        (None, None) => format!("({column})"),
     }
 }
 

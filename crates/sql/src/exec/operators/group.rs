@@ -1,5 +1,6 @@
 //! GROUP BY and aggregates: one row a group, with the slots of its first row and the results of the aggregates. Groups
-//! come in the order of their first rows. (WITH ROLLUP: [`super::rollup`].)
+//! come in the order of their first rows. (WITH ROLLUP: [`super::rollup`]; rows that come group by group:
+//! [`super::ordered_group`].)
 //!
 //! Groups are in memory, under their keys, as far as `tmp_table_size` goes. When that is used up there are no new ones:
 //! rows of others are sorted by their keys, in files, and their groups are made one after another, when all rows are there.
@@ -195,5 +196,8 @@ impl Operator for Group<'_> {
             run.release(held);
         }
         Ok(true)
+    }
+    fn as_planned(&self) -> bool {
+        !self.plan.by_path
     }
 }

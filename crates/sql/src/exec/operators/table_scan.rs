@@ -204,11 +204,11 @@ fn finds_most(plan: &TableScan, path: &Path, run: &mut Run<'_>) -> Result<bool, 
     /// Of more ranges each is small.
     const MOST_RANGES: usize = 4;
     let (table, access) = (&*plan.table, &plan.access);
-    let Some(index) = path.index.filter(|_| !access.covering && !access.ordered && access.equal.is_empty()) else {
+    let Some(index) = path.index.filter(|_| !access.covering && !access.ordered && access.seek.equal.is_empty()) else {
         return Ok(false);
     };
     let ranges = path.ranges.as_slice();
-    let is_range = matches!(access.tail, Tail::Range(_) | Tail::Union(_)) && ranges.len() <= MOST_RANGES;
+    let is_range = matches!(access.seek.tail, Tail::Range(_) | Tail::Union(_)) && ranges.len() <= MOST_RANGES;
     if !is_range || table.counters.statistics.rows().is_none_or(|rows| rows < WORTH_WHILE) {
         return Ok(false);
     }
