@@ -18,6 +18,7 @@ pub(crate) mod access;
 pub(crate) mod aggregated;
 mod all_answers;
 mod alternatives;
+mod asked;
 pub(crate) mod bind;
 mod change;
 mod change_joined;

@@ -1,8 +1,7 @@
 //! Which access path a relation has: what its conditions ask of its columns, and which index that makes the cheapest.
 //!
-//! The conditions that compare a column with something that is known before the relation is read become terms: what the
-//! statement's rows do not change, and columns of the relations that are read before it. All conditions are evaluated again
-//! for each row, so a path may give more rows than match but never fewer.
+//! What they ask is found by [`super::asked`]. All conditions are evaluated again for each row, so a path may give more rows
+//! than match but never fewer.
 //!
 //! Rows that are to be locked are found by the index whose leading columns are fixed best, whatever that costs: fewer are
 //! locked. Of other paths the cheapest is taken ([`cost`]).
@@ -11,20 +10,16 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::access::{Access, Bounds, Seek, Tail};
+use super::asked::{Asked, Terms, column_of};
 use super::cost;
-use super::query::{Relation, RelationSet, SortKey, relations_read};
+use super::query::{Relation, RelationSet, SortKey};
 use crate::ast::{IndexHint, IndexHintKind, IndexPurpose};
 use crate::catalog::definition::IndexKind;
 use crate::catalog::table::Table;
-use crate::collation::Collation;
 use crate::error::{ER_KEY_DOES_NOT_EXITS, SqlError};
-use crate::expr::{Ask, CompareOp, CompareWith, Expr, Subquery};
+use crate::expr::Expr;
 use crate::statistics::Figures;
-use crate::types::{ColumnType, Kind};
-use crate::value::Value;
 
-/// A path looks at so many places at most, but for those that are listed.
-const MOST_PLACES: f64 = 4096.0;
 /// From so many rows on a smaller index is read in the place of the rows, in whose order those of a small table come.
 const WORTH_WHILE: f64 = 1000.0;
 
@@ -117,11 +112,7 @@ impl<'q> Paths<'q> {
         let is_forced_for = |purpose| relation.hints.iter().any(|hint| forces(hint) && hint.purpose == Some(purpose));
         let (forced_order, forced_groups) =
             (is_forced_for(IndexPurpose::OrderBy), is_forced_for(IndexPurpose::GroupBy));
-        let search = Terms { relations, relation, of };
-        let mut asked = Asked::default();
-        for (place, condition) in conditions.iter().enumerate() {
-            search.collect(condition, place, &mut asked);
-        }
+        let asked = Terms { relations, relation, of }.all_of(conditions);
         let needs = asked.needs();
         let known = RefCell::default();
         Ok(Paths {
@@ -233,9 +224,7 @@ impl<'q> Paths<'q> {
     fn share_left(&self, path: &Path) -> f64 {
         let mut share = 1.0;
         let mut seen = path.used;
-        let of_terms = self.asked.terms.iter().map(|term| (term.condition, matches!(term.wish, Wish::Equal(_))));
-        let of_unions = self.asked.unions.iter().map(|union| (union.condition, false));
-        for (condition, equal) in of_terms.chain(of_unions).filter(|(condition, _)| *condition < 64) {
+        for (condition, equal) in self.asked.conditions().filter(|(condition, _)| *condition < 64) {
             if seen & (1 << condition) == 0 {
                 seen |= 1 << condition;
                 share *= if equal { 0.1 } else { 0.33 };
@@ -328,188 +317,6 @@ impl<'q> Paths<'q> {
     }
 }
 
-/// What a conjunct asks of one column.
-struct Term {
-    column: usize,
-    wish: Wish,
-    /// The relations that have to be read before.
-    needs: RelationSet,
-    /// Of which condition.
-    condition: usize,
-}
-
-enum Wish {
-    Equal(Expr),
-    In(Vec<Expr>),
-    Query(Box<Subquery>),
-    Low(Expr, bool),
-    High(Expr, bool),
-}
-
-impl Wish {
-    /// Calls `visit` for what the column is compared with.
-    fn for_each_value(&self, visit: &mut dyn FnMut(&Expr)) {
-        match self {
-            Wish::Equal(value) | Wish::Low(value, _) | Wish::High(value, _) => visit(value),
-            Wish::In(list) => list.iter().for_each(visit),
-            // A query that gives the same each time reads nothing.
-            Wish::Query(_) => {}
-        }
-    }
-}
-
-/// What conjuncts ask of the columns of a relation.
-#[derive(Default)]
-struct Asked {
-    terms: Vec<Term>,
-    unions: Vec<Union>,
-}
-
-/// What the parts of an OR ask, each of which asks something.
-struct Union {
-    alternatives: Vec<Asked>,
-    condition: usize,
-}
-
-impl Asked {
-    fn is_nothing(&self) -> bool {
-        self.terms.is_empty() && self.unions.is_empty()
-    }
-
-    /// The relations that have to be read before all of it is known.
-    fn needs(&self) -> RelationSet {
-        let of_unions = self.unions.iter().map(Union::needs);
-        self.terms.iter().map(|term| term.needs).chain(of_unions).fold(RelationSet::NONE, RelationSet::with)
-    }
-
-    /// What of it is known where these relations are.
-    fn known(&self, relations: RelationSet) -> Known<'_> {
-        Known {
-            terms: self.terms.iter().filter(|term| relations.has_all(term.needs)).collect(),
-            unions: self.unions.iter().filter(|union| relations.has_all(union.needs())).collect(),
-        }
-    }
-}
-
-impl Union {
-    fn needs(&self) -> RelationSet {
-        self.alternatives.iter().map(Asked::needs).fold(RelationSet::NONE, RelationSet::with)
-    }
-}
-
-/// What is asked and known.
-struct Known<'q> {
-    terms: Vec<&'q Term>,
-    unions: Vec<&'q Union>,
-}
-
-impl<'q> Known<'q> {
-    /// With what one of alternatives asks.
-    fn and(&self, alternative: &'q Asked) -> Known<'q> {
-        Known {
-            terms: alternative.terms.iter().chain(self.terms.iter().copied()).collect(),
-            unions: alternative.unions.iter().collect(),
-        }
-    }
-
-    /// What it asks of the columns of an index from one of them on; `note` gets the conditions that say it.
-    fn seek(&self, columns: &[usize], note: &mut dyn FnMut(usize)) -> Seek {
-        let mut seek = Seek::NOTHING;
-        for (at, column) in columns.iter().enumerate() {
-            let equal = self.terms.iter().filter(|term| term.column == *column).find_map(|term| match &term.wish {
-                Wish::Equal(value) => Some((term, value)),
-                _ => None,
-            });
-            let Some((term, value)) = equal else {
-                seek.tail = self.tail(&columns[at..], note);
-                break;
-            };
-            seek.equal.push(value.clone());
-            note(term.condition);
-        }
-        seek
-    }
-
-    /// What it asks of the first of these columns, which is not fixed, and of those after it.
-    fn tail(&self, columns: &[usize], note: &mut dyn FnMut(usize)) -> Tail {
-        let Some((first, after)) = columns.split_first() else { return Tail::Open };
-        let of_first = || self.terms.iter().filter(|term| term.column == *first);
-        let list = of_first().find_map(|term| match &term.wish {
-            Wish::In(list) => Some((term, list)),
-            _ => None,
-        });
-        if let Some((term, list)) = list {
-            let mut noted = vec![term.condition];
-            let mut then = self.seek(after, &mut |condition| noted.push(condition));
-            if list.len() as f64 * cost::places(&then) > MOST_PLACES {
-                (then, noted) = (Seek::NOTHING, vec![term.condition]);
-            }
-            let listed = Tail::In(list.clone(), Box::new(then));
-            // Rows of values: what is asked of each of their columns are more combinations than there are rows.
-            if let Some((union, condition)) = self.union(columns)
-                && is_narrower(&union, &listed)
-            {
-                note(condition);
-                return union;
-            }
-            noted.into_iter().for_each(note);
-            return listed;
-        }
-        let of_query = of_first().find_map(|term| match &term.wish {
-            Wish::Query(query) => Some((term, query)),
-            _ => None,
-        });
-        if let Some((term, query)) = of_query {
-            note(term.condition);
-            return Tail::Query(query.clone());
-        }
-        let mut bounds = Bounds::default();
-        for term in of_first() {
-            match &term.wish {
-                // The first bound is used; others are left to the condition.
-                Wish::Low(value, included) if bounds.low.is_none() => bounds.low = Some((value.clone(), *included)),
-                Wish::High(value, included) if bounds.high.is_none() => bounds.high = Some((value.clone(), *included)),
-                _ => {}
-            }
-        }
-        if bounds != Bounds::default() {
-            let of_range = |term: &&&Term| matches!(term.wish, Wish::Low(..) | Wish::High(..));
-            of_first().filter(of_range).for_each(|term| note(term.condition));
-            return Tail::Range(bounds);
-        }
-        match self.union(columns) {
-            Some((union, condition)) => {
-                note(condition);
-                union
-            }
-            None => Tail::Open,
-        }
-    }
-
-    /// The first OR whose parts all ask something of the first of these columns, and its condition.
-    fn union(&self, columns: &[usize]) -> Option<(Tail, usize)> {
-        self.unions.iter().find_map(|union| {
-            let mut alternatives = Vec::with_capacity(union.alternatives.len());
-            for alternative in &union.alternatives {
-                let seek = self.and(alternative).seek(columns, &mut |_| {});
-                if seek.is_nothing() || matches!(seek.tail, Tail::Query(_)) {
-                    return None;
-                }
-                alternatives.push(seek);
-            }
-            let places: f64 = alternatives.iter().map(cost::places).sum();
-            let most = MOST_PLACES.max(alternatives.len() as f64);
-            (places <= most).then_some((Tail::Union(alternatives), union.condition))
-        })
-    }
-}
-
-/// Whether a path is to look at fewer places, for as many columns.
-fn is_narrower(tail: &Tail, than: &Tail) -> bool {
-    let [tail, than] = [tail, than].map(|tail| Seek { equal: Vec::new(), tail: tail.clone() });
-    tail.columns() >= than.columns() && cost::places(&tail) < cost::places(&than)
-}
-
 /// How well columns are fixed (0: not at all).
 fn seek_score(seek: &Seek) -> u32 {
     let of_tail = match &seek.tail {
@@ -552,132 +359,4 @@ fn allowed_indexes(table: &Table, hints: &[IndexHint], purpose: IndexPurpose) ->
         }
     }
     allowed
-}
-
-/// The column of the relation that `expr` is.
-fn column_of(relation: &Relation, expr: &Expr) -> Option<usize> {
-    match expr {
-        Expr::Column(column) => relation.column_at(column.slot),
-        _ => None,
-    }
-}
-
-/// Whether a comparison under `collation` orders a column as its keys do.
-pub(super) fn collation_fits(column_type: &ColumnType, collation: Collation) -> bool {
-    match column_type.kind() {
-        Kind::Characters(own) | Kind::Members(own) => own == collation,
-        Kind::Integer | Kind::Number | Kind::Bytes | Kind::Date | Kind::Timestamp | Kind::Time => true,
-        Kind::Json => false,
-    }
-}
-
-/// Where terms are looked for.
-struct Terms<'q> {
-    relations: &'q [Relation],
-    relation: &'q Relation,
-    /// Its place.
-    of: usize,
-}
-
-impl Terms<'_> {
-    /// Whether an expression can be known before the relation is read.
-    fn is_fixed(&self, expr: &Expr) -> bool {
-        let mut fixed = !expr.is_volatile();
-        expr.walk(&mut |part| fixed &= !matches!(part, Expr::AssignUserVariable(..)));
-        fixed && !relations_read(self.relations, expr).has(self.of)
-    }
-
-    /// What a condition asks of a column, if what that is compared with is known.
-    fn term(&self, column: usize, wish: Wish, condition: usize) -> Term {
-        let mut needs = RelationSet::NONE;
-        wish.for_each_value(&mut |value| needs = needs.with(relations_read(self.relations, value)));
-        Term { column, wish, needs, condition }
-    }
-
-    /// Adds what `filter` asks, a part of this condition.
-    fn collect(&self, filter: &Expr, condition: usize, asked: &mut Asked) {
-        let Some(table) = self.relation.table() else { return };
-        let relation = self.relation;
-        let is_fixed = |expr: &Expr| self.is_fixed(expr);
-        let column_type = |column: usize| &table.def.columns[column].column_type;
-        let fits = |column: usize, collation| collation_fits(column_type(column), collation);
-        // The order of an ENUM's and SET's keys is not that of a comparison.
-        let orders = |column: usize| !matches!(column_type(column).kind(), Kind::Members(_));
-        match filter {
-            Expr::And(parts) => parts.iter().for_each(|part| self.collect(part, condition, asked)),
-            Expr::Compare(op, left, right, collation) => {
-                let (column, value, op) = match (column_of(relation, left), column_of(relation, right)) {
-                    (Some(column), None) if is_fixed(right) => (column, right, *op),
-                    (None, Some(column)) if is_fixed(left) => (column, left, op.flipped()),
-                    _ => return,
-                };
-                if !fits(column, *collation) {
-                    return;
-                }
-                let value = (**value).clone();
-                let wish = match op {
-                    CompareOp::Equal => Wish::Equal(value),
-                    _ if !orders(column) => return,
-                    CompareOp::Less => Wish::High(value, false),
-                    CompareOp::LessOrEqual => Wish::High(value, true),
-                    CompareOp::Greater => Wish::Low(value, false),
-                    CompareOp::GreaterOrEqual => Wish::Low(value, true),
-                    CompareOp::NotEqual | CompareOp::NullSafeEqual => return,
-                };
-                asked.terms.push(self.term(column, wish, condition));
-            }
-            Expr::Between { operand, low, high, negated: false, collation } => {
-                if let Some(column) = column_of(relation, operand)
-                    && fits(column, *collation)
-                    && orders(column)
-                {
-                    if is_fixed(low) {
-                        asked.terms.push(self.term(column, Wish::Low((**low).clone(), true), condition));
-                    }
-                    if is_fixed(high) {
-                        asked.terms.push(self.term(column, Wish::High((**high).clone(), true), condition));
-                    }
-                }
-            }
-            Expr::In { operand, list, negated: false, collation } => {
-                if let Some(column) = column_of(relation, operand)
-                    && fits(column, *collation)
-                    && list.iter().all(&is_fixed)
-                {
-                    let wish = match list.as_slice() {
-                        [single] => Wish::Equal(single.clone()),
-                        _ => Wish::In(list.clone()),
-                    };
-                    asked.terms.push(self.term(column, wish, condition));
-                }
-            }
-            Expr::Subquery(query) if query.outer.is_empty() && !query.volatile => {
-                if let Ask::Compare(comparison) = &query.ask
-                    && comparison.with == CompareWith::Any
-                    && let [operand] = comparison.operands.as_slice()
-                    && let Expr::Compare(CompareOp::Equal, _, _, collation) = &comparison.condition
-                    && let Some(column) = column_of(relation, operand)
-                    && fits(column, *collation)
-                {
-                    asked.terms.push(self.term(column, Wish::Query(query.clone()), condition));
-                }
-            }
-            Expr::Or(parts) => {
-                let alternatives = parts.iter().map(|part| {
-                    let mut alternative = Asked::default();
-                    self.collect(part, condition, &mut alternative);
-                    (!alternative.is_nothing()).then_some(alternative)
-                });
-                if let Some(alternatives) = alternatives.collect() {
-                    asked.unions.push(Union { alternatives, condition });
-                }
-            }
-            Expr::IsNull { operand, negated: false } => {
-                if let Some(column) = column_of(relation, operand) {
-                    asked.terms.push(self.term(column, Wish::Equal(Expr::Literal(Value::Null)), condition));
-                }
-            }
-            _ => {}
-        }
-    }
 }

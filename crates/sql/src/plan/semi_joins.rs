@@ -15,8 +15,8 @@
 //!
 //! SELECTs alone are changed so. Which rows other statements lock does not depend on this.
 
+use super::asked::collation_fits;
 use super::node::JoinType;
-use super::paths::collation_fits;
 use super::query::{
     MAX_RELATIONS, Member, Nest, Query, Relation, RelationSet, Source, all_of, column_at, conjuncts, reads_around,
     relations_read,
