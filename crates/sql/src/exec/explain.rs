@@ -252,6 +252,7 @@ impl<'p> Lines<'p> {
 fn path(access: &Access, table: &Table) -> &'static str {
     let unfixed = access.is_whole();
     match access.index {
+        _ if !access.merged.is_empty() => "index_merge",
         _ if access.is_point(table) && access.reads_row() => "eq_ref",
         _ if access.is_point(table) => "const",
         Some(index) if unfixed && table.primary != Some(index) => "index",
@@ -276,6 +277,21 @@ fn compared(term: &Expr, lines: &[Line<'_>], id: u64) -> String {
         other if other.has_columns() => "func".to_owned(),
         _ => "const".to_owned(),
     }
+}
+
+/// A path, or those that are merged in its place.
+fn paths(access: &Access) -> impl Iterator<Item = &Access> {
+    let merged = !access.merged.is_empty();
+    Some(access).filter(|_| !merged).into_iter().chain(&access.merged)
+}
+
+/// How paths are merged: what finds rows in their order need not sort them in MySQL.
+fn merge(access: &Access, table: &Table) -> Option<String> {
+    let names = access.merged.iter().filter_map(|one| Some(table.def.indexes[one.index?].name.as_str()));
+    let names: Vec<&str> = names.collect();
+    let in_order = |one: &Access| one.key(table).is_some_and(|index| one.seek.equal.len() == index.columns.len());
+    let sort = if access.merged.iter().all(in_order) { "" } else { "sort_" };
+    (!names.is_empty()).then(|| format!("Using {sort}union({})", names.join(",")))
 }
 
 /// How many columns of an index a path uses, and their bytes.
@@ -304,9 +320,12 @@ fn possible_keys<'t>(line: &Line<'_>, table: &'t Table) -> Vec<&'t str> {
             _ => {}
         }
     }
-    let used = line.access.filter(|access| !access.is_whole()).and_then(|access| access.index);
+    let used: Vec<usize> = match line.access.filter(|access| !access.is_whole()) {
+        Some(access) => paths(access).filter_map(|one| one.index).collect(),
+        None => Vec::new(),
+    };
     let named = table.indexes.iter().enumerate().filter(|(at, index)| {
-        Some(*at) == used || index.columns.first().is_some_and(|column| compared.contains(column))
+        used.contains(at) || index.columns.first().is_some_and(|column| compared.contains(column))
     });
     named.map(|(at, _)| table.def.indexes[at].name.as_str()).collect()
 }
@@ -348,17 +367,23 @@ fn line(line: &Line<'_>, lines: &[Line<'_>]) -> Vec<Value> {
     }
     (row[9], row[10]) =
         estimated(line.found.map(|found| Found { share: if name == "const" { 1.0 } else { found.share }, ..found }));
-    if let Some(index) = access.index.filter(|_| name != "ALL") {
-        let key = &table.def.indexes[index];
-        let (_, bytes) = key_length(access, table, index);
-        row[6] = Value::text(key.name.as_str());
-        row[7] = Value::text(bytes.to_string());
+    let used = || paths(access).filter_map(|one| Some((one, one.index?))).filter(|_| name != "ALL");
+    if used().next().is_some() {
+        let keys: Vec<&str> = used().map(|(_, index)| table.def.indexes[index].name.as_str()).collect();
+        let bytes: Vec<String> = used().map(|(one, index)| key_length(one, table, index).1.to_string()).collect();
+        row[6] = Value::text(keys.join(","));
+        row[7] = Value::text(bytes.join(","));
         if matches!(name, "const" | "ref" | "eq_ref") {
             let terms: Vec<String> = access.seek.equal.iter().map(|term| compared(term, lines, line.id)).collect();
             row[8] = Value::text(terms.join(","));
         }
     }
-    let decided = |condition: &&&Expr| access.seek.tail == Tail::Open && estimate::is_decided(condition, access);
+    let merge = merge(access, table);
+    if let Some(merge) = &merge {
+        extra.push(merge);
+    }
+    let looks_up = access.seek.tail == Tail::Open && access.merged.is_empty();
+    let decided = |condition: &&&Expr| looks_up && estimate::is_decided(condition, access);
     if name != "const" && line.conditions.iter().any(|condition| !decided(&condition)) {
         extra.push("Using where");
     }

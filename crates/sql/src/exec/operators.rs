@@ -24,6 +24,7 @@ pub(super) mod limit;
 mod locked_scan;
 mod loop_join;
 mod made_rows;
+mod merged_keys;
 mod ordered_group;
 mod path;
 mod project;

@@ -14,6 +14,8 @@ pub(crate) struct Access {
     pub(crate) index: Option<usize>,
     /// What its columns must be.
     pub(crate) seek: Seek,
+    /// In the place of one index: the rows that one of these finds, each once.
+    pub(crate) merged: Vec<Access>,
     /// Every row of the index is read from its end.
     pub(crate) reverse: bool,
     /// Rows come in the order that the statement wants.
@@ -72,7 +74,7 @@ impl Seek {
     }
 
     /// Calls `visit` for what the columns are compared with.
-    pub(super) fn for_each_term(&self, visit: &mut dyn FnMut(&Expr)) {
+    fn for_each_term(&self, visit: &mut dyn FnMut(&Expr)) {
         self.equal.iter().for_each(&mut *visit);
         match &self.tail {
             // A query that gives the same each time reads nothing.
@@ -90,7 +92,7 @@ impl Seek {
 impl Access {
     /// Whether it is every row, or every entry of an index.
     pub(crate) fn is_whole(&self) -> bool {
-        self.seek.is_nothing()
+        self.seek.is_nothing() && self.merged.is_empty()
     }
 
     /// Whether it looks for just those rows of which a condition is true, as long as its values are ones that the columns
@@ -147,13 +149,25 @@ impl Access {
     /// Whether what it looks for depends on the rows that are read before.
     pub(crate) fn reads_row(&self) -> bool {
         let mut found = false;
-        self.seek.for_each_term(&mut |term| term.walk(&mut |part| found |= matches!(part, Expr::Column(_))));
+        self.for_each_term(&mut |term| term.walk(&mut |part| found |= matches!(part, Expr::Column(_))));
         found
     }
 
+    /// Calls `visit` for what columns are compared with.
+    pub(super) fn for_each_term(&self, visit: &mut dyn FnMut(&Expr)) {
+        self.seek.for_each_term(visit);
+        self.merged.iter().for_each(|one| one.seek.for_each_term(visit));
+    }
+
     /// Every row, in the order they are stored.
-    pub(crate) const SCAN: Access =
-        Access { index: None, seek: Seek::NOTHING, reverse: false, ordered: false, covering: false };
+    pub(crate) const SCAN: Access = Access {
+        index: None,
+        seek: Seek::NOTHING,
+        merged: Vec::new(),
+        reverse: false,
+        ordered: false,
+        covering: false,
+    };
 
     /// The index that the rows are kept in or that leads to them.
     pub(crate) fn key<'t>(&self, table: &'t Table) -> Option<&'t Index> {

@@ -182,6 +182,12 @@ impl<'q> Known<'q> {
         }
     }
 
+    /// Each OR, as what is known where one of its parts holds, and its condition.
+    pub(super) fn alternatives(&self) -> impl Iterator<Item = (usize, Vec<Known<'q>>)> {
+        let parts = |union: &&'q Union| union.alternatives.iter().map(|one| self.and(one)).collect();
+        self.unions.iter().map(move |union| (union.condition, parts(union)))
+    }
+
     /// The first OR whose parts all ask something of the first of these columns, and its condition.
     fn union(&self, columns: &[usize]) -> Option<(Tail, usize)> {
         self.unions.iter().find_map(|union| {

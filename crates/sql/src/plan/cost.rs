@@ -44,6 +44,9 @@ const BETWEEN_KEEPS: f64 = 0.1111;
 
 /// How many rows a path finds each time that it is opened.
 pub(crate) fn rows_found(access: &Access, table: &Table, figures: &Figures) -> f64 {
+    if !access.merged.is_empty() {
+        return access.merged.iter().map(|one| rows_found(one, table, figures)).sum::<f64>().min(figures.rows);
+    }
     let Some(index) = access.key(table) else { return figures.rows };
     if access.is_point(table) {
         return 1.0;
@@ -88,6 +91,10 @@ pub(super) fn places(seek: &Seek) -> f64 {
 
 /// What it costs to open a path once and read the rows that it finds.
 pub(crate) fn access_cost(access: &Access, table: &Table, rows: f64, covering: bool) -> f64 {
+    if !access.merged.is_empty() {
+        let places: f64 = access.merged.iter().map(|one| places(&one.seek)).sum();
+        return places * SEEK + rows * (ENTRY + KEEP + LOOKUP);
+    }
     let Some(index) = access.key(table) else { return SEEK + rows };
     let primary = index.kind == IndexKind::Primary;
     let lookup = if primary || covering { 0.0 } else { LOOKUP };
@@ -121,7 +128,12 @@ pub(super) fn share_by_partners(join_type: JoinType, partners: f64) -> f64 {
 /// Whether it costs less to read all rows than those of a secondary index's entries, of which there is this share. So many
 /// lookups are all over the table: one costs what eight rows of a scan do.
 pub(crate) fn scan_is_cheaper(share: f64) -> bool {
-    share * (ENTRY + 8.0) > 1.0
+    share > most_looked_up(1.0)
+}
+
+/// How many of so many rows are looked up by keys all over the table before it costs less to read all.
+pub(crate) fn most_looked_up(rows: f64) -> f64 {
+    rows / (ENTRY + 8.0)
 }
 
 /// What it costs to sort so many rows.

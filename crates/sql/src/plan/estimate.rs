@@ -62,12 +62,13 @@ fn share_left(filter: &Expr, access: &Access, distinct: &dyn Fn(usize) -> Option
 /// Whether a condition holds for all rows that a path finds, as far as its form shows.
 pub(crate) fn is_decided(condition: &Expr, access: &Access) -> bool {
     let mut sought: Vec<Expr> = Vec::new();
-    access.seek.for_each_term(&mut |term| sought.push(term.clone()));
+    access.for_each_term(&mut |term| sought.push(term.clone()));
     match condition {
         Expr::Compare(_, left, right, _) => sought.contains(left) || sought.contains(right),
         Expr::Between { low, high, .. } => sought.contains(low) && sought.contains(high),
         Expr::In { list, .. } => list.iter().all(|value| sought.contains(value)),
         Expr::IsNull { negated: false, .. } => access.seek.equal.contains(&Expr::Literal(Value::Null)),
+        Expr::Or(_) if !access.merged.is_empty() => true,
         Expr::Or(_) | Expr::Subquery(_) => matches!(access.seek.tail, Tail::Union(_) | Tail::Query(_)),
         _ => false,
     }

@@ -370,7 +370,7 @@ impl<'q> Chooser<'q> {
         match &step.source {
             StepSource::Relation(_, access) => {
                 let mut depends = false;
-                access.seek.for_each_term(&mut |term| depends |= !own.has_all(self.read(term)));
+                access.for_each_term(&mut |term| depends |= !own.has_all(self.read(term)));
                 depends
             }
             StepSource::Optional(steps) | StepSource::Partners(_, steps) => {

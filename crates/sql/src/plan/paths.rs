@@ -3,6 +3,8 @@
 //! What they ask is found by [`super::asked`]. All conditions are evaluated again for each row, so a path may give more rows
 //! than match but never fewer.
 //!
+//! Where the parts of an OR are about several indexes, each finds keys of rows, which are then looked up.
+//!
 //! Rows that are to be locked are found by the index whose leading columns are fixed best, whatever that costs: fewer are
 //! locked. Of other paths the cheapest is taken ([`cost`]).
 
@@ -10,7 +12,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::access::{Access, Bounds, Seek, Tail};
-use super::asked::{Asked, Terms, column_of};
+use super::asked::{Asked, Known, Terms, column_of};
 use super::cost;
 use super::query::{Relation, RelationSet, SortKey};
 use crate::ast::{IndexHint, IndexHintKind, IndexPurpose};
@@ -165,8 +167,9 @@ impl<'q> Paths<'q> {
                 best = Some((weight, path));
             }
         };
+        let asked = self.asked.known(known);
         for index in (0..self.table.indexes.len()).filter(|index| self.allowed[*index]) {
-            let mut path = self.candidate(index, known);
+            let mut path = self.candidate(index, &asked);
             if path.score > 0 {
                 path.access = self.ordered(path.access, order);
                 // Among equals, the one that saves sorting, then the rows' own order.
@@ -175,6 +178,9 @@ impl<'q> Paths<'q> {
                 let sorted = path.access.ordered;
                 offer(path, sorted);
             }
+        }
+        if !self.locks {
+            self.merges(&asked).for_each(|path| offer(path, false));
         }
         // A whole index: for its order, or because it is smaller than the rows.
         for index in 0..self.table.indexes.len() {
@@ -234,18 +240,32 @@ impl<'q> Paths<'q> {
     }
 
     /// What an index can do with the terms, and how good that is (0: nothing).
-    fn candidate(&self, at: usize, known: RelationSet) -> Path {
+    fn candidate(&self, at: usize, asked: &Known<'_>) -> Path {
         let table = self.table;
         let index = &table.indexes[at];
         let mut used = 0_u64;
         let mut note = |condition: usize| used |= 1_u64.checked_shl(condition as u32).unwrap_or_default();
-        let seek = self.asked.known(known).seek(&index.columns, &mut note);
+        let seek = asked.seek(&index.columns, &mut note);
         let mut score = seek_score(&seek);
         let access = Access { index: Some(at), seek, ..Access::SCAN };
         if access.is_point(table) {
             score += if index.kind == IndexKind::Primary { 1000 } else { 900 };
         }
         Path { used, ..self.judged(access, score) }
+    }
+
+    /// The rows of an OR whose parts are found by indexes of their own.
+    fn merges(&self, asked: &Known<'_>) -> impl Iterator<Item = Path> {
+        asked.alternatives().filter_map(|(condition, parts)| {
+            let best = |part: &Known<'_>| {
+                let paths = (0..self.table.indexes.len()).filter(|index| self.allowed[*index]);
+                let found = paths.map(|index| self.candidate(index, part)).filter(|path| path.score > 0);
+                found.min_by(|a, b| a.cost.total_cmp(&b.cost))
+            };
+            let merged = parts.iter().map(|part| Some(best(part)?.access)).collect::<Option<Vec<Access>>>()?;
+            let used = 1_u64.checked_shl(condition as u32).unwrap_or_default();
+            Some(Path { used, ..self.judged(Access { merged, ..Access::SCAN }, 1) })
+        })
     }
 
     /// Finds out whether the path gives rows in an order, forwards or backwards.

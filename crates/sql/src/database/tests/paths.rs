@@ -110,3 +110,42 @@ fn several_columns_of_an_index_give_the_same_rows_and_groups() {
         }
     }
 }
+
+/// Conditions about several indexes, beside each other.
+#[test]
+fn several_indexes_give_each_row_once() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT, b SMALLINT NOT NULL, u BIGINT UNSIGNED, v VARCHAR(10), \
+         KEY a (a), UNIQUE KEY u (u), KEY ab (b, a))");
+    let values = |id: i64| {
+        let u = if id % 11 == 0 { "NULL".to_owned() } else { (id + 5).to_string() };
+        format!("({id}, {}, {}, {u}, 'v{id}')", id % 50, id % 60)
+    };
+    let rows: Vec<String> = (1..=3000).map(values).collect();
+    client.ok(&format!("INSERT INTO t VALUES {}", rows.join(", ")));
+    client.ok("ANALYZE TABLE t");
+    let of_a = ["a = 1", "a IN (0, 2, NULL)", "a IS NULL", "a > 48", "a < 5000"];
+    let of_b = ["b = 2 AND a = 2", "b IN (1, 3)", "b = '2x'", "b BETWEEN 1 AND 2", "b > 900"];
+    let of_u = ["u = 7", "u IN (7, 2000, 9000, 7)", "u IS NULL", "u = 7 OR id = 9", "id BETWEEN 4 AND 6 AND v <> 'v5'"];
+    for a in of_a {
+        for b in of_b {
+            for u in of_u {
+                for condition in [format!("{a} OR {b} OR {u}"), format!("({a} OR {u}) AND ({b} OR {u})")] {
+                    same(&mut client, "a, ab, u, PRIMARY", &condition);
+                    let joined = |hint: &str| {
+                        let condition = condition.replace("= 2", "= x.id");
+                        format!("SELECT x.id, t.id FROM (VALUES ROW(1), ROW(2), ROW(9)) AS x (id) STRAIGHT_JOIN t {hint} ON {condition} ORDER BY 1, 2")
+                            .replace("id BETWEEN", "t.id BETWEEN").replace("OR id = 9", "OR t.id = 9")
+                    };
+                    let by_rows = client.run(&joined("IGNORE INDEX (a, u, ab, PRIMARY)"));
+                    assert_eq!(client.run(&joined("FORCE INDEX (a, u, ab, PRIMARY)")), by_rows, "{condition}");
+                }
+            }
+        }
+    }
+    let explained = client.run("EXPLAIN FORMAT=TREE SELECT * FROM t WHERE a = 1 OR u = 7");
+    assert!(format!("{explained:?}").contains("Deduplicate rows sorted by row ID"), "{explained:?}");
+}

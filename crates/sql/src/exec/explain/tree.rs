@@ -6,9 +6,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::catalog::table::Table;
 use crate::exec::profiled::place;
 use crate::expr::Expr;
-use crate::plan::access::{Bounds, Seek, Tail};
+use crate::plan::access::{Access, Bounds, Seek, Tail};
 use crate::plan::estimate::{self, Estimate, Estimator};
 use crate::plan::node::{CommonPlan, Join, JoinMethod, JoinType, Node, QueryPlan, RowSource, SetPlan, TableScan};
 use crate::plan::query::{Grouping, LimitExprs, SortKey, conjunct_refs};
@@ -219,7 +220,8 @@ impl Branch<'_, '_> {
         let mut depth = depth;
         let mut of_path = done;
         // What a lookup looks for holds for all that it finds.
-        let decided = |one: &&Expr| scan.access.seek.tail == Tail::Open && estimate::is_decided(one, &scan.access);
+        let looks_up = scan.access.seek.tail == Tail::Open && scan.access.merged.is_empty();
+        let decided = |one: &&Expr| looks_up && estimate::is_decided(one, &scan.access);
         let judged: Vec<&Expr> = scan.filter.iter().flat_map(conjunct_refs).filter(|one| !decided(one)).collect();
         if !judged.is_empty() {
             let thought = Estimate { rows: found.rows * found.share, cost: found.cost };
@@ -228,7 +230,13 @@ impl Branch<'_, '_> {
             of_path = done.map(|done| Measured { rows: done.examined.unwrap_or(done.rows), ..done });
         }
         let thought = Estimate { rows: found.rows, cost: found.cost };
-        self.tree.judged(depth, &path(scan), thought, of_path);
+        if scan.access.merged.is_empty() {
+            return self.tree.judged(depth, &path(scan, &scan.access), thought, of_path);
+        }
+        self.tree.judged(depth, "Deduplicate rows sorted by row ID", thought, of_path);
+        for one in &scan.access.merged {
+            self.tree.line(depth + 1, &path(scan, one));
+        }
     }
 
     fn join(&mut self, node: &Node, join: &Join, depth: usize) {
@@ -296,10 +304,10 @@ fn sort_keys(keys: &[SortKey]) -> String {
 }
 
 /// How the rows of a table are found.
-fn path(scan: &TableScan) -> String {
-    let (table, access, name) = (&*scan.table, &scan.access, &scan.known_as);
+fn path(scan: &TableScan, access: &Access) -> String {
+    let (table, name) = (&*scan.table, &scan.known_as);
     let backwards = if access.reverse { " (reverse)" } else { "" };
-    let Some(at) = access.index.filter(|_| !is_of_rows(scan)) else {
+    let Some(at) = access.index.filter(|_| !is_of_rows(access, table)) else {
         return format!("Table scan on {name}");
     };
     let index = &table.def.indexes[at];
@@ -327,9 +335,8 @@ fn path(scan: &TableScan) -> String {
 }
 
 /// Whether all rows are read in the order they are stored.
-fn is_of_rows(scan: &TableScan) -> bool {
-    let access = &scan.access;
-    access.is_whole() && !access.ordered && access.index == scan.table.primary
+fn is_of_rows(access: &Access, table: &Table) -> bool {
+    access.is_whole() && !access.ordered && access.index == table.primary
 }
 
 /// The ranges of an index, whose first column is the first of `columns`.
