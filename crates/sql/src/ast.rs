@@ -3,7 +3,7 @@
 //! It is the boundary of the front end: all that is syntax is settled before it, and nothing else. Names are as written,
 //! not resolved. What a tree can say and the planner cannot do yet, the planner refuses (error 1235).
 //!
-//! Outline: statements here, queries and changes of rows in `query`, expressions in `expression`,
+//! Outline: statements here, queries and changes of rows in `query`, JSON_TABLE in `json_table`, expressions in `expression`,
 //! accounts in `account`, changes of the schema in `schema`, privileges and roles in `grant`,
 //! optimizer hints in `hints`.
 
@@ -11,6 +11,7 @@ mod account;
 mod expression;
 mod grant;
 mod hints;
+mod json_table;
 mod query;
 mod schema;
 
@@ -18,6 +19,7 @@ pub use account::*;
 pub use expression::*;
 pub use grant::*;
 pub use hints::*;
+pub use json_table::*;
 pub use query::*;
 pub use schema::*;
 

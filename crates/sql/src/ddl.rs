@@ -27,6 +27,7 @@ mod source_rows;
 use std::sync::Arc;
 
 pub(crate) use create_rows::NewTable;
+pub(crate) use definition::{MAX_COLUMNS, check_column_name};
 
 use cohort_binlog::QueryContext;
 use cohort_engine::EngineId;

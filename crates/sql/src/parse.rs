@@ -2,7 +2,7 @@
 //!
 //! Outline: [`lexer`] cuts, [`fingerprint`] takes literals out of the statements that are planned, and a descent over the
 //! lexemes, [`cursor`], makes the tree (`docs/decisions/0015-parser.md`: why our own). [`admin`] looks at a
-//! statement's first words. Queries: [`query`], [`select`], [`from`], [`window`]; changes of rows: [`insert`], [`update`];
+//! statement's first words. Queries: [`query`], [`select`], [`from`], [`json_table`], [`window`]; changes of rows: [`insert`], [`update`];
 //! hints: [`hints`];
 //! expressions: [`expression`] for operators, [`primary`] for operands, [`function`], [`cast`], [`words`]. Other
 //! statements: [`show`], [`schema`], [`alter`], [`mod@column`], [`account`], [`grant`], [`xa`]. The grammar rule stands above each function, in the notation of
@@ -22,6 +22,7 @@ mod function;
 mod grant;
 mod hints;
 mod insert;
+mod json_table;
 pub(crate) mod lexer;
 mod literal;
 mod maintain;

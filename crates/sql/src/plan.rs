@@ -29,6 +29,7 @@ mod from;
 mod grouping;
 mod hints;
 mod into;
+pub(crate) mod json_table;
 mod merge;
 pub(crate) mod node;
 mod on_duplicate;

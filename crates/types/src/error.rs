@@ -243,6 +243,7 @@ error_table! {
     ER_JSON_USED_AS_KEY = 3152, "42000", "JSON column '{}' supports indexing only via generated columns on a specified JSON path.";
     ER_JSON_VACUOUS_PATH = 3153, "42000", "The path expression '$' is not allowed in this context.";
     ER_JSON_BAD_ONE_OR_ALL_ARG = 3154, "42000", "The oneOrAll argument to {} may take these values: 'one' or 'all'.";
+    ER_NUMERIC_JSON_VALUE_OUT_OF_RANGE = 3155, "22003", "Out of range JSON value for CAST to {} from column {} at row {}";
     ER_INVALID_JSON_VALUE_FOR_CAST = 3156, "22018", "Invalid JSON value for CAST to {} from column {} at row {}";
     ER_JSON_DOCUMENT_TOO_DEEP = 3157, "22032", "The JSON document exceeds the maximum depth.";
     ER_JSON_DOCUMENT_NULL_KEY = 3158, "22032", "JSON documents may not contain NULL member names.";
@@ -401,6 +402,7 @@ error_table! {
     ER_INVALID_USER_ATTRIBUTE_JSON = 3982, "HY000", "The user attribute must be a valid JSON object";
     ER_USER_LIMIT_REACHED = 1226, "42000", "User '{}' has exceeded the '{}' resource (current value: {})";
     ER_TABLENAME_NOT_ALLOWED_HERE = 1250, "42000", "Table '{}' from one of the SELECTs cannot be used in {}";
+    ER_WARN_DEPRECATED_JSON_TABLE_ON_ERROR_ON_EMPTY = 1287, "HY000", "Specifying an ON EMPTY clause after the ON ERROR clause in a JSON_TABLE column definition is deprecated syntax and will be removed in a future release. Specify ON EMPTY before ON ERROR instead.";
     ER_NON_UPDATABLE_TABLE = 1288, "HY000", "The target table {} of the {} is not updatable";
     ER_VIEW_WRONG_LIST = 1353, "HY000", "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts";
     ER_MULTI_UPDATE_KEY_CONFLICT = 1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '{}' and '{}'.";
@@ -424,7 +426,12 @@ error_table! {
     ER_CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE = 3577, "HY000", "In recursive query block of Recursive Common Table Expression '{}', the recursive table must be referenced only once, and not in any subquery";
     ER_ILLEGAL_PRIVILEGE_LEVEL = 3619, "HY000", "Illegal privilege level specified for {}";
     ER_CTE_MAX_RECURSION_DEPTH = 3636, "HY000", "Recursive query aborted after {} iterations. Try increasing @@cte_max_recursion_depth to a larger value.";
+    ER_MISSING_JSON_TABLE_VALUE = 3665, "22035", "Missing value for JSON_TABLE column '{}'";
+    ER_WRONG_JSON_TABLE_VALUE = 3666, "2203F", "Can't store an array or an object in the scalar JSON_TABLE column '{}'";
+    ER_TF_MUST_HAVE_ALIAS = 3667, "42000", "Every table function must have an alias";
     ER_TF_FORBIDDEN_JOIN_TYPE = 3668, "HY000", "INNER or LEFT JOIN must be used for LATERAL references made by '{}'";
+    ER_JT_VALUE_OUT_OF_RANGE = 3669, "22003", "Value is out of range for JSON_TABLE's column '{}'";
+    ER_JT_MAX_NESTED_PATH = 3670, "42000", "More than supported {} NESTED PATHs were found in JSON_TABLE '{}'";
     ER_ROLE_GRANTED_TO_ITSELF = 4027, "HY000", "User account {} is directly or indirectly granted to the role {}. The GRANT would create a loop";
     ER_BACKUP_LOCK_IS_ACTIVE = 4145, "HY000", "Can't execute the command as you have a BACKUP STAGE active";
     ER_BACKUP_NOT_RUNNING = 4146, "HY000", "You must start backup with \"BACKUP STAGE START\"";

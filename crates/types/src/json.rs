@@ -8,6 +8,7 @@ mod binary;
 mod order;
 mod path;
 mod text;
+mod to_column;
 
 pub use path::{Leg, Path, Place, member_leg};
 pub use text::{TextError, quote};

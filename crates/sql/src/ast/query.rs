@@ -1,6 +1,6 @@
 //! Queries, and the statements that change rows.
 
-use super::{BlockRef, ColumnName, Expr, WindowSpec};
+use super::{BlockRef, ColumnName, Expr, JsonTable, WindowSpec};
 
 /// Where something stands in the statement: offsets of its first byte and of the one after its last. It has no part in
 /// whether two trees are equal.
@@ -253,6 +253,8 @@ pub enum TableExpr {
     Table(TableRef),
     /// A query.
     Derived(Box<Derived>),
+    /// Rows that are made of a document.
+    JsonTable(Box<JsonTable>),
     /// Tables joined, from left to right.
     Joined {
         /// The first one.

@@ -25,7 +25,7 @@ use crate::types::temporal::TimeZone;
 use crate::types::{ColumnType, Kind, Loss, SqlMode, StoreContext};
 use crate::value::Value;
 
-const MAX_COLUMNS: usize = 4096;
+pub(crate) const MAX_COLUMNS: usize = 4096;
 const MAX_INDEXES: usize = 64;
 const MAX_KEY_PARTS: usize = 16;
 /// Bytes of a row without its BLOB and TEXT columns.
@@ -235,7 +235,7 @@ pub(super) fn column_keys(column: &ColumnSpec) -> Vec<IndexSpec> {
 }
 
 /// The error of a name that no column may have.
-pub(super) fn check_column_name(name: &str) -> Result<(), SqlError> {
+pub(crate) fn check_column_name(name: &str) -> Result<(), SqlError> {
     if name.is_empty() || name.ends_with(' ') {
         return Err(SqlError::new(ER_WRONG_COLUMN_NAME, &[&name]));
     }

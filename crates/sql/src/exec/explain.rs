@@ -40,6 +40,8 @@ struct Line<'p> {
     wanted: &'p [usize],
     sorted: bool,
     temporary: bool,
+    /// It is a JSON_TABLE.
+    of_function: bool,
     /// Its rows are kept for a join.
     buffered: Option<&'static str>,
     /// It is the last one in which partners of a row are looked for, and how.
@@ -144,7 +146,8 @@ fn lines(plan: &Plan) -> Lines<'_> {
 /// Whether a query is made of others.
 fn has_parts(query: &QueryPlan) -> bool {
     let mut found = false;
-    query.root.walk(&mut |node| found |= matches!(node, Node::Made(_)));
+    let is_query = |node: &Node| matches!(node, Node::Made(made) if !matches!(made.rows, RowSource::JsonTable(_)));
+    query.root.walk(&mut |node| found |= is_query(node));
     found
 }
 
@@ -192,10 +195,13 @@ impl<'p> Lines<'p> {
                     (RowSource::Set(_), "") => "<union>".to_owned(),
                     (_, known_as) => known_as.to_owned(),
                 };
-                made.push(&rows.rows);
+                let of_function = matches!(rows.rows, RowSource::JsonTable(_));
+                if !of_function {
+                    made.push(&rows.rows);
+                }
                 let (access, first_slot) = (Some(&MADE), rows.first_slot);
                 let found = Some(Found { rows: estimate::rows_of(&rows.rows), share: 1.0, cost: 0.0 });
-                self.lines.push(Line { known_as, first_slot, access, found, ..empty.clone() });
+                self.lines.push(Line { known_as, first_slot, access, found, of_function, ..empty.clone() });
             }
             Node::Join(join) => {
                 let mut right = 0;
@@ -239,7 +245,8 @@ impl<'p> Lines<'p> {
                 RowSource::Query(query) => self.query("DERIVED", query),
                 RowSource::Lateral { plan, .. } => self.query("DEPENDENT DERIVED", plan),
                 RowSource::Set(set) => set.operands.iter().for_each(|operand| self.query("UNION", &operand.plan)),
-                RowSource::Values { .. }
+                RowSource::JsonTable(_)
+                | RowSource::Values { .. }
                 | RowSource::Common(_)
                 | RowSource::Correlated(_)
                 | RowSource::LastRound(_) => {}
@@ -350,6 +357,9 @@ fn line(line: &Line<'_>, lines: &[Line<'_>]) -> Vec<Value> {
     let Some(table) = line.table else {
         row[4] = Value::text("ALL");
         (row[9], row[10]) = estimated(line.found);
+        if line.of_function {
+            extra.extend(["Table function: json_table", "Using temporary"]);
+        }
         if !line.conditions.is_empty() {
             extra.push("Using where");
         }
@@ -397,7 +407,7 @@ fn line(line: &Line<'_>, lines: &[Line<'_>]) -> Vec<Value> {
 }
 
 fn with_extra(mut row: Vec<Value>, mut extra: Vec<&str>, line: &Line<'_>) -> Vec<Value> {
-    if line.temporary {
+    if line.temporary && !line.of_function {
         extra.push("Using temporary");
     }
     if line.sorted {

@@ -19,6 +19,7 @@
 mod distinct;
 mod filter;
 mod group;
+mod json_table;
 mod kept_join;
 pub(super) mod limit;
 mod locked_scan;

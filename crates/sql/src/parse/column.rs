@@ -173,7 +173,7 @@ pub(crate) fn default_expression(text: &str, sql_mode: SqlMode) -> Result<Expr, 
 }
 
 /// A type, and whether it names its own collation.
-fn column_type(cursor: &mut Cursor<'_>, column: &str) -> Result<(ColumnType, bool), SqlError> {
+pub(super) fn column_type(cursor: &mut Cursor<'_>, column: &str) -> Result<(ColumnType, bool), SqlError> {
     let word = cursor.word();
     cursor.name()?;
     let Some(column_type) = ColumnType::parse(&word, &mut Words { cursor, column })? else {

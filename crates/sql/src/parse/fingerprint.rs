@@ -10,7 +10,7 @@
 //! 1. Two statements with one fingerprint mean the same but for the values of their parameters: a literal
 //!    whose value changes the meaning stays in the text (select lists, GROUP BY, ORDER BY, ESCAPE, LIMIT if
 //!    it is no number of rows, lengths of types, typed, hexadecimal and bit literals, those of a constant that a sign
-//!    stands before, whose value decides on the type).
+//!    stands before, whose value decides on the type, what follows the document of a JSON_TABLE).
 //! 2. Their columns have the same names: a select list is kept as written.
 //! 3. It says of what kind the values of its variables are.
 //! 4. Its hints are those of the statement, byte for byte: they decide on the plan.
@@ -139,6 +139,10 @@ struct Walk<'a> {
     in_braces: bool,
     /// Depth of a parenthesis after the name of a type.
     type_depth: Option<usize>,
+    /// Depth at which the parenthesis of a JSON_TABLE began.
+    json_table_depth: Option<usize>,
+    /// The document of that has ended.
+    past_document: bool,
     /// Depth at which the operand of a sign began that is no number.
     negated_depth: Option<usize>,
     rows: Rows,
@@ -190,6 +194,8 @@ impl<'a> Walk<'a> {
             outer: Vec::new(),
             in_braces: false,
             type_depth: None,
+            json_table_depth: None,
+            past_document: false,
             negated_depth: None,
             rows: Rows::Outside,
             first_row: None,
@@ -238,6 +244,7 @@ impl<'a> Walk<'a> {
             match bytes {
                 b"(" if lexeme.kind == Kind::Operator => self.open(),
                 b")" if lexeme.kind == Kind::Operator => self.close(),
+                b"," if self.json_table_depth.is_some_and(|depth| depth + 1 == self.depth) => self.past_document = true,
                 b"{" if lexeme.kind == Kind::Operator => self.in_braces = true,
                 b"}" if lexeme.kind == Kind::Operator => self.in_braces = false,
                 _ => {}
@@ -325,6 +332,7 @@ impl<'a> Walk<'a> {
         matches!(self.region, Region::Take | Region::Limit)
             && !self.in_braces
             && self.type_depth.is_none()
+            && !self.past_document
             && self.negated_depth.is_none()
             && !(self.follows_word() && BEFORE_KEPT.iter().any(|before| word.eq_ignore_ascii_case(before)))
     }
@@ -420,6 +428,10 @@ impl<'a> Walk<'a> {
         if self.type_depth.is_none() && self.behind_type() {
             self.type_depth = Some(self.depth);
         }
+        let is_json_table = self.follows_word() && self.previous_bytes().eq_ignore_ascii_case(b"JSON_TABLE");
+        if self.json_table_depth.is_none() && is_json_table {
+            self.json_table_depth = Some(self.depth);
+        }
         self.depth += 1;
     }
 
@@ -465,6 +477,9 @@ impl<'a> Walk<'a> {
     fn closed(&mut self, out: &mut Fingerprint) -> bool {
         if self.type_depth == Some(self.depth) {
             self.type_depth = None;
+        }
+        if self.json_table_depth == Some(self.depth) {
+            (self.json_table_depth, self.past_document) = (None, false);
         }
         if self.rows == Rows::Inside && self.depth == 0 {
             self.rows = Rows::Ended;

@@ -1,4 +1,4 @@
-//! FROM: tables, joins, derived tables.
+//! FROM: tables, joins, derived tables; JSON_TABLE is in [`super::json_table`].
 
 use super::cursor::Cursor;
 use super::lexer::Kind;
@@ -118,7 +118,7 @@ impl Cursor<'_> {
     }
 
     /// `table [PARTITION (names)] [[AS] alias] [index_hint] ...`, `[LATERAL] (query) [AS] alias [(columns)]`,
-    /// `(table_reference, ...)`
+    /// `JSON_TABLE(...) [AS] alias`, `(table_reference, ...)`
     fn table_factor(&mut self) -> Result<TableExpr, SqlError> {
         let lateral = self.takes("LATERAL");
         if self.sees_operator("(") {
@@ -132,8 +132,8 @@ impl Cursor<'_> {
         if lateral {
             return Err(self.unexpected());
         }
-        if self.sees("JSON_TABLE") && self.bytes(1) == b"(" {
-            return Err(SqlError::unsupported("JSON_TABLE"));
+        if self.sees_json_table() {
+            return self.json_table();
         }
         self.table_by_name().map(TableExpr::Table)
     }

@@ -65,7 +65,7 @@ fn check_conditions(
 /// Whether there is a query in ON.
 fn has_queries(table: &TableExpr) -> bool {
     match table {
-        TableExpr::Table(_) | TableExpr::Derived(_) => false,
+        TableExpr::Table(_) | TableExpr::Derived(_) | TableExpr::JsonTable(_) => false,
         TableExpr::List(tables) => tables.iter().any(has_queries),
         TableExpr::Joined { first, joins } => {
             let in_join = |join: &Join| {

@@ -87,6 +87,8 @@ pub(crate) fn rows_of(source: &RowSource) -> f64 {
             })
         }
         RowSource::Values { rows, .. } => rows.len() as f64,
+        // As MySQL.
+        RowSource::JsonTable(_) => 2.0,
         RowSource::Common(_) | RowSource::Correlated(_) | RowSource::LastRound(_) => UNKNOWN_ROWS,
     }
 }

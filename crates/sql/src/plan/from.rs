@@ -10,15 +10,16 @@
 use std::ops::Range;
 
 use super::bind::{Around, Names, Scope, written};
+use super::json_table::JsonTable;
 use super::query::{
     Locking, MAX_RELATIONS, Member, Nest, Relation, RelationSet, Source, column_at, conjuncts, relations_read, width,
 };
 use super::subquery::Outer;
-use super::{PlanContext, RowLocks, Usage, unsupported, with};
+use super::{PlanContext, RowLocks, Usage, json_table, unsupported, with};
 use crate::ast::{self, ColumnName, JoinCondition, JoinKind, TableExpr, TableRef};
 use crate::error::{
     ER_BAD_FIELD_ERROR, ER_DUPLICATE_TABLE_LOCK, ER_NON_UNIQ_ERROR, ER_NONUNIQ_TABLE, ER_TF_FORBIDDEN_JOIN_TYPE,
-    ER_TOO_MANY_TABLES, ER_UNRESOLVED_TABLE_LOCK, ER_UPDATE_TABLE_USED, SqlError,
+    ER_TOO_MANY_TABLES, ER_UNRESOLVED_TABLE_LOCK, ER_UPDATE_TABLE_USED, ER_WRONG_ARGUMENTS, SqlError,
 };
 use crate::expr::{CompareOp, Expr};
 use crate::plan::node::RowSource;
@@ -162,6 +163,10 @@ impl<'a> Resolver<'a> {
                 let relation = self.derived(derived)?;
                 self.add(relation)?
             }
+            TableExpr::JsonTable(table) => {
+                let relation = self.json_table(table)?;
+                self.add(relation)?
+            }
             TableExpr::List(tables) => match self.list(tables)? {
                 Some(tree) => tree,
                 None => return Err(SqlError::internal("FROM has an empty list")),
@@ -232,6 +237,19 @@ impl<'a> Resolver<'a> {
             relation.after = (0..self.relations.len()).map(RelationSet::one).fold(RelationSet::NONE, RelationSet::with);
         }
         Ok(relation)
+    }
+
+    /// 1210 for a document that asks a query.
+    fn json_table(&mut self, table: &ast::JsonTable) -> Result<Relation, SqlError> {
+        let (rows, columns) = json_table::rows(table, self.cx)?;
+        let mut scope = Scope::new(&self.relations, "a table function argument").within(self.around);
+        let document = scope.bind(&table.document)?;
+        if document.has_queries() {
+            return Err(SqlError::new(ER_WRONG_ARGUMENTS, &[&"JSON_TABLE"]));
+        }
+        let after = relations_read(&self.relations, &document);
+        let rows = RowSource::JsonTable(Box::new(JsonTable { document, rows }));
+        Ok(Relation { after, ..Relation::of(Source::Made { rows, columns }, table.alias.clone(), 0) })
     }
 
     /// Error 3568 for a table that a locking clause names and FROM does not, 3569 for one that is named twice.
@@ -318,14 +336,13 @@ impl<'a> Resolver<'a> {
         Ok(Part { nest, places, columns })
     }
 
-    /// 3668 for LATERAL on the right of RIGHT JOIN that reads what is on its left. What reads nothing of it need not be read
-    /// after it.
+    /// 3668 for LATERAL, or JSON_TABLE, on the right of RIGHT JOIN that reads what is on its left. What reads nothing of it
+    /// need not be read after it.
     fn check_lateral(&mut self, left: &Part, right: &Part) -> Result<(), SqlError> {
         let on_left = left.places.clone().map(RelationSet::one).fold(RelationSet::NONE, RelationSet::with);
         for place in right.places.clone() {
             let relation = &self.relations[place];
-            let Source::Made { rows: RowSource::Lateral { outer, .. }, .. } = &relation.source else { continue };
-            let mut read = outer.iter().map(|expr| relations_read(&self.relations, expr));
+            let mut read = relation.outer().iter().map(|expr| relations_read(&self.relations, expr));
             if read.any(|read| left.places.clone().any(|place| read.has(place))) {
                 return Err(SqlError::new(ER_TF_FORBIDDEN_JOIN_TYPE, &[&relation.known_as]));
             }

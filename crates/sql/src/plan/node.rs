@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::access::Access;
+use super::json_table::JsonTable;
 use super::query::{Grouping, LimitExprs, Locking, SortKey, Window};
 use crate::ast::SetOperator;
 use crate::catalog::system::Rows;
@@ -93,6 +94,8 @@ pub(crate) enum RowSource {
         plan: Box<QueryPlan>,
         outer: Vec<Expr>,
     },
+    /// JSON_TABLE, which may read the row before it.
+    JsonTable(Box<JsonTable>),
     Set(Box<SetPlan>),
     /// VALUES; all columns have these types.
     Values {

@@ -8,9 +8,9 @@
 //!
 //! Outline: [`Chooser::nest`] plans the members of a nest. For each set of members the cheapest order is known from those of
 //! one member less (dynamic programming), up to [`EXHAUSTIVE`] members; beyond, the next member is the one after which there
-//! are the fewest rows. Where rows are wanted in an order, to be given in it or grouped, the plans that begin with a path in that order are weighed
-//! against the best one with what follows after it. STRAIGHT_JOIN, LATERAL and hints say what must come
-//! before.
+//! are the fewest rows. Where rows are wanted in an order, to be given in it or grouped, the plans that begin with a path in
+//! that order are weighed against the best one with what follows after it. STRAIGHT_JOIN, LATERAL, JSON_TABLE and hints say
+//! what must come before.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -330,7 +330,11 @@ impl<'q> Chooser<'q> {
 
     /// Whether the rows of a relation can only be read anew for each row before.
     fn is_lateral(&self, of: usize) -> bool {
-        matches!(self.relations[of].source, Source::Made { rows: RowSource::Lateral { .. }, .. })
+        match &self.relations[of].source {
+            Source::Made { rows: RowSource::Lateral { .. }, .. } => true,
+            Source::Made { rows: RowSource::JsonTable(table), .. } => !self.read(&table.document).is_empty(),
+            _ => false,
+        }
     }
 
     /// What follows LEFT JOIN, after the relations that it needs.

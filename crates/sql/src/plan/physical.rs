@@ -84,7 +84,7 @@ fn looks_around(query: &Query) -> (bool, bool) {
             }
             // What a query gives that reads it depends on what is around, whether it reads that itself or not.
             RowSource::Correlated(_) => (reads_outer, volatile) = (true, true),
-            RowSource::Common(_) | RowSource::LastRound(_) => {}
+            RowSource::JsonTable(_) | RowSource::Common(_) | RowSource::LastRound(_) => {}
         }
     }
     (reads_outer, volatile)

@@ -379,10 +379,20 @@ impl Relation {
         }
     }
 
-    /// What LATERAL reads of the relations before it, to be changed.
+    /// What reads the relations before it, if it is LATERAL or JSON_TABLE.
+    pub(super) fn outer(&self) -> &[Expr] {
+        match &self.source {
+            Source::Made { rows: RowSource::Lateral { outer, .. }, .. } => outer,
+            Source::Made { rows: RowSource::JsonTable(table), .. } => std::slice::from_ref(&table.document),
+            _ => &[],
+        }
+    }
+
+    /// The same, to be changed.
     pub(super) fn outer_mut(&mut self) -> &mut [Expr] {
         match &mut self.source {
             Source::Made { rows: RowSource::Lateral { outer, .. }, .. } => outer,
+            Source::Made { rows: RowSource::JsonTable(table), .. } => std::slice::from_mut(&mut table.document),
             _ => &mut [],
         }
     }
@@ -555,10 +565,7 @@ impl Query {
         let sort = self.sort.iter().map(|key| &key.expr);
         let mut joins = Vec::new();
         self.from.collect_conditions(&mut joins);
-        let made = self.relations.iter().flat_map(|relation| match &relation.source {
-            Source::Made { rows: RowSource::Lateral { outer, .. }, .. } => outer.as_slice(),
-            _ => &[],
-        });
+        let made = self.relations.iter().flat_map(Relation::outer);
         let clauses = self.outputs.iter().chain(&self.assigned).chain(&self.filter).chain(&self.having);
         let windows = self.windows.iter().flat_map(Window::exprs);
         clauses.chain(sort).chain(grouping).chain(windows).chain(joins).chain(made)

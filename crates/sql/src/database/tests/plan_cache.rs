@@ -712,3 +712,25 @@ fn a_plan_follows_the_kinds_of_its_parameters() {
     }
     assert_eq!(types(&mut client, Value::Double(1.5)), [Double; 4]);
 }
+
+#[test]
+fn documents_of_a_json_table_share_a_plan_and_paths_do_not() {
+    let mut client = Client::new(&Disk::new().open());
+    let mut misses_of = |sql: &str, expected: &[&str]| {
+        let before = client.database.stats().plan_cache_misses;
+        assert_eq!(client.run(sql), expected, "{sql}");
+        client.database.stats().plan_cache_misses - before
+    };
+    let sql = |document: &str, path: &str, default: &str| {
+        format!(
+            "SELECT v FROM JSON_TABLE('{document}', '$[*]' COLUMNS (v VARCHAR(5) PATH '{path}' DEFAULT '{default}' ON EMPTY)) j"
+        )
+    };
+    assert_eq!(misses_of(&sql(r#"[{"a": 1}]"#, "$.a", "8"), &["v", "1"]), 1);
+    assert_eq!(misses_of(&sql(r#"[{"a": 2}, {}]"#, "$.a", "8"), &["v", "2", "8"]), 0);
+    assert_eq!(misses_of(&sql(r#"[{"a": 2}, {}]"#, "$.a", "9"), &["v", "2", "9"]), 1);
+    assert_eq!(misses_of(&sql(r#"[{"a": 2}, {}]"#, "$.b", "9"), &["v", "9", "9"]), 1);
+    let prepared = client.prepare("SELECT v FROM JSON_TABLE(?, '$[*]' COLUMNS (v INT PATH '$')) j WHERE v > ?");
+    assert_eq!(client.run_prepared(&prepared, &[Value::text("[1, 2, 3]"), Value::Int(1)]), ["v", "2", "3"]);
+    assert_eq!(client.run_prepared(&prepared, &[Value::Null, Value::Int(1)]), ["v"]);
+}

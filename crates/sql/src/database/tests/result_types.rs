@@ -138,3 +138,27 @@ fn no_unsigned_subtraction_makes_differences_signed() {
     assert_eq!(types.0.iter().map(|of| of.unsigned).collect::<Vec<_>>(), [true, true]);
     assert!(types.0.iter().all(|of| of.family() == Family::Integer));
 }
+
+#[test]
+fn columns_of_a_json_table_have_the_types_they_are_declared_with() {
+    let mut client = client();
+    let types = client.types(
+        "SELECT * FROM JSON_TABLE('[1]', '$[*]' COLUMNS (n FOR ORDINALITY, v VARCHAR(10) PATH '$', d DECIMAL(5,2) PATH '$', \
+         t DATETIME(3) PATH '$', j JSON PATH '$', e INT EXISTS PATH '$')) AS j",
+    );
+    let fields: Vec<FieldType> = types.0.iter().map(|of| of.field).collect();
+    assert_eq!(fields, [LongLong, VarString, NewDecimal, DateTime, FieldType::Json, FieldType::Long]);
+    assert!(types.0[0].unsigned && types.0.iter().all(|of| of.nullable));
+    assert_eq!((types.0[1].length, types.0[2].decimals, types.0[3].decimals), (10, 2, 3));
+}
+
+#[test]
+fn a_json_table_has_as_many_columns_as_a_table() {
+    let mut client = client();
+    let mut of = |count: usize| {
+        let columns: Vec<String> = (0..count).map(|at| format!("c{at} FOR ORDINALITY")).collect();
+        client.run(&format!("SELECT COUNT(*) FROM JSON_TABLE('[1]', '$[*]' COLUMNS ({})) AS j", columns.join(", ")))
+    };
+    assert_eq!(of(4096), ["COUNT(*)", "1"]);
+    assert_eq!(of(4097), ["ERROR 1117 (HY000): Too many columns"]);
+}

@@ -53,6 +53,9 @@ const QUERIES: &[&str] = &[
     // Tables of WITH, read twice.
     "WITH w AS (SELECT id, s, k FROM t) SELECT a.id, b.s FROM w AS a JOIN w AS b ON a.id = b.id + 1",
     "WITH RECURSIVE w AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM w WHERE i < 900) SELECT COUNT(*), SUM(i) FROM w",
+    // JSON_TABLE, of one document and of one for each row.
+    "SELECT n, v FROM JSON_TABLE(CONCAT('[', REPEAT('\"some text\",', 900), '0]'), '$[*]' COLUMNS (n FOR ORDINALITY, v TEXT PATH '$')) AS j",
+    "SELECT t.id, j.n FROM t, JSON_TABLE(CONCAT('[', REPEAT('1,', t.k % 3 * 300), '0]'), '$[*]' COLUMNS (n FOR ORDINALITY)) AS j WHERE t.id < 9",
     // Semi- and anti-joins, with NULL keys, with one key that most rows have, and without keys.
     "SELECT id FROM t WHERE EXISTS (SELECT * FROM u WHERE u.k = t.k AND u.id <> t.id)",
     "SELECT id FROM t WHERE NOT EXISTS (SELECT * FROM u WHERE u.n = t.n)",

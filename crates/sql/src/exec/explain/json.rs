@@ -170,6 +170,10 @@ fn table(line: &Line<'_>, lines: &Lines<'_>, produced: f64, read_cost: f64, pref
         if access.is_some_and(|(_, access)| access.covering) {
             members.push(("using_index", Json::Bool(true)));
         }
+        if line.of_function {
+            members.push(("table_function", Json::Text("json_table".to_owned())));
+            members.push(("using_temporary_table", Json::Bool(true)));
+        }
         if let Some(buffer) = line.buffered {
             let name = buffer.split_once('(').map_or(buffer, |(_, name)| name.trim_end_matches(')'));
             members.push(("using_join_buffer", Json::Text(name.to_owned())));

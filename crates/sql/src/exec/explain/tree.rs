@@ -115,6 +115,7 @@ impl Tree<'_> {
             RowSource::Query(query) => self.query(query, depth),
             RowSource::Lateral { plan, .. } => self.query(plan, depth),
             RowSource::Set(set) => self.set(set, depth),
+            RowSource::JsonTable(_) => self.line(depth, "Materialize table function"),
             RowSource::Values { .. } => self.line(depth, "Rows fetched before execution"),
             RowSource::Common(place) | RowSource::Correlated(place) => {
                 self.line(depth, &format!("Materialize CTE #{} if needed", place + 1))

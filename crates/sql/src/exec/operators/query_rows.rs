@@ -1,9 +1,9 @@
-//! Rows of a query within: of a derived table, of a table of WITH, and those of VALUES.
+//! Rows of a query within: of a derived table, of a table of WITH, and those of VALUES and JSON_TABLE.
 
 use std::rc::Rc;
 
 use super::set_operation::SetOperation;
-use super::{Operator, Row, open};
+use super::{Operator, Row, json_table, open};
 use crate::error::SqlError;
 use crate::exec::Run;
 use crate::exec::common::common;
@@ -56,6 +56,10 @@ impl<'p> QueryRows<'p> {
                 let values = run.evaluate(|cx| outer.iter().map(|expr| expr.eval(&row.values, cx)).collect())?;
                 let values: Vec<Value> = values;
                 Rows::Lateral(Opened::open(plan, &mut run.within(&values))?, values)
+            }
+            RowSource::JsonTable(table) => {
+                let rows = json_table::rows(table, plan.width, run, &row.values)?;
+                Rows::Kept { rows: Rc::new(rows), cursor: Cursor::default() }
             }
             RowSource::Set(set) => Rows::Set(Box::new(SetOperation::new(set))),
             RowSource::Values { rows, types } => Rows::Values { rows: rows.iter(), types },

@@ -156,3 +156,15 @@ fn hints_are_part_of_it_and_other_comments_are_not() {
         key("SELECT a FROM t WHERE b IN (SELECT /*+ INDEX(u y) */ 1 FROM u)")
     );
 }
+
+#[test]
+fn what_follows_the_document_of_a_json_table_stays() {
+    let (key, params, _) = of(
+        "SELECT 1 FROM t, JSON_TABLE(CONCAT('[', 1, ']'), '$[*]' COLUMNS (a INT(5) PATH '$' DEFAULT '7' ON EMPTY)) x WHERE x.a = 8",
+    );
+    assert_eq!(
+        key,
+        "SELECT 1 FROM t,JSON_TABLE(CONCAT(?s,?i,?s),'$[*]' COLUMNS(a INT(5)PATH '$' DEFAULT '7' ON EMPTY))x WHERE x.a=?i"
+    );
+    assert_eq!(params.len(), 4);
+}
