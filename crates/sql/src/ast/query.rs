@@ -65,6 +65,8 @@ pub struct CommonTable {
     pub columns: Vec<String>,
     /// Its rows.
     pub query: Query,
+    /// How often tables are called so up to the end of the query that has the WITH, in all that stands before as well.
+    pub named: usize,
 }
 
 /// What gives the rows of a query.

@@ -25,6 +25,8 @@ pub(super) struct Cursor<'a> {
     height: usize,
     /// The query blocks so far.
     pub(super) hints: hints::Collected,
+    /// The tables that queries have named so far without a database.
+    pub(super) tables_named: Vec<String>,
 }
 
 /// A word in upper case; empty for what is no word, or longer than any keyword.
@@ -42,7 +44,16 @@ impl Keyword {
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(sql: &'a [u8], marks: &'a [Mark], sql_mode: SqlMode) -> Cursor<'a> {
-        Cursor { sql, marks, sql_mode, at: 0, depth: 0, height: 0, hints: hints::Collected::default() }
+        Cursor {
+            sql,
+            marks,
+            sql_mode,
+            at: 0,
+            depth: 0,
+            height: 0,
+            hints: hints::Collected::default(),
+            tables_named: Vec::new(),
+        }
     }
 
     pub(super) fn bytes(&self, ahead: usize) -> &'a [u8] {

@@ -3,7 +3,8 @@
 use super::cursor::Cursor;
 use super::lexer::Kind;
 use crate::ast::{
-    Derived, IndexHint, IndexHintKind, IndexPurpose, Join, JoinCondition, JoinKind, Query, TableExpr, TableRef,
+    Derived, IndexHint, IndexHintKind, IndexPurpose, Join, JoinCondition, JoinKind, Query, TableExpr, TableName,
+    TableRef,
 };
 use crate::error::{ER_DERIVED_MUST_HAVE_ALIAS, SqlError};
 
@@ -138,10 +139,19 @@ impl Cursor<'_> {
         self.table_by_name().map(TableExpr::Table)
     }
 
+    /// The name of a table that may be one of WITH.
+    pub(super) fn table_of_query(&mut self) -> Result<TableName, SqlError> {
+        let name = self.table_ident()?;
+        if name.database.is_none() {
+            self.tables_named.push(name.table.clone());
+        }
+        Ok(name)
+    }
+
     /// `table [PARTITION (names)] [[AS] alias] [index_hint] ...`
     pub(super) fn table_by_name(&mut self) -> Result<TableRef, SqlError> {
         let from = self.at;
-        let name = self.table_ident()?;
+        let name = self.table_of_query()?;
         let span = self.span_since(from);
         let partitions = self.partitions()?;
         let alias = self.alias()?;

@@ -23,7 +23,11 @@ impl Cursor<'_> {
     /// What follows WITH, which stands at the lexeme `from`.
     pub(super) fn query_with(&mut self, with: Option<With>, from: usize) -> Result<Query, SqlError> {
         let body = self.set_operations()?;
-        self.query_tail(with, body, from)
+        let mut query = self.query_tail(with, body, from)?;
+        for table in query.with.iter_mut().flat_map(|with| &mut with.tables) {
+            table.named = self.tables_named.iter().filter(|name| **name == table.name).count();
+        }
+        Ok(query)
     }
 
     /// What follows the body of a query that began at lexeme `from`.
@@ -91,7 +95,7 @@ impl Cursor<'_> {
             let name = cursor.ident()?;
             let columns = if cursor.sees_operator("(") { cursor.idents()? } else { Vec::new() };
             cursor.expect("AS")?;
-            Ok(CommonTable { name, columns, query: cursor.subquery()? })
+            Ok(CommonTable { name, columns, query: cursor.subquery()?, named: 0 })
         })?;
         Ok(Some(With { recursive, tables }))
     }
@@ -145,7 +149,7 @@ impl Cursor<'_> {
             }
             "TABLE" => {
                 self.skip();
-                self.table_ident().map(QueryBody::Table)
+                self.table_of_query().map(QueryBody::Table)
             }
             _ => Err(self.unexpected()),
         }

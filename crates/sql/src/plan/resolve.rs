@@ -46,6 +46,8 @@ fn in_its_own_frame(query: &ast::Query, around: Around<'_>) -> Result<(Query, Ve
         return Err(SqlError::unsupported("subqueries here"));
     }
     unsupported::into(query.into.as_ref())?;
+    let derived = with::derived(query, around);
+    let query = derived.as_deref().unwrap_or(query);
     let ((mut bound, columns), made_anew) = with::below(query.with.as_ref(), around, |cx| {
         with_tail(&query.body, Tail::of(query), cx, Around { cx: Some(cx), ..around })
     })?;

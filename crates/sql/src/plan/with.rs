@@ -13,7 +13,7 @@ use super::dependence::{self, Decides};
 use super::node::{CommonPlan, QueryPlan, Recursion, RowSource};
 use super::query::{Query, Relation, Source};
 use super::{PlanContext, cx_of, finish, resolve, set, unsupported};
-use crate::ast::{CommonTable, QueryBody, SetOperand, TableName, With};
+use crate::ast::{self, CommonTable, Derived, QueryBody, SetOperand, TableExpr, TableName, TableRef, With};
 use crate::error::{
     ER_CTE_RECURSIVE_FORBIDS_AGGREGATION, ER_CTE_RECURSIVE_FORBIDS_JOIN_ORDER,
     ER_CTE_RECURSIVE_REQUIRES_NONRECURSIVE_FIRST, ER_CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE,
@@ -214,6 +214,57 @@ pub(super) fn below<T>(
     let making = PlanContext { changed: &[], ..cx };
     commons.add(with, Around { cx: Some(&making), ..around })?;
     Ok((plan(&cx)?, commons.made_anew()))
+}
+
+/// A query of its own whose last tables of WITH, as far as each is named once and in FROM, stand there as derived tables,
+/// which can become parts of it. `None` if there is no such table.
+pub(super) fn derived(query: &ast::Query, around: Around<'_>) -> Option<Box<ast::Query>> {
+    let with = query.with.as_ref().filter(|with| !with.recursive && around.names.is_none())?;
+    // What those before the last mean by its name is not known here.
+    let last = |with: &With| with.tables.last().filter(|table| table.named == 1).cloned();
+    last(with)?;
+    let mut query = Box::new(query.clone());
+    let mut changed = false;
+    while let Some(common) = query.with.as_ref().and_then(last) {
+        let Some(named) = table_named(&mut query, &common.name) else { break };
+        let TableExpr::Table(TableRef { name, alias, .. }) = named else { break };
+        let alias = alias.take().unwrap_or_else(|| std::mem::take(&mut name.table));
+        let derived = Derived { lateral: false, query: common.query, alias, columns: common.columns };
+        *named = TableExpr::Derived(Box::new(derived));
+        if let Some(with) = &mut query.with {
+            with.tables.pop();
+        }
+        query.with = query.with.take().filter(|with| !with.tables.is_empty());
+        changed = true;
+    }
+    changed.then_some(query)
+}
+
+/// Where the FROM of a query names a table, or that of a derived table in it; not where something else is said of it.
+fn table_named<'q>(query: &'q mut ast::Query, name: &str) -> Option<&'q mut TableExpr> {
+    let QueryBody::Select(select) = &mut query.body else { return None };
+    if !query.locking.is_empty() {
+        return None;
+    }
+    select.from.iter_mut().find_map(|table| in_table(table, name))
+}
+
+fn in_table<'q>(table: &'q mut TableExpr, name: &str) -> Option<&'q mut TableExpr> {
+    match table {
+        TableExpr::Table(TableRef { name: TableName { database: None, table: named }, partitions, hints, .. })
+            if *named == name && partitions.is_empty() && hints.is_empty() =>
+        {
+            Some(table)
+        }
+        TableExpr::Table(_) | TableExpr::JsonTable(_) => None,
+        TableExpr::Derived(derived) if derived.lateral || derived.query.with.is_some() => None,
+        TableExpr::Derived(derived) => table_named(&mut derived.query, name),
+        TableExpr::Joined { first, joins } => {
+            let tables = std::iter::once(&mut **first).chain(joins.iter_mut().map(|join| &mut join.table));
+            tables.into_iter().find_map(|table| in_table(table, name))
+        }
+        TableExpr::List(tables) => tables.iter_mut().find_map(|table| in_table(table, name)),
+    }
 }
 
 /// What a name of FROM means, if a WITH has made it.
