@@ -248,6 +248,7 @@ error_table! {
     ER_JSON_DOCUMENT_TOO_DEEP = 3157, "22032", "The JSON document exceeds the maximum depth.";
     ER_JSON_DOCUMENT_NULL_KEY = 3158, "22032", "JSON documents may not contain NULL member names.";
     ER_INVALID_JSON_PATH_ARRAY_CELL = 3165, "42000", "A path expression is not a path to a cell in an array.";
+    ER_INVALID_JSON_TYPE = 3853, "22032", "Invalid JSON type in argument {} to function {}; an {} is required.";
     ER_DEFAULT_VAL_GENERATED_VARIABLES = 3772, "HY000", "Default value expression of column '{}' cannot refer user or system variables.";
     ER_DEFAULT_AS_VAL_GENERATED = 3773, "HY000", "DEFAULT function cannot be used with default value expressions";
     ER_DUPLICATED_VALUE_IN_TYPE = 1291, "HY000", "Column '{}' has duplicated value '{}' in {}";

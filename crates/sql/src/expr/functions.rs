@@ -18,6 +18,7 @@ mod form;
 mod gtid;
 mod information;
 mod json;
+mod json_schema;
 mod json_search;
 mod list;
 mod locale;
@@ -632,6 +633,7 @@ const TABLES: &[&[Function]] = &[
     encoding::FUNCTIONS,
     encryption::FUNCTIONS,
     compression::FUNCTIONS,
+    json_schema::FUNCTIONS,
     json_search::FUNCTIONS,
     units::FUNCTIONS,
     address::FUNCTIONS,

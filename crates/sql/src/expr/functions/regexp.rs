@@ -98,6 +98,12 @@ impl MatchType {
     }
 }
 
+/// A pattern as JSON Schema means it, within the same bounds.
+pub(super) fn of_schema(pattern: &str) -> Result<Regex, SqlError> {
+    let plain = MatchType { ignore_case: false, multi_line: false, dot_matches_newline: false, unix_lines: false };
+    Compiled::new(pattern.as_bytes(), plain).map(|compiled| compiled.regex)
+}
+
 /// A compiled pattern with what it was made of.
 struct Compiled {
     pattern: Vec<u8>,
