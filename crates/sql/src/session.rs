@@ -535,6 +535,10 @@ pub struct LockOwner {
 pub trait Environment {
     /// CONNECTION_ID()
     fn connection_id(&self) -> u64;
+    /// Whether there is a connection of this number.
+    fn has_connection(&self, id: u64) -> bool {
+        id == self.connection_id()
+    }
     /// USER(): as the client named itself, with its host.
     fn user(&self) -> String;
     /// CURRENT_USER(): the account.

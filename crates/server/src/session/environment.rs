@@ -343,6 +343,10 @@ impl Environment for SessionEnvironment {
         u64::from(self.process.id)
     }
 
+    fn has_connection(&self, id: u64) -> bool {
+        self.server.processes.find(id).is_some()
+    }
+
     fn user(&self) -> String {
         let identity = self.identity.borrow();
         format!("{}@{}", identity.user, identity.client_host)

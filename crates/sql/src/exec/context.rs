@@ -9,6 +9,8 @@ use cohort_txn::blocking_hook::blocking;
 use crate::collation::Collation;
 use crate::error::SqlError;
 use crate::expr::{Information, RandomSequence, StatementContext, VariableScope};
+use crate::privilege::roster::Roster;
+use crate::privilege::{Privilege, PrivilegeSet};
 use crate::session::{DiagnosticLevel, Environment, SessionState, clock_us};
 use crate::spill::Spilling;
 use crate::types::temporal::TimeZone;
@@ -155,12 +157,21 @@ impl StatementContext for Statement<'_> {
             Information::User => Value::text(self.env.user()),
             Information::CurrentUser => Value::text(self.env.current_user()),
             Information::CurrentRole => Value::text(self.env.roster().active_roles()),
+            Information::RolesGraphml => {
+                let may_see = PrivilegeSet::of(&[Privilege::RoleAdmin, Privilege::Super]);
+                let sees = self.session.holder.grants.global().has_any(may_see);
+                Value::text(if sees { self.env.roster().graphml() } else { Roster::EMPTY_GRAPHML.to_owned() })
+            }
             Information::Version => Value::text(self.env.version()),
             Information::ConnectionId => Value::UInt(self.env.connection_id()),
             Information::LastInsertId => Value::UInt(self.session.last_insert_id.get()),
             Information::RowCount => Value::Int(self.session.row_count.get()),
             Information::FoundRows => Value::UInt(self.session.found_rows.get()),
         }
+    }
+
+    fn has_connection(&self, id: u64) -> bool {
+        self.env.has_connection(id)
     }
 
     fn set_last_insert_id(&self, id: u64) {

@@ -30,6 +30,7 @@ pub enum Information {
     User,
     CurrentUser,
     CurrentRole,
+    RolesGraphml,
     Version,
     ConnectionId,
     LastInsertId,
@@ -98,6 +99,10 @@ pub trait StatementContext {
     fn system_variable(&self, scope: VariableScope, name: &str) -> Result<Value, SqlError>;
     /// DATABASE(), USER() and so on.
     fn information(&self, what: Information) -> Value;
+    /// Whether there is a connection of this number. Where there is no server, there is the own one.
+    fn has_connection(&self, id: u64) -> bool {
+        self.information(Information::ConnectionId) == Value::UInt(id)
+    }
     /// LAST_INSERT_ID(expr)
     fn set_last_insert_id(&self, id: u64);
     /// Waits; true if the wait was interrupted by KILL.

@@ -301,7 +301,8 @@ impl Function {
     /// Whether a replica that runs the same statement may get another value, or have no such effect. Not so
     /// LAST_INSERT_ID, which goes with the statement.
     pub(crate) fn may_differ_on_replica(&self) -> bool {
-        const OF_SERVER: [&str; 5] = ["version", "user", "current_role", "row_count", "found_rows"];
+        const OF_SERVER: [&str; 7] =
+            ["version", "user", "current_role", "row_count", "found_rows", "ps_thread_id", "roles_graphml"];
         (self.volatile && self.name != "last_insert_id") || OF_SERVER.contains(&self.name)
     }
 

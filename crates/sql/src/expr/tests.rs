@@ -98,6 +98,7 @@ impl StatementContext for Session {
             Information::ConnectionId => Value::UInt(7),
             Information::Database => Value::text("db"),
             Information::CurrentRole => Value::text("NONE"),
+            Information::RolesGraphml => Value::text(crate::privilege::roster::Roster::EMPTY_GRAPHML),
             Information::Version => Value::text("8.0.0"),
             Information::User => Value::text("root@localhost"),
             Information::CurrentUser => Value::text("root@%"),

@@ -121,6 +121,23 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "PS_CURRENT_THREAD_ID() = CONNECTION_ID()",
         "1",
     ),
+    Function::new("ps_thread_id", 1, 1, ps_thread_id, |_| ResultType::unsigned(20)).doc(
+        "What performance_schema calls a connection: its number, or NULL if there is none.",
+        "PS_THREAD_ID(CONNECTION_ID()) = CONNECTION_ID()",
+        "1",
+    ),
+    Function::new(
+        "roles_graphml",
+        0,
+        0,
+        |a| Ok(a.cx.statement.information(Information::RolesGraphml)),
+        |_| name(u32::MAX / 4),
+    )
+    .doc(
+        "Accounts and the roles that are granted to them as a GraphML document; an empty one without ROLE_ADMIN and SUPER.",
+        "ROLES_GRAPHML()",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><graphml />",
+    ),
     Function::new("uuid_short", 0, 0, uuid_short, |_| ResultType::unsigned(21)).volatile().doc(
         "A number that this server gives only once.",
         "UUID_SHORT() < UUID_SHORT()",
@@ -163,6 +180,11 @@ fn last_insert_id(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
             Ok(Value::UInt(id))
         }
     }
+}
+
+fn ps_thread_id(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    let id = to_i64(&args[0], args.cx)? as u64;
+    Ok(if args.cx.statement.has_connection(id) { Value::UInt(id) } else { Value::Null })
 }
 
 /// Strings have a collation, everything else is binary.
