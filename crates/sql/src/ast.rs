@@ -153,6 +153,17 @@ pub struct Maintain {
     pub tables: Vec<TableName>,
     /// CHECKSUM ... QUICK
     pub quick: bool,
+    /// ANALYZE ... HISTOGRAM
+    pub histograms: Option<ChangeHistograms>,
+}
+
+/// What becomes of the histograms of columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeHistograms {
+    /// No name is there twice.
+    pub columns: Vec<String>,
+    /// UPDATE: they are made anew, with at most so many buckets. `None` for DROP.
+    pub buckets: Option<u16>,
 }
 
 /// What is done with tables.
@@ -165,10 +176,11 @@ pub enum Maintenance {
     Repair,
 }
 
-impl Maintenance {
+impl Maintain {
     /// Its name, as answers show it.
-    pub fn operation(self) -> &'static str {
-        match self {
+    pub fn operation(&self) -> &'static str {
+        match self.what {
+            Maintenance::Analyze if self.histograms.is_some() => "histogram",
             Maintenance::Analyze => "analyze",
             Maintenance::Check => "check",
             Maintenance::Checksum => "checksum",

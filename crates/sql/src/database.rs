@@ -48,6 +48,7 @@ use crate::expr::ParamKind;
 use crate::memory::{LEXEME_BYTES, PLANNED_COLUMN_BYTES, value_bytes};
 use crate::parse::fingerprint::{self, Fingerprint};
 use crate::parse::{self, Parsed, VariableName};
+use crate::plan::share::Constants;
 use crate::plan::{self, Collected, Plan, PlanContext, PlanKind};
 use crate::session::gtid_next::Admission;
 use crate::session::locked_tables;
@@ -293,19 +294,20 @@ impl Database {
     }
 
     pub(crate) fn plan(&self, statement: ast::Statement, session: &SessionState) -> Result<Arc<Plan>, SqlError> {
-        self.plan_as(&Meaning::now(session), statement, session)
+        self.plan_as(&Meaning::now(session), Constants::All, statement, session)
     }
 
-    /// Plans a statement whose text meant this.
-    fn plan_as(
+    /// Plans a statement whose text meant this, as if these of its constants were known.
+    pub(crate) fn plan_as(
         &self,
         meaning: &Meaning,
+        constants: Constants,
         statement: ast::Statement,
         session: &SessionState,
     ) -> Result<Arc<Plan>, SqlError> {
         let (catalog, collected) = (self.catalog.current(), Collected::default());
         let cx = Database::plan_context(&catalog, meaning.database.as_deref(), session, &collected);
-        planned(statement, &PlanContext { literals: meaning.literals(), ..cx }, session)
+        planned(statement, &PlanContext { literals: meaning.literals(), constants, ..cx }, session)
     }
 
     pub(crate) fn plan_context<'a>(
@@ -324,6 +326,7 @@ impl Database {
             commons: None,
             changed: &[],
             only_reads: false,
+            constants: Constants::All,
             collected,
         }
     }
@@ -496,7 +499,7 @@ impl Database {
         }
         let kind_of = kind_of(session, env);
         let parsed = parse::parse(&prepared.sql, meaning.sql_mode, &session.memory, Some(kinds), &kind_of)?;
-        let plan = self.plan_as(meaning, parsed.statement, session)?;
+        let plan = self.plan_as(meaning, Constants::All, parsed.statement, session)?;
         self.plans.keep(&key, &plan);
         Ok(plan)
     }

@@ -449,7 +449,8 @@ impl DdlRun<'_> {
         change.put_table(&mut transaction, &def)?;
         change.put_floor(&mut transaction, def.id, 1);
         self.commit(transaction, self.event_database())?;
-        self.publish_table(&change, Some(&table), def, table.engine, Arc::new(Counters::of_new_table(1)));
+        let counters = Counters::starting_at(1, Arc::new(table.counters.statistics.emptied()));
+        self.publish_table(&change, Some(&table), def, table.engine, Arc::new(counters));
         drop((change, guard));
         self.erase(&table);
         Ok(0)

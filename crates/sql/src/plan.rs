@@ -43,6 +43,7 @@ mod rewrite;
 mod rows;
 mod semi_joins;
 mod set;
+pub(crate) mod share;
 mod subquery;
 mod unsupported;
 pub(crate) mod window;
@@ -71,6 +72,7 @@ use crate::value::Value;
 use bind::Around;
 use node::{AskedQuery, CommonPlan, QueryPlan, RowSource};
 use query::{Query, Source};
+use share::Constants;
 
 /// What the names of a statement are resolved in.
 #[derive(Clone, Copy)]
@@ -90,6 +92,7 @@ pub(crate) struct PlanContext<'a> {
     pub(crate) changed: &'a [u64],
     /// The statement is a SELECT.
     pub(crate) only_reads: bool,
+    pub(crate) constants: Constants,
     pub(crate) collected: &'a Collected,
 }
 
@@ -495,8 +498,9 @@ fn asked(query: &ast::Query, around: Around<'_>) -> Result<Asked, SqlError> {
     let query = rewritten(query, cx)?;
     let block = if cx.only_reads { semi_joins::Block::of(&query) } else { None };
     let all_answers = if cx.only_reads { all_answers::Form::of(&query) } else { None };
-    let plan = built(query)?;
-    let all_answers = all_answers.map(|form| all_answers::planned(form, &plan)).transpose()?.map(Box::new);
+    let plan = built(query, cx.constants)?;
+    let all_answers =
+        all_answers.map(|form| all_answers::planned(form, &plan, cx.constants)).transpose()?.map(Box::new);
     Ok(Asked { plan: AskedQuery { plan, all_answers }, columns, block })
 }
 
@@ -523,7 +527,7 @@ fn cx_of(around: Around<'_>) -> Result<&PlanContext<'_>, SqlError> {
 
 /// The stages of a query after the first.
 fn finish(query: Query, cx: &PlanContext<'_>) -> Result<QueryPlan, SqlError> {
-    built(rewritten(query, cx)?)
+    built(rewritten(query, cx)?, cx.constants)
 }
 
 /// The second stage, with all stages of what is left of derived tables.
@@ -540,7 +544,7 @@ fn rewritten(mut query: Query, cx: &PlanContext<'_>) -> Result<Query, SqlError> 
 }
 
 /// The last two.
-fn built(query: Query) -> Result<QueryPlan, SqlError> {
-    let steps = order::choose(&query)?;
-    Ok(physical::build(query, steps))
+fn built(query: Query, constants: Constants) -> Result<QueryPlan, SqlError> {
+    let steps = order::choose(&query, constants)?;
+    Ok(physical::build(query, steps, constants))
 }

@@ -10,16 +10,23 @@
 //! 4. [`TableStatistics::version`] rises when plans should be made anew: when something has become twice or half of what
 //!    it was, not with each change.
 //! 5. [`stored`] is a copy that survives a restart. It may be old, missing or damaged: then the table is looked at again.
+//! 6. A [`histogram`] is there because somebody asked for it, and stays as it is until that is done again. What a lost copy had of
+//!    histograms is lost.
 
 pub(crate) mod collect;
+pub(crate) mod histogram;
+pub(crate) mod sample;
 pub(crate) mod stored;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
+
+use crate::catalog::definition::ColumnDef;
+use histogram::{Histogram, Histograms};
 
 /// Rows of a table that nobody has looked at yet.
 pub(crate) const UNKNOWN_ROWS: f64 = 1000.0;
@@ -57,6 +64,9 @@ pub(crate) struct TableStatistics {
     seen: ArcSwap<Seen>,
     /// What the present version stands for.
     planned: ArcSwap<Collected>,
+    histograms: ArcSwap<Histograms>,
+    /// Histograms have changed since they were last kept.
+    unkept: AtomicBool,
     version: AtomicU64,
 }
 
@@ -115,8 +125,18 @@ impl TableStatistics {
             counted: Counted::default(),
             planned: ArcSwap::from_pointee(collected.clone()),
             seen: ArcSwap::from_pointee(Seen { collected, counts: RowChanges::default() }),
+            histograms: ArcSwap::default(),
+            unkept: AtomicBool::new(false),
             version: AtomicU64::new(0),
         }
+    }
+
+    /// Of the same table when all its rows are gone: histograms stay.
+    pub(crate) fn emptied(&self) -> TableStatistics {
+        let empty = TableStatistics::empty();
+        empty.histograms.store(self.histograms.load_full());
+        empty.unkept.store(self.unkept.load(Ordering::Relaxed), Ordering::Relaxed);
+        empty
     }
 
     /// RowChanges what a transaction has changed.
@@ -187,16 +207,53 @@ impl TableStatistics {
         self.seen.store(Arc::new(Seen { collected, counts: RowChanges::default() }));
     }
 
+    /// The same of histograms.
+    pub(crate) fn restore_histograms(&self, histograms: Histograms) {
+        self.histograms.store(Arc::new(histograms));
+    }
+
+    pub(crate) fn histograms(&self) -> Arc<Histograms> {
+        self.histograms.load_full()
+    }
+
+    /// Changes histograms, beside others who do. The change, which may be made several times, says whether anything is another
+    /// now; then plans are made anew.
+    pub(crate) fn change_histograms(&self, change: impl Fn(&mut Histograms) -> bool) -> bool {
+        let mut changed = false;
+        self.histograms.rcu(|old| {
+            let mut new = Histograms::clone(old);
+            changed = change(&mut new);
+            new
+        });
+        if changed {
+            self.unkept.store(true, Ordering::Relaxed);
+            self.version.fetch_add(1, Ordering::Release);
+        }
+        changed
+    }
+
+    /// Whether histograms have changed since they were last kept.
+    pub(crate) fn has_unkept(&self) -> bool {
+        self.unkept.load(Ordering::Relaxed)
+    }
+
+    /// The histograms, which are kept from now on.
+    pub(crate) fn histograms_to_keep(&self) -> Arc<Histograms> {
+        // Before they are read: a change that comes meanwhile is kept the next time.
+        self.unkept.store(false, Ordering::SeqCst);
+        self.histograms()
+    }
+
     /// What plans count with: no table is very small, since a plan outlives what it was made for.
     pub(crate) fn figures(&self) -> Figures {
         let rows = self.rows().map_or(UNKNOWN_ROWS, |rows| (rows as f64).max(FEWEST_PLANNED));
-        Figures { rows, seen: Some(self.seen.load_full()), planned: true }
+        Figures { rows, seen: Some(self.seen.load_full()), histograms: Some(self.histograms()), planned: true }
     }
 
     /// What EXPLAIN shows.
     pub(crate) fn exact_figures(&self) -> Figures {
         let rows = self.rows().map_or(UNKNOWN_ROWS, |rows| rows as f64);
-        Figures { rows, seen: Some(self.seen.load_full()), planned: false }
+        Figures { rows, seen: Some(self.seen.load_full()), histograms: Some(self.histograms()), planned: false }
     }
 }
 
@@ -264,6 +321,7 @@ impl Collected {
 pub(crate) struct Figures {
     pub(crate) rows: f64,
     seen: Option<Arc<Seen>>,
+    histograms: Option<Arc<Histograms>>,
     /// Of a plan, which outlives what it is made for.
     planned: bool,
 }
@@ -271,7 +329,7 @@ pub(crate) struct Figures {
 impl Figures {
     /// Of so many rows that are not stored.
     pub(crate) fn of_rows(rows: f64) -> Figures {
-        Figures { rows, seen: None, planned: false }
+        Figures { rows, seen: None, histograms: None, planned: false }
     }
 
     fn known(&self) -> Option<&Collected> {
@@ -291,6 +349,12 @@ impl Figures {
     pub(crate) fn distinct(&self, index: u32) -> Option<f64> {
         let distinct = self.known()?.indexes.get(&index)?.distinct.first()?;
         Some((*distinct).max(1) as f64)
+    }
+
+    /// The histogram of a column, if there is one that says something.
+    pub(crate) fn histogram(&self, column: &ColumnDef) -> Option<&Histogram> {
+        let histogram = self.histograms.as_ref()?.get(&column.name)?;
+        (histogram.is_of(&column.column_type) && !histogram.is_empty()).then_some(histogram)
     }
 }
 

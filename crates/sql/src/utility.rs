@@ -11,6 +11,7 @@ mod backup;
 mod checksum;
 mod evaluate;
 mod explain;
+mod histograms;
 mod kill;
 mod lock_tables;
 mod maintain;

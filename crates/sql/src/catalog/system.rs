@@ -50,6 +50,8 @@ enum Kind {
     Text,
     /// A whole number.
     Number,
+    /// A document.
+    Json,
     /// In `mysql`: so many characters, whose case counts.
     Chars(u16),
     /// In `mysql`: a host.
@@ -171,6 +173,7 @@ impl Kind {
             Kind::Name => (VarCharType { chars: 64, collation: Collation::Utf8mb4Bin }.into(), None),
             Kind::Text => (VarCharType { chars: 2048, collation: Collation::Utf8mb4GeneralCi }.into(), None),
             Kind::Number => (int(IntWidth::Big), None),
+            Kind::Json => (ColumnType::Json, None),
             Kind::Chars(most) => (chars(most, Collation::Utf8mb4Bin), empty()),
             Kind::Host => (chars(255, Collation::Utf8mb4GeneralCi), empty()),
             Kind::Words(most) => (chars(most, Collation::Utf8mb4GeneralCi), empty()),

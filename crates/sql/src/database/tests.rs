@@ -6,6 +6,7 @@ mod checks;
 mod created_with_rows;
 mod golden;
 mod gtid_next;
+mod histograms;
 mod locking;
 mod optimizer;
 mod paths;

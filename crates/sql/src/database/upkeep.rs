@@ -2,32 +2,39 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cohort_txn::Transaction;
 
 use super::Database;
 use crate::catalog::table::Table;
 use crate::error::{ER_QUERY_INTERRUPTED, SqlError};
 use crate::exec::failure::read_failed;
 use crate::statistics::collect::{CollectError, collect};
-use crate::statistics::stored;
+use crate::statistics::histogram::Histogram;
+use crate::statistics::sample::sample;
+use crate::statistics::stored::Kept;
 
 impl Database {
-    /// Looks at every table that has changed enough since it was last looked at, and says how many those are. It asks
-    /// now and then whether to go on. For a thread that gives way to others.
+    /// Looks at every table that has changed enough since it was last looked at. Says of how many tables there is something
+    /// new to keep: of those, and of those whose histograms have changed. It asks now and then whether to go on. For a thread
+    /// that gives way to others.
     pub fn collect_statistics(&self, goes_on: &dyn Fn() -> bool) -> usize {
         let now = now_s();
+        let catalog = self.catalog.current();
         let due: Vec<Arc<Table>> =
-            self.catalog.current().tables().filter(|table| table.counters.statistics.is_due(now)).cloned().collect();
-        let mut looked_at = 0;
+            catalog.tables().filter(|table| table.counters.statistics.is_due(now)).cloned().collect();
+        let mut new = catalog.tables().filter(|table| table.counters.statistics.has_unkept()).count();
+        drop(catalog);
         for table in due {
             if !goes_on() {
                 break;
             }
             // A table that cannot be read now is looked at the next time.
             let still = || goes_on() && table.is_current();
-            looked_at += usize::from(self.analyze(&table, false, &still).is_ok());
+            new += usize::from(self.analyze(&table, false, &still).is_ok());
         }
-        looked_at
+        new
     }
 
     /// Looks at one table; with `counts`, its rows are counted anew.
@@ -40,27 +47,69 @@ impl Database {
         })
     }
 
+    /// Makes a histogram of a column, with at most so many buckets, from what `transaction` reads. `goes_on` is told how many
+    /// bytes more are kept meanwhile; its error ends the work.
+    pub(crate) fn make_histogram(
+        &self,
+        table: &Table,
+        column: usize,
+        buckets: u16,
+        transaction: &mut Transaction,
+        goes_on: &dyn Fn(usize) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let statistics = &table.counters.statistics;
+        if statistics.rows().is_none() {
+            self.analyze(table, true, &|| goes_on(0).is_ok())?;
+        }
+        let rows = statistics.rows().unwrap_or_default();
+        let def = &table.def.columns[column];
+        let sample = sample(table, column, rows, transaction, goes_on)?;
+        let histogram = Histogram::of(def.column_type.clone(), sample, buckets, now_us());
+        statistics.change_histograms(|histograms| {
+            histograms.insert(def.name.clone(), histogram.clone());
+            true
+        });
+        Ok(())
+    }
+
     /// The statistics of all tables, to be kept for the next start.
     pub fn statistics_to_keep(&self) -> Vec<u8> {
         let catalog = self.catalog.current();
         let known = catalog.tables().map(|table| (table.def.id, table.counters.statistics.now()));
         let known: BTreeMap<_, _> = known.filter(|(_, collected)| collected.rows.is_some()).collect();
-        stored::to_bytes(known)
+        let histograms = catalog.tables().map(|table| (table.def.id, table.counters.statistics.histograms_to_keep()));
+        let histograms = histograms.filter(|(_, of_table)| !of_table.is_empty());
+        Kept::of(known, histograms.map(|(id, of_table)| (id, (*of_table).clone())).collect()).to_bytes()
     }
 
-    /// Takes statistics that were kept. What is damaged, or of tables that are gone, counts for nothing: false if it is
-    /// damaged.
+    /// Takes statistics that were kept. What is damaged, or of tables and columns that are gone, counts for nothing: false if it
+    /// is damaged.
     pub fn restore_statistics(&self, kept: &[u8]) -> bool {
-        let Some(mut kept) = stored::from_bytes(kept) else { return false };
+        let Some(mut kept) = Kept::from_bytes(kept) else { return false };
         for table in self.catalog.current().tables() {
-            if let Some(collected) = kept.remove(&table.def.id) {
+            if let Some(collected) = kept.tables.remove(&table.def.id) {
                 table.counters.statistics.restore(collected);
+            }
+            if let Some(mut histograms) = kept.histograms.remove(&table.def.id) {
+                histograms.retain(|name, histogram| {
+                    let mut columns = table.def.columns.iter();
+                    columns.any(|column| column.name == *name && histogram.is_of(&column.column_type))
+                });
+                table.counters.statistics.restore_histograms(histograms);
             }
         }
         true
     }
 }
 
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    since_1970().as_secs()
+}
+
+fn now_us() -> i64 {
+    i64::try_from(since_1970().as_micros()).unwrap_or(i64::MAX)
 }

@@ -28,6 +28,7 @@ use crate::error::{
 };
 use crate::exec::context::Statement;
 use crate::session::DiagnosticLevel;
+use crate::statistics::histogram::carried;
 use crate::types::SqlMode;
 
 /// Ids under which something was written that no definition names yet.
@@ -163,6 +164,12 @@ impl DdlRun<'_> {
         }
         written.ids.clear();
         self.commit(transaction, self.event_database())?;
+        table.counters.statistics.change_histograms(|histograms| {
+            let left = carried(histograms, &table.def, &def, &plan.sources);
+            let changed = left != *histograms;
+            *histograms = left;
+            changed
+        });
         let counters = match floor {
             Some(floor) => Arc::new(Counters::starting_at(floor, table.counters.statistics.clone())),
             None => table.counters.clone(),

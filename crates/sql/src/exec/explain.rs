@@ -1,6 +1,7 @@
 //! EXPLAIN: the operators of a plan, as MySQL's table shows them; [`tree`] and [`json`] have its other formats.
 //!
-//! What it says of rows is what [`crate::plan::estimate`] thinks of the plan with the statistics of this moment.
+//! What it says of rows is what [`crate::plan::estimate`] thinks of the plan with the statistics of this moment, and with the
+//! constants of the statement, which the plan was made without ([`Constants`]).
 
 mod json;
 mod tree;
@@ -12,6 +13,7 @@ use crate::plan::access::{Access, Tail};
 use crate::plan::estimate::{self, Estimate, Found};
 use crate::plan::node::{CommonPlan, JoinMethod, JoinType, Node, QueryPlan, RowSource};
 use crate::plan::query::conjunct_refs;
+use crate::plan::share::Constants;
 use crate::plan::{InsertRows, Plan, PlanKind};
 use crate::profile::Profile;
 use crate::statistics::UNKNOWN_ROWS;
@@ -165,7 +167,7 @@ impl<'p> Lines<'p> {
     fn query(&mut self, select_type: &'static str, query: &'p QueryPlan) {
         self.blocks += 1;
         let (id, first) = (self.blocks, self.lines.len());
-        self.thought.push((id, estimate::of_query(query)));
+        self.thought.push((id, estimate::of_query(query, Constants::All)));
         let empty = Line { id, select_type, ..Line::default() };
         let mut made: Vec<&'p RowSource> = Vec::new();
         let (mut sorted, mut temporary) = (false, false);
@@ -177,7 +179,7 @@ impl<'p> Lines<'p> {
                 access: Some(&scan.access),
                 conditions: scan.filter.iter().flat_map(conjunct_refs).collect(),
                 wanted: &scan.wanted,
-                found: Some(estimate::scan(scan)),
+                found: Some(estimate::scan(scan, Constants::All)),
                 ..empty.clone()
             }),
             Node::SystemRows(rows) => self.lines.push(Line {
@@ -200,7 +202,7 @@ impl<'p> Lines<'p> {
                     made.push(&rows.rows);
                 }
                 let (access, first_slot) = (Some(&MADE), rows.first_slot);
-                let found = Some(Found { rows: estimate::rows_of(&rows.rows), share: 1.0, cost: 0.0 });
+                let found = Some(Found { rows: estimate::rows_of(&rows.rows, Constants::All), share: 1.0, cost: 0.0 });
                 self.lines.push(Line { known_as, first_slot, access, found, of_function, ..empty.clone() });
             }
             Node::Join(join) => {

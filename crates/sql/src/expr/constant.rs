@@ -12,7 +12,7 @@ use crate::value::Value;
 impl Expr {
     /// The value, or the error that it ends with, if it depends on nothing but the expression. Nothing warns here:
     /// evaluating the expression does.
-    pub(super) fn constant(&self) -> Option<Result<Value, SqlError>> {
+    pub(crate) fn constant(&self) -> Option<Result<Value, SqlError>> {
         let mut known = !self.is_volatile();
         self.walk(&mut |part| {
             let from_elsewhere = matches!(part, Expr::Param(_) | Expr::SystemVariable(..));

@@ -12,6 +12,7 @@
 use super::node::{AllAnswers, QueryPlan};
 use super::query::{Query, all_of, conjuncts, reads_around};
 use super::semi_joins::copied;
+use super::share::Constants;
 use super::{built, estimate};
 use crate::error::SqlError;
 use crate::expr::aggregate::Aggregate;
@@ -22,10 +23,10 @@ use crate::types::Family;
 const OPEN: f64 = 4.0;
 
 /// Plans the pass of a query whose plan for one answer is `plan`.
-pub(super) fn planned(form: Form, plan: &QueryPlan) -> Result<AllAnswers, SqlError> {
+pub(super) fn planned(form: Form, plan: &QueryPlan, constants: Constants) -> Result<AllAnswers, SqlError> {
     let Form { query, keys, same } = form;
-    let all = built(query)?;
-    let (one, pass) = (estimate::of_query(plan).cost + OPEN, estimate::of_query(&all).cost);
+    let all = built(query, constants)?;
+    let (one, pass) = (estimate::of_query(plan, constants).cost + OPEN, estimate::of_query(&all, constants).cost);
     let worth_after = (pass / one).ceil().clamp(1.0, 1e18) as u64;
     Ok(AllAnswers { plan: all, keys, same, worth_after })
 }

@@ -1,4 +1,4 @@
-//! The cost model: how many rows a path finds, what share of them a condition keeps, and what work costs.
+//! The cost model: how many rows a path finds, and what work costs. What share of them a condition keeps is [`super::share`]'s.
 //!
 //! The unit of cost is reading the next row of a table. The figures are ratios as they were measured with RocksDB and rows
 //! in its cache; no plan depends on the values of parameters, since one serves them all, so that a range is taken for a
@@ -9,9 +9,7 @@ use super::access::{Access, Bounds, Seek, Tail};
 use super::node::JoinType;
 use crate::catalog::definition::IndexKind;
 use crate::catalog::table::Table;
-use crate::expr::{CompareOp, Expr};
 use crate::statistics::Figures;
-use crate::value::Value;
 
 /// Opening a range.
 const SEEK: f64 = 8.0;
@@ -37,10 +35,8 @@ const RANGES: f64 = 0.15;
 /// The values of a query that are looked for.
 const QUERY_VALUES: f64 = 10.0;
 
-/// What MySQL takes conditions for that no statistics speak of.
-const EQUAL_KEEPS: f64 = 0.1;
-const RANGE_KEEPS: f64 = 0.3333;
-const BETWEEN_KEEPS: f64 = 0.1111;
+/// What share of rows MySQL thinks that a column has one value in, if no statistics speak of it.
+pub(super) const EQUAL_KEEPS: f64 = 0.1;
 
 /// How many rows a path finds each time that it is opened.
 pub(crate) fn rows_found(access: &Access, table: &Table, figures: &Figures) -> f64 {
@@ -139,44 +135,4 @@ pub(crate) fn most_looked_up(rows: f64) -> f64 {
 /// What it costs to sort so many rows.
 pub(crate) fn sort(rows: f64) -> f64 {
     rows * (KEEP * 0.5 + SORT * rows.max(2.0).log2())
-}
-
-/// What share of rows a condition keeps; `distinct` says how many values the column at a slot has, if that is known.
-pub(crate) fn share(condition: &Expr, distinct: &dyn Fn(usize) -> Option<f64>) -> f64 {
-    let of = |part: &Expr| share(part, distinct);
-    let values = |expr: &Expr| match expr {
-        Expr::Column(column) => distinct(column.slot),
-        _ => None,
-    };
-    let kept = |kept: f64, negated: bool| if negated { 1.0 - kept } else { kept };
-    match condition {
-        Expr::And(parts) => parts.iter().map(of).product(),
-        Expr::Or(parts) => 1.0 - parts.iter().map(|part| 1.0 - of(part)).product::<f64>(),
-        Expr::Not(part) => 1.0 - of(part),
-        Expr::Literal(Value::Null | Value::Int(0) | Value::UInt(0)) => 0.0,
-        Expr::Literal(_) => 1.0,
-        Expr::Compare(op, left, right, _) => {
-            let columns = [left, right].iter().any(|side| matches!(***side, Expr::Column(_)));
-            match op {
-                _ if !columns => 1.0,
-                CompareOp::Equal | CompareOp::NullSafeEqual => match (values(left), values(right)) {
-                    (Some(a), Some(b)) => 1.0 / a.max(b),
-                    (Some(one), None) | (None, Some(one)) => 1.0 / one,
-                    (None, None) => EQUAL_KEEPS,
-                },
-                CompareOp::NotEqual => 1.0 - EQUAL_KEEPS,
-                CompareOp::Less | CompareOp::LessOrEqual | CompareOp::Greater | CompareOp::GreaterOrEqual => {
-                    RANGE_KEEPS
-                }
-            }
-        }
-        Expr::Between { negated, .. } => kept(BETWEEN_KEEPS, *negated),
-        Expr::In { operand, list, negated, .. } => {
-            let one = values(operand).map_or(EQUAL_KEEPS, |values| 1.0 / values);
-            kept((one * list.len() as f64).min(0.5), *negated)
-        }
-        Expr::Like { negated, .. } => kept(BETWEEN_KEEPS, *negated),
-        Expr::IsNull { negated, .. } => kept(EQUAL_KEEPS, *negated),
-        _ => 1.0,
-    }
 }

@@ -2,9 +2,10 @@
 //! stand in FROM.
 
 use super::access::{Access, Tail};
-use super::cost::{self, access_cost, rows_found, share};
+use super::cost::{self, access_cost, rows_found};
 use super::node::{Join, JoinMethod, JoinType, Node, QueryPlan, RowSource, TableScan};
 use super::query::{LimitExprs, conjunct_refs};
+use super::share::{Constants, Known, Shares};
 use crate::ast::SetOperator;
 use crate::catalog::table::Table;
 use crate::expr::Expr;
@@ -28,35 +29,39 @@ pub(crate) struct Found {
     pub(crate) cost: f64,
 }
 
-/// How many values a column has, if that is known.
-pub(super) fn distinct(table: &Table, column: usize, figures: &Figures) -> Option<f64> {
+/// What is known of a column.
+pub(super) fn known<'f>(table: &Table, column: usize, figures: &'f Figures) -> Known<'f> {
     let leading = table.indexes.iter().filter(|index| index.columns.first() == Some(&column));
-    let known = leading.filter_map(|index| match index.is_unique() && index.columns.len() == 1 {
+    let distinct = leading.filter_map(|index| match index.is_unique() && index.columns.len() == 1 {
         true => Some(figures.rows.max(1.0)),
         false => figures.distinct(index.id),
     });
-    known.reduce(f64::max)
+    let histogram = figures.histogram(&table.def.columns[column]);
+    let distinct = distinct.reduce(f64::max).or_else(|| histogram.map(|histogram| histogram.distinct()));
+    Known { distinct, histogram }
 }
 
 /// What is thought of a scan as its table is now.
-pub(crate) fn scan(scan: &TableScan) -> Found {
+pub(crate) fn scan(scan: &TableScan, constants: Constants) -> Found {
     let figures = scan.table.counters.statistics.exact_figures();
     let (table, access) = (&*scan.table, &scan.access);
     let rows = rows_found(access, table, &figures);
-    let of_slot = |slot: usize| distinct_at(scan, slot, &figures);
-    let share = scan.filter.as_ref().map_or(1.0, |filter| share_left(filter, access, &of_slot));
+    let columns = |slot: usize| known_at(scan, slot, &figures).unwrap_or_default();
+    let shares = Shares { columns: &columns, constants };
+    let share = scan.filter.as_ref().map_or(1.0, |filter| share_left(filter, access, shares));
     Found { rows, share, cost: access_cost(access, table, rows, access.covering) }
 }
 
-fn distinct_at(scan: &TableScan, slot: usize, figures: &Figures) -> Option<f64> {
+/// What is known of the column at a slot; `None` if it is not the table's.
+fn known_at<'f>(scan: &TableScan, slot: usize, figures: &'f Figures) -> Option<Known<'f>> {
     let column = slot.checked_sub(scan.first_slot).filter(|column| *column < scan.table.def.columns.len())?;
-    distinct(&scan.table, column, figures)
+    Some(known(&scan.table, column, figures))
 }
 
 /// What share of the rows that a path finds match: the conditions that it looks for hold for all of them.
-fn share_left(filter: &Expr, access: &Access, distinct: &dyn Fn(usize) -> Option<f64>) -> f64 {
+fn share_left(filter: &Expr, access: &Access, shares: Shares<'_>) -> f64 {
     let left = conjunct_refs(filter).filter(|part| !is_decided(part, access));
-    left.map(|part| share(part, distinct)).product()
+    left.map(|part| shares.of(part)).product()
 }
 
 /// Whether a condition holds for all rows that a path finds, as far as its form shows.
@@ -75,11 +80,11 @@ pub(crate) fn is_decided(condition: &Expr, access: &Access) -> bool {
 }
 
 /// How many rows a source of made rows gives.
-pub(crate) fn rows_of(source: &RowSource) -> f64 {
+pub(crate) fn rows_of(source: &RowSource, constants: Constants) -> f64 {
     match source {
-        RowSource::Query(plan) | RowSource::Lateral { plan, .. } => of_query(plan).rows,
+        RowSource::Query(plan) | RowSource::Lateral { plan, .. } => of_query(plan, constants).rows,
         RowSource::Set(set) => {
-            let all = set.operands.iter().map(|operand| (of_query(&operand.plan).rows, operand.operator));
+            let all = set.operands.iter().map(|operand| (of_query(&operand.plan, constants).rows, operand.operator));
             all.fold(0.0, |sum: f64, (rows, operator)| match operator {
                 Some((SetOperator::Intersect, _)) => sum.min(rows),
                 Some((SetOperator::Except, _)) => sum,
@@ -94,28 +99,29 @@ pub(crate) fn rows_of(source: &RowSource) -> f64 {
 }
 
 /// What is thought of a whole query.
-pub(crate) fn of_query(plan: &QueryPlan) -> Estimate {
-    Estimator::of(plan).node(&plan.root)
+pub(crate) fn of_query(plan: &QueryPlan, constants: Constants) -> Estimate {
+    Estimator::of(plan, constants).node(&plan.root)
 }
 
 /// How many rows each of two operators gives that nothing is filled before.
-pub(super) fn rows_of_sides(left: &Node, right: &Node) -> (f64, f64) {
-    let estimator = Estimator::over(&[left, right]);
+pub(super) fn rows_of_sides(left: &Node, right: &Node, constants: Constants) -> (f64, f64) {
+    let estimator = Estimator::over(&[left, right], constants);
     (estimator.node(left).rows, estimator.node(right).rows)
 }
 
 /// Knows the tables that a query reads.
 pub(crate) struct Estimator<'p> {
     scans: Vec<(&'p TableScan, Figures)>,
+    constants: Constants,
 }
 
 impl<'p> Estimator<'p> {
     /// For the operators of a query.
-    pub(crate) fn of(plan: &'p QueryPlan) -> Estimator<'p> {
-        Estimator::over(&[&plan.root])
+    pub(crate) fn of(plan: &'p QueryPlan, constants: Constants) -> Estimator<'p> {
+        Estimator::over(&[&plan.root], constants)
     }
 
-    fn over(nodes: &[&'p Node]) -> Estimator<'p> {
+    fn over(nodes: &[&'p Node], constants: Constants) -> Estimator<'p> {
         let mut scans = Vec::new();
         for node in nodes {
             node.walk(&mut |node| {
@@ -124,11 +130,13 @@ impl<'p> Estimator<'p> {
                 }
             });
         }
-        Estimator { scans }
+        Estimator { scans, constants }
     }
 
     fn share(&self, condition: &Expr) -> f64 {
-        share(condition, &|slot| self.scans.iter().find_map(|(scan, figures)| distinct_at(scan, slot, figures)))
+        let columns = |slot| self.scans.iter().find_map(|(scan, figures)| known_at(scan, slot, figures));
+        let columns = |slot| columns(slot).unwrap_or_default();
+        Shares { columns: &columns, constants: self.constants }.of(condition)
     }
 
     /// What is thought of an operator.
@@ -136,12 +144,13 @@ impl<'p> Estimator<'p> {
         match node {
             Node::OneRow => Estimate { rows: 1.0, cost: 0.0 },
             Node::Scan(table) => {
-                let found = scan(table);
+                let found = scan(table, self.constants);
                 Estimate { rows: found.rows * found.share, cost: found.cost }
             }
             Node::SystemRows(_) => Estimate { rows: UNKNOWN_ROWS, cost: UNKNOWN_ROWS },
             Node::Made(made) => {
-                let rows = rows_of(&made.rows);
+                let rows = rows_of(&made.rows, self.constants);
+                let of_query = |plan| of_query(plan, self.constants);
                 let cost = match &made.rows {
                     RowSource::Query(plan) | RowSource::Lateral { plan, .. } => of_query(plan).cost,
                     RowSource::Set(set) => set.operands.iter().map(|operand| of_query(&operand.plan).cost).sum(),

@@ -17,11 +17,12 @@ use std::rc::Rc;
 
 use super::access::Access;
 use super::alternatives;
-use super::cost::{self, share};
+use super::cost;
 use super::estimate;
 use super::node::{JoinType, RowSource};
 use super::paths::{Order, Path, Paths};
 use super::query::{Member, Nest, Query, Relation, RelationSet, Source, column_at, conjunct_refs, relations_read};
+use super::share::{Constants, Known, Shares};
 use crate::catalog::system;
 use crate::error::SqlError;
 use crate::expr::{EqualKey, Expr, equal_keys};
@@ -77,6 +78,7 @@ const MOST: f64 = 1e30;
 struct Chooser<'q> {
     relations: &'q [Relation],
     figures: Vec<Figures>,
+    constants: Constants,
     /// Of each relation, whether the entries of its indexes have every column that is read.
     covers: Vec<Vec<bool>>,
     /// Relations whose rows are locked.
@@ -86,11 +88,11 @@ struct Chooser<'q> {
 }
 
 /// Chooses order and paths; 1176 for a hint that names an unknown index.
-pub(super) fn choose(query: &Query) -> Result<Vec<Step>, SqlError> {
+pub(super) fn choose(query: &Query, constants: Constants) -> Result<Vec<Step>, SqlError> {
     if query.relations.is_empty() {
         return Ok(Vec::new());
     }
-    let chooser = Chooser::of(query);
+    let chooser = Chooser::of(query, constants);
     let order = order_wanted(query);
     if order.alone {
         let conditions: Vec<&Expr> = query.filter.iter().flat_map(conjunct_refs).collect();
@@ -183,12 +185,12 @@ enum How {
 }
 
 impl<'q> Chooser<'q> {
-    fn of(query: &'q Query) -> Chooser<'q> {
+    fn of(query: &'q Query, constants: Constants) -> Chooser<'q> {
         let relations = query.relations.as_slice();
         let figures = relations.iter().map(|relation| match &relation.source {
             Source::Table(table) if !system::is_one(table) => table.counters.statistics.figures(),
             Source::Table(_) => Figures::of_rows(crate::statistics::UNKNOWN_ROWS),
-            Source::Made { rows, .. } => Figures::of_rows(estimate::rows_of(rows)),
+            Source::Made { rows, .. } => Figures::of_rows(estimate::rows_of(rows, constants)),
             Source::Derived { .. } => Figures::of_rows(crate::statistics::UNKNOWN_ROWS),
         });
         let is_changed = |at: usize| {
@@ -210,6 +212,7 @@ impl<'q> Chooser<'q> {
         Chooser {
             relations,
             figures: figures.collect(),
+            constants,
             covers: covers.collect(),
             locked,
             optionals: RefCell::default(),
@@ -227,16 +230,17 @@ impl<'q> Chooser<'q> {
         relations_read(self.relations, expr)
     }
 
-    /// How many values the column at a slot has, if that is known.
-    fn distinct(&self, slot: usize) -> Option<f64> {
+    /// What is known of the column at a slot.
+    fn known(&self, slot: usize) -> Option<Known<'_>> {
         let (relation, column) = column_at(self.relations, slot)?;
         let at = self.relations.iter().position(|known| std::ptr::eq(known, relation))?;
-        estimate::distinct(relation.table()?, column, &self.figures[at])
+        Some(estimate::known(relation.table()?, column, &self.figures[at]))
     }
 
     fn condition<'e>(&self, expr: &'e Expr) -> Condition<'e> {
-        let (read, share) = (self.read(expr), share(expr, &|slot| self.distinct(slot)));
-        Condition { expr, read, share }
+        let columns = |slot| self.known(slot).unwrap_or_default();
+        let share = Shares { columns: &columns, constants: self.constants }.of(expr);
+        Condition { expr, read: self.read(expr), share }
     }
 
     /// Of an OR beside conditions that it implies, only the rest is counted.

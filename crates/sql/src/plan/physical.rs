@@ -16,13 +16,14 @@ use super::node::{
 };
 use super::order::{Method, Step, StepSource, order_wanted};
 use super::query::{Change, Grouping, LimitExprs, Locking, Query, SortKey, Source, all_of, reads_around};
+use super::share::Constants;
 use crate::ast::RowWait;
 use crate::catalog::system;
 use crate::catalog::table::Table;
 use crate::expr::Expr;
 
 /// Builds the tree of a query whose relations are read in these steps.
-pub(super) fn build(mut query: Query, steps: Vec<Step>) -> QueryPlan {
+pub(super) fn build(mut query: Query, steps: Vec<Step>, constants: Constants) -> QueryPlan {
     let first_output = query.columns() + query.made();
     let outputs = first_output..first_output + query.outputs.len();
     let slots = identity_slot(outputs.end, query.targets.len()).max(query.end());
@@ -36,7 +37,8 @@ pub(super) fn build(mut query: Query, steps: Vec<Step>) -> QueryPlan {
     let wanted = (0..query.relations.len()).map(|at| wanted(&query, at)).collect();
     let locks = query.relations.iter().any(|relation| relation.locking.is_some());
     let may_swap = !keeps_order && query.targets.is_empty() && query.change.is_none() && !locks;
-    let mut builder = Builder { identities: outputs.end, query: &mut query, wanted, keeps_order, may_swap };
+    let identities = outputs.end;
+    let mut builder = Builder { identities, query: &mut query, constants, wanted, keeps_order, may_swap };
     let mut node = builder.joined(steps).unwrap_or(Node::OneRow);
     if let Some(filter) = query.filter.take().filter(|_| matches!(node, Node::OneRow)) {
         node = Node::Filter(Box::new(node), filter);
@@ -105,6 +107,7 @@ fn wanted(query: &Query, at: usize) -> Vec<usize> {
 /// Builds what gives the rows that match WHERE.
 struct Builder<'q> {
     query: &'q mut Query,
+    constants: Constants,
     /// Of each relation, the columns that anything reads.
     wanted: Vec<Vec<usize>>,
     /// The slot from which on keys and stored forms of changed rows lie.
@@ -128,9 +131,9 @@ struct Sides {
 
 impl Sides {
     /// A hash join keeps the rows of its right side: those that are thought to be far fewer.
-    fn keep_fewer(&mut self) {
+    fn keep_fewer(&mut self, constants: Constants) {
         let JoinMethod::Hashed(keys) = &mut self.method else { return };
-        let (left, right) = estimate::rows_of_sides(&self.left, &self.right);
+        let (left, right) = estimate::rows_of_sides(&self.left, &self.right, constants);
         if left * 2.0 < right {
             std::mem::swap(&mut self.left, &mut self.right);
             std::mem::swap(&mut self.left_slots, &mut self.right_slots);
@@ -179,7 +182,7 @@ impl Builder<'_> {
                     let (on, keeps_order) = (all_of(on), self.keeps_order);
                     let mut sides = Sides { left, right, method, left_slots, right_slots, swapped: false };
                     if self.may_swap && join_type == JoinType::Inner {
-                        sides.keep_fewer();
+                        sides.keep_fewer(self.constants);
                     }
                     let Sides { left, right, method, left_slots, right_slots, swapped } = sides;
                     Node::Join(Box::new(Join {

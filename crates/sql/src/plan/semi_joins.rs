@@ -160,7 +160,7 @@ fn is_better_kept(
     };
     match join_type {
         JoinType::Anti => !never_null(),
-        _ => by_index() && estimate::of_query(&planned.plan).rows <= FEW_VALUES,
+        _ => by_index() && estimate::of_query(&planned.plan, cx.constants).rows <= FEW_VALUES,
     }
 }
 

@@ -215,7 +215,7 @@ impl Looker<'_> {
 }
 
 /// Keys at even distances, the first one first.
-fn between(first: &[u8], last: &[u8], count: u64) -> Vec<Vec<u8>> {
+pub(super) fn between(first: &[u8], last: &[u8], count: u64) -> Vec<Vec<u8>> {
     let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
     let number = |key: &[u8]| {
         let mut bytes = [0; 8];

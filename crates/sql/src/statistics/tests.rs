@@ -1,6 +1,9 @@
 //! When plans are made anew, and what is read of kept statistics.
 
+use super::histogram::Sample;
+use super::stored::Kept;
 use super::*;
+use crate::types::ColumnType;
 
 fn seen(rows: u64, distinct: u64) -> Collected {
     let index = IndexStatistics { distinct: vec![distinct], entry_bytes: 20.0 };
@@ -41,12 +44,42 @@ fn a_table_is_due_when_a_tenth_has_changed_and_it_has_rested() {
 #[test]
 fn what_was_kept_comes_back_and_what_is_damaged_does_not() {
     let tables = BTreeMap::from([(3, seen(1000, 10)), (4, seen(5, 5))]);
-    let bytes = stored::to_bytes(tables.clone());
-    assert_eq!(stored::from_bytes(&bytes), Some(tables));
+    let histogram = Histogram::of(ColumnType::Date, Sample::default(), 7, 1);
+    let histograms = BTreeMap::from([(4, Histograms::from([("c".to_owned(), histogram)]))]);
+    let kept = Kept::of(tables, histograms);
+    let bytes = kept.to_bytes();
+    assert_eq!(Kept::from_bytes(&bytes), Some(kept));
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1;
-        assert_eq!(stored::from_bytes(&damaged), None, "byte {at}");
-        assert_eq!(stored::from_bytes(&bytes[..at]), None, "the first {at} bytes");
+        assert_eq!(Kept::from_bytes(&damaged), None, "byte {at}");
+        assert_eq!(Kept::from_bytes(&bytes[..at]), None, "the first {at} bytes");
     }
+}
+
+#[test]
+fn a_copy_from_before_there_were_histograms_is_read() {
+    let text = br#"{"format":1,"tables":{"3":{"rows":5,"row_bytes":50.0,"indexes":{},"at":1}}}"#;
+    let bytes = [format!("{:08x}\n", crc32fast::hash(text)).as_bytes(), text].concat();
+    let kept = Kept::from_bytes(&bytes).expect("it is whole");
+    assert_eq!((kept.tables[&3].rows, kept.histograms.len()), (Some(5), 0));
+}
+
+#[test]
+fn plans_are_made_anew_when_a_histogram_changes() {
+    let statistics = TableStatistics::empty();
+    let make = |histograms: &mut Histograms| {
+        histograms.insert("c".to_owned(), Histogram::of(ColumnType::Date, Sample::default(), 7, 1));
+        true
+    };
+    assert!(statistics.change_histograms(make));
+    assert_eq!((statistics.version(), statistics.has_unkept()), (1, true));
+    assert_eq!(statistics.histograms_to_keep().len(), 1);
+    assert!(!statistics.has_unkept());
+    assert!(!statistics.change_histograms(|histograms| histograms.remove("d").is_some()));
+    assert_eq!((statistics.version(), statistics.has_unkept()), (1, false));
+    assert_eq!(collect(&statistics, seen(10, 10)), 1);
+    assert_eq!(statistics.histograms().len(), 1, "a look at the table leaves them");
+    assert!(statistics.change_histograms(|histograms| histograms.remove("c").is_some()));
+    assert_eq!((statistics.version(), statistics.has_unkept()), (2, true));
 }

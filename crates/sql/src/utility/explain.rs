@@ -7,8 +7,10 @@ use crate::ast::{ExplainFormat, Statement};
 use crate::database::{Database, Params, may_run};
 use crate::error::SqlError;
 use crate::exec::explain;
+use crate::plan::share::Constants;
 use crate::plan::{Plan, PlanKind};
 use crate::profile::Profile;
+use crate::session::meaning::Meaning;
 use crate::session::{Environment, ResultSink, SessionState};
 use crate::types::ResultColumn;
 use crate::value::Value;
@@ -40,7 +42,7 @@ impl Database {
 
     fn plan_to_explain(&self, statement: &Statement, session: &SessionState) -> Result<Arc<Plan>, SqlError> {
         loop {
-            let plan = self.plan(statement.clone(), session)?;
+            let plan = self.plan_as(&Meaning::now(session), Constants::Typed, statement.clone(), session)?;
             plan.needs.check(&session.holder)?;
             if may_run(&plan, session)? {
                 return Ok(plan);

@@ -1,10 +1,11 @@
 //! ANALYZE, CHECK, CHECKSUM, OPTIMIZE and REPAIR TABLE.
 //!
 //! CHECK reads every row and index entry as one snapshot has them, without keeping anybody from writing. ANALYZE
-//! looks at the keys of a table, and counts its rows, for its statistics; OPTIMIZE and REPAIR have nothing either: engines compact by themselves,
-//! and what is damaged is repaired by recovery or not at all. None of them is logged.
+//! looks at the keys of a table, and counts its rows, for its statistics, or changes its histograms ([`super::histograms`]);
+//! OPTIMIZE and REPAIR have nothing to do: engines compact by themselves, and what is damaged is repaired by recovery or not at
+//! all. None of them is logged.
 
-use cohort_txn::{MetadataMode, MetadataName};
+use cohort_txn::{MetadataMode, MetadataName, Transaction};
 
 use super::checksum::Checksum;
 use super::show::{Shown, text_type};
@@ -36,6 +37,10 @@ impl Database {
             session.may_change_server()?;
         }
         let mut shown = Shown { columns: columns(maintain.what), rows: Vec::new() };
+        if let Some(change) = &maintain.histograms {
+            shown.rows = self.change_histograms(maintain, change, session)?;
+            return Ok(shown);
+        }
         for name in &maintain.tables {
             let database = database_or(name.database.as_deref(), session.database.as_deref())?.to_owned();
             let shown_name = format!("{database}.{}", name.table);
@@ -49,10 +54,7 @@ impl Database {
                 }
                 what => self.maintain_one(what, &database, name, session)?,
             };
-            let row = |(kind, text): (&str, String)| {
-                [shown_name.as_str(), maintain.what.operation(), kind, &text].map(Value::text).to_vec()
-            };
-            shown.rows.extend(rows.into_iter().map(row));
+            shown.rows.extend(rows.into_iter().map(|(kind, text)| message(maintain, &shown_name, kind, &text)));
         }
         Ok(shown)
     }
@@ -101,6 +103,11 @@ impl Database {
 
     /// What is wrong with a table.
     fn check(&self, table: &Table, session: &SessionState) -> Result<Vec<String>, SqlError> {
+        check_table(table, &mut self.reader(table, session)?, session.interrupt_ref())
+    }
+
+    /// A transaction that reads a table whose definition nobody changes meanwhile.
+    pub(super) fn reader(&self, table: &Table, session: &SessionState) -> Result<Transaction, SqlError> {
         let mut transaction = session.begin(&self.store);
         let (name, mode) = (MetadataName::Table(table.def.id), MetadataMode::SharedRead);
         transaction.lock_metadata(&name, mode, session.table_lock_timeout).map_err(lock_failed)?;
@@ -108,7 +115,7 @@ impl Database {
             return Err(SqlError::new(ER_TABLE_DEF_CHANGED, &[]));
         }
         transaction.pin_snapshot();
-        check_table(table, &mut transaction, session.interrupt_ref())
+        Ok(transaction)
     }
 
     /// The checksum of a table's rows, as the session sees them; `None` with warning 1146 if it is not there, and for QUICK:
@@ -143,6 +150,11 @@ impl Database {
             }
         }
     }
+}
+
+/// What is said of a table.
+pub(super) fn message(maintain: &Maintain, table: &str, kind: &str, text: &str) -> Vec<Value> {
+    [table, maintain.operation(), kind, text].map(Value::text).to_vec()
 }
 
 /// The columns of the answer.

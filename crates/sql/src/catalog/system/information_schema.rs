@@ -2,7 +2,7 @@
 //!
 //! Source: MySQL 8.0 manual, "INFORMATION_SCHEMA Tables".
 
-use super::Kind::{Name, Number, Text};
+use super::Kind::{Json, Name, Number, Text};
 use super::{Rows, SystemTable, rows};
 use crate::ast::ShowKind;
 
@@ -72,6 +72,11 @@ pub(super) const DEFINED: &[SystemTable] = &[
             ("SRS_ID", Number),
         ],
         rows: Rows::Catalog(rows::columns),
+    },
+    SystemTable {
+        name: "COLUMN_STATISTICS",
+        columns: &[("SCHEMA_NAME", Name), ("TABLE_NAME", Name), ("COLUMN_NAME", Name), ("HISTOGRAM", Json)],
+        rows: Rows::Catalog(rows::histograms),
     },
     SystemTable {
         name: "COMMIT_MUTEX",

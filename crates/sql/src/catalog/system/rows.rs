@@ -115,6 +115,21 @@ pub(super) fn statistics(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> 
     seen(catalog, grants).flat_map(|table| index_parts(&table.def).map(|part| row(table, part))).collect()
 }
 
+/// A row for each column that has a histogram.
+pub(super) fn histograms(catalog: &Catalog, grants: &Grants) -> Vec<Vec<Value>> {
+    let of_table = |table: &Arc<Table>| -> Vec<Vec<Value>> {
+        let (def, histograms) = (&table.def, table.counters.statistics.histograms());
+        let row = |column: &ColumnDef| {
+            let histogram = histograms.get(&column.name).filter(|histogram| histogram.is_of(&column.column_type))?;
+            grants.of_column(&def.database, &def.name, &column.name)?;
+            let names = [&def.database, &def.name, &column.name].map(|name| text(name));
+            Some(names.into_iter().chain([Value::Json(Arc::new(histogram.to_json()))]).collect())
+        };
+        def.columns.iter().filter_map(row).collect()
+    };
+    seen(catalog, grants).flat_map(of_table).collect()
+}
+
 /// Primary and unique keys, which are the constraints that there are.
 fn keys(table: &Table) -> impl Iterator<Item = &IndexDef> {
     table.def.indexes.iter().filter(|index| index.kind != IndexKind::Secondary)

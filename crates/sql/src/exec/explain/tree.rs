@@ -13,6 +13,7 @@ use crate::plan::access::{Access, Bounds, Seek, Tail};
 use crate::plan::estimate::{self, Estimate, Estimator};
 use crate::plan::node::{CommonPlan, Join, JoinMethod, JoinType, Node, QueryPlan, RowSource, SetPlan, TableScan};
 use crate::plan::query::{Grouping, LimitExprs, SortKey, conjunct_refs};
+use crate::plan::share::Constants;
 use crate::plan::{InsertRows, Plan, PlanKind};
 use crate::profile::{Measured, Profile};
 
@@ -107,7 +108,7 @@ impl Tree<'_> {
     }
 
     fn query(&mut self, query: &QueryPlan, depth: usize) {
-        Branch { tree: self, estimator: Estimator::of(query) }.node(&query.root, depth, None);
+        Branch { tree: self, estimator: Estimator::of(query, Constants::All) }.node(&query.root, depth, None);
     }
 
     fn made(&mut self, rows: &RowSource, depth: usize) {
@@ -217,7 +218,7 @@ impl Branch<'_, '_> {
     }
 
     fn scan(&mut self, node: &Node, scan: &TableScan, depth: usize) {
-        let (found, done) = (estimate::scan(scan), self.done(node));
+        let (found, done) = (estimate::scan(scan, Constants::All), self.done(node));
         let mut depth = depth;
         let mut of_path = done;
         // What a lookup looks for holds for all that it finds.
