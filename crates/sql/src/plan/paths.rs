@@ -1,6 +1,6 @@
 //! Which access path a relation has: what its conditions ask of its columns, and which index that makes the cheapest.
 //!
-//! What they ask is found by [`super::asked`]. All conditions are evaluated again for each row, so a path may give more rows
+//! What they ask is found by [`mod@super::asked`]. All conditions are evaluated again for each row, so a path may give more rows
 //! than match but never fewer.
 //!
 //! Where the parts of an OR are about several indexes, each finds keys of rows, which are then looked up.
