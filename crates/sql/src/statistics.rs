@@ -10,8 +10,8 @@
 //! 4. [`TableStatistics::version`] rises when plans should be made anew: when something has become twice or half of what
 //!    it was, not with each change.
 //! 5. [`stored`] is a copy that survives a restart. It may be old, missing or damaged: then the table is looked at again.
-//! 6. A [`histogram`] is there because somebody asked for it, and stays as it is until that is done again. What a lost copy had of
-//!    histograms is lost.
+//! 6. A [`histogram`] is there because somebody asked for it, and stays as it is until somebody does again. Those of a copy
+//!    that is lost are lost.
 
 pub(crate) mod collect;
 pub(crate) mod histogram;
@@ -216,8 +216,8 @@ impl TableStatistics {
         self.histograms.load_full()
     }
 
-    /// Changes histograms, beside others who do. The change, which may be made several times, says whether anything is another
-    /// now; then plans are made anew.
+    /// Changes histograms, beside others who do. The change, which may be made several times, says whether there is any;
+    /// then plans are made anew.
     pub(crate) fn change_histograms(&self, change: impl Fn(&mut Histograms) -> bool) -> bool {
         let mut changed = false;
         self.histograms.rcu(|old| {

@@ -47,29 +47,22 @@ impl Database {
         })
     }
 
-    /// Makes a histogram of a column, with at most so many buckets, from what `transaction` reads. `goes_on` is told how many
-    /// bytes more are kept meanwhile; its error ends the work.
-    pub(crate) fn make_histogram(
+    /// A histogram of a column, with at most so many buckets, from what `transaction` reads. `goes_on` is told how many bytes
+    /// more are kept meanwhile; its error ends the work.
+    pub(crate) fn histogram(
         &self,
         table: &Table,
         column: usize,
         buckets: u16,
         transaction: &mut Transaction,
         goes_on: &dyn Fn(usize) -> Result<(), SqlError>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Histogram, SqlError> {
         let statistics = &table.counters.statistics;
         if statistics.rows().is_none() {
             self.analyze(table, true, &|| goes_on(0).is_ok())?;
         }
-        let rows = statistics.rows().unwrap_or_default();
-        let def = &table.def.columns[column];
-        let sample = sample(table, column, rows, transaction, goes_on)?;
-        let histogram = Histogram::of(def.column_type.clone(), sample, buckets, now_us());
-        statistics.change_histograms(|histograms| {
-            histograms.insert(def.name.clone(), histogram.clone());
-            true
-        });
-        Ok(())
+        let sample = sample(table, column, statistics.rows().unwrap_or_default(), transaction, goes_on)?;
+        Ok(Histogram::of(table.def.columns[column].column_type.clone(), sample, buckets, now_us()))
     }
 
     /// The statistics of all tables, to be kept for the next start.
@@ -82,8 +75,8 @@ impl Database {
         Kept::of(known, histograms.map(|(id, of_table)| (id, (*of_table).clone())).collect()).to_bytes()
     }
 
-    /// Takes statistics that were kept. What is damaged, or of tables and columns that are gone, counts for nothing: false if it
-    /// is damaged.
+    /// Takes statistics that were kept. What is damaged, or of tables and columns that are gone, counts for nothing: false
+    /// if it is damaged.
     pub fn restore_statistics(&self, kept: &[u8]) -> bool {
         let Some(mut kept) = Kept::from_bytes(kept) else { return false };
         for table in self.catalog.current().tables() {

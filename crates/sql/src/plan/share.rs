@@ -1,5 +1,5 @@
-//! What share of rows a condition keeps: by the histogram of its column where a constant is known, else by the number of values that
-//! the column has, else as MySQL guesses.
+//! What share of rows a condition keeps: by the histogram of its column where a constant is known, else by the number of
+//! values that the column has, else as MySQL guesses.
 //!
 //! A plan serves all values of its parameters, so that these are any value of their column.
 

@@ -1,8 +1,8 @@
 //! How the values of a column are spread over its rows, as ANALYZE TABLE ... UPDATE HISTOGRAM has seen them.
 //!
-//! A histogram is made of a [`Sample`] of rows. If that has no more values than buckets are asked for, each has a bucket of its
-//! own: the histogram is a singleton one. Else a bucket is a range of values, and all have about as many rows (equi-height); a
-//! value that more rows have is alone in its bucket.
+//! A histogram is made of a [`Sample`] of rows. If that has no more values than buckets are asked for, each has a bucket of
+//! its own: the histogram is a singleton one. Else a bucket is a range of values, and all have about as many rows
+//! (equi-height); a value that more rows have is alone in its bucket.
 //!
 //! Of strings the first [`COMPARED`] characters count, as in MySQL.
 //!
@@ -26,8 +26,8 @@ use crate::value::Value;
 
 /// Characters of a string, or bytes of a binary one, that count.
 pub(super) const COMPARED: u16 = 42;
-/// The least share of rows that a condition is thought to keep, as in MySQL: the sample may have missed values, and others have
-/// come since.
+/// The least share of rows that a condition is thought to keep, as in MySQL: the sample may have missed values, and others
+/// may have come since.
 const LEAST: f64 = 0.001;
 
 /// The histograms of a table, by the names of their columns.
@@ -141,16 +141,18 @@ impl Histogram {
         self.buckets.iter().map(|bucket| bucket.distinct).sum::<u64>().max(1) as f64
     }
 
-    /// The share of rows that are NULL, and of those that are not.
+    /// The share of rows that are NULL.
     pub(crate) fn nulls(&self) -> f64 {
         self.share_of(self.nulls as f64).clamp(LEAST, 1.0)
     }
 
+    /// The share of rows that are not NULL.
     pub(crate) fn present(&self) -> f64 {
         1.0 - self.share_of(self.nulls as f64)
     }
 
-    /// The share of rows that compare so with a value, under this collation; `None` if that does not follow the order of buckets.
+    /// The share of rows that compare so with a value, under this collation; `None` if that does not follow the order of
+    /// buckets.
     pub(crate) fn share(&self, op: CompareOp, value: &Value, collation: Collation) -> Option<f64> {
         let value = self.comparable(value, collation)?;
         let ordered = !matches!(self.column_type.kind(), Kind::Members(_));

@@ -1,8 +1,9 @@
 //! Reads the values of a column in some rows of its table, for a histogram.
 //!
-//! A table of at most [`MOST`] rows is read whole. Of a larger one, [`RUNS`] runs of [`RUN_ROWS`] rows are read that begin at even
-//! distances between the first key and the last, as if their bytes were a number. Where keys lie so that these find less than half of
-//! what they should, all rows are passed, and one of n is looked at; not each n-th, since values may come in the same rhythm.
+//! A table of at most [`MOST`] rows is read whole. Of a larger one, [`RUNS`] runs of [`RUN_ROWS`] rows are read that begin at
+//! even distances between the first key and the last, as if their bytes were a number. Where keys lie so that these find less
+//! than half of what they should, all rows are passed, and one of n is looked at; not each n-th, since values may come in
+//! the same rhythm.
 
 use std::collections::btree_map::Entry;
 
@@ -128,7 +129,7 @@ impl Sampler<'_> {
     }
 }
 
-/// Whether a row is among one of `every`: multiples of the golden ratio lie evenly, whatever the step is in which rows are counted.
+/// Whether a row is the one of `every`: multiples of the golden ratio lie evenly, whatever the step in which rows are counted.
 fn is_taken(row: u64, every: u64) -> bool {
     row.wrapping_mul(0x9e37_79b9_7f4a_7c15) <= u64::MAX / every
 }

@@ -1,7 +1,7 @@
 //! ANALYZE TABLE ... UPDATE HISTOGRAM and DROP HISTOGRAM.
 //!
-//! The answer has a row for each column, in the order of their names, as MySQL's has. What cannot be done for one column keeps no
-//! other from its histogram.
+//! The answer has a row for each column, in the order of their names, as MySQL's has. A column that can have no histogram
+//! keeps no other from having one.
 
 use super::maintain::message;
 use crate::ast::{ChangeHistograms, Maintain};
@@ -10,8 +10,9 @@ use crate::catalog::system;
 use crate::catalog::table::Table;
 use crate::database::Database;
 use crate::error::{ER_QUERY_INTERRUPTED, SqlError};
+use crate::exec::failure::commit_failed;
 use crate::session::SessionState;
-use crate::statistics::histogram::refusal;
+use crate::statistics::histogram::{Histograms, refusal};
 use crate::value::Value;
 
 /// What is said of a column: its name, by which the answer is in order, the kind of message, and the text.
@@ -72,6 +73,7 @@ impl Database {
             true => Err(SqlError::new(ER_QUERY_INTERRUPTED, &[])),
             false => session.memory.hold(kept),
         };
+        let mut made = Histograms::new();
         let make = |named: &String| {
             let Some(column) = table.def.column_index(named) else {
                 return Ok(failed(named, format!("The column '{named}' does not exist.")));
@@ -79,12 +81,19 @@ impl Database {
             if let Some(reason) = refusal(&table.def, column) {
                 return Ok(failed(named, format!("The column '{named}' {reason}.")));
             }
-            let held = session.memory.held();
-            self.make_histogram(table, column, buckets, &mut transaction, &goes_on)?;
+            let (name, held) = (&table.def.columns[column].name, session.memory.held());
+            made.insert(name.clone(), self.histogram(table, column, buckets, &mut transaction, &goes_on)?);
             session.memory.release_to(held);
-            Ok(done(&table.def.columns[column].name, "created"))
+            Ok(done(name, "created"))
         };
-        columns.iter().map(make).collect()
+        let said = columns.iter().map(make).collect::<Result<_, SqlError>>()?;
+        // Whoever sees the histograms does not wait for what they rest on.
+        self.store.wait_until_durable(session.rests_on()).map_err(|error| commit_failed(&error))?;
+        table.counters.statistics.change_histograms(|histograms| {
+            histograms.extend(made.clone());
+            !made.is_empty()
+        });
+        Ok(said)
     }
 
     fn drop_histograms(

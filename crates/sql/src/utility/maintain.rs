@@ -2,8 +2,8 @@
 //!
 //! CHECK reads every row and index entry as one snapshot has them, without keeping anybody from writing. ANALYZE
 //! looks at the keys of a table, and counts its rows, for its statistics, or changes its histograms ([`super::histograms`]);
-//! OPTIMIZE and REPAIR have nothing to do: engines compact by themselves, and what is damaged is repaired by recovery or not at
-//! all. None of them is logged.
+//! OPTIMIZE and REPAIR have nothing to do: engines compact by themselves, and what is damaged is repaired by recovery or not
+//! at all. None of them is logged.
 
 use cohort_txn::{MetadataMode, MetadataName, Transaction};
 
