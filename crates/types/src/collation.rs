@@ -312,6 +312,27 @@ impl Collation {
         }
     }
 
+    /// Appends what the characters of a text weigh, with the spaces at its end, as MySQL has the weights; those of
+    /// [`Order::Root`] are the library's.
+    pub fn write_weights(self, text: &[u8], out: &mut Vec<u8>) {
+        let chars = || text.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
+        match self.facts().order {
+            Order::Root(level) => unicode_ai_ci::write_key(level, text, out),
+            Order::GeneralCi => {
+                chars().for_each(|c| out.extend_from_slice(&u32::from(general_ci::weight(c)).to_be_bytes()[2..]));
+            }
+            Order::Unicode(version) => uca::write_weights(version, text, out),
+            Order::AsciiCi => out.extend_from_slice(&text.to_ascii_uppercase()),
+            Order::Latin1(table) => latin1::fold(table, text, out),
+            Order::PaddedBytes => match self.charset() {
+                Charset::Utf8mb4 => chars().for_each(|c| out.extend_from_slice(&u32::from(c).to_be_bytes()[1..])),
+                Charset::Utf8mb3 => chars().for_each(|c| out.extend_from_slice(&u32::from(c).to_be_bytes()[2..])),
+                Charset::Latin1 | Charset::Ascii | Charset::Binary => out.extend_from_slice(&self.bytes_of(text)),
+            },
+            Order::Bytes => out.extend_from_slice(text),
+        }
+    }
+
     /// Length of the key of a string that `bytes` start with; `None` if it does not end.
     pub fn key_len(self, bytes: &[u8]) -> Option<usize> {
         match self.facts().order {

@@ -68,8 +68,6 @@ enum Evaluate {
     Aggregate(aggregate::Begin),
     /// The rows of a window.
     Window(window::Make),
-    /// There is no such function yet.
-    Missing,
 }
 
 /// Which dates a function wants as arguments.
@@ -197,10 +195,6 @@ impl Function {
         Function::other(name, least, greatest, Evaluate::Parsed).form(form)
     }
 
-    const fn missing(name: &'static str, least: u8, greatest: u8, form: Form) -> Function {
-        Function::other(name, least, greatest, Evaluate::Missing).form(form)
-    }
-
     /// A function that is another expression of its arguments.
     const fn rewritten(
         name: &'static str,
@@ -320,12 +314,6 @@ impl Function {
     /// Whether the argument of this place is a number, not a text.
     fn is_number(&self, at: usize) -> bool {
         self.numbers_at.contains(&at)
-    }
-
-    /// Whether there is such a function yet.
-    #[cfg(test)]
-    pub(super) fn is_there(&self) -> bool {
-        !matches!(self.evaluate, Evaluate::Missing)
     }
 
     /// Whether a call needs an operator of its own: a function over windows, and GROUPING().
@@ -500,11 +488,9 @@ impl Call {
         };
         match self.function.evaluate {
             Evaluate::OnDemand(evaluate) => evaluate(&Demand { call: self, row, cx, complete }),
-            Evaluate::Rewritten(_)
-            | Evaluate::Parsed
-            | Evaluate::Aggregate(_)
-            | Evaluate::Window(_)
-            | Evaluate::Missing => Err(SqlError::internal(format_args!("{} has no calls", self.function.name))),
+            Evaluate::Rewritten(_) | Evaluate::Parsed | Evaluate::Aggregate(_) | Evaluate::Window(_) => {
+                Err(SqlError::internal(format_args!("{} has no calls", self.function.name)))
+            }
             Evaluate::Values(evaluate) => {
                 let mut values = Vec::with_capacity(self.args.len());
                 let demand = Demand { call: self, row, cx, complete };
@@ -660,7 +646,7 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>, made: Collation) -> Result<
         Evaluate::Values(_) | Evaluate::OnDemand(_) => {}
         Evaluate::Rewritten(rewrite) => return rewrite(args),
         Evaluate::Parsed => return Err(unknown()),
-        Evaluate::Aggregate(_) | Evaluate::Window(_) | Evaluate::Missing => return Err(SqlError::unsupported(name)),
+        Evaluate::Aggregate(_) | Evaluate::Window(_) => return Err(SqlError::unsupported(name)),
     }
     if function.compares {
         args[1] = constant_as(args[1].clone(), constant_beside(&args[0]));

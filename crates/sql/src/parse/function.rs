@@ -272,15 +272,25 @@ impl Cursor<'_> {
     fn weight_string(&mut self) -> Result<Expr, SqlError> {
         let name = self.name()?;
         self.skip();
-        let mut operand = self.expr()?;
+        let operand = self.expr()?;
+        let mut args = vec![operand];
         if self.takes("AS") {
-            if !self.sees("CHAR") && !self.sees("BINARY") {
+            let binary = self.sees("BINARY");
+            if !binary && !self.sees("CHAR") {
                 return Err(self.unexpected());
             }
-            operand = self.cast_type(operand)?;
+            self.skip();
+            let length = self.optional_length::<u32>()?.filter(|length| *length > 0);
+            let length = length.ok_or_else(|| self.unexpected())?;
+            if binary {
+                let cast = |operand| Expr::Cast(Box::new(operand), CastType::Binary { bytes: Some(length) });
+                args = args.into_iter().map(cast).collect();
+            } else {
+                args.push(Expr::Literal(Value::Int(length.into())));
+            }
         }
         self.expect_operator(")")?;
-        Ok(call(&name, vec![operand]))
+        Ok(call(&name, args))
     }
 
     /// `{DATE_ADD | DATE_SUB}(expr, INTERVAL expr unit)`, `{ADDDATE | SUBDATE}(expr, {INTERVAL expr unit | expr})`

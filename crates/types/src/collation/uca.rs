@@ -156,6 +156,11 @@ pub fn equal_chars(version: Version, a: char, b: char) -> bool {
         .eq(Weights::of(version, b.encode_utf8(&mut of_b).as_bytes()))
 }
 
+/// Appends the weights of a text.
+pub fn write_weights(version: Version, text: &[u8], out: &mut Vec<u8>) {
+    Weights::of(version, text).for_each(|weight| out.extend_from_slice(&weight.to_be_bytes()));
+}
+
 pub fn write_key(version: Version, text: &[u8], out: &mut Vec<u8>) {
     let space = version.table().space;
     out.reserve(2 * text.len() + 3);

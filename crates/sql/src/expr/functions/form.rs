@@ -1,4 +1,4 @@
-//! How calls are written, and what is nothing but a form: conversions, and functions that are not there yet.
+//! How calls are written, and what is nothing but a form: conversions.
 
 use super::Function;
 
@@ -52,5 +52,4 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "CONVERT('abc' USING utf8mb4)",
         "abc",
     ),
-    Function::missing("weight_string", 1, 1, Form::WeightString),
 ];

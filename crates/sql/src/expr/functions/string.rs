@@ -192,6 +192,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
             "FORMAT(12332.123456, 4)",
             "12,332.1235",
         ),
+    Function::new("weight_string", 1, 2, weight_string, weights).numbers_at(&[1]).form(Form::WeightString).doc(
+        "What a text weighs under its collation, as bytes; NULL of a number.",
+        "HEX(WEIGHT_STRING('AB' COLLATE utf8mb4_general_ci))",
+        "00410042",
+    ),
 ];
 
 /// Bytes that may be compared before it is looked whether the statement was killed.
@@ -214,6 +219,11 @@ pub(super) fn first(args: &[ResultType]) -> ResultType {
 pub(super) fn long_string(args: &[ResultType]) -> ResultType {
     let binary = args.iter().any(is_binary);
     ResultType::string(16_383, if binary { Collation::Binary } else { Collation::DEFAULT })
+}
+
+/// Each character weighs four bytes at most.
+fn weights(args: &[ResultType]) -> ResultType {
+    ResultType::string(args[0].length.saturating_mul(4), Collation::Binary)
 }
 
 /// With every text that is replaced by a longer one.
@@ -592,4 +602,31 @@ fn format(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
         exact => to_decimal(exact, args.cx)?.round_to(digits).to_string(),
     };
     Ok(Value::text(style.write(&text)))
+}
+
+/// With a number of characters, so many are weighed: what is missing are spaces where the collation pads, and zero bytes
+/// of a binary string.
+fn weight_string(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    if args[0].is_number() {
+        return Ok(Value::Null);
+    }
+    let binary = args.is_binary();
+    let mut text = to_bytes(&args[0]).into_owned();
+    if let Some(chars) = args.get(1) {
+        let chars = to_i64(chars, args.cx)?.max(0) as usize;
+        if !args.has_room(chars.saturating_mul(4))? {
+            return Ok(Value::Null);
+        }
+        let missing = chars.saturating_sub(unit_count(&text, binary));
+        text.truncate(slice(&text, binary, 0, chars).len());
+        match (binary, args.collation.pads()) {
+            (true, _) => text.resize(text.len() + missing, 0),
+            (false, true) => text.resize(text.len() + missing, b' '),
+            (false, false) => {}
+        }
+    }
+    let mut weights = Vec::with_capacity(2 * text.len());
+    let collation = if binary { Collation::Binary } else { args.collation };
+    collation.write_weights(&text, &mut weights);
+    args.bounded(Value::bytes(weights))
 }
