@@ -29,7 +29,7 @@ mod pattern;
 mod uca;
 mod unicode_ai_ci;
 
-pub use pattern::like;
+pub use pattern::{beginning, first_chars, like};
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -331,6 +331,22 @@ impl Collation {
             },
             Order::Bytes => out.extend_from_slice(text),
         }
+    }
+
+    /// Appends what the keys of all strings begin with that begin with these characters, or with ones that LIKE takes for the
+    /// same. False, with nothing appended, where keys do not show that.
+    pub fn write_key_of_beginning(self, text: &[u8], out: &mut Vec<u8>) -> bool {
+        let end = match self.facts().order {
+            // Characters after ASCII ones do not change what these stand for.
+            Order::Root(Level::Letters) if text.is_ascii() => 1,
+            Order::Root(_) | Order::Unicode(_) => return false,
+            Order::GeneralCi | Order::AsciiCi | Order::Latin1(_) | Order::PaddedBytes | Order::Bytes => 2,
+        };
+        // What a space at the end is followed by is not known.
+        let text = if self.pads() { text.trim_ascii_end_spaces() } else { text };
+        self.write_key(text, out);
+        out.truncate(out.len() - end);
+        true
     }
 
     /// Length of the key of a string that `bytes` start with; `None` if it does not end.

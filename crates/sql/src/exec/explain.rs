@@ -324,7 +324,9 @@ fn possible_keys<'t>(line: &Line<'_>, table: &'t Table) -> Vec<&'t str> {
         match condition {
             Expr::Compare(CompareOp::NotEqual, ..) => {}
             Expr::Compare(_, left, right, _) => [left, right].into_iter().for_each(|side| note(side)),
-            Expr::Between { operand, .. } | Expr::In { operand, negated: false, .. } => note(operand),
+            Expr::Between { operand, .. }
+            | Expr::In { operand, negated: false, .. }
+            | Expr::Like { operand, negated: false, .. } => note(operand),
             Expr::IsNull { operand, negated: false } => note(operand),
             _ => {}
         }

@@ -12,7 +12,7 @@ use cohort_engine::KeyRange;
 use super::{Run, subquery};
 use crate::catalog::table::{Index, Table, prefix_range};
 use crate::codec::{KeyPart, key};
-use crate::collation::Collation;
+use crate::collation::{self, Collation};
 use crate::error::SqlError;
 use crate::expr::{Expr, StatementContext, compare_values};
 use crate::plan::access::{Access, Bounds, Seek, Tail};
@@ -207,6 +207,7 @@ impl<'f> Finder<'f, '_> {
                 let range = range(part, bounds, &place.prefix, self.row, self.run, &mut self.exact)?;
                 self.places.ranges.extend(range);
             }
+            Tail::Like(pattern, escape) => self.like(part, pattern, *escape, place)?,
             Tail::Union(alternatives) => {
                 self.run.statement.hold(alternatives.len() * RANGE_BYTES)?;
                 for seek in alternatives {
@@ -215,6 +216,31 @@ impl<'f> Finder<'f, '_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// The keys that begin with what a pattern begins with.
+    fn like(&mut self, part: &KeyPart, pattern: &Expr, escape: Option<char>, place: Place) -> Result<(), SqlError> {
+        self.exact = false;
+        let collation = part.column_type.collation().unwrap_or(Collation::Binary);
+        let pattern = match self.value(pattern)? {
+            Value::Null => return Ok(()),
+            Value::Text(text) => text.as_bytes().to_vec(),
+            Value::Bytes(bytes) | Value::Hex(bytes) => bytes.to_vec(),
+            _ => Vec::new(),
+        };
+        let mut beginning = collation::beginning(collation, &pattern, escape);
+        if let Some(prefix) = part.prefix {
+            beginning.truncate(collation::first_chars(collation, &beginning, usize::from(prefix)));
+        }
+        let mut key = place.prefix.clone();
+        key.extend(part.nullable.then_some(1));
+        let least = key.len();
+        if collation.write_key_of_beginning(&beginning, &mut key) && key.len() > least {
+            self.places.ranges.push(prefix_range(&key));
+            return Ok(());
+        }
+        self.unusable(place);
         Ok(())
     }
 

@@ -44,6 +44,8 @@ pub(crate) enum Tail {
     Query(Box<Subquery>),
     /// To be in this range.
     Range(Bounds),
+    /// To be like this pattern, with the character that makes the next one literal.
+    Like(Expr, Option<char>),
     /// One of these, of this column and those after it.
     Union(Vec<Seek>),
 }
@@ -67,7 +69,7 @@ impl Seek {
         let of_tail = match &self.tail {
             Tail::Open => 0,
             Tail::In(_, then) => 1 + then.columns(),
-            Tail::Query(_) | Tail::Range(_) => 1,
+            Tail::Query(_) | Tail::Range(_) | Tail::Like(..) => 1,
             Tail::Union(all) => all.iter().map(Seek::columns).max().unwrap_or(0),
         };
         self.equal.len() + of_tail
@@ -79,6 +81,7 @@ impl Seek {
         match &self.tail {
             // A query that gives the same each time reads nothing.
             Tail::Open | Tail::Query(_) => {}
+            Tail::Like(pattern, _) => visit(pattern),
             Tail::Range(Bounds { low, high }) => [low, high].into_iter().flatten().for_each(|(term, _)| visit(term)),
             Tail::Union(all) => all.iter().for_each(|seek| seek.for_each_term(visit)),
             Tail::In(list, then) => {
@@ -113,7 +116,7 @@ impl Access {
         let after = |place: usize| place == equal.len();
         let (low_bound, high_bound) = match tail {
             Tail::Range(Bounds { low, high }) => (low.as_ref(), high.as_ref()),
-            Tail::Open | Tail::In(..) | Tail::Query(_) | Tail::Union(_) => (None, None),
+            Tail::Open | Tail::In(..) | Tail::Query(_) | Tail::Like(..) | Tail::Union(_) => (None, None),
         };
         let is = |bound: Option<&(Expr, bool)>, value: &Expr, included: bool| {
             bound.is_some_and(|(bound, belongs)| bound == value && *belongs == included)

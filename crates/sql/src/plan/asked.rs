@@ -34,13 +34,14 @@ enum Wish {
     Query(Box<Subquery>),
     Low(Expr, bool),
     High(Expr, bool),
+    Like(Expr, Option<char>),
 }
 
 impl Wish {
     /// Calls `visit` for what the column is compared with.
     fn for_each_value(&self, visit: &mut dyn FnMut(&Expr)) {
         match self {
-            Wish::Equal(value) | Wish::Low(value, _) | Wish::High(value, _) => visit(value),
+            Wish::Equal(value) | Wish::Low(value, _) | Wish::High(value, _) | Wish::Like(value, _) => visit(value),
             Wish::In(list) => list.iter().for_each(visit),
             // A query that gives the same each time reads nothing.
             Wish::Query(_) => {}
@@ -173,6 +174,14 @@ impl<'q> Known<'q> {
             of_first().filter(of_range).for_each(|term| note(term.condition));
             return Tail::Range(bounds);
         }
+        let pattern = of_first().find_map(|term| match &term.wish {
+            Wish::Like(pattern, escape) => Some((term, pattern, escape)),
+            _ => None,
+        });
+        if let Some((term, pattern, escape)) = pattern {
+            note(term.condition);
+            return Tail::Like(pattern.clone(), *escape);
+        }
         match self.union(columns) {
             Some((union, condition)) => {
                 note(condition);
@@ -304,6 +313,16 @@ impl Terms<'_> {
                     if is_fixed(high) {
                         asked.terms.push(self.term(column, Wish::High((**high).clone(), true), condition));
                     }
+                }
+            }
+            Expr::Like { operand, pattern, escape, negated: false, collation } => {
+                if let Some(column) = column_of(relation, operand)
+                    && matches!(column_type(column).kind(), Kind::Characters(_) | Kind::Bytes)
+                    && fits(column, *collation)
+                    && is_fixed(pattern)
+                {
+                    let wish = Wish::Like((**pattern).clone(), *escape);
+                    asked.terms.push(self.term(column, wish, condition));
                 }
             }
             Expr::In { operand, list, negated: false, collation } => {

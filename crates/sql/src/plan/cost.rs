@@ -67,7 +67,7 @@ fn rows_sought(seek: &Seek, fixed: usize, all: f64, per_value: &dyn Fn(usize) ->
         }
         Tail::Query(_) => (QUERY_VALUES * per_value(fixed + 1)).min(all),
         Tail::Range(Bounds { low: Some(_), high: Some(_) }) => all * CLOSED,
-        Tail::Range(_) => all * HALF_OPEN,
+        Tail::Range(_) | Tail::Like(..) => all * HALF_OPEN,
         Tail::Union(alternatives) => {
             let rows = alternatives.iter().map(|seek| rows_sought(seek, fixed, all, per_value));
             rows.sum::<f64>().min((all * RANGES).max(1.0))
@@ -78,7 +78,7 @@ fn rows_sought(seek: &Seek, fixed: usize, all: f64, per_value: &dyn Fn(usize) ->
 /// At how many places of an index a path looks.
 pub(super) fn places(seek: &Seek) -> f64 {
     match &seek.tail {
-        Tail::Open | Tail::Range(_) => 1.0,
+        Tail::Open | Tail::Range(_) | Tail::Like(..) => 1.0,
         Tail::In(list, then) => list.len() as f64 * places(then),
         Tail::Query(_) => QUERY_VALUES,
         Tail::Union(alternatives) => alternatives.iter().map(places).sum(),
@@ -108,7 +108,7 @@ fn looks_at_values(seek: &Seek) -> bool {
         Tail::Open => !seek.equal.is_empty(),
         Tail::Query(_) => true,
         Tail::In(_, then) => then.is_nothing() || looks_at_values(then),
-        Tail::Range(_) => false,
+        Tail::Range(_) | Tail::Like(..) => false,
         Tail::Union(alternatives) => alternatives.iter().all(looks_at_values),
     }
 }

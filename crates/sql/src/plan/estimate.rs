@@ -70,6 +70,7 @@ pub(crate) fn is_decided(condition: &Expr, access: &Access) -> bool {
     access.for_each_term(&mut |term| sought.push(term.clone()));
     match condition {
         Expr::Compare(_, left, right, _) => sought.contains(left) || sought.contains(right),
+        Expr::Like { pattern, .. } => sought.contains(pattern),
         Expr::Between { low, high, .. } => sought.contains(low) && sought.contains(high),
         Expr::In { list, .. } => list.iter().all(|value| sought.contains(value)),
         Expr::IsNull { negated: false, .. } => access.seek.equal.contains(&Expr::Literal(Value::Null)),

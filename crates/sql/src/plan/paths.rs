@@ -346,6 +346,7 @@ fn seek_score(seek: &Seek) -> u32 {
         Tail::Range(Bounds { low: Some(_), high: Some(_) }) => 5,
         Tail::Union(_) => 4,
         Tail::Range(_) => 3,
+        Tail::Like(..) => 2,
     };
     10 * seek.equal.len() as u32 + of_tail
 }

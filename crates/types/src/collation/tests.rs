@@ -173,6 +173,26 @@ proptest! {
     }
 
     #[test]
+    fn keys_of_what_a_pattern_matches_begin_alike(a in text(), b in text()) {
+        let literal: String = a.chars().flat_map(|c| ['\\', c]).collect();
+        let pattern = literal.clone() + "%" + &b;
+        for collation in Collation::ALL {
+            let begins = beginning(collation, pattern.as_bytes(), Some('\\'));
+            prop_assert_eq!(&begins, a.as_bytes());
+            let mut least = Vec::new();
+            if !collation.write_key_of_beginning(&begins, &mut least) {
+                prop_assert!(least.is_empty());
+                continue;
+            }
+            for text in [a.clone(), a.clone() + &b, a.to_uppercase() + &b, a.to_lowercase() + &b, a.replace('e', "é") + &b] {
+                if like(collation, text.as_bytes(), (literal.clone() + "%").as_bytes(), Some('\\'), &|| true) {
+                    prop_assert!(key(collation, &text).starts_with(&least), "{}: {text:?}", collation.name());
+                }
+            }
+        }
+    }
+
+    #[test]
     fn table_for_ascii_gives_what_the_library_gives(a in text(), b in text(), plain in "[\\x00-\\x7f]{0,16}") {
         for level in [Level::Letters, Level::Accents, Level::Case] {
             let by_library = |a: &str, b: &str| unicode_ai_ci::compare_by_library(level, a.as_bytes(), b.as_bytes());

@@ -149,3 +149,74 @@ fn several_indexes_give_each_row_once() {
     let explained = client.run("EXPLAIN FORMAT=TREE SELECT * FROM t WHERE a = 1 OR u = 7");
     assert!(format!("{explained:?}").contains("Deduplicate rows sorted by row ID"), "{explained:?}");
 }
+
+/// LIKE, whatever the pattern begins with.
+#[test]
+fn patterns_find_what_they_match() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    let texts = [
+        "", "a", "A", "ab", "Ab", "áb", "a b", "a  b", "ab%", "a_b", "a\\\\b", "b", "ß", "ss", "aß", "ab\t", "1x",
+        "日本",
+    ];
+    let of_column = [
+        "VARCHAR(20) COLLATE utf8mb4_0900_ai_ci",
+        "VARCHAR(20) COLLATE utf8mb4_general_ci",
+        "CHAR(10) COLLATE utf8mb4_bin",
+        "VARCHAR(20) COLLATE utf8mb4_0900_as_cs",
+        "TEXT COLLATE utf8mb4_unicode_ci",
+        "VARBINARY(30)",
+    ];
+    let patterns = [
+        "'a%'",
+        "'A%'",
+        "'ab%'",
+        "'a b%'",
+        "'a %'",
+        "'%b'",
+        "'_b'",
+        "'a_b'",
+        "'a\\\\_b%'",
+        "'a\\\\%'",
+        "'ab\\\\%'",
+        "''",
+        "'%'",
+        "NULL",
+        "'ß%'",
+        "'s%'",
+        "'日%'",
+        "1",
+        "'1%'",
+        "'ab'",
+        "'a\\\\\\\\%'",
+        "'ax_%' ESCAPE 'x'",
+        "'á%'",
+        "X'61'",
+    ];
+    for column_type in of_column {
+        client.ok("DROP TABLE IF EXISTS t");
+        let keys =
+            if column_type.starts_with("TEXT") { "KEY v (v(1)), KEY av (a, v(2))" } else { "KEY v (v), KEY av (a, v)" };
+        client.ok(&format!("CREATE TABLE t (id INT PRIMARY KEY, a INT, v {column_type}, {keys})"));
+        for (id, text) in texts.iter().enumerate() {
+            client.ok(&format!("INSERT INTO t VALUES ({id}, {}, '{text}')", id % 3));
+        }
+        client.ok("INSERT INTO t VALUES (100, 1, NULL)");
+        for pattern in patterns {
+            for (index, condition) in [
+                ("v", format!("v LIKE {pattern}")),
+                ("v", format!("v NOT LIKE {pattern}")),
+                ("v", format!("v LIKE {pattern} OR v = 'b'")),
+                ("av", format!("a = 1 AND v LIKE {pattern}")),
+                ("av", format!("a IN (0, 2) AND v LIKE {pattern}")),
+            ] {
+                let ask = |hint: &str| format!("SELECT id, v FROM t {hint} WHERE {condition} ORDER BY id");
+                let by_index = client.run(&ask(&format!("FORCE INDEX ({index})")));
+                let by_rows = client.run(&ask("IGNORE INDEX (v, av, PRIMARY)"));
+                assert_eq!(by_index, by_rows, "{column_type}: {condition}");
+            }
+        }
+    }
+}

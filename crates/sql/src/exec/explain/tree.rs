@@ -360,6 +360,7 @@ fn ranges(seek: &Seek, columns: &[&str]) -> Vec<String> {
         }
         Tail::Query(_) => vec![vec![format!("({column} = (select ...))")]],
         Tail::Range(bounds) => vec![vec![range(bounds, column)]],
+        Tail::Like(pattern, _) => vec![vec![format!("({column} like {pattern})")]],
         Tail::Union(all) => all.iter().flat_map(|seek| ranges(seek, rest)).map(|one| vec![one]).collect(),
     };
     let joined = |tail: Vec<String>| {

@@ -208,7 +208,8 @@ fn finds_most(plan: &TableScan, path: &Path, run: &mut Run<'_>) -> Result<bool, 
         return Ok(false);
     };
     let ranges = path.ranges.as_slice();
-    let is_range = matches!(access.seek.tail, Tail::Range(_) | Tail::Union(_)) && ranges.len() <= MOST_RANGES;
+    let is_range =
+        matches!(access.seek.tail, Tail::Range(_) | Tail::Like(..) | Tail::Union(_)) && ranges.len() <= MOST_RANGES;
     if !is_range || table.counters.statistics.rows().is_none_or(|rows| rows < WORTH_WHILE) {
         return Ok(false);
     }
