@@ -55,10 +55,10 @@ pub fn first_chars(collation: Collation, text: &[u8], most: usize) -> usize {
 }
 
 fn next_of(collation: Collation, bytes: &[u8]) -> Option<(char, usize)> {
-    match collation {
-        Collation::Binary => bytes.first().map(|byte| (char::from(*byte), 1)),
-        _ => next_char(bytes),
+    if collation == Collation::Binary {
+        return bytes.first().map(|byte| (char::from(*byte), 1));
     }
+    next_char(bytes)
 }
 
 /// The first character and its length; bytes that are no UTF-8 are replacement characters one by one.
