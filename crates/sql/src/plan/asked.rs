@@ -95,6 +95,7 @@ impl Union {
 }
 
 /// What is asked and known.
+#[derive(Default)]
 pub(super) struct Known<'q> {
     terms: Vec<&'q Term>,
     unions: Vec<&'q Union>,
@@ -197,22 +198,37 @@ impl<'q> Known<'q> {
         self.unions.iter().map(move |union| (union.condition, parts(union)))
     }
 
-    /// The first OR whose parts all ask something of the first of these columns, and its condition.
+    /// The first OR whose parts all ask something of the first of these columns, and its condition. Of what is asked beside
+    /// it, only what does not make too many places of it.
     fn union(&self, columns: &[usize]) -> Option<(Tail, usize)> {
         self.unions.iter().find_map(|union| {
-            let mut alternatives = Vec::with_capacity(union.alternatives.len());
-            for alternative in &union.alternatives {
-                let seek = self.and(alternative).seek(columns, &mut |_| {});
-                if seek.is_nothing() || matches!(seek.tail, Tail::Query(_)) {
-                    return None;
-                }
-                alternatives.push(seek);
-            }
-            let places: f64 = alternatives.iter().map(cost::places).sum();
-            let most = MOST_PLACES.max(alternatives.len() as f64);
-            (places <= most).then_some((Tail::Union(alternatives), union.condition))
+            let known = [|beside: &Known<'q>, one| beside.and(one), |_: &Known<'q>, one| Known::default().and(one)];
+            let seeks = known.iter().find_map(|known| {
+                few(union.alternatives.iter().map(|one| {
+                    let seek = known(self, one).seek(columns, &mut |_| {});
+                    let usable = !seek.is_nothing() && !matches!(seek.tail, Tail::Query(_));
+                    usable.then(|| (cost::places(&seek), seek))
+                }))
+            });
+            Some((Tail::Union(seeks?), union.condition))
         })
     }
+}
+
+/// All items, each with the number of its places; `None` if one is missing, or if they are too many places, for which no more
+/// items are made.
+pub(super) fn few<T>(items: impl ExactSizeIterator<Item = Option<(f64, T)>>) -> Option<Vec<T>> {
+    let most = MOST_PLACES.max(items.len() as f64);
+    let (mut places, mut all) = (0.0, Vec::new());
+    for item in items {
+        let (more, item) = item?;
+        places += more;
+        if places > most {
+            return None;
+        }
+        all.push(item);
+    }
+    Some(all)
 }
 
 /// Whether a path is to look at fewer places, for as many columns.

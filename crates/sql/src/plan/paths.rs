@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::access::{Access, Bounds, Seek, Tail};
-use super::asked::{Asked, Known, Terms, column_of};
+use super::asked::{Asked, Known, Terms, column_of, few};
 use super::cost;
 use super::query::{Relation, RelationSet, SortKey};
 use crate::ast::{IndexHint, IndexHintKind, IndexPurpose};
@@ -262,7 +262,10 @@ impl<'q> Paths<'q> {
                 let found = paths.map(|index| self.candidate(index, part)).filter(|path| path.score > 0);
                 found.min_by(|a, b| a.cost.total_cmp(&b.cost))
             };
-            let merged = parts.iter().map(|part| Some(best(part)?.access)).collect::<Option<Vec<Access>>>()?;
+            let merged = few(parts.iter().map(|part| {
+                let access = best(part)?.access;
+                Some((cost::places(&access.seek), access))
+            }))?;
             let used = 1_u64.checked_shl(condition as u32).unwrap_or_default();
             Some(Path { used, ..self.judged(Access { merged, ..Access::SCAN }, 1) })
         })
