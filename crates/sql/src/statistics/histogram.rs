@@ -362,9 +362,10 @@ fn data_type(column_type: &ColumnType) -> &'static str {
 /// That of the character set which MySQL gives the column: numbers and times have one too.
 fn collation_id(column_type: &ColumnType) -> i64 {
     const OF_NUMBERS: i64 = 8;
-    match column_type {
-        ColumnType::Bit(_) => Collation::Binary.id().into(),
-        other => other.collation().map_or(OF_NUMBERS, |collation| collation.id().into()),
+    match (column_type.collation(), column_type.facts().data_type) {
+        (Some(collation), _) => collation.id().into(),
+        (None, "bit") => Collation::Binary.id().into(),
+        (None, _) => OF_NUMBERS,
     }
 }
 
