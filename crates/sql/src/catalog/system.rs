@@ -26,7 +26,7 @@ use crate::privilege::roster::Roster;
 use crate::privilege::{INFORMATION_SCHEMA, Privilege};
 use crate::session::LockOwner;
 use crate::types::column_type::{BlobType, CharType, LobSize, TextType, TimestampType, VarCharType};
-use crate::types::{ColumnType, IntType, IntWidth};
+use crate::types::{ColumnType, IntType, IntWidth, ResultType};
 use crate::value::Value;
 
 const MYSQL: &str = "mysql";
@@ -173,7 +173,7 @@ impl Kind {
             Kind::Name => (VarCharType { chars: 64, collation: Collation::Utf8mb4Bin }.into(), None),
             Kind::Text => (VarCharType { chars: 2048, collation: Collation::Utf8mb4GeneralCi }.into(), None),
             Kind::Number => (int(IntWidth::Big), None),
-            Kind::Json => (ColumnType::Json, None),
+            Kind::Json => (ColumnType::of_result(&ResultType::json()), None),
             Kind::Chars(most) => (chars(most, Collation::Utf8mb4Bin), empty()),
             Kind::Host => (chars(255, Collation::Utf8mb4GeneralCi), empty()),
             Kind::Words(most) => (chars(most, Collation::Utf8mb4GeneralCi), empty()),
