@@ -80,7 +80,7 @@ pub struct Admitted {
 /// Logs one client in and gives it to the pool. The body of a login thread, which gives way to those that serve clients
 /// who have logged in, and so serves none.
 pub fn run(admitted: Admitted) {
-    give_way();
+    give_way(None);
     let Admitted { server, socket, process, state } = admitted;
     let presence = Presence { server: server.clone(), socket, process };
     let id = presence.process.id;

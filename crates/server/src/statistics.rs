@@ -38,7 +38,7 @@ pub fn restore(database: &Database, fs: &dyn FileSystem, path: &Path) {
 
 /// Collects statistics until the other end of `stopped` is gone, and keeps them.
 pub fn keep(database: &Database, fs: &dyn FileSystem, path: &Path, stopped: &Receiver<()>) {
-    give_way();
+    give_way(None);
     let goes_on = || stopped.try_recv() == Err(TryRecvError::Empty);
     loop {
         let ended = stopped.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout);

@@ -29,7 +29,7 @@ mod pattern;
 mod uca;
 mod unicode_ai_ci;
 
-pub use pattern::{beginning, first_chars, like};
+pub use pattern::{beginning, like};
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -55,7 +55,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::collation::Collation;
 use crate::error::{ER_M_BIGGER_THAN_D, ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, SqlError};
-use crate::store::StoreContext;
+use crate::sql_mode::SqlMode;
+use crate::store::{Loss, StoreContext};
+use crate::temporal::TimeZone;
 use crate::{FieldType, ResultType, Value};
 
 pub use binary::{BinaryType, BlobType, VarBinaryType};
@@ -350,6 +352,21 @@ impl ColumnType {
             (ColumnType::Int(int), Value::Int(number)) => int.holds(*number),
             _ => false,
         }
+    }
+
+    /// The value as a column stores it, if it does so in strict mode and without a warning.
+    pub fn store_quietly(&self, value: Value, time_zone: TimeZone, now_us: i64) -> Option<Value> {
+        let mut complained = false;
+        let mut cx = StoreContext {
+            column: "",
+            row: 1,
+            sql_mode: SqlMode::STRICT_ALL_TABLES,
+            time_zone,
+            now_us,
+            warnings: &mut |loss, _| complained |= loss == Loss::Warning,
+        };
+        let stored = self.store(value, &mut cx).ok()?;
+        (!complained).then_some(stored)
     }
 
     /// Converts `value` into one that the column holds (NULL stays NULL: whether the column takes it is the caller's

@@ -24,7 +24,7 @@ use rustix::process::Pid;
 use rustix::thread::gettid;
 
 use super::Pool;
-use crate::priority::have_give_way;
+use crate::priority::give_way;
 
 /// How long a worker that is not needed stays parked before it ends.
 const PARKED_MAX: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ impl Worker {
         if let Some(&thread) = self.thread.get()
             && !self.gave_way.swap(true, Ordering::Relaxed)
         {
-            have_give_way(thread);
+            give_way(Some(thread));
         }
     }
 }

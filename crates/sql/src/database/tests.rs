@@ -112,6 +112,14 @@ impl Client {
         Client { database: database.clone(), session: SessionState::new() }
     }
 
+    /// A client that has made the database `d`, and uses it.
+    pub(super) fn in_new_database(database: &Arc<Database>) -> Client {
+        let mut client = Client::new(database);
+        client.ok("CREATE DATABASE d");
+        client.ok("USE d");
+        client
+    }
+
     /// Runs a statement, commits what it hands out, and says what a client would see.
     pub(super) fn run(&mut self, sql: &str) -> Vec<String> {
         let mut lines = Lines::default();

@@ -294,13 +294,20 @@ fn paths(access: &Access) -> impl Iterator<Item = &Access> {
     Some(access).filter(|_| !merged).into_iter().chain(&access.merged)
 }
 
+/// The names of the indexes that a path uses, and how many bytes it uses of each.
+fn keys_used<'t>(access: &Access, table: &'t Table) -> (Vec<&'t str>, Vec<String>) {
+    let used = paths(access).filter_map(|one| Some((one, one.index?)));
+    let of_one = |(one, index): (&Access, usize)| {
+        (table.def.indexes[index].name.as_str(), key_length(one, table, index).1.to_string())
+    };
+    used.map(of_one).unzip()
+}
+
 /// How paths are merged: what finds rows in their order need not sort them in MySQL.
 fn merge(access: &Access, table: &Table) -> Option<String> {
-    let names = access.merged.iter().filter_map(|one| Some(table.def.indexes[one.index?].name.as_str()));
-    let names: Vec<&str> = names.collect();
     let in_order = |one: &Access| one.key(table).is_some_and(|index| one.seek.equal.len() == index.columns.len());
     let sort = if access.merged.iter().all(in_order) { "" } else { "sort_" };
-    (!names.is_empty()).then(|| format!("Using {sort}union({})", names.join(",")))
+    (!access.merged.is_empty()).then(|| format!("{sort}union({})", keys_used(access, table).0.join(",")))
 }
 
 /// How many columns of an index a path uses, and their bytes.
@@ -381,10 +388,8 @@ fn line(line: &Line<'_>, lines: &[Line<'_>]) -> Vec<Value> {
     }
     (row[9], row[10]) =
         estimated(line.found.map(|found| Found { share: if name == "const" { 1.0 } else { found.share }, ..found }));
-    let used = || paths(access).filter_map(|one| Some((one, one.index?))).filter(|_| name != "ALL");
-    if used().next().is_some() {
-        let keys: Vec<&str> = used().map(|(_, index)| table.def.indexes[index].name.as_str()).collect();
-        let bytes: Vec<String> = used().map(|(one, index)| key_length(one, table, index).1.to_string()).collect();
+    let (keys, bytes) = keys_used(access, table);
+    if !keys.is_empty() && name != "ALL" {
         row[6] = Value::text(keys.join(","));
         row[7] = Value::text(bytes.join(","));
         if matches!(name, "const" | "ref" | "eq_ref") {
@@ -392,13 +397,11 @@ fn line(line: &Line<'_>, lines: &[Line<'_>]) -> Vec<Value> {
             row[8] = Value::text(terms.join(","));
         }
     }
-    let merge = merge(access, table);
+    let merge = merge(access, table).map(|merge| format!("Using {merge}"));
     if let Some(merge) = &merge {
         extra.push(merge);
     }
-    let looks_up = access.seek.tail == Tail::Open && access.merged.is_empty();
-    let decided = |condition: &&&Expr| looks_up && estimate::is_decided(condition, access);
-    if name != "const" && line.conditions.iter().any(|condition| !decided(&condition)) {
+    if name != "const" && line.conditions.iter().any(|condition| !estimate::is_looked_up(condition, access)) {
         extra.push("Using where");
     }
     if access.covering {

@@ -16,8 +16,8 @@ use crate::collation::{self, Collation};
 use crate::error::SqlError;
 use crate::expr::{Expr, StatementContext, compare_values};
 use crate::plan::access::{Access, Bounds, Seek, Tail};
+use crate::types::Kind;
 use crate::types::column_type::{DateTimeType, TimeType, TimestampType};
-use crate::types::{Kind, Loss, SqlMode, StoreContext};
 use crate::value::{Member, Value, hex_number};
 
 /// What a range of short keys takes, bytes.
@@ -229,10 +229,8 @@ impl<'f> Finder<'f, '_> {
             Value::Bytes(bytes) | Value::Hex(bytes) => bytes.to_vec(),
             _ => Vec::new(),
         };
-        let mut beginning = collation::beginning(collation, &pattern, escape);
-        if let Some(prefix) = part.prefix {
-            beginning.truncate(collation::first_chars(collation, &beginning, usize::from(prefix)));
-        }
+        let most = part.prefix.map_or(usize::MAX, usize::from);
+        let beginning = collation::beginning(collation, &pattern, escape, most);
         let mut key = place.prefix.clone();
         key.extend(part.nullable.then_some(1));
         let least = key.len();
@@ -470,15 +468,5 @@ fn temporal(part: &KeyPart, value: Value, run: &Run<'_>) -> Fit {
 
 /// The value as the column would store it, if it does without complaint.
 fn stored(part: &KeyPart, value: Value, run: &Run<'_>) -> Option<Value> {
-    let mut complained = false;
-    let mut cx = StoreContext {
-        column: "",
-        row: 1,
-        sql_mode: SqlMode::STRICT_ALL_TABLES,
-        time_zone: run.statement.time_zone(),
-        now_us: run.statement.now_us(),
-        warnings: &mut |loss, _| complained |= loss == Loss::Warning,
-    };
-    let stored = part.column_type.store(value, &mut cx).ok()?;
-    (!complained).then_some(stored)
+    part.column_type.store_quietly(value, run.statement.time_zone(), run.statement.now_us())
 }

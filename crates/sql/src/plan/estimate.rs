@@ -64,8 +64,13 @@ fn share_left(filter: &Expr, access: &Access, shares: Shares<'_>) -> f64 {
     left.map(|part| shares.of(part)).product()
 }
 
+/// Whether a condition is what a path looks rows up by, so that nobody judges it, as EXPLAIN has it.
+pub(crate) fn is_looked_up(condition: &Expr, access: &Access) -> bool {
+    access.seek.tail == Tail::Open && access.merged.is_empty() && is_decided(condition, access)
+}
+
 /// Whether a condition holds for all rows that a path finds, as far as its form shows.
-pub(crate) fn is_decided(condition: &Expr, access: &Access) -> bool {
+fn is_decided(condition: &Expr, access: &Access) -> bool {
     let mut sought: Vec<Expr> = Vec::new();
     access.for_each_term(&mut |term| sought.push(term.clone()));
     match condition {

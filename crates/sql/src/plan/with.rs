@@ -221,11 +221,10 @@ pub(super) fn below<T>(
 pub(super) fn derived(query: &ast::Query, around: Around<'_>) -> Option<Box<ast::Query>> {
     let with = query.with.as_ref().filter(|with| !with.recursive && around.names.is_none())?;
     // What those before the last mean by its name is not known here.
-    let last = |with: &With| with.tables.last().filter(|table| table.named == 1).cloned();
-    last(with)?;
+    last_named_once(with)?;
     let mut query = Box::new(query.clone());
     let mut changed = false;
-    while let Some(common) = query.with.as_ref().and_then(last) {
+    while let Some(common) = query.with.as_ref().and_then(last_named_once).cloned() {
         let Some(named) = table_named(&mut query, &common.name) else { break };
         let TableExpr::Table(TableRef { name, alias, .. }) = named else { break };
         let alias = alias.take().unwrap_or_else(|| std::mem::take(&mut name.table));
@@ -238,6 +237,10 @@ pub(super) fn derived(query: &ast::Query, around: Around<'_>) -> Option<Box<ast:
         changed = true;
     }
     changed.then_some(query)
+}
+
+fn last_named_once(with: &With) -> Option<&CommonTable> {
+    with.tables.last().filter(|table| table.named == 1)
 }
 
 /// Where the FROM of a query names a table, or that of a derived table in it; not where something else is said of it.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Privilege;
-use super::grants::Grants;
+use super::grants::{self, Grants};
 use crate::ast::{AccountName, AccountOptions};
 
 /// Every account and role, and who asks.
@@ -92,8 +92,7 @@ const GRAPHML_HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
     parse.order=\"nodesfirst\">\n";
 
 fn quoted(account: &AccountName) -> String {
-    let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
-    format!("{}@{}", quoted(&account.user), quoted(&account.host))
+    format!("{}@{}", grants::quoted(&account.user), grants::quoted(&account.host))
 }
 
 /// A text as a part of XML.

@@ -21,8 +21,8 @@ use crate::expr::{CompareOp, order_values};
 use crate::types::column_type::TimeType;
 use crate::types::json::{Json, Object};
 use crate::types::temporal::{TimeZone, Timestamp};
-use crate::types::{ColumnType, FieldType, Kind, Loss, SqlMode, StoreContext};
-use crate::value::Value;
+use crate::types::{ColumnType, FieldType, Kind};
+use crate::value::{Value, first_chars};
 
 /// Characters of a string, or bytes of a binary one, that count.
 pub(super) const COMPARED: u16 = 42;
@@ -183,8 +183,12 @@ impl Histogram {
             (Kind::Integer | Kind::Number, value) if value.is_number() => Some(value.clone()),
             (Kind::Characters(own), Value::Text(_)) if own == collation => Some(shortened(value.clone())),
             (Kind::Bytes, value) if value.is_string() => Some(shortened(value.clone())),
-            (Kind::Members(own), Value::Text(_)) if own == collation => stored(&self.column_type, value),
-            (Kind::Members(_), Value::Int(_) | Value::UInt(_)) => stored(&self.column_type, value),
+            (Kind::Members(own), Value::Text(_)) if own == collation => {
+                self.column_type.store_quietly(value.clone(), TimeZone::UTC, 0)
+            }
+            (Kind::Members(_), Value::Int(_) | Value::UInt(_)) => {
+                self.column_type.store_quietly(value.clone(), TimeZone::UTC, 0)
+            }
             (Kind::Date, Value::Date(_) | Value::DateTime(_)) => Some(value.clone()),
             // In whose time zone the plan will run is not known.
             (Kind::Timestamp, Value::Date(date)) => {
@@ -192,7 +196,9 @@ impl Histogram {
             }
             (Kind::Timestamp, Value::DateTime(moment)) => moment.to_timestamp(TimeZone::UTC).map(Value::Timestamp),
             (Kind::Time, Value::Time(_)) => Some(value.clone()),
-            (Kind::Time, Value::Text(_)) => stored(&TimeType { fsp: 6 }.into(), value),
+            (Kind::Time, Value::Text(_)) => {
+                ColumnType::from(TimeType { fsp: 6 }).store_quietly(value.clone(), TimeZone::UTC, 0)
+            }
             _ => None,
         }
     }
@@ -311,28 +317,13 @@ fn least_full(counted: &[(Value, u64)], most: usize) -> u64 {
 pub(super) fn shortened(value: Value) -> Value {
     let most = usize::from(COMPARED);
     match &value {
-        Value::Text(text) => match text.char_indices().nth(most) {
-            Some((end, _)) => Value::text(&text[..end]),
-            None => value,
+        Value::Text(text) => match first_chars(text, most) {
+            short if short.len() < text.len() => Value::text(short),
+            _ => value,
         },
         Value::Bytes(bytes) if bytes.len() > most => Value::bytes(&bytes[..most]),
         _ => value,
     }
-}
-
-/// The value as a column would store it, if it does without complaint.
-fn stored(column_type: &ColumnType, value: &Value) -> Option<Value> {
-    let mut complained = false;
-    let mut cx = StoreContext {
-        column: "",
-        row: 1,
-        sql_mode: SqlMode::STRICT_ALL_TABLES,
-        time_zone: TimeZone::UTC,
-        now_us: 0,
-        warnings: &mut |loss, _| complained |= loss == Loss::Warning,
-    };
-    let stored = column_type.store(value.clone(), &mut cx).ok()?;
-    (!complained).then_some(stored)
 }
 
 /// A bound as MySQL's documents have it: strings in the form of bytes, ENUM and SET by their numbers.

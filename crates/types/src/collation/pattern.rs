@@ -24,12 +24,16 @@ pub fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<ch
     matches(text, pattern, escape, next_char, |c| u32::from(*c), equal, go_on)
 }
 
-/// What all texts begin with that match a pattern: its characters up to the first `%` or `_`.
-pub fn beginning(collation: Collation, pattern: &[u8], escape: Option<char>) -> Vec<u8> {
+/// What all texts begin with that match a pattern: its characters up to the first `%` or `_`, so many at most.
+pub fn beginning(collation: Collation, pattern: &[u8], escape: Option<char>, most: usize) -> Vec<u8> {
     let mut literal = Vec::new();
     let mut rest = pattern;
-    let next = |bytes: &[u8]| next_of(collation, bytes);
-    while let Some((c, mut len)) = next(rest) {
+    let next = |bytes: &[u8]| match collation == Collation::Binary {
+        true => bytes.first().map(|byte| (char::from(*byte), 1)),
+        false => next_char(bytes),
+    };
+    for _ in 0..most {
+        let Some((c, mut len)) = next(rest) else { break };
         if Some(c) == escape
             && let Some((_, escaped_len)) = next(&rest[len..])
         {
@@ -42,23 +46,6 @@ pub fn beginning(collation: Collation, pattern: &[u8], escape: Option<char>) -> 
         rest = &rest[len..];
     }
     literal
-}
-
-/// How many bytes the first characters of a text have, at most so many of them.
-pub fn first_chars(collation: Collation, text: &[u8], most: usize) -> usize {
-    let mut len = 0;
-    for _ in 0..most {
-        let Some((_, more)) = next_of(collation, &text[len..]) else { break };
-        len += more;
-    }
-    len
-}
-
-fn next_of(collation: Collation, bytes: &[u8]) -> Option<(char, usize)> {
-    if collation == Collation::Binary {
-        return bytes.first().map(|byte| (char::from(*byte), 1));
-    }
-    next_char(bytes)
 }
 
 /// The first character and its length; bytes that are no UTF-8 are replacement characters one by one.

@@ -1,18 +1,8 @@
 //! ANALYZE TABLE ... HISTOGRAM: its answers, what becomes of histograms, and which plans they lead to.
 
-use std::sync::Arc;
-
 use super::{Client, Disk};
 use crate::ast::ExplainFormat;
-use crate::database::Database;
 use crate::exec::explain;
-
-fn client(database: &Arc<Database>) -> Client {
-    let mut client = Client::new(database);
-    client.ok("CREATE DATABASE d");
-    client.ok("USE d");
-    client
-}
 
 /// 1000 rows: `a` is 1 in ten and else 2, `b` is NULL in half and else the number of the row.
 fn fill(client: &mut Client, name: &str) {
@@ -48,7 +38,7 @@ fn looks_up(client: &mut Client, sql: &str) -> bool {
 
 #[test]
 fn the_answer_has_a_row_for_each_column_in_the_order_of_their_names() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     fill(&mut client, "t");
     let answer = |client: &mut Client, what: &str| client.run(&format!("ANALYZE TABLE {what}"))[1..].to_vec();
     assert_eq!(
@@ -84,7 +74,7 @@ fn the_answer_has_a_row_for_each_column_in_the_order_of_their_names() {
 
 #[test]
 fn what_cannot_be_asked_for_is_an_error() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     fill(&mut client, "t");
     let errors = [
         ("UPDATE HISTOGRAM ON a, A", "ERROR 1060"),
@@ -111,7 +101,7 @@ fn what_cannot_be_asked_for_is_an_error() {
 
 #[test]
 fn every_type_has_buckets() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     let columns = [
         ("i", "TINYINT UNSIGNED", "3", "int", 8, "[3, 1.0]"),
         ("u", "BIGINT UNSIGNED", "18446744073709551615", "uint", 8, "[18446744073709551615, 1.0]"),
@@ -156,7 +146,7 @@ fn every_type_has_buckets() {
 
 #[test]
 fn histograms_go_where_their_columns_go() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     fill(&mut client, "t");
     client.ok("ANALYZE TABLE t UPDATE HISTOGRAM ON a, b, d, s");
     let four =
@@ -182,7 +172,7 @@ fn histograms_go_where_their_columns_go() {
 fn histograms_outlive_a_restart_and_damage_costs_them() {
     let disk = Disk::new();
     let database = disk.open();
-    let mut first = client(&database);
+    let mut first = Client::in_new_database(&database);
     fill(&mut first, "t");
     database.statistics_to_keep();
     database.collect_statistics(&|| true);
@@ -207,7 +197,7 @@ fn histograms_outlive_a_restart_and_damage_costs_them() {
 
 #[test]
 fn explain_counts_with_the_values_of_a_statement() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     fill(&mut client, "t");
     let shares = |client: &mut Client, condition: &str| {
         filtered(client, &format!("SELECT * FROM t IGNORE INDEX (b) WHERE {condition}")).join(" ")
@@ -250,7 +240,7 @@ fn explain_counts_with_the_values_of_a_statement() {
 #[test]
 fn rows_are_looked_up_for_few_rows_and_hashed_for_many() {
     let database = Disk::new().open();
-    let mut client = client(&database);
+    let mut client = Client::in_new_database(&database);
     fill(&mut client, "x");
     fill(&mut client, "y");
     let sql = |constant: &str| format!("SELECT COUNT(*) FROM x JOIN y ON x.u = y.b WHERE x.d = {constant}");
@@ -277,7 +267,7 @@ fn rows_are_looked_up_for_few_rows_and_hashed_for_many() {
 #[test]
 fn a_plan_is_made_anew_when_a_histogram_changes() {
     let database = Disk::new().open();
-    let mut client = client(&database);
+    let mut client = Client::in_new_database(&database);
     fill(&mut client, "t");
     let misses = |client: &mut Client| {
         let before = database.stats().plan_cache_misses;
@@ -296,7 +286,7 @@ fn a_plan_is_made_anew_when_a_histogram_changes() {
 #[test]
 fn of_a_large_table_a_sample_is_read_wherever_its_keys_lie() {
     let database = Disk::new().open();
-    let mut client = client(&database);
+    let mut client = Client::in_new_database(&database);
     client.ok("CREATE TABLE t (id BIGINT PRIMARY KEY, a INT)");
     let rows: Vec<String> = (0..1000).map(|row| format!("({row}, {row} % 10)")).collect();
     client.ok(&format!("INSERT INTO t VALUES {}", rows.join(", ")));

@@ -1,18 +1,9 @@
 //! Which plans statistics lead to, when they are made anew, and what EXPLAIN says of them.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Client, Disk};
-use crate::database::Database;
-
-fn client(database: &Arc<Database>) -> Client {
-    let mut client = Client::new(database);
-    client.ok("CREATE DATABASE d");
-    client.ok("USE d");
-    client
-}
 
 /// So many rows of a table: `id` from 1, `few` of 4 values, `many` of `rows` / 5, `big` a hundredth of `rows`.
 fn table(client: &mut Client, name: &str, rows: usize) {
@@ -47,7 +38,7 @@ fn explain(client: &mut Client, sql: &str) -> Vec<String> {
 
 #[test]
 fn an_index_of_few_values_is_left_and_one_of_many_is_taken() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "t", 2000);
     assert_eq!(explain(&mut client, "SELECT * FROM t WHERE few = 1"), ["t ALL NULL 2000"]);
     assert_eq!(explain(&mut client, "SELECT * FROM t WHERE few = 1 AND many = 7"), ["t ref many 5"]);
@@ -63,7 +54,7 @@ fn an_index_of_few_values_is_left_and_one_of_many_is_taken() {
 
 #[test]
 fn a_join_begins_where_it_finds_few_rows() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "small", 200);
     table(&mut client, "large", 3000);
     let join = "SELECT * FROM large JOIN small ON large.id = small.many";
@@ -79,7 +70,7 @@ fn a_join_begins_where_it_finds_few_rows() {
 
 #[test]
 fn every_order_gives_the_same_rows() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     for (name, rows) in [("a", 150), ("b", 40), ("c", 400)] {
         table(&mut client, name, rows);
     }
@@ -102,7 +93,7 @@ fn every_order_gives_the_same_rows() {
 
 #[test]
 fn an_order_with_a_limit_takes_an_index_and_one_without_sorts() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "t", 3000);
     assert_eq!(explain(&mut client, "SELECT * FROM t ORDER BY many LIMIT 5"), ["t index many 3000"]);
     assert_eq!(explain(&mut client, "SELECT * FROM t ORDER BY many"), ["t ALL NULL 3000"]);
@@ -114,7 +105,7 @@ fn an_order_with_a_limit_takes_an_index_and_one_without_sorts() {
 #[test]
 fn a_plan_is_made_anew_when_its_table_has_grown_and_not_before() {
     let database = Disk::new().open();
-    let mut client = client(&database);
+    let mut client = Client::in_new_database(&database);
     table(&mut client, "t", 300);
     let misses = |client: &mut Client, row: usize| {
         let before = database.stats().plan_cache_misses;
@@ -134,7 +125,7 @@ fn a_plan_is_made_anew_when_its_table_has_grown_and_not_before() {
 
 #[test]
 fn what_the_alternatives_of_an_or_have_in_common_is_a_key_of_the_join() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "small", 200);
     table(&mut client, "large", 3000);
     let either = "SELECT COUNT(*), SUM(large.id) FROM small JOIN large WHERE (small.many = large.id AND small.few = 1 AND large.s <> 'x')
@@ -158,7 +149,7 @@ fn what_the_alternatives_of_an_or_have_in_common_is_a_key_of_the_join() {
 
 #[test]
 fn an_or_of_conditions_on_several_tables_leaves_rows_of_each_out_before_they_are_joined() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "a", 400);
     table(&mut client, "b", 400);
     let sql = "SELECT COUNT(*) FROM a JOIN b ON a.big = b.big WHERE (a.few = 1 AND b.id < 7) OR (a.few = 2 AND (b.id = 9 OR b.id = 8) AND a.id > 0)";
@@ -179,7 +170,7 @@ fn an_or_of_conditions_on_several_tables_leaves_rows_of_each_out_before_they_are
 
 #[test]
 fn a_constant_that_is_computed_once_for_many_rows_warns_as_if_it_were_not() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "t", 300);
     client.ok("ALTER TABLE t ADD d DATE");
     client.ok("UPDATE t SET d = '2024-01-01' + INTERVAL id DAY");
@@ -193,7 +184,7 @@ fn a_constant_that_is_computed_once_for_many_rows_warns_as_if_it_were_not() {
 
 #[test]
 fn a_derived_table_that_only_chooses_is_a_part_of_the_query_around() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "a", 300);
     table(&mut client, "b", 200);
     let by_key = "SELECT * FROM (SELECT x.s, x.id AS n FROM (SELECT * FROM a WHERE few = 1) AS x) AS y WHERE n = 5";
@@ -224,7 +215,7 @@ fn a_derived_table_that_only_chooses_is_a_part_of_the_query_around() {
 
 #[test]
 fn a_hash_join_keeps_the_side_with_fewer_rows() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "small", 200);
     table(&mut client, "large", 3000);
     for from in ["small JOIN large", "large JOIN small", "small STRAIGHT_JOIN large"] {
@@ -264,7 +255,7 @@ fn tree(client: &mut Client, sql: &str) -> String {
 
 #[test]
 fn analyze_counts_what_each_operator_gives() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "small", 200);
     table(&mut client, "large", 3000);
     let sql = "EXPLAIN ANALYZE SELECT small.id FROM small JOIN large ON large.id = small.many \
@@ -292,7 +283,7 @@ fn analyze_counts_what_each_operator_gives() {
 
 #[test]
 fn formats_are_those_of_mysql() {
-    let mut client = client(&Disk::new().open());
+    let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "t", 300);
     let json = client.run("EXPLAIN FORMAT=JSON SELECT s FROM t WHERE many = 3 AND few > 1")[1..].join("\n");
     let document: serde_json::Value = serde_json::from_str(&json).expect(&json);
@@ -327,7 +318,7 @@ fn formats_are_those_of_mysql() {
 #[ignore = "measures"]
 fn planning_takes() {
     let database = Disk::new().open();
-    let mut client = client(&database);
+    let mut client = Client::in_new_database(&database);
     for number in 0..9 {
         table(&mut client, &format!("t{number}"), 300);
     }

@@ -1,7 +1,7 @@
 //! EXPLAIN FORMAT=JSON: the tables of each query block in the order in which they are read, in the form of MySQL 8.0's
 //! first version. Costs are those of the planner, whose unit is a row that is read.
 
-use super::{Line, Lines, Sought, compared, key_length, merge, path, possible_keys};
+use super::{Line, Lines, Sought, compared, key_length, keys_used, merge, path, possible_keys};
 use crate::plan::estimate::Estimate;
 
 /// The text of a document.
@@ -143,9 +143,8 @@ fn table(line: &Line<'_>, lines: &Lines<'_>, produced: f64, read_cost: f64, pref
             members.push(("possible_keys", Json::texts(possible)));
         }
         if let Some(merge) = merge(access, table) {
-            let bytes = access.merged.iter().filter_map(|one| Some(key_length(one, table, one.index?).1.to_string()));
-            members.push(("key", Json::Text(merge.replace("Using ", ""))));
-            members.push(("key_length", Json::Text(bytes.collect::<Vec<_>>().join(","))));
+            members.push(("key", Json::Text(merge)));
+            members.push(("key_length", Json::Text(keys_used(access, table).1.join(","))));
         }
         if let Some(index) = access.index.filter(|_| kind != "ALL") {
             let (used, bytes) = key_length(access, table, index);

@@ -222,8 +222,7 @@ impl Branch<'_, '_> {
         let mut depth = depth;
         let mut of_path = done;
         // What a lookup looks for holds for all that it finds.
-        let looks_up = scan.access.seek.tail == Tail::Open && scan.access.merged.is_empty();
-        let decided = |one: &&Expr| looks_up && estimate::is_decided(one, &scan.access);
+        let decided = |one: &&Expr| estimate::is_looked_up(one, &scan.access);
         let judged: Vec<&Expr> = scan.filter.iter().flat_map(conjunct_refs).filter(|one| !decided(one)).collect();
         if !judged.is_empty() {
             let thought = Estimate { rows: found.rows * found.share, cost: found.cost };

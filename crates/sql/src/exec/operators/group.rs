@@ -61,11 +61,7 @@ impl<'p> Group<'p> {
         let mut key = Vec::new();
         while self.input.next(run, row)? {
             run.step()?;
-            key.clear();
-            for expr in &plan.keys {
-                let value = run.evaluate(|cx| expr.eval(&row.values, cx))?;
-                write_group_key(&value, expr.collation(), &mut key);
-            }
+            write_key(plan, row, run, &mut key)?;
             let known = match plan.keys.is_empty() {
                 true => groups.len().checked_sub(1),
                 false => by_key.get(&key).copied(),
@@ -146,6 +142,16 @@ impl Groups {
     }
 }
 
+/// Writes what the rows of a group have in common, in the place of what `key` has.
+pub(super) fn write_key(plan: &Grouping, row: &Row, run: &mut Run<'_>, key: &mut Vec<u8>) -> Result<(), SqlError> {
+    key.clear();
+    for expr in &plan.keys {
+        let value = run.evaluate(|cx| expr.eval(&row.values, cx))?;
+        write_group_key(&value, expr.collation(), key);
+    }
+    Ok(())
+}
+
 impl OneGroup {
     /// What a group of this row takes in memory before it grows.
     pub(super) fn bytes(plan: &Grouping, row: &Row) -> usize {
@@ -197,6 +203,7 @@ impl Operator for Group<'_> {
         }
         Ok(true)
     }
+
     fn as_planned(&self) -> bool {
         !self.plan.by_path
     }

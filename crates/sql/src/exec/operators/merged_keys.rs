@@ -17,20 +17,16 @@ const ALWAYS_KEPT: u64 = 1000;
 /// So many are kept at most, which take some megabytes.
 const MOST_KEPT: u64 = 100_000;
 
-/// Finds the keys; `None` if all rows are read sooner, or a path cannot be used with the values of its terms.
-pub(super) fn find(
-    paths: &[Access],
-    table: &Table,
-    row: &[Value],
-    run: &mut Run<'_>,
-) -> Result<Option<Vec<Vec<u8>>>, SqlError> {
+/// Finds the keys; they are [`Keys::Everything`] if all rows are read sooner, or a path cannot be used with the values of its
+/// terms.
+pub(super) fn find(paths: &[Access], table: &Table, row: &[Value], run: &mut Run<'_>) -> Result<Keys, SqlError> {
     let rows = table.counters.statistics.rows().unwrap_or_default();
     let most = (cost::most_looked_up(rows as f64) as u64).clamp(ALWAYS_KEPT, MOST_KEPT) as usize;
     let mut found = Vec::new();
     for path in paths {
         match key_range::find(path, table, row, run)?.keys {
             Keys::Nothing => {}
-            Keys::Everything => return Ok(None),
+            Keys::Everything => return Ok(Keys::Everything),
             Keys::Points(points) => {
                 for key in points {
                     run.step()?;
@@ -44,12 +40,12 @@ pub(super) fn find(
             }
         }
         if found.len() > most {
-            return Ok(None);
+            return Ok(Keys::Everything);
         }
     }
     found.sort_unstable();
     found.dedup();
-    Ok(Some(found))
+    Ok(Keys::Points(found))
 }
 
 fn of_point(

@@ -1,11 +1,10 @@
 //! GROUP BY of rows that come group by group: a group is given as soon as a row of another one is there, and only one is
 //! kept.
 
-use super::group::OneGroup;
+use super::group::{OneGroup, write_key};
 use super::{Operator, Row};
 use crate::error::SqlError;
 use crate::exec::Run;
-use crate::expr::write_group_key;
 use crate::plan::query::Grouping;
 use crate::value::Value;
 
@@ -36,11 +35,7 @@ impl<'p> OrderedGroup<'p> {
         if !self.input.next(run, row)? {
             return Ok(false);
         }
-        key.clear();
-        for expr in &self.plan.keys {
-            let value = run.evaluate(|cx| expr.eval(&row.values, cx))?;
-            write_group_key(&value, expr.collation(), key);
-        }
+        write_key(self.plan, row, run, key)?;
         Ok(true)
     }
 }

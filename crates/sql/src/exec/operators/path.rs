@@ -31,19 +31,10 @@ impl Path {
         let index = access.index.filter(|index| table.primary != Some(*index));
         let direction = if access.reverse { Direction::Reverse } else { Direction::Forward };
         let (points, ranges) = (Vec::new().into_iter(), Vec::new().into_iter());
-        if !access.merged.is_empty() {
-            let keys = merged_keys::find(&access.merged, table, row, run)?;
-            let of_keys = |keys: Vec<Vec<u8>>| Path {
-                index,
-                points: keys.into_iter(),
-                ranges,
-                direction,
-                as_planned: true,
-                exact: false,
-            };
-            return Ok(keys.map_or_else(|| Path::everything(table), of_keys));
-        }
-        let Found { keys, exact } = find(access, table, row, run)?;
+        let Found { keys, exact } = match access.merged.as_slice() {
+            [] => find(access, table, row, run)?,
+            merged => Found { keys: merged_keys::find(merged, table, row, run)?, exact: false },
+        };
         let mut path = Path { index, points, ranges, direction, as_planned: true, exact };
         match keys {
             Keys::Nothing => {}
