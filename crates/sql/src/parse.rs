@@ -164,7 +164,8 @@ pub fn account_names(list: &str) -> Result<Vec<AccountName>, SqlError> {
 fn near(sql: &[u8], offset: usize) -> SqlError {
     let offset = offset.min(sql.len());
     let rest = secrets::rest_without_passwords(sql, offset, SqlMode::DEFAULT);
-    let rest = String::from_utf8_lossy(&rest);
+    // 80 characters are 320 bytes at most: attempts that are taken back come here too, with all of a long statement ahead.
+    let rest = String::from_utf8_lossy(&rest[..rest.len().min(320)]);
     let quoted: String = rest.chars().take(80).collect();
     let line = 1 + sql[..offset].iter().filter(|byte| **byte == b'\n').count();
     syntax_error(&quoted, line)

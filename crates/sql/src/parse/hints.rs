@@ -6,6 +6,7 @@
 //!
 //! Warnings come in MySQL's order: of comments as they are read, then of the hints of blocks, inner ones first.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -60,6 +61,8 @@ pub(super) struct Collected {
     of: Arc<OnceLock<Hints>>,
     /// Where each block begins, and its hints.
     blocks: Vec<(usize, Vec<Hint>)>,
+    /// Which block begins there: an attempt that is taken back has read it already.
+    by_start: HashMap<usize, usize>,
     /// The blocks in the order in which they end.
     ended: Vec<usize>,
     warnings: Vec<SqlError>,
@@ -72,11 +75,12 @@ impl Cursor<'_> {
     pub(super) fn begin_block(&mut self) -> BlockRef {
         let word = self.at.checked_sub(1).and_then(|at| self.marks.get(at)).map(|mark| mark.lexeme);
         let start = word.map_or(0, |word| word.start);
-        let at = self.hints.blocks.iter().position(|(known, _)| *known == start);
-        let at = at.unwrap_or_else(|| {
+        let at = self.hints.by_start.get(&start).copied().unwrap_or_else(|| {
             let hints = word.map(|word| self.read_hints(word.end)).unwrap_or_default();
             self.hints.blocks.push((start, hints));
-            self.hints.blocks.len() - 1
+            let at = self.hints.blocks.len() - 1;
+            self.hints.by_start.insert(start, at);
+            at
         });
         BlockRef { of: self.hints.of.clone(), at }
     }
