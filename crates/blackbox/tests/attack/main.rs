@@ -6,7 +6,8 @@
 //! repeat what is random.
 //!
 //! Attackers run where a processor has nothing else to do: on a machine of their own they would take none from the server.
-//! What they make the server do takes its processors.
+//! What they make the server do takes its processors. Before the attack these are kept busy too, by what gives way to
+//! everybody: a virtual machine whose processors are all busy waits for its host, which is no doing of the server.
 
 mod deep;
 mod floods;
@@ -31,8 +32,6 @@ const MEMORY: u64 = SESSIONS + (128 << 20);
 const CALM: Duration = Duration::from_secs(10);
 /// By how much an attack may slow others down.
 const SLOWER: u32 = 3;
-/// A tick of the kernel's clock: for so long any other program may have the processor of whoever wants it next.
-const TICK: Duration = Duration::from_millis(4);
 /// How long an answer may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -100,6 +99,10 @@ fn withstands(name: &str, attack: impl FnOnce(&mut Target) -> Result<()> + Send)
         }
         let (options, observed) = (others(&server, 4), &phase);
         users.push(scope.spawn(move || connect_often(&options, observed)));
+        for _ in 0..if judged { thread::available_parallelism()?.get() } else { 0 } {
+            let phase = &phase;
+            scope.spawn(move || phase.keep_a_processor_busy());
+        }
         thread::sleep(if judged { CALM } else { Duration::from_millis(200) });
         phase.attacked.store(true, Ordering::Relaxed);
         let begun = Instant::now();
@@ -160,6 +163,14 @@ impl Phase {
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
+
+    /// Until the attack begins.
+    fn keep_a_processor_busy(&self) {
+        only_idle_processors().expect("chrt");
+        while !self.attacked.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    }
 }
 
 /// How long something took, by whether it began before the attack.
@@ -206,8 +217,10 @@ impl Latencies {
 
     fn judge(&self, name: &str) -> Result<()> {
         for (what, observed) in [("statements", &self.statements), ("connections", &self.connections)] {
-            let most = (p99(&observed.calm) * SLOWER).max(p99(&observed.calm) + TICK);
-            ensure!(p99(&observed.attacked) <= most, "{name}: p99 of others' {what}: {observed}");
+            ensure!(
+                p99(&observed.attacked) <= p99(&observed.calm) * SLOWER,
+                "{name}: p99 of others' {what}: {observed}"
+            );
         }
         Ok(())
     }
