@@ -25,7 +25,7 @@ use super::position::BinlogPosition;
 /// How much of the end is kept for followers, bytes.
 const KEPT_BYTES: usize = 16 << 20;
 /// [`Tail::time_to_gather`] for each follower, and at most.
-const GATHER: Duration = Duration::from_micros(250);
+const GATHER: Duration = Duration::from_micros(500);
 const GATHER_MAX: Duration = Duration::from_millis(4);
 
 /// Bytes of one file as they were appended.

@@ -30,6 +30,7 @@ pub mod check;
 pub mod load;
 pub mod mariadb;
 mod process;
+pub mod processors;
 pub mod replica;
 pub mod rng;
 pub mod server;

@@ -1,10 +1,11 @@
-//! Commits beside readers at the live end, and beside administration of the binlog.
+//! Commits beside readers at the live end, and beside administration of the binlog. Administrators run where a processor has
+//! nothing else to do: on a machine of their own they would take none from the server.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
-use cohort_blackbox::{Launch, Server};
+use cohort_blackbox::{Launch, Server, processors};
 use mysql::prelude::Queryable;
 
 use super::follower::Live;
@@ -124,6 +125,7 @@ fn beside_administration(server: &Server, plan: &Plan<'_>) -> Result<Figures> {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let lists = scope.spawn(|| -> Result<u64> {
+            processors::only_idle_ones()?;
             let (mut conn, mut lists) = (server.connect()?, 0);
             while !ended.load(Ordering::Relaxed) {
                 conn.query_drop("SHOW BINARY LOGS")?;
@@ -132,6 +134,7 @@ fn beside_administration(server: &Server, plan: &Plan<'_>) -> Result<Figures> {
             Ok(lists)
         });
         let purge = scope.spawn(|| -> Result<usize> {
+            processors::only_idle_ones()?;
             let mut conn = server.connect()?;
             let names = || -> Result<Vec<String>> {
                 Ok(server.connect()?.query_map("SHOW BINARY LOGS", |(name, _, _): (String, u64, String)| name)?)

@@ -6,8 +6,7 @@
 //! repeat what is random.
 //!
 //! Attackers run where a processor has nothing else to do: on a machine of their own they would take none from the server.
-//! What they make the server do takes its processors. Before the attack these are kept busy too, by what gives way to
-//! everybody: a virtual machine whose processors are all busy waits for its host, which is no doing of the server.
+//! What they make the server do takes its processors; before the attack these are [as busy](processors) without it.
 
 mod deep;
 mod floods;
@@ -21,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::rng::{self, Rng};
-use cohort_blackbox::{Launch, Server, tool, wait_until};
+use cohort_blackbox::{Launch, Server, processors, wait_until};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder};
 
@@ -99,15 +98,15 @@ fn withstands(name: &str, attack: impl FnOnce(&mut Target) -> Result<()> + Send)
         }
         let (options, observed) = (others(&server, 4), &phase);
         users.push(scope.spawn(move || connect_often(&options, observed)));
-        for _ in 0..if judged { thread::available_parallelism()?.get() } else { 0 } {
-            let phase = &phase;
-            scope.spawn(move || phase.keep_a_processor_busy());
+        if judged {
+            processors::all_busy(CALM)?;
+        } else {
+            thread::sleep(Duration::from_millis(200));
         }
-        thread::sleep(if judged { CALM } else { Duration::from_millis(200) });
         phase.attacked.store(true, Ordering::Relaxed);
         let begun = Instant::now();
         let attacker = scope.spawn(|| {
-            only_idle_processors()?;
+            processors::only_idle_ones()?;
             attack(&mut target)
         });
         let attacked = attacker.join().expect("no panic");
@@ -139,13 +138,6 @@ fn withstands(name: &str, attack: impl FnOnce(&mut Target) -> Result<()> + Send)
     Ok(())
 }
 
-/// Has this thread, and those that it starts, run only where a processor has nothing else to do.
-fn only_idle_processors() -> Result<()> {
-    let thread = std::fs::read_link("/proc/thread-self")?;
-    let id = thread.file_name().and_then(|name| name.to_str()).context("no number of a thread")?;
-    tool("chrt", ["--idle", "--pid", "0", id])?.success().map(drop)
-}
-
 /// Connection options of a client at another of this machine's addresses.
 fn others(server: &Opts, host: u8) -> Opts {
     let options = OptsBuilder::from_opts(server.clone()).bind_address(Some(([127, 0, 0, host], 0)));
@@ -162,14 +154,6 @@ struct Phase {
 impl Phase {
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
-    }
-
-    /// Until the attack begins.
-    fn keep_a_processor_busy(&self) {
-        only_idle_processors().expect("chrt");
-        while !self.attacked.load(Ordering::Relaxed) {
-            std::hint::spin_loop();
-        }
     }
 }
 
