@@ -214,8 +214,11 @@ impl LargeWrites {
     /// The newest version of `key`, if there is one here.
     pub fn get(&self, engine: EngineId, key: &[u8]) -> Result<Option<Version>, ReadError> {
         let key = run_key(engine, key);
-        for run in self.runs.iter().rev() {
-            if let Some(version) = run.get(&key, &self.dead)? {
+        let mut hash = None;
+        // Of a statement that goes through a table no run has the next key yet.
+        for run in self.runs.iter().rev().filter(|run| run.spans(&key)) {
+            let hash = *hash.get_or_insert_with(|| run::hash(&key));
+            if let Some(version) = run.get(&key, hash, &self.dead)? {
                 return Ok(Some(version));
             }
         }

@@ -46,6 +46,8 @@ pub(super) struct Run {
     path: PathBuf,
     bytes: u64,
     blocks: Vec<Block>,
+    /// Empty for a run that is read from begin to end.
+    last_key: Box<[u8]>,
     /// Which keys may be there; empty for a run that is read from begin to end.
     filter: Vec<u64>,
     engines: u64,
@@ -67,7 +69,8 @@ pub(crate) fn run_name(number: u32) -> String {
     format!("redo-{number}")
 }
 
-fn hash(key: &[u8]) -> u64 {
+/// What [`Run::get`] finds a key by.
+pub(super) fn hash(key: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     hasher.finish()
@@ -96,6 +99,7 @@ impl Run {
             path,
             bytes,
             blocks: Vec::new(),
+            last_key: Box::default(),
             filter: Vec::new(),
             engines: 0,
             memory: 0,
@@ -142,9 +146,13 @@ impl Run {
         is_known.then(|| self.blocks.partition_point(|block| &*block.first_key <= key).saturating_sub(1))
     }
 
-    /// The newest version of `key` that is not dead.
-    pub fn get(&self, key: &[u8], dead: &Dead) -> Result<Option<Version>, ReadError> {
-        let hash = hash(key);
+    /// Whether `key` lies between the first and the last one.
+    pub fn spans(&self, key: &[u8]) -> bool {
+        self.blocks.first().is_some_and(|block| *block.first_key <= *key && *key <= *self.last_key)
+    }
+
+    /// The newest version of `key` that is not dead, by its [`hash`].
+    pub fn get(&self, key: &[u8], hash: u64, dead: &Dead) -> Result<Option<Version>, ReadError> {
         if !probes(hash, self.filter.len()).all(|(word, bit)| self.filter[word] & bit != 0) {
             return Ok(None);
         }
@@ -271,6 +279,7 @@ impl RunWriter {
             path,
             bytes: 0,
             blocks: Vec::new(),
+            last_key: Box::default(),
             filter: Vec::new(),
             engines: 0,
             memory: 0,
@@ -329,6 +338,7 @@ impl RunWriter {
         let blocks = self.run.blocks.iter().map(|block| size_of::<Block>() + block.first_key.len());
         self.run.memory = (blocks.sum::<usize>() + 8 * filter.len()) as u64;
         self.run.filter = filter;
+        self.run.last_key = self.last_key.into();
         Ok(self.run)
     }
 }
