@@ -1,7 +1,7 @@
 //! Processors that have nothing else to do.
 //!
-//! A virtual machine whose processors are all busy is held up by its host, and one that is idle is not: what something
-//! costs others is seen only beside others whose processors are as busy without it.
+//! What keeps others waiting may be what is done, or only that a processor is busy: the second is seen beside threads that
+//! give way to everybody.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -6,7 +6,7 @@
 //! repeat what is random.
 //!
 //! Attackers run where a processor has nothing else to do: on a machine of their own they would take none from the server.
-//! What they make the server do takes its processors; before the attack these are [as busy](processors) without it.
+//! What they make the server do takes its processors.
 
 mod deep;
 mod floods;
@@ -31,6 +31,8 @@ const MEMORY: u64 = SESSIONS + (128 << 20);
 const CALM: Duration = Duration::from_secs(10);
 /// By how much an attack may slow others down.
 const SLOWER: u32 = 3;
+/// A tick of the kernel's clock: for so long any other program may have the processor of whoever wants it next.
+const TICK: Duration = Duration::from_millis(4);
 /// How long an answer may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -98,11 +100,7 @@ fn withstands(name: &str, attack: impl FnOnce(&mut Target) -> Result<()> + Send)
         }
         let (options, observed) = (others(&server, 4), &phase);
         users.push(scope.spawn(move || connect_often(&options, observed)));
-        if judged {
-            processors::all_busy(CALM)?;
-        } else {
-            thread::sleep(Duration::from_millis(200));
-        }
+        thread::sleep(if judged { CALM } else { Duration::from_millis(200) });
         phase.attacked.store(true, Ordering::Relaxed);
         let begun = Instant::now();
         let attacker = scope.spawn(|| {
@@ -201,10 +199,8 @@ impl Latencies {
 
     fn judge(&self, name: &str) -> Result<()> {
         for (what, observed) in [("statements", &self.statements), ("connections", &self.connections)] {
-            ensure!(
-                p99(&observed.attacked) <= p99(&observed.calm) * SLOWER,
-                "{name}: p99 of others' {what}: {observed}"
-            );
+            let most = (p99(&observed.calm) * SLOWER).max(p99(&observed.calm) + TICK);
+            ensure!(p99(&observed.attacked) <= most, "{name}: p99 of others' {what}: {observed}");
         }
         Ok(())
     }
