@@ -178,12 +178,7 @@ fn goals(ours: &[Round], theirs: &[Round]) -> Vec<Goal> {
         goal("p99 of others alone, on busy processors to idle ones", "x", f64::INFINITY, &|round| {
             round.busy.p99_ms() / round.alone.p99_ms()
         }),
-        goal("p99 of others beside it, to alone", "x", f64::INFINITY, &|round| {
-            round.large.p99_ms() / round.alone.p99_ms()
-        }),
-        goal("p99 of others beside it, to busy processors", "x", 1.5, &|round| {
-            round.large.p99_ms() / round.busy.p99_ms()
-        }),
+        goal("p99 of others beside it, to alone", "x", 1.5, &|round| round.large.p99_ms() / round.alone.p99_ms()),
         goal("longest time without a commit beside it", "ms", 1000.0, &|round| round.large.gap_ms()),
         goal("commits beside it, to alone", "x", f64::INFINITY, &|round| round.large.rate() / round.alone.rate()),
         goal("memory that it adds, at most", "MB", 256.0, &|round| mb(round.memory)),
