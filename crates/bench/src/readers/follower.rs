@@ -1,6 +1,6 @@
 //! A reader of the binlog that looks at no more than each event's header.
 
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
@@ -131,10 +131,11 @@ impl Live {
             follower.next_event()?.context("a dump that ended")?;
             live.streams.push(follower.stream.get_ref().try_clone()?);
             live.threads.push(thread::spawn(move || {
-                let (mut bytes, mut buffer) = (0, vec![0; 1 << 20]);
+                let mut bytes = 0;
                 // The end of the connection is the end of this.
-                while let Ok(read @ 1..) = follower.stream.read(&mut buffer) {
-                    bytes += read as u64;
+                while let Ok(got @ 1..) = follower.stream.fill_buf().map(<[u8]>::len) {
+                    follower.stream.consume(got);
+                    bytes += got as u64;
                 }
                 bytes
             }));
