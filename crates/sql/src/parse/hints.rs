@@ -59,8 +59,8 @@ enum Hint {
 #[derive(Default)]
 pub(super) struct Collected {
     of: Arc<OnceLock<Hints>>,
-    /// Where each block begins, and its hints.
-    blocks: Vec<(usize, Vec<Hint>)>,
+    /// The hints of each block.
+    blocks: Vec<Vec<Hint>>,
     /// Which block begins there: an attempt that is taken back has read it already.
     by_start: HashMap<usize, usize>,
     /// The blocks in the order in which they end.
@@ -77,7 +77,7 @@ impl Cursor<'_> {
         let start = word.map_or(0, |word| word.start);
         let at = self.hints.by_start.get(&start).copied().unwrap_or_else(|| {
             let hints = word.map(|word| self.read_hints(word.end)).unwrap_or_default();
-            self.hints.blocks.push((start, hints));
+            self.hints.blocks.push(hints);
             let at = self.hints.blocks.len() - 1;
             self.hints.by_start.insert(start, at);
             at
@@ -104,11 +104,11 @@ impl Cursor<'_> {
         }
         let block = query.and_then(|query| query.body.outermost_block());
         match block.and_then(|block| self.hints.blocks.get_mut(block.at)) {
-            Some((_, known)) => {
+            Some(known) => {
                 known.splice(0..0, hints);
             }
             None => {
-                self.hints.blocks.push((usize::MAX, hints));
+                self.hints.blocks.push(hints);
                 self.hints.ended.push(self.hints.blocks.len() - 1);
             }
         }
@@ -150,7 +150,7 @@ impl Cursor<'_> {
     pub(super) fn finish_hints(&mut self, statement: &Statement) {
         let collected = std::mem::take(&mut self.hints);
         let of = collected.of.clone();
-        if !collected.warnings.is_empty() || collected.blocks.iter().any(|(_, hints)| !hints.is_empty()) {
+        if !collected.warnings.is_empty() || collected.blocks.iter().any(|hints| !hints.is_empty()) {
             let outermost = match statement {
                 Statement::Select(query) => query.body.outermost_block().map(|block| block.at),
                 _ => None,
@@ -166,7 +166,7 @@ pub(super) struct InsertHints(Vec<Hint>);
 
 impl Collected {
     fn finish(self, outermost: Option<usize>) -> Hints {
-        let Collected { blocks, ended, warnings, .. } = self;
+        let Collected { mut blocks, ended, warnings, .. } = self;
         let names = (0..blocks.len()).map(|at| format!("select#{}", at + 1));
         let mut hints = Hints {
             blocks: names.map(|name| BlockHints { name, ..BlockHints::default() }).collect(),
@@ -174,7 +174,6 @@ impl Collected {
             ..Hints::default()
         };
         let mut known = Known { named: Vec::new(), subqueries: Vec::new() };
-        let mut blocks: Vec<Vec<Hint>> = blocks.into_iter().map(|(_, hints)| hints).collect();
         for at in ended {
             for hint in blocks.get_mut(at).map(std::mem::take).unwrap_or_default() {
                 known.take(hint, at, outermost == Some(at), &mut hints);
