@@ -23,8 +23,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use cohort_io::sync::Mutex;
 use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters, SyncStats};
-use parking_lot::Mutex;
 
 use super::acks::Acks;
 use super::follow::{FollowError, Follower};

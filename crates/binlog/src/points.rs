@@ -17,7 +17,7 @@ mod beside;
 
 use std::collections::BTreeMap;
 
-use parking_lot::{Mutex, MutexGuard};
+use cohort_io::sync::{Mutex, MutexGuard};
 
 use super::events::EventBody;
 use super::gtid::{Gtid, GtidSet};

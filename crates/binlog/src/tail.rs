@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use cohort_io::sync::{Condvar, Mutex};
 
 use super::position::BinlogPosition;
 
@@ -61,6 +61,8 @@ struct State {
     /// By follower, the number of the file it reads.
     files: BTreeMap<u64, u64>,
     next_follower: u64,
+    /// How often those who wait were called.
+    calls: u64,
 }
 
 impl State {
@@ -111,18 +113,30 @@ impl Tail {
         assert!(end.file_number <= u64::from(u32::MAX) && end.offset <= u64::from(u32::MAX), "{end} has 64 bits");
         let packed = end.file_number << 32 | end.offset;
         if self.durable.fetch_max(packed, Ordering::SeqCst) < packed && self.followers.load(Ordering::SeqCst) > 0 {
-            // The first one wakes the next when it leaves the mutex, and so on.
-            let _state = self.state.lock();
-            self.moved.notify_all();
+            self.call();
         }
+    }
+
+    /// Wakes one of those who wait, who wakes the next: to wake many would hold a commit up.
+    fn call(&self) {
+        let mut state = self.state.lock();
+        state.calls += 1;
+        // Under the mutex: whoever waits for the call after this one waits behind those whom this one is for.
+        self.moved.notify_one();
     }
 
     /// Waits until something after `at` may be read, to `deadline` or until `ended`, which is asked again at each
     /// [`Tail::wake`]. Whether there is something.
     pub fn wait_beyond(&self, at: BinlogPosition, deadline: Instant, ended: impl Fn() -> bool) -> bool {
         let mut state = self.state.lock();
+        let mut heard = state.calls;
         while self.durable() <= at && !ended() {
-            if self.moved.wait_until(&mut state, deadline).timed_out() {
+            let waited = self.moved.wait_until(&mut state, deadline);
+            if state.calls != heard {
+                heard = state.calls;
+                self.moved.notify_one();
+            }
+            if waited.timed_out() {
                 break;
             }
         }
@@ -131,8 +145,7 @@ impl Tail {
 
     /// Lets those who wait ask again whether they have ended.
     pub fn wake(&self) {
-        let _state = self.state.lock();
-        self.moved.notify_all();
+        self.call();
     }
 
     /// How long a follower that has everything leaves events to gather before it looks for more: each one that is woken
@@ -281,5 +294,32 @@ mod tests {
         };
         assert_eq!(four_wait(&tail, at(2, 0), end), [false; 4]);
         assert!(!tail.wait_beyond(at(2, 0), Instant::now(), || false));
+    }
+
+    /// Each announcement wakes one, who may have to go back to sleep: those whom it is for must hear of it all the same.
+    #[test]
+    fn who_has_to_wait_on_passes_the_call_to_others() {
+        let tail = Tail::default();
+        let long = Instant::now() + Duration::from_secs(60);
+        for file in 1..=300 {
+            let announced = AtomicU64::new(0);
+            thread::scope(|scope| {
+                for after in 0..6 {
+                    let (tail, announced) = (&tail, &announced);
+                    tail.join(file);
+                    scope.spawn(move || {
+                        assert!(tail.wait_beyond(at(file, after), long, || false), "nobody woke it");
+                        assert!(announced.load(Ordering::SeqCst) > after);
+                    });
+                }
+                for end in 1..=6 {
+                    announced.store(end, Ordering::SeqCst);
+                    tail.announce(at(file, end));
+                    if file % 2 == 0 {
+                        tail.wake();
+                    }
+                }
+            });
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use parking_lot::Mutex;
+use cohort_io::sync::Mutex;
 use rust_rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, DataBlockIndexType, ErrorKind, LogLevel, Options, ReadOptions,
     WriteBatch, WriteOptions,

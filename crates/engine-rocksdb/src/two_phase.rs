@@ -18,8 +18,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use cohort_io::sync::Mutex;
 use ouroboros::self_referencing;
-use parking_lot::Mutex;
 use rust_rocksdb::{
     DBRecoveryMode, FlushOptions, ReadOptions, Transaction, TransactionDBOptions, TransactionOptions,
     WriteBatchWithTransaction, WriteOptions,

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use cohort_io::sync::{Condvar, Mutex};
 
 use crate::WriteError;
 

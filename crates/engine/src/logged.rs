@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use cohort_io::sync::Mutex;
 use cohort_io::{Create, File, FileSystem, IoError, OpenOptions};
-use parking_lot::Mutex;
 
 use crate::memory::MemoryEngine;
 use crate::{

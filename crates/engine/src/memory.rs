@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::{Mutex, RwLock};
+use cohort_io::sync::{Mutex, RwLock};
 
 use crate::large::{Changes, redo_of};
 use crate::redo::{Redo, RedoError, RedoOp};

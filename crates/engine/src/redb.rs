@@ -51,8 +51,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use ::redb::{Database, TableDefinition};
+use cohort_io::sync::{Condvar, Mutex, RwLock};
 use cohort_io::{File, FileLock, FileSystem, SyncCounters};
-use parking_lot::{Condvar, Mutex, RwLock};
 
 pub use open::RedbOptions;
 

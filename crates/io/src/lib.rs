@@ -1,4 +1,5 @@
-//! Everything the server needs of the world outside: files, directories, the clock, randomness.
+//! Everything the server needs of the world outside: files, directories, the clock, randomness, and the kernel's help in
+//! waiting for other threads ([`sync`]).
 //!
 //! The rest of the server reaches the disk through [`FileSystem`] and [`File`] only, so that logs and
 //! recovery run unchanged on [`RealFs`] and on [`SimDisk`], which forgets what was not synced.
@@ -24,6 +25,7 @@ mod random;
 mod real;
 mod scratch;
 mod sim;
+pub mod sync;
 mod whole;
 
 pub use aligned::{AlignedBuf, BLOCK};

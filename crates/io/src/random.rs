@@ -1,6 +1,6 @@
 //! Random bytes behind a trait: the system's for the server, seeded ones for simulations.
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 /// A source of random bytes.
 pub trait Randomness: Send + Sync {

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use crate::{Access, Create, File, FileLock, FileSystem, IoError, OpenOptions, SeededRandom, SyncCounters};
 use image::{Image, Inode};

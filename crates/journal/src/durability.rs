@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_io::IoError;
-use parking_lot::{Condvar, Mutex};
+use cohort_io::sync::{Condvar, Mutex};
 
 use super::{Durability, Inner, JournalError, Lsn};
 

@@ -48,8 +48,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use cohort_io::sync::Mutex;
 use cohort_io::{AlignedBuf, FileSystem, IoError, SyncCounters, SyncStats};
-use parking_lot::Mutex;
 
 use durability::Progress;
 use record::{HEADER_BYTES, Header, record_bytes};

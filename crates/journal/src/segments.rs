@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cohort_io::sync::RwLock;
 use cohort_io::{AlignedBuf, BLOCK, Create, File, FileSystem, IoError, OpenOptions, SyncCounters};
-use parking_lot::RwLock;
 
 use super::{FORMAT_VERSION, Lsn, OpenError};
 

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use cohort_io::sync::Mutex;
 use cohort_io::{BLOCK, FileSystem, IoError, OsRandom, Randomness, SyncCounters, renew_name, restore_names};
-use parking_lot::Mutex;
 
 use super::control::{self, Control, NOTE_BYTES_MAX};
 use super::durability::Progress;

@@ -32,6 +32,7 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use cohort_io::sync::{Mutex, RwLock};
 use cohort_sql::ast::{AccountName, AccountStatement, RoleChoice};
 use cohort_sql::collation::{Collation, like};
 use cohort_sql::database::SystemEntry;
@@ -43,7 +44,6 @@ use cohort_sql::privilege::roster::AccountRecord;
 use cohort_sql::session::{DiagnosticLevel, Environment, SessionState};
 use cohort_sql::types::SqlMode;
 use cohort_sql::{Database, SqlError};
-use parking_lot::{Mutex, RwLock};
 
 use crate::protocol::auth::{AuthPlugin, Sha2Digest, Sha2Hash};
 use crate::socket::Peer;

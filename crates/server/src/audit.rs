@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::SystemTime;
 
+use cohort_io::sync::Mutex;
 use cohort_sql::types::temporal::DateTime;
-use parking_lot::Mutex;
 use rustix::fs::OFlags;
 use serde_json::{Map, Value, json};
 

@@ -22,8 +22,8 @@ use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use cohort_io::sync::Mutex;
 use lru::LruCache;
-use parking_lot::Mutex;
 
 use crate::socket::Peer;
 use crate::sysvars::{Globals, ids};

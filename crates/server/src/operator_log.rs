@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use cohort_io::sync::{Condvar, Mutex};
 use cohort_sql::types::temporal::DateTime;
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use parking_lot::{Condvar, Mutex};
 
 /// Most bytes that wait to be written.
 const QUEUE_BYTES: usize = 1 << 20;
@@ -157,7 +157,7 @@ impl OperatorLog {
                 }
             };
             queue.writing = true;
-            parking_lot::MutexGuard::unlocked(&mut queue, || write(next.as_bytes()));
+            cohort_io::sync::MutexGuard::unlocked(&mut queue, || write(next.as_bytes()));
         }
     }
 

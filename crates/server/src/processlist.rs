@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use cohort_io::sync::{Condvar, Mutex};
 use cohort_sql::parse::without_passwords;
 use cohort_sql::session::{Interrupt, KillTarget, LockOwner};
 use cohort_sql::types::SqlMode;
 use cohort_txn::{MetadataName, WaitsFor};
-use parking_lot::{Condvar, Mutex};
 
 use crate::session::handover::Handover;
 use crate::socket::Socket;

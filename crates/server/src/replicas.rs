@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cohort_io::sync::Mutex;
 use cohort_sql::session::KillTarget;
-use parking_lot::Mutex;
 
 use crate::processlist::Process;
 

@@ -20,6 +20,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cohort_io::FileSystem;
+use cohort_io::sync::Mutex;
 use cohort_sql::ast::AdminCommand;
 use cohort_sql::error::{
     ER_CANT_CREATE_THREAD, ER_CON_COUNT_ERROR, ER_DA_SSL_LIBRARY_ERROR, ER_ERROR_ON_READ, ER_HOST_IS_BLOCKED,
@@ -30,7 +31,6 @@ use cohort_sql::spill::TemporaryFiles;
 use cohort_sql::types::Charset;
 use cohort_sql::{Database, SqlError};
 use cohort_txn::Store;
-use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::accounts::Accounts;

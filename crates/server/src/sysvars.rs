@@ -20,10 +20,10 @@ pub mod table;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use cohort_io::sync::RwLock;
 use cohort_sql::collation::Collation as Coll;
 use cohort_sql::session::SessionState;
 use cohort_sql::value::Value;
-use parking_lot::RwLock;
 
 pub use ids::{Id, Typed};
 pub use parse::{SettingError, nearest};

@@ -10,12 +10,12 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use cohort_io::sync::Mutex;
 use cohort_sql::error::SqlError;
 use cohort_sql::session::{Interrupt, StandIn, StatementResult};
 use cohort_sql::{Database, SessionState, Value};
 use cohort_txn::blocking_hook::{BlockingHook, set_blocking_hook};
 use cohort_txn::{RestsOn, Transaction};
-use parking_lot::Mutex;
 
 use crate::rows::Rows;
 

@@ -15,6 +15,7 @@ use cohort_engine::memory::MemoryEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::{Engine, TwoPhase};
 use cohort_engine_rocksdb::{RocksDb, RocksDbOptions, RocksDbTwoPhase};
+use cohort_io::sync::Mutex;
 use cohort_io::{FileSystem, SimClock, SimDisk, read_whole};
 use cohort_journal::JournalOptions;
 use cohort_sql::Database;
@@ -22,7 +23,6 @@ use cohort_txn::{
     CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, SpillSettings, StartReport,
     StartupEvent, StoreOptions,
 };
-use parking_lot::Mutex;
 
 use crate::mount::Mounted;
 

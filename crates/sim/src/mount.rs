@@ -20,13 +20,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use cohort_io::sync::{Condvar, Mutex};
 use cohort_io::{AlignedBuf, BLOCK, Create, File, FileSystem, IoError, OpenOptions, SimDisk};
 use fuser::{
     BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
     INodeNo, LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
     ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
-use parking_lot::{Condvar, Mutex};
 
 /// Nothing is cached: the disk may change hands.
 const TTL: Duration = Duration::ZERO;

@@ -16,6 +16,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use cohort_io::sync::Mutex;
 use cohort_io::{Fault, SeededRandom};
 use cohort_sql::error::{
     ER_DISK_FULL, ER_DUP_ENTRY, ER_ERROR_DURING_COMMIT, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED,
@@ -26,7 +27,6 @@ use cohort_sql::{Database, SessionState, Value};
 use cohort_txn::{
     ClassicReport, CommitError, CommitProtocol, Committed, LaidOutCohort, Reply, StartReport, Store, WrittenCohort,
 };
-use parking_lot::Mutex;
 
 use crate::check::{self, Tables};
 use crate::client::{Answer, Answered, Client, State, now_us};

@@ -28,10 +28,10 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
+use cohort_io::sync::Mutex;
 use cohort_io::{Fault, SeededRandom};
 use cohort_sql::Database;
 use cohort_txn::CommitProtocol;
-use parking_lot::Mutex;
 
 use crate::machine::{Machine, Settings};
 use crate::mount::Mounted;

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use cohort_io::sync::Mutex;
 use cohort_io::{Fault, SimDisk};
 use cohort_sim::mount::Mounted;
 use cohort_sim::seeds::number;
 use cohort_sim::sweep::{FAULTS, Sweep};
 use cohort_txn::CommitProtocol;
-use parking_lot::Mutex;
 
 /// So that all of them together take less than a minute and a half of two processors.
 const STRIDE: u64 = 23;

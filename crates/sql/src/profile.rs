@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use cohort_io::sync::Mutex;
 
 /// What all operators of a run have done, by the places of their nodes.
 #[derive(Debug, Default)]

@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering;
 use cohort_binlog::BinlogPosition;
 use cohort_engine::logged::LoggedEngine;
 use cohort_engine::{Direction, Engine, KeyRange, TwoPhase};
+use cohort_io::sync::Mutex;
 use cohort_io::{Fault, SimClock, SimDisk};
-use parking_lot::Mutex;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
 

@@ -400,8 +400,8 @@ impl Shared {
 #[derive(Default)]
 pub(crate) struct GtidWaiters {
     count: std::sync::atomic::AtomicUsize,
-    waiting: parking_lot::Mutex<()>,
-    changed: parking_lot::Condvar,
+    waiting: cohort_io::sync::Mutex<()>,
+    changed: cohort_io::sync::Condvar,
 }
 
 impl GtidWaiters {

@@ -12,9 +12,9 @@ use cohort_binlog::{
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_engine::{Direction, Engine, EngineId, KeyRange, OpenError};
+use cohort_io::sync::Mutex;
 use cohort_io::{Fault, SimClock, SimDisk};
 use cohort_journal::JournalOptions;
-use parking_lot::Mutex;
 
 use crate::commit_protocol::CommitProtocol;
 use crate::journaled::recovery::RecoveryReport;

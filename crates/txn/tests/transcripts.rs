@@ -24,10 +24,10 @@ use cohort_binlog::{BinlogOptions, ColumnMeta, FieldType, ServerIdentity, TableM
 use cohort_engine::logged::LoggedEngine;
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::{EngineId, TwoPhase};
+use cohort_io::sync::{Condvar, Mutex};
 use cohort_io::{Create, File, FileLock, FileSystem, IoError, OpenOptions, SimClock, SimDisk};
 use cohort_journal::JournalOptions;
 use cohort_txn::{CommitProtocol, CommitSettings, Engines, Recovered, Store, StoreOptions};
-use parking_lot::{Condvar, Mutex};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const SESSIONS: [&str; 4] = ["A", "B", "C", "D"];

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use cohort_io::sync::Mutex;
 use cohort_io::{Create, File, FileSystem, IoError, SyncCounters, renew_name, restore_names};
-use parking_lot::Mutex;
 
 use super::super::acks::Acks;
 use super::super::index::{Index, file_number};

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use ::redb::{Builder, Database, DatabaseError, Error};
+use cohort_io::sync::{Condvar, Mutex, RwLock};
 use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, SyncCounters, own_name, renew_name, restore_names};
-use parking_lot::{Condvar, Mutex, RwLock};
 
 use super::file::{RowsFile, damaged_page, despite_damage};
 use super::layer::Layer;

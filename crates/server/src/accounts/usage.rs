@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cohort_io::sync::Mutex;
 use cohort_sql::SqlError;
 use cohort_sql::ast::{AccountName, LockTime};
 use cohort_sql::error::{
     ER_TOO_MANY_USER_CONNECTIONS, ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK,
     ER_USER_LIMIT_REACHED,
 };
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 const HOUR: Duration = Duration::from_secs(3600);

@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use cohort_io::sync::{Condvar, Mutex};
 use cohort_txn::blocking_hook::BlockingHook;
-use parking_lot::{Condvar, Mutex};
 use rustix::process::Pid;
 use rustix::thread::gettid;
 

@@ -21,9 +21,9 @@ use cohort_binlog::{
     BinlogFiles, BinlogPosition, EventType, FollowError, Followed, Follower, GtidSet, ReadError, artificial_rotate,
     format_description_for_reader, gtid_of_event, header_of_event, heartbeat,
 };
+use cohort_io::sync::Mutex;
 use cohort_sql::error::{ER_CANT_CREATE_THREAD, ER_MASTER_FATAL_ERROR_READING_BINLOG};
 use cohort_sql::{SqlError, Value};
-use parking_lot::Mutex;
 
 mod acking;
 

@@ -13,10 +13,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use cohort_io::sync::{Condvar, Mutex};
 use cohort_sql::types::Charset;
 use cohort_txn::blocking_hook::blocking;
 use cohort_txn::{CommitError, Committed, Reply};
-use parking_lot::{Condvar, Mutex};
 
 use crate::protocol::packet::PacketBuffer;
 use crate::protocol::reply::encode_error;
@@ -28,7 +28,7 @@ use crate::status::{Tally, count};
 const PENDING: u32 = 1;
 /// A reply is being sent.
 const SENDING: u32 = 2;
-/// The session waits until one of these ends.
+/// The session, or the next reply, waits until one of these ends.
 const AWAITED: u32 = 4;
 /// The outcome was that nobody knows: what the session's transaction has seen may be lost.
 const DOOMED: u32 = 8;
@@ -44,7 +44,7 @@ const PACKETS_LEN_MAX: usize = 2048;
 /// What session and reply share.
 pub struct Handover {
     state: AtomicU32,
-    /// Held by whoever lets a session that waits go on.
+    /// Held by whoever lets those who wait go on.
     ended: Mutex<()>,
     changed: Condvar,
     socket: Arc<Socket>,
@@ -111,14 +111,11 @@ impl Handover {
                 self.changed.wait(&mut ended);
             }
         });
-        self.state.fetch_and(!AWAITED, Ordering::Relaxed);
     }
 
     /// The outcome is known: the reply goes out, after the one before.
     fn begin_send(&self) {
-        while self.state.load(Ordering::Acquire) & SENDING != 0 {
-            std::thread::yield_now();
-        }
+        self.wait_while(SENDING);
         self.change(self.state.fetch_xor(PENDING | SENDING, Ordering::AcqRel));
     }
 
@@ -127,12 +124,14 @@ impl Handover {
         self.change(self.state.fetch_and(!what, Ordering::AcqRel));
     }
 
-    /// Lets the session look again, if it waited.
+    /// Lets those look again who waited; who goes on to wait says so again.
     fn change(&self, before: u32) {
         if before & AWAITED != 0 {
-            // The session is between its look at the state and its sleep, or asleep.
-            drop(self.ended.lock());
-            self.changed.notify_one();
+            // They are between their look at the state and their sleep, or asleep.
+            let ended = self.ended.lock();
+            self.state.fetch_and(!AWAITED, Ordering::Relaxed);
+            drop(ended);
+            self.changed.notify_all();
         }
     }
 }

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use parking_lot::Mutex;
+use cohort_io::sync::Mutex;
 use rustix::event::PollFlags;
 use rustls::{ProtocolVersion, ServerConfig, ServerConnection};
 

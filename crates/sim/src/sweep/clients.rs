@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use cohort_io::SimDisk;
+use cohort_io::sync::Mutex;
 use cohort_sql::error::{ER_ERROR_DURING_COMMIT, ER_XAER_RMERR, SqlError};
 use cohort_sql::session::StandIn;
 use cohort_sql::{Database, SessionState, Value};
 use cohort_txn::{CommitError, Committed, Reply, Transaction};
-use parking_lot::Mutex;
 
 use super::listener::Heard;
 use super::state::{Change, DATABASE};

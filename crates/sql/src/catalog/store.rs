@@ -28,9 +28,9 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use cohort_binlog::QueryContext;
 use cohort_engine::{Direction, Engine, EngineId, KeyRange};
+use cohort_io::sync::{Condvar, Mutex};
 use cohort_txn::blocking_hook::blocking;
 use cohort_txn::{MetadataLock, Read, Store, Transaction};
-use parking_lot::{Mutex, MutexGuard};
 use rpds::RedBlackTreeMapSync;
 use serde::{Deserialize, Serialize};
 
@@ -197,7 +197,9 @@ fn engine_called(engines: &[Arc<dyn Engine>], name: &str) -> Result<EngineId, Sq
 pub(crate) struct CatalogStore {
     store: Arc<Store>,
     current: ArcSwap<Catalog>,
-    changing: Mutex<()>,
+    /// Whether somebody changes it.
+    changing: Mutex<bool>,
+    changed: Condvar,
     next_table_id: AtomicU64,
     next_index_id: AtomicU32,
     /// Tables to be withdrawn, with the keys of their notes.
@@ -207,7 +209,13 @@ pub(crate) struct CatalogStore {
 /// The right to change the catalog; dropping it ends the change.
 pub(crate) struct Change<'a> {
     catalog: &'a CatalogStore,
-    _guard: MutexGuard<'a, ()>,
+}
+
+impl Drop for Change<'_> {
+    fn drop(&mut self) {
+        *self.catalog.changing.lock() = false;
+        self.catalog.changed.notify_one();
+    }
 }
 
 /// A key with its value.
@@ -246,7 +254,8 @@ impl CatalogStore {
         let catalog_store = CatalogStore {
             store,
             current: ArcSwap::default(),
-            changing: Mutex::new(()),
+            changing: Mutex::new(false),
+            changed: Condvar::new(),
             next_table_id: AtomicU64::new(next.next_table_id),
             next_index_id: AtomicU32::new(next.next_index_id),
             owed: Mutex::default(),
@@ -350,20 +359,26 @@ impl CatalogStore {
     /// binlog has those tables.
     pub(crate) fn change(&self, session: &SessionState) -> Result<Change<'_>, SqlError> {
         let deadline = Instant::now().checked_add(session.table_lock_timeout);
-        let wait = || loop {
-            if let Some(guard) = self.changing.try_lock_for(LOOK_EVERY) {
-                return Ok(guard);
-            }
-            if session.interrupt_ref().is_killed() {
-                return Err(SqlError::new(ER_QUERY_INTERRUPTED, &[]));
-            }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Err(SqlError::new(ER_LOCK_WAIT_TIMEOUT, &[]));
-            }
-        };
-        let guard = self.changing.try_lock().map_or_else(|| blocking(wait), Ok)?;
+        let mut changing = self.changing.lock();
+        if *changing {
+            blocking(|| {
+                while *changing {
+                    if session.interrupt_ref().is_killed() {
+                        return Err(SqlError::new(ER_QUERY_INTERRUPTED, &[]));
+                    }
+                    if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                        return Err(SqlError::new(ER_LOCK_WAIT_TIMEOUT, &[]));
+                    }
+                    self.changed.wait_for(&mut changing, LOOK_EVERY);
+                }
+                Ok(())
+            })?;
+        }
+        *changing = true;
+        drop(changing);
+        let change = Change { catalog: self };
         self.pay()?;
-        Ok(Change { catalog: self, _guard: guard })
+        Ok(change)
     }
 
     /// A table id never used before.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cohort_binlog::{KeyColumn, TableMap};
 use cohort_engine::{EngineId, KeyRange};
+use cohort_io::sync::Mutex;
 use cohort_txn::Transaction;
-use parking_lot::Mutex;
 
 use super::definition::{IndexColumn, IndexKind, TableDef};
 use crate::codec::{KeyPart, RowCodec, RowOffsets, binlog_column_meta, key};

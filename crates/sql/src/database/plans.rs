@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cohort_io::sync::RwLock;
 use hashbrown::HashMap;
-use parking_lot::RwLock;
 
 use super::DatabaseStats;
 use crate::expr::{Literals, ParamKind};

@@ -26,10 +26,10 @@ use cohort_binlog::{BinlogOptions, ServerIdentity};
 use cohort_engine::Engine;
 use cohort_engine::memory::MemoryEngine;
 use cohort_engine::redb::{Redb, RedbOptions};
+use cohort_io::sync::Mutex;
 use cohort_io::{SimDisk, SystemClock};
 use cohort_journal::JournalOptions;
 use cohort_txn::{CommitProtocol, CommitSettings, Engines, Recovered, StoreOptions};
-use parking_lot::Mutex;
 
 use super::*;
 use crate::session::StandIn;

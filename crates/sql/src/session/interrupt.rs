@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use cohort_io::sync::Mutex;
 use cohort_txn::{KillHandle, WaitsFor};
-use parking_lot::Mutex;
 
 /// What a KILL ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cohort_binlog::XaId;
-use parking_lot::Mutex;
+use cohort_io::sync::Mutex;
 
 use crate::catalog::table::{Counters, Table};
 use crate::statistics::RowChanges;

@@ -31,10 +31,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cohort_engine::{GroupSync, WriteError};
+use cohort_io::sync::{Condvar, Mutex};
 use cohort_io::{
     AlignedBuf, BLOCK, File, FileSystem, IoError, OpenOptions, SyncCounters, SyncStats, read_whole, replace_whole,
 };
-use parking_lot::{Condvar, Mutex};
 
 const NAME: &str = "tc.log";
 const MAGIC: &[u8; 8] = b"COHTCLG\0";

@@ -32,6 +32,7 @@
 //! (`record.rs`), when a checkpoint is due (`checkpoint.rs`), transactions that are in files already when they commit
 //! (`commit/large.rs`).
 
+mod gather;
 mod large;
 mod layout;
 mod stepped;
@@ -57,9 +58,10 @@ use crate::lock_profile::{LockProfile, ProfiledMutex};
 use crate::outcome::{CommitError, Committed, Reply};
 use crate::shared::{AbortOnPanic, Closed, Member, READ_UNWRITTEN, ROOM_RETRY, Shared};
 use crate::stats::{CommitStats, add};
-use crate::sync::{self, Condvar};
+use crate::sync::Condvar;
 use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
+use gather::Yields;
 use layout::redo_by_engine;
 
 pub use stepped::{LaidOutCohort, WrittenCohort};
@@ -175,6 +177,7 @@ pub(crate) struct Coordinator {
     writer_wanted: Condvar,
     joined: Condvar,
     drained: Condvar,
+    yields: Yields,
     section: ProfiledMutex<Section>,
     finish: ProfiledMutex<Finish>,
     ends: Arc<large::Ends>,
@@ -222,6 +225,7 @@ impl Coordinator {
             writer_wanted: Condvar::new(),
             joined: Condvar::new(),
             drained: Condvar::new(),
+            yields: Yields::default(),
             section: ProfiledMutex::new("section", section),
             finish: ProfiledMutex::new("finish", Finish::default()),
             ends: Arc::default(),
@@ -473,32 +477,6 @@ impl Coordinator {
             self.finish(written);
         }
         std::mem::forget(abort_on_panic);
-    }
-
-    /// Lets those run who are ready to commit and wait only for a processor, so that they share this
-    /// write: goes on for as long as the queue grows. Where processors are free this returns at once, so
-    /// that it is no timer: nobody waits for a transaction that may not come, unless the operator asked for
-    /// that (`binlog_group_commit_sync_delay`). Unless `others` may be ready it does not look.
-    fn gather(&self, others: bool) {
-        if let Some((until, enough)) = self.settings.sync_delay.begin() {
-            return blocking(|| {
-                let mut queue = self.queue.lock("gather");
-                let wanted = |waiting: usize| waiting > 0 && waiting < enough;
-                while wanted(queue.waiting.len()) && !queue.wait_until(&self.joined, until) {}
-            });
-        }
-        if !others {
-            return;
-        }
-        let mut waiting = 0;
-        loop {
-            let now = self.queue.lock("gather").waiting.len();
-            if now == waiting {
-                return;
-            }
-            waiting = now;
-            sync::yield_now();
-        }
     }
 
     fn end_write(&self) {

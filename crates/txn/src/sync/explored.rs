@@ -77,19 +77,25 @@ pub(crate) fn point() {
     }
 }
 
-/// [`std::thread::yield_now`].
-pub(crate) fn yield_now() {
-    if is_exploring() { shuttle::thread::yield_now() } else { std::thread::yield_now() }
+/// [`std::thread::yield_now`]: for how long others ran; in an exploration that takes no time.
+pub(crate) fn yield_now() -> Duration {
+    let begun = Instant::now();
+    if is_exploring() {
+        shuttle::thread::yield_now();
+        return Duration::ZERO;
+    }
+    std::thread::yield_now();
+    begun.elapsed()
 }
 
 /// A mutex that no panic poisons.
 pub(crate) enum Mutex<T> {
-    Real(parking_lot::Mutex<T>),
+    Real(cohort_io::sync::Mutex<T>),
     Explored(shuttle::sync::Mutex<T>),
 }
 
 pub(crate) enum MutexGuard<'l, T> {
-    Real(parking_lot::MutexGuard<'l, T>),
+    Real(cohort_io::sync::MutexGuard<'l, T>),
     /// None while it waits for a condition.
     Explored(Option<shuttle::sync::MutexGuard<'l, T>>),
 }
@@ -97,7 +103,7 @@ pub(crate) enum MutexGuard<'l, T> {
 impl<T> Mutex<T> {
     pub fn new(value: T) -> Self {
         match is_exploring() {
-            false => Mutex::Real(parking_lot::Mutex::new(value)),
+            false => Mutex::Real(cohort_io::sync::Mutex::new(value)),
             true => Mutex::Explored(shuttle::sync::Mutex::new(value)),
         }
     }
@@ -158,7 +164,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 /// waits for the notification.
 #[derive(Debug)]
 pub(crate) enum Condvar {
-    Real(parking_lot::Condvar),
+    Real(cohort_io::sync::Condvar),
     Explored(shuttle::sync::Condvar),
 }
 
@@ -175,7 +181,7 @@ impl TimedWait {
 impl Condvar {
     pub fn new() -> Self {
         match is_exploring() {
-            false => Condvar::Real(parking_lot::Condvar::new()),
+            false => Condvar::Real(cohort_io::sync::Condvar::new()),
             true => Condvar::Explored(shuttle::sync::Condvar::new()),
         }
     }

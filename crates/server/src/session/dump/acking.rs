@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use cohort_binlog::{Acks, BinlogFiles, BinlogPosition};
-use parking_lot::Mutex;
+use cohort_io::sync::Mutex;
 
 use crate::protocol::packet::ReadPacketError;
 use crate::protocol::replication::Ack;

@@ -1,6 +1,6 @@
 //! Crashed and failed at every operation in turn.
 
-use parking_lot::Mutex;
+use cohort_io::sync::Mutex;
 
 use super::*;
 
