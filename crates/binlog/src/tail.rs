@@ -299,25 +299,28 @@ mod tests {
     /// Each announcement wakes one, who may have to go back to sleep: those whom it is for must hear of it all the same.
     #[test]
     fn who_has_to_wait_on_passes_the_call_to_others() {
-        let tail = Tail::default();
-        let long = Instant::now() + Duration::from_secs(60);
-        for file in 1..=300 {
-            let announced = AtomicU64::new(0);
+        let tail = &Tail::default();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        for file in 1..=100 {
+            tail.join(file);
+            let asked = AtomicUsize::new(0);
+            let is_over = &|| {
+                asked.fetch_add(1, Ordering::SeqCst);
+                false
+            };
             thread::scope(|scope| {
-                for after in 0..6 {
-                    let (tail, announced) = (&tail, &announced);
-                    tail.join(file);
-                    scope.spawn(move || {
-                        assert!(tail.wait_beyond(at(file, after), long, || false), "nobody woke it");
-                        assert!(announced.load(Ordering::SeqCst) > after);
-                    });
-                }
-                for end in 1..=6 {
-                    announced.store(end, Ordering::SeqCst);
-                    tail.announce(at(file, end));
-                    if file % 2 == 0 {
-                        tail.wake();
+                // The first to wait wait for the most.
+                let waiters = (0..6).rev().map(|after| {
+                    let waiter = scope.spawn(move || tail.wait_beyond(at(file, after), deadline, is_over));
+                    while asked.load(Ordering::SeqCst) < 6 - after as usize {
+                        thread::yield_now();
                     }
+                    waiter
+                });
+                let waiters: Vec<_> = waiters.collect();
+                for (end, waiter) in (1..).zip(waiters.into_iter().rev()) {
+                    tail.announce(at(file, end));
+                    assert!(waiter.join().expect("no panic"), "nobody woke it");
                 }
             });
         }
