@@ -202,9 +202,7 @@ impl Acks {
         let Some(acknowledged) = state.replicas.get_mut(&replica) else { return };
         *acknowledged = position.max(*acknowledged);
         if state.on {
-            if state.stats.waiting > 0 {
-                self.moved.notify_all();
-            }
+            self.moved.notify_all();
         } else if state.options.enabled && position >= state.asynchronous_to {
             state.back.insert(replica);
             if state.back.len() >= state.options.replicas {

@@ -113,16 +113,8 @@ impl Tail {
         assert!(end.file_number <= u64::from(u32::MAX) && end.offset <= u64::from(u32::MAX), "{end} has 64 bits");
         let packed = end.file_number << 32 | end.offset;
         if self.durable.fetch_max(packed, Ordering::SeqCst) < packed && self.followers.load(Ordering::SeqCst) > 0 {
-            self.call();
+            self.wake();
         }
-    }
-
-    /// Wakes one of those who wait, who wakes the next: to wake many would hold a commit up.
-    fn call(&self) {
-        let mut state = self.state.lock();
-        state.calls += 1;
-        // Under the mutex: whoever waits for the call after this one waits behind those whom this one is for.
-        self.moved.notify_one();
     }
 
     /// Waits until something after `at` may be read, to `deadline` or until `ended`, which is asked again at each
@@ -143,9 +135,13 @@ impl Tail {
         self.durable() > at
     }
 
-    /// Lets those who wait ask again whether they have ended.
+    /// Lets those who wait ask again whether they have ended: wakes one of them, who wakes the next. To wake many would
+    /// hold a commit up.
     pub fn wake(&self) {
-        self.call();
+        let mut state = self.state.lock();
+        state.calls += 1;
+        // Under the mutex: whoever waits for the call after this one waits behind those whom this one is for.
+        self.moved.notify_one();
     }
 
     /// How long a follower that has everything leaves events to gather before it looks for more: each one that is woken

@@ -22,8 +22,8 @@ pub struct Condvar {
     waiters: AtomicU32,
 }
 
-/// How a wait with an end ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a wait with an end ended; by default with a notification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimedWait {
     timed_out: bool,
 }

@@ -7,6 +7,8 @@
 //! Nobody may use these under a lock of another crate: a thread that waits for such a lock is not seen by the schedule.
 //! So `tc.log`, whose sessions wait for each other in `cohort-engine`, uses those of `cohort-io`.
 
+use std::time::{Duration, Instant};
+
 #[cfg(not(test))]
 pub(crate) use cohort_io::sync::{Condvar, Mutex, MutexGuard, RwLock};
 #[cfg(not(test))]
@@ -16,13 +18,17 @@ pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize};
 mod explored;
 #[cfg(test)]
 pub(crate) use explored::{
-    AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, RwLock, explore, is_exploring, point, unexplored, yield_now,
+    AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, RwLock, explore, is_exploring, point, unexplored,
 };
 
-/// [`std::thread::yield_now`]: for how long others ran.
-#[cfg(not(test))]
-pub(crate) fn yield_now() -> std::time::Duration {
-    let begun = std::time::Instant::now();
+/// [`std::thread::yield_now`]: for how long others ran; in an exploration that takes no time.
+pub(crate) fn yield_now() -> Duration {
+    #[cfg(test)]
+    if is_exploring() {
+        shuttle::thread::yield_now();
+        return Duration::ZERO;
+    }
+    let begun = Instant::now();
     std::thread::yield_now();
     begun.elapsed()
 }

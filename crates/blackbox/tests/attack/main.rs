@@ -2,8 +2,8 @@
 //! within its limit, nothing has panicked, and other clients have not failed.
 //!
 //! `COHORT_ATTACKS=100000` sends so many random packets and statements (`make accept`); then the 99th percentile of other
-//! clients' latency, of statements and of connecting, may be three times what it is without the attack. Printed seeds
-//! repeat what is random.
+//! clients' latency, of statements and of connecting, may be three times what it is without the attack, or a tick
+//! of the kernel's clock more. Printed seeds repeat what is random.
 //!
 //! Attackers run where a processor has nothing else to do: on a machine of their own they would take none from the server.
 //! What they make the server do takes its processors.
@@ -199,7 +199,8 @@ impl Latencies {
 
     fn judge(&self, name: &str) -> Result<()> {
         for (what, observed) in [("statements", &self.statements), ("connections", &self.connections)] {
-            let most = (p99(&observed.calm) * SLOWER).max(p99(&observed.calm) + TICK);
+            let calm = p99(&observed.calm);
+            let most = (calm * SLOWER).max(calm + TICK);
             ensure!(p99(&observed.attacked) <= most, "{name}: p99 of others' {what}: {observed}");
         }
         Ok(())

@@ -95,7 +95,6 @@ struct Queue {
     failed_from: Option<u64>,
     /// Answers that rest on the transaction with this order.
     readers: Vec<(u64, Box<dyn Reply>)>,
-    sleeping_writers: usize,
     /// Members of the last cohort that was taken.
     last_cohort: usize,
     closed: Option<Closed>,
@@ -211,7 +210,6 @@ impl Coordinator {
             finished_order: next_order,
             failed_from: None,
             readers: Vec::new(),
-            sleeping_writers: 0,
             last_cohort: 0,
             closed: None,
             stop_writers: false,
@@ -439,7 +437,7 @@ impl Coordinator {
     }
 
     fn wake_writer(&self, queue: &Queue) {
-        if queue.sleeping_writers > 0 && queue.is_due() {
+        if queue.is_due() {
             self.writer_wanted.notify_one();
         }
     }
@@ -453,9 +451,7 @@ impl Coordinator {
                     if queue.stop_writers {
                         return;
                     }
-                    queue.sleeping_writers += 1;
                     queue.wait(&self.writer_wanted);
-                    queue.sleeping_writers -= 1;
                 }
                 queue.writes_in_flight += 1;
             }

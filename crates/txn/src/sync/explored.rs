@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use cohort_io::sync::TimedWait;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Scheduler};
 use shuttle::{Config, MaxSteps, Runner};
 
@@ -75,17 +76,6 @@ pub(crate) fn point() {
         // A yield would make schedules with priorities take this thread's.
         shuttle::sync::atomic::AtomicBool::new(false).load(Ordering::SeqCst);
     }
-}
-
-/// [`std::thread::yield_now`]: for how long others ran; in an exploration that takes no time.
-pub(crate) fn yield_now() -> Duration {
-    let begun = Instant::now();
-    if is_exploring() {
-        shuttle::thread::yield_now();
-        return Duration::ZERO;
-    }
-    std::thread::yield_now();
-    begun.elapsed()
 }
 
 /// A mutex that no panic poisons.
@@ -168,16 +158,6 @@ pub(crate) enum Condvar {
     Explored(shuttle::sync::Condvar),
 }
 
-pub(crate) struct TimedWait {
-    timed_out: bool,
-}
-
-impl TimedWait {
-    pub fn timed_out(&self) -> bool {
-        self.timed_out
-    }
-}
-
 impl Condvar {
     pub fn new() -> Self {
         match is_exploring() {
@@ -199,10 +179,10 @@ impl Condvar {
 
     pub fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, until: Instant) -> TimedWait {
         if let (Condvar::Real(condvar), MutexGuard::Real(guard)) = (self, &mut *guard) {
-            return TimedWait { timed_out: condvar.wait_until(guard, until).timed_out() };
+            return condvar.wait_until(guard, until);
         }
         self.wait(guard);
-        TimedWait { timed_out: false }
+        TimedWait::default()
     }
 
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, time: Duration) -> TimedWait {
