@@ -1,5 +1,5 @@
 //! Everything the server needs of the world outside: files, directories, the clock, randomness, and the kernel's help in
-//! waiting for other threads ([`sync`]).
+//! waiting for other threads ([`sync`]) and in sharing processors with them ([`scheduling`]).
 //!
 //! The rest of the server reaches the disk through [`FileSystem`] and [`File`] only, so that logs and
 //! recovery run unchanged on [`RealFs`] and on [`SimDisk`], which forgets what was not synced.
@@ -23,6 +23,7 @@ mod fs;
 mod names;
 mod random;
 mod real;
+pub mod scheduling;
 mod scratch;
 mod sim;
 pub mod sync;

@@ -16,7 +16,6 @@ mod machine_memory;
 pub mod operator_log;
 pub mod options;
 pub mod pool;
-mod priority;
 pub mod processlist;
 mod readiness;
 mod replicas;

@@ -41,6 +41,8 @@ use workers::{Worker, WorkerHandle, WorkerSet};
 
 /// How often idle connections are looked at.
 const IDLE_CHECK: Duration = Duration::from_millis(250);
+/// How often processors are looked at for idle ones, while any worker serves.
+const PROCESSORS_CHECK: Duration = Duration::from_millis(10);
 /// Names the event that ends the workers; no connection has this id.
 const CLOSING: u64 = u64::MAX;
 
@@ -288,10 +290,14 @@ impl Pool {
 
     /// The body of the monitor.
     fn watch(self: Arc<Self>) {
-        let mut checked = Instant::now();
-        while self.workers.sleep_monitor(self.options.stall_limit, IDLE_CHECK) {
-            self.processors.see();
-            self.workers.look_for_long_commands(self.has_signals());
+        let limit = self.options.stall_limit.div_duration_f64(workers::LOOK_EVERY).ceil() as u32;
+        let (mut checked, mut seen) = (Instant::now(), Instant::now());
+        while self.workers.sleep_monitor(IDLE_CHECK) {
+            if seen.elapsed() >= PROCESSORS_CHECK {
+                seen = Instant::now();
+                self.processors.see();
+            }
+            self.workers.look_for_long_commands(limit, self.has_signals());
             // Also after a thread could not be started.
             self.fill();
             if checked.elapsed() >= IDLE_CHECK {

@@ -37,6 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use cohort_io::scheduling::give_way;
 use cohort_sql::collation::Collation;
 use cohort_sql::error::{
     ER_CLIENT_INTERACTION_TIMEOUT, ER_CON_COUNT_ERROR, ER_GLOBAL_CONN_LIMIT, ER_MUST_CHANGE_PASSWORD_LOGIN,
@@ -46,7 +47,6 @@ use cohort_sql::privilege::{Privilege, PrivilegeSet};
 use cohort_sql::session::SessionState;
 use cohort_sql::{Database, SqlError};
 
-use crate::priority::give_way;
 use crate::processlist::{IdleLimits, Overdue, Process};
 use crate::protocol::constants::{capability, status};
 use crate::protocol::packet::ReadPacketError;

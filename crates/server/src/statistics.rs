@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
+use cohort_io::scheduling::{give_way, take_long_slices};
 use cohort_io::{Create, FileSystem, IoError, OpenOptions, read_whole};
 use cohort_sql::Database;
-
-use crate::priority::give_way;
 
 /// How often tables are looked through for those that have changed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -39,6 +38,7 @@ pub fn restore(database: &Database, fs: &dyn FileSystem, path: &Path) {
 /// Collects statistics until the other end of `stopped` is gone, and keeps them.
 pub fn keep(database: &Database, fs: &dyn FileSystem, path: &Path, stopped: &Receiver<()>) {
     give_way(None);
+    take_long_slices(None);
     let goes_on = || stopped.try_recv() == Err(TryRecvError::Empty);
     loop {
         let ended = stopped.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout);

@@ -8,24 +8,28 @@
 //!    a connection.
 //! 2. A worker is away while it blocks ([`BlockingHook`]) or is parked, and from the moment its command is found to
 //!    be a long one, while others have input, until it has finished that.
-//! 3. A worker that computes for long beside other connections gives way to them: its thread gets a lower priority,
+//! 3. A worker that computes for longer than [`LOOK_EVERY`] has long slices of processor time until its command ends:
+//!    other threads go before it when they wake up.
+//! 4. A worker that computes for long beside other connections gives way to them: its thread gets a lower priority,
 //!    which it cannot raise again, and ends with its command.
 //!
 //! Concurrency: one mutex, which a worker takes only when it blocks, comes back or parks. What else a worker does
 //! is read from its `steps`, which are odd while it serves.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use cohort_io::scheduling::{give_way, take_long_slices, take_usual_slices};
 use cohort_io::sync::{Condvar, Mutex};
 use cohort_txn::blocking_hook::BlockingHook;
 use rustix::process::Pid;
 use rustix::thread::gettid;
 
 use super::Pool;
-use crate::priority::give_way;
 
+/// How often the monitor looks at what workers do, while any serves.
+pub const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// How long a worker that is not needed stays parked before it ends.
 const PARKED_MAX: Duration = Duration::from_secs(60);
 
@@ -39,8 +43,11 @@ pub struct Worker {
     /// One more when a command begins and when it ends, two more when it begins to wait: odd while it serves, and the
     /// same for as long as it computes.
     steps: AtomicU64,
-    /// As the monitor saw `steps` last.
+    /// As the monitor saw `steps` last, and in how many looks on end it was the same. The monitor's own.
     seen: AtomicU64,
+    looks: AtomicU32,
+    /// Its thread has long slices. Changed under the set's mutex.
+    has_long_slices: AtomicBool,
     /// Changed under the set's mutex.
     away: AtomicBool,
     /// Its thread has a lower priority than others.
@@ -55,6 +62,15 @@ impl Worker {
 
     fn is_serving(&self) -> bool {
         !self.steps.load(Ordering::SeqCst).is_multiple_of(2)
+    }
+
+    /// Others go before it when they wake up, for as long as its command takes.
+    fn take_long_slices(&self) {
+        if let Some(&thread) = self.thread.get()
+            && !self.has_long_slices.swap(true, Ordering::Relaxed)
+        {
+            take_long_slices(Some(thread));
+        }
     }
 
     /// Lets other threads go first.
@@ -163,6 +179,8 @@ impl WorkerSet {
                 thread: OnceLock::new(),
                 steps: AtomicU64::new(0),
                 seen: AtomicU64::new(0),
+                looks: AtomicU32::new(0),
+                has_long_slices: AtomicBool::new(false),
                 away: AtomicBool::new(false),
                 gave_way: AtomicBool::new(false),
             });
@@ -189,6 +207,8 @@ impl WorkerSet {
     /// The calling thread is `worker`'s.
     pub fn enter(&self, worker: &Worker) {
         let _ = worker.thread.set(gettid());
+        // Whoever started it may have long ones.
+        take_usual_slices();
     }
 
     /// Removes a worker that ends, or whose thread could not be started.
@@ -261,9 +281,14 @@ impl WorkerSet {
         }
     }
 
-    /// `worker` has finished.
+    /// `worker` has finished: it is its thread that calls.
     pub fn end(&self, worker: &Worker) {
         worker.steps.fetch_add(1, Ordering::Release);
+        if worker.has_long_slices.load(Ordering::Relaxed) && !worker.gave_way() {
+            let _state = self.state.lock();
+            worker.has_long_slices.store(false, Ordering::Relaxed);
+            take_usual_slices();
+        }
     }
 
     /// `worker` begins to block: unparks or creates another one, as [`WorkerSet::unpark_or_create`] does.
@@ -283,14 +308,20 @@ impl WorkerSet {
         self.set_away(&self.state.lock(), worker, false);
     }
 
-    /// Has every worker give way that has computed since the last call, if it is not the only one. With `input` waiting
-    /// it counts them as away; the caller then starts workers.
-    pub fn look_for_long_commands(&self, input: bool) {
+    /// Has every worker take long slices that has computed since the last call, and give way that has done so in each
+    /// of the last `limit` calls, if it is not the only one. With `input` waiting it counts the latter as away; the
+    /// caller then starts workers.
+    pub fn look_for_long_commands(&self, limit: u32, input: bool) {
         let state = self.state.lock();
         for worker in &state.workers {
             let steps = worker.steps.load(Ordering::Acquire);
             let before = worker.seen.swap(steps, Ordering::Relaxed);
             if steps != before || !worker.is_serving() || worker.away.load(Ordering::Relaxed) {
+                worker.looks.store(0, Ordering::Relaxed);
+                continue;
+            }
+            worker.take_long_slices();
+            if worker.looks.fetch_add(1, Ordering::Relaxed) + 1 < limit {
                 continue;
             }
             if !self.is_for_one() {
@@ -302,9 +333,9 @@ impl WorkerSet {
         }
     }
 
-    /// The monitor's sleep: `tick` from when a worker serves on, `longest` if none does, and not at all while workers
-    /// are asked for. False when the pool closes.
-    pub fn sleep_monitor(&self, tick: Duration, longest: Duration) -> bool {
+    /// The monitor's sleep: [`LOOK_EVERY`] from when a worker serves on, `longest` if none does, and not at all while
+    /// workers are asked for. False when the pool closes.
+    pub fn sleep_monitor(&self, longest: Duration) -> bool {
         let mut state = self.state.lock();
         self.monitor_sleeps.store(true, Ordering::SeqCst);
         let mut somebody = state.workers.iter().any(|worker| worker.is_serving());
@@ -313,7 +344,7 @@ impl WorkerSet {
         }
         self.monitor_sleeps.store(false, Ordering::SeqCst);
         if somebody && !self.is_closed() && !state.wanted {
-            self.serving.wait_for(&mut state, tick);
+            self.serving.wait_for(&mut state, LOOK_EVERY);
         }
         state.wanted = false;
         !self.is_closed()
@@ -381,7 +412,7 @@ mod tests {
         let long = Duration::from_secs(60);
         let slept = Instant::now();
         std::thread::scope(|scope| {
-            let monitor = scope.spawn(|| workers.sleep_monitor(long, long));
+            let monitor = scope.spawn(|| workers.sleep_monitor(long));
             workers.ask_for_workers();
             assert!(monitor.join().expect("no panic"));
         });
@@ -397,7 +428,7 @@ mod tests {
         workers.set_connections(2);
         let [one, two] = [(); 2].map(|()| workers.unpark_or_create().expect("a worker"));
         let look = || {
-            workers.look_for_long_commands(false);
+            workers.look_for_long_commands(2, false);
             [&one, &two].map(|worker| worker.gave_way())
         };
         let wait = || {
@@ -417,7 +448,9 @@ mod tests {
                 wait();
                 assert_eq!((look(), look()), ([false, false], [false, false]), "one waits");
                 workers.end_wait(&one);
-                assert_eq!(look(), [true, false], "one has computed");
+                assert_eq!(look(), [false, false], "one has computed for one look");
+                assert!(one.has_long_slices.load(Ordering::Relaxed));
+                assert_eq!(look(), [true, false], "and for two");
                 assert!(getpriority_process(None).expect("the priority") > 0);
             });
         });
@@ -435,8 +468,11 @@ mod tests {
         let only = workers.unpark_or_create().expect("a worker");
         workers.enter(&only);
         workers.begin(&only);
-        workers.look_for_long_commands(false);
-        workers.look_for_long_commands(true);
+        workers.look_for_long_commands(1, false);
+        workers.look_for_long_commands(1, true);
         assert!(!only.gave_way());
+        assert!(only.has_long_slices.load(Ordering::Relaxed));
+        workers.end(&only);
+        assert!(!only.has_long_slices.load(Ordering::Relaxed), "the next command is a short one again");
     }
 }
