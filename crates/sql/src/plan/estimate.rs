@@ -104,6 +104,19 @@ pub(crate) fn rows_of(source: &RowSource, constants: Constants) -> f64 {
     }
 }
 
+/// What it costs to make the rows of a source once; those of a table of WITH are there.
+pub(super) fn cost_of(source: &RowSource, constants: Constants) -> f64 {
+    match source {
+        RowSource::Query(plan) | RowSource::Lateral { plan, .. } => of_query(plan, constants).cost,
+        RowSource::Set(set) => set.operands.iter().map(|operand| of_query(&operand.plan, constants).cost).sum(),
+        RowSource::Values { .. }
+        | RowSource::JsonTable(_)
+        | RowSource::Common(_)
+        | RowSource::Correlated(_)
+        | RowSource::LastRound(_) => 0.0,
+    }
+}
+
 /// What is thought of a whole query.
 pub(crate) fn of_query(plan: &QueryPlan, constants: Constants) -> Estimate {
     Estimator::of(plan, constants).node(&plan.root)
@@ -156,13 +169,7 @@ impl<'p> Estimator<'p> {
             Node::SystemRows(_) => Estimate { rows: UNKNOWN_ROWS, cost: UNKNOWN_ROWS },
             Node::Made(made) => {
                 let rows = rows_of(&made.rows, self.constants);
-                let of_query = |plan| of_query(plan, self.constants);
-                let cost = match &made.rows {
-                    RowSource::Query(plan) | RowSource::Lateral { plan, .. } => of_query(plan).cost,
-                    RowSource::Set(set) => set.operands.iter().map(|operand| of_query(&operand.plan).cost).sum(),
-                    _ => 0.0,
-                };
-                Estimate { rows, cost: cost + rows }
+                Estimate { rows, cost: cost_of(&made.rows, self.constants) + rows }
             }
             Node::Join(join) => self.join(join),
             Node::Filter(input, condition) => {

@@ -78,6 +78,8 @@ const MOST: f64 = 1e30;
 struct Chooser<'q> {
     relations: &'q [Relation],
     figures: Vec<Figures>,
+    /// What it costs to make the rows of each relation; nothing if they are stored.
+    making: Vec<f64>,
     constants: Constants,
     /// Of each relation, whether the entries of its indexes have every column that is read.
     covers: Vec<Vec<bool>>,
@@ -151,8 +153,8 @@ struct Choice<'q> {
 
 enum ChoiceKind<'q> {
     Stored(usize, Paths<'q>),
-    /// Rows that are made, so many.
-    Made(usize, f64),
+    /// Rows that are made, so many, and what it costs to make and read them.
+    Made(usize, f64, f64),
     Optional(&'q Nest, Rc<OptionalChoice>),
     Partners(JoinType, &'q Nest, Rc<OptionalChoice>),
 }
@@ -193,6 +195,10 @@ impl<'q> Chooser<'q> {
             Source::Made { rows, .. } => Figures::of_rows(estimate::rows_of(rows, constants)),
             Source::Derived { .. } => Figures::of_rows(crate::statistics::UNKNOWN_ROWS),
         });
+        let making = relations.iter().map(|relation| match &relation.source {
+            Source::Made { rows, .. } => estimate::cost_of(rows, constants),
+            Source::Table(_) | Source::Derived { .. } => 0.0,
+        });
         let is_changed = |at: usize| {
             query.change.is_some()
                 || relations[at].locking.is_some()
@@ -212,6 +218,7 @@ impl<'q> Chooser<'q> {
         Chooser {
             relations,
             figures: figures.collect(),
+            making: making.collect(),
             constants,
             covers: covers.collect(),
             locked,
@@ -304,7 +311,10 @@ impl<'q> Chooser<'q> {
             Member::Relation(of) => {
                 let kind = match self.paths(*of, conditions)? {
                     Some(paths) => ChoiceKind::Stored(*of, paths),
-                    None => ChoiceKind::Made(*of, self.figures[*of].rows),
+                    None => {
+                        let rows = self.figures[*of].rows;
+                        ChoiceKind::Made(*of, rows, self.making[*of] + rows)
+                    }
                 };
                 Choice { relations, needs: self.relations[*of].after, kind }
             }
@@ -540,16 +550,16 @@ impl Search<'_, '_> {
                 let by_keeping = prefix(found, once.cost + kept * cost::KEEP + rows * meet, How::Once(Some(once)));
                 Some(if reads_row && by_loop.cost <= by_keeping.cost { by_loop } else { by_keeping })
             }
-            ChoiceKind::Made(of, made) => {
+            ChoiceKind::Made(of, made, once) => {
                 let found = made * self.kept(known, there, &|_| false);
                 let keyed = self.conditions.iter().any(|one| any(one) && equal_keys(one.expr).is_some());
                 let lateral = self.chooser.is_lateral(*of);
                 Some(match before {
-                    None => prefix(found, *made, How::Anew(None)),
-                    Some(_) if lateral => prefix(found, rows * made, How::Anew(None)),
+                    None => prefix(found, *once, How::Anew(None)),
+                    Some(_) if lateral => prefix(found, rows * once, How::Anew(None)),
                     Some(_) => {
                         let meet = if keyed { cost::PROBE + found * cost::COMPARE } else { made * cost::COMPARE };
-                        prefix(found, made * (1.0 + cost::KEEP) + rows * meet, How::Once(None))
+                        prefix(found, once + made * cost::KEEP + rows * meet, How::Once(None))
                     }
                 })
             }
@@ -593,7 +603,7 @@ impl Search<'_, '_> {
             let (ready, later): (Vec<&Expr>, Vec<&Expr>) = left.into_iter().partition(is_ready);
             left = later;
             steps.push(match &choice.kind {
-                ChoiceKind::Stored(of, _) | ChoiceKind::Made(of, _) => self.relation(*of, how, ready, at == 0),
+                ChoiceKind::Stored(of, _) | ChoiceKind::Made(of, ..) => self.relation(*of, how, ready, at == 0),
                 ChoiceKind::Optional(nest, planned) => self.nested(nest, planned, &how, ready, &StepSource::Optional),
                 ChoiceKind::Partners(join_type, nest, planned) => {
                     self.nested(nest, planned, &how, ready, &|steps| StepSource::Partners(*join_type, steps))

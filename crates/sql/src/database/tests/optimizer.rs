@@ -92,6 +92,21 @@ fn every_order_gives_the_same_rows() {
 }
 
 #[test]
+fn rows_that_take_long_to_make_are_made_once() {
+    let mut client = Client::in_new_database(&Disk::new().open());
+    table(&mut client, "t", 2000);
+    client.ok("CREATE TABLE u AS SELECT id, many FROM t WHERE id < 100");
+    // Of few rows that all of a table are read for.
+    let few = "(SELECT many, COUNT(*) AS n FROM t WHERE s = 's7' AND few = 1 GROUP BY many HAVING n > 5 AND n < 50 AND n <> 7)";
+    for join in ["u JOIN", "u LEFT JOIN", "u LEFT JOIN u AS v ON v.id = u.id LEFT JOIN"] {
+        let sql = format!("SELECT COUNT(*), COUNT(x.n) FROM {join} {few} AS x ON x.many = u.many");
+        let plan = client.run(&format!("EXPLAIN ANALYZE {sql}")).join("\n");
+        let scan = plan.lines().find(|line| line.contains("scan on t ")).unwrap_or_default();
+        assert!(scan.contains("loops=1)"), "{join}:\n{plan}");
+    }
+}
+
+#[test]
 fn an_order_with_a_limit_takes_an_index_and_one_without_sorts() {
     let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "t", 3000);
