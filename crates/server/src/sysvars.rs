@@ -86,6 +86,8 @@ pub enum Kind {
     Roles,
     /// Any text, or NULL.
     TextOrNull,
+    /// A list of switches of the planner, each on or off.
+    Switches,
     /// A list of SQL modes.
     SqlMode,
     /// SYSTEM, or an offset from UTC.

@@ -327,6 +327,7 @@ impl Database {
             changed: &[],
             only_reads: false,
             constants: Constants::All,
+            pushes_conditions: session.pushes_conditions,
             collected,
         }
     }

@@ -37,6 +37,7 @@ mod order;
 mod outer_joins;
 mod paths;
 mod physical;
+mod push_down;
 pub(crate) mod query;
 mod resolve;
 mod rewrite;
@@ -93,6 +94,8 @@ pub(crate) struct PlanContext<'a> {
     /// The statement is a SELECT.
     pub(crate) only_reads: bool,
     pub(crate) constants: Constants,
+    /// `derived_condition_pushdown` of `optimizer_switch`.
+    pub(crate) pushes_conditions: bool,
     pub(crate) collected: &'a Collected,
 }
 
@@ -514,10 +517,11 @@ fn derived(
     Ok((query, columns, decides))
 }
 
-/// All stages of an operand of a set operation.
-fn operand(body: &ast::QueryBody, around: Around<'_>) -> Result<(QueryPlan, Vec<ResultColumn>), SqlError> {
-    let (query, columns) = resolve::body(body, around)?;
-    Ok((finish(query, cx_of(around)?)?, columns))
+/// An operand of a set operation, with its derived tables merged: the result has the types of what it selects then.
+fn operand(body: &ast::QueryBody, around: Around<'_>) -> Result<(Query, Vec<ResultColumn>), SqlError> {
+    let (mut query, columns) = resolve::body(body, around)?;
+    merge::merge(&mut query);
+    Ok((query, columns))
 }
 
 /// What the names of a query within are resolved in.
@@ -530,17 +534,27 @@ fn finish(query: Query, cx: &PlanContext<'_>) -> Result<QueryPlan, SqlError> {
     built(rewritten(query, cx)?, cx.constants)
 }
 
-/// The second stage, with all stages of what is left of derived tables.
+/// The second stage, with all stages of what is left of derived tables, and of set operations.
 fn rewritten(mut query: Query, cx: &PlanContext<'_>) -> Result<Query, SqlError> {
     merge::merge(&mut query);
+    let mut query = rewrite::rewrite(query, cx);
     for relation in &mut query.relations {
-        if let Source::Derived { query, columns } = &mut relation.source {
-            let (query, columns) = (std::mem::take(&mut **query), std::mem::take(columns));
-            let plan = stack::with_room_for_query(|| finish(query, cx))?;
-            relation.source = Source::Made { rows: RowSource::Query(Box::new(plan)), columns };
-        }
+        let (rows, columns) = match &mut relation.source {
+            Source::Derived { query, columns } => {
+                let query = std::mem::take(&mut **query);
+                let plan = stack::with_room_for_query(|| finish(query, cx))?;
+                (RowSource::Query(Box::new(plan)), std::mem::take(columns))
+            }
+            Source::Set { operands, columns } => {
+                let operands = std::mem::take(operands);
+                let rows = stack::with_room_for_query(|| set::planned(operands, columns, cx))?;
+                (rows, std::mem::take(columns))
+            }
+            Source::Table(_) | Source::Made { .. } => continue,
+        };
+        relation.source = Source::Made { rows, columns };
     }
-    Ok(rewrite::rewrite(query, cx))
+    Ok(query)
 }
 
 /// The last two.

@@ -14,6 +14,7 @@ pub(crate) mod gtid_next;
 pub(crate) mod interrupt;
 pub(crate) mod locked_tables;
 pub(crate) mod meaning;
+pub mod optimizer_switch;
 mod own_locks;
 pub(crate) mod row_counts;
 mod server_read_only;
@@ -125,6 +126,8 @@ pub struct SessionState {
     pub safe_updates: bool,
     /// `max_execution_time`, for SELECT.
     pub max_execution_time: Option<Duration>,
+    /// `derived_condition_pushdown` of `optimizer_switch`.
+    pub pushes_conditions: bool,
     /// What the connection holds in memory.
     pub memory: MemoryUse,
     /// `sort_buffer_size`: what a sort holds in memory, bytes.
@@ -288,6 +291,7 @@ impl SessionState {
             max_allowed_packet: 64 << 20,
             max_binlog_cache_size: u64::MAX,
             max_execution_time: None,
+            pushes_conditions: true,
             memory: MemoryUse::new(server),
             sort_buffer_size: 8 << 20,
             join_buffer_size: 8 << 20,

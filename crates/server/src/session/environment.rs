@@ -387,7 +387,11 @@ impl Environment for SessionEnvironment {
             return Err(refusal);
         }
         let setting = match value {
-            Some(value) => variables::check_value(session, row, &value)?,
+            Some(value) => {
+                let before =
+                    if global { self.server.globals.setting(id) } else { self.settings.borrow().setting(id).clone() };
+                variables::check_value(session, row, &before, &value)?
+            }
             None if global || row.scope == crate::sysvars::Scope::Session => row.default_setting(),
             None => self.server.globals.setting(id),
         };

@@ -58,9 +58,14 @@ pub fn check_settable(row: &SystemVariable, scope: VariableScope) -> Result<(), 
     }
 }
 
-/// Checks a value for a variable; a value that had to be brought into range leaves a warning.
-pub fn check_value(session: &SessionState, row: &SystemVariable, value: &Value) -> Result<Setting, SqlError> {
-    let (setting, adjusted) = row.check(value).map_err(|error| setting_error(row, &error))?;
+/// Checks a value for a variable that has another one; a value that had to be brought into range leaves a warning.
+pub fn check_value(
+    session: &SessionState,
+    row: &SystemVariable,
+    before: &Setting,
+    value: &Value,
+) -> Result<Setting, SqlError> {
+    let (setting, adjusted) = row.check_over(before, value).map_err(|error| setting_error(row, &error))?;
     if adjusted {
         let shown = match value {
             Value::Int(value) => value.to_string(),

@@ -91,6 +91,7 @@ const fn same_type(left: Kind, right: Kind) -> bool {
             | Kind::Text
             | Kind::Roles
             | Kind::TextOrNull
+            | Kind::Switches
             | Kind::SqlMode
             | Kind::TimeZone
             | Kind::Charset

@@ -1,6 +1,7 @@
 //! From what an operator or a client writes to a checked [`Setting`].
 
 use cohort_sql::collation::Collation;
+use cohort_sql::session::optimizer_switch::OptimizerSwitch;
 use cohort_sql::types::Charset;
 use cohort_sql::types::SqlMode;
 use cohort_sql::value::Value;
@@ -55,6 +56,17 @@ impl SystemVariable {
                 Err(_) => self.word(text),
             },
             _ => self.word(text),
+        }
+    }
+
+    /// Checks a value that an expression of SET gave, where the variable has another one: switches that it does not name
+    /// stay as they are.
+    pub fn check_over(&self, before: &Setting, value: &Value) -> Result<(Setting, Adjusted), SettingError> {
+        match (self.kind, before, value) {
+            (Kind::Switches, Setting::Text(before), Value::Text(text)) => {
+                Ok((switched(switches(OptimizerSwitch::default(), before)?, text)?, false))
+            }
+            _ => self.check(value),
         }
     }
 
@@ -147,6 +159,7 @@ impl SystemVariable {
                 Setting::text(text)
             }
             Kind::Text | Kind::TextOrNull => Setting::text(text),
+            Kind::Switches => switched(OptimizerSwitch::default(), text)?,
             Kind::SqlMode => Setting::text(SqlMode::parse(text).map_err(|_| wrong())?.to_string()),
             Kind::TimeZone => {
                 cohort_sql::types::temporal::TimeZone::parse(text)
@@ -166,6 +179,14 @@ impl SystemVariable {
         };
         Ok((setting, false))
     }
+}
+
+fn switches(before: OptimizerSwitch, text: &str) -> Result<OptimizerSwitch, SettingError> {
+    before.with(text).map_err(|item| SettingError::Value(item.chars().take(64).collect()))
+}
+
+fn switched(before: OptimizerSwitch, text: &str) -> Result<Setting, SettingError> {
+    Ok(Setting::text(switches(before, text)?.to_string()))
 }
 
 fn parse_bool(text: &str) -> Option<bool> {

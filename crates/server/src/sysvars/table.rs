@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use cohort_sql::Value;
 use cohort_sql::collation::Collation as Coll;
 use cohort_sql::isolation_level::IsolationLevel;
+use cohort_sql::session::optimizer_switch::{DERIVED_CONDITION_PUSHDOWN, OptimizerSwitch};
 use cohort_sql::session::{BinlogFormat, RowImage, SessionState};
 use cohort_sql::types::Charset as Chars;
 use cohort_sql::types::SqlMode as Modes;
@@ -143,6 +144,10 @@ fn now_us() -> i64 {
 
 fn last_insert_id(session: &SessionState) -> Value {
     Value::UInt(session.last_insert_id.get())
+}
+
+fn pushes_conditions(switches: &str) -> bool {
+    OptimizerSwitch::default().with(switches).is_ok_and(|switches| switches.is_on(DERIVED_CONDITION_PUSHDOWN))
 }
 
 fn binlog_format(name: &str) -> BinlogFormat {
@@ -407,7 +412,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("net_write_timeout", Both, Anytime, int(1, YEAR), "60", "Seconds to wait for a client to take its result."),
     row("old_alter_table", Both, Anytime, OnlyFlag(false), "OFF", "ALTER TABLE chooses its way itself."),
     row("open_files_limit", Global, Never, int(0, u64::MAX), "0", "Files that the process may open."),
-    row("optimizer_switch", Both, Anytime, Text, "default", "Taken and shown, without effect."),
+    row("optimizer_switch", Both, Anytime, Kind::Switches, "default", "Switches of the planner, of which derived_condition_pushdown has an effect: conditions on derived tables get into them.")
+        .apply(Apply::Text(|session, value| session.pushes_conditions = pushes_conditions(value))),
     row("partial_revokes", Global, Anytime, OnlyFlag(false), "OFF", "What is granted globally cannot be revoked for single databases."),
     row("password_history", Global, Anytime, int(0, 4_294_967_295), "0", "So many passwords of an account are not to come back, where it says nothing else; 0 for none."),
     row("password_require_current", Global, Anytime, Bool, "OFF", "Who changes the own password has to give the one until now (REPLACE), where the account says nothing else."),

@@ -39,6 +39,22 @@ fn values_are_checked_as_mysql_does() {
 }
 
 #[test]
+fn switches_that_are_not_named_stay_as_they_are() {
+    let row = row("optimizer_switch");
+    let (all, _) = row.parse("default").expect("a list");
+    let (off, _) = row.check_over(&all, &Value::text("derived_condition_pushdown=off")).expect("a list");
+    let (both, _) = row.check_over(&off, &Value::text("mrr=off")).expect("a list");
+    assert_eq!(row.parse("mrr=off,derived_condition_pushdown=off"), Ok((both.clone(), false)));
+    assert_eq!(row.check_over(&both, &Value::text("default")), Ok((all.clone(), false)));
+    assert_eq!(row.check_over(&both, &Value::text("none=on")), Err(SettingError::Value("none=on".into())));
+    let mut session = SessionState::new();
+    for (setting, pushes) in [(&off, false), (&all, true), (&both, false)] {
+        row.apply_to(&mut session, setting);
+        assert_eq!(session.pushes_conditions, pushes);
+    }
+}
+
+#[test]
 fn a_session_keeps_what_was_global_when_it_began() {
     let globals = Globals::new();
     let id = VariableId::of("wait_timeout").unwrap();

@@ -40,6 +40,8 @@ pub struct SetVariable {
 pub struct BlockHints {
     /// What QB_NAME calls it, or `select#1` and the like.
     pub name: String,
+    /// Hints on the block as a whole, by their names.
+    pub whole: Vec<String>,
     /// In which order relations are read.
     pub order: Vec<OrderHint>,
     /// Hints on tables and their indexes.

@@ -45,8 +45,11 @@ pub(super) fn begin_key(session: &SessionState, literals: Literals, database: Op
     // Collations have nine bits.
     let Literals { client, collation } = literals;
     key.extend_from_slice(&(collation.id() | (client as u16) << 12).to_le_bytes());
+    // No name begins like these.
+    if !session.pushes_conditions {
+        key.push(0xfe);
+    }
     if session.group_concat_max_len != GROUP_CONCAT_MAX_LEN {
-        // No name begins like this.
         key.push(0xff);
         key.extend_from_slice(&session.group_concat_max_len.to_le_bytes());
     }

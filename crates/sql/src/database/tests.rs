@@ -11,6 +11,7 @@ mod locking;
 mod optimizer;
 mod paths;
 mod plan_cache;
+mod push_down;
 mod result_types;
 mod semi_joins;
 mod spilled;

@@ -259,7 +259,9 @@ impl Known {
             }
             Hint::Tables(name, block, tables) => {
                 if tables.is_empty() {
-                    self.block(block.as_deref(), at, &name, hints);
+                    if let Some(of) = self.block(block.as_deref(), at, &name, hints) {
+                        hints.blocks[of].whole.push(name);
+                    }
                     return;
                 }
                 for (table, named) in tables {

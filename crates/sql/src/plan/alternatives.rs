@@ -15,15 +15,9 @@
 use super::query::{Member, Nest, Query, Relation, RelationSet, all_of, conjuncts, relations_read};
 use crate::expr::Expr;
 
-/// Whether the rules are for a query.
-fn takes(query: &Query) -> bool {
-    let locks = query.relations.iter().any(|relation| relation.locking.is_some());
-    query.change.is_none() && query.targets.is_empty() && !locks
-}
-
 /// The first rule.
 pub(super) fn factor(query: &mut Query) {
-    if !takes(query) {
+    if !query.only_reads() {
         return;
     }
     if let Some(filter) = query.filter.take() {
@@ -36,7 +30,7 @@ pub(super) fn factor(query: &mut Query) {
 
 /// The second rule.
 pub(super) fn imply(query: &mut Query) {
-    if !takes(query) {
+    if !query.only_reads() {
         return;
     }
     let Query { relations, from, .. } = query;

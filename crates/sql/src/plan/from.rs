@@ -24,7 +24,6 @@ use crate::error::{
 use crate::expr::{CompareOp, Expr};
 use crate::plan::node::RowSource;
 use crate::privilege::Privilege;
-use crate::types::ResultColumn;
 
 /// What FROM says, bound.
 #[derive(Default)]
@@ -117,8 +116,8 @@ pub(super) fn resolve<'a>(
 }
 
 /// Rows that are made, as the one relation of a query.
-pub(super) fn made(rows: RowSource, columns: Vec<ResultColumn>) -> From {
-    let relation = Relation::of(Source::Made { rows, columns }, String::new(), 0);
+pub(super) fn made(source: Source) -> From {
+    let relation = Relation::of(source, String::new(), 0);
     From { relations: vec![relation], nest: Nest::of(0), visible: None }
 }
 

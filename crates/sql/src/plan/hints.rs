@@ -1,6 +1,6 @@
 //! Optimizer hints of a query block: finds the tables and indexes that they name, and leaves what they ask for with the
 //! relations, where the later stages obey it: [`Relation::hints`] as those of USE INDEX and the like, and
-//! [`Relation::after`] as that of STRAIGHT_JOIN.
+//! [`Relation::after`] as that of STRAIGHT_JOIN; and [`Relation::takes_conditions`].
 //!
 //! A hint about the order is left out with a warning if no order of the relations obeys it together with LEFT JOIN, LATERAL,
 //! STRAIGHT_JOIN and the hints before it: an order that obeys what is left can always be found.
@@ -15,12 +15,18 @@ use crate::parse::quoted;
 /// Has the relations of a query block obey its hints; what cannot be obeyed becomes a warning of the plan.
 pub(super) fn obey(block: &BlockRef, relations: &mut [Relation], nest: &Nest, cx: &PlanContext<'_>) {
     let Some(hints) = block.hints() else { return };
+    if let Some(on) = condition_pushdown(&hints.whole) {
+        relations.iter_mut().for_each(|relation| relation.takes_conditions = Some(on));
+    }
     for hint in &hints.order {
         order(hint, hints, relations, nest, cx);
     }
     for hint in &hints.tables {
         match relations.iter_mut().find(|relation| relation.known_as == hint.table) {
-            Some(relation) => indexes(hint, hints, relation, cx),
+            Some(relation) => {
+                relation.takes_conditions = condition_pushdown(&hint.whole).or(relation.takes_conditions);
+                indexes(hint, hints, relation, cx);
+            }
             None => {
                 let levels = hint.indexes.iter().map(|(level, _)| level.to_string());
                 let mut names: Vec<String> = hint.whole.iter().cloned().chain(levels).collect();
@@ -29,6 +35,15 @@ pub(super) fn obey(block: &BlockRef, relations: &mut [Relation], nest: &Nest, cx
             }
         }
     }
+}
+
+/// What hints say of whether conditions get into derived tables; the first one counts.
+fn condition_pushdown(hints: &[String]) -> Option<bool> {
+    hints.iter().find_map(|hint| match hint.as_str() {
+        "DERIVED_CONDITION_PUSHDOWN" => Some(true),
+        "NO_DERIVED_CONDITION_PUSHDOWN" => Some(false),
+        _ => None,
+    })
 }
 
 /// A table, or an index of one, that a hint names and the block does not have.

@@ -26,8 +26,7 @@ pub(super) fn merge(query: &mut Query) {
             stack::with_room_for_query(|| merge(query));
         }
     }
-    let locks = query.relations.iter().any(|relation| relation.locking.is_some());
-    if query.change.is_some() || !query.targets.is_empty() || locks {
+    if !query.only_reads() {
         return;
     }
     let mut at = 0;
@@ -161,7 +160,7 @@ fn shift_nest(nest: &mut Nest, relations: usize, slots: usize) {
 fn merge_one(query: &mut Query, at: usize) -> bool {
     let (first_slot, columns, optional) =
         (query.relations[at].first_slot, query.relations[at].width(), query.relations[at].optional);
-    let after = query.relations[at].after;
+    let (after, takes_conditions) = (query.relations[at].after, query.relations[at].takes_conditions);
     let Source::Derived { query: inner, .. } = &mut query.relations[at].source else { return false };
     let Query { mut relations, from: mut nest, filter, mut outputs, made_anew, .. } = std::mem::take(&mut **inner);
 
@@ -176,6 +175,10 @@ fn merge_one(query: &mut Query, at: usize) -> bool {
         relation.optional |= optional;
         relation.after = relation.after.moved(at).with(before);
         relation.outer_mut().iter_mut().for_each(|expr| shift(expr, first_slot));
+        if matches!(relation.source, Source::Set { .. }) && relation.known_as.is_empty() {
+            // It is what the derived table is made of.
+            relation.takes_conditions = takes_conditions;
+        }
     }
 
     query.made_anew.extend(made_anew);

@@ -193,11 +193,11 @@ impl<'q> Chooser<'q> {
             Source::Table(table) if !system::is_one(table) => table.counters.statistics.figures(),
             Source::Table(_) => Figures::of_rows(crate::statistics::UNKNOWN_ROWS),
             Source::Made { rows, .. } => Figures::of_rows(estimate::rows_of(rows, constants)),
-            Source::Derived { .. } => Figures::of_rows(crate::statistics::UNKNOWN_ROWS),
+            Source::Derived { .. } | Source::Set { .. } => Figures::of_rows(crate::statistics::UNKNOWN_ROWS),
         });
         let making = relations.iter().map(|relation| match &relation.source {
             Source::Made { rows, .. } => estimate::cost_of(rows, constants),
-            Source::Table(_) | Source::Derived { .. } => 0.0,
+            Source::Table(_) | Source::Derived { .. } | Source::Set { .. } => 0.0,
         });
         let is_changed = |at: usize| {
             query.change.is_some()

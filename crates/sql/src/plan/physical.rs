@@ -59,6 +59,11 @@ pub(super) fn build(mut query: Query, steps: Vec<Step>, constants: Constants) ->
     QueryPlan { root, slots, outputs, made_anew, reads_outer, volatile }
 }
 
+/// Whether two runs of a query over the same rows may differ, as far as is known before derived tables are planned.
+pub(super) fn runs_differ(query: &Query) -> bool {
+    looks_around(query).1
+}
+
 /// Whether a query reads values of those around it, and whether it may differ from run to run.
 fn looks_around(query: &Query) -> (bool, bool) {
     let (mut reads_outer, mut volatile) = (false, false);

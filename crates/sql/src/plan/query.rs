@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::dependence::Decides;
 use super::node::{JoinType, RowSource};
-use crate::ast::{IndexHint, RowWait};
+use crate::ast::{IndexHint, RowWait, SetOperator};
 use crate::catalog::definition::ColumnDef;
 use crate::catalog::table::Table;
 use crate::collation::Collation;
@@ -165,6 +165,8 @@ pub(crate) struct Relation {
     pub(super) after: RelationSet,
     /// Of rows that are made, which columns decide others.
     pub(super) decides: Vec<Decides>,
+    /// What hints say of whether conditions of the query get into it ([`super::push_down`]).
+    pub(super) takes_conditions: Option<bool>,
 }
 
 /// Where the rows of a relation come from.
@@ -180,6 +182,18 @@ pub(super) enum Source {
         query: Box<Query>,
         columns: Vec<ResultColumn>,
     },
+    /// A set operation whose operands are not planned yet: conditions of the query around may get into them.
+    Set {
+        operands: Vec<BoundOperand>,
+        columns: Vec<ResultColumn>,
+    },
+}
+
+/// An operand of a set operation.
+pub(super) struct BoundOperand {
+    pub(super) query: Query,
+    /// What joins it to those before, and whether with ALL; `None` for the first.
+    pub(super) operator: Option<(SetOperator, bool)>,
 }
 
 /// Changes of rows of the first relation.
@@ -357,14 +371,14 @@ impl Relation {
     pub(super) fn of(source: Source, known_as: String, first_slot: usize) -> Relation {
         let (hints, locking) = (Vec::new(), None);
         let (optional, after, decides) = (false, RelationSet::NONE, Vec::new());
-        Relation { source, known_as, first_slot, hints, locking, optional, after, decides }
+        Relation { source, known_as, first_slot, hints, locking, optional, after, decides, takes_conditions: None }
     }
 
     /// The same columns from another slot on, without its rows.
     pub(super) fn columns_from(&self, first_slot: usize) -> Relation {
         let source = match &self.source {
             Source::Table(table) => Source::Table(table.clone()),
-            Source::Made { columns, .. } | Source::Derived { columns, .. } => {
+            Source::Made { columns, .. } | Source::Derived { columns, .. } | Source::Set { columns, .. } => {
                 Source::Made { rows: RowSource::Common(usize::MAX), columns: columns.clone() }
             }
         };
@@ -375,7 +389,7 @@ impl Relation {
     pub(super) fn table(&self) -> Option<&Arc<Table>> {
         match &self.source {
             Source::Table(table) => Some(table),
-            Source::Made { .. } | Source::Derived { .. } => None,
+            Source::Made { .. } | Source::Derived { .. } | Source::Set { .. } => None,
         }
     }
 
@@ -406,7 +420,9 @@ impl Relation {
     pub(super) fn width(&self) -> usize {
         match &self.source {
             Source::Table(table) => table.def.columns.len(),
-            Source::Made { columns, .. } | Source::Derived { columns, .. } => columns.len(),
+            Source::Made { columns, .. } | Source::Derived { columns, .. } | Source::Set { columns, .. } => {
+                columns.len()
+            }
         }
     }
 
@@ -414,7 +430,9 @@ impl Relation {
     pub(super) fn column_name(&self, column: usize) -> &str {
         match &self.source {
             Source::Table(table) => &table.def.columns[column].name,
-            Source::Made { columns, .. } | Source::Derived { columns, .. } => &columns[column].name,
+            Source::Made { columns, .. } | Source::Derived { columns, .. } | Source::Set { columns, .. } => {
+                &columns[column].name
+            }
         }
     }
 
@@ -422,7 +440,7 @@ impl Relation {
     pub(super) fn column_index(&self, name: &str) -> Option<usize> {
         match &self.source {
             Source::Table(table) => table.def.column_index(name),
-            Source::Made { columns, .. } | Source::Derived { columns, .. } => {
+            Source::Made { columns, .. } | Source::Derived { columns, .. } | Source::Set { columns, .. } => {
                 columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
             }
         }
@@ -438,7 +456,7 @@ impl Relation {
         let slot = self.first_slot + column;
         let expr = match &self.source {
             Source::Table(table) => column_expr(&table.def.columns[column], slot),
-            Source::Made { columns, .. } | Source::Derived { columns, .. } => {
+            Source::Made { columns, .. } | Source::Derived { columns, .. } | Source::Set { columns, .. } => {
                 Expr::column(slot, columns[column].name.clone(), columns[column].result_type)
             }
         };
@@ -536,6 +554,12 @@ impl Query {
     pub(super) fn end(&self) -> usize {
         let outputs = self.columns() + self.made() + self.outputs.len();
         outputs.max(width(&self.relations))
+    }
+
+    /// Whether it neither locks nor changes rows.
+    pub(super) fn only_reads(&self) -> bool {
+        let locks = self.relations.iter().any(|relation| relation.locking.is_some());
+        self.change.is_none() && self.targets.is_empty() && !locks
     }
 
     /// How many slots lie between the columns and the select list.

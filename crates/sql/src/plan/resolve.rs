@@ -13,7 +13,7 @@ use super::dependence::Decided;
 use super::from::{From, Purpose};
 use super::grouping::PerGroup;
 use super::node::RowSource;
-use super::query::{Grouping, LimitExprs, Query, Relation, SortKey, column_at, width};
+use super::query::{Grouping, LimitExprs, Query, Relation, SortKey, Source, column_at, width};
 use super::{PlanContext, finish, from, hints, set, unsupported, with};
 use crate::ast::{self, Limit, OrderBy, QueryBody, Select, SelectItem, TableExpr, TableRef};
 use crate::catalog::definition::IndexKind;
@@ -95,16 +95,17 @@ fn with_tail(
         }
         QueryBody::Nested(inner) => {
             let (inner, columns) = query(inner, around)?;
-            tail_over(RowSource::Query(Box::new(finish(inner, cx)?)), columns, tail, around)
+            let rows = RowSource::Query(Box::new(finish(inner, cx)?));
+            tail_over(Source::Made { rows, columns: columns.clone() }, columns, tail, around)
         }
         QueryBody::Set { first, rest } => {
-            let (rows, columns) = set::operation(first, rest, around)?;
+            let (source, columns) = set::operation(first, rest, around)?;
             check_order(tail.order_by)?;
-            tail_over(rows, columns, tail, around)
+            tail_over(source, columns, tail, around)
         }
         QueryBody::Values(rows) => {
             let (rows, columns) = set::values(rows, around)?;
-            tail_over(rows, columns, tail, around)
+            tail_over(Source::Made { rows, columns: columns.clone() }, columns, tail, around)
         }
     }
 }
@@ -145,7 +146,8 @@ pub(super) fn filtered(
         other => Expr::Literal(other),
     };
     let rows = rows.into_iter().map(|row| row.into_iter().zip(&types).map(literal).collect()).collect();
-    let From { relations, nest, .. } = from::made(RowSource::Values { rows, types }, columns.clone());
+    let source = Source::Made { rows: RowSource::Values { rows, types }, columns: columns.clone() };
+    let From { relations, nest, .. } = from::made(source);
     let filter = Some(Scope::new(&relations, "where clause").within(around).bind_filter(condition)?);
     let outputs = (0..columns.len()).map(|at| relations[0].column_expr(at)).collect();
     Ok((Query { relations, from: nest, filter, outputs, ..Query::default() }, columns))
@@ -153,17 +155,17 @@ pub(super) fn filtered(
 
 /// ORDER BY and LIMIT of `query` over rows that are made.
 pub(super) fn over(
-    rows: RowSource,
+    source: Source,
     columns: Vec<ResultColumn>,
     query: &ast::Query,
     around: Around<'_>,
 ) -> Result<(Query, Vec<ResultColumn>), SqlError> {
-    tail_over(rows, columns, Tail::of(query), around)
+    tail_over(source, columns, Tail::of(query), around)
 }
 
 /// ORDER BY and LIMIT over rows that are made: those of a set operation, or of a query in parentheses.
 fn tail_over(
-    rows: RowSource,
+    source: Source,
     columns: Vec<ResultColumn>,
     tail: Tail<'_>,
     around: Around<'_>,
@@ -171,7 +173,7 @@ fn tail_over(
     if !tail.locking.is_empty() {
         return Err(SqlError::unsupported("locking clauses after a query in parentheses or a set operation"));
     }
-    let from = from::made(rows, columns.clone());
+    let from = from::made(source);
     let outputs: Vec<Output> = (0..columns.len())
         .map(|at| Output { expr: from.relations[0].column_expr(at), name: columns[at].name.to_string(), alias: true })
         .collect();

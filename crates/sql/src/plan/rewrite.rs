@@ -1,13 +1,14 @@
 //! Second stage: rules that make a bound query simpler. Its answer and its locks stay the same, and so do its warnings,
-//! but for those of conditions that nothing depends on.
+//! but for those of conditions and rows that nothing depends on.
 //!
 //! A rule is a function from query to query that stands in [`RULES`]; they run once each, in that order, after
-//! [`semi_joins`], which takes in queries that were planned before. A rule that
+//! [`semi_joins`], which takes in queries that were planned before, and before [`push_down`], after which queries in FROM are
+//! planned. A rule that
 //! needs a value cannot be one: plans are kept for other literals and parameters than those they were made for, so that
 //! even `WHERE 1 = 1` is a condition on parameters here.
 
 use super::query::{Query, conjuncts};
-use super::{PlanContext, alternatives, outer_joins, semi_joins};
+use super::{PlanContext, alternatives, outer_joins, push_down, semi_joins};
 use crate::expr::Expr;
 
 const RULES: [fn(&mut Query); 6] = [
@@ -23,6 +24,7 @@ const RULES: [fn(&mut Query); 6] = [
 pub(super) fn rewrite(mut query: Query, cx: &PlanContext<'_>) -> Query {
     semi_joins::are_joins(&mut query, cx);
     RULES.iter().for_each(|rule| rule(&mut query));
+    push_down::push_down(&mut query, cx);
     query
 }
 

@@ -1,53 +1,68 @@
 //! UNION, EXCEPT, INTERSECT and VALUES: rows that are made of those of several queries.
 //!
-//! Operands are planned by themselves. The result has the names of the first one and types that the values of all fit;
+//! Operands are queries by themselves, planned when conditions of the query around have got into them
+//! ([`super::push_down`]). The result has the names of the first one and types that the values of all fit;
 //! who of them has another type has its values converted.
 
 use super::bind::{Around, Scope};
-use super::node::{Operand, QueryPlan, RowSource, SetPlan};
+use super::node::{Operand, RowSource, SetPlan};
+use super::query::{BoundOperand, Query, Source};
+use super::{PlanContext, finish};
 use crate::ast::{self, QueryBody, SetOperand};
 use crate::collation::Collation;
 use crate::error::{ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError};
 use crate::expr::{Expr, joined_type};
 use crate::types::{ResultColumn, ResultType};
 
-/// Plans a set operation; 1222 if its operands have different numbers of columns.
+/// Resolves a set operation; 1222 if its operands have different numbers of columns.
 pub(super) fn operation(
     first: &QueryBody,
     rest: &[SetOperand],
     around: Around<'_>,
-) -> Result<(RowSource, Vec<ResultColumn>), SqlError> {
+) -> Result<(Source, Vec<ResultColumn>), SqlError> {
     let (first, columns) = super::operand(first, around)?;
-    let mut plans: Vec<QueryPlan> = vec![first];
+    let mut queries: Vec<Query> = vec![first];
     for operand in rest {
-        let (plan, others) = super::operand(&operand.body, around)?;
+        let (query, others) = super::operand(&operand.body, around)?;
         if others.len() != columns.len() {
             return Err(SqlError::new(ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
         }
-        plans.push(plan);
+        queries.push(query);
     }
-    assembled(plans, columns, rest)
+    assembled(queries, columns, rest)
 }
 
-/// A set operation over operands that are planned.
+/// A set operation over operands that are resolved.
 pub(super) fn assembled(
-    plans: Vec<QueryPlan>,
+    queries: Vec<Query>,
     columns: Vec<ResultColumn>,
     rest: &[SetOperand],
-) -> Result<(RowSource, Vec<ResultColumn>), SqlError> {
-    let unified = types(&plans, columns.len())?;
-    let names = columns.into_iter().zip(&unified);
-    let columns = names.map(|(column, of)| ResultColumn::computed(column.name, *of)).collect();
-    let collations: Vec<Collation> = unified.iter().map(|of| of.collation).collect();
+) -> Result<(Source, Vec<ResultColumn>), SqlError> {
+    let unified = types(&queries, columns.len())?;
+    let names = columns.into_iter().zip(unified);
+    let columns: Vec<_> = names.map(|(column, of)| ResultColumn::computed(column.name, of)).collect();
     let operators = rest.iter().map(|operand| Some((operand.operator, operand.all)));
-    let operands = plans.into_iter().zip(std::iter::once(None).chain(operators));
-    let operands = operands.map(|(plan, operator)| Operand { plan, operator }).collect();
-    Ok((RowSource::Set(Box::new(SetPlan { operands, types: unified, collations })), columns))
+    let operands = queries.into_iter().zip(std::iter::once(None).chain(operators));
+    let operands = operands.map(|(query, operator)| BoundOperand { query, operator }).collect();
+    Ok((Source::Set { operands, columns: columns.clone() }, columns))
+}
+
+/// Plans the operands of a set operation with these columns.
+pub(super) fn planned(
+    operands: Vec<BoundOperand>,
+    columns: &[ResultColumn],
+    cx: &PlanContext<'_>,
+) -> Result<RowSource, SqlError> {
+    let types: Vec<ResultType> = columns.iter().map(|column| column.result_type).collect();
+    let collations: Vec<Collation> = types.iter().map(|of| of.collation).collect();
+    let plan = |BoundOperand { query, operator }| Ok(Operand { plan: finish(query, cx)?, operator });
+    let operands = operands.into_iter().map(plan).collect::<Result<_, SqlError>>()?;
+    Ok(RowSource::Set(Box::new(SetPlan { operands, types, collations })))
 }
 
 /// The types that the columns of all these queries fit.
-pub(super) fn types(plans: &[QueryPlan], columns: usize) -> Result<Vec<ResultType>, SqlError> {
-    let sides = |at: usize| plans.iter().filter_map(|plan| plan.select_list().get(at)).collect::<Vec<&Expr>>();
+pub(super) fn types(queries: &[Query], columns: usize) -> Result<Vec<ResultType>, SqlError> {
+    let sides = |at: usize| queries.iter().filter_map(|query| query.outputs.get(at)).collect::<Vec<&Expr>>();
     (0..columns).map(|at| joined_type(&sides(at), "UNION")).collect()
 }
 

@@ -12,7 +12,7 @@ use super::bind::Around;
 use super::dependence::{self, Decides};
 use super::node::{CommonPlan, QueryPlan, Recursion, RowSource};
 use super::query::{Query, Relation, Source};
-use super::{PlanContext, cx_of, finish, resolve, set, unsupported};
+use super::{PlanContext, cx_of, finish, merge, resolve, set, unsupported};
 use crate::ast::{self, CommonTable, Derived, QueryBody, SetOperand, TableExpr, TableName, TableRef, With};
 use crate::error::{
     ER_CTE_RECURSIVE_FORBIDS_AGGREGATION, ER_CTE_RECURSIVE_FORBIDS_JOIN_ORDER,
@@ -131,13 +131,13 @@ impl<'a> Commons<'a> {
         rest: &[SetOperand],
         around: Around<'_>,
     ) -> Result<CommonPlan, SqlError> {
-        let (mut seeds, mut rounds): (Vec<QueryPlan>, Vec<QueryPlan>) = Default::default();
+        let (mut seeds, mut rounds): (Vec<Query>, Vec<QueryPlan>) = Default::default();
         let mut names: Vec<Arc<str>> = Vec::new();
         let mut types = Vec::new();
         for body in std::iter::once(first).chain(rest.iter().map(|operand| &operand.body)) {
             common.making = Some(if seeds.is_empty() { Making::Seed } else { Making::Round });
             let named = common.named.get();
-            let (query, columns) = self.beside(common, || resolve::body(body, around))?;
+            let (mut query, columns) = self.beside(common, || resolve::body(body, around))?;
             let named = common.named.get() - named;
             if !seeds.is_empty() && columns.len() != names.len() {
                 return Err(SqlError::new(ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
@@ -153,7 +153,8 @@ impl<'a> Commons<'a> {
             if seeds.is_empty() {
                 names = columns.iter().map(|column| column.name.clone()).collect();
             }
-            seeds.push(finish(query, cx_of(around)?)?);
+            merge::merge(&mut query);
+            seeds.push(query);
             types = set::types(&seeds, names.len())?;
             // A later round may bring NULLs.
             types.iter_mut().for_each(|of| *of = of.nullable(true));
@@ -162,8 +163,8 @@ impl<'a> Commons<'a> {
         }
         if rounds.is_empty() {
             let columns = names.into_iter().zip(types).map(|(name, of)| ResultColumn::computed(name, of));
-            let (rows, columns) = set::assembled(seeds, columns.collect(), rest)?;
-            let (query, columns) = resolve::over(rows, columns, &table.query, around)?;
+            let (source, columns) = set::assembled(seeds, columns.collect(), rest)?;
+            let (query, columns) = resolve::over(source, columns, &table.query, around)?;
             common.columns = named_columns(columns, &table.columns)?;
             return Ok(CommonPlan::Query(Box::new(finish(query, cx_of(around)?)?)));
         }
@@ -172,6 +173,8 @@ impl<'a> Commons<'a> {
         let collations = types.iter().map(|of| of.collation).collect();
         let names = common.columns.iter().map(|column| column.name.clone()).collect();
         let limit = resolve::limit(table.query.limit.as_ref(), false)?;
+        let cx = cx_of(around)?;
+        let seeds = seeds.into_iter().map(|seed| finish(seed, cx)).collect::<Result<_, SqlError>>()?;
         Ok(CommonPlan::Recursive(Box::new(Recursion { seeds, rounds, distinct, limit, names, types, collations })))
     }
 

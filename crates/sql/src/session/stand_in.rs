@@ -5,10 +5,11 @@ use std::time::Instant;
 use cohort_binlog::GtidSet;
 use cohort_txn::Isolation;
 
+use super::optimizer_switch::{DERIVED_CONDITION_PUSHDOWN, OptimizerSwitch};
 use super::{Environment, KillTarget, LockOwner, SessionState, ShowTable};
 use crate::ast::{AccountStatement, AdminCommand, ShowKind};
 use crate::collation::Collation;
-use crate::error::{ER_NO_SUCH_THREAD, ER_UNKNOWN_SYSTEM_VARIABLE, SqlError};
+use crate::error::{ER_NO_SUCH_THREAD, ER_UNKNOWN_SYSTEM_VARIABLE, ER_WRONG_VALUE_FOR_VAR, SqlError};
 use crate::expr::VariableScope;
 use crate::privilege::roster::Roster;
 use crate::types::Charset;
@@ -36,6 +37,10 @@ impl Environment for StandIn {
         match name {
             "autocommit" => Ok(Value::bool(session.autocommit)),
             "group_concat_max_len" => Ok(Value::Int(session.group_concat_max_len.try_into().unwrap_or(i64::MAX))),
+            "optimizer_switch" => {
+                let on = if session.pushes_conditions { "on" } else { "off" };
+                Ok(Value::text(format!("{DERIVED_CONDITION_PUSHDOWN}={on}")))
+            }
             "sql_mode" => Ok(Value::text(session.sql_mode.to_string())),
             "warning_count" => Ok(Value::UInt(session.diagnostic_counts().0)),
             "error_count" => Ok(Value::UInt(session.diagnostic_counts().1)),
@@ -61,6 +66,11 @@ impl Environment for StandIn {
             ("group_concat_max_len", Some(Value::Int(bytes))) => {
                 session.group_concat_max_len = u64::try_from(bytes).unwrap_or_default();
             }
+            ("optimizer_switch", Some(Value::Text(text))) => {
+                let wrong = |item| SqlError::new(ER_WRONG_VALUE_FOR_VAR, &[&name, &item]);
+                let switches = OptimizerSwitch::default().with(&text).map_err(wrong)?;
+                session.pushes_conditions = switches.is_on(DERIVED_CONDITION_PUSHDOWN);
+            }
             ("insert_id", Some(Value::Int(id))) => session.insert_id.set(u64::try_from(id).ok()),
             ("transaction_isolation", Some(Value::Text(level))) if &*level == "READ-COMMITTED" => {
                 session.isolation = Isolation::ReadCommitted;
@@ -74,7 +84,7 @@ impl Environment for StandIn {
 
     fn is_hintable(&self, name: &str) -> Result<bool, SqlError> {
         match name {
-            "sql_mode" | "group_concat_max_len" => Ok(true),
+            "sql_mode" | "group_concat_max_len" | "optimizer_switch" => Ok(true),
             "autocommit" => Ok(false),
             _ => Err(SqlError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
         }
