@@ -52,7 +52,11 @@ impl<'a> Generator<'a> {
             return self.with();
         }
         if self.rng.chance(20) {
-            return self.set_operation(2);
+            return self.set_operation(2).0;
+        }
+        if self.rng.chance(12) {
+            let Partitioned { list, from, condition } = self.around_derived();
+            return parts!["SELECT ", list, " FROM ", from, parts![" WHERE ", condition].optional()];
         }
         if self.rng.chance(6) {
             return self.merged();
@@ -62,6 +66,9 @@ impl<'a> Generator<'a> {
 
     /// A query and a condition on its rows.
     pub fn partitioned(&mut self) -> Partitioned {
+        if self.rng.chance(30) {
+            return self.around_derived();
+        }
         let (from, scope) = self.from(2);
         let kind = *self.pick(&[Kind::Int, Kind::Text, Kind::Decimal]);
         let list = parts![self.value(&scope, Kind::Int, 0), parts![", ", self.value(&scope, kind, 1)].optional()];
@@ -70,6 +77,30 @@ impl<'a> Generator<'a> {
             false => self.condition(&scope, 2),
         };
         let condition = condition.or("1 = 1");
+        Partitioned { list, from, condition }
+    }
+
+    /// A derived table, by itself or beside another one, and conditions that often read it alone.
+    fn around_derived(&mut self) -> Partitioned {
+        let depth = if self.rng.chance(25) { 3 } else { 2 };
+        let (derived, own) = self.derived(depth);
+        let (mut from, mut scope) = (derived, own.clone());
+        if self.rng.chance(40) {
+            let (other, added) = self.factor(2);
+            scope.extend(added.iter().cloned());
+            let kind = (*self.pick(&["JOIN", "LEFT JOIN", "RIGHT JOIN"])).to_owned();
+            let on = self.join_condition(&own, &added, &scope, 0);
+            let on = parts![on, parts![" AND ", self.condition(&own, 0)].optional()];
+            from = parts![from, format!(" {kind} "), other, " ON ", on.or("1 = 1")];
+        }
+        let kind = *self.pick(&[Kind::Int, Kind::Text, Kind::Decimal]);
+        let list = parts![self.value(&scope, Kind::Int, 0), parts![", ", self.value(&scope, kind, 0)].optional()];
+        let mut condition = self.condition(&own, 0).or("1 = 1");
+        for _ in 0..self.rng.below(3) {
+            let word = (*self.pick(&["AND", "AND", "OR"])).to_owned();
+            let of = if self.rng.chance(70) { &own } else { &scope };
+            condition = parts!["(", condition, format!(" {word} "), self.condition(of, 1).or("1 = 0"), ")"];
+        }
         Partitioned { list, from, condition }
     }
 
@@ -118,8 +149,8 @@ impl<'a> Generator<'a> {
         self.pick(&tables).clone()
     }
 
-    /// UNION and the like of queries with one or two columns.
-    fn set_operation(&mut self, depth: u32) -> Part {
+    /// UNION and the like of queries with one or two columns, and those.
+    fn set_operation(&mut self, depth: u32) -> (Part, Vec<(String, Kind)>) {
         let count = 1 + self.rng.below(2) as usize;
         let kinds: Vec<Kind> =
             (0..count).map(|_| *self.pick(&[Kind::Int, Kind::Int, Kind::Text, Kind::Decimal])).collect();
@@ -131,7 +162,8 @@ impl<'a> Generator<'a> {
             let operand = self.operand(&kinds, depth);
             all.push(parts![format!(" {operator} "), operand].optional());
         }
-        Part::All(all)
+        let columns = kinds.iter().enumerate().map(|(at, kind)| (format!("c{at}"), *kind)).collect();
+        (Part::All(all), columns)
     }
 
     fn operand(&mut self, kinds: &[Kind], depth: u32) -> Part {
@@ -234,6 +266,43 @@ impl<'a> Generator<'a> {
         (query, columns)
     }
 
+    /// A SELECT with window functions whose values are the same for all rows of a partition.
+    fn windowed(&mut self, depth: u32) -> (Part, Vec<(String, Kind)>) {
+        let (from, own) = self.from(depth - 1);
+        let filter = self.filter(&own, depth - 1);
+        let kind = *self.pick(&[Kind::Int, Kind::Int, Kind::Text, Kind::Decimal]);
+        let (key, of) = (self.column(&own, kind), self.column(&own, Kind::Int));
+        let Some((key, of)) = key.zip(of) else { return self.query(&Vec::new(), depth) };
+        let function = (*self.pick(&["COUNT", "SUM", "MAX", "MIN"])).to_owned();
+        let other = (*self.pick(&[&format!("{key}, {of}"), &of])).to_owned();
+        let list = parts![
+            format!("SELECT {key} AS c0, {of} AS c1, {function}({of}) OVER (PARTITION BY {key}) AS c2, "),
+            Part::from(format!("COUNT(*) OVER (PARTITION BY {other})")).or(of.as_str()),
+            " AS c3 FROM "
+        ];
+        let columns = [("c0", kind), ("c1", Kind::Int), ("c2", Kind::Int), ("c3", Kind::Int)];
+        (parts![list, from, filter], columns.map(|(name, kind)| (name.to_owned(), kind)).to_vec())
+    }
+
+    /// A derived table.
+    fn derived(&mut self, depth: u32) -> (Part, Scope) {
+        let alias = self.alias();
+        // It does not see the query around in MariaDB.
+        let plain = std::mem::replace(&mut self.plain, true);
+        let (query, columns) = match self.rng.below(8) {
+            0 | 1 => self.set_operation(depth),
+            2 => self.windowed(depth),
+            3 | 4 => {
+                let (from, own) = self.from(depth - 1);
+                let filter = self.filter(&own, depth - 1);
+                self.grouped(from, &own, filter)
+            }
+            _ => self.query(&Vec::new(), depth - 1),
+        };
+        self.plain = plain;
+        (parts!["(", query, format!(") AS {alias}")], vec![Relation { alias, columns }])
+    }
+
     /// FROM: one to four relations.
     fn from(&mut self, depth: u32) -> (Part, Scope) {
         let (mut from, mut scope) = self.factor(depth);
@@ -273,14 +342,10 @@ impl<'a> Generator<'a> {
 
     /// A table, a derived one, or one of WITH.
     fn factor(&mut self, depth: u32) -> (Part, Scope) {
-        let alias = self.alias();
         if depth > 1 && self.rng.chance(20) {
-            // A derived table does not see the query around in MariaDB.
-            self.plain = true;
-            let (query, columns) = self.query(&Vec::new(), depth - 1);
-            self.plain = false;
-            return (parts!["(", query, format!(") AS {alias}")], vec![Relation { alias, columns }]);
+            return self.derived(depth);
         }
+        let alias = self.alias();
         if !self.commons.is_empty() && self.rng.chance(50) {
             let common = self.commons[0].clone();
             let text = format!("{} AS {alias}", common.alias);
