@@ -82,7 +82,7 @@ fn deep_statements() -> Result<()> {
 }
 
 /// Texts of a megabyte and more, patterns that make matchers go back, and numbers at the end of what there is.
-const ARGUMENTS: [&str; 20] = [
+const ARGUMENTS: [&str; 22] = [
     "REPEAT('a', 1600000)",
     "CONCAT(REPEAT('a', 800000), 'b')",
     "REPEAT('ä', 700000)",
@@ -93,6 +93,8 @@ const ARGUMENTS: [&str; 20] = [
     "'(a*)*b'",
     "REPEAT('(a|aa)*', 2000)",
     "REPEAT('\\0', 1000000)",
+    "CONCAT(REPEAT('<a>', 250), REPEAT('<b/>', 100000), REPEAT('</a>', 250))",
+    "'//*//*//*//*[.//*[.//*]]'",
     "X'FF'",
     "''",
     "NULL",

@@ -5,6 +5,7 @@ use cohort_blackbox::rng::Rng;
 use crate::documents;
 use crate::grammar::{self, Class, Operand, choose};
 use crate::tree::{Literal, Tree};
+use crate::xml;
 
 /// How deep expressions are nested, at most.
 const DEPTH: u32 = 3;
@@ -139,6 +140,8 @@ impl Table {
                     let class = choose(rng, &[Class::Integer, Class::Decimal, Class::Text]);
                     self.expression(rng, class, 0)
                 }
+                Operand::Xml => Tree::Literal(Literal::Text(xml::document(rng))),
+                Operand::XPath => Tree::Literal(Literal::Text(xml::expression(rng))),
                 Operand::Path(paths) => Tree::from(choose(rng, paths)),
             });
             parts.push(Tree::from(chars.as_str()));
@@ -174,6 +177,10 @@ impl Table {
         }
         if rng.chance(4) {
             return self.quotient(rng);
+        }
+        if rng.chance(4) {
+            let template = choose(rng, xml::EXPRESSIONS);
+            return self.fill(rng, Class::Text, template, 1);
         }
         let Operand::Of(classes) = grammar::operand('x') else { unreachable!() };
         let class = choose(rng, classes);

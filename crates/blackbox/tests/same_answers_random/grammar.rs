@@ -57,6 +57,10 @@ pub enum Operand {
     JsonColumn,
     /// What a document can take: an integer, decimal or text, of a column or written out.
     JsonValue,
+    /// XML, perhaps malformed.
+    Xml,
+    /// An expression of XPath.
+    XPath,
     /// A path of one of these.
     Path(&'static [&'static str]),
 }
@@ -97,6 +101,8 @@ pub fn operand(letter: char) -> Operand {
         'J' => Operand::JsonColumn,
         'N' => Operand::Document,
         'v' => Operand::JsonValue,
+        'X' => Operand::Xml,
+        'H' => Operand::XPath,
         'P' => Operand::Path(documents::PLACES),
         'W' => Operand::Path(documents::PATHS),
         'R' => Operand::Path(documents::PARTS),

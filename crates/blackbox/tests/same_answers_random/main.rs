@@ -3,7 +3,7 @@
 //!
 //! # Outline
 //! * [`grammar`]: types, constants and expressions, as tables;
-//! * [`documents`]: the same for JSON;
+//! * [`documents`]: the same for JSON, [`xml`]: and for XML;
 //! * [`generate`]: tables and statements of them;
 //! * [`tree`]: statements that can be made smaller;
 //! * [`answer`]: asks a server, compares two answers;
@@ -21,6 +21,7 @@ mod generate;
 mod grammar;
 mod shrink;
 mod tree;
+mod xml;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -29,6 +29,7 @@ mod string;
 mod temporal;
 mod units;
 pub mod window;
+mod xml;
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -36,7 +37,8 @@ use std::sync::{Arc, LazyLock};
 
 use crate::collation::Collation;
 use crate::error::{
-    ER_SP_DOES_NOT_EXIST, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, SqlError,
+    ER_SP_DOES_NOT_EXIST, ER_UNKNOWN_ERROR, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT,
+    SqlError,
 };
 use crate::types::temporal::{format, parse};
 use crate::types::{Family, FieldType, NOT_FIXED_DECIMALS, ResultType};
@@ -128,6 +130,8 @@ pub(crate) struct Function {
     compares: bool,
     /// Which dates it wants as arguments.
     dates: Dates,
+    /// An argument that has to be the same for all rows, and error 1105 of others.
+    constant_at: Option<(u8, &'static str)>,
 }
 
 impl PartialEq for Function {
@@ -167,6 +171,7 @@ impl Function {
             chooses_exactly: false,
             compares: false,
             dates: Dates::Any,
+            constant_at: None,
         }
     }
 
@@ -259,6 +264,10 @@ impl Function {
 
     const fn numbers_at(self, numbers_at: &'static [usize]) -> Function {
         Function { numbers_at, ..self }
+    }
+
+    const fn constant_at(self, at: u8, otherwise: &'static str) -> Function {
+        Function { constant_at: Some((at, otherwise)), ..self }
     }
 
     const fn joins(self) -> Function {
@@ -622,6 +631,7 @@ const TABLES: &[&[Function]] = &[
     compression::FUNCTIONS,
     json_schema::FUNCTIONS,
     json_search::FUNCTIONS,
+    xml::FUNCTIONS,
     units::FUNCTIONS,
     address::FUNCTIONS,
     regexp::FUNCTIONS,
@@ -647,6 +657,13 @@ pub(super) fn build(name: &str, mut args: Vec<Expr>, made: Collation) -> Result<
         Evaluate::Rewritten(rewrite) => return rewrite(args),
         Evaluate::Parsed => return Err(unknown()),
         Evaluate::Aggregate(_) | Evaluate::Window(_) => return Err(SqlError::unsupported(name)),
+    }
+    if let Some((at, otherwise)) = function.constant_at {
+        let mut of_rows = false;
+        args[usize::from(at)].walk(&mut |expr| of_rows |= matches!(expr, Expr::Column(_) | Expr::Outer(_)));
+        if of_rows {
+            return Err(SqlError::new(ER_UNKNOWN_ERROR, &[&otherwise]));
+        }
     }
     if function.compares {
         args[1] = constant_as(args[1].clone(), constant_beside(&args[0]));

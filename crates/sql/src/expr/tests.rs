@@ -3,6 +3,7 @@
 mod functions;
 mod operators;
 mod types;
+mod xml;
 
 use std::cell::RefCell;
 use std::time::Duration;

@@ -758,7 +758,7 @@ fn group() -> [Value; 4] {
 }
 
 /// The value of an expression over a group, as [`shown`].
-fn shown_over(group: &[Value], sql: &str) -> String {
+pub(super) fn shown_over(group: &[Value], sql: &str) -> String {
     let session = Session::new();
     let cx = EvalContext::new(&[], &session);
     let (expr, aggregates) = bound(sql);
