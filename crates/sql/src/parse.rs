@@ -15,6 +15,7 @@ mod backup;
 mod cast;
 mod column;
 mod cursor;
+pub(crate) mod digest;
 mod expression;
 pub(crate) mod fingerprint;
 mod from;

@@ -82,7 +82,7 @@ fn deep_statements() -> Result<()> {
 }
 
 /// Texts of a megabyte and more, patterns that make matchers go back, and numbers at the end of what there is.
-const ARGUMENTS: [&str; 22] = [
+const ARGUMENTS: [&str; 23] = [
     "REPEAT('a', 1600000)",
     "CONCAT(REPEAT('a', 800000), 'b')",
     "REPEAT('ä', 700000)",
@@ -95,6 +95,7 @@ const ARGUMENTS: [&str; 22] = [
     "REPEAT('\\0', 1000000)",
     "CONCAT(REPEAT('<a>', 250), REPEAT('<b/>', 100000), REPEAT('</a>', 250))",
     "'//*//*//*//*[.//*[.//*]]'",
+    "CONCAT('SELECT ', REPEAT('1, ', 300000), '1')",
     "X'FF'",
     "''",
     "NULL",

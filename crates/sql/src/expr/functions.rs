@@ -12,6 +12,7 @@
 mod address;
 pub mod aggregate;
 mod compression;
+mod digest;
 mod encoding;
 mod encryption;
 mod form;
@@ -629,6 +630,7 @@ const TABLES: &[&[Function]] = &[
     encoding::FUNCTIONS,
     encryption::FUNCTIONS,
     compression::FUNCTIONS,
+    digest::FUNCTIONS,
     json_schema::FUNCTIONS,
     json_search::FUNCTIONS,
     xml::FUNCTIONS,

@@ -161,6 +161,19 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// How many strings a lexeme of [`Kind::Text`] is made of.
+    pub(super) fn strings_of(text: &[u8], sql_mode: SqlMode) -> usize {
+        let mut lexer = Lexer::new(text, sql_mode);
+        lexer.at = text.iter().position(|byte| lexer.is_string_quote(*byte)).unwrap_or(text.len());
+        let mut strings = 0;
+        while lexer.is_string_quote(lexer.peek(0)) {
+            lexer.skip_quoted(lexer.peek(0), lexer.backslash_escapes);
+            lexer.skip_space();
+            strings += 1;
+        }
+        strings
+    }
+
     fn number(&mut self) -> Kind {
         let start = self.at;
         if self.peek(0) == b'0' && matches!(self.peek(1), b'x' | b'b') {
