@@ -120,7 +120,10 @@ pub fn for_mariadb(sql: String) -> String {
 }
 
 fn without_arrows(sql: String) -> String {
-    let Some(at) = sql.find("->") else { return sql };
+    // Others are of texts.
+    let mut arrows = sql.match_indices("->").map(|(at, _)| at);
+    let is_one = |at: &usize| sql[at + 2..].trim_start_matches('>').starts_with("'$");
+    let Some(at) = arrows.find(is_one) else { return sql };
     let start = sql[..at].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
     let (unquotes, path) = match sql[at..].strip_prefix("->>") {
         Some(path) => (true, path),
