@@ -6,8 +6,9 @@
 //!
 //! Invariant: no expression is more than [`MAX_DEPTH`] levels deep, and no parser recurses deeper; 1436.
 
-use std::ops::Range;
+mod token;
 
+use self::token::{FUNCTIONS, Function, Kind, Token, WORDS, Word, next_token};
 use crate::error::{ER_STACK_OVERRUN_NEED_MORE, ER_UNKNOWN_ERROR, SqlError};
 use crate::expr::{ArithmeticOp, CompareOp};
 use crate::parse::MAX_DEPTH;
@@ -119,113 +120,12 @@ pub(super) fn parse(text: &str) -> Result<Expr, SqlError> {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum Kind {
-    End,
-    /// What begins no token.
-    Unknown,
-    Name,
-    /// `and`, `or`, `div`, `mod`, which are names where a name is looked for.
-    Word(Word),
-    Digits,
-    /// In quotes.
-    Text,
-    Sign(u8),
-    Function(Function),
-    /// `text`, `node` and the like, before a parenthesis.
-    NodeType,
-    Axis(Axis),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
-    And,
-    Or,
-    Div,
-    Mod,
-}
-
-#[derive(Clone, Debug)]
-struct Token {
-    kind: Kind,
-    /// Its bytes.
-    at: Range<usize>,
-}
-
 /// What a relative path and `position()` are of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Context {
     None,
     /// The node of a predicate.
     Node,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Function {
-    Sum,
-    Not,
-    Last,
-    True,
-    Count,
-    False,
-    Floor,
-    Round,
-    Concat,
-    Number,
-    Boolean,
-    Ceiling,
-    Position,
-    Contains,
-    Substring,
-    StringLength,
-}
-
-/// Name, least and greatest number of arguments.
-const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
-    ("sum", Function::Sum, 1, 1),
-    ("not", Function::Not, 1, 1),
-    ("last", Function::Last, 0, 0),
-    ("true", Function::True, 0, 0),
-    ("count", Function::Count, 1, 1),
-    ("false", Function::False, 0, 0),
-    ("floor", Function::Floor, 1, 1),
-    ("round", Function::Round, 1, 1),
-    ("concat", Function::Concat, 2, 255),
-    ("number", Function::Number, 0, 1),
-    ("boolean", Function::Boolean, 1, 1),
-    ("ceiling", Function::Ceiling, 1, 1),
-    ("position", Function::Position, 0, 0),
-    ("contains", Function::Contains, 2, 2),
-    ("substring", Function::Substring, 2, 3),
-    ("string-length", Function::StringLength, 0, 1),
-];
-
-const AXES: &[(&str, Axis)] = &[
-    ("ancestor", Axis::Ancestor),
-    ("ancestor-or-self", Axis::AncestorOrSelf),
-    ("attribute", Axis::Attribute),
-    ("child", Axis::Child),
-    ("descendant", Axis::Descendant),
-    ("descendant-or-self", Axis::DescendantOrSelf),
-    ("following", Axis::Child),
-    ("following-sibling", Axis::Child),
-    ("namespace", Axis::Child),
-    ("parent", Axis::Parent),
-    ("preceding", Axis::Child),
-    ("preceding-sibling", Axis::Child),
-    ("self", Axis::Itself),
-];
-
-const NODE_TYPES: [&str; 4] = ["comment", "text", "processing-instruction", "node"];
-
-const WORDS: &[(&str, Word)] = &[("and", Word::And), ("or", Word::Or), ("div", Word::Div), ("mod", Word::Mod)];
-
-fn named<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
-    table.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, named)| *named)
-}
-
-fn function(name: &str) -> Option<&'static (&'static str, Function, usize, usize)> {
-    FUNCTIONS.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name))
 }
 
 /// `None` where an alternative of the grammar does not match, an error where nothing else can.
@@ -627,13 +527,6 @@ impl<'t> Parser<'t> {
     }
 }
 
-impl Function {
-    /// Whether it takes one argument, or none instead.
-    fn is_of_one(self) -> bool {
-        !matches!(self, Function::Substring | Function::Contains | Function::Concat)
-    }
-}
-
 enum Operator {
     Or,
     And,
@@ -655,39 +548,6 @@ impl Steps {
     /// `//`
     fn everything_within(&mut self) {
         self.steps.push(Step::Axis(Axis::DescendantOrSelf, None));
-    }
-}
-
-/// The token that a text begins with, and its length.
-fn next_token(rest: &str) -> (Kind, usize) {
-    let Some(first) = rest.chars().next() else { return (Kind::End, 0) };
-    if first.is_alphabetic() || first == '_' {
-        let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let length = rest.find(|c| !in_name(c)).unwrap_or(rest.len());
-        let (name, after) = rest.split_at(length);
-        let kind = if after.starts_with('(') {
-            match function(name) {
-                Some((_, function, ..)) => Kind::Function(*function),
-                None if NODE_TYPES.iter().any(|known| known.eq_ignore_ascii_case(name)) => Kind::NodeType,
-                None => Kind::Name,
-            }
-        } else if after.starts_with("::") {
-            named(AXES, name).map_or(Kind::Name, Kind::Axis)
-        } else {
-            named(WORDS, name).map_or(Kind::Name, Kind::Word)
-        };
-        return (kind, length);
-    }
-    match first {
-        '!' | '$' | '(' | ')' | '*' | '+' | ',' | '-' | '.' | '/' | ':' | '<' | '=' | '>' | '@' | '[' | ']' | '|' => {
-            (Kind::Sign(first as u8), 1)
-        }
-        '0'..='9' => (Kind::Digits, rest.bytes().take_while(u8::is_ascii_digit).count()),
-        '"' | '\'' => match rest[1..].find(first) {
-            Some(end) => (Kind::Text, end + 2),
-            None => (Kind::Unknown, rest.len()),
-        },
-        _ => (Kind::Unknown, first.len_utf8()),
     }
 }
 
