@@ -202,7 +202,8 @@ impl<'p> Lines<'p> {
                     made.push(&rows.rows);
                 }
                 let (access, first_slot) = (Some(&MADE), rows.first_slot);
-                let found = Some(Found { rows: estimate::rows_of(&rows.rows, Constants::All), share: 1.0, cost: 0.0 });
+                let found =
+                    Some(Found { rows: estimate::of_source(&rows.rows, Constants::All).rows, share: 1.0, cost: 0.0 });
                 self.lines.push(Line { known_as, first_slot, access, found, of_function, ..empty.clone() });
             }
             Node::Join(join) => {

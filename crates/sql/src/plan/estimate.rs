@@ -85,35 +85,24 @@ fn is_decided(condition: &Expr, access: &Access) -> bool {
     }
 }
 
-/// How many rows a source of made rows gives.
-pub(crate) fn rows_of(source: &RowSource, constants: Constants) -> f64 {
+/// How many rows a source of made rows gives, and what it costs to make them once; those of a table of WITH are there.
+pub(crate) fn of_source(source: &RowSource, constants: Constants) -> Estimate {
+    let there = |rows| Estimate { rows, cost: 0.0 };
     match source {
-        RowSource::Query(plan) | RowSource::Lateral { plan, .. } => of_query(plan, constants).rows,
-        RowSource::Set(set) => {
-            let all = set.operands.iter().map(|operand| (of_query(&operand.plan, constants).rows, operand.operator));
-            all.fold(0.0, |sum: f64, (rows, operator)| match operator {
-                Some((SetOperator::Intersect, _)) => sum.min(rows),
-                Some((SetOperator::Except, _)) => sum,
-                Some((SetOperator::Union, _)) | None => sum + rows,
-            })
-        }
-        RowSource::Values { rows, .. } => rows.len() as f64,
+        RowSource::Query(plan) | RowSource::Lateral { plan, .. } => of_query(plan, constants),
+        RowSource::Set(set) => set.operands.iter().fold(there(0.0), |sum, operand| {
+            let own = of_query(&operand.plan, constants);
+            let rows = match operand.operator {
+                Some((SetOperator::Intersect, _)) => sum.rows.min(own.rows),
+                Some((SetOperator::Except, _)) => sum.rows,
+                Some((SetOperator::Union, _)) | None => sum.rows + own.rows,
+            };
+            Estimate { rows, cost: sum.cost + own.cost }
+        }),
+        RowSource::Values { rows, .. } => there(rows.len() as f64),
         // As MySQL.
-        RowSource::JsonTable(_) => 2.0,
-        RowSource::Common(_) | RowSource::Correlated(_) | RowSource::LastRound(_) => UNKNOWN_ROWS,
-    }
-}
-
-/// What it costs to make the rows of a source once; those of a table of WITH are there.
-pub(super) fn cost_of(source: &RowSource, constants: Constants) -> f64 {
-    match source {
-        RowSource::Query(plan) | RowSource::Lateral { plan, .. } => of_query(plan, constants).cost,
-        RowSource::Set(set) => set.operands.iter().map(|operand| of_query(&operand.plan, constants).cost).sum(),
-        RowSource::Values { .. }
-        | RowSource::JsonTable(_)
-        | RowSource::Common(_)
-        | RowSource::Correlated(_)
-        | RowSource::LastRound(_) => 0.0,
+        RowSource::JsonTable(_) => there(2.0),
+        RowSource::Common(_) | RowSource::Correlated(_) | RowSource::LastRound(_) => there(UNKNOWN_ROWS),
     }
 }
 
@@ -168,8 +157,8 @@ impl<'p> Estimator<'p> {
             }
             Node::SystemRows(_) => Estimate { rows: UNKNOWN_ROWS, cost: UNKNOWN_ROWS },
             Node::Made(made) => {
-                let rows = rows_of(&made.rows, self.constants);
-                Estimate { rows, cost: cost_of(&made.rows, self.constants) + rows }
+                let Estimate { rows, cost } = of_source(&made.rows, self.constants);
+                Estimate { rows, cost: cost + rows }
             }
             Node::Join(join) => self.join(join),
             Node::Filter(input, condition) => {

@@ -189,16 +189,17 @@ enum How {
 impl<'q> Chooser<'q> {
     fn of(query: &'q Query, constants: Constants) -> Chooser<'q> {
         let relations = query.relations.as_slice();
-        let figures = relations.iter().map(|relation| match &relation.source {
-            Source::Table(table) if !system::is_one(table) => table.counters.statistics.figures(),
-            Source::Table(_) => Figures::of_rows(crate::statistics::UNKNOWN_ROWS),
-            Source::Made { rows, .. } => Figures::of_rows(estimate::rows_of(rows, constants)),
-            Source::Derived { .. } | Source::Set { .. } => Figures::of_rows(crate::statistics::UNKNOWN_ROWS),
+        let sources = relations.iter().map(|relation| match &relation.source {
+            Source::Table(table) if !system::is_one(table) => (table.counters.statistics.figures(), 0.0),
+            Source::Made { rows, .. } => {
+                let made = estimate::of_source(rows, constants);
+                (Figures::of_rows(made.rows), made.cost)
+            }
+            Source::Table(_) | Source::Derived { .. } | Source::Set { .. } => {
+                (Figures::of_rows(crate::statistics::UNKNOWN_ROWS), 0.0)
+            }
         });
-        let making = relations.iter().map(|relation| match &relation.source {
-            Source::Made { rows, .. } => estimate::cost_of(rows, constants),
-            Source::Table(_) | Source::Derived { .. } | Source::Set { .. } => 0.0,
-        });
+        let (figures, making) = sources.unzip();
         let is_changed = |at: usize| {
             query.change.is_some()
                 || relations[at].locking.is_some()
@@ -217,8 +218,8 @@ impl<'q> Chooser<'q> {
         });
         Chooser {
             relations,
-            figures: figures.collect(),
-            making: making.collect(),
+            figures,
+            making,
             constants,
             covers: covers.collect(),
             locked,

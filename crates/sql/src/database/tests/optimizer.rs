@@ -107,6 +107,18 @@ fn rows_that_take_long_to_make_are_made_once() {
 }
 
 #[test]
+fn queries_within_queries_are_estimated_once_each() {
+    let mut client = Client::in_new_database(&Disk::new().open());
+    client.ok("CREATE TABLE t (k INT)");
+    client.ok("INSERT INTO t VALUES (1), (2)");
+    // Estimated twice at each level they would take as long as a million of millions of them.
+    let query = (0..40).fold("SELECT k FROM t".to_owned(), |within, level| {
+        format!("SELECT k, COUNT(*) AS n FROM ({within}) AS x{level} GROUP BY k")
+    });
+    assert_eq!(client.run(&format!("SELECT COUNT(*) FROM ({query}) AS x")), ["COUNT(*)", "2"]);
+}
+
+#[test]
 fn an_order_with_a_limit_takes_an_index_and_one_without_sorts() {
     let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "t", 3000);

@@ -8,6 +8,8 @@
 //!    `n + 1 .. nodes[n].after`.
 //! 2. `start <= end <= close <= text.len()` for every node.
 
+use memchr::{memchr, memmem};
+
 use crate::error::SqlError;
 use crate::expr::EvalContext;
 
@@ -148,7 +150,7 @@ impl Reader<'_, '_> {
                 self.markup()?;
             } else {
                 let start = self.at;
-                self.at += self.text[start..].iter().position(|byte| *byte == b'<').unwrap_or(self.text.len() - start);
+                self.at += memchr(b'<', &self.text[start..]).unwrap_or(self.text.len() - start);
                 self.add_text(start..self.at)?;
             }
         }
@@ -253,13 +255,13 @@ impl Reader<'_, '_> {
         let (start, rest) = (self.at, &self.text[self.at..]);
         let Some(first) = rest.first().copied() else { return (Token::End, start..start) };
         if rest.starts_with(COMMENT) {
-            let end = rest.windows(3).position(|three| three == b"-->").map_or(rest.len(), |end| end + 3);
+            let end = memmem::find(rest, b"-->").map_or(rest.len(), |end| end + 3);
             self.at += end;
             return (Token::Comment, start..self.at);
         }
         if let Some(data) = rest.strip_prefix(DATA) {
             let content = start + DATA.len();
-            let Some(length) = data.windows(3).position(|three| three == b"]]>") else {
+            let Some(length) = memmem::find(data, b"]]>") else {
                 // As in MySQL it is nothing, and its last two bytes are read again.
                 self.at = content.max(self.text.len().saturating_sub(2));
                 return (Token::Data, content..content);
@@ -271,7 +273,7 @@ impl Reader<'_, '_> {
         match first {
             b'?' | b'=' | b'/' | b'<' | b'>' | b'!' => (Token::Sign(first), start..self.at),
             b'"' | b'\'' => {
-                let length = rest[1..].iter().position(|byte| *byte == first);
+                let length = memchr(first, &rest[1..]);
                 let end = self.at + length.unwrap_or(rest.len() - 1);
                 self.at = (end + 1).min(self.text.len());
                 (Token::Quoted, start + 1..end)
