@@ -122,6 +122,16 @@ fn run(server: &Contender, plan: &Plan<'_>) -> Result<Round> {
         ensure!(conn.affected_rows() == plan.rows, "{} rows were updated", conn.affected_rows());
         Ok(begun.elapsed())
     })?;
+    for (what, commits) in
+        [("alone", &alone), ("on busy processors", &busy), ("beside it", &large), ("beside the UPDATE", &update)]
+    {
+        eprintln!(
+            "{what}: {:.0} commits/s, p50 {:.2} ms, p99 {:.2} ms",
+            commits.rate(),
+            commits.percentile_ms(0.5),
+            commits.p99_ms()
+        );
+    }
     Ok(Round { alone, busy, large, commit, memory, update, update_took })
 }
 

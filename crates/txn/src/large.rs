@@ -33,8 +33,9 @@ use run::{Run, RunWriter};
 pub(crate) use over::OverCursor;
 pub(crate) use run::{run_name, verify as verify_run};
 
-/// So many runs become one: each costs reads a look, and engines a file at the commit.
-const RUNS_MAX: usize = 32;
+/// So many runs become one of the next [level](Run::level): each costs reads a look, and engines a file at the commit.
+/// A change is written once more for each level.
+const RUNS_OF_A_LEVEL: usize = 8;
 /// What holds a key in memory beside its bytes, about.
 pub(crate) const KEY_BYTES: u64 = 64;
 
@@ -154,10 +155,10 @@ impl LargeWrites {
 
     /// Makes a run of `changes`, by key, and of those with the same key the newest first. After an error nothing was added.
     pub fn add(&mut self, changes: impl Iterator<Item = NumberedChange>) -> Result<(), CommitError> {
-        if self.runs.len() >= RUNS_MAX {
-            self.merge_runs()?;
+        while let Some(full) = self.full_level() {
+            self.merge_runs(full)?;
         }
-        let mut writer = self.new_run()?;
+        let mut writer = self.new_run(0)?;
         for change in changes {
             writer.push(&change.key, change.number, change.version.as_deref()).map_err(refused)?;
         }
@@ -166,26 +167,37 @@ impl LargeWrites {
         Ok(())
     }
 
-    /// Makes one run of all, without dead changes.
-    fn merge_runs(&mut self) -> Result<(), CommitError> {
-        let mut merge = Merge::all_versions(&self.runs, &self.dead).map_err(unreadable)?;
-        let mut writer = self.new_run()?;
+    /// The first of the newest runs, if those of one level are as many as become one. Levels fall from the oldest on.
+    fn full_level(&self) -> Option<usize> {
+        let from = self.runs.len().checked_sub(RUNS_OF_A_LEVEL)?;
+        let level = self.runs[from].level();
+        self.runs[from..].iter().all(|run| run.level() == level).then_some(from)
+    }
+
+    /// Makes one run of all from `from` on, without dead changes.
+    fn merge_runs(&mut self, from: usize) -> Result<(), CommitError> {
+        let old = &self.runs[from..];
+        let mut merge = Merge::all_versions(old, &self.dead).map_err(unreadable)?;
+        let level = old.iter().map(|run| run.level()).max().unwrap_or_default();
+        let mut writer = self.new_run(level + 1)?;
         while let Some((key, number, version)) = merge.next_version().map_err(unreadable)? {
             writer.push(key, number, version).map_err(refused)?;
         }
         let run = self.stage(writer)?;
-        let old: Vec<u32> = self.runs.iter().map(|run| run.number()).collect();
-        self.runs = vec![run];
-        self.dead = Dead::default();
+        let old: Vec<u32> = self.runs.drain(from..).map(|run| run.number()).collect();
+        self.runs.push(run);
+        if from == 0 {
+            self.dead = Dead::default();
+        }
         for engine in self.engines.iter().filter(|(_, staged)| **staged).map(|(engine, _)| engine) {
             old.iter().for_each(|part| self.store.engine(*engine).discard_part(self.id, *part));
         }
         Ok(())
     }
 
-    fn new_run(&self) -> Result<RunWriter, CommitError> {
+    fn new_run(&self, level: u32) -> Result<RunWriter, CommitError> {
         let number = self.store.next_run.fetch_add(1, Ordering::Relaxed);
-        RunWriter::new(self.store.binlog.clone(), self.id, number).map_err(refused)
+        RunWriter::new(self.store.binlog.clone(), self.id, number, level).map_err(refused)
     }
 
     /// Ends a run, and gives its changes to the engines that keep them.
@@ -259,7 +271,7 @@ impl LargeWrites {
     /// Makes everything durable, and names what each engine is to get.
     pub fn finish(&mut self) -> Result<Vec<LargeRedo>, CommitError> {
         if !self.dead.is_empty() {
-            self.merge_runs()?;
+            self.merge_runs(0)?;
         }
         let mut redo: Vec<LargeRedo> = self
             .engines

@@ -28,8 +28,13 @@ pub struct Commits(Vec<(f64, f64)>);
 impl Commits {
     /// That of 99 in 100 commits is not longer.
     pub fn p99_ms(&self) -> f64 {
+        self.percentile_ms(0.99)
+    }
+
+    /// That share of commits is not longer.
+    pub fn percentile_ms(&self, share: f64) -> f64 {
         let mut times: Vec<f64> = self.0.iter().map(|(begun, ended)| ended - begun).collect();
-        percentile(&mut times, 0.99)
+        percentile(&mut times, share)
     }
 
     /// The longest time in which no commit ended.

@@ -27,7 +27,7 @@ use crate::wire::{
 };
 
 /// What is written at a time and not synced yet, at most: the sync of a commit has little to do.
-const UNSYNCED_BYTES_MAX: u64 = 32 << 20;
+const UNSYNCED_BYTES_MAX: u64 = 8 << 20;
 
 /// What fills the room in front of the events says this, and blanks follow.
 const FILLS_ROOM: &[u8] = b"# room for the head of a large transaction";

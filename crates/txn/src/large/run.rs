@@ -42,6 +42,7 @@ pub(super) struct Run {
     binlog: Arc<BinlogFiles>,
     id: u64,
     number: u32,
+    level: u32,
     file: Arc<dyn File>,
     path: PathBuf,
     bytes: u64,
@@ -95,6 +96,7 @@ impl Run {
             binlog,
             id,
             number,
+            level: 0,
             file,
             path,
             bytes,
@@ -111,6 +113,11 @@ impl Run {
 
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// How many times what it has was written anew, at most.
+    pub fn level(&self) -> u32 {
+        self.level
     }
 
     /// Length of the file.
@@ -269,12 +276,13 @@ pub(super) struct RunWriter {
 }
 
 impl RunWriter {
-    pub fn new(binlog: Arc<BinlogFiles>, id: u64, number: u32) -> Result<RunWriter, IoError> {
+    pub fn new(binlog: Arc<BinlogFiles>, id: u64, number: u32, level: u32) -> Result<RunWriter, IoError> {
         let (file, path) = binlog.make_large_file(id, &run_name(number))?;
         let run = Run {
             binlog,
             id,
             number,
+            level,
             file,
             path,
             bytes: 0,
