@@ -153,6 +153,11 @@ impl LargeWrites {
         LargeWrites { store, id, runs, first, dead, engines, kept: false }
     }
 
+    /// Whether there is no run.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
     /// Makes a run of `changes`, by key, and of those with the same key the newest first. After an error nothing was added.
     pub fn add(&mut self, changes: impl Iterator<Item = NumberedChange>) -> Result<(), CommitError> {
         while let Some(full) = self.full_level() {

@@ -3,7 +3,7 @@
 //! The newest version of every key it wrote, by engine, and an undo list for savepoints. Of a large transaction that is
 //! what it wrote last; the rest is in files (`large.rs`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -107,17 +107,12 @@ impl WriteSet {
         if self.undo.is_empty() {
             return Ok(());
         }
-        let mut changes = self.numbered_changes();
-        // Of one key the newest first.
-        changes.sort_unstable_by(|one, other| one.key.cmp(&other.key).then(other.number.cmp(&one.number)));
-        match &mut self.large {
-            Some(large) => large.add(changes.into_iter())?,
-            None => {
-                let mut large = Box::new(new(self.spilled));
-                large.add(changes.into_iter())?;
-                self.large = Some(large);
-            }
+        let mut large = self.large.take().unwrap_or_else(|| Box::new(new(self.spilled)));
+        let added = large.add(self.numbered_changes());
+        if added.is_ok() || !large.is_empty() {
+            self.large = Some(large);
         }
+        added?;
         self.spilled += self.undo.len() as u64;
         self.engines.clear();
         self.undo.clear();
@@ -125,26 +120,26 @@ impl WriteSet {
         Ok(())
     }
 
-    /// Every version that was written to memory, also those that were replaced.
-    fn numbered_changes(&self) -> Vec<NumberedChange> {
-        let mut versions: Vec<Option<Version>> = vec![None; self.undo.len()];
-        let mut last: HashMap<(EngineId, &[u8]), usize> = HashMap::new();
-        for (at, (engine, key, replaced)) in self.undo.iter().enumerate() {
-            if let Some(before) = last.insert((*engine, key), at) {
-                versions[before].clone_from(replaced);
-            }
-        }
-        for ((engine, key), at) in last {
-            versions[at] = self.get(engine, key).cloned();
-        }
-        let numbered = self.undo.iter().zip(versions).enumerate();
-        numbered
-            .map(|(at, ((engine, key, _), version))| NumberedChange {
-                key: [&[engine.0], &key[..]].concat(),
+    /// Every version that was written to memory, also those that were replaced: by key, and of one key the newest first.
+    fn numbered_changes(&self) -> impl Iterator<Item = NumberedChange> {
+        let named = |at: usize| (self.undo[at].0, &*self.undo[at].1);
+        let mut order: Vec<usize> = (0..self.undo.len()).collect();
+        // Mostly in order already, which this sort makes use of.
+        order.sort_by(|one, other| named(*one).cmp(&named(*other)).then(other.cmp(one)));
+        let mut newer: Option<usize> = None;
+        order.into_iter().map(move |at| {
+            let (engine, key) = named(at);
+            // What the next change of the key replaced; after the last one it has what it has now.
+            let version = match newer.replace(at).filter(|newer| named(*newer) == (engine, key)) {
+                Some(newer) => self.undo[newer].2.clone(),
+                None => self.get(engine, key).cloned(),
+            };
+            NumberedChange {
+                key: [&[engine.0], key].concat(),
                 number: self.spilled + at as u64,
                 version: version.expect("a change leaves a version until the next one"),
-            })
-            .collect()
+            }
+        })
     }
 
     /// What it takes in memory, about.
