@@ -7,7 +7,7 @@
 //!    everything queued and lays it out: GTIDs, binlog positions, one journal record ([`Ordered`]).
 //! 4. *Write*: one device write makes the whole cohort durable ([`Durable`]).
 //! 5. *Finish*, in order, one cohort at a time: binlog file, replicas' acknowledgement where that is enabled, engines,
-//!    snapshot ([`Visible`]).
+//!    snapshot ([`Visible`]). Where commits wait for replicas, the binlog file is a step before, with turns of its own.
 //! 6. *Acknowledge*: every member's reply goes out from this thread; no session is woken for it.
 //!
 //! The stages are owned types: only [`Ordered::write`] makes a [`Durable`], only [`Durable::apply`] a
@@ -22,7 +22,7 @@
 //! 4. What rests on a version in flight is answered when that version is durable ([`RestsOn`](crate::RestsOn)).
 //! 5. The binlog file gets bytes only when the journal record that holds them is durable.
 //!
-//! Concurrency: `section` → `queue`; `finish` and `queue` are never held together. Sessions hold only
+//! Concurrency: `section` → `queue`; a mutex of [`Turns`] and another one are never held together. Sessions hold only
 //! `queue`, for a push; device writes happen under no mutex.
 //!
 //! On crash: a transaction is committed if and only if the journal holds its cohort's whole record and every record
@@ -36,14 +36,14 @@ mod gather;
 mod large;
 mod layout;
 mod stepped;
+mod turns;
 
-use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use cohort_binlog::FileStart;
+use cohort_binlog::{BinlogPosition, FileStart};
 use cohort_engine::{Engine, EngineId, Position, WriteError};
 use cohort_io::SyncStats;
 use cohort_journal::{Durability, Journal, LaidOut, Reservation, ReserveError};
@@ -63,6 +63,7 @@ use crate::transaction::Transaction;
 use crate::write_set::WriteSet;
 use gather::Yields;
 use layout::redo_by_engine;
+use turns::Turns;
 
 pub use stepped::{LaidOutCohort, WrittenCohort};
 
@@ -137,6 +138,8 @@ struct Ordered {
     members: Vec<Pending>,
     gtids: NewGtids,
     chunks: Vec<Chunk<Vec<u8>>>,
+    /// Where these end.
+    end: Option<BinlogPosition>,
     record: LaidOut,
     durability: Durability,
 }
@@ -156,13 +159,6 @@ struct Failed {
     reason: String,
 }
 
-#[derive(Default)]
-struct Finish {
-    next_cohort: u64,
-    written: BTreeMap<u64, Result<Durable, Failed>>,
-    busy: bool,
-}
-
 /// How many device writes may be under way at once. Two overlap the device with the next layout;
 /// more gained nothing.
 const WRITES_IN_FLIGHT_MAX: usize = 2;
@@ -178,7 +174,10 @@ pub(crate) struct Coordinator {
     drained: Condvar,
     yields: Yields,
     section: ProfiledMutex<Section>,
-    finish: ProfiledMutex<Finish>,
+    sends: Turns,
+    /// A cohort did not go out. Looked at, and set, by whoever has the turn to send.
+    unsent: AtomicBool,
+    finishes: Turns,
     ends: Arc<large::Ends>,
 }
 
@@ -225,7 +224,9 @@ impl Coordinator {
             drained: Condvar::new(),
             yields: Yields::default(),
             section: ProfiledMutex::new("section", section),
-            finish: ProfiledMutex::new("finish", Finish::default()),
+            sends: Turns::new("send"),
+            unsent: AtomicBool::new(false),
+            finishes: Turns::new("finish"),
             ends: Arc::default(),
         }
     }
@@ -356,7 +357,7 @@ impl CommitPath for Coordinator {
     }
 
     fn lock_profile(&self) -> Vec<LockProfile> {
-        [self.queue.profile(), self.section.profile(), self.finish.profile()].concat()
+        [self.queue.profile(), self.section.profile(), self.sends.profile(), self.finishes.profile()].concat()
     }
 }
 
@@ -508,72 +509,44 @@ impl Coordinator {
         members.iter_mut().for_each(|member| member.journal_room.release());
         self.stats.layout_us.record_since(start);
         Some(match record {
-            Ok(record) => Ok(Ordered { cohort, members, gtids, chunks, record, durability }),
+            Ok(record) => {
+                Ok(Ordered { cohort, members, gtids, end: chunks.last().map(Chunk::end), chunks, record, durability })
+            }
             Err(reason) => Err(Failed { cohort, members, reason }),
         })
     }
 
-    /// Takes part in finishing: cohorts finish in order, one at a time. Whoever finds the turn free
-    /// finishes everything whose turn it is; others leave their cohort to that thread.
+    /// Steps 5 and 6. Where commits wait for replicas, the events of a cohort go out before the cohorts before it are
+    /// finished, so that acknowledgements are waited for side by side.
     fn finish(&self, written: Result<Durable, Failed>) {
-        let cohort = match &written {
-            Ok(durable) => durable.0.cohort,
-            Err(failed) => failed.cohort,
-        };
-        let mut finish = self.finish.lock("finish");
-        if finish.busy || finish.next_cohort != cohort {
-            finish.written.insert(cohort, written);
-            return;
-        }
-        finish.busy = true;
-        let mut turn = vec![written];
-        while !turn.is_empty() {
-            if self.binlog.acks().are_enabled() {
-                let mut next = finish.next_cohort + 1;
-                while let Some(written) = finish.written.remove(&next) {
-                    turn.push(written);
-                    next += 1;
-                }
-            }
-            drop(finish);
-            let count = turn.len() as u64;
-            self.replicate(&mut turn);
-            turn.into_iter().for_each(|written| self.finish_cohort(written));
-            finish = self.finish.lock("finish");
-            finish.next_cohort += count;
-            let next = finish.next_cohort;
-            turn = finish.written.remove(&next).into_iter().collect();
-        }
-        finish.busy = false;
+        let mut sent = Vec::new();
+        self.sends.run(vec![written], |written| sent.push(self.send(written)));
+        self.finishes.run(sent, |written| self.finish_cohort(written));
     }
 
-    /// Where commits wait for replicas: has the events of all these cohorts go out, and waits once for all of them.
-    fn replicate(&self, turn: &mut [Result<Durable, Failed>]) {
-        if !self.binlog.acks().are_enabled() || self.is_sealed() {
-            return;
-        }
-        let (mut end, mut transactions) = (None, 0);
-        for written in turn {
-            let Ok(durable) = written else { break };
-            let its_end = durable.0.chunks.last().map(Chunk::end);
-            let of_it = durable.0.members.iter().filter(|pending| pending.member.is_logged()).count() as u64;
-            if let Err(reason) = durable.append(self) {
-                let Ordered { cohort, ref mut members, .. } = durable.0;
-                *written = Err(Failed { cohort, members: std::mem::take(members), reason });
-                // Nothing after it is finished either.
-                break;
+    /// Has the events of a cohort go out, if commits wait for replicas, unless those of one before it do not.
+    fn send(&self, written: Result<Durable, Failed>) -> Result<Durable, Failed> {
+        let sent = match written {
+            Ok(durable) if self.binlog.acks().are_enabled() => {
+                if self.unsent.load(Ordering::Relaxed) || self.is_sealed() {
+                    return Ok(durable);
+                }
+                durable.append(self)
             }
-            (end, transactions) = (its_end.or(end), transactions + of_it);
-        }
-        end.into_iter().for_each(|end| self.wait_for_replicas(end, transactions));
+            written => written,
+        };
+        self.unsent.fetch_or(sent.is_err(), Ordering::Relaxed);
+        sent
     }
 
     fn finish_cohort(&self, written: Result<Durable, Failed>) {
         let (members, outcome) = match written {
-            Ok(durable) if !self.is_sealed() => match durable.apply(self) {
-                Ok(visible) => (visible.acknowledge(&self.stats), Ok(())),
-                Err(failed) => self.fail(failed),
-            },
+            Ok(durable) if !self.is_sealed() => {
+                match durable.append(self).map(|durable| durable.wait_for_replicas(self)).and_then(|d| d.apply(self)) {
+                    Ok(visible) => (visible.acknowledge(&self.stats), Ok(())),
+                    Err(failed) => self.fail(failed),
+                }
+            }
             Ok(Durable(ordered)) => {
                 let reason = "a log write before this one failed".to_owned();
                 self.fail(Failed { cohort: ordered.cohort, members: ordered.members, reason })
@@ -643,11 +616,10 @@ impl Ordered {
 }
 
 impl Durable {
-    /// Appends to the binlog file, applies to every engine, publishes the snapshot; nothing of it is
-    /// synced. In cohort order, one at a time.
-    fn apply(mut self, coordinator: &Coordinator) -> Result<Visible, Failed> {
+    /// Applies to every engine, publishes the snapshot; nothing of it is synced. In cohort order, one at a time.
+    fn apply(self, coordinator: &Coordinator) -> Result<Visible, Failed> {
         let start = Instant::now();
-        let wrote = self.append(coordinator).and_then(|()| self.apply_redo(coordinator));
+        let wrote = self.apply_redo(coordinator);
         let Ordered { cohort, mut members, gtids, record, .. } = self.0;
         let wrote = match wrote {
             Ok(wrote) => wrote,
@@ -663,11 +635,20 @@ impl Durable {
         Ok(Visible { members })
     }
 
-    /// Appends to the binlog file what was not appended yet. Followers get it before engines do: it is durable.
-    fn append(&mut self, coordinator: &Coordinator) -> Result<(), String> {
+    /// Appends to the binlog file, unless that was done before. In cohort order, one at a time. Followers get it before
+    /// engines do: it is durable.
+    fn append(mut self, coordinator: &Coordinator) -> Result<Durable, Failed> {
         coordinator.journal.mark_durable(self.0.record.end());
+        let chunks = std::mem::take(&mut self.0.chunks);
+        match self.append_chunks(coordinator, chunks) {
+            Ok(()) => Ok(self),
+            Err(reason) => Err(Failed { cohort: self.0.cohort, members: self.0.members, reason }),
+        }
+    }
+
+    fn append_chunks(&self, coordinator: &Coordinator, chunks: Vec<Chunk<Vec<u8>>>) -> Result<(), String> {
         let tail = coordinator.binlog.tail();
-        for chunk in std::mem::take(&mut self.0.chunks).into_iter().filter(|chunk| !chunk.bytes.is_empty()) {
+        for chunk in chunks.into_iter().filter(|chunk| !chunk.bytes.is_empty()) {
             let (at, end) = (chunk.place(), chunk.end());
             if at.offset == 0
                 && let Some(events) = self.0.members.iter().find_map(|pending| pending.member.large_events())
@@ -683,6 +664,13 @@ impl Durable {
             }
         }
         Ok(())
+    }
+
+    /// Where commits wait for replicas, until enough of them have its events.
+    fn wait_for_replicas(self, coordinator: &Coordinator) -> Durable {
+        let transactions = self.0.members.iter().filter(|pending| pending.member.is_logged()).count() as u64;
+        self.0.end.into_iter().for_each(|end| coordinator.wait_for_replicas(end, transactions));
+        self
     }
 
     /// Returns the engines that were changed.

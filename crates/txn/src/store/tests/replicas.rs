@@ -59,9 +59,9 @@ fn what_is_no_transaction_of_the_binlog_waits_for_no_replica() {
     }
 }
 
-/// Cohorts that are written while one of them waits are sent at once, and wait with it.
+/// Cohorts that are written while one before them waits are sent at once, and one acknowledgement serves all.
 #[test]
-fn cohorts_whose_turn_it_is_wait_for_replicas_once() {
+fn cohorts_are_sent_while_one_before_them_waits() {
     let (store, _) = Machine::new(1).recover().expect("a new store");
     wait_for_a_replica(&store);
     store.hold_commits(true);
@@ -74,15 +74,23 @@ fn cohorts_whose_turn_it_is_wait_for_replicas_once() {
         }
         cohorts.push(store.take_cohort().expect("they have joined").write());
     }
-    let first = cohorts.remove(0);
-    cohorts.into_iter().for_each(|cohort| cohort.finish());
     let acks = store.binlog().acks();
     let replica = acks.join();
+    let [first, second, third] = cohorts.try_into().ok().expect("three cohorts");
     thread::scope(|scope| {
+        // Not before the one that is before it.
+        third.finish();
+        let before = store.binlog().tail().durable();
         let finish = scope.spawn(|| first.finish());
         until("a wait", || acks.stats().waiting == 1 || finish.is_finished());
+        let first_end = store.binlog().tail().durable();
+        assert!(first_end > before);
+        // Sends the third one as well, and leaves both to who waits.
+        second.finish();
+        let end = store.binlog().tail().durable();
+        assert!(end > first_end && !finish.is_finished());
         assert!(replies.iter().all(|reply| reply.0.lock().is_none()));
-        acks.acknowledge(replica, store.binlog().tail().durable());
+        acks.acknowledge(replica, end);
         finish.join().expect("no panic");
     });
     assert!(replies.iter().all(|reply| matches!(*reply.0.lock(), Some(Ok(_)))));
