@@ -44,6 +44,9 @@ pub(crate) struct Collected {
     pub(crate) row_bytes: f64,
     /// Indexes by their ids.
     pub(crate) indexes: BTreeMap<u32, IndexStatistics>,
+    /// Of a small table, how many values columns have by which no index begins.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) columns: BTreeMap<String, u64>,
     /// Seconds since 1970.
     pub(crate) at: u64,
 }
@@ -55,6 +58,38 @@ pub(crate) struct IndexStatistics {
     pub(crate) distinct: Vec<u64>,
     /// Mean length of an entry, bytes.
     pub(crate) entry_bytes: f64,
+    /// Of a large index, keys in rising order, and what share of the entries comes before each; short beginnings of keys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) spread: Vec<(Vec<u8>, f64)>,
+}
+
+impl IndexStatistics {
+    /// What share of the entries comes before a key, if that is known.
+    fn share_before(&self, key: &[u8]) -> Option<f64> {
+        let (first, last) = (self.spread.first()?, self.spread.last()?);
+        let after = self.spread.partition_point(|(known, _)| known[..] <= *key);
+        let (below, above) = match after {
+            0 => return Some(first.1),
+            after => (&self.spread[after - 1], self.spread.get(after)),
+        };
+        let Some(above) = above else { return Some(last.1) };
+        let (low, at, high) = places(&below.0, key, &above.0);
+        let way = if high > low { (at.saturating_sub(low)) as f64 / (high - low) as f64 } else { 0.0 };
+        Some(below.1 + (above.1 - below.1) * way.min(1.0))
+    }
+}
+
+/// Keys as numbers, by the bytes after those that the first and the last one have in common.
+fn places(first: &[u8], key: &[u8], last: &[u8]) -> (u64, u64, u64) {
+    let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+    let number = |key: &[u8]| {
+        let mut bytes = [0; 8];
+        let rest = key.get(common..).unwrap_or_default();
+        let len = rest.len().min(8);
+        bytes[..len].copy_from_slice(&rest[..len]);
+        u64::from_be_bytes(bytes)
+    };
+    (number(first), number(key), number(last))
 }
 
 /// The statistics of a table; they stay with it when its definition changes.
@@ -246,14 +281,19 @@ impl TableStatistics {
 
     /// What plans count with: no table is very small, since a plan outlives what it was made for.
     pub(crate) fn figures(&self) -> Figures {
-        let rows = self.rows().map_or(UNKNOWN_ROWS, |rows| (rows as f64).max(FEWEST_PLANNED));
-        Figures { rows, seen: Some(self.seen.load_full()), histograms: Some(self.histograms()), planned: true }
+        let present = self.rows().map_or(UNKNOWN_ROWS, |rows| rows as f64);
+        let rows = present.max(FEWEST_PLANNED);
+        // An empty table is about to be filled.
+        let present = if present > 0.0 { present } else { rows };
+        let seen = Some(self.seen.load_full());
+        Figures { rows, present, seen, histograms: Some(self.histograms()), planned: true }
     }
 
     /// What EXPLAIN shows.
     pub(crate) fn exact_figures(&self) -> Figures {
         let rows = self.rows().map_or(UNKNOWN_ROWS, |rows| rows as f64);
-        Figures { rows, seen: Some(self.seen.load_full()), histograms: Some(self.histograms()), planned: false }
+        let seen = Some(self.seen.load_full());
+        Figures { rows, present: rows, seen, histograms: Some(self.histograms()), planned: false }
     }
 }
 
@@ -320,6 +360,9 @@ impl Collected {
 #[derive(Clone, Debug)]
 pub(crate) struct Figures {
     pub(crate) rows: f64,
+    /// The rows that there are, also of a very small table: for how many rows a join gives, which is wrong in the same way when
+    /// the table grows, while what a path costs would be wrong in another.
+    pub(crate) present: f64,
     seen: Option<Arc<Seen>>,
     histograms: Option<Arc<Histograms>>,
     /// Of a plan, which outlives what it is made for.
@@ -329,7 +372,7 @@ pub(crate) struct Figures {
 impl Figures {
     /// Of so many rows that are not stored.
     pub(crate) fn of_rows(rows: f64) -> Figures {
-        Figures { rows, seen: None, histograms: None, planned: false }
+        Figures { rows, present: rows, seen: None, histograms: None, planned: false }
     }
 
     fn known(&self) -> Option<&Collected> {
@@ -349,6 +392,16 @@ impl Figures {
     pub(crate) fn distinct(&self, index: u32) -> Option<f64> {
         let distinct = self.known()?.indexes.get(&index)?.distinct.first()?;
         Some((*distinct).max(1) as f64)
+    }
+
+    /// What share of an index's entries comes before a key, if that is known.
+    pub(crate) fn share_before(&self, index: u32, key: &[u8]) -> Option<f64> {
+        self.known()?.indexes.get(&index)?.share_before(key)
+    }
+
+    /// How many different values a column has by which no index begins, if that is known.
+    pub(crate) fn distinct_of_column(&self, column: &ColumnDef) -> Option<f64> {
+        Some((*self.known()?.columns.get(&column.name)?).max(1) as f64)
     }
 
     /// The histogram of a column, if there is one that says something.

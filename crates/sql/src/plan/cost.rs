@@ -2,13 +2,16 @@
 //!
 //! The unit of cost is reading the next row of a table. The figures are ratios as they were measured with RocksDB and rows
 //! in its cache; no plan depends on the values of parameters, since one serves them all, so that a range is taken for a
-//! fixed share of its index. Those shares are small: an index that a condition names is left only where statistics say
-//! that its values are few.
+//! fixed share of its index, but where its bounds are constants that stay in the statement. Those shares are small: an index
+//! that a condition names is left only where statistics say that its values are few.
 
 use super::access::{Access, Bounds, Seek, Tail};
 use super::node::JoinType;
+use super::share::Constants;
 use crate::catalog::definition::IndexKind;
-use crate::catalog::table::Table;
+use crate::catalog::table::{Index, Table};
+use crate::codec::key;
+use crate::expr::Expr;
 use crate::statistics::Figures;
 
 /// Opening a range.
@@ -30,6 +33,8 @@ const SORT: f64 = 0.12;
 /// A range with two ends, and one with one.
 const CLOSED: f64 = 0.05;
 const HALF_OPEN: f64 = 0.2;
+/// One whose share is known, at least: what is known may be old.
+const LEAST_KNOWN: f64 = 0.001;
 /// Several ranges at most.
 const RANGES: f64 = 0.15;
 /// The values of a query that are looked for.
@@ -52,7 +57,27 @@ pub(crate) fn rows_found(access: &Access, table: &Table, figures: &Figures) -> f
         true => 1.0,
         false => figures.rows_per_key(index.id, columns),
     };
+    if let (true, Tail::Range(bounds)) = (access.seek.equal.is_empty(), &access.seek.tail)
+        && let Some(share) = share_of_range(index, bounds, figures)
+    {
+        return (figures.rows * share).max(1.0);
+    }
     rows_sought(&access.seek, 0, figures.rows, &per_value)
+}
+
+/// What share of an index a range of its first column has, by where its entries lie, if the bounds are known.
+fn share_of_range(index: &Index, bounds: &Bounds, figures: &Figures) -> Option<f64> {
+    let part = index.parts.first()?;
+    // NULL is in no range.
+    let lowest = if part.nullable { [&index.prefix()[..], &[1]].concat() } else { index.prefix().to_vec() };
+    let before = |bound: &Expr| {
+        let mut key = index.prefix().to_vec();
+        key::encode(part, &Constants::Typed.value(bound)?, &mut key).ok()?;
+        figures.share_before(index.id, &key)
+    };
+    let low = bounds.low.as_ref().map_or_else(|| figures.share_before(index.id, &lowest), |(low, _)| before(low))?;
+    let high = bounds.high.as_ref().map_or(Some(1.0), |(high, _)| before(high))?;
+    Some((high - low).max(LEAST_KNOWN))
 }
 
 /// How many of `all` rows, whose first `fixed` columns are the same, have in those after them what is asked; `per_value`

@@ -33,11 +33,14 @@ pub(crate) struct Found {
 pub(super) fn known<'f>(table: &Table, column: usize, figures: &'f Figures) -> Known<'f> {
     let leading = table.indexes.iter().filter(|index| index.columns.first() == Some(&column));
     let distinct = leading.filter_map(|index| match index.is_unique() && index.columns.len() == 1 {
-        true => Some(figures.rows.max(1.0)),
+        true => Some(figures.present.max(1.0)),
         false => figures.distinct(index.id),
     });
     let histogram = figures.histogram(&table.def.columns[column]);
-    let distinct = distinct.reduce(f64::max).or_else(|| histogram.map(|histogram| histogram.distinct()));
+    let distinct = distinct
+        .reduce(f64::max)
+        .or_else(|| histogram.map(|histogram| histogram.distinct()))
+        .or_else(|| figures.distinct_of_column(&table.def.columns[column]));
     Known { distinct, histogram }
 }
 

@@ -536,7 +536,7 @@ impl Search<'_, '_> {
         match &choice.kind {
             ChoiceKind::Stored(_, paths) => {
                 let anew = path.unwrap_or_else(|| paths.best(known));
-                let found = anew.rows * self.kept(known, there, &|at| anew.uses(at));
+                let found = paths.found(&anew) * self.kept(known, there, &|at| anew.uses(at));
                 let Some(_) = before else { return Some(prefix(found, anew.cost, How::Anew(Some(anew)))) };
                 let reads_row = anew.access.reads_row();
                 let by_loop = prefix(found, rows * anew.cost + rows * found * cost::COMPARE, How::Anew(Some(anew)));
@@ -544,8 +544,8 @@ impl Search<'_, '_> {
                     return Some(by_loop);
                 }
                 let once = paths.best(RelationSet::NONE);
-                let kept = once.rows * self.kept(RelationSet::NONE, own, &|at| once.uses(at));
-                let found = once.rows * self.kept(known, there, &|at| once.uses(at));
+                let kept = paths.found(&once) * self.kept(RelationSet::NONE, own, &|at| once.uses(at));
+                let found = paths.found(&once) * self.kept(known, there, &|at| once.uses(at));
                 let keyed = self.conditions.iter().any(|one| any(one) && equal_keys(one.expr).is_some());
                 let meet = if keyed { cost::PROBE + found * cost::COMPARE } else { kept * cost::COMPARE };
                 let by_keeping = prefix(found, once.cost + kept * cost::KEEP + rows * meet, How::Once(Some(once)));

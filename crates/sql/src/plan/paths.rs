@@ -200,6 +200,11 @@ impl<'q> Paths<'q> {
         best.map(|(_, path)| path).unwrap_or_else(|| self.judged(Access::SCAN, 0))
     }
 
+    /// How many rows a path gives of those that there are.
+    pub(super) fn found(&self, path: &Path) -> f64 {
+        if path.access.is_whole() { path.rows.min(self.figures.present) } else { path.rows }
+    }
+
     fn judged(&self, access: Access, score: u32) -> Path {
         let rows = cost::rows_found(&access, self.table, self.figures);
         let covering = access.index.is_some_and(|index| self.covers[index]);

@@ -40,7 +40,7 @@ pub(crate) enum Constants {
 
 impl Constants {
     /// The value of an expression, if it is a constant that counts.
-    fn value(self, expr: &Expr) -> Option<Value> {
+    pub(super) fn value(self, expr: &Expr) -> Option<Value> {
         let counts = |value: &Value| match self {
             Constants::All => true,
             Constants::Typed => !value.is_number() && !matches!(value, Value::Text(_)),

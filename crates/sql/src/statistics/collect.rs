@@ -5,13 +5,19 @@
 //! columns change from entry to entry. That misses columns of few values, so those are counted by jumping from one value
 //! to the next, as long as they are at most [`JUMPS`]. What one index costs is so bounded. A table whose number of rows is
 //! not known is read whole, once.
+//!
+//! Of a table of at most [`FIELDS`] values, those of the columns are counted that no index begins with.
+
+use std::collections::BTreeMap;
 
 use cohort_engine::{Direction, EngineId, KeyRange, ReadError};
 use cohort_txn::{Read, Store, Transaction};
 
-use super::{Collected, IndexStatistics};
+use super::sample::sample;
+use super::{Collected, IndexStatistics, places};
 use crate::catalog::table::{Table, prefix_range};
 use crate::codec::{KeyPart, key};
+use crate::types::Kind;
 
 /// Most entries of a range that is read whole.
 const EXACT: u64 = 10_000;
@@ -21,6 +27,11 @@ const BLOCKS: u64 = 64;
 const BLOCK_ENTRIES: u64 = 100;
 /// Most values of the first columns that are counted one by one.
 const JUMPS: u64 = 200;
+/// Places at which it is asked what share of a large range comes before, and bytes of their keys.
+const SPREAD: u64 = 32;
+const SPREAD_KEY_BYTES: usize = 16;
+/// Most values of a table whose columns are looked at, rows times columns.
+const FIELDS: u64 = 20_000;
 /// How often it is asked whether to go on, entries.
 const ASK_EVERY: u64 = 256;
 
@@ -56,14 +67,31 @@ pub(crate) fn collect(
     let mut collected = Collected { rows: Some(rows), row_bytes: of_rows.entry_bytes, at, ..Collected::default() };
     for (place, index) in table.indexes.iter().enumerate() {
         let statistics = if table.primary == Some(place) {
-            IndexStatistics { distinct: of_rows.distinct.clone(), entry_bytes: of_rows.entry_bytes }
+            of_rows.statistics()
         } else {
-            let seen = look(prefix_range(&index.prefix()), &index.parts, Some(rows))?;
-            IndexStatistics { distinct: seen.distinct, entry_bytes: seen.entry_bytes }
+            look(prefix_range(&index.prefix()), &index.parts, Some(rows))?.statistics()
         };
         collected.indexes.insert(index.id, statistics);
     }
+    if rows * table.def.columns.len() as u64 <= FIELDS {
+        collected.columns = columns(table, store, rows);
+    }
     Ok(collected)
+}
+
+/// How many values each column has that no index begins with; those without keys are left out.
+fn columns(table: &Table, store: &std::sync::Arc<Store>, rows: u64) -> BTreeMap<String, u64> {
+    let is_led = |column| table.indexes.iter().any(|index| index.columns.first() == Some(&column));
+    let mut counts = BTreeMap::new();
+    for (at, column) in table.def.columns.iter().enumerate() {
+        if !is_led(at)
+            && column.column_type.kind() != Kind::Json
+            && let Ok(sample) = sample(table, at, rows, &mut store.begin(), &|_| Ok(()))
+        {
+            counts.insert(column.name.clone(), sample.values.len() as u64);
+        }
+    }
+    counts
 }
 
 /// What a range has.
@@ -72,6 +100,14 @@ struct SeenRange {
     entries: u64,
     distinct: Vec<u64>,
     entry_bytes: f64,
+    spread: Vec<(Vec<u8>, f64)>,
+}
+
+impl SeenRange {
+    fn statistics(&self) -> IndexStatistics {
+        let SeenRange { distinct, entry_bytes, spread, .. } = self;
+        IndexStatistics { distinct: distinct.clone(), entry_bytes: *entry_bytes, spread: spread.clone() }
+    }
 }
 
 struct Looker<'l> {
@@ -143,7 +179,7 @@ impl Looker<'_> {
         let mut shown = Shown::default();
         self.run(range, u64::MAX, &mut shown)?;
         let distinct = shown.changes.iter().map(|changes| changes + 1).collect();
-        Ok(SeenRange { entries: shown.entries, distinct, entry_bytes: shown.entry_bytes() })
+        Ok(SeenRange { entries: shown.entries, distinct, entry_bytes: shown.entry_bytes(), spread: Vec::new() })
     }
 
     /// Reads at most so many entries from the beginning of a range.
@@ -185,7 +221,23 @@ impl Looker<'_> {
             let guess = if few.is_none() { (guess as u64).max(JUMPS) } else { 0 };
             distinct.push(few.unwrap_or(guess).clamp(least, entries.max(least)));
         }
-        Ok(SeenRange { entries, distinct, entry_bytes: shown.entry_bytes() })
+        let spread = self.spread(range, &first, &last)?;
+        Ok(SeenRange { entries, distinct, entry_bytes: shown.entry_bytes(), spread })
+    }
+
+    /// What share of the entries comes before keys at even distances; nothing if the engine does not know.
+    fn spread(&mut self, range: &KeyRange, first: &[u8], last: &[u8]) -> Result<Vec<(Vec<u8>, f64)>, CollectError> {
+        let mut spread = Vec::new();
+        for key in between(first, last, SPREAD) {
+            let before = KeyRange { lower: range.lower.clone(), upper: key.clone() };
+            let Some(share) = self.transaction.share(self.engine, &before, range)? else { return Ok(Vec::new()) };
+            // Estimates of two ranges need not fit.
+            let least = spread.last().map_or(0.0, |(_, share): &(Vec<u8>, f64)| *share);
+            spread.push((key, share.clamp(least, 1.0)));
+        }
+        spread.push((last.to_vec(), 1.0));
+        spread.iter_mut().for_each(|(key, _)| key.truncate(SPREAD_KEY_BYTES));
+        Ok(spread)
     }
 
     fn first_key(&mut self, range: &KeyRange) -> Result<Option<Vec<u8>>, CollectError> {
@@ -217,14 +269,7 @@ impl Looker<'_> {
 /// Keys at even distances, the first one first.
 pub(super) fn between(first: &[u8], last: &[u8], count: u64) -> Vec<Vec<u8>> {
     let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
-    let number = |key: &[u8]| {
-        let mut bytes = [0; 8];
-        let rest = &key[common..];
-        let len = rest.len().min(8);
-        bytes[..len].copy_from_slice(&rest[..len]);
-        u64::from_be_bytes(bytes)
-    };
-    let (low, high) = (number(first), number(last));
+    let (low, _, high) = places(first, first, last);
     let step = high.saturating_sub(low) / count;
     let at = |place: u64| match place {
         0 => first.to_vec(),

@@ -6,8 +6,14 @@ use super::*;
 use crate::types::ColumnType;
 
 fn seen(rows: u64, distinct: u64) -> Collected {
-    let index = IndexStatistics { distinct: vec![distinct], entry_bytes: 20.0 };
-    Collected { rows: Some(rows), row_bytes: 50.0, indexes: BTreeMap::from([(7, index)]), at: 1 }
+    let index = IndexStatistics { distinct: vec![distinct], entry_bytes: 20.0, ..IndexStatistics::default() };
+    Collected {
+        rows: Some(rows),
+        row_bytes: 50.0,
+        indexes: BTreeMap::from([(7, index)]),
+        at: 1,
+        ..Collected::default()
+    }
 }
 
 fn collect(statistics: &TableStatistics, collected: Collected) -> u64 {
@@ -82,4 +88,18 @@ fn plans_are_made_anew_when_a_histogram_changes() {
     assert_eq!(statistics.histograms().len(), 1, "a look at the table leaves them");
     assert!(statistics.change_histograms(|histograms| histograms.remove("c").is_some()));
     assert_eq!((statistics.version(), statistics.has_unkept()), (2, true));
+}
+
+#[test]
+fn the_share_before_a_key_lies_between_those_of_its_neighbours() {
+    let key = |number: u32| [&[0, 0, 0, 7][..], &number.to_be_bytes()].concat();
+    let spread = vec![(key(100), 0.0), (key(200), 0.5), (key(300), 0.6), (key(300), 0.6), (key(400), 1.0)];
+    let index = IndexStatistics { spread, ..IndexStatistics::default() };
+    let before = |number| (index.share_before(&key(number)).expect("it is known") * 1000.0).round();
+    assert_eq!(
+        [0, 100, 150, 200, 250, 300, 350, 400, 500].map(before),
+        [0, 0, 250, 500, 550, 600, 800, 1000, 1000].map(f64::from)
+    );
+    assert_eq!(index.share_before(&key(200)[..4]), Some(0.0), "before all");
+    assert_eq!(IndexStatistics::default().share_before(&key(1)), None);
 }

@@ -202,7 +202,7 @@ fn explain_counts_with_the_values_of_a_statement() {
     let shares = |client: &mut Client, condition: &str| {
         filtered(client, &format!("SELECT * FROM t IGNORE INDEX (b) WHERE {condition}")).join(" ")
     };
-    assert_eq!(shares(&mut client, "a = 1"), "10");
+    assert_eq!(shares(&mut client, "a = 1"), "50", "one of two values");
     client.ok("ANALYZE TABLE t UPDATE HISTOGRAM ON a, b, d, s");
     let expected = [
         ("a = 1", 1.0),
@@ -234,7 +234,7 @@ fn explain_counts_with_the_values_of_a_statement() {
     near(&mut client, "b NOT BETWEEN 200 AND 399", 40.0);
     near(&mut client, "s < 'NAME 5'", 44.4);
     client.ok("ANALYZE TABLE t DROP HISTOGRAM ON a");
-    assert_eq!(shares(&mut client, "a = 1"), "10");
+    assert_eq!(shares(&mut client, "a = 1"), "50", "one of two values");
 }
 
 #[test]

@@ -148,3 +148,19 @@ fn statistics_outlive_a_restart_and_damage_costs_another_look() {
     client.ok("USE d");
     assert_eq!(cardinalities(&mut client), ["1400", "1400", "7", "700"]);
 }
+
+#[test]
+fn of_a_small_table_columns_without_an_index_are_known() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    fill(&mut client, 300);
+    let mut filtered = || {
+        let lines = client.run("EXPLAIN SELECT * FROM t WHERE b = 3");
+        lines[1].split(" | ").nth(10).expect("a column").to_owned()
+    };
+    assert_eq!(filtered(), "10", "nobody has looked");
+    assert_eq!(database.collect_statistics(&|| true), 1);
+    assert_eq!(filtered(), "1", "one of 100 values");
+}
