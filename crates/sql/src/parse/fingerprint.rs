@@ -4,7 +4,8 @@
 //! between lexemes, no comments but hints, and for each literal that became a parameter `?` and the letter of its
 //! [kind](ParamKind). The VALUES rows of an INSERT that have one shape are one row in the fingerprint,
 //! repeated [`Fingerprint::rows`] times; a literal that fills its place there is of any kind, since it is no
-//! operand of anything.
+//! operand of anything. Rows that ask queries are never one: what a query gave is kept while a statement runs, and rows
+//! may ask it with other literals.
 //!
 //! Invariants
 //! 1. Two statements with one fingerprint mean the same but for the values of their parameters: a literal
@@ -377,6 +378,9 @@ impl<'a> Walk<'a> {
             }
             self.region = Region::SelectList;
             self.select_depth = self.depth;
+        }
+        if self.rows == Rows::Inside && (is(b"SELECT") || is(b"VALUES")) {
+            self.collapse = false;
         }
         if self.previous.is_none() && (is(b"INSERT") || is(b"REPLACE")) {
             self.rows = Rows::Ahead;

@@ -110,6 +110,15 @@ fn rows_of_different_shapes_stay_apart() {
 }
 
 #[test]
+fn rows_that_ask_queries_stay_apart() {
+    for query in ["SELECT a FROM u WHERE b=", "VALUES ROW("] {
+        let end = if query.ends_with('(') { ")" } else { "" };
+        let (key, params, rows) = of(&format!("INSERT INTO t VALUES (1,({query}2{end})),(3,({query}4{end}))"));
+        assert_eq!((params.len(), rows), (4, 1), "{key}");
+    }
+}
+
+#[test]
 fn what_follows_a_row_without_a_comma_is_no_row() {
     assert_eq!(key("INSERT INTO t VALUES (1,2)(3,4)"), "INSERT INTO t VALUES(?,?)(?i,?i)");
     assert_eq!(key("INSERT INTO t VALUES (1,2),(3,4)+(5,6)"), "INSERT INTO t VALUES(?,?)+ (?i,?i)");
