@@ -273,6 +273,26 @@ impl Plan {
         self.uses.iter().map(move |used| (&used.table, mode(used)))
     }
 
+    /// Whether a query within gives the same answer whenever it is asked with the same values while a run goes on.
+    ///
+    /// A plain read does: at READ COMMITTED the statement has one snapshot, and above what a change reads stays locked. It
+    /// does not where rows have been changed that it reads, nor where a clause locks rows, which at READ COMMITTED keeps no
+    /// others away, and passes over what is locked at the moment.
+    pub(crate) fn answers_stay(&self) -> bool {
+        // Of these queries are asked before the first row is changed: `None`.
+        let (changed, asked_between) = match &self.kind {
+            PlanKind::Select(_) => return true,
+            PlanKind::Utility(_) => return false,
+            PlanKind::Update(UpdatePlan { table, .. }) | PlanKind::Delete(DeletePlan { table, .. }) => (1, Some(table)),
+            PlanKind::Insert(insert) => (usize::from(!insert.creates), insert.asks_between().then_some(&insert.table)),
+            PlanKind::UpdateJoined(update) => (update.targets.len(), None),
+            PlanKind::DeleteJoined(delete) => (delete.tables.len(), None),
+        };
+        let locked = self.uses.iter().filter(|used| !used.by_snapshot).count();
+        let named = |table: &Arc<Table>| self.uses.iter().filter(|used| used.table.def.id == table.def.id).count();
+        locked <= changed && asked_between.is_none_or(|table| named(table) <= changed)
+    }
+
     /// Whether it changes rows, or locks them as if it would.
     pub(crate) fn locks_for_change(&self) -> bool {
         self.kind.writes() || self.uses.iter().any(|used| used.written)
@@ -316,6 +336,14 @@ pub(crate) struct InsertPlan {
     pub(crate) creates: bool,
     /// What ON DUPLICATE KEY UPDATE sets.
     pub(crate) on_duplicate: Vec<(usize, InsertValue)>,
+}
+
+impl InsertPlan {
+    /// Whether queries within are asked when some rows are written already. Those of a SELECT are all read before.
+    fn asks_between(&self) -> bool {
+        let asks = |value: &InsertValue| matches!(value, InsertValue::Expr(expr) if expr.has_queries());
+        matches!(self.source, InsertRows::Values(_)) || self.on_duplicate.iter().any(|(_, value)| asks(value))
+    }
 }
 
 /// The rows of an INSERT.

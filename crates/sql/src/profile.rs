@@ -27,6 +27,12 @@ impl Profile {
         self.0.lock().get(&place).copied().unwrap_or_default()
     }
 
+    /// How often that operator was opened which was opened most often.
+    #[cfg(test)]
+    pub(crate) fn loops_max(&self) -> u64 {
+        self.0.lock().values().map(|one| one.loops).max().unwrap_or_default()
+    }
+
     /// Adds one loop.
     pub(crate) fn add(&self, place: usize, one: Measured) {
         let mut all = self.0.lock();

@@ -6,7 +6,8 @@
 //! values that it goes on with find their answers by the key of a join. Both end at `tmp_table_size`: what has no room is
 //! found by a run of its own.
 //!
-//! Statements that change or lock rows keep nothing.
+//! A statement that changes rows keeps nothing where that could change an answer ([`crate::plan::Plan::answers_stay`]), nor an
+//! answer that something was warned of, and makes no pass: in strict mode a row that nobody asks for could make it fail.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -102,8 +103,13 @@ pub(super) fn answer(
     if let Some(answer) = kept.borrow_mut().find(&key) {
         return Ok(answer);
     }
+    let warnings = run.session.diagnostics_given();
     let answer = subquery::ask(query, &asked.plan, outer, operands, run)?;
-    kept.borrow_mut().keep(key, &answer, run)?;
+    let mut kept = kept.borrow_mut();
+    kept.look_whether_found(run);
+    if nested.keeps_warned || run.session.diagnostics_given() == warnings {
+        kept.keep(key, &answer, run)?;
+    }
     Ok(answer)
 }
 
@@ -118,13 +124,17 @@ impl Remembered {
         known
     }
 
-    /// Keeps the answer of a run.
-    fn keep(&mut self, key: Vec<u8>, answer: &Value, run: &mut Run<'_>) -> Result<(), SqlError> {
+    /// Gives up after some runs if few answers were found.
+    fn look_whether_found(&mut self, run: &Run<'_>) {
         if self.runs == TRIED && self.found < TRIED / WORTH_WHILE {
             self.given_up = true;
             self.answers = HashMap::new();
             run.session.memory.give_back(std::mem::take(&mut self.bytes), true);
         }
+    }
+
+    /// Keeps the answer of a run.
+    fn keep(&mut self, key: Vec<u8>, answer: &Value, run: &mut Run<'_>) -> Result<(), SqlError> {
         let bytes = key_bytes(&key) + value_bytes(answer);
         if self.given_up || (self.bytes + bytes) as u64 > run.session.tmp_table_size {
             return Ok(());

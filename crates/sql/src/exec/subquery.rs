@@ -1,8 +1,8 @@
 //! Queries within a statement, and what expressions ask of them.
 //!
 //! A query that reads nothing of the query around it, and gives the same each time, runs once: what it gave is kept. Of one
-//! that reads the row around, SELECTs keep answers ([`super::remembered`]). All others run whenever they are asked, as far as
-//! the answer needs.
+//! that reads the row around, answers are kept ([`super::remembered`]) where they stay what they are
+//! ([`Plan::answers_stay`]). All others run whenever they are asked, as far as the answer needs.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,8 +15,8 @@ use crate::collation::Collation;
 use crate::error::{ER_SUBQUERY_NO_1_ROW, SqlError};
 use crate::expr::{Ask, CompareWith, Comparison, EvalContext, Expr, Queries, Subquery, join_key};
 use crate::memory::row_bytes;
+use crate::plan::Plan;
 use crate::plan::node::{AskedQuery, CommonPlan, QueryPlan};
-use crate::plan::{Plan, PlanKind};
 use crate::session::SessionState;
 use crate::spill::RowList;
 use crate::stack;
@@ -29,6 +29,8 @@ pub(crate) struct Nested<'a> {
     answers: RefCell<Vec<Option<Rc<Answer>>>>,
     /// Of queries that read the row around; `None` where nothing is kept of them.
     remembered: Option<Vec<RefCell<Remembered>>>,
+    /// Answers are kept that something was warned of: a statement that changes rows tells how many warnings it had.
+    pub(super) keeps_warned: bool,
     /// The tables of WITH that are made, and the last rounds of those that are being made.
     made: RefCell<Vec<Option<MadeRows>>>,
     rounds: RefCell<Vec<Option<MadeRows>>>,
@@ -52,9 +54,11 @@ impl<'a> Nested<'a> {
     /// Nothing has been asked yet.
     pub(crate) fn of(plan: &'a Plan) -> Nested<'a> {
         let (answers, made, rounds, around) = Default::default();
-        let keeps = matches!(plan.kind, PlanKind::Select(_));
+        let keeps = !plan.queries.is_empty() && plan.answers_stay();
         let remembered = keeps.then(|| plan.queries.iter().map(|_| RefCell::default()).collect());
-        Nested { plans: &plan.queries, commons: &plan.commons, answers, remembered, made, rounds, around }
+        let keeps_warned = !plan.kind.writes();
+        let (plans, commons) = (plan.queries.as_slice(), plan.commons.as_slice());
+        Nested { plans, commons, answers, remembered, keeps_warned, made, rounds, around }
     }
 
     /// The rows of a table of WITH, if they are made.
