@@ -143,6 +143,13 @@ impl Budget {
         Ok(true)
     }
 
+    /// Counts again what is held, which the statement has [released](crate::memory::MemoryUse::release_to) meanwhile; false
+    /// if the connection has no room for it any more.
+    pub(crate) fn is_held_again(&self, with: &dyn Spilling) -> bool {
+        let has_room = self.held <= LEAST_BYTES || with.memory().left() >= self.held as u64;
+        has_room && with.memory().hold(self.held).is_ok()
+    }
+
     /// Takes so many bytes in any case; 4082 if the connection holds too much.
     pub(crate) fn hold(&mut self, bytes: usize, with: &dyn Spilling) -> Result<(), SqlError> {
         with.memory().hold(bytes)?;

@@ -210,13 +210,16 @@ impl<'p> Lines<'p> {
                 let mut right = 0;
                 join.right.walk(&mut |node| right += usize::from(node.is_leaf()));
                 let before = self.lines.iter().rev().nth(right).map_or(String::new(), |line| line.known_as.clone());
-                if let Some(last) = self.lines.last_mut().filter(|last| last.id == id) {
+                let sought = match join.join_type {
+                    JoinType::Inner | JoinType::Left => None,
+                    JoinType::Semi => Some(Sought::FirstMatch(before)),
+                    JoinType::Anti => Some(Sought::NotExists),
+                };
+                // What is on the right may end with partners of its own.
+                let is_it = |line: &&mut Line<'_>| sought.is_some() || line.sought.is_none();
+                if let Some(last) = self.lines.iter_mut().rev().find(is_it).filter(|last| last.id == id) {
                     last.conditions.extend(join.on.iter().flat_map(conjunct_refs));
-                    last.sought = match join.join_type {
-                        JoinType::Inner | JoinType::Left => None,
-                        JoinType::Semi => Some(Sought::FirstMatch(before)),
-                        JoinType::Anti => Some(Sought::NotExists),
-                    };
+                    last.sought = sought;
                     last.buffered = match join.method {
                         JoinMethod::Loop => None,
                         JoinMethod::Kept => Some("Using join buffer (block nested loop)"),

@@ -1,10 +1,13 @@
 //! A condition that asks whether a query has a certain row is a semi-join, or an anti-join where it asks for none.
 //!
-//! That is so of `EXISTS`, `IN`, ANY and ALL and of their opposites among the conditions of WHERE and of inner joins that AND
+//! That is so of `EXISTS`, `IN`, ANY and ALL and of their opposites among the conditions of WHERE and of joins that AND
 //! joins. What makes a row a partner are the conditions of the query and the comparison: what is equal in both becomes a
 //! key of the join, as in any other. A condition that is unknown leaves a row out as a false one does, so that
 //! * a row stays for `IN` where the comparison is true for some row, and for ALL where it is true for every one;
 //! * for `NOT IN` a row for which the comparison is unknown is a partner too, so that only what cannot be NULL is a key there.
+//!
+//! In the ON of a LEFT JOIN it leaves out rows of what follows there, and becomes a member of that nest, if it reads these rows
+//! alone: with rows before LEFT JOIN their partners would be sought for each pair.
 //!
 //! A query is taken in if its rows are those of stored tables, under conditions alone: without groups, windows, LIMIT, locks
 //! and what differs from run to run. One that reads nothing of the query around runs once and is kept in any case; it is taken
@@ -71,64 +74,98 @@ pub(super) fn are_joins(query: &mut Query, cx: &PlanContext<'_>) {
         return;
     }
     let runs_again = query.exprs().any(reads_around);
-    let filter: Vec<Expr> = query.filter.take().into_iter().flat_map(conjuncts).collect();
-    let (filter, _): (Vec<_>, Vec<_>) =
-        filter.into_iter().partition(|condition| !take_in(condition, query, runs_again, cx));
-    query.filter = all_of(filter);
-    let on = std::mem::take(&mut query.from.conditions);
-    let (on, _): (Vec<_>, Vec<_>) = on.into_iter().partition(|condition| !take_in(condition, query, runs_again, cx));
-    query.from.conditions.extend(on);
+    let filter = query.filter.take().into_iter().flat_map(conjuncts).collect();
+    let mut nest = std::mem::take(&mut query.from);
+    let mut taker = Taker { query, runs_again, cx };
+    let filter = taker.left_of(filter, &mut nest, None);
+    taker.nest(&mut nest, None);
+    (query.filter, query.from) = (all_of(filter), nest);
 }
 
-/// Makes a condition a member of the join, if it can be one; `runs_again` says that the query is asked by another one.
-fn take_in(condition: &Expr, query: &mut Query, runs_again: bool, cx: &PlanContext<'_>) -> bool {
-    let (asked, negated) = match condition {
-        Expr::Not(inner) => (&**inner, true),
-        other => (other, false),
-    };
-    let Expr::Subquery(asked) = asked else { return false };
-    let Some(join_type) = join_type(&asked.ask, negated) else { return false };
-    if condition.is_volatile() || asked.outer.iter().any(Expr::has_queries) {
-        return false;
+/// Makes conditions of a query members of its nests.
+struct Taker<'t, 'c> {
+    /// Without its FROM.
+    query: &'t mut Query,
+    /// It is asked by another one.
+    runs_again: bool,
+    cx: &'t PlanContext<'c>,
+}
+
+impl Taker<'_, '_> {
+    /// Those of a nest, and of what follows LEFT JOIN there. `own` are the relations of a nest that follows one.
+    fn nest(&mut self, nest: &mut Nest, own: Option<RelationSet>) {
+        let conditions = std::mem::take(&mut nest.conditions);
+        let conditions = self.left_of(conditions, nest, own);
+        nest.conditions.extend(conditions);
+        for member in &mut nest.members {
+            if let Member::Optional(optional) = member {
+                let own = optional.relations();
+                self.nest(optional, Some(own));
+            }
+        }
     }
-    let stays = is_better_kept(asked, join_type, query, runs_again, cx);
-    if stays && join_type == JoinType::Anti {
-        return false;
+
+    /// The conditions that have not become members of a nest.
+    fn left_of(&mut self, mut conditions: Vec<Expr>, nest: &mut Nest, own: Option<RelationSet>) -> Vec<Expr> {
+        conditions.retain(|condition| !self.take_in(condition, nest, own));
+        conditions
     }
-    let mut blocks = cx.collected.blocks.borrow_mut();
-    let Some(block) = blocks.get_mut(asked.place).and_then(Option::take) else { return false };
-    let compared = match &asked.ask {
-        Ask::Compare(comparison) => compared(comparison, negated, &block.outputs),
-        Ask::Exists | Ask::Value { .. } => Some(Vec::new()),
-    };
-    let has_room = query.relations.len() + block.relations.len() <= MAX_RELATIONS;
-    let (Some(compared), true) = (compared, has_room) else { return false };
-    let (relations, nest) = placed(block, compared, asked, query);
-    let (first, added) = (query.relations.len(), relations.len());
-    query.relations.extend(relations);
-    let is_flat = nest.members.iter().all(|member| matches!(member, Member::Relation(_)));
-    let (inner, nest) = match join_type == JoinType::Semi && is_flat {
-        true => pulled_out(nest, &query.relations),
-        false => (Nest::default(), nest),
-    };
-    if stays && !nest.members.is_empty() {
-        query.relations.truncate(first);
-        return false;
+
+    /// Makes a condition a member of a nest, if it can be one.
+    fn take_in(&mut self, condition: &Expr, around: &mut Nest, own: Option<RelationSet>) -> bool {
+        let (query, cx) = (&mut *self.query, self.cx);
+        let (asked, negated) = match condition {
+            Expr::Not(inner) => (&**inner, true),
+            other => (other, false),
+        };
+        let Expr::Subquery(asked) = asked else { return false };
+        let Some(join_type) = join_type(&asked.ask, negated) else { return false };
+        if condition.is_volatile() || asked.outer.iter().any(Expr::has_queries) {
+            return false;
+        }
+        if own.is_some_and(|own| !own.has_all(relations_read(&query.relations, condition))) {
+            return false;
+        }
+        let stays = is_better_kept(asked, join_type, query, self.runs_again || own.is_some(), cx);
+        if stays && join_type == JoinType::Anti {
+            return false;
+        }
+        let mut blocks = cx.collected.blocks.borrow_mut();
+        let Some(block) = blocks.get_mut(asked.place).and_then(Option::take) else { return false };
+        let compared = match &asked.ask {
+            Ask::Compare(comparison) => compared(comparison, negated, &block.outputs),
+            Ask::Exists | Ask::Value { .. } => Some(Vec::new()),
+        };
+        let has_room = query.relations.len() + block.relations.len() <= MAX_RELATIONS;
+        let (Some(compared), true) = (compared, has_room) else { return false };
+        let (mut relations, nest) = placed(block, compared, asked, query);
+        relations.iter_mut().for_each(|relation| relation.optional |= own.is_some());
+        let (first, added) = (query.relations.len(), relations.len());
+        query.relations.extend(relations);
+        let is_flat = nest.members.iter().all(|member| matches!(member, Member::Relation(_)));
+        let (inner, nest) = match join_type == JoinType::Semi && is_flat {
+            true => pulled_out(nest, &query.relations),
+            false => (Nest::default(), nest),
+        };
+        if stays && !nest.members.is_empty() {
+            query.relations.truncate(first);
+            return false;
+        }
+        query.taken_in += added;
+        around.members.extend(inner.members);
+        around.conditions.extend(inner.conditions);
+        if !nest.members.is_empty() {
+            around.members.push(Member::Partners(join_type, nest));
+        }
+        cx.collected.queries.borrow_mut()[asked.place] = None;
+        true
     }
-    query.taken_in += added;
-    query.from.members.extend(inner.members);
-    query.from.conditions.extend(inner.conditions);
-    if !nest.members.is_empty() {
-        query.from.members.push(Member::Partners(join_type, nest));
-    }
-    cx.collected.queries.borrow_mut()[asked.place] = None;
-    true
 }
 
 /// Whether a query is to run once and to be kept, so that each row asks what is there: it reads no row around, and
 /// * nothing that it is compared with is of a row, or what it is compared with may be NULL and unknown decides;
 /// * or it gives few values, by which an index finds the rows ([`super::paths`]);
-/// * or the query around runs more than once itself.
+/// * or the query around runs more than once itself, or what follows LEFT JOIN may.
 fn is_better_kept(
     asked: &Subquery,
     join_type: JoinType,

@@ -75,6 +75,9 @@ const JOINS: &[(&str, &str)] = &[
     ("EXISTS (SELECT * FROM one STRAIGHT_JOIN b ON one.v = b.v WHERE one.k = a.k)", "semijoin"),
 ];
 
+/// Those of them that read no row of `a`.
+const ONCE: &[&str] = &["a.k IN (SELECT b.k FROM b)", "a.id NOT IN (SELECT c.v FROM c)"];
+
 /// Conditions that stay what they are.
 const OTHERS: &[&str] = &[
     "a.id IN (SELECT b.v FROM b)",
@@ -116,20 +119,90 @@ fn joins_give_the_rows_that_questions_give() {
         assert!(plan.to_lowercase().contains(join), "{condition}:\n{plan}");
         let plan = explained(&mut client, &format!("SELECT id FROM a WHERE ({condition}) IS TRUE"));
         assert!(!plan.lines().next().is_some_and(|first| first.contains("join")), "{plan}");
-        // In ON of an inner join they are the same, of an outer one they stay what they are.
+        // In ON they are the same.
         for kind in ["JOIN", "LEFT JOIN"] {
-            let on = |client: &mut Client, condition: &str| {
-                client
-                    .run(&format!("SELECT x.k, a.id FROM one AS x {kind} a ON x.k = a.k AND {condition} ORDER BY 1, 2"))
+            let of = |condition: &str| {
+                format!("SELECT x.k, a.id FROM one AS x {kind} a ON x.k = a.k AND {condition} ORDER BY 1, 2")
             };
-            let (found, expected) = (on(&mut client, condition), on(&mut client, &format!("({condition}) IS TRUE")));
-            assert_eq!(found, expected, "{kind}: {condition}");
+            let (sql, asked) = (of(condition), of(&format!("({condition}) IS TRUE")));
+            assert_eq!(client.run(&sql), client.run(&asked), "{kind}: {condition}");
+            // What reads no row around is asked once, also where there are outer rows before.
+            let stays = kind == "LEFT JOIN" && ONCE.contains(condition);
+            let plan = explained(&mut client, &sql).to_lowercase();
+            assert_eq!(plan.contains(&format!(" {join}")), !stays, "{kind}: {condition}:\n{plan}");
         }
     }
     for condition in OTHERS {
         let plan = explained(&mut client, &format!("SELECT id FROM a WHERE {condition}"));
         assert!(!plan.contains("semijoin") && !plan.contains("antijoin"), "{condition}:\n{plan}");
     }
+}
+
+/// Outer joins whose ON asks a query, and the join that becomes of it; `?` stands for the condition.
+const OUTER_JOINS: &[(&str, &str, &str)] = &[
+    ("a RIGHT JOIN one ON one.k = a.k AND ?", "EXISTS (SELECT * FROM b WHERE b.k = a.k)", "semijoin"),
+    ("one LEFT JOIN a ON ?", "a.v NOT IN (SELECT b.v FROM b WHERE b.k = a.k)", "antijoin"),
+    ("one LEFT JOIN a ON one.k < a.k AND ?", "a.id IN (SELECT c.k FROM c WHERE c.w = a.v)", "inner"),
+    (
+        "one LEFT JOIN (a JOIN c ON c.k = a.k) ON one.k = c.w AND ?",
+        "a.v > ANY (SELECT b.v FROM b WHERE b.k = c.k)",
+        "semijoin",
+    ),
+    (
+        "one LEFT JOIN (a LEFT JOIN c ON c.k = a.k) ON one.k = a.k AND ?",
+        "NOT EXISTS (SELECT * FROM b WHERE b.v = c.v)",
+        "antijoin",
+    ),
+    (
+        "one LEFT JOIN (a LEFT JOIN c ON c.k = a.k AND ?) ON one.k = a.k",
+        "EXISTS (SELECT * FROM b WHERE b.v = c.w)",
+        "semijoin",
+    ),
+    (
+        "one LEFT JOIN a ON one.k = a.k AND ? LEFT JOIN c ON c.k = a.v",
+        "a.v NOT IN (SELECT b.v FROM b WHERE b.k = a.k)",
+        "antijoin",
+    ),
+    (
+        "one JOIN a ON one.k <= a.k AND ? LEFT JOIN b AS y ON y.k = a.k",
+        "EXISTS (SELECT * FROM b WHERE b.k = a.k)",
+        "semijoin",
+    ),
+    // What follows LEFT JOIN is there then.
+    (
+        "one LEFT JOIN (SELECT * FROM a WHERE ?) AS a ON a.k = one.k",
+        "EXISTS (SELECT * FROM b WHERE b.k = a.k)",
+        "semijoin",
+    ),
+    // Of rows before it, all pairs would ask.
+    ("one LEFT JOIN a ON one.k = a.k AND ?", "EXISTS (SELECT * FROM b WHERE b.k = one.k)", ""),
+    ("one LEFT JOIN a ON one.k = a.k AND ?", "a.v IN (SELECT b.v FROM b WHERE b.k = one.v)", ""),
+    ("one LEFT JOIN a ON one.k = a.k AND ?", "NOT EXISTS (SELECT * FROM b WHERE b.k = a.k AND b.v = one.v)", ""),
+    ("one LEFT JOIN a ON one.k = a.k OR ?", "EXISTS (SELECT * FROM b WHERE b.k = a.k)", ""),
+];
+
+#[test]
+fn in_outer_joins_partners_are_those_of_the_rows_that_follow() {
+    let mut client = client();
+    for little in [false, true] {
+        for (from, condition, join) in OUTER_JOINS {
+            let of = |condition: &str| format!("SELECT * FROM {}", from.replace('?', condition));
+            let (sql, asked) = (of(condition), of(&format!("({condition}) IS TRUE")));
+            client.session.join_buffer_size = if little { 1 } else { 8 << 20 };
+            let (mut found, mut expected) = (client.run(&sql), client.run(&asked));
+            found.sort();
+            expected.sort();
+            assert_eq!(found, expected, "{from}: {condition}");
+            let plan = explained(&mut client, &sql).to_lowercase();
+            let is_join = plan.contains("semijoin") || plan.contains("antijoin");
+            assert!(if join.is_empty() { !is_join } else { plan.contains(join) }, "{from}: {condition}:\n{plan}");
+        }
+    }
+    let sql =
+        "SELECT one.k FROM one LEFT JOIN a ON one.k = a.k AND EXISTS (SELECT * FROM b FORCE INDEX (k) WHERE b.k = a.k)";
+    let lines = client.run(&format!("EXPLAIN {sql}"));
+    assert!(lines[2].starts_with("1 | SIMPLE | a") && !lines[2].contains("FirstMatch"), "{lines:?}");
+    assert!(lines[3].contains("FirstMatch(a)"), "{lines:?}");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! A join that keeps the rows of its right side, which do not depend on the left one: under their keys where something
 //! has to be equal (a hash join), else as a list that is gone through for each left row.
 //!
-//! The right side is read when the left one has given its first row. A row whose key is NULL goes with no other; one
-//! whose value has no key that all equal values have is looked at for each left row. Rows come in the order of the left
-//! side, unless the right one is more than `join_buffer_size` has room for: then both are joined in files
-//! ([`spilled`]), and come in that order only if the plan says that it is wanted.
+//! The right side is read when the left one has given its first row, and stays when the join is opened again. A row
+//! whose key is NULL goes with no other; one whose value has no key that all equal values have is looked at for each left
+//! row. Rows come in the order of the left side, unless the right one is more than `join_buffer_size` has room for: then
+//! both are joined in files ([`spilled`]), and come in that order only if the plan says that it is wanted.
 
 mod spilled;
 mod table;
@@ -175,6 +175,21 @@ impl Operator for KeptJoin<'_> {
                 return Ok(true);
             }
         }
+    }
+
+    fn open_again(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        // The other way round, what is kept may have been found by the rows before.
+        let stays = !self.plan.swapped && matches!(self.right, Right::Unread | Right::Kept(_));
+        if !stays || !self.left.open_again(run, row)? {
+            return Ok(false);
+        }
+        if let Right::Kept(table) = &self.right
+            && !table.is_held_again(run.session)
+        {
+            self.right = Right::Unread;
+        }
+        (self.looking, self.found) = (None, false);
+        Ok(true)
     }
 
     fn as_planned(&self) -> bool {

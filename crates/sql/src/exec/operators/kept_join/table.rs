@@ -77,6 +77,11 @@ impl Table {
         self.budget.take(of_key + row_bytes(values) + size_of::<Place>(), with)
     }
 
+    /// Counts its memory again, which was released with that of all around; false if there is no room any more.
+    pub(super) fn is_held_again(&self, with: &dyn Spilling) -> bool {
+        self.budget.is_held_again(with)
+    }
+
     /// Adds a row for which there is room, and takes its values.
     pub(super) fn add(&mut self, key: Option<&[u8]>, values: &mut Vec<Value>) {
         self.width = values.len();
