@@ -300,6 +300,26 @@ impl Node {
         }
     }
 
+    /// Takes out of it what makes the rows whose columns lie from a slot on.
+    pub(super) fn take_made(&mut self, first_slot: usize) -> Option<RowSource> {
+        match self {
+            Node::OneRow | Node::Scan(_) | Node::SystemRows(_) => None,
+            Node::Made(made) => {
+                let nothing = RowSource::Common(usize::MAX);
+                (made.first_slot == first_slot).then(|| std::mem::replace(&mut made.rows, nothing))
+            }
+            Node::Join(join) => join.left.take_made(first_slot).or_else(|| join.right.take_made(first_slot)),
+            Node::Filter(input, _)
+            | Node::Group(input, _)
+            | Node::Window(input, _)
+            | Node::Project(input, _)
+            | Node::Distinct(input, _)
+            | Node::Sort(input, _)
+            | Node::Collect(input, _)
+            | Node::Limit(input, _) => input.take_made(first_slot),
+        }
+    }
+
     /// Whether it is the rows of one relation.
     pub(crate) fn is_leaf(&self) -> bool {
         matches!(self, Node::Scan(_) | Node::SystemRows(_) | Node::Made(_))

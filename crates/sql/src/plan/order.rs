@@ -574,7 +574,7 @@ impl Search<'_, '_> {
                 let kept = prefix(found, once.cost + once.rows * cost::KEEP + rows * meet, How::Once(None));
                 Some(if anew.cost < kept.cost { anew } else { kept })
             }
-            ChoiceKind::Partners(join_type, _, planned) => {
+            ChoiceKind::Partners(join_type, nest, planned) => {
                 before?;
                 let partners = planned.anew.rows;
                 let found = cost::share_by_partners(*join_type, partners) * self.kept(known, there, &|_| false);
@@ -585,7 +585,9 @@ impl Search<'_, '_> {
                 let met = if *keyed { partners.min(1.0) } else { once.rows };
                 let meet = cost::PROBE + met * cost::COMPARE;
                 let kept = prefix(found, once.cost + once.rows * cost::KEEP + rows * meet, How::Once(None));
-                Some(if anew.cost < kept.cost { anew } else { kept })
+                // Rows that are made would be made for each row before, which may be more than thought.
+                let are_stored = nest.places().iter().all(|of| self.chooser.relations[*of].table().is_some());
+                Some(if are_stored && anew.cost < kept.cost { anew } else { kept })
             }
         }
     }

@@ -71,7 +71,7 @@ impl Pusher<'_> {
     fn nest(&mut self, nest: &mut Nest, around: &[Expr]) {
         let is_inner = |member: &Member| match member {
             Member::Relation(of) => Some(*of),
-            // The relations of partners are stored tables.
+            // What makes rows of partners is planned already.
             Member::Optional(_) | Member::Partners(..) => None,
         };
         let inner: Vec<usize> = nest.members.iter().filter_map(is_inner).collect();

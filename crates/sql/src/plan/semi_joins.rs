@@ -9,9 +9,9 @@
 //! In the ON of a LEFT JOIN it leaves out rows of what follows there, and becomes a member of that nest, if it reads these rows
 //! alone: with rows before LEFT JOIN their partners would be sought for each pair.
 //!
-//! A query is taken in if its rows are those of stored tables, under conditions alone: without groups, windows, LIMIT, locks
-//! and what differs from run to run. One that reads nothing of the query around runs once and is kept in any case; it is taken
-//! in where that is no better ([`is_better_kept`]).
+//! A query is taken in if its rows are those of stored tables, and of derived ones that do not read the query around, under
+//! conditions alone: without groups, windows, LIMIT, locks and what differs from run to run. One that reads nothing of the
+//! query around runs once and is kept in any case; it is taken in where that is no better ([`is_better_kept`]).
 //!
 //! A table of which a row has at most one partner, by a unique key, need not be a semi-join: it is a member as others are, in
 //! whatever order.
@@ -19,7 +19,7 @@
 //! SELECTs alone are changed so. Which rows other statements lock does not depend on this.
 
 use super::asked::collation_fits;
-use super::node::JoinType;
+use super::node::{AskedQuery, JoinType, QueryPlan, RowSource};
 use super::query::{
     MAX_RELATIONS, Member, Nest, Query, Relation, RelationSet, Source, all_of, column_at, conjuncts, reads_around,
     relations_read,
@@ -52,7 +52,7 @@ impl Block {
         if makes_rows || query.relations.is_empty() || query.exprs().any(Expr::is_volatile) {
             return None;
         }
-        let relations = query.relations.iter().map(copied).collect::<Option<_>>()?;
+        let relations = query.relations.iter().map(without_rows).collect::<Option<_>>()?;
         let mut nest = query.from.clone();
         nest.conditions.extend(query.filter.clone().into_iter().flat_map(conjuncts));
         Some(Block { relations, nest, outputs: query.outputs.clone() })
@@ -65,6 +65,28 @@ pub(super) fn copied(relation: &Relation) -> Option<Relation> {
     let (optional, after, hints) = (relation.optional, relation.after, relation.hints.clone());
     let copy = Relation::of(Source::Table(table.clone()), relation.known_as.clone(), relation.first_slot);
     Some(Relation { optional, after, hints, ..copy })
+}
+
+/// The same relation again, but for what makes its rows, which the plan of its query has; `None` if they are others for other
+/// rows around, or may be others each time.
+fn without_rows(relation: &Relation) -> Option<Relation> {
+    let Source::Made { rows, columns } = &relation.source else { return copied(relation) };
+    let is_same = |plan: &QueryPlan| !plan.reads_outer && !plan.volatile && plan.made_anew.is_empty();
+    let are_same = match rows {
+        RowSource::Query(plan) => is_same(plan),
+        RowSource::Set(set) => set.operands.iter().all(|operand| is_same(&operand.plan)),
+        RowSource::Values { rows, .. } => {
+            rows.iter().flatten().all(|value| !reads_around(value) && !value.is_volatile())
+        }
+        RowSource::Common(_) => true,
+        RowSource::Lateral { .. } | RowSource::JsonTable(_) | RowSource::Correlated(_) | RowSource::LastRound(_) => {
+            false
+        }
+    };
+    let source = Source::Made { rows: RowSource::Common(usize::MAX), columns: columns.clone() };
+    let (optional, after) = (relation.optional, relation.after);
+    let copy = Relation::of(source, relation.known_as.clone(), relation.first_slot);
+    are_same.then_some(Relation { optional, after, ..copy })
 }
 
 /// The rewrite rule.
@@ -138,6 +160,7 @@ impl Taker<'_, '_> {
         };
         let has_room = query.relations.len() + block.relations.len() <= MAX_RELATIONS;
         let (Some(compared), true) = (compared, has_room) else { return false };
+        let slots: Vec<usize> = block.relations.iter().map(|relation| relation.first_slot).collect();
         let (mut relations, nest) = placed(block, compared, asked, query);
         relations.iter_mut().for_each(|relation| relation.optional |= own.is_some());
         let (first, added) = (query.relations.len(), relations.len());
@@ -157,7 +180,13 @@ impl Taker<'_, '_> {
         if !nest.members.is_empty() {
             around.members.push(Member::Partners(join_type, nest));
         }
-        cx.collected.queries.borrow_mut()[asked.place] = None;
+        let asked = cx.collected.queries.borrow_mut()[asked.place].take();
+        let Some(AskedQuery { mut plan, .. }) = asked else { return true };
+        for (relation, slot) in query.relations[first..].iter_mut().zip(slots) {
+            if let (Source::Made { rows, .. }, Some(made)) = (&mut relation.source, plan.root.take_made(slot)) {
+                *rows = made;
+            }
+        }
         true
     }
 }

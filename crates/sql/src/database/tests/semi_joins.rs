@@ -66,6 +66,34 @@ const JOINS: &[(&str, &str)] = &[
     ("a.id NOT IN (SELECT c.v FROM c)", "antijoin"),
     ("EXISTS (SELECT * FROM one, c WHERE one.k = a.k)", "semijoin"),
     ("EXISTS (SELECT * FROM (SELECT k FROM b) AS x WHERE x.k = a.k)", "semijoin"),
+    ("EXISTS (SELECT * FROM (SELECT DISTINCT k FROM b) AS x WHERE x.k = a.k)", "semijoin"),
+    (
+        "NOT EXISTS (SELECT * FROM (SELECT k, SUM(v) AS s FROM b GROUP BY k) AS x WHERE x.k = a.k AND x.s >= a.v)",
+        "antijoin",
+    ),
+    ("a.v IN (SELECT x.m FROM (SELECT k, MAX(v) AS m FROM b GROUP BY k) AS x WHERE x.k = a.k)", "semijoin"),
+    ("a.v NOT IN (SELECT x.m FROM (SELECT k, MAX(v) AS m FROM b GROUP BY k) AS x WHERE x.k = a.k)", "antijoin"),
+    (
+        "a.v NOT IN (SELECT x.k FROM (SELECT c.k FROM c GROUP BY c.k WITH ROLLUP) AS x WHERE x.k <=> a.k OR a.id = 1)",
+        "antijoin",
+    ),
+    (
+        "a.k <> ALL (SELECT x.k FROM (SELECT c.k, c.v FROM b LEFT JOIN c ON c.k = b.k LIMIT 99) AS x WHERE a.id > 3)",
+        "antijoin",
+    ),
+    ("a.v < ALL (SELECT x.v FROM (SELECT v FROM b LIMIT 9) AS x JOIN c ON c.w = x.v WHERE c.k = a.k)", "antijoin"),
+    ("a.k IN (SELECT b.k FROM b UNION SELECT c.v FROM c)", "semijoin"),
+    ("EXISTS (SELECT * FROM (SELECT k FROM b UNION ALL SELECT v FROM one) AS x WHERE x.k = a.k)", "semijoin"),
+    (
+        "EXISTS (WITH x AS (SELECT k, COUNT(*) AS n FROM b GROUP BY k) SELECT * FROM x WHERE x.k = a.k AND x.n > 1)",
+        "semijoin",
+    ),
+    (
+        "EXISTS (SELECT * FROM (SELECT k, v FROM b WHERE v IN (SELECT MAX(v) FROM c) GROUP BY k, v) AS x, c WHERE x.k = a.k)",
+        "semijoin",
+    ),
+    ("EXISTS (SELECT * FROM (SELECT k FROM b LIMIT 9) AS x, one WHERE one.k = a.k AND x.k = one.v)", "semijoin"),
+    ("a.k IN (SELECT k FROM (VALUES ROW(1), ROW(3)) AS x (k) WHERE x.k < a.v + 9)", "semijoin"),
     // At most one partner.
     ("a.k IN (SELECT one.k FROM one WHERE one.v > 0)", "inner"),
     ("a.s IN (SELECT one.s FROM one)", "inner"),
@@ -76,7 +104,11 @@ const JOINS: &[(&str, &str)] = &[
 ];
 
 /// Those of them that read no row of `a`.
-const ONCE: &[&str] = &["a.k IN (SELECT b.k FROM b)", "a.id NOT IN (SELECT c.v FROM c)"];
+const ONCE: &[&str] = &[
+    "a.k IN (SELECT b.k FROM b)",
+    "a.id NOT IN (SELECT c.v FROM c)",
+    "a.k IN (SELECT b.k FROM b UNION SELECT c.v FROM c)",
+];
 
 /// Conditions that stay what they are.
 const OTHERS: &[&str] = &[
@@ -89,7 +121,11 @@ const OTHERS: &[&str] = &[
     "a.v IN (SELECT MAX(b.v) FROM b WHERE b.k = a.k)",
     "EXISTS (SELECT * FROM b WHERE b.k = a.k UNION SELECT * FROM b WHERE b.v = a.v)",
     "EXISTS (SELECT * FROM b WHERE b.k = a.k) OR a.id = 8",
-    "EXISTS (SELECT * FROM (SELECT DISTINCT k FROM b) AS x WHERE x.k = a.k)",
+    "EXISTS (SELECT * FROM (SELECT v FROM b WHERE b.k = a.k LIMIT 9) AS x WHERE x.v = a.v)",
+    "EXISTS (SELECT * FROM (SELECT k + RAND() * 0 AS k FROM b LIMIT 9) AS x WHERE x.k = a.k)",
+    "EXISTS (SELECT * FROM (SELECT k FROM b UNION SELECT a.v) AS x WHERE x.k = a.k)",
+    "EXISTS (SELECT * FROM b, LATERAL (SELECT b.v + 1 AS w LIMIT 1) AS x WHERE x.w = a.k)",
+    "EXISTS (SELECT * FROM JSON_TABLE('[1, 2]', '$[*]' COLUMNS (k INT PATH '$')) AS x WHERE x.k = a.k)",
     "EXISTS (SELECT * FROM b WHERE b.k = a.k AND RAND() < 2)",
     "EXISTS (SELECT * FROM b WHERE b.k = a.k LIMIT 0)",
     "a.v = (SELECT b.v FROM b WHERE b.id = a.id)",
