@@ -333,6 +333,11 @@ impl<'a> Generator<'a> {
             Some((a, b)) if self.rng.chance(85) => Part::from(format!("{a} {operator} {b}")),
             _ => self.condition(both, depth.min(1)),
         };
+        if depth > 0 && self.rng.chance(12) {
+            // Of the rows of one side alone, or of both.
+            let of = (*self.pick(&[right, right, left, both])).clone();
+            return parts![first, parts![" AND ", self.asking(&of, 1)].optional()];
+        }
         if self.rng.chance(30) {
             let second = self.condition(both, depth.min(1));
             return parts![first, parts![" AND ", second].optional()];
@@ -416,7 +421,7 @@ impl<'a> Generator<'a> {
 
     /// A query with one column and any number of rows.
     fn list(&mut self, around: &Scope, kind: Kind, depth: u32) -> Part {
-        let (from, own) = self.from(depth - 1);
+        let (from, own) = if self.rng.chance(15) { self.derived(1) } else { self.from(depth - 1) };
         let of = self.column(&own, kind).unwrap_or_else(|| self.constant(kind));
         let filter = self.filter_by(&own, around, depth - 1);
         if self.rng.chance(10) {
@@ -530,10 +535,10 @@ impl<'a> Generator<'a> {
         let (target, other) = (self.table(), self.table());
         let scope = vec![self.relation("x", &target), self.relation("y", &other)];
         self.changed = Some(target.clone());
-        let condition = self.condition(&scope, 1);
+        let condition = if self.rng.chance(40) { self.asking(&scope, 1) } else { self.condition(&scope, 1) };
         let join = (*self.pick(&["JOIN", "LEFT JOIN", "JOIN"])).to_owned();
         let on = self.join_condition(&scope[..1].to_vec(), &scope[1..].to_vec(), &scope, 0);
-        match self.rng.below(6) {
+        match self.rng.below(8) {
             0 => parts![
                 format!("UPDATE {target} AS x {join} {other} AS y ON "),
                 on.or("1 = 1"),
@@ -575,7 +580,17 @@ impl<'a> Generator<'a> {
                     s,
                 ]
             }
-            4 => {
+            // Rows that ask for themselves.
+            4 | 5 => {
+                let own = vec![self.relation(&target, &target)];
+                let more = parts![" AND ", self.condition(&own, 1)].optional();
+                let what = match self.rng.chance(50) {
+                    true => format!("UPDATE {target} SET d = b + {} WHERE ", self.rng.below(3)),
+                    false => format!("DELETE FROM {target} WHERE "),
+                };
+                parts![what, self.asking(&own, 2), more]
+            }
+            6 => {
                 self.changed = None;
                 parts![format!("CREATE TABLE {NEW_TABLE} "), self.query(&Vec::new(), 1).0]
             }
