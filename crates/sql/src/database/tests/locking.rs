@@ -325,6 +325,28 @@ fn the_source_of_an_insert_is_locked_but_at_read_committed() {
     }
 }
 
+/// A table of 400 rows, 40 for each value of `a` and of `b`, and 4 for each pair and for each value of `c`; with a session
+/// that has begun at SERIALIZABLE, and one that does not wait.
+fn at_serializable(test: impl Fn(Client, Client)) {
+    let rows: Vec<String> = (0..400).map(|id| format!("({id}, {}, {}, {})", id % 10, id / 10 % 10, id / 4)).collect();
+    each_engine("id INT PRIMARY KEY, a INT, b INT, c INT, KEY (a), KEY (b), KEY (c)", &rows.join(", "), |database| {
+        client(database).ok("ANALYZE TABLE t");
+        let mut other = client(database);
+        other.session.row_lock_timeout = std::time::Duration::from_millis(20);
+        test(begun(database, "SERIALIZABLE"), other);
+    });
+}
+
+#[test]
+fn a_union_of_indexes_that_is_locked_has_no_phantoms() {
+    at_serializable(|mut a, mut b| {
+        let query = "SELECT COUNT(*) FROM t WHERE a = 11 OR c = 200";
+        assert!(a.run(&format!("EXPLAIN {query}"))[1].contains("union(a,c)"));
+        assert_eq!(a.run(query), ["COUNT(*)", "0"]);
+        assert!(b.run("INSERT INTO t VALUES (1000, 0, 0, 200)")[0].starts_with("ERROR 1205"));
+    });
+}
+
 #[test]
 fn undone_inserts_hold_nobody_up() {
     each_engine("id INT PRIMARY KEY, k INT, KEY (k)", "(10, 10)", |database| {

@@ -63,7 +63,7 @@ impl<'p> LockedScan<'p> {
         run: &mut Run<'_>,
         row: &Row,
     ) -> Result<LockedScan<'p>, SqlError> {
-        let path = Path::of(&plan.table, &plan.access, &row.values, run)?;
+        let path = Path::to_lock(&plan.table, &plan.access, &row.values, run)?;
         let read_committed = run.transaction.isolation() == Isolation::ReadCommitted;
         Ok(LockedScan {
             plan,

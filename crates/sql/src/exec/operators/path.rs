@@ -55,6 +55,15 @@ impl Path {
         Ok(path)
     }
 
+    /// The same for rows that are locked as they are found. Keys that several indexes find are those of the snapshot, and no
+    /// range of theirs is locked, so that all rows are looked at instead.
+    pub(super) fn to_lock(table: &Table, access: &Access, row: &[Value], run: &mut Run<'_>) -> Result<Path, SqlError> {
+        match access.merged.as_slice() {
+            [] => Path::of(table, access, row, run),
+            _ => Ok(Path::everything(table)),
+        }
+    }
+
     /// All rows in their own order, in the place of a path that cannot be used.
     pub(super) fn everything(table: &Table) -> Path {
         Path {
