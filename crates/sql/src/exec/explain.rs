@@ -9,7 +9,7 @@ mod tree;
 use crate::ast::ExplainFormat;
 use crate::catalog::table::Table;
 use crate::expr::{CompareOp, Expr};
-use crate::plan::access::{Access, Tail};
+use crate::plan::access::{Access, Merge, Tail};
 use crate::plan::estimate::{self, Estimate, Found};
 use crate::plan::node::{CommonPlan, JoinMethod, JoinType, Node, QueryPlan, RowSource};
 use crate::plan::query::conjunct_refs;
@@ -311,7 +311,11 @@ fn keys_used<'t>(access: &Access, table: &'t Table) -> (Vec<&'t str>, Vec<String
 fn merge(access: &Access, table: &Table) -> Option<String> {
     let in_order = |one: &Access| one.key(table).is_some_and(|index| one.seek.equal.len() == index.columns.len());
     let sort = if access.merged.iter().all(in_order) { "" } else { "sort_" };
-    (!access.merged.is_empty()).then(|| format!("{sort}union({})", keys_used(access, table).0.join(",")))
+    let how = match access.merge {
+        Merge::Union => "union",
+        Merge::Intersection => "intersect",
+    };
+    (!access.merged.is_empty()).then(|| format!("{sort}{how}({})", keys_used(access, table).0.join(",")))
 }
 
 /// How many columns of an index a path uses, and their bytes.

@@ -14,14 +14,25 @@ pub(crate) struct Access {
     pub(crate) index: Option<usize>,
     /// What its columns must be.
     pub(crate) seek: Seek,
-    /// In the place of one index: the rows that one of these finds, each once.
+    /// In the place of one index: rows that these find, each once.
     pub(crate) merged: Vec<Access>,
+    /// Which of them.
+    pub(crate) merge: Merge,
     /// Every row of the index is read from its end.
     pub(crate) reverse: bool,
     /// Rows come in the order that the statement wants.
     pub(crate) ordered: bool,
     /// The index has every column that is read: the rows themselves are not.
     pub(crate) covering: bool,
+}
+
+/// Which rows several paths find together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merge {
+    /// Those that one of them finds.
+    Union,
+    /// Those that all of them find, and perhaps more.
+    Intersection,
 }
 
 /// What is asked of the columns of an index, from one of them on.
@@ -158,8 +169,7 @@ impl Access {
 
     /// Calls `visit` for what columns are compared with.
     pub(super) fn for_each_term(&self, visit: &mut dyn FnMut(&Expr)) {
-        self.seek.for_each_term(visit);
-        self.merged.iter().for_each(|one| one.seek.for_each_term(visit));
+        self.with_merged().for_each(|one| one.seek.for_each_term(visit));
     }
 
     /// Every row, in the order they are stored.
@@ -167,10 +177,16 @@ impl Access {
         index: None,
         seek: Seek::NOTHING,
         merged: Vec::new(),
+        merge: Merge::Union,
         reverse: false,
         ordered: false,
         covering: false,
     };
+
+    /// It, and the paths that are merged in its place.
+    pub(crate) fn with_merged(&self) -> impl Iterator<Item = &Access> {
+        std::iter::once(self).chain(&self.merged)
+    }
 
     /// The index that the rows are kept in or that leads to them.
     pub(crate) fn key<'t>(&self, table: &'t Table) -> Option<&'t Index> {

@@ -5,7 +5,7 @@
 //! fixed share of its index, but where its bounds are constants that stay in the statement. Those shares are small: an index
 //! that a condition names is left only where statistics say that its values are few.
 
-use super::access::{Access, Bounds, Seek, Tail};
+use super::access::{Access, Bounds, Merge, Seek, Tail};
 use super::node::JoinType;
 use super::share::Constants;
 use crate::catalog::definition::IndexKind;
@@ -46,7 +46,11 @@ pub(super) const EQUAL_KEEPS: f64 = 0.1;
 /// How many rows a path finds each time that it is opened.
 pub(crate) fn rows_found(access: &Access, table: &Table, figures: &Figures) -> f64 {
     if !access.merged.is_empty() {
-        return access.merged.iter().map(|one| rows_found(one, table, figures)).sum::<f64>().min(figures.rows);
+        let each = access.merged.iter().map(|one| rows_found(one, table, figures));
+        return match access.merge {
+            Merge::Union => each.sum::<f64>().min(figures.rows),
+            Merge::Intersection => figures.rows * each.map(|rows| rows / figures.rows.max(1.0)).product::<f64>(),
+        };
     }
     let Some(index) = access.key(table) else { return figures.rows };
     if access.is_point(table) {
@@ -111,10 +115,14 @@ pub(super) fn places(seek: &Seek) -> f64 {
 }
 
 /// What it costs to open a path once and read the rows that it finds.
-pub(crate) fn access_cost(access: &Access, table: &Table, rows: f64, covering: bool) -> f64 {
+pub(crate) fn access_cost(access: &Access, table: &Table, figures: &Figures, rows: f64, covering: bool) -> f64 {
     if !access.merged.is_empty() {
         let places: f64 = access.merged.iter().map(|one| places(&one.seek)).sum();
-        return places * SEEK + rows * (ENTRY + KEEP + LOOKUP);
+        let keys = match access.merge {
+            Merge::Union => rows,
+            Merge::Intersection => access.merged.iter().map(|one| rows_found(one, table, figures)).sum(),
+        };
+        return places * SEEK + keys * (ENTRY + KEEP) + rows * LOOKUP;
     }
     let Some(index) = access.key(table) else { return SEEK + rows };
     let primary = index.kind == IndexKind::Primary;
@@ -128,7 +136,7 @@ pub(crate) fn access_cost(access: &Access, table: &Table, rows: f64, covering: b
 }
 
 /// Whether it looks for several values rather than in ranges.
-fn looks_at_values(seek: &Seek) -> bool {
+pub(super) fn looks_at_values(seek: &Seek) -> bool {
     match &seek.tail {
         Tail::Open => !seek.equal.is_empty(),
         Tail::Query(_) => true,
@@ -155,6 +163,11 @@ pub(crate) fn scan_is_cheaper(share: f64) -> bool {
 /// How many of so many rows are looked up by keys all over the table before it costs less to read all.
 pub(crate) fn most_looked_up(rows: f64) -> f64 {
     rows / (ENTRY + 8.0)
+}
+
+/// How many keys of another index are found, to leave out some of so many rows, before it costs less to look all of these up.
+pub(crate) fn most_to_leave_out(rows: f64) -> f64 {
+    (rows * LOOKUP - SEEK) / (ENTRY + KEEP)
 }
 
 /// What it costs to sort so many rows.

@@ -1,7 +1,7 @@
 //! What is thought of a tree of operators: how many rows each gives, and what that costs, for EXPLAIN and for queries that
 //! stand in FROM.
 
-use super::access::{Access, Tail};
+use super::access::{Access, Merge, Tail};
 use super::cost::{self, access_cost, rows_found};
 use super::node::{Join, JoinMethod, JoinType, Node, QueryPlan, RowSource, TableScan};
 use super::query::{LimitExprs, conjunct_refs};
@@ -52,7 +52,7 @@ pub(crate) fn scan(scan: &TableScan, constants: Constants) -> Found {
     let columns = |slot: usize| known_at(scan, slot, &figures).unwrap_or_default();
     let shares = Shares { columns: &columns, constants };
     let share = scan.filter.as_ref().map_or(1.0, |filter| share_left(filter, access, shares));
-    Found { rows, share, cost: access_cost(access, table, rows, access.covering) }
+    Found { rows, share, cost: access_cost(access, table, &figures, rows, access.covering) }
 }
 
 /// What is known of the column at a slot; `None` if it is not the table's.
@@ -81,9 +81,13 @@ fn is_decided(condition: &Expr, access: &Access) -> bool {
         Expr::Like { pattern, .. } => sought.contains(pattern),
         Expr::Between { low, high, .. } => sought.contains(low) && sought.contains(high),
         Expr::In { list, .. } => list.iter().all(|value| sought.contains(value)),
-        Expr::IsNull { negated: false, .. } => access.seek.equal.contains(&Expr::Literal(Value::Null)),
-        Expr::Or(_) if !access.merged.is_empty() => true,
-        Expr::Or(_) | Expr::Subquery(_) => matches!(access.seek.tail, Tail::Union(_) | Tail::Query(_)),
+        Expr::IsNull { negated: false, .. } => {
+            access.with_merged().any(|one| one.seek.equal.contains(&Expr::Literal(Value::Null)))
+        }
+        Expr::Or(_) if !access.merged.is_empty() && access.merge == Merge::Union => true,
+        Expr::Or(_) | Expr::Subquery(_) => {
+            access.with_merged().any(|one| matches!(one.seek.tail, Tail::Union(_) | Tail::Query(_)))
+        }
         _ => false,
     }
 }

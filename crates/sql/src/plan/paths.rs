@@ -3,7 +3,8 @@
 //! What they ask is found by [`mod@super::asked`]. All conditions are evaluated again for each row, so a path may give more rows
 //! than match but never fewer.
 //!
-//! Where the parts of an OR are about several indexes, each finds keys of rows, which are then looked up.
+//! Where the parts of an OR are about several indexes, each finds keys of rows, which are then looked up. So are those that
+//! all of several indexes find, each by values of its own columns, where that saves enough lookups.
 //!
 //! Rows that are to be locked are found by the index whose leading columns are fixed best, whatever that costs: fewer are
 //! locked. Of other paths the cheapest is taken ([`cost`]).
@@ -11,7 +12,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::access::{Access, Bounds, Seek, Tail};
+use super::access::{Access, Bounds, Merge, Seek, Tail};
 use super::asked::{Asked, Known, Terms, column_of, few};
 use super::cost;
 use super::query::{Relation, RelationSet, SortKey};
@@ -168,19 +169,18 @@ impl<'q> Paths<'q> {
             }
         };
         let asked = self.asked.known(known);
-        for index in (0..self.table.indexes.len()).filter(|index| self.allowed[*index]) {
-            let mut path = self.candidate(index, &asked);
-            if path.score > 0 {
-                path.access = self.ordered(path.access, order);
-                // Among equals, the one that saves sorting, then the rows' own order.
-                let first = u32::from(self.table.primary == Some(index));
-                path.score = path.score * 4 + u32::from(path.access.ordered) * 2 + first;
-                let sorted = path.access.ordered;
-                offer(path, sorted);
-            }
-        }
+        let paths = self.candidates(&asked);
         if !self.locks {
-            self.merges(&asked).for_each(|path| offer(path, false));
+            let unions = self.merges(&asked);
+            unions.chain(self.intersection(&paths, order)).for_each(|path| offer(path, false));
+        }
+        for mut path in paths {
+            path.access = self.ordered(path.access, order);
+            // Among equals, the one that saves sorting, then the rows' own order.
+            let first = u32::from(self.table.primary == path.access.index);
+            path.score = path.score * 4 + u32::from(path.access.ordered) * 2 + first;
+            let sorted = path.access.ordered;
+            offer(path, sorted);
         }
         // A whole index: for its order, or because it is smaller than the rows.
         for index in 0..self.table.indexes.len() {
@@ -208,7 +208,7 @@ impl<'q> Paths<'q> {
     fn judged(&self, access: Access, score: u32) -> Path {
         let rows = cost::rows_found(&access, self.table, self.figures);
         let covering = access.index.is_some_and(|index| self.covers[index]);
-        let mut cost = cost::access_cost(&access, self.table, rows, covering);
+        let mut cost = cost::access_cost(&access, self.table, self.figures, rows, covering);
         if self.forced && access.is_whole() {
             cost += 1e12;
         }
@@ -244,6 +244,12 @@ impl<'q> Paths<'q> {
         share
     }
 
+    /// What each index can do with the terms, if anything.
+    fn candidates(&self, asked: &Known<'_>) -> Vec<Path> {
+        let allowed = (0..self.table.indexes.len()).filter(|index| self.allowed[*index]);
+        allowed.map(|index| self.candidate(index, asked)).filter(|path| path.score > 0).collect()
+    }
+
     /// What an index can do with the terms, and how good that is (0: nothing).
     fn candidate(&self, at: usize, asked: &Known<'_>) -> Path {
         let table = self.table;
@@ -262,11 +268,7 @@ impl<'q> Paths<'q> {
     /// The rows of an OR whose parts are found by indexes of their own.
     fn merges(&self, asked: &Known<'_>) -> impl Iterator<Item = Path> {
         asked.alternatives().filter_map(|(condition, parts)| {
-            let best = |part: &Known<'_>| {
-                let paths = (0..self.table.indexes.len()).filter(|index| self.allowed[*index]);
-                let found = paths.map(|index| self.candidate(index, part)).filter(|path| path.score > 0);
-                found.min_by(|a, b| a.cost.total_cmp(&b.cost))
-            };
+            let best = |part| self.candidates(part).into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost));
             let merged = few(parts.iter().map(|part| {
                 let access = best(part)?.access;
                 Some((cost::places(&access.seek), access))
@@ -274,6 +276,36 @@ impl<'q> Paths<'q> {
             let used = 1_u64.checked_shl(condition as u32).unwrap_or_default();
             Some(Path { used, ..self.judged(Access { merged, ..Access::SCAN }, 1) })
         })
+    }
+
+    /// The rows that all of several paths find: the one that finds the fewest, and others as long as each makes it cheaper. No
+    /// two use the same condition, and the rows of none are a guess from a range. It finds all keys before the first row is
+    /// read, so that LIMIT must not end it sooner.
+    fn intersection(&self, paths: &[Path], order: Order<'_>) -> Option<Path> {
+        let by_values = |path: &&Path| {
+            let Access { index, seek, .. } = &path.access;
+            let many = *index != self.table.primary && !path.access.is_point(self.table);
+            many && path.used != 0 && cost::looks_at_values(seek)
+        };
+        let mut paths: Vec<&Path> = paths.iter().filter(by_values).collect();
+        if paths.len() < 2 {
+            return None;
+        }
+        paths.sort_by(|a, b| a.rows.total_cmp(&b.rows));
+        let mut best: Option<Path> = None;
+        for path in paths {
+            let (mut merged, used) = best.as_ref().map_or((Vec::new(), 0), |all| (all.access.merged.clone(), all.used));
+            if used & path.used != 0 {
+                continue;
+            }
+            merged.push(path.access.clone());
+            let access = Access { merged, merge: Merge::Intersection, ..Access::SCAN };
+            let all = Path { used: used | path.used, ..self.judged(access, 1) };
+            if best.as_ref().is_none_or(|best| all.cost < best.cost) {
+                best = Some(all);
+            }
+        }
+        best.filter(|all| all.access.merged.len() > 1 && order.limit.is_none_or(|limit| all.rows <= limit))
     }
 
     /// Finds out whether the path gives rows in an order, forwards or backwards.

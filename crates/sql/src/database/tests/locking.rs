@@ -348,6 +348,17 @@ fn a_union_of_indexes_that_is_locked_has_no_phantoms() {
 }
 
 #[test]
+fn an_intersection_of_indexes_that_is_locked_locks_one_of_them() {
+    at_serializable(|mut a, mut b| {
+        let query = "SELECT COUNT(*) FROM t WHERE a = 1 AND b = 2";
+        assert!(a.run(&format!("EXPLAIN {query}"))[1].contains("intersect(a,b)"));
+        assert_eq!(a.run(query), ["COUNT(*)", "4"]);
+        assert!(b.run("INSERT INTO t VALUES (1000, 1, 2, 0)")[0].starts_with("ERROR 1205"));
+        b.ok("INSERT INTO t VALUES (1000, 5, 2, 0)");
+    });
+}
+
+#[test]
 fn undone_inserts_hold_nobody_up() {
     each_engine("id INT PRIMARY KEY, k INT, KEY (k)", "(10, 10)", |database| {
         let mut a = begun(database, "REPEATABLE READ");

@@ -52,6 +52,56 @@ fn an_index_of_few_values_is_left_and_one_of_many_is_taken() {
     assert_eq!(explain(&mut client, "SELECT COUNT(*) FROM t"), ["t index few 2000"]);
 }
 
+/// 6000 rows: 300 for each value of `a` and of `b`, and 15 for each pair.
+fn table_of_pairs(client: &mut Client) {
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, c INT, KEY a (a), KEY b (b), KEY ca (c, a))");
+    for from in (0..6000).step_by(1000) {
+        let row = |id: i32| format!("({id}, {}, {}, {})", id % 20, id / 20 % 20, id % 7);
+        let rows: Vec<String> = (from..from + 1000).map(row).collect();
+        client.ok(&format!("INSERT INTO t VALUES {}", rows.join(", ")));
+    }
+    client.ok("ANALYZE TABLE t");
+}
+
+#[test]
+fn indexes_are_intersected_where_that_saves_lookups() {
+    let mut client = Client::in_new_database(&Disk::new().open());
+    table_of_pairs(&mut client);
+    table(&mut client, "small", 200);
+    assert_eq!(explain(&mut client, "SELECT * FROM t WHERE a = 1 AND b = 2"), ["t index_merge a,b 15"]);
+    assert_eq!(explain(&mut client, "SELECT * FROM t WHERE a = 1 AND b = 2 AND id > 7"), ["t index_merge a,b 15"]);
+    let joined = "SELECT * FROM small JOIN t ON t.a = small.few AND t.b = small.many WHERE small.id = 5";
+    assert_eq!(explain(&mut client, joined), ["small const PRIMARY 1", "t index_merge a,b 15"]);
+    // One index knows both, or more keys are found than lookups are saved.
+    assert_eq!(explain(&mut client, "SELECT * FROM t WHERE a = 1 AND c = 2"), ["t ref ca 43"]);
+    assert_eq!(explain(&mut client, "SELECT * FROM t WHERE a IN (1, 2, 3) AND b = 2"), ["t ref b 300"]);
+    // Bounds say nothing of how many rows there are. LIMIT may be reached before all keys are found.
+    assert_eq!(explain(&mut client, "SELECT * FROM t WHERE a = 1 AND b < 2"), ["t ref a 300"]);
+    assert_eq!(explain(&mut client, "SELECT * FROM t WHERE a = 1 AND b = 2 LIMIT 3"), ["t ref a 300"]);
+    assert_eq!(explain(&mut client, "SELECT * FROM t WHERE a = 1 AND b = 2 FOR UPDATE"), ["t ref a 300"]);
+    assert_eq!(explain(&mut client, "UPDATE t SET c = 0 WHERE a = 1 AND b = 2"), ["t ref a 300"]);
+    assert_eq!(explain(&mut client, "SELECT * FROM t FORCE INDEX (b) WHERE a = 1 AND b = 2"), ["t ref b 300"]);
+}
+
+#[test]
+fn an_index_is_not_walked_for_longer_than_lookups_take() {
+    let mut client = Client::in_new_database(&Disk::new().open());
+    table_of_pairs(&mut client);
+    // Rare values, which the plan knows nothing of.
+    client.ok("UPDATE t SET a = 50 WHERE id IN (2, 40, 41, 42, 43)");
+    client.ok("UPDATE t SET b = 60 WHERE id IN (45, 46)");
+    let looked_up = |client: &mut Client, condition: &str| {
+        let tree = client.run(&format!("EXPLAIN ANALYZE SELECT * FROM t WHERE {condition}")).concat();
+        let (_, merged) = tree.split_once("Intersect rows").expect(&tree);
+        merged.split(" rows=").nth(2).and_then(|rows| rows.split(' ').next()).expect(&tree).to_owned()
+    };
+    assert_eq!(looked_up(&mut client, "a = 1 AND b = 3"), "15");
+    assert_eq!(looked_up(&mut client, "a = 50 AND b = 2"), "5");
+    assert_eq!(looked_up(&mut client, "a = 5 AND b = 60"), "1");
+    assert_eq!(looked_up(&mut client, "a = 70 AND b = 2"), "0");
+    assert_eq!(client.run("SELECT id FROM t WHERE a = 50 AND b = 2"), ["id", "40", "41", "42", "43"]);
+}
+
 #[test]
 fn a_join_begins_where_it_finds_few_rows() {
     let mut client = Client::in_new_database(&Disk::new().open());

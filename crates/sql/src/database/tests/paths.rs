@@ -144,6 +144,55 @@ fn several_indexes_give_each_row_once() {
     assert!(format!("{explained:?}").contains("Deduplicate rows sorted by row ID"), "{explained:?}");
 }
 
+/// Conditions that each are about another index.
+#[test]
+fn several_indexes_find_the_rows_of_all() {
+    let database = Disk::new().open();
+    let mut client = Client::in_new_database(&database);
+    let of_a = ["a = 1", "a IN (1, 2)", "a IS NULL", "a = '2x'", "a = 1.5", "(a = 3 OR a IS NULL)"];
+    let of_b = ["b = 2", "b = '2'", "b = 99", "b IN (2, NULL)", "b = 70000"];
+    let of_c = ["c = 4", "c > 3", "v <> 'v31'", "c IN (1, 5) AND v LIKE 'v1%'"];
+    for key in ["PRIMARY KEY (id)", "UNIQUE KEY (v)", "KEY c_first (c, id)"] {
+        client.ok(&format!(
+            "CREATE TABLE t (id INT NOT NULL, a INT, b SMALLINT NOT NULL, c BIGINT, v VARCHAR(10), \
+             KEY a (a), KEY b (b), KEY c (c), {key})"
+        ));
+        let values = |id: i64| {
+            let a = if id % 31 == 0 { "NULL".to_owned() } else { (id % 30).to_string() };
+            format!("({id}, {a}, {}, {}, 'v{id}')", id / 30 % 30, id * id % 31)
+        };
+        let rows: Vec<String> = (1..=3000).map(values).collect();
+        client.ok(&format!("INSERT INTO t VALUES {}", rows.join(", ")));
+        client.ok("ANALYZE TABLE t");
+        let explained = client.run("EXPLAIN FORMAT=TREE SELECT * FROM t WHERE a = 1 AND b = 2");
+        assert!(format!("{explained:?}").contains("Intersect rows sorted by row ID"), "{explained:?}");
+        for changed in [false, true] {
+            if changed {
+                client.ok("BEGIN");
+                client.ok("UPDATE t SET a = 1, c = 4 WHERE id BETWEEN 61 AND 70");
+                client.ok("DELETE FROM t WHERE id = 91");
+                client.ok("INSERT INTO t VALUES (4000, 1, 2, 4, 'new')");
+            }
+            for (a, b) in of_a.iter().flat_map(|a| of_b.map(|b| (a, b))) {
+                same(&mut client, "a, b", &format!("{a} AND {b}"));
+                for c in of_c {
+                    same(&mut client, "a, b, c", &format!("{a} AND {b} AND {c}"));
+                }
+                let joined = |hint: &str| {
+                    let condition = format!("{a} AND {b}").replace("= 2", "= x.n");
+                    format!(
+                        "SELECT n, id FROM (VALUES ROW(1), ROW(2), ROW(NULL)) AS x (n) STRAIGHT_JOIN t {hint} ON {condition} ORDER BY 1, 2"
+                    )
+                };
+                let by_rows = client.run(&joined("USE INDEX ()"));
+                assert_eq!(client.run(&joined("FORCE INDEX (a, b, c)")), by_rows, "{a} AND {b}");
+            }
+        }
+        client.ok("ROLLBACK");
+        client.ok("DROP TABLE t");
+    }
+}
+
 /// LIKE, whatever the pattern begins with.
 #[test]
 fn patterns_find_what_they_match() {

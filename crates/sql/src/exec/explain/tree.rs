@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::catalog::table::Table;
 use crate::exec::profiled::place;
 use crate::expr::Expr;
-use crate::plan::access::{Access, Bounds, Seek, Tail};
+use crate::plan::access::{Access, Bounds, Merge, Seek, Tail};
 use crate::plan::estimate::{self, Estimate, Estimator};
 use crate::plan::node::{CommonPlan, Join, JoinMethod, JoinType, Node, QueryPlan, RowSource, SetPlan, TableScan};
 use crate::plan::query::{Grouping, LimitExprs, SortKey, conjunct_refs};
@@ -234,7 +234,11 @@ impl Branch<'_, '_> {
         if scan.access.merged.is_empty() {
             return self.tree.judged(depth, &path(scan, &scan.access), thought, of_path);
         }
-        self.tree.judged(depth, "Deduplicate rows sorted by row ID", thought, of_path);
+        let what = match scan.access.merge {
+            Merge::Union => "Deduplicate rows sorted by row ID",
+            Merge::Intersection => "Intersect rows sorted by row ID",
+        };
+        self.tree.judged(depth, what, thought, of_path);
         for one in &scan.access.merged {
             self.tree.line(depth + 1, &path(scan, one));
         }

@@ -7,7 +7,7 @@ use crate::catalog::table::{Table, prefix_range};
 use crate::error::SqlError;
 use crate::exec::Run;
 use crate::exec::key_range::{Found, Keys, find};
-use crate::plan::access::Access;
+use crate::plan::access::{Access, Merge};
 use crate::value::Value;
 
 /// An access path with the values of its terms.
@@ -33,7 +33,7 @@ impl Path {
         let (points, ranges) = (Vec::new().into_iter(), Vec::new().into_iter());
         let Found { keys, exact } = match access.merged.as_slice() {
             [] => find(access, table, row, run)?,
-            merged => Found { keys: merged_keys::find(merged, table, row, run)?, exact: false },
+            _ => Found { keys: merged_keys::find(access, table, row, run)?, exact: false },
         };
         let mut path = Path { index, points, ranges, direction, as_planned: true, exact };
         match keys {
@@ -56,11 +56,12 @@ impl Path {
     }
 
     /// The same for rows that are locked as they are found. Keys that several indexes find are those of the snapshot, and no
-    /// range of theirs is locked, so that all rows are looked at instead.
+    /// range of theirs is locked, so that the rows of one index are looked at instead, or all rows.
     pub(super) fn to_lock(table: &Table, access: &Access, row: &[Value], run: &mut Run<'_>) -> Result<Path, SqlError> {
-        match access.merged.as_slice() {
-            [] => Path::of(table, access, row, run),
-            _ => Ok(Path::everything(table)),
+        match (access.merged.as_slice(), access.merge) {
+            ([], _) => Path::of(table, access, row, run),
+            ([fewest, ..], Merge::Intersection) => Path::of(table, fewest, row, run),
+            (_, Merge::Union) => Ok(Path::everything(table)),
         }
     }
 
