@@ -30,6 +30,7 @@ mod grouping;
 mod hints;
 mod into;
 pub(crate) mod json_table;
+mod loose;
 mod merge;
 pub(crate) mod node;
 mod on_duplicate;

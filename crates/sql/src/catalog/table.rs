@@ -202,6 +202,13 @@ impl Table {
         parts.any(|(known, part)| *known == column && part.prefix.is_none() && part.column_type.collation().is_none())
     }
 
+    /// The columns of an index's keys: its own, and those of the primary key where these follow in each of them.
+    pub(crate) fn key_columns(&self, index: usize) -> impl Iterator<Item = (usize, &KeyPart)> {
+        let index = &self.indexes[index];
+        let primary = self.primary.filter(|_| !index.is_unique()).map(|primary| &self.indexes[primary]);
+        std::iter::once(index).chain(primary).flat_map(|index| index.columns.iter().copied().zip(&index.parts))
+    }
+
     /// Decodes the `wanted` columns of a row from its entry in a secondary index that gives them all.
     pub(crate) fn read_entry(
         &self,

@@ -234,7 +234,7 @@ impl<'p> Lines<'p> {
                 }
             }
             Node::Group(_, grouping) => temporary |= !grouping.keys.is_empty() && !grouping.by_path,
-            Node::Distinct(..) => temporary = true,
+            Node::Distinct(input, _) => temporary |= !input.is_loose(),
             Node::Window(_, window) => {
                 temporary = true;
                 sorted |= !window.keys.is_empty();
@@ -266,6 +266,7 @@ fn path(access: &Access, table: &Table) -> &'static str {
     let unfixed = access.is_whole();
     match access.index {
         _ if !access.merged.is_empty() => "index_merge",
+        _ if access.loose.is_some() => "range",
         _ if access.is_point(table) && access.reads_row() => "eq_ref",
         _ if access.is_point(table) => "const",
         Some(index) if unfixed && table.primary != Some(index) => "index",
@@ -321,7 +322,11 @@ fn merge(access: &Access, table: &Table) -> Option<String> {
 /// How many columns of an index a path uses, and their bytes.
 fn key_length(access: &Access, table: &Table, index: usize) -> (usize, usize) {
     let parts = &table.indexes[index].parts;
-    let used = if access.is_whole() { parts.len() } else { access.seek.columns() };
+    let used = match access.loose {
+        Some(loose) => loose.columns.max(1),
+        None if access.is_whole() => parts.len(),
+        None => access.seek.columns(),
+    };
     (used, parts.iter().take(used).map(|part| part.explained_bytes()).sum())
 }
 
@@ -346,7 +351,7 @@ fn possible_keys<'t>(line: &Line<'_>, table: &'t Table) -> Vec<&'t str> {
             _ => {}
         }
     }
-    let used: Vec<usize> = match line.access.filter(|access| !access.is_whole()) {
+    let used: Vec<usize> = match line.access.filter(|access| !access.is_whole() || access.loose.is_some()) {
         Some(access) => paths(access).filter_map(|one| one.index).collect(),
         None => Vec::new(),
     };
@@ -412,8 +417,10 @@ fn line(line: &Line<'_>, lines: &[Line<'_>]) -> Vec<Value> {
     if name != "const" && line.conditions.iter().any(|condition| !estimate::is_looked_up(condition, access)) {
         extra.push("Using where");
     }
-    if access.covering {
-        extra.push("Using index");
+    match access.loose {
+        Some(_) => extra.push("Using index for group-by"),
+        None if access.covering => extra.push("Using index"),
+        None => {}
     }
     if access.reverse {
         extra.push("Backward index scan");

@@ -24,6 +24,7 @@ mod kept_join;
 pub(super) mod limit;
 mod locked_scan;
 mod loop_join;
+mod loose_walk;
 mod made_rows;
 mod merged_keys;
 mod ordered_group;

@@ -18,6 +18,8 @@ pub(crate) struct Access {
     pub(crate) merged: Vec<Access>,
     /// Which of them.
     pub(crate) merge: Merge,
+    /// Of what it finds, only a part is read.
+    pub(crate) loose: Option<Loose>,
     /// Every row of the index is read from its end.
     pub(crate) reverse: bool,
     /// Rows come in the order that the statement wants.
@@ -33,6 +35,17 @@ pub(crate) enum Merge {
     Union,
     /// Those that all of them find, and perhaps more.
     Intersection,
+}
+
+/// What is read of each group of entries that are alike in the first columns of an index: the first one, and more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loose {
+    /// How many columns; those of the primary key follow on those of another index.
+    pub(crate) columns: usize,
+    /// The first one in which the next column is not NULL.
+    pub(crate) least: bool,
+    /// The last one.
+    pub(crate) greatest: bool,
 }
 
 /// What is asked of the columns of an index, from one of them on.
@@ -178,6 +191,7 @@ impl Access {
         seek: Seek::NOTHING,
         merged: Vec::new(),
         merge: Merge::Union,
+        loose: None,
         reverse: false,
         ordered: false,
         covering: false,

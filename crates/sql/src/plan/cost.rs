@@ -5,7 +5,7 @@
 //! fixed share of its index, but where its bounds are constants that stay in the statement. Those shares are small: an index
 //! that a condition names is left only where statistics say that its values are few.
 
-use super::access::{Access, Bounds, Merge, Seek, Tail};
+use super::access::{Access, Bounds, Loose, Merge, Seek, Tail};
 use super::node::JoinType;
 use super::share::Constants;
 use crate::catalog::definition::IndexKind;
@@ -16,12 +16,16 @@ use crate::statistics::Figures;
 
 /// Opening a range.
 const SEEK: f64 = 8.0;
+/// What more it costs where the range is walked from its end.
+const OPEN_BACKWARDS: f64 = 8.0;
 /// One row by its whole key.
 const POINT: f64 = 4.0;
 /// The next entry of an index.
 const ENTRY: f64 = 0.8;
 /// The row of an entry.
 const LOOKUP: f64 = 4.0;
+/// How many entries of a group a loose scan reads before it skips the others: as many as take as long as that.
+pub(crate) const LOOSE_STEPS: usize = 10;
 /// Keeping a row for a join, and finding it by a key.
 pub(super) const KEEP: f64 = 1.0;
 pub(super) const PROBE: f64 = 0.5;
@@ -61,12 +65,25 @@ pub(crate) fn rows_found(access: &Access, table: &Table, figures: &Figures) -> f
         true => 1.0,
         false => figures.rows_per_key(index.id, columns),
     };
-    if let (true, Tail::Range(bounds)) = (access.seek.equal.is_empty(), &access.seek.tail)
-        && let Some(share) = share_of_range(index, bounds, figures)
-    {
-        return (figures.rows * share).max(1.0);
-    }
-    rows_sought(&access.seek, 0, figures.rows, &per_value)
+    let share = match &access.seek {
+        Seek { equal, tail: Tail::Range(bounds) } if equal.is_empty() => share_of_range(index, bounds, figures),
+        _ => None,
+    };
+    let rows = match share {
+        Some(share) => (figures.rows * share).max(1.0),
+        None => rows_sought(&access.seek, 0, figures.rows, &per_value),
+    };
+    access.loose.map_or(rows, |loose| groups(loose, index, rows, figures))
+}
+
+/// How many groups so many entries of an index are that are alike in its first columns.
+fn groups(loose: Loose, index: &Index, entries: f64, figures: &Figures) -> f64 {
+    let each = match loose.columns {
+        0 => figures.rows,
+        columns if columns > index.columns.len() => 1.0,
+        columns => figures.rows_per_key(index.id, columns),
+    };
+    (entries / each.max(1.0)).max(1.0).min(entries)
 }
 
 /// What share of an index a range of its first column has, by where its entries lie, if the bounds are known.
@@ -129,6 +146,11 @@ pub(crate) fn access_cost(access: &Access, table: &Table, figures: &Figures, row
     let lookup = if primary || covering { 0.0 } else { LOOKUP };
     if access.is_point(table) {
         return POINT + lookup;
+    }
+    if let Some(Loose { greatest, .. }) = access.loose {
+        let skip = SEEK + LOOSE_STEPS as f64 * ENTRY + lookup;
+        let last = if greatest { OPEN_BACKWARDS + SEEK + lookup } else { 0.0 };
+        return places(&access.seek) * SEEK + rows * (skip + last);
     }
     let points = index.is_unique() && access.seek.columns() == index.columns.len() && looks_at_values(&access.seek);
     let seek = if points { POINT } else { SEEK };

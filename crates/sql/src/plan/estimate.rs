@@ -69,7 +69,8 @@ fn share_left(filter: &Expr, access: &Access, shares: Shares<'_>) -> f64 {
 
 /// Whether a condition is what a path looks rows up by, so that nobody judges it, as EXPLAIN has it.
 pub(crate) fn is_looked_up(condition: &Expr, access: &Access) -> bool {
-    access.seek.tail == Tail::Open && access.merged.is_empty() && is_decided(condition, access)
+    let by_values = access.seek.tail == Tail::Open && access.merged.is_empty() && access.loose.is_none();
+    by_values && is_decided(condition, access)
 }
 
 /// Whether a condition holds for all rows that a path finds, as far as its form shows.
@@ -173,8 +174,13 @@ impl<'p> Estimator<'p> {
                 Estimate { rows: input.rows * self.share(condition), cost: input.cost }
             }
             Node::Group(input, grouping) => {
+                let is_loose = input.is_loose();
                 let input = self.node(input);
-                let groups = if grouping.keys.is_empty() { 1.0 } else { (input.rows * 0.1).max(1.0).min(input.rows) };
+                let groups = match grouping.keys.as_slice() {
+                    [] => 1.0,
+                    _ if is_loose => input.rows,
+                    _ => (input.rows * 0.1).max(1.0).min(input.rows),
+                };
                 let keep = if grouping.by_path { 0.0 } else { cost::KEEP };
                 Estimate { rows: groups, cost: input.cost + input.rows * keep }
             }

@@ -325,6 +325,11 @@ impl Node {
         matches!(self, Node::Scan(_) | Node::SystemRows(_) | Node::Made(_))
     }
 
+    /// Whether its rows are those of a loose index scan: one or two of each group.
+    pub(crate) fn is_loose(&self) -> bool {
+        self.chain().last().is_some_and(|node| matches!(node, Node::Scan(scan) if scan.access.loose.is_some()))
+    }
+
     /// It and the operators below, of a join those of its left side.
     pub(crate) fn chain(&self) -> impl Iterator<Item = &Node> {
         std::iter::successors(Some(self), |node| node.input())

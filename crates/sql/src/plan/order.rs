@@ -19,6 +19,7 @@ use super::access::Access;
 use super::alternatives;
 use super::cost;
 use super::estimate;
+use super::loose::Wanted;
 use super::node::{JoinType, RowSource};
 use super::paths::{Order, Path, Paths};
 use super::query::{Member, Nest, Query, Relation, RelationSet, Source, column_at, conjunct_refs, relations_read};
@@ -98,8 +99,9 @@ pub(super) fn choose(query: &Query, constants: Constants) -> Result<Vec<Step>, S
     let order = order_wanted(query);
     if order.alone {
         let conditions: Vec<&Expr> = query.filter.iter().flat_map(conjunct_refs).collect();
+        let loose = Wanted::of(query);
         let access = match chooser.paths(0, &conditions)? {
-            Some(paths) => paths.best_in_order(RelationSet::NONE, order).access,
+            Some(paths) => paths.best_in_order(RelationSet::NONE, Order { loose: loose.as_ref(), ..order }).access,
             None => Access::SCAN,
         };
         let filter = query.filter.iter().cloned().collect();
@@ -117,12 +119,13 @@ pub(super) fn order_wanted(query: &Query) -> Order<'_> {
     match &query.grouping {
         None if sorts => {
             let limit = query.limit.as_ref().filter(|limit| !limit.counts_all).map(|_| LIMIT_GUESS);
-            Order { keys: &query.sort, groups: &[], limit, alone }
+            Order { keys: &query.sort, limit, alone, ..Order::default() }
         }
         Some(grouping) if !grouping.rollup && grouping.keys.iter().all(|key| matches!(key, Expr::Column(_))) => {
             // Groups come as their first rows do.
             let sorts = sorts && query.sort.iter().all(|key| grouping.keys.contains(&key.expr));
-            Order { keys: if sorts { &query.sort } else { &[] }, groups: &grouping.keys, limit: None, alone }
+            let keys = if sorts { query.sort.as_slice() } else { &[] };
+            Order { keys, groups: &grouping.keys, alone, ..Order::default() }
         }
         _ => Order { alone, ..Order::default() },
     }

@@ -6,6 +6,8 @@
 //! Where the parts of an OR are about several indexes, each finds keys of rows, which are then looked up. So are those that
 //! all of several indexes find, each by values of its own columns, where that saves enough lookups.
 //!
+//! Where some rows of each group are enough, others are passed over ([`super::loose`]).
+//!
 //! Rows that are to be locked are found by the index whose leading columns are fixed best, whatever that costs: fewer are
 //! locked. Of other paths the cheapest is taken ([`cost`]).
 
@@ -15,6 +17,7 @@ use std::rc::Rc;
 use super::access::{Access, Bounds, Merge, Seek, Tail};
 use super::asked::{Asked, Known, Terms, column_of, few};
 use super::cost;
+use super::loose::Wanted;
 use super::query::{Relation, RelationSet, SortKey};
 use crate::ast::{IndexHint, IndexHintKind, IndexPurpose};
 use crate::catalog::definition::IndexKind;
@@ -56,6 +59,8 @@ pub(super) struct Order<'q> {
     pub(super) limit: Option<f64>,
     /// No other relation is read.
     pub(super) alone: bool,
+    /// What is wanted of the rows, if that is perhaps not all of them.
+    pub(super) loose: Option<&'q Wanted>,
 }
 
 impl Order<'_> {
@@ -193,6 +198,12 @@ impl<'q> Paths<'q> {
                 offer(self.judged(access, u32::from(sorted)), sorted);
             }
         }
+        if let Some(wanted) = order.loose.filter(|_| !self.locks) {
+            for path in self.loose(wanted, &asked, order) {
+                let sorted = path.access.ordered;
+                offer(path, sorted);
+            }
+        }
         let scan = self.ordered(Access { index: self.table.primary, ..Access::SCAN }, order);
         let sorted = scan.ordered;
         let score = if sorted && order.is_wanted() { 3 } else { 0 };
@@ -209,7 +220,7 @@ impl<'q> Paths<'q> {
         let rows = cost::rows_found(&access, self.table, self.figures);
         let covering = access.index.is_some_and(|index| self.covers[index]);
         let mut cost = cost::access_cost(&access, self.table, self.figures, rows, covering);
-        if self.forced && access.is_whole() {
+        if self.forced && access.is_whole() && access.loose.is_none() {
             cost += 1e12;
         }
         Path { access, rows, cost, used: 0, score }
@@ -306,6 +317,19 @@ impl<'q> Paths<'q> {
             }
         }
         best.filter(|all| all.access.merged.len() > 1 && order.limit.is_none_or(|limit| all.rows <= limit))
+    }
+
+    /// The paths by which not all rows are read, forwards.
+    fn loose(&self, wanted: &Wanted, asked: &Known<'_>, order: Order<'_>) -> impl Iterator<Item = Path> {
+        let allowed = move |index: &usize| self.allowed[*index] && self.may_group[*index];
+        (0..self.table.indexes.len()).filter(allowed).filter_map(move |index| {
+            let path = self.candidate(index, asked);
+            let loose = Some(wanted.by(&path, self.table)?);
+            let ordered = self.ordered(path.access.clone(), order);
+            let access = if ordered.reverse { path.access } else { ordered };
+            let ordered = u32::from(access.ordered);
+            Some(Path { used: path.used, ..self.judged(Access { loose, ..access }, ordered) })
+        })
     }
 
     /// Finds out whether the path gives rows in an order, forwards or backwards.

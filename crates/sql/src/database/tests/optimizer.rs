@@ -103,6 +103,19 @@ fn an_index_is_not_walked_for_longer_than_lookups_take() {
 }
 
 #[test]
+fn groups_are_skipped_where_they_are_few_and_large() {
+    let mut client = Client::in_new_database(&Disk::new().open());
+    table_of_pairs(&mut client);
+    assert_eq!(explain(&mut client, "SELECT DISTINCT a FROM t"), ["t range a 20"]);
+    assert_eq!(explain(&mut client, "SELECT DISTINCT c, a FROM t"), ["t range ca 140"]);
+    assert_eq!(explain(&mut client, "SELECT a, MAX(id) FROM t GROUP BY a"), ["t range a 20"]);
+    assert_eq!(explain(&mut client, "SELECT MIN(id), MAX(id) FROM t"), ["t range PRIMARY 1"]);
+    assert_eq!(explain(&mut client, "SELECT MAX(id) FROM t WHERE a = 3"), ["t range a 1"]);
+    assert_eq!(explain(&mut client, "SELECT DISTINCT b, id FROM t"), ["t index b 6000"]);
+    assert_eq!(explain(&mut client, "SELECT DISTINCT a FROM t FOR UPDATE"), ["t ALL NULL 6000"]);
+}
+
+#[test]
 fn a_join_begins_where_it_finds_few_rows() {
     let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "small", 200);

@@ -193,6 +193,104 @@ fn several_indexes_find_the_rows_of_all() {
     }
 }
 
+/// Queries that want a part of each group, with whether a loose scan of an index finds it.
+const OF_GROUPS: &[(bool, &str)] = &[
+    (true, "SELECT DISTINCT a FROM t {}"),
+    (true, "SELECT DISTINCT a + b FROM t {} WHERE a > 2"),
+    (true, "SELECT DISTINCT b, a FROM t {} WHERE b <> 3 ORDER BY a, b"),
+    (true, "SELECT DISTINCT UPPER(s) FROM (SELECT DISTINCT s FROM t {}) AS d"),
+    (true, "SELECT DISTINCT g FROM t {} WHERE g IN (0, 3, 3, NULL, 9)"),
+    (true, "SELECT DISTINCT h FROM t {}"),
+    (true, "SELECT h, MIN(c), MAX(c) FROM t {} GROUP BY h"),
+    (true, "SELECT a, MIN(b), MAX(b) FROM t {} GROUP BY a"),
+    (true, "SELECT a, MAX(b), MIN(b) + 1 FROM t {} WHERE a IS NULL GROUP BY a"),
+    (true, "SELECT a, MIN(b) FROM t {} WHERE a IN (1, 3, NULL) GROUP BY a ORDER BY a DESC"),
+    (true, "SELECT a, MAX(b) FROM t {} WHERE a = 1 OR a > 3 OR a IS NULL GROUP BY a HAVING MAX(b) > 3"),
+    (true, "SELECT a, MIN(c), MAX(c), MAX(DISTINCT c) FROM t {} GROUP BY a"),
+    (true, "SELECT MIN(c) FROM t {} GROUP BY a"),
+    (true, "SELECT MAX(c) FROM t {} GROUP BY a"),
+    (true, "SELECT MAX(a) FROM t {} GROUP BY a"),
+    (true, "SELECT a + 0, MAX(g) FROM t {} GROUP BY a + 0"),
+    (true, "SELECT a % 2, MAX(b), MIN(b) FROM t {} WHERE a % 3 = 1 GROUP BY a % 2"),
+    (true, "SELECT UPPER(s), MIN(b), MAX(b) FROM t {} GROUP BY s"),
+    (true, "SELECT UPPER(s), MAX(b) FROM t {} WHERE s = 'x' GROUP BY s"),
+    (true, "SELECT UPPER(s), MAX(b) FROM t {} WHERE s > 'X' AND b < 20 GROUP BY s, b"),
+    (true, "SELECT g, MIN(id), MAX(id) FROM t {} GROUP BY g"),
+    (true, "SELECT MIN(id), MAX(id) FROM t {} WHERE g = 2"),
+    (true, "SELECT MIN(a), MAX(a) FROM t {}"),
+    (true, "SELECT MIN(c) FROM t {} WHERE a = 3"),
+    (true, "SELECT MAX(c) FROM t {} WHERE a = 3"),
+    (true, "SELECT MAX(c), MIN(c) FROM t {} WHERE a = 6"),
+    (true, "SELECT MAX(b) FROM t {} WHERE a = 99"),
+    (
+        true,
+        "SELECT (SELECT MAX(b) FROM t {} WHERE a = x.n) AS m FROM (VALUES ROW(1), ROW(NULL), ROW(9), ROW(3)) AS x (n)",
+    ),
+    (false, "SELECT UPPER(s), MAX(b) FROM t {} WHERE s LIKE 'x%' GROUP BY s"),
+    (false, "SELECT UPPER(s), MAX(b) FROM t {} WHERE HEX(s) = '78' GROUP BY s"),
+    (false, "SELECT DISTINCT HEX(s) FROM t {}"),
+    (false, "SELECT s COLLATE utf8mb4_bin, MAX(b) FROM t {} GROUP BY s COLLATE utf8mb4_bin"),
+    (false, "SELECT g, MAX(e) FROM t {} GROUP BY g"),
+    (false, "SELECT a, MIN(b), MAX(c) FROM t {} GROUP BY a"),
+    (false, "SELECT a, MIN(b), COUNT(*) FROM t {} GROUP BY a"),
+    (false, "SELECT a, MIN(b) FROM t {} WHERE c > 3 GROUP BY a"),
+    (false, "SELECT a, MIN(b + 1) FROM t {} GROUP BY a"),
+    (false, "SELECT a, MAX(b) FROM t {} GROUP BY a WITH ROLLUP"),
+    (false, "SELECT DISTINCT a, COUNT(*) OVER (PARTITION BY a) FROM t {}"),
+    (false, "SELECT DISTINCT d FROM t {}"),
+    (false, "SELECT a, COUNT(*) FROM t {} GROUP BY a"),
+    (false, "SELECT DISTINCT x.a FROM t AS x {} JOIN t ON t.id = x.id WHERE x.a > 4 AND t.b = x.b"),
+];
+
+/// Columns of few values, groups of one row and of many, and groups of NULLs alone.
+#[test]
+fn a_part_of_each_group_tells_what_all_of_it_does() {
+    for engine in ["RocksDB", "redb"] {
+        let database = Disk::new().open();
+        let mut client = Client::in_new_database(&database);
+        client.ok(&format!(
+            "CREATE TABLE t (id INT, g INT, a INT, b SMALLINT NOT NULL, c BIGINT, d DOUBLE, e ENUM('z', 'a', 'm'), h INT, \
+             s VARCHAR(10), PRIMARY KEY (g, id), KEY ab (a, b), KEY ac (a, c), KEY ge (g, e), KEY hc (h, c), KEY sb (s, b)) \
+             ENGINE={engine}"
+        ));
+        let values = |id: i64| {
+            let or_null = |is_null: bool, value: i64| if is_null { "NULL".to_owned() } else { value.to_string() };
+            let (a, h) = (or_null(id % 8 == 7, id % 8), (id as f64).sqrt() as i64);
+            let c = or_null(id % 8 == 6 || id % 5 == 0 || h % 9 == 0, id * id % 97);
+            let (e, s) = (["z", "a", "m"][(id % 3) as usize], ["x", "X", "y", "ab", ""][(id % 5) as usize]);
+            format!("({id}, {}, {a}, {}, {c}, {}, '{e}', {h}, '{s}')", id % 4, id % 9, id % 6)
+        };
+        let rows: Vec<String> = (1..=3000).map(values).collect();
+        client.ok(&format!("INSERT INTO t VALUES {}", rows.join(", ")));
+        client.ok("ANALYZE TABLE t");
+        for (loose, query) in OF_GROUPS {
+            let explained = client.run(&format!("EXPLAIN {}", query.replace("{}", ""))).concat();
+            assert_eq!(explained.contains("Using index for group-by"), *loose, "{query}: {explained}");
+        }
+        for changes in 0..3 {
+            match changes {
+                0 => {}
+                1 => {
+                    client.ok("BEGIN");
+                    client.ok("DELETE FROM t WHERE h = 12");
+                    client.ok("INSERT INTO t VALUES (1, 9, 8, -1, NULL, 1, 'm', 99, 'new'), (4000, 0, 1, 99, 99, 1, 'm', 12, 'Y')");
+                }
+                _ => {
+                    client.ok("INSERT INTO t SELECT id + 5000, g, a, b + 1, c - 1, d, e, h, s FROM t WHERE id <= 2000")
+                }
+            }
+            for (_, query) in OF_GROUPS {
+                let mut answer = |hint: &str| {
+                    let mut lines = client.run(&query.replace("{}", hint));
+                    lines.sort();
+                    lines
+                };
+                assert_eq!(answer(""), answer("USE INDEX ()"), "{engine} {changes}: {query}");
+            }
+        }
+    }
+}
+
 /// LIKE, whatever the pattern begins with.
 #[test]
 fn patterns_find_what_they_match() {

@@ -166,8 +166,12 @@ fn table(line: &Line<'_>, lines: &Lines<'_>, produced: f64, read_cost: f64, pref
         members.push(("rows_examined_per_scan", Json::Number(found.rows.round().max(1.0) as u64)));
         members.push(("rows_produced_per_join", Json::Number(produced.round() as u64)));
         members.push(("filtered", Json::Text(format!("{:.2}", found.share * 100.0))));
-        if access.is_some_and(|(_, access)| access.covering) {
-            members.push(("using_index", Json::Bool(true)));
+        match access {
+            Some((_, access)) if access.loose.is_some() => {
+                members.push(("using_index_for_group_by", Json::Bool(true)));
+            }
+            Some((_, access)) if access.covering => members.push(("using_index", Json::Bool(true))),
+            _ => {}
         }
         if line.of_function {
             members.push(("table_function", Json::Text("json_table".to_owned())));

@@ -329,6 +329,11 @@ fn path(scan: &TableScan, access: &Access) -> String {
         let covering = if access.covering { "covering " } else { "" };
         return format!("Single-row {covering}index lookup on {name} using {key} ({fixed})");
     }
+    if access.loose.is_some() {
+        let over = ranges(&access.seek, &columns).join(" OR ");
+        let over = if over.is_empty() { over } else { format!(" over {over}") };
+        return format!("{} on {name} using {key}{over}", covering("Index skip scan for grouping"));
+    }
     if access.is_whole() {
         return format!("{} on {name} using {key}{backwards}", covering("Index scan"));
     }
@@ -341,7 +346,7 @@ fn path(scan: &TableScan, access: &Access) -> String {
 
 /// Whether all rows are read in the order they are stored.
 fn is_of_rows(access: &Access, table: &Table) -> bool {
-    access.is_whole() && !access.ordered && access.index == table.primary
+    access.is_whole() && !access.ordered && access.loose.is_none() && access.index == table.primary
 }
 
 /// The ranges of an index, whose first column is the first of `columns`.

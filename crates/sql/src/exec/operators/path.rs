@@ -56,9 +56,10 @@ impl Path {
     }
 
     /// The same for rows that are locked as they are found. Keys that several indexes find are those of the snapshot, and no
-    /// range of theirs is locked, so that the rows of one index are looked at instead, or all rows.
+    /// range of theirs is locked, so that the rows of one index are looked at instead, or all rows. Nothing is passed over.
     pub(super) fn to_lock(table: &Table, access: &Access, row: &[Value], run: &mut Run<'_>) -> Result<Path, SqlError> {
         match (access.merged.as_slice(), access.merge) {
+            ([], _) if access.loose.is_some() && access.is_whole() => Ok(Path::everything(table)),
             ([], _) => Path::of(table, access, row, run),
             ([fewest, ..], Merge::Intersection) => Path::of(table, fewest, row, run),
             (_, Merge::Union) => Ok(Path::everything(table)),

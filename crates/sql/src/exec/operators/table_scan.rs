@@ -3,6 +3,7 @@
 use cohort_engine::KeyRange;
 use cohort_txn::{Read, Scan};
 
+use super::loose_walk::LooseWalk;
 use super::path::Path;
 use super::{Operator, Row, matches, read_columns};
 use crate::catalog::table::prefix_range;
@@ -19,6 +20,8 @@ pub(super) struct SnapshotScan<'p> {
     path: Path,
     /// Rows are read from the index's entries.
     covering: bool,
+    /// What walks the ranges if not all of what is in them is read.
+    loose: Option<LooseWalk<'p>>,
     /// The range that is walked.
     scan: Option<Scan>,
     /// What has walked the range before.
@@ -43,11 +46,14 @@ const FOLDED_FROM: u64 = 16;
 impl<'p> SnapshotScan<'p> {
     pub(super) fn open(plan: &'p TableScan, run: &mut Run<'_>, row: &Row) -> Result<SnapshotScan<'p>, SqlError> {
         let mut path = Path::of(&plan.table, &plan.access, &row.values, run)?;
-        if finds_most(plan, &path, run)? {
+        let loose = LooseWalk::of(plan, &path, run);
+        let is_long = plan.access.loose.is_some() && plan.access.is_whole();
+        if loose.is_none() && (is_long || finds_most(plan, &path, run)?) {
             path = Path::everything(&plan.table);
         }
         Ok(SnapshotScan {
             plan,
+            loose,
             covering: plan.access.covering && path.index.is_some(),
             path,
             scan: None,
@@ -69,6 +75,13 @@ impl<'p> SnapshotScan<'p> {
                 return Ok(true);
             }
             run.step()?;
+        }
+        while let Some(walk) = &mut self.loose {
+            let Some(entry) = walk.next(&mut self.path.ranges, run)? else { return Ok(false) };
+            (self.entry_key, self.entry_value) = entry;
+            if self.follow_entry(run)? {
+                return Ok(true);
+            }
         }
         loop {
             let Some(open) = &mut self.scan else {
@@ -127,23 +140,36 @@ impl<'p> SnapshotScan<'p> {
     }
 
     fn find_point(&mut self, key: &[u8], run: &mut Run<'_>) -> Result<bool, SqlError> {
-        self.row_key.clear();
         match self.path.index {
-            None => self.row_key.extend_from_slice(key),
-            Some(index) => {
+            None => {
+                self.row_key.clear();
+                self.row_key.extend_from_slice(key);
+            }
+            Some(_) => {
                 let found = run.transaction.get(self.plan.table.engine, Read::Snapshot, key, &mut self.entry_value);
                 if !found.map_err(read_failed)? {
                     return Ok(false);
                 }
-                if self.covering {
-                    self.entry_key.clear();
-                    self.entry_key.extend_from_slice(key);
-                    return Ok(true);
-                }
-                let index = &self.plan.table.indexes[index];
-                self.plan.table.row_key_of(index, key, &self.entry_value, &mut self.row_key)?;
+                self.entry_key.clear();
+                self.entry_key.extend_from_slice(key);
+                return self.follow_entry(run);
             }
         }
+        self.read_row(run)
+    }
+
+    /// Reads the row of the entry, unless that is all that is read.
+    fn follow_entry(&mut self, run: &mut Run<'_>) -> Result<bool, SqlError> {
+        let Some(index) = self.path.index else {
+            std::mem::swap(&mut self.stored, &mut self.entry_value);
+            return Ok(true);
+        };
+        if self.covering {
+            return Ok(true);
+        }
+        let table = &self.plan.table;
+        self.row_key.clear();
+        table.row_key_of(&table.indexes[index], &self.entry_key, &self.entry_value, &mut self.row_key)?;
         self.read_row(run)
     }
 
@@ -244,6 +270,7 @@ impl Operator for SnapshotScan<'_> {
         if path.index != self.path.index {
             (self.idle, self.again) = (None, false);
         }
+        self.loose = LooseWalk::of(self.plan, &path, run);
         (self.path, self.examined) = (path, 0);
         Ok(true)
     }
