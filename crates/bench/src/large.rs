@@ -189,11 +189,17 @@ fn goals(ours: &[Round], theirs: &[Round]) -> Vec<Goal> {
             round.busy.p99_ms() / round.alone.p99_ms()
         }),
         goal("p99 of others beside it, to alone", "x", 1.5, &|round| round.large.p99_ms() / round.alone.p99_ms()),
+        goal("p99 of others beside it, to alone on busy processors", "x", 1.5, &|round| {
+            round.large.p99_ms() / round.busy.p99_ms()
+        }),
         goal("longest time without a commit beside it", "ms", 1000.0, &|round| round.large.gap_ms()),
         goal("commits beside it, to alone", "x", f64::INFINITY, &|round| round.large.rate() / round.alone.rate()),
         goal("memory that it adds, at most", "MB", 256.0, &|round| mb(round.memory)),
         goal("p99 of others beside the UPDATE, to alone", "x", 1.5, &|round| {
             round.update.p99_ms() / round.alone.p99_ms()
+        }),
+        goal("p99 of others beside the UPDATE, to alone on busy processors", "x", 1.5, &|round| {
+            round.update.p99_ms() / round.busy.p99_ms()
         }),
         goal("longest time without a commit beside the UPDATE", "ms", 100.0, &|round| round.update.gap_ms()),
         goal("the UPDATE", "ms", f64::INFINITY, &|round| ms(round.update_took)),
