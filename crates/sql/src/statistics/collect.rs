@@ -82,11 +82,11 @@ pub(crate) fn collect(
 /// How many values each column has that no index begins with; those without keys are left out.
 fn columns(table: &Table, store: &std::sync::Arc<Store>, rows: u64) -> BTreeMap<String, u64> {
     let is_led = |column| table.indexes.iter().any(|index| index.columns.first() == Some(&column));
-    let mut counts = BTreeMap::new();
+    let (mut counts, mut transaction) = (BTreeMap::new(), store.begin());
     for (at, column) in table.def.columns.iter().enumerate() {
         if !is_led(at)
             && column.column_type.kind() != Kind::Json
-            && let Ok(sample) = sample(table, at, rows, &mut store.begin(), &|_| Ok(()))
+            && let Ok(sample) = sample(table, at, rows, &mut transaction, &|_| Ok(()))
         {
             counts.insert(column.name.clone(), sample.values.len() as u64);
         }

@@ -526,15 +526,8 @@ impl Coordinator {
 
     /// Has the events of a cohort go out, if commits wait for replicas, unless those of one before it do not.
     fn send(&self, written: Result<Durable, Failed>) -> Result<Durable, Failed> {
-        let sent = match written {
-            Ok(durable) if self.binlog.acks().are_enabled() => {
-                if self.unsent.load(Ordering::Relaxed) || self.is_sealed() {
-                    return Ok(durable);
-                }
-                durable.append(self)
-            }
-            written => written,
-        };
+        let goes_out = self.binlog.acks().are_enabled() && !self.unsent.load(Ordering::Relaxed) && !self.is_sealed();
+        let sent = if goes_out { written.and_then(|durable| durable.append(self)) } else { written };
         self.unsent.fetch_or(sent.is_err(), Ordering::Relaxed);
         sent
     }
