@@ -4,19 +4,26 @@
 //! transactions and no client gets its OK. A replica acknowledges what it has got as one position, so that one
 //! acknowledgement serves every commit before it.
 //!
+//! A commit waits on its thread ([`Acks::wait`]), or asks ([`Acks::lets_go`]) and is [resumed](Acks::set_resume) to ask
+//! again: the thread that brings the acknowledgement goes on with it, and none is woken.
+//!
 //! Invariants
-//! 1. While replication is semi-synchronous, [`Acks::wait`] returns only when enough replicas have acknowledged the position.
+//! 1. While replication is semi-synchronous, a commit goes on only when enough replicas have acknowledged its position.
 //! 2. No wait is longer than the timeout. Replication is asynchronous then, until enough replicas have acknowledged what
 //!    was durable at that moment.
 //! 3. An acknowledgement counts for the replica that sent it, while it is connected, and never goes back.
+//! 4. Whoever asked in vain is resumed after every change that may let it go.
 //!
-//! Concurrency: one mutex, held for a look-up. While nothing is enabled a commit pays one atomic load.
+//! Concurrency: one mutex, held for a look-up, and not while commits are resumed. While nothing is enabled a commit pays one
+//! atomic load.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cohort_io::sync::{Condvar, Mutex, MutexGuard};
+use cohort_io::sync::{Condvar, Mutex};
 
 use super::position::BinlogPosition;
 
@@ -76,6 +83,11 @@ struct State {
     /// While asynchronous: how far replicas have to have come, and those that have.
     asynchronous_to: BinlogPosition,
     back: BTreeSet<u64>,
+    /// By where its events end, when a commit began to wait.
+    waits: BTreeMap<BinlogPosition, Instant>,
+    /// Those who wait may go on, for another reason than an acknowledgement.
+    changed: bool,
+    closed: bool,
     stats: AckStats,
 }
 
@@ -92,17 +104,62 @@ impl State {
         self.on = true;
         self.back.clear();
     }
+
+    fn switch_off(&mut self, end: BinlogPosition, why: &str) {
+        self.on = false;
+        self.asynchronous_to = end;
+        self.back.clear();
+        self.stats.times_off += 1;
+        log::warn!("semi-synchronous replication: asynchronous from {end} on: {why}");
+    }
+
+    /// Until when to wait with so many transactions, whose events end at `end`; none if they may go on.
+    fn wait_until(&mut self, end: BinlogPosition, transactions: u64) -> Option<Instant> {
+        if self.on && self.have(end) < self.options.replicas {
+            let now = Instant::now();
+            let deadline = *self.waits.entry(end).or_insert(now) + self.options.timeout;
+            if !self.are_enough_connected() {
+                self.switch_off(end, "too few replicas are connected");
+            } else if now >= deadline {
+                self.switch_off(end, "it was not acknowledged in time");
+            } else {
+                return Some(deadline);
+            }
+        }
+        if let Some(begun) = self.waits.remove(&end) {
+            self.stats.waits += 1;
+            self.stats.wait_us += begun.elapsed().as_micros() as u64;
+        }
+        match self.on {
+            true => self.stats.acknowledged += transactions,
+            false => self.stats.unacknowledged += transactions,
+        }
+        None
+    }
 }
 
 /// What commit path and replicas share.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Acks {
     /// [`AckOptions::enabled`]
     enabled: AtomicBool,
     requests: AtomicU64,
     state: Mutex<State>,
+    /// For commits that wait on their threads.
     moved: Condvar,
+    /// For whoever [keeps the time](Acks::keep_time).
+    changed: Condvar,
+    resume: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
+
+impl fmt::Debug for Acks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acks").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// How long a timeout is at least for whoever keeps the time.
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
 
 impl Acks {
     /// Sets what the operator wants. Replication is semi-synchronous from the moment it is enabled; commits that wait go on
@@ -113,10 +170,14 @@ impl Acks {
         match options.enabled {
             true if !was_enabled => state.switch_on(),
             true => {}
-            false => state.on = false,
+            false => {
+                state.on = false;
+                // Nobody asks any more.
+                state.waits.clear();
+            }
         }
         self.enabled.store(options.enabled, Ordering::Release);
-        self.moved.notify_all();
+        self.note_change(&mut state);
     }
 
     /// Whether commits may have to wait.
@@ -131,40 +192,61 @@ impl Acks {
             return;
         }
         let mut state = self.state.lock();
-        if state.on && state.have(end) < state.options.replicas {
-            self.wait_while_on(&mut state, end);
+        while let Some(deadline) = state.wait_until(end, transactions) {
+            self.moved.wait_until(&mut state, deadline);
         }
-        match state.on {
-            true => state.stats.acknowledged += transactions,
-            false => state.stats.unacknowledged += transactions,
+        if !state.on {
+            self.moved.notify_all();
         }
     }
 
-    fn wait_while_on(&self, state: &mut MutexGuard<'_, State>, end: BinlogPosition) {
-        let begun = Instant::now();
-        let deadline = begun + state.options.timeout;
-        state.stats.waiting += 1;
-        while state.on && state.have(end) < state.options.replicas {
-            if !state.are_enough_connected() {
-                self.switch_off(state, end, "too few replicas are connected");
-            } else if self.moved.wait_until(state, deadline).timed_out()
-                && state.on
-                && state.have(end) < state.options.replicas
-            {
-                self.switch_off(state, end, "it was not acknowledged in time");
+    /// Whether so many transactions, whose events end at `end`, need not wait, or no longer. If not, commits are resumed
+    /// when that may have changed.
+    pub fn lets_go(&self, end: BinlogPosition, transactions: u64) -> bool {
+        !self.are_enabled() || self.state.lock().wait_until(end, transactions).is_none()
+    }
+
+    /// Sets what resumes commits that were not let go. It is called by whoever brings an acknowledgement and by whoever
+    /// [keeps the time](Self::keep_time), maybe by several at once.
+    ///
+    /// # Panics
+    /// When it was set before.
+    pub fn set_resume(&self, resume: impl Fn() + Send + Sync + 'static) {
+        assert!(self.resume.set(Box::new(resume)).is_ok(), "one commit path asks for acknowledgements");
+    }
+
+    fn resume(&self) {
+        self.resume.get().into_iter().for_each(|resume| resume());
+    }
+
+    /// Resumes commits when the timeout of one is over, or replicas or options have changed; returns when that is
+    /// [closed](Self::close).
+    pub fn keep_time(&self) {
+        let mut state = self.state.lock();
+        while !state.closed {
+            let now = Instant::now();
+            // One that begins to wait from now on does not have to be known: its time is not over before.
+            let first = state.waits.values().min().copied().unwrap_or(now);
+            let over = first + state.options.timeout.max(SHORTEST_TIMEOUT);
+            if std::mem::take(&mut state.changed) || over <= now {
+                drop(state);
+                self.resume();
+                state = self.state.lock();
+            } else {
+                self.changed.wait_until(&mut state, over);
             }
         }
-        state.stats.waiting -= 1;
-        state.stats.waits += 1;
-        state.stats.wait_us += begun.elapsed().as_micros() as u64;
     }
 
-    fn switch_off(&self, state: &mut State, end: BinlogPosition, why: &str) {
-        state.on = false;
-        state.asynchronous_to = end;
-        state.back.clear();
-        state.stats.times_off += 1;
-        log::warn!("semi-synchronous replication: asynchronous from {end} on: {why}");
+    /// Has [`Self::keep_time`] return.
+    pub fn close(&self) {
+        self.state.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    fn note_change(&self, state: &mut State) {
+        state.changed = true;
+        self.changed.notify_all();
         self.moved.notify_all();
     }
 
@@ -182,7 +264,7 @@ impl Acks {
         let mut state = self.state.lock();
         state.replicas.remove(&replica);
         state.back.remove(&replica);
-        self.moved.notify_all();
+        self.note_change(&mut state);
     }
 
     /// It was asked to acknowledge what it has got.
@@ -203,6 +285,8 @@ impl Acks {
         *acknowledged = position.max(*acknowledged);
         if state.on {
             self.moved.notify_all();
+            drop(state);
+            self.resume();
         } else if state.options.enabled && position >= state.asynchronous_to {
             state.back.insert(replica);
             if state.back.len() >= state.options.replicas {
@@ -216,12 +300,14 @@ impl Acks {
     pub fn stats(&self) -> AckStats {
         let state = self.state.lock();
         let requests = self.requests.load(Ordering::Relaxed);
-        AckStats { on: state.on, replicas: state.replicas.len() as u64, requests, ..state.stats }
+        let (replicas, waiting) = (state.replicas.len() as u64, state.waits.len() as u64);
+        AckStats { on: state.on, replicas, requests, waiting, ..state.stats }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::thread;
 
     use super::*;
@@ -267,6 +353,43 @@ mod tests {
         let stats = acks.stats();
         assert_eq!((stats.acknowledged, stats.unacknowledged, stats.waits, stats.received), (4, 0, 1, 5));
         assert!(stats.on && stats.waiting == 0);
+    }
+
+    #[test]
+    fn who_asked_in_vain_is_resumed_when_that_may_have_changed() {
+        let acks = Arc::new(acks(1, LONG));
+        let resumed = Arc::new(AtomicU64::new(0));
+        let (asks, counts) = (acks.clone(), resumed.clone());
+        let went = Arc::new(AtomicBool::new(false));
+        let goes = went.clone();
+        acks.set_resume(move || {
+            counts.fetch_add(1, Ordering::SeqCst);
+            goes.store(asks.lets_go(at(100), 2), Ordering::SeqCst);
+        });
+        let [first, second] = [acks.join(), acks.join()];
+        assert!(!acks.lets_go(at(100), 2));
+        let was_resumed = |times| resumed.load(Ordering::SeqCst) == times;
+        acks.acknowledge(first, at(99));
+        assert!(was_resumed(1) && !went.load(Ordering::SeqCst));
+        acks.acknowledge(second, at(100));
+        assert!(was_resumed(2) && went.load(Ordering::SeqCst));
+        let stats = acks.stats();
+        assert_eq!((stats.acknowledged, stats.waits, stats.waiting), (2, 1, 0));
+
+        // Not in the thread that changes something: it may hold what those who go on need.
+        went.store(false, Ordering::SeqCst);
+        acks.leave(second);
+        assert!(was_resumed(2));
+        thread::scope(|scope| {
+            scope.spawn(|| acks.keep_time());
+            until(&acks, |_| !was_resumed(2));
+            let options = AckOptions { enabled: true, timeout: SHORT, ..AckOptions::default() };
+            acks.configure(options);
+            until(&acks, |stats| !stats.on);
+            until(&acks, |stats| went.load(Ordering::SeqCst) && stats.waiting == 0);
+            acks.close();
+        });
+        assert_eq!((acks.stats().unacknowledged, acks.stats().times_off), (2, 1));
     }
 
     #[test]

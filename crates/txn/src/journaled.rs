@@ -27,7 +27,7 @@ pub(crate) fn recover(
     clock: Arc<dyn Clock>,
     engines: Vec<Arc<dyn Engine>>,
     progress: &mut dyn FnMut(&str),
-) -> Result<(Arc<Shared>, Coordinator, RecoveryReport), RecoverError> {
+) -> Result<(Arc<Shared>, Arc<Coordinator>, RecoveryReport), RecoverError> {
     let (journal, scan) = Journal::open(fs.clone(), &options.journal_dir, options.journal)?;
     let journal = Arc::new(journal);
     for engine in &engines {

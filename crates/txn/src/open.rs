@@ -173,7 +173,7 @@ impl Recovered {
                 assert_eq!(wrote, CommitProtocol::Journal, "engines for the journal");
                 let progress = &mut |line: &str| listener(StartupEvent::Progress(line));
                 let (shared, path, report) = journaled::recover(options, fs.clone(), clock, engines, progress)?;
-                let store = Store::new(shared, Arc::new(path));
+                let store = Store::new(shared, path);
                 Ok(Recovered { store, report: StartReport::Journal(report), fs, journal, classic: None })
             }
             Engines::Classic(engines) => {

@@ -6,12 +6,13 @@
 //! 3. *Lead*: whoever finds nobody else on the way leads, inline; else a log writer does. The leader takes
 //!    everything queued and lays it out: GTIDs, binlog positions, one journal record ([`Ordered`]).
 //! 4. *Write*: one device write makes the whole cohort durable ([`Durable`]).
-//! 5. *Finish*, in order, one cohort at a time: binlog file, replicas' acknowledgement where that is enabled, engines,
-//!    snapshot ([`Visible`]). Where commits wait for replicas, the binlog file is a step before, with turns of its own.
-//! 6. *Acknowledge*: every member's reply goes out from this thread; no session is woken for it.
+//! 5. *Send*, in order, one cohort at a time: binlog file, and so to whoever follows it ([`Sent`]).
+//! 6. *Finish*, in order, one cohort at a time: engines, snapshot ([`Visible`]). Where commits wait for replicas, a cohort
+//!    is finished by the thread that brings their acknowledgement; no thread waits for it.
+//! 7. *Acknowledge*: every member's reply goes out from this thread; no session is woken for it.
 //!
-//! The stages are owned types: only [`Ordered::write`] makes a [`Durable`], only [`Durable::apply`] a
-//! [`Visible`], and only a [`Visible`] can acknowledge.
+//! The stages are owned types: only [`Ordered::write`] makes a [`Durable`], only [`Durable::send`] a [`Sent`],
+//! only [`Sent::apply`] a [`Visible`], and only a [`Visible`] can acknowledge.
 //!
 //! Invariants (I1 to I9 of ARCHITECTURE.md)
 //! 1. Queue order = order of versions in the overlay = order in the record: all three change under
@@ -22,7 +23,8 @@
 //! 4. What rests on a version in flight is answered when that version is durable ([`RestsOn`](crate::RestsOn)).
 //! 5. The binlog file gets bytes only when the journal record that holds them is durable.
 //!
-//! Concurrency: `section` → `queue`; a mutex of [`Turns`] and another one are never held together. Sessions hold only
+//! Concurrency: `section` → `queue`; `finish` → that of the [acknowledgements](cohort_binlog::Acks), which is not held while
+//! commits are resumed, so that none of them is forgotten between a question and its place in the turns. Sessions hold only
 //! `queue`, for a push; device writes happen under no mutex.
 //!
 //! On crash: a transaction is committed if and only if the journal holds its cohort's whole record and every record
@@ -147,7 +149,10 @@ struct Ordered {
 /// A cohort on stable storage, or handed to the operating system where the operator asked for that.
 struct Durable(Ordered);
 
-/// A cohort that readers and the binlog file have.
+/// A cohort that the binlog file has, too, and whoever follows it.
+struct Sent(Ordered);
+
+/// A cohort that readers have.
 struct Visible {
     members: Vec<Pending>,
 }
@@ -174,10 +179,10 @@ pub(crate) struct Coordinator {
     drained: Condvar,
     yields: Yields,
     section: ProfiledMutex<Section>,
-    sends: Turns,
-    /// A cohort did not go out. Looked at, and set, by whoever has the turn to send.
+    sends: Turns<Result<Durable, Failed>>,
+    /// A cohort was not sent, and so none behind it is. Looked at, and set, by whoever has the turn to send.
     unsent: AtomicBool,
-    finishes: Turns,
+    finishes: Turns<Result<Sent, Failed>>,
     ends: Arc<large::Ends>,
 }
 
@@ -198,7 +203,12 @@ enum Role {
 }
 
 impl Coordinator {
-    pub(crate) fn new(shared: Arc<Shared>, journal: Arc<Journal>, background: Background, next_order: u64) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        journal: Arc<Journal>,
+        background: Background,
+        next_order: u64,
+    ) -> Arc<Self> {
         let binlog = BinlogOrder::after(&shared.frontier().note);
         let section = Section { next_cohort: 0, binlog, unsynced_cohorts: 0, head: Vec::new() };
         let queue = Queue {
@@ -214,7 +224,7 @@ impl Coordinator {
             stop_writers: false,
             held: false,
         };
-        Coordinator {
+        let coordinator = Arc::new(Coordinator {
             shared,
             journal,
             background,
@@ -228,7 +238,11 @@ impl Coordinator {
             unsent: AtomicBool::new(false),
             finishes: Turns::new("finish"),
             ends: Arc::default(),
-        }
+        });
+        let resumed = Arc::downgrade(&coordinator);
+        let resume = move || resumed.upgrade().into_iter().for_each(|coordinator| coordinator.resume());
+        coordinator.binlog.acks().set_resume(resume);
+        coordinator
     }
 }
 
@@ -306,10 +320,12 @@ impl CommitPath for Coordinator {
     }
 
     fn workers(self: Arc<Self>) -> Vec<Worker> {
-        let [first, second, upkeep, checkpoints] = [self.clone(), self.clone(), self.clone(), self];
+        let [first, second, times, upkeep, checkpoints] =
+            [self.clone(), self.clone(), self.clone(), self.clone(), self];
         vec![
             ("log-writer-1", Box::new(move || first.write_log())),
             ("log-writer-2", Box::new(move || second.write_log())),
+            ("replica-timeout", Box::new(move || times.binlog.acks().keep_time())),
             ("upkeep", Box::new(move || upkeep.background.run_upkeep(&upkeep))),
             ("checkpoint", Box::new(move || checkpoints.background.run_checkpoints(&checkpoints))),
         ]
@@ -317,6 +333,7 @@ impl CommitPath for Coordinator {
 
     fn stop(&self) {
         self.stop_writers();
+        self.binlog.acks().close();
         self.background.stop();
     }
 
@@ -516,34 +533,48 @@ impl Coordinator {
         })
     }
 
-    /// Steps 5 and 6. Where commits wait for replicas, the events of a cohort go out before the cohorts before it are
-    /// finished, so that acknowledgements are waited for side by side.
+    /// Steps 5 to 7.
     fn finish(&self, written: Result<Durable, Failed>) {
+        let cohort = match &written {
+            Ok(durable) => durable.0.cohort,
+            Err(failed) => failed.cohort,
+        };
         let mut sent = Vec::new();
-        self.sends.run(vec![written], |written| sent.push(self.send(written)));
-        self.finishes.run(sent, |written| self.finish_cohort(written));
+        self.sends.run([(cohort, written)], |_| true, |cohort, written| sent.push((cohort, self.send(written))));
+        self.finish_sent(sent);
     }
 
-    /// Has the events of a cohort go out, if commits wait for replicas, unless those of one before it do not.
-    fn send(&self, written: Result<Durable, Failed>) -> Result<Durable, Failed> {
-        let goes_out = self.binlog.acks().are_enabled() && !self.unsent.load(Ordering::Relaxed) && !self.is_sealed();
-        let sent = if goes_out { written.and_then(|durable| durable.append(self)) } else { written };
+    /// Goes on with cohorts that waited for replicas.
+    fn resume(&self) {
+        let abort_on_panic = AbortOnPanic;
+        self.finish_sent([]);
+        std::mem::forget(abort_on_panic);
+    }
+
+    fn finish_sent(&self, sent: impl IntoIterator<Item = (u64, Result<Sent, Failed>)>) {
+        let may = |sent: &Result<Sent, Failed>| sent.as_ref().map_or(true, |sent| sent.has_replicas(self));
+        self.finishes.run(sent, may, |_, sent| self.finish_cohort(sent));
+    }
+
+    fn send(&self, written: Result<Durable, Failed>) -> Result<Sent, Failed> {
+        let stopped = self.unsent.load(Ordering::Relaxed) || self.is_sealed();
+        let sent = match written {
+            Ok(Durable(ordered)) if stopped => Err(ordered.behind_a_failure()),
+            Ok(durable) => durable.send(self),
+            Err(failed) => Err(failed),
+        };
         self.unsent.fetch_or(sent.is_err(), Ordering::Relaxed);
         sent
     }
 
-    fn finish_cohort(&self, written: Result<Durable, Failed>) {
-        let (members, outcome) = match written {
-            Ok(durable) if !self.is_sealed() => {
-                match durable.append(self).map(|durable| durable.wait_for_replicas(self)).and_then(|d| d.apply(self)) {
-                    Ok(visible) => (visible.acknowledge(&self.stats), Ok(())),
-                    Err(failed) => self.fail(failed),
-                }
-            }
-            Ok(Durable(ordered)) => {
-                let reason = "a log write before this one failed".to_owned();
-                self.fail(Failed { cohort: ordered.cohort, members: ordered.members, reason })
-            }
+    fn finish_cohort(&self, sent: Result<Sent, Failed>) {
+        let finished = match sent {
+            Ok(Sent(ordered)) if self.is_sealed() => Err(ordered.behind_a_failure()),
+            Ok(sent) => sent.apply(self),
+            Err(failed) => Err(failed),
+        };
+        let (members, outcome) = match finished {
+            Ok(visible) => (visible.acknowledge(&self.stats), Ok(())),
             Err(failed) => self.fail(failed),
         };
         let mut queue = self.queue.lock("acknowledge");
@@ -603,39 +634,27 @@ impl Ordered {
         stats.write_us.record_since(start);
         match written {
             Ok(()) => Ok(Durable(self)),
-            Err(error) => Err(Failed { cohort: self.cohort, members: self.members, reason: error.to_string() }),
+            Err(error) => Err(self.failed(error.to_string())),
         }
+    }
+
+    fn failed(self, reason: String) -> Failed {
+        Failed { cohort: self.cohort, members: self.members, reason }
+    }
+
+    fn behind_a_failure(self) -> Failed {
+        self.failed("a log write before this one failed".to_owned())
     }
 }
 
 impl Durable {
-    /// Applies to every engine, publishes the snapshot; nothing of it is synced. In cohort order, one at a time.
-    fn apply(self, coordinator: &Coordinator) -> Result<Visible, Failed> {
-        let start = Instant::now();
-        let wrote = self.apply_redo(coordinator);
-        let Ordered { cohort, mut members, gtids, record, .. } = self.0;
-        let wrote = match wrote {
-            Ok(wrote) => wrote,
-            Err(reason) => return Err(Failed { cohort, members, reason }),
-        };
-        let last = &members.last().expect("a cohort has members").member;
-        coordinator.publish(last, &wrote, &gtids, record.end());
-        for member in &members {
-            coordinator.overlay.remove(&member.writes, member.member.order);
-        }
-        coordinator.keep_large_files(&mut members, record.end());
-        coordinator.stats.apply_us.record_since(start);
-        Ok(Visible { members })
-    }
-
-    /// Appends to the binlog file, unless that was done before. In cohort order, one at a time. Followers get it before
-    /// engines do: it is durable.
-    fn append(mut self, coordinator: &Coordinator) -> Result<Durable, Failed> {
+    /// Appends to the binlog file. In cohort order, one at a time. Followers get it before engines do: it is durable.
+    fn send(mut self, coordinator: &Coordinator) -> Result<Sent, Failed> {
         coordinator.journal.mark_durable(self.0.record.end());
         let chunks = std::mem::take(&mut self.0.chunks);
         match self.append_chunks(coordinator, chunks) {
-            Ok(()) => Ok(self),
-            Err(reason) => Err(Failed { cohort: self.0.cohort, members: self.0.members, reason }),
+            Ok(()) => Ok(Sent(self.0)),
+            Err(reason) => Err(self.0.failed(reason)),
         }
     }
 
@@ -658,12 +677,35 @@ impl Durable {
         }
         Ok(())
     }
+}
 
-    /// Where commits wait for replicas, until enough of them have its events.
-    fn wait_for_replicas(self, coordinator: &Coordinator) -> Durable {
+impl Sent {
+    /// Applies to every engine, publishes the snapshot; nothing of it is synced. In cohort order, one at a time.
+    fn apply(self, coordinator: &Coordinator) -> Result<Visible, Failed> {
+        let start = Instant::now();
+        let wrote = self.apply_redo(coordinator);
+        let Ordered { cohort, mut members, gtids, record, .. } = self.0;
+        let wrote = match wrote {
+            Ok(wrote) => wrote,
+            Err(reason) => return Err(Failed { cohort, members, reason }),
+        };
+        let last = &members.last().expect("a cohort has members").member;
+        coordinator.publish(last, &wrote, &gtids, record.end());
+        for member in &members {
+            coordinator.overlay.remove(&member.writes, member.member.order);
+        }
+        coordinator.keep_large_files(&mut members, record.end());
+        coordinator.stats.apply_us.record_since(start);
+        Ok(Visible { members })
+    }
+
+    /// Whether enough replicas have its events, where commits wait for that. If not, [`Coordinator::resume`] is called when
+    /// that has changed.
+    fn has_replicas(&self, coordinator: &Coordinator) -> bool {
+        let acks = coordinator.binlog.acks();
+        let Some(end) = self.0.end.filter(|_| acks.are_enabled()) else { return true };
         let transactions = self.0.members.iter().filter(|pending| pending.member.is_logged()).count() as u64;
-        self.0.end.into_iter().for_each(|end| coordinator.wait_for_replicas(end, transactions));
-        self
+        transactions == 0 || acks.lets_go(end, transactions)
     }
 
     /// Returns the engines that were changed.

@@ -2,49 +2,46 @@
 
 use std::collections::BTreeMap;
 
-use super::{Durable, Failed};
 use crate::lock_profile::{LockProfile, ProfiledMutex};
 
-type Written = Result<Durable, Failed>;
-
-#[derive(Default)]
-struct State {
+struct State<T> {
     /// Whose turn it is.
     next: u64,
-    /// Those who have come, by the number of their cohort.
-    waiting: BTreeMap<u64, Written>,
+    /// Those who have come, by number.
+    waiting: BTreeMap<u64, T>,
     busy: bool,
 }
 
 /// Whose turn it is, and who waits for theirs.
-pub(super) struct Turns {
+pub(super) struct Turns<T> {
     name: &'static str,
-    state: ProfiledMutex<State>,
+    state: ProfiledMutex<State<T>>,
 }
 
-impl Turns {
+impl<T> Turns<T> {
     /// None was taken yet.
-    pub fn new(name: &'static str) -> Turns {
-        Turns { name, state: ProfiledMutex::new(name, State::default()) }
+    pub fn new(name: &'static str) -> Turns<T> {
+        let state = State { next: 0, waiting: BTreeMap::new(), busy: false };
+        Turns { name, state: ProfiledMutex::new(name, state) }
     }
 
-    /// Brings cohorts. Whoever finds nobody at work has `step` take every cohort whose turn it is, also those that others
-    /// bring meanwhile; others leave theirs to that thread.
-    pub fn run(&self, written: Vec<Written>, mut step: impl FnMut(Written)) {
+    /// Brings cohorts with their numbers. Whoever finds nobody at work has `step` take every cohort whose turn it is, also
+    /// those that others bring meanwhile; others leave theirs to that thread. A cohort that `may` not be taken keeps its
+    /// turn: when it may, this is called again, if need be without a cohort.
+    pub fn run(
+        &self,
+        come: impl IntoIterator<Item = (u64, T)>,
+        may: impl Fn(&T) -> bool,
+        mut step: impl FnMut(u64, T),
+    ) {
         let mut state = self.state.lock(self.name);
-        for written in written {
-            let cohort = match &written {
-                Ok(durable) => durable.0.cohort,
-                Err(failed) => failed.cohort,
-            };
-            state.waiting.insert(cohort, written);
-        }
+        state.waiting.extend(come);
         while !state.busy
-            && let Some(written) = state.take_next()
+            && let Some((cohort, of_cohort)) = state.take_next(&may)
         {
             state.busy = true;
             drop(state);
-            step(written);
+            step(cohort, of_cohort);
             state = self.state.lock(self.name);
             state.busy = false;
         }
@@ -55,10 +52,10 @@ impl Turns {
     }
 }
 
-impl State {
-    fn take_next(&mut self) -> Option<Written> {
-        let written = self.waiting.remove(&self.next)?;
+impl<T> State<T> {
+    fn take_next(&mut self, may: impl Fn(&T) -> bool) -> Option<(u64, T)> {
+        let next = self.waiting.first_entry().filter(|first| *first.key() == self.next && may(first.get()))?;
         self.next += 1;
-        Some(written)
+        Some(next.remove_entry())
     }
 }

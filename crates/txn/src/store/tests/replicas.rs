@@ -59,7 +59,8 @@ fn what_is_no_transaction_of_the_binlog_waits_for_no_replica() {
     }
 }
 
-/// Cohorts that are written while one before them waits are sent at once, and one acknowledgement serves all.
+/// Cohorts that are written while one before them waits are sent at once, and whoever brings the acknowledgement finishes
+/// all that it serves.
 #[test]
 fn cohorts_are_sent_while_one_before_them_waits() {
     let (store, _) = Machine::new(1).recover().expect("a new store");
@@ -77,24 +78,47 @@ fn cohorts_are_sent_while_one_before_them_waits() {
     let acks = store.binlog().acks();
     let replica = acks.join();
     let [first, second, third] = cohorts.try_into().ok().expect("three cohorts");
-    thread::scope(|scope| {
-        // Not before the one that is before it.
-        third.finish();
-        let before = store.binlog().tail().durable();
-        let finish = scope.spawn(|| first.finish());
-        until("a wait", || acks.stats().waiting == 1 || finish.is_finished());
-        let first_end = store.binlog().tail().durable();
-        assert!(first_end > before);
-        // Sends the third one as well, and leaves both to who waits.
-        second.finish();
-        let end = store.binlog().tail().durable();
-        assert!(end > first_end && !finish.is_finished());
-        assert!(replies.iter().all(|reply| reply.0.lock().is_none()));
-        acks.acknowledge(replica, end);
-        finish.join().expect("no panic");
+    let sent_to = || store.binlog().tail().durable();
+    // Not before the one that is before it.
+    let before = sent_to();
+    third.finish();
+    assert!(sent_to() == before);
+    first.finish();
+    let first_end = sent_to();
+    assert!(first_end > before);
+    // Sends the third one as well.
+    second.finish();
+    let end = sent_to();
+    assert!(end > first_end);
+    let finished = || replies.iter().filter(|reply| matches!(*reply.0.lock(), Some(Ok(_)))).count();
+    assert_eq!((finished(), acks.stats().waiting), (0, 1));
+    acks.acknowledge(replica, first_end);
+    assert_eq!((finished(), acks.stats().waiting), (1, 1));
+    acks.acknowledge(replica, end);
+    assert_eq!((finished(), acks.stats().waiting), (6, 0));
+    assert_eq!((acks.stats().acknowledged, acks.stats().waits), (6, 2));
+}
+
+/// Cohorts for which nobody waits on a thread.
+#[test]
+fn cohorts_are_finished_when_their_time_is_over_and_when_replicas_are_waited_for_no_more() {
+    let [short, long] = [Duration::from_millis(20), Duration::from_secs(60)].map(|timeout| {
+        let store = Machine::new(1).open();
+        store.binlog().acks().configure(AckOptions { enabled: true, timeout, ..AckOptions::default() });
+        store.hold_commits(true);
+        let reply = Kept::default();
+        store.commit(write_transfer(&store, 1), Box::new(reply.clone()));
+        store.take_cohort().expect("it has joined").write().finish();
+        (store, reply)
     });
-    assert!(replies.iter().all(|reply| matches!(*reply.0.lock(), Some(Ok(_)))));
-    assert_eq!((acks.stats().acknowledged, acks.stats().waits), (6, 1));
+    let is_finished = |reply: &Kept| matches!(*reply.0.lock(), Some(Ok(_)));
+    until("the timeout", || is_finished(&short.1));
+    let stats = short.0.binlog().acks().stats();
+    assert_eq!((stats.unacknowledged, stats.times_off, stats.waiting, stats.on), (1, 1, 0, false));
+    assert!(!is_finished(&long.1));
+    long.0.binlog().acks().configure(AckOptions::default());
+    until("a commit without replicas", || is_finished(&long.1));
+    assert_eq!(long.0.binlog().acks().stats().waiting, 0);
 }
 
 /// A cohort before it may have failed: replicas would have what the server will not.
