@@ -2,9 +2,11 @@
 //!
 //! A range of at most [`EXACT`] entries is read whole. Of a larger one, [`BLOCKS`] runs of entries are read that begin at
 //! even distances between the first key and the last, as if their bytes were a number: a run shows how often the first
-//! columns change from entry to entry. That misses columns of few values, so those are counted by jumping from one value
-//! to the next, as long as they are at most [`JUMPS`]. What one index costs is so bounded. A table whose number of rows is
-//! not known is read whole, once.
+//! columns change from entry to entry. Where they have at most [`JUMPS`] values, these are counted by jumping from one to the
+//! next. Between the two lie columns whose values have more entries than a run. Their values are counted by their keys: by
+//! how far it is from one to the next at the places where runs begin, and from the first to the last, among entries that are
+//! alike in the columns before. What one index costs is so bounded. A table whose number of rows is not known is read whole,
+//! once.
 //!
 //! Of a table of at most [`FIELDS`] values, those of the columns are counted that no index begins with.
 
@@ -121,25 +123,52 @@ struct Looker<'l> {
 /// What runs of entries have shown.
 #[derive(Default)]
 struct Shown {
+    /// At how many places runs were to begin.
+    starts: usize,
     entries: u64,
     bytes: u64,
     /// Pairs of neighbours that were compared, and in how many each number of first columns differed.
     pairs: u64,
     changes: Vec<u64>,
+    /// The first entry of each run, and in how many it was the first one with its values in each number of first columns.
+    begins: Vec<Vec<u8>>,
+    begun: Vec<u64>,
     last: Vec<u8>,
 }
 
 impl Shown {
-    fn take(&mut self, parts: &[KeyPart], key: &[u8], value_len: usize, follows: bool) {
+    /// How many values so many entries have in the first columns. A run that begins where a value does has seen half a change
+    /// more than one that begins anywhere.
+    fn values(&self, columns: usize, entries: u64) -> f64 {
+        let half = self.begun[columns - 1] as f64 / 2.0;
+        let share = (self.changes[columns - 1] as f64 + half) / (self.pairs as f64 + half);
+        1.0 + share * (entries - 1) as f64
+    }
+
+    /// As many values as so many entries have at most if each run has missed less than one.
+    fn most(&self, columns: usize, entries: u64) -> u64 {
+        let runs = self.begins.len() as u64;
+        let share = (self.changes[columns - 1] + runs) as f64 / (self.pairs + runs) as f64;
+        (entries as f64 * share) as u64
+    }
+
+    /// Takes an entry of a run that looks from this key on.
+    fn take(&mut self, parts: &[KeyPart], from: &[u8], key: &[u8], value_len: usize, follows: bool) {
         self.entries += 1;
         self.bytes += (key.len() + value_len) as u64;
         self.changes.resize(parts.len(), 0);
-        if follows {
-            self.pairs += 1;
-            let same = self.last.iter().zip(key).take_while(|(a, b)| a == b).count();
-            for (changes, end) in self.changes.iter_mut().zip(ends(parts, key)) {
-                *changes += u64::from(same < end);
-            }
+        self.begun.resize(parts.len(), 0);
+        let (counts, before) = match follows {
+            true => (&mut self.changes, &self.last[..]),
+            false => (&mut self.begun, from),
+        };
+        let same = before.iter().zip(key).take_while(|(a, b)| a == b).count();
+        for (count, end) in counts.iter_mut().zip(ends(parts, key)) {
+            *count += u64::from(same < end);
+        }
+        match follows {
+            true => self.pairs += 1,
+            false => self.begins.push(key.to_vec()),
         }
         self.last.clear();
         self.last.extend_from_slice(key);
@@ -189,7 +218,7 @@ impl Looker<'_> {
         while read < most
             && let Some(entry) = scan.next()?
         {
-            shown.take(self.parts, entry.key, entry.value.len(), read > 0);
+            shown.take(self.parts, &range.lower, entry.key, entry.value.len(), read > 0);
             read += 1;
             self.ask()?;
         }
@@ -200,8 +229,8 @@ impl Looker<'_> {
         let first = self.first_key(range)?;
         let last = self.transaction.last_key(self.engine, range)?;
         let (Some(first), Some(last)) = (first, last) else { return Ok(SeenRange::default()) };
-        let mut shown = Shown::default();
         let starts = between(&first, &last, BLOCKS);
+        let mut shown = Shown { starts: starts.len(), ..Shown::default() };
         for (at, start) in starts.iter().enumerate() {
             let upper = starts.get(at + 1).unwrap_or(&range.upper).clone();
             if *start < upper {
@@ -214,15 +243,80 @@ impl Looker<'_> {
             return self.read_all(range);
         }
         let mut distinct: Vec<u64> = Vec::with_capacity(self.parts.len());
-        for (columns, changes) in (1..).zip(&shown.changes) {
-            let guess = 1.0 + *changes as f64 / shown.pairs as f64 * (entries - 1) as f64;
+        for columns in 1..=shown.changes.len() {
             let least = distinct.last().copied().unwrap_or(1);
             let few = if least < JUMPS { self.jump(range, columns)? } else { None };
-            let guess = if few.is_none() { (guess as u64).max(JUMPS) } else { 0 };
-            distinct.push(few.unwrap_or(guess).clamp(least, entries.max(least)));
+            let many = match few {
+                Some(few) => few,
+                None => self.values(range, columns, least, &shown, entries)?.max(JUMPS),
+            };
+            distinct.push(many.clamp(least, entries.max(least)));
         }
         let spread = self.spread(range, &first, &last)?;
         Ok(SeenRange { entries, distinct, entry_bytes: shown.entry_bytes(), spread })
+    }
+
+    /// How many values the first columns have, where those before the last of them have `before`.
+    fn values(
+        &mut self,
+        range: &KeyRange,
+        columns: usize,
+        before: u64,
+        shown: &Shown,
+        entries: u64,
+    ) -> Result<u64, CollectError> {
+        let by_changes = shown.values(columns, entries);
+        if shown.changes[columns - 1] >= shown.begins.len() as u64 {
+            return Ok(by_changes as u64);
+        }
+        let by_keys = self.values_by_keys(range, columns, shown)?.map(|each| each * before as f64);
+        Ok((by_keys.unwrap_or(by_changes) as u64).min(shown.most(columns, entries)))
+    }
+
+    /// How many values a column has on average among entries that are alike in the columns before it, by how far it is from
+    /// one to the next where runs begin, and from the first to the last; `None` if the beginnings of keys do not tell.
+    fn values_by_keys(&mut self, range: &KeyRange, columns: usize, shown: &Shown) -> Result<Option<f64>, CollectError> {
+        let parts = self.parts;
+        let value = |key: &[u8]| Some(key[..ends(parts, key).nth(columns - 1)?].to_vec());
+        let (mut groups, mut several, mut ways, mut steps) = (0, 0, 0.0, 0.0);
+        let mut last_seen = Vec::new();
+        for begin in &shown.begins {
+            let Some(here) = value(begin).filter(|here| *here != last_seen) else { continue };
+            let alike = match columns {
+                1 => range.clone(),
+                columns => {
+                    let Some(end) = ends(parts, begin).nth(columns - 2) else { continue };
+                    prefix_range(&begin[..end])
+                }
+            };
+            let (first, last) =
+                (self.first_key(&alike)?, self.transaction.last_key(self.engine, &alike).map_err(CollectError::Read)?);
+            let ends = first.as_deref().and_then(value).zip(last.as_deref().and_then(value));
+            let Some((first, last)) = ends else { continue };
+            groups += 1;
+            let from = if here < last { &here } else { &first };
+            if let Some(next) = self.next_value(from, &alike)?.as_deref().and_then(value) {
+                let way = |from: &[u8], to: &[u8]| places(&first, to, &last).1 - places(&first, from, &last).1;
+                several += 1;
+                ways += way(&first, &last) as f64;
+                steps += way(from, &next) as f64;
+            }
+            last_seen = here;
+        }
+        // Where no run has begun with a value of its own, there is none.
+        let filled = if columns == 1 { groups as f64 / shown.starts as f64 } else { 1.0 };
+        let share = several as f64 / f64::from(groups.max(1));
+        Ok((several == 0 || steps > 0.0).then(|| 1.0 + share * filled * ways / steps.max(1.0)))
+    }
+
+    /// The first key behind all that begin with a value.
+    fn next_value(&mut self, value: &[u8], within: &KeyRange) -> Result<Option<Vec<u8>>, CollectError> {
+        self.ask()?;
+        let mut lower = value.to_vec();
+        if !key::successor(&mut lower) || lower >= within.upper {
+            return Ok(None);
+        }
+        self.first_key(&KeyRange { lower, upper: within.upper.clone() })
     }
 
     /// What share of the entries comes before keys at even distances; nothing if the engine does not know.

@@ -164,3 +164,50 @@ fn of_a_small_table_columns_without_an_index_are_known() {
     assert_eq!(database.collect_statistics(&|| true), 1);
     assert_eq!(filtered(), "1", "one of 100 values");
 }
+
+/// Fills a table with an index on `a` and on `(b, a)` with these values of `a`, and gives how many values the index on `a` and
+/// that on both is thought to have.
+fn thought_of(values: impl Iterator<Item = u64>) -> (f64, f64) {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, KEY a (a), KEY ba (b, a))");
+    let values: Vec<(usize, u64)> = values.enumerate().collect();
+    for rows in values.chunks(2000) {
+        let rows: Vec<String> = rows.iter().map(|(id, a)| format!("({id}, {a}, {})", a % 3)).collect();
+        client.ok(&format!("INSERT INTO t VALUES {}", rows.join(",")));
+    }
+    client.ok("ANALYZE TABLE t");
+    let found: Vec<f64> = cardinalities(&mut client).iter().map(|text| text.parse().expect("a number")).collect();
+    (found[1], found[3])
+}
+
+#[test]
+fn values_are_counted_however_many_rows_each_has() {
+    // Each value of `a` has one of `b`.
+    for (rows, each) in
+        [(30_000, 1), (30_000, 10), (30_000, 34), (30_000, 50), (30_000, 99), (60_000, 101), (60_000, 250)]
+    {
+        let values = (rows / each) as f64;
+        let (a, both) = thought_of((0..rows).map(|row| row % (rows / each) * 5));
+        assert!((values / 1.7..=values * 1.7).contains(&a), "{each} rows each: {a} of {values}");
+        assert!((values / 1.7..=values * 1.7).contains(&both), "{each} rows each, of both: {both} of {values}");
+    }
+}
+
+#[test]
+fn values_that_are_uneven_are_counted_about() {
+    // A hash that spreads numbers.
+    let mixed = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    // Distances differ: 300 values of 200 rows.
+    let (a, both) = thought_of((0..60_000).map(|row| mixed(row % 300)));
+    assert!((150.0..=600.0).contains(&a), "{a} of 300");
+    assert!((150.0..=600.0).contains(&both), "{both} of 300");
+    // One value has half of the rows, the others have 30 each.
+    let (a, _) = thought_of((0..60_000).map(|row| if row % 2 == 0 { 7 } else { mixed(row % 1001) }));
+    assert!((500.0..=2500.0).contains(&a), "{a} of 1002");
+    // Half of the rows are unique.
+    let (a, _) = thought_of((0..40_000).map(|row| if row % 2 == 0 { row % 250 } else { 1000 + row }));
+    assert!((10_000.0..=40_000.0).contains(&a), "{a} of 20125");
+}
