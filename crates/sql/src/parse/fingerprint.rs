@@ -11,7 +11,8 @@
 //! 1. Two statements with one fingerprint mean the same but for the values of their parameters: a literal
 //!    whose value changes the meaning stays in the text (select lists, GROUP BY, ORDER BY, ESCAPE, LIMIT if
 //!    it is no number of rows, lengths of types, typed, hexadecimal and bit literals, those of a constant that a sign
-//!    stands before, whose value decides on the type, what follows the document of a JSON_TABLE).
+//!    stands before, whose value decides on the type, what follows the document of a JSON_TABLE). So does the amount of an
+//!    INTERVAL, which a statement hardly ever varies: beside a typed literal it says how many rows a range has.
 //! 2. Their columns have the same names: a select list is kept as written.
 //! 3. It says of what kind the values of its variables are.
 //! 4. Its hints are those of the statement, byte for byte: they decide on the plan.
@@ -327,8 +328,8 @@ impl<'a> Walk<'a> {
 
     /// Whether literals at this place may become parameters.
     fn takes(&self) -> bool {
-        const BEFORE_KEPT: [&[u8]; 8] =
-            [b"ESCAPE", b"COLLATE", b"DATE", b"TIME", b"TIMESTAMP", b"AS", b"SEPARATOR", b"BY"];
+        const BEFORE_KEPT: [&[u8]; 9] =
+            [b"ESCAPE", b"COLLATE", b"DATE", b"TIME", b"TIMESTAMP", b"AS", b"SEPARATOR", b"BY", b"INTERVAL"];
         let word = self.previous_bytes();
         matches!(self.region, Region::Take | Region::Limit)
             && !self.in_braces

@@ -33,8 +33,8 @@ impl Known<'_> {
 pub(crate) enum Constants {
     /// All: the statement runs with these.
     All,
-    /// Those that stay in a statement when the plan cache takes its literals out: neither numbers nor texts. EXPLAIN plans
-    /// so, that it shows the plan which the statement runs with.
+    /// Those that stay in a statement when the plan cache takes its literals out: neither numbers nor texts, but for the
+    /// amounts of intervals. EXPLAIN plans so, that it shows the plan which the statement runs with.
     Typed,
 }
 
@@ -50,6 +50,11 @@ impl Constants {
             Expr::Cast(operand, _) => {
                 let (Expr::Literal(value) | Expr::Text(value, _)) = &**operand else { return None };
                 if counts(value) { expr.constant()?.ok() } else { None }
+            }
+            // The amount stays in the statement beside such a date.
+            Expr::DateAdd { date, amount, .. } if matches!(**amount, Expr::Literal(_) | Expr::Text(..)) => {
+                self.value(date)?;
+                expr.constant()?.ok()
             }
             _ => None,
         }
