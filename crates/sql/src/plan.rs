@@ -24,6 +24,7 @@ mod change;
 mod change_joined;
 pub(crate) mod cost;
 mod dependence;
+mod equalities;
 pub(crate) mod estimate;
 mod from;
 mod grouping;

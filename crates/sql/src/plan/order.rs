@@ -6,6 +6,9 @@
 //! that its conditions name; its rows are judged by these conditions before one of NULLs stands for them. So is what a
 //! semi- or anti-join looks for partners in.
 //!
+//! Columns that are equal to one are equal to each other, so that each can be looked up by any of them
+//! ([`super::equalities`]); of these equalities a step judges one.
+//!
 //! Outline: [`Chooser::nest`] plans the members of a nest. For each set of members the cheapest order is known from those of
 //! one member less (dynamic programming), up to [`EXHAUSTIVE`] members; beyond, the next member is the one after which there
 //! are the fewest rows. Where rows are wanted in an order, to be given in it or grouped, the plans that begin with a path in
@@ -18,6 +21,7 @@ use std::rc::Rc;
 use super::access::Access;
 use super::alternatives;
 use super::cost;
+use super::equalities;
 use super::estimate;
 use super::loose::Wanted;
 use super::node::{JoinType, RowSource};
@@ -144,6 +148,8 @@ struct Condition<'q> {
     expr: &'q Expr,
     read: RelationSet,
     share: f64,
+    /// The columns whose equality it states, if others do so as well.
+    class: Option<usize>,
 }
 
 /// One member of a nest, and the ways to read it.
@@ -251,7 +257,7 @@ impl<'q> Chooser<'q> {
     fn condition<'e>(&self, expr: &'e Expr) -> Condition<'e> {
         let columns = |slot| self.known(slot).unwrap_or_default();
         let share = Shares { columns: &columns, constants: self.constants }.of(expr);
-        Condition { expr, read: self.read(expr), share }
+        Condition { expr, read: self.read(expr), share, class: None }
     }
 
     /// Of an OR beside conditions that it implies, only the rest is counted.
@@ -274,13 +280,20 @@ impl<'q> Chooser<'q> {
         known: RelationSet,
         order: Order<'_>,
     ) -> Result<Planned, SqlError> {
+        let said = conditions.len();
+        // Rows to be locked are looked for by what is said.
+        let own = members.iter().fold(RelationSet::NONE, |all, member| all.with(member.relations()));
+        let own = if self.locked.is_empty() { own } else { RelationSet::NONE };
+        let equalities = equalities::of(conditions, own, self.relations);
+        let conditions: Vec<&Expr> = conditions.iter().copied().chain(&equalities.implied).collect();
         let mut choices =
-            members.iter().map(|member| self.choice(member, conditions)).collect::<Result<Vec<_>, _>>()?;
+            members.iter().map(|member| self.choice(member, &conditions)).collect::<Result<Vec<_>, _>>()?;
         // What STRAIGHT_JOIN says of others does not concern rows that are read without them.
         let here = members.iter().fold(known, |all, member| all.with(member.relations()));
         choices.iter_mut().for_each(|choice| choice.needs = choice.needs.among(here));
         let mut conditions: Vec<Condition<'_>> = conditions.iter().map(|expr| self.condition(expr)).collect();
-        self.leave_out_implied(&mut conditions);
+        self.leave_out_implied(&mut conditions[..said]);
+        conditions.iter_mut().zip(&equalities.classes).for_each(|(condition, class)| condition.class = *class);
         let limit = order.limit.filter(|_| !order.is_wanted());
         let search = Search { chooser: self, choices: &choices, conditions: &conditions, known, limit };
         let stuck = || SqlError::internal("no relation of a join can be read next");
@@ -510,12 +523,20 @@ impl Search<'_, '_> {
         of.fold(self.known, |all, at| all.with(self.choices[at].relations))
     }
 
-    /// What share of the rows is kept by the conditions that can be judged once a member is there, but not before.
+    /// What share of the rows is kept by the conditions that can be judged once a member is there, but not before; of what
+    /// says the same of columns that are equal, one counts.
     fn kept(&self, known: RelationSet, there: RelationSet, uses: &dyn Fn(usize) -> bool) -> f64 {
-        let new = |(at, condition): &(usize, &Condition<'_>)| {
-            there.has_all(condition.read) && !known.has_all(condition.read) && !uses(*at)
+        let new = |condition: &Condition<'_>| there.has_all(condition.read) && !known.has_all(condition.read);
+        let new = || self.conditions.iter().enumerate().filter(|(_, condition)| new(condition));
+        let bit = |condition: &Condition<'_>| condition.class.map_or(0, |class| 1_u64 << class);
+        let used = new().filter(|(at, condition)| condition.class.is_some() && uses(*at));
+        let mut counted = used.fold(0, |all, (_, condition)| all | bit(condition));
+        let counts = |(at, condition): &(usize, &Condition<'_>)| {
+            let is_new = counted & bit(condition) == 0 && !uses(*at);
+            counted |= bit(condition);
+            is_new
         };
-        self.conditions.iter().enumerate().filter(new).map(|(_, condition)| condition.share).product()
+        new().filter(counts).map(|(_, condition)| condition.share).product()
     }
 
     /// The cheapest way to read a member after others, if it can be read then.
@@ -597,17 +618,28 @@ impl Search<'_, '_> {
 
     /// The steps of the members in this order.
     fn steps(&self, in_order: InOrder) -> Vec<Step> {
-        let mut left: Vec<&Expr> = self.conditions.iter().map(|condition| condition.expr).collect();
+        let mut left: Vec<usize> = (0..self.conditions.len()).collect();
         let (mut known, last) = (self.known, in_order.len() - 1);
         let mut steps = Vec::with_capacity(in_order.len());
         for (at, (member, how)) in in_order.into_iter().enumerate() {
             let choice = &self.choices[member];
             let there = known.with(choice.relations);
-            let is_ready = |condition: &&Expr| {
-                there.has_all(self.chooser.read(condition)) && (at == last || !condition.is_volatile())
+            let is_ready = |condition: &usize| {
+                let Condition { expr, read, .. } = self.conditions[*condition];
+                there.has_all(read) && (at == last || !expr.is_volatile())
             };
-            let (ready, later): (Vec<&Expr>, Vec<&Expr>) = left.into_iter().partition(is_ready);
+            let (mut ready, later): (Vec<usize>, Vec<usize>) = left.into_iter().partition(is_ready);
             left = later;
+            if choice.relations.is_one() {
+                let mut classes = 0_u64;
+                ready.retain(|condition| {
+                    let class = self.conditions[*condition].class.map_or(0, |class| 1 << class);
+                    let is_known = classes & class != 0;
+                    classes |= class;
+                    !is_known
+                });
+            }
+            let ready: Vec<&Expr> = ready.into_iter().map(|condition| self.conditions[condition].expr).collect();
             steps.push(match &choice.kind {
                 ChoiceKind::Stored(of, _) | ChoiceKind::Made(of, ..) => self.relation(*of, how, ready, at == 0),
                 ChoiceKind::Optional(nest, planned) => self.nested(nest, planned, &how, ready, &StepSource::Optional),

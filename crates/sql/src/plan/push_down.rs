@@ -149,7 +149,7 @@ impl Pusher<'_> {
 }
 
 /// Whether two columns that are equal under a collation compare in the same way with anything else.
-fn is_one_value(a: ResultType, b: ResultType, collation: Collation) -> bool {
+pub(super) fn is_one_value(a: ResultType, b: ResultType, collation: Collation) -> bool {
     let is_exact = |of: ResultType| matches!(of.family(), Family::Integer | Family::Decimal);
     let is_plain = |of: ResultType| of.collation == collation && of.field != FieldType::Json;
     match (a.family(), b.family()) {

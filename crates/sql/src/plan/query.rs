@@ -136,6 +136,11 @@ impl RelationSet {
         RelationSet(self.0 << by)
     }
 
+    /// Whether it is one relation.
+    pub(super) fn is_one(self) -> bool {
+        self.0.is_power_of_two()
+    }
+
     pub(super) fn is_empty(self) -> bool {
         self.0 == 0
     }
