@@ -531,7 +531,7 @@ fn asked(query: &ast::Query, around: Around<'_>) -> Result<Asked, SqlError> {
     let query = rewritten(query, cx)?;
     let block = if cx.only_reads { semi_joins::Block::of(&query) } else { None };
     let all_answers = if cx.only_reads { all_answers::Form::of(&query) } else { None };
-    let plan = built(query, cx.constants)?;
+    let plan = built(query, cx.constants, &cx.collected.queries.borrow())?;
     let all_answers =
         all_answers.map(|form| all_answers::planned(form, &plan, cx.constants)).transpose()?.map(Box::new);
     Ok(Asked { plan: AskedQuery { plan, all_answers }, columns, block })
@@ -561,7 +561,8 @@ fn cx_of(around: Around<'_>) -> Result<&PlanContext<'_>, SqlError> {
 
 /// The stages of a query after the first.
 fn finish(query: Query, cx: &PlanContext<'_>) -> Result<QueryPlan, SqlError> {
-    built(rewritten(query, cx)?, cx.constants)
+    let query = rewritten(query, cx)?;
+    built(query, cx.constants, &cx.collected.queries.borrow())
 }
 
 /// The second stage, with all stages of what is left of derived tables, and of set operations.
@@ -587,8 +588,8 @@ fn rewritten(mut query: Query, cx: &PlanContext<'_>) -> Result<Query, SqlError> 
     Ok(query)
 }
 
-/// The last two.
-fn built(query: Query, constants: Constants) -> Result<QueryPlan, SqlError> {
-    let steps = order::choose(&query, constants)?;
+/// The last two. `queries` are those that its expressions may ask.
+fn built(query: Query, constants: Constants, queries: &[Option<AskedQuery>]) -> Result<QueryPlan, SqlError> {
+    let steps = order::choose(&query, constants, queries)?;
     Ok(physical::build(query, steps, constants))
 }

@@ -9,6 +9,7 @@
 //! Whether the pass is worth while depends on how often the query is asked, which is known only when it runs:
 //! [`AllAnswers::worth_after`].
 
+use super::cost::OPEN;
 use super::node::{AllAnswers, QueryPlan};
 use super::query::{Query, all_of, conjuncts, reads_around};
 use super::semi_joins::copied;
@@ -19,13 +20,10 @@ use crate::expr::aggregate::Aggregate;
 use crate::expr::{CompareOp, EqualKey, Expr, equal_keys};
 use crate::types::Family;
 
-/// What opening a query costs beside what its operators do.
-const OPEN: f64 = 4.0;
-
 /// Plans the pass of a query whose plan for one answer is `plan`.
 pub(super) fn planned(form: Form, plan: &QueryPlan, constants: Constants) -> Result<AllAnswers, SqlError> {
     let Form { query, keys, same } = form;
-    let all = built(query, constants)?;
+    let all = built(query, constants, &[])?;
     let (one, pass) = (estimate::of_query(plan, constants).cost + OPEN, estimate::of_query(&all, constants).cost);
     let worth_after = (pass / one).ceil().clamp(1.0, 1e18) as u64;
     Ok(AllAnswers { plan: all, keys, same, worth_after })

@@ -29,6 +29,8 @@ pub(crate) const LOOSE_STEPS: usize = 10;
 /// Keeping a row for a join, and finding it by a key.
 pub(super) const KEEP: f64 = 1.0;
 pub(super) const PROBE: f64 = 0.5;
+/// Opening a query that a condition asks, beside what its operators do.
+pub(super) const OPEN: f64 = 4.0;
 /// Judging a pair of rows.
 pub(super) const COMPARE: f64 = 0.3;
 /// Of sorting, for each row and each time that the number of rows doubles.

@@ -6,6 +6,9 @@
 //! that its conditions name; its rows are judged by these conditions before one of NULLs stands for them. So is what a
 //! semi- or anti-join looks for partners in.
 //!
+//! A condition that asks a query of each row is judged where there are the fewest rows, at one of the steps from that on at
+//! which it can be judged; what it costs there counts. Which rows are locked does not depend on that: it does not wait then.
+//!
 //! Columns that are equal to one are equal to each other, so that each can be looked up by any of them
 //! ([`super::equalities`]); of these equalities a step judges one.
 //!
@@ -24,7 +27,7 @@ use super::cost;
 use super::equalities;
 use super::estimate;
 use super::loose::Wanted;
-use super::node::{JoinType, RowSource};
+use super::node::{AskedQuery, JoinType, RowSource};
 use super::paths::{Order, Path, Paths};
 use super::query::{Member, Nest, Query, Relation, RelationSet, Source, column_at, conjunct_refs, relations_read};
 use super::share::{Constants, Known, Shares};
@@ -86,6 +89,8 @@ struct Chooser<'q> {
     /// What it costs to make the rows of each relation; nothing if they are stored.
     making: Vec<f64>,
     constants: Constants,
+    /// The queries that conditions ask, by their places.
+    queries: &'q [Option<AskedQuery>],
     /// Of each relation, whether the entries of its indexes have every column that is read.
     covers: Vec<Vec<bool>>,
     /// Relations whose rows are locked.
@@ -95,11 +100,15 @@ struct Chooser<'q> {
 }
 
 /// Chooses order and paths; 1176 for a hint that names an unknown index.
-pub(super) fn choose(query: &Query, constants: Constants) -> Result<Vec<Step>, SqlError> {
+pub(super) fn choose(
+    query: &Query,
+    constants: Constants,
+    queries: &[Option<AskedQuery>],
+) -> Result<Vec<Step>, SqlError> {
     if query.relations.is_empty() {
         return Ok(Vec::new());
     }
-    let chooser = Chooser::of(query, constants);
+    let chooser = Chooser::of(query, constants, queries);
     let order = order_wanted(query);
     if order.alone {
         let conditions: Vec<&Expr> = query.filter.iter().flat_map(conjunct_refs).collect();
@@ -148,6 +157,9 @@ struct Condition<'q> {
     expr: &'q Expr,
     read: RelationSet,
     share: f64,
+    /// What it costs to ask queries for one row, and for how many rows at most; nothing if it asks none of each row.
+    asking: f64,
+    most_asked: f64,
     /// The columns whose equality it states, if others do so as well.
     class: Option<usize>,
 }
@@ -180,12 +192,24 @@ struct OptionalChoice {
 #[derive(Clone)]
 struct Prefix {
     rows: f64,
+    /// With what it costs to ask queries.
     cost: f64,
+    /// The conditions that ask queries of each row, as far as they can be judged.
+    asked: Vec<Asked>,
     /// The last member, and how it is read.
     last: usize,
     how: How,
     /// The members before it.
     before: usize,
+}
+
+/// Where a condition is judged that asks a query of each row.
+#[derive(Clone, Copy)]
+struct Asked {
+    condition: usize,
+    /// After so many members.
+    after: usize,
+    cost: f64,
 }
 
 /// How a member is read after others.
@@ -196,7 +220,7 @@ enum How {
 }
 
 impl<'q> Chooser<'q> {
-    fn of(query: &'q Query, constants: Constants) -> Chooser<'q> {
+    fn of(query: &'q Query, constants: Constants, queries: &'q [Option<AskedQuery>]) -> Chooser<'q> {
         let relations = query.relations.as_slice();
         let sources = relations.iter().map(|relation| match &relation.source {
             Source::Table(table) if !system::is_one(table) => (table.counters.statistics.figures(), 0.0),
@@ -230,6 +254,7 @@ impl<'q> Chooser<'q> {
             figures,
             making,
             constants,
+            queries,
             covers: covers.collect(),
             locked,
             optionals: RefCell::default(),
@@ -257,7 +282,25 @@ impl<'q> Chooser<'q> {
     fn condition<'e>(&self, expr: &'e Expr) -> Condition<'e> {
         let columns = |slot| self.known(slot).unwrap_or_default();
         let share = Shares { columns: &columns, constants: self.constants }.of(expr);
-        Condition { expr, read: self.read(expr), share, class: None }
+        let (asking, most_asked) = self.asking(expr);
+        Condition { expr, read: self.read(expr), share, asking, most_asked, class: None }
+    }
+
+    /// What it costs to ask the queries of a condition for one row that they read, and for how many rows at most: then all
+    /// answers are there.
+    fn asking(&self, expr: &Expr) -> (f64, f64) {
+        let (mut cost, mut most) = (0.0, 0.0_f64);
+        expr.walk(&mut |part| {
+            let Expr::Subquery(query) = part else { return };
+            if !query.outer.iter().any(Expr::has_columns) {
+                return;
+            }
+            let asked = self.queries.get(query.place).and_then(Option::as_ref);
+            let all = asked.and_then(|asked| asked.all_answers.as_ref());
+            cost += cost::OPEN + asked.map_or(0.0, |asked| estimate::of_query(&asked.plan, self.constants).cost);
+            most = most.max(all.map_or(MOST, |all| 2.0 * all.worth_after as f64));
+        });
+        (cost, most)
     }
 
     /// Of an OR beside conditions that it implies, only the rest is counted.
@@ -295,7 +338,8 @@ impl<'q> Chooser<'q> {
         self.leave_out_implied(&mut conditions[..said]);
         conditions.iter_mut().zip(&equalities.classes).for_each(|(condition, class)| condition.class = *class);
         let limit = order.limit.filter(|_| !order.is_wanted());
-        let search = Search { chooser: self, choices: &choices, conditions: &conditions, known, limit };
+        let asks = conditions.iter().any(|condition| condition.asking > 0.0);
+        let search = Search { chooser: self, choices: &choices, conditions: &conditions, asks, known, limit };
         let stuck = || SqlError::internal("no relation of a join can be read next");
         let mut best = search.cheapest(None);
         if order.is_wanted() {
@@ -318,7 +362,7 @@ impl<'q> Chooser<'q> {
             }
         }
         let (prefix, in_order) = best.ok_or_else(stuck)?;
-        let steps = search.steps(in_order);
+        let steps = search.steps(in_order, &prefix.asked);
         Ok(Planned { steps, rows: prefix.rows, cost: prefix.cost })
     }
 
@@ -442,6 +486,8 @@ struct Search<'s, 'q> {
     chooser: &'s Chooser<'q>,
     choices: &'s [Choice<'s>],
     conditions: &'s [Condition<'s>],
+    /// Whether one of them asks a query of each row.
+    asks: bool,
     /// The relations that are read before.
     known: RelationSet,
     /// The rows that are wanted as they are found, if not all.
@@ -539,8 +585,55 @@ impl Search<'_, '_> {
         new().filter(counts).map(|(_, condition)| condition.share).product()
     }
 
-    /// The cheapest way to read a member after others, if it can be read then.
+    /// The conditions that ask queries of each row once there are so many rows after so many members, each where that costs
+    /// least.
+    fn asked(
+        &self,
+        before: Option<&Prefix>,
+        known: RelationSet,
+        there: RelationSet,
+        after: usize,
+        rows: f64,
+    ) -> Vec<Asked> {
+        let cost = |condition: usize| {
+            let Condition { asking, most_asked, share, .. } = self.conditions[condition];
+            asking * (rows / share.max(1e-3)).min(most_asked)
+        };
+        let mut all = before.map_or_else(Vec::new, |before| before.asked.clone());
+        for asked in &mut all {
+            let now = cost(asked.condition);
+            if now < asked.cost && self.chooser.locked.is_empty() {
+                (asked.after, asked.cost) = (after, now);
+            }
+        }
+        let new = |condition: &Condition<'_>| there.has_all(condition.read) && !known.has_all(condition.read);
+        let asks = self.conditions.iter().enumerate().filter(|(_, one)| one.asking > 0.0 && new(one));
+        all.extend(asks.map(|(condition, _)| Asked { condition, after, cost: cost(condition) }));
+        all
+    }
+
+    /// The cheapest way to read a member after others, if it can be read then, with what it costs to ask queries.
     fn after(&self, before: Option<&Prefix>, members: usize, next: usize, path: Option<Rc<Path>>) -> Option<Prefix> {
+        let mut prefix = self.read_after(before, members, next, path)?;
+        if self.asks {
+            let known = self.relations_of(members);
+            let there = known.with(self.choices[next].relations);
+            prefix.asked = self.asked(before, known, there, members.count_ones() as usize + 1, prefix.rows);
+            let cost = |asked: &[Asked]| asked.iter().map(|asked| asked.cost).sum::<f64>();
+            let more = cost(&prefix.asked) - before.map_or(0.0, |before| cost(&before.asked));
+            prefix.cost = (prefix.cost + more).min(MOST);
+        }
+        Some(prefix)
+    }
+
+    /// The cheapest way to read a member after others, if it can be read then.
+    fn read_after(
+        &self,
+        before: Option<&Prefix>,
+        members: usize,
+        next: usize,
+        path: Option<Rc<Path>>,
+    ) -> Option<Prefix> {
         let choice = &self.choices[next];
         let known = self.relations_of(members);
         if !known.has_all(choice.needs) {
@@ -551,6 +644,7 @@ impl Search<'_, '_> {
         let prefix = |found: f64, added: f64, how: How| Prefix {
             rows: (rows * found).clamp(1e-3, MOST),
             cost: (cost + added).min(MOST),
+            asked: Vec::new(),
             last: next,
             how,
             before: members,
@@ -617,7 +711,7 @@ impl Search<'_, '_> {
     }
 
     /// The steps of the members in this order.
-    fn steps(&self, in_order: InOrder) -> Vec<Step> {
+    fn steps(&self, in_order: InOrder, asked: &[Asked]) -> Vec<Step> {
         let mut left: Vec<usize> = (0..self.conditions.len()).collect();
         let (mut known, last) = (self.known, in_order.len() - 1);
         let mut steps = Vec::with_capacity(in_order.len());
@@ -625,8 +719,9 @@ impl Search<'_, '_> {
             let choice = &self.choices[member];
             let there = known.with(choice.relations);
             let is_ready = |condition: &usize| {
+                let waits = asked.iter().any(|asked| asked.condition == *condition && asked.after > at + 1);
                 let Condition { expr, read, .. } = self.conditions[*condition];
-                there.has_all(read) && (at == last || !expr.is_volatile())
+                there.has_all(read) && (at == last || !(waits || expr.is_volatile()))
             };
             let (mut ready, later): (Vec<usize>, Vec<usize>) = left.into_iter().partition(is_ready);
             left = later;
@@ -639,6 +734,7 @@ impl Search<'_, '_> {
                     !is_known
                 });
             }
+            ready.sort_by(|a, b| self.conditions[*a].asking.total_cmp(&self.conditions[*b].asking));
             let ready: Vec<&Expr> = ready.into_iter().map(|condition| self.conditions[condition].expr).collect();
             steps.push(match &choice.kind {
                 ChoiceKind::Stored(of, _) | ChoiceKind::Made(of, ..) => self.relation(*of, how, ready, at == 0),
