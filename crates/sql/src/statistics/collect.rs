@@ -8,14 +8,15 @@
 //! alike in the columns before. What one index costs is so bounded. A table whose number of rows is not known is read whole,
 //! once.
 //!
-//! Of a table of at most [`FIELDS`] values, those of the columns are counted that no index begins with.
+//! Values of columns that no index begins with are counted in a table of at most [`FIELDS`] values, and else in a
+//! [sample](super::sample) of its rows.
 
 use std::collections::BTreeMap;
 
 use cohort_engine::{Direction, EngineId, KeyRange, ReadError};
 use cohort_txn::{Read, Store, Transaction};
 
-use super::sample::sample;
+use super::sample::{Effort, brief};
 use super::{Collected, IndexStatistics, places};
 use crate::catalog::table::{Table, prefix_range};
 use crate::codec::{KeyPart, key};
@@ -32,7 +33,7 @@ const JUMPS: u64 = 200;
 /// Places at which it is asked what share of a large range comes before, and bytes of their keys.
 const SPREAD: u64 = 32;
 const SPREAD_KEY_BYTES: usize = 16;
-/// Most values of a table whose columns are looked at, rows times columns.
+/// Most values of a table that is read whole for those of its columns, rows times columns.
 const FIELDS: u64 = 20_000;
 /// How often it is asked whether to go on, entries.
 const ASK_EVERY: u64 = 256;
@@ -75,25 +76,20 @@ pub(crate) fn collect(
         };
         collected.indexes.insert(index.id, statistics);
     }
-    if rows * table.def.columns.len() as u64 <= FIELDS {
-        collected.columns = columns(table, store, rows);
-    }
+    collected.columns = columns(table, store, rows, collected.row_bytes);
     Ok(collected)
 }
 
 /// How many values each column has that no index begins with; those without keys are left out.
-fn columns(table: &Table, store: &std::sync::Arc<Store>, rows: u64) -> BTreeMap<String, u64> {
+fn columns(table: &Table, store: &std::sync::Arc<Store>, rows: u64, row_bytes: f64) -> BTreeMap<String, u64> {
+    let columns = &table.def.columns;
     let is_led = |column| table.indexes.iter().any(|index| index.columns.first() == Some(&column));
-    let (mut counts, mut transaction) = (BTreeMap::new(), store.begin());
-    for (at, column) in table.def.columns.iter().enumerate() {
-        if !is_led(at)
-            && column.column_type.kind() != Kind::Json
-            && let Ok(sample) = sample(table, at, rows, &mut transaction, &|_| Ok(()))
-        {
-            counts.insert(column.name.clone(), sample.values.len() as u64);
-        }
-    }
-    counts
+    let counted = |at: &usize| !is_led(*at) && columns[*at].column_type.kind() != Kind::Json;
+    let counted: Vec<usize> = (0..columns.len()).filter(counted).collect();
+    let effort = Effort::brief(FIELDS / columns.len() as u64, row_bytes);
+    // What is damaged is left to who reads it.
+    let samples = brief(table, &counted, rows, &effort, &mut store.begin()).unwrap_or_default();
+    counted.iter().zip(samples).map(|(at, sample)| (columns[*at].name.clone(), sample.distinct())).collect()
 }
 
 /// What a range has.

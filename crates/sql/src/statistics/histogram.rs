@@ -44,6 +44,24 @@ pub(crate) struct Sample {
     pub(super) of_rows: u64,
 }
 
+impl Sample {
+    /// How many values the column is thought to have in all rows.
+    pub(super) fn distinct(&self) -> u64 {
+        distinct(self.values.values().map(|(_, rows)| *rows), self.stands_for()).round() as u64
+    }
+
+    /// For how many values one stands that a single row of the sample has.
+    fn stands_for(&self) -> f64 {
+        (self.of_rows as f64 / self.rows.max(1) as f64).max(1.0).sqrt()
+    }
+}
+
+/// How many values there are where so many rows of a sample have each of its own: one that a single row has may stand for
+/// several that the sample lacks (GEE, Charikar et al. 2000).
+fn distinct(values: impl Iterator<Item = u64>, stands_for: f64) -> f64 {
+    values.map(|rows| if rows == 1 { stands_for } else { 1.0 }).sum()
+}
+
 /// A histogram.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Histogram {
@@ -102,15 +120,13 @@ pub(crate) fn carried(
 impl Histogram {
     /// Of a column of this type, with at most so many buckets.
     pub(crate) fn of(column_type: ColumnType, sample: Sample, most: u16, at_us: i64) -> Histogram {
+        let stands_for = sample.stands_for();
         let Sample { values, nulls, rows, of_rows } = sample;
         let counted: Vec<(Value, u64)> = values.into_values().collect();
         let singleton = counted.len() <= usize::from(most);
         let full = if singleton { 0 } else { least_full(&counted, most.into()) };
-        // A value that one row of the sample has may stand for several that the sample lacks (GEE, Charikar et al. 2000).
-        let stands_for = (of_rows as f64 / rows.max(1) as f64).max(1.0).sqrt();
         let bucket = |values: &[(Value, u64)]| {
-            let once = values.iter().filter(|(_, rows)| *rows == 1).count();
-            let guess = (values.len() - once) as f64 + once as f64 * stands_for;
+            let guess = distinct(values.iter().map(|(_, rows)| *rows), stands_for);
             Bucket {
                 low: values[0].0.clone(),
                 high: values[values.len() - 1].0.clone(),

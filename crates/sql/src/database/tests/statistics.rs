@@ -165,6 +165,25 @@ fn of_a_small_table_columns_without_an_index_are_known() {
     assert_eq!(filtered(), "1", "one of 100 values");
 }
 
+#[test]
+fn columns_of_a_large_table_are_sampled() {
+    let database = Disk::new().open();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    fill(&mut client, 30_000);
+    client.ok("CREATE TABLE u (id INT PRIMARY KEY, few INT, many INT, own INT)");
+    client.ok("INSERT INTO u SELECT id, id * 7 MOD 5, id * 7 MOD 300, id FROM t");
+    client.ok("ANALYZE TABLE u");
+    let mut filtered = |column| {
+        let lines = client.run(&format!("EXPLAIN SELECT * FROM u WHERE {column} = 3"));
+        lines[1].split(" | ").nth(10).expect("a column").parse::<f64>().expect("a number")
+    };
+    assert_eq!(filtered("few"), 20.0, "one of 5 values");
+    assert!((0.5..=2.0).contains(&filtered("many")), "{} percent for one of 100 values", filtered("many"));
+    assert!(filtered("own") < 0.1, "{} percent for one of 30,000 values", filtered("own"));
+}
+
 /// Fills a table with an index on `a` and on `(b, a)` with these values of `a`, and gives how many values the index on `a` and
 /// that on both is thought to have.
 fn thought_of(values: impl Iterator<Item = u64>) -> (f64, f64) {
