@@ -8,9 +8,10 @@
 //!    equal, needs to judge one of the conditions for the next relation.
 //! 3. They compare alike with anything: numbers that are exact, or values of one type under one collation.
 
-use super::push_down::is_one_value;
 use super::query::{Relation, RelationSet, column_at, relations_read};
+use crate::collation::Collation;
 use crate::expr::{ColumnRef, CompareOp, Expr};
+use crate::types::{Family, FieldType, ResultType};
 
 /// Conditions are told from each other in a word.
 const MOST: usize = 64;
@@ -84,4 +85,14 @@ fn equality(condition: &Expr) -> Option<[&ColumnRef; 2]> {
 fn equal(a: &ColumnRef, b: &ColumnRef) -> Expr {
     let column = |of: &ColumnRef| Box::new(Expr::Column(of.clone()));
     Expr::Compare(CompareOp::Equal, column(a), column(b), a.result_type.collation)
+}
+
+/// Whether two columns that are equal under a collation compare in the same way with anything else.
+pub(super) fn is_one_value(a: ResultType, b: ResultType, collation: Collation) -> bool {
+    let is_exact = |of: ResultType| matches!(of.family(), Family::Integer | Family::Decimal);
+    let is_plain = |of: ResultType| of.collation == collation && of.field != FieldType::Json;
+    match (a.family(), b.family()) {
+        (Family::String, Family::String) => is_plain(a) && is_plain(b),
+        _ => (is_exact(a) && is_exact(b)) || a.field == b.field,
+    }
 }

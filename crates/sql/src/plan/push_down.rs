@@ -31,6 +31,7 @@
 //! A derived table within one gets what has got there in turn, when its query is rewritten.
 
 use super::PlanContext;
+use super::equalities::is_one_value;
 use super::physical::runs_differ;
 use super::query::{
     BoundOperand, Member, Nest, Query, Relation, RelationSet, Source, all_of, column_at, conjuncts, reads_around,
@@ -145,16 +146,6 @@ impl Pusher<'_> {
                 conditions.push(condition);
             }
         }
-    }
-}
-
-/// Whether two columns that are equal under a collation compare in the same way with anything else.
-pub(super) fn is_one_value(a: ResultType, b: ResultType, collation: Collation) -> bool {
-    let is_exact = |of: ResultType| matches!(of.family(), Family::Integer | Family::Decimal);
-    let is_plain = |of: ResultType| of.collation == collation && of.field != FieldType::Json;
-    match (a.family(), b.family()) {
-        (Family::String, Family::String) => is_plain(a) && is_plain(b),
-        _ => (is_exact(a) && is_exact(b)) || a.field == b.field,
     }
 }
 
