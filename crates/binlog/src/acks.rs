@@ -127,14 +127,18 @@ impl State {
             }
         }
         if let Some(begun) = self.waits.remove(&end) {
-            self.stats.waits += 1;
-            self.stats.wait_us += begun.elapsed().as_micros() as u64;
+            self.count_wait(begun);
         }
         match self.on {
             true => self.stats.acknowledged += transactions,
             false => self.stats.unacknowledged += transactions,
         }
         None
+    }
+
+    fn count_wait(&mut self, begun: Instant) {
+        self.stats.waits += 1;
+        self.stats.wait_us += begun.elapsed().as_micros() as u64;
     }
 }
 
@@ -172,8 +176,8 @@ impl Acks {
             true => {}
             false => {
                 state.on = false;
-                // Nobody asks any more.
-                state.waits.clear();
+                // Nobody has to ask any more.
+                std::mem::take(&mut state.waits).into_values().for_each(|begun| state.count_wait(begun));
             }
         }
         self.enabled.store(options.enabled, Ordering::Release);

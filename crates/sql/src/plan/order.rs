@@ -164,6 +164,13 @@ struct Condition<'q> {
     class: Option<usize>,
 }
 
+impl Condition<'_> {
+    /// Whether it can be judged once these relations are there, and not by those that are known before.
+    fn is_ready_from(&self, known: RelationSet, there: RelationSet) -> bool {
+        there.has_all(self.read) && !known.has_all(self.read)
+    }
+}
+
 /// One member of a nest, and the ways to read it.
 struct Choice<'q> {
     relations: RelationSet,
@@ -572,8 +579,7 @@ impl Search<'_, '_> {
     /// What share of the rows is kept by the conditions that can be judged once a member is there, but not before; of what
     /// says the same of columns that are equal, one counts.
     fn kept(&self, known: RelationSet, there: RelationSet, uses: &dyn Fn(usize) -> bool) -> f64 {
-        let new = |condition: &Condition<'_>| there.has_all(condition.read) && !known.has_all(condition.read);
-        let new = || self.conditions.iter().enumerate().filter(|(_, condition)| new(condition));
+        let new = || self.conditions.iter().enumerate().filter(|(_, condition)| condition.is_ready_from(known, there));
         let bit = |condition: &Condition<'_>| condition.class.map_or(0, |class| 1_u64 << class);
         let used = new().filter(|(at, condition)| condition.class.is_some() && uses(*at));
         let mut counted = used.fold(0, |all, (_, condition)| all | bit(condition));
@@ -606,8 +612,8 @@ impl Search<'_, '_> {
                 (asked.after, asked.cost) = (after, now);
             }
         }
-        let new = |condition: &Condition<'_>| there.has_all(condition.read) && !known.has_all(condition.read);
-        let asks = self.conditions.iter().enumerate().filter(|(_, one)| one.asking > 0.0 && new(one));
+        let asks = self.conditions.iter().enumerate();
+        let asks = asks.filter(|(_, one)| one.asking > 0.0 && one.is_ready_from(known, there));
         all.extend(asks.map(|(condition, _)| Asked { condition, after, cost: cost(condition) }));
         all
     }

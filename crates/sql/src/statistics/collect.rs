@@ -285,10 +285,9 @@ impl Looker<'_> {
                     prefix_range(&begin[..end])
                 }
             };
-            let (first, last) =
-                (self.first_key(&alike)?, self.transaction.last_key(self.engine, &alike).map_err(CollectError::Read)?);
-            let ends = first.as_deref().and_then(value).zip(last.as_deref().and_then(value));
-            let Some((first, last)) = ends else { continue };
+            let (first, last) = (self.first_key(&alike)?, self.transaction.last_key(self.engine, &alike)?);
+            let both = first.as_deref().and_then(value).zip(last.as_deref().and_then(value));
+            let Some((first, last)) = both else { continue };
             groups += 1;
             let from = if here < last { &here } else { &first };
             if let Some(next) = self.next_value(from, &alike)?.as_deref().and_then(value) {

@@ -30,9 +30,7 @@ fn fill(client: &mut Client, rows: u64) {
 #[test]
 fn rows_are_counted_when_they_are_committed() {
     let database = Disk::new().open();
-    let mut client = Client::new(&database);
-    client.ok("CREATE DATABASE d");
-    client.ok("USE d");
+    let mut client = Client::in_new_database(&database);
     fill(&mut client, 20);
     assert_eq!(status(&mut client, 4), "20");
     client.ok("BEGIN");
@@ -50,9 +48,7 @@ fn rows_are_counted_when_they_are_committed() {
 #[test]
 fn what_is_taken_back_is_not_counted() {
     let database = Disk::new().open();
-    let mut client = Client::new(&database);
-    client.ok("CREATE DATABASE d");
-    client.ok("USE d");
+    let mut client = Client::in_new_database(&database);
     fill(&mut client, 20);
     client.ok("BEGIN");
     client.ok("INSERT INTO t VALUES (100, 1, 1, 'a')");
@@ -90,9 +86,7 @@ fn what_is_taken_back_is_not_counted() {
 #[test]
 fn a_small_table_is_read_whole() {
     let database = Disk::new().open();
-    let mut client = Client::new(&database);
-    client.ok("CREATE DATABASE d");
-    client.ok("USE d");
+    let mut client = Client::in_new_database(&database);
     fill(&mut client, 1400);
     assert_eq!(cardinalities(&mut client), ["NULL"; 4]);
     client.ok("ANALYZE TABLE t");
@@ -104,9 +98,7 @@ fn a_small_table_is_read_whole() {
 #[test]
 fn a_large_table_is_sampled() {
     let database = Disk::new().open();
-    let mut client = Client::new(&database);
-    client.ok("CREATE DATABASE d");
-    client.ok("USE d");
+    let mut client = Client::in_new_database(&database);
     fill(&mut client, 30_000);
     assert_eq!(database.collect_statistics(&|| true), 1);
     assert_eq!(database.collect_statistics(&|| true), 0, "nothing has changed");
@@ -125,9 +117,7 @@ fn a_large_table_is_sampled() {
 fn statistics_outlive_a_restart_and_damage_costs_another_look() {
     let disk = Disk::new();
     let database = disk.open();
-    let mut client = Client::new(&database);
-    client.ok("CREATE DATABASE d");
-    client.ok("USE d");
+    let mut client = Client::in_new_database(&database);
     fill(&mut client, 1400);
     client.ok("ANALYZE TABLE t");
     let kept = database.statistics_to_keep();
@@ -152,9 +142,7 @@ fn statistics_outlive_a_restart_and_damage_costs_another_look() {
 #[test]
 fn of_a_small_table_columns_without_an_index_are_known() {
     let database = Disk::new().open();
-    let mut client = Client::new(&database);
-    client.ok("CREATE DATABASE d");
-    client.ok("USE d");
+    let mut client = Client::in_new_database(&database);
     fill(&mut client, 300);
     let mut filtered = || {
         let lines = client.run("EXPLAIN SELECT * FROM t WHERE b = 3");
@@ -168,9 +156,7 @@ fn of_a_small_table_columns_without_an_index_are_known() {
 #[test]
 fn columns_of_a_large_table_are_sampled() {
     let database = Disk::new().open();
-    let mut client = Client::new(&database);
-    client.ok("CREATE DATABASE d");
-    client.ok("USE d");
+    let mut client = Client::in_new_database(&database);
     fill(&mut client, 30_000);
     client.ok("CREATE TABLE u (id INT PRIMARY KEY, few INT, many INT, own INT)");
     client.ok("INSERT INTO u SELECT id, id * 7 MOD 5, id * 7 MOD 300, id FROM t");
@@ -188,9 +174,7 @@ fn columns_of_a_large_table_are_sampled() {
 /// that on both is thought to have.
 fn thought_of(values: impl Iterator<Item = u64>) -> (f64, f64) {
     let database = Disk::new().open();
-    let mut client = Client::new(&database);
-    client.ok("CREATE DATABASE d");
-    client.ok("USE d");
+    let mut client = Client::in_new_database(&database);
     client.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, KEY a (a), KEY ba (b, a))");
     let values: Vec<(usize, u64)> = values.enumerate().collect();
     for rows in values.chunks(2000) {
