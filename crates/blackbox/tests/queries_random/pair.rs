@@ -4,8 +4,10 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use cohort_blackbox::{MariaDb, Server, SystemTables};
 use mysql::prelude::Queryable;
-use mysql::{Conn, Value};
+use mysql::{Conn, Opts, OptsBuilder, Value};
+use tempfile::TempDir;
 
 use crate::generate::NEW_TABLE;
 use crate::part::Part;
@@ -14,9 +16,13 @@ use crate::tables::Schema;
 /// How long one difference is made smaller.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Seconds that MariaDB may take for a query: of some it makes plans that take hours. Changes have no limit, as both servers
-/// must have done them.
-const QUERY_SECONDS: u32 = 20;
+/// Seconds that MariaDB may take for a query: of some it makes plans that take hours. Changes have no such limit, as both
+/// servers must have done them.
+const QUERY_SECONDS: u32 = 10;
+
+/// How long a server may keep an answer back. MariaDB may never end an EXCEPT ALL or INTERSECT ALL, and heeds neither its own
+/// limit nor a signal there.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(40);
 
 /// Tables, what was done to them, and the statement whose answers are compared.
 #[derive(Clone)]
@@ -47,10 +53,25 @@ impl fmt::Display for Found {
     }
 }
 
+/// MariaDB kept its answer back for longer than it may, or is gone: it is of no use until [`Pair::take_new_peer`].
+#[derive(Debug)]
+pub struct NoAnswer(String);
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MariaDB gives no answer to {}", self.0)
+    }
+}
+
+impl std::error::Error for NoAnswer {}
+
 /// Two sessions, one on each server.
 pub struct Pair {
     ours: Conn,
     theirs: Conn,
+    peer: MariaDb,
+    /// Where peers have their data.
+    folder: TempDir,
     /// Rows of the last answer that was alike.
     pub rows: u64,
 }
@@ -155,15 +176,46 @@ pub fn little_memory(conn: &mut Conn, little: bool) -> Result<()> {
     Ok(())
 }
 
+fn connect(options: Opts) -> Result<Conn> {
+    Ok(Conn::new(OptsBuilder::from_opts(options).read_timeout(Some(ANSWER_PATIENCE)))?)
+}
+
+/// A MariaDB with its data below `folder`, and a session on it.
+fn start_peer(folder: &TempDir) -> Result<(MariaDb, Conn)> {
+    let options = ["--character-set-server=utf8mb4", "--innodb-flush-log-at-trx-commit=0"];
+    let peer = MariaDb::start(&folder.path().join("peer"), SystemTables::Absent, &options, None)?;
+    let mut conn = connect(peer.options())?;
+    SESSION.iter().try_for_each(|sql| conn.query_drop(for_mariadb(sql)))?;
+    // The judge asks queries within as they stand: of an IN below an EXISTS that MariaDB 10.11 has made joins of, the
+    // condition may get lost where STRAIGHT_JOIN has it. A constant of a derived table that it has merged stays one where
+    // an outer join has no row of the table.
+    conn.query_drop("SET optimizer_switch = 'semijoin=off,exists_to_in=off,derived_merge=off'")?;
+    Ok((peer, conn))
+}
+
 impl Pair {
-    pub fn new(ours: Conn, theirs: Conn) -> Result<Pair> {
-        let mut pair = Pair { ours, theirs, rows: 0 };
-        SESSION.iter().try_for_each(|sql| pair.both(sql))?;
-        // The judge asks queries within as they stand: of an IN below an EXISTS that MariaDB 10.11 has made joins of, the
-        // condition may get lost where STRAIGHT_JOIN has it. A constant of a derived table that it has merged stays one where
-        // an outer join has no row of the table.
-        pair.theirs.query_drop("SET optimizer_switch = 'semijoin=off,exists_to_in=off,derived_merge=off'")?;
-        Ok(pair)
+    pub fn new(server: &Server) -> Result<Pair> {
+        let mut ours = connect(server.options())?;
+        begin_session(&mut ours)?;
+        let folder = tempfile::tempdir()?;
+        let (peer, theirs) = start_peer(&folder)?;
+        Ok(Pair { ours, theirs, peer, folder, rows: 0 })
+    }
+
+    /// Has another MariaDB in place of the one that gives no answer. It has no tables yet.
+    pub fn take_new_peer(&mut self) -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let (peer, theirs) = start_peer(&folder)?;
+        // The one before is killed.
+        (self.peer, self.theirs, self.folder) = (peer, theirs, folder);
+        Ok(())
+    }
+
+    fn ask_theirs(&mut self, sql: &str) -> Result<Answer> {
+        ask(&mut self.theirs, &for_mariadb(sql)).map_err(|error| match error.downcast_ref() {
+            Some(mysql::Error::IoError(_) | mysql::Error::CodecError(_)) => NoAnswer(sql.to_owned()).into(),
+            _ => error,
+        })
     }
 
     /// Whether operators of ours go through files soon.
@@ -190,7 +242,7 @@ impl Pair {
             // What fails, fails on both.
             let sql = change.sql();
             let _ = ask(&mut self.ours, &sql)?;
-            let _ = ask(&mut self.theirs, &for_mariadb(&sql))?;
+            let _ = self.ask_theirs(&sql)?;
         }
         Ok(())
     }
@@ -201,7 +253,7 @@ impl Pair {
         let is_change = !sql.starts_with("SELECT") && !sql.starts_with('(') && !sql.starts_with("WITH");
         let seconds = if is_change { 0 } else { QUERY_SECONDS };
         self.theirs.query_drop(format!("SET max_statement_time = {seconds}"))?;
-        let (ours, theirs) = (ask(&mut self.ours, &sql)?, ask(&mut self.theirs, &for_mariadb(&sql))?);
+        let (ours, theirs) = (ask(&mut self.ours, &sql)?, self.ask_theirs(&sql)?);
         if theirs == Answer::Refused(1969) {
             println!("NOT JUDGED: MariaDB takes more than {QUERY_SECONDS} seconds for {sql}");
             return Ok(None);
@@ -217,7 +269,7 @@ impl Pair {
         let created = sql.starts_with("CREATE").then(|| NEW_TABLE.to_owned());
         for table in case.tables.iter().chain(&created).filter(|_| is_change) {
             let sql = format!("SELECT * FROM {table}");
-            let (ours, theirs) = (ask(&mut self.ours, &sql)?, ask(&mut self.theirs, &sql)?);
+            let (ours, theirs) = (ask(&mut self.ours, &sql)?, self.ask_theirs(&sql)?);
             if ours != theirs {
                 return Ok(Some(Found { ours, theirs }));
             }
@@ -234,9 +286,15 @@ impl Pair {
                 if Instant::now() > deadline {
                     break;
                 }
-                self.begin(&smaller)?;
+                let still = match self.begin(&smaller).and_then(|()| self.compare(&smaller)) {
+                    Err(error) if error.is::<NoAnswer>() => {
+                        self.take_new_peer()?;
+                        continue;
+                    }
+                    still => still?,
+                };
                 // What is no statement any more is refused by both, or by one for its syntax alone.
-                if let Some(still) = self.compare(&smaller)?.filter(|found| found.is_alike()) {
+                if let Some(still) = still.filter(Found::is_alike) {
                     (case, found) = (smaller, still);
                     continue 'again;
                 }
