@@ -47,14 +47,21 @@ pub const WORKLOADS: &[Workload] = &[
         script: "oltp_read_only",
         database: "sbtest",
         rows: None,
-        targets: &[(8, 1.0), (32, 1.0)],
+        targets: &[(8, 1.2), (32, 1.2)],
+    },
+    Workload {
+        name: "random_ranges",
+        script: "select_random_ranges",
+        database: "sbtest",
+        rows: None,
+        targets: &[(8, 1.2), (32, 1.2)],
     },
     Workload {
         name: "read_write",
         script: "oltp_read_write",
         database: "sbtest",
         rows: None,
-        targets: &[(8, 1.0), (32, 1.0)],
+        targets: &[(8, 1.5), (32, 1.5)],
     },
     Workload {
         name: "one_row",

@@ -181,13 +181,14 @@ impl MariaDb {
     }
 
     /// The options of a server that must lose nothing: one sync of each log per commit group, row
-    /// events, and memory enough for the benchmark's tables.
+    /// events, memory enough for the benchmark's tables, and the character set that Debian's configuration gives it.
     pub fn full_durability(folder: &Path) -> Vec<String> {
         let mut options: Vec<String> = [
             "--binlog-format=ROW",
             "--sync-binlog=1",
             "--server-id=1",
             "--innodb-flush-log-at-trx-commit=1",
+            "--character-set-server=utf8mb4",
             "--innodb-buffer-pool-size=2G",
             "--innodb-log-file-size=512M",
             "--innodb-flush-method=O_DIRECT",

@@ -6,11 +6,8 @@
 //! would have cost, it begins. RocksDB's `memtable_op_scan_flush_trigger` counts alike, but acts at the
 //! next write only, and a table that is read and no longer written is read slowly for good.
 
-use std::cell::{Cell, LazyCell};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-
-use rust_rocksdb::perf::{PerfContext, PerfMetric};
 
 use crate::read::Handle;
 
@@ -22,21 +19,13 @@ const STEPS_PER_ENTRY: u64 = 2;
 /// How often the size of the memtable is asked for, in entries stepped over.
 const STEPS_PER_LOOK: u64 = 1 << 16;
 
-thread_local! {
-    static CONTEXT: LazyCell<PerfContext> = LazyCell::new(PerfContext::default);
-    static SEEN: Cell<u64> = const { Cell::new(0) };
-}
-
 /// Entries that scans stepped over since the last flush for their sake.
 #[derive(Default)]
 pub(super) struct Hidden(AtomicU64);
 
 impl Hidden {
-    /// Counts what this thread's scans stepped over since its last call, and begins a flush when it is
-    /// worth one.
-    pub(super) fn scanned(&self, db: &impl Handle) {
-        let seen = CONTEXT.with(|context| context.metric(PerfMetric::InternalKeySkippedCount));
-        let steps = seen.wrapping_sub(SEEN.replace(seen));
+    /// Counts what a scan stepped over, and begins a flush when it is worth one.
+    pub(super) fn scanned(&self, db: &impl Handle, steps: u64) {
         if steps == 0 {
             return;
         }

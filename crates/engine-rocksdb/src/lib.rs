@@ -28,6 +28,7 @@
 mod hidden;
 mod log_format;
 mod open;
+mod perf;
 mod positions;
 mod read;
 mod staged;
@@ -38,6 +39,7 @@ mod torn_log;
 mod torn_manifest;
 mod two_phase;
 mod upkeep;
+mod young_files;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -77,6 +79,12 @@ pub struct RocksDb {
     events: Arc<Events>,
     /// A sync of `staged/` has failed.
     staging_failed: AtomicBool,
+}
+
+impl Drop for RocksDb {
+    fn drop(&mut self) {
+        self.db.young_files.stop();
+    }
 }
 
 impl Engine for RocksDb {

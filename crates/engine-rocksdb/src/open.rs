@@ -164,6 +164,9 @@ const SCAN_STEPS_MAX: u64 = 32;
 const LEVEL0_FILES_SLOW: i32 = 56;
 const LEVEL0_FILES_STOP: i32 = 80;
 
+/// Size at which a file of a level is closed and the next begun, bytes.
+pub(super) const TARGET_FILE_SIZE: u64 = 64 << 20;
+
 pub(super) fn build(options: &RocksDbOptions) -> Options {
     let mut built = Options::default();
     built.create_if_missing(true);
@@ -184,7 +187,7 @@ pub(super) fn build(options: &RocksDbOptions) -> Options {
     built.set_compression_type(DBCompressionType::Lz4);
     // The two youngest levels are rewritten soon: compressing them costs more than it saves.
     built.set_min_level_to_compress(2);
-    built.set_target_file_size_base(64 << 20);
+    built.set_target_file_size_base(TARGET_FILE_SIZE);
     built.set_max_bytes_for_level_base(128 << 20);
     // A large transaction brings up to some thirty files at once, which are no reason to hold writers up.
     built.set_level_zero_slowdown_writes_trigger(LEVEL0_FILES_SLOW);
@@ -201,12 +204,15 @@ pub(super) fn build(options: &RocksDbOptions) -> Options {
 
 fn table(options: &RocksDbOptions) -> BlockBasedOptions {
     let mut table = BlockBasedOptions::default();
-    table.set_block_cache(&Cache::new_lru_cache(options.cache_bytes));
+    // Readers take no lock; 0 lets its table grow with the number of blocks.
+    table.set_block_cache(&Cache::new_hyper_clock_cache(options.cache_bytes, 0));
     table.set_bloom_filter(10.0, false);
     table.set_whole_key_filtering(true);
     table.set_optimize_filters_for_memory(true);
     table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
     table.set_block_size(8 << 10);
+    // It asks the kernel to read ahead for every third block of a scan, in memory or not. The kernel does so by itself.
+    table.set_initial_auto_readahead_size(0);
     table.set_format_version(6);
     table
 }

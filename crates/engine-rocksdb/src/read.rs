@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use ouroboros::self_referencing;
 use rust_rocksdb::{
-    DB, DBAccess, DBRawIteratorWithThreadMode, Error, FlushOptions, GetIntoBufferResult, MultiThreaded, Range,
-    ReadOptions, SnapshotWithThreadMode, TransactionDB, WriteOptions, properties, properties::PropName,
+    DB, DBAccess, DBRawIteratorWithThreadMode, Error, FlushOptions, GetIntoBufferResult, LiveFile, MultiThreaded,
+    Range, ReadOptions, SnapshotWithThreadMode, TransactionDB, WriteOptions, compaction::CompactionOptions, properties,
+    properties::PropName,
 };
 
 use crate::hidden::Hidden;
+use crate::perf::Steps;
 use crate::read_error;
+use crate::young_files::YoungFiles;
 use cohort_engine::{Cursor, Direction, Entry, KeyRange, MIN_KEY_LEN, ReadError, Snapshot};
 
 /// A database with transactions of its own.
@@ -34,6 +37,12 @@ pub(super) trait Handle: DBAccess + Send + Sync + 'static {
 
     /// About how many bytes of its files these ranges have.
     fn sizes(&self, ranges: &[Range<'_>]) -> Result<Vec<u64>, Error>;
+
+    /// Its files.
+    fn live_files(&self) -> Vec<LiveFile>;
+
+    /// Merges files of the youngest level into this one.
+    fn compact(&self, options: &CompactionOptions, files: &[String], level: i32) -> Result<(), Error>;
 
     /// One of RocksDB's numbers, 0 where it has none.
     fn property(&self, property: &PropName) -> u64;
@@ -84,6 +93,14 @@ impl Handle for DB {
         self.get_approximate_sizes(ranges)
     }
 
+    fn live_files(&self) -> Vec<LiveFile> {
+        DB::live_files(self).unwrap_or_default()
+    }
+
+    fn compact(&self, options: &CompactionOptions, files: &[String], level: i32) -> Result<(), Error> {
+        self.compact_files(options, files, level).map(drop)
+    }
+
     fn property(&self, property: &PropName) -> u64 {
         self.property_int_value(property).ok().flatten().unwrap_or(0)
     }
@@ -110,9 +127,17 @@ impl Handle for Transactional {
         self.flush_opt(options)
     }
 
-    // The library has no such call for one with transactions.
+    // The library has no such calls for one with transactions.
     fn sizes(&self, _: &[Range<'_>]) -> Result<Vec<u64>, Error> {
         Ok(Vec::new())
+    }
+
+    fn live_files(&self) -> Vec<LiveFile> {
+        Vec::new()
+    }
+
+    fn compact(&self, _: &CompactionOptions, _: &[String], _: i32) -> Result<(), Error> {
+        Ok(())
     }
 
     fn property(&self, property: &PropName) -> u64 {
@@ -124,11 +149,12 @@ impl Handle for Transactional {
 pub(super) struct Shared<D: Handle> {
     pub(super) handle: D,
     pub(super) hidden: Hidden,
+    pub(super) young_files: YoungFiles,
 }
 
 impl<D: Handle> Shared<D> {
     pub(super) fn new(handle: D) -> Arc<Shared<D>> {
-        Arc::new(Shared { handle, hidden: Hidden::default() })
+        Arc::new(Shared { handle, hidden: Hidden::default(), young_files: YoungFiles::default() })
     }
 }
 
@@ -246,7 +272,7 @@ enum Source<D: Handle> {
 }
 
 impl<D: Handle> Source<D> {
-    fn shared(&self) -> &Shared<D> {
+    fn shared(&self) -> &Arc<Shared<D>> {
         match self {
             Source::Latest(shared) => shared,
             Source::View(held) => held.snapshot.borrow_shared(),
@@ -277,6 +303,9 @@ pub(super) struct RangeCursor<D: Handle> {
     place: Place,
     /// The range that it walks now, if that is not all of its own: of one that can be moved.
     within: Option<KeyRange>,
+    /// Searches that were made, and entries that were given.
+    seeks: u64,
+    entries: u64,
 }
 
 impl<D: Handle> RangeCursor<D> {
@@ -291,7 +320,7 @@ impl<D: Handle> RangeCursor<D> {
     fn new(source: Source<D>, range: &KeyRange, direction: Direction) -> RangeCursor<D> {
         let lower = range.lower.as_slice().max(&FIRST_KEY);
         if lower >= range.upper.as_slice() {
-            return RangeCursor { iterator: None, direction, place: Place::End, within: None };
+            return RangeCursor { iterator: None, direction, place: Place::End, within: None, seeks: 0, entries: 0 };
         }
         let mut options = ReadOptions::default();
         options.set_iterate_lower_bound(lower);
@@ -303,7 +332,7 @@ impl<D: Handle> RangeCursor<D> {
             }
             source.shared().handle.walk(options)
         });
-        RangeCursor { iterator: Some(iterator), direction, place: Place::Before, within: None }
+        RangeCursor { iterator: Some(iterator), direction, place: Place::Before, within: None, seeks: 0, entries: 0 }
     }
 }
 
@@ -311,7 +340,9 @@ impl<D: Handle> Drop for RangeCursor<D> {
     fn drop(&mut self) {
         if let Some(held) = &self.iterator {
             let shared = held.borrow_source().shared();
-            shared.hidden.scanned(&shared.handle);
+            let steps = Steps::since_last();
+            shared.hidden.scanned(&shared.handle, steps.over_old_versions);
+            shared.young_files.scanned(shared, self.seeks, steps.searched, self.entries);
         }
     }
 }
@@ -331,6 +362,8 @@ impl<D: Handle> Cursor for RangeCursor<D> {
             (_, Direction::Forward) => iterator.next(),
             (_, Direction::Reverse) => iterator.prev(),
         });
+        self.seeks += u64::from(self.place == Place::Before);
+        self.entries += 1;
         self.place = Place::Within;
         let iterator = held.borrow_iterator();
         let Some((key, value)) = iterator.item() else {

@@ -515,6 +515,34 @@ fn scans_over_many_old_versions_begin_a_flush() {
 }
 
 #[test]
+fn scans_over_young_files_begin_a_compaction() {
+    const ROWS: u32 = 2000;
+    let dir = TempDir::new().expect("a directory");
+    let engine = RocksDb::open(dir.path(), &RocksDbOptions::default()).expect("open");
+    for round in 1..=3u8 {
+        let rows: Vec<_> = (0..ROWS).map(|number| put(&row(1, number), &[round; 20])).collect();
+        let cohort: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
+        engine.apply(&cohort, Position(round.into())).expect("apply");
+        engine.sync().expect("sync");
+    }
+    let young = || engine.db.handle.live_files().expect("files").iter().filter(|file| file.level == 0).count();
+    let before = young();
+    assert!(before > 1);
+    let range = KeyRange { lower: row(1, 0), upper: row(2, 0) };
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while young() > 0 {
+        assert!(Instant::now() < deadline, "{} young files of {before}", young());
+        let mut cursor = engine.cursor(&range, Direction::Forward).expect("a cursor");
+        let mut seen = 0;
+        while let Some(entry) = cursor.next().expect("an entry") {
+            assert_eq!(entry.value, [3; 20]);
+            seen += 1;
+        }
+        assert_eq!(seen, ROWS);
+    }
+}
+
+#[test]
 #[should_panic(expected = "applied after")]
 fn a_position_that_does_not_rise_is_a_defect() {
     let dir = TempDir::new().unwrap();

@@ -17,8 +17,8 @@ pub struct Scan {
     /// Versions over the engine's, the next one last.
     above: Versions,
     /// The engine's next entry, read ahead while versions lie above.
-    ahead: Option<(Vec<u8>, Vec<u8>)>,
-    ahead_read: bool,
+    ahead: (Vec<u8>, Vec<u8>),
+    ahead_is: Ahead,
     current: (Arc<[u8]>, Arc<[u8]>),
 }
 
@@ -26,6 +26,15 @@ impl std::fmt::Debug for Scan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Scan").field("direction", &self.direction).field("above", &self.above.len()).finish()
     }
+}
+
+/// What `ahead` is.
+#[derive(Clone, Copy)]
+enum Ahead {
+    Unread,
+    Read,
+    /// The engine has no more.
+    End,
 }
 
 enum Source {
@@ -51,7 +60,14 @@ impl Scan {
             above.reverse();
         }
         let empty: Arc<[u8]> = Arc::from([]);
-        Scan { cursor, direction, above, ahead: None, ahead_read: false, current: (empty.clone(), empty) }
+        Scan {
+            cursor,
+            direction,
+            above,
+            ahead: Default::default(),
+            ahead_is: Ahead::Unread,
+            current: (empty.clone(), empty),
+        }
     }
 
     /// Begins anew with another range, with these versions over the engine's; false, and nothing is done, if the cursor
@@ -64,7 +80,7 @@ impl Scan {
             own.reverse();
         }
         self.above = own;
-        (self.ahead, self.ahead_read) = (None, false);
+        self.ahead_is = Ahead::Unread;
         true
     }
 
@@ -72,15 +88,17 @@ impl Scan {
     #[expect(clippy::should_implement_trait, reason = "the entry borrows from the scan")]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
         loop {
-            if self.above.is_empty() && !self.ahead_read {
-                return self.cursor.next();
+            if let Ahead::Unread = self.ahead_is {
+                if self.above.is_empty() {
+                    return self.cursor.next();
+                }
+                self.read_ahead()?;
             }
-            self.read_ahead()?;
             match self.pick() {
                 Source::End => return Ok(None),
                 Source::Engine => {
-                    self.ahead_read = false;
-                    return Ok(self.ahead.as_ref().map(|(key, value)| Entry { key, value }));
+                    self.ahead_is = Ahead::Unread;
+                    return Ok(Some(Entry { key: &self.ahead.0, value: &self.ahead.1 }));
                 }
                 Source::Above => {
                     let (key, version) = self.above.pop().expect("the next entry was picked from here");
@@ -94,27 +112,34 @@ impl Scan {
     }
 
     fn read_ahead(&mut self) -> Result<(), ReadError> {
-        if !self.ahead_read {
-            self.ahead = self.cursor.next()?.map(|entry| (entry.key.to_vec(), entry.value.to_vec()));
-            self.ahead_read = true;
-        }
+        let (key, value) = &mut self.ahead;
+        self.ahead_is = match self.cursor.next()? {
+            None => Ahead::End,
+            Some(entry) => {
+                key.clear();
+                key.extend_from_slice(entry.key);
+                value.clear();
+                value.extend_from_slice(entry.value);
+                Ahead::Read
+            }
+        };
         Ok(())
     }
 
     /// Whose entry comes next; a version above hides the engine's entry of the same key.
     fn pick(&mut self) -> Source {
-        match (self.above.last(), &self.ahead) {
-            (None, None) => Source::End,
-            (None, Some(_)) => Source::Engine,
-            (Some(_), None) => Source::Above,
-            (Some((above, _)), Some((below, _))) => {
-                let order = above[..].cmp(&below[..]);
+        match (self.above.last(), self.ahead_is) {
+            (None, Ahead::Read) => Source::Engine,
+            (None, Ahead::End | Ahead::Unread) => Source::End,
+            (Some(_), Ahead::End | Ahead::Unread) => Source::Above,
+            (Some((above, _)), Ahead::Read) => {
+                let order = above[..].cmp(&self.ahead.0[..]);
                 let order = if self.direction == Direction::Forward { order } else { order.reverse() };
                 match order {
                     Ordering::Less => Source::Above,
                     Ordering::Greater => Source::Engine,
                     Ordering::Equal => {
-                        self.ahead_read = false;
+                        self.ahead_is = Ahead::Unread;
                         Source::Above
                     }
                 }

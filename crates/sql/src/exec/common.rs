@@ -1,7 +1,7 @@
 //! The rows of the tables that WITH makes: once a statement, or once each time that the query runs whose surroundings they
 //! read, when they are first asked for, in a file beyond `tmp_table_size`.
 
-use std::collections::HashSet;
+use hashbrown::HashSet;
 use std::rc::Rc;
 
 use super::Run;

@@ -9,8 +9,8 @@
 //! A statement that changes rows keeps nothing where that could change an answer ([`crate::plan::Plan::answers_stay`]), nor an
 //! answer that something was warned of, and makes no pass: in strict mode a row that nobody asks for could make it fail.
 
+use hashbrown::HashMap;
 use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::{Run, subquery};

@@ -4,8 +4,8 @@
 //! that reads the row around, answers are kept ([`super::remembered`]) where they stay what they are
 //! ([`Plan::answers_stay`]). All others run whenever they are asked, as far as the answer needs.
 
+use hashbrown::HashMap;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::Run;

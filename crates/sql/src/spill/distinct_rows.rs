@@ -1,7 +1,7 @@
 //! Which rows were not there yet, by their keys: as far as there is memory for keys that is said at once; other rows are
 //! sorted by their keys, and given when all are there.
 
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 use super::{Budget, KeyedRow, Sorted, Sorter, Spilling};
 use crate::error::SqlError;

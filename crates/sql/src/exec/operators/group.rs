@@ -6,7 +6,7 @@
 //! rows of others are sorted by their keys, in files, and their groups are made one after another, when all rows are there.
 //! Where the state of a group may grow with each row, so are those of the groups that there are, which go on then.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use super::{Operator, Row};
 use crate::error::SqlError;
