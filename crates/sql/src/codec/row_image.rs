@@ -38,6 +38,8 @@ pub struct RowCodec {
     version: u32,
     columns: Vec<Column>,
     bitmap_len: usize,
+    /// Where the first columns begin, from the first value on, as far as each before has a fixed length and is not NULL.
+    fixed_starts: Vec<u32>,
     former: Vec<Former>,
 }
 
@@ -86,7 +88,12 @@ impl RowCodec {
     /// The codec of a table with `columns` in version `schema_version` of its definition.
     pub fn new(columns: &[ColumnDef], schema_version: u32) -> RowCodec {
         let columns: Vec<Column> = columns.iter().map(Column::new).collect();
-        RowCodec { version: schema_version, bitmap_len: columns.len().div_ceil(8), columns, former: Vec::new() }
+        let mut fixed_starts = vec![0];
+        for len in columns.iter().map_while(|column| column.fixed_len) {
+            fixed_starts.push(fixed_starts[fixed_starts.len() - 1] + len as u32);
+        }
+        let bitmap_len = columns.len().div_ceil(8);
+        RowCodec { version: schema_version, bitmap_len, columns, fixed_starts, former: Vec::new() }
     }
 
     /// The same for a table whose rows of earlier versions are laid out like `former`, the oldest first.
@@ -164,7 +171,19 @@ impl RowCodec {
         offsets.starts.clear();
         // A row of another layout has its columns elsewhere.
         let last = if former.is_none() { count.min(wanted) } else { count };
-        for (index, column) in columns[..last].iter().enumerate() {
+        let mut first = 0;
+        if version == self.version {
+            first = (self.fixed_starts.len() - 1).min(last);
+            if has_nulls(bitmap, first) {
+                first = 0;
+            }
+            offsets.starts.extend(self.fixed_starts[..first].iter().map(|start| at as u32 + start));
+            at += self.fixed_starts[first] as usize;
+            if at > stored.len() {
+                return Err(damaged(at, "ends within a value"));
+            }
+        }
+        for (index, column) in columns[..last].iter().enumerate().skip(first) {
             offsets.starts.push(at as u32);
             if bitmap[index / 8] & 1 << (index % 8) == 0 {
                 let len = column.fixed_len.or_else(|| column.column_type.row_len(&stored[at..]));
@@ -301,6 +320,12 @@ impl Column {
             before,
         }
     }
+}
+
+/// Whether one of the first `count` columns is NULL.
+fn has_nulls(bitmap: &[u8], count: usize) -> bool {
+    let (whole, rest) = (count / 8, count % 8);
+    bitmap[..whole].iter().any(|bits| *bits != 0) || (rest > 0 && bitmap[whole] & ((1 << rest) - 1) != 0)
 }
 
 /// The length of a type's values in rows where none of their bytes has a say in it: it is known without any.

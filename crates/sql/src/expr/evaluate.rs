@@ -139,6 +139,11 @@ impl Expr {
         }
     }
 
+    /// The conditions that AND joins, or the one that it is.
+    pub(crate) fn parts_of_and(&self) -> &[Expr] {
+        if let Expr::And(parts) = self { parts } else { std::slice::from_ref(self) }
+    }
+
     /// Whether it is true, as a filter asks, to which unknown is false: what follows an unknown part of an AND is not
     /// evaluated, as in MySQL.
     pub fn holds(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<bool, SqlError> {

@@ -156,8 +156,8 @@ pub(crate) struct TableScan {
     pub(crate) access: Access,
     /// Columns that anything reads.
     pub(crate) wanted: Vec<usize>,
-    /// Those of them that the filter reads, and the others.
-    pub(crate) judged: Vec<usize>,
+    /// Those of them that the filter reads, for each condition that AND joins those that none before it does; and the others.
+    pub(crate) judged: Vec<Vec<usize>>,
     pub(crate) given: Vec<usize>,
     pub(crate) filter: Option<Expr>,
     /// The filter is what the access path looks for, and nothing else ([`Access::is_all_of`]).

@@ -272,8 +272,14 @@ impl Builder<'_> {
         }
         let (changed, identity) = (query.change.is_some(), self.identity(at));
         let (known_as, first_slot) = (relation.known_as.clone(), relation.first_slot);
-        let judged = relation.columns_read(filter.iter());
-        let given = wanted.iter().copied().filter(|column| !judged.contains(column)).collect();
+        let mut judged: Vec<Vec<usize>> = Vec::new();
+        let mut given = wanted.clone();
+        for part in filter.iter().flat_map(Expr::parts_of_and) {
+            let mut read = relation.columns_read(std::iter::once(part));
+            read.retain(|column| !judged.iter().flatten().any(|before| before == column));
+            given.retain(|column| !read.contains(column));
+            judged.push(read);
+        }
         let column_of = |expr: &Expr| match expr {
             Expr::Column(column) => relation.column_at(column.slot),
             _ => None,

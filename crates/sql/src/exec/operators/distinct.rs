@@ -14,13 +14,15 @@ pub(super) struct Distinct<'p> {
     input: Box<dyn Operator + 'p>,
     plan: &'p node::Distinct,
     seen: DistinctRows,
+    /// Bytes of the last key: the next one is about as long.
+    key_len: usize,
     /// The input has given all its rows.
     ended: bool,
 }
 
 impl<'p> Distinct<'p> {
     pub(super) fn new(input: Box<dyn Operator + 'p>, plan: &'p node::Distinct, run: &Run<'_>) -> Distinct<'p> {
-        Distinct { input, plan, seen: DistinctRows::new(run.session.tmp_table_size), ended: false }
+        Distinct { input, plan, seen: DistinctRows::new(run.session.tmp_table_size), key_len: 0, ended: false }
     }
 }
 
@@ -29,10 +31,11 @@ impl Operator for Distinct<'_> {
         let end = self.plan.end;
         while !self.ended && self.input.next(run, row)? {
             run.step()?;
-            let mut key = Vec::new();
+            let mut key = Vec::with_capacity(self.key_len);
             for (value, collation) in row.values[self.plan.first_slot..].iter().zip(&self.plan.collations) {
                 write_group_key(value, *collation, &mut key);
             }
+            self.key_len = key.len();
             if self.seen.is_new(key, &row.values[..end], run.session)? {
                 return Ok(true);
             }

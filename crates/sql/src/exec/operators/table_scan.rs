@@ -181,7 +181,7 @@ impl<'p> SnapshotScan<'p> {
     }
 
     /// Reads the columns of the row that was found, and says whether it matches. Of one that does not, only those are read
-    /// that say so.
+    /// that are asked for up to the condition that says so.
     fn judge(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
         let plan = self.plan;
         let found_by_filter = plan.found_by_filter && self.path.exact;
@@ -197,8 +197,16 @@ impl<'p> SnapshotScan<'p> {
         let mut offsets = std::mem::take(&mut run.offsets);
         let first = plan.wanted.last().map_or(0, |last| last + 1);
         let reader = plan.table.codec.open_first(first, &self.stored, &mut offsets).map_err(damaged)?;
-        reader.read(&plan.judged, &mut row.values[plan.first_slot..]).map_err(damaged)?;
-        let matched = matches(filter, run, &row.values)?;
+        let parts = filter.map_or(&[][..], Expr::parts_of_and);
+        let matched = run.evaluate(|cx| {
+            for (part, columns) in parts.iter().zip(&plan.judged) {
+                reader.read(columns, &mut row.values[plan.first_slot..]).map_err(damaged)?;
+                if !part.holds(&row.values, cx)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })?;
         if matched {
             reader.read(&plan.given, &mut row.values[plan.first_slot..]).map_err(damaged)?;
         }
