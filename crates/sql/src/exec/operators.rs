@@ -138,6 +138,7 @@ fn open_plain<'p>(node: &'p Node, run: &mut Run<'_>, row: &mut Row) -> Result<Bo
             let slots = row.values.len();
             Box::new(window::WindowScan::open(open(input, run, row)?, plan, slots, run)?)
         }
+        Node::Project(input, plan) if plan.is_there => return open(input, run, row),
         Node::Project(input, plan) => Box::new(project::Project::new(open(input, run, row)?, plan)),
         Node::Distinct(input, plan) => Box::new(distinct::Distinct::new(open(input, run, row)?, plan, run)),
         Node::Sort(input, plan) => {

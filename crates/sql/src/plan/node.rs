@@ -256,6 +256,8 @@ pub(crate) struct Projection {
     pub(crate) exprs: Vec<Expr>,
     /// Where their values go.
     pub(crate) first_slot: usize,
+    /// Their values are in the row already, elsewhere ([`QueryPlan::outputs`]).
+    pub(crate) is_there: bool,
 }
 
 /// Rows whose values in these slots were not there yet.

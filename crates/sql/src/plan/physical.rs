@@ -21,11 +21,12 @@ use crate::ast::RowWait;
 use crate::catalog::system;
 use crate::catalog::table::Table;
 use crate::expr::Expr;
+use crate::types::FieldType;
 
 /// Builds the tree of a query whose relations are read in these steps.
 pub(super) fn build(mut query: Query, steps: Vec<Step>, constants: Constants) -> QueryPlan {
     let first_output = query.columns() + query.made();
-    let outputs = first_output..first_output + query.outputs.len();
+    let mut outputs = first_output..first_output + query.outputs.len();
     let slots = identity_slot(outputs.end, query.targets.len()).max(query.end());
     let (reads_outer, volatile) = looks_around(&query);
     let made_anew = std::mem::take(&mut query.made_anew);
@@ -54,7 +55,7 @@ pub(super) fn build(mut query: Query, steps: Vec<Step>, constants: Constants) ->
     }
     let root = match query.change.take() {
         Some(change) => to_change(node, query, &change, by_path),
-        None => to_give(node, query, &outputs, sorted_by_path),
+        None => to_give(node, query, &mut outputs, sorted_by_path),
     };
     QueryPlan { root, slots, outputs, made_anew, reads_outer, volatile }
 }
@@ -315,12 +316,17 @@ fn filtered(node: Node, filter: Option<Expr>) -> Node {
     }
 }
 
-/// Order, limit and select list of a SELECT.
-fn to_give(mut node: Node, query: Query, outputs: &Range<usize>, by_path: bool) -> Node {
-    let projection = Projection { exprs: query.outputs, first_slot: outputs.start };
+/// Order, limit and select list of a SELECT. `outputs` becomes where in the row this is if it need not be made.
+fn to_give(mut node: Node, query: Query, outputs: &mut Range<usize>, by_path: bool) -> Node {
+    let mut projection = Projection { exprs: query.outputs, first_slot: outputs.start, is_there: false };
     let Query { distinct, mut sort, limit, hidden_outputs, .. } = query;
     if !distinct && !sort.iter().any(|key| key.expr.is_volatile()) {
         node = sorted(node, sort, Kept::Slots(0..outputs.start), by_path);
+        let is_all = hidden_outputs == 0 && query.targets.is_empty();
+        if let Some(slots) = side_by_side(&projection.exprs).filter(|_| is_all) {
+            *outputs = slots;
+            projection.is_there = true;
+        }
         return Node::Project(Box::new(limited(node, limit)), projection);
     }
     // RAND() has been evaluated for the row, if it is selected.
@@ -336,6 +342,19 @@ fn to_give(mut node: Node, query: Query, outputs: &Range<usize>, by_path: bool) 
         node = Node::Distinct(Box::new(node), Distinct { first_slot: outputs.start, collations, end: outputs.end });
     }
     limited(sorted(node, sort, Kept::Slots(outputs.clone()), by_path), limit)
+}
+
+/// The slots of these expressions, if they are columns that lie beside each other and are shown as they are stored.
+fn side_by_side(exprs: &[Expr]) -> Option<Range<usize>> {
+    // A TIMESTAMP is shown in the session's time zone.
+    let is_converted = |field| matches!(field, FieldType::Timestamp | FieldType::Timestamp2);
+    let slot = |expr: &Expr| match expr {
+        Expr::Column(column) if !is_converted(column.result_type.field) => Some(column.slot),
+        _ => None,
+    };
+    let first = slot(exprs.first()?)?;
+    let beside = exprs.iter().zip(first..).all(|(expr, at)| slot(expr) == Some(at));
+    beside.then(|| first..first + exprs.len())
 }
 
 /// Order and limit of an UPDATE or DELETE. Where the change moves rows within the index that is scanned, all are found
