@@ -8,7 +8,7 @@ use anyhow::Result;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::pair::{Answer, ask};
+use crate::answer::{Answer, ask};
 use crate::part::Part;
 
 /// A query, and a condition on its rows.
@@ -17,6 +17,13 @@ pub struct Partitioned {
     pub list: Part,
     pub from: Part,
     pub condition: Part,
+}
+
+/// The rows of a query as a set, if it has an answer.
+fn rows(conn: &mut Conn, sql: &str) -> Result<Option<Vec<Vec<String>>>> {
+    let Answer::Rows(_, mut rows) = ask(conn, sql)? else { return Ok(None) };
+    rows.sort();
+    Ok(Some(rows))
 }
 
 impl Partitioned {
@@ -28,11 +35,11 @@ impl Partitioned {
     pub fn check(&self, conn: &mut Conn) -> Result<Option<String>> {
         let condition = self.condition.sql();
         let whole = self.rows("");
-        let Answer::Rows(_, expected) = ask(conn, &whole)? else { return Ok(None) };
+        let Some(expected) = rows(conn, &whole)? else { return Ok(None) };
         let (mut found, mut parts) = (Vec::new(), Vec::new());
         for part in [format!("({condition})"), format!("NOT ({condition})"), format!("({condition}) IS NULL")] {
             let sql = self.rows(&format!(" WHERE {part}"));
-            let Answer::Rows(_, rows) = ask(conn, &sql)? else { return Ok(None) };
+            let Some(rows) = rows(conn, &sql)? else { return Ok(None) };
             parts.push(sql);
             found.push(rows);
         }
@@ -44,14 +51,14 @@ impl Partitioned {
             return Ok(Some(format!("{whole};\n  {expected:?}\n{}", each.join("\n"))));
         }
         conn.query_drop("SET optimizer_switch = 'derived_condition_pushdown=off'")?;
-        let around = ask(conn, &parts[0]);
+        let around = rows(conn, &parts[0]);
         conn.query_drop("SET optimizer_switch = 'derived_condition_pushdown=on'")?;
-        let Answer::Rows(_, around) = around? else { return Ok(None) };
+        let Some(around) = around? else { return Ok(None) };
         if around != found[0] {
             return Ok(Some(format!("{};\n  {:?}\n  with conditions around: {around:?}", parts[0], found[0])));
         }
         let counting = format!("SELECT SUM(({condition}) IS TRUE) FROM {}", self.from.sql());
-        let Answer::Rows(_, counted) = ask(conn, &counting)? else { return Ok(None) };
+        let Some(counted) = rows(conn, &counting)? else { return Ok(None) };
         let counted = counted.first().and_then(|row| row.first()).map_or("NULL", String::as_str);
         if counted == left.to_string() || (counted == "NULL" && left == 0) {
             return Ok(None);

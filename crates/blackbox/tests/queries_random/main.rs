@@ -1,11 +1,13 @@
 //! Joins, subqueries, set operations and changes of several tables, made by chance, must give the answers of MariaDB
-//! 10.11: names of columns, rows as a set, error numbers, and after a change the rows of all tables.
+//! 10.11: names and types of columns, rows as a set, their order where it is defined, error numbers, and after a change the
+//! rows of all tables.
 //!
 //! # Outline
 //! * [`tables`]: schemas of a few small tables with NULLs, duplicates and keys of one or two columns;
 //! * [`generate`]: queries and changes over them;
 //! * [`consistency`]: answers of one server that must agree with each other;
 //! * [`part`]: statements that can be made smaller;
+//! * [`answer`]: what two answers are compared by, and [`differences`]: where MariaDB declares another type;
 //! * [`pair`]: asks both servers, compares, and makes what differs smaller.
 //!
 //! Of every second schema the sessions on our server have so little memory for joins, groups and sets that these go through
@@ -15,7 +17,9 @@
 //! either it takes a list that is the same each time and then some fresh ones. `COHORT_DIFFERENCES` says how many
 //! differences end it.
 
+mod answer;
 mod consistency;
+mod differences;
 mod generate;
 mod pair;
 mod part;

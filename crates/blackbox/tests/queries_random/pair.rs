@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use cohort_blackbox::{MariaDb, Server, SystemTables};
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, OptsBuilder, Value};
+use mysql::{Conn, Opts, OptsBuilder};
 use tempfile::TempDir;
 
+use crate::answer::{Answer, Kind, ask, difference};
 use crate::generate::NEW_TABLE;
 use crate::part::Part;
 use crate::tables::Schema;
@@ -33,23 +34,16 @@ pub struct Case {
     pub last: Part,
 }
 
-/// What a statement gave.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
-    Rows(Vec<String>, Vec<Vec<String>>),
-    Done(u64),
-    Refused(u16),
-}
-
 /// Two answers that differ.
 pub struct Found {
+    kind: Kind,
     ours: Answer,
     theirs: Answer,
 }
 
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "  ours:   {:?}\n  theirs: {:?}", self.ours, self.theirs)
+        write!(f, "  {:?}\n  ours:   {}\n  theirs: {}", self.kind, self.ours, self.theirs)
     }
 }
 
@@ -121,37 +115,6 @@ impl Case {
         }
         found
     }
-}
-
-fn text(value: Value) -> String {
-    match value {
-        Value::NULL => "NULL".to_owned(),
-        // Which of equal texts a group or a set has is left open.
-        Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).to_uppercase(),
-        other => other.as_sql(true),
-    }
-}
-
-pub fn ask(conn: &mut Conn, sql: &str) -> Result<Answer> {
-    let mut result = match conn.query_iter(sql) {
-        Ok(result) => result,
-        Err(mysql::Error::MySqlError(error)) => return Ok(Answer::Refused(error.code)),
-        Err(error) => return Err(error).with_context(|| sql.to_owned()),
-    };
-    let columns: Vec<String> = result.columns().as_ref().iter().map(|column| column.name_str().into_owned()).collect();
-    if columns.is_empty() {
-        return Ok(Answer::Done(result.affected_rows()));
-    }
-    let mut rows = Vec::new();
-    for row in result.by_ref() {
-        match row {
-            Ok(row) => rows.push(row.unwrap().into_iter().map(text).collect::<Vec<_>>()),
-            Err(mysql::Error::MySqlError(error)) => return Ok(Answer::Refused(error.code)),
-            Err(error) => return Err(error).with_context(|| sql.to_owned()),
-        }
-    }
-    rows.sort();
-    Ok(Answer::Rows(columns, rows))
 }
 
 /// What a session begins with.
@@ -254,24 +217,24 @@ impl Pair {
         let seconds = if is_change { 0 } else { QUERY_SECONDS };
         self.theirs.query_drop(format!("SET max_statement_time = {seconds}"))?;
         let (ours, theirs) = (ask(&mut self.ours, &sql)?, self.ask_theirs(&sql)?);
-        if theirs == Answer::Refused(1969) {
+        if matches!(theirs, Answer::Refused(1969)) {
             println!("NOT JUDGED: MariaDB takes more than {QUERY_SECONDS} seconds for {sql}");
             return Ok(None);
         }
         // Rows beside some derived tables are more than MariaDB does.
-        if theirs == Answer::Refused(1235) {
+        if matches!(theirs, Answer::Refused(1235)) {
             return Ok(None);
         }
-        if ours != theirs {
-            return Ok(Some(Found { ours, theirs }));
+        if let Some(kind) = difference(&sql, &ours, &theirs) {
+            return Ok(Some(Found { kind, ours, theirs }));
         }
         self.rows = if let Answer::Rows(_, rows) = &ours { rows.len() as u64 } else { 0 };
         let created = sql.starts_with("CREATE").then(|| NEW_TABLE.to_owned());
         for table in case.tables.iter().chain(&created).filter(|_| is_change) {
             let sql = format!("SELECT * FROM {table}");
             let (ours, theirs) = (ask(&mut self.ours, &sql)?, self.ask_theirs(&sql)?);
-            if ours != theirs {
-                return Ok(Some(Found { ours, theirs }));
+            if let Some(kind) = difference(&sql, &ours, &theirs) {
+                return Ok(Some(Found { kind, ours, theirs }));
             }
         }
         self.both(&format!("DROP TABLE IF EXISTS {NEW_TABLE}"))?;
@@ -294,7 +257,7 @@ impl Pair {
                     still => still?,
                 };
                 // What is no statement any more is refused by both, or by one for its syntax alone.
-                if let Some(still) = still.filter(Found::is_alike) {
+                if let Some(still) = still.filter(|still| still.kind == found.kind && still.is_alike()) {
                     (case, found) = (smaller, still);
                     continue 'again;
                 }

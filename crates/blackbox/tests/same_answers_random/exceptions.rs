@@ -6,7 +6,9 @@ mod numbers;
 mod plans;
 mod statements;
 
-use crate::answer::{Answer, Kind, Outcome, Shape, alike};
+use cohort_blackbox::Shape;
+
+use crate::answer::{Answer, Kind, Outcome};
 
 /// A difference that is meant.
 pub struct Exception {
@@ -86,7 +88,7 @@ impl Difference<'_> {
             return false;
         };
         let same =
-            |((ours, theirs), column): ((&String, &String), &Shape)| alike(ours, theirs, column) || so(ours, theirs);
+            |((ours, theirs), column): ((&String, &String), &Shape)| column.alike(ours, theirs) || so(ours, theirs);
         // Groups come in any order; rows that are the same belong together.
         let mut left: Vec<&Vec<String>> = theirs.iter().collect();
         let mut others: Vec<&Vec<String>> = ours.iter().collect();

@@ -4,10 +4,11 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use cohort_blackbox::Shape;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::answer::{Answer, Kind, Outcome, Shape, ask, difference};
+use crate::answer::{Answer, Kind, Outcome, ask, difference};
 use crate::documents;
 use crate::exceptions::{self, Difference};
 use crate::tree::Tree;

@@ -1,0 +1,114 @@
+//! What a server answers, and how two answers differ.
+
+use std::fmt;
+
+use anyhow::{Context, Result};
+use cohort_blackbox::Shape;
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::differences;
+
+/// What a statement gave.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    Rows(Vec<Shape>, Vec<Vec<String>>),
+    Done(u64),
+    Refused(u16),
+}
+
+/// In what two answers differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One succeeds and the other does not, or with another error.
+    Error,
+    /// Names and types.
+    Columns,
+    /// Rows as a set.
+    Rows,
+    /// What they are sorted by.
+    Order,
+    Affected,
+}
+
+pub fn ask(conn: &mut Conn, sql: &str) -> Result<Answer> {
+    let mut result = match conn.query_iter(sql) {
+        Ok(result) => result,
+        Err(mysql::Error::MySqlError(error)) => return Ok(Answer::Refused(error.code)),
+        Err(error) => return Err(error).with_context(|| sql.to_owned()),
+    };
+    let columns: Vec<Shape> = result.columns().as_ref().iter().map(Shape::of).collect();
+    if columns.is_empty() {
+        return Ok(Answer::Done(result.affected_rows()));
+    }
+    let mut rows = Vec::new();
+    for row in result.by_ref() {
+        match row {
+            Ok(row) => {
+                let values = row.unwrap().into_iter().zip(&columns);
+                // Which of equal texts a group or a set has is left open.
+                rows.push(values.map(|(value, column)| column.text(value).to_uppercase()).collect());
+            }
+            Err(mysql::Error::MySqlError(error)) => return Ok(Answer::Refused(error.code)),
+            Err(error) => return Err(error).with_context(|| sql.to_owned()),
+        }
+    }
+    Ok(Answer::Rows(columns, rows))
+}
+
+fn sorted(rows: &[Vec<String>]) -> Vec<Vec<String>> {
+    let mut rows = rows.to_vec();
+    rows.sort();
+    rows
+}
+
+/// The columns that the rows of a statement are sorted by, if it says so at its end.
+fn sort_keys(sql: &str, columns: &[Shape]) -> Vec<usize> {
+    let Some((_, tail)) = sql.rsplit_once(" ORDER BY ") else { return Vec::new() };
+    if tail.contains(')') {
+        return Vec::new();
+    }
+    let keys = tail.split(" LIMIT ").next().unwrap_or_default().split(", ");
+    let key = |key: &str| {
+        let key = key.split(' ').next().unwrap_or_default();
+        let position = key.parse().ok().and_then(|at: usize| at.checked_sub(1));
+        position.or_else(|| columns.iter().position(|column| column.name == key))
+    };
+    keys.map_while(key).collect()
+}
+
+/// How the answers to a statement differ, if they do.
+pub fn difference(sql: &str, ours: &Answer, theirs: &Answer) -> Option<Kind> {
+    match (ours, theirs) {
+        (Answer::Done(ours), Answer::Done(theirs)) => (ours != theirs).then_some(Kind::Affected),
+        (Answer::Refused(ours), Answer::Refused(theirs)) => (ours != theirs).then_some(Kind::Error),
+        (Answer::Rows(columns, ours), Answer::Rows(peer_columns, theirs)) => {
+            if sorted(ours) != sorted(theirs) {
+                return Some(Kind::Rows);
+            }
+            let same = |(ours, theirs): (&Shape, &Shape)| ours == theirs || differences::reason(ours, theirs).is_some();
+            if columns.len() != peer_columns.len() || !columns.iter().zip(peer_columns).all(same) {
+                return Some(Kind::Columns);
+            }
+            let keys = sort_keys(sql, columns);
+            let in_order =
+                |(ours, theirs): (&Vec<String>, &Vec<String>)| keys.iter().all(|key| ours[*key] == theirs[*key]);
+            (!ours.iter().zip(theirs).all(in_order)).then_some(Kind::Order)
+        }
+        _ => Some(Kind::Error),
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Answer::Done(affected) => write!(f, "affected {affected}"),
+            Answer::Refused(errno) => write!(f, "error {errno}"),
+            Answer::Rows(columns, rows) => {
+                columns.iter().try_for_each(|column| write!(f, "{column} "))?;
+                let rows: Vec<String> = rows.iter().map(|row| row.join("|")).collect();
+                write!(f, "{}", rows.join(" / "))
+            }
+        }
+    }
+}
