@@ -4,10 +4,10 @@ use std::fmt;
 
 use anyhow::{Context, Result};
 use cohort_blackbox::Shape;
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Value};
 
-use crate::differences;
+use crate::differences::{self, Columns};
 
 /// What a statement gave.
 #[derive(Clone, Debug)]
@@ -31,6 +31,17 @@ pub enum Kind {
     Affected,
 }
 
+/// A value to be compared.
+fn text(value: Value, column: &Shape) -> String {
+    let text = column.text(value);
+    match text.parse::<f64>() {
+        // PERCENT_RANK and CUME_DIST have ten digits in MariaDB.
+        Ok(number) if column.is_approximate() => format!("{number:.10}"),
+        // Which of equal texts a group or a set has is left open.
+        _ => text.to_uppercase(),
+    }
+}
+
 pub fn ask(conn: &mut Conn, sql: &str) -> Result<Answer> {
     let mut result = match conn.query_iter(sql) {
         Ok(result) => result,
@@ -46,8 +57,7 @@ pub fn ask(conn: &mut Conn, sql: &str) -> Result<Answer> {
         match row {
             Ok(row) => {
                 let values = row.unwrap().into_iter().zip(&columns);
-                // Which of equal texts a group or a set has is left open.
-                rows.push(values.map(|(value, column)| column.text(value).to_uppercase()).collect());
+                rows.push(values.map(|(value, column)| text(value, column)).collect());
             }
             Err(mysql::Error::MySqlError(error)) => return Ok(Answer::Refused(error.code)),
             Err(error) => return Err(error).with_context(|| sql.to_owned()),
@@ -86,7 +96,9 @@ pub fn difference(sql: &str, ours: &Answer, theirs: &Answer) -> Option<Kind> {
             if sorted(ours) != sorted(theirs) {
                 return Some(Kind::Rows);
             }
-            let same = |(ours, theirs): (&Shape, &Shape)| ours == theirs || differences::reason(ours, theirs).is_some();
+            let same = |(ours, theirs): (&Shape, &Shape)| {
+                ours == theirs || differences::reason(&Columns { sql, ours, theirs }).is_some()
+            };
             if columns.len() != peer_columns.len() || !columns.iter().zip(peer_columns).all(same) {
                 return Some(Kind::Columns);
             }

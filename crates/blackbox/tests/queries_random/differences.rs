@@ -3,20 +3,40 @@
 use cohort_blackbox::Shape;
 use mysql::consts::ColumnType;
 
+/// A column as both servers declare it.
+pub struct Columns<'a> {
+    pub sql: &'a str,
+    pub ours: &'a Shape,
+    pub theirs: &'a Shape,
+}
+
 /// A difference that is meant.
 struct Difference {
     reason: &'static str,
-    applies: fn(ours: &Shape, theirs: &Shape) -> bool,
+    applies: fn(&Columns<'_>) -> bool,
 }
 
-const DIFFERENCES: [Difference; 1] = [Difference {
-    reason: "a column of NULLs alone has no type",
-    applies: |ours, theirs| [ours, theirs].iter().any(|column| column.column_type == ColumnType::MYSQL_TYPE_NULL),
-}];
+const DIFFERENCES: [Difference; 2] = [
+    Difference {
+        reason: "a column of NULLs alone has no type",
+        applies: |columns| {
+            [columns.ours, columns.theirs].iter().any(|column| column.column_type == ColumnType::MYSQL_TYPE_NULL)
+        },
+    },
+    Difference {
+        reason: "places in a window are BIGINT UNSIGNED in MySQL, and beside a signed number DECIMAL",
+        applies: |Columns { sql, ours, theirs }| {
+            let places = ["ROW_NUMBER()", "RANK()", "NTILE("];
+            let exact = ours.unsigned || ours.column_type == ColumnType::MYSQL_TYPE_NEWDECIMAL;
+            let signed = theirs.column_type == ColumnType::MYSQL_TYPE_LONGLONG && !theirs.unsigned;
+            exact && signed && places.iter().any(|function| sql.contains(function))
+        },
+    },
+];
 
 /// Why two declarations of a column differ, if that is meant.
-pub fn reason(ours: &Shape, theirs: &Shape) -> Option<&'static str> {
-    let named = ours.name == theirs.name;
-    let meant = DIFFERENCES.iter().find(|difference| named && (difference.applies)(ours, theirs));
+pub fn reason(columns: &Columns<'_>) -> Option<&'static str> {
+    let named = columns.ours.name == columns.theirs.name;
+    let meant = DIFFERENCES.iter().find(|difference| named && (difference.applies)(columns));
     meant.map(|difference| difference.reason)
 }

@@ -1,5 +1,12 @@
 //! Queries and changes.
 
+mod changes;
+mod claims;
+mod commons;
+mod conditions;
+mod groups;
+mod windows;
+
 use cohort_blackbox::rng::Rng;
 
 use crate::consistency::Partitioned;
@@ -20,8 +27,10 @@ pub struct Generator<'a> {
     aliases: usize,
     /// Tables of WITH.
     commons: Vec<Relation>,
-    /// The table that is changed: no query within reads it (1093, which MariaDB has given up).
-    changed: Option<String>,
+    /// The tables that are changed: no query within reads them (1093, which MariaDB has given up).
+    changed: Vec<String>,
+    /// The tables have many rows: fewer of them are joined.
+    large: bool,
     /// Only columns are values: MariaDB takes what a derived table computes for no NULL where an outer join fills it in.
     plain: bool,
 }
@@ -34,7 +43,8 @@ pub const NEW_TABLE: &str = "t5";
 
 impl<'a> Generator<'a> {
     pub fn new(schema: &'a Schema, rng: &'a mut Rng) -> Generator<'a> {
-        Generator { schema, rng, aliases: 0, commons: Vec::new(), changed: None, plain: false }
+        let large = schema.large;
+        Generator { schema, rng, aliases: 0, commons: Vec::new(), changed: Vec::new(), large, plain: false }
     }
 
     fn pick<'t, T>(&mut self, of: &'t [T]) -> &'t T {
@@ -46,13 +56,29 @@ impl<'a> Generator<'a> {
         format!("x{}", self.aliases)
     }
 
+    /// How deep queries are within each other.
+    fn depth(&self) -> u32 {
+        if self.large { 1 } else { 2 }
+    }
+
     /// A statement that reads.
     pub fn statement(&mut self) -> Part {
         if self.rng.chance(12) {
             return self.with();
         }
         if self.rng.chance(20) {
-            return self.set_operation(2).0;
+            let (set, columns) = self.set_operation(self.depth());
+            return parts![set, self.order(&columns)];
+        }
+        if self.rng.chance(if self.large { 40 } else { 8 }) {
+            return self.single().0;
+        }
+        if self.rng.chance(15) {
+            return match self.rng.below(4) {
+                0 => self.partitions(self.depth()).0,
+                1 => self.ranked_groups(self.depth()).0,
+                _ => self.framed(self.depth()).0,
+            };
         }
         if self.rng.chance(12) {
             let Partitioned { list, from, condition } = self.around_derived();
@@ -61,32 +87,16 @@ impl<'a> Generator<'a> {
         if self.rng.chance(6) {
             return self.merged();
         }
-        self.query(&Vec::new(), 2).0
-    }
-
-    /// A query and a condition on its rows.
-    pub fn partitioned(&mut self) -> Partitioned {
-        if self.rng.chance(30) {
-            return self.around_derived();
-        }
-        let (from, scope) = self.from(2);
-        let kind = *self.pick(&[Kind::Int, Kind::Text, Kind::Decimal]);
-        let list = parts![self.value(&scope, Kind::Int, 0), parts![", ", self.value(&scope, kind, 1)].optional()];
-        let condition = match self.rng.chance(40) {
-            true => self.asking(&scope, 2),
-            false => self.condition(&scope, 2),
-        };
-        let condition = condition.or("1 = 1");
-        Partitioned { list, from, condition }
+        self.query(&Vec::new(), self.depth()).0
     }
 
     /// A derived table, by itself or beside another one, and conditions that often read it alone.
     fn around_derived(&mut self) -> Partitioned {
-        let depth = if self.rng.chance(25) { 3 } else { 2 };
+        let depth = if !self.large && self.rng.chance(25) { 3 } else { self.depth() };
         let (derived, own) = self.derived(depth);
         let (mut from, mut scope) = (derived, own.clone());
         if self.rng.chance(40) {
-            let (other, added) = self.factor(2);
+            let (other, added) = self.factor(self.depth());
             scope.extend(added.iter().cloned());
             let kind = (*self.pick(&["JOIN", "LEFT JOIN", "RIGHT JOIN"])).to_owned();
             let on = self.join_condition(&own, &added, &scope, 0);
@@ -124,26 +134,6 @@ impl<'a> Generator<'a> {
         ]
     }
 
-    fn with(&mut self) -> Part {
-        let name = format!("w{}", self.rng.below(3));
-        if self.rng.chance(30) {
-            let table = self.table();
-            let (join, all) = (self.pick(&["x.a", "x.b", "x.id"]).to_owned(), self.pick(&["", "ALL "]).to_owned());
-            // What goes round ends after some rounds.
-            let text = format!(
-                "WITH RECURSIVE {name} AS (SELECT id AS n, 0 AS depth FROM {} WHERE id < 3 UNION {all}SELECT x.b, depth + 1 FROM {table} AS x \
-                 JOIN {name} ON {join} = n WHERE depth < 3) SELECT n, depth, COUNT(*) FROM {name} GROUP BY n, depth",
-                self.table()
-            );
-            return Part::from(text);
-        }
-        let (query, columns) = self.query(&Vec::new(), 1);
-        self.commons.push(Relation { alias: name.clone(), columns });
-        let (main, _) = self.query(&Vec::new(), 1);
-        self.commons.clear();
-        parts![format!("WITH {name} AS ("), query, ") ", main]
-    }
-
     fn table(&mut self) -> String {
         let tables: Vec<String> = self.schema.tables.iter().map(|table| table.name.clone()).collect();
         self.pick(&tables).clone()
@@ -154,16 +144,23 @@ impl<'a> Generator<'a> {
         let count = 1 + self.rng.below(2) as usize;
         let kinds: Vec<Kind> =
             (0..count).map(|_| *self.pick(&[Kind::Int, Kind::Int, Kind::Text, Kind::Decimal])).collect();
-        let mut all = vec![self.operand(&kinds, depth)];
+        let columns = kinds.iter().enumerate().map(|(at, kind)| (format!("c{at}"), *kind)).collect();
+        (self.set_operation_of(&kinds, depth), columns)
+    }
+
+    fn set_operation_of(&mut self, kinds: &[Kind], depth: u32) -> Part {
+        let mut all = vec![self.operand(kinds, depth)];
+        let mut operators = vec!["UNION", "UNION", "UNION ALL", "EXCEPT", "INTERSECT", "INTERSECT ALL", "EXCEPT ALL"];
         for _ in 0..1 + self.rng.below(2) {
-            let operator = self
-                .pick(&["UNION", "UNION", "UNION ALL", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL"])
-                .to_owned();
-            let operand = self.operand(&kinds, depth);
+            let operator = (*self.pick(&operators)).to_owned();
+            if operator == "INTERSECT ALL" {
+                // MariaDB may never end.
+                operators.retain(|operator| *operator != "EXCEPT ALL");
+            }
+            let operand = self.operand(kinds, depth);
             all.push(parts![format!(" {operator} "), operand].optional());
         }
-        let columns = kinds.iter().enumerate().map(|(at, kind)| (format!("c{at}"), *kind)).collect();
-        (Part::All(all), columns)
+        Part::All(all)
     }
 
     fn operand(&mut self, kinds: &[Kind], depth: u32) -> Part {
@@ -184,7 +181,7 @@ impl<'a> Generator<'a> {
             return parts![" WHERE ", self.asking(scope, depth), more].optional();
         }
         if self.rng.chance(60) {
-            return parts![" WHERE ", self.condition(scope, depth + 1)].optional();
+            return parts![" WHERE ", self.condition(scope, if self.large { depth } else { depth + 1 })].optional();
         }
         Part::from("")
     }
@@ -228,60 +225,10 @@ impl<'a> Generator<'a> {
             columns.push((name, kind));
         }
         let distinct = if self.rng.chance(15) { Part::from("DISTINCT ").optional() } else { Part::from("") };
-        let tail = if self.rng.chance(25) {
-            let all: Vec<String> = (1..=columns.len()).map(|at| at.to_string()).collect();
-            let limit = if self.rng.chance(50) { format!(" LIMIT {}", self.rng.below(5)) } else { String::new() };
-            parts![format!(" ORDER BY {}{limit}", all.join(", "))].optional()
-        } else {
-            Part::from("")
-        };
+        let tail = self.order(&columns);
         let list =
             list.into_iter().enumerate().flat_map(|(at, part)| [Part::from(if at > 0 { ", " } else { "" }), part]);
         (parts!["SELECT ", distinct, Part::All(list.collect()), " FROM ", from, filter, tail], columns)
-    }
-
-    fn grouped(&mut self, from: Part, own: &Scope, filter: Part) -> (Part, Vec<(String, Kind)>) {
-        let key = self.column(own, Kind::Int).unwrap_or_else(|| "1".to_owned());
-        let of = self.column(own, Kind::Int).unwrap_or_else(|| "1".to_owned());
-        let aggregate = match self.rng.below(5) {
-            0 => "COUNT(*)".to_owned(),
-            1 => format!("COUNT({of})"),
-            2 => format!("SUM({of})"),
-            3 => format!("MAX({of})"),
-            _ => format!("COUNT(DISTINCT {of})"),
-        };
-        let having = if self.rng.chance(30) {
-            Part::from(format!(" HAVING {aggregate} > {}", self.rng.below(3))).optional()
-        } else {
-            Part::from("")
-        };
-        let columns = vec![("c0".to_owned(), Kind::Int), ("c1".to_owned(), Kind::Int)];
-        let query = parts![
-            format!("SELECT {key} AS c0, {aggregate} AS c1 FROM "),
-            from,
-            filter,
-            format!(" GROUP BY {key}"),
-            having
-        ];
-        (query, columns)
-    }
-
-    /// A SELECT with window functions whose values are the same for all rows of a partition.
-    fn windowed(&mut self, depth: u32) -> (Part, Vec<(String, Kind)>) {
-        let (from, own) = self.from(depth - 1);
-        let filter = self.filter(&own, depth - 1);
-        let kind = *self.pick(&[Kind::Int, Kind::Int, Kind::Text, Kind::Decimal]);
-        let (key, of) = (self.column(&own, kind), self.column(&own, Kind::Int));
-        let Some((key, of)) = key.zip(of) else { return self.query(&Vec::new(), depth) };
-        let function = (*self.pick(&["COUNT", "SUM", "MAX", "MIN"])).to_owned();
-        let other = (*self.pick(&[&format!("{key}, {of}"), &of])).to_owned();
-        let list = parts![
-            format!("SELECT {key} AS c0, {of} AS c1, {function}({of}) OVER (PARTITION BY {key}) AS c2, "),
-            Part::from(format!("COUNT(*) OVER (PARTITION BY {other})")).or(of.as_str()),
-            " AS c3 FROM "
-        ];
-        let columns = [("c0", kind), ("c1", Kind::Int), ("c2", Kind::Int), ("c3", Kind::Int)];
-        (parts![list, from, filter], columns.map(|(name, kind)| (name.to_owned(), kind)).to_vec())
     }
 
     /// A derived table.
@@ -291,7 +238,11 @@ impl<'a> Generator<'a> {
         let plain = std::mem::replace(&mut self.plain, true);
         let (query, columns) = match self.rng.below(8) {
             0 | 1 => self.set_operation(depth),
-            2 => self.windowed(depth),
+            2 => match self.rng.below(4) {
+                0 => self.framed(depth),
+                1 => self.ranked_groups(depth),
+                _ => self.partitions(depth),
+            },
             3 | 4 => {
                 let (from, own) = self.from(depth - 1);
                 let filter = self.filter(&own, depth - 1);
@@ -303,10 +254,15 @@ impl<'a> Generator<'a> {
         (parts!["(", query, format!(") AS {alias}")], vec![Relation { alias, columns }])
     }
 
-    /// FROM: one to four relations.
+    /// FROM: one to five relations.
     fn from(&mut self, depth: u32) -> (Part, Scope) {
         let (mut from, mut scope) = self.factor(depth);
-        let more = self.rng.below(if depth > 1 { 4 } else { 3 });
+        let more = match depth {
+            0 if self.large => 0,
+            _ if self.large => self.rng.below(2),
+            2.. => self.rng.below(5),
+            _ => self.rng.below(3),
+        };
         for _ in 0..more {
             let (right, added) = self.factor(depth);
             let mut both = scope.clone();
@@ -331,15 +287,15 @@ impl<'a> Generator<'a> {
         let operator = (*self.pick(&["=", "=", "=", "=", "<", "<=>"])).to_owned();
         let first = match pair {
             Some((a, b)) if self.rng.chance(85) => Part::from(format!("{a} {operator} {b}")),
-            _ => self.condition(both, depth.min(1)),
+            _ => self.condition(both, if self.large { 0 } else { depth.min(1) }),
         };
-        if depth > 0 && self.rng.chance(12) {
+        if depth > 0 && !self.large && self.rng.chance(12) {
             // Of the rows of one side alone, or of both.
             let of = (*self.pick(&[right, right, left, both])).clone();
             return parts![first, parts![" AND ", self.asking(&of, 1)].optional()];
         }
         if self.rng.chance(30) {
-            let second = self.condition(both, depth.min(1));
+            let second = self.condition(both, if self.large { 0 } else { depth.min(1) });
             return parts![first, parts![" AND ", second].optional()];
         }
         first
@@ -347,7 +303,7 @@ impl<'a> Generator<'a> {
 
     /// A table, a derived one, or one of WITH.
     fn factor(&mut self, depth: u32) -> (Part, Scope) {
-        if depth > 1 && self.rng.chance(20) {
+        if depth >= self.depth() && self.rng.chance(if self.large { 10 } else { 20 }) {
             return self.derived(depth);
         }
         let alias = self.alias();
@@ -357,15 +313,14 @@ impl<'a> Generator<'a> {
             return (Part::from(text), vec![Relation { alias, columns: common.columns }]);
         }
         let name = self.readable();
-        let table = self.schema.tables.iter().find(|table| table.name == name).expect("a table of the schema");
-        let columns = table.columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect();
-        (Part::from(format!("{} AS {alias}", table.name)), vec![Relation { alias, columns }])
+        let relation = self.relation(&alias, &name);
+        (Part::from(format!("{name} AS {alias}")), vec![relation])
     }
 
     /// A table that a query within may read.
     fn readable(&mut self) -> String {
         let tables = self.schema.tables.iter().map(|table| table.name.clone());
-        let readable: Vec<String> = tables.filter(|name| self.changed.as_ref() != Some(name)).collect();
+        let readable: Vec<String> = tables.filter(|name| !self.changed.contains(name)).collect();
         self.pick(&readable).clone()
     }
 
@@ -435,178 +390,6 @@ impl<'a> Generator<'a> {
             ];
         }
         parts![format!("SELECT {of} FROM "), from, filter]
-    }
-
-    /// A condition that asks a query.
-    fn asking(&mut self, scope: &Scope, depth: u32) -> Part {
-        let kind = *self.pick(&[Kind::Int, Kind::Int, Kind::Text, Kind::Decimal]);
-        let operator = (*self.pick(&["=", "<>", "<", "<=", ">", ">="])).to_owned();
-        let not = (*self.pick(&["", "NOT "])).to_owned();
-        match self.rng.below(10) {
-            0..=2 => parts![self.value(scope, kind, 0), format!(" {not}IN ("), self.list(scope, kind, depth), ")"],
-            3..=6 => parts![format!("{not}EXISTS ("), self.list(scope, kind, depth), ")"],
-            7 => {
-                let word = (*self.pick(&["ANY", "ALL"])).to_owned();
-                parts![
-                    format!("{not}("),
-                    self.value(scope, kind, 0),
-                    format!(" {operator} {word} ("),
-                    self.list(scope, kind, depth),
-                    "))"
-                ]
-            }
-            _ => parts![self.value(scope, kind, 0), format!(" {operator} "), self.scalar(scope, kind, depth)],
-        }
-    }
-
-    fn condition(&mut self, scope: &Scope, depth: u32) -> Part {
-        let kind = *self.pick(&[Kind::Int, Kind::Int, Kind::Text, Kind::Decimal]);
-        let operator = (*self.pick(&["=", "=", "<>", "<", "<=", ">", ">=", "<=>"])).to_owned();
-        match self.rng.below(if depth > 0 { 16 } else { 8 }) {
-            0..=3 => {
-                let (a, b) = (self.value(scope, kind, 0), self.value(scope, kind, 0));
-                parts![a, format!(" {operator} "), b]
-            }
-            4 => {
-                let column = self.column(scope, kind).unwrap_or_else(|| "1".to_owned());
-                Part::from(format!("{column} IS {}NULL", self.pick(&["", "NOT "])))
-            }
-            5 => {
-                let column = self.column(scope, Kind::Int).unwrap_or_else(|| "1".to_owned());
-                Part::from(format!("{column} {}IN (1, 3, NULL)", self.pick(&["", "NOT "])))
-            }
-            6 => {
-                let column = self.column(scope, Kind::Int).unwrap_or_else(|| "1".to_owned());
-                Part::from(format!("{column} BETWEEN {} AND {}", self.rng.below(3), self.rng.below(5)))
-            }
-            7 => parts![
-                format!("{} = ", self.column(scope, kind).unwrap_or_else(|| "1".to_owned())),
-                self.constant(kind)
-            ],
-            8 | 9 if self.rng.chance(30) => {
-                // Alternatives with a part in common.
-                let common = self.condition(scope, 0);
-                let (a, b) = (self.condition(scope, depth - 1), self.condition(scope, depth - 1));
-                parts![
-                    "((",
-                    common.clone().or("1 = 1"),
-                    " AND ",
-                    a.or("1 = 1"),
-                    ") OR (",
-                    b.or("1 = 1"),
-                    " AND ",
-                    common.or("1 = 1"),
-                    "))"
-                ]
-            }
-            8 | 9 => {
-                let (a, b) = (self.condition(scope, depth - 1), self.condition(scope, depth - 1));
-                let word = (*self.pick(&["AND", "OR"])).to_owned();
-                parts!["(", a.or("1 = 1"), format!(" {word} "), b.or("1 = 0"), ")"]
-            }
-            10 => parts!["NOT (", self.condition(scope, depth - 1), ")"],
-            11 if self.rng.chance(30) => {
-                let (a, b) = (self.value(scope, Kind::Int, 0), self.value(scope, Kind::Text, 0));
-                let table = self.readable();
-                let not = (*self.pick(&["", "NOT "])).to_owned();
-                let of = (*self.pick(&["a, s", "b, s", "id, s"])).to_owned();
-                parts!["(", a, ", ", b, format!(") {not}IN (SELECT {of} FROM {table})")]
-            }
-            11 | 12 => {
-                let operand = self.value(scope, kind, 0);
-                let not = (*self.pick(&["", "NOT "])).to_owned();
-                parts![operand, format!(" {not}IN ("), self.list(scope, kind, depth), ")"]
-            }
-            13 => {
-                let not = (*self.pick(&["", "NOT "])).to_owned();
-                parts![format!("{not}EXISTS ("), self.list(scope, kind, depth), ")"]
-            }
-            14 => {
-                let operator = if operator == "<=>" { "=".to_owned() } else { operator };
-                let word = (*self.pick(&["ANY", "ALL"])).to_owned();
-                parts![self.value(scope, kind, 0), format!(" {operator} {word} ("), self.list(scope, kind, depth), ")"]
-            }
-            _ => parts![self.value(scope, kind, 0), format!(" {operator} "), self.scalar(scope, kind, depth)],
-        }
-    }
-
-    /// A change of rows. What it assigns does not depend on which of several partners of a row comes first.
-    pub fn change(&mut self) -> Part {
-        let (target, other) = (self.table(), self.table());
-        let scope = vec![self.relation("x", &target), self.relation("y", &other)];
-        self.changed = Some(target.clone());
-        let condition = if self.rng.chance(40) { self.asking(&scope, 1) } else { self.condition(&scope, 1) };
-        let join = (*self.pick(&["JOIN", "LEFT JOIN", "JOIN"])).to_owned();
-        let on = self.join_condition(&scope[..1].to_vec(), &scope[1..].to_vec(), &scope, 0);
-        match self.rng.below(8) {
-            0 => parts![
-                format!("UPDATE {target} AS x {join} {other} AS y ON "),
-                on.or("1 = 1"),
-                format!(" SET x.a = x.b + {}", self.rng.below(3)),
-                parts![" WHERE ", condition].optional(),
-            ],
-            1 => parts![
-                format!("DELETE x FROM {target} AS x {join} {other} AS y ON "),
-                on.or("1 = 1"),
-                parts![" WHERE ", condition],
-            ],
-            2 => {
-                self.changed = None;
-                let number = 100 + self.rng.below(1000);
-                let (query, scope) = self.from(1);
-                let (a, s) = (self.value(&scope, Kind::Int, 0), self.value(&scope, Kind::Text, 0));
-                parts![
-                    format!("INSERT INTO {target} (id, a, b, s) SELECT {number}, MAX("),
-                    a,
-                    "), 1, UPPER(MIN(",
-                    s,
-                    ")) FROM ",
-                    query,
-                    self.filter(&scope, 1),
-                ]
-            }
-            // Ids come once, so that no row is changed twice.
-            3 => {
-                let scope = vec![self.relation(&target, &target), self.relation("x", &other)];
-                let (a, s) = (self.value(&scope, Kind::Int, 0), self.value(&scope, Kind::Text, 0));
-                let distinct = *self.pick(&["", "", "DISTINCT "]);
-                parts![
-                    format!(
-                        "INSERT INTO {target} (id, a, b, s) SELECT {distinct}x.id, x.a, x.b, x.s FROM {other} AS x"
-                    ),
-                    " ON DUPLICATE KEY UPDATE a = ",
-                    a,
-                    ", s = ",
-                    s,
-                ]
-            }
-            // Rows that ask for themselves.
-            4 | 5 => {
-                let own = vec![self.relation(&target, &target)];
-                let more = parts![" AND ", self.condition(&own, 1)].optional();
-                let what = match self.rng.chance(50) {
-                    true => format!("UPDATE {target} SET d = b + {} WHERE ", self.rng.below(3)),
-                    false => format!("DELETE FROM {target} WHERE "),
-                };
-                parts![what, self.asking(&own, 2), more]
-            }
-            6 => {
-                self.changed = None;
-                parts![format!("CREATE TABLE {NEW_TABLE} "), self.query(&Vec::new(), 1).0]
-            }
-            _ => {
-                let others = self.schema.tables.iter().filter(|table| table.name != target);
-                let names: Vec<String> = others.map(|table| table.name.clone()).collect();
-                let inner = self.pick(&names).clone();
-                let scope = vec![self.relation("y", &inner), self.relation(&target, &target)];
-                let filter = self.condition(&scope, 0);
-                parts![
-                    format!("UPDATE {target} SET a = (SELECT MAX(y.a) FROM {inner} AS y WHERE "),
-                    filter,
-                    format!(") WHERE b < {}", self.rng.below(4)),
-                ]
-            }
-        }
     }
 
     fn relation(&self, alias: &str, table: &str) -> Relation {

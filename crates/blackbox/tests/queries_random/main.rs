@@ -3,7 +3,8 @@
 //! rows of all tables.
 //!
 //! # Outline
-//! * [`tables`]: schemas of a few small tables with NULLs, duplicates and keys of one or two columns;
+//! * [`tables`]: schemas of a few tables with NULLs, duplicates and keys of one or two columns, small ones and some with a
+//!   hundred skewed rows;
 //! * [`generate`]: queries and changes over them;
 //! * [`consistency`]: answers of one server that must agree with each other;
 //! * [`part`]: statements that can be made smaller;
@@ -32,7 +33,7 @@ use cohort_blackbox::rng::{self, Rng};
 use cohort_blackbox::{Launch, MariaDb};
 
 use crate::generate::Generator;
-use crate::pair::{Case, NoAnswer, Pair, begin_session, little_memory};
+use crate::pair::{Case, Memory, NoAnswer, Pair, begin_session};
 use crate::tables::Schema;
 
 /// Statements for one schema.
@@ -77,11 +78,11 @@ fn answers_to_generated_queries_agree_with_each_other() -> Result<()> {
     for stream in (0..schemas).take_while(|_| deadline.is_none_or(|deadline| Instant::now() < deadline)) {
         let mut rng = Rng::stream(seed, stream);
         let schema = Schema::generate(&mut rng);
-        little_memory(&mut conn, stream % 2 == 1)?;
+        Memory::of(stream, &schema).give(&mut conn)?;
         let setup = Case::new(&schema);
         setup.begin(&mut conn)?;
         for _ in 0..STATEMENTS {
-            let mut queries = Generator::new(&schema, &mut rng).partitioned();
+            let mut queries = Generator::new(&schema, &mut rng).claim();
             checked += 1;
             let Some(mut found) = queries.check(&mut conn)? else { continue };
             'again: loop {
@@ -111,7 +112,7 @@ fn run(pair: &mut Pair, seed: u64, schemas: u64, deadline: Option<Instant>) -> R
         let mut rng = Rng::stream(seed, stream);
         let schema = Schema::generate(&mut rng);
         let mut case = Case::new(&schema);
-        pair.give_little_memory(stream % 2 == 1)?;
+        pair.give(Memory::of(stream, &schema))?;
         pair.begin(&case)?;
         for at in 0..STATEMENTS {
             let mut generator = Generator::new(&schema, &mut rng);

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::answer::{Answer, Kind, ask, difference};
 use crate::generate::NEW_TABLE;
 use crate::part::Part;
-use crate::tables::Schema;
+use crate::tables::{Schema, Table};
 
 /// How long one difference is made smaller.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -21,6 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// servers must have done them.
 const QUERY_SECONDS: u32 = 10;
 
+/// Milliseconds that our server may take for a query: more is a difference.
+const OUR_MILLISECONDS: u32 = 60_000;
+
 /// How long a server may keep an answer back. MariaDB may never end an EXCEPT ALL or INTERSECT ALL, and heeds neither its own
 /// limit nor a signal there.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(40);
@@ -28,8 +31,9 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(40);
 /// Tables, what was done to them, and the statement whose answers are compared.
 #[derive(Clone)]
 pub struct Case {
-    setup: Vec<String>,
-    tables: Vec<String>,
+    tables: Vec<Table>,
+    /// Whether statistics are made of the rows.
+    analyzed: bool,
     pub history: Vec<Part>,
     pub last: Part,
 }
@@ -76,14 +80,24 @@ fn for_mariadb(sql: &str) -> String {
 
 impl Case {
     pub fn new(schema: &Schema) -> Case {
-        let tables = schema.tables.iter().map(|table| table.name.clone()).collect();
-        let setup = schema.tables.iter().flat_map(|table| std::iter::once(&table.create).chain(&table.rows)).cloned();
-        Case { setup: setup.collect(), tables, history: Vec::new(), last: Part::from("SELECT 1") }
+        let (tables, analyzed) = (schema.tables.clone(), schema.large);
+        Case { tables, analyzed, history: Vec::new(), last: Part::from("SELECT 1") }
+    }
+
+    /// What makes the tables and their rows. Duplicates of a unique key are left out.
+    fn setup(&self) -> Vec<String> {
+        let of_table = |table: &Table| {
+            let rows = format!("INSERT IGNORE INTO {} VALUES ({})", table.name, table.rows.join("), ("));
+            let rows = (!table.rows.is_empty()).then_some(rows);
+            let analyze = self.analyzed.then(|| format!("ANALYZE TABLE {}", table.name));
+            [Some(table.create.clone()), rows, analyze]
+        };
+        self.tables.iter().flat_map(of_table).flatten().collect()
     }
 
     /// All of it, to be run by hand.
     pub fn script(&self) -> String {
-        let mut script = self.setup.join(";\n") + ";\n";
+        let mut script = self.setup().join(";\n") + ";\n";
         for change in &self.history {
             script += &format!("{};\n", change.sql());
         }
@@ -95,8 +109,7 @@ impl Case {
         for at in 0..6 {
             conn.query_drop(format!("DROP TABLE IF EXISTS t{at}"))?;
         }
-        let rows = self.setup.iter().map(|sql| sql.replacen("INSERT INTO", "INSERT IGNORE INTO", 1));
-        rows.into_iter().try_for_each(|sql| conn.query_drop(&sql).with_context(|| sql.clone()))
+        self.setup().iter().try_for_each(|sql| conn.query_drop(sql).with_context(|| sql.clone()))
     }
 
     fn smaller(&self) -> Vec<Case> {
@@ -106,11 +119,15 @@ impl Case {
             copy.history.remove(at);
             found.push(copy);
         }
-        for at in 0..self.setup.len() {
-            if self.setup[at].starts_with("INSERT") {
-                let mut copy = self.clone();
-                copy.setup.remove(at);
-                found.push(copy);
+        for (at, table) in self.tables.iter().enumerate() {
+            let mut size = table.rows.len();
+            while size > 0 {
+                for from in (0..table.rows.len()).step_by(size) {
+                    let mut copy = self.clone();
+                    copy.tables[at].rows.drain(from..table.rows.len().min(from + size));
+                    found.push(copy);
+                }
+                size /= 2;
             }
         }
         found
@@ -118,10 +135,11 @@ impl Case {
 }
 
 /// What a session begins with.
-const SESSION: [&str; 4] = [
+const SESSION: [&str; 5] = [
     "CREATE DATABASE queries COLLATE utf8mb4_0900_ai_ci",
     "USE queries",
     "SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci",
+    "SET group_concat_max_len = 100000",
     "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO'",
 ];
 
@@ -130,13 +148,31 @@ pub fn begin_session(conn: &mut Conn) -> Result<()> {
     SESSION.iter().try_for_each(|sql| conn.query_drop(sql).with_context(|| sql.to_string()))
 }
 
-/// Gives a session of our server the least memory for rows that it may have, or what it has otherwise.
-pub fn little_memory(conn: &mut Conn, little: bool) -> Result<()> {
-    for name in ["sort_buffer_size", "join_buffer_size", "tmp_table_size"] {
-        let value = if little { "1" } else { "DEFAULT" };
-        conn.query_drop(format!("SET SESSION {name} = {value}"))?;
+/// Memory for rows that a session of our server has.
+#[derive(Clone, Copy)]
+pub enum Memory {
+    /// What it has if nothing is said.
+    Enough,
+    /// So little that operators go through files for a schema.
+    Little { large: bool },
+}
+
+impl Memory {
+    /// What every second schema has.
+    pub fn of(stream: u64, schema: &Schema) -> Memory {
+        if stream % 2 == 1 { Memory::Little { large: schema.large } } else { Memory::Enough }
     }
-    Ok(())
+
+    pub fn give(self, conn: &mut Conn) -> Result<()> {
+        let value = match self {
+            Memory::Enough => "DEFAULT",
+            Memory::Little { large: false } => "1",
+            // Some rows at once.
+            Memory::Little { large: true } => "4000",
+        };
+        let names = ["sort_buffer_size", "join_buffer_size", "tmp_table_size"];
+        names.iter().try_for_each(|name| Ok(conn.query_drop(format!("SET SESSION {name} = {value}"))?))
+    }
 }
 
 fn connect(options: Opts) -> Result<Conn> {
@@ -151,15 +187,16 @@ fn start_peer(folder: &TempDir) -> Result<(MariaDb, Conn)> {
     SESSION.iter().try_for_each(|sql| conn.query_drop(for_mariadb(sql)))?;
     // The judge asks queries within as they stand: of an IN below an EXISTS that MariaDB 10.11 has made joins of, the
     // condition may get lost where STRAIGHT_JOIN has it. A constant of a derived table that it has merged stays one where
-    // an outer join has no row of the table.
-    conn.query_drop("SET optimizer_switch = 'semijoin=off,exists_to_in=off,derived_merge=off'")?;
+    // an outer join has no row of the table. Groups that are made for each row of a join may have rows of another one.
+    conn.query_drop("SET optimizer_switch = 'semijoin=off,exists_to_in=off,derived_merge=off,split_materialized=off'")?;
     Ok((peer, conn))
 }
 
 impl Pair {
     pub fn new(server: &Server) -> Result<Pair> {
-        let mut ours = connect(server.options())?;
+        let mut ours = server.connect()?;
         begin_session(&mut ours)?;
+        ours.query_drop(format!("SET max_execution_time = {OUR_MILLISECONDS}"))?;
         let folder = tempfile::tempdir()?;
         let (peer, theirs) = start_peer(&folder)?;
         Ok(Pair { ours, theirs, peer, folder, rows: 0 })
@@ -181,9 +218,9 @@ impl Pair {
         })
     }
 
-    /// Whether operators of ours go through files soon.
-    pub fn give_little_memory(&mut self, little: bool) -> Result<()> {
-        little_memory(&mut self.ours, little)
+    /// Gives our session memory.
+    pub fn give(&mut self, memory: Memory) -> Result<()> {
+        memory.give(&mut self.ours)
     }
 
     fn both(&mut self, sql: &str) -> Result<()> {
@@ -196,11 +233,7 @@ impl Pair {
         for at in 0..6 {
             self.both(&format!("DROP TABLE IF EXISTS t{at}"))?;
         }
-        for sql in &case.setup {
-            // Duplicates of a unique key are left out by both.
-            let sql = sql.replacen("INSERT INTO", "INSERT IGNORE INTO", 1);
-            self.both(&sql)?;
-        }
+        case.setup().iter().try_for_each(|sql| self.both(sql))?;
         for change in &case.history {
             // What fails, fails on both.
             let sql = change.sql();
@@ -230,7 +263,8 @@ impl Pair {
         }
         self.rows = if let Answer::Rows(_, rows) = &ours { rows.len() as u64 } else { 0 };
         let created = sql.starts_with("CREATE").then(|| NEW_TABLE.to_owned());
-        for table in case.tables.iter().chain(&created).filter(|_| is_change) {
+        let names = case.tables.iter().map(|table| &table.name);
+        for table in names.chain(&created).filter(|_| is_change) {
             let sql = format!("SELECT * FROM {table}");
             let (ours, theirs) = (ask(&mut self.ours, &sql)?, self.ask_theirs(&sql)?);
             if let Some(kind) = difference(&sql, &ours, &theirs) {
