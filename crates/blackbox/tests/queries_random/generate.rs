@@ -31,6 +31,8 @@ pub struct Generator<'a> {
     changed: Vec<String>,
     /// The tables have many rows: fewer of them are joined.
     large: bool,
+    /// Groups may have ROLLUP, which CREATE TABLE ... SELECT cannot do in MariaDB: its new columns are NOT NULL.
+    rollup: bool,
     /// Only columns are values: MariaDB takes what a derived table computes for no NULL where an outer join fills it in.
     plain: bool,
 }
@@ -44,7 +46,8 @@ pub const NEW_TABLE: &str = "t5";
 impl<'a> Generator<'a> {
     pub fn new(schema: &'a Schema, rng: &'a mut Rng) -> Generator<'a> {
         let large = schema.large;
-        Generator { schema, rng, aliases: 0, commons: Vec::new(), changed: Vec::new(), large, plain: false }
+        let (commons, changed) = (Vec::new(), Vec::new());
+        Generator { schema, rng, aliases: 0, commons, changed, large, rollup: true, plain: false }
     }
 
     fn pick<'t, T>(&mut self, of: &'t [T]) -> &'t T {
@@ -225,7 +228,8 @@ impl<'a> Generator<'a> {
             columns.push((name, kind));
         }
         let distinct = if self.rng.chance(15) { Part::from("DISTINCT ").optional() } else { Part::from("") };
-        let tail = self.order(&columns);
+        // Of DISTINCT constants MariaDB gives one row, whatever OFFSET says.
+        let tail = if distinct.sql().is_empty() { self.order(&columns) } else { Part::from("") };
         let list =
             list.into_iter().enumerate().flat_map(|(at, part)| [Part::from(if at > 0 { ", " } else { "" }), part]);
         (parts!["SELECT ", distinct, Part::All(list.collect()), " FROM ", from, filter, tail], columns)
@@ -346,6 +350,9 @@ impl<'a> Generator<'a> {
     fn value(&mut self, scope: &Scope, kind: Kind, depth: u32) -> Part {
         let constant = self.constant(kind);
         let column = self.column(scope, kind);
+        if !self.plain && self.rng.chance(2) {
+            return Part::from("NULL");
+        }
         let Some(column) = column.filter(|_| !self.rng.chance(10)) else { return Part::from(constant) };
         match self.rng.below(12) {
             _ if self.plain => Part::from(column),

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const QUERY_SECONDS: u32 = 10;
 
 /// Milliseconds that our server may take for a query: more is a difference.
-const OUR_MILLISECONDS: u32 = 60_000;
+const OUR_MILLISECONDS: u32 = 240_000;
 
 /// How long a server may keep an answer back. MariaDB may never end an EXCEPT ALL or INTERSECT ALL, and heeds neither its own
 /// limit nor a signal there.
@@ -187,8 +187,13 @@ fn start_peer(folder: &TempDir) -> Result<(MariaDb, Conn)> {
     SESSION.iter().try_for_each(|sql| conn.query_drop(for_mariadb(sql)))?;
     // The judge asks queries within as they stand: of an IN below an EXISTS that MariaDB 10.11 has made joins of, the
     // condition may get lost where STRAIGHT_JOIN has it. A constant of a derived table that it has merged stays one where
-    // an outer join has no row of the table. Groups that are made for each row of a join may have rows of another one.
-    conn.query_drop("SET optimizer_switch = 'semijoin=off,exists_to_in=off,derived_merge=off,split_materialized=off'")?;
+    // an outer join has no row of the table. Groups that are made for each row of a join may have rows of another one. A
+    // name becomes ambiguous when a condition gets into a derived table. Of `a <=> b AND a = b` a key that a derived table gets
+    // asks for the first alone.
+    let off = "semijoin,exists_to_in,derived_merge,split_materialized,condition_pushdown_for_derived,derived_with_keys"
+        .split(',');
+    let off: Vec<String> = off.map(|name| format!("{name}=off")).collect();
+    conn.query_drop(format!("SET optimizer_switch = '{}'", off.join(",")))?;
     Ok((peer, conn))
 }
 

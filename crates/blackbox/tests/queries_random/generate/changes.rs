@@ -89,6 +89,7 @@ impl Generator<'_> {
             }
             6 => {
                 self.changed.clear();
+                self.rollup = false;
                 parts![format!("CREATE TABLE {NEW_TABLE} "), self.query(&Vec::new(), 1).0]
             }
             7 => {

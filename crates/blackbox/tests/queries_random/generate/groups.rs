@@ -30,7 +30,13 @@ impl Generator<'_> {
         let names: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
         let positions = self.rng.chance(20);
         let by = if positions { ["1", "1, 2"][keys.len() - 1].to_owned() } else { names.join(", ") };
-        let rollup = if self.rng.chance(20) { Part::from(" WITH ROLLUP").optional() } else { Part::from("") };
+        // Of a key, MariaDB takes all values that levels have for distinct.
+        let distinct = values.iter().any(|(value, _)| value.contains("DISTINCT"));
+        let rollup = if self.rollup && !distinct && self.rng.chance(25) {
+            Part::from(" WITH ROLLUP").optional()
+        } else {
+            Part::from("")
+        };
         let all = keys.iter().chain(&values).enumerate();
         let list: Vec<String> = all.clone().map(|(at, (value, _))| format!("{value} AS c{at}")).collect();
         let columns: Vec<(String, Kind)> = all.map(|(at, (_, kind))| (format!("c{at}"), *kind)).collect();
